@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use landfall_api::taskfile::{self, Source};
 use landfall_api::{self as api, Ask as _, Problem, ProblemCode};
-use landfall_engine::Ask;
+use landfall_engine::EngineRequest;
 use landfall_engine::host::git::{BranchName, Git, Repo, Signature};
 use landfall_engine::model::{News, TaskId};
 
@@ -138,7 +138,8 @@ impl Answering {
             Some((task, since)) if since.elapsed() >= THINKING => {
                 let news = News::Answer { text: ANSWER.to_owned() };
                 // If it has just ended, the question is answered before the next run.
-                self.answered = self.run.handle().ask(Ask::Tell(vec![task], Box::new(news))).is_ok();
+                self.answered =
+                    self.run.handle().ask(EngineRequest::Tell(vec![task], Box::new(news))).is_ok();
             }
             Some(_) => {}
         }

@@ -27,7 +27,9 @@ use landfall_engine::model::{
 };
 use landfall_engine::settings::Settings;
 use landfall_engine::store::{Seq, StoreError, StoreReader, TaskFilter};
-use landfall_engine::{EngineContext, Handle, Live, RunOptions, Running, RunningCheck, SprintAsked, View};
+use landfall_engine::{
+    EngineContext, EngineHandle, LiveAgent, LiveSnapshot, RunOptions, RunThread, RunningCheck, SprintRequest,
+};
 use landfall_server::Serving;
 use landfall_text::{format_duration, pluralize};
 
@@ -47,7 +49,7 @@ use crate::service::ProjectService;
 /// A run under way.
 pub(crate) struct Run {
     place: Place,
-    running: Running,
+    running: RunThread,
     door: Option<Door>,
     under_way: UnderWay,
     /// The news up to here were shown.
@@ -61,7 +63,7 @@ pub(crate) struct Run {
 #[derive(Clone)]
 pub(crate) struct UnderWay {
     /// Leave to ask the engine.
-    pub handle: Handle,
+    pub handle: EngineHandle,
     /// What a person sees of it.
     pub site: Arc<EngineContext>,
     watch: Arc<Mutex<Watch>>,
@@ -105,11 +107,11 @@ pub(crate) fn begin(place: Place, asked: &RunAsked) -> Result<Run, Problem> {
     };
     let sprint = match &asked.sprint {
         None => None,
-        Some(api::SprintAsked::Open) => Some(SprintAsked::Open),
+        Some(api::SprintAsked::Open) => Some(SprintRequest::Open),
         Some(api::SprintAsked::New(plan)) => {
             let plan = sprints::model_plan(plan)?;
             sprints::check_tasks(place.reader()?.as_deref(), &plan)?;
-            Some(SprintAsked::New(plan))
+            Some(SprintRequest::New(plan))
         }
     };
     let engine = open_to_drive(&place)?;
@@ -193,7 +195,7 @@ fn check_agents<'a>(
 
 impl Run {
     /// Leave to ask the engine.
-    pub fn handle(&self) -> Handle {
+    pub fn handle(&self) -> EngineHandle {
         self.running.handle()
     }
 
@@ -213,7 +215,7 @@ impl Run {
         rows.into_iter().find(|row| row.status == TaskStatus::Waiting).map(|row| row.task)
     }
 
-    fn end(&mut self, ended: Result<landfall_engine::RunOutcome, StoreError>) -> api::RunOutcome {
+    fn end(&mut self, ended: Result<landfall_engine::EngineRunOutcome, StoreError>) -> api::RunOutcome {
         let _ = self.door.take(); // nobody is let in any more, and whoever was is answered
         let under_way = self.under_way.clone();
         let mut watch = under_way.watch();
@@ -401,7 +403,7 @@ impl Run {
     fn write_report(
         &self,
         watch: &Watch,
-        ended: &landfall_engine::RunOutcome,
+        ended: &landfall_engine::EngineRunOutcome,
     ) -> Result<(PathBuf, api::RunLine), Problem> {
         let records = reports::records(&watch.reader, false)?;
         let record = records.iter().rfind(|record| record.ids.contains(&ended.run));
@@ -723,7 +725,7 @@ impl Watch {
         };
     }
 
-    fn bar(&self, view: &View) -> Option<String> {
+    fn bar(&self, view: &LiveSnapshot) -> Option<String> {
         let sprint = view.sprint.as_ref()?;
         let now = landfall_engine::model::Timestamp(clock::now_ms());
         Some(sprints::bar(sprint, sprint_ready(sprint, self.counted.queued), now))
@@ -731,7 +733,7 @@ impl Watch {
 
     fn view(
         &self,
-        view: &View,
+        view: &LiveSnapshot,
         checks: &[RunningCheck],
         mode: RunMode,
         elapsed: Duration,
@@ -864,7 +866,7 @@ impl Drop for Door {
 }
 
 /// What an agent is at when it does not plainly work, and the last it said.
-fn last_words(live: &Live) -> String {
+fn last_words(live: &LiveAgent) -> String {
     let words = said(live);
     let at = match live.class {
         None | Some(AgentActivity::Working) => return words,
@@ -887,7 +889,7 @@ fn last_words(live: &Live) -> String {
 }
 
 /// How far an agent says it is, and the last it said.
-fn said(live: &Live) -> String {
+fn said(live: &LiveAgent) -> String {
     match live.progress {
         Some(percent) => format!("{percent} % {}", live.words).trim_end().to_owned(),
         None => live.words.clone(),
@@ -896,7 +898,7 @@ fn said(live: &Live) -> String {
 
 #[cfg(test)]
 mod tests {
-    use landfall_engine::Live;
+    use landfall_engine::LiveAgent;
     use landfall_engine::model::liveness::AgentActivity;
 
     use super::last_words;
@@ -904,8 +906,12 @@ mod tests {
     #[test]
     fn an_agent_that_does_not_plainly_work_is_seen_to() {
         let check = |class, words: &str, expect: &str| {
-            let live =
-                Live { class: Some(class), words: words.to_owned(), quiet_ms: 120_000, ..Live::default() };
+            let live = LiveAgent {
+                class: Some(class),
+                words: words.to_owned(),
+                quiet_ms: 120_000,
+                ..LiveAgent::default()
+            };
             assert_eq!(last_words(&live), expect);
         };
         check(AgentActivity::Working, "reading the tests", "reading the tests");

@@ -13,7 +13,7 @@ use landfall_api::{
 };
 use landfall_engine::host::lock::StateLockError;
 use landfall_engine::host::wait::FolderWatch;
-use landfall_engine::{Ask, Engine, OpenError, Reply};
+use landfall_engine::{Engine, EngineReply, EngineRequest, OpenError};
 use landfall_text::pluralize;
 use landfall_trackers::github::webhook::Deliveries;
 
@@ -200,7 +200,8 @@ impl ProjectService {
         loop {
             let answer = match (self.hand.running(), &self.hand) {
                 (Some(running), _) => {
-                    let ask = |ask: Ask| running.handle.ask(ask).map_err(|error| problems::ask(&error));
+                    let ask =
+                        |ask: EngineRequest| running.handle.ask(ask).map_err(|error| problems::ask(&error));
                     changes::write(&self.place, &self.engine(), &ask, request.clone())
                 }
                 (None, EngineAccess::Kept(keeper)) => keeper.at_rest(&request),
@@ -577,7 +578,7 @@ pub(crate) fn write_at_rest(
 ) -> (Option<Engine>, Result<Response, Problem>) {
     let engine = std::cell::RefCell::new(engine);
     let broken = std::cell::Cell::new(false);
-    let ask = |ask: Ask| -> Result<Reply, Problem> {
+    let ask = |ask: EngineRequest| -> Result<EngineReply, Problem> {
         match engine.borrow_mut().once(ask) {
             Ok(Ok(reply)) => Ok(reply),
             Ok(Err(error)) => Err(problems::ask(&error)),

@@ -28,19 +28,21 @@ use landfall_trackers::tracker::{
     Comment, CommentThread, CommitSha, IssueNumber, PrNumber, Tracker, TrackerResult,
 };
 
-pub use asking::Asking;
-pub use rubric::{Judge, Question};
-pub use settle::{Settled, Settling, is_of_another_base, settle, tick_boxes, was_verified};
-pub use shell::{Checkout, Shell};
-pub use tree::Tree;
+pub use asking::JudgeAgent;
+pub use rubric::{Judge, JudgeQuestion};
+pub use settle::{
+    AcceptanceReport, AcceptanceSettlement, is_of_another_base, settle, tick_boxes, was_verified,
+};
+pub use shell::{CommandCheckout, ShellContext};
+pub use tree::AcceptanceTree;
 
-use shell::Workshop;
-use web::{Reachable, Want};
+use shell::ShellWorkspace;
+use web::{BodyOption, ReachableHosts};
 
 /// What criteria are looked at on, and with what.
-pub struct Ground<'a> {
+pub struct AcceptanceContext<'a> {
     /// The files.
-    pub tree: &'a Tree,
+    pub tree: &'a AcceptanceTree,
     /// The issue they are of.
     pub issue: IssueText<'a>,
     /// What may be set going.
@@ -72,7 +74,7 @@ pub struct Ground<'a> {
     /// Who judges.
     pub judge: Option<&'a dyn Judge>,
     /// What it takes to run something; without it nothing is run.
-    pub shell: Option<&'a Shell<'a>>,
+    pub shell: Option<&'a ShellContext<'a>>,
 }
 
 /// The words of an issue.
@@ -86,7 +88,7 @@ pub struct IssueText<'a> {
 
 /// A criterion that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Checked {
+pub struct CriterionResult {
     /// What came of it.
     pub result: VerifyResult,
     /// What was seen, in a sentence.
@@ -97,38 +99,38 @@ pub struct Checked {
 
 /// What a check saw.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Saw {
+struct CheckEvidence {
     result: VerifyResult,
     evidence: String,
 }
 
-fn saw(result: VerifyResult, evidence: String) -> Saw {
-    Saw { result, evidence }
+fn saw(result: VerifyResult, evidence: String) -> CheckEvidence {
+    CheckEvidence { result, evidence }
 }
 
-fn pass(evidence: String) -> Saw {
+fn pass(evidence: String) -> CheckEvidence {
     saw(VerifyResult::Pass, evidence)
 }
 
-fn fail(evidence: String) -> Saw {
+fn fail(evidence: String) -> CheckEvidence {
     saw(VerifyResult::Fail, evidence)
 }
 
-fn uncertain(why: String) -> Saw {
+fn uncertain(why: String) -> CheckEvidence {
     saw(VerifyResult::Uncertain, why)
 }
 
-fn pending(why: String) -> Saw {
+fn pending(why: String) -> CheckEvidence {
     saw(VerifyResult::Pending, why)
 }
 
-fn judged(holds: bool, evidence: String) -> Saw {
+fn judged(holds: bool, evidence: String) -> CheckEvidence {
     if holds { pass(evidence) } else { fail(evidence) }
 }
 
 /// Looks at all criteria. One result for each, in their order.
 #[must_use]
-pub fn run(criteria: &Criteria, ground: &Ground<'_>) -> Vec<Checked> {
+pub fn run(criteria: &Criteria, ground: &AcceptanceContext<'_>) -> Vec<CriterionResult> {
     run_and_tell(criteria, ground, &mut |_, _| {})
 }
 
@@ -136,17 +138,17 @@ pub fn run(criteria: &Criteria, ground: &Ground<'_>) -> Vec<Checked> {
 /// whatever the others take.
 pub fn run_and_tell(
     criteria: &Criteria,
-    ground: &Ground<'_>,
-    tell: &mut dyn FnMut(usize, &Checked),
-) -> Vec<Checked> {
-    let shop = ground.shell.map(Workshop::new);
-    let mut checked: Vec<Option<Checked>> = vec![None; criteria.items.len()];
+    ground: &AcceptanceContext<'_>,
+    tell: &mut dyn FnMut(usize, &CriterionResult),
+) -> Vec<CriterionResult> {
+    let shop = ground.shell.map(ShellWorkspace::new);
+    let mut checked: Vec<Option<CriterionResult>> = vec![None; criteria.items.len()];
     for section in [AcceptanceStage::PreMerge, AcceptanceStage::PostMerge] {
         for (place, criterion) in criteria.items.iter().enumerate().filter(|(_, it)| it.section == section) {
             let began = Instant::now();
-            let Saw { result, evidence } = look(ground, shop.as_ref(), criterion);
+            let CheckEvidence { result, evidence } = look(ground, shop.as_ref(), criterion);
             let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-            let one = Checked { result, evidence, took_ms };
+            let one = CriterionResult { result, evidence, took_ms };
             tell(place, &one);
             checked[place] = Some(one);
         }
@@ -154,7 +156,11 @@ pub fn run_and_tell(
     checked.into_iter().map(|it| it.expect("each is in one of two sections")).collect()
 }
 
-fn look(ground: &Ground<'_>, shop: Option<&Workshop<'_>>, criterion: &Criterion) -> Saw {
+fn look(
+    ground: &AcceptanceContext<'_>,
+    shop: Option<&ShellWorkspace<'_>>,
+    criterion: &Criterion,
+) -> CheckEvidence {
     let standing = CriterionContext {
         mode: ground.mode,
         merged: ground.merged,
@@ -182,39 +188,42 @@ fn look(ground: &Ground<'_>, shop: Option<&Workshop<'_>>, criterion: &Criterion)
     }
 }
 
-fn no_shell() -> Saw {
+fn no_shell() -> CheckEvidence {
     uncertain("nothing can be run here".to_owned())
 }
 
 fn at_address(
-    ground: &Ground<'_>,
-    shop: Option<&Workshop<'_>>,
+    ground: &AcceptanceContext<'_>,
+    shop: Option<&ShellWorkspace<'_>>,
     verify: &VerifyHint,
     address: &WebAddress,
-) -> Saw {
+) -> CheckEvidence {
     let reachable = match (ground.mode, ground.allow_localhost) {
-        (AcceptanceMode::Full, _) => Reachable::Anything,
-        (AcceptanceMode::Safe, true) => Reachable::PublicAndHere,
-        (AcceptanceMode::Safe, false) => Reachable::Public,
+        (AcceptanceMode::Full, _) => ReachableHosts::Anything,
+        (AcceptanceMode::Safe, true) => ReachableHosts::PublicAndHere,
+        (AcceptanceMode::Safe, false) => ReachableHosts::Public,
     };
-    let ask = |want, then: &dyn Fn(&web::Answered) -> Saw| match web::ask(address, reachable, want) {
-        Ok(answered) => then(&answered),
-        Err(saw) => saw,
-    };
-    let with_shop = |then: &dyn Fn(&Workshop<'_>) -> Saw| shop.map_or_else(no_shell, then);
+    let ask =
+        |want, then: &dyn Fn(&web::WebResponse) -> CheckEvidence| match web::ask(address, reachable, want) {
+            Ok(answered) => then(&answered),
+            Err(saw) => saw,
+        };
+    let with_shop = |then: &dyn Fn(&ShellWorkspace<'_>) -> CheckEvidence| shop.map_or_else(no_shell, then);
     match &verify.check {
-        CriterionCheck::HttpStatus { code, .. } => ask(Want::Head, &|it| web::status(it, *code)),
+        CriterionCheck::HttpStatus { code, .. } => ask(BodyOption::Head, &|it| web::status(it, *code)),
         CriterionCheck::HttpHeader { header, value, .. } => {
-            ask(Want::Head, &|it| web::header(it, header, value))
+            ask(BodyOption::Head, &|it| web::header(it, header, value))
         }
         CriterionCheck::HttpRedirect { to, code, .. } => match to.resolve(ground.base_url) {
-            Some(to) => ask(Want::Head, &|it| web::redirect(it, address, &to, *code)),
+            Some(to) => ask(BodyOption::Head, &|it| web::redirect(it, address, &to, *code)),
             None => uncertain("where `{{base_url}}` leads is not known here".to_owned()),
         },
         CriterionCheck::HtmlCheck { selector, hits, .. } => {
-            ask(Want::Body, &|it| web::page(it, selector, *hits))
+            ask(BodyOption::Body, &|it| web::page(it, selector, *hits))
         }
-        CriterionCheck::ApiCheck { path, value, .. } => ask(Want::Body, &|it| web::api(it, path, value)),
+        CriterionCheck::ApiCheck { path, value, .. } => {
+            ask(BodyOption::Body, &|it| web::api(it, path, value))
+        }
         CriterionCheck::BrowserCheck { selector, text, .. } => {
             with_shop(&|shop| browser::check(shop, address, selector, text.as_deref()))
         }
@@ -248,7 +257,12 @@ fn at_address(
     }
 }
 
-fn on_ground(ground: &Ground<'_>, shop: Option<&Workshop<'_>>, verify: &VerifyHint, text: &str) -> Saw {
+fn on_ground(
+    ground: &AcceptanceContext<'_>,
+    shop: Option<&ShellWorkspace<'_>>,
+    verify: &VerifyHint,
+    text: &str,
+) -> CheckEvidence {
     let tree = ground.tree;
     let limit_ms = verify.spec().map_or(60_000, |spec| spec.limit_ms);
     match &verify.check {
@@ -279,7 +293,7 @@ fn on_ground(ground: &Ground<'_>, shop: Option<&Workshop<'_>>, verify: &VerifyHi
             None => uncertain("there is no judge here".to_owned()),
             Some(judge) => {
                 let prompt = rubric::prompt(ground, text, rubric);
-                rubric::weigh(judge.judge(&Question { prompt: &prompt, picture: None }))
+                rubric::weigh(judge.judge(&JudgeQuestion { prompt: &prompt, picture: None }))
             }
         },
         CriterionCheck::Custom { name, given } => {
@@ -289,7 +303,7 @@ fn on_ground(ground: &Ground<'_>, shop: Option<&Workshop<'_>>, verify: &VerifyHi
                 (Some(_), None) => uncertain("there is no judge here".to_owned()),
                 (Some(handler), Some(judge)) => {
                     let prompt = rubric::handler_prompt(ground, handler, given, text);
-                    rubric::weigh(judge.judge(&Question { prompt: &prompt, picture: None }))
+                    rubric::weigh(judge.judge(&JudgeQuestion { prompt: &prompt, picture: None }))
                 }
             }
         }
@@ -335,7 +349,7 @@ const HANDLERS_MAX: usize = 100;
 /// The verify commands of the project's own in a tree, and what is to be said about them. The tree is that of the base: the work
 /// does not say how it is verified.
 #[must_use]
-pub fn handlers(base: &Tree) -> (Vec<CustomVerifyCommand>, Vec<String>) {
+pub fn handlers(base: &AcceptanceTree) -> (Vec<CustomVerifyCommand>, Vec<String>) {
     let (mut found, mut said): (Vec<CustomVerifyCommand>, Vec<String>) = (Vec::new(), Vec::new());
     for folder in HANDLER_FOLDERS {
         for file in base.names(folder).unwrap_or_default() {

@@ -22,11 +22,11 @@ pub(crate) struct ActiveWork {
 struct ActiveState {
     /// Attempts whose agent a person wants to end: one that is not there yet must not begin. An attempt that was stopped never
     /// goes on, so none is taken out: there are as many as a person asked for in a run.
-    stops: BTreeMap<(TaskId, Attempt), Manner>,
+    stops: BTreeMap<(TaskId, Attempt), AgentStopMode>,
     /// Batches whose checks nobody waits for any more; what they come to is not believed.
     abandoned: BTreeSet<BatchId>,
     /// The checks that run now, by their folders.
-    checks: BTreeMap<PathBuf, CheckStart>,
+    checks: BTreeMap<PathBuf, ActiveCheck>,
     /// An agent looks at a failure: there is one at a time.
     is_diagnosing: bool,
     /// What was written down about caches that a run does not get, or cannot change.
@@ -35,7 +35,7 @@ struct ActiveState {
 
 /// How an agent is to end that a person wants to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Manner {
+pub(crate) enum AgentStopMode {
     /// After the step of its own loop.
     AfterStep,
     /// Now.
@@ -44,7 +44,7 @@ pub(crate) enum Manner {
 
 /// A check that began and has not ended.
 #[derive(Debug, Clone)]
-pub(crate) struct CheckStart {
+pub(crate) struct ActiveCheck {
     /// Whose verification it is part of: `T7-a2`, `B3-1`, `base`.
     pub name: String,
     /// What it is called.
@@ -59,12 +59,12 @@ impl ActiveWork {
     }
 
     /// A person wants the agent of this attempt to end.
-    pub fn stop(&self, task: TaskId, attempt: Attempt, manner: Manner) {
+    pub fn stop(&self, task: TaskId, attempt: Attempt, manner: AgentStopMode) {
         self.state().stops.insert((task, attempt), manner);
     }
 
     /// How the agent of this attempt is to end, if a person wants it to.
-    pub fn manner(&self, task: TaskId, attempt: Attempt) -> Option<Manner> {
+    pub fn manner(&self, task: TaskId, attempt: Attempt) -> Option<AgentStopMode> {
         self.state().stops.get(&(task, attempt)).copied()
     }
 
@@ -80,7 +80,7 @@ impl ActiveWork {
     }
 
     /// A check begins in this folder.
-    pub fn begin_check(&self, dir: &Path, begun: CheckStart) {
+    pub fn begin_check(&self, dir: &Path, begun: ActiveCheck) {
         self.state().checks.insert(dir.to_owned(), begun);
     }
 
@@ -91,7 +91,7 @@ impl ActiveWork {
     }
 
     /// The checks that run now. A copy: files are read without the lock, which a starting check waits for.
-    pub fn checks(&self) -> BTreeMap<PathBuf, CheckStart> {
+    pub fn checks(&self) -> BTreeMap<PathBuf, ActiveCheck> {
         self.state().checks.clone()
     }
 

@@ -21,7 +21,7 @@ pub(crate) fn profile_name(task: &Task) -> &str {
 }
 
 /// A profile of the settings as the agents know it.
-pub fn agent_profile(profile: &crate::settings::Profile) -> LaunchProfile {
+pub fn agent_profile(profile: &crate::settings::ProfileSettings) -> LaunchProfile {
     LaunchProfile {
         name: profile.name.clone(),
         kind: profile.kind.clone(),

@@ -15,9 +15,9 @@ use thiserror::Error;
 
 /// What a person can ask of the engine.
 #[derive(Debug, Clone)]
-pub enum Ask {
+pub enum EngineRequest {
     /// Add these, all or none.
-    Add(Vec<NewTask>),
+    Add(Vec<NewTaskSpec>),
     /// Change the words of a task.
     Edit(TaskId, Box<TaskSpec>),
     /// Let drafts start, all or none.
@@ -47,7 +47,7 @@ pub enum Ask {
     /// Let the landing queue move again.
     ResumeQueue {
         /// What becomes of a branch that was rewritten.
-        rewritten: Rewritten,
+        rewritten: RewrittenBaseChoice,
     },
     /// Make a checkpoint of the base.
     Checkpoint {
@@ -83,14 +83,14 @@ pub enum Ask {
     /// Note what the checks showed on the base, where no engine ran.
     Measured(Box<GateReport>),
     /// Let a session have a module's task worked on, within limits of its own.
-    LoopStart(Box<LoopAsked>),
+    LoopStart(Box<LoopRequest>),
     /// End the loop of a session, once what is under way is finished.
     LoopStop {
         /// This session.
         session: String,
     },
     /// Follow issues, each by a task.
-    Follow(Box<FollowAsked>),
+    Follow(Box<FollowRequest>),
     /// Say what is to become of work that was looked at.
     Review(Vec<TaskId>, Box<ReviewInput>),
     /// Stop the run after the iterations under way, or now.
@@ -102,7 +102,7 @@ pub enum Ask {
 
 /// A loop to begin.
 #[derive(Debug, Clone)]
-pub struct LoopAsked {
+pub struct LoopRequest {
     /// For this session.
     pub session: String,
     /// The module's folder, below the project.
@@ -112,7 +112,7 @@ pub struct LoopAsked {
     /// The flow that its task must have, if a client named one.
     pub flow: Option<String>,
     /// Where it stands, for when there is no task for it yet.
-    pub position: Option<Position>,
+    pub position: Option<ImportedProgress>,
     /// So many iterations.
     pub iterations_max: u32,
     /// So much working time.
@@ -121,7 +121,7 @@ pub struct LoopAsked {
 
 /// Issues that are to be followed.
 #[derive(Debug, Clone)]
-pub struct FollowAsked {
+pub struct FollowRequest {
     /// Of this tracker.
     pub tracker: String,
     /// These, in the order in which they are to be begun.
@@ -151,7 +151,7 @@ pub struct FollowIssue {
 
 /// A task to add. Others of the same request are named by their place in it.
 #[derive(Debug, Clone)]
-pub struct NewTask {
+pub struct NewTaskSpec {
     /// Its words.
     pub spec: TaskSpec,
     /// Needs within the request, from 0.
@@ -159,12 +159,12 @@ pub struct NewTask {
     /// The parent within the request, from 0.
     pub parent_here: Option<usize>,
     /// Where it stands already; none begins at the beginning.
-    pub position: Option<Position>,
+    pub position: Option<ImportedProgress>,
 }
 
 /// How far a task has come elsewhere before it became one here.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Position {
+pub struct ImportedProgress {
     /// The word under which its flow says where it begins: `executing`, `re-planning/needs-check`.
     pub entry: String,
     /// Its plan, kept by hash, and what is read out of it.
@@ -179,7 +179,7 @@ pub struct Position {
 
 /// What came of it.
 #[derive(Debug, Clone)]
-pub enum Reply {
+pub enum EngineReply {
     /// These tasks are as they are now.
     Tasks(Vec<Arc<Task>>),
     /// A checkpoint was made.
@@ -206,7 +206,7 @@ pub enum Reply {
 }
 
 /// What a person is told.
-pub(crate) type Answer = Result<Reply, AskError>;
+pub(crate) type AskResult = Result<EngineReply, AskError>;
 
 /// Why nothing was changed.
 #[derive(Debug, Clone, Error)]
@@ -327,7 +327,7 @@ pub enum AskError {
 
 /// What becomes of the base when the person's branch was rewritten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Rewritten {
+pub enum RewrittenBaseChoice {
     /// Their branch is the base from here on; work under way is merged onto it and verified again.
     #[default]
     Rebase,

@@ -8,12 +8,12 @@ use landfall_host::git::Oid;
 use landfall_model::Commit;
 use landfall_model::base_gate::{BaseCheckResult, BaseNews, RedBasePolicy};
 
-use crate::effect_thread::Fuse;
+use crate::effect_thread::AbortOnPanic;
 use crate::engine_context::EngineContext;
 use crate::gate::{self, verify, verify_section};
 use crate::ids;
 use crate::land;
-use crate::mail::Mail;
+use crate::mail::EngineMessage;
 
 /// Who runs them: one thread at most, as there is one lane for the base.
 pub(crate) struct BaseChecker {
@@ -34,14 +34,14 @@ impl BaseChecker {
         }
         let (site, known) = (self.site.clone(), known.cloned());
         let thread = std::thread::Builder::new().name("base-check".to_owned()).spawn(move || {
-            let _fuse = Fuse;
+            let _fuse = AbortOnPanic;
             let (found, news) = match land::base(&site) {
                 Ok(base) => (Some(ids::commit(&base)), check_base(&site, &base)),
                 Err(error) => (None, Some(BaseNews::Failed(error.full()))),
             };
             if let Some(news) = news {
                 let result = Box::new(BaseCheckResult { known, found, news });
-                let _ = site.mail.send(Mail::BaseChecked(result)); // the engine has left: nobody waits to start
+                let _ = site.mail.send(EngineMessage::BaseChecked(result)); // the engine has left: nobody waits to start
             }
         });
         self.thread = thread.ok(); // without a thread the next turn tries again

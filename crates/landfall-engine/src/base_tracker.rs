@@ -13,7 +13,7 @@ pub(crate) struct BaseTracker {
     /// written meanwhile, so it is a lock of its own.
     comparing: Mutex<()>,
     /// Held while the remote is asked: whoever wants to land waits for the answer.
-    remote: Mutex<Afar>,
+    remote: Mutex<RemoteSnapshot>,
 }
 
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ struct BaseFacts {
 
 /// What was seen of a remote, and when.
 #[derive(Debug, Default)]
-pub(crate) struct Afar {
+pub(crate) struct RemoteSnapshot {
     /// When it was last asked, by the clock that never goes back.
     pub asked_ms: Option<u64>,
     /// What a person must say before anything lands.
@@ -78,7 +78,7 @@ impl BaseTracker {
     }
 
     /// Waits for the turn to ask the remote.
-    pub fn remote(&self) -> MutexGuard<'_, Afar> {
+    pub fn remote(&self) -> MutexGuard<'_, RemoteSnapshot> {
         self.remote.lock().expect("no thread panics while it asks")
     }
 }

@@ -77,7 +77,7 @@ pub fn load(root: &Path) -> Result<Vec<Pattern>, CatalogueError> {
 /// # Errors
 /// The first thing that is wrong with it.
 pub fn with(mut catalogue: Vec<Pattern>, source: &str, file: &str) -> Result<Vec<Pattern>, CatalogueError> {
-    for Entry { pattern, replaces, line } in parse(source, file)? {
+    for CatalogueEntry { pattern, replaces, line } in parse(source, file)? {
         let wrong = |message| CatalogueError { file: file.to_owned(), line: Some(line), message };
         let known = |name: &str| catalogue.iter().position(|other| other.name == name);
         match (replaces, known(&pattern.name)) {
@@ -115,7 +115,7 @@ pub fn with(mut catalogue: Vec<Pattern>, source: &str, file: &str) -> Result<Vec
     }
 }
 
-struct Entry {
+struct CatalogueEntry {
     pattern: Pattern,
     replaces: Option<String>,
     line: usize,
@@ -123,14 +123,14 @@ struct Entry {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct CatalogueFile {
     #[serde(default)]
-    recovery: Vec<Spanned<Raw>>,
+    recovery: Vec<Spanned<RawPattern>>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Raw {
+struct RawPattern {
     name: String,
     about: String,
     #[serde(default)]
@@ -169,14 +169,14 @@ struct RawSample {
     facts: Vec<String>,
 }
 
-fn parse(source: &str, file: &str) -> Result<Vec<Entry>, CatalogueError> {
+fn parse(source: &str, file: &str) -> Result<Vec<CatalogueEntry>, CatalogueError> {
     let at = |byte: usize| place(source, byte).line;
-    let raw: File = toml::from_str(source).map_err(|error| CatalogueError {
+    let raw: CatalogueFile = toml::from_str(source).map_err(|error| CatalogueError {
         file: file.to_owned(),
         line: error.span().map(|span| at(span.start)),
         message: error.message().replace('\n', "; "),
     })?;
-    let mut entries: Vec<Entry> = Vec::new();
+    let mut entries: Vec<CatalogueEntry> = Vec::new();
     for raw in raw.recovery {
         let line = at(raw.span().start);
         let wrong = |message| CatalogueError { file: file.to_owned(), line: Some(line), message };
@@ -186,13 +186,14 @@ fn parse(source: &str, file: &str) -> Result<Vec<Entry>, CatalogueError> {
         if entries.iter().any(|entry| entry.pattern.name == pattern.name) {
             return Err(wrong(format!("there are two patterns called `{}`", pattern.name)));
         }
-        entries.push(Entry { pattern, replaces, line });
+        entries.push(CatalogueEntry { pattern, replaces, line });
     }
     Ok(entries)
 }
 
-fn pattern(raw: Raw) -> Result<Pattern, String> {
-    let Raw { name, about, phases, all, any, action, wait_s, percent, limit, replaces: _, sample } = raw;
+fn pattern(raw: RawPattern) -> Result<Pattern, String> {
+    let RawPattern { name, about, phases, all, any, action, wait_s, percent, limit, replaces: _, sample } =
+        raw;
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if name.is_empty() || !name.chars().all(is_plain) {
         return Err(format!("`{}` is no name: a-z, 0-9 and `-` make one", name.escape_debug()));

@@ -7,18 +7,18 @@ use serde::Deserialize;
 
 /// Understands the lines.
 #[derive(Debug, Default)]
-pub(crate) struct Channel {
+pub(crate) struct SocketSignalParser {
     lines: Lines,
 }
 
 #[derive(Deserialize)]
-struct Line {
+struct SocketMessage {
     say: String,
     #[serde(default)]
     text: String,
 }
 
-impl Channel {
+impl SocketSignalParser {
     /// The signals these bytes complete.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<Signal> {
         let lines = self.lines.feed(bytes);
@@ -28,7 +28,7 @@ impl Channel {
 
 fn signal(line: &str) -> Signal {
     let malformed = |code| Signal::Malformed { code, text: line.chars().take(200).collect() };
-    let Ok(Line { say, text }) = serde_json::from_str::<Line>(line) else {
+    let Ok(SocketMessage { say, text }) = serde_json::from_str::<SocketMessage>(line) else {
         return malformed("SIGNAL_MALFORMED");
     };
     let given = text.trim();

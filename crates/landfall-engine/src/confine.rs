@@ -17,11 +17,11 @@ use crate::folder::StateFolder;
 use crate::host_context::HostContext;
 use crate::logfile::LogFile;
 use crate::secrets::is_secret;
-use crate::settings::{Confinement, Run};
+use crate::settings::{Confinement, RunSettings};
 use crate::trust::known_checkouts;
 
 /// What one run may touch.
-pub(crate) struct Reach {
+pub(crate) struct ConfinementScope {
     /// How it is confined.
     pub confinement: Confinement,
     /// The user's checkouts and their git folder: files that git ignores, and settings of git, hold secrets.
@@ -39,16 +39,16 @@ pub(crate) struct Reach {
 }
 
 /// The sandbox for it; none if the person switched it off.
-pub(crate) fn sandbox(site: &HostContext, reach: &Reach) -> Option<Sandbox> {
+pub(crate) fn sandbox(site: &HostContext, reach: &ConfinementScope) -> Option<Sandbox> {
     around(&site.settings.run, &site.folder, &site.environment, reach)
 }
 
 /// The sandbox for it, as these settings say. `env` is the user's environment: it says where their tools and secrets are.
 pub(crate) fn around(
-    settings: &Run,
+    settings: &RunSettings,
     folder: &StateFolder,
     env: &[(OsString, OsString)],
-    reach: &Reach,
+    reach: &ConfinementScope,
 ) -> Option<Sandbox> {
     let level = level_of(reach.confinement)?;
     let home = home_of(env);
@@ -99,7 +99,7 @@ pub(crate) fn around(
 }
 
 /// The places that Landfall itself and the person hide.
-fn hidden_by_us(settings: &Run, folder: &StateFolder, home: Option<&Path>) -> Vec<PathBuf> {
+fn hidden_by_us(settings: &RunSettings, folder: &StateFolder, home: Option<&Path>) -> Vec<PathBuf> {
     let mut hide: Vec<PathBuf> = vec![folder.project().to_owned()];
     // Only those of ours: what somebody else put there may be a link to anywhere.
     hide.extend(
@@ -122,7 +122,7 @@ fn checkouts_beside(folder: &StateFolder) -> Vec<PathBuf> {
 
 /// Makes ready what a run at this level gets of the caches that the settings name. What it changes is kept in `room`.
 pub(crate) fn caches(
-    settings: &Run,
+    settings: &RunSettings,
     folder: &StateFolder,
     env: &[(OsString, OsString)],
     level: Confinement,
@@ -133,7 +133,11 @@ pub(crate) fn caches(
 
 /// The caches that the settings name and that runs do not get, or cannot change, with the reason.
 #[must_use]
-pub fn cache_notices(settings: &Run, folder: &StateFolder, env: &[(OsString, OsString)]) -> Vec<CacheNotice> {
+pub fn cache_notices(
+    settings: &RunSettings,
+    folder: &StateFolder,
+    env: &[(OsString, OsString)],
+) -> Vec<CacheNotice> {
     match folder.root() {
         room if room.is_dir() => {
             with_cache_request(settings, folder, env, settings.sandbox, room, caches::find_notices)
@@ -154,7 +158,7 @@ pub(crate) fn log_cache_notices(site: &HostContext, caches: &CacheAccess) {
 }
 
 fn with_cache_request<T>(
-    settings: &Run,
+    settings: &RunSettings,
     folder: &StateFolder,
     env: &[(OsString, OsString)],
     level: Confinement,
@@ -173,7 +177,7 @@ fn with_cache_request<T>(
 }
 
 /// Whether a run could hand a file of its checkout to somebody who outlives it.
-pub(crate) fn may_hand_out(settings: &Run, reach: &Reach) -> bool {
+pub(crate) fn may_hand_out(settings: &RunSettings, reach: &ConfinementScope) -> bool {
     may_hand_out_files(&CheckoutUser {
         level: reach.confinement,
         has_own_state: !reach.own.is_empty(),
@@ -589,7 +593,7 @@ mod tests {
         let env: [(OsString, OsString); 2] = env.map(|(name, value)| (name.into(), value.into()));
         let folder = StateFolder::at("/home/me/.local/state/landfall/project".into());
         let work = folder.workspaces().join("T1");
-        let reach = Reach {
+        let reach = ConfinementScope {
             confinement: level,
             checkout: Vec::new(),
             work,
@@ -630,7 +634,7 @@ mod tests {
         let env: Vec<(OsString, OsString)> = env.map(|(name, value)| (name.into(), value.into())).to_vec();
         let folder = StateFolder::at("/home/me/.local/state/landfall/project".into());
         let hide = |own: &[&str]| {
-            let reach = Reach {
+            let reach = ConfinementScope {
                 confinement: Confinement::Isolated,
                 checkout: Vec::new(),
                 work: folder.workspaces().join("T1"),
@@ -711,7 +715,7 @@ mod tests {
         let run = settings.expect("settings").run;
         let env = [("HOME".into(), "/home/me".into())];
         let folder = StateFolder::at("/home/me/.local/state/landfall/project".into());
-        let reach = Reach {
+        let reach = ConfinementScope {
             confinement: Confinement::Isolated,
             checkout: Vec::new(),
             work: folder.workspaces().join("T1"),
@@ -733,7 +737,7 @@ mod tests {
         let env: Vec<(OsString, OsString)> = env.map(|(name, value)| (name.into(), value.into())).to_vec();
         let folder = StateFolder::at("/home/me/.local/state/landfall/project".into());
         let sandbox = |level: Confinement, checkout: &str, work: &str| {
-            let reach = Reach {
+            let reach = ConfinementScope {
                 confinement: level,
                 checkout: vec![checkout.into()],
                 work: work.into(),
@@ -767,7 +771,7 @@ mod tests {
         }
         std::fs::create_dir(states.join("never-run-4")).expect("made");
         let folder = StateFolder::at(states.join("own-1"));
-        let reach = Reach {
+        let reach = ConfinementScope {
             confinement: Confinement::Isolated,
             checkout: vec!["/work/own".into()],
             work: folder.workspaces().join("T1"),

@@ -20,20 +20,20 @@ use landfall_model::{
 
 use crate::agent_run::agent_profile;
 use crate::caches::CacheAccess;
-use crate::confine::{self, Reach};
+use crate::confine::{self, ConfinementScope};
 use crate::environment::{safe_environment, variable, with};
 use crate::folder::StateFolder;
 use crate::patience::{abandon, wait_for_end};
 use crate::run_folder::{key_and_session, write_private};
-use crate::settings::{Profile, Settings};
-use crate::vitals::{AgentState, Vitals};
+use crate::settings::{ProfileSettings, Settings};
+use crate::vitals::{AgentState, AgentVitals};
 
 /// What to ask, and where.
-pub(crate) struct Question<'a> {
+pub(crate) struct ConsultRequest<'a> {
     /// The settings of the project.
     pub settings: &'a Settings,
     /// The profile.
-    pub profile: &'a Profile,
+    pub profile: &'a ProfileSettings,
     /// The root of the project.
     pub root: &'a Path,
     /// The state of the project, which the agent must not see.
@@ -43,7 +43,7 @@ pub(crate) struct Question<'a> {
     /// Every environment variable.
     pub environment: &'a [(OsString, OsString)],
     /// What the agent works on.
-    pub ground: Ground<'a>,
+    pub ground: ConsultWorkspace<'a>,
     /// What it is for, in a word.
     pub about: &'a str,
     /// Which time it is asked, from 1.
@@ -60,7 +60,7 @@ pub(crate) struct Question<'a> {
 
 /// What the agent works on. Nothing it does there is kept.
 #[derive(Clone, Copy)]
-pub(crate) enum Ground<'a> {
+pub(crate) enum ConsultWorkspace<'a> {
     /// A repository with nothing in it: some agents will not work elsewhere.
     Empty,
     /// A checkout of this commit.
@@ -69,7 +69,7 @@ pub(crate) enum Ground<'a> {
 
 /// What came of it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Reply {
+pub(crate) struct ConsultReply {
     /// What we make of it.
     pub verdict: Verdict,
     /// What it said, a message or a line each; the last, if it was too much.
@@ -97,24 +97,24 @@ const COMPLAINT_CHARS_MAX: usize = 300; // a line or two for a person
 /// # Errors
 /// Why it could not even be tried.
 pub(crate) fn ask(
-    question: &Question<'_>,
+    question: &ConsultRequest<'_>,
     prompt: &dyn Fn(&Path) -> Result<String, String>,
-) -> Result<Reply, String> {
-    let scratch = Scratch::make().map_err(|error| format!("make a scratch folder: {error}"))?;
-    let Prepared { spec, agent, profile, ear } = prepare(question, &scratch, prompt)?;
+) -> Result<ConsultReply, String> {
+    let scratch = ScratchFolder::make().map_err(|error| format!("make a scratch folder: {error}"))?;
+    let PreparedConsultation { spec, agent, profile, ear } = prepare(question, &scratch, prompt)?;
     let dir = scratch.run();
     let sitting = sitter::start(question.program, &dir, &spec).map_err(|error| {
         let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
         format!("{error}{cause}")
     })?;
-    let mut listener = Listener::new(&dir, &*agent, &ear, profile.model.clone());
+    let mut listener = ConsultListener::new(&dir, &*agent, &ear, profile.model.clone());
     let exit = wait(question, &dir, &spec, &sitting, &mut listener);
     listener.end(&spec, &*agent, &profile);
     let unanswered = listener.unanswered_ms.is_some();
     let model_wait_ms = listener.unanswered_ms.unwrap_or_else(|| liveness::lifeless_ms(&listener.pulse()));
     let evidence =
         AgentRunEvidence { closes: agent.closes(), unanswered, model_wait_ms, ..AgentRunEvidence::default() };
-    Ok(Reply {
+    Ok(ConsultReply {
         verdict: judge(&listener.seen, &exit, &evidence),
         words: listener.tally.words().to_owned(),
         complaint: listener.complaint(),
@@ -129,9 +129,9 @@ pub(crate) fn ask(
 }
 
 /// A folder of its own, given up at the end.
-pub(crate) struct Scratch(PathBuf);
+pub(crate) struct ScratchFolder(PathBuf);
 
-impl Scratch {
+impl ScratchFolder {
     pub(crate) fn make() -> std::io::Result<Self> {
         use std::os::unix::fs::DirBuilderExt as _;
         let (name, _) = key_and_session()?;
@@ -154,10 +154,10 @@ impl Scratch {
     }
 
     /// Makes the ground: where the agent works, and what it must be able to read besides.
-    pub(crate) fn ground(&self, ground: Ground<'_>) -> Result<(PathBuf, Vec<PathBuf>), String> {
+    pub(crate) fn ground(&self, ground: ConsultWorkspace<'_>) -> Result<(PathBuf, Vec<PathBuf>), String> {
         let git = Git::find().map_err(|error| error.full())?;
         match ground {
-            Ground::Empty => {
+            ConsultWorkspace::Empty => {
                 let work = self.0.join("work");
                 std::fs::create_dir(&work).map_err(|error| format!("make a scratch folder: {error}"))?;
                 let branch = "main".parse().expect("a good name");
@@ -165,7 +165,7 @@ impl Scratch {
                 Repo::create(&git, &work, &branch, "Nothing yet", &by).map_err(|error| error.to_string())?;
                 Ok((work, Vec::new()))
             }
-            Ground::Checkout(repo, commit) => {
+            ConsultWorkspace::Checkout(repo, commit) => {
                 let store = self.borrowing_store(&git, repo)?;
                 // It borrows from the user's repository, which is hidden but for this folder.
                 let objects = [store.dir(), repo.common_dir()].map(|dir| dir.join("objects")).to_vec();
@@ -200,13 +200,13 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchFolder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0); // what is left is in the folder for temporary files
     }
 }
 
-struct Prepared {
+struct PreparedConsultation {
     spec: SitterSpec,
     agent: Box<dyn Agent>,
     profile: landfall_agents::LaunchProfile,
@@ -214,10 +214,10 @@ struct Prepared {
 }
 
 fn prepare(
-    question: &Question<'_>,
-    scratch: &Scratch,
+    question: &ConsultRequest<'_>,
+    scratch: &ScratchFolder,
     prompt: &dyn Fn(&Path) -> Result<String, String>,
-) -> Result<Prepared, String> {
+) -> Result<PreparedConsultation, String> {
     let io = |what: &str, error: std::io::Error| format!("{what}: {error}");
     let profile = agent_profile(question.profile);
     let agent = registry::find(&profile.kind).map_err(|error| error.to_string())?.agent();
@@ -261,7 +261,7 @@ fn prepare(
     let named = |name: &OsString| question.profile.pass_env.iter().any(|it| *name == **it);
     let passed = question.environment.iter().filter(|(name, _)| named(name)).cloned().collect();
     let home = variable(&env, "HOME").map(PathBuf::from);
-    let mut reach = Reach {
+    let mut reach = ConfinementScope {
         confinement: question.profile.sandbox,
         // The shared git folder as well: only its objects, which hold the history, are opened below.
         checkout: confine::checkout_at(question.root),
@@ -292,17 +292,22 @@ fn prepare(
         out_cap: question.out_cap,
         marker: format!("{}/{}", question.about, &key[..16]),
     };
-    Ok(Prepared { spec, agent, profile, ear: ParserContext { nonce: key, ..ParserContext::default() } })
+    Ok(PreparedConsultation {
+        spec,
+        agent,
+        profile,
+        ear: ParserContext { nonce: key, ..ParserContext::default() },
+    })
 }
 
 /// Waits for the end, which the sitter brings about; should that fail, we do. An agent that has spent what there was, or
 /// that nobody waits for any more, is ended.
 fn wait(
-    question: &Question<'_>,
+    question: &ConsultRequest<'_>,
     dir: &Path,
     spec: &SitterSpec,
     sitting: &SitterProcess,
-    listener: &mut Listener,
+    listener: &mut ConsultListener,
 ) -> AgentExit {
     let mut deadline = Instant::now() + question.limit + Duration::from_millis(spec.grace_ms) + MARGIN;
     let mut told: Option<AgentExit> = None;
@@ -359,10 +364,10 @@ fn wait(
 }
 
 /// Hears what the agent writes while it writes it.
-struct Listener {
+struct ConsultListener {
     began: Instant,
     clock: SystemClock,
-    vitals: Vitals,
+    vitals: AgentVitals,
     calls_model: bool,
     closes: bool,
     echo: RepetitionDetector,
@@ -381,7 +386,7 @@ struct Listener {
     errors: Vec<u8>,
 }
 
-impl Listener {
+impl ConsultListener {
     fn new(dir: &Path, agent: &dyn Agent, ear: &ParserContext, model: Option<String>) -> Self {
         let mut tally = UsageCounter::default();
         tally.hear(&Signal::Started { session: None, model });
@@ -390,7 +395,7 @@ impl Listener {
         Self {
             began: Instant::now(),
             clock: SystemClock,
-            vitals: Vitals::begin(SystemClock.mono_ms(), calls_model),
+            vitals: AgentVitals::begin(SystemClock.mono_ms(), calls_model),
             calls_model,
             closes: agent.closes(),
             echo: RepetitionDetector::default(),
@@ -505,7 +510,7 @@ impl Listener {
     }
 
     /// The budget that is used up, and how much of how much.
-    fn spent(&self, question: &Question<'_>) -> Option<(BudgetScope, String)> {
+    fn spent(&self, question: &ConsultRequest<'_>) -> Option<(BudgetScope, String)> {
         let usage = self.tally.usage(&question.settings.prices);
         question.budgets.iter().find_map(|(scope, budget, before)| {
             let spent = before.plus(Spending { usage, time_ms: self.took_ms() });

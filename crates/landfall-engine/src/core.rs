@@ -37,10 +37,10 @@ use landfall_model::{
 };
 use landfall_store::EventOrderError;
 
-use crate::ask::{AskError, NewTask, Position};
+use crate::ask::{AskError, ImportedProgress, NewTaskSpec};
 
 /// What the core needs to know of the world, and what it lets the world know.
-pub trait Outside {
+pub trait CoreEnvironment {
     /// The wall clock.
     fn now(&self) -> Timestamp;
     /// A budget of the run or the day that is used up.
@@ -67,7 +67,7 @@ pub trait Outside {
 
 /// What the person set, as far as the core acts on it.
 #[derive(Debug, Clone)]
-pub struct Rules {
+pub struct EnginePolicy {
     /// How much there is of what is scarce.
     pub limits: ScheduleLimits,
     /// What a task may use.
@@ -106,14 +106,14 @@ pub struct RunOptions {
     /// Who picks the next task.
     pub mode: PilotMode,
     /// A sprint to begin, or the one that is open to go on with.
-    pub sprint: Option<SprintAsked>,
+    pub sprint: Option<SprintRequest>,
     /// Somebody is there to resume a pause, pick a task, or answer.
     pub attended: bool,
 }
 
 /// The sprint a run is for.
 #[derive(Debug, Clone)]
-pub enum SprintAsked {
+pub enum SprintRequest {
     /// A new one.
     New(SprintSpec),
     /// The one that is open.
@@ -122,7 +122,7 @@ pub enum SprintAsked {
 
 /// What one turn has gathered.
 #[derive(Debug, Clone, Default)]
-pub struct Turn {
+pub struct CoreTurn {
     /// The facts, in order.
     pub entries: Vec<JournalEntry>,
     /// The tasks they are about, as they are now.
@@ -149,7 +149,7 @@ pub struct Core {
     loops: AgentLoops,
     hauls: IssueBatchHistory,
     flows: BTreeMap<String, Arc<Flow>>,
-    rules: Rules,
+    rules: EnginePolicy,
     run: Option<RunId>,
     last_run: u32,
     drive: IntakeState,
@@ -181,7 +181,7 @@ pub struct Core {
     filter: StartFilter,
     /// When the engine before this one last wrote something.
     last_sign: Timestamp,
-    turn: Turn,
+    turn: CoreTurn,
 }
 
 /// The tasks of a journal while it is read: each makes room for one of the same size.
@@ -193,7 +193,7 @@ pub struct Replay {
 impl Core {
     /// A core that knows nothing yet.
     #[must_use]
-    pub fn new(flows: BTreeMap<String, Arc<Flow>>, default_flow: &str, rules: Rules) -> Self {
+    pub fn new(flows: BTreeMap<String, Arc<Flow>>, default_flow: &str, rules: EnginePolicy) -> Self {
         let mut world = World::new(flows.clone(), default_flow);
         world.set_routes(
             rules.profiles.iter().map(|(name, (route, _))| (name.clone(), route.clone())).collect(),
@@ -232,7 +232,7 @@ impl Core {
             gate_retries: 0,
             filter: StartFilter::default(),
             last_sign: Timestamp::default(),
-            turn: Turn::default(),
+            turn: CoreTurn::default(),
         }
     }
 
@@ -243,7 +243,7 @@ impl Core {
     pub fn replay(
         &mut self,
         replay: &mut Replay,
-        out: &dyn Outside,
+        out: &dyn CoreEnvironment,
         entry: JournalEntry,
     ) -> Result<(), EventOrderError> {
         let JournalEntry { at, fact } = entry;
@@ -264,7 +264,7 @@ impl Core {
     }
 
     /// Takes in the tasks that were read.
-    pub fn replayed(&mut self, replay: Replay, out: &dyn Outside) {
+    pub fn replayed(&mut self, replay: Replay, out: &dyn CoreEnvironment) {
         for task in replay.tasks.into_values() {
             if is_mismatch(&task) {
                 self.mismatch = Some(task.id);
@@ -358,7 +358,7 @@ impl Core {
 
     /// What the person set.
     #[must_use]
-    pub fn rules(&self) -> &Rules {
+    pub fn rules(&self) -> &EnginePolicy {
         &self.rules
     }
 
@@ -387,12 +387,12 @@ impl Core {
     }
 
     /// Gives what the turn has gathered, to be written and then performed.
-    pub fn take_turn(&mut self) -> Turn {
+    pub fn take_turn(&mut self) -> CoreTurn {
         std::mem::take(&mut self.turn)
     }
 
     /// What a fact about a task means for everything but the task.
-    fn note_event(&mut self, out: &dyn Outside, at: Timestamp, id: TaskId, event: &Event) {
+    fn note_event(&mut self, out: &dyn CoreEnvironment, at: Timestamp, id: TaskId, event: &Event) {
         match event {
             Event::Verified { report, .. } => self.note_report(out, at, report),
             Event::IterationEnded { verdict, .. }
@@ -410,7 +410,7 @@ impl Core {
         out.learnt(at, id, event);
     }
 
-    fn note_report(&mut self, out: &dyn Outside, at: Timestamp, report: &GateReport) {
+    fn note_report(&mut self, out: &dyn CoreEnvironment, at: Timestamp, report: &GateReport) {
         self.flakes.note(at, report);
         if report.outcome().is_green() && !report.is_empty() {
             out.passed(report);
@@ -421,7 +421,7 @@ impl Core {
     /// What a fact about the engine means.
     fn note(
         &mut self,
-        out: &dyn Outside,
+        out: &dyn CoreEnvironment,
         at: Timestamp,
         event: &EngineEvent,
     ) -> Result<(), IllegalQueueEvent> {
@@ -473,7 +473,7 @@ impl Core {
     }
 
     /// A fact about the engine.
-    pub fn fact(&mut self, out: &dyn Outside, event: EngineEvent) {
+    pub fn fact(&mut self, out: &dyn CoreEnvironment, event: EngineEvent) {
         let at = out.now();
         self.note(out, at, &event).expect("decided only where it can follow");
         let person = match &event {
@@ -496,7 +496,7 @@ impl Core {
     /// When the sprint that was asked for cannot be.
     pub fn start(
         &mut self,
-        out: &dyn Outside,
+        out: &dyn CoreEnvironment,
         version: &str,
         options: &RunOptions,
     ) -> Result<RunId, AskError> {
@@ -553,12 +553,12 @@ impl Core {
         Ok(run)
     }
 
-    fn may_sprint(&self, asked: &SprintAsked) -> Result<(), AskError> {
+    fn may_sprint(&self, asked: &SprintRequest) -> Result<(), AskError> {
         match (asked, self.sprints.open()) {
-            (SprintAsked::New(_), Some(open)) => Err(AskError::SprintOpen(open.id)),
-            (SprintAsked::Open, None) => Err(AskError::NoSprint),
-            (SprintAsked::Open, Some(_)) => Ok(()),
-            (SprintAsked::New(plan), None) => {
+            (SprintRequest::New(_), Some(open)) => Err(AskError::SprintOpen(open.id)),
+            (SprintRequest::Open, None) => Err(AskError::NoSprint),
+            (SprintRequest::Open, Some(_)) => Ok(()),
+            (SprintRequest::New(plan), None) => {
                 let filter = StartFilter::of_sprint(plan);
                 let fits = |task: &Arc<Task>| {
                     !task.is_over() && !task.spec.draft && filter.admits(&task.spec, task.id)
@@ -571,10 +571,10 @@ impl Core {
         }
     }
 
-    fn start_sprint(&mut self, out: &dyn Outside, asked: Option<&SprintAsked>) {
+    fn start_sprint(&mut self, out: &dyn CoreEnvironment, asked: Option<&SprintRequest>) {
         self.sprinting = asked.is_some();
         match asked {
-            Some(SprintAsked::New(plan)) => {
+            Some(SprintRequest::New(plan)) => {
                 if plan.checkpoint && self.base.is_some() {
                     self.checkpoint(out, None, CheckpointReason::Sprint);
                 }
@@ -584,7 +584,7 @@ impl Core {
                 let started = SprintEvent::Started { sprint, plan: plan.clone(), ready };
                 self.fact(out, EngineEvent::Sprint(started));
             }
-            Some(SprintAsked::Open) => {
+            Some(SprintRequest::Open) => {
                 self.pause_lost_sprint();
                 if matches!(self.sprints.open().map(|it| &it.phase), Some(SprintPhase::Paused { .. })) {
                     self.fact(out, EngineEvent::Sprint(SprintEvent::Resumed));
@@ -636,7 +636,7 @@ impl Core {
     }
 
     /// Ends the run.
-    pub fn end(&mut self, out: &dyn Outside, run: RunId, why: RunEnd) {
+    pub fn end(&mut self, out: &dyn CoreEnvironment, run: RunId, why: RunEnd) {
         if self.sprinting
             && let Some(sprint) = self.sprints.open()
         {
@@ -649,7 +649,7 @@ impl Core {
     }
 
     /// Lets the model decide about news of a task. Refused news is late news: normal.
-    pub fn hear(&mut self, out: &dyn Outside, id: TaskId, news: &News) {
+    pub fn hear(&mut self, out: &dyn CoreEnvironment, id: TaskId, news: &News) {
         match self.try_hear(out, id, news) {
             Ok(_)
             | Err(NewsRefusal::Stale { .. } | NewsRefusal::NotNow { .. } | NewsRefusal::NotAllowed { .. }) => {
@@ -658,7 +658,7 @@ impl Core {
         }
     }
 
-    pub(crate) fn input(&self, out: &dyn Outside, news: &News) -> TaskInput {
+    pub(crate) fn input(&self, out: &dyn CoreEnvironment, news: &News) -> TaskInput {
         let drive = match self.pilot.pause() {
             Some(_) => IntakeState::Draining, // iterations end, and the next does not begin
             None => self.drive,
@@ -674,7 +674,7 @@ impl Core {
     }
 
     /// The news for one task, with the flow it would take if it is not bound to one yet.
-    fn told(&self, out: &dyn Outside, task: &Arc<Task>, news: &News) -> TaskInput {
+    fn told(&self, out: &dyn CoreEnvironment, task: &Arc<Task>, news: &News) -> TaskInput {
         let mut input = self.input(out, news);
         match &mut input.news {
             News::Do { flow, .. } => *flow = self.world.flow_of(task),
@@ -692,7 +692,12 @@ impl Core {
     ///
     /// # Errors
     /// Why nothing was changed.
-    pub fn try_hear(&mut self, out: &dyn Outside, id: TaskId, news: &News) -> Result<Arc<Task>, NewsRefusal> {
+    pub fn try_hear(
+        &mut self,
+        out: &dyn CoreEnvironment,
+        id: TaskId,
+        news: &News,
+    ) -> Result<Arc<Task>, NewsRefusal> {
         let Some(task) = self.world.get(id).cloned() else {
             let state = "unknown".to_owned();
             return Err(NewsRefusal::NotNow { task: id, state, what: "there is no such task" });
@@ -772,7 +777,7 @@ impl Core {
     }
 
     /// Lets the model decide about news of the landing queue.
-    pub fn hear_queue(&mut self, out: &dyn Outside, news: &QueueNews) {
+    pub fn hear_queue(&mut self, out: &dyn CoreEnvironment, news: &QueueNews) {
         if let QueueNews::Built { prefixes, .. } = news {
             for prefix in prefixes {
                 out.trust(&prefix.commit); // it may be the base before the fact of that is written
@@ -804,7 +809,7 @@ impl Core {
     }
 
     /// The model answered an agent: whoever waited for its account to be tried may go on.
-    pub fn answered(&mut self, out: &dyn Outside, id: TaskId) {
+    pub fn answered(&mut self, out: &dyn CoreEnvironment, id: TaskId) {
         let Some(driving) = self.world.get(id).and_then(|task| task.driving.clone()) else { return };
         if let Some(state) = self.world.accounts().answered(&driving.account, out.now()) {
             self.fact(out, EngineEvent::Account { account: driving.account, state });
@@ -812,7 +817,7 @@ impl Core {
     }
 
     /// Tasks an agent wants to be thought of are drafts: only a person lets them start.
-    fn follow_ups(&mut self, out: &dyn Outside, id: TaskId, seen: &[Signal]) {
+    fn follow_ups(&mut self, out: &dyn CoreEnvironment, id: TaskId, seen: &[Signal]) {
         const MAX: usize = 10; // an agent that files more is not helping
         let wanted = seen.iter().filter_map(|signal| match signal {
             Signal::Said(ControlSignal::FollowUp(text)) => Some(text),
@@ -832,14 +837,14 @@ impl Core {
     }
 
     /// A gate that was broken may be whole on the new base.
-    fn base_advanced(&mut self, out: &dyn Outside) {
+    fn base_advanced(&mut self, out: &dyn CoreEnvironment) {
         for id in self.world.gate_waits() {
             self.hear(out, id, &News::BaseAdvanced);
         }
     }
 
     /// Ends the holds that no person has to end: what failed may work again.
-    fn retry_holds(&mut self, out: &dyn Outside) {
+    fn retry_holds(&mut self, out: &dyn CoreEnvironment) {
         self.gate_works = false;
         self.gate_retry = None;
         self.gate_retries = 0;
@@ -851,7 +856,7 @@ impl Core {
 
     /// Tries a gate again that could not be trusted. After a pass everybody who waits for it goes on; otherwise one
     /// task at a time tries it, less and less often.
-    fn consider_gate(&mut self, out: &dyn Outside) {
+    fn consider_gate(&mut self, out: &dyn CoreEnvironment) {
         if self.drive == IntakeState::Draining {
             return;
         }
@@ -872,7 +877,7 @@ impl Core {
     }
 
     /// Everything that follows by itself: what is due, pauses, goals, checkpoints, grants, and the queue.
-    pub fn look(&mut self, out: &dyn Outside, low_disk: bool) {
+    pub fn look(&mut self, out: &dyn CoreEnvironment, low_disk: bool) {
         self.low_disk = low_disk;
         if self.mismatch.is_some() {
             self.drain();
@@ -898,7 +903,7 @@ impl Core {
 
     /// Whether the checks should run on the base now: an agent would start if they passed there.
     #[must_use]
-    pub fn wants_base_check(&self, out: &dyn Outside) -> bool {
+    pub fn wants_base_check(&self, out: &dyn CoreEnvironment) -> bool {
         self.run.is_some()
             && self.drive == IntakeState::Running
             && self.world.waiting_for(GrantKind::Slot) > 0
@@ -907,7 +912,7 @@ impl Core {
     }
 
     /// What came of the checks on the base. What was seen of another base than the present one is evidence of that one only.
-    pub fn hear_base(&mut self, out: &dyn Outside, check: &BaseCheckResult) {
+    pub fn hear_base(&mut self, out: &dyn CoreEnvironment, check: &BaseCheckResult) {
         let is_present = check.is_about(self.base.as_ref());
         let news = &check.news;
         let mut gate = self.base_gate.clone();
@@ -936,14 +941,14 @@ impl Core {
 
     /// How many workspaces should stand ready before anybody asks for one.
     #[must_use]
-    pub fn spares(&self, out: &dyn Outside) -> usize {
+    pub fn spares(&self, out: &dyn CoreEnvironment) -> usize {
         match self.drive {
             IntakeState::Running => spares(&self.world, &self.limits(out)),
             IntakeState::Draining => 0,
         }
     }
 
-    fn due(&mut self, out: &dyn Outside) {
+    fn due(&mut self, out: &dyn CoreEnvironment) {
         if self.drive == IntakeState::Draining {
             return;
         }
@@ -959,14 +964,14 @@ impl Core {
         }
     }
 
-    fn consider_pause(&mut self, out: &dyn Outside) {
+    fn consider_pause(&mut self, out: &dyn CoreEnvironment) {
         let stops = self.sprinting && self.sprints.open().is_some_and(|sprint| sprint.plan.pause_on_error);
         if let Some(event) = self.pilot.should_pause(self.rules.failures_max, stops) {
             self.pause_with(out, event);
         }
     }
 
-    fn pause_with(&mut self, out: &dyn Outside, event: PilotEvent) {
+    fn pause_with(&mut self, out: &dyn CoreEnvironment, event: PilotEvent) {
         let PilotEvent::Paused { reason, .. } = &event else { return };
         let reason = reason.clone();
         self.fact(out, EngineEvent::Pilot(event));
@@ -975,7 +980,7 @@ impl Core {
         }
     }
 
-    fn consider_sprint(&mut self, out: &dyn Outside) {
+    fn consider_sprint(&mut self, out: &dyn CoreEnvironment) {
         let Some(sprint) = self.sprint() else { return };
         let paused = matches!(sprint.phase, SprintPhase::Paused { .. });
         if let Some(why) = sprint.should_complete(out.now(), self.ready_in_sprint()) {
@@ -994,7 +999,7 @@ impl Core {
     }
 
     /// In semi-automatic mode a person picks again once nothing more follows by itself from what they picked.
-    fn consider_mode(&mut self, out: &dyn Outside) {
+    fn consider_mode(&mut self, out: &dyn CoreEnvironment) {
         let Some(task) = self.pilot.assigned().and_then(|id| self.world.get(id)) else { return };
         if !task.goes_on() {
             self.fact(out, EngineEvent::Pilot(PilotEvent::Settled));
@@ -1002,7 +1007,7 @@ impl Core {
         }
     }
 
-    fn consider_checkpoint(&mut self, out: &dyn Outside) {
+    fn consider_checkpoint(&mut self, out: &dyn CoreEnvironment) {
         if self.rules.checkpoints && self.checkpoints.is_due() && self.base.is_some() {
             self.checkpoint(out, None, CheckpointReason::Landings);
         }
@@ -1011,7 +1016,7 @@ impl Core {
     /// Makes a checkpoint of the base as it is; none before there is one.
     pub fn checkpoint(
         &mut self,
-        out: &dyn Outside,
+        out: &dyn CoreEnvironment,
         name: Option<&str>,
         why: CheckpointReason,
     ) -> Option<String> {
@@ -1027,7 +1032,7 @@ impl Core {
 
     /// The limits as they are now.
     #[must_use]
-    pub fn limits(&self, out: &dyn Outside) -> ScheduleLimits {
+    pub fn limits(&self, out: &dyn CoreEnvironment) -> ScheduleLimits {
         let limits = ScheduleLimits { now: out.now(), spent: out.spent(), ..self.rules.limits.clone() };
         let paused = self.pilot.pause().is_some();
         if self.short.is_some() {
@@ -1065,7 +1070,7 @@ impl Core {
     }
 
     /// Grants what is free to whoever stands first in line.
-    fn grant(&mut self, out: &dyn Outside, limits: &ScheduleLimits) {
+    fn grant(&mut self, out: &dyn CoreEnvironment, limits: &ScheduleLimits) {
         let Some(run) = self.run else { return };
         let mut refused = 0;
         while self.drive == IntakeState::Running
@@ -1162,7 +1167,7 @@ impl Core {
 
     /// Whether nothing is under way and nothing will begin by itself.
     #[must_use]
-    pub fn is_idle(&self, out: &dyn Outside, interrupted: bool) -> bool {
+    pub fn is_idle(&self, out: &dyn CoreEnvironment, interrupted: bool) -> bool {
         let waits = |task: &Arc<Task>| course::waits_for_task(task, self.interruption(task.id, interrupted));
         let under_way = self.world.active().any(waits);
         let waits = |batch: &LandingBatch| course::waits_for_batch(batch.doing, self.drive, interrupted);
@@ -1186,7 +1191,7 @@ impl Core {
     }
 
     /// The run as it stands.
-    fn scene(&self, out: &dyn Outside) -> RunSnapshot {
+    fn scene(&self, out: &dyn CoreEnvironment) -> RunSnapshot {
         // Whoever stands in line and waits for others first is not busy: a run without those others ends.
         let moves = || self.queue.hold().is_none() && self.landable() > 0;
         let coming = [
@@ -1232,13 +1237,13 @@ impl Core {
 
     /// Why a run that is idle has ended.
     #[must_use]
-    pub fn why_over(&self, out: &dyn Outside) -> RunEnd {
+    pub fn why_over(&self, out: &dyn CoreEnvironment) -> RunEnd {
         self.scene(out).why_over()
     }
 
     /// The next moment something happens by the clock alone.
     #[must_use]
-    pub fn wake(&self, out: &dyn Outside) -> Option<Timestamp> {
+    pub fn wake(&self, out: &dyn CoreEnvironment) -> Option<Timestamp> {
         let now = out.now();
         let running = self.drive == IntakeState::Running;
         let due = self.world.next_due().map(|(at, _)| at).filter(|_| running);
@@ -1253,7 +1258,7 @@ impl Core {
     ///
     /// # Errors
     /// When it is paused already.
-    pub fn pause(&mut self, out: &dyn Outside, reason: &str) -> Result<(), AskError> {
+    pub fn pause(&mut self, out: &dyn CoreEnvironment, reason: &str) -> Result<(), AskError> {
         if self.pilot.pause().is_some() {
             return Err(AskError::Paused);
         }
@@ -1266,7 +1271,7 @@ impl Core {
     ///
     /// # Errors
     /// When it is not paused.
-    pub fn resume(&mut self, out: &dyn Outside) -> Result<(), AskError> {
+    pub fn resume(&mut self, out: &dyn CoreEnvironment) -> Result<(), AskError> {
         if self.pilot.pause().is_none() {
             return Err(AskError::NotPaused);
         }
@@ -1280,7 +1285,7 @@ impl Core {
     }
 
     /// Changes who picks.
-    pub fn set_mode(&mut self, out: &dyn Outside, mode: PilotMode) {
+    pub fn set_mode(&mut self, out: &dyn CoreEnvironment, mode: PilotMode) {
         if self.pilot.mode() != mode {
             self.fact(out, EngineEvent::Pilot(PilotEvent::ModeSet { mode }));
             self.refilter();
@@ -1291,7 +1296,7 @@ impl Core {
     ///
     /// # Errors
     /// When it cannot begin.
-    pub fn assign(&mut self, out: &dyn Outside, task: Option<TaskId>) -> Result<Arc<Task>, AskError> {
+    pub fn assign(&mut self, out: &dyn CoreEnvironment, task: Option<TaskId>) -> Result<Arc<Task>, AskError> {
         if self.pilot.mode() != PilotMode::SemiAuto {
             return Err(AskError::NotSemiAuto);
         }
@@ -1323,7 +1328,7 @@ impl Core {
     ///
     /// # Errors
     /// When there is none.
-    pub fn cancel_sprint(&mut self, out: &dyn Outside) -> Result<SprintId, AskError> {
+    pub fn cancel_sprint(&mut self, out: &dyn CoreEnvironment) -> Result<SprintId, AskError> {
         let sprint = self.sprints.open().ok_or(AskError::NoSprint)?;
         let id = sprint.id;
         let event = match self.sprinting {
@@ -1342,7 +1347,7 @@ impl Core {
     ///
     /// # Errors
     /// When it is so already.
-    pub fn hold_queue(&mut self, out: &dyn Outside, reason: Option<String>) -> Result<(), AskError> {
+    pub fn hold_queue(&mut self, out: &dyn CoreEnvironment, reason: Option<String>) -> Result<(), AskError> {
         match (reason, self.queue.hold()) {
             (Some(_), Some(hold)) if hold.why == HoldReason::Person => {
                 Err(AskError::QueueHeld(hold.reason.clone()))
@@ -1365,7 +1370,7 @@ impl Core {
     /// The first that refuses.
     pub fn tell_all(
         &mut self,
-        out: &dyn Outside,
+        out: &dyn CoreEnvironment,
         tasks: &[TaskId],
         news: &News,
     ) -> Result<Vec<Arc<Task>>, AskError> {
@@ -1401,7 +1406,11 @@ impl Core {
     ///
     /// # Errors
     /// What is wrong with the first bad one.
-    pub fn add(&mut self, out: &dyn Outside, tasks: Vec<NewTask>) -> Result<Vec<Arc<Task>>, AskError> {
+    pub fn add(
+        &mut self,
+        out: &dyn CoreEnvironment,
+        tasks: Vec<NewTaskSpec>,
+    ) -> Result<Vec<Arc<Task>>, AskError> {
         let first = self.world.next_id().0;
         let id_of =
             |place: usize| TaskId(first + u32::try_from(place).expect("fewer than four thousand million"));
@@ -1432,7 +1441,7 @@ impl Core {
                 return Err(AskError::Cycle(cycle));
             }
         }
-        let born = |((id, spec), position): ((TaskId, TaskSpec), Option<Position>)| {
+        let born = |((id, spec), position): ((TaskId, TaskSpec), Option<ImportedProgress>)| {
             let task = self.born(out, id, spec);
             position.map_or(task, |position| self.take_position(out, id, position))
         };
@@ -1440,8 +1449,13 @@ impl Core {
     }
 
     /// Brings a new task to where it stood elsewhere: its plan and its work are there, and it goes on from them.
-    fn take_position(&mut self, out: &dyn Outside, id: TaskId, position: Position) -> Arc<Task> {
-        let Position { entry, plan, done, branch: _, work } = position;
+    fn take_position(
+        &mut self,
+        out: &dyn CoreEnvironment,
+        id: TaskId,
+        position: ImportedProgress,
+    ) -> Arc<Task> {
+        let ImportedProgress { entry, plan, done, branch: _, work } = position;
         let attempt = Attempt::default();
         let mut events = Vec::new();
         let steps = plan.as_ref().map_or(0, |(_, outline)| outline.len());
@@ -1475,7 +1489,7 @@ impl Core {
         task
     }
 
-    fn born(&mut self, out: &dyn Outside, id: TaskId, spec: TaskSpec) -> Arc<Task> {
+    fn born(&mut self, out: &dyn CoreEnvironment, id: TaskId, spec: TaskSpec) -> Arc<Task> {
         let at = out.now();
         self.put(Task::added(id, spec.clone(), at));
         let task = self.task(id);
@@ -1485,7 +1499,7 @@ impl Core {
     }
 
     /// Adds a task whose work exists already as a commit.
-    pub fn offer(&mut self, out: &dyn Outside, spec: TaskSpec, head: Commit) -> Arc<Task> {
+    pub fn offer(&mut self, out: &dyn CoreEnvironment, spec: TaskSpec, head: Commit) -> Arc<Task> {
         let id = self.world.next_id();
         let task = self.born(out, id, spec);
         let (at, event) = (out.now(), Event::Offered { head });
@@ -1508,7 +1522,11 @@ impl Core {
     ///
     /// # Errors
     /// The first that refuses.
-    pub fn ready(&mut self, out: &dyn Outside, drafts: &[TaskId]) -> Result<Vec<Arc<Task>>, AskError> {
+    pub fn ready(
+        &mut self,
+        out: &dyn CoreEnvironment,
+        drafts: &[TaskId],
+    ) -> Result<Vec<Arc<Task>>, AskError> {
         let mut told = Vec::new();
         for id in drafts {
             let task = self.world.get(*id).ok_or(AskError::UnknownTask(*id))?;
@@ -1527,7 +1545,12 @@ impl Core {
     ///
     /// # Errors
     /// What is wrong with them.
-    pub fn edit(&mut self, out: &dyn Outside, id: TaskId, mut spec: TaskSpec) -> Result<Arc<Task>, AskError> {
+    pub fn edit(
+        &mut self,
+        out: &dyn CoreEnvironment,
+        id: TaskId,
+        mut spec: TaskSpec,
+    ) -> Result<Arc<Task>, AskError> {
         let task = self.world.get(id).ok_or(AskError::UnknownTask(id))?;
         if task.state == TaskState::Draft && !spec.draft && self.is_made_group(task) {
             return Err(AskError::Group(id));

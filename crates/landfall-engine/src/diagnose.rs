@@ -13,17 +13,17 @@ use landfall_model::recovery::{
 use landfall_model::{AgentUsage, Budget, BudgetScope, Spending, Verdict};
 use serde_json::Value;
 
-use crate::consult::{self, Ground, Question, Reply};
+use crate::consult::{self, ConsultReply, ConsultRequest, ConsultWorkspace};
 use crate::folder::StateFolder;
 use crate::prompts::{PromptContext, Prompts};
-use crate::settings::{Profile, Settings};
+use crate::settings::{ProfileSettings, Settings};
 
 /// How long it may take to read a few pages of evidence.
 pub const LIMIT: Duration = Duration::from_secs(10 * 60);
 
 /// What is known of a failure, and nothing else.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Evidence<'a> {
+pub struct FailureEvidence<'a> {
     /// The task, written `T7`.
     pub task: &'a str,
     /// Its title.
@@ -45,11 +45,11 @@ pub struct Evidence<'a> {
 }
 
 /// Who is asked, and how.
-pub struct DiagnoseAsked<'a> {
+pub struct DiagnosisRequest<'a> {
     /// The settings of the project.
     pub settings: &'a Settings,
     /// Who looks.
-    pub profile: &'a Profile,
+    pub profile: &'a ProfileSettings,
     /// The root of the project.
     pub root: &'a Path,
     /// The state of the project, which the agent must not see.
@@ -61,7 +61,7 @@ pub struct DiagnoseAsked<'a> {
     /// The prompts of the project.
     pub prompts: &'a Prompts,
     /// What it reads.
-    pub evidence: Evidence<'a>,
+    pub evidence: FailureEvidence<'a>,
     /// What it may spend, and what was spent before.
     pub budgets: Vec<(BudgetScope, Budget, Spending)>,
     /// Whether whoever asked has left.
@@ -70,7 +70,7 @@ pub struct DiagnoseAsked<'a> {
 
 /// What it says.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Diagnosed {
+pub struct DiagnosisResult {
     /// Its plan, or why that is refused. A refused plan is not asked for again: a person looks.
     pub plan: Result<RecoveryPlan, PlanProblem>,
     /// What it used.
@@ -83,15 +83,15 @@ pub struct Diagnosed {
 ///
 /// # Errors
 /// Why it could not be asked, or did not answer.
-pub fn diagnose(asked: &DiagnoseAsked<'_>) -> Result<Diagnosed, String> {
-    let question = Question {
+pub fn diagnose(asked: &DiagnosisRequest<'_>) -> Result<DiagnosisResult, String> {
+    let question = ConsultRequest {
         settings: asked.settings,
         profile: asked.profile,
         root: asked.root,
         folder: asked.folder,
         program: asked.program,
         environment: asked.environment,
-        ground: Ground::Empty,
+        ground: ConsultWorkspace::Empty,
         about: "diagnosis",
         round: 1,
         limit: LIMIT,
@@ -106,14 +106,14 @@ pub fn diagnose(asked: &DiagnoseAsked<'_>) -> Result<Diagnosed, String> {
     let checks = checks(asked.settings);
     let bounds = RecoveryPlanBounds { matches: asked.evidence.symptoms.matches, checks: &checks };
     let plan = read(&words).and_then(|draft| check(&draft, &bounds));
-    Ok(Diagnosed { plan, usage: reply.usage, took_ms: reply.took_ms })
+    Ok(DiagnosisResult { plan, usage: reply.usage, took_ms: reply.took_ms })
 }
 
 /// What the agent is told.
 ///
 /// # Errors
 /// When the prompt of the project cannot be filled.
-pub fn prompt(asked: &DiagnoseAsked<'_>) -> Result<String, String> {
+pub fn prompt(asked: &DiagnosisRequest<'_>) -> Result<String, String> {
     let context = context(&asked.evidence, &checks(asked.settings));
     asked.prompts.render("diagnose", &context).map_err(|error| error.to_string())
 }
@@ -124,7 +124,7 @@ fn checks(settings: &Settings) -> BTreeSet<String> {
 }
 
 /// Whether it came to an answer at all.
-fn answered(reply: &Reply) -> Result<(), String> {
+fn answered(reply: &ConsultReply) -> Result<(), String> {
     match &reply.verdict {
         Verdict::Complete | Verdict::Continue | Verdict::Checkpoint { .. } | Verdict::Pending { .. } => {
             Ok(())
@@ -137,8 +137,8 @@ fn answered(reply: &Reply) -> Result<(), String> {
     }
 }
 
-fn context(evidence: &Evidence<'_>, checks: &BTreeSet<String>) -> PromptContext {
-    let Evidence { symptoms, .. } = evidence;
+fn context(evidence: &FailureEvidence<'_>, checks: &BTreeSet<String>) -> PromptContext {
+    let FailureEvidence { symptoms, .. } = evidence;
     let exit = symptoms.exit.map_or_else(|| "not known".to_owned(), |code| code.to_string());
     let facts: Vec<&str> = symptoms.facts.iter().map(|fact| fact.word()).collect();
     let seen = match symptoms.matches {
@@ -193,10 +193,10 @@ pub fn read(words: &str) -> Result<RecoveryPlanDraft, PlanProblem> {
     let unreadable = |why: &str| PlanProblem::Unreadable(why.to_owned());
     let starts = words.rmatch_indices('{').map(|(at, _)| at).take(BLOCKS_MAX);
     let mut blocks = starts.filter_map(|at| {
-        let mut stream = serde_json::Deserializer::from_str(&words[at..]).into_iter::<Unique>();
+        let mut stream = serde_json::Deserializer::from_str(&words[at..]).into_iter::<UniqueKeyMap>();
         stream.next()?.ok().filter(|block| block.0.contains_key("action"))
     });
-    let Unique(block) =
+    let UniqueKeyMap(block) =
         blocks.next().ok_or_else(|| unreadable("there is no JSON object with an `action` in it"))?;
     let mut draft = RecoveryPlanDraft::default();
     for (key, value) in block {
@@ -253,26 +253,26 @@ fn kind(value: &Value) -> &'static str {
 }
 
 /// An object in which no key is there twice: of two plans in one, nobody could say which is meant.
-struct Unique(BTreeMap<String, Value>);
+struct UniqueKeyMap(BTreeMap<String, Value>);
 
-impl<'de> serde::Deserialize<'de> for Unique {
+impl<'de> serde::Deserialize<'de> for UniqueKeyMap {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Visitor;
         impl<'de> serde::de::Visitor<'de> for Visitor {
-            type Value = Unique;
+            type Value = UniqueKeyMap;
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("an object")
             }
 
-            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Unique, A::Error> {
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<UniqueKeyMap, A::Error> {
                 let mut fields = BTreeMap::new();
                 while let Some((key, value)) = map.next_entry::<String, Value>()? {
                     if fields.insert(key, value).is_some() {
                         return Err(serde::de::Error::custom("a key is there twice"));
                     }
                 }
-                Ok(Unique(fields))
+                Ok(UniqueKeyMap(fields))
             }
         }
         deserializer.deserialize_map(Visitor)

@@ -21,16 +21,16 @@ use crate::engine_context::EngineContext;
 use crate::folder::StateFolder;
 use crate::git_refs::lower;
 use crate::host_context::HostContext;
-use crate::occasions::{Heard, Occasion, Topic};
+use crate::occasions::{HookPoint, NotificationEvent, NotificationTopic};
 use crate::perform::tidying;
-use crate::settings::{self, Keep};
+use crate::settings::{self, RetentionSettings};
 use crate::workspace;
 
 /// One thing that may go.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Item {
+pub struct DiskItem {
     /// What it is.
-    pub kind: Kind,
+    pub kind: DiskItemKind,
     /// Where it is.
     pub path: PathBuf,
     /// How much room it takes.
@@ -41,7 +41,7 @@ pub struct Item {
 
 /// The kinds of things that may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum DiskItemKind {
     /// The workspace of a task that is over.
     Workspace(TaskId),
     /// The record of a run of an agent, a check or a command.
@@ -54,7 +54,7 @@ pub enum Kind {
     Lane,
 }
 
-impl Kind {
+impl DiskItemKind {
     /// What people call it.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -70,7 +70,7 @@ impl Kind {
 
 /// How far a plan goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
+pub enum ReclaimScope {
     /// The project is at rest, under the lock: everything that is not needed.
     AtRest,
     /// Work goes on: only what no task can want back, and what no thread may be using.
@@ -82,11 +82,11 @@ pub struct Inventory<'a> {
     /// The state of the project.
     pub folder: &'a StateFolder,
     /// How long things are kept.
-    pub keep: &'a Keep,
+    pub keep: &'a RetentionSettings,
     /// The time.
     pub now: Timestamp,
     /// How far it goes.
-    pub reach: Reach,
+    pub reach: ReclaimScope,
 }
 
 impl Inventory<'_> {
@@ -94,7 +94,7 @@ impl Inventory<'_> {
     ///
     /// # Errors
     /// What looking a task up came to.
-    pub fn plan<E>(&self, task: &dyn Fn(TaskId) -> Result<Option<Arc<Task>>, E>) -> Result<Vec<Item>, E> {
+    pub fn plan<E>(&self, task: &dyn Fn(TaskId) -> Result<Option<Arc<Task>>, E>) -> Result<Vec<DiskItem>, E> {
         let mut items = Vec::new();
         for name in folders(&self.folder.workspaces()) {
             let Ok(id) = name.parse::<TaskId>() else { continue }; // not one of ours: not ours to judge
@@ -104,7 +104,8 @@ impl Inventory<'_> {
                 // What its agents changed in caches is kept beside the checkout and goes with it.
                 let caches = self.folder.workspaces().join(".engine/rooms").join(&name).join("caches");
                 let of_caches = landfall_host::disk::dir_size(&caches).unwrap_or(0); // most have none
-                let mut workspace = item(Kind::Workspace(id), self.folder.workspaces().join(&name), why_safe);
+                let mut workspace =
+                    item(DiskItemKind::Workspace(id), self.folder.workspaces().join(&name), why_safe);
                 workspace.bytes += of_caches;
                 if of_caches > 0 {
                     let mib = of_caches.div_ceil(1 << 20);
@@ -122,7 +123,7 @@ impl Inventory<'_> {
             let ended = matches!(sitter::find(&path), Ok(SitterState::Ended(_)));
             if ended && let Some(tmp) = confine::private_tmp(&path) {
                 let why_safe = "the run they belong to has ended, and nobody else can see them".to_owned();
-                items.push(item(Kind::Temporary, tmp, why_safe));
+                items.push(item(DiskItemKind::Temporary, tmp, why_safe));
             }
             let of_task = name.split('-').next().unwrap_or_default().parse::<TaskId>();
             let over = match of_task {
@@ -134,7 +135,7 @@ impl Inventory<'_> {
                 let why_safe = format!(
                     "its task is over and it is older than {limit} (`keep.attempts`); what happened is in the journal"
                 );
-                items.push(item(Kind::Record, path, why_safe));
+                items.push(item(DiskItemKind::Record, path, why_safe));
             }
         }
         let warm = self.folder.workspaces().join(".engine/warm");
@@ -142,16 +143,16 @@ impl Inventory<'_> {
         if many > 0 {
             let word = if many == 1 { "checkout" } else { "checkouts" };
             let why_safe = format!("{many} {word} without any work in them; they only save time");
-            items.push(item(Kind::Warm, warm, why_safe));
+            items.push(item(DiskItemKind::Warm, warm, why_safe));
         }
-        if self.reach == Reach::AtRest {
+        if self.reach == ReclaimScope::AtRest {
             for name in folders(&self.folder.lanes()) {
                 let path = self.folder.lanes().join(&name);
                 if !self.checks_in(&path) {
                     let why_safe =
                         "a checkout of what is in the store, and what checks built there; Landfall makes it again when it needs it"
                             .to_owned();
-                    items.push(item(Kind::Lane, path, why_safe));
+                    items.push(item(DiskItemKind::Lane, path, why_safe));
                 }
             }
         }
@@ -170,7 +171,8 @@ impl Inventory<'_> {
             (EndKind::Cancelled, _) => Some(format!("{} was cancelled; {kept}", task.id)),
             (EndKind::Failed | EndKind::Timeout | EndKind::Blocked, _) => {
                 // A person may take it up again at any moment, and goes on in its workspace.
-                let may = self.reach == Reach::AtRest && self.age_ms(task.changed.0) > self.keep.failed_ms;
+                let may =
+                    self.reach == ReclaimScope::AtRest && self.age_ms(task.changed.0) > self.keep.failed_ms;
                 let limit = span(self.keep.failed_ms);
                 may.then(|| format!("{} ended more than {limit} ago (`keep.failed`); {kept}", task.id))
             }
@@ -212,9 +214,9 @@ fn is_over(dir: &Path) -> bool {
     matches!(sitter::find(dir), Ok(SitterState::Never | SitterState::Ended(_) | SitterState::Vanished))
 }
 
-fn item(kind: Kind, path: PathBuf, why_safe: String) -> Item {
+fn item(kind: DiskItemKind, path: PathBuf, why_safe: String) -> DiskItem {
     let bytes = landfall_host::disk::dir_size(&path).unwrap_or(0); // it shrinks while we look; the number is for people
-    Item { kind, path, bytes, why_safe }
+    DiskItem { kind, path, bytes, why_safe }
 }
 
 fn kept_ref(task: &Task) -> String {
@@ -225,10 +227,10 @@ fn kept_ref(task: &Task) -> String {
 ///
 /// # Errors
 /// Why it could not be removed; it was left as it is.
-pub fn remove(site: &HostContext, item: &Item, task: Option<&Task>) -> Result<Option<News>, String> {
+pub fn remove(site: &HostContext, item: &DiskItem, task: Option<&Task>) -> Result<Option<News>, String> {
     let io = |error: std::io::Error| format!("remove {}: {error}", item.path.display());
     match item.kind {
-        Kind::Workspace(id) => {
+        DiskItemKind::Workspace(id) => {
             let Some(workspace) = site.pool.existing(&id.to_string()) else {
                 // Never ready: no agent has worked in it. Its next start clears it away by itself.
                 return Ok(None);
@@ -242,18 +244,20 @@ pub fn remove(site: &HostContext, item: &Item, task: Option<&Task>) -> Result<Op
             let kept = kept.refs.first().map(|(_, oid)| Commit::new(oid.as_str()));
             Ok(Some(News::WorkspaceRemoved { kept }))
         }
-        Kind::Record | Kind::Temporary | Kind::Lane => match std::fs::remove_dir_all(&item.path) {
-            Ok(()) => Ok(None),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(io(error)),
-        },
-        Kind::Warm => site.pool.drop_warm().map(|_| None).map_err(|error| error.full()),
+        DiskItemKind::Record | DiskItemKind::Temporary | DiskItemKind::Lane => {
+            match std::fs::remove_dir_all(&item.path) {
+                Ok(()) => Ok(None),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+                Err(error) => Err(io(error)),
+            }
+        }
+        DiskItemKind::Warm => site.pool.drop_warm().map(|_| None).map_err(|error| error.full()),
     }
 }
 
 /// Watches the disk for a run: says how it stands, and gives room back when it is short.
 #[derive(Debug, Default)]
-pub struct Governor {
+pub struct DiskMonitor {
     disk: DiskLevel,
     cleaning: Arc<AtomicBool>,
     cleaned: Option<Instant>,
@@ -261,7 +265,7 @@ pub struct Governor {
 
 /// What a look at the disk showed.
 #[derive(Debug)]
-pub struct Looked {
+pub struct DiskReport {
     /// How it stands.
     pub disk: DiskLevel,
     /// What is free, on the fuller of the two disks that agents can fill.
@@ -269,7 +273,7 @@ pub struct Looked {
     /// How many files can still be made there, if those are too few.
     pub few_inodes: Option<u64>,
     /// What people should be told, if it got worse.
-    pub news: Option<Heard>,
+    pub news: Option<NotificationEvent>,
 }
 
 /// A checkout of a large project has some thousand files; below this the next one may not fit.
@@ -277,10 +281,10 @@ pub const INODES_WANTED: u64 = 1_000;
 
 const CLEAN_AGAIN: Duration = Duration::from_secs(300); // looking at everything takes a while, and little has changed
 
-impl Governor {
+impl DiskMonitor {
     /// Looks at the disk, and has what is not needed removed if agents are paused for want of room. Returns at once:
     /// removing is done by a thread.
-    pub fn look(&mut self, site: &Arc<EngineContext>, world: &World) -> Looked {
+    pub fn look(&mut self, site: &Arc<EngineContext>, world: &World) -> DiskReport {
         let free_bytes = free_bytes(site);
         let before = self.disk;
         self.disk = govern(before, free_bytes, &thresholds(&site.settings.disk));
@@ -299,7 +303,7 @@ impl Governor {
             None => format!("{} MB are free", free_bytes / 1_000_000),
         };
         let news = (self.disk > before).then(|| heard(site, self.disk, left));
-        Looked { disk: self.disk, free_bytes, few_inodes, news }
+        DiskReport { disk: self.disk, free_bytes, few_inodes, news }
     }
 
     /// How the disk stood when it was looked at last.
@@ -322,21 +326,23 @@ fn free_bytes(site: &HostContext) -> u64 {
     free.min().unwrap_or(u64::MAX)
 }
 
-fn thresholds(disk: &settings::Disk) -> Thresholds {
+fn thresholds(disk: &settings::DiskSettings) -> Thresholds {
     Thresholds { warn: disk.warn_bytes, pause: disk.pause_bytes, stop: disk.stop_bytes }
 }
 
-fn heard(site: &HostContext, disk: DiskLevel, left: String) -> Heard {
+fn heard(site: &HostContext, disk: DiskLevel, left: String) -> NotificationEvent {
     let (hook, topic, what) = match disk {
-        DiskLevel::Fine | DiskLevel::Warn => (None, Topic::Held, "the disk is filling up"),
-        DiskLevel::Pause => {
-            (Some(Occasion::OnPause), Topic::Paused, "no agent is started: the disk is nearly full")
-        }
+        DiskLevel::Fine | DiskLevel::Warn => (None, NotificationTopic::Held, "the disk is filling up"),
+        DiskLevel::Pause => (
+            Some(HookPoint::OnPause),
+            NotificationTopic::Paused,
+            "no agent is started: the disk is nearly full",
+        ),
         DiskLevel::Stop => {
-            (Some(Occasion::OnPause), Topic::Paused, "the agents were stopped: the disk is full")
+            (Some(HookPoint::OnPause), NotificationTopic::Paused, "the agents were stopped: the disk is full")
         }
     };
-    Heard {
+    NotificationEvent {
         hook,
         topic: Some(topic),
         at: site.now(),
@@ -362,16 +368,18 @@ fn clean(site: &Arc<EngineContext>, world: &World, cleaning: Arc<AtomicBool>) {
             folder: &site.folder,
             keep: &site.settings.keep,
             now: site.now(),
-            reach: Reach::UnderWay,
+            reach: ReclaimScope::UnderWay,
         };
         let planned = inventory.plan(&|id| Ok::<_, std::convert::Infallible>(over.get(&id).cloned()));
         let Ok(items) = planned;
         for item in &items {
             let task = match item.kind {
                 // Who has landed gives its own workspace up; we only see to those that were left.
-                Kind::Workspace(_) if tidying(site) => continue,
-                Kind::Workspace(id) => over.get(&id),
-                Kind::Record | Kind::Temporary | Kind::Warm | Kind::Lane => None,
+                DiskItemKind::Workspace(_) if tidying(site) => continue,
+                DiskItemKind::Workspace(id) => over.get(&id),
+                DiskItemKind::Record | DiskItemKind::Temporary | DiskItemKind::Warm | DiskItemKind::Lane => {
+                    None
+                }
             };
             if let (Ok(Some(news)), Some(task)) = (remove(site, item, task.map(AsRef::as_ref)), task) {
                 site.tell(task.id, news);

@@ -23,7 +23,7 @@ const NUDGE_MS: u64 = 3_000;
 const NUDGES_MAX: u32 = 3;
 
 /// The terminal of one run.
-pub(crate) struct Dispatch {
+pub(crate) struct TerminalDispatch {
     dir: PathBuf,
     /// How many commands were typed after the prompt.
     count: u32,
@@ -39,7 +39,7 @@ pub(crate) struct Dispatch {
     pending: Option<NextInput>,
 }
 
-impl Dispatch {
+impl TerminalDispatch {
     /// Of a run that begins. Whatever step is known now is from before.
     pub fn begin(task: &Task, workspace: &Path, dir: &Path) -> Self {
         let it = Self {

@@ -13,7 +13,7 @@ where
 {
     let theirs = context.clone();
     let work = move || {
-        let _fuse = Fuse;
+        let _fuse = AbortOnPanic;
         crash::point(&format!("effect.{what}.before"));
         work(&theirs);
         crash::point(&format!("effect.{what}.after"));
@@ -23,9 +23,9 @@ where
 
 /// Held by every thread that performs. A panic there is a bug that would leave a task waiting for ever, so it ends the
 /// process: the journal is whole and the next start goes on from it.
-pub(crate) struct Fuse;
+pub(crate) struct AbortOnPanic;
 
-impl Drop for Fuse {
+impl Drop for AbortOnPanic {
     fn drop(&mut self) {
         if std::thread::panicking() {
             std::process::abort();

@@ -31,12 +31,14 @@ use landfall_model::{
 use landfall_store::{EntryBatch, Journal, ReplayStop, Sqlite, StoreError};
 
 use crate::active_work::ActiveWork;
-use crate::ask::{Answer, Ask, AskError, NewTask, Position, Reply, Rewritten};
+use crate::ask::{
+    AskError, AskResult, EngineReply, EngineRequest, ImportedProgress, NewTaskSpec, RewrittenBaseChoice,
+};
 use crate::base_check::BaseChecker;
 use crate::catalogue;
 use crate::commit_message::subject;
-use crate::core::{Core, Outside, Replay, Rules, RunOptions, Turn};
-use crate::disk::{Governor, INODES_WANTED, Looked};
+use crate::core::{Core, CoreEnvironment, CoreTurn, EnginePolicy, Replay, RunOptions};
+use crate::disk::{DiskMonitor, DiskReport, INODES_WANTED};
 use crate::engine_context::EngineContext;
 use crate::exchange;
 use crate::flows;
@@ -44,25 +46,25 @@ use crate::folder::StateFolder;
 use crate::folders::{self, Folders};
 use crate::follow::Follower;
 use crate::gate;
-use crate::herald::{Ground, Herald};
+use crate::herald::{Notifier, NotifierContext};
 use crate::hook_scripts::HookTrust;
 use crate::host_context::HostContext;
 use crate::ids;
 use crate::journal_link::{self, SetAsideError};
 use crate::land;
 use crate::lane_pool::LanePool;
-use crate::live_view::View;
+use crate::live_view::LiveSnapshot;
 use crate::logfile::LogFile;
-use crate::mail::Mail;
+use crate::mail::EngineMessage;
 use crate::papers;
 use crate::perform;
 use crate::prompts::Prompts;
 use crate::publish;
 use crate::recover;
-use crate::scout::Scout;
+use crate::scout::OverlapWatcher;
 use crate::settings::Settings;
-use crate::shortage::{self, Reserve, Shortages};
-use crate::spare::Spares;
+use crate::shortage::{self, DiskReserve, Shortages};
+use crate::spare::WarmWorkspaceMaker;
 use crate::tracker::nudges;
 use crate::trust::TrustStore;
 
@@ -70,7 +72,7 @@ pub use crate::open_error::OpenError;
 pub use crate::settings_file::{load_settings, settings_in};
 
 /// How an engine is opened.
-pub struct Options {
+pub struct EngineOptions {
     /// Our own executable.
     pub program: PathBuf,
     /// What was called, for whoever finds the folder locked.
@@ -83,7 +85,7 @@ pub struct Options {
     pub lock: Option<Arc<StateLock>>,
 }
 
-impl Options {
+impl EngineOptions {
     /// Where the state of the project at `root` is.
     #[must_use]
     pub fn folder(&self, root: &Path) -> Option<StateFolder> {
@@ -99,22 +101,22 @@ pub struct Engine {
     core: Core,
     site: Arc<EngineContext>,
     journal: Sqlite,
-    mail: Receiver<Mail>,
+    mail: Receiver<EngineMessage>,
     /// The run was stopped because the disk was full.
     full: bool,
     /// The room of the reserve was given back, because the journal could not be written.
     reserve_is_used: bool,
-    stopping: Stopping,
-    replies: Vec<(Sender<Answer>, Answer)>,
-    herald: Herald,
-    governor: Governor,
+    stopping: RunStopState,
+    replies: Vec<(Sender<AskResult>, AskResult)>,
+    herald: Notifier,
+    governor: DiskMonitor,
     folders: Folders,
     _lock: Arc<StateLock>,
 }
 
 /// What a run that was told to end has to know about that, by the clock that never goes back.
 #[derive(Default)]
-struct Stopping {
+struct RunStopState {
     /// When it was told to end.
     told_ms: Option<u64>,
     /// When it was told to end at once.
@@ -127,35 +129,35 @@ struct Stopping {
 
 /// Leave to ask a running engine.
 #[derive(Clone)]
-pub struct Handle {
-    mail: Sender<Mail>,
+pub struct EngineHandle {
+    mail: Sender<EngineMessage>,
 }
 
-impl Handle {
+impl EngineHandle {
     /// Asks, and waits for the answer: it is given only after the facts are on disk.
     ///
     /// # Errors
     /// Why nothing was changed.
-    pub fn ask(&self, ask: Ask) -> Result<Reply, AskError> {
+    pub fn ask(&self, ask: EngineRequest) -> Result<EngineReply, AskError> {
         let (send, receive) = mpsc::channel();
-        self.mail.send(Mail::Ask(ask, send)).map_err(|_| AskError::Gone)?;
+        self.mail.send(EngineMessage::Ask(ask, send)).map_err(|_| AskError::Gone)?;
         receive.recv().map_err(|_| AskError::Gone)?
     }
 
     /// Finishes the iterations under way, then stops.
     pub fn drain(&self) {
-        let _ = self.mail.send(Mail::Drain); // it has ended already
+        let _ = self.mail.send(EngineMessage::Drain); // it has ended already
     }
 
     /// Stops now; nothing is lost.
     pub fn stop_now(&self) {
-        let _ = self.mail.send(Mail::StopNow); // it has ended already
+        let _ = self.mail.send(EngineMessage::StopNow); // it has ended already
     }
 }
 
 /// How a run ended.
 #[derive(Debug, Clone)]
-pub struct RunOutcome {
+pub struct EngineRunOutcome {
     /// Which.
     pub run: RunId,
     /// Why.
@@ -177,23 +179,23 @@ pub struct RunOutcome {
 }
 
 /// A run under way in a thread of its own.
-pub struct Running {
-    handle: Handle,
+pub struct RunThread {
+    handle: EngineHandle,
     site: Arc<EngineContext>,
-    thread: Option<JoinHandle<Result<RunOutcome, StoreError>>>,
+    thread: Option<JoinHandle<Result<EngineRunOutcome, StoreError>>>,
     done: Receiver<()>,
 }
 
-impl Running {
+impl RunThread {
     /// Leave to ask it.
     #[must_use]
-    pub fn handle(&self) -> Handle {
+    pub fn handle(&self) -> EngineHandle {
         self.handle.clone()
     }
 
     /// What a person sees of it.
     #[must_use]
-    pub fn view(&self) -> View {
+    pub fn view(&self) -> LiveSnapshot {
         self.site.live.lock().view.clone()
     }
 
@@ -201,7 +203,7 @@ impl Running {
     ///
     /// # Errors
     /// When the journal could not be written; what was acknowledged is safe, agents go on and are adopted next time.
-    pub fn wait(&mut self, timeout: Duration) -> Option<Result<RunOutcome, StoreError>> {
+    pub fn wait(&mut self, timeout: Duration) -> Option<Result<EngineRunOutcome, StoreError>> {
         match self.done.recv_timeout(timeout) {
             Err(RecvTimeoutError::Timeout) => None,
             Ok(()) | Err(RecvTimeoutError::Disconnected) => {
@@ -220,7 +222,7 @@ impl Engine {
     ///
     /// # Errors
     /// What is in the way. Nothing was changed.
-    pub fn open(path: &Path, options: &Options) -> Result<Self, OpenError> {
+    pub fn open(path: &Path, options: &EngineOptions) -> Result<Self, OpenError> {
         let git = Git::find()?;
         let repo = Repo::discover(&git, path)?;
         let settings = load_settings(repo.root())?.overridden(&|name| {
@@ -334,16 +336,16 @@ impl Engine {
             mail,
             full: false,
             reserve_is_used: false,
-            stopping: Stopping::default(),
+            stopping: RunStopState::default(),
             replies: Vec::new(),
-            herald: Herald::default(),
-            governor: Governor::default(),
+            herald: Notifier::default(),
+            governor: DiskMonitor::default(),
             folders: Folders::default(),
             _lock: lock,
         };
         engine.replay()?;
         recover::restore_refs(&engine.site, &engine.core)?;
-        Reserve::of(engine.site.folder.root()).make();
+        DiskReserve::of(engine.site.folder.root()).make();
         Ok(engine)
     }
 
@@ -380,8 +382,14 @@ impl Engine {
     ///
     /// # Errors
     /// Why nothing was changed, or that the journal could not be written.
-    pub fn once(&mut self, ask: Ask) -> Result<Result<Reply, AskError>, StoreError> {
-        if matches!(ask, Ask::StopRun { .. } | Ask::Pause { .. } | Ask::Resume | Ask::Assign(_)) {
+    pub fn once(&mut self, ask: EngineRequest) -> Result<Result<EngineReply, AskError>, StoreError> {
+        if matches!(
+            ask,
+            EngineRequest::StopRun { .. }
+                | EngineRequest::Pause { .. }
+                | EngineRequest::Resume
+                | EngineRequest::Assign(_)
+        ) {
             return Ok(Err(AskError::NoRun));
         }
         let (send, receive) = mpsc::channel();
@@ -403,7 +411,7 @@ impl Engine {
     ///
     /// # Errors
     /// When the run cannot be what was asked for. Nothing was changed.
-    pub fn run(mut self, options: RunOptions) -> Result<Running, AskError> {
+    pub fn run(mut self, options: RunOptions) -> Result<RunThread, AskError> {
         if options.sprint.is_some() {
             self.find_base()?; // a checkpoint is made before it
         }
@@ -418,7 +426,7 @@ impl Engine {
         let rebuilt = recover::replace_untrusted_checkouts(&self.site, self.core.world().tasks())
             .map_err(AskError::Machine)?;
         let run = self.core.start(&*self.site, env!("CARGO_PKG_VERSION"), &options)?;
-        let handle = Handle { mail: self.site.mail.clone() };
+        let handle = EngineHandle { mail: self.site.mail.clone() };
         let site = self.site.clone();
         let observed_by = site.clone();
         let observers =
@@ -437,7 +445,7 @@ impl Engine {
             follower.end();
             AskError::Machine(format!("start the thread of the engine: {error}"))
         })?;
-        Ok(Running { handle, site, thread: Some(thread), done })
+        Ok(RunThread { handle, site, thread: Some(thread), done })
     }
 
     fn drive(
@@ -446,8 +454,8 @@ impl Engine {
         watched: bool,
         rebuilt: Vec<(TaskId, Feedback)>,
         follower: Follower,
-    ) -> Result<RunOutcome, StoreError> {
-        let ground = Ground {
+    ) -> Result<EngineRunOutcome, StoreError> {
+        let ground = NotifierContext {
             program: self.site.program.clone(),
             root: self.site.repo.root().to_owned(),
             base: self.site.branch.as_str().to_owned(),
@@ -459,7 +467,7 @@ impl Engine {
                 TrustStore::of(&self.site.folder, self.site.repo.root()),
             )),
         };
-        self.herald = Herald::start(&ground, &self.site.settings);
+        self.herald = Notifier::start(&ground, &self.site.settings);
         self.herald.watched(watched);
         self.folders = Folders::start(self.site.clone());
         self.folders.hear(self.core.world().tasks().filter(|task| !task.is_over()));
@@ -472,8 +480,8 @@ impl Engine {
         if self.core.mismatch().is_none() {
             publishing.ask(); // what an earlier run could not publish, or a person's commits to take in
         }
-        let mut scout = Scout::new(self.site.clone());
-        let mut spares = Spares::new(self.site.clone());
+        let mut scout = OverlapWatcher::new(self.site.clone());
+        let mut spares = WarmWorkspaceMaker::new(self.site.clone());
         let mut base_checker = BaseChecker::new(self.site.clone());
         let mut touched: BTreeSet<TaskId> = turn.touched.keys().copied().collect();
         land::keep_checkpoints(&self.site, &turn.checkpoints);
@@ -544,27 +552,28 @@ impl Engine {
             let first = self.next_mail(most, low_disk || is_short); // none: it is time for whatever is due
             for mail in first.into_iter().chain(self.mail.try_iter().take(TURN_MAX).collect::<Vec<_>>()) {
                 match mail {
-                    Mail::News(task, news) => self.core.hear(&*self.site, task, &news),
-                    Mail::Queue(news) => self.core.hear_queue(&*self.site, &news),
+                    EngineMessage::News(task, news) => self.core.hear(&*self.site, task, &news),
+                    EngineMessage::Queue(news) => self.core.hear_queue(&*self.site, &news),
                     // Found out twice, it is told once.
-                    Mail::Fact(EngineEvent::BaseMoved { to, .. }) if self.core.base() == Some(&to) => {}
-                    Mail::Fact(event) => self.core.fact(&*self.site, event),
-                    Mail::Ask(Ask::StopRun { now }, reply) => {
+                    EngineMessage::Fact(EngineEvent::BaseMoved { to, .. })
+                        if self.core.base() == Some(&to) => {}
+                    EngineMessage::Fact(event) => self.core.fact(&*self.site, event),
+                    EngineMessage::Ask(EngineRequest::StopRun { now }, reply) => {
                         let agents = self.core.world().holding(GrantKind::Slot);
                         self.core.stop_loops(&*self.site);
                         self.stop(now, &mut why);
-                        self.replies.push((reply, Ok(Reply::Stopping { agents })));
+                        self.replies.push((reply, Ok(EngineReply::Stopping { agents })));
                     }
-                    Mail::Ask(ask, reply) => self.hear_ask(ask, reply),
-                    Mail::BaseChecked(result) => self.core.hear_base(&*self.site, &result),
-                    Mail::Answered(task) => self.core.answered(&*self.site, task),
-                    Mail::PublishOver => publishing.over(),
-                    Mail::CutShort(task) => self.core.set_cut_short(task),
-                    Mail::Observed(task, paths) => self.core.world_mut().set_observed(task, paths),
-                    Mail::ScoutOver => scout.over(),
-                    Mail::Tidied => {}
-                    Mail::Drain => self.stop(false, &mut why),
-                    Mail::StopNow => self.stop(true, &mut why),
+                    EngineMessage::Ask(ask, reply) => self.hear_ask(ask, reply),
+                    EngineMessage::BaseChecked(result) => self.core.hear_base(&*self.site, &result),
+                    EngineMessage::Answered(task) => self.core.answered(&*self.site, task),
+                    EngineMessage::PublishOver => publishing.over(),
+                    EngineMessage::CutShort(task) => self.core.set_cut_short(task),
+                    EngineMessage::Observed(task, paths) => self.core.world_mut().set_observed(task, paths),
+                    EngineMessage::ScoutOver => scout.over(),
+                    EngineMessage::Tidied => {}
+                    EngineMessage::Drain => self.stop(false, &mut why),
+                    EngineMessage::StopNow => self.stop(true, &mut why),
                 }
             }
         }
@@ -616,7 +625,7 @@ impl Engine {
         let queue_held = self.core.queue().hold().map(|hold| hold.reason.clone());
         let sprint = self.core.sprints().all().last().map(|sprint| sprint.id);
         let base_held = self.core.base_hold();
-        Ok(RunOutcome { run, why, tasks, held, cut_off, queue_held, base_held, paused, sprint })
+        Ok(EngineRunOutcome { run, why, tasks, held, cut_off, queue_held, base_held, paused, sprint })
     }
 
     fn perform_queue(&self, effect: QueueEffect) {
@@ -654,7 +663,7 @@ impl Engine {
     }
 
     /// The next news; none when it is time for something else, at the latest after `most`.
-    fn next_mail(&self, most: Option<Duration>, is_short: bool) -> Option<Mail> {
+    fn next_mail(&self, most: Option<Duration>, is_short: bool) -> Option<EngineMessage> {
         let pause = match self.core.wake(&*self.site) {
             Some(at) => {
                 let ms = u64::try_from(at.0 - self.site.now().0).unwrap_or(0);
@@ -698,7 +707,7 @@ impl Engine {
 
     /// Whether there is too little room for an agent to start, and what a person sees of that and of the rest.
     fn look_at_disk(&mut self) -> bool {
-        let Looked { disk, free_bytes: free, few_inodes, news } =
+        let DiskReport { disk, free_bytes: free, few_inodes, news } =
             self.governor.look(&self.site, self.core.world());
         if let Some(news) = news {
             self.herald.tell(news);
@@ -709,7 +718,7 @@ impl Engine {
         let shut = self.core.world().accounts().shut();
         // Both ask what was spent, which is behind the same lock as the view.
         let (turns, spent) =
-            (self.core.world().turns(&self.core.limits(&*self.site)), Outside::spent(&*self.site));
+            (self.core.world().turns(&self.core.limits(&*self.site)), CoreEnvironment::spent(&*self.site));
         let mut state = self.site.live.lock();
         let view = &mut state.view;
         let left = match few_inodes {
@@ -766,7 +775,7 @@ impl Engine {
     }
 
     /// Writes what the turn has gathered, answers whoever asked, and gives the orders to perform.
-    fn commit_turn(&mut self) -> Result<Turn, StoreError> {
+    fn commit_turn(&mut self) -> Result<CoreTurn, StoreError> {
         let mut turn = self.core.take_turn();
         if !turn.entries.is_empty() {
             crash::point("journal.append.before");
@@ -791,7 +800,7 @@ impl Engine {
         match self.journal.append(batch) {
             Err(StoreError::Full) => {
                 perform::end_agents(&self.site);
-                Reserve::of(self.site.folder.root()).release();
+                DiskReserve::of(self.site.folder.root()).release();
                 self.reserve_is_used = true;
                 self.journal.append(again).map(drop)
             }
@@ -812,7 +821,8 @@ impl Engine {
             let mut watch = None;
             loop {
                 let (site, task) = (self.site.clone(), self.core.task(id));
-                if folders::look(&site, &task, &mut |ask| self.answer(ask)) == folders::Looked::Shown
+                if folders::look(&site, &task, &mut |ask| self.answer(ask))
+                    == folders::FolderVisitResult::Shown
                     || Instant::now() >= deadline
                 {
                     break;
@@ -828,67 +838,75 @@ impl Engine {
         Ok(())
     }
 
-    fn hear_ask(&mut self, ask: Ask, reply: Sender<Answer>) {
+    fn hear_ask(&mut self, ask: EngineRequest, reply: Sender<AskResult>) {
         let answer = self.answer(ask);
         self.replies.push((reply, answer));
     }
 
-    fn answer(&mut self, ask: Ask) -> Answer {
+    fn answer(&mut self, ask: EngineRequest) -> AskResult {
         let site = self.site.clone();
-        let out: &dyn Outside = &*site;
+        let out: &dyn CoreEnvironment = &*site;
         match ask {
-            Ask::Add(mut tasks) => {
+            EngineRequest::Add(mut tasks) => {
                 for position in tasks.iter_mut().filter_map(|task| task.position.as_mut()) {
                     self.bring_work(position)?;
                 }
-                self.core.add(out, tasks).map(Reply::Tasks)
+                self.core.add(out, tasks).map(EngineReply::Tasks)
             }
-            Ask::Edit(id, spec) => self.core.edit(out, id, *spec).map(|task| Reply::Tasks(vec![task])),
-            Ask::Ready(drafts) => self.core.ready(out, &drafts).map(Reply::Tasks),
-            Ask::Tell(tasks, news) => self.core.tell_all(out, &tasks, &news).map(Reply::Tasks),
-            Ask::Rollback(id) => self.rollback(id),
-            Ask::Pause { reason } => self.core.pause(out, &reason).map(|()| Reply::Done),
-            Ask::Resume => self.core.resume(out).map(|()| Reply::Done),
-            Ask::SetMode(mode) => {
+            EngineRequest::Edit(id, spec) => {
+                self.core.edit(out, id, *spec).map(|task| EngineReply::Tasks(vec![task]))
+            }
+            EngineRequest::Ready(drafts) => self.core.ready(out, &drafts).map(EngineReply::Tasks),
+            EngineRequest::Tell(tasks, news) => {
+                self.core.tell_all(out, &tasks, &news).map(EngineReply::Tasks)
+            }
+            EngineRequest::Rollback(id) => self.rollback(id),
+            EngineRequest::Pause { reason } => self.core.pause(out, &reason).map(|()| EngineReply::Done),
+            EngineRequest::Resume => self.core.resume(out).map(|()| EngineReply::Done),
+            EngineRequest::SetMode(mode) => {
                 self.core.set_mode(out, mode);
-                Ok(Reply::Done)
+                Ok(EngineReply::Done)
             }
-            Ask::Assign(task) => self.core.assign(out, task).map(|task| Reply::Tasks(vec![task])),
-            Ask::CancelSprint => self.core.cancel_sprint(out).map(Reply::Sprint),
-            Ask::HoldQueue { reason } => self.core.hold_queue(out, Some(reason)).map(|()| Reply::Done),
-            Ask::ResumeQueue { rewritten } => self.resume_queue(rewritten),
-            Ask::Checkpoint { name } => self.checkpoint(name.as_deref()),
-            Ask::DropCheckpoints { names } => self.drop_checkpoints(&names),
-            Ask::DropDiscoveries { numbers } => self.drop_discoveries(&numbers),
-            Ask::Consulted { about, profile, usage, took_ms } => {
+            EngineRequest::Assign(task) => {
+                self.core.assign(out, task).map(|task| EngineReply::Tasks(vec![task]))
+            }
+            EngineRequest::CancelSprint => self.core.cancel_sprint(out).map(EngineReply::Sprint),
+            EngineRequest::HoldQueue { reason } => {
+                self.core.hold_queue(out, Some(reason)).map(|()| EngineReply::Done)
+            }
+            EngineRequest::ResumeQueue { rewritten } => self.resume_queue(rewritten),
+            EngineRequest::Checkpoint { name } => self.checkpoint(name.as_deref()),
+            EngineRequest::DropCheckpoints { names } => self.drop_checkpoints(&names),
+            EngineRequest::DropDiscoveries { numbers } => self.drop_discoveries(&numbers),
+            EngineRequest::Consulted { about, profile, usage, took_ms } => {
                 self.core.fact(out, EngineEvent::Consulted { about, profile, usage, took_ms });
-                Ok(Reply::Done)
+                Ok(EngineReply::Done)
             }
-            Ask::Measured(report) => {
+            EngineRequest::Measured(report) => {
                 self.core.fact(out, EngineEvent::Measured { report: *report });
-                Ok(Reply::Done)
+                Ok(EngineReply::Done)
             }
-            Ask::LoopStart(mut asked) => {
+            EngineRequest::LoopStart(mut asked) => {
                 if let Some(position) = asked.position.as_mut() {
                     self.bring_work(position)?;
                 }
-                self.core.start_loop(out, *asked).map(|task| Reply::Tasks(vec![task]))
+                self.core.start_loop(out, *asked).map(|task| EngineReply::Tasks(vec![task]))
             }
-            Ask::LoopStop { session } => {
-                self.core.stop_loop(out, &session).map(|task| Reply::Tasks(vec![task]))
+            EngineRequest::LoopStop { session } => {
+                self.core.stop_loop(out, &session).map(|task| EngineReply::Tasks(vec![task]))
             }
-            Ask::Follow(asked) => {
+            EngineRequest::Follow(asked) => {
                 let (haul, tasks) = self.core.follow(out, &asked)?;
-                Ok(Reply::Followed { haul, tasks })
+                Ok(EngineReply::Followed { haul, tasks })
             }
-            Ask::Restore { name } => self.restore(&name),
-            Ask::Review(tasks, said) => self.review(&tasks, &said),
-            Ask::StopRun { .. } => Err(AskError::NoRun),
+            EngineRequest::Restore { name } => self.restore(&name),
+            EngineRequest::Review(tasks, said) => self.review(&tasks, &said),
+            EngineRequest::StopRun { .. } => Err(AskError::NoRun),
         }
     }
 
     /// Brings work into the store that a person's branch holds and the base does not.
-    fn bring_work(&self, position: &mut Position) -> Result<(), AskError> {
+    fn bring_work(&self, position: &mut ImportedProgress) -> Result<(), AskError> {
         let site = &self.site;
         let Ok(branch) = position.branch.parse::<BranchName>() else { return Ok(()) };
         let bring = || -> Result<Option<Commit>, GitError> {
@@ -903,7 +921,7 @@ impl Engine {
         Ok(())
     }
 
-    fn resume_queue(&mut self, rewritten: Rewritten) -> Answer {
+    fn resume_queue(&mut self, rewritten: RewrittenBaseChoice) -> AskResult {
         let site = self.site.clone();
         let hold = self.core.queue().hold().ok_or(AskError::QueueMoves)?;
         if matches!(hold.why, HoldReason::Rewritten | HoldReason::Deleted) {
@@ -914,10 +932,10 @@ impl Engine {
         }
         // Whoever lets it go on has looked at the gate: what it showed on the base is looked at again.
         site.measured.lock().expect("no thread panics while it holds it").baseline.clear();
-        self.core.hold_queue(&*site, None).map(|()| Reply::Done)
+        self.core.hold_queue(&*site, None).map(|()| EngineReply::Done)
     }
 
-    fn checkpoint(&mut self, name: Option<&str>) -> Answer {
+    fn checkpoint(&mut self, name: Option<&str>) -> AskResult {
         let site = self.site.clone();
         let fits =
             |name: &str| !name.contains('/') && name.len() <= 64 && land::checkpoint_ref(name).is_some();
@@ -926,7 +944,7 @@ impl Engine {
         }
         self.find_base()?;
         let name = self.core.checkpoint(&*site, name, CheckpointReason::Person).ok_or(AskError::NoBase)?;
-        Ok(Reply::Checkpoint { name })
+        Ok(EngineReply::Checkpoint { name })
     }
 
     /// Finds out where the base is. What a person has committed since the last fact about it is part of it.
@@ -945,7 +963,7 @@ impl Engine {
         AskError::UnknownCheckpoint { name: name.to_owned(), known: known.collect::<Vec<_>>().join(", ") }
     }
 
-    fn drop_checkpoints(&mut self, names: &[String]) -> Answer {
+    fn drop_checkpoints(&mut self, names: &[String]) -> AskResult {
         if let Some(name) = names.iter().find(|name| self.core.checkpoints().get(name).is_none()) {
             return Err(self.unknown_checkpoint(name));
         }
@@ -953,10 +971,10 @@ impl Engine {
         for name in names {
             self.core.fact(&*site, EngineEvent::Checkpoint(CheckpointEvent::Dropped { name: name.clone() }));
         }
-        Ok(Reply::Done)
+        Ok(EngineReply::Done)
     }
 
-    fn drop_discoveries(&mut self, numbers: &[u32]) -> Answer {
+    fn drop_discoveries(&mut self, numbers: &[u32]) -> AskResult {
         let site = self.site.clone();
         if let Some(number) = numbers.iter().find(|number| !site.prompts.knows(**number)) {
             return Err(AskError::UnknownDiscovery(*number));
@@ -964,12 +982,12 @@ impl Engine {
         for number in numbers {
             self.core.fact(&*site, EngineEvent::DiscoveryDropped { number: *number });
         }
-        Ok(Reply::Done)
+        Ok(EngineReply::Done)
     }
 
     /// A new task whose work puts every file back to where it was at a checkpoint. Nothing is lost: what landed since stays
     /// in the history, and the task is verified and landed like any other.
-    fn restore(&mut self, name: &str) -> Answer {
+    fn restore(&mut self, name: &str) -> AskResult {
         let Some(checkpoint) = self.core.checkpoints().get(name).cloned() else {
             return Err(self.unknown_checkpoint(name));
         };
@@ -980,15 +998,15 @@ impl Engine {
         let site = self.site.clone();
         let spec = going_back(&format!("Restore checkpoint {name}"), &format!("restore:{name}"))?;
         self.core.checkpoint(&*site, None, CheckpointReason::Restore); // the way back from the way back
-        Ok(Reply::Tasks(vec![self.core.offer(&*site, spec, head)]))
+        Ok(EngineReply::Tasks(vec![self.core.offer(&*site, spec, head)]))
     }
 
     /// A new task whose work is the revert of a landed one; it is verified and landed like any other.
-    fn rollback(&mut self, id: TaskId) -> Answer {
+    fn rollback(&mut self, id: TaskId) -> AskResult {
         let task = self.core.world().get(id).ok_or(AskError::UnknownTask(id))?.clone();
         let (spec, head) = self.revert(&task, self.core.world().next_id())?;
         let site = self.site.clone();
-        Ok(Reply::Tasks(vec![self.core.offer(&*site, spec, head)]))
+        Ok(EngineReply::Tasks(vec![self.core.offer(&*site, spec, head)]))
     }
 
     /// The task `new` that undoes a landed one, and its work.
@@ -1009,7 +1027,7 @@ impl Engine {
 
     /// What a person says of work. What they want changed about landed work becomes a task of its own, and what they do
     /// not want at all is rolled back. Whatever could fail is done first, so that it is all or nothing.
-    fn review(&mut self, tasks: &[TaskId], said: &ReviewInput) -> Answer {
+    fn review(&mut self, tasks: &[TaskId], said: &ReviewInput) -> AskResult {
         let site = self.site.clone();
         let (mut reworks, mut reverts) = (Vec::new(), Vec::new());
         for id in tasks {
@@ -1018,7 +1036,12 @@ impl Engine {
                 _ if task.landed.is_none() => {}
                 ReviewInput::Changes { issues, note, .. } => {
                     let spec = self.rework(&task, &landfall_model::review::complaint(issues, note))?;
-                    reworks.push(NewTask { spec, needs_here: Vec::new(), parent_here: None, position: None });
+                    reworks.push(NewTaskSpec {
+                        spec,
+                        needs_here: Vec::new(),
+                        parent_here: None,
+                        position: None,
+                    });
                 }
                 ReviewInput::Reject { .. } => {
                     let place = u32::try_from(reverts.len()).expect("as many as a person names");
@@ -1033,7 +1056,7 @@ impl Engine {
         for (spec, head) in reverts {
             changed.push(self.core.offer(&*site, spec, head));
         }
-        Ok(Reply::Tasks(changed))
+        Ok(EngineReply::Tasks(changed))
     }
 
     /// A task that mends a landed one.
@@ -1071,9 +1094,9 @@ fn going_back(title: &str, source: &str) -> Result<TaskSpec, AskError> {
 
 /// What the settings of a project mean for the core.
 #[must_use]
-pub fn rules(settings: &Settings, now: Timestamp) -> Rules {
+pub fn rules(settings: &Settings, now: Timestamp) -> EnginePolicy {
     let run = &settings.run;
-    Rules {
+    EnginePolicy {
         limits: ScheduleLimits { slots: run.slots, lanes: run.lanes, now, spent: None },
         task: TaskLimits {
             iterations_max: run.iterations_max,
@@ -1110,7 +1133,7 @@ pub fn rules(settings: &Settings, now: Timestamp) -> Rules {
 }
 
 fn profiles(settings: &Settings) -> BTreeMap<String, (ProfileRoute, AgentDriveStyle)> {
-    let route = |(name, profile): (&String, &crate::settings::Profile)| {
+    let route = |(name, profile): (&String, &crate::settings::ProfileSettings)| {
         let route = ProfileRoute { account: profile.account.clone(), failover: profile.failover.clone() };
         (name.clone(), (route, profile.style))
     };

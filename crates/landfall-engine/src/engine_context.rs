@@ -9,7 +9,7 @@ use landfall_model::{Commit, Event, ExhaustedBudget, Spending, TaskId, Timestamp
 use landfall_trackers::tracker::{Tracker, TrackerResult};
 
 use crate::base_tracker::{BaseTracker, LandingLock};
-use crate::core::Outside;
+use crate::core::CoreEnvironment;
 use crate::host_context::HostContext;
 use crate::live_view::LiveView;
 use crate::pass_cache::PassCache;
@@ -79,7 +79,7 @@ impl EngineContext {
     }
 }
 
-impl Outside for EngineContext {
+impl CoreEnvironment for EngineContext {
     fn now(&self) -> Timestamp {
         HostContext::now(self)
     }

@@ -11,12 +11,12 @@ use landfall_host::clock::{Clock as _, SystemClock};
 use landfall_host::sandbox::Sandbox;
 use landfall_host::sitter::{self, EndCause, SitterProcess, SitterSpec, SitterState};
 
-use crate::patience::{Patience, Press, abandon, wait_for_end};
+use crate::patience::{KillAction, KillEscalation, abandon, wait_for_end};
 use crate::run_folder::random;
 
 /// What to run.
 #[derive(Debug, Clone)]
-pub struct Errand {
+pub struct UserCommand {
     /// The program and its arguments; [`shell`] makes them of a command line.
     pub argv: Vec<OsString>,
     /// Where.
@@ -35,7 +35,7 @@ pub struct Errand {
 
 /// How it went.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ran {
+pub struct UserCommandResult {
     /// Its exit code; a signal is 128 and its number, as a shell says it. None if it never ran.
     pub exit: Option<i32>,
     /// Whether it was ended because it took too long.
@@ -50,7 +50,7 @@ pub struct Ran {
     pub is_over: bool,
 }
 
-impl Ran {
+impl UserCommandResult {
     /// Whether it ended well.
     #[must_use]
     pub fn is_well(&self) -> bool {
@@ -93,12 +93,17 @@ const SAID_MAX: usize = 2_000; // what a person reads of it in a log
 ///
 /// # Errors
 /// Why it could not be started, or was lost.
-pub fn run(program: &Path, dir: &Path, errand: &Errand) -> Result<Ran, String> {
+pub fn run(program: &Path, dir: &Path, errand: &UserCommand) -> Result<UserCommandResult, String> {
     run_keeping(program, dir, errand, OUT_CAP)
 }
 
 /// The same, with so many bytes of each output kept in the folder: `out.log` and `err.log`.
-pub(crate) fn run_keeping(program: &Path, dir: &Path, errand: &Errand, out_cap: u64) -> Result<Ran, String> {
+pub(crate) fn run_keeping(
+    program: &Path,
+    dir: &Path,
+    errand: &UserCommand,
+    out_cap: u64,
+) -> Result<UserCommandResult, String> {
     let lost = |_| "it was killed from outside".to_owned();
     match crate::run_folder::settled(dir).map_err(|error| error_chain(&error))? {
         SitterState::Never => {}
@@ -106,7 +111,7 @@ pub(crate) fn run_keeping(program: &Path, dir: &Path, errand: &Errand, out_cap: 
         SitterState::Ended(ended) => return Ok(came_of(dir, &ended)),
         SitterState::Starting | SitterState::Vanished => {
             abandon(dir, &marker(dir));
-            return Err(lost(Lost));
+            return Err(lost(LostCommand));
         }
     }
     if let Some(above) = dir.parent() {
@@ -133,12 +138,12 @@ pub(crate) fn run_keeping(program: &Path, dir: &Path, errand: &Errand, out_cap: 
 }
 
 /// It is gone without a word. Nothing of it is left.
-struct Lost;
+struct LostCommand;
 
 /// Waits for its end, no longer than there is patience with it.
-fn wait(dir: &Path, sitting: &SitterProcess, errand: &Errand) -> Result<Ran, Lost> {
+fn wait(dir: &Path, sitting: &SitterProcess, errand: &UserCommand) -> Result<UserCommandResult, LostCommand> {
     let clock = SystemClock;
-    let mut patience = Patience::with_limit(clock.mono_ms(), errand.limit_ms, errand.grace_ms);
+    let mut patience = KillEscalation::with_limit(clock.mono_ms(), errand.limit_ms, errand.grace_ms);
     let mut watch = None;
     loop {
         match sitter::find(dir) {
@@ -150,12 +155,12 @@ fn wait(dir: &Path, sitting: &SitterProcess, errand: &Errand) -> Result<Ran, Los
             }
         }
         match patience.press(clock.mono_ms(), sitting) {
-            Press::Wait | Press::Told => {}
-            Press::Abandon => break,
+            KillAction::Wait | KillAction::Told => {}
+            KillAction::Abandon => break,
         }
     }
     abandon(dir, &marker(dir));
-    Err(Lost)
+    Err(LostCommand)
 }
 
 /// An error with its cause.
@@ -172,7 +177,11 @@ const LOOK: Duration = Duration::from_secs(1); // an end is heard at once; this 
 ///
 /// # Errors
 /// Why it could not be started.
-pub fn run_and_forget(program: &Path, place: &Path, errand: &Errand) -> Result<Ran, String> {
+pub fn run_and_forget(
+    program: &Path,
+    place: &Path,
+    errand: &UserCommand,
+) -> Result<UserCommandResult, String> {
     let dir = make_free_folder(place).map_err(|error| format!("make {}: {error}", place.display()))?;
     let ended = run(program, &dir, errand);
     let _ = std::fs::remove_dir_all(&dir); // what stays is removed at the next start
@@ -206,7 +215,7 @@ pub fn sweep(place: &Path) {
     }
 }
 
-fn came_of(dir: &Path, ended: &sitter::SitterEnd) -> Ran {
+fn came_of(dir: &Path, ended: &sitter::SitterEnd) -> UserCommandResult {
     let exit = match &ended.exit {
         sitter::ChildExit::Code(code) => Some(*code),
         sitter::ChildExit::Signal(signal) => Some(128 + *signal),
@@ -222,7 +231,7 @@ fn came_of(dir: &Path, ended: &sitter::SitterEnd) -> Ran {
             both[both.ceil_char_boundary(both.len().saturating_sub(SAID_MAX))..].to_owned()
         }
     };
-    Ran {
+    UserCommandResult {
         exit,
         timed_out: ended.cause == EndCause::Deadline,
         took_ms: u64::try_from(ended.ended_ms - ended.began_ms).unwrap_or(0),

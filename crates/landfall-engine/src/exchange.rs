@@ -34,12 +34,12 @@ use crate::git_refs::lower;
 use crate::host_context::HostContext;
 use crate::ids;
 use crate::recovering;
-use crate::tracker::{self, Around};
+use crate::tracker::{self, TrackerEnv};
 
 /// The tracker of the project, opened when it is first needed.
 pub(crate) fn project_tracker(site: &EngineContext) -> TrackerResult<Arc<dyn Tracker>> {
     let open = || {
-        let around = Around {
+        let around = TrackerEnv {
             root: site.repo.root(),
             folder: &site.folder,
             environment: &site.environment,
@@ -52,7 +52,7 @@ pub(crate) fn project_tracker(site: &EngineContext) -> TrackerResult<Arc<dyn Tra
 
 /// Why an exchange came to nothing.
 #[derive(Debug, Error)]
-pub enum Trouble {
+pub enum ExchangeError {
     /// The tracker.
     #[error(transparent)]
     Tracker(TrackerError),
@@ -71,7 +71,7 @@ pub enum Trouble {
 }
 
 /// What is asked of an issue while no engine need run.
-pub struct AtRest<'a> {
+pub struct IdleIssueContext<'a> {
     /// Where it is kept.
     pub tracker: Arc<dyn Tracker>,
     /// The issue.
@@ -96,15 +96,15 @@ pub struct AtRest<'a> {
 ///
 /// # Errors
 /// Why it could not be looked at.
-pub fn seen_at_rest(asked: AtRest<'_>) -> Result<IssueSnapshot, Trouble> {
-    let AtRest { tracker, source, pr, task, store, repo, branch, spec_path, side } = asked;
-    let none = |what: &str| Trouble::Else(format!("0 is not the number of {what}"));
+pub fn seen_at_rest(asked: IdleIssueContext<'_>) -> Result<IssueSnapshot, ExchangeError> {
+    let IdleIssueContext { tracker, source, pr, task, store, repo, branch, spec_path, side } = asked;
+    let none = |what: &str| ExchangeError::Else(format!("0 is not the number of {what}"));
     let number = IssueNumber::new(source.number).ok_or_else(|| none("an issue"))?;
     let pr = pr.map(|pr| PrNumber::new(pr).ok_or_else(|| none("a pull request"))).transpose()?;
     let theirs = store.import(repo, branch)?;
     let base = landed_base(store, theirs)?;
     let work = task.map(|task| task.seen_head.iter().chain(&task.head).map(ids::oid).collect());
-    let ground = seeing::Ground {
+    let ground = seeing::ObservationContext {
         store,
         base,
         spec_path,
@@ -112,7 +112,7 @@ pub fn seen_at_rest(asked: AtRest<'_>) -> Result<IssueSnapshot, Trouble> {
         pr,
         branch: branch.as_str(),
     };
-    seeing::look_on(&ground, &Desked { tracker, source, number, side })
+    seeing::look_on(&ground, &IssueHandle { tracker, source, number, side })
 }
 
 /// Where everything is that has landed, by whoever asks: the base of the store, or `theirs` (a branch of the person or of a forge) where
@@ -132,11 +132,11 @@ pub fn landed_base(store: &Store, theirs: Oid) -> Result<Oid, GitError> {
 ///
 /// # Errors
 /// Why it could not be looked at.
-pub fn parts_at_rest(tracker: &dyn Tracker, number: IssueNumber) -> Result<Vec<SubIssue>, Trouble> {
+pub fn parts_at_rest(tracker: &dyn Tracker, number: IssueNumber) -> Result<Vec<SubIssue>, ExchangeError> {
     seeing::parts_of(tracker, number)
 }
 
-impl From<TrackerError> for Trouble {
+impl From<TrackerError> for ExchangeError {
     fn from(error: TrackerError) -> Self {
         match error {
             TrackerError::Stopped { .. } => Self::Interrupted,
@@ -145,22 +145,22 @@ impl From<TrackerError> for Trouble {
     }
 }
 
-impl From<NameError> for Trouble {
+impl From<NameError> for ExchangeError {
     fn from(error: NameError) -> Self {
         Self::Tracker(error.into())
     }
 }
 
-impl From<GitError> for Trouble {
+impl From<GitError> for ExchangeError {
     fn from(error: GitError) -> Self {
         Self::Git(error)
     }
 }
 
-impl From<Trouble> for ExchangeResult {
-    fn from(trouble: Trouble) -> Self {
+impl From<ExchangeError> for ExchangeResult {
+    fn from(trouble: ExchangeError) -> Self {
         match trouble {
-            Trouble::Tracker(error) => {
+            ExchangeError::Tracker(error) => {
                 let passes = error.passes();
                 let detail = match passes {
                     Some(_) => error.to_string(),
@@ -168,17 +168,17 @@ impl From<Trouble> for ExchangeResult {
                 };
                 Self::Trouble { detail, until: passes.flatten(), hopeless: passes.is_none() }
             }
-            Trouble::Git(error) => Self::Trouble { detail: error.full(), until: None, hopeless: false },
-            Trouble::Refused(detail) | Trouble::Else(detail) => {
+            ExchangeError::Git(error) => Self::Trouble { detail: error.full(), until: None, hopeless: false },
+            ExchangeError::Refused(detail) | ExchangeError::Else(detail) => {
                 Self::Trouble { detail, until: None, hopeless: true }
             }
-            Trouble::Interrupted => unreachable!("whoever is interrupted tells nothing"),
+            ExchangeError::Interrupted => unreachable!("whoever is interrupted tells nothing"),
         }
     }
 }
 
 /// The issue of a task and where it is kept.
-pub(crate) struct Desked {
+pub(crate) struct IssueHandle {
     pub tracker: Arc<dyn Tracker>,
     pub source: IssueRef,
     pub number: IssueNumber,
@@ -186,7 +186,7 @@ pub(crate) struct Desked {
     pub side: Option<String>,
 }
 
-impl Desked {
+impl IssueHandle {
     /// The branch its work is offered on.
     pub fn branch(&self) -> TrackerBranchName {
         branch_of(self.number, self.side.as_deref())
@@ -207,7 +207,7 @@ pub(crate) fn exchange(
     act: Option<TrackerOperation>,
 ) {
     let done = perform(site, task, attempt, act);
-    if matches!(done, Err(Trouble::Interrupted)) {
+    if matches!(done, Err(ExchangeError::Interrupted)) {
         return; // the journal expects it: the next run does it again
     }
     let exchanged = done.unwrap_or_else(|trouble| match refused(&trouble) {
@@ -220,13 +220,16 @@ pub(crate) fn exchange(
 }
 
 /// Why the other side said no, if that may have to do with the work.
-fn refused(trouble: &Trouble) -> Option<String> {
+fn refused(trouble: &ExchangeError) -> Option<String> {
     match trouble {
-        Trouble::Refused(detail) => Some(detail.clone()),
-        Trouble::Tracker(error @ (TrackerError::Refused { .. } | TrackerError::Conflict { .. })) => {
+        ExchangeError::Refused(detail) => Some(detail.clone()),
+        ExchangeError::Tracker(error @ (TrackerError::Refused { .. } | TrackerError::Conflict { .. })) => {
             error.passes().is_none().then(|| error.to_string())
         }
-        Trouble::Tracker(_) | Trouble::Git(_) | Trouble::Else(_) | Trouble::Interrupted => None,
+        ExchangeError::Tracker(_)
+        | ExchangeError::Git(_)
+        | ExchangeError::Else(_)
+        | ExchangeError::Interrupted => None,
     }
 }
 
@@ -235,7 +238,7 @@ fn perform(
     task: &Task,
     attempt: Attempt,
     act: Option<TrackerOperation>,
-) -> Result<ExchangeResult, Trouble> {
+) -> Result<ExchangeResult, ExchangeError> {
     let at = desk(site, task)?;
     if let Some(closed) = closed_meanwhile(task, act, &at)? {
         return Ok(ExchangeResult::Closed(closed));
@@ -252,8 +255,8 @@ fn act_on(
     task: &Task,
     attempt: Attempt,
     act: Option<TrackerOperation>,
-    at: &Desked,
-) -> Result<ExchangeResult, Trouble> {
+    at: &IssueHandle,
+) -> Result<ExchangeResult, ExchangeError> {
     match act {
         Some(TrackerOperation::Observe) => seeing::observe(site, task, at),
         Some(TrackerOperation::Triaged) => telling::triaged(site, task, at),
@@ -273,7 +276,7 @@ fn act_on(
 fn closed_meanwhile(
     task: &Task,
     act: Option<TrackerOperation>,
-    at: &Desked,
+    at: &IssueHandle,
 ) -> TrackerResult<Option<IssueResolution>> {
     let was_open = task.issue.as_ref().and_then(|issue| issue.seen.as_ref()).is_some_and(|seen| seen.open);
     let Some(act) = act.filter(|_| was_open) else { return Ok(None) };
@@ -293,19 +296,19 @@ fn closed_meanwhile(
     Ok(Some(closed).filter(|closed| stops_at(act, *closed, made)))
 }
 
-pub(crate) fn desk(site: &EngineContext, task: &Task) -> Result<Desked, Trouble> {
+pub(crate) fn desk(site: &EngineContext, task: &Task) -> Result<IssueHandle, ExchangeError> {
     let kind = site.settings.tracker.kind.unwrap_or("none");
     let source = IssueRef::of(&task.spec.source)
-        .ok_or_else(|| Trouble::Else(format!("{} does not come from an issue", task.id)))?;
+        .ok_or_else(|| ExchangeError::Else(format!("{} does not come from an issue", task.id)))?;
     if source.tracker != kind {
-        return Err(Trouble::Else(format!(
+        return Err(ExchangeError::Else(format!(
             "{} follows an issue of the tracker `{}`, and the project's tracker is `{kind}`",
             task.id, source.tracker
         )));
     }
     let number = IssueNumber::new(source.number).expect("a source has no number 0");
     let side = site.folder.side().map(str::to_owned);
-    Ok(Desked { tracker: project_tracker(site)?, source, number, side })
+    Ok(IssueHandle { tracker: project_tracker(site)?, source, number, side })
 }
 
 /// The branch the work of an issue is offered on; with the base's name where that is not the project's own.
@@ -317,12 +320,12 @@ pub fn branch_of(number: IssueNumber, side: Option<&str>) -> TrackerBranchName {
 
 /// The engine is stopping, and something that a tracker is to be told was left to the next run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct CutShort;
+pub(crate) struct ExchangeInterruption;
 
 /// The result of what keeps nothing from going on: only a stop matters, since the next run can do it again.
-fn unless_stopped<T>(told: Result<T, Trouble>) -> Result<(), CutShort> {
+fn unless_stopped<T>(told: Result<T, ExchangeError>) -> Result<(), ExchangeInterruption> {
     match told {
-        Err(Trouble::Interrupted) => Err(CutShort),
+        Err(ExchangeError::Interrupted) => Err(ExchangeInterruption),
         Ok(_) | Err(_) => Ok(()),
     }
 }
@@ -333,7 +336,7 @@ pub(crate) fn tell_lookback(
     site: &EngineContext,
     task: &Task,
     lookback: &IssueRetrospective,
-) -> Result<(), CutShort> {
+) -> Result<(), ExchangeInterruption> {
     unless_stopped(desk(site, task).and_then(|at| telling::looked_back(task, &at, lookback)))
 }
 
@@ -353,7 +356,7 @@ pub(crate) fn spec_of(site: &HostContext, task: &Task) -> Option<String> {
 }
 
 /// Says in the tracker where an issue stands. Labels that a repository does not have yet are made first.
-pub(crate) fn stand(at: &Desked, phase: IssuePhase) -> TrackerResult<()> {
+pub(crate) fn stand(at: &IssueHandle, phase: IssuePhase) -> TrackerResult<()> {
     let label = Label::new(&format!("{PHASE_FAMILY}{}", phase.word()))?;
     let about = "Where the issue stands.".to_owned();
     at.tracker.ensure_labels(&[LabelSpec { label: label.clone(), colour: PHASE_COLOUR, about }])?;

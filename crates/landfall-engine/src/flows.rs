@@ -51,7 +51,7 @@ impl std::error::Error for FlowError {}
 
 /// All flows of a project.
 #[derive(Debug, Clone, Default)]
-pub struct Loaded {
+pub struct FlowCatalogue {
     /// Those that can be followed, by name.
     pub flows: BTreeMap<String, Arc<Flow>>,
     /// What they were read from, by name. Broken ones are here too.
@@ -69,8 +69,8 @@ pub fn built_in() -> BTreeMap<String, String> {
 
 /// The built-in flows, and those of a project's own folder, which win by name. A folder that is not there is empty.
 #[must_use]
-pub fn load(project_override_dir: Option<&Path>) -> Loaded {
-    let mut loaded = Loaded::default();
+pub fn load(project_override_dir: Option<&Path>) -> FlowCatalogue {
+    let mut loaded = FlowCatalogue::default();
     for (name, source) in built_in() {
         loaded.take(&format!("flows/{name}.toml"), name, source);
     }
@@ -93,7 +93,7 @@ pub fn load(project_override_dir: Option<&Path>) -> Loaded {
     loaded
 }
 
-impl Loaded {
+impl FlowCatalogue {
     fn take(&mut self, file: &str, name: String, source: String) {
         match parse(&source, file) {
             Ok(flow) => {

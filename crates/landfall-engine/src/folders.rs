@@ -34,9 +34,9 @@ use landfall_trackers::modules::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::ask::{Answer, Ask, AskError, Reply};
+use crate::ask::{AskError, AskResult, EngineReply, EngineRequest};
 use crate::engine_context::EngineContext;
-use crate::mail::Mail;
+use crate::mail::EngineMessage;
 
 mod picture;
 
@@ -55,20 +55,20 @@ pub(crate) fn path_of(task: &Task) -> Option<&str> {
 /// Keeps the folders of a project up to date.
 #[derive(Default)]
 pub(crate) struct Folders {
-    line: Arc<Line>,
+    line: Arc<FolderQueue>,
     thread: Option<JoinHandle<()>>,
     /// Whether a run is under way, in which a thread may be started.
     site: Option<Arc<EngineContext>>,
 }
 
 #[derive(Default)]
-struct Line {
-    open: Mutex<Open>,
+struct FolderQueue {
+    open: Mutex<FolderQueueState>,
     bell: Condvar,
 }
 
 #[derive(Default)]
-struct Open {
+struct FolderQueueState {
     /// The latest task of each folder.
     tasks: BTreeMap<String, Arc<Task>>,
     changed: BTreeSet<String>,
@@ -131,7 +131,7 @@ impl Drop for Folders {
     }
 }
 
-fn watch(site: &Arc<EngineContext>, line: &Arc<Line>) {
+fn watch(site: &Arc<EngineContext>, line: &Arc<FolderQueue>) {
     let mut looked: BTreeMap<String, Instant> = BTreeMap::new();
     loop {
         let mut open = line.open.lock().expect("no thread panics while it holds it");
@@ -158,7 +158,8 @@ fn watch(site: &Arc<EngineContext>, line: &Arc<Line>) {
         drop(open);
         for task in round {
             let path = path_of(&task).expect("it is in the line").to_owned();
-            let again = !matches!(look(site, &task, &mut |ask| by_mail(site, line, ask)), Looked::Shown);
+            let again =
+                !matches!(look(site, &task, &mut |ask| by_mail(site, line, ask)), FolderVisitResult::Shown);
             looked.insert(path.clone(), Instant::now());
             if again {
                 line.open.lock().expect("no thread panics while it holds it").changed.insert(path);
@@ -168,10 +169,10 @@ fn watch(site: &Arc<EngineContext>, line: &Arc<Line>) {
 }
 
 /// Asks the engine as a person would. When it has stopped to listen, the question is left for the next time.
-fn by_mail(site: &EngineContext, line: &Line, ask: Ask) -> Answer {
+fn by_mail(site: &EngineContext, line: &FolderQueue, ask: EngineRequest) -> AskResult {
     const PAUSE: Duration = Duration::from_millis(50);
     let (send, receive) = mpsc::channel();
-    site.mail.send(Mail::Ask(ask, send)).map_err(|_| AskError::Gone)?;
+    site.mail.send(EngineMessage::Ask(ask, send)).map_err(|_| AskError::Gone)?;
     loop {
         match receive.recv_timeout(PAUSE) {
             Ok(answer) => return answer,
@@ -187,7 +188,7 @@ fn by_mail(site: &EngineContext, line: &Line, ask: Ask) -> Answer {
 
 /// What we know of a folder: what we wrote there, and what was told of it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-struct Record {
+struct FolderRecord {
     written: WriteLog,
     /// Sentences that were told: what stays as it is, is told once.
     #[serde(default)]
@@ -199,7 +200,7 @@ struct Record {
 
 /// What came of a look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Looked {
+pub(crate) enum FolderVisitResult {
     /// The folder shows its task, or there is none.
     Shown,
     /// Somebody was in the way; another look may show it.
@@ -208,8 +209,12 @@ pub(crate) enum Looked {
 
 /// Looks at the folder of a task: what a person changed is told to the engine by `tell`, then the folder shows the task. Trouble
 /// with the disk is no trouble of the task: the folder is left as it is, and the next look tries again.
-pub(crate) fn look(site: &EngineContext, task: &Arc<Task>, tell: &mut dyn FnMut(Ask) -> Answer) -> Looked {
-    let desk = Desk {
+pub(crate) fn look(
+    site: &EngineContext,
+    task: &Arc<Task>,
+    tell: &mut dyn FnMut(EngineRequest) -> AskResult,
+) -> FolderVisitResult {
+    let desk = FolderContext {
         root: site.repo.root(),
         records: &site.folder.modules(),
         papers: &site.folder.papers(),
@@ -219,7 +224,7 @@ pub(crate) fn look(site: &EngineContext, task: &Arc<Task>, tell: &mut dyn FnMut(
 }
 
 /// What a look needs to know of the place it works in.
-struct Desk<'a> {
+struct FolderContext<'a> {
     /// The root of the project.
     root: &'a Path,
     /// Where it is kept what we wrote.
@@ -229,20 +234,25 @@ struct Desk<'a> {
     now: Timestamp,
 }
 
-fn look_from(desk: &Desk<'_>, task: &Arc<Task>, tell: &mut dyn FnMut(Ask) -> Answer) -> Looked {
-    let Some(path) = path_of(task) else { return Looked::Shown };
+fn look_from(
+    desk: &FolderContext<'_>,
+    task: &Arc<Task>,
+    tell: &mut dyn FnMut(EngineRequest) -> AskResult,
+) -> FolderVisitResult {
+    let Some(path) = path_of(task) else { return FolderVisitResult::Shown };
     let root = desk.root;
     // A folder that was taken away is not made again.
-    let Ok(found) = find_at(root, &root.join(path)) else { return Looked::Shown };
-    let Some(place) = found.modules.into_iter().next() else { return Looked::Shown };
-    let Ok(seen) = read(&place) else { return Looked::InTheWay };
+    let Ok(found) = find_at(root, &root.join(path)) else { return FolderVisitResult::Shown };
+    let Some(place) = found.modules.into_iter().next() else { return FolderVisitResult::Shown };
+    let Ok(seen) = read(&place) else { return FolderVisitResult::InTheWay };
     let file = desk.records.join(format!("{}.json", task.id));
-    let known: Option<Record> =
+    let known: Option<FolderRecord> =
         std::fs::read(&file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
     let first = known.is_none();
-    let record = known.unwrap_or_else(|| Record { written: WriteLog::accepted(&seen), ..Record::default() });
+    let record = known
+        .unwrap_or_else(|| FolderRecord { written: WriteLog::accepted(&seen), ..FolderRecord::default() });
     let before = (!first).then(|| record.clone());
-    let mut visit = Visit {
+    let mut visit = FolderVisit {
         desk,
         place,
         seen,
@@ -260,23 +270,23 @@ fn look_from(desk: &Desk<'_>, task: &Arc<Task>, tell: &mut dyn FnMut(Ask) -> Ans
 }
 
 /// One look at one folder.
-struct Visit<'a> {
-    desk: &'a Desk<'a>,
+struct FolderVisit<'a> {
+    desk: &'a FolderContext<'a>,
     place: ModuleLocation,
     seen: ModuleFolderSnapshot,
     task: Arc<Task>,
-    record: Record,
+    record: FolderRecord,
     /// What somebody changed and nobody has taken over: it is not written to.
     left: BTreeSet<String>,
     /// What somebody changed that will be written over: a copy is kept.
     by_hand: BTreeSet<String>,
-    tell: &'a mut dyn FnMut(Ask) -> Answer,
+    tell: &'a mut dyn FnMut(EngineRequest) -> AskResult,
 }
 
-impl Visit<'_> {
-    fn go(&mut self, file: &Path) -> Looked {
+impl FolderVisit<'_> {
+    fn go(&mut self, file: &Path) -> FolderVisitResult {
         if !self.seen.problems().is_empty() && !self.mend() {
-            return Looked::InTheWay;
+            return FolderVisitResult::InTheWay;
         }
         for change in news(&self.record.written, &self.seen) {
             self.hear(&change);
@@ -502,7 +512,7 @@ impl Visit<'_> {
         if spec == self.task.spec {
             return;
         }
-        let answer = (self.tell)(Ask::Edit(self.task.id, Box::new(spec)));
+        let answer = (self.tell)(EngineRequest::Edit(self.task.id, Box::new(spec)));
         if let Err(error) = self.heard(answer) {
             self.left.extend(path.map(str::to_owned));
             if !matches!(error, AskError::Gone) {
@@ -563,13 +573,13 @@ impl Visit<'_> {
     }
 
     fn news(&mut self, news: News) -> Result<(), AskError> {
-        let answer = (self.tell)(Ask::Tell(vec![self.task.id], Box::new(news)));
+        let answer = (self.tell)(EngineRequest::Tell(vec![self.task.id], Box::new(news)));
         self.heard(answer)
     }
 
     /// The task is as the answer says.
-    fn heard(&mut self, answer: Answer) -> Result<(), AskError> {
-        if let Reply::Tasks(tasks) = answer?
+    fn heard(&mut self, answer: AskResult) -> Result<(), AskError> {
+        if let EngineReply::Tasks(tasks) = answer?
             && let Some(task) = tasks.into_iter().find(|task| task.id == self.task.id)
         {
             self.task = task;
@@ -603,7 +613,7 @@ impl Visit<'_> {
         self.record.written = written;
     }
 
-    fn show(&mut self, file: &Path) -> Looked {
+    fn show(&mut self, file: &Path) -> FolderVisitResult {
         let now = self.desk.now;
         let paper = |digest: &Digest| crate::papers::read(self.desk.papers, digest).ok();
         let module = picture::module(&self.task, &self.seen, now);
@@ -636,16 +646,18 @@ impl Visit<'_> {
             project(&module, &papers, &self.seen, now)
         };
         if writes.is_empty() {
-            return Looked::Shown;
+            return FolderVisitResult::Shown;
         }
-        let Ok(_lock) = Lock::take_over(&self.place.dir(), SESSION, now) else { return Looked::InTheWay };
+        let Ok(_lock) = Lock::take_over(&self.place.dir(), SESSION, now) else {
+            return FolderVisitResult::InTheWay;
+        };
         self.record.written = self.record.written.clone().planned(&writes);
         if !self.keep(file) {
-            return Looked::InTheWay; // what is not known as ours would be taken for a person's
+            return FolderVisitResult::InTheWay; // what is not known as ours would be taken for a person's
         }
-        let Ok(applied) = self.place.apply(&writes) else { return Looked::InTheWay };
+        let Ok(applied) = self.place.apply(&writes) else { return FolderVisitResult::InTheWay };
         self.record.written = self.record.written.clone().applied(self.seen.form, &writes, &applied);
-        if applied.refused.is_empty() { Looked::Shown } else { Looked::InTheWay }
+        if applied.refused.is_empty() { FolderVisitResult::Shown } else { FolderVisitResult::InTheWay }
     }
 
     fn keep(&self, file: &Path) -> bool {

@@ -23,33 +23,33 @@ use landfall_model::{
     UsageCounter,
 };
 
-use crate::active_work::Manner;
+use crate::active_work::AgentStopMode;
 use crate::agent_run::{head_of, is_dispatched, reads, sat_with_ms, strides, watch};
-use crate::channel::Channel;
+use crate::channel::SocketSignalParser;
 use crate::confine;
-use crate::dispatch::Dispatch;
-use crate::effect_thread::{Fuse, go};
+use crate::dispatch::TerminalDispatch;
+use crate::effect_thread::{AbortOnPanic, go};
 use crate::errand::error_chain;
-use crate::exchange::CutShort;
-use crate::guard::{self, Prints};
+use crate::exchange::ExchangeInterruption;
+use crate::guard::{self, ConfigFingerprints};
 use crate::host_context::HostContext;
-use crate::live_view::{Live, LiveView};
-use crate::mail::Mail;
-use crate::module::{self, Module};
+use crate::live_view::{LiveAgent, LiveView};
+use crate::mail::EngineMessage;
+use crate::module::{self, WatchedModule};
 use crate::opinion;
 use crate::output_text;
 use crate::papers;
-use crate::patience::{Patience, Press, abandon};
+use crate::patience::{KillAction, KillEscalation, abandon};
 use crate::reader_workspace::end_reading;
 use crate::recovering;
 use crate::run_folder::marker;
 use crate::session_file::kept_aside;
 use crate::settings::Confinement;
 use crate::step_outputs::missing_outputs;
-use crate::vitals::{AgentState, Vitals};
+use crate::vitals::{AgentState, AgentVitals};
 
 /// An agent to follow.
-pub(crate) struct Followed {
+pub(crate) struct FollowTarget {
     /// Its task, as it was when the run began.
     pub task: Arc<Task>,
     /// Within this attempt.
@@ -71,22 +71,23 @@ pub(crate) struct Followed {
     /// How it is confined.
     pub sandbox: Confinement,
     /// Its own settings as they were when it began.
-    pub guard: Prints,
+    pub guard: ConfigFingerprints,
 }
 
-enum Order {
-    Follow(Box<Followed>),
+enum FollowerCommand {
+    Follow(Box<FollowTarget>),
     /// The sender is dropped once the thread has let go of everything.
     End(Sender<()>),
 }
 
 /// Tells issues that wait for it what happened to the agent of a task. The engine does it: it has the tracker.
-pub(crate) type TellObservers = dyn Fn(&Task, ObservationKind) -> Result<(), CutShort> + Send + Sync;
+pub(crate) type ObserverCallback =
+    dyn Fn(&Task, ObservationKind) -> Result<(), ExchangeInterruption> + Send + Sync;
 
 /// The thread that follows agents. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Follower {
-    orders: Sender<Order>,
+    orders: Sender<FollowerCommand>,
     waker: SitterWaker,
 }
 
@@ -98,15 +99,15 @@ impl Follower {
     pub fn start(
         site: Arc<HostContext>,
         live: Arc<LiveView>,
-        observers: Arc<TellObservers>,
+        observers: Arc<ObserverCallback>,
     ) -> std::io::Result<Self> {
         let (orders, inbox) = mpsc::channel();
         let watch = SitterWatch::new()?;
         let waker = watch.waker();
         let thread = std::thread::Builder::new().name("follow".to_owned());
         thread.spawn(move || {
-            let _fuse = Fuse;
-            let desk = Desk {
+            let _fuse = AbortOnPanic;
+            let desk = FollowerState {
                 site,
                 live,
                 observers,
@@ -123,26 +124,26 @@ impl Follower {
     }
 
     /// Follows one more agent, or reports its end if it is over.
-    pub fn follow(&self, followed: Followed) {
-        let _ = self.orders.send(Order::Follow(Box::new(followed))); // the run is over: recovery follows it next time
+    pub fn follow(&self, followed: FollowTarget) {
+        let _ = self.orders.send(FollowerCommand::Follow(Box::new(followed))); // the run is over: recovery follows it next time
         self.waker.wake();
     }
 
     /// Ends the thread. Agents that still run go on.
     pub fn end(&self) {
         let (ended, end) = mpsc::channel();
-        let _ = self.orders.send(Order::End(ended)); // it has ended already
+        let _ = self.orders.send(FollowerCommand::End(ended)); // it has ended already
         self.waker.wake();
         let _ = end.recv(); // nothing is sent: the sender is dropped, also with an order that nobody takes
     }
 }
 
-struct Open {
-    followed: Followed,
+struct FollowedRun {
+    followed: FollowTarget,
     out: SpoolReader,
     err: SpoolReader,
     said: SpoolReader,
-    channel: Channel,
+    channel: SocketSignalParser,
     sitting: Option<SitterProcess>,
     seen: VecDeque<Signal>,
     /// Whether the model has answered in this run.
@@ -152,21 +153,21 @@ struct Open {
     asking: bool,
     /// What a reviewer said, all of it; of others it is not kept.
     words: String,
-    live: Live,
-    vital: Vitals,
+    live: LiveAgent,
+    vital: AgentVitals,
     waits: WaitClock,
     /// How long its sitter is trusted to keep the limits.
-    patience: Patience,
-    asked: Option<Asked>,
+    patience: KillEscalation,
+    asked: Option<AgentEndReason>,
     /// The wait for its model for which it was asked to end. What it does while it ends is no sign of life.
     unanswered: Option<UnansweredWait>,
     /// What an agent with a loop of its own says by files.
-    walk: Option<Walk>,
+    walk: Option<LoopFollower>,
 }
 
 /// An agent's own loop, as it is followed.
-struct Walk {
-    module: Module,
+struct LoopFollower {
+    module: WatchedModule,
     /// The last step it has finished, and how many in all its runs.
     last: Option<LoopStep>,
     count: u32,
@@ -177,14 +178,14 @@ struct Walk {
     /// When it was asked to end after its step.
     leaves_since: Option<u64>,
     /// Its terminal, if we type its steps.
-    desk: Option<Dispatch>,
+    desk: Option<TerminalDispatch>,
 }
 
-impl Walk {
-    fn of(site: &HostContext, followed: &Followed) -> Option<Self> {
+impl LoopFollower {
+    fn of(site: &HostContext, followed: &FollowTarget) -> Option<Self> {
         let task = &followed.task;
         let workspace = strides(task).then(|| site.pool.existing(&task.id.to_string())).flatten()?;
-        let module = Module::of(task, workspace.path(), &followed.dir);
+        let module = WatchedModule::of(task, workspace.path(), &followed.dir);
         if followed.sitting.is_none() {
             module.adopt(task);
         }
@@ -196,8 +197,8 @@ impl Walk {
             compactions: 0,
             leaves_since: None,
             desk: is_dispatched(task).then(|| match followed.sitting {
-                Some(_) => Dispatch::begin(task, workspace.path(), &followed.dir),
-                None => Dispatch::adopt(&followed.dir),
+                Some(_) => TerminalDispatch::begin(task, workspace.path(), &followed.dir),
+                None => TerminalDispatch::adopt(&followed.dir),
             }),
         })
     }
@@ -226,7 +227,7 @@ struct WaitClock {
 const PAUSE_MS: i64 = 120_000;
 
 impl WaitClock {
-    fn new(followed: &Followed) -> Self {
+    fn new(followed: &FollowTarget) -> Self {
         let adopted = followed.sitting.is_none();
         let waits = if adopted { followed.task.account_waits } else { AccountWaitTime::default() };
         Self { waits, told: waits.since.is_some(), paused_until: None }
@@ -245,7 +246,7 @@ impl WaitClock {
     }
 
     /// Tells the engine when a wait has begun or ended.
-    fn report_change(&mut self, site: &HostContext, followed: &Followed) {
+    fn report_change(&mut self, site: &HostContext, followed: &FollowTarget) {
         let waits = self.waits.since.is_some();
         if waits == self.told {
             return;
@@ -260,7 +261,7 @@ impl WaitClock {
     }
 
     /// [`WaitClock::report_change`], and the deadline of the sitter does not run during a wait.
-    fn follow(&mut self, site: &HostContext, followed: &Followed) {
+    fn follow(&mut self, site: &HostContext, followed: &FollowTarget) {
         self.report_change(site, followed);
         let (at, waits) = (site.now(), self.waits.since.is_some());
         let renew = |until: Timestamp| until.0 - at.0 < PAUSE_MS / 2;
@@ -284,29 +285,29 @@ struct UnansweredWait {
 
 /// Why the follower asked a run to end.
 #[derive(Clone, PartialEq, Eq)]
-enum Asked {
+enum AgentEndReason {
     /// The model says so.
     Early(EarlyEndReason),
     /// Its sitter did not end it in time.
     Overdue,
 }
 
-struct Desk {
+struct FollowerState {
     site: Arc<HostContext>,
     /// Where it shows what agents are at.
     live: Arc<LiveView>,
-    observers: Arc<TellObservers>,
+    observers: Arc<ObserverCallback>,
     watch: SitterWatch,
-    inbox: Receiver<Order>,
+    inbox: Receiver<FollowerCommand>,
     next: u64,
-    open: HashMap<u64, Open>,
+    open: HashMap<u64, FollowedRun>,
     /// Runs that could not be looked at for lack of a resource, or whose end could not be read. They are tried again.
-    unread: Vec<Unread>,
+    unread: Vec<FollowRetry>,
 }
 
 /// What is to be tried again.
-enum Unread {
-    Start(Box<Followed>),
+enum FollowRetry {
+    Start(Box<FollowTarget>),
     End(u64),
 }
 
@@ -316,7 +317,7 @@ const SEEN_MAX: usize = 10_000; // control words of one run; an agent that says 
 const STRIDES_MAX: u32 = 10_000; // facts of one run; long before that its iterations are used up
 const WORDS_MAX: usize = 200;
 
-impl Desk {
+impl FollowerState {
     /// Follows until it is told to end; gives back who waits for that.
     fn run(mut self) -> Option<Sender<()>> {
         loop {
@@ -327,14 +328,14 @@ impl Desk {
             }
             for unread in std::mem::take(&mut self.unread) {
                 match unread {
-                    Unread::Start(followed) => self.take(*followed),
-                    Unread::End(id) => self.end(id),
+                    FollowRetry::Start(followed) => self.take(*followed),
+                    FollowRetry::End(id) => self.end(id),
                 }
             }
             loop {
                 match self.inbox.try_recv() {
-                    Ok(Order::Follow(followed)) => self.take(*followed),
-                    Ok(Order::End(ended)) => return Some(ended),
+                    Ok(FollowerCommand::Follow(followed)) => self.take(*followed),
+                    Ok(FollowerCommand::End(ended)) => return Some(ended),
                     Err(mpsc::TryRecvError::Empty) => break,
                     Err(mpsc::TryRecvError::Disconnected) => return None,
                 }
@@ -343,7 +344,7 @@ impl Desk {
         }
     }
 
-    fn take(&mut self, followed: Followed) {
+    fn take(&mut self, followed: FollowTarget) {
         let id = self.next;
         self.next += 1;
         let sitting = match &followed.sitting {
@@ -353,7 +354,7 @@ impl Desk {
                 // It may well run: what cannot be looked at is not given up.
                 Err(error) if error.is_shortage() => {
                     self.site.shortages.note(&error_chain(&error));
-                    return self.unread.push(Unread::Start(Box::new(followed)));
+                    return self.unread.push(FollowRetry::Start(Box::new(followed)));
                 }
                 Ok(
                     SitterState::Never
@@ -370,7 +371,7 @@ impl Desk {
                 if is_shortage(&error) {
                     self.site.shortages.note(&format!("watch a run: {error}"));
                 }
-                return self.unread.push(Unread::Start(Box::new(followed)));
+                return self.unread.push(FollowRetry::Start(Box::new(followed)));
             }
             Some(Ok(())) => true,
             None => false,
@@ -382,29 +383,29 @@ impl Desk {
         let calls_model = followed.agent.calls_model();
         let waits = WaitClock::new(&followed);
         let vital = match &followed.sitting {
-            Some(_) => Vitals::begin(now, calls_model),
-            None => Vitals::adopted(now, self.site.clock.now_ms(), &followed.dir, calls_model),
+            Some(_) => AgentVitals::begin(now, calls_model),
+            None => AgentVitals::adopted(now, self.site.clock.now_ms(), &followed.dir, calls_model),
         };
-        let live = Live {
+        let live = LiveAgent {
             profile: followed.profile.name.clone(),
             model: followed.profile.model.clone(),
             sandbox: followed.sandbox.word(),
-            ..Live::default()
+            ..LiveAgent::default()
         };
         let grace_ms = self.site.settings.run.grace_ms;
         let sat_ms =
             sat_with_ms(&self.site, &followed.task, followed.agent.calls_model(), followed.deadline_ms);
-        let patience = Patience::with_limit(now, sat_ms, grace_ms);
-        let walk = Walk::of(&self.site, &followed);
+        let patience = KillEscalation::with_limit(now, sat_ms, grace_ms);
+        let walk = LoopFollower::of(&self.site, &followed);
         let mut tally = UsageCounter::default();
         // Not every agent says its model; then it is priced as the one it was asked for.
         tally.hear(&Signal::Started { session: None, model: followed.profile.model.clone() });
-        let open = Open {
+        let open = FollowedRun {
             followed,
             out,
             err,
             said,
-            channel: Channel::default(),
+            channel: SocketSignalParser::default(),
             sitting,
             seen: VecDeque::new(),
             answered: false,
@@ -446,7 +447,7 @@ impl Desk {
             open.waits.follow(site, &open.followed);
             open.dispatch(site, now);
             if open.answered && !before {
-                let _ = site.mail.send(Mail::Answered(open.followed.task.id)); // the engine has left
+                let _ = site.mail.send(EngineMessage::Answered(open.followed.task.id)); // the engine has left
             }
             open.reckon(site, now);
             self.live.show(open.followed.task.id, open.spending(site, now), &open.live);
@@ -469,7 +470,7 @@ impl Desk {
         // Most of what its end is judged by is read with git or from files. What could not be read would look as if the agent
         // had left nothing.
         if self.open.contains_key(&id) && self.site.shortages.missing_to_read().is_some() {
-            return self.unread.push(Unread::End(id));
+            return self.unread.push(FollowRetry::End(id));
         }
         let Some(mut open) = self.open.remove(&id) else { return };
         let now = self.site.clock.mono_ms();
@@ -483,7 +484,7 @@ impl Desk {
         {
             self.site.shortages.note(&error_chain(error));
             self.open.insert(id, open);
-            return self.unread.push(Unread::End(id));
+            return self.unread.push(FollowRetry::End(id));
         }
         let site = &self.site;
         open.read_aside(site);
@@ -510,8 +511,8 @@ impl Desk {
                 let dir = &open.followed.dir;
                 abandon(dir, &marker(site, dir)); // the next attempt works in the same workspace
                 match open.asked.clone() {
-                    Some(Asked::Overdue) => (AgentExit::Deadline, open.followed.deadline_ms, 0, 0),
-                    Some(Asked::Early(EarlyEndReason::Stopped)) | None => (AgentExit::Lost, 0, 0, 0),
+                    Some(AgentEndReason::Overdue) => (AgentExit::Deadline, open.followed.deadline_ms, 0, 0),
+                    Some(AgentEndReason::Early(EarlyEndReason::Stopped)) | None => (AgentExit::Lost, 0, 0, 0),
                     Some(asked) => (exit_for(asked), 0, 0, 0),
                 }
             }
@@ -525,7 +526,7 @@ impl Desk {
             }
             None => open.model_wait_ms(now),
         };
-        let unanswered = open.asked == Some(Asked::Early(EarlyEndReason::Unanswered));
+        let unanswered = open.asked == Some(AgentEndReason::Early(EarlyEndReason::Unanswered));
         let workspace = site.pool.existing(&open.followed.task.id.to_string());
         let module = workspace.filter(|_| !reads(&open.followed.task));
         let revision = module.and_then(|it| module::revision(&open.followed.task, it.path()));
@@ -550,7 +551,7 @@ impl Desk {
         let state = open.followed.agent.needs(&open.followed.profile).state;
         let touched = guard::touched(&open.followed.guard, &guard::prints(&confine::own_state(site, &state)));
         let closes = open.followed.agent.closes();
-        let Followed { task, attempt, iteration, .. } = open.followed;
+        let FollowTarget { task, attempt, iteration, .. } = open.followed;
         if reads(&task) {
             let task = task.clone();
             // One that stays for now is given up before the next review.
@@ -618,7 +619,7 @@ const REVIEW_MAX: usize = 1 << 20; // more than any review
 const ERROR_TAIL: u64 = 4_096; // its last line is what a person sees
 const REPLY_MAX: usize = 1_000; // a paragraph for a person to weigh
 
-impl Open {
+impl FollowedRun {
     /// Reads all that is left. An error: it cannot be read now.
     fn read_to_end(&mut self, site: &HostContext, now: u64) -> std::io::Result<()> {
         while self.read(site, READ_MAX, now)? > 0 {}
@@ -685,7 +686,7 @@ impl Open {
             if walk.count(stride) && walk.told < STRIDES_MAX {
                 walk.told += 1;
                 walk.compactions = compactions;
-                let Followed { task, attempt, iteration, .. } = &self.followed;
+                let FollowTarget { task, attempt, iteration, .. } = &self.followed;
                 let (attempt, iteration, stride) = (*attempt, *iteration, stride.clone());
                 site.tell(task.id, News::Strode { attempt, iteration, stride });
             }
@@ -808,8 +809,13 @@ impl Open {
     }
 
     /// Whether it is to end now, and why.
-    fn verdict(&self, site: &HostContext, now: u64, spent: Option<&ExhaustedBudget>) -> Option<Asked> {
-        let Followed { task, attempt, .. } = &self.followed;
+    fn verdict(
+        &self,
+        site: &HostContext,
+        now: u64,
+        spent: Option<&ExhaustedBudget>,
+    ) -> Option<AgentEndReason> {
+        let FollowTarget { task, attempt, .. } = &self.followed;
         let watch = watch(site, task);
         let class = || liveness::class(&self.pulse(now), &watch);
         let early = liveness::early(&RunEndInputs {
@@ -826,27 +832,28 @@ impl Open {
             worked_ms: self.worked_ms(site, now),
             worked_max_ms: if self.followed.deadline_ms == 0 { u64::MAX } else { self.followed.deadline_ms },
         });
-        early.map(Asked::Early)
+        early.map(AgentEndReason::Early)
     }
 
     /// Brings the run to an end: at once, or a loop of its own after the step under way, with a bound.
-    fn part(&mut self, site: &HostContext, asked: Asked, now: u64) {
+    fn part(&mut self, site: &HostContext, asked: AgentEndReason, now: u64) {
         let run = &site.settings.run;
-        if asked == Asked::Early(EarlyEndReason::Unanswered) && self.unanswered.is_none() {
+        if asked == AgentEndReason::Early(EarlyEndReason::Unanswered) && self.unanswered.is_none() {
             let watch = watch(site, &self.followed.task);
             let wait_ms = liveness::model_wait_ms(&self.pulse(now), &watch);
             self.unanswered = Some(UnansweredWait { wait_ms, asked_ms: now });
         }
         let farewell = match (&asked, self.course()) {
-            (Asked::Early(EarlyEndReason::Stopped), Some(_))
-                if site.active.manner(self.followed.task.id, self.followed.attempt) == Some(Manner::Now) =>
+            (AgentEndReason::Early(EarlyEndReason::Stopped), Some(_))
+                if site.active.manner(self.followed.task.id, self.followed.attempt)
+                    == Some(AgentStopMode::Now) =>
             {
                 LoopStopNotice::Now(None)
             }
-            (Asked::Early(early), Some(course)) => {
+            (AgentEndReason::Early(early), Some(course)) => {
                 liveness::farewell(early, &course, &self.followed.task.limits)
             }
-            (Asked::Early(_) | Asked::Overdue, _) => LoopStopNotice::Now(None),
+            (AgentEndReason::Early(_) | AgentEndReason::Overdue, _) => LoopStopNotice::Now(None),
         };
         let told = match farewell {
             LoopStopNotice::Now(None) => false,
@@ -875,11 +882,11 @@ impl Open {
     }
 
     /// Asks the run to end.
-    fn ask(&mut self, asked: Asked, now: u64, grace_ms: u64) {
+    fn ask(&mut self, asked: AgentEndReason, now: u64, grace_ms: u64) {
         let Some(sitting) = &self.sitting else { return };
         let _ = sitter::stop(sitting, sitter::StopMode::Gently); // gone already is as good; its end is news either way
         self.asked = Some(asked);
-        self.patience = Patience::asked(now, grace_ms);
+        self.patience = KillEscalation::asked(now, grace_ms);
     }
 
     /// Presses a sitter that does not end its run in time, at last by force: in a thread, as that may take seconds.
@@ -889,14 +896,14 @@ impl Open {
             return self.patience.wait(now); // so does its sitter
         }
         match self.patience.press(now, sitting) {
-            Press::Wait => return,
-            Press::Told => {}
-            Press::Abandon => {
+            KillAction::Wait => return,
+            KillAction::Told => {}
+            KillAction::Abandon => {
                 let (dir, marker) = (self.followed.dir.clone(), marker(site, &self.followed.dir));
                 go(site, "abandon", move |_| abandon(&dir, &marker));
             }
         }
-        self.asked.get_or_insert(Asked::Overdue);
+        self.asked.get_or_insert(AgentEndReason::Overdue);
     }
 
     /// Keeps what the verdict may need; words are only shown.
@@ -980,7 +987,7 @@ impl Open {
     }
 }
 
-fn exit_of(ended: &sitter::SitterEnd, asked: Option<Asked>) -> AgentExit {
+fn exit_of(ended: &sitter::SitterEnd, asked: Option<AgentEndReason>) -> AgentExit {
     match (ended.cause, &ended.exit) {
         (_, sitter::ChildExit::NotStarted { message, denied, .. }) => {
             AgentExit::NotStarted { detail: message.clone(), hopeless: *denied }
@@ -992,16 +999,17 @@ fn exit_of(ended: &sitter::SitterEnd, asked: Option<Asked>) -> AgentExit {
     }
 }
 
-fn exit_for(asked: Asked) -> AgentExit {
+fn exit_for(asked: AgentEndReason) -> AgentExit {
     match asked {
-        Asked::Early(EarlyEndReason::Stopped) => AgentExit::Asked,
-        Asked::Early(EarlyEndReason::Silent | EarlyEndReason::Unanswered) => AgentExit::Silent,
-        Asked::Early(EarlyEndReason::Looping) => AgentExit::Looping,
-        Asked::Early(EarlyEndReason::OverBudget(scope, what)) => AgentExit::OverBudget { scope, what },
-        Asked::Early(EarlyEndReason::ContextUsedUp) => AgentExit::ContextUsedUp,
-        Asked::Early(EarlyEndReason::IterationsUsed | EarlyEndReason::TimeUsed) | Asked::Overdue => {
-            AgentExit::Deadline
+        AgentEndReason::Early(EarlyEndReason::Stopped) => AgentExit::Asked,
+        AgentEndReason::Early(EarlyEndReason::Silent | EarlyEndReason::Unanswered) => AgentExit::Silent,
+        AgentEndReason::Early(EarlyEndReason::Looping) => AgentExit::Looping,
+        AgentEndReason::Early(EarlyEndReason::OverBudget(scope, what)) => {
+            AgentExit::OverBudget { scope, what }
         }
+        AgentEndReason::Early(EarlyEndReason::ContextUsedUp) => AgentExit::ContextUsedUp,
+        AgentEndReason::Early(EarlyEndReason::IterationsUsed | EarlyEndReason::TimeUsed)
+        | AgentEndReason::Overdue => AgentExit::Deadline,
     }
 }
 
@@ -1021,7 +1029,7 @@ fn fingerprint(site: &HostContext, task: &Task) -> u64 {
 }
 
 /// Notes that a run has left its workspace with all its processes.
-fn note_vacated(site: &HostContext, followed: &Followed) {
+fn note_vacated(site: &HostContext, followed: &FollowTarget) {
     let Some(workspace) = site.pool.existing(&followed.task.id.to_string()) else { return };
     // Without the note the next one gets another folder, which costs time and nothing else.
     let _noted = workspace.note_vacated(&marker(site, &followed.dir));

@@ -22,9 +22,9 @@ use landfall_model::proof;
 use landfall_model::resource::{MachineResource, blamed_for_oom_kills, blamed_for_red_check, named_by_errno};
 use landfall_model::{Attempt, Commit, Digest, EngineEvent, News, Task, Tree};
 
-use crate::active_work::CheckStart;
+use crate::active_work::ActiveCheck;
 use crate::commit_message::{headline, issue_trailers, subject};
-use crate::confine::{self, Reach};
+use crate::confine::{self, ConfinementScope};
 use crate::digests::{digest, environment_of};
 use crate::engine_context::EngineContext;
 use crate::environment::with;
@@ -36,15 +36,15 @@ use crate::installations;
 use crate::journal_link;
 use crate::land;
 use crate::lane_pool::LaneHold;
-use crate::mail::Mail;
+use crate::mail::EngineMessage;
 use crate::measured::BaselineEntry;
 use crate::module;
 use crate::output_text::{TESTS_TAIL, excerpt, tail};
 use crate::papers;
-use crate::patience::{Patience, Press, abandon, wait_for_end};
-use crate::premerge::{Settled, clashes, settle};
+use crate::patience::{KillAction, KillEscalation, abandon, wait_for_end};
+use crate::premerge::{PremergeResult, clashes, settle};
 use crate::run_folder::{marker, settled};
-use crate::settings::{Confinement, Verify, VerifyCommand};
+use crate::settings::{Confinement, VerifyCommand, VerifySettings};
 use crate::settings_file::settings_in;
 use crate::shortage;
 use crate::test_evidence;
@@ -106,7 +106,7 @@ pub(crate) fn end_check(site: &HostContext, dir: &Path) {
     match settled(dir) {
         Ok(SitterState::Running(sitting)) => {
             let _ = sitter::stop(&sitting, sitter::StopMode::Now); // gone already is as good
-            let _ = wait(site, dir, &sitting, Patience::told(site.clock.mono_ms())); // only its end matters
+            let _ = wait(site, dir, &sitting, KillEscalation::told(site.clock.mono_ms())); // only its end matters
         }
         Ok(SitterState::Starting | SitterState::Vanished) | Err(_) => abandon(dir, &marker(site, dir)),
         Ok(SitterState::Never | SitterState::Ended(_)) => {}
@@ -151,13 +151,13 @@ fn try_check(
         Ok(Some(News::MergeConflict { attempt, head, base, clashes: clashes(paths) }))
     };
     let head = match settle(site, &base, &head, &by).map_err(git)? {
-        Settled::AsItIs => head,
-        Settled::Anew(settled) => {
+        PremergeResult::AsItIs => head,
+        PremergeResult::Anew(settled) => {
             let pin = task_ref("tasks", task.id, &format!("{attempt}-merged"));
             site.store.pin(&pin, &settled).map_err(git)?;
             settled
         }
-        Settled::Conflict(paths) => return conflict(&head, &paths),
+        PremergeResult::Conflict(paths) => return conflict(&head, &paths),
     };
     let tree = match site.store.merge(&base, &head).map_err(git)? {
         MergeResult::Clean { tree } => tree,
@@ -236,7 +236,10 @@ fn message(task: &Task, attempt: Attempt) -> String {
 
 /// The verify section as it stands on the base. A base without settings is judged by the person's own, which no agent
 /// can write.
-pub(crate) fn verify_section(site: &HostContext, base: &Oid) -> Result<Result<Verify, String>, GitError> {
+pub(crate) fn verify_section(
+    site: &HostContext,
+    base: &Oid,
+) -> Result<Result<VerifySettings, String>, GitError> {
     const SETTINGS_MAX: u64 = 1 << 20;
     const SECTIONS_MAX: usize = 64; // bases that tasks at work still stand on
     let measured = || site.measured.lock().expect("no thread panics while it holds it");
@@ -246,7 +249,7 @@ pub(crate) fn verify_section(site: &HostContext, base: &Oid) -> Result<Result<Ve
     let section = match site.store.read_blob(base, b"landfall.toml", SETTINGS_MAX)? {
         None => Ok(site.settings.verify.clone()),
         Some(bytes) => {
-            Verify::from_base(&String::from_utf8_lossy(&bytes)).map_err(|problem| problem.to_string())
+            VerifySettings::from_base(&String::from_utf8_lossy(&bytes)).map_err(|problem| problem.to_string())
         }
     };
     if let Ok(section) = &section
@@ -269,9 +272,9 @@ pub(crate) fn verify_section(site: &HostContext, base: &Oid) -> Result<Result<Ve
 
 /// Whether the checks of a base may run. Only checks without a sandbox need trust: they come from a commit that somebody else
 /// may have made, and the person has trusted those of the checkout.
-fn may_run_unconfined(site: &HostContext, base: &Oid, section: &Verify) -> bool {
+fn may_run_unconfined(site: &HostContext, base: &Oid, section: &VerifySettings) -> bool {
     let commands =
-        |verify: &Verify| verify.commands.iter().map(|check| check.run.clone()).collect::<Vec<_>>();
+        |verify: &VerifySettings| verify.commands.iter().map(|check| check.run.clone()).collect::<Vec<_>>();
     let sandbox = site.settings.run.sandbox;
     if sandbox != Confinement::Off || commands(section) == commands(&site.settings.verify) {
         return true;
@@ -348,8 +351,16 @@ pub(crate) fn verify(
     }
     let began = site.clock.mono_ms();
     // The base is checked out where no candidate ever was: what one leaves behind must not make the base red.
-    let lane = if base == merged { Borrowed::base_lane(site)? } else { Borrowed::lane(site)? };
-    let gate = Gate { site, name, lane: &lane.lane, section: &section, base, merged, config: &report.config };
+    let lane = if base == merged { BorrowedLane::base_lane(site)? } else { BorrowedLane::lane(site)? };
+    let gate = VerificationRun {
+        site,
+        name,
+        lane: &lane.lane,
+        section: &section,
+        base,
+        merged,
+        config: &report.config,
+    };
     let Some(copied) = installations::copy_installation(&gate)? else { return Ok(None) };
     for (place, command) in section.commands.iter().enumerate() {
         if place < copied.commands {
@@ -436,8 +447,9 @@ fn prove(
     let config = digest(&section.canonical());
     let timeout_ms = section.commands.iter().map(|command| command.timeout_ms).max().unwrap_or(LIMIT_MS);
     let began = began(task, base);
-    let lane = Borrowed::lane(site)?;
-    let gate = Gate { site, name, lane: &lane.lane, section: &section, base, merged, config: &config };
+    let lane = BorrowedLane::lane(site)?;
+    let gate =
+        VerificationRun { site, name, lane: &lane.lane, section: &section, base, merged, config: &config };
     let mut runs = Vec::new();
     for (place, proof) in due.into_iter().enumerate() {
         let promise = &proof.promise;
@@ -543,12 +555,12 @@ fn unreadable(problem: &str) -> CommandResult {
 }
 
 /// A lane that is ours until it is dropped.
-pub(crate) struct Borrowed<'s> {
+pub(crate) struct BorrowedLane<'s> {
     pub lane: Lane,
     _hold: LaneHold<'s>,
 }
 
-impl<'s> Borrowed<'s> {
+impl<'s> BorrowedLane<'s> {
     pub(crate) fn lane(site: &'s HostContext) -> Result<Self, GitError> {
         // There is a lane for every verification that may run, and one for the landing; a rebuild may have to wait.
         let (number, hold) = site.lanes.take_numbered();
@@ -567,14 +579,14 @@ impl<'s> Borrowed<'s> {
 
 /// A check that runs in a lane, on record while it does: an engine that comes after a crash ends it before it uses the
 /// lane.
-struct Noted<'s> {
+struct LaneRunRecord<'s> {
     site: &'s HostContext,
     dir: PathBuf,
     note: PathBuf,
 }
 
-impl<'s> Noted<'s> {
-    fn check(site: &'s HostContext, lane: &Lane, dir: &Path, begun: CheckStart) -> Self {
+impl<'s> LaneRunRecord<'s> {
+    fn check(site: &'s HostContext, lane: &Lane, dir: &Path, begun: ActiveCheck) -> Self {
         let note = note_of(lane);
         let _ = std::fs::write(&note, dir.as_os_str().as_encoded_bytes()); // without it the sweep by marker remains
         site.active.begin_check(dir, begun);
@@ -582,7 +594,7 @@ impl<'s> Noted<'s> {
     }
 }
 
-impl Drop for Noted<'_> {
+impl Drop for LaneRunRecord<'_> {
     fn drop(&mut self) {
         self.site.active.end_check(&self.dir);
         let _ = std::fs::remove_file(&self.note); // a note that stays names a check that has ended
@@ -595,18 +607,18 @@ fn note_of(lane: &Lane) -> PathBuf {
 
 /// One verification at work.
 #[derive(Clone, Copy)]
-pub(crate) struct Gate<'a> {
+pub(crate) struct VerificationRun<'a> {
     pub site: &'a HostContext,
     pub name: &'a str,
     pub lane: &'a Lane,
-    pub section: &'a Verify,
+    pub section: &'a VerifySettings,
     pub base: &'a Oid,
     pub merged: &'a Oid,
     pub config: &'a Digest,
 }
 
 /// What one run of a command showed, and the end of what it wrote.
-pub(crate) struct Shown {
+pub(crate) struct CommandRunReport {
     pub seen: CommandExit,
     pub took_ms: u64,
     pub excerpt: String,
@@ -616,7 +628,7 @@ pub(crate) struct Shown {
     pub denied: Vec<SandboxDenial>,
 }
 
-impl Gate<'_> {
+impl VerificationRun<'_> {
     fn command(&self, place: usize, command: &VerifyCommand) -> Result<Option<CommandResult>, GitError> {
         let ignored = self.ignored_at(place);
         let Some(first) = self.run(self.merged, ignored, command, &format!("{}-v{place}", self.name))? else {
@@ -694,11 +706,11 @@ impl Gate<'_> {
         if let Some(seen) = self.known_on_base(&wanted) {
             return Ok(Some(seen));
         }
-        let lane = Borrowed::base_lane(self.site)?;
+        let lane = BorrowedLane::base_lane(self.site)?;
         if let Some(seen) = self.known_on_base(&wanted) {
             return Ok(Some(seen)); // measured by whoever had the lane before
         }
-        let gate = Gate { lane: &lane.lane, ..*self };
+        let gate = VerificationRun { lane: &lane.lane, ..*self };
         let mut last = None;
         // The commands before it come first: one installs, the next one tests.
         for (number, command) in self.section.commands.iter().enumerate().take(place + 1) {
@@ -754,17 +766,17 @@ impl Gate<'_> {
         ignored: IgnoredFilesPolicy,
         command: &VerifyCommand,
         name: &str,
-    ) -> Result<Option<Shown>, GitError> {
+    ) -> Result<Option<CommandRunReport>, GitError> {
         let mut restarts = 0;
         loop {
             match self.run_once(commit, ignored, command, name)? {
-                CheckEnd::Interrupted => return Ok(None),
-                CheckEnd::Shown(shown) => return Ok(Some(shown)),
-                CheckEnd::SitterKilled if restarts < SITTER_RESTARTS_MAX => restarts += 1,
-                CheckEnd::SitterKilled => {
+                CheckRunEnd::Interrupted => return Ok(None),
+                CheckRunEnd::Shown(shown) => return Ok(Some(shown)),
+                CheckRunEnd::SitterKilled if restarts < SITTER_RESTARTS_MAX => restarts += 1,
+                CheckRunEnd::SitterKilled => {
                     let seen = CommandExit { exit: None, timed_out: false, tests: None, is_denied: false };
                     let excerpt = format!("the check was killed {} times from outside", restarts + 1);
-                    return Ok(Some(Shown {
+                    return Ok(Some(CommandRunReport {
                         seen,
                         took_ms: 0,
                         excerpt,
@@ -783,13 +795,13 @@ impl Gate<'_> {
         ignored: IgnoredFilesPolicy,
         command: &VerifyCommand,
         name: &str,
-    ) -> Result<CheckEnd, GitError> {
+    ) -> Result<CheckRunEnd, GitError> {
         let checkout = self.lane.checkout(commit, ignored)?;
         crash::point("verify.checked-out");
         let dir = free_folder(self.site, name);
         let tmp = confine::make_tmp(&dir)
             .map_err(|error| GitError::io("make a folder for temporary files of a check", error))?;
-        let _tmp = TmpFolder(&dir);
+        let _tmp = CheckTmpFolder(&dir);
         let settings = &self.site.settings.run;
         warm_caches::give(&self.site.store, &self.site.folder.lanes(), self.lane);
         let caches = confine::caches(
@@ -802,7 +814,7 @@ impl Gate<'_> {
         .map_err(|error| GitError::io("make the caches of a check ready", error))?;
         confine::log_cache_notices(self.site, &caches);
         let env = with(&self.site.env, caches.env.clone());
-        let reach = Reach {
+        let reach = ConfinementScope {
             confinement: settings.sandbox,
             checkout: confine::checkout_of(&self.site.repo),
             work: checkout.path.clone(),
@@ -833,15 +845,15 @@ impl Gate<'_> {
         // Without the mark, or the folder, the sitter says what is wrong.
         let _ = std::fs::create_dir(&dir).and_then(|()| journal_link::mark_run(&dir, &self.site.journal_id));
         crash::point("verify.run.before");
-        let begun = CheckStart {
+        let begun = ActiveCheck {
             name: self.name.to_owned(),
             check: command.name.clone(),
             began_mono_ms: self.site.clock.mono_ms(),
             limit_ms: command.timeout_ms,
         };
-        let _noted = Noted::check(self.site, self.lane, &dir, begun);
+        let _noted = LaneRunRecord::check(self.site, self.lane, &dir, begun);
         if is_interrupted(self.site) || self.site.active.is_abandoned(self.name) {
-            return Ok(CheckEnd::Interrupted);
+            return Ok(CheckRunEnd::Interrupted);
         }
         let ended = match sitter::start(&self.site.program, &dir, &spec) {
             Ok(sitting) => {
@@ -849,23 +861,23 @@ impl Gate<'_> {
                 let patience = match is_interrupted(self.site) {
                     true => {
                         let _ = sitter::stop(&sitting, sitter::StopMode::Now); // gone already is as good
-                        Patience::told(now)
+                        KillEscalation::told(now)
                     }
-                    false => Patience::with_limit(now, spec.deadline_ms, spec.grace_ms),
+                    false => KillEscalation::with_limit(now, spec.deadline_ms, spec.grace_ms),
                 };
                 wait(self.site, &dir, &sitting, patience)
             }
             // Nothing was seen of the work: this machine could not start the check.
             Err(error) => return Err(not_started(error)),
         };
-        if matches!(&ended, Waited::Ended { ended, .. } if ended.left == 0) {
+        if matches!(&ended, CheckWaitResult::Ended { ended, .. } if ended.left == 0) {
             self.lane.note_vacated(name)?;
         }
         if is_interrupted(self.site) || self.site.active.is_abandoned(self.name) {
-            return Ok(CheckEnd::Interrupted); // what it came to may be our own doing
+            return Ok(CheckRunEnd::Interrupted); // what it came to may be our own doing
         }
         crash::point("verify.run.after");
-        if let Waited::Ended { ended, .. } = &ended
+        if let CheckWaitResult::Ended { ended, .. } = &ended
             && [ended.out, ended.err].iter().any(|spool| spool.left_out > 0 && spool.bytes <= spec.out_cap)
         {
             // Its output is not whole, so neither is what it says of its tests.
@@ -874,7 +886,7 @@ impl Gate<'_> {
             if missing.is_some() && blamed_for_red_check(missing, afterwards).is_none() {
                 let seen = CommandExit { exit: Some(1), timed_out: false, tests: None, is_denied: false };
                 let excerpt = "the check filled the disk until its output was cut".to_owned();
-                return Ok(CheckEnd::Shown(Shown {
+                return Ok(CheckRunEnd::Shown(CommandRunReport {
                     seen,
                     took_ms: 0,
                     excerpt,
@@ -887,13 +899,13 @@ impl Gate<'_> {
         }
         let (out, err) = (tail(&dir.join("out.log"), TESTS_TAIL), tail(&dir.join("err.log"), TESTS_TAIL));
         let (ended, overdue) = match ended {
-            Waited::Ended { ended, overdue } => (ended, overdue),
-            Waited::Lost { overdue: false } => return Ok(CheckEnd::SitterKilled),
-            Waited::Lost { overdue: true } => {
+            CheckWaitResult::Ended { ended, overdue } => (ended, overdue),
+            CheckWaitResult::Lost { overdue: false } => return Ok(CheckRunEnd::SitterKilled),
+            CheckWaitResult::Lost { overdue: true } => {
                 let seen = CommandExit { exit: None, timed_out: true, tests: None, is_denied: false };
                 let excerpt =
                     "the check did not end within its time limit and could not be stopped".to_owned();
-                return Ok(CheckEnd::Shown(Shown {
+                return Ok(CheckRunEnd::Shown(CommandRunReport {
                     seen,
                     took_ms: 0,
                     excerpt,
@@ -955,7 +967,7 @@ impl Gate<'_> {
         if is_red && ended.oom_kills > 0 {
             excerpt.push_str("\nthe kernel ended processes of this machine for lack of memory while this ran, again and again");
         }
-        Ok(CheckEnd::Shown(Shown { seen, took_ms, excerpt, failing, denied }))
+        Ok(CheckRunEnd::Shown(CommandRunReport { seen, took_ms, excerpt, failing, denied }))
     }
 
     /// Whether a red check is to be run again, as memory was missing while it ran.
@@ -1001,14 +1013,14 @@ fn not_started(error: StartError) -> GitError {
 }
 
 /// Whether a failure on the base may be an accident. A denial, a limit or a missing program is none.
-fn is_worth_another_run(shown: &Shown) -> bool {
+fn is_worth_another_run(shown: &CommandRunReport) -> bool {
     weigh(&shown.seen, None, None) == CheckOutcome::Fail && shown.denied.is_empty()
 }
 
 /// How one run of a check ended.
-enum CheckEnd {
+enum CheckRunEnd {
     /// It ran to its end, or to its limit.
-    Shown(Shown),
+    Shown(CommandRunReport),
     /// Its sitter was killed, and with it the check: nothing was seen.
     SitterKilled,
     /// The engine was told to stop, or nobody waits for the check.
@@ -1020,7 +1032,7 @@ const RED_BASE_MS: u64 = 20_000; // long enough for the tasks that fail together
 const BASELINE_MAX: usize = 256; // what tasks at work still ask for; the rest is measured again
 
 /// What waiting for a check came to.
-enum Waited {
+enum CheckWaitResult {
     /// It ended; `overdue` if only because we made it.
     Ended { ended: sitter::SitterEnd, overdue: bool },
     /// Its sitter is gone without a word, or could not be waited for. Nothing of it is left.
@@ -1028,13 +1040,18 @@ enum Waited {
 }
 
 /// Waits for a sitter, no longer than there is patience with it.
-fn wait(site: &HostContext, dir: &Path, sitting: &sitter::SitterProcess, mut patience: Patience) -> Waited {
+fn wait(
+    site: &HostContext,
+    dir: &Path,
+    sitting: &sitter::SitterProcess,
+    mut patience: KillEscalation,
+) -> CheckWaitResult {
     const LOOK: Duration = Duration::from_secs(1); // an end is heard at once; this is for patience
     let mut overdue = false;
     let mut watch = None;
     loop {
         match sitter::find(dir) {
-            Ok(SitterState::Ended(ended)) => return Waited::Ended { ended, overdue },
+            Ok(SitterState::Ended(ended)) => return CheckWaitResult::Ended { ended, overdue },
             Ok(SitterState::Vanished | SitterState::Never) => break,
             // A folder that cannot be read right now, for want of descriptors perhaps, says nothing about the check.
             Ok(SitterState::Running(_) | SitterState::Starting) | Err(_) => {
@@ -1042,13 +1059,13 @@ fn wait(site: &HostContext, dir: &Path, sitting: &sitter::SitterProcess, mut pat
             }
         }
         match patience.press(site.clock.mono_ms(), sitting) {
-            Press::Wait => {}
-            Press::Told => overdue = true,
-            Press::Abandon => break,
+            KillAction::Wait => {}
+            KillAction::Told => overdue = true,
+            KillAction::Abandon => break,
         }
     }
     abandon(dir, &marker(site, dir)); // the lane is for the next one
-    Waited::Lost { overdue }
+    CheckWaitResult::Lost { overdue }
 }
 
 /// A folder for a run of a check that no earlier run has used: after a crash the same check is run anew.
@@ -1079,16 +1096,16 @@ pub(crate) fn tests_on_base(site: &EngineContext, name: &str, base: &Oid) -> Res
             site.passes.lock().passes.note(&report);
         }
         let event = EngineEvent::Measured { report };
-        let _ = site.mail.send(Mail::Fact(event)); // the engine has left: it is measured again
+        let _ = site.mail.send(EngineMessage::Fact(event)); // the engine has left: it is measured again
     }
     Ok(tests)
 }
 
-pub(crate) type Lines = (Vec<String>, Vec<String>);
+pub(crate) type ChangedLines = (Vec<String>, Vec<String>);
 
 /// The added and removed lines of each file of a unified diff without context.
-pub(crate) fn changed_lines(diff: &str) -> std::collections::BTreeMap<String, Lines> {
-    let mut files: std::collections::BTreeMap<String, Lines> = std::collections::BTreeMap::new();
+pub(crate) fn changed_lines(diff: &str) -> std::collections::BTreeMap<String, ChangedLines> {
+    let mut files: std::collections::BTreeMap<String, ChangedLines> = std::collections::BTreeMap::new();
     let mut path = String::new();
     let mut in_hunk = false;
     for line in diff.lines() {
@@ -1111,9 +1128,9 @@ pub(crate) fn changed_lines(diff: &str) -> std::collections::BTreeMap<String, Li
 }
 
 /// The folder for temporary files of one run of a check; given up when dropped.
-struct TmpFolder<'a>(&'a Path);
+struct CheckTmpFolder<'a>(&'a Path);
 
-impl Drop for TmpFolder<'_> {
+impl Drop for CheckTmpFolder<'_> {
     fn drop(&mut self) {
         confine::remove_tmp(self.0);
     }

@@ -8,19 +8,19 @@ use std::path::{Path, PathBuf};
 use landfall_agents::{GUARDED, RUNS};
 
 /// What each guarded file or folder holds, as a digest; what is not there is not listed.
-pub(crate) type Prints = BTreeMap<String, String>;
+pub(crate) type ConfigFingerprints = BTreeMap<String, String>;
 
 const FILE_MAX: u64 = 1 << 20; // settings are small; of more, the beginning and the length count
 const ENTRIES_MAX: usize = 2_000; // of one folder; plug-ins are few
 
 /// The digests of what is guarded in these state folders.
-pub(crate) fn prints(state: &[PathBuf]) -> Prints {
+pub(crate) fn prints(state: &[PathBuf]) -> ConfigFingerprints {
     let guarded = state.iter().flat_map(|folder| GUARDED.iter().map(|name| folder.join(name)));
     guarded.filter_map(|path| Some((path.display().to_string(), print(&path)?))).collect()
 }
 
 /// What differs between the two.
-pub(crate) fn touched(before: &Prints, after: &Prints) -> Vec<String> {
+pub(crate) fn touched(before: &ConfigFingerprints, after: &ConfigFingerprints) -> Vec<String> {
     let differs = |path: &&String| before.get(*path) != after.get(*path);
     let mut paths: Vec<String> = before.keys().chain(after.keys()).filter(differs).cloned().collect();
     paths.sort();

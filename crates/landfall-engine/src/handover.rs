@@ -20,7 +20,7 @@ const BYTES_MAX: usize = 256 * 1024; // what the model reads of it
 
 /// What is handed to whoever begins.
 #[derive(Debug, Default)]
-pub(crate) struct Handed {
+pub(crate) struct PhaseHandover {
     /// Each point, in the words of the agent before.
     pub points: Vec<String>,
     /// The phase that wrote them.
@@ -31,7 +31,7 @@ pub(crate) struct Handed {
     pub to: String,
 }
 
-impl Handed {
+impl PhaseHandover {
     /// The phase that wrote the points, in a word.
     pub fn by(&self) -> String {
         self.phase.map(|phase| phase.word().to_owned()).unwrap_or_default()
@@ -39,10 +39,15 @@ impl Handed {
 }
 
 /// What is handed to the agent of `step`, which begins in `workspace`.
-pub(crate) fn handed(site: &HostContext, task: &Task, step: Option<&FlowStep>, workspace: &Path) -> Handed {
+pub(crate) fn handed(
+    site: &HostContext,
+    task: &Task,
+    step: Option<&FlowStep>,
+    workspace: &Path,
+) -> PhaseHandover {
     let phase = step.and_then(|step| IssuePhase::from_word(&step.phase));
     let (Some(issue), Some(step), Some(phase)) = (&task.issue, step, phase) else {
-        return Handed::default();
+        return PhaseHandover::default();
     };
     let spec = read_spec(site, task, workspace);
     let paper = paper_of(&site.folder.papers(), task);
@@ -58,7 +63,7 @@ pub(crate) fn handed(site: &HostContext, task: &Task, step: Option<&FlowStep>, w
     };
     let handoff = later(spec.and_then(|it| it.handoff), paper.and_then(|it| it.handoff));
     let handoff = handoff.filter(|it| it.is_for(phase)).unwrap_or_default();
-    Handed {
+    PhaseHandover {
         points: handoff.lines(),
         phase: handoff.phase,
         gaps: gaps.into_iter().map(ToOwned::to_owned).collect(),

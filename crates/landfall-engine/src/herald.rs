@@ -16,15 +16,15 @@ use crate::environment::safe_environment;
 use crate::errand;
 use crate::folder::StateFolder;
 use crate::hook_scripts::HookTrust;
-use crate::hooks::HookLine;
-use crate::notify::{Post, Timing};
-use crate::occasions::{Heard, Priority, heard};
+use crate::hooks::HookRunner;
+use crate::notify::{NotificationSender, NotificationTiming};
+use crate::occasions::{NotificationEvent, Priority, heard};
 use crate::settings::Settings;
-use crate::traces::Traces;
+use crate::traces::TraceExporter;
 
 /// What the herald needs to know of the place it works in.
 #[derive(Debug, Clone)]
-pub struct Ground {
+pub struct NotifierContext {
     /// Our own executable: the sitter is part of it.
     pub program: PathBuf,
     /// The root of the project.
@@ -39,7 +39,7 @@ pub struct Ground {
     pub trust: Option<Arc<HookTrust>>,
 }
 
-impl Ground {
+impl NotifierContext {
     /// Whether the person still trusts what their commands run.
     pub(crate) fn check_trust(&self) -> Result<(), String> {
         self.trust.as_ref().map_or(Ok(()), |trust| trust.check())
@@ -69,31 +69,33 @@ impl Ground {
 
 /// Tells of what happened.
 #[derive(Debug, Default)]
-pub struct Herald {
-    hooks: Option<HookLine>,
-    posts: Vec<Post>,
-    traces: Option<Traces>,
+pub struct Notifier {
+    hooks: Option<HookRunner>,
+    posts: Vec<NotificationSender>,
+    traces: Option<TraceExporter>,
     watchers: Arc<AtomicUsize>,
 }
 
-impl Herald {
+impl Notifier {
     /// A herald for the project at `ground`. What is not set costs nothing: no thread, no file.
     #[must_use]
-    pub fn start(ground: &Ground, settings: &Settings) -> Self {
-        Self::with_timing(ground, settings, &Timing::default())
+    pub fn start(ground: &NotifierContext, settings: &Settings) -> Self {
+        Self::with_timing(ground, settings, &NotificationTiming::default())
     }
 
     /// The same with other times; for tests.
     #[must_use]
-    pub fn with_timing(ground: &Ground, settings: &Settings, timing: &Timing) -> Self {
+    pub fn with_timing(ground: &NotifierContext, settings: &Settings, timing: &NotificationTiming) -> Self {
         let hooks = (!settings.hooks.commands.is_empty())
-            .then(|| HookLine::start(ground.clone(), settings.hooks.clone(), timing.hook_grace_ms));
-        let post = |channel: &_| Post::start(ground.clone(), Clone::clone(channel), timing.clone());
-        let posts: Vec<Post> = settings.notify.iter().map(post).collect();
+            .then(|| HookRunner::start(ground.clone(), settings.hooks.clone(), timing.hook_grace_ms));
+        let post =
+            |channel: &_| NotificationSender::start(ground.clone(), Clone::clone(channel), timing.clone());
+        let posts: Vec<NotificationSender> = settings.notify.iter().map(post).collect();
         if hooks.is_some() || !posts.is_empty() {
             errand::sweep(&ground.folder.errands());
         }
-        let traces = settings.telemetry.as_deref().map(|otlp| Traces::start(ground.clone(), otlp, timing));
+        let traces =
+            settings.telemetry.as_deref().map(|otlp| TraceExporter::start(ground.clone(), otlp, timing));
         Self { hooks, posts, traces, watchers: Arc::default() }
     }
 
@@ -117,7 +119,7 @@ impl Herald {
     }
 
     /// Tells of something that is not a fact of the journal: the disk, say.
-    pub fn tell(&self, heard: Heard) {
+    pub fn tell(&self, heard: NotificationEvent) {
         if let (Some(line), Some(_)) = (&self.hooks, heard.hook) {
             line.offer(heard.clone());
         }

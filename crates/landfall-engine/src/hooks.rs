@@ -8,11 +8,11 @@ use std::time::Instant;
 use landfall_model::TaskId;
 use serde_json::json;
 
-use crate::errand::{self, Errand};
-use crate::herald::Ground;
+use crate::errand::{self, UserCommand};
+use crate::herald::NotifierContext;
 use crate::logfile::LogFile;
-use crate::occasions::{Heard, Occasion};
-use crate::settings::Hooks;
+use crate::occasions::{HookPoint, NotificationEvent};
+use crate::settings::HookSettings;
 
 const AT_ONCE: usize = 4; // hooks are small; the machine is for agents and checks
 const LINE_MAX: usize = 1_000; // a busy minute of many agents; beyond it what matters least is left out
@@ -20,23 +20,23 @@ const VALUE_MAX: usize = 4_000; // bytes of one variable: a reason may be a whol
 
 /// The hooks that wait and those that run.
 #[derive(Debug)]
-pub(crate) struct HookLine {
-    shared: Arc<Shared>,
+pub(crate) struct HookRunner {
+    shared: Arc<HookQueue>,
 }
 
 #[derive(Debug)]
-struct Shared {
-    ground: Ground,
-    hooks: Hooks,
+struct HookQueue {
+    ground: NotifierContext,
+    hooks: HookSettings,
     grace_ms: u64,
     log: LogFile,
-    state: Mutex<State>,
+    state: Mutex<HookQueueState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    waiting: VecDeque<Heard>,
+struct HookQueueState {
+    waiting: VecDeque<NotificationEvent>,
     /// What each hook that runs is about.
     running: Vec<Option<TaskId>>,
     /// How many were left out since it was last said.
@@ -44,11 +44,11 @@ struct State {
     ending: bool,
 }
 
-impl HookLine {
-    pub(crate) fn start(ground: Ground, hooks: Hooks, grace_ms: u64) -> Self {
+impl HookRunner {
+    pub(crate) fn start(ground: NotifierContext, hooks: HookSettings, grace_ms: u64) -> Self {
         let log = LogFile::at(ground.folder.hooks_log());
         let state = Mutex::default();
-        let shared = Arc::new(Shared { ground, hooks, grace_ms, log, state, changed: Condvar::new() });
+        let shared = Arc::new(HookQueue { ground, hooks, grace_ms, log, state, changed: Condvar::new() });
         for _ in 0..AT_ONCE {
             let shared = shared.clone();
             let thread = std::thread::Builder::new().name("hooks".to_owned());
@@ -59,7 +59,7 @@ impl HookLine {
     }
 
     /// Puts a hook in line, if there is one for the occasion.
-    pub(crate) fn offer(&self, heard: Heard) {
+    pub(crate) fn offer(&self, heard: NotificationEvent) {
         let Some(occasion) = heard.hook else { return };
         if !self.shared.hooks.commands.contains_key(&occasion) {
             return;
@@ -70,7 +70,7 @@ impl HookLine {
         }
         state.waiting.push_back(heard);
         if state.waiting.len() > LINE_MAX {
-            let matters = |it: &Heard| it.hook.map(Occasion::priority);
+            let matters = |it: &NotificationEvent| it.hook.map(HookPoint::priority);
             let least = state.waiting.iter().map(matters).min().expect("there are many");
             let oldest = state.waiting.iter().position(|it| matters(it) == least).expect("one is the least");
             state.waiting.remove(oldest);
@@ -101,7 +101,7 @@ impl HookLine {
     }
 }
 
-impl Drop for HookLine {
+impl Drop for HookRunner {
     fn drop(&mut self) {
         let mut state = self.shared.state();
         state.ending = true;
@@ -112,9 +112,9 @@ impl Drop for HookLine {
 }
 
 /// Held while a hook runs: whatever becomes of it, the next one of its task gets its turn.
-struct Turn<'a>(&'a Shared, Option<TaskId>);
+struct HookTurnGuard<'a>(&'a HookQueue, Option<TaskId>);
 
-impl Drop for Turn<'_> {
+impl Drop for HookTurnGuard<'_> {
     fn drop(&mut self) {
         let mut state = self.0.state();
         if let Some(place) = state.running.iter().position(|task| *task == self.1) {
@@ -125,24 +125,24 @@ impl Drop for Turn<'_> {
     }
 }
 
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl HookQueue {
+    fn state(&self) -> MutexGuard<'_, HookQueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn work(&self) {
         while let Some((heard, left_out)) = self.next() {
-            let _turn = Turn(self, heard.task);
+            let _turn = HookTurnGuard(self, heard.task);
             self.say_left_out(left_out);
             self.run(&heard);
         }
     }
 
     /// The first in line of whose task no hook runs, and how many were left out; none at the end.
-    fn next(&self) -> Option<(Heard, u64)> {
+    fn next(&self) -> Option<(NotificationEvent, u64)> {
         let mut state = self.state();
         loop {
-            let State { waiting, running, .. } = &*state;
+            let HookQueueState { waiting, running, .. } = &*state;
             let place = waiting.iter().position(|heard| !running.contains(&heard.task));
             if let Some(heard) = place.and_then(|place| state.waiting.remove(place)) {
                 state.running.push(heard.task);
@@ -161,12 +161,12 @@ impl Shared {
         }
     }
 
-    fn run(&self, heard: &Heard) {
+    fn run(&self, heard: &NotificationEvent) {
         let Some(occasion) = heard.hook else { return };
         let Some(line) = self.hooks.commands.get(&occasion) else { return };
         let mut env = self.ground.env(&self.hooks.env);
         env.extend(variables(&self.ground, heard));
-        let errand = Errand {
+        let errand = UserCommand {
             argv: errand::shell(line),
             cwd: self.ground.root.clone(),
             env,
@@ -198,10 +198,10 @@ impl Shared {
 }
 
 /// What happened, as a hook and a command that tells read it on stdin.
-pub(crate) fn data(ground: &Ground, heard: &Heard) -> serde_json::Value {
+pub(crate) fn data(ground: &NotifierContext, heard: &NotificationEvent) -> serde_json::Value {
     json!({
         "version": 1,
-        "hook": heard.hook.map(Occasion::word),
+        "hook": heard.hook.map(HookPoint::word),
         "event": heard.topic.map(|topic| topic.word()),
         "at_ms": heard.at.0,
         "project": ground.root.to_string_lossy(),
@@ -216,8 +216,8 @@ pub(crate) fn data(ground: &Ground, heard: &Heard) -> serde_json::Value {
 }
 
 /// The same as variables, under our names and under those that hooks of others know.
-fn variables(ground: &Ground, heard: &Heard) -> Vec<(OsString, OsString)> {
-    let hook = heard.hook.map(Occasion::word).unwrap_or_default();
+fn variables(ground: &NotifierContext, heard: &NotificationEvent) -> Vec<(OsString, OsString)> {
+    let hook = heard.hook.map(HookPoint::word).unwrap_or_default();
     let task = heard.task.map(|task| task.to_string()).unwrap_or_default();
     let commit = heard.commit.as_deref().unwrap_or_default();
     let root = ground.root.to_string_lossy();

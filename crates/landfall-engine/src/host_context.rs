@@ -18,7 +18,7 @@ use crate::active_work::ActiveWork;
 use crate::folder::StateFolder;
 use crate::interrupt::Interrupt;
 use crate::lane_pool::LanePool;
-use crate::mail::Mail;
+use crate::mail::EngineMessage;
 use crate::measured::Measurements;
 use crate::output_text::tail;
 use crate::prompts::Prompts;
@@ -56,7 +56,7 @@ pub struct HostContext {
     /// What failures of a step look like, and what is done about them.
     pub(crate) catalogue: Vec<Pattern>,
     /// Where news goes.
-    pub(crate) mail: Sender<Mail>,
+    pub(crate) mail: Sender<EngineMessage>,
     /// What was read and measured of commits.
     pub(crate) measured: Mutex<Measurements>,
     /// Where verifications check work out.
@@ -150,12 +150,12 @@ impl HostContext {
             Some(failure) => resource::queue_exhausted(news, failure),
             None => news,
         };
-        let _ = self.mail.send(Mail::Queue(Box::new(news))); // the engine has left: recovery finds it out again
+        let _ = self.mail.send(EngineMessage::Queue(Box::new(news))); // the engine has left: recovery finds it out again
     }
 
     /// What was being done about a task was cut short by a stop: this run waits for it no longer, and the next one does it again.
     pub(crate) fn leave_to_next_run(&self, task: TaskId) {
-        let _ = self.mail.send(Mail::CutShort(task)); // the engine has left: the journal expects it anyway
+        let _ = self.mail.send(EngineMessage::CutShort(task)); // the engine has left: the journal expects it anyway
     }
 
     /// Sends news of a task to the engine.
@@ -165,6 +165,6 @@ impl HostContext {
             Some(failure) => resource::exhausted(news, failure),
             None => news,
         };
-        let _ = self.mail.send(Mail::News(task, Box::new(news))); // the engine has left: recovery finds it out again
+        let _ = self.mail.send(EngineMessage::News(task, Box::new(news))); // the engine has left: recovery finds it out again
     }
 }

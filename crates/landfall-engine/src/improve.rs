@@ -22,7 +22,7 @@ const RECOVERY: &str = "recovery:";
 
 /// Something that should be done otherwise in future.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Proposal {
+pub struct ImprovementProposal {
     /// What it is known by: the same for the same title, however it is set.
     pub id: String,
     /// What whoever proposed it would have become of it.
@@ -32,12 +32,12 @@ pub struct Proposal {
     /// All of it.
     pub text: String,
     /// Where it comes from.
-    pub origin: Origin,
+    pub origin: ProposalOrigin,
 }
 
 /// Where a proposal comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
+pub enum ProposalOrigin {
     /// The spec of an issue, by the retrospective of a phase.
     Spec {
         /// The issue.
@@ -59,8 +59,8 @@ pub enum Origin {
     },
 }
 
-impl Proposal {
-    fn new(tier: ProposalTier, title: &str, text: &str, origin: Origin) -> Self {
+impl ImprovementProposal {
+    fn new(tier: ProposalTier, title: &str, text: &str, origin: ProposalOrigin) -> Self {
         Self { id: id_of(title), tier, title: title.to_owned(), text: text.to_owned(), origin }
     }
 
@@ -69,9 +69,9 @@ impl Proposal {
     pub fn from(&self) -> String {
         let of = |phase: &str| if phase.is_empty() { String::new() } else { format!(", {phase}") };
         match &self.origin {
-            Origin::Spec { issue, phase } => format!("the spec of #{issue}{}", of(phase)),
-            Origin::Paper { task, phase } => format!("{task}{}", of(phase)),
-            Origin::Recovery { draft } => format!("recoveries ({draft})"),
+            ProposalOrigin::Spec { issue, phase } => format!("the spec of #{issue}{}", of(phase)),
+            ProposalOrigin::Paper { task, phase } => format!("{task}{}", of(phase)),
+            ProposalOrigin::Recovery { draft } => format!("recoveries ({draft})"),
         }
     }
 
@@ -88,12 +88,12 @@ fn id_of(title: &str) -> String {
 ///
 /// # Errors
 /// Why they could not be read.
-pub fn in_specs(store: &Store, base: &Oid, folder: &str) -> Result<Vec<Proposal>, GitError> {
+pub fn in_specs(store: &Store, base: &Oid, folder: &str) -> Result<Vec<ImprovementProposal>, GitError> {
     let mut all = Vec::new();
     for name in store.names_in(base, folder)?.into_iter().take(SPECS_MAX) {
         let Some(issue) = issue_of(&name) else { continue };
         if let Some(paper) = read(store, base, &format!("{folder}/{name}")) {
-            all.extend(of_paper(&paper, &|phase| Origin::Spec { issue, phase }));
+            all.extend(of_paper(&paper, &|phase| ProposalOrigin::Spec { issue, phase }));
         }
     }
     Ok(all)
@@ -101,15 +101,20 @@ pub fn in_specs(store: &Store, base: &Oid, folder: &str) -> Result<Vec<Proposal>
 
 /// Those in the papers of tasks, and those about what their recoveries have in common.
 #[must_use]
-pub fn of_tasks<'a>(papers: &Path, tasks: impl IntoIterator<Item = &'a Task>) -> Vec<Proposal> {
+pub fn of_tasks<'a>(papers: &Path, tasks: impl IntoIterator<Item = &'a Task>) -> Vec<ImprovementProposal> {
     let mut all = Vec::new();
     for task in tasks {
         if let Some(paper) = paper_of(papers, task) {
-            all.extend(of_paper(&paper, &|phase| Origin::Paper { task: task.id, phase }));
+            all.extend(of_paper(&paper, &|phase| ProposalOrigin::Paper { task: task.id, phase }));
         }
         if task.spec.source.starts_with(RECOVERY) && task.state == TaskState::Draft {
-            let origin = Origin::Recovery { draft: task.id };
-            all.push(Proposal::new(ProposalTier::Issue, &task.spec.title, &task.spec.body, origin));
+            let origin = ProposalOrigin::Recovery { draft: task.id };
+            all.push(ImprovementProposal::new(
+                ProposalTier::Issue,
+                &task.spec.title,
+                &task.spec.body,
+                origin,
+            ));
         }
     }
     all
@@ -117,9 +122,9 @@ pub fn of_tasks<'a>(papers: &Path, tasks: impl IntoIterator<Item = &'a Task>) ->
 
 /// Each once, those that are worth an issue first.
 #[must_use]
-pub fn merged(all: Vec<Proposal>) -> Vec<Proposal> {
+pub fn merged(all: Vec<ImprovementProposal>) -> Vec<ImprovementProposal> {
     let mut known: BTreeMap<String, usize> = BTreeMap::new();
-    let mut once: Vec<Proposal> = Vec::new();
+    let mut once: Vec<ImprovementProposal> = Vec::new();
     for proposal in all {
         match known.get(&proposal.id) {
             Some(at) => once[*at].tier = once[*at].tier.min(proposal.tier),
@@ -145,9 +150,13 @@ pub fn paper(store: &Store, base: &Oid, folder: &str, papers: &Path, task: &Task
 
 /// The proposals of one paper.
 #[must_use]
-pub fn of_paper(paper: &IssueDocument, origin: &dyn Fn(String) -> Origin) -> Vec<Proposal> {
+pub fn of_paper(
+    paper: &IssueDocument,
+    origin: &dyn Fn(String) -> ProposalOrigin,
+) -> Vec<ImprovementProposal> {
     let made = paper.proposals();
-    made.map(|(phase, it)| Proposal::new(it.tier, &it.title, &it.text, origin(phase.to_owned()))).collect()
+    made.map(|(phase, it)| ImprovementProposal::new(it.tier, &it.title, &it.text, origin(phase.to_owned())))
+        .collect()
 }
 
 /// What open issues say already: the number of the issue, by the id of a proposal.
@@ -177,14 +186,14 @@ pub fn open_issues(tracker: &dyn Tracker) -> TrackerResult<BTreeMap<String, u64>
 pub fn file(
     tracker: &dyn Tracker,
     known: &BTreeMap<String, u64>,
-    proposal: &Proposal,
+    proposal: &ImprovementProposal,
 ) -> TrackerResult<(u64, bool)> {
     if let Some(number) = known.get(&proposal.id) {
         return Ok((*number, false));
     }
     let phase = match &proposal.origin {
-        Origin::Spec { phase, .. } | Origin::Paper { phase, .. } => phase.as_str(),
-        Origin::Recovery { .. } => "auto",
+        ProposalOrigin::Spec { phase, .. } | ProposalOrigin::Paper { phase, .. } => phase.as_str(),
+        ProposalOrigin::Recovery { .. } => "auto",
     };
     let known_phase = ["issue", "spec", "code", "review", "verify", "auto"].contains(&phase);
     let label = Label::new(&format!("retro/{}", if known_phase { phase } else { "auto" }))?;
@@ -225,7 +234,12 @@ mod tests {
     #[test]
     fn one_that_is_proposed_twice_is_one_and_the_stronger_wish_counts() {
         let of = |tier, title: &str, task| {
-            Proposal::new(tier, title, title, Origin::Paper { task: TaskId(task), phase: String::new() })
+            ImprovementProposal::new(
+                tier,
+                title,
+                title,
+                ProposalOrigin::Paper { task: TaskId(task), phase: String::new() },
+            )
         };
         let all = merged(vec![
             of(ProposalTier::Note, "Name the profiles", 1),

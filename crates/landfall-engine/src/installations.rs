@@ -22,7 +22,7 @@ use landfall_model::installation::{
 
 use crate::digests::{digest, environment_of};
 use crate::environment::variable;
-use crate::gate::Gate;
+use crate::gate::VerificationRun;
 use crate::settings::{Confinement, Installation, VerifyCommand};
 use crate::test_evidence::inputs_of;
 
@@ -59,7 +59,7 @@ pub(crate) fn copied_result(command: &VerifyCommand) -> CommandResult {
 
 /// Checks the work of `gate` out and copies what its first commands would install, if the base has the same. The lane gets its
 /// installation at the first use. None: the engine was told to stop.
-pub(crate) fn copy_installation(gate: &Gate<'_>) -> Result<Option<CopiedInstallation>, GitError> {
+pub(crate) fn copy_installation(gate: &VerificationRun<'_>) -> Result<Option<CopiedInstallation>, GitError> {
     let nothing = Ok(Some(CopiedInstallation::default()));
     let commands = gate.section.installing_commands();
     // Without a sandbox a check could write to the installation itself. Ignored files that stay have what they need.
@@ -95,7 +95,7 @@ pub(crate) fn copy_installation(gate: &Gate<'_>) -> Result<Option<CopiedInstalla
             None => return Ok(None),
         },
     };
-    if filled != Filled::Usable {
+    if filled != InstallationState::Usable {
         return nothing;
     }
     let checkout = gate.lane.checkout(gate.merged, IgnoredFilesPolicy::Remove)?;
@@ -109,7 +109,7 @@ pub(crate) fn copy_installation(gate: &Gate<'_>) -> Result<Option<CopiedInstalla
 
 /// What a lane has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Filled {
+enum InstallationState {
     Usable,
     Unusable,
     /// Its commands failed on the base a short while ago.
@@ -117,14 +117,14 @@ enum Filled {
 }
 
 /// The installation of `key`, if the lane has it and it is not too old.
-fn find(place: &Path, key: &str) -> Option<Filled> {
+fn find(place: &Path, key: &str) -> Option<InstallationState> {
     let file = place.join(KEY);
     let age = file.metadata().ok()?.modified().ok()?.elapsed().ok()?;
     let is_marked = |mark: &str| place.join(mark).exists();
     let (filled, age_max_ms) = match (is_marked(FAILED), is_marked(UNUSABLE)) {
-        (true, _) => (Filled::Failed, INSTALLATION_RETRY_MS),
-        (false, true) => (Filled::Unusable, INSTALLATION_AGE_MAX_MS),
-        (false, false) => (Filled::Usable, INSTALLATION_AGE_MAX_MS),
+        (true, _) => (InstallationState::Failed, INSTALLATION_RETRY_MS),
+        (false, true) => (InstallationState::Unusable, INSTALLATION_AGE_MAX_MS),
+        (false, false) => (InstallationState::Usable, INSTALLATION_AGE_MAX_MS),
     };
     let is_current = age.as_millis() <= u128::from(age_max_ms) && std::fs::read_to_string(&file).ok()? == key;
     is_current.then_some(filled)
@@ -133,7 +133,7 @@ fn find(place: &Path, key: &str) -> Option<Filled> {
 /// What decides whether an installation can be used: the commands, what they are made from on the base, the checkout that they
 /// are made for, and the tools.
 fn key(
-    gate: &Gate<'_>,
+    gate: &VerificationRun<'_>,
     commands: &[(&VerifyCommand, &Installation)],
     sources: &[&str],
     inputs: &[ProtectedInput],
@@ -158,7 +158,7 @@ fn key(
 }
 
 /// The programs that a command line may use, with what changes if another version is installed.
-fn tools(gate: &Gate<'_>, line: &str) -> Vec<(PathBuf, u64, i64)> {
+fn tools(gate: &VerificationRun<'_>, line: &str) -> Vec<(PathBuf, u64, i64)> {
     // What is run in the end by tools that are scripts themselves.
     const INTERPRETERS: [&str; 3] = ["node", "python3", "python"];
     let path = variable(&gate.site.env, "PATH");
@@ -175,16 +175,16 @@ fn tools(gate: &Gate<'_>, line: &str) -> Vec<(PathBuf, u64, i64)> {
 
 /// Runs the commands on the base in the lane and keeps what they install. None: the engine was told to stop.
 fn fill(
-    gate: &Gate<'_>,
+    gate: &VerificationRun<'_>,
     commands: &[(&VerifyCommand, &Installation)],
     folders: &[&str],
     place: &Path,
     key: &str,
-) -> Result<Option<Filled>, GitError> {
+) -> Result<Option<InstallationState>, GitError> {
     // The base of a batch that is verified ahead has not landed: its code fills nothing.
     let landed = gate.site.store.base()?;
     if landed.as_ref() != Some(gate.base) {
-        return Ok(Some(Filled::Unusable));
+        return Ok(Some(InstallationState::Unusable));
     }
     let mut runs: Vec<CommandExit> = Vec::new();
     for (number, (command, _)) in commands.iter().enumerate() {
@@ -194,7 +194,8 @@ fn fill(
         if weigh(&shown.seen, None, None) != CheckOutcome::Pass {
             // Without a note the next verification tries again at once.
             return Ok(Some(
-                keep(gate.lane.path(), folders, place, key, Filled::Failed).unwrap_or(Filled::Failed),
+                keep(gate.lane.path(), folders, place, key, InstallationState::Failed)
+                    .unwrap_or(InstallationState::Failed),
             ));
         }
         runs.push(shown.seen);
@@ -205,9 +206,9 @@ fn fill(
     let installed: Vec<InstalledFolder> =
         folders.iter().map(|folder| look_at_folder(tree, folder, &caches, place)).collect();
     let is_usable = is_copyable_installation(&runs, &left, &installed);
-    let filled = if is_usable { Filled::Usable } else { Filled::Unusable };
+    let filled = if is_usable { InstallationState::Usable } else { InstallationState::Unusable };
     // Without room for a copy nothing is kept.
-    Ok(Some(keep(tree, folders, place, key, filled).unwrap_or(Filled::Unusable)))
+    Ok(Some(keep(tree, folders, place, key, filled).unwrap_or(InstallationState::Unusable)))
 }
 
 /// What the commands made of a folder. `place` is where a copy of it would be kept.
@@ -265,19 +266,25 @@ fn follow_parts(folder: &Path, target: &Path) -> PathBuf {
 }
 
 /// Replaces the installation of a lane.
-fn keep(tree: &Path, folders: &[&str], place: &Path, key: &str, filled: Filled) -> io::Result<Filled> {
+fn keep(
+    tree: &Path,
+    folders: &[&str],
+    place: &Path,
+    key: &str,
+    filled: InstallationState,
+) -> io::Result<InstallationState> {
     remove_tree(place)?;
     std::fs::create_dir_all(place)?;
     match filled {
-        Filled::Usable => {
+        InstallationState::Usable => {
             for (number, folder) in folders.iter().enumerate() {
                 if is_plain_folder(tree, folder) {
                     copy_tree(&tree.join(folder), &place.join(number.to_string()), &[])?;
                 }
             }
         }
-        Filled::Unusable => std::fs::write(place.join(UNUSABLE), b"")?,
-        Filled::Failed => std::fs::write(place.join(FAILED), b"")?,
+        InstallationState::Unusable => std::fs::write(place.join(UNUSABLE), b"")?,
+        InstallationState::Failed => std::fs::write(place.join(FAILED), b"")?,
     }
     std::fs::write(place.join(KEY), key)?;
     Ok(filled)
@@ -382,9 +389,10 @@ mod tests {
             let time = file.metadata().and_then(|meta| meta.modified()).expect("ours");
             file.set_modified(time - std::time::Duration::from_millis(age_ms)).expect("ours");
         };
-        for (filled, lasts_ms) in
-            [(Filled::Failed, INSTALLATION_RETRY_MS), (Filled::Unusable, INSTALLATION_AGE_MAX_MS)]
-        {
+        for (filled, lasts_ms) in [
+            (InstallationState::Failed, INSTALLATION_RETRY_MS),
+            (InstallationState::Unusable, INSTALLATION_AGE_MAX_MS),
+        ] {
             keep(folder.path(), &["deps"], &place, "key", filled).expect("there is room");
             assert_eq!(find(&place, "key"), Some(filled));
             assert_eq!(find(&place, "another"), None);

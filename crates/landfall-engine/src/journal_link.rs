@@ -46,22 +46,22 @@ const END_MAX: Duration = Duration::from_secs(30);
 
 /// What is at the place of the journal, without changing it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct JournalSeen {
+struct JournalProbe {
     id: Option<String>,
     has_facts: bool,
     is_behind: bool,
 }
 
-impl JournalSeen {
+impl JournalProbe {
     const EMPTY: Self = Self { id: None, has_facts: false, is_behind: false };
 }
 
 /// None: it cannot be read. Whoever opens it to write says why, or brings it up to date.
-fn look_at_journal(folder: &StateFolder) -> Option<JournalSeen> {
+fn look_at_journal(folder: &StateFolder) -> Option<JournalProbe> {
     let path = folder.journal();
     let is_empty = std::fs::metadata(&path).map_or(true, |meta| meta.len() == 0);
     if is_empty {
-        return Some(JournalSeen::EMPTY);
+        return Some(JournalProbe::EMPTY);
     }
     let look = |reader: StoreReader| {
         let is_behind = match read_head(folder) {
@@ -69,11 +69,11 @@ fn look_at_journal(folder: &StateFolder) -> Option<JournalSeen> {
             None => false,
         };
         let has_facts = reader.head()?.seq >= Seq::FIRST;
-        Ok(JournalSeen { id: reader.journal_id()?, has_facts, is_behind })
+        Ok(JournalProbe { id: reader.journal_id()?, has_facts, is_behind })
     };
     match StoreReader::open(&path).and_then(look) {
         Ok(seen) => Some(seen),
-        Err(StoreError::Missing { .. }) => Some(JournalSeen::EMPTY),
+        Err(StoreError::Missing { .. }) => Some(JournalProbe::EMPTY),
         Err(_) => None,
     }
 }
@@ -140,7 +140,7 @@ pub(crate) fn claim(folder: &StateFolder) -> JournalClaim {
         None if has_traces(folder) => StateTraces::Unnamed,
         None => StateTraces::None,
     };
-    let JournalSeen { id, has_facts, is_behind } = journal;
+    let JournalProbe { id, has_facts, is_behind } = journal;
     decide_journal(JournalObservation { id: id.as_deref(), has_facts, is_behind }, traces)
 }
 

@@ -12,14 +12,14 @@ use landfall_model::checkpoint::{Checkpoint, CheckpointEvent};
 use landfall_model::queue::{HoldReason, QueueNews};
 use landfall_model::{BaseMover, Commit, EngineEvent, LandingRecord, Task, TaskId};
 
-use crate::ask::Rewritten;
-use crate::base_tracker::Afar;
+use crate::ask::RewrittenBaseChoice;
+use crate::base_tracker::RemoteSnapshot;
 use crate::engine_context::EngineContext;
 use crate::git_refs::task_ref;
 use crate::host_context::HostContext;
 use crate::ids;
-use crate::mail::Mail;
-use crate::settings::Publish;
+use crate::mail::EngineMessage;
+use crate::settings::PublishTarget;
 
 /// The tip of the base, after taking in what a person did to their branch meanwhile. Their commits win: if they only
 /// went ahead, so does the base. If they rewrote or deleted it, the landing queue is held until they say what is meant. A
@@ -29,7 +29,7 @@ pub(crate) fn base(site: &EngineContext) -> Result<Oid, GitError> {
 }
 
 /// What was seen of the base and of the person's branch.
-pub(crate) struct Look {
+pub(crate) struct BaseObservation {
     /// The base.
     pub ours: Oid,
     /// The person's branch; none if it is gone.
@@ -41,7 +41,7 @@ pub(crate) struct Look {
 }
 
 /// Looks at both, and takes in what a person did.
-pub(crate) fn look(site: &EngineContext) -> Result<Look, GitError> {
+pub(crate) fn look(site: &EngineContext) -> Result<BaseObservation, GitError> {
     let _one = site.base.compare();
     let branch = site.branch.as_str();
     let Some(ours) = site.store.base()? else {
@@ -50,7 +50,12 @@ pub(crate) fn look(site: &EngineContext) -> Result<Look, GitError> {
         site.store.set_base(&theirs, None)?;
         seen(site, &theirs)?;
         tell_moved(site, None, &theirs, BaseMover::Person);
-        return Ok(Look { ours: theirs.clone(), theirs: Some(theirs), apart: None, trouble: None });
+        return Ok(BaseObservation {
+            ours: theirs.clone(),
+            theirs: Some(theirs),
+            apart: None,
+            trouble: None,
+        });
     };
     let news = match &known(site)? {
         Some(known) => site.store.branch_news(&site.repo, &site.branch, known)?,
@@ -62,7 +67,7 @@ pub(crate) fn look(site: &EngineContext) -> Result<Look, GitError> {
             ours.short()
         );
         site.tell_queue(QueueNews::Hold { why: HoldReason::Deleted, reason: reason.clone() });
-        return Ok(Look { ours, theirs: None, apart: None, trouble: Some(reason) });
+        return Ok(BaseObservation { ours, theirs: None, apart: None, trouble: Some(reason) });
     }
     let theirs = site.store.import(&site.repo, &site.branch)?;
     if !site.base.trusts(&ids::commit(&ours)) && !is_innocent(site, &ours, &theirs)? {
@@ -80,14 +85,14 @@ pub(crate) fn look(site: &EngineContext) -> Result<Look, GitError> {
             theirs.short()
         );
         site.tell_queue(QueueNews::Hold { why: HoldReason::Rewritten, reason: reason.clone() });
-        return Ok(Look { ours, theirs: Some(theirs), apart: None, trouble: Some(reason) });
+        return Ok(BaseObservation { ours, theirs: Some(theirs), apart: None, trouble: Some(reason) });
     }
     seen(site, &theirs)?;
     if ours == theirs || !site.store.is_ancestor(&ours, &theirs)? {
-        return Ok(Look { ours, theirs: Some(theirs), apart: None, trouble: None });
+        return Ok(BaseObservation { ours, theirs: Some(theirs), apart: None, trouble: None });
     }
     let ours = follow(site, ours, &theirs)?;
-    Ok(Look { ours, theirs: Some(theirs), apart: None, trouble: None })
+    Ok(BaseObservation { ours, theirs: Some(theirs), apart: None, trouble: None })
 }
 
 /// How often the remote that is pushed to is asked what others did: it is somebody else's machine.
@@ -98,9 +103,9 @@ const DEAF_MS: u64 = 300_000; // a remote that did not answer is left alone so m
 /// Like [`look`], and looks at the branch that is pushed to as well, if it was not asked for so long. What others push there
 /// is a person's as much as what is on the branch here: commits are taken in, and a branch that was rewritten or deleted
 /// holds the landing queue.
-pub(crate) fn look_far(site: &EngineContext, pace_ms: u64) -> Result<Look, GitError> {
+pub(crate) fn look_far(site: &EngineContext, pace_ms: u64) -> Result<BaseObservation, GitError> {
     let mut near = look(site)?;
-    let Publish::Push { remote, .. } = &site.settings.land.publish else {
+    let PublishTarget::Push { remote, .. } = &site.settings.land.publish else {
         tell_restored(site, &near);
         return Ok(near);
     };
@@ -128,16 +133,16 @@ pub(crate) fn look_far(site: &EngineContext, pace_ms: u64) -> Result<Look, GitEr
 }
 
 /// A hold for a branch that was rewritten or deleted ends once the branch is where it was.
-fn tell_restored(site: &HostContext, look: &Look) {
+fn tell_restored(site: &HostContext, look: &BaseObservation) {
     if look.trouble.is_none() {
         site.tell_queue(QueueNews::BranchRestored);
     }
 }
 
 /// Like [`look_far`], for whoever must know how it is now: the remote is asked, and if it does not answer nothing is known.
-pub(crate) fn look_now(site: &EngineContext) -> Result<Look, GitError> {
+pub(crate) fn look_now(site: &EngineContext) -> Result<BaseObservation, GitError> {
     let near = look(site)?;
-    let Publish::Push { remote, .. } = &site.settings.land.publish else { return Ok(near) };
+    let PublishTarget::Push { remote, .. } = &site.settings.land.publish else { return Ok(near) };
     if near.trouble.is_some() {
         return Ok(near);
     }
@@ -149,18 +154,18 @@ pub(crate) fn look_now(site: &EngineContext) -> Result<Look, GitError> {
 /// What follows from what a remote's branch is like.
 fn heard(
     site: &EngineContext,
-    near: Look,
-    mut afar: MutexGuard<'_, Afar>,
-    (remote, news): (&str, Far),
-) -> Result<Look, GitError> {
+    near: BaseObservation,
+    mut afar: MutexGuard<'_, RemoteSnapshot>,
+    (remote, news): (&str, RemoteBranch),
+) -> Result<BaseObservation, GitError> {
     afar.trouble = None;
     let tip = match news {
-        Far::At(tip) => tip,
-        Far::Empty => return Ok(near),
-        Far::Trouble { why, reason } => {
+        RemoteBranch::At(tip) => tip,
+        RemoteBranch::Empty => return Ok(near),
+        RemoteBranch::Trouble { why, reason } => {
             site.tell_queue(QueueNews::Hold { why, reason: reason.clone() });
             afar.trouble = Some(reason.clone());
-            return Ok(Look { trouble: Some(reason), ..near });
+            return Ok(BaseObservation { trouble: Some(reason), ..near });
         }
     };
     drop(afar);
@@ -169,14 +174,14 @@ fn heard(
         return Ok(near);
     }
     if !site.store.is_ancestor(&near.ours, &tip)? {
-        return Ok(Look { apart: Some(tip), ..near });
+        return Ok(BaseObservation { apart: Some(tip), ..near });
     }
     let ours = follow(site, near.ours, &tip)?;
-    Ok(Look { ours, ..near })
+    Ok(BaseObservation { ours, ..near })
 }
 
 /// What is to be made of a remote's branch.
-enum Far {
+enum RemoteBranch {
     /// It is there.
     At(Oid),
     /// There is none yet: pushing makes it.
@@ -185,30 +190,30 @@ enum Far {
     Trouble { why: HoldReason, reason: String },
 }
 
-fn ask_afar(site: &HostContext, remote: &str, ours: &Oid) -> Result<Far, GitError> {
+fn ask_afar(site: &HostContext, remote: &str, ours: &Oid) -> Result<RemoteBranch, GitError> {
     let branch = site.branch.as_str();
     let seen = site.store.remote_seen(remote, &site.branch)?;
     let from = seen.as_ref().unwrap_or(ours);
     let news = site.store.remote_news(&site.repo, remote, &site.branch, from)?;
     Ok(match (news, &seen) {
-        (BranchNews::Same, _) => Far::At(from.clone()),
-        (BranchNews::Ahead { new, .. }, _) => Far::At(new),
-        (BranchNews::Rewritten { new, .. }, None) => Far::At(new), // nothing is known that it could have left
-        (BranchNews::Deleted | BranchNews::Unborn, None) => Far::Empty,
+        (BranchNews::Same, _) => RemoteBranch::At(from.clone()),
+        (BranchNews::Ahead { new, .. }, _) => RemoteBranch::At(new),
+        (BranchNews::Rewritten { new, .. }, None) => RemoteBranch::At(new), // nothing is known that it could have left
+        (BranchNews::Deleted | BranchNews::Unborn, None) => RemoteBranch::Empty,
         (BranchNews::Rewritten { old, new, .. }, Some(_)) => {
             let reason = format!(
                 "the branch `{branch}` of `{remote}` was rewritten: {} is no longer part of it, it is at {} now",
                 old.short(),
                 new.short()
             );
-            Far::Trouble { why: HoldReason::Rewritten, reason }
+            RemoteBranch::Trouble { why: HoldReason::Rewritten, reason }
         }
         (BranchNews::Deleted | BranchNews::Unborn, Some(seen)) => {
             let reason = format!(
                 "the branch `{branch}` of `{remote}` is gone; when it is back, `landfall queue resume` continues (it was at {})",
                 seen.short()
             );
-            Far::Trouble { why: HoldReason::Deleted, reason }
+            RemoteBranch::Trouble { why: HoldReason::Deleted, reason }
         }
     })
 }
@@ -260,15 +265,15 @@ const HERE: &str = ".";
 /// elsewhere, the base and the branch here go ways of their own.
 fn known(site: &EngineContext) -> Result<Option<Oid>, GitError> {
     match &site.settings.land.publish {
-        Publish::Push { .. } => site.store.remote_seen(HERE, &site.branch),
-        Publish::Checkout | Publish::None => Ok(site.base.theirs().as_ref().map(ids::oid)),
+        PublishTarget::Push { .. } => site.store.remote_seen(HERE, &site.branch),
+        PublishTarget::Checkout | PublishTarget::None => Ok(site.base.theirs().as_ref().map(ids::oid)),
     }
 }
 
 fn seen(site: &EngineContext, theirs: &Oid) -> Result<(), GitError> {
     match &site.settings.land.publish {
-        Publish::Push { .. } => site.store.note_remote(HERE, &site.branch, theirs),
-        Publish::Checkout | Publish::None => {
+        PublishTarget::Push { .. } => site.store.note_remote(HERE, &site.branch, theirs),
+        PublishTarget::Checkout | PublishTarget::None => {
             site.base.note_theirs(&ids::commit(theirs));
             Ok(())
         }
@@ -276,7 +281,10 @@ fn seen(site: &EngineContext, theirs: &Oid) -> Result<(), GitError> {
 }
 
 /// The person has seen that their branch was rewritten and says what is meant. Gives the facts that follow.
-pub(crate) fn accept_rewrite(site: &EngineContext, how: Rewritten) -> Result<Vec<EngineEvent>, GitError> {
+pub(crate) fn accept_rewrite(
+    site: &EngineContext,
+    how: RewrittenBaseChoice,
+) -> Result<Vec<EngineEvent>, GitError> {
     let _one = site.base.compare();
     let mut theirs = site.store.import(&site.repo, &site.branch)?;
     let Some(ours) = site.store.base()? else { return Ok(Vec::new()) };
@@ -291,12 +299,12 @@ pub(crate) fn accept_rewrite(site: &EngineContext, how: Rewritten) -> Result<Vec
     if ours == theirs {
         return Ok(Vec::new());
     }
-    if how == Rewritten::Keep && !site.base.trusts(&ids::commit(&ours)) {
+    if how == RewrittenBaseChoice::Keep && !site.base.trusts(&ids::commit(&ours)) {
         let what =
             format!("it is at {ours}, which no landing has put there; your branch can be taken as it is");
         return Err(GitError::output("keep the base as it is", what));
     }
-    if how == Rewritten::Keep {
+    if how == RewrittenBaseChoice::Keep {
         // The base stays where it is; that their branch was seen is written down all the same, for the next engine.
         return Ok(vec![moved(&ours, &theirs, BaseMover::Person), moved(&theirs, &ours, BaseMover::Rebuild)]);
     }
@@ -314,7 +322,7 @@ pub(crate) fn accept_rewrite(site: &EngineContext, how: Rewritten) -> Result<Vec
 
 /// Where the branch of the remote that is pushed to was taken to by a rewrite; from here on that is where it is.
 fn rewritten_afar(site: &EngineContext) -> Result<Option<Oid>, GitError> {
-    let Publish::Push { remote, .. } = &site.settings.land.publish else { return Ok(None) };
+    let PublishTarget::Push { remote, .. } = &site.settings.land.publish else { return Ok(None) };
     let Some(seen) = site.store.remote_seen(remote, &site.branch)? else { return Ok(None) };
     let now = match site.store.remote_news(&site.repo, remote, &site.branch, &seen)? {
         BranchNews::Rewritten { new, .. } => Some(new),
@@ -347,7 +355,7 @@ fn is_innocent(site: &EngineContext, ours: &Oid, theirs: &Oid) -> Result<bool, G
 
 pub(crate) fn tell_moved(site: &HostContext, from: Option<&Oid>, to: &Oid, by: BaseMover) {
     let event = EngineEvent::BaseMoved { from: from.map(ids::commit), to: ids::commit(to), by };
-    let _ = site.mail.send(Mail::Fact(event)); // the engine has left: the store itself knows where the base is
+    let _ = site.mail.send(EngineMessage::Fact(event)); // the engine has left: the store itself knows where the base is
 }
 
 /// Recomputes a landing from the commits alone: the proof in words, or in what it differs.

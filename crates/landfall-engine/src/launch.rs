@@ -25,13 +25,13 @@ use landfall_model::{
 use crate::agent_run::{
     DISPATCH, head_of, is_dispatched, profile_name, profile_of, reads, sat_with_ms, strides, workspace_name,
 };
-use crate::confine::{self, Reach};
+use crate::confine::{self, ConfinementScope};
 use crate::environment::{reachable, with};
 use crate::errand::error_chain;
 use crate::exchange::{SPEC, spec_of};
-use crate::follow::{Followed, Follower};
+use crate::follow::{FollowTarget, Follower};
 use crate::gate;
-use crate::guard::{self, Prints};
+use crate::guard::{self, ConfigFingerprints};
 use crate::handover;
 use crate::host_context::HostContext;
 use crate::journal_link;
@@ -40,14 +40,14 @@ use crate::papers;
 use crate::patience::abandon;
 use crate::ports;
 use crate::prompts::PromptContext;
-use crate::reader_workspace::{FindBase, take_room};
+use crate::reader_workspace::{BaseFinder, take_room};
 use crate::recovering;
 use crate::run_folder::{key_and_session, marker, settled, write_private};
 use crate::settings::Confinement;
 use crate::step_outputs::missing_outputs;
 
 /// One run of an agent.
-pub(crate) struct Run<'a> {
+pub(crate) struct AgentLaunch<'a> {
     /// Within this attempt.
     pub attempt: Attempt,
     /// Which.
@@ -59,11 +59,11 @@ pub(crate) struct Run<'a> {
     /// What it begins with.
     pub talk: SessionStart,
     /// For the workspace of a reader.
-    pub find_base: FindBase<'a>,
+    pub find_base: BaseFinder<'a>,
 }
 
 /// Starts the agent, or adopts it. The folder of the run is the fence: there is never a second sitter in it.
-pub(crate) fn launch(site: &HostContext, follower: &Follower, task: &Arc<Task>, run: &Run<'_>) {
+pub(crate) fn launch(site: &HostContext, follower: &Follower, task: &Arc<Task>, run: &AgentLaunch<'_>) {
     let dir = site.folder.iteration(task.id, run.attempt, run.iteration);
     let marker = marker(site, &dir);
     if let Err(error) = journal_link::set_foreign_run_aside(&site.folder, &dir, &site.journal_id) {
@@ -88,15 +88,15 @@ pub(crate) fn launch(site: &HostContext, follower: &Follower, task: &Arc<Task>, 
                 Some(settled) => found = settled,
                 None => return, // as above
             },
-            Err(Unlaunched::Hopeless(detail)) => {
+            Err(LaunchFailure::Hopeless(detail)) => {
                 return ended(site, task, run, AgentExit::NotStarted { detail, hopeless: true });
             }
-            Err(Unlaunched::Stopped) => return ended(site, task, run, AgentExit::Asked),
+            Err(LaunchFailure::Stopped) => return ended(site, task, run, AgentExit::Asked),
             // What failed was ended with it.
-            Err(Unlaunched::Machine(_)) if site.is_stopped(task.id, run.attempt) => {
+            Err(LaunchFailure::Machine(_)) if site.is_stopped(task.id, run.attempt) => {
                 return ended(site, task, run, AgentExit::Asked);
             }
-            Err(Unlaunched::Machine(detail)) => return failed(site, task, run, detail),
+            Err(LaunchFailure::Machine(detail)) => return failed(site, task, run, detail),
         }
     }
     match found {
@@ -137,12 +137,12 @@ fn follow_when_readable(
     site: &HostContext,
     follower: &Follower,
     task: &Arc<Task>,
-    run: &Run<'_>,
+    run: &AgentLaunch<'_>,
     dir: &Path,
     sitting: Option<SitterProcess>,
 ) {
     loop {
-        match Record::read(dir) {
+        match LaunchRecord::read(dir) {
             Err(error) if is_shortage(&error) => {
                 site.shortages.note(&format!("read the record of a run: {error}"));
                 if site.interrupted.wait(SHORTAGE_PAUSE) {
@@ -171,12 +171,12 @@ fn follow_when_readable(
 /// How long to wait before a run is looked at again that could not be looked at for lack of a resource.
 const SHORTAGE_PAUSE: Duration = Duration::from_millis(200);
 
-fn failed(site: &HostContext, task: &Task, run: &Run<'_>, detail: String) {
+fn failed(site: &HostContext, task: &Task, run: &AgentLaunch<'_>, detail: String) {
     confine::remove_tmp(&site.folder.iteration(task.id, run.attempt, run.iteration));
     site.tell(task.id, News::MachineFailed { attempt: run.attempt, detail, hopeless: false });
 }
 
-fn ended(site: &HostContext, task: &Task, run: &Run<'_>, exit: AgentExit) {
+fn ended(site: &HostContext, task: &Task, run: &AgentLaunch<'_>, exit: AgentExit) {
     confine::remove_tmp(&site.folder.iteration(task.id, run.attempt, run.iteration));
     let head_after = head_of(site, task);
     // Nothing was written in a run that nobody saw.
@@ -204,24 +204,24 @@ fn ended(site: &HostContext, task: &Task, run: &Run<'_>, exit: AgentExit) {
 fn followed(
     site: &HostContext,
     task: &Arc<Task>,
-    run: &Run<'_>,
+    run: &AgentLaunch<'_>,
     dir: &Path,
     sitting: Option<SitterProcess>,
-    record: Option<Record>,
-) -> Result<Followed, UnknownAgent> {
+    record: Option<LaunchRecord>,
+) -> Result<FollowTarget, UnknownAgent> {
     let profile = profile_of(site, task).unwrap_or_default();
     let known = record.is_some();
-    let Record { kind, ear, sandbox, mut guard } = record.unwrap_or_else(|| Record {
+    let LaunchRecord { kind, ear, sandbox, mut guard } = record.unwrap_or_else(|| LaunchRecord {
         kind: profile.kind.clone(),
         ear: ParserContext::default(),
         sandbox: Confinement::Off,
-        guard: Prints::new(),
+        guard: ConfigFingerprints::new(),
     });
     let agent = registry::find(&kind)?.agent();
     if !known {
         guard = guard::prints(&confine::own_state(site, &agent.needs(&profile).state));
     }
-    Ok(Followed {
+    Ok(FollowTarget {
         task: task.clone(),
         attempt: run.attempt,
         iteration: run.iteration,
@@ -237,17 +237,17 @@ fn followed(
 }
 
 /// What has to be known of a run when it is adopted: the first engine wrote it beside the prompt.
-struct Record {
+struct LaunchRecord {
     kind: String,
     ear: ParserContext,
     sandbox: Confinement,
     /// The agent's own settings as they were.
-    guard: Prints,
+    guard: ConfigFingerprints,
 }
 
 const RECORD: &str = "run.json";
 
-impl Record {
+impl LaunchRecord {
     fn write(&self, dir: &Path) -> std::io::Result<()> {
         let ParserContext { nonce, resumed, before } = &self.ear;
         let record = serde_json::json!({
@@ -302,7 +302,7 @@ impl Record {
     }
 }
 
-enum Unlaunched {
+enum LaunchFailure {
     /// A person has to change something.
     Hopeless(String),
     /// It may pass.
@@ -311,7 +311,7 @@ enum Unlaunched {
     Stopped,
 }
 
-impl From<LaunchError> for Unlaunched {
+impl From<LaunchError> for LaunchFailure {
     fn from(error: LaunchError) -> Self {
         let hint = error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
         Self::Hopeless(format!("{error}{hint}"))
@@ -320,7 +320,7 @@ impl From<LaunchError> for Unlaunched {
 
 /// Why an agent cannot have the terminal that it works in.
 #[derive(Debug)]
-pub struct NoTerminal {
+pub struct TerminalError {
     /// What is wrong.
     pub problem: String,
     /// What the user can do.
@@ -335,7 +335,7 @@ pub fn check_terminal(
     profile: &str,
     needs: &AgentRequirements,
     level: Confinement,
-) -> Result<(), NoTerminal> {
+) -> Result<(), TerminalError> {
     if !needs.terminal || level.has_terminals() {
         return Ok(());
     }
@@ -349,44 +349,43 @@ pub fn check_terminal(
         "allow user namespaces on this machine, so that the level is `isolated`, or use a kind of agent that needs no terminal; \
          `landfall doctor` says what is missing"
     };
-    Err(NoTerminal { problem, hint })
+    Err(TerminalError { problem, hint })
 }
 
 /// Starts the sitter and says who it is; none if there is one in the folder already.
 fn begin(
     site: &HostContext,
     task: &Task,
-    run: &Run<'_>,
+    run: &AgentLaunch<'_>,
     dir: &Path,
     marker: &str,
-) -> Result<Option<SitterProcess>, Unlaunched> {
-    let io = |what: &str, error: std::io::Error| Unlaunched::Machine(format!("{what}: {error}"));
+) -> Result<Option<SitterProcess>, LaunchFailure> {
+    let io = |what: &str, error: std::io::Error| LaunchFailure::Machine(format!("{what}: {error}"));
     let profile = profile_of(site, task).ok_or_else(|| {
         let name = profile_name(task);
-        Unlaunched::Hopeless(format!(
+        LaunchFailure::Hopeless(format!(
             "no agent profile `{name}` in landfall.toml: add an [agent.{name}] section"
         ))
     })?;
     let workspace = match reads(task) {
-        true => {
-            take_room(site, task, run.attempt, run.iteration, run.find_base).map_err(Unlaunched::Machine)?
-        }
+        true => take_room(site, task, run.attempt, run.iteration, run.find_base)
+            .map_err(LaunchFailure::Machine)?,
         false => site
             .pool
             .existing(&workspace_name(task))
-            .ok_or_else(|| Unlaunched::Machine("the workspace is gone".to_owned()))?,
+            .ok_or_else(|| LaunchFailure::Machine("the workspace is gone".to_owned()))?,
     };
     // Whoever worked here before has ended, perhaps in the middle of a git command.
     workspace.heal_locks().map_err(|error| io("remove stale locks of the workspace", error))?;
     let (key, session) = key_and_session().map_err(|error| io("make a key", error))?;
     let agent = registry::find(&profile.kind)
-        .map_err(|error| Unlaunched::Hopeless(format!("{error} ({})", error.hint())))?
+        .map_err(|error| LaunchFailure::Hopeless(format!("{error} ({})", error.hint())))?
         .agent();
     let level = site.settings.agents[profile_name(task)].sandbox;
     check_terminal(&profile.name, &agent.needs(&profile), level)
-        .map_err(|NoTerminal { problem, hint }| Unlaunched::Hopeless(format!("{problem} ({hint})")))?;
+        .map_err(|TerminalError { problem, hint }| LaunchFailure::Hopeless(format!("{problem} ({hint})")))?;
     let tag_key = agent.closes().then_some(key.as_str());
-    let prompt = prompt(site, task, run, &workspace, tag_key).map_err(Unlaunched::Hopeless)?;
+    let prompt = prompt(site, task, run, &workspace, tag_key).map_err(LaunchFailure::Hopeless)?;
     std::fs::create_dir_all(dir).map_err(|error| io("make the folder of the run", error))?;
     journal_link::note_head(&site.folder, site.end.head());
     journal_link::mark_run(dir, &site.journal_id).map_err(|error| io("mark the folder of the run", error))?;
@@ -396,7 +395,7 @@ fn begin(
     let script_text = match &profile.script {
         Some(path) => {
             Some(read_user_text(&site.repo.root().join(path), USER_FILE_BYTES_MAX).map_err(|error| {
-                Unlaunched::Hopeless(format!(
+                LaunchFailure::Hopeless(format!(
                     "read the script `{path}` of profile `{}`: {error}",
                     profile.name
                 ))
@@ -412,7 +411,7 @@ fn begin(
     let before = task.session.as_ref().filter(|_| resume.is_some()).map(|it| it.usage).unwrap_or_default();
     let ear = ParserContext { nonce: key.clone(), resumed: resume.is_some(), before };
     let guard = guard::prints(&confine::own_state(site, &agent.needs(&profile).state));
-    let record = Record { kind: profile.kind.clone(), ear, sandbox: settings.sandbox, guard };
+    let record = LaunchRecord { kind: profile.kind.clone(), ear, sandbox: settings.sandbox, guard };
     record.write(dir).map_err(|error| io("write the record of the run", error))?;
     let passed: Vec<_> = site
         .environment
@@ -426,7 +425,7 @@ fn begin(
         .map_err(|error| io("make the caches of the workspace ready", error))?;
     confine::log_cache_notices(site, &caches);
     let cache_env = caches.env.clone();
-    let mut reach = Reach {
+    let mut reach = ConfinementScope {
         confinement: settings.sandbox,
         checkout: confine::checkout_of(&site.repo),
         work: workspace.path().to_owned(),
@@ -461,7 +460,7 @@ fn begin(
     confine::make_state(confine::home(site).as_deref(), &reach.own);
     let LaunchCommand { argv, mut env, stdin, files } = agent.launch(&brief)?;
     env.push(("PWD".into(), workspace.path().as_os_str().to_owned())); // some trust it over where they are
-    env.extend(ports::variables(site, task.id).map_err(Unlaunched::Machine)?);
+    env.extend(ports::variables(site, task.id).map_err(LaunchFailure::Machine)?);
     for (path, bytes) in files {
         reach.read.push(path.clone());
         std::fs::write(&path, bytes).map_err(|error| io("write a file of the run", error))?;
@@ -481,30 +480,30 @@ fn begin(
         marker: marker.to_owned(),
     };
     if !reads(task) {
-        papers::put(site, task, &workspace).map_err(Unlaunched::Machine)?;
+        papers::put(site, task, &workspace).map_err(LaunchFailure::Machine)?;
     }
     if strides(task) {
         module::prepare(task, &workspace, dir)
             .map_err(|error| io("make the folder of its module ready", error))?;
     }
     crate::workspace::before_run(site, task, run.attempt, run.iteration, &workspace)
-        .map_err(Unlaunched::Machine)?;
+        .map_err(LaunchFailure::Machine)?;
     if site.is_stopped(task.id, run.attempt) {
-        return Err(Unlaunched::Stopped);
+        return Err(LaunchFailure::Stopped);
     }
     let may_hand_out = confine::may_hand_out(settings, &reach);
-    workspace.note_occupant(marker, may_hand_out).map_err(|error| Unlaunched::Machine(error.full()))?;
+    workspace.note_occupant(marker, may_hand_out).map_err(|error| LaunchFailure::Machine(error.full()))?;
     // Before it is started: a run that is found later was told.
-    workspace.announce_rebuild().map_err(|error| Unlaunched::Machine(error.full()))?;
+    workspace.announce_rebuild().map_err(|error| LaunchFailure::Machine(error.full()))?;
     crash::point("spawn.before");
     let sitting = match sitter::start(&site.program, dir, &spec) {
         Ok(sitting) => Some(sitting),
         Err(StartError::AlreadyStarted { .. }) => None,
-        Err(StartError::Spec { problem }) => return Err(Unlaunched::Hopeless(problem.to_owned())),
+        Err(StartError::Spec { problem }) => return Err(LaunchFailure::Hopeless(problem.to_owned())),
         Err(error) => {
             let cause =
                 std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
-            return Err(Unlaunched::Machine(format!("{error}{cause}")));
+            return Err(LaunchFailure::Machine(format!("{error}{cause}")));
         }
     };
     crash::point("spawn.after");
@@ -514,7 +513,7 @@ fn begin(
 fn prompt(
     site: &HostContext,
     task: &Task,
-    run: &Run<'_>,
+    run: &AgentLaunch<'_>,
     workspace: &Workspace,
     key: Option<&str>,
 ) -> Result<String, String> {

@@ -111,21 +111,24 @@ mod warm_caches;
 pub mod workspace;
 
 pub use agent_run::agent_profile;
-pub use ask::{Ask, AskError, FollowAsked, FollowIssue, LoopAsked, NewTask, Position, Reply, Rewritten};
+pub use ask::{
+    AskError, EngineReply, EngineRequest, FollowIssue, FollowRequest, ImportedProgress, LoopRequest,
+    NewTaskSpec, RewrittenBaseChoice,
+};
 pub use caches::CacheNotice;
 pub use confine::{cache_notices, secret_places, tmp_problem};
-pub use core::{Core, RunOptions, SprintAsked};
-pub use engine::{Engine, Handle, OpenError, Options, RunOutcome, Running};
+pub use core::{Core, RunOptions, SprintRequest};
+pub use engine::{Engine, EngineHandle, EngineOptions, EngineRunOutcome, OpenError, RunThread};
 pub use engine_context::EngineContext;
 pub use folder::StateFolder;
-pub use herald::Herald;
+pub use herald::Notifier;
 pub use host_context::{HostContext, RunningCheck};
 pub use landfall_host as host;
 pub use landfall_model as model;
 pub use landfall_store as store;
-pub use launch::{NoTerminal, check_terminal};
-pub use live_view::{Allowance, Live, View};
+pub use launch::{TerminalError, check_terminal};
+pub use live_view::{AccountAllowance, LiveAgent, LiveSnapshot};
 pub use meter::day;
-pub use probe::{ProbeAsked, Probed, probe};
+pub use probe::{ProbeRequest, ProbeResult, probe};
 pub use report::{certificate_of, look_back, report_of};
 pub use shortage::Shortage;

@@ -13,7 +13,7 @@ use landfall_model::{
     WaitReason,
 };
 
-use crate::meter::{Meter, day};
+use crate::meter::{UsageMeter, day};
 use crate::shortage::Shortage;
 
 /// The one owner of what is shown of a run.
@@ -26,9 +26,9 @@ pub struct LiveView {
 #[derive(Default)]
 pub struct LiveState {
     /// What a person sees.
-    pub view: View,
+    pub view: LiveSnapshot,
     /// What has been spent.
-    pub(crate) meter: Meter,
+    pub(crate) meter: UsageMeter,
     /// The folders of modules that show how their tasks stand: what changes there is nobody's to commit first.
     pub(crate) modules: BTreeSet<String>,
 }
@@ -54,7 +54,7 @@ impl LiveView {
     }
 
     /// What an agent at work has used, and what it is at.
-    pub(crate) fn show(&self, task: TaskId, spending: Spending, live: &Live) {
+    pub(crate) fn show(&self, task: TaskId, spending: Spending, live: &LiveAgent) {
         let mut state = self.lock();
         state.meter.live.insert(task, spending);
         state.view.live.insert(task, live.clone());
@@ -64,9 +64,9 @@ impl LiveView {
         let Some(driving) = &task.driving else { return };
         let last = seen.iter().rev().find_map(|signal| match signal {
             Signal::Allowance { used_percent, until } => {
-                Some(Allowance { used_percent: *used_percent, until: *until })
+                Some(AccountAllowance { used_percent: *used_percent, until: *until })
             }
-            Signal::Quota { until } => Some(Allowance { used_percent: 100, until: *until }),
+            Signal::Quota { until } => Some(AccountAllowance { used_percent: 100, until: *until }),
             _ => None,
         });
         if let Some(allowance) = last {
@@ -77,9 +77,9 @@ impl LiveView {
 
 /// What a person sees of a run, as it goes on.
 #[derive(Debug, Clone, Default)]
-pub struct View {
+pub struct LiveSnapshot {
     /// What each running agent is at.
-    pub live: BTreeMap<TaskId, Live>,
+    pub live: BTreeMap<TaskId, LiveAgent>,
     /// Why no agent is started, if the disk has too little room.
     pub low_disk: Option<String>,
     /// Why no agent starts on the base, if some want to.
@@ -93,7 +93,7 @@ pub struct View {
     /// The budget that keeps agents from starting.
     pub spent: Option<ExhaustedBudget>,
     /// How much of an account's allowance is used, as its agents said last.
-    pub allowances: BTreeMap<String, Allowance>,
+    pub allowances: BTreeMap<String, AccountAllowance>,
     /// The accounts that are not open.
     pub shut: BTreeMap<String, AccountState>,
     /// The landing queue.
@@ -108,7 +108,7 @@ pub struct View {
 
 /// What is known of a running agent before it ends.
 #[derive(Debug, Clone, Default)]
-pub struct Live {
+pub struct LiveAgent {
     /// Its last words, one line.
     pub words: String,
     /// How far it says it is.
@@ -135,7 +135,7 @@ pub struct Live {
 
 /// How much of an account's allowance is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Allowance {
+pub struct AccountAllowance {
     /// In per cent.
     pub used_percent: u8,
     /// When it resets, if the agent said.

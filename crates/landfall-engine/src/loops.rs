@@ -5,8 +5,8 @@ use std::sync::Arc;
 use landfall_model::auto::{AutoEvent, LoopState};
 use landfall_model::{EngineEvent, News, Task, TaskId, TaskLimitOverrides, TaskSpec, TaskState, WaitReason};
 
-use crate::ask::{AskError, LoopAsked, NewTask};
-use crate::core::{Core, Outside};
+use crate::ask::{AskError, LoopRequest, NewTaskSpec};
+use crate::core::{Core, CoreEnvironment};
 
 const MINUTE_MS: u64 = 60_000;
 
@@ -15,8 +15,12 @@ impl Core {
     ///
     /// # Errors
     /// When the session or the task has a loop, or the task cannot go on. Nothing was changed.
-    pub fn start_loop(&mut self, out: &dyn Outside, asked: LoopAsked) -> Result<Arc<Task>, AskError> {
-        let LoopAsked { session, module, spec, flow, position, iterations_max, minutes_max } = asked;
+    pub fn start_loop(
+        &mut self,
+        out: &dyn CoreEnvironment,
+        asked: LoopRequest,
+    ) -> Result<Arc<Task>, AskError> {
+        let LoopRequest { session, module, spec, flow, position, iterations_max, minutes_max } = asked;
         let of_session = self.loops().of_session(&session).filter(|it| it.holds());
         if let Some(held) = of_session.or_else(|| self.loops().holder(&module)) {
             return Err(AskError::LoopHeld(Box::new(held.clone())));
@@ -26,7 +30,8 @@ impl Core {
         let id = match found {
             Some(id) => id,
             None => {
-                let new = NewTask { spec: spec.clone(), needs_here: Vec::new(), parent_here: None, position };
+                let new =
+                    NewTaskSpec { spec: spec.clone(), needs_here: Vec::new(), parent_here: None, position };
                 self.add(out, vec![new])?.first().map(|task| task.id).expect("one was added")
             }
         };
@@ -72,7 +77,7 @@ impl Core {
     ///
     /// # Errors
     /// When it has none.
-    pub fn stop_loop(&mut self, out: &dyn Outside, session: &str) -> Result<Arc<Task>, AskError> {
+    pub fn stop_loop(&mut self, out: &dyn CoreEnvironment, session: &str) -> Result<Arc<Task>, AskError> {
         let held = self.loops().of_session(session).filter(|it| it.holds());
         let Some((task, standing)) = held.map(|it| (it.task, it.standing())) else {
             return Err(AskError::NoLoop(session.to_owned()));
@@ -93,7 +98,7 @@ impl Core {
     }
 
     /// Ends every loop: whoever stops the run means these, too.
-    pub fn stop_loops(&mut self, out: &dyn Outside) {
+    pub fn stop_loops(&mut self, out: &dyn CoreEnvironment) {
         let running = self.loops().all().iter().filter(|it| it.standing() == LoopState::Running);
         for session in running.map(|it| it.session.clone()).collect::<Vec<_>>() {
             self.fact(out, EngineEvent::Auto(AutoEvent::StopAsked { session }));

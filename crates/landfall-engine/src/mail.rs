@@ -5,10 +5,10 @@ use std::sync::mpsc::Sender;
 use landfall_model::base_gate::BaseCheckResult;
 use landfall_model::{EngineEvent, News, PathPattern, QueueNews, TaskId};
 
-use crate::ask::{Answer, Ask};
+use crate::ask::{AskResult, EngineRequest};
 
 /// What arrives at the engine.
-pub(crate) enum Mail {
+pub(crate) enum EngineMessage {
     /// News of a task.
     News(TaskId, Box<News>),
     /// News of the landing queue.
@@ -22,7 +22,7 @@ pub(crate) enum Mail {
     /// A fact about the engine that a performing thread has found.
     Fact(EngineEvent),
     /// A person asks.
-    Ask(Ask, Sender<Answer>),
+    Ask(EngineRequest, Sender<AskResult>),
     /// What came of the checks on the base.
     BaseChecked(Box<BaseCheckResult>),
     /// The model has answered an agent of this task: its account can be worked on.

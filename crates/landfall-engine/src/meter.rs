@@ -9,14 +9,14 @@ use landfall_model::{BudgetDay, ExhaustedBudget, RunBudgets, SpendLog, Spending,
 /// The ledger and the agents at work. The engine notes what has ended and takes it out of the live part in one go, so
 /// that nothing is counted twice or not at all.
 #[derive(Debug, Default)]
-pub(crate) struct Meter {
+pub(crate) struct UsageMeter {
     /// What is journalled.
     pub ledger: SpendLog,
     /// What agents at work have used.
     pub live: BTreeMap<TaskId, Spending>,
 }
 
-impl Meter {
+impl UsageMeter {
     /// Whether a budget of the run or the day is used up.
     pub fn spent(&self, purse: &RunBudgets, now: Timestamp) -> Option<ExhaustedBudget> {
         if *purse == RunBudgets::default() {

@@ -121,14 +121,14 @@ pub(crate) fn revision(task: &Task, workspace: &Path) -> Option<Digest> {
 }
 
 /// The module of a run, as it is watched.
-pub(crate) struct Module {
+pub(crate) struct WatchedModule {
     workspace: PathBuf,
     path: String,
     dir: PathBuf,
     ear: LoopFileParser,
 }
 
-impl Module {
+impl WatchedModule {
     /// Of a run that has just begun, or is adopted.
     pub fn of(task: &Task, workspace: &Path, dir: &Path) -> Self {
         let mut ear = LoopFileParser::default();

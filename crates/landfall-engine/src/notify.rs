@@ -13,16 +13,16 @@ use std::time::{Duration, Instant};
 use landfall_model::{TaskId, Timestamp};
 use serde_json::json;
 
-use crate::errand::{self, Errand};
-use crate::herald::Ground;
+use crate::errand::{self, UserCommand};
+use crate::herald::NotifierContext;
 use crate::hooks::fit;
 use crate::logfile::LogFile;
-use crate::occasions::{Heard, Priority, Topic};
-use crate::settings::{Address, Channel, Way};
+use crate::occasions::{NotificationEvent, NotificationTopic, Priority};
+use crate::settings::{ChannelAddress, DeliveryMethod, NotificationChannel};
 
 /// How long everything takes and waits.
 #[derive(Debug, Clone)]
-pub struct Timing {
+pub struct NotificationTiming {
     /// At most one message of a kind in this time.
     pub pause: Duration,
     /// How long a server has to answer.
@@ -35,7 +35,7 @@ pub struct Timing {
     pub hook_grace_ms: u64,
 }
 
-impl Default for Timing {
+impl Default for NotificationTiming {
     fn default() -> Self {
         Self {
             pause: Duration::from_secs(30),
@@ -49,9 +49,9 @@ impl Default for Timing {
 
 /// What is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Message {
+pub struct NotificationMessage {
     /// What it is about.
-    pub topic: Topic,
+    pub topic: NotificationTopic,
     /// In a line.
     pub title: String,
     /// In a few more.
@@ -70,20 +70,20 @@ const KEPT_MAX: usize = 200; // events of a kind that wait to be summed up; beyo
 
 /// What waits to be told, by kind.
 #[derive(Debug, Default)]
-pub struct Burst {
-    waiting: BTreeMap<Topic, Waiting>,
-    last: BTreeMap<Topic, Instant>,
+pub struct NotificationBuffer {
+    waiting: BTreeMap<NotificationTopic, PendingNotifications>,
+    last: BTreeMap<NotificationTopic, Instant>,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
-    heard: Vec<Heard>,
+struct PendingNotifications {
+    heard: Vec<NotificationEvent>,
     more: usize,
 }
 
-impl Burst {
+impl NotificationBuffer {
     /// Takes an event in.
-    pub fn take(&mut self, topic: Topic, heard: Heard) {
+    pub fn take(&mut self, topic: NotificationTopic, heard: NotificationEvent) {
         let waiting = self.waiting.entry(topic).or_default();
         if waiting.heard.len() < KEPT_MAX {
             waiting.heard.push(heard);
@@ -93,8 +93,8 @@ impl Burst {
     }
 
     /// A message that may go out now, what matters most first. With `pause` zero everything may.
-    pub fn due(&mut self, now: Instant, pause: Duration) -> Option<Message> {
-        let open = |topic: &Topic| self.opens(*topic, pause).is_none_or(|at| at <= now);
+    pub fn due(&mut self, now: Instant, pause: Duration) -> Option<NotificationMessage> {
+        let open = |topic: &NotificationTopic| self.opens(*topic, pause).is_none_or(|at| at <= now);
         let topic = *self.waiting.keys().filter(|topic| open(topic)).max_by_key(|topic| topic.priority())?;
         let waiting = self.waiting.remove(&topic)?;
         self.last.insert(topic, now);
@@ -107,12 +107,15 @@ impl Burst {
         self.waiting.keys().map(|topic| self.opens(*topic, pause).unwrap_or(now)).min()
     }
 
-    fn opens(&self, topic: Topic, pause: Duration) -> Option<Instant> {
+    fn opens(&self, topic: NotificationTopic, pause: Duration) -> Option<Instant> {
         self.last.get(&topic).map(|last| *last + pause)
     }
 }
 
-fn message(topic: Topic, Waiting { heard, more }: &Waiting) -> Message {
+fn message(
+    topic: NotificationTopic,
+    PendingNotifications { heard, more }: &PendingNotifications,
+) -> NotificationMessage {
     let count = heard.len() + more;
     let mut tasks: Vec<TaskId> = Vec::new();
     for task in heard.iter().filter_map(|it| it.task) {
@@ -135,7 +138,7 @@ fn message(topic: Topic, Waiting { heard, more }: &Waiting) -> Message {
             (format!("{}{names}", topic.of_many(count)), lines.collect::<Vec<_>>().join("\n"))
         }
     };
-    Message {
+    NotificationMessage {
         topic,
         title: line(&title),
         text: text.lines().map(line).collect::<Vec<_>>().join("\n"),
@@ -146,7 +149,7 @@ fn message(topic: Topic, Waiting { heard, more }: &Waiting) -> Message {
 }
 
 /// The title of a task and the reason, as far as there are any.
-fn about(heard: &Heard) -> Vec<String> {
+fn about(heard: &NotificationEvent) -> Vec<String> {
     [&heard.title, &heard.reason].into_iter().filter(|text| !text.is_empty()).map(|text| line(text)).collect()
 }
 
@@ -162,33 +165,37 @@ fn line(text: &str) -> String {
 
 /// One channel at work.
 #[derive(Debug)]
-pub(crate) struct Post {
-    shared: Arc<Shared>,
+pub(crate) struct NotificationSender {
+    shared: Arc<ChannelQueue>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug)]
-struct Shared {
-    ground: Ground,
-    channel: Channel,
-    timing: Timing,
+struct ChannelQueue {
+    ground: NotifierContext,
+    channel: NotificationChannel,
+    timing: NotificationTiming,
     log: LogFile,
-    state: Mutex<State>,
+    state: Mutex<ChannelQueueState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    burst: Burst,
+struct ChannelQueueState {
+    burst: NotificationBuffer,
     ending: bool,
     over: bool,
 }
 
-impl Post {
-    pub(crate) fn start(ground: Ground, channel: Channel, timing: Timing) -> Self {
+impl NotificationSender {
+    pub(crate) fn start(
+        ground: NotifierContext,
+        channel: NotificationChannel,
+        timing: NotificationTiming,
+    ) -> Self {
         let log = LogFile::at(ground.folder.notices_log());
         let (state, changed) = (Mutex::default(), Condvar::new());
-        let shared = Arc::new(Shared { ground, channel, timing, log, state, changed });
+        let shared = Arc::new(ChannelQueue { ground, channel, timing, log, state, changed });
         let own = shared.clone();
         // Without a thread nothing is told, and nothing else is the worse for it.
         let thread = std::thread::Builder::new().name("notify".to_owned()).spawn(move || own.work()).ok();
@@ -196,9 +203,9 @@ impl Post {
     }
 
     /// Puts an event in line, if the channel is for it.
-    pub(crate) fn offer(&self, heard: &Heard) {
+    pub(crate) fn offer(&self, heard: &NotificationEvent) {
         let Some(topic) = heard.topic else { return };
-        let Channel { floor, topics, .. } = &self.shared.channel;
+        let NotificationChannel { floor, topics, .. } = &self.shared.channel;
         if topic.priority() < *floor || !(topics.is_empty() || topics.contains(&topic)) {
             return;
         }
@@ -234,36 +241,36 @@ impl Post {
     }
 }
 
-impl Drop for Post {
+impl Drop for NotificationSender {
     fn drop(&mut self) {
         self.close();
     }
 }
 
 /// Set on the way out of the thread, whatever the way is.
-struct Over<'a>(&'a Shared);
+struct NotifierEndGuard<'a>(&'a ChannelQueue);
 
-impl Drop for Over<'_> {
+impl Drop for NotifierEndGuard<'_> {
     fn drop(&mut self) {
         self.0.state().over = true;
         self.0.changed.notify_all();
     }
 }
 
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl ChannelQueue {
+    fn state(&self) -> MutexGuard<'_, ChannelQueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn work(&self) {
-        let _over = Over(self);
+        let _over = NotifierEndGuard(self);
         while let Some(message) = self.next() {
             self.send(&message);
         }
     }
 
     /// The next message, when it may go out; none at the end.
-    fn next(&self) -> Option<Message> {
+    fn next(&self) -> Option<NotificationMessage> {
         let mut state = self.state();
         loop {
             let now = Instant::now();
@@ -284,16 +291,16 @@ impl Shared {
         }
     }
 
-    fn send(&self, message: &Message) {
+    fn send(&self, message: &NotificationMessage) {
         let mut tries = 0;
         let sent = loop {
             tries += 1;
             match (self.try_send(message), self.timing.back_off.get(tries - 1)) {
-                (Err(Unsent { again: true, .. }), Some(pause)) => self.wait(*pause),
+                (Err(SendFailure { again: true, .. }), Some(pause)) => self.wait(*pause),
                 (sent, _) => break sent,
             }
         };
-        let Message { topic, title, count, at, .. } = message;
+        let NotificationMessage { topic, title, count, at, .. } = message;
         let mut entry = json!({
             "at_ms": at.0,
             "kind": self.channel.way.word(),
@@ -304,7 +311,7 @@ impl Shared {
             "tries": tries,
             "sent": sent.is_ok(),
         });
-        if let Err(Unsent { why, .. }) = sent {
+        if let Err(SendFailure { why, .. }) = sent {
             entry["error"] = json!(why);
         }
         self.log.line(&entry);
@@ -317,28 +324,28 @@ impl Shared {
         drop(waited.unwrap_or_else(PoisonError::into_inner).0);
     }
 
-    fn try_send(&self, message: &Message) -> Result<(), Unsent> {
+    fn try_send(&self, message: &NotificationMessage) -> Result<(), SendFailure> {
         match &self.channel.way {
-            Way::Desktop => self.show(message),
-            Way::Command { run } => self.run(run, message),
-            Way::Webhook(address) => {
-                let target = Target::of(&self.ground, address)?;
+            DeliveryMethod::Desktop => self.show(message),
+            DeliveryMethod::Command { run } => self.run(run, message),
+            DeliveryMethod::Webhook(address) => {
+                let target = DeliveryTarget::of(&self.ground, address)?;
                 self.post(&target, &target.url, &webhook(&self.ground, message))
             }
-            Way::Slack(address) => {
-                let target = Target::of(&self.ground, address)?;
+            DeliveryMethod::Slack(address) => {
+                let target = DeliveryTarget::of(&self.ground, address)?;
                 self.post(&target, &target.url, &slack(&self.ground, message))
             }
-            Way::Ntfy(address) => {
-                let target = Target::of(&self.ground, address)?;
+            DeliveryMethod::Ntfy(address) => {
+                let target = DeliveryTarget::of(&self.ground, address)?;
                 let (server, body) = ntfy(&self.ground, &target.url, message)
-                    .ok_or_else(|| Unsent::for_good("the address does not end with a topic"))?;
+                    .ok_or_else(|| SendFailure::for_good("the address does not end with a topic"))?;
                 self.post(&target, &server, &body)
             }
         }
     }
 
-    fn post(&self, target: &Target, url: &str, body: &serde_json::Value) -> Result<(), Unsent> {
+    fn post(&self, target: &DeliveryTarget, url: &str, body: &serde_json::Value) -> Result<(), SendFailure> {
         let config = ureq::Agent::config_builder()
             .timeout_global(Some(self.timing.answer))
             .max_redirects(0) // what is posted, and its token, go where they were meant to go
@@ -356,24 +363,24 @@ impl Shared {
             Ok(answer) => match answer.status().as_u16() {
                 200..=299 => Ok(()),
                 status @ (408 | 425 | 429 | 500..=599) => {
-                    Err(Unsent::for_now(&format!("{} answered {status}", target.host())))
+                    Err(SendFailure::for_now(&format!("{} answered {status}", target.host())))
                 }
-                status => Err(Unsent::for_good(&format!("{} answered {status}", target.host()))),
+                status => Err(SendFailure::for_good(&format!("{} answered {status}", target.host()))),
             },
             Err(error) => {
                 let why = format!("{}: {}", target.host(), target.masked(&error.to_string()));
-                Err(Unsent::for_now(&why))
+                Err(SendFailure::for_now(&why))
             }
         }
     }
 
-    fn show(&self, message: &Message) -> Result<(), Unsent> {
+    fn show(&self, message: &NotificationMessage) -> Result<(), SendFailure> {
         const SESSION: [&str; 4] =
             ["DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR"];
         let path = self.ground.variable("PATH").unwrap_or_default();
         let there = std::env::split_paths(&path).any(|folder| folder.join("notify-send").is_file());
         if !there {
-            return Err(Unsent::for_good("`notify-send` is not installed"));
+            return Err(SendFailure::for_good("`notify-send` is not installed"));
         }
         let urgency = match message.topic.priority() {
             Priority::Low => "low",
@@ -392,8 +399,8 @@ impl Shared {
         self.errand(argv.into_iter().map(OsString::from).collect(), self.ground.env(&session), Vec::new())
     }
 
-    fn run(&self, run: &str, message: &Message) -> Result<(), Unsent> {
-        self.ground.check_trust().map_err(|why| Unsent::for_good(&why))?;
+    fn run(&self, run: &str, message: &NotificationMessage) -> Result<(), SendFailure> {
+        self.ground.check_trust().map_err(|why| SendFailure::for_good(&why))?;
         let tasks: Vec<String> = message.tasks.iter().map(ToString::to_string).collect();
         let variables = [
             ("LANDFALL_EVENT", message.topic.word().to_owned()),
@@ -413,8 +420,8 @@ impl Shared {
         argv: Vec<OsString>,
         env: Vec<(OsString, OsString)>,
         stdin: Vec<u8>,
-    ) -> Result<(), Unsent> {
-        let errand = Errand {
+    ) -> Result<(), SendFailure> {
+        let errand = UserCommand {
             argv,
             cwd: self.ground.root.clone(),
             env,
@@ -426,20 +433,20 @@ impl Shared {
         let place: &Path = &self.ground.folder.errands();
         match errand::run_and_forget(&self.ground.program, place, &errand) {
             Ok(ended) if ended.is_well() => Ok(()),
-            Ok(ended) => Err(Unsent::for_now(&ended.complaint())),
-            Err(error) => Err(Unsent::for_now(&error)),
+            Ok(ended) => Err(SendFailure::for_now(&ended.complaint())),
+            Err(error) => Err(SendFailure::for_now(&error)),
         }
     }
 }
 
 /// Why something was not sent.
-struct Unsent {
+struct SendFailure {
     why: String,
     /// Whether another try could help.
     again: bool,
 }
 
-impl Unsent {
+impl SendFailure {
     fn for_now(why: &str) -> Self {
         Self { why: why.to_owned(), again: true }
     }
@@ -450,30 +457,30 @@ impl Unsent {
 }
 
 /// Where a message goes, and what of it must not be shown.
-struct Target {
+struct DeliveryTarget {
     url: String,
     token: Option<String>,
 }
 
-impl Target {
-    fn of(ground: &Ground, address: &Address) -> Result<Self, Unsent> {
+impl DeliveryTarget {
+    fn of(ground: &NotifierContext, address: &ChannelAddress) -> Result<Self, SendFailure> {
         let from = |name: &String| {
             ground
                 .variable(name)
-                .ok_or_else(|| Unsent::for_good(&format!("the variable `{name}` is not set")))
+                .ok_or_else(|| SendFailure::for_good(&format!("the variable `{name}` is not set")))
         };
         let url = match (&address.url, &address.url_env) {
             (Some(url), _) => url.clone(),
             (None, Some(name)) => from(name)?,
-            (None, None) => return Err(Unsent::for_good("there is no address")),
+            (None, None) => return Err(SendFailure::for_good("there is no address")),
         };
         if !crate::settings::is_address(&url) {
-            return Err(Unsent::for_good("what is set is not an address"));
+            return Err(SendFailure::for_good("what is set is not an address"));
         }
         let token = address.token_env.as_ref().map(from).transpose()?;
         if token.is_some() && !may_carry_token(&url) {
             let what = "a token goes only to an address with https://, or to this machine";
-            return Err(Unsent::for_good(what));
+            return Err(SendFailure::for_good(what));
         }
         Ok(Self { url, token })
     }
@@ -517,7 +524,7 @@ fn host_of(url: &str) -> &str {
 }
 
 /// The proxy for an address, as the environment says.
-pub(crate) fn proxy(ground: &Ground, url: &str) -> Option<ureq::Proxy> {
+pub(crate) fn proxy(ground: &NotifierContext, url: &str) -> Option<ureq::Proxy> {
     let address = proxy_address(&|name| ground.variable(name), url)?;
     ureq::Proxy::new(&address).ok() // one that cannot be read is none: the try says what comes of it
 }
@@ -541,8 +548,8 @@ pub(crate) fn proxy_address(variable: &dyn Fn(&str) -> Option<String>, url: &str
 }
 
 /// What a webhook and a command get.
-fn webhook(ground: &Ground, message: &Message) -> serde_json::Value {
-    let Message { topic, title, text, tasks, count, at } = message;
+fn webhook(ground: &NotifierContext, message: &NotificationMessage) -> serde_json::Value {
+    let NotificationMessage { topic, title, text, tasks, count, at } = message;
     json!({
         "version": 1,
         "event": topic.word(),
@@ -557,7 +564,7 @@ fn webhook(ground: &Ground, message: &Message) -> serde_json::Value {
 }
 
 /// What Slack gets. Its three special characters are escaped, so that nothing in the text becomes a link or a mention.
-fn slack(ground: &Ground, message: &Message) -> serde_json::Value {
+fn slack(ground: &NotifierContext, message: &NotificationMessage) -> serde_json::Value {
     let title = escaped(&format!("{}: {}", ground.project(), message.title));
     let text = escaped(&message.text);
     let both = if text.is_empty() { format!("*{title}*") } else { format!("*{title}*\n{text}") };
@@ -569,7 +576,11 @@ fn escaped(text: &str) -> String {
 }
 
 /// Where an ntfy server takes JSON, and what it gets: the topic is the end of the address.
-fn ntfy(ground: &Ground, url: &str, message: &Message) -> Option<(String, serde_json::Value)> {
+fn ntfy(
+    ground: &NotifierContext,
+    url: &str,
+    message: &NotificationMessage,
+) -> Option<(String, serde_json::Value)> {
     let (server, topic) = url.trim_end_matches('/').rsplit_once('/')?;
     if topic.is_empty() || server.ends_with('/') || server.ends_with(':') {
         return None;
@@ -593,15 +604,15 @@ fn ntfy(ground: &Ground, url: &str, message: &Message) -> Option<(String, serde_
 
 #[cfg(test)]
 mod tests {
-    use super::{Burst, host_of, may_carry_token, message, ntfy};
-    use crate::occasions::{Heard, Topic};
+    use super::{NotificationBuffer, host_of, may_carry_token, message, ntfy};
+    use crate::occasions::{NotificationEvent, NotificationTopic};
     use landfall_model::{TaskId, Timestamp};
     use std::time::{Duration, Instant};
 
-    fn landed(task: u32) -> Heard {
-        Heard {
+    fn landed(task: u32) -> NotificationEvent {
+        NotificationEvent {
             hook: None,
-            topic: Some(Topic::Landed),
+            topic: Some(NotificationTopic::Landed),
             at: Timestamp(7),
             task: Some(TaskId(task)),
             title: format!("Title {task}"),
@@ -636,29 +647,32 @@ mod tests {
         let pause = Duration::from_secs(30);
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
-        let mut burst = Burst::default();
-        burst.take(Topic::Landed, landed(1));
+        let mut burst = NotificationBuffer::default();
+        burst.take(NotificationTopic::Landed, landed(1));
         assert_eq!(burst.due(at(0), pause).expect("it is the first").title, "T1 landed");
-        burst.take(Topic::Landed, landed(2));
-        burst.take(Topic::Landed, landed(3));
-        burst.take(Topic::Landed, landed(2));
+        burst.take(NotificationTopic::Landed, landed(2));
+        burst.take(NotificationTopic::Landed, landed(3));
+        burst.take(NotificationTopic::Landed, landed(2));
         assert_eq!(burst.due(at(1), pause), None);
         assert_eq!(burst.next(at(1), pause), Some(at(30)));
-        burst.take(Topic::Question, Heard { topic: Some(Topic::Question), ..landed(4) });
-        assert_eq!(burst.due(at(1), pause).expect("another kind").topic, Topic::Question);
+        burst.take(
+            NotificationTopic::Question,
+            NotificationEvent { topic: Some(NotificationTopic::Question), ..landed(4) },
+        );
+        assert_eq!(burst.due(at(1), pause).expect("another kind").topic, NotificationTopic::Question);
         let summed = burst.due(at(30), pause).expect("the pause is over");
         assert_eq!((summed.title.as_str(), summed.count), ("3 tasks landed: T2, T3", 3));
         assert_eq!(summed.text, "T2 landed: Title 2\nT3 landed: Title 3\nT2 landed: Title 2");
         assert_eq!(burst.next(at(31), pause), None);
-        burst.take(Topic::Landed, landed(9));
+        burst.take(NotificationTopic::Landed, landed(9));
         assert!(burst.due(at(31), Duration::ZERO).is_some(), "at the end nothing is held back");
     }
 
     #[test]
     fn a_flood_is_counted_and_not_kept() {
-        let mut burst = Burst::default();
+        let mut burst = NotificationBuffer::default();
         for task in 0..5_000 {
-            burst.take(Topic::Landed, landed(task));
+            burst.take(NotificationTopic::Landed, landed(task));
         }
         let message = burst.due(Instant::now(), Duration::ZERO).expect("there is much");
         assert_eq!(message.count, 5_000);
@@ -668,9 +682,9 @@ mod tests {
 
     #[test]
     fn what_agents_wrote_is_one_plain_line() {
-        let nasty = Heard { title: format!("a\u{1b}[31m\nb{}", "x".repeat(1_000)), ..landed(1) };
-        let waiting = super::Waiting { heard: vec![nasty], more: 0 };
-        let text = message(Topic::Landed, &waiting).text;
+        let nasty = NotificationEvent { title: format!("a\u{1b}[31m\nb{}", "x".repeat(1_000)), ..landed(1) };
+        let waiting = super::PendingNotifications { heard: vec![nasty], more: 0 };
+        let text = message(NotificationTopic::Landed, &waiting).text;
         assert!(text.starts_with("a [31m b") && text.lines().count() == 1 && text.chars().count() == 301);
     }
 
@@ -682,7 +696,7 @@ mod tests {
 
     #[test]
     fn the_topic_of_ntfy_is_the_end_of_its_address() {
-        let ground = crate::herald::Ground {
+        let ground = crate::herald::NotifierContext {
             program: "p".into(),
             root: "/x/shop".into(),
             base: "main".to_owned(),
@@ -690,7 +704,10 @@ mod tests {
             environment: Vec::new(),
             trust: None,
         };
-        let message = message(Topic::Landed, &super::Waiting { heard: vec![landed(1)], more: 0 });
+        let message = message(
+            NotificationTopic::Landed,
+            &super::PendingNotifications { heard: vec![landed(1)], more: 0 },
+        );
         let (server, body) =
             ntfy(&ground, "https://ntfy.example/my-topic", &message).expect("it has a topic");
         assert_eq!((server.as_str(), &body["topic"]), ("https://ntfy.example/", &"my-topic".into()));

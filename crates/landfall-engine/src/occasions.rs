@@ -11,7 +11,7 @@ use landfall_model::{
 
 /// When a hook is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Occasion {
+pub enum HookPoint {
     /// An agent is about to start on a task.
     PreStart,
     /// The work of a task is done and verified.
@@ -32,7 +32,7 @@ pub enum Occasion {
     OnEscalation,
 }
 
-impl Occasion {
+impl HookPoint {
     /// Every occasion there is.
     pub const ALL: [Self; 9] = [
         Self::PreStart,
@@ -75,7 +75,7 @@ impl Occasion {
 
 /// What a person is told of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Topic {
+pub enum NotificationTopic {
     /// A task asks something.
     Question,
     /// Only a person can go on.
@@ -97,7 +97,7 @@ pub enum Topic {
     Landed,
 }
 
-impl Topic {
+impl NotificationTopic {
     /// Every topic there is.
     pub const ALL: [Self; 9] = [
         Self::Question,
@@ -189,11 +189,11 @@ impl Priority {
 
 /// A fact that is an occasion, with all that hooks and messages say of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Heard {
+pub struct NotificationEvent {
     /// For this hook.
-    pub hook: Option<Occasion>,
+    pub hook: Option<HookPoint>,
     /// To tell of this.
-    pub topic: Option<Topic>,
+    pub topic: Option<NotificationTopic>,
     /// When it happened.
     pub at: Timestamp,
     /// The task it is about.
@@ -212,7 +212,7 @@ pub struct Heard {
 
 /// What a fact is an occasion for; none for most.
 #[must_use]
-pub fn heard(entry: &JournalEntry, world: &World) -> Option<Heard> {
+pub fn heard(entry: &JournalEntry, world: &World) -> Option<NotificationEvent> {
     let told = match &entry.fact {
         Fact::Task(id, event) => {
             let landed = world.get(*id).is_some_and(|task| task.landed.is_some());
@@ -220,10 +220,10 @@ pub fn heard(entry: &JournalEntry, world: &World) -> Option<Heard> {
         }
         Fact::Engine(event) => of_engine(event).map(|told| (None, told)),
     };
-    let (task, Told { hook, topic, what, reason, commit }) = told?;
+    let (task, NotificationText { hook, topic, what, reason, commit }) = told?;
     let known = task.and_then(|id| world.get(id));
     let name = task.map(|id| format!("{id} ")).unwrap_or_default();
-    Some(Heard {
+    Some(NotificationEvent {
         hook,
         topic,
         at: entry.at,
@@ -236,36 +236,42 @@ pub fn heard(entry: &JournalEntry, world: &World) -> Option<Heard> {
     })
 }
 
-struct Told {
-    hook: Option<Occasion>,
-    topic: Option<Topic>,
+struct NotificationText {
+    hook: Option<HookPoint>,
+    topic: Option<NotificationTopic>,
     what: String,
     reason: String,
     commit: Option<String>,
 }
 
-impl Told {
-    fn new(hook: impl Into<Option<Occasion>>, topic: impl Into<Option<Topic>>, what: &str) -> Option<Self> {
+impl NotificationText {
+    fn new(
+        hook: impl Into<Option<HookPoint>>,
+        topic: impl Into<Option<NotificationTopic>>,
+        what: &str,
+    ) -> Option<Self> {
         let (hook, topic) = (hook.into(), topic.into());
         Some(Self { hook, topic, what: what.to_owned(), reason: String::new(), commit: None })
     }
 }
 
-fn because(told: Option<Told>, reason: impl Into<String>) -> Option<Told> {
-    told.map(|told| Told { reason: reason.into(), ..told })
+fn because(told: Option<NotificationText>, reason: impl Into<String>) -> Option<NotificationText> {
+    told.map(|told| NotificationText { reason: reason.into(), ..told })
 }
 
-fn at_commit(told: Option<Told>, commit: &landfall_model::Commit) -> Option<Told> {
-    told.map(|told| Told { commit: Some(commit.as_str().to_owned()), ..told })
+fn at_commit(told: Option<NotificationText>, commit: &landfall_model::Commit) -> Option<NotificationText> {
+    told.map(|told| NotificationText { commit: Some(commit.as_str().to_owned()), ..told })
 }
 
 /// The table, for facts of a task; `landed` says whether its work is on the base.
-fn of_task(event: &Event, landed: bool) -> Option<Told> {
-    use Occasion::{OnConflict, OnDiscovery, PostComplete, PostMerge, PreMerge, PreStart};
+fn of_task(event: &Event, landed: bool) -> Option<NotificationText> {
+    use HookPoint::{OnConflict, OnDiscovery, PostComplete, PostMerge, PreMerge, PreStart};
     match event {
         Event::Entered { opening, .. } => match opening {
-            AttemptStart::Workspace | AttemptStart::FreshWorkspace => Told::new(PreStart, None, "starts"),
-            AttemptStart::Land => Told::new(PreMerge, None, "is about to land"),
+            AttemptStart::Workspace | AttemptStart::FreshWorkspace => {
+                NotificationText::new(PreStart, None, "starts")
+            }
+            AttemptStart::Land => NotificationText::new(PreMerge, None, "is about to land"),
             AttemptStart::Check
             | AttemptStart::Report
             | AttemptStart::Queue
@@ -273,30 +279,45 @@ fn of_task(event: &Event, landed: bool) -> Option<Told> {
             | AttemptStart::Recover => None,
         },
         Event::Left { to: EdgeTarget::Stop, step, result, .. } => {
-            let told = Told::new(Occasion::OnEscalation, Topic::Escalation, "is blocked");
+            let told =
+                NotificationText::new(HookPoint::OnEscalation, NotificationTopic::Escalation, "is blocked");
             because(told, format!("step `{step}` ended with `{}`", result.word()))
         }
         // Of work that landed, the landing is told.
-        Event::Left { to: EdgeTarget::End, .. } if !landed => Told::new(None, Topic::Landed, "is done"),
-        Event::Left { result: StepResult::Pass, .. } => Told::new(PostComplete, None, "is done and verified"),
+        Event::Left { to: EdgeTarget::End, .. } if !landed => {
+            NotificationText::new(None, NotificationTopic::Landed, "is done")
+        }
+        Event::Left { result: StepResult::Pass, .. } => {
+            NotificationText::new(PostComplete, None, "is done and verified")
+        }
         Event::LandingBegan { report, .. } => {
-            at_commit(Told::new(PreMerge, None, "is about to land"), &report.commit)
+            at_commit(NotificationText::new(PreMerge, None, "is about to land"), &report.commit)
         }
         Event::Ejected { batch, report, .. } => {
             let names: Vec<&str> = report.offenders().map(|it| it.name.as_str()).collect();
-            let told = Told::new(OnConflict, None, &format!("made {batch} red and goes back to its agent"));
+            let told = NotificationText::new(
+                OnConflict,
+                None,
+                &format!("made {batch} red and goes back to its agent"),
+            );
             because(told, names.join(", "))
         }
-        Event::Landed { commit, .. } => at_commit(Told::new(PostMerge, Topic::Landed, "landed"), commit),
+        Event::Landed { commit, .. } => {
+            at_commit(NotificationText::new(PostMerge, NotificationTopic::Landed, "landed"), commit)
+        }
         Event::Conflicted { paths, .. } => {
-            because(Told::new(OnConflict, None, "does not merge"), paths.join(", "))
+            because(NotificationText::new(OnConflict, None, "does not merge"), paths.join(", "))
         }
         Event::Warned(Warning::Discovery { text, .. }) => {
-            because(Told::new(OnDiscovery, None, "found out something"), text)
+            because(NotificationText::new(OnDiscovery, None, "found out something"), text)
         }
         Event::Waited { wait, .. } => of_wait(wait),
         Event::ReviewWanted { concerns, .. } => {
-            let told = Told::new(Occasion::OnEscalation, Topic::Escalation, "wants a review");
+            let told = NotificationText::new(
+                HookPoint::OnEscalation,
+                NotificationTopic::Escalation,
+                "wants a review",
+            );
             let codes: Vec<&str> = concerns.iter().map(|concern| concern.code.word()).collect();
             because(told, codes.join(", "))
         }
@@ -305,30 +326,38 @@ fn of_task(event: &Event, landed: bool) -> Option<Told> {
     }
 }
 
-fn of_wait(wait: &WaitReason) -> Option<Told> {
-    use Occasion::{OnEscalation, OnPause};
+fn of_wait(wait: &WaitReason) -> Option<NotificationText> {
+    use HookPoint::{OnEscalation, OnPause};
     match wait {
-        WaitReason::Question { text } => because(Told::new(OnEscalation, Topic::Question, "asks"), text),
+        WaitReason::Question { text } => {
+            because(NotificationText::new(OnEscalation, NotificationTopic::Question, "asks"), text)
+        }
         WaitReason::Login { account, detail, .. } => {
             let what = format!("waits for a login to `{account}`");
-            because(Told::new(OnEscalation, Topic::Escalation, &what), detail)
+            because(NotificationText::new(OnEscalation, NotificationTopic::Escalation, &what), detail)
         }
         WaitReason::GateBroken { command, detail } => {
             let what = format!("waits: the check `{command}` cannot be trusted");
-            because(Told::new(OnEscalation, Topic::Escalation, &what), detail)
+            because(NotificationText::new(OnEscalation, NotificationTopic::Escalation, &what), detail)
         }
-        WaitReason::Budget { what, until: None } => {
-            because(Told::new(OnPause, Topic::Paused, "waits for a larger budget"), what)
-        }
+        WaitReason::Budget { what, until: None } => because(
+            NotificationText::new(OnPause, NotificationTopic::Paused, "waits for a larger budget"),
+            what,
+        ),
         WaitReason::Conflict { files, .. } => {
-            let told = Told::new(OnEscalation, Topic::Escalation, "has a conflict that wants a person");
+            let told = NotificationText::new(
+                OnEscalation,
+                NotificationTopic::Escalation,
+                "has a conflict that wants a person",
+            );
             because(told, files.join(", "))
         }
         // Whoever paused a task knows it.
-        WaitReason::Pause => Told::new(OnPause, None, "is paused"),
-        WaitReason::Disk { detail } => {
-            because(Told::new(OnPause, Topic::Paused, "waits for room on the disk"), detail)
-        }
+        WaitReason::Pause => NotificationText::new(OnPause, None, "is paused"),
+        WaitReason::Disk { detail } => because(
+            NotificationText::new(OnPause, NotificationTopic::Paused, "waits for room on the disk"),
+            detail,
+        ),
         WaitReason::Dependency(_)
         | WaitReason::Parts
         | WaitReason::Blockers { .. }
@@ -340,23 +369,27 @@ fn of_wait(wait: &WaitReason) -> Option<Told> {
     }
 }
 
-fn of_ending(Ending { kind, code, detail }: &Ending) -> Option<Told> {
-    use Occasion::{OnError, OnEscalation};
+fn of_ending(Ending { kind, code, detail }: &Ending) -> Option<NotificationText> {
+    use HookPoint::{OnError, OnEscalation};
     let told = match (kind, code) {
-        (_, EndCode::LandingMismatch) => {
-            Told::new(OnEscalation, Topic::Alarm, "landed, and what landed did not check out")
-        }
+        (_, EndCode::LandingMismatch) => NotificationText::new(
+            OnEscalation,
+            NotificationTopic::Alarm,
+            "landed, and what landed did not check out",
+        ),
         (EndKind::Done | EndKind::Cancelled, _) => None,
-        (EndKind::Failed, _) => Told::new(OnError, Topic::Failed, "failed"),
-        (EndKind::Timeout, _) => Told::new(OnError, Topic::Failed, "ran out"),
+        (EndKind::Failed, _) => NotificationText::new(OnError, NotificationTopic::Failed, "failed"),
+        (EndKind::Timeout, _) => NotificationText::new(OnError, NotificationTopic::Failed, "ran out"),
         (EndKind::Blocked, EndCode::Person) => None, // whoever said so knows
-        (EndKind::Blocked, _) => Told::new(OnEscalation, Topic::Escalation, "is blocked"),
+        (EndKind::Blocked, _) => {
+            NotificationText::new(OnEscalation, NotificationTopic::Escalation, "is blocked")
+        }
     };
     because(told, detail)
 }
 
 /// The table, for facts of the engine.
-fn of_engine(event: &EngineEvent) -> Option<Told> {
+fn of_engine(event: &EngineEvent) -> Option<NotificationText> {
     match event {
         EngineEvent::RunEnded { run, why } => {
             let reason = match why {
@@ -369,31 +402,48 @@ fn of_engine(event: &EngineEvent) -> Option<Told> {
                 RunEnd::OneDone => "one task was done, and nobody was there to pick another",
                 RunEnd::Lost => return None, // found out by the next one, long after
             };
-            because(Told::new(None, Topic::RunOver, &format!("run {run} is over")), reason)
+            because(
+                NotificationText::new(None, NotificationTopic::RunOver, &format!("run {run} is over")),
+                reason,
+            )
         }
         EngineEvent::PublishHeld { commit, reason } => {
-            let told = Told::new(None, Topic::Held, "landed work is not in your repository yet");
+            let told = NotificationText::new(
+                None,
+                NotificationTopic::Held,
+                "landed work is not in your repository yet",
+            );
             at_commit(because(told, reason), commit)
         }
         EngineEvent::Queue(QueueEvent::Held { why, reason, .. }) => match why {
-            HoldReason::Person => Told::new(Occasion::OnPause, None, "the landing queue is paused"),
+            HoldReason::Person => {
+                NotificationText::new(HookPoint::OnPause, None, "the landing queue is paused")
+            }
             HoldReason::Machine => {
-                because(Told::new(Occasion::OnError, None, "the landing queue waits"), reason)
+                because(NotificationText::new(HookPoint::OnError, None, "the landing queue waits"), reason)
             }
             HoldReason::Gate | HoldReason::Runaway | HoldReason::Rewritten | HoldReason::Deleted => because(
-                Told::new(Occasion::OnEscalation, Topic::Escalation, "the landing queue is held"),
+                NotificationText::new(
+                    HookPoint::OnEscalation,
+                    NotificationTopic::Escalation,
+                    "the landing queue is held",
+                ),
                 reason,
             ),
         },
         EngineEvent::Pilot(PilotEvent::Paused { why, reason }) => match why {
-            PauseReason::Person => because(Told::new(Occasion::OnPause, None, "the run is paused"), reason),
-            PauseReason::Failures | PauseReason::SprintError => {
-                because(Told::new(Occasion::OnPause, Topic::Paused, "the run is paused"), reason)
+            PauseReason::Person => {
+                because(NotificationText::new(HookPoint::OnPause, None, "the run is paused"), reason)
             }
+            PauseReason::Failures | PauseReason::SprintError => because(
+                NotificationText::new(HookPoint::OnPause, NotificationTopic::Paused, "the run is paused"),
+                reason,
+            ),
         },
-        EngineEvent::Sprint(SprintEvent::Ended { why }) => {
-            because(Told::new(None, Topic::SprintOver, "the sprint is over"), why.word())
-        }
+        EngineEvent::Sprint(SprintEvent::Ended { why }) => because(
+            NotificationText::new(None, NotificationTopic::SprintOver, "the sprint is over"),
+            why.word(),
+        ),
         EngineEvent::Queue(_)
         | EngineEvent::Pilot(_)
         | EngineEvent::Sprint(_)

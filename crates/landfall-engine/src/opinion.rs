@@ -9,14 +9,14 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 #[derive(Deserialize)]
-struct Block {
-    findings: Vec<Found>,
+struct OpinionBlock {
+    findings: Vec<OpinionFinding>,
     #[serde(default)]
     resolved: Vec<String>,
 }
 
 #[derive(Deserialize)]
-struct Found {
+struct OpinionFinding {
     #[serde(default)]
     id: Option<String>,
     severity: String,
@@ -28,7 +28,7 @@ struct Found {
     #[serde(default)]
     line: Option<u32>,
     #[serde(default)]
-    test: Option<Test>,
+    test: Option<FindingTest>,
 }
 
 const TITLE_CHARS_MAX: usize = 200; // a line
@@ -52,7 +52,7 @@ pub(crate) fn read(words: &str) -> Option<ReviewOpinion> {
     last(words, opinion)
 }
 
-fn opinion(block: Block) -> Option<ReviewOpinion> {
+fn opinion(block: OpinionBlock) -> Option<ReviewOpinion> {
     let findings = block.findings.into_iter().map(said).collect::<Option<Vec<ReviewerFinding>>>()?;
     Some(ReviewOpinion { findings, resolved: block.resolved })
 }
@@ -61,7 +61,7 @@ fn cut(text: &str, max: usize) -> String {
     text.trim().chars().take(max).collect()
 }
 
-fn said(found: Found) -> Option<ReviewerFinding> {
+fn said(found: OpinionFinding) -> Option<ReviewerFinding> {
     let word = found.severity.trim().to_ascii_lowercase();
     let severity = FindingSeverity::ALL.into_iter().find(|severity| severity.word() == word)?;
     let place = match (found.file.trim(), found.line) {
@@ -85,7 +85,7 @@ fn line(text: &str) -> String {
 
 /// The test a finding asks for: it must be red before the mend and green after it.
 #[derive(Deserialize)]
-struct Test {
+struct FindingTest {
     #[serde(default)]
     category: String,
     #[serde(default)]
@@ -99,7 +99,7 @@ struct Test {
     command: String,
 }
 
-impl Test {
+impl FindingTest {
     fn words(&self) -> String {
         let parts = [
             ("Test", &self.category),
@@ -120,7 +120,7 @@ struct JudgementBlock {
     #[serde(default)]
     verdict: Option<String>,
     #[serde(default)]
-    findings: Vec<Found>,
+    findings: Vec<OpinionFinding>,
     #[serde(default)]
     coverage: Vec<CoveredBlock>,
     #[serde(default)]
@@ -141,7 +141,7 @@ struct ScoresBlock {
 
 #[derive(Deserialize)]
 struct CoveredBlock {
-    r: Number,
+    r: RequirementNumber,
     coverage: f64,
     #[serde(default)]
     why: String,
@@ -150,12 +150,12 @@ struct CoveredBlock {
 /// A requirement as judges write it: `3` or `"R3"`.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Number {
+enum RequirementNumber {
     Plain(u32),
     Named(String),
 }
 
-impl Number {
+impl RequirementNumber {
     fn get(&self) -> Option<u32> {
         match self {
             Self::Plain(number) => Some(*number),

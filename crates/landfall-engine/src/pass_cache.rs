@@ -10,21 +10,21 @@ use landfall_model::{Commit, Digest, Tree};
 /// Passes, and what was found out about tests.
 #[derive(Default)]
 pub(crate) struct PassCache {
-    known: Mutex<KnownRuns>,
+    known: Mutex<PassCacheContent>,
 }
 
 /// What a [`PassCache`] holds.
 #[derive(Default)]
-pub(crate) struct KnownRuns {
+pub(crate) struct PassCacheContent {
     /// Trees that passed, with what was seen.
-    pub passes: Passes,
+    pub passes: PassedTrees,
     /// What was found out about the tests of works.
     pub tests: TestRuns,
 }
 
 impl PassCache {
     /// What is known now.
-    pub fn lock(&self) -> MutexGuard<'_, KnownRuns> {
+    pub fn lock(&self) -> MutexGuard<'_, PassCacheContent> {
         self.known.lock().expect("no thread panics while it holds it")
     }
 }
@@ -34,14 +34,14 @@ type PassKey = (Tree, Digest, Digest);
 
 /// What was seen of trees that passed, the latest of them.
 #[derive(Debug, Default)]
-pub(crate) struct Passes {
+pub(crate) struct PassedTrees {
     known: HashMap<PassKey, GateReport>,
     order: VecDeque<PassKey>,
 }
 
 const PASSES_MAX: usize = 1_000; // a base older than a thousand landings is verified again
 
-impl Passes {
+impl PassedTrees {
     /// Takes a pass in.
     pub fn note(&mut self, report: &GateReport) {
         let key = (report.tree.clone(), report.config.clone(), report.environment.clone());

@@ -11,7 +11,7 @@ use landfall_host::wait;
 
 /// What is left to try with a sitter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Next {
+enum KillStep {
     /// Wake it and tell it to kill its tree.
     Tell,
     /// Do that for it.
@@ -22,14 +22,14 @@ enum Next {
 
 /// The patience with one sitter.
 #[derive(Debug)]
-pub(crate) struct Patience {
+pub(crate) struct KillEscalation {
     left: Deadline,
-    next: Next,
+    next: KillStep,
 }
 
 /// What has to be done now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Press {
+pub(crate) enum KillAction {
     /// Nothing.
     Wait,
     /// It was told to end at once.
@@ -40,12 +40,12 @@ pub(crate) enum Press {
 
 const MARGIN_MS: u64 = 10_000; // a fork bomb is hunted down in five seconds on a slow machine
 
-impl Patience {
+impl KillEscalation {
     /// With a sitter that ends its run after `limit_ms` (0: never by itself) and the grace.
     pub fn with_limit(now_ms: u64, limit_ms: u64, grace_ms: u64) -> Self {
         let span =
             if limit_ms == 0 { 0 } else { limit_ms.saturating_add(grace_ms).saturating_add(MARGIN_MS) };
-        Self { left: Deadline::new(now_ms, span), next: Next::Tell }
+        Self { left: Deadline::new(now_ms, span), next: KillStep::Tell }
     }
 
     /// With a sitter that was asked to end its run and gives it the grace.
@@ -55,7 +55,7 @@ impl Patience {
 
     /// With a sitter that was told to end at once.
     pub fn told(now_ms: u64) -> Self {
-        Self { left: Deadline::new(now_ms, MARGIN_MS), next: Next::Abandon }
+        Self { left: Deadline::new(now_ms, MARGIN_MS), next: KillStep::Abandon }
     }
 
     /// The time since the last look does not count.
@@ -64,21 +64,21 @@ impl Patience {
     }
 
     /// Presses on if patience is at an end.
-    pub fn press(&mut self, now_ms: u64, sitting: &SitterProcess) -> Press {
+    pub fn press(&mut self, now_ms: u64, sitting: &SitterProcess) -> KillAction {
         if !self.left.spend(now_ms) {
-            return Press::Wait;
+            return KillAction::Wait;
         }
         match self.next {
-            Next::Tell => {
+            KillStep::Tell => {
                 let _ = sitter::stop(sitting, sitter::StopMode::Now); // gone already is as good; else we press on
                 *self = Self::told(now_ms);
-                Press::Told
+                KillAction::Told
             }
-            Next::Abandon => {
-                *self = Self { left: Deadline::new(now_ms, 0), next: Next::Nothing };
-                Press::Abandon
+            KillStep::Abandon => {
+                *self = Self { left: Deadline::new(now_ms, 0), next: KillStep::Nothing };
+                KillAction::Abandon
             }
-            Next::Nothing => Press::Wait,
+            KillStep::Nothing => KillAction::Wait,
         }
     }
 }

@@ -10,7 +10,7 @@ use landfall_host::git::{CollectError, CollectOptions, GitError, LostHeadPolicy,
 use landfall_host::sitter;
 use landfall_model::{Attempt, Effect, News, QueueEffect, StopRequest, Task};
 
-use crate::active_work::Manner;
+use crate::active_work::AgentStopMode;
 use crate::agent_run::reads;
 use crate::effect_thread::go;
 use crate::engine_context::EngineContext;
@@ -18,7 +18,7 @@ use crate::follow::Follower;
 use crate::git_refs::{collect_detail, lower, task_ref};
 use crate::host_context::HostContext;
 use crate::ids;
-use crate::mail::Mail;
+use crate::mail::EngineMessage;
 use crate::reader_workspace::{give_up_reading, prepare_to_read};
 use crate::{exchange, gate, land, launch, module, queue, recovering, report, spare, workspace};
 
@@ -32,7 +32,14 @@ pub(crate) fn perform(site: &Arc<EngineContext>, follower: &Follower, task: Arc<
             let follower = follower.clone();
             go(site, "spawn", move |site| {
                 let find_base = || land::base(site);
-                let run = launch::Run { attempt, iteration, step, deadline_ms, talk, find_base: &find_base };
+                let run = launch::AgentLaunch {
+                    attempt,
+                    iteration,
+                    step,
+                    deadline_ms,
+                    talk,
+                    find_base: &find_base,
+                };
                 launch::launch(site, &follower, &task, &run);
             });
         }
@@ -52,7 +59,7 @@ pub(crate) fn perform(site: &Arc<EngineContext>, follower: &Follower, task: Arc<
             go(site, "tidy", move |site| {
                 tidy(site, &task);
                 site.tidying.fetch_sub(1, Ordering::SeqCst);
-                let _ = site.mail.send(Mail::Tidied); // the engine has left
+                let _ = site.mail.send(EngineMessage::Tidied); // the engine has left
             });
         }
     }
@@ -141,12 +148,12 @@ pub(crate) fn kill(site: &HostContext, task: &Task, attempt: Attempt, stop: &Sto
     crash::point("effect.kill.before");
     // A loop of the agent's own is left between two steps, if nobody is in a hurry. The follower sees to it that it is.
     let manner = match stop {
-        StopRequest::Pause if task.strides() && !reads(task) => Manner::AfterStep,
+        StopRequest::Pause if task.strides() && !reads(task) => AgentStopMode::AfterStep,
         StopRequest::Pause
         | StopRequest::Cancel { .. }
         | StopRequest::Interrupt
         | StopRequest::Redirect
-        | StopRequest::Block { .. } => Manner::Now,
+        | StopRequest::Block { .. } => AgentStopMode::Now,
     };
     let id = task.id;
     site.active.stop(id, attempt, manner);
@@ -162,7 +169,7 @@ pub(crate) fn kill(site: &HostContext, task: &Task, attempt: Attempt, stop: &Sto
         if !entry.file_name().to_string_lossy().starts_with(&prefix) {
             continue;
         }
-        if manner == Manner::AfterStep
+        if manner == AgentStopMode::AfterStep
             && let Some(workspace) = site.pool.existing(&id.to_string())
             && module::person_stops(task, workspace.path(), &entry.path(), site.now())
         {

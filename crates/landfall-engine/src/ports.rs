@@ -17,14 +17,14 @@ use crate::settings::PortRange;
 
 /// Ports that belong to one workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Block {
+pub struct PortBlock {
     /// The first.
     pub first: u16,
     /// The last.
     pub last: u16,
 }
 
-impl Block {
+impl PortBlock {
     /// How agents, checks and commands hear of it.
     #[must_use]
     pub fn variables(self) -> [(OsString, OsString); 2] {
@@ -60,9 +60,9 @@ pub fn variables(site: &HostContext, task: TaskId) -> Result<Vec<(OsString, OsSt
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Leases {
+struct PortLeases {
     version: u32,
-    leases: BTreeMap<String, Block>,
+    leases: BTreeMap<String, PortBlock>,
 }
 
 const VERSION: u32 = 1;
@@ -76,7 +76,7 @@ pub fn lease(
     range: PortRange,
     name: &str,
     stands: &dyn Fn(&str) -> bool,
-) -> Result<Block, String> {
+) -> Result<PortBlock, String> {
     let doing = |error: std::io::Error| format!("lease ports in {}: {error}", file.display());
     let lock = std::fs::OpenOptions::new()
         .write(true)
@@ -88,8 +88,8 @@ pub fn lease(
     let mut leases = read(file)?;
     let before = leases.leases.len();
     leases.leases.retain(|holder, _| holder == name || stands(holder));
-    let fits = |block: &Block| {
-        let Block { first, last } = *block;
+    let fits = |block: &PortBlock| {
+        let PortBlock { first, last } = *block;
         first >= range.first && last <= range.last && last - first + 1 == range.each
     };
     if let Some(block) = leases.leases.get(name).copied().filter(fits) {
@@ -99,7 +99,7 @@ pub fn lease(
         return Ok(block);
     }
     leases.leases.remove(name);
-    let taken: Vec<Block> = leases.leases.values().copied().collect();
+    let taken: Vec<PortBlock> = leases.leases.values().copied().collect();
     let block = blocks(range)
         .filter(|block| !taken.iter().any(|other| other.overlaps(*block)))
         .find(|block| is_quiet(*block))
@@ -116,30 +116,30 @@ pub fn lease(
     Ok(block)
 }
 
-fn blocks(range: PortRange) -> impl Iterator<Item = Block> {
+fn blocks(range: PortRange) -> impl Iterator<Item = PortBlock> {
     let PortRange { first, last, each } = range;
     let firsts = (u32::from(first)..=u32::from(last)).step_by(usize::from(each));
     firsts.filter_map(move |at| {
         let end = u16::try_from(at + u32::from(each) - 1).ok().filter(|end| *end <= last)?;
-        Some(Block { first: u16::try_from(at).ok()?, last: end })
+        Some(PortBlock { first: u16::try_from(at).ok()?, last: end })
     })
 }
 
 /// Whether nobody listens there now: someone else's program is not ours to fight with.
-fn is_quiet(block: Block) -> bool {
+fn is_quiet(block: PortBlock) -> bool {
     (block.first..=block.last).all(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok())
 }
 
-fn read(file: &Path) -> Result<Leases, String> {
+fn read(file: &Path) -> Result<PortLeases, String> {
     let bytes = match std::fs::read(file) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Ok(Leases { version: VERSION, leases: BTreeMap::new() });
+            return Ok(PortLeases { version: VERSION, leases: BTreeMap::new() });
         }
         Err(error) => return Err(format!("read {}: {error}", file.display())),
     };
     // Guessing could lease a port twice; a person can remove the file once no agent runs.
-    let leases: Leases =
+    let leases: PortLeases =
         serde_json::from_slice(&bytes).map_err(|error| format!("{} is damaged ({error})", file.display()))?;
     match leases.version {
         VERSION => Ok(leases),
@@ -147,7 +147,7 @@ fn read(file: &Path) -> Result<Leases, String> {
     }
 }
 
-fn write(file: &Path, leases: &Leases) -> std::io::Result<()> {
+fn write(file: &Path, leases: &PortLeases) -> std::io::Result<()> {
     let text = serde_json::to_vec_pretty(leases).expect("strings and numbers only");
     disk::write_atomic(file, &text)
 }

@@ -6,7 +6,7 @@ use landfall_model::conflict::{ConflictingFile, FileConflictKind};
 use crate::host_context::HostContext;
 
 /// What can be done about work before it is merged with the base, without asking anybody.
-pub(crate) enum Settled {
+pub(crate) enum PremergeResult {
     /// Nothing: it is merged as it is, or conflicts.
     AsItIs,
     /// It is this commit now.
@@ -22,16 +22,16 @@ pub(crate) fn settle(
     base: &Oid,
     head: &Oid,
     by: &Signature,
-) -> Result<Settled, GitError> {
+) -> Result<PremergeResult, GitError> {
     if let Some(from) = gone_below(site, base, head)? {
         return move_over(site, &from, base, head, by);
     }
     if matches!(site.store.merge(base, head)?, MergeResult::Clean { .. }) {
-        return Ok(Settled::AsItIs);
+        return Ok(PremergeResult::AsItIs);
     }
-    let Some(tree) = site.store.merge_simple(base, head)? else { return Ok(Settled::AsItIs) };
+    let Some(tree) = site.store.merge_simple(base, head)? else { return Ok(PremergeResult::AsItIs) };
     let message = "Bring the base in: the changes lie side by side\n";
-    site.store.commit(&tree, &[head.clone(), base.clone()], message, by, by).map(Settled::Anew)
+    site.store.commit(&tree, &[head.clone(), base.clone()], message, by, by).map(PremergeResult::Anew)
 }
 
 /// Where work left a base that a person has rewritten since, if merging it would bring back what they took away.
@@ -64,7 +64,7 @@ fn move_over(
     base: &Oid,
     head: &Oid,
     by: &Signature,
-) -> Result<Settled, GitError> {
+) -> Result<PremergeResult, GitError> {
     let store = &site.store;
     let step = |tree: Oid, parents: &[Oid]| store.commit(&tree, parents, "A step of moving work\n", by, by);
     // A merge whose common ancestor is `from`, whatever the histories say.
@@ -72,14 +72,14 @@ fn move_over(
     let ours = step(store.tree_of(base)?, std::slice::from_ref(&root))?;
     let theirs = step(store.tree_of(head)?, std::slice::from_ref(&root))?;
     if ours == theirs {
-        return Ok(Settled::Anew(base.clone())); // the base holds all of it: nothing changes
+        return Ok(PremergeResult::Anew(base.clone())); // the base holds all of it: nothing changes
     }
     match store.merge(&ours, &theirs)? {
         MergeResult::Clean { tree } => {
             let message = format!("The work of {}, moved over to a rewritten branch\n", head.short());
-            store.commit(&tree, std::slice::from_ref(base), &message, by, by).map(Settled::Anew)
+            store.commit(&tree, std::slice::from_ref(base), &message, by, by).map(PremergeResult::Anew)
         }
-        MergeResult::Conflict { paths, .. } => Ok(Settled::Conflict(paths)),
+        MergeResult::Conflict { paths, .. } => Ok(PremergeResult::Conflict(paths)),
     }
 }
 

@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use landfall_model::{AgentUsage, Verdict};
 
-use crate::consult::{self, Ground, Question};
+use crate::consult::{self, ConsultRequest, ConsultWorkspace};
 use crate::folder::StateFolder;
-use crate::settings::{Profile, Settings};
+use crate::settings::{ProfileSettings, Settings};
 
 /// What to probe, and where.
-pub struct ProbeAsked<'a> {
+pub struct ProbeRequest<'a> {
     /// The settings of the project.
     pub settings: &'a Settings,
     /// The profile.
-    pub profile: &'a Profile,
+    pub profile: &'a ProfileSettings,
     /// The root of the project.
     pub root: &'a Path,
     /// The state of the project, which the agent must not see.
@@ -30,7 +30,7 @@ pub struct ProbeAsked<'a> {
 
 /// What came of it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Probed {
+pub struct ProbeResult {
     /// What we make of it: [`Verdict::Continue`] is an answer.
     pub verdict: Verdict,
     /// The last it said.
@@ -55,15 +55,15 @@ const WORDS_MAX: usize = 300; // a line or two for a person
 ///
 /// # Errors
 /// Why it could not even be tried.
-pub fn probe(asked: &ProbeAsked<'_>) -> Result<Probed, String> {
-    let question = Question {
+pub fn probe(asked: &ProbeRequest<'_>) -> Result<ProbeResult, String> {
+    let question = ConsultRequest {
         settings: asked.settings,
         profile: asked.profile,
         root: asked.root,
         folder: asked.folder,
         program: &asked.program,
         environment: asked.environment,
-        ground: Ground::Empty,
+        ground: ConsultWorkspace::Empty,
         about: "probe",
         round: 1,
         limit: asked.limit,
@@ -72,7 +72,7 @@ pub fn probe(asked: &ProbeAsked<'_>) -> Result<Probed, String> {
         is_stopped: &|| false, // it is over soon
     };
     let reply = consult::ask(&question, &|_| Ok(PROMPT.to_owned()))?;
-    Ok(Probed {
+    Ok(ProbeResult {
         verdict: reply.verdict,
         words: reply.words.trim().chars().take(WORDS_MAX).collect(),
         complaint: reply.complaint,

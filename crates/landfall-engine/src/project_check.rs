@@ -16,15 +16,15 @@ use landfall_model::gate::{CheckOutcome, CommandExit, CommandResult, GateReport,
 use landfall_model::{Commit, Tree};
 use thiserror::Error;
 
-use crate::confine::{self, Reach};
+use crate::confine::{self, ConfinementScope};
 use crate::digests::{digest, environment_of};
 use crate::environment::{safe_environment, with};
 use crate::errand::{self, error_chain};
 use crate::folder::StateFolder;
 use crate::ids;
 use crate::output_text::{TESTS_TAIL, excerpt, tail};
-use crate::patience::{Patience, Press, abandon, wait_for_end};
-use crate::settings::{Confinement, Settings, Verify, VerifyCommand};
+use crate::patience::{KillAction, KillEscalation, abandon, wait_for_end};
+use crate::settings::{Confinement, Settings, VerifyCommand, VerifySettings};
 use crate::warm_caches;
 
 /// What to check, and how.
@@ -96,17 +96,17 @@ fn machine(doing: &str, error: &dyn std::error::Error) -> CheckError {
 ///
 /// # Errors
 /// When they cannot be read.
-pub fn rules_on(settings: &Settings, store: &Store, base: &Oid) -> Result<Verify, CheckError> {
+pub fn rules_on(settings: &Settings, store: &Store, base: &Oid) -> Result<VerifySettings, CheckError> {
     const SETTINGS_MAX: u64 = 1 << 20;
     match store.read_blob(base, b"landfall.toml", SETTINGS_MAX)? {
         None => Ok(settings.verify.clone()),
-        Some(bytes) => Verify::from_base(&String::from_utf8_lossy(&bytes))
+        Some(bytes) => VerifySettings::from_base(&String::from_utf8_lossy(&bytes))
             .map_err(|problem| CheckError::Rules(problem.to_string())),
     }
 }
 
 /// A report without commands for this request.
-fn blank(request: &CheckRequest<'_>, rules: &Verify) -> Result<GateReport, CheckError> {
+fn blank(request: &CheckRequest<'_>, rules: &VerifySettings) -> Result<GateReport, CheckError> {
     let env = safe_environment(request.environment, &request.settings.run.env);
     let level = if request.is_unconfined { Confinement::Off } else { request.settings.run.sandbox };
     Ok(GateReport {
@@ -167,7 +167,7 @@ pub fn run_checks(
     for (place, command) in rules.commands.iter().enumerate() {
         let spent = Duration::from_millis(SystemClock.mono_ms() - began_ms);
         let left = request.limit.map(|limit| limit.saturating_sub(spent));
-        let run = OneCheck { request, lane: &lane, command, place, left };
+        let run = ProjectCheckCommand { request, lane: &lane, command, place, left };
         watcher.begins(command);
         let result = run.run(&room.join("runs").join(place.to_string()), watcher)?;
         watcher.ended(&result);
@@ -187,7 +187,7 @@ pub fn run_checks(
 }
 
 /// One command of a request.
-struct OneCheck<'a> {
+struct ProjectCheckCommand<'a> {
     request: &'a CheckRequest<'a>,
     lane: &'a Lane,
     command: &'a VerifyCommand,
@@ -195,7 +195,7 @@ struct OneCheck<'a> {
     left: Option<Duration>,
 }
 
-impl OneCheck<'_> {
+impl ProjectCheckCommand<'_> {
     fn run(&self, dir: &Path, watcher: &mut dyn CheckWatcher) -> Result<CommandResult, CheckError> {
         let CheckRequest { settings, folder, .. } = self.request;
         let ignored = if self.place == 0 { IgnoredFilesPolicy::Remove } else { IgnoredFilesPolicy::Keep };
@@ -210,7 +210,7 @@ impl OneCheck<'_> {
         let caches = confine::caches(&settings.run, folder, &env, level, &self.lane.caches())
             .map_err(|error| machine("make the caches of a check ready", &error))?;
         let env = with(&env, caches.env.clone());
-        let reach = Reach {
+        let reach = ConfinementScope {
             confinement: level,
             checkout: confine::checkout_at(self.request.root),
             work: checkout.path.clone(),
@@ -297,7 +297,7 @@ fn wait(
 ) -> Result<Option<sitter::SitterEnd>, CheckError> {
     const LOOK: Duration = Duration::from_millis(100); // a person reads no faster; an end is heard at once
     let mut outputs = [CheckOutput::new(dir.join("out.log")), CheckOutput::new(dir.join("err.log"))];
-    let mut patience = Patience::with_limit(SystemClock.mono_ms(), spec.deadline_ms, spec.grace_ms);
+    let mut patience = KillEscalation::with_limit(SystemClock.mono_ms(), spec.deadline_ms, spec.grace_ms);
     let (mut watch, mut is_stopped) = (None, false);
     loop {
         let found = sitter::find(dir);
@@ -319,11 +319,11 @@ fn wait(
         if watcher.is_stopped() && !is_stopped {
             is_stopped = true;
             let _ = sitter::stop(sitting, sitter::StopMode::Now); // gone already is as good
-            patience = Patience::told(SystemClock.mono_ms());
+            patience = KillEscalation::told(SystemClock.mono_ms());
         }
         match patience.press(SystemClock.mono_ms(), sitting) {
-            Press::Wait | Press::Told => {}
-            Press::Abandon => break,
+            KillAction::Wait | KillAction::Told => {}
+            KillAction::Abandon => break,
         }
     }
     abandon(dir, &spec.marker);

@@ -250,7 +250,7 @@ impl Prompts {
             message: "there is no such prompt".to_owned(),
             hint: Some(meant(name, &self.names(), "prompts")),
         })?;
-        let holes = Serde(Holes::of(context));
+        let holes = Serde(PromptVariables::of(context));
         let filled = self.environment.get_template(name).and_then(|found| found.render(holes));
         filled.map_err(|error| template.problem(&error))
     }
@@ -314,7 +314,7 @@ impl PromptContext {
 
 /// What templates see: the context with its untrusted words cleaned and quoted.
 #[derive(Serialize)]
-struct Holes<'a> {
+struct PromptVariables<'a> {
     task: &'a str,
     title: String,
     body: String,
@@ -326,7 +326,7 @@ struct Holes<'a> {
     workspace: &'a str,
     branch: &'a str,
     base: &'a str,
-    feedback: Vec<Section>,
+    feedback: Vec<PromptSection>,
     verify_commands: &'a [String],
     outputs: &'a [String],
     tag: String,
@@ -365,7 +365,7 @@ struct Holes<'a> {
 }
 
 #[derive(Serialize)]
-struct Section {
+struct PromptSection {
     about: String,
     text: String,
 }
@@ -421,9 +421,9 @@ const HOLES: [&str; 47] = [
     "hand_on",
 ];
 
-impl<'a> Holes<'a> {
+impl<'a> PromptVariables<'a> {
     fn of(context: &'a PromptContext) -> Self {
-        let section = |(about, text): &(String, String)| Section {
+        let section = |(about, text): &(String, String)| PromptSection {
             about: quote::line(about),
             text: quote::feedback(text),
         };

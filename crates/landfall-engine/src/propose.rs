@@ -11,17 +11,17 @@ use landfall_model::proposal::{self, ExistingTask, ProposalFix, ProposalPlan, Pr
 use landfall_model::{AgentUsage, Budget, BudgetScope, BudgetUse as _, Spending, Timestamp, Verdict};
 use thiserror::Error;
 
-use crate::consult::{self, Ground, Question, Reply};
+use crate::consult::{self, ConsultReply, ConsultRequest, ConsultWorkspace};
 use crate::folder::StateFolder;
 use crate::prompts::{PromptContext, PromptProblem, Prompts};
-use crate::settings::{Profile, Settings};
+use crate::settings::{ProfileSettings, Settings};
 
 /// What to propose tasks for, and how.
-pub struct ProposeAsked<'a> {
+pub struct ProposeContext<'a> {
     /// The settings of the project.
     pub settings: &'a Settings,
     /// Who proposes.
-    pub profile: &'a Profile,
+    pub profile: &'a ProfileSettings,
     /// The root of the project.
     pub root: &'a Path,
     /// The branch that work lands on.
@@ -50,18 +50,18 @@ pub struct ProposeAsked<'a> {
 
 /// A proposal that holds together.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Proposed {
+pub struct ProposalResult {
     /// The tasks.
     pub plan: ProposalPlan,
     /// What was mended on the way.
     pub mended: Vec<ProposalFix>,
     /// What it took.
-    pub effort: Effort,
+    pub effort: ProposalCost,
 }
 
 /// What it took.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Effort {
+pub struct ProposalCost {
     /// How often the agent was asked.
     pub rounds: u32,
     /// What it used.
@@ -74,7 +74,7 @@ pub struct Effort {
 
 /// News of a proposal on its way.
 #[derive(Debug, Clone, PartialEq)]
-pub enum RoundNews {
+pub enum ProposalProgress {
     /// The agent is being asked.
     Asked {
         /// For the so manieth time.
@@ -159,7 +159,10 @@ const PROBLEMS_MAX: usize = 40; // told to the agent; one that makes more begins
 ///
 /// # Errors
 /// Why there is no proposal.
-pub fn propose(asked: &ProposeAsked<'_>, tell: &mut dyn FnMut(&RoundNews)) -> Result<Proposed, ProposeError> {
+pub fn propose(
+    asked: &ProposeContext<'_>,
+    tell: &mut dyn FnMut(&ProposalProgress),
+) -> Result<ProposalResult, ProposeError> {
     let project = |error: String| ProposeError::Project(error);
     let git = Git::find().map_err(|error| project(error.full()))?;
     let repo = Repo::discover(&git, asked.root).map_err(|error| project(error.to_string()))?;
@@ -167,42 +170,42 @@ pub fn propose(asked: &ProposeAsked<'_>, tell: &mut dyn FnMut(&RoundNews)) -> Re
     let branch: BranchName = asked.base.parse().map_err(|_| missing())?;
     let tip = repo.branch_tip(&branch).map_err(|error| project(error.full()))?.ok_or_else(missing)?;
     let prompts = Prompts::load(Some(&asked.root.join(".landfall/prompts")))?;
-    let mut effort = Effort::default();
+    let mut effort = ProposalCost::default();
     let mut feedback: Vec<(String, String)> = Vec::new();
     let mut problems: Vec<String> = Vec::new();
     let mut failures = 0;
     while effort.rounds < ROUNDS_MAX {
         effort.rounds += 1;
-        tell(&RoundNews::Asked { round: effort.rounds, rounds_max: ROUNDS_MAX });
-        let question = question(asked, Ground::Checkout(&repo, &tip), &effort)?;
+        tell(&ProposalProgress::Asked { round: effort.rounds, rounds_max: ROUNDS_MAX });
+        let question = question(asked, ConsultWorkspace::Checkout(&repo, &tip), &effort)?;
         let prompt = |work: &Path| {
             let context = context(asked, effort.rounds, work, &feedback);
             prompts.render("propose", &context).map_err(|error| error.to_string())
         };
         let reply = consult::ask(&question, &prompt).map_err(ProposeError::NotAsked)?;
-        tell(&RoundNews::Answered { usage: reply.usage, took_ms: reply.took_ms });
+        tell(&ProposalProgress::Answered { usage: reply.usage, took_ms: reply.took_ms });
         effort.usage = effort.usage.plus(reply.usage);
         effort.took_ms = effort.took_ms.saturating_add(reply.took_ms);
         effort.model = reply.model.clone().or(effort.model.take());
         let heard = match weigh(&reply) {
-            Weighed::Answer => answer::read(&reply.texts),
-            Weighed::Failed(detail) => {
+            ProposalRunOutcome::Answer => answer::read(&reply.texts),
+            ProposalRunOutcome::Failed(detail) => {
                 failures += 1;
                 if failures >= FAILURES_MAX {
                     return Err(ProposeError::Failed(detail));
                 }
-                tell(&RoundNews::SentBack { problems: vec![format!("the agent failed: {detail}")] });
+                tell(&ProposalProgress::SentBack { problems: vec![format!("the agent failed: {detail}")] });
                 problems = vec![detail];
                 continue; // nothing to learn from: the same question again
             }
-            Weighed::End(error) => return Err(error),
+            ProposalRunOutcome::End(error) => return Err(error),
         };
         failures = 0;
         let (answer, wrong) = match heard {
-            answer::Heard::Proposal { proposal, text } => {
+            answer::ProposalAnswer::Proposal { proposal, text } => {
                 let checked = proposal::check(proposal, asked.tasks_max, asked.known);
                 if checked.problems.is_empty() {
-                    return Ok(Proposed { plan: checked.plan, mended: checked.mended, effort });
+                    return Ok(ProposalResult { plan: checked.plan, mended: checked.mended, effort });
                 }
                 // It was shown the backlog: asked again, it would think of the same.
                 if checked.problems == [ProposalProblem::NothingNew] {
@@ -210,12 +213,12 @@ pub fn propose(asked: &ProposeAsked<'_>, tell: &mut dyn FnMut(&RoundNews)) -> Re
                 }
                 (text, checked.problems.iter().map(ToString::to_string).collect())
             }
-            answer::Heard::Declined { why } => return Err(ProposeError::Declined(why)),
-            answer::Heard::Unreadable { problems, text } => (text, problems),
+            answer::ProposalAnswer::Declined { why } => return Err(ProposeError::Declined(why)),
+            answer::ProposalAnswer::Unreadable { problems, text } => (text, problems),
         };
         problems = wrong;
         problems.truncate(PROBLEMS_MAX);
-        tell(&RoundNews::SentBack { problems: problems.clone() });
+        tell(&ProposalProgress::SentBack { problems: problems.clone() });
         feedback = vec![
             ("What has to be put right".to_owned(), problems.iter().map(|it| format!("- {it}\n")).collect()),
             ("What you proposed".to_owned(), answer),
@@ -226,10 +229,10 @@ pub fn propose(asked: &ProposeAsked<'_>, tell: &mut dyn FnMut(&RoundNews)) -> Re
 
 /// The next round, within the time and the money that are left.
 fn question<'a>(
-    asked: &'a ProposeAsked<'a>,
-    ground: Ground<'a>,
-    effort: &Effort,
-) -> Result<Question<'a>, ProposeError> {
+    asked: &'a ProposeContext<'a>,
+    ground: ConsultWorkspace<'a>,
+    effort: &ProposalCost,
+) -> Result<ConsultRequest<'a>, ProposeError> {
     let settings = asked.settings;
     let so_far = Spending { usage: effort.usage, time_ms: effort.took_ms };
     // A proposal is as one attempt at one task.
@@ -247,7 +250,7 @@ fn question<'a>(
     if left_ms == 0 {
         return Err(ProposeError::OutOfTime);
     }
-    Ok(Question {
+    Ok(ConsultRequest {
         settings,
         profile: asked.profile,
         root: asked.root,
@@ -265,7 +268,7 @@ fn question<'a>(
 }
 
 fn context(
-    asked: &ProposeAsked<'_>,
+    asked: &ProposeContext<'_>,
     round: u32,
     work: &Path,
     feedback: &[(String, String)],
@@ -311,7 +314,7 @@ fn rules(tasks_max: usize) -> Vec<String> {
 }
 
 /// What a run of the agent comes to.
-enum Weighed {
+enum ProposalRunOutcome {
     /// It answered; whether well is for the answer to say.
     Answer,
     /// It failed in a way that may not come back.
@@ -320,30 +323,32 @@ enum Weighed {
     End(ProposeError),
 }
 
-fn weigh(reply: &Reply) -> Weighed {
+fn weigh(reply: &ConsultReply) -> ProposalRunOutcome {
     let said = |detail: &str| match reply.complaint.as_str() {
         "" => detail.to_owned(),
         complaint => format!("{detail}: {complaint}"),
     };
     match &reply.verdict {
         Verdict::Complete | Verdict::Continue | Verdict::Checkpoint { .. } | Verdict::Pending { .. } => {
-            Weighed::Answer
+            ProposalRunOutcome::Answer
         }
-        Verdict::Blocked { reason } => Weighed::End(ProposeError::Declined(reason.clone())),
-        Verdict::Quota { until } => Weighed::End(ProposeError::Quota { until: *until }),
-        Verdict::Unauthorized { detail } => Weighed::End(ProposeError::Login(detail.clone())),
-        Verdict::Stalled | Verdict::OutOfTime => Weighed::End(ProposeError::OutOfTime),
+        Verdict::Blocked { reason } => ProposalRunOutcome::End(ProposeError::Declined(reason.clone())),
+        Verdict::Quota { until } => ProposalRunOutcome::End(ProposeError::Quota { until: *until }),
+        Verdict::Unauthorized { detail } => ProposalRunOutcome::End(ProposeError::Login(detail.clone())),
+        Verdict::Stalled | Verdict::OutOfTime => ProposalRunOutcome::End(ProposeError::OutOfTime),
         Verdict::OverBudget { scope, what } => {
-            Weighed::End(ProposeError::OverBudget { scope: *scope, what: what.clone() })
+            ProposalRunOutcome::End(ProposeError::OverBudget { scope: *scope, what: what.clone() })
         }
-        Verdict::Stopped => Weighed::End(ProposeError::Stopped),
+        Verdict::Stopped => ProposalRunOutcome::End(ProposeError::Stopped),
         Verdict::NotStarted { detail, hopeless: true } => {
-            Weighed::End(ProposeError::NotAsked(detail.clone()))
+            ProposalRunOutcome::End(ProposeError::NotAsked(detail.clone()))
         }
-        Verdict::NotStarted { detail, hopeless: false } => Weighed::Failed(detail.clone()),
-        Verdict::Transient { detail } | Verdict::Crashed { detail } => Weighed::Failed(said(detail)),
+        Verdict::NotStarted { detail, hopeless: false } => ProposalRunOutcome::Failed(detail.clone()),
+        Verdict::Transient { detail } | Verdict::Crashed { detail } => {
+            ProposalRunOutcome::Failed(said(detail))
+        }
         Verdict::SessionGone | Verdict::Looping | Verdict::ContextUsedUp | Verdict::Lost => {
-            Weighed::Failed(said("it ended without an answer"))
+            ProposalRunOutcome::Failed(said("it ended without an answer"))
         }
     }
 }

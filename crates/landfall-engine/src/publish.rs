@@ -19,15 +19,15 @@ use landfall_host::wait;
 use landfall_model::issue::refused_rest_ms;
 use landfall_model::{BaseMover, EngineEvent};
 
-use self::carry::Carried;
+use self::carry::PullRequestResult;
 use crate::engine_context::EngineContext;
-use crate::exchange::Trouble;
+use crate::exchange::ExchangeError;
 use crate::gate;
 use crate::host_context::HostContext;
 use crate::ids;
 use crate::land;
-use crate::mail::Mail;
-use crate::settings::{Publish, PushBy};
+use crate::mail::EngineMessage;
+use crate::settings::{PublishTarget, PushMode};
 
 /// Whose turn it is to publish: at most one thread, asked as often as the base moves.
 pub(crate) struct Publisher {
@@ -37,16 +37,16 @@ pub(crate) struct Publisher {
     /// When the last try began, by the clock that never goes back.
     began_ms: Option<u64>,
     /// What came of the last try.
-    held: Held,
+    held: PublishHold,
     /// What came of a try is sent here before the engine hears that it is over.
-    ends: (Sender<Held>, Receiver<Held>),
+    ends: (Sender<PublishHold>, Receiver<PublishHold>),
     /// The try at the end of the run was asked for.
     asked_last: bool,
 }
 
 /// Why nothing is published.
 #[derive(Debug, Clone, Default)]
-struct Held {
+struct PublishHold {
     reason: Option<String>,
     /// How often in a row a forge refused to merge.
     refused: u32,
@@ -61,7 +61,7 @@ impl Publisher {
             wanted: false,
             busy: false,
             began_ms: None,
-            held: Held::default(),
+            held: PublishHold::default(),
             ends: mpsc::channel(),
             asked_last: false,
         }
@@ -94,7 +94,7 @@ impl Publisher {
 
     /// How long until it is time to look again; none if there is nothing to look at, or a try is under way.
     pub fn look_out_in(&self) -> Option<Duration> {
-        let is_push = matches!(self.site.settings.land.publish, Publish::Push { .. });
+        let is_push = matches!(self.site.settings.land.publish, PublishTarget::Push { .. });
         if self.busy || !(is_push || self.is_held_here()) {
             return None;
         }
@@ -153,7 +153,7 @@ impl Publisher {
         let (before, end, theirs) = (self.held.clone(), self.ends.0.clone(), self.site.clone());
         let work = move || {
             let site = &theirs;
-            let _fuse = crate::effect_thread::Fuse;
+            let _fuse = crate::effect_thread::AbortOnPanic;
             crash::point("effect.publish.before");
             let now = match publish(site, &before) {
                 Ok(now) => now,
@@ -165,12 +165,12 @@ impl Publisher {
                         let commit = ids::commit(&base);
                         tell(site, EngineEvent::PublishHeld { commit, reason: reason.clone() });
                     }
-                    Held { reason: Some(reason), refused: 0, is_in_checkout: true }
+                    PublishHold { reason: Some(reason), refused: 0, is_in_checkout: true }
                 }
             };
             crash::point("effect.publish.after");
             let _ = end.send(now); // the run is over
-            let _ = site.mail.send(Mail::PublishOver); // the engine has left
+            let _ = site.mail.send(EngineMessage::PublishOver); // the engine has left
         };
         // Without a thread the try is under way until one can be had: the engine does not wait for that.
         self.site.shortages.start("publish", Box::new(work));
@@ -210,27 +210,28 @@ fn is_lock(sign: &str) -> bool {
 }
 
 /// Publishes the base; gives the reason if a person is in the way. One that was told `before` is not told again.
-fn publish(site: &EngineContext, before: &Held) -> Result<Held, GitError> {
+fn publish(site: &EngineContext, before: &PublishHold) -> Result<PublishHold, GitError> {
     let held = |ours: &Oid, reason: String| {
         if before.reason.as_ref() != Some(&reason) {
             tell(site, EngineEvent::PublishHeld { commit: ids::commit(ours), reason: reason.clone() });
         }
-        Held { reason: Some(reason), ..Held::default() }
+        PublishHold { reason: Some(reason), ..PublishHold::default() }
     };
     let mode = match &site.settings.land.publish {
-        Publish::Checkout => {
+        PublishTarget::Checkout => {
             // What a folder shows of its task is changed while the task is worked on: nobody commits that first.
             PublishMode::Beside { folders: site.live.lock().modules.iter().cloned().collect() }
         }
-        Publish::Push { remote, .. } => PublishMode::Remote { name: remote.clone() },
-        Publish::None => return Ok(Held::default()),
+        PublishTarget::Push { remote, .. } => PublishMode::Remote { name: remote.clone() },
+        PublishTarget::None => return Ok(PublishHold::default()),
     };
     // Also if there is nothing to publish: a crash may have come after the branch had moved.
     // A checkout that cannot be cleaned up does not stand in the way of others; the one to be published is tried again.
     let _ = site.store.recover_publishing(&site.repo, &site.branch); // the next publishing tries again, and says what is wrong
-    let by_forge = matches!(site.settings.land.publish, Publish::Push { by: PushBy::PullRequest, .. });
+    let by_forge =
+        matches!(site.settings.land.publish, PublishTarget::Push { by: PushMode::PullRequest, .. });
     for _ in 0..TRIES_MAX {
-        let land::Look { ours, theirs, apart, trouble } = land::look_far(site, 0)?;
+        let land::BaseObservation { ours, theirs, apart, trouble } = land::look_far(site, 0)?;
         let (Some(theirs), None) = (theirs, &trouble) else {
             let reason = trouble.unwrap_or_default();
             return Ok(held(&ours, reason));
@@ -238,40 +239,45 @@ fn publish(site: &EngineContext, before: &Held) -> Result<Held, GitError> {
         if ours == theirs && matches!(mode, PublishMode::Beside { .. }) {
             // A command of the user that deletes objects may have done so while their branch was moved.
             site.store.repair_published(&site.repo, &ours)?;
-            return Ok(Held::default());
+            return Ok(PublishHold::default());
         }
         if !site.store.is_ancestor(&theirs, &ours)? {
             match rebuild(site, &ours, &theirs)? {
-                Rebuilt::Moved => continue,
-                Rebuilt::Interrupted => return Ok(Held::default()), // nothing is known of it; the next run looks again
-                Rebuilt::Held(reason) => return Ok(held(&ours, reason)),
+                RebuildResult::Moved => continue,
+                RebuildResult::Interrupted => return Ok(PublishHold::default()), // nothing is known of it; the next run looks again
+                RebuildResult::Held(reason) => return Ok(held(&ours, reason)),
             }
         }
         if let Some(apart) = apart {
             match rebuild(site, &ours, &apart)? {
-                Rebuilt::Moved => continue,
-                Rebuilt::Interrupted => return Ok(Held::default()),
-                Rebuilt::Held(reason) => return Ok(held(&ours, reason)),
+                RebuildResult::Moved => continue,
+                RebuildResult::Interrupted => return Ok(PublishHold::default()),
+                RebuildResult::Held(reason) => return Ok(held(&ours, reason)),
             }
         }
         if let PublishMode::Remote { name } = &mode
             && site.store.remote_seen(name, &site.branch)?.as_ref() == Some(&ours)
         {
-            return Ok(Held::default());
+            return Ok(PublishHold::default());
         }
         if let PublishMode::Remote { name } = &mode
             && by_forge
         {
             match carry::carry(site, name, &ours) {
-                Ok(Carried::Merged { how }) => {
+                Ok(PullRequestResult::Merged { how }) => {
                     tell(site, EngineEvent::Published { commit: ids::commit(&ours), how });
                     continue; // the base goes on to the merge that the forge made; more may have landed since
                 }
-                Ok(Carried::Moved) => continue,
-                Ok(Carried::Interrupted) | Err(Trouble::Interrupted) => return Ok(Held::default()),
-                Err(Trouble::Git(error)) => return Err(error),
-                Err(Trouble::Refused(reason)) => {
-                    return Ok(Held { refused: before.refused.saturating_add(1), ..held(&ours, reason) });
+                Ok(PullRequestResult::Moved) => continue,
+                Ok(PullRequestResult::Interrupted) | Err(ExchangeError::Interrupted) => {
+                    return Ok(PublishHold::default());
+                }
+                Err(ExchangeError::Git(error)) => return Err(error),
+                Err(ExchangeError::Refused(reason)) => {
+                    return Ok(PublishHold {
+                        refused: before.refused.saturating_add(1),
+                        ..held(&ours, reason)
+                    });
                 }
                 Err(trouble) => return Ok(held(&ours, trouble.to_string())),
             }
@@ -290,46 +296,46 @@ fn publish(site: &EngineContext, before: &Held) -> Result<Held, GitError> {
                     PublishMethod::Pushed => "it was pushed".to_owned(),
                 };
                 tell(site, EngineEvent::Published { commit: ids::commit(&ours), how });
-                return Ok(Held::default());
+                return Ok(PublishHold::default());
             }
             PublishOutcome::Already => {
                 pushed(site, &ours)?;
-                return Ok(Held::default());
+                return Ok(PublishHold::default());
             }
             PublishOutcome::Held(HeldReason::Moved { .. }) => {}
             PublishOutcome::Held(reason) => {
                 let is_in_checkout =
                     matches!(reason, HeldReason::Files { .. } | HeldReason::OperationInProgress { .. });
-                return Ok(Held { is_in_checkout, ..held(&ours, sentence(&reason)) });
+                return Ok(PublishHold { is_in_checkout, ..held(&ours, sentence(&reason)) });
             }
         }
     }
     let reason = "your branch kept moving; the next landing tries again".to_owned();
-    Ok(Held { reason: Some(reason), ..Held::default() })
+    Ok(PublishHold { reason: Some(reason), ..PublishHold::default() })
 }
 
 /// Notes where the remote is by our own doing.
 fn pushed(site: &HostContext, ours: &Oid) -> Result<(), GitError> {
     match &site.settings.land.publish {
-        Publish::Push { remote, .. } => site.store.note_remote(remote, &site.branch, ours),
-        Publish::Checkout | Publish::None => Ok(()),
+        PublishTarget::Push { remote, .. } => site.store.note_remote(remote, &site.branch, ours),
+        PublishTarget::Checkout | PublishTarget::None => Ok(()),
     }
 }
 
-enum Rebuilt {
+enum RebuildResult {
     Moved,
     Held(String),
     Interrupted,
 }
 
 /// The person committed while landed work waited: both are merged on top of theirs, verified, and become the base.
-fn rebuild(site: &EngineContext, ours: &Oid, theirs: &Oid) -> Result<Rebuilt, GitError> {
+fn rebuild(site: &EngineContext, ours: &Oid, theirs: &Oid) -> Result<RebuildResult, GitError> {
     let tree = match site.store.merge(theirs, ours)? {
         MergeResult::Clean { tree } => tree,
         MergeResult::Conflict { paths, .. } => {
             let list =
                 paths.iter().map(|it| String::from_utf8_lossy(&it.path).into_owned()).collect::<Vec<_>>();
-            return Ok(Rebuilt::Held(format!(
+            return Ok(RebuildResult::Held(format!(
                 "your commits on `{}` conflict with landed work in {}; merge {} into your branch",
                 site.branch.as_str(),
                 list.join(", "),
@@ -341,11 +347,11 @@ fn rebuild(site: &EngineContext, ours: &Oid, theirs: &Oid) -> Result<Rebuilt, Gi
     let message = format!("{} `{}` together\n", land::TOGETHER, site.branch.as_str());
     let merged = site.store.commit(&tree, &[theirs.clone(), ours.clone()], &message, &by, &by)?;
     let Some(report) = gate::verify(site, "rebuild", theirs, ours, &merged)? else {
-        return Ok(Rebuilt::Interrupted);
+        return Ok(RebuildResult::Interrupted);
     };
     if !report.outcome().is_green() {
         let what = report.offenders().map(|it| format!("`{}`", it.name)).collect::<Vec<_>>().join(", ");
-        return Ok(Rebuilt::Held(format!(
+        return Ok(RebuildResult::Held(format!(
             "your commits and landed work fit together, but {what} does not pass on the result"
         )));
     }
@@ -355,11 +361,11 @@ fn rebuild(site: &EngineContext, ours: &Oid, theirs: &Oid) -> Result<Rebuilt, Gi
         CompareAndSwap::Moved => land::tell_moved(site, Some(ours), &merged, BaseMover::Rebuild),
         CompareAndSwap::Lost { .. } => {} // a landing came first: look again
     }
-    Ok(Rebuilt::Moved)
+    Ok(RebuildResult::Moved)
 }
 
 fn tell(site: &HostContext, event: EngineEvent) {
-    let _ = site.mail.send(Mail::Fact(event)); // the engine has left: the next run looks again
+    let _ = site.mail.send(EngineMessage::Fact(event)); // the engine has left: the next run looks again
 }
 
 fn sentence(reason: &HeldReason) -> String {

@@ -16,7 +16,7 @@ use crate::host_context::HostContext;
 use crate::ids;
 use crate::land::{self, prove};
 use crate::landing_trust::trust_landing;
-use crate::premerge::{Settled, clashes, settle};
+use crate::premerge::{PremergeResult, clashes, settle};
 
 /// Merges the members of a batch. It only adds objects, so doing it again does no harm.
 pub(crate) fn build(
@@ -64,14 +64,14 @@ fn try_build(
         let mut unfit = Vec::new();
         for (member, head) in &mut work {
             match settle(site, &base, head, &by)? {
-                Settled::AsItIs => {}
-                Settled::Anew(settled) => {
+                PremergeResult::AsItIs => {}
+                PremergeResult::Anew(settled) => {
                     let pin = task_ref("tasks", member.task, &format!("{}-merged", member.attempt));
                     site.store.pin(&pin, &settled)?;
                     resolved.push((member.task, ids::commit(&settled)));
                     *head = settled;
                 }
-                Settled::Conflict(paths) => {
+                PremergeResult::Conflict(paths) => {
                     unfit.push((member.task, BatchExclusion::Conflict(clashes(&paths))))
                 }
             }

@@ -15,7 +15,7 @@ use crate::land;
 use crate::papers;
 
 /// Says where the base is: only the engine compares it with the user's branch.
-pub(crate) type FindBase<'a> = &'a dyn Fn() -> Result<Oid, GitError>;
+pub(crate) type BaseFinder<'a> = &'a dyn Fn() -> Result<Oid, GitError>;
 
 /// A workspace with the work as it was verified, to be read and thrown away. The task's own stays as it is.
 pub(crate) fn prepare_to_read(site: &EngineContext, task: &Task, attempt: Attempt) -> Result<Commit, String> {
@@ -31,7 +31,7 @@ pub(crate) fn take_room(
     task: &Task,
     attempt: Attempt,
     iteration: u32,
-    find_base: FindBase<'_>,
+    find_base: BaseFinder<'_>,
 ) -> Result<Workspace, String> {
     let mut rooms = rooms(site);
     let ours = match rooms.insert(task.id, (attempt, Some(iteration))) {
@@ -48,7 +48,7 @@ fn make_room(
     site: &HostContext,
     task: &Task,
     attempt: Attempt,
-    find_base: FindBase<'_>,
+    find_base: BaseFinder<'_>,
 ) -> Result<(Workspace, Commit), String> {
     remove_room(site, task, attempt).map_err(|error| collect_detail(&error))?;
     // Before there is work, a plan or an objective is read beside what is there.

@@ -26,7 +26,7 @@ pub const REVIEW_MARKER: &str = "review-summary";
 const REVIEW_HEADINGS: [&str; 3] = ["review summary", "review result", "findings"];
 
 /// What the operations are about.
-pub struct Ground<'a> {
+pub struct RecoveryOpContext<'a> {
     /// The engine's own repository.
     pub store: &'a Store,
     /// The person's repository.
@@ -67,7 +67,7 @@ pub struct Ground<'a> {
 
 /// What came of the operations.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Did {
+pub struct RecoveryOpsResult {
     /// The tip of the work now. It is kept in the store.
     pub head: Oid,
     /// The pull request, if one was made or found.
@@ -92,7 +92,7 @@ pub enum OpsError {
         /// Why.
         why: String,
         /// What was done before it.
-        did: Box<Did>,
+        did: Box<RecoveryOpsResult>,
     },
 }
 
@@ -100,23 +100,23 @@ pub enum OpsError {
 ///
 /// # Errors
 /// When something has changed, or one did not work out.
-pub fn perform(ground: &Ground<'_>, ops: &[RecoveryOp]) -> Result<Did, OpsError> {
+pub fn perform(ground: &RecoveryOpContext<'_>, ops: &[RecoveryOp]) -> Result<RecoveryOpsResult, OpsError> {
     ground.still_holds().map_err(OpsError::Changed)?;
-    let mut hands = Hands { ground, head: ground.head.clone(), pr: None };
+    let mut hands = RecoveryOperator { ground, head: ground.head.clone(), pr: None };
     let mut lines = Vec::new();
     for (op, number) in ops.iter().zip(1..) {
         match hands.perform(op) {
             Ok(line) => lines.push(line),
             Err(why) => {
-                let did = Box::new(Did { head: hands.head, pr: hands.pr, lines });
+                let did = Box::new(RecoveryOpsResult { head: hands.head, pr: hands.pr, lines });
                 return Err(OpsError::Failed { number, op: op.word(), why, did });
             }
         }
     }
-    Ok(Did { head: hands.head, pr: hands.pr, lines })
+    Ok(RecoveryOpsResult { head: hands.head, pr: hands.pr, lines })
 }
 
-impl Ground<'_> {
+impl RecoveryOpContext<'_> {
     /// Whether what the caller knew is still so.
     fn still_holds(&self) -> Result<(), String> {
         if self.branch == self.base {
@@ -150,13 +150,13 @@ fn told(error: TrackerError) -> String {
     error.to_string()
 }
 
-struct Hands<'a> {
-    ground: &'a Ground<'a>,
+struct RecoveryOperator<'a> {
+    ground: &'a RecoveryOpContext<'a>,
     head: Oid,
     pr: Option<PrNumber>,
 }
 
-impl Hands<'_> {
+impl RecoveryOperator<'_> {
     fn perform(&mut self, op: &RecoveryOp) -> Result<String, String> {
         match op {
             RecoveryOp::CommitLeftovers => self.commit_leftovers(),
@@ -214,7 +214,7 @@ impl Hands<'_> {
 
     fn amend_sign_off(&mut self) -> Result<String, String> {
         self.base_below()?;
-        let Ground { store, by, .. } = *self.ground;
+        let RecoveryOpContext { store, by, .. } = *self.ground;
         let range = LogRange { to: self.head.clone(), from: None, first_parent: true };
         let last = store.log(&range, 1).map_err(git)?.pop().ok_or("the last commit cannot be read")?;
         let line = format!("Signed-off-by: {} <{}>", by.name, by.email);
@@ -231,7 +231,7 @@ impl Hands<'_> {
 
     fn rebase_onto_base(&mut self) -> Result<String, String> {
         let base = self.base_below()?;
-        let Ground { store, by, .. } = *self.ground;
+        let RecoveryOpContext { store, by, .. } = *self.ground;
         if store.is_ancestor(&base, &self.head).map_err(git)? {
             return Ok("the work is on the base".to_owned());
         }
@@ -245,7 +245,7 @@ impl Hands<'_> {
 
     fn merge_base(&mut self) -> Result<String, String> {
         let base = self.base_below()?;
-        let Ground { store, by, branch, base: base_name, .. } = *self.ground;
+        let RecoveryOpContext { store, by, branch, base: base_name, .. } = *self.ground;
         if store.is_ancestor(&base, &self.head).map_err(git)? {
             return Ok("the base is in the work".to_owned());
         }
@@ -262,7 +262,7 @@ impl Hands<'_> {
 
     /// The work stands elsewhere now. What it was stays reachable under the name it had.
     fn move_to(&mut self, to: Oid) -> Result<(), String> {
-        let Ground { store, task, mark, .. } = *self.ground;
+        let RecoveryOpContext { store, task, mark, .. } = *self.ground;
         store.pin(&task_ref("kept", task, &format!("before-{mark}")), self.ground.head).map_err(git)?;
         store.pin(&task_ref("tasks", task, &format!("recovered-{mark}")), &to).map_err(git)?;
         self.head = to;
@@ -273,7 +273,7 @@ impl Hands<'_> {
 
     fn push_branch(&mut self) -> Result<String, String> {
         self.base_below()?;
-        let Ground { store, repo, tracker, remote, branch, .. } = *self.ground;
+        let RecoveryOpContext { store, repo, tracker, remote, branch, .. } = *self.ground;
         let open = self.open_of_branch()?;
         let Some(remote) = remote else {
             if tracker.keeps_branches() {
@@ -315,7 +315,7 @@ impl Hands<'_> {
 
     fn open_pr(&mut self) -> Result<String, String> {
         self.base_below()?;
-        let Ground { tracker, branch, base, title, body, .. } = *self.ground;
+        let RecoveryOpContext { tracker, branch, base, title, body, .. } = *self.ground;
         let new = NewPullRequest {
             head: branch.clone(),
             head_sha: sha(&self.head)?,
@@ -365,7 +365,7 @@ impl Hands<'_> {
 
     fn mark_review(&mut self) -> Result<String, String> {
         let pr = self.must_be_open()?;
-        let Ground { tracker, .. } = *self.ground;
+        let RecoveryOpContext { tracker, .. } = *self.ground;
         let thread = CommentThread::PullRequest(pr.number);
         let is_review = |text: &str| {
             let text = text.to_lowercase();

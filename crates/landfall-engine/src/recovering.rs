@@ -21,7 +21,7 @@ use serde_json::json;
 
 use crate::agent_run::{head_of, reads};
 use crate::commit_message::headline;
-use crate::diagnose::{self, DiagnoseAsked};
+use crate::diagnose::{self, DiagnosisRequest};
 use crate::engine_context::EngineContext;
 use crate::exchange::{self, offering};
 use crate::git_refs::{collect_detail, task_ref};
@@ -29,7 +29,7 @@ use crate::host_context::HostContext;
 use crate::ids;
 use crate::output_text::tail;
 use crate::recover_ops::{self, OpsError};
-use crate::settings::Publish;
+use crate::settings::PublishTarget;
 use crate::step_outputs::missing_outputs;
 use crate::{gate, land};
 
@@ -151,7 +151,7 @@ fn ask(
         before.map(|it| format!("- `{}` at `{}`: {}", it.symptom, it.step, it.action)).collect();
     let (_, today) = site.spending();
     let spent = Spending { usage: task.counters.usage, time_ms: task.counters.agent_ms };
-    let asked = DiagnoseAsked {
+    let asked = DiagnosisRequest {
         settings: &site.settings,
         profile,
         root: site.repo.root(),
@@ -159,7 +159,7 @@ fn ask(
         program: &site.program,
         environment: &site.environment,
         prompts: &site.prompts,
-        evidence: diagnose::Evidence {
+        evidence: diagnose::FailureEvidence {
             task: &task.id.to_string(),
             title: &task.spec.title,
             step: open.step.as_str(),
@@ -244,7 +244,7 @@ fn perform(
     let head = tip(site, task, workspace.as_ref())?;
     let base = TrackerBranchName::new(site.branch.as_str()).map_err(|error| error.to_string())?;
     let remote = match &site.settings.land.publish {
-        Publish::Push { remote, .. } if at.tracker.keeps_branches() => Some(remote.as_str()),
+        PublishTarget::Push { remote, .. } if at.tracker.keeps_branches() => Some(remote.as_str()),
         _ => None,
     };
     let by = Signature::landfall(site.clock.now_ms());
@@ -262,7 +262,7 @@ fn perform(
             reviewed: pr.is_some_and(|pr| pr.reviewed),
         })
     };
-    let ground = recover_ops::Ground {
+    let ground = recover_ops::RecoveryOpContext {
         store: &site.store,
         repo: &site.repo,
         tracker: &*at.tracker,

@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 
 use crate::digests::digest;
 use crate::engine_context::EngineContext;
-use crate::exchange::{self, CutShort};
-use crate::improve::{self, Origin};
+use crate::exchange::{self, ExchangeInterruption};
+use crate::improve::{self, ProposalOrigin};
 use crate::land;
 
 /// Writes the report, and the certificate if the task landed. Files are named by their hash, so writing twice is
@@ -32,7 +32,7 @@ pub(crate) fn write(site: &Arc<EngineContext>, task: &Task, attempt: Attempt) {
         Some(paper) => file_proposals(site, task, &paper),
         None => Ok(()),
     };
-    if told.and(filed) == Err(CutShort) {
+    if told.and(filed) == Err(ExchangeInterruption) {
         return site.leave_to_next_run(task.id);
     }
     let news = match try_write(&site.folder.papers(), task, lookback.as_ref()) {
@@ -67,9 +67,13 @@ pub fn look_back(journal: &Path, task: &Task, paper: Option<&IssueDocument>) -> 
 const FILED_MAX: usize = 5; // an agent that proposes more has not thought about them
 
 /// Makes issues of what the agents of an issue think worth one. Nothing waits for it: whoever asks later finds them where they are.
-fn file_proposals(site: &EngineContext, task: &Task, paper: &IssueDocument) -> Result<(), CutShort> {
+fn file_proposals(
+    site: &EngineContext,
+    task: &Task,
+    paper: &IssueDocument,
+) -> Result<(), ExchangeInterruption> {
     let number = IssueRef::of(&task.spec.source).map_or(0, |source| source.number);
-    let wanted = improve::of_paper(paper, &|phase| Origin::Spec { issue: number, phase });
+    let wanted = improve::of_paper(paper, &|phase| ProposalOrigin::Spec { issue: number, phase });
     let wanted = improve::merged(wanted);
     let mut wanted = wanted.iter().filter(|it| it.tier == ProposalTier::Issue).take(FILED_MAX).peekable();
     if wanted.peek().is_none() {
@@ -81,7 +85,7 @@ fn file_proposals(site: &EngineContext, task: &Task, paper: &IssueDocument) -> R
         wanted.try_for_each(|proposal| improve::file(&*tracker, &known, proposal).map(drop))
     };
     match file_all() {
-        Err(TrackerError::Stopped { .. }) => Err(CutShort),
+        Err(TrackerError::Stopped { .. }) => Err(ExchangeInterruption),
         Ok(()) | Err(_) => Ok(()), // `landfall issue proposals` still has them
     }
 }

@@ -20,8 +20,8 @@ use landfall_host::sandbox::{self, SandboxSupport};
 use landfall_host::wait;
 
 use crate::caches::CacheAccess;
-use crate::confine::{self, Reach, secret_places};
-use crate::errand::{self, Errand};
+use crate::confine::{self, ConfinementScope, secret_places};
+use crate::errand::{self, UserCommand};
 use crate::folder::StateFolder;
 use crate::settings::{Confinement, Settings};
 
@@ -100,9 +100,9 @@ pub fn probe_all(program: &Path, serve: ServeEngine<'_>) -> Result<Vec<Probe>, S
 }
 
 /// The folder of the scene, removed in the end.
-struct SceneFolder(PathBuf);
+struct ProbeFolder(PathBuf);
 
-impl Drop for SceneFolder {
+impl Drop for ProbeFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0); // what is left is in the folder for temporary files
     }
@@ -120,14 +120,14 @@ fn probe_level(
         .mode(0o700)
         .create(&root)
         .map_err(|error| doing("make a folder to probe in", error))?;
-    let folder = SceneFolder(root);
+    let folder = ProbeFolder(root);
     let server = TcpListener::bind(("127.0.0.1", 0)).map_err(|error| doing("listen on a port", error))?;
     let port = server.local_addr().map_err(|error| doing("listen on a port", error))?.port();
     let (_master, terminal) = terminal().map_err(|error| doing("make a terminal", error))?;
     let engine = i32::try_from(std::process::id()).expect("process ids are small");
     let scene = AttemptScene { root: folder.0.clone(), engine, port, terminal };
     lay_out(&scene).map_err(|error| doing("lay out the scene of the probes", error))?;
-    let memory = SceneFile(Path::new("/dev/shm").join(scene.abstract_name()));
+    let memory = ProbeFile(Path::new("/dev/shm").join(scene.abstract_name()));
     // Anybody can make files there: one that stands already is not ours to write.
     fs::File::create_new(&memory.0)
         .and_then(|mut file| io::Write::write_all(&mut file, CONTENT.as_bytes()))
@@ -175,9 +175,9 @@ fn probe_level(
 }
 
 /// A file that goes in the end.
-struct SceneFile(PathBuf);
+struct ProbeFile(PathBuf);
 
-impl Drop for SceneFile {
+impl Drop for ProbeFile {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.0); // gone already is as good
     }
@@ -202,7 +202,7 @@ fn run_inside(program: &Path, scene: &AttemptScene, level: Confinement) -> Resul
     let state = StateFolder::at(scene.state());
     let dir = scene.state().join("attempts/probe");
     let tmp = scene.state().join("tmp");
-    let reach = Reach {
+    let reach = ConfinementScope {
         confinement: level,
         checkout: vec![scene.project()],
         work: scene.work(),
@@ -225,7 +225,7 @@ fn run_inside(program: &Path, scene: &AttemptScene, level: Confinement) -> Resul
     argv.extend([scene.engine.to_string(), scene.port.to_string()].map(OsString::from));
     argv.push(scene.terminal.clone().into());
     argv.extend(secret_places().map(OsString::from));
-    let errand = Errand {
+    let errand = UserCommand {
         argv,
         cwd: scene.work(),
         sandbox: confine::around(&settings, &state, &env, &reach),

@@ -10,10 +10,10 @@ use landfall_model::{PathPattern, TaskId};
 
 use crate::effect_thread::go;
 use crate::engine_context::EngineContext;
-use crate::mail::Mail;
+use crate::mail::EngineMessage;
 
 /// Who looks, and when: one look at a time, at a steady pace.
-pub(crate) struct Scout {
+pub(crate) struct OverlapWatcher {
     site: Arc<EngineContext>,
     busy: bool,
     looked_ms: Option<u64>,
@@ -22,7 +22,7 @@ pub(crate) struct Scout {
 const PACE_MS: u64 = 15_000; // an agent changes few files in that time, and a look costs a process for each
 const PAIRS_MAX: usize = 32; // trial merges of one look
 
-impl Scout {
+impl OverlapWatcher {
     pub fn new(site: Arc<EngineContext>) -> Self {
         Self { site, busy: false, looked_ms: None }
     }
@@ -60,7 +60,7 @@ impl Scout {
         self.busy = true;
         go(&self.site, "scout", move |site| {
             look(site, &tasks);
-            let _ = site.mail.send(Mail::ScoutOver); // the engine has left
+            let _ = site.mail.send(EngineMessage::ScoutOver); // the engine has left
         });
     }
 }
@@ -74,7 +74,7 @@ fn look(site: &Arc<EngineContext>, tasks: &[TaskId]) {
         let paths: BTreeSet<String> =
             paths.iter().map(|path| String::from_utf8_lossy(path).into_owned()).collect();
         let touches = paths.iter().filter_map(|path| PathPattern::file(path).ok()).collect();
-        let _ = site.mail.send(Mail::Observed(*task, touches)); // the engine has left
+        let _ = site.mail.send(EngineMessage::Observed(*task, touches)); // the engine has left
         seen.push((*task, workspace, paths));
     }
     let mut clashes: BTreeMap<(TaskId, TaskId), Vec<String>> = BTreeMap::new();

@@ -9,13 +9,13 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-use crate::settings::{Settings, Way};
-use crate::tracker::{Around, secrets_in_files};
+use crate::settings::{DeliveryMethod, Settings};
+use crate::tracker::{TrackerEnv, secrets_in_files};
 
 /// Texts that nobody is to read: what is set for agents and for whom to tell, what the files of the tracker hold, and what the
 /// environment calls a key or a token.
 #[must_use]
-pub fn known(settings: Option<&Settings>, around: &Around<'_>) -> Vec<String> {
+pub fn known(settings: Option<&Settings>, around: &TrackerEnv<'_>) -> Vec<String> {
     let environment = around.environment;
     let mut found = BTreeSet::new();
     let mut note = |value: &str| found.extend(texts(value, &|path| path.exists()));
@@ -32,7 +32,10 @@ pub fn known(settings: Option<&Settings>, around: &Around<'_>) -> Vec<String> {
         note(&secret);
     }
     for channel in &settings.notify {
-        let (Way::Webhook(address) | Way::Ntfy(address) | Way::Slack(address)) = &channel.way else {
+        let (DeliveryMethod::Webhook(address)
+        | DeliveryMethod::Ntfy(address)
+        | DeliveryMethod::Slack(address)) = &channel.way
+        else {
             continue;
         };
         if let Some(url) = &address.url {
@@ -120,14 +123,14 @@ static SHAPE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(&SHAPES.join("|")).expect("our own patterns can be read"));
 
 /// What is put over secrets before a text is shown to others.
-pub struct Veil {
+pub struct SecretMask {
     /// Every way to write one that is known, the longest first.
     words: Vec<String>,
     /// Those that could be a part of another word, the longest first.
     short: Vec<String>,
 }
 
-impl Veil {
+impl SecretMask {
     /// A veil over these, and over what looks like one.
     #[must_use]
     pub fn new(secrets: &[String]) -> Self {
@@ -278,7 +281,7 @@ pub(crate) mod tests {
 
     #[test]
     fn what_looks_like_a_secret_is_hidden_and_what_is_around_it_stays() {
-        let veil = Veil::new(&[]);
+        let veil = SecretMask::new(&[]);
         for secret in samples() {
             let open = secret.starts_with("-----BEGIN PRIVATE"); // its end is missing: so is all that follows
             let veiled = veil.over(&format!("before {secret} after"));
@@ -296,7 +299,7 @@ pub(crate) mod tests {
 
     #[test]
     fn what_only_reminds_of_one_stays() {
-        let veil = Veil::new(&["short".to_owned()]);
+        let veil = SecretMask::new(&["short".to_owned()]);
         for text in [
             "the task-list-of-the-night-that-is-long",
             "a token such as ghp_… or sk-… is no secret",
@@ -312,7 +315,7 @@ pub(crate) mod tests {
     #[test]
     fn a_known_secret_is_hidden_however_it_is_written() {
         let secret = "Zk7+/\"<&>'canary-of-ours";
-        let veil = Veil::new(&[secret.to_owned()]);
+        let veil = SecretMask::new(&[secret.to_owned()]);
         for way in written(secret).into_iter().chain(encoded(secret)) {
             assert_eq!(veil.over(&format!("a {way} b")), "a *** b", "{way}");
         }
@@ -322,14 +325,14 @@ pub(crate) mod tests {
     #[test]
     fn what_others_wrote_before_stays_unless_it_is_known() {
         let (shape, known) = (samples().remove(0), "canary-of-ours-17");
-        let veil = Veil::new(&[known.to_owned()]);
+        let veil = SecretMask::new(&[known.to_owned()]);
         let there = format!("an example: {shape}, {known}");
         assert_eq!(veil.over_all_but(&there, &there), format!("an example: {shape}, ***"));
     }
 
     #[test]
     fn a_short_secret_is_hidden_where_it_stands_by_itself() {
-        let veil = Veil::new(&["hunter22".to_owned(), "postgres".to_owned(), "short17".to_owned()]);
+        let veil = SecretMask::new(&["hunter22".to_owned(), "postgres".to_owned(), "short17".to_owned()]);
         for text in ["hunter22", "as \"hunter22\".", "PASSWORD=hunter22\n", "_hunter22_ and hunter22"] {
             assert_eq!(veil.over(text), text.replace("hunter22", HIDDEN));
         }

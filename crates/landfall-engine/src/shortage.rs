@@ -14,7 +14,7 @@ use landfall_model::resource::{
 };
 use rustix::io::Errno;
 
-use crate::mail::Mail;
+use crate::mail::EngineMessage;
 
 /// What is missing, and the failure that showed it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct Shortage {
 }
 
 /// Work of a thread that could not be started.
-pub(crate) struct Postponed {
+pub(crate) struct PostponedThread {
     what: &'static str,
     work: PostponedWork,
 }
@@ -39,7 +39,7 @@ const PROBE_AGAIN: Duration = Duration::from_secs(1); // a try takes the very th
 pub(crate) struct Shortages {
     /// The state folder, on the disk whose room matters.
     folder: PathBuf,
-    mail: Sender<Mail>,
+    mail: Sender<EngineMessage>,
     state: Mutex<ShortageState>,
 }
 
@@ -48,14 +48,14 @@ struct ShortageState {
     current: Option<Shortage>,
     /// When it was last tried whether the resource is back.
     probed: Option<Instant>,
-    postponed: Vec<Postponed>,
+    postponed: Vec<PostponedThread>,
     /// The run is over: nothing is postponed any more.
     is_closed: bool,
 }
 
 impl ShortageState {
     /// Keeps work for later; returns it if the run is over.
-    fn postpone(&mut self, work: Postponed) -> Option<Postponed> {
+    fn postpone(&mut self, work: PostponedThread) -> Option<PostponedThread> {
         if self.is_closed {
             return Some(work);
         }
@@ -66,7 +66,7 @@ impl ShortageState {
 
 impl Shortages {
     /// Nothing is missing yet.
-    pub fn new(folder: &Path, mail: Sender<Mail>) -> Self {
+    pub fn new(folder: &Path, mail: Sender<EngineMessage>) -> Self {
         Self { folder: folder.to_owned(), mail, state: Mutex::default() }
     }
 
@@ -98,7 +98,7 @@ impl Shortages {
         if state.current.is_none() {
             state.current = Some(Shortage { resource, detail: detail.to_owned() });
             // The engine may be waiting for news: it must start nothing more, and say why.
-            let _ = self.mail.send(Mail::Queue(Box::new(QueueNews::Look))); // it has left
+            let _ = self.mail.send(EngineMessage::Queue(Box::new(QueueNews::Look))); // it has left
         }
     }
 
@@ -194,15 +194,15 @@ impl Shortages {
             && let Some(work) = take(&slot)
         {
             self.note(&format!("start a thread: {error}"));
-            let refused = self.state().postpone(Postponed { what, work });
+            let refused = self.state().postpone(PostponedThread { what, work });
             drop(refused); // without the lock: it may hold the context that holds this
         }
     }
 
     /// Starts the work that was postponed.
     pub fn start_postponed(&self) {
-        let postponed: Vec<Postponed> = std::mem::take(&mut self.state().postponed);
-        for Postponed { what, work } in postponed {
+        let postponed: Vec<PostponedThread> = std::mem::take(&mut self.state().postponed);
+        for PostponedThread { what, work } in postponed {
             self.start(what, work);
         }
     }
@@ -318,11 +318,11 @@ fn try_to_write(folder: &Path, files: usize, bytes: usize) -> std::io::Result<()
 }
 
 /// A file that takes room of the state folder, so that there is some to write down the end of a run on a full disk.
-pub(crate) struct Reserve {
+pub(crate) struct DiskReserve {
     path: std::path::PathBuf,
 }
 
-impl Reserve {
+impl DiskReserve {
     const BYTES: u64 = 4 << 20; // the last facts of a few hundred tasks
 
     /// The reserve of a state folder.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use landfall_host::git::{GitError, Oid, WarmWorkspace, Workspace};
 use landfall_model::Task;
 
-use crate::effect_thread::Fuse;
+use crate::effect_thread::AbortOnPanic;
 use crate::engine_context::EngineContext;
 use crate::ids;
 
@@ -19,12 +19,12 @@ const BEHIND_MAX: Duration = Duration::from_secs(15);
 const RENEWED_AFTER: Duration = Duration::from_secs(8);
 
 /// Who makes them: one thread at most.
-pub(crate) struct Spares {
+pub(crate) struct WarmWorkspaceMaker {
     site: Arc<EngineContext>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Spares {
+impl WarmWorkspaceMaker {
     pub fn new(site: Arc<EngineContext>) -> Self {
         Self { site, thread: None }
     }
@@ -43,7 +43,7 @@ impl Spares {
         self.finish();
         let site = self.site.clone();
         let thread = std::thread::Builder::new().name("spare".to_owned()).spawn(move || {
-            let _fuse = Fuse;
+            let _fuse = AbortOnPanic;
             for _ in ready..wanted {
                 // What fails here is met again, and told, by whoever has to make a workspace.
                 if !site.pool.make_spare(&base, &|spare| is_stale(spare, &base)).unwrap_or(false) {

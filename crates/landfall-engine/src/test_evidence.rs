@@ -18,13 +18,13 @@ use landfall_model::{ChangeConcern, Commit, ConcernCode, Digest, Task};
 
 use crate::digests::digest;
 use crate::engine_context::EngineContext;
-use crate::gate::{Borrowed, DIFF_MAX, Gate, changed_lines, tests_on_base, verify_section};
+use crate::gate::{BorrowedLane, DIFF_MAX, VerificationRun, changed_lines, tests_on_base, verify_section};
 use crate::hook_scripts::within_project;
 use crate::host_context::HostContext;
 use crate::ids;
 use crate::installations::copy_installation;
 use crate::pass_cache::RunsByWork;
-use crate::settings::{Verify, VerifyCommand};
+use crate::settings::{VerifyCommand, VerifySettings};
 
 const PATHS_BYTES_MAX: usize = 256 << 10; // of paths on a command line; systems take a few times that
 const TEXT_MAX: u64 = 512 << 10; // a larger file is no test that a person wrote
@@ -70,20 +70,20 @@ pub(crate) fn collect(
         let run = BaseTests { site, name, section: &section, base, merged: &merged, report, raw: &raw };
         of_base.extend(gaming::unrestored_tests(&files, section.base_tests));
         match run.run(&files, sources_tests)? {
-            BaseTestsEnd::NoneChanged => {}
-            BaseTestsEnd::Interrupted => return Ok(None),
-            BaseTestsEnd::Ran(run) => {
+            BaseTestsResult::NoneChanged => {}
+            BaseTestsResult::Interrupted => return Ok(None),
+            BaseTestsResult::Ran(run) => {
                 of_base.extend(section.base_tests.concern(&run));
                 evidence.base_tests = Some(run);
             }
         }
     }
     if section.mutation != MutationMode::Off && is_judged {
-        let mutations = Mutations { site, name, section: &section, base, merged: &merged, report };
+        let mutations = MutationRunner { site, name, section: &section, base, merged: &merged, report };
         match mutations.run(&files, &inputs)? {
-            MutationsEnd::NothingToTry => {}
-            MutationsEnd::Interrupted => return Ok(None),
-            MutationsEnd::Ran(run) => {
+            MutationsResult::NothingToTry => {}
+            MutationsResult::Interrupted => return Ok(None),
+            MutationsResult::Ran(run) => {
                 of_base.extend(section.mutation.concern(&run));
                 evidence.mutations = Some(run);
             }
@@ -118,7 +118,7 @@ pub(crate) fn inputs_of<'a>(
 }
 
 /// The files of the base that decide what the verify commands do.
-fn check_inputs(site: &HostContext, base: &Oid, section: &Verify) -> Result<CheckInputs, GitError> {
+fn check_inputs(site: &HostContext, base: &Oid, section: &VerifySettings) -> Result<CheckInputs, GitError> {
     let mut trace = InputTrace::new(section.commands.iter().map(|command| command.run.as_str()));
     read_inputs(site, base, &mut trace)?;
     let sources_tests = trace.sources_tests();
@@ -229,7 +229,7 @@ fn changed_files(
 struct BaseTests<'a> {
     site: &'a EngineContext,
     name: &'a str,
-    section: &'a Verify,
+    section: &'a VerifySettings,
     base: &'a Oid,
     merged: &'a Oid,
     report: &'a GateReport,
@@ -237,9 +237,9 @@ struct BaseTests<'a> {
     raw: &'a BTreeMap<String, &'a ChangedPath>,
 }
 
-type BaseCommandsEnd = (CheckOutcome, Vec<String>, Option<u64>, u64);
+type BaseCommandsResult = (CheckOutcome, Vec<String>, Option<u64>, u64);
 
-enum BaseTestsEnd {
+enum BaseTestsResult {
     NoneChanged,
     Interrupted,
     Ran(BaseTestRun),
@@ -247,10 +247,10 @@ enum BaseTestsEnd {
 
 impl BaseTests<'_> {
     /// Runs them, or takes over what the same tests showed of the same work: a base that moves elsewhere changes nothing.
-    fn run(&self, files: &[ChangedFile], sources_tests: bool) -> Result<BaseTestsEnd, GitError> {
+    fn run(&self, files: &[ChangedFile], sources_tests: bool) -> Result<BaseTestsResult, GitError> {
         let restores = gaming::restores(files, sources_tests);
         if restores.is_empty() {
-            return Ok(BaseTestsEnd::NoneChanged);
+            return Ok(BaseTestsResult::NoneChanged);
         }
         let before = |restore: &TestRestoration| {
             let file = files.iter().find(|file| file.path == restore.path());
@@ -259,19 +259,19 @@ impl BaseTests<'_> {
         let tests = digest(&restores.iter().map(before).collect::<String>());
         let key = (self.report.head.clone(), tests);
         if let Some(run) = self.site.passes.lock().tests.base_tests.get(&key) {
-            return Ok(BaseTestsEnd::Ran(run.clone()));
+            return Ok(BaseTestsResult::Ran(run.clone()));
         }
         let Some((outcome, failing, tests, took_ms)) = self.run_commands(&restores)? else {
-            return Ok(BaseTestsEnd::Interrupted);
+            return Ok(BaseTestsResult::Interrupted);
         };
         let run = base_test_run(&restores, files, outcome, failing, tests, took_ms);
         keep_run(&mut self.site.passes.lock().tests.base_tests, key, &run);
-        Ok(BaseTestsEnd::Ran(run))
+        Ok(BaseTestsResult::Ran(run))
     }
 
     /// The required commands that run tests on the work with the tests of the base, up to the first that fails twice: what it
     /// came to, which tests failed, how many ran, and how long it took.
-    fn run_commands(&self, restores: &[TestRestoration]) -> Result<Option<BaseCommandsEnd>, GitError> {
+    fn run_commands(&self, restores: &[TestRestoration]) -> Result<Option<BaseCommandsResult>, GitError> {
         let content = |restore: &TestRestoration| {
             let path = self.raw.get(restore.path()).map(|name| name.path.clone());
             let content = match restore {
@@ -286,8 +286,8 @@ impl BaseTests<'_> {
         let by = Signature::landfall(self.site.clock.now_ms());
         let message = "The work with the tests of its base\n";
         let commit = self.site.store.commit(&tree, std::slice::from_ref(self.merged), message, &by, &by)?;
-        let lane = Borrowed::lane(self.site)?;
-        let gate = Gate {
+        let lane = BorrowedLane::lane(self.site)?;
+        let gate = VerificationRun {
             site: self.site,
             name: self.name,
             lane: &lane.lane,
@@ -338,38 +338,38 @@ impl BaseTests<'_> {
 }
 
 /// Runs of the checks on mutations of the changed lines.
-struct Mutations<'a> {
+struct MutationRunner<'a> {
     site: &'a EngineContext,
     name: &'a str,
-    section: &'a Verify,
+    section: &'a VerifySettings,
     base: &'a Oid,
     merged: &'a Oid,
     report: &'a GateReport,
 }
 
-enum MutationsEnd {
+enum MutationsResult {
     NothingToTry,
     Interrupted,
     Ran(MutationRun),
 }
 
-impl Mutations<'_> {
+impl MutationRunner<'_> {
     /// Tries mutations until a check notices one or their time is over, or takes over what the same mutations of the same work
     /// showed.
-    fn run(&self, files: &[ChangedFile], inputs: &[ProtectedInput]) -> Result<MutationsEnd, GitError> {
+    fn run(&self, files: &[ChangedFile], inputs: &[ProtectedInput]) -> Result<MutationsResult, GitError> {
         let required = self.report.commands.iter().filter(|command| command.required);
         let Some(budget) = MutationBudget::of_check(required.map(|command| command.took_ms).sum()) else {
-            return Ok(MutationsEnd::NothingToTry);
+            return Ok(MutationsResult::NothingToTry);
         };
         let mutations = gaming::choose_mutations(files, inputs);
         if mutations.is_empty() {
-            return Ok(MutationsEnd::NothingToTry);
+            return Ok(MutationsResult::NothingToTry);
         }
         let key = (self.report.head.clone(), digest(&format!("{mutations:?}")));
         if let Some(run) = self.site.passes.lock().tests.mutations.get(&key) {
-            return Ok(MutationsEnd::Ran(run.clone()));
+            return Ok(MutationsResult::Ran(run.clone()));
         }
-        let lane = Borrowed::lane(self.site)?;
+        let lane = BorrowedLane::lane(self.site)?;
         let began = self.site.clock.mono_ms();
         let spent = || self.site.clock.mono_ms().saturating_sub(began);
         let mut run = MutationRun { tests: gaming::tests_of_change(files), trials: Vec::new(), took_ms: 0 };
@@ -378,7 +378,7 @@ impl Mutations<'_> {
                 break;
             }
             let Some(outcome) = self.try_one(&lane.lane, &mutation)? else {
-                return Ok(MutationsEnd::Interrupted);
+                return Ok(MutationsResult::Interrupted);
             };
             let Mutation { path, line, before, after, text: _ } = mutation;
             run.trials.push(MutationTrial { path, line, before, after, outcome });
@@ -388,7 +388,7 @@ impl Mutations<'_> {
         }
         run.took_ms = spent();
         keep_run(&mut self.site.passes.lock().tests.mutations, key, &run);
-        Ok(MutationsEnd::Ran(run))
+        Ok(MutationsResult::Ran(run))
     }
 
     /// The required commands up to the last that runs tests, on one mutation.
@@ -401,7 +401,7 @@ impl Mutations<'_> {
         let commit = self.site.store.commit(&tree, std::slice::from_ref(self.merged), message, &by, &by)?;
         let config = &self.report.config;
         let (site, name, section) = (self.site, self.name, self.section);
-        let gate = Gate { site, name, lane, section, base: self.base, merged: &commit, config };
+        let gate = VerificationRun { site, name, lane, section, base: self.base, merged: &commit, config };
         let seen =
             |command: &VerifyCommand| self.report.commands.iter().find(|report| report.name == command.name);
         let told = |command: &VerifyCommand| seen(command).and_then(|report| report.tests);

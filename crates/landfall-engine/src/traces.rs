@@ -17,9 +17,9 @@ use landfall_model::{
 };
 use serde_json::{Value, json};
 
-use crate::herald::Ground;
+use crate::herald::NotifierContext;
 use crate::logfile::LogFile;
-use crate::notify::{Timing, proxy};
+use crate::notify::{NotificationTiming, proxy};
 
 const LINE_MAX: usize = 4096; // notes in line; beyond, they are counted and left out
 const BATCH_MAX: usize = 500; // spans in one message
@@ -29,21 +29,21 @@ const TEXT_MAX: usize = 200;
 
 /// The line to a collector.
 #[derive(Debug)]
-pub struct Traces {
-    line: Option<SyncSender<Note>>,
+pub struct TraceExporter {
+    line: Option<SyncSender<SpanNote>>,
     lost: Arc<AtomicU64>,
     thread: Option<JoinHandle<()>>,
     /// Closed when the thread has ended.
     done: Receiver<()>,
 }
 
-impl Traces {
+impl TraceExporter {
     /// Begins to tell the collector at this address.
     #[must_use]
-    pub fn start(ground: Ground, otlp: &str, timing: &Timing) -> Self {
+    pub fn start(ground: NotifierContext, otlp: &str, timing: &NotificationTiming) -> Self {
         let (line, notes) = sync_channel(LINE_MAX);
         let lost = Arc::new(AtomicU64::new(0));
-        let post = Post {
+        let post = SpanExporter {
             url: format!("{}/v1/traces", otlp.trim_end_matches('/')),
             answer: timing.answer,
             log: LogFile::at(ground.folder.notices_log()),
@@ -89,13 +89,13 @@ impl Traces {
 
 /// What a fact says about a span.
 #[derive(Debug, Clone)]
-struct Note {
+struct SpanNote {
     at: Timestamp,
-    what: What,
+    what: SpanEvent,
 }
 
 #[derive(Debug, Clone)]
-enum What {
+enum SpanEvent {
     RunBegan {
         run: RunId,
         slots: u32,
@@ -149,26 +149,26 @@ enum What {
     },
 }
 
-fn note(entry: &JournalEntry, world: &World) -> Option<Note> {
+fn note(entry: &JournalEntry, world: &World) -> Option<SpanNote> {
     let what = match &entry.fact {
         Fact::Engine(EngineEvent::RunStarted { run, slots, .. }) => {
-            What::RunBegan { run: *run, slots: *slots }
+            SpanEvent::RunBegan { run: *run, slots: *slots }
         }
         Fact::Engine(EngineEvent::RunEnded { run, why }) => {
-            What::RunEnded { run: *run, why: format!("{why:?}") }
+            SpanEvent::RunEnded { run: *run, why: format!("{why:?}") }
         }
         Fact::Engine(_) => return None,
         Fact::Task(task, event) => of_task(*task, event, world)?,
     };
-    Some(Note { at: entry.at, what })
+    Some(SpanNote { at: entry.at, what })
 }
 
 /// What does not begin or end anything that is a span says nothing here.
-fn of_task(task: TaskId, event: &Event, world: &World) -> Option<What> {
+fn of_task(task: TaskId, event: &Event, world: &World) -> Option<SpanEvent> {
     Some(match event {
         Event::Entered { attempt, step, .. } => {
             let title = world.get(task).map(|it| it.spec.title.chars().take(TEXT_MAX).collect());
-            What::Entered {
+            SpanEvent::Entered {
                 task,
                 title: title.unwrap_or_default(),
                 attempt: *attempt,
@@ -176,39 +176,43 @@ fn of_task(task: TaskId, event: &Event, world: &World) -> Option<What> {
             }
         }
         Event::Left { result, .. } => {
-            What::AttemptEnded { task, result: result.word().to_owned(), good: true }
+            SpanEvent::AttemptEnded { task, result: result.word().to_owned(), good: true }
         }
-        Event::Yielded { why, .. } => What::AttemptEnded {
+        Event::Yielded { why, .. } => SpanEvent::AttemptEnded {
             task,
             result: format!("{why:?}").chars().take(TEXT_MAX).collect(),
             good: false,
         },
-        Event::Ended(ending) => What::TaskEnded {
+        Event::Ended(ending) => SpanEvent::TaskEnded {
             task,
             result: ending.code.word().to_owned(),
             good: ending.kind == EndKind::Done,
         },
-        Event::IterationBegan { iteration, .. } => What::IterationBegan { task, iteration: *iteration },
+        Event::IterationBegan { iteration, .. } => SpanEvent::IterationBegan { task, iteration: *iteration },
         Event::IterationEnded { iteration, took_ms, verdict, usage, .. } => {
             let (verdict, good) = said(verdict);
             let used = [usage.tokens_in, usage.tokens_out, usage.micro_usd];
-            What::IterationEnded { task, iteration: *iteration, took_ms: *took_ms, verdict, good, used }
+            SpanEvent::IterationEnded { task, iteration: *iteration, took_ms: *took_ms, verdict, good, used }
         }
         Event::Verified { report, .. } => {
             let outcome = report.outcome();
-            What::Verified {
+            SpanEvent::Verified {
                 task,
                 took_ms: report.took_ms,
                 outcome: outcome.word(),
                 good: outcome.is_green(),
             }
         }
-        Event::LandingBegan { .. } => What::LandingBegan { task },
+        Event::LandingBegan { .. } => SpanEvent::LandingBegan { task },
         Event::Landed { commit, .. } => {
-            What::LandingEnded { task, result: "landed", good: true, commit: Some(commit.to_string()) }
+            SpanEvent::LandingEnded { task, result: "landed", good: true, commit: Some(commit.to_string()) }
         }
-        Event::Requeued { .. } => What::LandingEnded { task, result: "requeued", good: false, commit: None },
-        Event::Ejected { .. } => What::LandingEnded { task, result: "ejected", good: false, commit: None },
+        Event::Requeued { .. } => {
+            SpanEvent::LandingEnded { task, result: "requeued", good: false, commit: None }
+        }
+        Event::Ejected { .. } => {
+            SpanEvent::LandingEnded { task, result: "ejected", good: false, commit: None }
+        }
         _ => return None,
     })
 }
@@ -254,10 +258,10 @@ struct Span {
 struct Spans {
     seed: String,
     run: Option<(RunId, Timestamp, u32)>,
-    tasks: BTreeMap<TaskId, TaskUnderWay>,
+    tasks: BTreeMap<TaskId, ActiveTaskSpan>,
 }
 
-struct TaskUnderWay {
+struct ActiveTaskSpan {
     since: Timestamp,
     title: String,
     attempt: Option<(Attempt, String, Timestamp)>,
@@ -271,31 +275,31 @@ impl Spans {
     }
 
     /// The spans that are over with this note.
-    fn take(&mut self, Note { at, what }: Note) -> Vec<Span> {
+    fn take(&mut self, SpanNote { at, what }: SpanNote) -> Vec<Span> {
         match what {
-            What::RunBegan { run, slots } => {
+            SpanEvent::RunBegan { run, slots } => {
                 let over = self.close_run(at, "lost", false);
                 self.run = Some((run, at, slots));
                 over
             }
-            What::RunEnded { run, why } => match &self.run {
+            SpanEvent::RunEnded { run, why } => match &self.run {
                 Some((under_way, ..)) if *under_way == run => self.close_run(at, &why, true),
                 Some(_) | None => Vec::new(),
             },
-            What::Entered { task, title, attempt, step } => {
+            SpanEvent::Entered { task, title, attempt, step } => {
                 let over = self.close_attempt(task, at, "left", true);
                 let under_way = self.under_way(task, at);
                 under_way.title = title;
                 under_way.attempt = Some((attempt, step, at));
                 over
             }
-            What::AttemptEnded { task, result, good } => self.close_attempt(task, at, &result, good),
-            What::TaskEnded { task, result, good } => self.close_task(task, at, &result, good),
-            What::IterationBegan { task, iteration } => {
+            SpanEvent::AttemptEnded { task, result, good } => self.close_attempt(task, at, &result, good),
+            SpanEvent::TaskEnded { task, result, good } => self.close_task(task, at, &result, good),
+            SpanEvent::IterationBegan { task, iteration } => {
                 self.under_way(task, at).iteration = Some((iteration, at));
                 Vec::new()
             }
-            What::IterationEnded { task, iteration, took_ms, verdict, good, used } => {
+            SpanEvent::IterationEnded { task, iteration, took_ms, verdict, good, used } => {
                 let began = match self.under_way(task, at).iteration.take() {
                     Some((under_way, since)) if under_way == iteration => since,
                     // It was adopted: its begin was told by the engine before this one.
@@ -311,16 +315,16 @@ impl Spans {
                 ];
                 self.within(task, "iteration", &iteration.to_string(), (began, at), good, facts)
             }
-            What::Verified { task, took_ms, outcome, good } => {
+            SpanEvent::Verified { task, took_ms, outcome, good } => {
                 let facts = vec![("landfall.outcome", json!(outcome))];
                 let name = at.0.to_string();
                 self.within(task, "verification", &name, (before(at, took_ms), at), good, facts)
             }
-            What::LandingBegan { task } => {
+            SpanEvent::LandingBegan { task } => {
                 self.under_way(task, at).landing = Some(at);
                 Vec::new()
             }
-            What::LandingEnded { task, result, good, commit } => {
+            SpanEvent::LandingEnded { task, result, good, commit } => {
                 let began = self.under_way(task, at).landing.take().unwrap_or(at);
                 let mut facts = vec![("landfall.outcome", json!(result))];
                 facts.extend(commit.map(|it| ("landfall.commit", json!(it))));
@@ -329,8 +333,8 @@ impl Spans {
         }
     }
 
-    fn under_way(&mut self, task: TaskId, at: Timestamp) -> &mut TaskUnderWay {
-        self.tasks.entry(task).or_insert_with(|| TaskUnderWay {
+    fn under_way(&mut self, task: TaskId, at: Timestamp) -> &mut ActiveTaskSpan {
+        self.tasks.entry(task).or_insert_with(|| ActiveTaskSpan {
             since: at,
             title: String::new(),
             attempt: None,
@@ -436,8 +440,8 @@ fn first<const N: usize>(text: &str) -> [u8; N] {
 }
 
 /// Posts spans.
-struct Post {
-    ground: Ground,
+struct SpanExporter {
+    ground: NotifierContext,
     url: String,
     answer: Duration,
     log: LogFile,
@@ -445,8 +449,8 @@ struct Post {
     kept: Vec<Span>,
 }
 
-impl Post {
-    fn work(mut self, notes: &Receiver<Note>) {
+impl SpanExporter {
+    fn work(mut self, notes: &Receiver<SpanNote>) {
         // The same project gives the same ids, and two projects never do.
         let mut spans = Spans::new(self.ground.folder.root().display().to_string());
         let mut due = Instant::now() + BATCH_EVERY;
@@ -550,12 +554,12 @@ fn message(project: &str, spans: &[Span]) -> Value {
 mod tests {
     use super::*;
 
-    fn note(at: i64, what: What) -> Note {
-        Note { at: Timestamp(at), what }
+    fn note(at: i64, what: SpanEvent) -> SpanNote {
+        SpanNote { at: Timestamp(at), what }
     }
 
-    fn entered(task: u32, attempt: u32) -> What {
-        What::Entered {
+    fn entered(task: u32, attempt: u32) -> SpanEvent {
+        SpanEvent::Entered {
             task: TaskId(task),
             title: "A title".to_owned(),
             attempt: Attempt(attempt),
@@ -563,26 +567,36 @@ mod tests {
         }
     }
 
-    fn ended(task: u32, iteration: u32) -> What {
+    fn ended(task: u32, iteration: u32) -> SpanEvent {
         let (took_ms, used) = (30, [1, 2, 3]);
-        What::IterationEnded { task: TaskId(task), iteration, took_ms, verdict: "complete", good: true, used }
+        SpanEvent::IterationEnded {
+            task: TaskId(task),
+            iteration,
+            took_ms,
+            verdict: "complete",
+            good: true,
+            used,
+        }
     }
 
     #[test]
     fn spans_are_within_each_other_in_ids_and_in_time() {
         let mut spans = Spans::new("here".to_owned());
         let story = [
-            note(100, What::RunBegan { run: RunId(1), slots: 2 }),
+            note(100, SpanEvent::RunBegan { run: RunId(1), slots: 2 }),
             note(110, entered(1, 1)),
-            note(120, What::IterationBegan { task: TaskId(1), iteration: 1 }),
+            note(120, SpanEvent::IterationBegan { task: TaskId(1), iteration: 1 }),
             note(150, ended(1, 1)),
-            note(170, What::Verified { task: TaskId(1), took_ms: 15, outcome: "pass", good: true }),
-            note(171, What::AttemptEnded { task: TaskId(1), result: "pass".to_owned(), good: true }),
+            note(170, SpanEvent::Verified { task: TaskId(1), took_ms: 15, outcome: "pass", good: true }),
+            note(171, SpanEvent::AttemptEnded { task: TaskId(1), result: "pass".to_owned(), good: true }),
             note(172, entered(1, 2)),
-            note(173, What::LandingBegan { task: TaskId(1) }),
-            note(180, What::LandingEnded { task: TaskId(1), result: "landed", good: true, commit: None }),
-            note(190, What::TaskEnded { task: TaskId(1), result: "landed".to_owned(), good: true }),
-            note(200, What::RunEnded { run: RunId(1), why: "NothingLeft".to_owned() }),
+            note(173, SpanEvent::LandingBegan { task: TaskId(1) }),
+            note(
+                180,
+                SpanEvent::LandingEnded { task: TaskId(1), result: "landed", good: true, commit: None },
+            ),
+            note(190, SpanEvent::TaskEnded { task: TaskId(1), result: "landed".to_owned(), good: true }),
+            note(200, SpanEvent::RunEnded { run: RunId(1), why: "NothingLeft".to_owned() }),
         ];
         let over: Vec<Span> = story.into_iter().flat_map(|note| spans.take(note)).collect();
         let told: Vec<String> =
@@ -613,11 +627,11 @@ mod tests {
     #[test]
     fn an_adopted_iteration_has_the_time_it_took() {
         let mut spans = Spans::new("here".to_owned());
-        assert_eq!(spans.take(note(100, What::RunBegan { run: RunId(2), slots: 1 })), []);
+        assert_eq!(spans.take(note(100, SpanEvent::RunBegan { run: RunId(2), slots: 1 })), []);
         let over = spans.take(note(140, ended(7, 3)));
         assert_eq!((over[0].from, over[0].to), (Timestamp(110), Timestamp(140)));
         let names: Vec<&str> = spans
-            .take(note(150, What::RunBegan { run: RunId(3), slots: 1 }))
+            .take(note(150, SpanEvent::RunBegan { run: RunId(3), slots: 1 }))
             .iter()
             .map(|it| it.name)
             .collect();

@@ -19,18 +19,18 @@ use landfall_trackers::tracker::{
     RepoName, Tracker, TrackerClock, TrackerError, TrackerResult, WaitEnd, shown,
 };
 
-use clean::Clean;
+use clean::MaskedTracker;
 
 use crate::confine::expand;
 use crate::folder::StateFolder;
 use crate::interrupt::Interrupt;
 use crate::notify::proxy_address;
-use crate::secrets::{self, Veil};
+use crate::secrets::{self, SecretMask};
 use crate::settings::{Settings, TrackerSettings};
 
 /// What a tracker is opened in.
 #[derive(Debug, Clone, Copy)]
-pub struct Around<'a> {
+pub struct TrackerEnv<'a> {
     /// The root of the project.
     pub root: &'a Path,
     /// Where its state is.
@@ -43,7 +43,7 @@ pub struct Around<'a> {
 
 /// What can be said about a tracker without asking it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
+pub struct TrackerDescription {
     /// What settings call it.
     pub kind: &'static str,
     /// What it is, in a sentence.
@@ -78,57 +78,60 @@ impl TrackerClock for WallClock {
 ///
 /// # Errors
 /// Why there is none.
-pub fn open(settings: &Settings, around: &Around<'_>) -> TrackerResult<Box<dyn Tracker>> {
+pub fn open(settings: &Settings, around: &TrackerEnv<'_>) -> TrackerResult<Box<dyn Tracker>> {
     open_until(settings, around, Arc::default())
 }
 
 /// The same, for a run that may be interrupted: then it waits for no limit of the tracker any more.
 pub(crate) fn open_until(
     settings: &Settings,
-    around: &Around<'_>,
+    around: &TrackerEnv<'_>,
     interrupt: Arc<Interrupt>,
 ) -> TrackerResult<Box<dyn Tracker>> {
     let mut found = find(&settings.tracker, around)?;
     found.setup.clock = Arc::new(WallClock { interrupt });
     let entry = found.entry;
-    let veil = Veil::new(&secrets::known(Some(settings), around));
-    Ok(Box::new(Clean::new(entry.tracker(found.setup)?, veil)))
+    let veil = SecretMask::new(&secrets::known(Some(settings), around));
+    Ok(Box::new(MaskedTracker::new(entry.tracker(found.setup)?, veil)))
 }
 
 /// What can be said about the tracker without asking it; none if nobody wants one.
 ///
 /// # Errors
 /// Why it cannot be opened.
-pub fn look(settings: &TrackerSettings, around: &Around<'_>) -> TrackerResult<Option<Standing>> {
+pub fn look(
+    settings: &TrackerSettings,
+    around: &TrackerEnv<'_>,
+) -> TrackerResult<Option<TrackerDescription>> {
     if settings.kind.is_none() {
         return Ok(None);
     }
-    let Found { entry, setup, host } = find(settings, around)?;
+    let TrackerCandidate { entry, setup, host } = find(settings, around)?;
     let place = match (&setup.repository, host) {
         (Some(repository), Some(host)) => format!("{repository} on {host}"),
         (Some(_), None) | (None, _) => setup.folder.display().to_string(),
     };
     let token = entry.away.then(|| setup.token.found());
-    Ok(Some(Standing { kind: entry.name, about: entry.about, place, token }))
+    Ok(Some(TrackerDescription { kind: entry.name, about: entry.about, place, token }))
 }
 
 /// What stands in the files with secrets: texts that nobody is to read.
 #[must_use]
-pub fn secrets_in_files(settings: &TrackerSettings, around: &Around<'_>) -> Vec<String> {
+pub fn secrets_in_files(settings: &TrackerSettings, around: &TrackerEnv<'_>) -> Vec<String> {
     let read = |file| read_user_text(&at_home(around, file)?, USER_FILE_BYTES_MAX).ok();
     let texts = settings.secret_files().filter_map(read).map(|text| text.trim().to_owned());
     texts.filter(|text| !text.is_empty()).collect()
 }
 
 /// A tracker that could be opened.
-struct Found {
+struct TrackerCandidate {
     entry: &'static TrackerEntry,
     setup: TrackerSetup,
     /// The host it is on, if it is on one.
     host: Option<String>,
 }
 
-fn find(settings: &TrackerSettings, around: &Around<'_>) -> TrackerResult<Found> {
+fn find(settings: &TrackerSettings, around: &TrackerEnv<'_>) -> TrackerResult<TrackerCandidate> {
     let Some(name) = settings.kind else {
         return Err(refused("no tracker is wanted: `tracker.kind` in landfall.toml is `none`"));
     };
@@ -156,11 +159,11 @@ fn find(settings: &TrackerSettings, around: &Around<'_>) -> TrackerResult<Found>
         clock: Arc::new(WallClock::default()),
         base: base.clone(),
     };
-    Ok(Found { entry, setup, host: base.map(|base| base.host().to_owned()) })
+    Ok(TrackerCandidate { entry, setup, host: base.map(|base| base.host().to_owned()) })
 }
 
 /// The repository and its server: as settings say, else as `origin` does.
-fn forge(settings: &TrackerSettings, around: &Around<'_>) -> TrackerResult<(RepoName, GithubEndpoints)> {
+fn forge(settings: &TrackerSettings, around: &TrackerEnv<'_>) -> TrackerResult<(RepoName, GithubEndpoints)> {
     if let Some(repository) = &settings.repository {
         return Ok((repository.clone(), settings.base.clone().unwrap_or_else(GithubEndpoints::public)));
     }
@@ -218,7 +221,7 @@ fn token_host(has_url: bool, base: &GithubEndpoints, named: Option<&str>) -> Tok
 /// it belongs to. `gh` knows by itself which of its tokens is for which host.
 fn tokens(
     settings: &TrackerSettings,
-    around: &Around<'_>,
+    around: &TrackerEnv<'_>,
     base: &GithubEndpoints,
 ) -> TrackerResult<TokenSources> {
     let mut sources = TokenSources::default();
@@ -250,19 +253,19 @@ fn tokens(
         .asking("gh auth token", Arc::new(move || git::login(&host).map_err(|error| error.to_string()))))
 }
 
-fn variable(around: &Around<'_>, name: &str) -> Option<String> {
+fn variable(around: &TrackerEnv<'_>, name: &str) -> Option<String> {
     let found = around.environment.iter().find(|(key, _)| key == name);
     found.map(|(_, value)| value.to_string_lossy().into_owned()).filter(|value| !value.is_empty())
 }
 
-fn at_home(around: &Around<'_>, path: &Path) -> Option<PathBuf> {
+fn at_home(around: &TrackerEnv<'_>, path: &Path) -> Option<PathBuf> {
     let home = around.environment.iter().find(|(key, _)| key == OsStr::new("HOME"));
     expand(home.map(|(_, home)| Path::new(home)), path.to_str()?)
 }
 
 /// A path that may begin with `~`, seen from the root of the project. A link of the repository must not lead out of it: the
 /// person has trusted the path in the settings, not where somebody else makes it lead.
-fn expanded(around: &Around<'_>, path: &Path) -> TrackerResult<PathBuf> {
+fn expanded(around: &TrackerEnv<'_>, path: &Path) -> TrackerResult<PathBuf> {
     let own = match at_home(around, path) {
         Some(outside) => return Ok(outside),
         None => around.root.join(path),
@@ -314,8 +317,8 @@ mod tests {
             std::fs::write(&config, format!("{text}[remote \"origin\"]\n\turl = {url}\n")).expect("written");
         }
 
-        fn around(&self) -> Around<'_> {
-            Around {
+        fn around(&self) -> TrackerEnv<'_> {
+            TrackerEnv {
                 root: self.folder.path(),
                 folder: &self.state,
                 environment: &self.environment,

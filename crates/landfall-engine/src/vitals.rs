@@ -7,7 +7,7 @@ use landfall_host::sitter;
 use landfall_model::liveness::{LivenessLimits, LivenessSample, ModelCalls, StreamDetector};
 
 /// The moments of an agent's signs of life, by the monotonic clock.
-pub(crate) struct Vitals {
+pub(crate) struct AgentVitals {
     /// It began, or was adopted.
     pub began_ms: u64,
     /// Whether it calls a model itself.
@@ -48,7 +48,7 @@ const BUSY_MS_PER_TICK: u64 = 200; // a twentieth of a core: more than an idle r
 const BUSY_BYTES: u64 = 64 * 1024; // between two looks: more than a heartbeat on a socket, less than any download
 const LOOK_MIN_MS: u64 = 100;
 
-impl Vitals {
+impl AgentVitals {
     /// Of an agent that begins now.
     pub fn begin(now: u64, calls_model: bool) -> Self {
         Self {

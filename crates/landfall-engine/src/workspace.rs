@@ -13,9 +13,9 @@ use landfall_model::{Attempt, News, Task, World};
 use serde_json::json;
 
 use crate::agent_run::reads;
-use crate::confine::{self, Reach};
+use crate::confine::{self, ConfinementScope};
 use crate::environment::with;
-use crate::errand::{self, Errand, Ran};
+use crate::errand::{self, UserCommand, UserCommandResult};
 use crate::git_refs::lower;
 use crate::hooks::fit;
 use crate::host_context::HostContext;
@@ -28,7 +28,7 @@ use crate::ports;
 /// # Errors
 /// Why no agent should start in it, for a person to read.
 pub fn after_create(site: &HostContext, task: &Task, workspace: &Workspace) -> Result<(), String> {
-    let done = Done::of(site, workspace);
+    let done = ReadinessNote::of(site, workspace);
     if done.is_marked() {
         return Ok(());
     }
@@ -47,7 +47,7 @@ pub fn after_create(site: &HostContext, task: &Task, workspace: &Workspace) -> R
     }
     if let Some(line) = &site.settings.workspace.after_create {
         let dir = site.folder.attempts().join(format!("{}-{}-i0-after_create", task.id, task.attempt));
-        must(site, task, workspace, &Moment { word: "after_create", line, dir })?;
+        must(site, task, workspace, &WorkspaceHook { word: "after_create", line, dir })?;
     }
     done.mark().map_err(|error| format!("note that `workspace.after_create` was run: {error}"))
 }
@@ -70,7 +70,7 @@ pub fn before_run(
         return Ok(()); // whoever only reads has a plain checkout, and needs nothing in it
     }
     let dir = beside(site, task, attempt, iteration, "before_run");
-    must(site, task, workspace, &Moment { word: "before_run", line, dir })
+    must(site, task, workspace, &WorkspaceHook { word: "before_run", line, dir })
 }
 
 /// Cleans up after a run of the agent. If that does not work out, the task says so; nothing depends on it.
@@ -84,19 +84,19 @@ pub fn after_run(site: &HostContext, task: &Task, attempt: Attempt, iteration: u
         return; // the engine is told to stop at once
     }
     let dir = beside(site, task, attempt, iteration, "after_run");
-    should(site, task, &workspace, &Moment { word: "after_run", line, dir });
+    should(site, task, &workspace, &WorkspaceHook { word: "after_run", line, dir });
 }
 
 /// Cleans up before a workspace is removed. If that does not work out, the task says so; it is removed all the same.
 pub fn before_remove(site: &HostContext, task: &Task, workspace: &Workspace) {
-    Done::of(site, workspace).unmark();
+    ReadinessNote::of(site, workspace).unmark();
     let Some(line) = &site.settings.workspace.before_remove else { return };
     let dir = site.folder.attempts().join(format!("{}-{}-before_remove", task.id, task.attempt));
-    should(site, task, workspace, &Moment { word: "before_remove", line, dir });
+    should(site, task, workspace, &WorkspaceHook { word: "before_remove", line, dir });
 }
 
 /// A command and its moment.
-struct Moment<'a> {
+struct WorkspaceHook<'a> {
     word: &'static str,
     line: &'a str,
     /// The record of the run.
@@ -108,13 +108,18 @@ fn beside(site: &HostContext, task: &Task, attempt: Attempt, iteration: u32, wor
     site.folder.attempts().join(format!("{}-{attempt}-i{iteration}-{word}", task.id))
 }
 
-fn should(site: &HostContext, task: &Task, workspace: &Workspace, moment: &Moment<'_>) {
+fn should(site: &HostContext, task: &Task, workspace: &Workspace, moment: &WorkspaceHook<'_>) {
     if let Err(detail) = must(site, task, workspace, moment) {
         site.tell(task.id, News::HookFailed { detail });
     }
 }
 
-fn must(site: &HostContext, task: &Task, workspace: &Workspace, moment: &Moment<'_>) -> Result<(), String> {
+fn must(
+    site: &HostContext,
+    task: &Task,
+    workspace: &Workspace,
+    moment: &WorkspaceHook<'_>,
+) -> Result<(), String> {
     match run(site, task, workspace, moment) {
         Ok(ran) if ran.is_well() => Ok(()),
         Ok(ran) => Err(format!("`workspace.{}` {}", moment.word, ran.complaint())),
@@ -122,19 +127,24 @@ fn must(site: &HostContext, task: &Task, workspace: &Workspace, moment: &Moment<
     }
 }
 
-fn run(site: &HostContext, task: &Task, workspace: &Workspace, moment: &Moment<'_>) -> Result<Ran, String> {
-    let Moment { word, line, dir } = moment;
+fn run(
+    site: &HostContext,
+    task: &Task,
+    workspace: &Workspace,
+    moment: &WorkspaceHook<'_>,
+) -> Result<UserCommandResult, String> {
+    let WorkspaceHook { word, line, dir } = moment;
     let dir = fresh_or_alive(dir);
     let tmp =
         confine::make_tmp(&dir).map_err(|error| format!("make a folder for temporary files: {error}"))?;
-    let _tmp = TmpFolder(&dir);
+    let _tmp = RunTmpFolder(&dir);
     let profile = site.settings.agents.get(World::profile_of(task));
     let confinement = profile.map_or(site.settings.run.sandbox, |profile| profile.sandbox);
     let caches =
         confine::caches(&site.settings.run, &site.folder, &site.env, confinement, &workspace.caches())
             .map_err(|error| format!("make the caches of the workspace ready: {error}"))?;
     let env = with(&site.env, caches.env.clone());
-    let reach = Reach {
+    let reach = ConfinementScope {
         confinement,
         checkout: confine::checkout_of(&site.repo),
         work: workspace.path().to_owned(),
@@ -148,7 +158,7 @@ fn run(site: &HostContext, task: &Task, workspace: &Workspace, moment: &Moment<'
     ours.extend(ports::variables(site, task.id)?);
     let may_hand_out = confine::may_hand_out(&site.settings.run, &reach);
     workspace.note_occupant(word, may_hand_out).map_err(|error| error.full())?;
-    let errand = Errand {
+    let errand = UserCommand {
         argv: errand::shell(line),
         cwd: workspace.path().to_owned(),
         env: with(&env, ours),
@@ -196,9 +206,9 @@ fn fresh_or_alive(dir: &Path) -> PathBuf {
 }
 
 /// The folder for temporary files of a run, given up at its end.
-struct TmpFolder<'a>(&'a Path);
+struct RunTmpFolder<'a>(&'a Path);
 
-impl Drop for TmpFolder<'_> {
+impl Drop for RunTmpFolder<'_> {
     fn drop(&mut self) {
         confine::remove_tmp(self.0);
     }
@@ -229,12 +239,12 @@ fn variables(
 
 /// The note that a workspace was made fit to work in. It names the very workspace: one that is made anew under the same
 /// name is another.
-struct Done {
+struct ReadinessNote {
     note: PathBuf,
     mark: Option<String>,
 }
 
-impl Done {
+impl ReadinessNote {
     fn of(site: &HostContext, workspace: &Workspace) -> Self {
         use std::os::unix::fs::MetadataExt as _;
         // Written by the pool as the last act of making a workspace, where no agent can reach it.

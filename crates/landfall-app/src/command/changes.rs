@@ -6,7 +6,7 @@ use std::sync::Arc;
 use landfall_api::{self as api, Problem, ProblemCode, Request, Response};
 use landfall_engine::model::{Event, News, PathPattern, Tag, Task, TaskId, TaskSpec};
 use landfall_engine::store::{StoreReader, TaskRow};
-use landfall_engine::{Ask, NewTask, Reply};
+use landfall_engine::{EngineReply, EngineRequest, NewTaskSpec};
 use landfall_text::{format_duration, pluralize};
 
 use crate::command::{modules, propose};
@@ -133,7 +133,7 @@ impl CommandHandler<'_> {
             Ok(new)
         };
         let tasks = asked.tasks.into_iter().map(new).collect::<Result<Vec<_>, Problem>>()?;
-        let added = self.tasks(Ask::Add(tasks))?;
+        let added = self.tasks(EngineRequest::Add(tasks))?;
         let reader = self.reader()?;
         let mut lines = Vec::new();
         for task in added {
@@ -157,21 +157,21 @@ impl CommandHandler<'_> {
         if spec == before.spec {
             return self.changed(&[Arc::new(before)], "is as it was");
         }
-        let changed = self.tasks(Ask::Edit(id, Box::new(spec)))?;
+        let changed = self.tasks(EngineRequest::Edit(id, Box::new(spec)))?;
         self.changed(&changed, "was changed")
     }
 
     /// Lets the drafts of a proposal start, all or none.
     fn proposal_accept(&self, number: u32) -> Result<api::Changed, Problem> {
         let drafts = propose::drafts(self.place, number)?;
-        let changed = self.tasks(Ask::Ready(drafts))?;
+        let changed = self.tasks(EngineRequest::Ready(drafts))?;
         self.changed(&changed, "was changed")
     }
 
     fn stop(&self, asked: &api::StopAsked) -> Result<api::Stopped, Problem> {
         if let Some(task) = asked.task {
             let id = conversions::model_task(task);
-            let changed = self.tasks(Ask::Tell(vec![id], Box::new(News::StopTask)))?;
+            let changed = self.tasks(EngineRequest::Tell(vec![id], Box::new(News::StopTask)))?;
             let sentence =
                 changed.first().map_or(String::new(), |task| why_sentence(task, &Among::default()));
             return Ok(api::Stopped { run: None, tasks: vec![task], text: sentence, details: Vec::new() });
@@ -180,8 +180,8 @@ impl CommandHandler<'_> {
         let at_work = orphans::running(self.place, &reader)?;
         let checks = self.engine.checks();
         let run = reader.runs(1).map_err(|error| problems::store(&error))?.pop();
-        let agents = match (self.ask)(Ask::StopRun { now: asked.now })? {
-            Reply::Stopping { agents } => agents as u64,
+        let agents = match (self.ask)(EngineRequest::StopRun { now: asked.now })? {
+            EngineReply::Stopping { agents } => agents as u64,
             other => return Err(unexpected("a stop", &other)),
         };
         let text = match (agents, asked.now) {
@@ -287,7 +287,7 @@ impl CommandHandler<'_> {
     pub fn tell(&self, tasks: &[api::TaskId], news: News) -> Result<Vec<Arc<Task>>, Problem> {
         let mut seen = BTreeSet::new();
         let ids = tasks.iter().copied().map(conversions::model_task).filter(|id| seen.insert(*id)).collect();
-        self.tasks(Ask::Tell(ids, Box::new(news)))
+        self.tasks(EngineRequest::Tell(ids, Box::new(news)))
     }
 
     fn rollback(&self, id: TaskId) -> Result<api::RolledBack, Problem> {
@@ -295,7 +295,7 @@ impl CommandHandler<'_> {
         let task = conversions::task_id(id);
         let all: Vec<&str> = before.landings().map(|landed| landed.commit.short()).collect();
         if before.landed.is_some() || before.is_over() && !all.is_empty() {
-            let made = self.tasks(Ask::Rollback(id))?;
+            let made = self.tasks(EngineRequest::Rollback(id))?;
             let new = made.first().map(|task| task.id);
             let who = new.map_or("a new task".to_owned(), |new| new.to_string());
             let when = if self.engine.is_alive() { "now" } else { "by the next `landfall run`" };
@@ -355,7 +355,7 @@ fn have(many: u64) -> String {
 }
 
 /// A task of the wire, its batch having `many`.
-fn new_task(task: api::NewTask, many: usize) -> Result<NewTask, Problem> {
+fn new_task(task: api::NewTask, many: usize) -> Result<NewTaskSpec, Problem> {
     let api::NewTask {
         title,
         body,
@@ -404,7 +404,7 @@ fn new_task(task: api::NewTask, many: usize) -> Result<NewTask, Problem> {
         None => None,
     };
     spec.check().map_err(|error| problems::bad_words(&error))?;
-    Ok(NewTask { spec, needs_here, parent_here, position: None })
+    Ok(NewTaskSpec { spec, needs_here, parent_here, position: None })
 }
 
 fn in_batch(place: u32, many: usize) -> Result<usize, Problem> {

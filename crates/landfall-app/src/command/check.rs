@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use landfall_api::{self as api, Problem, ProblemCode, ProjectChecked};
-use landfall_engine::Ask;
+use landfall_engine::EngineRequest;
 use landfall_engine::exchange::landed_base;
 use landfall_engine::host::clock::{Clock as _, SystemClock};
 use landfall_engine::host::git::{BranchName, Git, MergeResult, Oid, Repo, Signature, Store};
@@ -126,7 +126,7 @@ fn record(place: &Place, report: &GateReport) {
         return;
     }
     if let Ok(mut engine) = open_engine::open(place, "landfall check") {
-        let _ = engine.once(Ask::Measured(Box::new(report.clone()))); // what is not written is checked again by the run
+        let _ = engine.once(EngineRequest::Measured(Box::new(report.clone()))); // what is not written is checked again by the run
     }
 }
 

@@ -16,7 +16,7 @@ use landfall_engine::model::issue::{
 };
 use landfall_engine::model::{EndKind, Ending, Event, Fact, Task, TaskSize, TaskState};
 use landfall_engine::store::{Seq, StoreReader};
-use landfall_engine::{Ask, FollowAsked, FollowIssue, Reply};
+use landfall_engine::{EngineReply, EngineRequest, FollowIssue, FollowRequest};
 use landfall_engine::{StateFolder, accept};
 use landfall_text::pluralize;
 use landfall_text::quote_shell_word;
@@ -113,15 +113,15 @@ impl CommandHandler<'_> {
             settled: wanted.is_settled(),
             at_verify: wanted.live().phase == Some(IssuePhase::Verify),
         };
-        let follow = FollowAsked {
+        let follow = FollowRequest {
             tracker: plan.tracker.clone(),
             issues: plan.wanted.iter().map(new).collect(),
             wishes: plan.wishes.clone(),
             keep: asked.resume,
             together: plan.chosen,
         };
-        let (haul, tasks) = match (self.ask)(Ask::Follow(Box::new(follow)))? {
-            Reply::Followed { haul, tasks } => (haul, tasks),
+        let (haul, tasks) = match (self.ask)(EngineRequest::Follow(Box::new(follow)))? {
+            EngineReply::Followed { haul, tasks } => (haul, tasks),
             other => return Err(unexpected("tasks of issues", &other)),
         };
         let mut followed = shown(&plan);

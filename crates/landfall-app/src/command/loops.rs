@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
 use landfall_api::{self as api, Problem, ProblemCode};
-use landfall_engine::Ask;
+use landfall_engine::EngineRequest;
 use landfall_engine::model::auto::{AgentLoop, LoopEndReason, LoopState};
 use landfall_engine::model::stride::current_agent_step;
 use landfall_engine::model::{AttemptPhase, EndCode, EndKind, Task, TaskId, TaskState};
@@ -58,7 +58,7 @@ impl CommandHandler<'_> {
             }
         }
         let position = crate::command::modules::position(self.place, &spec.source)?;
-        let asked = landfall_engine::LoopAsked {
+        let asked = landfall_engine::LoopRequest {
             session: session.clone(),
             module,
             spec,
@@ -67,13 +67,13 @@ impl CommandHandler<'_> {
             iterations_max: iterations,
             minutes_max: minutes,
         };
-        self.tasks(Ask::LoopStart(Box::new(asked))).map_err(|problem| self.with_folder(problem))?;
+        self.tasks(EngineRequest::LoopStart(Box::new(asked))).map_err(|problem| self.with_folder(problem))?;
         self.loop_line(&session)
     }
 
     /// Ends the loop of a session, once what is under way is finished.
     pub fn loop_stop(&self, asked: &api::LoopOf) -> Result<Box<api::LoopLine>, Problem> {
-        self.tasks(Ask::LoopStop { session: asked.session.clone() })?;
+        self.tasks(EngineRequest::LoopStop { session: asked.session.clone() })?;
         self.loop_line(&asked.session)
     }
 

@@ -8,7 +8,7 @@ use landfall_api::import::{Counts, Format, Item, Link, List, Place as At};
 use landfall_api::{ModuleMade, ModuleMended, ModulesMended, NewTask, Problem, ProblemCode};
 use landfall_engine::host::git::{BranchName, CheckoutHead, Git, Repo};
 use landfall_engine::model::plan::PlanOutline;
-use landfall_engine::{Position, papers};
+use landfall_engine::{ImportedProgress, papers};
 use landfall_trackers::modules::folder::{FolderError, ModuleKind, PLAN, find, find_at};
 use landfall_trackers::modules::hooks::ModuleHooks;
 use landfall_trackers::modules::init::{self, InitError, ModuleInitRequest};
@@ -274,7 +274,7 @@ fn look(module: &Module) -> Result<ModuleSpec, Problem> {
 
 /// Where the task of a module stands as its folder says; none: at the beginning, or it is of no module. A notebook begins
 /// with its objective, which a person has to confirm here.
-pub(crate) fn position(place: &Place, source: &str) -> Result<Option<Position>, Problem> {
+pub(crate) fn position(place: &Place, source: &str) -> Result<Option<ImportedProgress>, Problem> {
     let Some(path) = source.strip_prefix("module:") else { return Ok(None) };
     let Ok(found) = find_at(&place.root, Path::new(path)) else { return Ok(None) };
     let Some(module) = found.modules.iter().find(|it| it.sort != ModuleKind::Notebook) else {
@@ -295,7 +295,7 @@ pub(crate) fn position(place: &Place, source: &str) -> Result<Option<Position>, 
         }
     };
     let (entry, done, branch) = (task.entry, task.completed_steps, metadata.module.branch.clone());
-    Ok(Some(Position { entry, plan, done, branch, work: None }))
+    Ok(Some(ImportedProgress { entry, plan, done, branch, work: None }))
 }
 
 /// Whether a person may cancel the task of a module: what its own session holds is taken over, what another holds that lives

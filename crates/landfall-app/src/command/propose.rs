@@ -6,7 +6,7 @@ use landfall_api::{NewTask, Problem, ProblemCode, Proposal, ProposalOutcome, Tas
 use landfall_engine::engine;
 use landfall_engine::model::proposal::{ProposalDependency, ProposalPlan};
 use landfall_engine::model::{AgentUsage, Spending, TaskId, TaskStatus};
-use landfall_engine::propose::{ProposeError, Proposed, RoundNews};
+use landfall_engine::propose::{ProposalProgress, ProposalResult, ProposeError};
 
 use crate::project::engine_at::EngineAt;
 use crate::project::open_engine;
@@ -53,7 +53,7 @@ pub(crate) fn propose(
     };
     let (known, lines) = backlog::known(place)?;
     let environment = place.environment();
-    let question = landfall_engine::propose::ProposeAsked {
+    let question = landfall_engine::propose::ProposeContext {
         settings: &settings,
         profile,
         root: &place.root,
@@ -70,16 +70,18 @@ pub(crate) fn propose(
         is_stopped: asked.is_stopped,
     };
     let (mut used, mut took_ms) = (AgentUsage::default(), 0_u64);
-    let mut told = |news: &RoundNews| match news {
-        RoundNews::Asked { round: 1, .. } => {
+    let mut told = |news: &ProposalProgress| match news {
+        ProposalProgress::Asked { round: 1, .. } => {
             tell(&format!("asking {} ({}) for tasks; that takes minutes", asked.agent, profile.kind));
         }
-        RoundNews::Asked { round, rounds_max } => tell(&format!("round {round} of at most {rounds_max}")),
-        RoundNews::Answered { usage, took_ms: took } => {
+        ProposalProgress::Asked { round, rounds_max } => {
+            tell(&format!("round {round} of at most {rounds_max}"))
+        }
+        ProposalProgress::Answered { usage, took_ms: took } => {
             used = used.plus(*usage);
             took_ms = took_ms.saturating_add(*took);
         }
-        RoundNews::SentBack { problems } => {
+        ProposalProgress::SentBack { problems } => {
             let lines: String = problems.iter().map(|it| format!("\n  - {it}")).collect();
             tell(&format!("the answer will not do:{lines}"));
         }
@@ -91,7 +93,7 @@ pub(crate) fn propose(
     {
         tell(&format!("what it used is not in the ledger of the day: {}", problem.message));
     }
-    let Proposed { plan, mended, effort } = proposed.map_err(|error| no_proposal(&error))?;
+    let ProposalResult { plan, mended, effort } = proposed.map_err(|error| no_proposal(&error))?;
     let number = next_number(place)?;
     Ok(Proposal {
         number,

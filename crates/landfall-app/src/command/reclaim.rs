@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use landfall_api::{self as api, Problem, ProblemCode};
-use landfall_engine::disk::{self, Item, Kind};
+use landfall_engine::disk::{self, DiskItem, DiskItemKind};
 use landfall_engine::host::git::Oid;
 use landfall_engine::model::{Commit, News, TaskId};
-use landfall_engine::{Ask, Engine, OpenError};
+use landfall_engine::{Engine, EngineRequest, OpenError};
 
 use crate::project::engine_at::EngineAt;
 use crate::project::open_engine::open;
@@ -41,7 +41,7 @@ pub(crate) fn workspaces(place: &Place, tasks: &[TaskId]) -> Result<BTreeMap<Tas
     let mut engine = open(place, "landfall cancel").map_err(|error: OpenError| problems::open(&error))?;
     let mut gone = BTreeMap::new();
     for item in plan(place, &reader, &keep(place)?)? {
-        let Kind::Workspace(id) = item.kind else { continue };
+        let DiskItemKind::Workspace(id) = item.kind else { continue };
         if !tasks.contains(&id) {
             continue;
         }
@@ -60,10 +60,10 @@ fn unmerged(engine: &Engine, base: Option<&Commit>, kept: Option<&Commit>) -> u6
 }
 
 /// Removes one thing; the work of a workspace that was kept, if any was.
-fn remove(engine: &mut Engine, item: &Item) -> Result<Option<Commit>, Problem> {
+fn remove(engine: &mut Engine, item: &DiskItem) -> Result<Option<Commit>, Problem> {
     let task = match item.kind {
-        Kind::Workspace(id) => engine.world().get(id).cloned(),
-        Kind::Record | Kind::Temporary | Kind::Warm | Kind::Lane => None,
+        DiskItemKind::Workspace(id) => engine.world().get(id).cloned(),
+        DiskItemKind::Record | DiskItemKind::Temporary | DiskItemKind::Warm | DiskItemKind::Lane => None,
     };
     let removed = disk::remove(engine.site(), item, task.as_deref()).map_err(|error| {
         Problem::new(ProblemCode::GitFailed, error)
@@ -74,7 +74,7 @@ fn remove(engine: &mut Engine, item: &Item) -> Result<Option<Commit>, Problem> {
         News::WorkspaceRemoved { kept } => kept.clone(),
         _ => None,
     };
-    match engine.once(Ask::Tell(vec![task.id], Box::new(news))) {
+    match engine.once(EngineRequest::Tell(vec![task.id], Box::new(news))) {
         Ok(Ok(_)) => Ok(kept),
         Ok(Err(error)) => Err(problems::ask(&error)),
         Err(error) => Err(problems::store(&error)),

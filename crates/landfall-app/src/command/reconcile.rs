@@ -2,7 +2,7 @@
 
 use landfall_api::{self as api, Problem, ProblemCode};
 use landfall_engine::engine::load_settings;
-use landfall_engine::exchange::{AtRest, Trouble, seen_at_rest};
+use landfall_engine::exchange::{ExchangeError, IdleIssueContext, seen_at_rest};
 use landfall_engine::host::git::{BranchName, Git, Repo, Store};
 use landfall_engine::model::Timestamp;
 use landfall_engine::model::issue::{IssueRef, IssueSnapshot, ReconcilePoint, completion, precondition};
@@ -49,7 +49,7 @@ pub(crate) fn look(place: &Place, issue: u64, pr: Option<u64>) -> Result<IssueSn
         (Some(reader), Some(id)) => reader.task(id).map_err(|error| problems::store(&error))?,
         (Some(_) | None, _) => None,
     };
-    seen_at_rest(AtRest {
+    seen_at_rest(IdleIssueContext {
         tracker: issues::open(place)?,
         source,
         pr,
@@ -64,12 +64,12 @@ pub(crate) fn look(place: &Place, issue: u64, pr: Option<u64>) -> Result<IssueSn
 }
 
 /// What kept somebody from looking at an issue.
-pub(crate) fn trouble(trouble: Trouble) -> Problem {
+pub(crate) fn trouble(trouble: ExchangeError) -> Problem {
     match trouble {
-        Trouble::Tracker(error) => issues::tracker_problem(&error),
-        Trouble::Git(error) => problems::git(&error),
-        Trouble::Refused(what) | Trouble::Else(what) => Problem::new(ProblemCode::BadInput, what),
-        Trouble::Interrupted => Problem::new(ProblemCode::NotNow, "the engine is stopping"),
+        ExchangeError::Tracker(error) => issues::tracker_problem(&error),
+        ExchangeError::Git(error) => problems::git(&error),
+        ExchangeError::Refused(what) | ExchangeError::Else(what) => Problem::new(ProblemCode::BadInput, what),
+        ExchangeError::Interrupted => Problem::new(ProblemCode::NotNow, "the engine is stopping"),
     }
 }
 

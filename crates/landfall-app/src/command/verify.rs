@@ -4,7 +4,8 @@ use std::cell::RefCell;
 
 use landfall_api::{CriterionSeen, IssueVerified, Problem, ProblemCode, VerifyAsked};
 use landfall_engine::accept::{
-    self, Asking, Checked, Checkout, Ground, IssueText, Settling, Shell, Tree, settle, tick_boxes,
+    self, AcceptanceContext, AcceptanceSettlement, AcceptanceTree, CommandCheckout, CriterionResult,
+    IssueText, JudgeAgent, ShellContext, settle, tick_boxes,
 };
 use landfall_engine::engine;
 use landfall_engine::exchange::{branch_of, landed_base, parts_at_rest};
@@ -15,8 +16,8 @@ use landfall_engine::model::acceptance::{
 };
 use landfall_engine::model::issue::{IssuePhase, is_begun, left_of};
 use landfall_engine::model::{AgentUsage, Spending};
-use landfall_engine::settings::{Profile, Settings};
-use landfall_engine::tracker::{self, Around};
+use landfall_engine::settings::{ProfileSettings, Settings};
+use landfall_engine::tracker::{self, TrackerEnv};
 use landfall_trackers::tracker::{
     CloseReason, Issue, IssueNumber, PHASE_FAMILY, PrNumber, PrState, PullRequest, Tracker, TrackerIssueState,
 };
@@ -44,7 +45,7 @@ pub(crate) fn verify(
     trust::check(place, &settings)?;
     let environment = place.environment();
     let around =
-        Around { root: &place.root, folder: &place.folder, environment: &environment, author: AUTHOR };
+        TrackerEnv { root: &place.root, folder: &place.folder, environment: &environment, author: AUTHOR };
     let tracker = tracker::open(&settings, &around).map_err(|error| tracker_problem(&error))?;
     let number = IssueNumber::new(asked.issue.0).ok_or_else(|| no_number("issue"))?;
     let issue = tracker.issue(number).map_err(|error| tracker_problem(&error))?;
@@ -90,18 +91,18 @@ pub(crate) fn verify(
     };
     let diff = sight.diff(pull.as_ref());
     let program = open_engine::program();
-    let shell = Shell {
+    let shell = ShellContext {
         settings: &settings.run,
         folder: &place.folder,
         program: &program,
         environment: &environment,
         root: &place.root,
-        checkout: Checkout::Of(&sight.repo, &sight.commit),
+        checkout: CommandCheckout::Of(&sight.repo, &sight.commit),
     };
     let profile = judge(&settings, asked)?;
     let asking = match profile {
         None => None,
-        Some((_, profile)) => Some(Asking {
+        Some((_, profile)) => Some(JudgeAgent {
             settings: &settings,
             profile,
             root: &place.root,
@@ -114,7 +115,7 @@ pub(crate) fn verify(
         }),
     };
     let happened = accept::happened(&*tracker, number, &criteria).map_err(|error| tracker_problem(&error))?;
-    let ground = Ground {
+    let ground = AcceptanceContext {
         tree: &tree,
         issue: IssueText { title: &issue.title, body: &issue.body },
         mode: if asked.full { AcceptanceMode::Full } else { AcceptanceMode::Safe },
@@ -141,7 +142,7 @@ pub(crate) fn verify(
     // A whole is no further than the issues it is made of, whoever looks at it.
     let parts = parts_at_rest(&*tracker, number).map_err(reconcile::trouble)?;
     let left = left_of(&parts);
-    let settling = Settling {
+    let settling = AcceptanceSettlement {
         tracker: &*tracker,
         issue: number,
         criteria: &criteria,
@@ -201,11 +202,11 @@ fn look(
     tracker: &dyn Tracker,
     issue: &Issue,
     criteria: &Criteria,
-    ground: &Ground<'_>,
+    ground: &AcceptanceContext<'_>,
     customs: &std::collections::BTreeSet<String>,
     only_look: bool,
     tell: &mut dyn FnMut(&str),
-) -> (Vec<Checked>, usize) {
+) -> (Vec<CriterionResult>, usize) {
     let before = |it: &&Criterion| it.section == AcceptanceStage::PreMerge;
     let (mut left, later) = (criteria.items.iter().filter(before).count(), criteria.items.len());
     let later = later > left;
@@ -230,7 +231,7 @@ fn look(
     (checked, ticked)
 }
 
-fn seen(criterion: &Criterion, it: &Checked) -> CriterionSeen {
+fn seen(criterion: &Criterion, it: &CriterionResult) -> CriterionSeen {
     let section = match criterion.section {
         AcceptanceStage::PreMerge => "pre-merge",
         AcceptanceStage::PostMerge => "post-merge",
@@ -298,8 +299,8 @@ impl Sight {
         Ok(Self { repo, commit, base, merged })
     }
 
-    fn tree(&self, commit: &Oid) -> Result<Tree, Problem> {
-        self.repo.tree_at(commit).map(Tree::Commit).map_err(|error| problems::git(&error))
+    fn tree(&self, commit: &Oid) -> Result<AcceptanceTree, Problem> {
+        self.repo.tree_at(commit).map(AcceptanceTree::Commit).map_err(|error| problems::git(&error))
     }
 
     /// What the pull request changed, as far as it is here.
@@ -314,7 +315,7 @@ impl Sight {
 fn judge<'a>(
     settings: &'a Settings,
     asked: &'a VerifyAsked,
-) -> Result<Option<(&'a str, &'a Profile)>, Problem> {
+) -> Result<Option<(&'a str, &'a ProfileSettings)>, Problem> {
     let Some(name) = asked.judge.as_deref().or(settings.judge.as_deref()) else { return Ok(None) };
     match settings.agents.get(name) {
         Some(profile) => Ok(Some((name, profile))),
@@ -347,8 +348,8 @@ fn not_begun(number: IssueNumber) -> String {
 }
 
 /// What was not looked at because nothing was run, and how it is.
-fn about_safe(number: IssueNumber, criteria: &Criteria, checked: &[Checked]) -> Option<String> {
-    let unsaid = |(criterion, it): &(&Criterion, &Checked)| {
+fn about_safe(number: IssueNumber, criteria: &Criteria, checked: &[CriterionResult]) -> Option<String> {
+    let unsaid = |(criterion, it): &(&Criterion, &CriterionResult)| {
         it.result == VerifyResult::Uncertain && full_tells(criterion)
     };
     let unsaid: Vec<String> = criteria

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use landfall_api::{Problem, ProblemCode};
 use landfall_engine::model::{Task, TaskId};
-use landfall_engine::{Ask, Reply};
+use landfall_engine::{EngineReply, EngineRequest};
 
 use super::engine_at::EngineAt;
 use super::place::Place;
@@ -13,7 +13,7 @@ use super::query_context::Query;
 use super::reader_pool::PooledReader;
 
 /// Asks the engine, wherever it is.
-pub(crate) type Asking<'a> = &'a dyn Fn(Ask) -> Result<Reply, Problem>;
+pub(crate) type Asking<'a> = &'a dyn Fn(EngineRequest) -> Result<EngineReply, Problem>;
 
 /// Carries writes out, each in the file that is about it.
 pub(crate) struct CommandHandler<'a> {
@@ -38,23 +38,23 @@ impl CommandHandler<'_> {
         self.place.reader()?.ok_or_else(|| problems::unknown_task(task))
     }
 
-    pub fn tasks(&self, ask: Ask) -> Result<Vec<Arc<Task>>, Problem> {
+    pub fn tasks(&self, ask: EngineRequest) -> Result<Vec<Arc<Task>>, Problem> {
         match (self.ask)(ask)? {
-            Reply::Tasks(tasks) => Ok(tasks),
+            EngineReply::Tasks(tasks) => Ok(tasks),
             other => Err(unexpected("tasks", &other)),
         }
     }
 }
 
 /// The engine answered something else than it was asked: a bug.
-pub(crate) fn unexpected(asked: &str, told: &Reply) -> Problem {
+pub(crate) fn unexpected(asked: &str, told: &EngineReply) -> Problem {
     let told = match told {
-        Reply::Tasks(_) => "tasks",
-        Reply::Checkpoint { .. } => "a checkpoint",
-        Reply::Done => "nothing more",
-        Reply::Followed { .. } => "tasks of issues",
-        Reply::Sprint(_) => "a sprint",
-        Reply::Stopping { .. } => "a stop",
+        EngineReply::Tasks(_) => "tasks",
+        EngineReply::Checkpoint { .. } => "a checkpoint",
+        EngineReply::Done => "nothing more",
+        EngineReply::Followed { .. } => "tasks of issues",
+        EngineReply::Sprint(_) => "a sprint",
+        EngineReply::Stopping { .. } => "a stop",
     };
     Problem::new(ProblemCode::Internal, format!("asked about {asked} and was told of {told}"))
 }

@@ -2,7 +2,7 @@
 //! someone decide what clients see of it.
 
 use landfall_api::{self as api, Problem};
-use landfall_engine::Live;
+use landfall_engine::LiveAgent;
 use landfall_engine::model::gate::{CheckOutcome, CommandResult, GateReport};
 use landfall_engine::model::pilot::PilotMode;
 use landfall_engine::model::{
@@ -469,7 +469,7 @@ pub(crate) fn budgets(
 }
 
 /// An agent at work, as clients see it.
-pub(crate) fn at_work(live: &Live) -> api::AgentAtWork {
+pub(crate) fn at_work(live: &LiveAgent) -> api::AgentAtWork {
     api::AgentAtWork {
         profile: live.profile.clone(),
         model: live.model.clone(),

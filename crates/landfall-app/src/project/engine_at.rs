@@ -6,7 +6,7 @@ use std::sync::Arc;
 use landfall_api::EngineState;
 use landfall_api::client::{Client, Greeting};
 use landfall_engine::model::TaskId;
-use landfall_engine::{EngineContext, Live, RunningCheck, View};
+use landfall_engine::{EngineContext, LiveAgent, LiveSnapshot, RunningCheck};
 
 use crate::project::place::Place;
 
@@ -49,7 +49,7 @@ impl EngineAt {
     }
 
     /// What is known of the agents at work. Only the process that drives them knows.
-    pub fn live(&self) -> BTreeMap<TaskId, Live> {
+    pub fn live(&self) -> BTreeMap<TaskId, LiveAgent> {
         match self {
             Self::Here { site } => site.live.lock().view.live.clone(),
             Self::There { .. } | Self::Resting { .. } | Self::Nowhere => BTreeMap::new(),
@@ -65,7 +65,7 @@ impl EngineAt {
     }
 
     /// Looks at what a person sees of its run. Only the process that drives knows, and it waits meanwhile.
-    pub fn view<T>(&self, look: impl FnOnce(&View) -> T) -> Option<T> {
+    pub fn view<T>(&self, look: impl FnOnce(&LiveSnapshot) -> T) -> Option<T> {
         match self {
             Self::Here { site } => Some(look(&site.live.lock().view)),
             Self::There { .. } | Self::Resting { .. } | Self::Nowhere => None,

@@ -8,7 +8,7 @@ use landfall_api::{Problem, ProblemCode};
 use landfall_engine::host::lock::StateLockError;
 use landfall_engine::host::sitter::{is_confined, raise_file_limit};
 use landfall_engine::host::wait::retry;
-use landfall_engine::{Engine, OpenError, Options};
+use landfall_engine::{Engine, EngineOptions, OpenError};
 
 use super::place::Place;
 use super::problems;
@@ -56,7 +56,7 @@ pub(crate) fn is_passing(error: &StateLockError) -> bool {
 
 /// Opens the engine of a project, exclusively.
 pub(crate) fn open(place: &Place, command: &str) -> Result<Engine, OpenError> {
-    let options = Options {
+    let options = EngineOptions {
         program: program(),
         command: command.to_owned(),
         environment: place.environment(),

@@ -19,8 +19,8 @@ use landfall_engine::host::user_file::{USER_FILE_BYTES_MAX, read_user_text};
 use landfall_engine::host::wait::wait_for_child;
 use landfall_engine::model::Verdict;
 use landfall_engine::secrets::is_secret;
-use landfall_engine::settings::{Profile, Settings};
-use landfall_engine::{NoTerminal, ProbeAsked, agent_profile, check_terminal, engine};
+use landfall_engine::settings::{ProfileSettings, Settings};
+use landfall_engine::{ProbeRequest, TerminalError, agent_profile, check_terminal, engine};
 use rustix::process::{Pid, Signal};
 
 use landfall_text::quote_shell_word;
@@ -44,7 +44,7 @@ pub(crate) fn find(place: &Place, asked: &AgentsAsked, probe: bool) -> Result<Ag
     }
     let kinds = kinds();
     let wanted = |name: &str| asked.profile.as_deref().is_none_or(|only| only == name);
-    let profiles: Vec<&Profile> = settings.agents.values().filter(|it| wanted(&it.name)).collect();
+    let profiles: Vec<&ProfileSettings> = settings.agents.values().filter(|it| wanted(&it.name)).collect();
     // Each probe is a process that mostly waits, so they wait together.
     let found = std::thread::scope(|scope| {
         let looks: Vec<_> =
@@ -151,7 +151,7 @@ fn version(program: &Path, args: &[&str]) -> Result<String, String> {
     Ok(line.chars().take(VERSION_CHARS_MAX).collect())
 }
 
-fn look(place: &Place, settings: &Settings, profile: &Profile, probe: bool) -> AgentProfile {
+fn look(place: &Place, settings: &Settings, profile: &ProfileSettings, probe: bool) -> AgentProfile {
     let mut found = AgentProfile {
         profile: profile.name.clone(),
         kind: profile.kind.clone(),
@@ -191,7 +191,7 @@ pub(crate) struct Unfit {
 }
 
 /// Whether a profile could work, as far as that is known without trying, and where its program is.
-pub(crate) fn fitness(profile: &Profile) -> Result<Option<PathBuf>, Unfit> {
+pub(crate) fn fitness(profile: &ProfileSettings) -> Result<Option<PathBuf>, Unfit> {
     let name = &profile.name;
     let entry = registry::find(&profile.kind)
         .map_err(|unknown| Unfit { problem: unknown.to_string(), hint: unknown.hint() })?;
@@ -203,7 +203,7 @@ pub(crate) fn fitness(profile: &Profile) -> Result<Option<PathBuf>, Unfit> {
     })?;
     let needs = agent.needs(&brief);
     check_terminal(name, &needs, profile.sandbox)
-        .map_err(|NoTerminal { problem, hint }| Unfit { problem, hint: hint.to_owned() })?;
+        .map_err(|TerminalError { problem, hint }| Unfit { problem, hint: hint.to_owned() })?;
     let Some(program) = needs.program else { return Ok(None) };
     match on_path(&program) {
         Some(path) => Ok(Some(path)),
@@ -215,7 +215,7 @@ pub(crate) fn fitness(profile: &Profile) -> Result<Option<PathBuf>, Unfit> {
 }
 
 /// The command line of a profile, as a shell would read it. What differs from run to run is written in capitals.
-fn command(place: &Place, profile: &Profile) -> Result<String, Unfit> {
+fn command(place: &Place, profile: &ProfileSettings) -> Result<String, Unfit> {
     let unfit = |problem: String, hint: Option<String>| Unfit {
         problem,
         hint: hint.unwrap_or_else(|| format!("mend `[agent.{}]` in landfall.toml", profile.name)),
@@ -302,9 +302,9 @@ fn spent(place: &Place) -> Option<String> {
 }
 
 /// Runs a tiny prompt through a profile.
-fn answer(place: &Place, settings: &Settings, profile: &Profile) -> Probed {
+fn answer(place: &Place, settings: &Settings, profile: &ProfileSettings) -> Probed {
     let environment: Vec<(OsString, OsString)> = place.environment();
-    let asked = ProbeAsked {
+    let asked = ProbeRequest {
         settings,
         profile,
         root: &place.root,

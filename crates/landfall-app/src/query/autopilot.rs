@@ -4,7 +4,7 @@ use landfall_api::{self as api, Problem, ProblemCode};
 use landfall_engine::model::pilot::{Phase, PilotMode, PilotState};
 use landfall_engine::model::{ExhaustedBudget, TaskId};
 use landfall_engine::store::{RunRow, StoreReader};
-use landfall_engine::{Ask, Reply};
+use landfall_engine::{EngineReply, EngineRequest};
 use landfall_text::pluralize;
 
 use crate::project::command_handler::{CommandHandler, unexpected};
@@ -131,7 +131,7 @@ pub(crate) fn pick(next: Option<&api::TaskBrief>) -> String {
 
 impl CommandHandler<'_> {
     pub fn pause(&self, asked: &api::PauseAsked) -> Result<Box<api::Pilot>, Problem> {
-        self.done(Ask::Pause { reason: asked.reason.trim().to_owned() })?;
+        self.done(EngineRequest::Pause { reason: asked.reason.trim().to_owned() })?;
         let mut pilot = state(&self.look())?;
         let reader = self.reader()?;
         let active = crate::query::tasks::at_work(&reader)?;
@@ -145,14 +145,14 @@ impl CommandHandler<'_> {
     }
 
     pub fn resume(&self) -> Result<Box<api::Pilot>, Problem> {
-        self.done(Ask::Resume)?;
+        self.done(EngineRequest::Resume)?;
         let mut pilot = state(&self.look())?;
         pilot.text = format!("resumed: {}", pilot.text);
         Ok(pilot)
     }
 
     pub fn auto(&self, mode: api::Mode) -> Result<Box<api::Pilot>, Problem> {
-        self.done(Ask::SetMode(conversions::model_mode(mode)))?;
+        self.done(EngineRequest::SetMode(conversions::model_mode(mode)))?;
         let mut pilot = state(&self.look())?;
         if pilot.pause.is_none() {
             pilot.text = match mode {
@@ -171,7 +171,7 @@ impl CommandHandler<'_> {
     }
 
     pub fn next(&self, task: Option<TaskId>) -> Result<api::Picked, Problem> {
-        let picked = self.tasks(Ask::Assign(task))?;
+        let picked = self.tasks(EngineRequest::Assign(task))?;
         let Some(task) = picked.first() else {
             return Err(Problem::new(ProblemCode::Internal, "a task was picked, and none was named"));
         };
@@ -183,9 +183,9 @@ impl CommandHandler<'_> {
     }
 
     /// Asks for something that has no answer but that it is so.
-    pub fn done(&self, ask: Ask) -> Result<(), Problem> {
+    pub fn done(&self, ask: EngineRequest) -> Result<(), Problem> {
         match (self.ask)(ask)? {
-            Reply::Done => Ok(()),
+            EngineReply::Done => Ok(()),
             other => Err(unexpected("a change", &other)),
         }
     }

@@ -8,9 +8,9 @@ use landfall_engine::model::liveness::AgentActivity;
 use landfall_engine::model::{
     AttemptPhase, Task, TaskId, TaskState, TaskStatus, Timestamp, WaitReason, Warning,
 };
-use landfall_engine::settings::Verify;
+use landfall_engine::settings::VerifySettings;
 use landfall_engine::store::{StoreReader, TaskCounts, TaskRow};
-use landfall_engine::{Live, RunningCheck};
+use landfall_engine::{LiveAgent, RunningCheck};
 
 use crate::project::conversions::{self, Among};
 use crate::project::query_context::Query;
@@ -144,7 +144,7 @@ struct Maker<'a> {
     look: &'a Query<'a>,
     reader: &'a StoreReader,
     moment: Arc<Moment>,
-    live: &'a BTreeMap<TaskId, Live>,
+    live: &'a BTreeMap<TaskId, LiveAgent>,
     limit: u32,
     holds: Holds,
     counts: Arc<TaskCounts>,
@@ -154,7 +154,7 @@ struct Maker<'a> {
     checking: BTreeMap<TaskId, usize>,
     /// How far they are.
     checks: Vec<RunningCheck>,
-    verify: Option<Verify>,
+    verify: Option<VerifySettings>,
     seen: BTreeMap<TaskId, Arc<Task>>,
 }
 
@@ -164,7 +164,7 @@ impl<'a> Maker<'a> {
         reader: &'a StoreReader,
         moment: Arc<Moment>,
         holds: Holds,
-        live: &'a BTreeMap<TaskId, Live>,
+        live: &'a BTreeMap<TaskId, LiveAgent>,
         limit: u32,
     ) -> Result<Self, Problem> {
         let of = |error| problems::store(&error);
@@ -534,7 +534,7 @@ fn warning(text: &str) -> api::Trouble {
 
 const STALLED_MS: u64 = 5 * 60 * 1000; // longer than a model thinks; a build that is at work counts as working
 
-fn of_agent(id: TaskId, live: &Live) -> Option<api::Trouble> {
+fn of_agent(id: TaskId, live: &LiveAgent) -> Option<api::Trouble> {
     let (severity, kind, what) = match live.class {
         Some(AgentActivity::Looping) => {
             (api::Severity::Warning, api::TroubleKind::Looping, "does the same over and over")

@@ -5,7 +5,7 @@ use landfall_engine::host::git::{BranchName, CommitLogEntry, Git, GitError, LogR
 use landfall_engine::model::TaskId;
 use landfall_engine::model::checkpoint::{Checkpoint, Checkpoints, Retention};
 use landfall_engine::store::StoreReader;
-use landfall_engine::{Ask, AskError, Reply};
+use landfall_engine::{AskError, EngineReply, EngineRequest};
 
 use crate::project::command_handler::{CommandHandler, unexpected};
 use crate::project::query_context::Query;
@@ -99,8 +99,8 @@ impl CommandHandler<'_> {
             )
             .hint("take another name; `landfall checkpoint list` shows those there are"));
         }
-        let name = match (self.ask)(Ask::Checkpoint { name })? {
-            Reply::Checkpoint { name } => name,
+        let name = match (self.ask)(EngineRequest::Checkpoint { name })? {
+            EngineReply::Checkpoint { name } => name,
             other => return Err(unexpected("a checkpoint", &other)),
         };
         Ok(detail(&self.look(), &name)?.checkpoint)
@@ -112,7 +112,7 @@ impl CommandHandler<'_> {
             return Err(Problem::new(ProblemCode::NotNow, format!("nothing has landed since `{name}`"))
                 .hint("`landfall checkpoint list` shows how much landed after each"));
         }
-        let made = self.tasks(Ask::Restore { name: name.to_owned() })?;
+        let made = self.tasks(EngineRequest::Restore { name: name.to_owned() })?;
         let Some(task) = made.first() else {
             return Err(Problem::new(
                 ProblemCode::Internal,
@@ -145,7 +145,7 @@ impl CommandHandler<'_> {
         names.sort();
         names.dedup();
         if !names.is_empty() {
-            self.done(Ask::DropCheckpoints { names: names.clone() })?;
+            self.done(EngineRequest::DropCheckpoints { names: names.clone() })?;
         }
         let left = (all_now.kept().len() - names.len()) as u64;
         Ok(api::CheckpointsDropped { names, left })

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use landfall_api::{self as api, Problem};
-use landfall_engine::Ask;
+use landfall_engine::EngineRequest;
 use landfall_engine::model::discovery::{Discoveries, Discovery};
 use landfall_engine::model::{EngineEvent, Fact};
 use landfall_engine::store::Seq;
@@ -52,7 +52,7 @@ fn line(it: &Discovery) -> api::DiscoveryLine {
 impl CommandHandler<'_> {
     pub fn discovery_drop(&self, asked: &api::DiscoveryDrop) -> Result<api::DiscoveryList, Problem> {
         let numbers: Vec<u32> = asked.numbers.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
-        self.done(Ask::DropDiscoveries { numbers: numbers.clone() })?;
+        self.done(EngineRequest::DropDiscoveries { numbers: numbers.clone() })?;
         let known = known(self.place)?;
         let dropped = numbers.iter().filter_map(|number| known.get(*number)).map(line).collect();
         Ok(api::DiscoveryList { discoveries: dropped })

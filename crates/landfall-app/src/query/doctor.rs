@@ -18,9 +18,9 @@ use landfall_engine::host::sitter::{self, SitterState};
 use landfall_engine::journal_link;
 use landfall_engine::model::TaskId;
 use landfall_engine::model::cache::PackageCache;
-use landfall_engine::settings::{Confinement, Settings, Verify};
+use landfall_engine::settings::{Confinement, Settings, VerifySettings};
 use landfall_engine::store::{self, Seq, Sqlite, StoreReader};
-use landfall_engine::tracker::Standing;
+use landfall_engine::tracker::TrackerDescription;
 use landfall_engine::{CacheNotice, cache_notices};
 use landfall_text::{format_bytes, pluralize};
 
@@ -186,16 +186,18 @@ impl Visit {
         }
         match issues::look(place) {
             Ok(None) => self.ok(name, "none is wanted"),
-            Ok(Some(Standing { kind, place: at, token: None, .. })) => match issues::unread_files(place) {
-                Ok(unread) if unread.is_empty() => self.ok(name, format!("{kind}: {at}")),
-                Ok(unread) => self.warn(
-                    name,
-                    format!("{kind}: {at}, where this cannot be read: {}", unread.join("; ")),
-                    "mend the file; the other issues are taken on all the same",
-                ),
-                Err(problem) => self.problem(name, problem),
-            },
-            Ok(Some(Standing { kind, place, token: Some(Ok(from)), .. })) => self.note(
+            Ok(Some(TrackerDescription { kind, place: at, token: None, .. })) => {
+                match issues::unread_files(place) {
+                    Ok(unread) if unread.is_empty() => self.ok(name, format!("{kind}: {at}")),
+                    Ok(unread) => self.warn(
+                        name,
+                        format!("{kind}: {at}, where this cannot be read: {}", unread.join("; ")),
+                        "mend the file; the other issues are taken on all the same",
+                    ),
+                    Err(problem) => self.problem(name, problem),
+                }
+            }
+            Ok(Some(TrackerDescription { kind, place, token: Some(Ok(from)), .. })) => self.note(
                 name,
                 CheckState::Ok,
                 format!("{kind}: {place}, with the token of {from}"),
@@ -204,7 +206,7 @@ impl Visit {
                         .to_owned(),
                 ),
             ),
-            Ok(Some(Standing { kind, place, token: Some(Err(why)), .. })) => self.bad(
+            Ok(Some(TrackerDescription { kind, place, token: Some(Err(why)), .. })) => self.bad(
                 name,
                 format!("{kind}: {place}, but there is no token: {why}"),
                 "log in with `gh auth login`, set the variable, or name a `token_file` under [tracker]",
@@ -441,7 +443,7 @@ impl Visit {
             }
             Err(error) => return self.problem(name, problems::git(&error)),
         };
-        let section = match Verify::from_base(&on_base) {
+        let section = match VerifySettings::from_base(&on_base) {
             Ok(section) => section,
             Err(error) => {
                 let found = problems::settings(&error);

@@ -1,7 +1,7 @@
 //! What agents use that are asked outside of any task: it is journalled, and counts for the day.
 
 use landfall_api::{self as api, Ask as _, Problem};
-use landfall_engine::Ask;
+use landfall_engine::EngineRequest;
 use landfall_engine::model::AgentUsage;
 
 use crate::project::command_handler::CommandHandler;
@@ -54,7 +54,7 @@ impl CommandHandler<'_> {
             tokens_unpriced: asked.tokens_unpriced,
             at_least: asked.at_least,
         };
-        self.done(Ask::Consulted { about, profile, usage, took_ms })?;
+        self.done(EngineRequest::Consulted { about, profile, usage, took_ms })?;
         Ok(api::Nothing {})
     }
 }

@@ -1,13 +1,13 @@
 //! Flows for people who choose or write one.
 
 use landfall_api::{self as api, Problem, ProblemCode, nearest};
-use landfall_engine::flows::{self, Loaded};
+use landfall_engine::flows::{self, FlowCatalogue};
 use landfall_engine::model::flow::{mermaid, text};
 
 use crate::project::place::Place;
 use crate::project::problems;
 
-fn load(place: &Place) -> Loaded {
+fn load(place: &Place) -> FlowCatalogue {
     flows::load(Some(&place.root.join(".landfall/flows")))
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use landfall_api::{self as api, Problem, ProblemCode};
 use landfall_engine::engine::load_settings;
 use landfall_engine::host::git::{Git, Oid, Repo, Store};
-use landfall_engine::improve::{self, Origin, Proposal};
+use landfall_engine::improve::{self, ImprovementProposal, ProposalOrigin};
 use landfall_engine::model::haul::IssueBatchHistory;
 use landfall_engine::model::issue::{self, IssueDocument, IssueRef, Trace};
 use landfall_engine::model::recovery::project_log;
@@ -244,7 +244,8 @@ pub(crate) fn proposals(place: &Place, file: &[String]) -> Result<api::Improveme
         all.extend(improve::of_tasks(&place.folder.papers(), &tasks));
     }
     let all = improve::merged(all);
-    let chosen = file.iter().map(|id| chosen(&all, id)).collect::<Result<Vec<&Proposal>, Problem>>()?;
+    let chosen =
+        file.iter().map(|id| chosen(&all, id)).collect::<Result<Vec<&ImprovementProposal>, Problem>>()?;
     let failed = |error| issues::tracker_problem(&error);
     let mut known: BTreeMap<String, u64> = BTreeMap::new();
     // One that nobody wants is asked only to say so.
@@ -256,7 +257,7 @@ pub(crate) fn proposals(place: &Place, file: &[String]) -> Result<api::Improveme
             known.insert(proposal.id.clone(), number);
         }
     }
-    let shown = |it: &Proposal| api::Improvement {
+    let shown = |it: &ImprovementProposal| api::Improvement {
         id: it.id.clone(),
         tier: it.tier.word().to_owned(),
         title: it.title.clone(),
@@ -264,17 +265,18 @@ pub(crate) fn proposals(place: &Place, file: &[String]) -> Result<api::Improveme
         from: it.from(),
         issue: known.get(&it.id).copied(),
         draft: match &it.origin {
-            Origin::Recovery { draft } => Some(conversions::task_id(*draft)),
-            Origin::Spec { .. } | Origin::Paper { .. } => None,
+            ProposalOrigin::Recovery { draft } => Some(conversions::task_id(*draft)),
+            ProposalOrigin::Spec { .. } | ProposalOrigin::Paper { .. } => None,
         },
     };
     Ok(api::ImprovementList { proposals: all.iter().map(shown).collect() })
 }
 
 /// The proposal that a person means.
-fn chosen<'a>(all: &'a [Proposal], id: &str) -> Result<&'a Proposal, Problem> {
+fn chosen<'a>(all: &'a [ImprovementProposal], id: &str) -> Result<&'a ImprovementProposal, Problem> {
     let bad = |what: String| Problem::new(ProblemCode::BadInput, what);
-    let fits: Vec<&Proposal> = all.iter().filter(|it| !id.is_empty() && it.id.starts_with(id)).collect();
+    let fits: Vec<&ImprovementProposal> =
+        all.iter().filter(|it| !id.is_empty() && it.id.starts_with(id)).collect();
     match fits[..] {
         [one] => Ok(one),
         [] => Err(bad(format!("there is no proposal `{id}`")).hint("`landfall issue proposals` lists them")),

@@ -13,8 +13,8 @@ use landfall_engine::model::acceptance::{Criteria, VerifyKind, find_box, tick as
 use landfall_engine::model::haul::LiveIssue;
 use landfall_engine::model::issue::IssuePhase;
 use landfall_engine::settings::Settings;
-use landfall_engine::tracker::nudges::{self, NotHeard};
-use landfall_engine::tracker::{self, Around, Standing};
+use landfall_engine::tracker::nudges::{self, WebhookRejection};
+use landfall_engine::tracker::{self, TrackerDescription, TrackerEnv};
 use landfall_text::pluralize;
 use landfall_trackers::github::webhook::{Deliveries, Delivery, DeliveryError};
 use landfall_trackers::tracker::PHASE_FAMILY;
@@ -399,7 +399,7 @@ fn tick(tracker: &dyn Tracker, number: IssueNumber, named: &str, open: bool) -> 
 }
 
 /// What can be said about the tracker without asking it; none if nobody wants one.
-pub(crate) fn look(place: &Place) -> Result<Option<Standing>, Problem> {
+pub(crate) fn look(place: &Place) -> Result<Option<TrackerDescription>, Problem> {
     with(place, |settings, around| tracker::look(&settings.tracker, around))
 }
 
@@ -426,7 +426,7 @@ pub(crate) fn open(place: &Place) -> Result<Arc<dyn Tracker>, Problem> {
 
 fn with<T>(
     place: &Place,
-    ask: impl FnOnce(&Settings, &Around<'_>) -> TrackerResult<T>,
+    ask: impl FnOnce(&Settings, &TrackerEnv<'_>) -> TrackerResult<T>,
 ) -> Result<T, Problem> {
     let settings = load_settings(&place.root).map_err(|error| problems::open(&error))?;
     with_settings(place, &settings, ask)
@@ -435,7 +435,7 @@ fn with<T>(
 fn with_settings<T>(
     place: &Place,
     settings: &Settings,
-    ask: impl FnOnce(&Settings, &Around<'_>) -> TrackerResult<T>,
+    ask: impl FnOnce(&Settings, &TrackerEnv<'_>) -> TrackerResult<T>,
 ) -> Result<T, Problem> {
     let environment = place.environment();
     let named = |name: &str| {
@@ -444,7 +444,7 @@ fn with_settings<T>(
     let author = ["GIT_AUTHOR_NAME", "USER", "LOGNAME"].into_iter().find_map(named);
     let author = author.map_or_else(|| "a person".to_owned(), |name| shown(&name, 60));
     let around =
-        Around { root: &place.root, folder: &place.folder, environment: &environment, author: &author };
+        TrackerEnv { root: &place.root, folder: &place.folder, environment: &environment, author: &author };
     ask(settings, &around).map_err(|error| {
         // It is not opened for what settings say.
         Problem { code: ProblemCode::SettingsBroken, ..tracker_problem(&error) }
@@ -460,18 +460,19 @@ pub(crate) fn hear(place: &Place, heard: &Mutex<Deliveries>, hook: &api::Hook) -
     trust::check(place, &settings)?;
     let settings = settings.tracker;
     let environment = place.environment();
-    let around = Around { root: &place.root, folder: &place.folder, environment: &environment, author: "" };
+    let around =
+        TrackerEnv { root: &place.root, folder: &place.folder, environment: &environment, author: "" };
     nudges::hear(&settings, &around, &hook.tracker, delivery, &mut |id| {
         heard.lock().unwrap_or_else(PoisonError::into_inner).is_new(id)
     })
     .map_err(|error| {
         let code = match &error {
-            NotHeard::NotSet => ProblemCode::NotFound,
-            NotHeard::NotBelieved(DeliveryError::Signature) => ProblemCode::Forbidden,
-            NotHeard::NotBelieved(DeliveryError::Repository(_) | DeliveryError::Malformed(_)) => {
+            WebhookRejection::NotSet => ProblemCode::NotFound,
+            WebhookRejection::NotBelieved(DeliveryError::Signature) => ProblemCode::Forbidden,
+            WebhookRejection::NotBelieved(DeliveryError::Repository(_) | DeliveryError::Malformed(_)) => {
                 ProblemCode::BadInput
             }
-            NotHeard::Secret(_) | NotHeard::Mark(_) => ProblemCode::Internal,
+            WebhookRejection::Secret(_) | WebhookRejection::Mark(_) => ProblemCode::Internal,
         };
         Problem::new(code, error.to_string())
     })

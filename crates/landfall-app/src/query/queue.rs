@@ -8,7 +8,7 @@ use landfall_engine::model::gate::CheckOutcome;
 use landfall_engine::model::queue::{BatchDoing, Closed, HoldReason, LandingBatch, Queue, QueueHold};
 use landfall_engine::model::{AttemptPhase, BatchId, News, Task, TaskId, TaskState};
 use landfall_engine::store::StoreReader;
-use landfall_engine::{Ask, Rewritten};
+use landfall_engine::{EngineRequest, RewrittenBaseChoice};
 use landfall_text::pluralize;
 
 use crate::project::command_handler::CommandHandler;
@@ -291,7 +291,7 @@ impl CommandHandler<'_> {
             "" => "you paused it",
             reason => reason,
         };
-        self.done(Ask::HoldQueue { reason: reason.to_owned() })?;
+        self.done(EngineRequest::HoldQueue { reason: reason.to_owned() })?;
         let waiting = self.waiting()?;
         let text = format!(
             "the landing queue is held: {} in line; what is landing now is finished. `landfall queue resume` lets it move.",
@@ -301,8 +301,9 @@ impl CommandHandler<'_> {
     }
 
     pub fn queue_resume(&self, asked: &api::QueueResume) -> Result<api::QueueChanged, Problem> {
-        let rewritten = if asked.keep_landed { Rewritten::Keep } else { Rewritten::Rebase };
-        self.done(Ask::ResumeQueue { rewritten })?;
+        let rewritten =
+            if asked.keep_landed { RewrittenBaseChoice::Keep } else { RewrittenBaseChoice::Rebase };
+        self.done(EngineRequest::ResumeQueue { rewritten })?;
         let waiting = self.waiting()?;
         let when = if self.engine.is_alive() { "" } else { ", with the next `landfall run`" };
         let text = format!("the landing queue moves again: {} in line{when}.", pluralize(waiting, "task"));

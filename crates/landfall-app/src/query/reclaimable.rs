@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use landfall_api::{self as api, Problem};
-use landfall_engine::disk::{Inventory, Item, Kind, Reach};
+use landfall_engine::disk::{DiskItem, DiskItemKind, Inventory, ReclaimScope};
 use landfall_engine::model::{TaskId, Timestamp};
-use landfall_engine::settings::Keep;
+use landfall_engine::settings::RetentionSettings;
 use landfall_engine::store::StoreReader;
 
 use crate::project::place::Place;
@@ -22,24 +22,28 @@ pub(crate) fn dry_run(look: &Query<'_>) -> Result<api::Reclaimed, Problem> {
     Ok(answer(true, &items))
 }
 
-pub(crate) fn keep(place: &Place) -> Result<Keep, Problem> {
+pub(crate) fn keep(place: &Place) -> Result<RetentionSettings, Problem> {
     Ok(landfall_engine::engine::load_settings(&place.root).map_err(|error| problems::open(&error))?.keep)
 }
 
-pub(crate) fn plan(place: &Place, reader: &StoreReader, keep: &Keep) -> Result<Vec<Item>, Problem> {
+pub(crate) fn plan(
+    place: &Place,
+    reader: &StoreReader,
+    keep: &RetentionSettings,
+) -> Result<Vec<DiskItem>, Problem> {
     let now = Timestamp(clock::now_ms());
-    let inventory = Inventory { folder: &place.folder, keep, now, reach: Reach::AtRest };
+    let inventory = Inventory { folder: &place.folder, keep, now, reach: ReclaimScope::AtRest };
     let task = |id: TaskId| Ok(reader.task(id).map_err(|error| problems::store(&error))?.map(Arc::new));
     inventory.plan(&task)
 }
 
-pub(crate) fn answer(dry_run: bool, items: &[Item]) -> api::Reclaimed {
+pub(crate) fn answer(dry_run: bool, items: &[DiskItem]) -> api::Reclaimed {
     let lines = items.iter().map(|item| api::ReclaimedItem {
         what: match item.kind {
-            Kind::Workspace(task) => format!("workspace of {task}"),
-            Kind::Record => "record of a run".to_owned(),
-            Kind::Temporary | Kind::Warm => item.kind.word().to_owned(),
-            Kind::Lane => "checkout for checks".to_owned(),
+            DiskItemKind::Workspace(task) => format!("workspace of {task}"),
+            DiskItemKind::Record => "record of a run".to_owned(),
+            DiskItemKind::Temporary | DiskItemKind::Warm => item.kind.word().to_owned(),
+            DiskItemKind::Lane => "checkout for checks".to_owned(),
         },
         path: item.path.display().to_string(),
         bytes: item.bytes,

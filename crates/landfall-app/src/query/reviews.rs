@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use landfall_api::{self as api, Problem, ProblemCode};
-use landfall_engine::Ask;
+use landfall_engine::EngineRequest;
 use landfall_engine::host::git::RefName;
 use landfall_engine::model::review::{self, QUICK_ISSUES, RedoChoice};
 use landfall_engine::model::{ReviewInput, SignOff, Tag, Task, TaskId, TaskStatus};
@@ -114,7 +114,7 @@ impl CommandHandler<'_> {
             api::ReviewSaid::Skip => ReviewInput::Skip,
             api::ReviewSaid::Defer => ReviewInput::Defer,
         };
-        let changed = self.tasks(Ask::Review(ids, Box::new(said.clone())))?;
+        let changed = self.tasks(EngineRequest::Review(ids, Box::new(said.clone())))?;
         if let ReviewInput::Approve { .. } = said {
             // Whoever approves a change of settings has seen it.
             for task in &changed {
@@ -170,7 +170,7 @@ impl CommandHandler<'_> {
         let mut spec = task.spec.clone();
         spec.tags.remove(&tag(other)?);
         spec.tags.insert(tag(word)?);
-        self.tasks(Ask::Edit(task.id, Box::new(spec))).map(drop)
+        self.tasks(EngineRequest::Edit(task.id, Box::new(spec))).map(drop)
     }
 }
 

@@ -1,14 +1,15 @@
 //! Secrets that are known: texts that nobody is to read in an answer.
 
 use landfall_engine::secrets;
-use landfall_engine::tracker::Around;
+use landfall_engine::tracker::TrackerEnv;
 
 use crate::project::place::Place;
 
 /// Those of a project. Settings that are broken complain elsewhere.
 pub(crate) fn secrets(place: &Place) -> Vec<String> {
     let environment = place.environment();
-    let around = Around { root: &place.root, folder: &place.folder, environment: &environment, author: "" };
+    let around =
+        TrackerEnv { root: &place.root, folder: &place.folder, environment: &environment, author: "" };
     let settings = landfall_engine::engine::load_settings(&place.root).ok();
     let key = landfall_api::SocketKey::read(&place.folder.socket()).ok().flatten();
     let own = key.map(|key| key.expose().to_owned()); // nobody is told it by an answer

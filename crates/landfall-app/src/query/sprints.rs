@@ -13,7 +13,7 @@ use landfall_engine::model::{
 };
 use landfall_engine::settings::Settings;
 use landfall_engine::store::{Seq, StoreReader, TaskFilter as RowFilter, TaskRow};
-use landfall_engine::{Ask, Reply};
+use landfall_engine::{EngineReply, EngineRequest};
 use landfall_text::{format_duration, format_until, pluralize};
 
 use crate::project::command_handler::{CommandHandler, unexpected};
@@ -508,7 +508,7 @@ impl CommandHandler<'_> {
             )
             .hint("`landfall sprint resume` continues it"));
         }
-        self.done(Ask::Pause { reason: asked.reason.trim().to_owned() })?;
+        self.done(EngineRequest::Pause { reason: asked.reason.trim().to_owned() })?;
         let text =
             format!("{id} is paused; iterations under way finish, and `landfall sprint resume` continues.");
         Ok(api::SprintChanged { sprint: conversions::sprint_id(id), text })
@@ -521,13 +521,13 @@ impl CommandHandler<'_> {
             return Err(Problem::new(ProblemCode::NotNow, format!("the run under way is not for {id}"))
                 .hint("when it is over, or after `landfall stop`, `landfall sprint resume` continues it"));
         }
-        self.done(Ask::Resume)?;
+        self.done(EngineRequest::Resume)?;
         Ok(api::SprintChanged { sprint: conversions::sprint_id(id), text: format!("{id} goes on.") })
     }
 
     pub fn sprint_cancel(&self) -> Result<api::SprintChanged, Problem> {
-        let id = match (self.ask)(Ask::CancelSprint)? {
-            Reply::Sprint(id) => id,
+        let id = match (self.ask)(EngineRequest::CancelSprint)? {
+            EngineReply::Sprint(id) => id,
             other => return Err(unexpected("a sprint", &other)),
         };
         let text = match self.engine.is_alive() {

@@ -12,7 +12,7 @@ use landfall_engine::model::{
 };
 use landfall_engine::settings::Settings;
 use landfall_engine::store::{RunRow, StoreReader, TaskRow};
-use landfall_engine::{Allowance, day, engine};
+use landfall_engine::{AccountAllowance, day, engine};
 
 use crate::project::engine_at::EngineAt;
 use crate::project::place::Place;
@@ -33,7 +33,7 @@ pub(crate) struct Holds {
     turns: BTreeMap<TaskId, WaitReason>,
     /// Accounts that are not open.
     shut: BTreeMap<String, AccountState>,
-    allowances: BTreeMap<String, Allowance>,
+    allowances: BTreeMap<String, AccountAllowance>,
     spending: Option<(Spending, Spending)>,
     purse: RunBudgets,
     /// Routes, accounts and the tasks at work: the model's own rule is asked.

@@ -14,9 +14,9 @@ use landfall_engine::model::{
     AgentUsage, AttemptPhase, Commit, EngineEvent, Event, Fact, JournalEntry, QueueEvent, RunEnd, Spending,
     Task, TaskId, TaskState, TaskStatus, WaitReason, own_limits_text,
 };
-use landfall_engine::settings::Publish;
+use landfall_engine::settings::PublishTarget;
 use landfall_engine::store::{Seq, StoreReader, TaskFilter, TaskRow, written};
-use landfall_engine::{Live, View, journal_link};
+use landfall_engine::{LiveAgent, LiveSnapshot, journal_link};
 use landfall_text::{format_bytes, pluralize};
 
 use crate::project::engine_at::EngineAt;
@@ -452,7 +452,7 @@ impl Query<'_> {
     /// Why landed work is not in the user's repository although nothing stopped it.
     fn why_unpublished(&self) -> String {
         let settings = landfall_engine::engine::load_settings(&self.place.root);
-        if settings.is_ok_and(|settings| settings.land.publish == Publish::None) {
+        if settings.is_ok_and(|settings| settings.land.publish == PublishTarget::None) {
             return format!(
                 "`land.publish` is \"none\"; `git fetch {} {BASE_REF}` and `git merge FETCH_HEAD` bring it in",
                 self.place.folder.store().display()
@@ -698,7 +698,7 @@ fn base_hold_text(reason: &str) -> String {
 }
 
 /// Why the run under way does not begin a task that could start, if so.
-fn not_begun(task: &Task, view: &View) -> Option<String> {
+fn not_begun(task: &Task, view: &LiveSnapshot) -> Option<String> {
     let (id, pilot) = (task.id, &view.pilot);
     if let Some(pause) = pilot.pause() {
         return Some(format!(
@@ -902,7 +902,7 @@ pub(crate) fn at_work(reader: &StoreReader) -> Result<u64, Problem> {
 fn active(look: &Query<'_>, reader: &StoreReader, moment: &Moment) -> Result<Vec<api::ActiveLine>, Problem> {
     let (place, live, checks) = (look.place, look.engine.live(), look.engine.checks());
     let is_alive = look.engine.is_alive();
-    let active_line = |task: &Task, live: Option<&Live>| {
+    let active_line = |task: &Task, live: Option<&LiveAgent>| {
         let mut line = active_line(task, live)?;
         line.check = running_checks::of_task(&checks, task.id).map(running_checks::line);
         if !is_alive && running_checks::without_engine(task).is_some() {
@@ -923,7 +923,7 @@ fn active(look: &Query<'_>, reader: &StoreReader, moment: &Moment) -> Result<Vec
     Ok(lines)
 }
 
-fn active_line(task: &Task, live: Option<&Live>) -> Option<api::ActiveLine> {
+fn active_line(task: &Task, live: Option<&LiveAgent>) -> Option<api::ActiveLine> {
     let TaskState::Active { step, doing } = &task.state else { return None };
     let usage = task.counters.usage.plus(live.map(|live| live.usage).unwrap_or_default());
     Some(api::ActiveLine {

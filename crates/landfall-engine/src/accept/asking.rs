@@ -8,19 +8,19 @@ use std::time::Duration;
 use landfall_model::acceptance::CATALOGUE;
 use landfall_model::{AgentUsage, BudgetScope, BudgetUse as _, Spending, Verdict};
 
-use super::rubric::{self, Judge, Question};
+use super::rubric::{self, Judge, JudgeQuestion};
 use super::stamp;
-use crate::consult::{self, Ground};
+use crate::consult::{self, ConsultWorkspace};
 use crate::folder::StateFolder;
 use crate::run_folder::key_and_session;
-use crate::settings::{Profile, Settings};
+use crate::settings::{ProfileSettings, Settings};
 
 /// An agent that judges.
-pub struct Asking<'a> {
+pub struct JudgeAgent<'a> {
     /// The settings of the project.
     pub settings: &'a Settings,
     /// Who judges.
-    pub profile: &'a Profile,
+    pub profile: &'a ProfileSettings,
     /// The root of the project.
     pub root: &'a Path,
     /// The state of the project, which the agent must not see.
@@ -37,7 +37,7 @@ pub struct Asking<'a> {
     pub used: RefCell<Spending>,
 }
 
-impl Asking<'_> {
+impl JudgeAgent<'_> {
     /// How long a judge may take, as the catalogue says.
     fn limit() -> Duration {
         let spec = CATALOGUE.iter().find(|spec| spec.name == "rubric");
@@ -50,8 +50,8 @@ impl Asking<'_> {
     }
 }
 
-impl Judge for Asking<'_> {
-    fn judge(&self, question: &Question<'_>) -> Result<String, String> {
+impl Judge for JudgeAgent<'_> {
+    fn judge(&self, question: &JudgeQuestion<'_>) -> Result<String, String> {
         let used = *self.used.borrow();
         let budgets = vec![
             (BudgetScope::Attempt, self.settings.attempt_budget, used),
@@ -60,14 +60,14 @@ impl Judge for Asking<'_> {
         if let Some(what) = budgets.iter().find_map(|(_, budget, spent)| budget.used_up(*spent)) {
             return Err(format!("the budget is used up: {what}"));
         }
-        let asked = consult::Question {
+        let asked = consult::ConsultRequest {
             settings: self.settings,
             profile: self.profile,
             root: self.root,
             folder: self.folder,
             program: self.program,
             environment: self.environment,
-            ground: Ground::Empty,
+            ground: ConsultWorkspace::Empty,
             about: "verdict",
             round: 1,
             limit: Self::limit(),
@@ -75,7 +75,7 @@ impl Judge for Asking<'_> {
             out_cap: self.settings.run.output_cap,
             is_stopped: self.is_stopped,
         };
-        let shown = question.picture.map(Shown::new).transpose()?;
+        let shown = question.picture.map(JudgePicture::new).transpose()?;
         let prompt = |work: &Path| match &shown {
             None => Ok(question.prompt.to_owned()),
             Some(shown) => shown.lay_down(work).map(|words| format!("{}{words}", question.prompt)),
@@ -102,12 +102,12 @@ impl Judge for Asking<'_> {
 const PICTURE: &str = "page.png";
 
 /// A picture that a judge is to look at, and what only somebody knows who did.
-struct Shown {
+struct JudgePicture {
     bytes: Vec<u8>,
     digits: String,
 }
 
-impl Shown {
+impl JudgePicture {
     fn new(picture: &Path) -> Result<Self, String> {
         let bytes = std::fs::read(picture).map_err(|error| format!("read the picture: {error}"))?;
         let (random, _) = key_and_session().map_err(|error| format!("make a number: {error}"))?;
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn whoever_cannot_repeat_the_digits_has_not_seen_the_picture() {
-        let shown = Shown { bytes: b"picture".to_vec(), digits: "042170".to_owned() };
+        let shown = JudgePicture { bytes: b"picture".to_vec(), digits: "042170".to_owned() };
         let folder = tempfile::tempdir().expect("a folder");
         let words = shown.lay_down(folder.path()).expect("there is room");
         assert!(words.contains("`page.png`") && !words.contains("042170"), "{words}");

@@ -7,10 +7,10 @@ use landfall_model::acceptance::{RepoPath, WebAddress};
 
 use super::files::short;
 use super::html;
-use super::rubric::{self, Judge, Question};
-use super::shell::Workshop;
-use super::tree::Tree;
-use super::{Saw, fail, judged, pass, uncertain};
+use super::rubric::{self, Judge, JudgeQuestion};
+use super::shell::ShellWorkspace;
+use super::tree::AcceptanceTree;
+use super::{CheckEvidence, fail, judged, pass, uncertain};
 
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 const SETTLE_MS: u64 = 3_000; // of the page's own clock, for its scripts
@@ -30,7 +30,7 @@ pub(super) struct Viewport {
 
 const DESK: Viewport = Viewport { width: 1280, height: 800 };
 
-fn browser(shop: &Workshop<'_>) -> Result<PathBuf, Saw> {
+fn browser(shop: &ShellWorkspace<'_>) -> Result<PathBuf, CheckEvidence> {
     shop.on_path(&BROWSERS).ok_or_else(|| {
         uncertain("no browser is installed (looked for chromium and google-chrome)".to_owned())
     })
@@ -60,7 +60,7 @@ fn words(program: &Path, tmp: &Path, viewport: Viewport) -> Vec<OsString> {
     argv
 }
 
-fn ran(shop: &Workshop<'_>, argv: Vec<OsString>) -> Result<Vec<u8>, Saw> {
+fn ran(shop: &ShellWorkspace<'_>, argv: Vec<OsString>) -> Result<Vec<u8>, CheckEvidence> {
     match shop.run(argv, LIMIT_MS) {
         Err(why) => Err(uncertain(format!("the browser could not be run: {why}"))),
         Ok(said) if said.ran.is_well() => Ok(said.out),
@@ -69,12 +69,17 @@ fn ran(shop: &Workshop<'_>, argv: Vec<OsString>) -> Result<Vec<u8>, Saw> {
 }
 
 /// Whether the page shows an element, after its scripts ran.
-pub(super) fn check(shop: &Workshop<'_>, address: &WebAddress, selector: &str, text: Option<&str>) -> Saw {
+pub(super) fn check(
+    shop: &ShellWorkspace<'_>,
+    address: &WebAddress,
+    selector: &str,
+    text: Option<&str>,
+) -> CheckEvidence {
     let selector = match html::Selector::parse(selector) {
         Ok(selector) => selector,
         Err(why) => return uncertain(why),
     };
-    let page = match dom(shop, address).and_then(|text| html::Page::parse(&text).map_err(uncertain)) {
+    let page = match dom(shop, address).and_then(|text| html::HtmlDocument::parse(&text).map_err(uncertain)) {
         Ok(page) => page,
         Err(saw) => return saw,
     };
@@ -89,7 +94,7 @@ pub(super) fn check(shop: &Workshop<'_>, address: &WebAddress, selector: &str, t
     }
 }
 
-fn dom(shop: &Workshop<'_>, address: &WebAddress) -> Result<String, Saw> {
+fn dom(shop: &ShellWorkspace<'_>, address: &WebAddress) -> Result<String, CheckEvidence> {
     let program = browser(shop)?;
     let tmp = shop.tmp().map_err(uncertain)?;
     let mut argv = words(&program, &tmp, DESK);
@@ -105,7 +110,12 @@ fn dom(shop: &Workshop<'_>, address: &WebAddress) -> Result<String, Saw> {
 }
 
 /// A picture of a page, at `to`.
-fn picture(shop: &Workshop<'_>, address: &WebAddress, viewport: Viewport, to: &Path) -> Result<(), Saw> {
+fn picture(
+    shop: &ShellWorkspace<'_>,
+    address: &WebAddress,
+    viewport: Viewport,
+    to: &Path,
+) -> Result<(), CheckEvidence> {
     let program = browser(shop)?;
     let tmp = shop.tmp().map_err(uncertain)?;
     let mut argv = words(&program, &tmp, viewport);
@@ -119,11 +129,11 @@ fn picture(shop: &Workshop<'_>, address: &WebAddress, viewport: Viewport, to: &P
 
 /// Whether a judge sees what is described.
 pub(super) fn screenshot(
-    shop: &Workshop<'_>,
+    shop: &ShellWorkspace<'_>,
     judge: Option<&dyn Judge>,
     address: &WebAddress,
     description: &str,
-) -> Saw {
+) -> CheckEvidence {
     let Some(judge) = judge else { return uncertain("there is no judge to look at the picture".to_owned()) };
     let tmp = match shop.tmp() {
         Ok(tmp) => tmp,
@@ -134,19 +144,19 @@ pub(super) fn screenshot(
         return saw;
     }
     let prompt = rubric::picture_prompt(description, address.as_str());
-    rubric::weigh(judge.judge(&Question { prompt: &prompt, picture: Some(&to) }))
+    rubric::weigh(judge.judge(&JudgeQuestion { prompt: &prompt, picture: Some(&to) }))
 }
 
 /// Whether two pages, or a page and a picture in the tree, look the same.
 pub(super) fn diff(
-    shop: &Workshop<'_>,
-    tree: &Tree,
+    shop: &ShellWorkspace<'_>,
+    tree: &AcceptanceTree,
     base: Option<&WebAddress>,
     reference: &str,
     address: &WebAddress,
     viewports: Option<&str>,
     states: Option<&str>,
-) -> Saw {
+) -> CheckEvidence {
     if let Some(state) = states.into_iter().flat_map(|it| it.split(',')).find(|it| it.trim() != "default") {
         return uncertain(format!("only the state `default` can be seen, not `{}`", short(state.trim())));
     }
@@ -168,45 +178,49 @@ pub(super) fn diff(
     for size in sizes {
         let (one, two) = (tmp.join("one.png"), tmp.join("two.png"));
         let bytes = match &there {
-            Reference::Page(address) => match picture(shop, address, size, &one) {
+            ComparisonSource::Page(address) => match picture(shop, address, size, &one) {
                 Ok(()) => std::fs::read(&one).unwrap_or_default(),
                 Err(saw) => return saw,
             },
-            Reference::Picture(bytes) => bytes.clone(),
+            ComparisonSource::Picture(bytes) => bytes.clone(),
         };
         if let Err(saw) = picture(shop, address, size, &two) {
             return saw;
         }
         match differing(&bytes, &std::fs::read(&two).unwrap_or_default()) {
             Err(why) => return uncertain(why),
-            Ok(Differs::Size(a, b)) => {
+            Ok(PictureDifference::Size(a, b)) => {
                 return fail(format!("one is {}x{}, the other {}x{}", a.width, a.height, b.width, b.height));
             }
-            Ok(Differs::PerMille(share)) => worst = worst.max(share),
+            Ok(PictureDifference::PerMille(share)) => worst = worst.max(share),
         }
     }
     judged(worst <= PIXELS_PER_MILLE_MAX, format!("{worst} of 1000 pixels differ"))
 }
 
-enum Reference {
+enum ComparisonSource {
     Page(WebAddress),
     Picture(Vec<u8>),
 }
 
-fn source(tree: &Tree, base: Option<&WebAddress>, reference: &str) -> Result<Reference, Saw> {
+fn source(
+    tree: &AcceptanceTree,
+    base: Option<&WebAddress>,
+    reference: &str,
+) -> Result<ComparisonSource, CheckEvidence> {
     if reference.contains("://") || reference.starts_with("{{") {
         let template = landfall_model::acceptance::AddressTemplate::parse(reference);
         let template = template.map_err(|error| uncertain(error.to_string()))?;
         let address = template.resolve(base);
         return address
-            .map(Reference::Page)
+            .map(ComparisonSource::Page)
             .ok_or_else(|| uncertain("where `{{base_url}}` leads is not known here".to_owned()));
     }
     let path = RepoPath::new(reference).map_err(|error| uncertain(error.to_string()))?;
     match tree.bytes(path.as_str()) {
         Err(why) => Err(uncertain(why)),
         Ok(None) => Err(uncertain(format!("there is no `{}` to compare with", path.as_str()))),
-        Ok(Some(bytes)) => Ok(Reference::Picture(bytes)),
+        Ok(Some(bytes)) => Ok(ComparisonSource::Picture(bytes)),
     }
 }
 
@@ -216,22 +230,22 @@ fn viewport(text: &str) -> Option<Viewport> {
     Some(Viewport { width: side(width)?, height: side(height)? })
 }
 
-enum Differs {
+enum PictureDifference {
     Size(Viewport, Viewport),
     PerMille(u64),
 }
 
-fn differing(one: &[u8], two: &[u8]) -> Result<Differs, String> {
+fn differing(one: &[u8], two: &[u8]) -> Result<PictureDifference, String> {
     let ((a, one), (b, two)) = (pixels(one)?, pixels(two)?);
     if a != b {
-        return Ok(Differs::Size(a, b));
+        return Ok(PictureDifference::Size(a, b));
     }
     let apart = |(one, two): &(&[u8; 4], &[u8; 4])| {
         one.iter().zip(two.iter()).any(|(a, b)| a.abs_diff(*b) > CHANNEL_MAX)
     };
     let count = one.iter().zip(&two).filter(apart).count() as u64;
     // Rounded up: one pixel is not none.
-    Ok(Differs::PerMille((count * 1_000).div_ceil((one.len() as u64).max(1))))
+    Ok(PictureDifference::PerMille((count * 1_000).div_ceil((one.len() as u64).max(1))))
 }
 
 /// The size of a picture and its pixels.
@@ -257,7 +271,12 @@ pub(super) fn pixels(bytes: &[u8]) -> Result<(Viewport, Vec<[u8; 4]>), String> {
 }
 
 /// Whether a page scores enough.
-pub(super) fn lighthouse(shop: &Workshop<'_>, address: &WebAddress, category: &str, least: u8) -> Saw {
+pub(super) fn lighthouse(
+    shop: &ShellWorkspace<'_>,
+    address: &WebAddress,
+    category: &str,
+    least: u8,
+) -> CheckEvidence {
     const KNOWN: [&str; 5] = ["performance", "accessibility", "best-practices", "seo", "pwa"];
     const LIGHTHOUSE_MS: u64 = 120_000;
     if !KNOWN.contains(&category) {
@@ -306,11 +325,11 @@ mod tests {
     #[test]
     fn pictures_are_compared_by_their_pixels() {
         let share = |change| match differing(&png(100, 100, 0), &png(100, 100, change)).expect("pictures") {
-            Differs::PerMille(share) => share,
-            Differs::Size(..) => panic!("the same size"),
+            PictureDifference::PerMille(share) => share,
+            PictureDifference::Size(..) => panic!("the same size"),
         };
         assert_eq!([share(0), share(1), share(10), share(11), share(5_000)], [0, 1, 1, 2, 500]);
-        assert!(matches!(differing(&png(10, 10, 0), &png(10, 11, 0)), Ok(Differs::Size(..))));
+        assert!(matches!(differing(&png(10, 10, 0), &png(10, 11, 0)), Ok(PictureDifference::Size(..))));
         assert!(differing(b"no picture", &png(1, 1, 0)).is_err());
         assert_eq!(viewport("390x844"), Some(Viewport { width: 390, height: 844 }));
         assert!([viewport("0x1"), viewport("a"), viewport("9999x1")].iter().all(Option::is_none));

@@ -3,34 +3,38 @@
 use landfall_model::acceptance::RepoPath;
 
 use super::json_path;
-use super::tree::{Found, Tree, glob, glob_matches};
-use super::{Saw, fail, judged, pass, uncertain};
+use super::tree::{AcceptanceTree, TreePathContent, glob, glob_matches};
+use super::{CheckEvidence, fail, judged, pass, uncertain};
 
 const PATTERN_BYTES_MAX: usize = 1 << 20; // of memory; a pattern is a line
 const SHOWN_CHARS_MAX: usize = 120;
 
 /// Whether a file is there.
-pub(super) fn file(tree: &Tree, path: &RepoPath, there: bool) -> Saw {
+pub(super) fn file(tree: &AcceptanceTree, path: &RepoPath, there: bool) -> CheckEvidence {
     match tree.find(path.as_str()) {
         Err(why) => uncertain(why),
-        Ok(Found::File(_)) => judged(there, format!("`{}` is there", path.as_str())),
-        Ok(Found::Nothing) => judged(!there, format!("there is no `{}`", path.as_str())),
-        Ok(Found::Folder | Found::Other) => judged(!there, format!("`{}` is no file", path.as_str())),
+        Ok(TreePathContent::File(_)) => judged(there, format!("`{}` is there", path.as_str())),
+        Ok(TreePathContent::Nothing) => judged(!there, format!("there is no `{}`", path.as_str())),
+        Ok(TreePathContent::Folder | TreePathContent::Other) => {
+            judged(!there, format!("`{}` is no file", path.as_str()))
+        }
     }
 }
 
 /// Whether a folder is there.
-pub(super) fn dir(tree: &Tree, path: &RepoPath, there: bool) -> Saw {
+pub(super) fn dir(tree: &AcceptanceTree, path: &RepoPath, there: bool) -> CheckEvidence {
     match tree.find(path.as_str()) {
         Err(why) => uncertain(why),
-        Ok(Found::Folder) => judged(there, format!("the folder `{}` is there", path.as_str())),
-        Ok(Found::Nothing) => judged(!there, format!("there is no `{}`", path.as_str())),
-        Ok(Found::File(_) | Found::Other) => judged(!there, format!("`{}` is no folder", path.as_str())),
+        Ok(TreePathContent::Folder) => judged(there, format!("the folder `{}` is there", path.as_str())),
+        Ok(TreePathContent::Nothing) => judged(!there, format!("there is no `{}`", path.as_str())),
+        Ok(TreePathContent::File(_) | TreePathContent::Other) => {
+            judged(!there, format!("`{}` is no folder", path.as_str()))
+        }
     }
 }
 
 /// Whether git knows it.
-pub(super) fn committed(tree: &Tree, path: &RepoPath) -> Saw {
+pub(super) fn committed(tree: &AcceptanceTree, path: &RepoPath) -> CheckEvidence {
     match tree.is_committed(path.as_str()) {
         Err(why) => uncertain(why),
         Ok(true) => pass(format!("git knows `{}`", path.as_str())),
@@ -39,7 +43,7 @@ pub(super) fn committed(tree: &Tree, path: &RepoPath) -> Saw {
 }
 
 /// The text of a file, or what is said instead.
-fn text(tree: &Tree, path: &RepoPath) -> Result<String, Saw> {
+fn text(tree: &AcceptanceTree, path: &RepoPath) -> Result<String, CheckEvidence> {
     match tree.text(path.as_str()) {
         Err(why) => Err(uncertain(why)),
         Ok(None) => Err(fail(format!("there is no `{}`", path.as_str()))),
@@ -48,7 +52,7 @@ fn text(tree: &Tree, path: &RepoPath) -> Result<String, Saw> {
 }
 
 /// Whether a text is in a file. A file that is not there holds nothing, but that it does not hold something is no news.
-pub(super) fn contains(tree: &Tree, path: &RepoPath, wanted: &str, there: bool) -> Saw {
+pub(super) fn contains(tree: &AcceptanceTree, path: &RepoPath, wanted: &str, there: bool) -> CheckEvidence {
     match text(tree, path) {
         Err(saw) => saw,
         Ok(text) => match line_of(&text, wanted) {
@@ -63,7 +67,7 @@ fn line_of(text: &str, wanted: &str) -> Option<usize> {
 }
 
 /// Whether a text is in none of the files.
-pub(super) fn none_contains(tree: &Tree, pattern: &RepoPath, wanted: &str) -> Saw {
+pub(super) fn none_contains(tree: &AcceptanceTree, pattern: &RepoPath, wanted: &str) -> CheckEvidence {
     let (matcher, files) = match glob(pattern.as_str()).and_then(|matcher| Ok((matcher, tree.files()?))) {
         Ok(both) => both,
         Err(why) => return uncertain(why),
@@ -97,7 +101,7 @@ pub(super) fn pattern(text: &str) -> Result<regex::Regex, String> {
 }
 
 /// Whether a line of the file matches.
-pub(super) fn grep(tree: &Tree, wanted: &str, path: &RepoPath) -> Saw {
+pub(super) fn grep(tree: &AcceptanceTree, wanted: &str, path: &RepoPath) -> CheckEvidence {
     let pattern = match pattern(wanted) {
         Ok(pattern) => pattern,
         Err(why) => return uncertain(format!("the pattern `{}` makes no sense: {why}", short(wanted))),
@@ -112,7 +116,7 @@ pub(super) fn grep(tree: &Tree, wanted: &str, path: &RepoPath) -> Saw {
 }
 
 /// Whether a field of a JSON file has a value.
-pub(super) fn json_field(tree: &Tree, path: &RepoPath, field: &str, value: &str) -> Saw {
+pub(super) fn json_field(tree: &AcceptanceTree, path: &RepoPath, field: &str, value: &str) -> CheckEvidence {
     match text(tree, path) {
         Err(saw) => saw,
         Ok(text) => json(&text, field, value, &format!("`{}`", path.as_str())),
@@ -120,7 +124,7 @@ pub(super) fn json_field(tree: &Tree, path: &RepoPath, field: &str, value: &str)
 }
 
 /// Whether a path of a JSON text has a value.
-pub(super) fn json(text: &str, path: &str, value: &str, what: &str) -> Saw {
+pub(super) fn json(text: &str, path: &str, value: &str, what: &str) -> CheckEvidence {
     let query = match json_path::parse(path) {
         Ok(query) => query,
         Err(why) => return uncertain(why),
@@ -139,7 +143,13 @@ pub(super) fn json(text: &str, path: &str, value: &str, what: &str) -> Saw {
 }
 
 /// Whether a text is below a heading.
-pub(super) fn section(tree: &Tree, path: &RepoPath, heading: &str, wanted: &str, there: bool) -> Saw {
+pub(super) fn section(
+    tree: &AcceptanceTree,
+    path: &RepoPath,
+    heading: &str,
+    wanted: &str,
+    there: bool,
+) -> CheckEvidence {
     let text = match text(tree, path) {
         Err(saw) => return saw,
         Ok(text) => text,
@@ -175,7 +185,7 @@ pub(super) fn section(tree: &Tree, path: &RepoPath, heading: &str, wanted: &str,
 }
 
 /// Whether a link leads there.
-pub(super) fn symlink(tree: &Tree, path: &RepoPath, target: &str) -> Saw {
+pub(super) fn symlink(tree: &AcceptanceTree, path: &RepoPath, target: &str) -> CheckEvidence {
     match tree.link(path.as_str()) {
         Err(why) => uncertain(why),
         Ok(None) => fail(format!("`{}` is no link", path.as_str())),

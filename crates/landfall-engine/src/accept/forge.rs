@@ -10,14 +10,14 @@ use serde_json::{Map, Value, json};
 
 use super::files::short;
 use super::json_path;
-use super::shell::Workshop;
-use super::tree::Tree;
-use super::workflow::{self, Job};
-use super::{Ground, Saw, fail, judged, pass, pending, uncertain};
+use super::shell::ShellWorkspace;
+use super::tree::AcceptanceTree;
+use super::workflow::{self, WorkflowJob};
+use super::{AcceptanceContext, CheckEvidence, fail, judged, pass, pending, uncertain};
 
 /// What is asked, understood.
 #[derive(Debug, PartialEq, Eq)]
-enum Asked {
+enum ForgeQuery {
     Issue(u64),
     Pull(Option<u64>),
     Checks(Option<u64>),
@@ -27,15 +27,15 @@ enum Asked {
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Shown {
+struct ForgeQueryOptions {
     fields: Option<Vec<String>>,
     path: Option<String>,
     workflow: Option<String>,
 }
 
-fn understand(query: &GithubQuery) -> Result<(Asked, Shown), String> {
+fn understand(query: &GithubQuery) -> Result<(ForgeQuery, ForgeQueryOptions), String> {
     let mut plain: Vec<&str> = Vec::new();
-    let mut shown = Shown::default();
+    let mut shown = ForgeQueryOptions::default();
     let mut words = query.words.iter().map(String::as_str);
     while let Some(word) = words.next() {
         if !word.starts_with('-') {
@@ -60,18 +60,18 @@ fn understand(query: &GithubQuery) -> Result<(Asked, Shown), String> {
         digits.parse::<u64>().map_err(|_| format!("`{}` is no number", short(text)))
     };
     let asked = match plain[..] {
-        ["issue", "view", issue] => Asked::Issue(number(issue)?),
-        ["pr", "view"] => Asked::Pull(None),
-        ["pr", "view", pull] => Asked::Pull(Some(number(pull)?)),
-        ["pr", "checks"] => Asked::Checks(None),
-        ["pr", "checks", pull] => Asked::Checks(Some(number(pull)?)),
-        ["run", "list"] => Asked::Runs,
+        ["issue", "view", issue] => ForgeQuery::Issue(number(issue)?),
+        ["pr", "view"] => ForgeQuery::Pull(None),
+        ["pr", "view", pull] => ForgeQuery::Pull(Some(number(pull)?)),
+        ["pr", "checks"] => ForgeQuery::Checks(None),
+        ["pr", "checks", pull] => ForgeQuery::Checks(Some(number(pull)?)),
+        ["run", "list"] => ForgeQuery::Runs,
         ["api", path] if path.trim_start_matches('/').starts_with("repos/") && !path.contains("..") => {
-            Asked::Client
+            ForgeQuery::Client
         }
         ["run", "view", run] => {
             number(run)?;
-            Asked::Client
+            ForgeQuery::Client
         }
         _ => {
             return Err("known are `gh issue view N`, `gh pr view`, `gh pr checks`, `gh run list`, `gh run view N` and \
@@ -82,22 +82,22 @@ fn understand(query: &GithubQuery) -> Result<(Asked, Shown), String> {
     Ok((asked, shown))
 }
 
-fn troubled(error: &TrackerError) -> Saw {
+fn troubled(error: &TrackerError) -> CheckEvidence {
     uncertain(format!("the tracker did not answer: {error}"))
 }
 
 /// Asks, and looks for the value in the answer.
 pub(super) fn check(
-    ground: &Ground<'_>,
-    shop: Option<&Workshop<'_>>,
+    ground: &AcceptanceContext<'_>,
+    shop: Option<&ShellWorkspace<'_>>,
     query: &GithubQuery,
     value: &str,
-) -> Saw {
+) -> CheckEvidence {
     let (asked, shown) = match understand(query) {
         Ok(both) => both,
         Err(why) => return uncertain(why),
     };
-    if asked == Asked::Client {
+    if asked == ForgeQuery::Client {
         return client(shop, query, value);
     }
     let Some(tracker) = ground.tracker else { return uncertain("there is no tracker to ask".to_owned()) };
@@ -107,12 +107,12 @@ pub(super) fn check(
 }
 
 fn answer(
-    ground: &Ground<'_>,
+    ground: &AcceptanceContext<'_>,
     tracker: &dyn Tracker,
-    asked: &Asked,
-    shown: &Shown,
+    asked: &ForgeQuery,
+    shown: &ForgeQueryOptions,
     value: &str,
-) -> Result<Saw, Saw> {
+) -> Result<CheckEvidence, CheckEvidence> {
     let trouble = |error: TrackerError| troubled(&error);
     let pull = |number: &Option<u64>| {
         let number = match number {
@@ -122,7 +122,7 @@ fn answer(
         number.ok_or_else(|| uncertain("no pull request is known here".to_owned()))
     };
     match asked {
-        Asked::Issue(number) => {
+        ForgeQuery::Issue(number) => {
             let number =
                 IssueNumber::new(*number).ok_or_else(|| uncertain("numbers begin at 1".to_owned()))?;
             let issue = tracker.issue(number).map_err(trouble)?;
@@ -136,7 +136,7 @@ fn answer(
             view.insert("comments".into(), comments.iter().map(|it| json!({"body": it.body})).collect());
             view_holds(view, shown, value)
         }
-        Asked::Pull(number) => {
+        ForgeQuery::Pull(number) => {
             let number = pull(number)?;
             let seen = tracker.pull_request(number).map_err(trouble)?;
             let mut view = pull_view(&seen);
@@ -151,12 +151,12 @@ fn answer(
             }
             view_holds(view, shown, value)
         }
-        Asked::Checks(number) => {
+        ForgeQuery::Checks(number) => {
             let head = tracker.pull_request(pull(number)?).map_err(trouble)?.head_sha;
             let checks = tracker.checks(&head).map_err(trouble)?;
             Ok(checks_hold(ground.tree, &checks, shown, value))
         }
-        Asked::Runs => {
+        ForgeQuery::Runs => {
             let head = head(ground).ok_or_else(|| uncertain("no commit is known here".to_owned()))?;
             let mut checks = tracker.checks(&head).map_err(trouble)?;
             if let Some(workflow) = &shown.workflow {
@@ -166,12 +166,12 @@ fn answer(
             }
             Ok(runs_hold(&checks, shown, value))
         }
-        Asked::Client => Err(uncertain("the tracker does not answer this".to_owned())),
+        ForgeQuery::Client => Err(uncertain("the tracker does not answer this".to_owned())),
     }
 }
 
 /// The commit whose checks count.
-fn head(ground: &Ground<'_>) -> Option<CommitSha> {
+fn head(ground: &AcceptanceContext<'_>) -> Option<CommitSha> {
     ground.head.clone().or_else(|| CommitSha::new(ground.tree.commit()?).ok())
 }
 
@@ -223,7 +223,11 @@ fn object(value: Value) -> Map<String, Value> {
 }
 
 /// The answer as the client would write it.
-fn view_holds(view: Map<String, Value>, shown: &Shown, value: &str) -> Result<Saw, Saw> {
+fn view_holds(
+    view: Map<String, Value>,
+    shown: &ForgeQueryOptions,
+    value: &str,
+) -> Result<CheckEvidence, CheckEvidence> {
     let text = match (&shown.fields, &shown.path) {
         (None, None) => {
             let line = |(key, value): (&String, &Value)| {
@@ -240,7 +244,7 @@ fn view_holds(view: Map<String, Value>, shown: &Shown, value: &str) -> Result<Sa
     Ok(contains(&text, value))
 }
 
-fn pick(view: &Map<String, Value>, fields: &[String]) -> Result<Map<String, Value>, Saw> {
+fn pick(view: &Map<String, Value>, fields: &[String]) -> Result<Map<String, Value>, CheckEvidence> {
     let one = |field: &String| match view.get(field) {
         Some(value) => Ok((field.clone(), value.clone())),
         None => {
@@ -251,13 +255,13 @@ fn pick(view: &Map<String, Value>, fields: &[String]) -> Result<Map<String, Valu
     fields.iter().map(one).collect()
 }
 
-fn written(value: Value, path: Option<&str>) -> Result<String, Saw> {
+fn written(value: Value, path: Option<&str>) -> Result<String, CheckEvidence> {
     let Some(path) = path else { return Ok(value.to_string()) };
     let found = json_path::parse(path).and_then(|query| query.run(&value)).map_err(uncertain)?;
     Ok(json_path::shown(&found))
 }
 
-fn contains(text: &str, value: &str) -> Saw {
+fn contains(text: &str, value: &str) -> CheckEvidence {
     let how = if text.contains(value) { "contains" } else { "does not contain" };
     judged(text.contains(value), format!("the answer {how} `{}`", short(value)))
 }
@@ -282,7 +286,12 @@ fn word(state: ForgeCheckState) -> (&'static str, &'static str) {
 const PASSED: [&str; 4] = ["pass", "passed", "success", "SUCCESS"];
 
 /// Whether checks are as they should be. A word such as `pass` is about all of them; anything else is the name or the key of a job.
-fn checks_hold(tree: &Tree, checks: &[ForgeCheck], shown: &Shown, value: &str) -> Saw {
+fn checks_hold(
+    tree: &AcceptanceTree,
+    checks: &[ForgeCheck],
+    shown: &ForgeQueryOptions,
+    value: &str,
+) -> CheckEvidence {
     if PASSED.contains(&value) || checks.is_empty() {
         return summed(checks, "the checks");
     }
@@ -302,7 +311,7 @@ fn checks_hold(tree: &Tree, checks: &[ForgeCheck], shown: &Shown, value: &str) -
 }
 
 /// Whether the runs of a commit are as they should be. Its checks come to one run: one job that passed is not the whole.
-fn runs_hold(checks: &[ForgeCheck], shown: &Shown, value: &str) -> Saw {
+fn runs_hold(checks: &[ForgeCheck], shown: &ForgeQueryOptions, value: &str) -> CheckEvidence {
     if PASSED.contains(&value) || checks.is_empty() || shown.fields.is_none() {
         return summed(checks, "the runs");
     }
@@ -330,9 +339,15 @@ fn row(check: &ForgeCheck) -> Map<String, Value> {
     }))
 }
 
-fn listed(checks: &[ForgeCheck], rows: Vec<Map<String, Value>>, shown: &Shown, value: &str) -> Saw {
+fn listed(
+    checks: &[ForgeCheck],
+    rows: Vec<Map<String, Value>>,
+    shown: &ForgeQueryOptions,
+    value: &str,
+) -> CheckEvidence {
     let fields = shown.fields.as_deref().unwrap_or_default();
-    let rows: Result<Vec<Value>, Saw> = rows.iter().map(|row| pick(row, fields).map(Value::Object)).collect();
+    let rows: Result<Vec<Value>, CheckEvidence> =
+        rows.iter().map(|row| pick(row, fields).map(Value::Object)).collect();
     match rows.and_then(|rows| written(Value::Array(rows), shown.path.as_deref())) {
         Err(saw) => saw,
         Ok(text) if text.contains(value) => contains(&text, value),
@@ -342,11 +357,11 @@ fn listed(checks: &[ForgeCheck], rows: Vec<Map<String, Value>>, shown: &Shown, v
     }
 }
 
-fn broken(what: &str) -> Saw {
+fn broken(what: &str) -> CheckEvidence {
     uncertain(format!("{what} were cut off or could not begin: that says nothing about the work"))
 }
 
-fn summed(checks: &[ForgeCheck], what: &str) -> Saw {
+fn summed(checks: &[ForgeCheck], what: &str) -> CheckEvidence {
     match sum(checks) {
         ChecksSum::None => uncertain(format!("{what}: no check has said anything")),
         ChecksSum::Pending => pending(format!("{what}: still running")),
@@ -361,7 +376,7 @@ fn summed(checks: &[ForgeCheck], what: &str) -> Saw {
 }
 
 /// The workflow files, with their names.
-fn workflows(tree: &Tree) -> Vec<(String, String)> {
+fn workflows(tree: &AcceptanceTree) -> Vec<(String, String)> {
     const FOLDER: &str = ".github/workflows";
     let names = tree.names(FOLDER).unwrap_or_default();
     let files = names.into_iter().filter(|name| name.ends_with(".yml") || name.ends_with(".yaml"));
@@ -371,12 +386,12 @@ fn workflows(tree: &Tree) -> Vec<(String, String)> {
         .collect()
 }
 
-fn jobs(tree: &Tree) -> Vec<Job> {
+fn jobs(tree: &AcceptanceTree) -> Vec<WorkflowJob> {
     workflows(tree).iter().flat_map(|(_, text)| workflow::jobs(text)).collect()
 }
 
 /// The jobs of one workflow, by its file or by what it calls itself.
-fn jobs_of(tree: &Tree, wanted: &str) -> Option<Vec<Job>> {
+fn jobs_of(tree: &AcceptanceTree, wanted: &str) -> Option<Vec<WorkflowJob>> {
     let called = |text: &str| {
         text.lines()
             .find_map(|line| line.strip_prefix("name:"))
@@ -388,12 +403,12 @@ fn jobs_of(tree: &Tree, wanted: &str) -> Option<Vec<Job>> {
 }
 
 /// What the forge's own run of a command came to: for where we run nothing ourselves.
-pub(super) fn command(ground: &Ground<'_>, line: &str) -> Saw {
+pub(super) fn command(ground: &AcceptanceContext<'_>, line: &str) -> CheckEvidence {
     let nothing = || {
         uncertain("it is a command, none is run in safe mode, and no check of the forge runs it".to_owned())
     };
     let (Some(tracker), Some(head)) = (ground.tracker, head(ground)) else { return nothing() };
-    let jobs: Vec<Job> =
+    let jobs: Vec<WorkflowJob> =
         jobs(ground.tree).into_iter().filter(|job| job.runs.iter().any(|it| it == line.trim())).collect();
     if jobs.is_empty() {
         return nothing();
@@ -409,7 +424,7 @@ pub(super) fn command(ground: &Ground<'_>, line: &str) -> Saw {
 
 /// Asks the client, with words that were understood above. What it says is not shown: it may be more than the readers of the issue
 /// may see.
-fn client(shop: Option<&Workshop<'_>>, query: &GithubQuery, value: &str) -> Saw {
+fn client(shop: Option<&ShellWorkspace<'_>>, query: &GithubQuery, value: &str) -> CheckEvidence {
     const LIMIT_MS: u64 = 30_000;
     let Some((shop, program)) = shop.and_then(|shop| Some((shop, shop.on_path(&["gh"])?))) else {
         return uncertain("the tracker does not answer this, and `gh` is not installed".to_owned());

@@ -14,7 +14,7 @@ const PARSE_MAX: Duration = Duration::from_secs(3); // ordinary pages take milli
 const CHUNK_BYTES: usize = 8 << 10;
 
 /// A page. Its elements are numbered in the order of the document.
-pub(super) struct Page {
+pub(super) struct HtmlDocument {
     elements: Vec<Element>,
 }
 
@@ -31,12 +31,12 @@ struct Element {
     text: String,
 }
 
-impl Page {
+impl HtmlDocument {
     /// Reads a page, as browsers do: whatever the text is, it is one. Only one that takes too long is none: what is nested very
     /// deep takes time in proportion to the square of that.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let document = Node::new(Content::Other);
-        let sink = Sink { document: Rc::clone(&document) };
+        let document = Node::new(NodeContent::Other);
+        let sink = HtmlTreeSink { document: Rc::clone(&document) };
         let mut parser = html5ever::parse_document(sink, html5ever::ParseOpts::default());
         let began = Instant::now();
         let mut rest = text;
@@ -71,11 +71,11 @@ impl Page {
         &self.elements[at].text
     }
 
-    fn matches(&self, at: usize, complex: &Complex) -> bool {
+    fn matches(&self, at: usize, complex: &ComplexSelector) -> bool {
         self.fits(at, &complex.last) && self.leads(at, &complex.rest)
     }
 
-    fn leads(&self, at: usize, rest: &[(Combinator, Compound)]) -> bool {
+    fn leads(&self, at: usize, rest: &[(Combinator, CompoundSelector)]) -> bool {
         let Some(((combinator, compound), rest)) = rest.split_first() else { return true };
         let fits = |at: usize| self.fits(at, compound) && self.leads(at, rest);
         let (next, many): (fn(&Element) -> Option<usize>, bool) = match combinator {
@@ -94,28 +94,28 @@ impl Page {
         false
     }
 
-    fn fits(&self, at: usize, compound: &Compound) -> bool {
+    fn fits(&self, at: usize, compound: &CompoundSelector) -> bool {
         let element = &self.elements[at];
         compound.0.iter().all(|simple| match simple {
-            Simple::Any => true,
-            Simple::Type(name) => element.name == *name,
-            Simple::Id(id) => element.get("id") == Some(id),
-            Simple::Class(class) => {
+            SimpleSelector::Any => true,
+            SimpleSelector::Type(name) => element.name == *name,
+            SimpleSelector::Id(id) => element.get("id") == Some(id),
+            SimpleSelector::Class(class) => {
                 element.get("class").is_some_and(|all| all.split_ascii_whitespace().any(|it| it == class))
             }
-            Simple::Attribute { name, how, ignore_case } => element.get(name).is_some_and(|value| {
+            SimpleSelector::Attribute { name, how, ignore_case } => element.get(name).is_some_and(|value| {
                 if *ignore_case { how.holds(&value.to_lowercase()) } else { how.holds(value) }
             }),
-            Simple::First => element.place == 1,
-            Simple::Last => element.is_last,
-            Simple::Only => element.place == 1 && element.is_last,
-            Simple::Empty => element.is_empty,
-            Simple::Nth(step, offset) => match element.place.checked_sub(*offset) {
+            SimpleSelector::First => element.place == 1,
+            SimpleSelector::Last => element.is_last,
+            SimpleSelector::Only => element.place == 1 && element.is_last,
+            SimpleSelector::Empty => element.is_empty,
+            SimpleSelector::Nth(step, offset) => match element.place.checked_sub(*offset) {
                 Some(0) => true,
                 Some(rest) => *step > 0 && rest % step == 0,
                 None => false,
             },
-            Simple::Not(inner) => !inner.iter().any(|compound| self.fits(at, compound)),
+            SimpleSelector::Not(inner) => !inner.iter().any(|compound| self.fits(at, compound)),
         })
     }
 }
@@ -128,13 +128,13 @@ impl Element {
 
 /// What is looked for on a page.
 #[derive(Debug)]
-pub(super) struct Selector(Vec<Complex>);
+pub(super) struct Selector(Vec<ComplexSelector>);
 
 #[derive(Debug)]
-struct Complex {
-    last: Compound,
+struct ComplexSelector {
+    last: CompoundSelector,
     /// From right to left.
-    rest: Vec<(Combinator, Compound)>,
+    rest: Vec<(Combinator, CompoundSelector)>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -146,25 +146,25 @@ enum Combinator {
 }
 
 #[derive(Debug)]
-struct Compound(Vec<Simple>);
+struct CompoundSelector(Vec<SimpleSelector>);
 
 #[derive(Debug)]
-enum Simple {
+enum SimpleSelector {
     Any,
     Type(String),
     Id(String),
     Class(String),
-    Attribute { name: String, how: How, ignore_case: bool },
+    Attribute { name: String, how: AttributeMatch, ignore_case: bool },
     First,
     Last,
     Only,
     Empty,
     Nth(usize, usize),
-    Not(Vec<Compound>),
+    Not(Vec<CompoundSelector>),
 }
 
 #[derive(Debug)]
-enum How {
+enum AttributeMatch {
     There,
     Is(String),
     Word(String),
@@ -174,7 +174,7 @@ enum How {
     Contains(String),
 }
 
-impl How {
+impl AttributeMatch {
     fn holds(&self, value: &str) -> bool {
         match self {
             Self::There => true,
@@ -195,7 +195,7 @@ const SELECTOR_BYTES_MAX: usize = 1_000; // a person wrote it
 impl Selector {
     /// Reads a selector.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let mut reader = Reader { rest: text.trim() };
+        let mut reader = HtmlParser { rest: text.trim() };
         let wrong = || format!("the selector `{}` is not understood", super::files::short(text));
         if text.len() > SELECTOR_BYTES_MAX {
             return Err(wrong());
@@ -215,11 +215,11 @@ impl Selector {
     }
 }
 
-struct Reader<'a> {
+struct HtmlParser<'a> {
     rest: &'a str,
 }
 
-impl Reader<'_> {
+impl HtmlParser<'_> {
     fn peek(&self) -> Option<char> {
         self.rest.chars().next()
     }
@@ -244,7 +244,7 @@ impl Reader<'_> {
         some
     }
 
-    fn complex(&mut self) -> Option<Complex> {
+    fn complex(&mut self) -> Option<ComplexSelector> {
         let mut last = self.compound()?;
         let mut rest = Vec::new();
         loop {
@@ -264,25 +264,25 @@ impl Reader<'_> {
             let compound = self.compound()?;
             rest.insert(0, (combinator, std::mem::replace(&mut last, compound)));
         }
-        Some(Complex { last, rest })
+        Some(ComplexSelector { last, rest })
     }
 
-    fn compound(&mut self) -> Option<Compound> {
+    fn compound(&mut self) -> Option<CompoundSelector> {
         let mut simples = Vec::new();
         if self.take("*") {
-            simples.push(Simple::Any);
+            simples.push(SimpleSelector::Any);
         } else if let Some(name) = self.name() {
-            simples.push(Simple::Type(name.to_ascii_lowercase()));
+            simples.push(SimpleSelector::Type(name.to_ascii_lowercase()));
         }
         loop {
             match self.peek() {
                 Some('#') => {
                     self.next();
-                    simples.push(Simple::Id(self.name()?));
+                    simples.push(SimpleSelector::Id(self.name()?));
                 }
                 Some('.') => {
                     self.next();
-                    simples.push(Simple::Class(self.name()?));
+                    simples.push(SimpleSelector::Class(self.name()?));
                 }
                 Some('[') => {
                     self.next();
@@ -292,7 +292,7 @@ impl Reader<'_> {
                     self.next();
                     simples.push(self.pseudo()?);
                 }
-                _ => return (!simples.is_empty()).then_some(Compound(simples)),
+                _ => return (!simples.is_empty()).then_some(CompoundSelector(simples)),
             }
         }
     }
@@ -313,25 +313,25 @@ impl Reader<'_> {
         (!name.is_empty()).then_some(name)
     }
 
-    fn attribute(&mut self) -> Option<Simple> {
+    fn attribute(&mut self) -> Option<SimpleSelector> {
         self.space();
         let name = self.name()?.to_ascii_lowercase();
         self.space();
         if self.take("]") {
-            return Some(Simple::Attribute { name, how: How::There, ignore_case: false });
+            return Some(SimpleSelector::Attribute { name, how: AttributeMatch::There, ignore_case: false });
         }
-        let make: fn(String) -> How = if self.take("=") {
-            How::Is
+        let make: fn(String) -> AttributeMatch = if self.take("=") {
+            AttributeMatch::Is
         } else if self.take("~=") {
-            How::Word
+            AttributeMatch::Word
         } else if self.take("|=") {
-            How::Dash
+            AttributeMatch::Dash
         } else if self.take("^=") {
-            How::Begins
+            AttributeMatch::Begins
         } else if self.take("$=") {
-            How::Ends
+            AttributeMatch::Ends
         } else if self.take("*=") {
-            How::Contains
+            AttributeMatch::Contains
         } else {
             return None;
         };
@@ -350,29 +350,32 @@ impl Reader<'_> {
         let ignore_case = self.take("i") || self.take("I");
         self.space();
         let value = if ignore_case { value.to_lowercase() } else { value };
-        self.take("]").then(|| Simple::Attribute { name, how: make(value), ignore_case })
+        self.take("]").then(|| SimpleSelector::Attribute { name, how: make(value), ignore_case })
     }
 
-    fn pseudo(&mut self) -> Option<Simple> {
-        let there =
-            |name: &str| Simple::Attribute { name: name.to_owned(), how: How::There, ignore_case: false };
+    fn pseudo(&mut self) -> Option<SimpleSelector> {
+        let there = |name: &str| SimpleSelector::Attribute {
+            name: name.to_owned(),
+            how: AttributeMatch::There,
+            ignore_case: false,
+        };
         let name = self.name()?;
         Some(match name.as_str() {
-            "first-child" => Simple::First,
-            "last-child" => Simple::Last,
-            "only-child" => Simple::Only,
-            "empty" => Simple::Empty,
+            "first-child" => SimpleSelector::First,
+            "last-child" => SimpleSelector::Last,
+            "only-child" => SimpleSelector::Only,
+            "empty" => SimpleSelector::Empty,
             "checked" => there("checked"),
             "disabled" => there("disabled"),
-            "root" => Simple::Type("html".to_owned()),
+            "root" => SimpleSelector::Type("html".to_owned()),
             "nth-child" => {
                 let inner = self.rest.strip_prefix('(')?;
                 let (inner, rest) = inner.split_once(')')?;
                 self.rest = rest;
                 match inner.trim() {
-                    "odd" => Simple::Nth(2, 1),
-                    "even" => Simple::Nth(2, 2),
-                    number => Simple::Nth(0, number.parse().ok().filter(|number| *number > 0)?),
+                    "odd" => SimpleSelector::Nth(2, 1),
+                    "even" => SimpleSelector::Nth(2, 2),
+                    number => SimpleSelector::Nth(0, number.parse().ok().filter(|number| *number > 0)?),
                 }
             }
             "not" => {
@@ -388,7 +391,7 @@ impl Reader<'_> {
                         _ => return None,
                     }
                 }
-                Simple::Not(inner)
+                SimpleSelector::Not(inner)
             }
             _ => return None,
         })
@@ -397,51 +400,51 @@ impl Reader<'_> {
 
 // ── The tree that the parser builds ────────────────────────────────────────────────────────────────────────────
 
-type Handle = Rc<Node>;
+type NodeRef = Rc<Node>;
 
 struct Node {
-    content: Content,
+    content: NodeContent,
     name: QualName,
     parent: RefCell<Option<std::rc::Weak<Node>>>,
-    children: RefCell<Vec<Handle>>,
+    children: RefCell<Vec<NodeRef>>,
 }
 
-enum Content {
+enum NodeContent {
     Element(RefCell<Vec<Attribute>>),
     Text(RefCell<String>),
     Other,
 }
 
 impl Node {
-    fn new(content: Content) -> Handle {
+    fn new(content: NodeContent) -> NodeRef {
         Self::named(content, QualName::new(None, ns!(), local_name!("")))
     }
 
-    fn named(content: Content, name: QualName) -> Handle {
+    fn named(content: NodeContent, name: QualName) -> NodeRef {
         Rc::new(Self { content, name, parent: RefCell::default(), children: RefCell::default() })
     }
 
-    fn above(&self) -> Option<Handle> {
+    fn above(&self) -> Option<NodeRef> {
         self.parent.borrow().as_ref().and_then(std::rc::Weak::upgrade)
     }
 }
 
-struct Sink {
-    document: Handle,
+struct HtmlTreeSink {
+    document: NodeRef,
 }
 
-impl Sink {
-    fn put(&self, parent: &Handle, at: usize, child: NodeOrText<Handle>) {
+impl HtmlTreeSink {
+    fn put(&self, parent: &NodeRef, at: usize, child: NodeOrText<NodeRef>) {
         match child {
             NodeOrText::AppendText(text) => {
                 let mut children = parent.children.borrow_mut();
                 if let Some(before) = at.checked_sub(1).and_then(|at| children.get(at))
-                    && let Content::Text(known) = &before.content
+                    && let NodeContent::Text(known) = &before.content
                 {
                     known.borrow_mut().push_str(&text);
                     return;
                 }
-                let node = Node::new(Content::Text(RefCell::new(text.to_string())));
+                let node = Node::new(NodeContent::Text(RefCell::new(text.to_string())));
                 *node.parent.borrow_mut() = Some(Rc::downgrade(parent));
                 children.insert(at, node);
             }
@@ -455,50 +458,50 @@ impl Sink {
         }
     }
 
-    fn place(&self, node: &Handle) -> Option<(Handle, usize)> {
+    fn place(&self, node: &NodeRef) -> Option<(NodeRef, usize)> {
         let parent = node.above()?;
         let at = parent.children.borrow().iter().position(|it| Rc::ptr_eq(it, node))?;
         Some((parent, at))
     }
 }
 
-impl TreeSink for Sink {
-    type Handle = Handle;
-    type Output = Handle;
+impl TreeSink for HtmlTreeSink {
+    type Handle = NodeRef;
+    type Output = NodeRef;
     type ElemName<'a> = ExpandedName<'a>;
 
-    fn finish(self) -> Handle {
+    fn finish(self) -> NodeRef {
         self.document
     }
 
     fn parse_error(&self, _: Cow<'static, str>) {}
 
-    fn get_document(&self) -> Handle {
+    fn get_document(&self) -> NodeRef {
         Rc::clone(&self.document)
     }
 
-    fn elem_name<'a>(&'a self, target: &'a Handle) -> ExpandedName<'a> {
+    fn elem_name<'a>(&'a self, target: &'a NodeRef) -> ExpandedName<'a> {
         target.name.expanded()
     }
 
-    fn create_element(&self, name: QualName, attributes: Vec<Attribute>, _: ElementFlags) -> Handle {
-        Node::named(Content::Element(RefCell::new(attributes)), name)
+    fn create_element(&self, name: QualName, attributes: Vec<Attribute>, _: ElementFlags) -> NodeRef {
+        Node::named(NodeContent::Element(RefCell::new(attributes)), name)
     }
 
-    fn create_comment(&self, _: StrTendril) -> Handle {
-        Node::new(Content::Other)
+    fn create_comment(&self, _: StrTendril) -> NodeRef {
+        Node::new(NodeContent::Other)
     }
 
-    fn create_pi(&self, _: StrTendril, _: StrTendril) -> Handle {
-        Node::new(Content::Other)
+    fn create_pi(&self, _: StrTendril, _: StrTendril) -> NodeRef {
+        Node::new(NodeContent::Other)
     }
 
-    fn append(&self, parent: &Handle, child: NodeOrText<Handle>) {
+    fn append(&self, parent: &NodeRef, child: NodeOrText<NodeRef>) {
         let at = parent.children.borrow().len();
         self.put(parent, at, child);
     }
 
-    fn append_based_on_parent_node(&self, element: &Handle, before: &Handle, child: NodeOrText<Handle>) {
+    fn append_based_on_parent_node(&self, element: &NodeRef, before: &NodeRef, child: NodeOrText<NodeRef>) {
         match element.above() {
             Some(_) => self.append_before_sibling(element, child),
             None => self.append(before, child),
@@ -507,25 +510,25 @@ impl TreeSink for Sink {
 
     fn append_doctype_to_document(&self, _: StrTendril, _: StrTendril, _: StrTendril) {}
 
-    fn get_template_contents(&self, target: &Handle) -> Handle {
+    fn get_template_contents(&self, target: &NodeRef) -> NodeRef {
         // What is in a template is not on the page; here it is kept below it, and found there.
         Rc::clone(target)
     }
 
-    fn same_node(&self, one: &Handle, two: &Handle) -> bool {
+    fn same_node(&self, one: &NodeRef, two: &NodeRef) -> bool {
         Rc::ptr_eq(one, two)
     }
 
     fn set_quirks_mode(&self, _: QuirksMode) {}
 
-    fn append_before_sibling(&self, sibling: &Handle, child: NodeOrText<Handle>) {
+    fn append_before_sibling(&self, sibling: &NodeRef, child: NodeOrText<NodeRef>) {
         if let Some((parent, at)) = self.place(sibling) {
             self.put(&parent, at, child);
         }
     }
 
-    fn add_attrs_if_missing(&self, target: &Handle, attributes: Vec<Attribute>) {
-        if let Content::Element(known) = &target.content {
+    fn add_attrs_if_missing(&self, target: &NodeRef, attributes: Vec<Attribute>) {
+        if let NodeContent::Element(known) = &target.content {
             let mut known = known.borrow_mut();
             for attribute in attributes {
                 if !known.iter().any(|it| it.name == attribute.name) {
@@ -535,14 +538,14 @@ impl TreeSink for Sink {
         }
     }
 
-    fn remove_from_parent(&self, target: &Handle) {
+    fn remove_from_parent(&self, target: &NodeRef) {
         if let Some((parent, at)) = self.place(target) {
             parent.children.borrow_mut().remove(at);
         }
         *target.parent.borrow_mut() = None;
     }
 
-    fn reparent_children(&self, node: &Handle, parent: &Handle) {
+    fn reparent_children(&self, node: &NodeRef, parent: &NodeRef) {
         let children = std::mem::take(&mut *node.children.borrow_mut());
         for child in &children {
             *child.parent.borrow_mut() = Some(Rc::downgrade(parent));
@@ -554,15 +557,15 @@ impl TreeSink for Sink {
 const TEXT_BYTES_MAX: usize = 64 << 10; // of one element; enough to find a sentence in
 
 /// The elements in the order of the document. Without recursion: pages can be as deep as their author likes.
-fn flatten(document: &Handle, elements: &mut Vec<Element>) {
-    struct Open {
-        node: Handle,
+fn flatten(document: &NodeRef, elements: &mut Vec<Element>) {
+    struct OpenNode {
+        node: NodeRef,
         next: usize,
         element: Option<usize>,
         last: Option<usize>,
         count: usize,
     }
-    let open = |node: Handle, element| Open { node, next: 0, element, last: None, count: 0 };
+    let open = |node: NodeRef, element| OpenNode { node, next: 0, element, last: None, count: 0 };
     let mut stack = vec![open(Rc::clone(document), None)];
     while let Some(top) = stack.last_mut() {
         let child = top.node.children.borrow().get(top.next).cloned();
@@ -575,7 +578,7 @@ fn flatten(document: &Handle, elements: &mut Vec<Element>) {
         };
         top.next += 1;
         match &child.content {
-            Content::Element(attributes) => {
+            NodeContent::Element(attributes) => {
                 top.count += 1;
                 let attributes = attributes.borrow();
                 let attributes =
@@ -597,7 +600,7 @@ fn flatten(document: &Handle, elements: &mut Vec<Element>) {
                 }
                 stack.push(open(Rc::clone(&child), Some(at)));
             }
-            Content::Text(text) => {
+            NodeContent::Text(text) => {
                 let text = text.borrow();
                 if let Some(parent) = top.element {
                     elements[parent].is_empty &= text.is_empty();
@@ -617,13 +620,13 @@ fn flatten(document: &Handle, elements: &mut Vec<Element>) {
                     up += 1;
                 }
             }
-            Content::Other => {}
+            NodeContent::Other => {}
         }
     }
 }
 
 /// Takes the tree apart from the top: dropped as it is, a deep one would use up the stack.
-fn dismantle(document: Handle) {
+fn dismantle(document: NodeRef) {
     let mut open = vec![document];
     while let Some(node) = open.pop() {
         open.append(&mut node.children.borrow_mut());
@@ -632,14 +635,14 @@ fn dismantle(document: Handle) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Page, Selector};
+    use super::{HtmlDocument, Selector};
 
     const TEXT: &str = r#"<!doctype html><title>Shop</title><body class="a b">
         <ul id=list><li class=one>First <b>thing</b><li>Second<li data-x="Some-Thing">Third</ul>
         <table><tr><td>1</table><p>Text</p><p lang="en-GB"></p><input type=checkbox checked>"#;
 
     fn count(selector: &str) -> usize {
-        Page::parse(TEXT).expect("a page").select(&Selector::parse(selector).expect(selector)).len()
+        HtmlDocument::parse(TEXT).expect("a page").select(&Selector::parse(selector).expect(selector)).len()
     }
 
     #[test]
@@ -672,7 +675,7 @@ mod tests {
         ] {
             assert_eq!(count(selector), wanted, "{selector}");
         }
-        let page = Page::parse(TEXT).expect("a page");
+        let page = HtmlDocument::parse(TEXT).expect("a page");
         let found = page.select(&Selector::parse("li.one").expect("one"));
         assert_eq!(page.text(found[0]), "First thing");
         for wrong in [
@@ -697,7 +700,7 @@ mod tests {
 
     #[test]
     fn a_page_that_is_nested_without_end_is_given_up() {
-        assert!(Page::parse(&"<div>".repeat(2_000)).is_ok_and(|page| page.elements.len() == 2_003));
-        assert!(Page::parse(&"<div>".repeat(800_000)).is_err());
+        assert!(HtmlDocument::parse(&"<div>".repeat(2_000)).is_ok_and(|page| page.elements.len() == 2_003));
+        assert!(HtmlDocument::parse(&"<div>".repeat(800_000)).is_err());
     }
 }

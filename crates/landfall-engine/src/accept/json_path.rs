@@ -5,10 +5,10 @@ use serde_json::Value;
 
 /// A path that was understood.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct JsonPath(Vec<Step>);
+pub(super) struct JsonPath(Vec<JsonPathStep>);
 
 #[derive(Debug, Clone, PartialEq)]
-enum Step {
+enum JsonPathStep {
     Key(String),
     Index(i64),
     Each,
@@ -35,7 +35,7 @@ pub(super) fn parse(text: &str) -> Result<JsonPath, String> {
             if number == 0 && !text.trim_start().starts_with('.') && text.trim() != word {
                 return Err(wrong());
             }
-            steps.push(Step::Word(word));
+            steps.push(JsonPathStep::Word(word));
         } else {
             path(part, &mut steps).ok_or_else(wrong)?;
         }
@@ -65,21 +65,21 @@ fn split(text: &str) -> Option<Vec<&str>> {
     (!quoted).then_some(parts)
 }
 
-fn path(text: &str, steps: &mut Vec<Step>) -> Option<()> {
+fn path(text: &str, steps: &mut Vec<JsonPathStep>) -> Option<()> {
     let mut rest = text.strip_prefix('.')?;
     let mut first = true;
     while !rest.is_empty() {
         if let Some(inner) = rest.strip_prefix('[') {
             if let Some(after) = inner.strip_prefix(']') {
-                steps.push(Step::Each);
+                steps.push(JsonPathStep::Each);
                 rest = after;
             } else if inner.starts_with('"') {
                 let (key, after) = string(inner)?;
-                steps.push(Step::Key(key));
+                steps.push(JsonPathStep::Key(key));
                 rest = after.strip_prefix(']')?;
             } else {
                 let (number, after) = inner.split_once(']')?;
-                steps.push(Step::Index(number.trim().parse().ok()?));
+                steps.push(JsonPathStep::Index(number.trim().parse().ok()?));
                 rest = after;
             }
         } else {
@@ -90,7 +90,7 @@ fn path(text: &str, steps: &mut Vec<Step>) -> Option<()> {
             }
             if name.starts_with('"') {
                 let (key, after) = string(name)?;
-                steps.push(Step::Key(key));
+                steps.push(JsonPathStep::Key(key));
                 rest = after;
             } else {
                 let legal = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '$' | '@');
@@ -98,7 +98,7 @@ fn path(text: &str, steps: &mut Vec<Step>) -> Option<()> {
                 if end == 0 {
                     return None;
                 }
-                steps.push(Step::Key(name[..end].to_owned()));
+                steps.push(JsonPathStep::Key(name[..end].to_owned()));
                 rest = &name[end..];
             }
         }
@@ -140,23 +140,23 @@ impl JsonPath {
     }
 }
 
-fn take(step: &Step, value: Value, into: &mut Vec<Value>) -> Result<(), String> {
+fn take(step: &JsonPathStep, value: Value, into: &mut Vec<Value>) -> Result<(), String> {
     let no = |what: &str, value: &Value| Err(format!("{} has no {what}", kind(value)));
     match (step, value) {
-        (Step::Key(key), Value::Object(mut map)) => into.push(map.remove(key).unwrap_or(Value::Null)),
-        (Step::Key(_) | Step::Index(_), Value::Null) => into.push(Value::Null),
-        (Step::Key(key), other) => return no(&format!("field `{key}`"), &other),
-        (Step::Index(index), Value::Array(mut list)) => {
+        (JsonPathStep::Key(key), Value::Object(mut map)) => into.push(map.remove(key).unwrap_or(Value::Null)),
+        (JsonPathStep::Key(_) | JsonPathStep::Index(_), Value::Null) => into.push(Value::Null),
+        (JsonPathStep::Key(key), other) => return no(&format!("field `{key}`"), &other),
+        (JsonPathStep::Index(index), Value::Array(mut list)) => {
             let length = i64::try_from(list.len()).unwrap_or(i64::MAX);
             let at = if *index < 0 { length + index } else { *index };
             let at = usize::try_from(at).ok().filter(|at| *at < list.len());
             into.push(at.map_or(Value::Null, |at| list.swap_remove(at)));
         }
-        (Step::Index(_), other) => return no("numbered values", &other),
-        (Step::Each, Value::Array(list)) => into.extend(list),
-        (Step::Each, Value::Object(map)) => into.extend(map.into_iter().map(|(_, value)| value)),
-        (Step::Each, other) => return no("values in it", &other),
-        (Step::Word(word), value) => into.push(apply(word, value)?),
+        (JsonPathStep::Index(_), other) => return no("numbered values", &other),
+        (JsonPathStep::Each, Value::Array(list)) => into.extend(list),
+        (JsonPathStep::Each, Value::Object(map)) => into.extend(map.into_iter().map(|(_, value)| value)),
+        (JsonPathStep::Each, other) => return no("values in it", &other),
+        (JsonPathStep::Word(word), value) => into.push(apply(word, value)?),
     }
     Ok(())
 }

@@ -6,12 +6,12 @@ use std::path::Path;
 use landfall_model::acceptance::{CustomVerifyCommand, RepoPath};
 use serde_json::Value;
 
-use super::tree::{Found, Tree};
-use super::{Ground, Saw, fail, pass, uncertain};
+use super::tree::{AcceptanceTree, TreePathContent};
+use super::{AcceptanceContext, CheckEvidence, fail, pass, uncertain};
 use crate::prompts::quote::{quoted, visible};
 
 /// What a judge is asked.
-pub struct Question<'a> {
+pub struct JudgeQuestion<'a> {
     /// Everything it is told.
     pub prompt: &'a str,
     /// A picture to look at.
@@ -24,11 +24,11 @@ pub trait Judge {
     ///
     /// # Errors
     /// Why there is none.
-    fn judge(&self, question: &Question<'_>) -> Result<String, String>;
+    fn judge(&self, question: &JudgeQuestion<'_>) -> Result<String, String>;
 }
 
-impl<F: Fn(&Question<'_>) -> Result<String, String>> Judge for F {
-    fn judge(&self, question: &Question<'_>) -> Result<String, String> {
+impl<F: Fn(&JudgeQuestion<'_>) -> Result<String, String>> Judge for F {
+    fn judge(&self, question: &JudgeQuestion<'_>) -> Result<String, String> {
         self(question)
     }
 }
@@ -59,7 +59,7 @@ fn cut(text: &str, bytes_max: usize) -> String {
 }
 
 /// What a judge is told about a criterion.
-pub(super) fn prompt(ground: &Ground<'_>, criterion: &str, rubric: &str) -> String {
+pub(super) fn prompt(ground: &AcceptanceContext<'_>, criterion: &str, rubric: &str) -> String {
     let mut text = format!("{RULES}\n## The criterion\n\n{}\n", quoted("CRITERION", &cut(rubric, 4 << 10)));
     if !criterion.is_empty() && criterion != rubric {
         text.push_str(&format!(
@@ -94,7 +94,7 @@ pub(super) fn picture_prompt(description: &str, address: &str) -> String {
 
 /// What a judge is told by a command of the project's own. Its words are the project's, and instructions.
 pub(super) fn handler_prompt(
-    ground: &Ground<'_>,
+    ground: &AcceptanceContext<'_>,
     handler: &CustomVerifyCommand,
     given: &[String],
     criterion: &str,
@@ -126,7 +126,7 @@ fn without_spec(diff: &str, spec_folder: &str) -> String {
 }
 
 /// The files of the tree that are named in words, those of the plan left out.
-fn named(tree: &Tree, spec_folder: &str, texts: &[&str]) -> Vec<String> {
+fn named(tree: &AcceptanceTree, spec_folder: &str, texts: &[&str]) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let trim = |word: &str| {
         word.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '/' | '.' | '_' | '-'))
@@ -143,8 +143,10 @@ fn named(tree: &Tree, spec_folder: &str, texts: &[&str]) -> Vec<String> {
         }
         let Ok(path) = RepoPath::new(&word) else { continue };
         let real = match tree.find(path.as_str()) {
-            Ok(Found::File(real)) => real,
-            Ok(Found::Nothing | Found::Folder | Found::Other) | Err(_) => continue,
+            Ok(TreePathContent::File(real)) => real,
+            Ok(TreePathContent::Nothing | TreePathContent::Folder | TreePathContent::Other) | Err(_) => {
+                continue;
+            }
         };
         // A link is no way around it.
         let planned = |path: &str| path.starts_with(&format!("{spec_folder}/"));
@@ -156,7 +158,7 @@ fn named(tree: &Tree, spec_folder: &str, texts: &[&str]) -> Vec<String> {
 }
 
 /// What an answer comes to.
-pub(super) fn weigh(answer: Result<String, String>) -> Saw {
+pub(super) fn weigh(answer: Result<String, String>) -> CheckEvidence {
     let text = match answer {
         Ok(text) => text,
         Err(why) => return uncertain(format!("the judge did not answer: {why}")),

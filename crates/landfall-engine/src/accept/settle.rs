@@ -13,11 +13,11 @@ use landfall_trackers::tracker::{
     Marker, PHASE_FAMILY, PrNumber, Tracker, TrackerError, TrackerIssueState, TrackerResult,
 };
 
-use super::Checked;
+use super::CriterionResult;
 use crate::exchange::PHASE_COLOUR;
 
 /// A verification that is over.
-pub struct Settling<'a> {
+pub struct AcceptanceSettlement<'a> {
     /// Where the issue is.
     pub tracker: &'a dyn Tracker,
     /// Which issue.
@@ -25,7 +25,7 @@ pub struct Settling<'a> {
     /// Its criteria.
     pub criteria: &'a Criteria,
     /// What came of each.
-    pub checked: &'a [Checked],
+    pub checked: &'a [CriterionResult],
     /// The names of the project's own commands: the body is read again with them.
     pub customs: &'a BTreeSet<String>,
     /// The commit that was looked at.
@@ -44,7 +44,7 @@ pub struct Settling<'a> {
 
 /// What was done.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settled {
+pub struct AcceptanceReport {
     /// What it came to.
     pub outcome: VerifyOutcome,
     /// How many boxes were ticked now.
@@ -56,10 +56,10 @@ pub struct Settled {
     /// Whether it was done before and this look said nothing against it. Then it stays so, and nothing is told.
     pub stays: bool,
     /// What came of each criterion, with what is taken on trust.
-    pub checked: Vec<Checked>,
+    pub checked: Vec<CriterionResult>,
 }
 
-impl Settling<'_> {
+impl AcceptanceSettlement<'_> {
     /// What was looked at and what came of it, in a few letters: the same again is no news.
     fn fingerprint(&self) -> String {
         let mut hasher = blake3::Hasher::new();
@@ -80,12 +80,12 @@ impl Settling<'_> {
     }
 
     /// What it comes to and what came of each criterion, without changing anything.
-    pub fn outcome(&self) -> TrackerResult<(VerifyOutcome, Vec<Checked>)> {
+    pub fn outcome(&self) -> TrackerResult<(VerifyOutcome, Vec<CriterionResult>)> {
         self.counted().map(|(outcome, _, checked)| (outcome, checked))
     }
 
     /// What came of each criterion; a box that is ticked speaks for what cannot be looked at, and that is said.
-    fn trusting(&self, looked: bool) -> Vec<Checked> {
+    fn trusting(&self, looked: bool) -> Vec<CriterionResult> {
         let results: Vec<VerifyResult> = self.checked.iter().map(|it| it.result).collect();
         let trusted = by_ticks(self.criteria, &results, looked);
         let all = self.criteria.items.iter().zip(self.checked).zip(trusted);
@@ -95,7 +95,7 @@ impl Settling<'_> {
                 true => format!("{ON_TRUST} ({})", it.evidence),
                 false => it.evidence.clone(),
             };
-            Checked { result, evidence, took_ms: it.took_ms }
+            CriterionResult { result, evidence, took_ms: it.took_ms }
         })
         .collect()
     }
@@ -109,7 +109,7 @@ impl Settling<'_> {
         verdict_side(comment).is_some_and(|side| side.as_deref() == self.side)
     }
 
-    fn counted(&self) -> TrackerResult<(VerifyOutcome, FailureCount, Vec<Checked>)> {
+    fn counted(&self) -> TrackerResult<(VerifyOutcome, FailureCount, Vec<CriterionResult>)> {
         let comments = self.tracker.comments(self.thread())?;
         // Only what this function said counts: others of ours carry words of agents.
         let ours: Vec<&str> =
@@ -177,8 +177,8 @@ pub fn tick_boxes(
 }
 
 /// Ticks, tells, and moves the issue as the outcome says.
-pub fn settle(settling: &Settling<'_>) -> TrackerResult<Settled> {
-    let Settling { tracker, issue, criteria, checked, .. } = *settling;
+pub fn settle(settling: &AcceptanceSettlement<'_>) -> TrackerResult<AcceptanceReport> {
+    let AcceptanceSettlement { tracker, issue, criteria, checked, .. } = *settling;
     let both = || criteria.items.iter().zip(checked);
     let holding: Vec<&Criterion> =
         both().filter(|(_, it)| it.result == VerifyResult::Pass).map(|(criterion, _)| criterion).collect();
@@ -187,10 +187,10 @@ pub fn settle(settling: &Settling<'_>) -> TrackerResult<Settled> {
     let known = counted.told && outcome.iteration().is_some();
     if known {
         // It was sent back for exactly this. Whatever became of it since is not undone.
-        return Ok(Settled { outcome, ticked, told: false, known, stays: false, checked: trusted });
+        return Ok(AcceptanceReport { outcome, ticked, told: false, known, stays: false, checked: trusted });
     }
     if settling.stays(outcome)? {
-        return Ok(Settled { outcome, ticked, told: false, known, stays: true, checked: trusted });
+        return Ok(AcceptanceReport { outcome, ticked, told: false, known, stays: true, checked: trusted });
     }
     let findings: Vec<CriterionFinding<'_>> = criteria
         .items
@@ -217,7 +217,7 @@ pub fn settle(settling: &Settling<'_>) -> TrackerResult<Settled> {
     let said =
         tracker.comment(settling.thread(), &Marker::new(&key)?, &comment(&findings, outcome, sighting))?;
     let told = matches!(said, CreateOutcome::Made(_));
-    Ok(Settled { outcome, ticked, told, known, stays: false, checked: trusted })
+    Ok(AcceptanceReport { outcome, ticked, told, known, stays: false, checked: trusted })
 }
 
 /// Whether an issue is closed, and was found to hold.

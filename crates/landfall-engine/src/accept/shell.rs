@@ -8,18 +8,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use landfall_host::git::{Oid, Repo};
 
-use super::{Saw, fail, pass, uncertain};
-use crate::confine::{self, Reach};
-use crate::consult::{self, Scratch};
+use super::{CheckEvidence, fail, pass, uncertain};
+use crate::confine::{self, ConfinementScope};
+use crate::consult::{self, ScratchFolder};
 use crate::environment::{safe_environment, with};
-use crate::errand::{self, Errand, Ran};
+use crate::errand::{self, UserCommand, UserCommandResult};
 use crate::folder::StateFolder;
-use crate::settings::Run;
+use crate::settings::RunSettings;
 
 /// What it takes to run something.
-pub struct Shell<'a> {
+pub struct ShellContext<'a> {
     /// How things are confined.
-    pub settings: &'a Run,
+    pub settings: &'a RunSettings,
     /// The state of the project, which nothing that runs may see.
     pub folder: &'a StateFolder,
     /// Our own executable.
@@ -29,11 +29,11 @@ pub struct Shell<'a> {
     /// The root of the project, for the client of a forge: it reads there which repository is meant.
     pub root: &'a Path,
     /// Where it runs.
-    pub checkout: Checkout<'a>,
+    pub checkout: CommandCheckout<'a>,
 }
 
 /// Where commands run.
-pub enum Checkout<'a> {
+pub enum CommandCheckout<'a> {
     /// In this folder, which they may write to.
     At(PathBuf),
     /// In a checkout of this commit, made when it is needed and thrown away.
@@ -41,29 +41,29 @@ pub enum Checkout<'a> {
 }
 
 /// A shell, and what was made for it on the way.
-pub(super) struct Workshop<'a> {
-    shell: &'a Shell<'a>,
-    made: OnceLock<Result<Made, String>>,
+pub(super) struct ShellWorkspace<'a> {
+    shell: &'a ShellContext<'a>,
+    made: OnceLock<Result<ScratchCheckout, String>>,
     number: AtomicU64,
 }
 
-struct Made {
-    scratch: Scratch,
+struct ScratchCheckout {
+    scratch: ScratchFolder,
     work: PathBuf,
     read: Vec<PathBuf>,
 }
 
 /// What a program said.
-pub(super) struct Said {
-    pub ran: Ran,
+pub(super) struct ProgramOutput {
+    pub ran: UserCommandResult,
     pub out: Vec<u8>,
 }
 
 const GRACE_MS: u64 = 2_000; // nobody waits for what an issue started
 const OUT_BYTES_MAX: u64 = 8 << 20; // a page as a browser sees it
 
-impl<'a> Workshop<'a> {
-    pub fn new(shell: &'a Shell<'a>) -> Self {
+impl<'a> ShellWorkspace<'a> {
+    pub fn new(shell: &'a ShellContext<'a>) -> Self {
         Self { shell, made: OnceLock::new(), number: AtomicU64::new(1) }
     }
 
@@ -83,34 +83,36 @@ impl<'a> Workshop<'a> {
         Ok(self.made()?.scratch.tmp())
     }
 
-    fn made(&self) -> Result<&Made, String> {
+    fn made(&self) -> Result<&ScratchCheckout, String> {
         let make = || {
-            let scratch = Scratch::make().map_err(|error| format!("make a scratch folder: {error}"))?;
+            let scratch = ScratchFolder::make().map_err(|error| format!("make a scratch folder: {error}"))?;
             let (work, read) = match &self.shell.checkout {
-                Checkout::At(folder) => (folder.clone(), Vec::new()),
-                Checkout::Of(repo, commit) => scratch.ground(consult::Ground::Checkout(repo, commit))?,
+                CommandCheckout::At(folder) => (folder.clone(), Vec::new()),
+                CommandCheckout::Of(repo, commit) => {
+                    scratch.ground(consult::ConsultWorkspace::Checkout(repo, commit))?
+                }
             };
-            Ok(Made { scratch, work, read })
+            Ok(ScratchCheckout { scratch, work, read })
         };
         self.made.get_or_init(make).as_ref().map_err(Clone::clone)
     }
 
     /// Runs a command line of an issue. An error is that it could not be run at all.
-    pub fn bash(&self, line: &str, limit_ms: u64) -> Result<Ran, String> {
+    pub fn bash(&self, line: &str, limit_ms: u64) -> Result<UserCommandResult, String> {
         self.run(errand::bash(line), limit_ms).map(|said| said.ran)
     }
 
     /// Runs a program.
-    pub fn run(&self, argv: Vec<OsString>, limit_ms: u64) -> Result<Said, String> {
+    pub fn run(&self, argv: Vec<OsString>, limit_ms: u64) -> Result<ProgramOutput, String> {
         let made = self.made()?;
         let tmp = made.scratch.tmp();
         let env = safe_environment(self.shell.environment, &[]);
         // One for each: several run at once.
-        let room = CacheRoom(made.scratch.run().join(format!("caches{}", self.next_number())));
+        let room = CacheChanges(made.scratch.run().join(format!("caches{}", self.next_number())));
         let settings = self.shell.settings;
         let caches = confine::caches(settings, self.shell.folder, &env, settings.sandbox, &room.0)
             .map_err(|error| format!("make the caches ready: {error}"))?;
-        let reach = Reach {
+        let reach = ConfinementScope {
             confinement: settings.sandbox,
             checkout: vec![self.shell.root.to_owned()],
             work: made.work.clone(),
@@ -121,7 +123,7 @@ impl<'a> Workshop<'a> {
         };
         let sandbox = confine::around(settings, self.shell.folder, self.shell.environment, &reach);
         let env = with(&env, reach.caches.env);
-        self.carry_out(Errand {
+        self.carry_out(UserCommand {
             argv,
             cwd: made.work.clone(),
             env: with(&env, vec![("TMPDIR".into(), tmp.into_os_string())]),
@@ -134,8 +136,8 @@ impl<'a> Workshop<'a> {
 
     /// Runs a program of the person's as the person would. Only for the client of a forge, which needs their login; its words are
     /// understood before.
-    pub fn run_outside(&self, argv: Vec<OsString>, limit_ms: u64) -> Result<Said, String> {
-        self.carry_out(Errand {
+    pub fn run_outside(&self, argv: Vec<OsString>, limit_ms: u64) -> Result<ProgramOutput, String> {
+        self.carry_out(UserCommand {
             argv,
             cwd: self.shell.root.to_owned(),
             env: self.shell.environment.to_vec(),
@@ -150,33 +152,33 @@ impl<'a> Workshop<'a> {
         self.number.fetch_add(1, Ordering::Relaxed)
     }
 
-    fn carry_out(&self, errand: Errand) -> Result<Said, String> {
+    fn carry_out(&self, errand: UserCommand) -> Result<ProgramOutput, String> {
         let made = self.made()?;
         let dir = made.scratch.run().join(format!("c{}", self.next_number()));
         let ran = errand::run_keeping(self.shell.program, &dir, &errand, OUT_BYTES_MAX)?;
         let out = std::fs::read(dir.join("out.log")).unwrap_or_default(); // none is as good as empty
         let _ = std::fs::remove_dir_all(&dir); // the scratch folder goes in the end
-        Ok(Said { ran, out })
+        Ok(ProgramOutput { ran, out })
     }
 }
 
 /// The changes that one command made to caches, given up at its end.
-struct CacheRoom(PathBuf);
+struct CacheChanges(PathBuf);
 
-impl Drop for CacheRoom {
+impl Drop for CacheChanges {
     fn drop(&mut self) {
         let _ = landfall_host::disk::remove_tree(&self.0); // the scratch folder goes in the end
     }
 }
 
 /// Whether a condition holds. Whatever goes wrong: it does not.
-pub(super) fn holds(shop: &Workshop<'_>, when: &str) -> bool {
+pub(super) fn holds(shop: &ShellWorkspace<'_>, when: &str) -> bool {
     const WHEN_MS: u64 = 10_000;
     shop.bash(when, WHEN_MS).is_ok_and(|ran| ran.is_well())
 }
 
 /// Whether a command ends with 0.
-pub(super) fn command(shop: &Workshop<'_>, line: &str, limit_ms: u64) -> Saw {
+pub(super) fn command(shop: &ShellWorkspace<'_>, line: &str, limit_ms: u64) -> CheckEvidence {
     match shop.bash(line, limit_ms) {
         Err(why) => uncertain(format!("it could not be run: {why}")),
         Ok(ran) if ran.is_well() => {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use landfall_host::git::{CommitTree, TreeEntryKind};
 
 /// What criteria look at.
-pub enum Tree {
+pub enum AcceptanceTree {
     /// A commit, without a checkout.
     Commit(CommitTree),
     /// A checkout, and the commit it was made from if there is one.
@@ -19,7 +19,7 @@ pub enum Tree {
 }
 
 /// What a path leads to.
-pub(super) enum Found {
+pub(super) enum TreePathContent {
     /// Nothing.
     Nothing,
     /// A file, at this path once links are followed.
@@ -35,7 +35,7 @@ const HOPS_MAX: usize = 16; // links on the way; more is a circle
 pub(super) const FILE_BYTES_MAX: u64 = 8 << 20;
 const FILES_MAX: usize = 200_000; // of a checkout; a commit lists its own
 
-impl Tree {
+impl AcceptanceTree {
     /// The commit it stands for, if it is known.
     #[must_use]
     pub fn commit(&self) -> Option<&str> {
@@ -79,7 +79,7 @@ impl Tree {
     pub(super) fn link(&self, path: &str) -> Result<Option<String>, String> {
         // Only the last part may be a link.
         if let Some((above, _)) = path.rsplit_once('/')
-            && !matches!(self.find(above)?, Found::Folder)
+            && !matches!(self.find(above)?, TreePathContent::Folder)
         {
             return Ok(None);
         }
@@ -105,7 +105,7 @@ impl Tree {
     }
 
     /// What a path leads to, links followed. An error says that it leads out, or cannot be looked at.
-    pub(super) fn find(&self, path: &str) -> Result<Found, String> {
+    pub(super) fn find(&self, path: &str) -> Result<TreePathContent, String> {
         let mut left: Vec<String> = path.split('/').rev().map(str::to_owned).collect();
         let mut at: Vec<String> = Vec::new();
         let mut hops = 0;
@@ -120,13 +120,13 @@ impl Tree {
             }
             let here = at.join("/");
             match self.look(&here)? {
-                None => return Ok(Found::Nothing),
+                None => return Ok(TreePathContent::Nothing),
                 Some(TreeEntryKind::Folder) => {}
                 Some(TreeEntryKind::File) if left.iter().all(|part| part.is_empty() || part == ".") => {
-                    return Ok(Found::File(here));
+                    return Ok(TreePathContent::File(here));
                 }
-                Some(TreeEntryKind::File) => return Ok(Found::Nothing),
-                Some(TreeEntryKind::Module) => return Ok(Found::Other),
+                Some(TreeEntryKind::File) => return Ok(TreePathContent::Nothing),
+                Some(TreeEntryKind::Module) => return Ok(TreePathContent::Other),
                 Some(TreeEntryKind::Link) => {
                     hops += 1;
                     let target = self.target(&here)?;
@@ -138,7 +138,7 @@ impl Tree {
                 }
             }
         }
-        Ok(Found::Folder)
+        Ok(TreePathContent::Folder)
     }
 
     /// The text of a file; none if there is no such file.
@@ -148,7 +148,7 @@ impl Tree {
 
     /// The bytes of a file; none if there is no such file.
     pub(super) fn bytes(&self, path: &str) -> Result<Option<Vec<u8>>, String> {
-        let Found::File(real) = self.find(path)? else { return Ok(None) };
+        let TreePathContent::File(real) = self.find(path)? else { return Ok(None) };
         let large = || format!("`{path}` is larger than {} MiB and is not read", FILE_BYTES_MAX >> 20);
         match self {
             Self::Commit(tree) => {

@@ -11,11 +11,11 @@ use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 
 use super::files::{json, short};
 use super::html;
-use super::{Saw, fail, judged, uncertain};
+use super::{CheckEvidence, fail, judged, uncertain};
 
 /// What may be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reachable {
+pub(super) enum ReachableHosts {
     /// Whatever the machine can reach: the project allows it.
     Anything,
     /// What everybody can reach.
@@ -24,7 +24,7 @@ pub(super) enum Reachable {
     PublicAndHere,
 }
 
-impl Reachable {
+impl ReachableHosts {
     fn may(self, address: IpAddr) -> bool {
         match self {
             Self::Anything => true,
@@ -40,12 +40,12 @@ const BODY_BYTES_MAX: u64 = 4 << 20;
 const REFUSED: &str = "it leads to a private address";
 
 #[derive(Debug)]
-struct Careful {
+struct GuardedResolver {
     inner: DefaultResolver,
-    reachable: Reachable,
+    reachable: ReachableHosts,
 }
 
-impl Resolver for Careful {
+impl Resolver for GuardedResolver {
     fn resolve(
         &self,
         uri: &Uri,
@@ -64,27 +64,31 @@ impl Resolver for Careful {
 
 /// What an address answered.
 #[derive(Debug)]
-pub(super) struct Answered {
+pub(super) struct WebResponse {
     status: u16,
     headers: ureq::http::HeaderMap,
-    body: Body,
+    body: WebPageBody,
 }
 
 #[derive(Debug)]
-enum Body {
+enum WebPageBody {
     NotRead,
     Text(String),
 }
 
 /// Whether the body is wanted.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Want {
+pub(super) enum BodyOption {
     Head,
     Body,
 }
 
 /// Asks an address. An error is what is seen instead of an answer.
-pub(super) fn ask(address: &WebAddress, reachable: Reachable, want: Want) -> Result<Answered, Saw> {
+pub(super) fn ask(
+    address: &WebAddress,
+    reachable: ReachableHosts,
+    want: BodyOption,
+) -> Result<WebResponse, CheckEvidence> {
     let config = ureq::config::Config::builder()
         .http_status_as_error(false)
         .max_redirects(0)
@@ -95,22 +99,22 @@ pub(super) fn ask(address: &WebAddress, reachable: Reachable, want: Want) -> Res
         .timeout_global(Some(TOTAL))
         .user_agent(concat!("landfall/", env!("CARGO_PKG_VERSION")))
         .build();
-    let resolver = Careful { inner: DefaultResolver::default(), reachable };
+    let resolver = GuardedResolver { inner: DefaultResolver::default(), reachable };
     let agent = ureq::Agent::with_parts(config, DefaultConnector::default(), resolver);
     let mut response = agent.get(address.as_str()).call().map_err(|error| no_answer(&error))?;
     let body = match want {
-        Want::Head => Body::NotRead,
-        Want::Body => {
+        BodyOption::Head => WebPageBody::NotRead,
+        BodyOption::Body => {
             let read = response.body_mut().with_config().limit(BODY_BYTES_MAX).read_to_vec();
             let bytes = read.map_err(|error| no_answer(&error))?;
-            Body::Text(String::from_utf8_lossy(&bytes).into_owned())
+            WebPageBody::Text(String::from_utf8_lossy(&bytes).into_owned())
         }
     };
     let (parts, _) = response.into_parts();
-    Ok(Answered { status: parts.status.as_u16(), headers: parts.headers, body })
+    Ok(WebResponse { status: parts.status.as_u16(), headers: parts.headers, body })
 }
 
-fn no_answer(error: &ureq::Error) -> Saw {
+fn no_answer(error: &ureq::Error) -> CheckEvidence {
     match error {
         ureq::Error::Io(io) if io.to_string() == REFUSED => {
             uncertain(format!("{REFUSED}, and only public ones are asked in safe mode"))
@@ -124,11 +128,11 @@ fn no_answer(error: &ureq::Error) -> Saw {
     }
 }
 
-impl Answered {
+impl WebResponse {
     fn text(&self) -> &str {
         match &self.body {
-            Body::NotRead => "",
-            Body::Text(text) => text,
+            WebPageBody::NotRead => "",
+            WebPageBody::Text(text) => text,
         }
     }
 
@@ -143,18 +147,23 @@ impl Answered {
     }
 }
 
-pub(super) fn status(answered: &Answered, code: u16) -> Saw {
+pub(super) fn status(answered: &WebResponse, code: u16) -> CheckEvidence {
     judged(answered.status == code, format!("it answers {}", answered.status))
 }
 
-pub(super) fn header(answered: &Answered, name: &str, value: &str) -> Saw {
+pub(super) fn header(answered: &WebResponse, name: &str, value: &str) -> CheckEvidence {
     match answered.header(name) {
         None => fail(format!("there is no header `{name}`")),
         Some(found) => judged(found.contains(value), format!("`{name}: {}`", short(&found))),
     }
 }
 
-pub(super) fn redirect(answered: &Answered, from: &WebAddress, to: &WebAddress, code: u16) -> Saw {
+pub(super) fn redirect(
+    answered: &WebResponse,
+    from: &WebAddress,
+    to: &WebAddress,
+    code: u16,
+) -> CheckEvidence {
     let Some(location) = answered.header("location") else {
         return fail(format!("it answers {} and leads nowhere", answered.status));
     };
@@ -183,14 +192,14 @@ fn absolute(from: &WebAddress, location: &str) -> String {
     format!("{scheme}://{authority}{folder}/{location}")
 }
 
-pub(super) fn api(answered: &Answered, path: &str, value: &str) -> Saw {
+pub(super) fn api(answered: &WebResponse, path: &str, value: &str) -> CheckEvidence {
     if !(200..300).contains(&answered.status) {
         return fail(format!("it answers {}", answered.status));
     }
     json(answered.text(), path, value, "the answer")
 }
 
-pub(super) fn page(answered: &Answered, selector: &str, hits: MatchCount) -> Saw {
+pub(super) fn page(answered: &WebResponse, selector: &str, hits: MatchCount) -> CheckEvidence {
     let selector = match html::Selector::parse(selector) {
         Ok(selector) => selector,
         Err(why) => return uncertain(why),
@@ -198,7 +207,7 @@ pub(super) fn page(answered: &Answered, selector: &str, hits: MatchCount) -> Saw
     if !(200..300).contains(&answered.status) {
         return fail(format!("it answers {}", answered.status));
     }
-    let count = match html::Page::parse(answered.text()) {
+    let count = match html::HtmlDocument::parse(answered.text()) {
         Ok(page) => page.select(&selector).len(),
         Err(why) => return uncertain(why),
     };
@@ -215,7 +224,7 @@ mod tests {
 
     use landfall_model::acceptance::{VerifyResult, WebAddress};
 
-    use super::{Reachable, Want, absolute, ask};
+    use super::{BodyOption, ReachableHosts, absolute, ask};
 
     /// Looked up, not by their names: whatever leads here is found out before anything is connected to.
     #[test]
@@ -226,7 +235,7 @@ mod tests {
             ["localhost", "127.0.0.1", "127.1", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]", "[::1]"];
         for host in hosts {
             let address = WebAddress::new(&format!("http://{host}:{port}/")).expect("an address");
-            let refused = ask(&address, Reachable::Public, Want::Head).expect_err("it is refused");
+            let refused = ask(&address, ReachableHosts::Public, BodyOption::Head).expect_err("it is refused");
             assert_eq!(refused.result, VerifyResult::Uncertain, "{host}");
             // `0x7f.1` is an address to some systems and no name to others.
             let private = refused.evidence.contains("private address");
@@ -241,11 +250,11 @@ mod tests {
             stream.write_all(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n").expect("it is read");
         });
         let here = WebAddress::new(&format!("http://localhost:{port}/")).expect("an address");
-        let answered = ask(&here, Reachable::PublicAndHere, Want::Head).expect("it may");
+        let answered = ask(&here, ReachableHosts::PublicAndHere, BodyOption::Head).expect("it may");
         assert_eq!(answered.status, 204);
         server.join().expect("it answered");
         let other = WebAddress::new("http://10.255.255.1/").expect("an address");
-        assert!(ask(&other, Reachable::PublicAndHere, Want::Head).is_err());
+        assert!(ask(&other, ReachableHosts::PublicAndHere, BodyOption::Head).is_err());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 /// A job of a workflow.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Job {
+pub(super) struct WorkflowJob {
     /// What the file calls it.
     pub key: String,
     /// What it is shown as.
@@ -12,7 +12,7 @@ pub(super) struct Job {
     pub runs: Vec<String>,
 }
 
-impl Job {
+impl WorkflowJob {
     /// Whether a check of this name is this job: by name, by key, with a matrix behind it or a caller before it.
     pub fn is_called(&self, check: &str) -> bool {
         let name = self.name.as_deref().unwrap_or(&self.key);
@@ -28,8 +28,8 @@ impl Job {
 }
 
 /// The jobs of a workflow.
-pub(super) fn jobs(text: &str) -> Vec<Job> {
-    let mut jobs: Vec<Job> = Vec::new();
+pub(super) fn jobs(text: &str) -> Vec<WorkflowJob> {
+    let mut jobs: Vec<WorkflowJob> = Vec::new();
     let (mut inside, mut key_indent, mut block): (bool, Option<usize>, Option<usize>) = (false, None, None);
     for line in text.lines() {
         let trimmed = line.trim();
@@ -59,7 +59,7 @@ pub(super) fn jobs(text: &str) -> Vec<Job> {
         let keys = *key_indent.get_or_insert(indent);
         if indent == keys {
             if let Some(key) = trimmed.strip_suffix(':') {
-                jobs.push(Job { key: unquoted(key), ..Job::default() });
+                jobs.push(WorkflowJob { key: unquoted(key), ..WorkflowJob::default() });
             }
             continue;
         }

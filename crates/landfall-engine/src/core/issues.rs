@@ -9,8 +9,8 @@ use landfall_model::{
     EndKind, Ending, EngineEvent, Feedback, News, Task, TaskId, TaskSpec, TaskState, Timestamp, WaitReason,
 };
 
-use super::{Core, Outside};
-use crate::ask::{AskError, FollowAsked, FollowIssue, NewTask};
+use super::{Core, CoreEnvironment};
+use crate::ask::{AskError, FollowIssue, FollowRequest, NewTaskSpec};
 
 /// The flow of tasks that follow issues.
 const FLOW: &str = "issue";
@@ -29,8 +29,8 @@ impl Core {
     /// When one of them cannot take the way that is wanted. Nothing was changed.
     pub fn follow(
         &mut self,
-        out: &dyn Outside,
-        asked: &FollowAsked,
+        out: &dyn CoreEnvironment,
+        asked: &FollowRequest,
     ) -> Result<(Option<IssueBatchId>, Vec<Arc<Task>>), AskError> {
         let sources: Vec<IssueRef> = asked
             .issues
@@ -38,7 +38,7 @@ impl Core {
             .map(|issue| IssueRef { tracker: asked.tracker.clone(), number: issue.number })
             .collect();
         let mut known: Vec<Option<TaskId>> = Vec::new();
-        let mut new: Vec<NewTask> = Vec::new();
+        let mut new: Vec<NewTaskSpec> = Vec::new();
         for (issue, source) in asked.issues.iter().zip(&sources) {
             let there = self.follower(source).filter(|task| issue.settled || goes_on(task, issue)).cloned();
             match &there {
@@ -73,7 +73,12 @@ impl Core {
     }
 
     /// Whoever asks for an issue again wants its task to go on: one that gave up is tried again, one that is held let go.
-    fn take_up(&mut self, out: &dyn Outside, id: TaskId, asked: &FollowAsked) -> Result<(), AskError> {
+    fn take_up(
+        &mut self,
+        out: &dyn CoreEnvironment,
+        id: TaskId,
+        asked: &FollowRequest,
+    ) -> Result<(), AskError> {
         let wish = News::Wish(wishes_for(&self.task(id), asked));
         self.try_hear(out, id, &wish)?;
         let task = self.task(id);
@@ -94,7 +99,7 @@ impl Core {
     }
 
     /// What a piece of news about one task means for the issues around it.
-    pub(super) fn note_issue(&mut self, out: &dyn Outside, task: &Arc<Task>, parted: bool) {
+    pub(super) fn note_issue(&mut self, out: &dyn CoreEnvironment, task: &Arc<Task>, parted: bool) {
         if parted {
             self.part(out, task);
         }
@@ -116,7 +121,7 @@ impl Core {
     }
 
     /// At the start of a run: others may have done meanwhile what was waited for.
-    pub(super) fn look_at_issues(&mut self, out: &dyn Outside) {
+    pub(super) fn look_at_issues(&mut self, out: &dyn CoreEnvironment) {
         self.poll(out);
         for whole in self.wholes.clone() {
             self.consider_whole(out, whole);
@@ -136,12 +141,12 @@ impl Core {
     }
 
     /// Looks again at what the tracker may have changed: it was polled, or said so by itself.
-    pub fn poll(&mut self, out: &dyn Outside) {
+    pub fn poll(&mut self, out: &dyn CoreEnvironment) {
         self.polled = out.now();
         self.look_again(out, &|_| true);
     }
 
-    fn look_again(&mut self, out: &dyn Outside, is: &dyn Fn(&[String]) -> bool) {
+    fn look_again(&mut self, out: &dyn CoreEnvironment, is: &dyn Fn(&[String]) -> bool) {
         let waits = |id: &TaskId| match self.world.get(*id).map(|task| &task.state) {
             Some(TaskState::Waiting { wait: WaitReason::Blockers { by }, .. }) => {
                 is(by) && self.filter.lets_go_on(*id)
@@ -154,7 +159,7 @@ impl Core {
     }
 
     /// The parts of a whole become tasks. Those that are tasks already stay as they are.
-    fn part(&mut self, out: &dyn Outside, whole: &Task) {
+    fn part(&mut self, out: &dyn CoreEnvironment, whole: &Task) {
         let (Some(issue), Some(source)) = (&whole.issue, IssueRef::of(&whole.spec.source)) else { return };
         let of = |number| IssueRef { tracker: source.tracker.clone(), number };
         let stands = |part: &&issue::SubIssue| {
@@ -186,14 +191,14 @@ impl Core {
                 spec.clone()
             });
             let needs_here = part.needs.iter().filter_map(place_of).collect();
-            NewTask {
+            NewTaskSpec {
                 spec: spec.expect("a source is a title").clone(),
                 needs_here,
                 parent_here: None,
                 position: None,
             }
         };
-        let tasks: Vec<NewTask> = fresh.iter().map(new).collect();
+        let tasks: Vec<NewTaskSpec> = fresh.iter().map(new).collect();
         let wishes = IssueOptions { way: None, depth: None, ..issue.wishes.clone() };
         // Whoever wants the whole wants its parts: those that gave up are tried again, and what is left of others is looked at.
         let goes_on = |part: &&issue::SubIssue| {
@@ -234,7 +239,7 @@ impl Core {
     }
 
     /// Tells a whole how far its parts have come, or that none of them goes on any more.
-    fn consider_whole(&mut self, out: &dyn Outside, whole: TaskId) {
+    fn consider_whole(&mut self, out: &dyn CoreEnvironment, whole: TaskId) {
         let Some(task) = self.world.get(whole) else { return };
         let (TaskState::Waiting { wait: WaitReason::Parts, .. }, Some(issue)) = (&task.state, &task.issue)
         else {
@@ -293,7 +298,7 @@ fn goes_on(task: &Task, issue: &FollowIssue) -> bool {
     !is_settled(task) || !issue.settled && issue.at_verify && issue::is_partial(task)
 }
 
-fn wishes_for(task: &Task, asked: &FollowAsked) -> IssueOptions {
+fn wishes_for(task: &Task, asked: &FollowRequest) -> IssueOptions {
     let wishes = &asked.wishes;
     match task.issue.as_ref().filter(|_| asked.keep) {
         Some(issue) => IssueOptions {
@@ -305,10 +310,10 @@ fn wishes_for(task: &Task, asked: &FollowAsked) -> IssueOptions {
     }
 }
 
-fn new_task(issue: &FollowIssue, source: &IssueRef) -> Result<NewTask, AskError> {
+fn new_task(issue: &FollowIssue, source: &IssueRef) -> Result<NewTaskSpec, AskError> {
     let mut spec = TaskSpec::new(&issue.title).or_else(|_| TaskSpec::new(&source.to_string()))?;
     spec.source = source.to_string();
     spec.flow = Some(FLOW.to_owned());
     spec.size = issue.size;
-    Ok(NewTask { spec, needs_here: Vec::new(), parent_here: None, position: None })
+    Ok(NewTaskSpec { spec, needs_here: Vec::new(), parent_here: None, position: None })
 }

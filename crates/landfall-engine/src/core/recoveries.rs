@@ -5,12 +5,12 @@ use std::sync::Arc;
 use landfall_model::recovery::{RecoveryEvent, promotion};
 use landfall_model::{Event, Fact, JournalEntry, Tag, Task, TaskId, TaskSpec};
 
-use super::{Core, Outside};
+use super::{Core, CoreEnvironment};
 
 impl Core {
     /// Proposes a task about each failure that was seen often enough, as a draft: only a person lets it start. `id` is the
     /// task it was seen at last.
-    pub(super) fn promote(&mut self, out: &dyn Outside, id: TaskId) {
+    pub(super) fn promote(&mut self, out: &dyn CoreEnvironment, id: TaskId) {
         let often = promotion(self.world.tasks().map(|task| &task.recoveries));
         for candidate in often {
             let part = candidate.part();

@@ -14,26 +14,33 @@ use landfall_model::recovery;
 use landfall_model::{EngineEvent, ExchangeResult, Spending, Task};
 use landfall_trackers::tracker::{CommitSha, Issue, PrNumber};
 
-use super::{Desked, Trouble, seeing, stand};
-use crate::accept::{self, Asking, Checked, Checkout, Ground, IssueText, Judge, Settling, Shell, Tree};
+use super::{ExchangeError, IssueHandle, seeing, stand};
+use crate::accept::{
+    self, AcceptanceContext, AcceptanceSettlement, AcceptanceTree, CommandCheckout, CriterionResult,
+    IssueText, Judge, JudgeAgent, ShellContext,
+};
 use crate::engine_context::EngineContext;
 use crate::host_context::HostContext;
 use crate::ids;
 use crate::land;
-use crate::mail::Mail;
+use crate::mail::EngineMessage;
 
 const DIFF_BYTES_MAX: usize = 1 << 20;
 
 /// Looks at every criterion on what landed, ticks the boxes, and moves the issue as the outcome says.
-pub(super) fn accept(site: &Arc<EngineContext>, task: &Task, at: &Desked) -> Result<ExchangeResult, Trouble> {
+pub(super) fn accept(
+    site: &Arc<EngineContext>,
+    task: &Task,
+    at: &IssueHandle,
+) -> Result<ExchangeResult, ExchangeError> {
     let issue = task.issue.as_ref();
     let pr = issue.and_then(|issue| PrNumber::new(issue.pr.as_ref()?.number));
-    let landed = task
-        .landed
-        .as_ref()
-        .map(|landed| Landing { commit: ids::oid(&landed.commit), before: ids::oid(&landed.base_before) });
+    let landed = task.landed.as_ref().map(|landed| LandingPoint {
+        commit: ids::oid(&landed.commit),
+        before: ids::oid(&landed.base_before),
+    });
     let left = issue.map_or(0, |issue| issue.parts_left());
-    let heard = hear(site, at, &Hearing { landed, pr, ..Hearing::of_base() })?;
+    let heard = hear(site, at, &VerifyRequest { landed, pr, ..VerifyRequest::of_base() })?;
     if heard.criteria.items.is_empty() {
         // Nothing is claimed about what nobody asked for; it is said where the issue is closed.
         let whole = issue.is_some_and(|issue| issue.ends.is_some());
@@ -50,13 +57,13 @@ pub(super) fn accept(site: &Arc<EngineContext>, task: &Task, at: &Desked) -> Res
     if let Some(closed) = super::closed_meanwhile(task, Some(TrackerOperation::Accept), at)? {
         return Ok(ExchangeResult::Closed(closed));
     }
-    let (accepted, _) = settle(site, at, heard, Bearing { left, was_done: false })?;
+    let (accepted, _) = settle(site, at, heard, AcceptanceFacts { left, was_done: false })?;
     let climbed = recovery::unmet(&site.catalogue, task, &accepted);
     Ok(ExchangeResult::Accepted { accepted, climbed })
 }
 
 /// Where the work of an issue came onto the base.
-pub(super) struct Landing {
+pub(super) struct LandingPoint {
     /// As this commit.
     pub commit: Oid,
     /// When the base was here.
@@ -64,9 +71,9 @@ pub(super) struct Landing {
 }
 
 /// What is looked at, and how.
-pub(super) struct Hearing<'a> {
+pub(super) struct VerifyRequest<'a> {
     /// Where the work landed, if that is known.
-    pub landed: Option<Landing>,
+    pub landed: Option<LandingPoint>,
     /// Its pull request.
     pub pr: Option<PrNumber>,
     /// Only these.
@@ -77,7 +84,7 @@ pub(super) struct Hearing<'a> {
     pub occasion: AcceptanceReason,
 }
 
-impl Hearing<'_> {
+impl VerifyRequest<'_> {
     /// Everything, on the base as it is.
     pub fn of_base() -> Self {
         Self { landed: None, pr: None, only: &|_| true, judges: true, occasion: AcceptanceReason::Verify }
@@ -85,14 +92,14 @@ impl Hearing<'_> {
 }
 
 /// What was looked at, and what came of it.
-pub(super) struct Heard {
+pub(super) struct AcceptanceResult {
     pub criteria: Criteria,
     pub customs: BTreeSet<String>,
-    pub checked: Vec<Checked>,
+    pub checked: Vec<CriterionResult>,
     pub commit: Oid,
 }
 
-impl Heard {
+impl AcceptanceResult {
     /// What does not hold: the criterion, and what was seen.
     pub fn failing(&self) -> Vec<(String, String)> {
         let both = self.criteria.items.iter().zip(&self.checked);
@@ -104,26 +111,30 @@ impl Heard {
 /// Where the work of an issue landed, by what the base says.
 pub(super) fn landing_of(
     site: &EngineContext,
-    at: &Desked,
+    at: &IssueHandle,
     issue: &Issue,
-) -> Result<Option<Landing>, Trouble> {
+) -> Result<Option<LandingPoint>, ExchangeError> {
     let Some(commit) = seeing::landed_as(site, at, issue)? else { return Ok(None) };
     let commit = ids::oid(&commit);
     let before = site.store.parents_of(&commit)?.into_iter().next();
-    Ok(before.map(|before| Landing { commit, before }))
+    Ok(before.map(|before| LandingPoint { commit, before }))
 }
 
 /// The verify commands of the project's own, as the base has them.
 pub(super) fn handlers_of_base(
     site: &EngineContext,
-) -> Result<(Vec<CustomVerifyCommand>, Vec<String>), Trouble> {
+) -> Result<(Vec<CustomVerifyCommand>, Vec<String>), ExchangeError> {
     let base = land::base(site)?;
     site.store.lend(&site.repo, &base)?;
-    Ok(accept::handlers(&Tree::Commit(site.repo.tree_at(&base)?)))
+    Ok(accept::handlers(&AcceptanceTree::Commit(site.repo.tree_at(&base)?)))
 }
 
 /// Looks at the criteria of an issue. Nothing is changed by it.
-pub(super) fn hear(site: &Arc<EngineContext>, at: &Desked, hearing: &Hearing<'_>) -> Result<Heard, Trouble> {
+pub(super) fn hear(
+    site: &Arc<EngineContext>,
+    at: &IssueHandle,
+    hearing: &VerifyRequest<'_>,
+) -> Result<AcceptanceResult, ExchangeError> {
     let issue = at.tracker.issue(at.number)?;
     // What is on the base now: a person may have mended it there since.
     let base = land::base(site)?;
@@ -132,30 +143,30 @@ pub(super) fn hear(site: &Arc<EngineContext>, at: &Desked, hearing: &Hearing<'_>
         Some(_) | None => base,
     };
     site.store.lend(&site.repo, &commit)?;
-    let tree = Tree::Commit(site.repo.tree_at(&commit)?);
+    let tree = AcceptanceTree::Commit(site.repo.tree_at(&commit)?);
     // What the work itself says about how it is verified is not asked.
     let before = hearing.landed.as_ref().map_or_else(|| commit.clone(), |landed| landed.before.clone());
     site.store.lend(&site.repo, &before)?;
-    let (handlers, _) = accept::handlers(&Tree::Commit(site.repo.tree_at(&before)?));
+    let (handlers, _) = accept::handlers(&AcceptanceTree::Commit(site.repo.tree_at(&before)?));
     let customs: BTreeSet<String> = handlers.iter().map(|handler| handler.name.clone()).collect();
     let mut criteria = Criteria::of(&issue.body, &customs);
     criteria.items.retain(|it| (hearing.only)(it));
     if criteria.items.is_empty() {
-        return Ok(Heard { criteria, customs, checked: Vec::new(), commit });
+        return Ok(AcceptanceResult { criteria, customs, checked: Vec::new(), commit });
     }
     let diff = hearing.landed.as_ref().and_then(|landed| changed(site, &landed.before, &landed.commit));
-    let shell = Shell {
+    let shell = ShellContext {
         settings: &site.settings.run,
         folder: &site.folder,
         program: &site.program,
         environment: &site.environment,
         root: site.repo.root(),
-        checkout: Checkout::Of(&site.repo, &commit),
+        checkout: CommandCheckout::Of(&site.repo, &commit),
     };
     let settings = &site.settings.tracker;
     let is_stopped = || site.interrupted.is_set();
     let judge = site.settings.judge.as_deref().unwrap_or("default");
-    let asking = site.settings.agents.get(judge).filter(|_| hearing.judges).map(|profile| Asking {
+    let asking = site.settings.agents.get(judge).filter(|_| hearing.judges).map(|profile| JudgeAgent {
         settings: &site.settings,
         profile,
         root: site.repo.root(),
@@ -167,7 +178,7 @@ pub(super) fn hear(site: &Arc<EngineContext>, at: &Desked, hearing: &Hearing<'_>
         used: RefCell::default(),
     });
     let happened = accept::happened(&*at.tracker, at.number, &criteria)?;
-    let ground = Ground {
+    let ground = AcceptanceContext {
         tree: &tree,
         issue: IssueText { title: &issue.title, body: &issue.body },
         mode: settings.verify_mode(),
@@ -188,7 +199,7 @@ pub(super) fn hear(site: &Arc<EngineContext>, at: &Desked, hearing: &Hearing<'_>
     };
     let checked = accept::run(&criteria, &ground);
     if is_stopped() {
-        return Err(Trouble::Interrupted); // what was cut short is not believed
+        return Err(ExchangeError::Interrupted); // what was cut short is not believed
     }
     if let Some(asking) = &asking {
         let used = *asking.used.borrow();
@@ -199,14 +210,14 @@ pub(super) fn hear(site: &Arc<EngineContext>, at: &Desked, hearing: &Hearing<'_>
                 usage: used.usage,
                 took_ms: used.time_ms,
             };
-            let _ = site.mail.send(Mail::Fact(fact)); // the engine has left: nobody counts any more
+            let _ = site.mail.send(EngineMessage::Fact(fact)); // the engine has left: nobody counts any more
         }
     }
-    Ok(Heard { criteria, customs, checked, commit })
+    Ok(AcceptanceResult { criteria, customs, checked, commit })
 }
 
 /// What else bears on what follows from a verification.
-pub(super) struct Bearing {
+pub(super) struct AcceptanceFacts {
     /// So many of its parts are left for a person.
     pub left: usize,
     /// It was done before, and is looked at once more.
@@ -217,13 +228,13 @@ pub(super) struct Bearing {
 /// changed.
 pub(super) fn settle(
     site: &EngineContext,
-    at: &Desked,
-    heard: Heard,
-    bearing: Bearing,
-) -> Result<(AcceptanceOutcome, bool), Trouble> {
-    let Bearing { left, was_done } = bearing;
-    let Heard { criteria, customs, checked, commit } = heard;
-    let settled = accept::settle(&Settling {
+    at: &IssueHandle,
+    heard: AcceptanceResult,
+    bearing: AcceptanceFacts,
+) -> Result<(AcceptanceOutcome, bool), ExchangeError> {
+    let AcceptanceFacts { left, was_done } = bearing;
+    let AcceptanceResult { criteria, customs, checked, commit } = heard;
+    let settled = accept::settle(&AcceptanceSettlement {
         tracker: &*at.tracker,
         issue: at.number,
         criteria: &criteria,

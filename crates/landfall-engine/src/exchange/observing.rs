@@ -13,8 +13,8 @@ use landfall_model::issue::{IssuePhase, IssueRef};
 use landfall_model::{ExchangeResult, Task};
 use landfall_trackers::tracker::{CommentThread, Issue, IssueFilter, Label, Marker, PHASE_FAMILY};
 
-use super::accepting::{self, Hearing};
-use super::{CutShort, Desked, Trouble, unless_stopped};
+use super::accepting::{self, VerifyRequest};
+use super::{ExchangeError, ExchangeInterruption, IssueHandle, unless_stopped};
 use crate::accept::{self, OBSERVED_MARKER};
 use crate::digests::digest;
 use crate::engine_context::EngineContext;
@@ -23,7 +23,7 @@ use crate::engine_context::EngineContext;
 const WAITING_MAX: usize = 200;
 
 /// What the end of an exchange is to others.
-pub(super) struct Passing {
+pub(super) struct ExchangeNotice {
     /// This phase is over.
     phase: IssuePhase,
     /// This has happened.
@@ -35,8 +35,8 @@ pub(super) fn passing(
     task: &Task,
     act: Option<TrackerOperation>,
     exchanged: &ExchangeResult,
-) -> Option<Passing> {
-    let of = |phase, event| Some(Passing { phase, event });
+) -> Option<ExchangeNotice> {
+    let of = |phase, event| Some(ExchangeNotice { phase, event });
     match (act?, exchanged) {
         (TrackerOperation::Triaged, ExchangeResult::Seen { .. }) => of(IssuePhase::Issue, None),
         (TrackerOperation::Sized, ExchangeResult::Seen { .. }) => of(IssuePhase::Spec, None),
@@ -56,22 +56,30 @@ pub(super) fn passing(
 }
 
 /// Tells those that wait for it. Nobody's work depends on it; if the engine stops, the next run does the exchange again and tells them.
-pub(super) fn pass(site: &Arc<EngineContext>, at: &Desked, passing: &Passing) -> Result<(), Trouble> {
+pub(super) fn pass(
+    site: &Arc<EngineContext>,
+    at: &IssueHandle,
+    passing: &ExchangeNotice,
+) -> Result<(), ExchangeError> {
     let told = try_pass(site, at, Some(passing.phase), passing.event);
-    unless_stopped(told).map_err(|CutShort| Trouble::Interrupted)
+    unless_stopped(told).map_err(|ExchangeInterruption| ExchangeError::Interrupted)
 }
 
 /// Tells those that wait for something that happened to an agent of a task.
-pub(crate) fn tell(site: &Arc<EngineContext>, task: &Task, event: ObservationKind) -> Result<(), CutShort> {
+pub(crate) fn tell(
+    site: &Arc<EngineContext>,
+    task: &Task,
+    event: ObservationKind,
+) -> Result<(), ExchangeInterruption> {
     unless_stopped(super::desk(site, task).and_then(|at| try_pass(site, &at, None, Some(event))))
 }
 
 fn try_pass(
     site: &Arc<EngineContext>,
-    at: &Desked,
+    at: &IssueHandle,
     phase: Option<IssuePhase>,
     event: Option<ObservationKind>,
-) -> Result<(), Trouble> {
+) -> Result<(), ExchangeError> {
     let verify = Label::new(&format!("{PHASE_FAMILY}{}", IssuePhase::Verify.word()))?;
     let filter = IssueFilter { only_open: true, labels: [verify].into(), most: WAITING_MAX };
     let others: Vec<Issue> =
@@ -84,20 +92,20 @@ fn try_pass(
     for issue in others {
         let source = IssueRef { number: issue.number.get(), ..at.source.clone() };
         let side = at.side.clone();
-        let other = Desked { tracker: at.tracker.clone(), source, number: issue.number, side };
+        let other = IssueHandle { tracker: at.tracker.clone(), source, number: issue.number, side };
         let criteria = Criteria::of(&issue.body, &customs);
         let told = event.map_or(Ok(()), |event| tell_one(&other, &criteria, event));
         let looked = phase.map_or(Ok(()), |phase| look_in_passing(site, &other, &issue, &criteria, phase));
         // One that cannot be told or looked at hides none of the others.
-        if let Err(Trouble::Interrupted) = told.and(looked) {
-            return Err(Trouble::Interrupted);
+        if let Err(ExchangeError::Interrupted) = told.and(looked) {
+            return Err(ExchangeError::Interrupted);
         }
     }
     Ok(())
 }
 
 /// Tells an issue whose box waits for it.
-fn tell_one(at: &Desked, criteria: &Criteria, event: ObservationKind) -> Result<(), Trouble> {
+fn tell_one(at: &IssueHandle, criteria: &Criteria, event: ObservationKind) -> Result<(), ExchangeError> {
     let Some(text) = observed(criteria, event) else { return Ok(()) };
     let marker = Marker::new(&format!("{OBSERVED_MARKER}{}/{}", event.word(), at.number.get()))?;
     at.tracker.comment(CommentThread::Issue(at.number), &marker, &text)?;
@@ -107,11 +115,11 @@ fn tell_one(at: &Desked, criteria: &Criteria, event: ObservationKind) -> Result<
 /// Looks at the boxes that name this phase, and ticks those that hold. What does not hold waits for the next time.
 fn look_in_passing(
     site: &Arc<EngineContext>,
-    at: &Desked,
+    at: &IssueHandle,
     issue: &Issue,
     criteria: &Criteria,
     phase: IssuePhase,
-) -> Result<(), Trouble> {
+) -> Result<(), ExchangeError> {
     let lines: Vec<usize> = passed_by(criteria, phase).iter().map(|it| it.line).collect();
     if lines.is_empty() {
         return Ok(());
@@ -120,8 +128,12 @@ fn look_in_passing(
         return Ok(());
     }
     let only = |it: &Criterion| lines.contains(&it.line);
-    let hearing =
-        Hearing { only: &only, judges: false, occasion: AcceptanceReason::Passing, ..Hearing::of_base() };
+    let hearing = VerifyRequest {
+        only: &only,
+        judges: false,
+        occasion: AcceptanceReason::Passing,
+        ..VerifyRequest::of_base()
+    };
     let heard = accepting::hear(site, at, &hearing)?;
     let both = heard.criteria.items.iter().zip(&heard.checked);
     let held: Vec<&Criterion> =

@@ -10,36 +10,37 @@ use landfall_trackers::tracker::{
     TrackerBranchName, unmarked,
 };
 
-use super::{Desked, Trouble, stand};
+use super::{ExchangeError, IssueHandle, stand};
 use crate::commit_message::{closing_words, headline};
 use crate::engine_context::EngineContext;
 use crate::git_refs::lower;
 use crate::host_context::HostContext;
 use crate::ids;
-use crate::settings::Publish;
+use crate::settings::PublishTarget;
 
 /// Offers the work as a pull request, if it takes that way. The branch is pushed where branches are kept.
 pub(super) fn offer(
     site: &Arc<EngineContext>,
     task: &Task,
     attempt: Attempt,
-    at: &Desked,
-) -> Result<ExchangeResult, Trouble> {
+    at: &IssueHandle,
+) -> Result<ExchangeResult, ExchangeError> {
     let way = task.issue.as_ref().and_then(|issue| issue.routed).map(|routed| routed.way);
     if way != Some(IssueRoute::Pr) {
         return Ok(ExchangeResult::Offered(None));
     }
-    let head = task.head.as_ref().ok_or_else(|| Trouble::Else("there is no work to offer".to_owned()))?;
+    let head =
+        task.head.as_ref().ok_or_else(|| ExchangeError::Else("there is no work to offer".to_owned()))?;
     let sha = CommitSha::new(head.as_str())?;
     let branch = at.branch();
     let known = task.issue.as_ref().and_then(|issue| issue.pr.as_ref());
     if at.tracker.keeps_branches() {
-        let Publish::Push { remote, .. } = &site.settings.land.publish else {
+        let PublishTarget::Push { remote, .. } = &site.settings.land.publish else {
             let why = format!(
                 "the tracker `{}` keeps branches, and none is pushed: set `land.publish` to \"push\" or \"pull-request\" in landfall.toml",
                 at.source.tracker
             );
-            return Err(Trouble::Else(why));
+            return Err(ExchangeError::Else(why));
         };
         push(site, remote, &branch, &ids::oid(head), known.map(|pr| ids::oid(&pr.head)))?;
     }
@@ -67,7 +68,7 @@ pub(super) fn offer(
     })))
 }
 
-pub(crate) fn body(task: &Task, at: &Desked) -> String {
+pub(crate) fn body(task: &Task, at: &IssueHandle) -> String {
     let closes = closing_words(task, &at.source);
     let closes = closes.unwrap_or_else(|| format!("For issue #{}", at.source.number));
     let checks = task.gate.as_ref().filter(|gate| !gate.commands.is_empty()).map(|gate| {
@@ -79,7 +80,12 @@ pub(crate) fn body(task: &Task, at: &Desked) -> String {
 }
 
 /// What readers found and the author dealt with since: each round once.
-fn tell_findings(task: &Task, attempt: Attempt, at: &Desked, pr: &PullRequest) -> Result<(), Trouble> {
+fn tell_findings(
+    task: &Task,
+    attempt: Attempt,
+    at: &IssueHandle,
+    pr: &PullRequest,
+) -> Result<(), ExchangeError> {
     let rounds = task.counters.reviews;
     if rounds == 0 || task.findings.is_empty() {
         return Ok(());
@@ -99,8 +105,8 @@ pub(crate) fn push(
     branch: &TrackerBranchName,
     head: &Oid,
     known: Option<Oid>,
-) -> Result<(), Trouble> {
-    let name = GitBranch::new(branch.as_str()).map_err(|error| Trouble::Else(error.to_string()))?;
+) -> Result<(), ExchangeError> {
+    let name = GitBranch::new(branch.as_str()).map_err(|error| ExchangeError::Else(error.to_string()))?;
     let seen = site.store.remote_seen(remote, &name)?.or(known);
     let tries = [seen.clone(), Some(head.clone()), None];
     let mut said = String::new();
@@ -114,13 +120,17 @@ pub(crate) fn push(
             break;
         }
     }
-    Err(Trouble::Refused(format!("the branch `{branch}` could not be pushed to `{remote}`: {said}")))
+    Err(ExchangeError::Refused(format!("the branch `{branch}` could not be pushed to `{remote}`: {said}")))
 }
 
 /// Writes down that the work landed, once that can be seen from outside.
-pub(super) fn merged(site: &Arc<EngineContext>, task: &Task, at: &Desked) -> Result<ExchangeResult, Trouble> {
+pub(super) fn merged(
+    site: &Arc<EngineContext>,
+    task: &Task,
+    at: &IssueHandle,
+) -> Result<ExchangeResult, ExchangeError> {
     let Some(landed) = &task.landed else {
-        return Err(Trouble::Else("nothing has landed".to_owned()));
+        return Err(ExchangeError::Else("nothing has landed".to_owned()));
     };
     if at.tracker.keeps_branches() && !is_published(site, &landed.commit)? {
         let what = "the landing was not published yet".to_owned();
@@ -131,7 +141,7 @@ pub(super) fn merged(site: &Arc<EngineContext>, task: &Task, at: &Desked) -> Res
         return Ok(ExchangeResult::Told);
     };
     let number = landfall_trackers::tracker::PrNumber::new(pr.number)
-        .ok_or_else(|| Trouble::Else("a pull request has no number 0".to_owned()))?;
+        .ok_or_else(|| ExchangeError::Else("a pull request has no number 0".to_owned()))?;
     let seen = at.tracker.pull_request(number)?;
     match seen.state {
         PrState::Merged { .. } => drop_branch(site, at, &seen.head_sha),
@@ -161,8 +171,8 @@ pub(super) fn merged(site: &Arc<EngineContext>, task: &Task, at: &Desked) -> Res
 }
 
 /// Takes the branch of a merged pull request away where it was pushed to. One that stays, or holds more by now, is in nobody's way.
-fn drop_branch(site: &EngineContext, at: &Desked, head: &CommitSha) {
-    let Publish::Push { remote, .. } = &site.settings.land.publish else { return };
+fn drop_branch(site: &EngineContext, at: &IssueHandle, head: &CommitSha) {
+    let PublishTarget::Push { remote, .. } = &site.settings.land.publish else { return };
     let (Ok(branch), Ok(head)) = (GitBranch::new(at.branch().as_str()), head.as_str().parse::<Oid>()) else {
         return;
     };
@@ -172,8 +182,8 @@ fn drop_branch(site: &EngineContext, at: &Desked, head: &CommitSha) {
 }
 
 /// Whether the branch that is pushed to holds a commit, as far as we know.
-fn is_published(site: &HostContext, commit: &Commit) -> Result<bool, Trouble> {
-    let Publish::Push { remote, .. } = &site.settings.land.publish else { return Ok(true) };
+fn is_published(site: &HostContext, commit: &Commit) -> Result<bool, ExchangeError> {
+    let PublishTarget::Push { remote, .. } = &site.settings.land.publish else { return Ok(true) };
     let Some(seen) = site.store.remote_seen(remote, &site.branch)? else { return Ok(false) };
     Ok(site.store.is_ancestor(&ids::oid(commit), &seen)?)
 }

@@ -15,12 +15,12 @@ use landfall_trackers::tracker::{
 };
 
 use super::blockers::{blockers_of, with_text};
-use super::{Desked, Trouble, stand};
+use super::{ExchangeError, IssueHandle, stand};
 use crate::engine_context::EngineContext;
 use crate::ids;
 use crate::land;
 use crate::recovering;
-use crate::settings::Publish;
+use crate::settings::PublishTarget;
 
 /// What a summary of our readers is known by, in comments and reviews.
 pub(super) const REVIEW_MARKER: &str = "review-summary";
@@ -33,8 +33,8 @@ const PARTS_MAX: usize = 100;
 pub(super) fn observe(
     site: &Arc<EngineContext>,
     task: &Task,
-    at: &Desked,
-) -> Result<ExchangeResult, Trouble> {
+    at: &IssueHandle,
+) -> Result<ExchangeResult, ExchangeError> {
     let seen = look(site, task, at)?;
     let head = match &seen.pr {
         Some(PullRequestSnapshot { state: PullRequestState::Open, head: Some(head), .. }) => {
@@ -46,14 +46,18 @@ pub(super) fn observe(
 }
 
 /// Looks again once it is known what is to be done: sizes change with that.
-pub(super) fn sized(site: &Arc<EngineContext>, task: &Task, at: &Desked) -> Result<ExchangeResult, Trouble> {
+pub(super) fn sized(
+    site: &Arc<EngineContext>,
+    task: &Task,
+    at: &IssueHandle,
+) -> Result<ExchangeResult, ExchangeError> {
     stand(at, IssuePhase::Ready)?;
     let seen = look(site, task, at)?;
     Ok(ExchangeResult::Seen { seen: Box::new(seen), head: None })
 }
 
 /// Where commits and files are looked for.
-pub(super) struct Ground<'a> {
+pub(super) struct ObservationContext<'a> {
     pub store: &'a Store,
     pub base: Oid,
     /// The folder of files that say what is to be done.
@@ -67,8 +71,12 @@ pub(super) struct Ground<'a> {
 }
 
 /// Everything that is known of an issue at this moment.
-pub(crate) fn look(site: &EngineContext, task: &Task, at: &Desked) -> Result<IssueSnapshot, Trouble> {
-    let ground = Ground {
+pub(crate) fn look(
+    site: &EngineContext,
+    task: &Task,
+    at: &IssueHandle,
+) -> Result<IssueSnapshot, ExchangeError> {
+    let ground = ObservationContext {
         store: &site.store,
         base: land::base(site)?,
         spec_path: &site.settings.tracker.spec_path,
@@ -80,8 +88,11 @@ pub(crate) fn look(site: &EngineContext, task: &Task, at: &Desked) -> Result<Iss
 }
 
 /// The same, for whoever brings the ground.
-pub(super) fn look_on(ground: &Ground<'_>, at: &Desked) -> Result<IssueSnapshot, Trouble> {
-    let Desked { tracker, number, source, .. } = at;
+pub(super) fn look_on(
+    ground: &ObservationContext<'_>,
+    at: &IssueHandle,
+) -> Result<IssueSnapshot, ExchangeError> {
+    let IssueHandle { tracker, number, source, .. } = at;
     let issue = tracker.issue(*number)?;
     let reopened = tracker.last_reopened(*number)?;
     let labels: Vec<String> = issue.labels.iter().map(|label| label.as_str().to_owned()).collect();
@@ -114,8 +125,12 @@ pub(super) fn look_on(ground: &Ground<'_>, at: &Desked) -> Result<IssueSnapshot,
 }
 
 /// The newest commit of the base that says it closes the issue, whenever that was.
-pub(super) fn landed_as(site: &EngineContext, at: &Desked, issue: &Issue) -> Result<Option<Commit>, Trouble> {
-    let ground = Ground {
+pub(super) fn landed_as(
+    site: &EngineContext,
+    at: &IssueHandle,
+    issue: &Issue,
+) -> Result<Option<Commit>, ExchangeError> {
+    let ground = ObservationContext {
         store: &site.store,
         base: land::base(site)?,
         spec_path: &site.settings.tracker.spec_path,
@@ -133,7 +148,7 @@ pub(super) fn phase_of(issue: &Issue) -> Option<IssuePhase> {
 
 /// The pull request of the issue's branch: the open one, or else the newest. What was merged or closed before the issue was
 /// opened again says nothing about it.
-fn pull_request(at: &Desked, reopened: Option<Timestamp>) -> TrackerResult<Option<PullRequestSnapshot>> {
+fn pull_request(at: &IssueHandle, reopened: Option<Timestamp>) -> TrackerResult<Option<PullRequestSnapshot>> {
     let all = at.tracker.pull_requests_of(&at.branch())?;
     let counts = |pr: &&PullRequest| pr.state.is_open() || reopened.is_none_or(|at| pr.created > at);
     let open = all.iter().find(|pr| pr.state.is_open() && pr.head_is_here);
@@ -141,7 +156,7 @@ fn pull_request(at: &Desked, reopened: Option<Timestamp>) -> TrackerResult<Optio
     seen_pr(at, pr).map(Some)
 }
 
-fn seen_pr(at: &Desked, pr: &PullRequest) -> TrackerResult<PullRequestSnapshot> {
+fn seen_pr(at: &IssueHandle, pr: &PullRequest) -> TrackerResult<PullRequestSnapshot> {
     let state = match pr.state {
         PrState::Draft | PrState::Open => PullRequestState::Open,
         PrState::Closed => PullRequestState::Closed,
@@ -156,7 +171,7 @@ fn seen_pr(at: &Desked, pr: &PullRequest) -> TrackerResult<PullRequestSnapshot> 
     })
 }
 
-fn reviewed(at: &Desked, pr: &PullRequest) -> TrackerResult<bool> {
+fn reviewed(at: &IssueHandle, pr: &PullRequest) -> TrackerResult<bool> {
     let marked = |marker: Option<String>| marker.is_some_and(|key| key.starts_with(REVIEW_MARKER));
     let comments = at.tracker.comments(CommentThread::PullRequest(pr.number))?;
     if comments.iter().any(|it| marked(it.marker().map(|marker| marker.key().to_owned()))) {
@@ -171,7 +186,7 @@ fn reviewed(at: &Desked, pr: &PullRequest) -> TrackerResult<bool> {
 }
 
 /// The file that says what is to be done: on the task's own work, or on the base.
-fn spec_file(ground: &Ground<'_>, number: IssueNumber) -> Result<Option<String>, Trouble> {
+fn spec_file(ground: &ObservationContext<'_>, number: IssueNumber) -> Result<Option<String>, ExchangeError> {
     let folder = ground.spec_path;
     for commit in ground.work.iter().chain([&ground.base]) {
         if !ground.store.contains(commit)? {
@@ -194,11 +209,11 @@ pub(crate) fn is_spec(name: &str, number: IssueNumber) -> bool {
 
 /// The newest commit of the base that says it closes the issue, made after it was last opened again.
 fn closing_commit(
-    ground: &Ground<'_>,
-    at: &Desked,
+    ground: &ObservationContext<'_>,
+    at: &IssueHandle,
     made: Timestamp,
     reopened: Option<Timestamp>,
-) -> Result<Option<Commit>, Trouble> {
+) -> Result<Option<Commit>, ExchangeError> {
     let range = LogRange { to: ground.base.clone(), from: None, first_parent: false };
     let closes = |message: &str| {
         let ours =
@@ -229,16 +244,17 @@ fn closes(message: &str, number: u64) -> bool {
 }
 
 /// The work of an open pull request, in the store. Where branches are kept elsewhere, it is fetched.
-fn fetch(site: &EngineContext, at: &Desked, head: &Commit) -> Result<Option<Commit>, Trouble> {
+fn fetch(site: &EngineContext, at: &IssueHandle, head: &Commit) -> Result<Option<Commit>, ExchangeError> {
     let oid = ids::oid(head);
     if site.store.contains(&oid)? {
         return Ok(Some(head.clone()));
     }
-    let Publish::Push { remote, .. } = &site.settings.land.publish else { return Ok(None) };
+    let PublishTarget::Push { remote, .. } = &site.settings.land.publish else { return Ok(None) };
     if !at.tracker.keeps_branches() {
         return Ok(None);
     }
-    let branch = GitBranch::new(at.branch().as_str()).map_err(|error| Trouble::Else(error.to_string()))?;
+    let branch =
+        GitBranch::new(at.branch().as_str()).map_err(|error| ExchangeError::Else(error.to_string()))?;
     let base = land::base(site)?;
     let tip = match site.store.remote_news(&site.repo, remote, &branch, &base)? {
         BranchNews::Ahead { new, .. } | BranchNews::Rewritten { new, .. } => Some(new),
@@ -248,15 +264,15 @@ fn fetch(site: &EngineContext, at: &Desked, head: &Commit) -> Result<Option<Comm
 }
 
 /// What an issue is made of, and what of that waits for what. Only needs among the parts count here.
-pub(super) fn parts(at: &Desked) -> Result<ExchangeResult, Trouble> {
+pub(super) fn parts(at: &IssueHandle) -> Result<ExchangeResult, ExchangeError> {
     parts_of(&*at.tracker, at.number).map(ExchangeResult::Parts)
 }
 
 /// The same, for whoever brings the tracker.
-pub(super) fn parts_of(tracker: &dyn Tracker, number: IssueNumber) -> Result<Vec<SubIssue>, Trouble> {
+pub(super) fn parts_of(tracker: &dyn Tracker, number: IssueNumber) -> Result<Vec<SubIssue>, ExchangeError> {
     let children = tracker.children(number)?;
     if children.len() > PARTS_MAX {
-        return Err(Trouble::Else(format!(
+        return Err(ExchangeError::Else(format!(
             "{number} is made of {} issues; at most {PARTS_MAX} are taken on at once",
             children.len()
         )));
@@ -284,7 +300,11 @@ pub(super) fn parts_of(tracker: &dyn Tracker, number: IssueNumber) -> Result<Vec
 }
 
 /// What the checks of the forge say about the offered work, held against those of the base it was merged with.
-pub(super) fn checks(site: &EngineContext, task: &Task, at: &Desked) -> Result<ExchangeResult, Trouble> {
+pub(super) fn checks(
+    site: &EngineContext,
+    task: &Task,
+    at: &IssueHandle,
+) -> Result<ExchangeResult, ExchangeError> {
     let Some((issue, pr)) = task.issue.as_ref().and_then(|issue| Some((issue, issue.pr.as_ref()?))) else {
         return Ok(ExchangeResult::Checks { ci: CiStatus::Absent, climbed: None });
     };
@@ -309,7 +329,7 @@ pub(super) fn checks(site: &EngineContext, task: &Task, at: &Desked) -> Result<E
 }
 
 /// The checks of a commit. How they failed is asked for only where one did whose name is wanted.
-fn checks_of(at: &Desked, commit: &str, wanted: &dyn Fn(&str) -> bool) -> TrackerResult<Vec<CiCheck>> {
+fn checks_of(at: &IssueHandle, commit: &str, wanted: &dyn Fn(&str) -> bool) -> TrackerResult<Vec<CiCheck>> {
     let commit = CommitSha::new(commit)?;
     let checks = at.tracker.checks(&commit)?;
     let failed =

@@ -12,7 +12,7 @@ use landfall_trackers::tracker::{
 use serde::Deserialize;
 
 use super::seeing::{self, REVIEW_MARKER};
-use super::{Desked, Trouble, stand};
+use super::{ExchangeError, IssueHandle, stand};
 use crate::engine_context::EngineContext;
 use crate::papers;
 
@@ -22,21 +22,21 @@ const TRIAGE: &str = "triage.json";
 /// What an agent says an issue is.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Triage {
+struct TriageReport {
     size: String,
     #[serde(rename = "type")]
-    kind: Kind,
+    kind: TriageKind,
     #[serde(default)]
-    priority: Option<Level>,
+    priority: Option<TriageLevel>,
     #[serde(default)]
-    value: Option<Level>,
+    value: Option<TriageLevel>,
     #[serde(default)]
     why: String,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Kind {
+enum TriageKind {
     Bug,
     Feature,
     Task,
@@ -44,13 +44,13 @@ enum Kind {
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Level {
+enum TriageLevel {
     Low,
     Medium,
     High,
 }
 
-impl Kind {
+impl TriageKind {
     fn word(self) -> &'static str {
         match self {
             Self::Bug => "bug",
@@ -60,7 +60,7 @@ impl Kind {
     }
 }
 
-impl Level {
+impl TriageLevel {
     fn word(self) -> &'static str {
         match self {
             Self::Low => "low",
@@ -74,24 +74,24 @@ impl Level {
 pub(super) fn triaged(
     site: &Arc<EngineContext>,
     task: &Task,
-    at: &Desked,
-) -> Result<ExchangeResult, Trouble> {
+    at: &IssueHandle,
+) -> Result<ExchangeResult, ExchangeError> {
     let unread = |why: String| Ok(ExchangeResult::Unread { why });
     let Some(digest) = task.staged.papers.get(TRIAGE) else {
         return unread(format!("`{}/{TRIAGE}` is not there", papers::FOLDER));
     };
     let text = match papers::read(&site.folder.papers(), digest) {
         Ok(text) => text,
-        Err(error) => return Err(Trouble::Else(format!("read the paper `{TRIAGE}`: {error}"))),
+        Err(error) => return Err(ExchangeError::Else(format!("read the paper `{TRIAGE}`: {error}"))),
     };
-    let said: Triage = match serde_json::from_str(&text) {
+    let said: TriageReport = match serde_json::from_str(&text) {
         Ok(said) => said,
         Err(error) => return unread(format!("`{TRIAGE}` is not what was asked for: {error}")),
     };
     let Ok(size) = said.size.parse::<TaskSize>() else {
         return unread(format!("`{TRIAGE}` says the size `{}`; known: XS, S, M, L, XL", cut(&said.size)));
     };
-    let Desked { tracker, number, .. } = at;
+    let IssueHandle { tracker, number, .. } = at;
     if tracker.size(*number)?.is_none() {
         tracker.set_size(*number, size)?;
     }
@@ -120,13 +120,13 @@ fn after(text: &str) -> String {
     if text.trim().is_empty() { String::new() } else { format!(" {}", text.trim()) }
 }
 
-fn ensure(at: &Desked, label: &Label, about: &str) -> Result<(), Trouble> {
+fn ensure(at: &IssueHandle, label: &Label, about: &str) -> Result<(), ExchangeError> {
     let spec = LabelSpec { label: label.clone(), colour: [0xbf, 0xd4, 0xf2], about: about.to_owned() };
     Ok(at.tracker.ensure_labels(&[spec])?)
 }
 
 /// Says one word of a family, unless a person has said one already.
-fn label_family(at: &Desked, family: &str, word: &str) -> Result<(), Trouble> {
+fn label_family(at: &IssueHandle, family: &str, word: &str) -> Result<(), ExchangeError> {
     let issue = at.tracker.issue(at.number)?;
     if issue.labels.iter().any(|label| label.within(family).is_some()) {
         return Ok(());
@@ -138,11 +138,11 @@ fn label_family(at: &Desked, family: &str, word: &str) -> Result<(), Trouble> {
 }
 
 /// Writes down what readers think of the work.
-pub(super) fn reviewed(task: &Task, at: &Desked) -> Result<ExchangeResult, Trouble> {
+pub(super) fn reviewed(task: &Task, at: &IssueHandle) -> Result<ExchangeResult, ExchangeError> {
     let issue = task.issue.as_ref();
     if let Some(pr) = issue.and_then(|issue| issue.pr.as_ref()) {
         let number = PrNumber::new(pr.number)
-            .ok_or_else(|| Trouble::Else("a pull request has no number 0".to_owned()))?;
+            .ok_or_else(|| ExchangeError::Else("a pull request has no number 0".to_owned()))?;
         let depth = issue.and_then(|issue| issue.routed).map_or("light", |routed| routed.depth.word());
         let open: Vec<String> =
             task.findings.iter().filter(|it| !it.resolved).map(|it| format!("- {it}\n")).collect();
@@ -163,7 +163,7 @@ pub(super) fn reviewed(task: &Task, at: &Desked) -> Result<ExchangeResult, Troub
 }
 
 /// Says that everything holds, and closes the issue.
-pub(super) fn closed(task: &Task, at: &Desked) -> Result<ExchangeResult, Trouble> {
+pub(super) fn closed(task: &Task, at: &IssueHandle) -> Result<ExchangeResult, ExchangeError> {
     stand(at, IssuePhase::Done)?;
     at.tracker.close_issue(at.number, CloseReason::Done)?;
     let marker = Marker::new(&format!("done/{}/{}", at.mark(task.id), task.landed_before.len()))?;
@@ -179,7 +179,11 @@ pub(super) fn closed(task: &Task, at: &Desked) -> Result<ExchangeResult, Trouble
 }
 
 /// Says what is worth saying of an issue that is over: once, and once more where it landed again.
-pub(super) fn looked_back(task: &Task, at: &Desked, lookback: &IssueRetrospective) -> Result<(), Trouble> {
+pub(super) fn looked_back(
+    task: &Task,
+    at: &IssueHandle,
+    lookback: &IssueRetrospective,
+) -> Result<(), ExchangeError> {
     let marker = Marker::new(&format!("retro/{}/{}", at.mark(task.id), task.landed_before.len()))?;
     // Agents wrote some of it: nothing in it may be taken for a mark of ours.
     let text = lookback.markdown().replace("<!--", "&lt;!--");

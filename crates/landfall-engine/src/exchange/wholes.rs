@@ -11,16 +11,20 @@ use landfall_trackers::tracker::{
     CloseReason, CommentThread, Issue, IssueNumber, Marker, TrackerIssueState, unmarked,
 };
 
-use super::accepting::{self, Bearing, Hearing};
+use super::accepting::{self, AcceptanceFacts, VerifyRequest};
 use super::telling::cut;
-use super::{Desked, Trouble, seeing, stand};
+use super::{ExchangeError, IssueHandle, seeing, stand};
 use crate::digests::digest;
 use crate::engine_context::EngineContext;
 
 /// Writes down how far the parts of a whole have come; or, when none goes on, what became of each.
-pub(super) fn gather(site: &Arc<EngineContext>, task: &Task, at: &Desked) -> Result<ExchangeResult, Trouble> {
+pub(super) fn gather(
+    site: &Arc<EngineContext>,
+    task: &Task,
+    at: &IssueHandle,
+) -> Result<ExchangeResult, ExchangeError> {
     let Some(issue) = task.issue.as_deref() else {
-        return Err(Trouble::Else(format!("{} follows no issue", task.id)));
+        return Err(ExchangeError::Else(format!("{} follows no issue", task.id)));
     };
     match &issue.ends {
         None => levelled(site, issue, at),
@@ -31,25 +35,29 @@ pub(super) fn gather(site: &Arc<EngineContext>, task: &Task, at: &Desked) -> Res
 /// The phase of the whole follows those of its parts. When another level is over, what the whole promises is looked at, so that what
 /// goes wrong between its parts is seen early. Nothing is ticked and nothing is said by that; and what keeps it from being looked at
 /// keeps nobody from working.
-fn levelled(site: &Arc<EngineContext>, issue: &Pipeline, at: &Desked) -> Result<ExchangeResult, Trouble> {
+fn levelled(
+    site: &Arc<EngineContext>,
+    issue: &Pipeline,
+    at: &IssueHandle,
+) -> Result<ExchangeResult, ExchangeError> {
     // Where it cannot be told, its phase follows when the next part is over.
-    if let Err(Trouble::Interrupted) = follow_parts(at) {
-        return Err(Trouble::Interrupted);
+    if let Err(ExchangeError::Interrupted) = follow_parts(at) {
+        return Err(ExchangeError::Interrupted);
     }
     if !issue.level.is_higher() || !issue.wishes.accept {
         return Ok(ExchangeResult::Levelled { failing: None });
     }
     let before = |it: &Criterion| it.section == AcceptanceStage::PreMerge;
-    let hearing = Hearing { only: &before, judges: false, ..Hearing::of_base() };
+    let hearing = VerifyRequest { only: &before, judges: false, ..VerifyRequest::of_base() };
     match accepting::hear(site, at, &hearing) {
         Ok(heard) => Ok(ExchangeResult::Levelled { failing: Some(heard.failing()) }),
-        Err(Trouble::Interrupted) => Err(Trouble::Interrupted),
+        Err(ExchangeError::Interrupted) => Err(ExchangeError::Interrupted),
         Err(_) => Ok(ExchangeResult::Levelled { failing: None }),
     }
 }
 
 /// Lets the whole stand where its parts do.
-fn follow_parts(at: &Desked) -> Result<(), Trouble> {
+fn follow_parts(at: &IssueHandle) -> Result<(), ExchangeError> {
     let children = at.tracker.children(at.number)?;
     let phase = |issue: &Issue| match issue.state.is_open() {
         true => seeing::phase_of(issue),
@@ -69,8 +77,8 @@ fn gathered(
     task: &Task,
     issue: &Pipeline,
     ends: &[SubIssueEnd],
-    at: &Desked,
-) -> Result<ExchangeResult, Trouble> {
+    at: &IssueHandle,
+) -> Result<ExchangeResult, ExchangeError> {
     let (mut told, mut reopened): (Vec<SubIssueEnd>, Vec<u64>) = (Vec::new(), Vec::new());
     for end in ends {
         let mut end = end.clone();
@@ -107,9 +115,9 @@ fn gathered(
     Ok(ExchangeResult::Gathered { ends: told, reopened })
 }
 
-fn part_of(at: &Desked, number: u64) -> Result<Desked, Trouble> {
-    let none = || Trouble::Else("0 is not the number of an issue".to_owned());
-    Ok(Desked {
+fn part_of(at: &IssueHandle, number: u64) -> Result<IssueHandle, ExchangeError> {
+    let none = || ExchangeError::Else("0 is not the number of an issue".to_owned());
+    Ok(IssueHandle {
         tracker: at.tracker.clone(),
         source: IssueRef { tracker: at.source.tracker.clone(), number },
         number: IssueNumber::new(number).ok_or_else(none)?,
@@ -119,18 +127,19 @@ fn part_of(at: &Desked, number: u64) -> Result<Desked, Trouble> {
 
 /// What a part that is done promised, against the base as it is now: another part may have broken it since. None if nothing fails.
 /// One that fails is opened again; where somebody closed it after exactly this was told, that is theirs to decide.
-fn hold(site: &Arc<EngineContext>, part: &Desked) -> Result<Option<AcceptanceOutcome>, Trouble> {
+fn hold(site: &Arc<EngineContext>, part: &IssueHandle) -> Result<Option<AcceptanceOutcome>, ExchangeError> {
     let issue = part.tracker.issue(part.number)?;
     if let TrackerIssueState::Closed { why: CloseReason::NotPlanned, .. } = issue.state {
         return Ok(None); // somebody decided that it promises nothing any more
     }
     let landed = accepting::landing_of(site, part, &issue)?;
-    let hearing = Hearing { landed, ..Hearing::of_base() };
+    let hearing = VerifyRequest { landed, ..VerifyRequest::of_base() };
     let heard = accepting::hear(site, part, &hearing)?;
     if !heard.checked.iter().any(|it| it.result == VerifyResult::Fail) {
         return Ok(None);
     }
-    let (accepted, known) = accepting::settle(site, part, heard, Bearing { left: 0, was_done: true })?;
+    let (accepted, known) =
+        accepting::settle(site, part, heard, AcceptanceFacts { left: 0, was_done: true })?;
     let open = part.tracker.issue(part.number)?.state.is_open();
     Ok(if stays_closed(known, open) { None } else { Some(accepted) })
 }

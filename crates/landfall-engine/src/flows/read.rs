@@ -15,7 +15,7 @@ use toml::de::{DeTable, DeValue};
 use super::FlowError;
 use crate::settings::place::{in_order, line_text, place};
 
-type Value<'a> = Spanned<DeValue<'a>>;
+type FlowValue<'a> = Spanned<DeValue<'a>>;
 
 const SECTIONS: [&str; 4] = ["flow", "entries", "do", "step"];
 const FLOW_KEYS: [&str; 3] = ["about", "entry", "style"];
@@ -46,7 +46,7 @@ const MAX_OF_MAX: i64 = 10_000; // a bound nobody reaches is no bound
 /// # Errors
 /// Everything that is wrong with it, in the order of the file.
 pub fn parse(source: &str, file_name: &str) -> Result<Flow, Vec<FlowError>> {
-    let mut reader = Reader { source, file: file_name, errors: Vec::new(), lines: Lines::default() };
+    let mut reader = FlowReader { source, file: file_name, errors: Vec::new(), lines: FlowSpans::default() };
     let flow = reader.document();
     if reader.errors.is_empty()
         && let Some(flow) = &flow
@@ -64,21 +64,21 @@ pub fn parse(source: &str, file_name: &str) -> Result<Flow, Vec<FlowError>> {
 
 /// Where the parts of a flow stand, by byte, to answer for what the model finds.
 #[derive(Default)]
-struct Lines {
+struct FlowSpans {
     entry: Option<usize>,
     phases: BTreeMap<String, usize>,
     steps: BTreeMap<StepName, usize>,
     edges: BTreeMap<(StepName, StepResult), usize>,
 }
 
-struct Reader<'a> {
+struct FlowReader<'a> {
     source: &'a str,
     file: &'a str,
     errors: Vec<FlowError>,
-    lines: Lines,
+    lines: FlowSpans,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> FlowReader<'a> {
     fn document(&mut self) -> Option<Flow> {
         let document = match DeTable::parse(self.source) {
             Ok(document) => document.into_inner(),
@@ -139,7 +139,7 @@ impl<'a> Reader<'a> {
         (about, entry.map(|name| StepName::new(&name)))
     }
 
-    fn style(&mut self, value: &Value<'_>) -> Option<AgentDriveStyle> {
+    fn style(&mut self, value: &FlowValue<'_>) -> Option<AgentDriveStyle> {
         let word = self.text("flow.style", value)?;
         let style = AgentDriveStyle::ALL.into_iter().find(|style| style.word() == word);
         if style.is_none() {
@@ -254,7 +254,7 @@ impl<'a> Reader<'a> {
                 let word = word?;
                 let Some(checkpoint) = GatePoint::from_word(&word) else {
                     let known = GatePoint::ALL.map(GatePoint::word);
-                    let at = table.get("checkpoint").map(Value::span);
+                    let at = table.get("checkpoint").map(FlowValue::span);
                     let what = format!("unknown checkpoint `{}`", word.escape_debug());
                     self.error(at, what, meant(&word, &known, "checkpoints"));
                     return None;
@@ -271,7 +271,7 @@ impl<'a> Reader<'a> {
                 let word = owed("act")?;
                 let Some(act) = TrackerOperation::from_word(&word) else {
                     let known = TrackerOperation::ALL.map(TrackerOperation::word);
-                    let at = table.get("act").map(Value::span);
+                    let at = table.get("act").map(FlowValue::span);
                     let what = format!("unknown act `{}`", word.escape_debug());
                     self.error(at, what, meant(&word, &known, "acts"));
                     return None;
@@ -329,7 +329,7 @@ impl<'a> Reader<'a> {
         edges
     }
 
-    fn table<'v, 'i>(&mut self, path: &str, value: &'v Value<'i>) -> Option<&'v DeTable<'i>> {
+    fn table<'v, 'i>(&mut self, path: &str, value: &'v FlowValue<'i>) -> Option<&'v DeTable<'i>> {
         let table = value.get_ref().as_table();
         if table.is_none() {
             self.wrong_type(path, "a table", value);
@@ -337,7 +337,7 @@ impl<'a> Reader<'a> {
         table
     }
 
-    fn text(&mut self, path: &str, value: &Value<'_>) -> Option<String> {
+    fn text(&mut self, path: &str, value: &FlowValue<'_>) -> Option<String> {
         match value.get_ref().as_str() {
             Some(text) if !text.trim().is_empty() => return Some(text.to_owned()),
             Some(_) => self.error(Some(value.span()), format!("`{path}` is empty"), None),
@@ -346,7 +346,7 @@ impl<'a> Reader<'a> {
         None
     }
 
-    fn texts(&mut self, path: &str, value: &Value<'_>) -> Option<Vec<String>> {
+    fn texts(&mut self, path: &str, value: &FlowValue<'_>) -> Option<Vec<String>> {
         let Some(items) = value.get_ref().as_array() else {
             self.wrong_type(path, "a list such as [\"plan.md\"]", value);
             return None;
@@ -354,7 +354,7 @@ impl<'a> Reader<'a> {
         items.iter().map(|item| self.text(path, item)).collect()
     }
 
-    fn truth(&mut self, path: &str, value: &Value<'_>) -> Option<bool> {
+    fn truth(&mut self, path: &str, value: &FlowValue<'_>) -> Option<bool> {
         let truth = value.get_ref().as_bool();
         if truth.is_none() {
             self.wrong_type(path, "true or false", value);
@@ -363,7 +363,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A bound. One of 0 is let through: the model knows better what to say about it.
-    fn bound(&mut self, path: &str, value: &Value<'_>) -> Option<u32> {
+    fn bound(&mut self, path: &str, value: &FlowValue<'_>) -> Option<u32> {
         let Some(number) = value.get_ref().as_integer() else {
             self.wrong_type(path, "a whole number", value);
             return None;
@@ -378,7 +378,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A score from 0 to 1, in thousandths.
-    fn score(&mut self, path: &str, value: &Value<'_>) -> Option<u32> {
+    fn score(&mut self, path: &str, value: &FlowValue<'_>) -> Option<u32> {
         let number = match value.get_ref() {
             DeValue::Float(number) => number.as_str().parse::<f64>().ok(),
             DeValue::Integer(number) => number.as_str().parse::<f64>().ok(),
@@ -408,7 +408,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn wrong_type(&mut self, path: &str, wanted: &str, value: &Value<'_>) {
+    fn wrong_type(&mut self, path: &str, wanted: &str, value: &FlowValue<'_>) {
         let found = value.get_ref().type_str();
         self.error(
             Some(value.span()),

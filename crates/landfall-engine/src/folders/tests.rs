@@ -57,9 +57,10 @@ impl World {
     }
 
     /// A look in which the engine says yes, or has no time.
-    fn look(&mut self, listens: bool) -> Looked {
+    fn look(&mut self, listens: bool) -> FolderVisitResult {
         let (records, papers) = (self.root.path().join("records"), self.root.path().join("papers"));
-        let desk = Desk { root: self.root.path(), records: &records, papers: &papers, now: self.now };
+        let desk =
+            FolderContext { root: self.root.path(), records: &records, papers: &papers, now: self.now };
         let before = self.task.clone();
         let task = &mut self.task;
         let now = self.now;
@@ -68,8 +69,8 @@ impl World {
                 return Err(AskError::Gone);
             }
             let news = match ask {
-                Ask::Edit(_, spec) => News::Edit { spec: *spec, flows: None },
-                Ask::Tell(_, news) => *news,
+                EngineRequest::Edit(_, spec) => News::Edit { spec: *spec, flows: None },
+                EngineRequest::Tell(_, news) => *news,
                 other => panic!("{other:?}"),
             };
             let input = TaskInput {
@@ -81,7 +82,7 @@ impl World {
                 news,
             };
             *task = Arc::new(landfall_model::step(task, &input)?.0);
-            Ok(Reply::Tasks(vec![task.clone()]))
+            Ok(EngineReply::Tasks(vec![task.clone()]))
         })
     }
 
@@ -226,7 +227,7 @@ fn nothing_a_person_adds_between_two_looks_is_lost() {
             let code = landfall_model::EndCode::Person;
             world.happen(Event::Ended(Ending { kind, code, detail: String::new() }));
             world.look(true);
-            assert_eq!(world.look(true), Looked::Shown, "{sort}, seed {seed}: it comes to rest");
+            assert_eq!(world.look(true), FolderVisitResult::Shown, "{sort}, seed {seed}: it comes to rest");
             assert_eq!(world.lost(), Vec::<String>::new(), "{sort}, seed {seed}, at the end");
         }
     }

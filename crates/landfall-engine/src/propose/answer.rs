@@ -5,7 +5,7 @@ use landfall_model::proposal::{ProposalGroup, ProposedTask, TaskProposal};
 use serde_json::{Map, Value};
 
 /// What was found.
-pub(super) enum Heard {
+pub(super) enum ProposalAnswer {
     /// A proposal; whether it is any good is for the model to say.
     Proposal {
         /// It.
@@ -29,15 +29,16 @@ pub(super) enum Heard {
 
 /// Looks for the proposal in the messages of an agent, the last first, and then in all of them together: some agents
 /// say a line at a time.
-pub(super) fn read(texts: &[String]) -> Heard {
+pub(super) fn read(texts: &[String]) -> ProposalAnswer {
     let in_one = texts.iter().rev().filter_map(|text| block(text)).find(|block| block.value.is_ok());
     let found = in_one.or_else(|| block(&texts.join("\n")));
     match found {
-        Some(Block { value: Ok(value), text }) => understand(&value, text),
-        Some(Block { value: Err(problem), text }) => {
-            Heard::Unreadable { problems: vec![format!("your JSON cannot be read: {problem}")], text }
-        }
-        None => Heard::Unreadable {
+        Some(ProposalBlock { value: Ok(value), text }) => understand(&value, text),
+        Some(ProposalBlock { value: Err(problem), text }) => ProposalAnswer::Unreadable {
+            problems: vec![format!("your JSON cannot be read: {problem}")],
+            text,
+        },
+        None => ProposalAnswer::Unreadable {
             problems: vec!["there is no block of JSON with `tasks` in your answer".to_owned()],
             text: texts.last().map(|text| text.chars().take(SHOWN_CHARS_MAX).collect()).unwrap_or_default(),
         },
@@ -46,22 +47,22 @@ pub(super) fn read(texts: &[String]) -> Heard {
 
 const SHOWN_CHARS_MAX: usize = 2_000; // enough to recognise what one said
 
-struct Block {
+struct ProposalBlock {
     value: Result<Value, String>,
     text: String,
 }
 
 /// The last block with tasks in it; a broken one if there is no whole one.
-fn block(text: &str) -> Option<Block> {
-    let mut broken: Option<Block> = None;
+fn block(text: &str) -> Option<ProposalBlock> {
+    let mut broken: Option<ProposalBlock> = None;
     for candidate in fenced(text).into_iter().rev().chain(bare(text)) {
         match parsed(candidate) {
             Ok(value) if value.get("tasks").is_some() => {
-                return Some(Block { value: Ok(value), text: candidate.trim().to_owned() });
+                return Some(ProposalBlock { value: Ok(value), text: candidate.trim().to_owned() });
             }
             Ok(_) => {}
             Err(problem) if candidate.contains("\"tasks\"") && broken.is_none() => {
-                broken = Some(Block { value: Err(problem), text: candidate.trim().to_owned() });
+                broken = Some(ProposalBlock { value: Err(problem), text: candidate.trim().to_owned() });
             }
             Err(_) => {}
         }
@@ -117,8 +118,8 @@ fn bare(text: &str) -> impl Iterator<Item = &str> {
 /// What a proposal may hold.
 const TOP: [&str; 3] = ["groups", "tasks", "why"];
 
-fn understand(value: &Value, text: String) -> Heard {
-    let mut reader = Reader { problems: Vec::new() };
+fn understand(value: &Value, text: String) -> ProposalAnswer {
+    let mut reader = ProposalReader { problems: Vec::new() };
     let mut proposal = TaskProposal::default();
     if let Some(object) = value.as_object() {
         reader.only(object, "the proposal", &TOP);
@@ -131,20 +132,20 @@ fn understand(value: &Value, text: String) -> Heard {
         proposal.groups.extend(reader.group(place, &item));
     }
     if !reader.problems.is_empty() {
-        return Heard::Unreadable { problems: reader.problems, text };
+        return ProposalAnswer::Unreadable { problems: reader.problems, text };
     }
     if proposal.tasks.is_empty() && !why.is_empty() {
-        return Heard::Declined { why: why.to_owned() };
+        return ProposalAnswer::Declined { why: why.to_owned() };
     }
-    Heard::Proposal { proposal, text }
+    ProposalAnswer::Proposal { proposal, text }
 }
 
 /// Reads values and gathers what is wrong with them, so that the agent hears of everything at once.
-struct Reader {
+struct ProposalReader {
     problems: Vec<String>,
 }
 
-impl Reader {
+impl ProposalReader {
     fn task(&mut self, place: usize, value: &Value) -> Option<ProposedTask> {
         let what = format!("tasks[{place}]");
         let object = self.object(value, &what)?;
@@ -257,15 +258,15 @@ impl Reader {
 
 #[cfg(test)]
 mod tests {
-    use super::{Heard, read};
+    use super::{ProposalAnswer, read};
 
     fn told(texts: &[&str]) -> String {
         match read(&texts.iter().map(ToString::to_string).collect::<Vec<_>>()) {
-            Heard::Proposal { proposal, .. } => {
+            ProposalAnswer::Proposal { proposal, .. } => {
                 proposal.tasks.iter().map(|it| it.id.as_str()).collect::<Vec<_>>().join(",")
             }
-            Heard::Declined { why } => format!("declined: {why}"),
-            Heard::Unreadable { problems, .. } => format!("no: {}", problems.join("; ")),
+            ProposalAnswer::Declined { why } => format!("declined: {why}"),
+            ProposalAnswer::Unreadable { problems, .. } => format!("no: {}", problems.join("; ")),
         }
     }
 

@@ -15,7 +15,7 @@ use landfall_trackers::tracker::{
 };
 
 use crate::engine_context::EngineContext;
-use crate::exchange::{Trouble, offering, project_tracker};
+use crate::exchange::{ExchangeError, offering, project_tracker};
 use crate::land;
 
 /// What the branch that is offered begins with. Each offer has one of its own: nobody has to be asked where it was left.
@@ -26,7 +26,7 @@ const SUBJECTS_MAX: usize = 50; // more than one landing brings together; a long
 const ASK_MS_MAX: u64 = 5_000;
 
 /// What came of it.
-pub(super) enum Carried {
+pub(super) enum PullRequestResult {
     /// It is on the branch.
     Merged {
         /// By what, in words.
@@ -39,7 +39,11 @@ pub(super) enum Carried {
 }
 
 /// Has the forge bring `ours` onto the branch of the remote.
-pub(super) fn carry(site: &EngineContext, remote: &str, ours: &Oid) -> Result<Carried, Trouble> {
+pub(super) fn carry(
+    site: &EngineContext,
+    remote: &str,
+    ours: &Oid,
+) -> Result<PullRequestResult, ExchangeError> {
     let tracker = project_tracker(site)?;
     let head = TrackerBranchName::new(&format!("{LAND}{}", ours.short()))?;
     let sha = CommitSha::new(ours.as_str())?;
@@ -49,7 +53,7 @@ pub(super) fn carry(site: &EngineContext, remote: &str, ours: &Oid) -> Result<Ca
     landings.truncate(SUBJECTS_MAX);
     let newest = tracker.pull_requests_of(&head)?.into_iter().next();
     if let Some(pr) = newest.filter(|pr| pr.state == PrState::Closed && pr.head_sha == sha) {
-        return Err(Trouble::Refused(format!(
+        return Err(ExchangeError::Refused(format!(
             "somebody closed pull request #{}, which brings landed work to `{}`; open it again to let it land, or take the work back with `landfall rollback`",
             pr.number.get(),
             site.branch.as_str()
@@ -84,15 +88,16 @@ pub(super) fn carry(site: &EngineContext, remote: &str, ours: &Oid) -> Result<Ca
             None => true,
         };
         if !holds_all || seen.trouble.is_some() {
-            return Ok(Carried::Moved);
+            return Ok(PullRequestResult::Moved);
         }
         crash::point("publish.merge.before");
         let no = match tracker.merge(pr.number, &merge) {
             Ok(_) => {
                 crash::point("publish.merge.after");
-                let name = GitBranch::new(head.as_str()).map_err(|error| Trouble::Else(error.to_string()))?;
+                let name =
+                    GitBranch::new(head.as_str()).map_err(|error| ExchangeError::Else(error.to_string()))?;
                 let _ = site.store.drop_task_branch(&site.repo, remote, &name, ours); // one that stays is in nobody's way
-                return Ok(Carried::Merged {
+                return Ok(PullRequestResult::Merged {
                     how: format!("it was merged as pull request #{}", pr.number.get()),
                 });
             }
@@ -104,7 +109,7 @@ pub(super) fn carry(site: &EngineContext, remote: &str, ours: &Oid) -> Result<Ca
             if matches!(checks, CiStatus::Running(_)) { 0 } else { asked_since_running + 1 };
         let total_ms = site.clock.mono_ms().saturating_sub(began);
         if !may_merge_yet(&checks, base_has_some, MergeWait { total_ms, asked_since_running }) {
-            return Err(Trouble::Refused(format!(
+            return Err(ExchangeError::Refused(format!(
                 "pull request #{} brings landed work to `{}`, and is not merged{}: {no}; see {}",
                 pr.number.get(),
                 site.branch.as_str(),
@@ -114,7 +119,7 @@ pub(super) fn carry(site: &EngineContext, remote: &str, ours: &Oid) -> Result<Ca
         }
         let pause_ms = site.settings.tracker.poll_ms.min(ASK_MS_MAX);
         if site.interrupted.wait(Duration::from_millis(pause_ms)) {
-            return Ok(Carried::Interrupted);
+            return Ok(PullRequestResult::Interrupted);
         }
     }
 }

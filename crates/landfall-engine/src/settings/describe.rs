@@ -9,29 +9,29 @@ use super::resolve::Settings;
 
 /// A settings file, key by key.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Described {
+pub struct SettingsDescription {
     /// The tables, in the order of the reference.
-    pub sections: Vec<Section>,
+    pub sections: Vec<SettingsTable>,
     /// What is wrong with it, in the order of the file.
-    pub wrong: Vec<Wrong>,
+    pub wrong: Vec<SettingsFileProblem>,
     /// Whether it can be used.
     pub usable: bool,
 }
 
 /// A table of settings.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Section {
+pub struct SettingsTable {
     /// Its name as it stands in the file.
     pub name: String,
     /// What it is for.
     pub about: String,
     /// Its keys.
-    pub keys: Vec<Key>,
+    pub keys: Vec<SettingDescription>,
 }
 
 /// One key.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Key {
+pub struct SettingDescription {
     /// Its name in full.
     pub name: String,
     /// What it says.
@@ -48,7 +48,7 @@ pub struct Key {
 
 /// Something that is wrong with a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wrong {
+pub struct SettingsFileProblem {
     /// In words.
     pub text: String,
     /// The line, from 1.
@@ -68,11 +68,11 @@ pub struct Wrong {
 impl Settings {
     /// What is in `text`, key by key. Messages call the file `file`.
     #[must_use]
-    pub fn describe(text: &str, file: &str) -> Described {
+    pub fn describe(text: &str, file: &str) -> SettingsDescription {
         let parsed = Self::parse(text, file);
         let (table, _) = DeTable::parse_recoverable(text);
         let table = table.get_ref();
-        let mut wrong: Vec<Wrong> = all_unknown(table)
+        let mut wrong: Vec<SettingsFileProblem> = all_unknown(table)
             .into_iter()
             .map(|unknown| {
                 let (line, column) = place(text, unknown.span.start);
@@ -81,7 +81,7 @@ impl Settings {
                     mended.replace_range(unknown.span.clone(), near);
                     mended
                 });
-                Wrong {
+                SettingsFileProblem {
                     text: unknown.message,
                     line: Some(line),
                     column: Some(column),
@@ -95,7 +95,7 @@ impl Settings {
         if let Err(problem) = &parsed
             && !wrong.iter().any(|it| it.text == problem.message)
         {
-            wrong.push(Wrong {
+            wrong.push(SettingsFileProblem {
                 text: problem.message.clone(),
                 line: problem.line,
                 column: problem.column,
@@ -106,11 +106,11 @@ impl Settings {
             });
         }
         wrong.sort_by_key(|it| (it.line, it.column));
-        Described { sections: sections(text, table), wrong, usable: parsed.is_ok() }
+        SettingsDescription { sections: sections(text, table), wrong, usable: parsed.is_ok() }
     }
 }
 
-fn sections(text: &str, table: &DeTable<'_>) -> Vec<Section> {
+fn sections(text: &str, table: &DeTable<'_>) -> Vec<SettingsTable> {
     let root = schema();
     let mut found = Vec::new();
     for (name, node) in in_order("RawSettings", keys_of(root)) {
@@ -151,13 +151,13 @@ fn sections(text: &str, table: &DeTable<'_>) -> Vec<Section> {
     found
 }
 
-fn section(text: &str, name: &str, about: &str, node: &Value, set: Option<&DeTable<'_>>) -> Section {
+fn section(text: &str, name: &str, about: &str, node: &Value, set: Option<&DeTable<'_>>) -> SettingsTable {
     let table = resolve(schema(), node);
     let mut keys = Vec::new();
     for (key, node) in in_order(&type_name(node), keys_of(table)) {
         let found = set.and_then(|set| set.iter().find(|(word, _)| word.get_ref() == key.as_str()));
         let default = node.get("default").cloned().unwrap_or(Value::Null);
-        keys.push(Key {
+        keys.push(SettingDescription {
             name: format!("{name}.{key}"),
             about: sentence(node),
             takes: value(node),
@@ -166,7 +166,7 @@ fn section(text: &str, name: &str, about: &str, node: &Value, set: Option<&DeTab
             line: found.map(|(word, _)| place(text, word.span().start).0),
         });
     }
-    Section { name: name.to_owned(), about: about.to_owned(), keys }
+    SettingsTable { name: name.to_owned(), about: about.to_owned(), keys }
 }
 
 /// The line and column of a byte, from 1.
@@ -198,7 +198,7 @@ fn json(value: &DeValue<'_>) -> Value {
 mod tests {
     use super::*;
 
-    fn key<'a>(described: &'a Described, name: &str) -> &'a Key {
+    fn key<'a>(described: &'a SettingsDescription, name: &str) -> &'a SettingDescription {
         let all = described.sections.iter().flat_map(|section| &section.keys);
         all.clone()
             .find(|key| key.name == name)

@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 use super::raw::{RawSettings, RawVerify};
 
 /// A key that no setting has.
-pub struct Unknown {
+pub struct UnknownSettingKey {
     pub span: Range<usize>,
     /// The key itself.
     pub word: String,
@@ -30,25 +30,25 @@ pub fn schema() -> &'static Value {
 }
 
 /// The first key in the file that is not known.
-pub fn unknown(table: &DeTable<'_>) -> Option<Unknown> {
+pub fn unknown(table: &DeTable<'_>) -> Option<UnknownSettingKey> {
     all_unknown(table).into_iter().next()
 }
 
 /// Every key in the file that is not known, in the order they stand there.
-pub fn all_unknown(table: &DeTable<'_>) -> Vec<Unknown> {
-    let section = Section { path: Vec::new(), header: Header::Single };
-    in_place(Search { root: &SETTINGS }.within(&SETTINGS, table, &section))
+pub fn all_unknown(table: &DeTable<'_>) -> Vec<UnknownSettingKey> {
+    let section = KeyTable { path: Vec::new(), header: TableHeader::Single };
+    in_place(KeySearch { root: &SETTINGS }.within(&SETTINGS, table, &section))
 }
 
-fn in_place(mut found: Vec<Unknown>) -> Vec<Unknown> {
+fn in_place(mut found: Vec<UnknownSettingKey>) -> Vec<UnknownSettingKey> {
     found.sort_by_key(|it| it.span.start);
     found
 }
 
 /// The first key in the `[verify]` section that is not known.
-pub fn unknown_in_verify(table: &DeTable<'_>) -> Option<Unknown> {
-    let section = Section { path: vec!["verify"], header: Header::Single };
-    in_place(Search { root: &VERIFY }.within(&VERIFY, table, &section)).into_iter().next()
+pub fn unknown_in_verify(table: &DeTable<'_>) -> Option<UnknownSettingKey> {
+    let section = KeyTable { path: vec!["verify"], header: TableHeader::Single };
+    in_place(KeySearch { root: &VERIFY }.within(&VERIFY, table, &section)).into_iter().next()
 }
 
 /// Follows references from `node`, and takes the side of a choice that is a table.
@@ -63,24 +63,24 @@ pub fn resolve<'a>(root: &'a Value, node: &'a Value) -> &'a Value {
     choice.unwrap_or(node)
 }
 
-struct Search<'a> {
+struct KeySearch<'a> {
     root: &'a Value,
 }
 
 /// The table a key stands in.
-struct Section<'a> {
+struct KeyTable<'a> {
     path: Vec<&'a str>,
-    header: Header,
+    header: TableHeader,
 }
 
 /// How a table is written: `[verify]`, or `[[verify.command]]`.
-enum Header {
+enum TableHeader {
     Single,
     Double,
 }
 
-impl Search<'_> {
-    fn within(&self, node: &Value, table: &DeTable<'_>, section: &Section<'_>) -> Vec<Unknown> {
+impl KeySearch<'_> {
+    fn within(&self, node: &Value, table: &DeTable<'_>, section: &KeyTable<'_>) -> Vec<UnknownSettingKey> {
         let node = resolve(self.root, node);
         let known = node.get("properties").and_then(Value::as_object);
         let any = node.get("additionalProperties").filter(|schema| schema.is_object());
@@ -98,7 +98,7 @@ impl Search<'_> {
                         [..] => in_section(word, &known, section),
                     };
                     let near = nearest(word, known.iter().copied()).map(str::to_owned);
-                    vec![Unknown { span: key.span(), word: word.to_owned(), near, message, hint }]
+                    vec![UnknownSettingKey { span: key.span(), word: word.to_owned(), near, message, hint }]
                 }
                 (None, None) => Vec::new(), // a value where no table belongs; reading it will say so
             }
@@ -106,12 +106,14 @@ impl Search<'_> {
         found.collect()
     }
 
-    fn value(&self, schema: &Value, value: &DeValue<'_>, path: Vec<&str>) -> Vec<Unknown> {
+    fn value(&self, schema: &Value, value: &DeValue<'_>, path: Vec<&str>) -> Vec<UnknownSettingKey> {
         match value {
-            DeValue::Table(table) => self.within(schema, table, &Section { path, header: Header::Single }),
+            DeValue::Table(table) => {
+                self.within(schema, table, &KeyTable { path, header: TableHeader::Single })
+            }
             DeValue::Array(items) => {
                 let Some(item) = resolve(self.root, schema).get("items") else { return Vec::new() };
-                let section = Section { path, header: Header::Double };
+                let section = KeyTable { path, header: TableHeader::Double };
                 let tables = items.iter().filter_map(|item| item.get_ref().as_table());
                 tables.flat_map(|table| self.within(item, table, &section)).collect()
             }
@@ -140,11 +142,11 @@ fn at_top(word: &str, known: &[&str], value: &DeValue<'_>) -> (String, String) {
     (format!("unknown section [{}]", shown(word)), hint)
 }
 
-fn in_section(word: &str, known: &[&str], section: &Section<'_>) -> (String, String) {
+fn in_section(word: &str, known: &[&str], section: &KeyTable<'_>) -> (String, String) {
     let path = shown(&section.path.join("."));
     let message = match section.header {
-        Header::Single => format!("unknown key `{}` in [{path}]", shown(word)),
-        Header::Double => format!("unknown key `{}` in [[{path}]]", shown(word)),
+        TableHeader::Single => format!("unknown key `{}` in [{path}]", shown(word)),
+        TableHeader::Double => format!("unknown key `{}` in [[{path}]]", shown(word)),
     };
     let hint = match (nearest(word, known.iter().copied()), home_of(word)) {
         (_, Some(home)) => format!("[{home}] has a key of that name"),

@@ -18,16 +18,19 @@ mod tracker;
 mod units;
 mod wholework;
 
-pub use describe::{Described, Key, Section, Wrong};
+pub use describe::{SettingDescription, SettingsDescription, SettingsFileProblem, SettingsTable};
 pub use landfall_model::sandbox::Confinement;
 pub use problem::SettingsProblem;
 pub use resolve::{
-    Checkpoint, Disk, Installation, Keep, Land, Profile, Project, Publish, PushBy, Review, Run, Settings,
-    Verify, VerifyCommand,
+    CheckpointSettings, DiskSettings, Installation, LandSettings, ProfileSettings, ProjectSettings,
+    PublishTarget, PushMode, RetentionSettings, ReviewSettings, RunSettings, Settings, VerifyCommand,
+    VerifySettings,
 };
 pub use sensitive::{Exposure, NotADigest, SensitiveSetting, SensitiveSettings, TrustDigest};
 pub(crate) use service::is_address;
-pub use service::{Address, Channel, Hooks, PortRange, Way, WorkspaceSettings};
+pub use service::{
+    ChannelAddress, DeliveryMethod, HookSettings, NotificationChannel, PortRange, WorkspaceSettings,
+};
 pub use tracker::TrackerSettings;
 pub(crate) use units::show_millis;
 pub(crate) use wholework::{BYTES_MAX as WHOLEWORK_BYTES_MAX, FILE as WHOLEWORK};

@@ -7,16 +7,16 @@ use toml::de::{DeTable, DeValue};
 
 /// A line and a column, both from 1; columns count characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct TextPosition {
     pub line: usize,
     pub column: usize,
 }
 
 /// Where the byte `at` of `text` stands.
-pub(crate) fn place(text: &str, at: usize) -> Place {
+pub(crate) fn place(text: &str, at: usize) -> TextPosition {
     let before = &text[..text.floor_char_boundary(at.min(text.len()))];
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    Place {
+    TextPosition {
         line: before.bytes().filter(|byte| *byte == b'\n').count() + 1,
         column: before[line_start..].chars().count() + 1,
     }

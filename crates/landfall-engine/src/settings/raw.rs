@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use landfall_model::POLL_MS;
 use landfall_trackers::github::GithubRetryPolicy;
 
-use super::units::{Bytes, DAY, Dollars, GIB, KIB, MIB, MINUTE, Millis, SECOND, TIB, Whole};
+use super::units::{BoundedInteger, ByteSize, DAY, Dollars, GIB, KIB, MIB, MINUTE, Millis, SECOND, TIB};
 
 /// Settings of a Landfall project. Every key has a default, so an empty file is valid.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -110,9 +110,9 @@ pub struct RawTracker {
     /// `landfall issue proposals`.
     pub file_proposals: bool,
     /// How often an issue that turns out not to hold is opened again, before a person has to look at it.
-    pub verify_iterations_max: Whole<1, 20>,
+    pub verify_iterations_max: BoundedInteger<1, 20>,
     /// How many parts of one large issue are worked on at once.
-    pub concurrent: Whole<1, 64>,
+    pub concurrent: BoundedInteger<1, 64>,
     /// Where what landed runs: `{{base_url}}` in what is verified after landing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub production_url: Option<String>,
@@ -141,8 +141,8 @@ impl Default for RawTracker {
             spec_path: "docs/spec".to_owned(),
             always_pr: false,
             file_proposals: false,
-            verify_iterations_max: Whole(3),
-            concurrent: Whole(5),
+            verify_iterations_max: BoundedInteger(3),
+            concurrent: BoundedInteger(5),
             production_url: None,
             preview_url: None,
             local_url: None,
@@ -186,7 +186,7 @@ pub struct RawVerify {
     /// verification passes with the warning `VERIFICATION_EMPTY`.
     pub required: bool,
     /// How often a failed command is run again. A pass after a failure is recorded as flaky.
-    pub retries: Whole<0, 5>,
+    pub retries: BoundedInteger<0, 5>,
     /// Whether files that git ignores (`target/`, `node_modules/`) stay in the verification checkout from one
     /// verification to the next. Builds are much faster with them, but the code under test runs there: what one task's
     /// tests leave behind can turn the next verification green or red. Without this each verification starts from
@@ -214,7 +214,7 @@ impl Default for RawVerify {
     fn default() -> Self {
         Self {
             required: false,
-            retries: Whole(1),
+            retries: BoundedInteger(1),
             keep_ignored: false,
             base_tests: RawBaseTests::Review,
             mutation: RawMutation::Report,
@@ -329,15 +329,15 @@ fn terminal_poll() -> Millis<10, { 10 * SECOND }> {
 #[serde(default, deny_unknown_fields)]
 pub struct RawRun {
     /// How many agents may work at once.
-    pub slots: Whole<1, 64>,
+    pub slots: BoundedInteger<1, 64>,
     /// How many verifications may run at once, each in its own checkout.
-    pub lanes: Whole<1, 16>,
+    pub lanes: BoundedInteger<1, 16>,
     /// How often an agent may be run for one task.
-    pub iterations_max: Whole<1, 1000>,
+    pub iterations_max: BoundedInteger<1, 1000>,
     /// How long one task may take. Waits for a person, a quota or a slot do not count.
     pub task_limit: Millis<100, { 30 * DAY }>,
     /// After how many runs in a row without a commit to warn that an agent may be stuck. If its work is red and unchanged then, the task fails.
-    pub stuck_after: Whole<1, 1000>,
+    pub stuck_after: BoundedInteger<1, 1000>,
     /// An agent without any sign of life for so long is ended: no output, no CPU time, no data moved, no change in its
     /// workspace.
     pub silence: Millis<100, { 7 * DAY }>,
@@ -346,20 +346,20 @@ pub struct RawRun {
     /// How often signs of life are looked for.
     pub heartbeat: Millis<50, { 60 * MINUTE }>,
     /// After how many looks without one an agent counts as waiting for the model.
-    pub heartbeats: Whole<1, 100>,
+    pub heartbeats: BoundedInteger<1, 100>,
     /// How long a tool of an agent may run without any sign of life.
     pub tool_limit: Millis<100, { 7 * DAY }>,
     /// How often an agent may fall silent in one step before the task is given up. Progress resets it.
-    pub stalls_step_max: Whole<0, 100>,
+    pub stalls_step_max: BoundedInteger<0, 100>,
     /// How often an agent may fall silent in all before the task is given up.
-    pub stalls_total_max: Whole<0, 1000>,
+    pub stalls_total_max: BoundedInteger<0, 1000>,
     /// Has no effect: passing errors of a provider wait at the account, without a limit of tries. Accepted so that older
     /// settings stay valid.
-    pub transients_max: Whole<0, 1000>,
+    pub transients_max: BoundedInteger<0, 1000>,
     /// How full the context of a session may be, in per cent, before it is asked to sum itself up; once per session.
-    pub compact_at: Whole<1, 100>,
+    pub compact_at: BoundedInteger<1, 100>,
     /// An agent that drops its context so often within one run is stopped.
-    pub compactions_max: Whole<1, 100>,
+    pub compactions_max: BoundedInteger<1, 100>,
     /// How agents and checks are confined.
     pub sandbox: RawSandbox,
     /// More files and folders that agents and checks may read in the sandbox. The home folder is hidden but for toolchains,
@@ -382,11 +382,11 @@ pub struct RawRun {
     /// stop like any other.
     pub step_grace: Millis<0, { 120 * MINUTE }>,
     /// How much output of one agent run is kept. The rest is dropped, with a mark where.
-    pub output_cap: Bytes<{ 64 * KIB }, { 10 * GIB }>,
+    pub output_cap: ByteSize<{ 64 * KIB }, { 10 * GIB }>,
     /// How often an agent that crashed or vanished is started again for one task.
-    pub restarts_max: Whole<0, 100>,
+    pub restarts_max: BoundedInteger<0, 100>,
     /// After how many tasks in a row that failed or ran out a run pauses. 0 never does.
-    pub failures_max: Whole<0, 1000>,
+    pub failures_max: BoundedInteger<0, 1000>,
     /// Who picks the next task.
     pub mode: RawMode,
     /// Names of environment variables passed on to agents and checks, besides a short safe list such as `PATH` and
@@ -397,21 +397,21 @@ pub struct RawRun {
 impl Default for RawRun {
     fn default() -> Self {
         Self {
-            slots: Whole(3),
-            lanes: Whole(1),
-            iterations_max: Whole(50),
+            slots: BoundedInteger(3),
+            lanes: BoundedInteger(1),
+            iterations_max: BoundedInteger(50),
             task_limit: Millis(30 * MINUTE),
-            stuck_after: Whole(5),
+            stuck_after: BoundedInteger(5),
             silence: Millis(10 * MINUTE),
             first_output: Millis(2 * MINUTE),
             heartbeat: Millis(MINUTE),
-            heartbeats: Whole(3),
+            heartbeats: BoundedInteger(3),
             tool_limit: Millis(45 * MINUTE),
-            stalls_step_max: Whole(3),
-            stalls_total_max: Whole(10),
-            transients_max: Whole(20),
-            compact_at: Whole(82),
-            compactions_max: Whole(3),
+            stalls_step_max: BoundedInteger(3),
+            stalls_total_max: BoundedInteger(10),
+            transients_max: BoundedInteger(20),
+            compact_at: BoundedInteger(82),
+            compactions_max: BoundedInteger(3),
             sandbox: RawSandbox::Auto,
             sandbox_read: Vec::new(),
             caches: Vec::new(),
@@ -419,9 +419,9 @@ impl Default for RawRun {
             sandbox_hide: Vec::new(),
             grace: Millis(10 * SECOND),
             step_grace: Millis(5 * MINUTE),
-            output_cap: Bytes(64 * MIB),
-            restarts_max: Whole(3),
-            failures_max: Whole(3),
+            output_cap: ByteSize(64 * MIB),
+            restarts_max: BoundedInteger(3),
+            failures_max: BoundedInteger(3),
             mode: RawMode::Autopilot,
             env: Vec::new(),
         }
@@ -469,10 +469,10 @@ pub struct RawProfile {
     pub failover: Option<String>,
     /// How many agents of this profile may work at once. Without it, as many as there are slots.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub slots: Option<Whole<1, 64>>,
+    pub slots: Option<BoundedInteger<1, 64>>,
     /// How many turns the model may take in one run, where the agent can be told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub turns_max: Option<Whole<1, 100_000>>,
+    pub turns_max: Option<BoundedInteger<1, 100_000>>,
     /// How this agent is confined. Without it, as `run.sandbox` says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<RawSandbox>,
@@ -501,7 +501,7 @@ pub struct RawProfile {
 pub struct RawAccount {
     /// How many agents may work on it at once. Without it, as many as there are slots.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub slots: Option<Whole<1, 64>>,
+    pub slots: Option<BoundedInteger<1, 64>>,
 }
 
 /// A part of the repository.
@@ -513,7 +513,7 @@ pub struct RawArea {
     /// What belongs to it: files, folders (`web/`) and patterns (`**/*.sql`), as seen from the root of the project.
     pub paths: Vec<String>,
     /// How many agents may work in it at once.
-    pub slots: Whole<1, 64>,
+    pub slots: BoundedInteger<1, 64>,
 }
 
 /// Whether an agent keeps its memory from run to run.
@@ -652,13 +652,13 @@ pub struct RawLand {
     /// Whether the engine commits what an agent left uncommitted.
     pub commit_leftovers: bool,
     /// How many files and folders one task may add or change. More is refused, and the agent is told.
-    pub paths_max: Whole<1, 10_000_000>,
+    pub paths_max: BoundedInteger<1, 10_000_000>,
     /// How many verified tasks may land together, as one merge commit that is verified as a whole. 1 lands each alone.
-    pub batch: Whole<1, 32>,
+    pub batch: BoundedInteger<1, 32>,
     /// How many batches are verified on top of one that has not landed yet. 0 waits for each.
-    pub speculate: Whole<0, 4>,
+    pub speculate: BoundedInteger<0, 4>,
     /// After how many verifications of the landing queue in a row without a landing it is paused, with a reason.
-    pub runaway: Whole<1, 1000>,
+    pub runaway: BoundedInteger<1, 1000>,
     /// How long you have to resolve a conflict that is too hard for an agent: 20 lines and more, a file that one side
     /// deleted or renamed, a binary file.
     pub conflict_wait: Millis<1000, { 30 * DAY }>,
@@ -672,10 +672,10 @@ impl Default for RawLand {
             publish: RawPublish::Checkout,
             remote: None,
             commit_leftovers: true,
-            paths_max: Whole(200_000),
-            batch: Whole(4),
-            speculate: Whole(1),
-            runaway: Whole(20),
+            paths_max: BoundedInteger(200_000),
+            batch: BoundedInteger(4),
+            speculate: BoundedInteger(1),
+            runaway: BoundedInteger(20),
             conflict_wait: Millis(60 * MINUTE),
             conflict_overdue: RawOverdue::Defer,
         }
@@ -703,7 +703,7 @@ pub struct RawReview {
     /// When a person looks.
     pub mode: RawReviewMode,
     /// With `auto-approve`: runs of the agent up to which work counts as smooth.
-    pub iterations_max: Whole<1, 1000>,
+    pub iterations_max: BoundedInteger<1, 1000>,
     /// Modes for tasks with a tag; where several apply, the strictest counts.
     pub tags: BTreeMap<String, RawReviewMode>,
     /// The agent profile that reads work in flows with a review. Without it, a fresh run of the profile that made it.
@@ -713,7 +713,12 @@ pub struct RawReview {
 
 impl Default for RawReview {
     fn default() -> Self {
-        Self { mode: RawReviewMode::Skip, iterations_max: Whole(3), tags: BTreeMap::new(), agent: None }
+        Self {
+            mode: RawReviewMode::Skip,
+            iterations_max: BoundedInteger(3),
+            tags: BTreeMap::new(),
+            agent: None,
+        }
     }
 }
 
@@ -748,14 +753,14 @@ pub struct RawCheckpoint {
     /// Whether one is made after every five landed tasks.
     pub automatic: bool,
     /// How many are kept. Those you made by name and the latest three always are.
-    pub keep: Whole<3, 1000>,
+    pub keep: BoundedInteger<3, 1000>,
     /// How long they are kept.
     pub keep_for: Millis<0, { 3650 * DAY }>,
 }
 
 impl Default for RawCheckpoint {
     fn default() -> Self {
-        Self { automatic: true, keep: Whole(50), keep_for: Millis(30 * DAY) }
+        Self { automatic: true, keep: BoundedInteger(50), keep_for: Millis(30 * DAY) }
     }
 }
 
@@ -795,16 +800,16 @@ impl Default for RawKeep {
 #[serde(default, deny_unknown_fields)]
 pub struct RawDisk {
     /// Below this, warn.
-    pub warn: Bytes<0, { 100 * TIB }>,
+    pub warn: ByteSize<0, { 100 * TIB }>,
     /// Below this, start no more agents.
-    pub pause: Bytes<0, { 100 * TIB }>,
+    pub pause: ByteSize<0, { 100 * TIB }>,
     /// Below this, stop the agents that run.
-    pub stop: Bytes<0, { 100 * TIB }>,
+    pub stop: ByteSize<0, { 100 * TIB }>,
 }
 
 impl Default for RawDisk {
     fn default() -> Self {
-        Self { warn: Bytes(1_000_000_000), pause: Bytes(500_000_000), stop: Bytes(100_000_000) }
+        Self { warn: ByteSize(1_000_000_000), pause: ByteSize(500_000_000), stop: ByteSize(100_000_000) }
     }
 }
 
@@ -832,7 +837,7 @@ pub struct RawWorkspace {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ports: Option<String>,
     /// How many ports are in a block.
-    pub ports_each: Whole<1, 1000>,
+    pub ports_each: BoundedInteger<1, 1000>,
 }
 
 impl Default for RawWorkspace {
@@ -844,7 +849,7 @@ impl Default for RawWorkspace {
             before_remove: None,
             timeout: Millis(5 * MINUTE),
             ports: None,
-            ports_each: Whole(10),
+            ports_each: BoundedInteger(10),
         }
     }
 }
@@ -965,8 +970,8 @@ pub enum RawPriority {
 // By hand, because an untagged enum only ever says that nothing matched.
 impl<'de> Deserialize<'de> for RawCommand {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Either;
-        impl<'de> Visitor<'de> for Either {
+        struct RawCommandVisitor;
+        impl<'de> Visitor<'de> for RawCommandVisitor {
             type Value = RawCommand;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -981,6 +986,6 @@ impl<'de> Deserialize<'de> for RawCommand {
                 RawCommandTable::deserialize(MapAccessDeserializer::new(table)).map(RawCommand::Table)
             }
         }
-        deserializer.deserialize_any(Either)
+        deserializer.deserialize_any(RawCommandVisitor)
     }
 }

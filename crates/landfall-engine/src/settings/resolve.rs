@@ -19,7 +19,7 @@ use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, Deserializer, ValueDeserializer};
 
-use super::keys::{self, Unknown};
+use super::keys::{self, UnknownSettingKey};
 use super::place::{line_text, path_at, place, span_of};
 use super::problem::SettingsProblem;
 use super::raw::{
@@ -27,7 +27,7 @@ use super::raw::{
     RawOverdue, RawPrice, RawProfile, RawPublish, RawRedBase, RawRequiredSandbox, RawReview, RawReviewMode,
     RawSandbox, RawSettings, RawStyle, RawVerify,
 };
-use super::service::{self, Channel, Hooks, WorkspaceSettings};
+use super::service::{self, HookSettings, NotificationChannel, WorkspaceSettings};
 use super::shares;
 use super::tracker::{self, TrackerSettings};
 use super::units::{DAY, Dollars, Millis, show_bytes};
@@ -37,13 +37,13 @@ use super::wholework;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// What the project is.
-    pub project: Project,
+    pub project: ProjectSettings,
     /// How work is proved.
-    pub verify: Verify,
+    pub verify: VerifySettings,
     /// How the engine drives agents.
-    pub run: Run,
+    pub run: RunSettings,
     /// The agents by the name of their profile.
-    pub agents: BTreeMap<String, Profile>,
+    pub agents: BTreeMap<String, ProfileSettings>,
     /// How many agents may be at work at once by profile, account and area.
     pub caps: ConcurrencyLimits,
     /// What one attempt, one task may spend.
@@ -55,23 +55,23 @@ pub struct Settings {
     /// What models cost.
     pub prices: Prices,
     /// How proved work reaches the base branch.
-    pub land: Land,
+    pub land: LandSettings,
     /// When a person looks at work.
-    pub review: Review,
+    pub review: ReviewSettings,
     /// The profile that judges, if not the one that did the work.
     pub judge: Option<String>,
     /// Places of the base branch to go back to.
-    pub checkpoint: Checkpoint,
+    pub checkpoint: CheckpointSettings,
     /// How long things are kept.
-    pub keep: Keep,
+    pub keep: RetentionSettings,
     /// What happens when the disk fills up.
-    pub disk: Disk,
+    pub disk: DiskSettings,
     /// What is run in a workspace besides its agent, and its ports.
     pub workspace: WorkspaceSettings,
     /// The person's own commands.
-    pub hooks: Hooks,
+    pub hooks: HookSettings,
     /// Whom to tell.
-    pub notify: Vec<Channel>,
+    pub notify: Vec<NotificationChannel>,
     /// Where traces are sent.
     pub telemetry: Option<String>,
     /// Where issues are, and how they are taken from there to landed work.
@@ -82,7 +82,7 @@ pub struct Settings {
 
 /// What the project is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Project {
+pub struct ProjectSettings {
     /// The branch that work lands on; without it, the one that is checked out.
     pub base: Option<String>,
     /// The flow of tasks that do not name one.
@@ -91,7 +91,7 @@ pub struct Project {
 
 /// How work is proved.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verify {
+pub struct VerifySettings {
     /// Whether work may land only when there is a command to prove it.
     pub required: bool,
     /// How often a failed command is run again.
@@ -136,7 +136,7 @@ pub struct Installation {
 
 /// How the engine drives agents.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Run {
+pub struct RunSettings {
     /// How many agents may work at once.
     pub slots: u32,
     /// How many verifications may run at once.
@@ -187,7 +187,7 @@ pub struct Run {
 
 /// An agent with its model, flags and environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Profile {
+pub struct ProfileSettings {
     /// What settings call it.
     pub name: String,
     /// Which agent it is. Whether there is such an agent is for the registry to say.
@@ -224,9 +224,9 @@ pub struct Profile {
 
 /// How proved work reaches the base branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Land {
+pub struct LandSettings {
     /// Where landed work is published.
-    pub publish: Publish,
+    pub publish: PublishTarget,
     /// Whether the engine commits what an agent left uncommitted.
     pub commit_leftovers: bool,
     /// How many files and folders one task may add or change.
@@ -245,7 +245,7 @@ pub struct Land {
 
 /// When a person looks at work.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Review {
+pub struct ReviewSettings {
     /// The rule for most tasks.
     pub rule: ReviewRule,
     /// Modes for tasks with a tag.
@@ -256,7 +256,7 @@ pub struct Review {
 
 /// Places of the base branch to go back to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Checkpoint {
+pub struct CheckpointSettings {
     /// Whether they are made as tasks land.
     pub automatic: bool,
     /// How long they are kept.
@@ -265,7 +265,7 @@ pub struct Checkpoint {
 
 /// Where landed work is published.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Publish {
+pub enum PublishTarget {
     /// The person's branch, and their checkout if it is clean.
     Checkout,
     /// A remote, never by force.
@@ -273,7 +273,7 @@ pub enum Publish {
         /// Its name or address.
         remote: String,
         /// How it gets onto the branch there.
-        by: PushBy,
+        by: PushMode,
     },
     /// Nowhere: it stays in the store.
     None,
@@ -281,7 +281,7 @@ pub enum Publish {
 
 /// How landed work gets onto the branch of a remote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PushBy {
+pub enum PushMode {
     /// The branch is pushed.
     Us,
     /// Nobody may push it: the forge merges a pull request.
@@ -290,7 +290,7 @@ pub enum PushBy {
 
 /// How long things are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Keep {
+pub struct RetentionSettings {
     /// The workspace of a failed task.
     pub failed_ms: u64,
     /// The logs of attempts.
@@ -299,7 +299,7 @@ pub struct Keep {
 
 /// What happens when the disk fills up, by what is still free.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Disk {
+pub struct DiskSettings {
     /// Below this, warn.
     pub warn_bytes: u64,
     /// Below this, start no more agents.
@@ -336,7 +336,7 @@ impl Settings {
         text: &str,
         file: &str,
     ) -> Result<Self, SettingsProblem> {
-        let source = Source { text, file };
+        let source = SettingsSource { text, file };
         let document = source.document()?;
         if let Some(unknown) = keys::unknown(document.get_ref()) {
             return Err(source.unknown(unknown));
@@ -365,14 +365,14 @@ impl Settings {
     }
 }
 
-impl Verify {
+impl VerifySettings {
     /// The `[verify]` section of a file on the base branch. Other sections are not looked at: they may be of a newer
     /// version, and they do not decide what is proved.
     ///
     /// # Errors
     /// The first thing that is wrong with the section, or with the file as TOML.
     pub fn from_base(text: &str) -> Result<Self, SettingsProblem> {
-        let source = Source { text, file: "landfall.toml" };
+        let source = SettingsSource { text, file: "landfall.toml" };
         let document = source.document()?;
         let Some(section) = document.get_ref().get("verify") else {
             return Ok(Settings::defaults().verify);
@@ -422,13 +422,13 @@ impl Verify {
 
 /// Something that does not fit together, by the keys that lead to it.
 #[derive(Debug)]
-pub(super) struct Fault {
+pub(super) struct SettingsMismatch {
     path: Vec<String>,
     message: String,
     hint: Option<String>,
 }
 
-impl Fault {
+impl SettingsMismatch {
     pub(super) fn new(path: &[&str], message: impl Into<String>) -> Self {
         Self { path: path.iter().map(|&key| key.to_owned()).collect(), message: message.into(), hint: None }
     }
@@ -438,7 +438,7 @@ impl Fault {
     }
 }
 
-fn resolve(raw: RawSettings, can_isolate: bool) -> Result<Settings, Fault> {
+fn resolve(raw: RawSettings, can_isolate: bool) -> Result<Settings, SettingsMismatch> {
     let RawSettings { project, verify: raw_verify, run, agent, budget, price, land, keep, disk, .. } = raw;
     let RawSettings { workspace, hooks, notify, telemetry, account, area, review, judge, checkpoint, .. } =
         raw;
@@ -449,7 +449,8 @@ fn resolve(raw: RawSettings, can_isolate: bool) -> Result<Settings, Fault> {
         check_branch(base)?;
     }
     if project.flow.trim().is_empty() {
-        return Err(Fault::new(&["project", "flow"], "`project.flow` is empty").hint("`loop` is the default"));
+        return Err(SettingsMismatch::new(&["project", "flow"], "`project.flow` is empty")
+            .hint("`loop` is the default"));
     }
     check_names(&run.env, &["run", "env"])?;
     let required = raw.sandbox.require.map(required_confinement);
@@ -460,7 +461,7 @@ fn resolve(raw: RawSettings, can_isolate: bool) -> Result<Settings, Fault> {
     let agents = agent
         .into_iter()
         .map(|(name, raw)| Ok((name.clone(), profile(name, raw, run_sandbox, default)?)))
-        .collect::<Result<BTreeMap<_, _>, Fault>>()?;
+        .collect::<Result<BTreeMap<_, _>, SettingsMismatch>>()?;
     for (name, profile) in &agents {
         check_required(&["agent", name, "sandbox"], profile.sandbox, required)?;
     }
@@ -469,13 +470,13 @@ fn resolve(raw: RawSettings, can_isolate: bool) -> Result<Settings, Fault> {
     if let Some(name) = review.agent.as_ref().filter(|name| !agents.contains_key(*name)) {
         let what = format!("`review.agent` is `{name}`, which is no agent profile");
         let known = agents.keys().cloned().collect::<Vec<_>>().join(", ");
-        return Err(Fault::new(&["review", "agent"], what).hint(format!("known: {known}")));
+        return Err(SettingsMismatch::new(&["review", "agent"], what).hint(format!("known: {known}")));
     }
     let judge = judge.agent.or_else(|| agents.contains_key("judge").then(|| "judge".to_owned()));
     if let Some(name) = judge.as_ref().filter(|name| !agents.contains_key(*name)) {
         let what = format!("`judge.agent` is `{name}`, which is no agent profile");
         let known = agents.keys().cloned().collect::<Vec<_>>().join(", ");
-        return Err(Fault::new(&["judge", "agent"], what).hint(format!("known: {known}")));
+        return Err(SettingsMismatch::new(&["judge", "agent"], what).hint(format!("known: {known}")));
     }
     let caps = shares::caps(slots, account, area, &agents)?;
     let budget_of = |usd: Option<Dollars>, tokens, turns, time_ms| Budget {
@@ -491,9 +492,9 @@ fn resolve(raw: RawSettings, can_isolate: bool) -> Result<Settings, Fault> {
     let run_budget = budget_of(b.run_usd, b.run_tokens, b.run_turns, ms(b.run_time));
     let day_budget = budget_of(b.day_usd, b.day_tokens, b.day_turns, ms(b.day_time));
     Ok(Settings {
-        project: Project { base: project.base, flow: project.flow },
+        project: ProjectSettings { base: project.base, flow: project.flow },
         verify: verify(raw_verify)?,
-        run: Run {
+        run: RunSettings {
             slots: run.slots.0,
             lanes: run.lanes.0,
             iterations_max: run.iterations_max.0,
@@ -537,14 +538,14 @@ fn resolve(raw: RawSettings, can_isolate: bool) -> Result<Settings, Fault> {
         land: publishing(land, &tracker)?,
         review,
         judge,
-        checkpoint: Checkpoint {
+        checkpoint: CheckpointSettings {
             automatic: checkpoint.automatic,
             retention: Retention {
                 count: usize::try_from(checkpoint.keep.0).expect("at most 1000"),
                 age_ms: checkpoint.keep_for.0,
             },
         },
-        keep: Keep { failed_ms: keep.failed.0, attempts_ms: keep.attempts.0 },
+        keep: RetentionSettings { failed_ms: keep.failed.0, attempts_ms: keep.attempts.0 },
         disk: thresholds(&disk)?,
         workspace: service::workspace(workspace)?,
         hooks: service::hooks(hooks)?,
@@ -556,11 +557,11 @@ fn resolve(raw: RawSettings, can_isolate: bool) -> Result<Settings, Fault> {
 }
 
 /// Refuses what could not be a branch, or could be read as an option; git has the last word.
-fn check_branch(base: &str) -> Result<(), Fault> {
+fn check_branch(base: &str) -> Result<(), SettingsMismatch> {
     let odd = |c: char| c.is_whitespace() || c.is_control() || "~^:?*[\\".contains(c);
     if base.is_empty() || base.starts_with('-') || base.contains("..") || base.contains(odd) {
         let what = format!("`{}` is not the name of a branch", base.escape_debug());
-        return Err(Fault::new(&["project", "base"], what).hint("a local branch such as `main`"));
+        return Err(SettingsMismatch::new(&["project", "base"], what).hint("a local branch such as `main`"));
     }
     Ok(())
 }
@@ -571,8 +572,8 @@ fn installation(
     sources: Vec<String>,
     is_first: bool,
     at: &str,
-) -> Result<Option<Installation>, Fault> {
-    let fault = |key: &str, what: String| Fault::new(&["verify", "command", at, key], what);
+) -> Result<Option<Installation>, SettingsMismatch> {
+    let fault = |key: &str, what: String| SettingsMismatch::new(&["verify", "command", at, key], what);
     let is_plain = |path: &String| {
         !path.contains(char::is_control)
             && path.split('/').all(|part| !["", ".", "..", ".git"].contains(&part))
@@ -597,7 +598,7 @@ fn installation(
     }
 }
 
-fn verify(raw: RawVerify) -> Result<Verify, Fault> {
+fn verify(raw: RawVerify) -> Result<VerifySettings, SettingsMismatch> {
     let mut names = BTreeSet::new();
     let mut commands: Vec<VerifyCommand> = Vec::new();
     for (at, command) in raw.command.into_iter().enumerate() {
@@ -615,20 +616,22 @@ fn verify(raw: RawVerify) -> Result<Verify, Fault> {
             RawCommand::Table(table) => table,
         };
         if run.trim().is_empty() || run.contains('\0') {
-            let fault = Fault::new(&["verify", "command", &at, "run"], "a verification command is empty");
+            let fault =
+                SettingsMismatch::new(&["verify", "command", &at, "run"], "a verification command is empty");
             return Err(fault.hint("take it out, or say what to run"));
         }
         let name = match name {
             None => derived(&run, &names),
             Some(name) if name.trim().is_empty() || name.contains(char::is_control) => {
                 let what = format!("`{}` is no name for a command", name.escape_debug());
-                return Err(Fault::new(&["verify", "command", &at, "name"], what).hint("one line of text"));
+                return Err(
+                    SettingsMismatch::new(&["verify", "command", &at, "name"], what).hint("one line of text")
+                );
             }
             Some(name) if names.contains(&name) => {
                 let what = format!("two commands are called `{name}`");
-                return Err(
-                    Fault::new(&["verify", "command", &at, "name"], what).hint("call one of them otherwise")
-                );
+                return Err(SettingsMismatch::new(&["verify", "command", &at, "name"], what)
+                    .hint("call one of them otherwise"));
             }
             Some(name) => name,
         };
@@ -644,7 +647,7 @@ fn verify(raw: RawVerify) -> Result<Verify, Fault> {
     {
         // A verification that copies all of them would run nothing and pass.
         let what = "every verification command has `installs`, so none would verify the work";
-        let fault = Fault::new(&["verify", "command", &last.to_string(), "installs"], what);
+        let fault = SettingsMismatch::new(&["verify", "command", &last.to_string(), "installs"], what);
         return Err(fault.hint("add a command without `installs` that runs the tests, or remove `installs`"));
     }
     let base_tests = match raw.base_tests {
@@ -657,7 +660,7 @@ fn verify(raw: RawVerify) -> Result<Verify, Fault> {
         RawMutation::Report => MutationMode::Report,
         RawMutation::Off => MutationMode::Off,
     };
-    Ok(Verify {
+    Ok(VerifySettings {
         required: raw.required,
         retries: raw.retries.0,
         keep_ignored: raw.keep_ignored,
@@ -696,19 +699,21 @@ fn derived(run: &str, taken: &BTreeSet<String>) -> String {
     free.expect("numbers do not run out")
 }
 
-pub(super) fn check_names(names: &[String], path: &[&str]) -> Result<(), Fault> {
+pub(super) fn check_names(names: &[String], path: &[&str]) -> Result<(), SettingsMismatch> {
     for name in names {
         if name.is_empty() || name.contains(['=', '\0']) {
             let dotted = path.join(".");
             let what = format!("`{}` in `{dotted}` is not the name of a variable", name.escape_debug());
-            return Err(Fault::new(path, what).hint("names only; values come from the environment"));
+            return Err(
+                SettingsMismatch::new(path, what).hint("names only; values come from the environment")
+            );
         }
     }
     Ok(())
 }
 
 /// Whoever takes over must be there, and must not lead back.
-fn check_failovers(agents: &BTreeMap<String, Profile>) -> Result<(), Fault> {
+fn check_failovers(agents: &BTreeMap<String, ProfileSettings>) -> Result<(), SettingsMismatch> {
     for (name, profile) in agents {
         let mut seen = vec![name.as_str()];
         let mut at = profile;
@@ -717,11 +722,11 @@ fn check_failovers(agents: &BTreeMap<String, Profile>) -> Result<(), Fault> {
             let Some(found) = agents.get(next) else {
                 let known = agents.keys().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
                 let what = format!("`failover` names the profile `{next}`, which is not there");
-                return Err(Fault::new(&path, what).hint(format!("the profiles are {known}")));
+                return Err(SettingsMismatch::new(&path, what).hint(format!("the profiles are {known}")));
             };
             if seen.contains(&next.as_str()) {
                 let what = format!("`failover` leads round in a circle: {} → {next}", seen.join(" → "));
-                return Err(Fault::new(&path, what));
+                return Err(SettingsMismatch::new(&path, what));
             }
             seen.push(next);
             at = found;
@@ -748,13 +753,17 @@ fn required_confinement(raw: RawRequiredSandbox) -> Confinement {
     }
 }
 
-fn check_required(path: &[&str], level: Confinement, required: Option<Confinement>) -> Result<(), Fault> {
+fn check_required(
+    path: &[&str],
+    level: Confinement,
+    required: Option<Confinement>,
+) -> Result<(), SettingsMismatch> {
     match required {
         Some(required) if level < required => {
             let (level, required) = (level.word(), required.word());
             let what =
                 format!("`{}` is \"{level}\", and `sandbox.require` is \"{required}\"", path.join("."));
-            Err(Fault::new(path, what).hint("take this line out, or lower `sandbox.require`"))
+            Err(SettingsMismatch::new(path, what).hint("take this line out, or lower `sandbox.require`"))
         }
         _ => Ok(()),
     }
@@ -779,23 +788,22 @@ fn profile(
     raw: RawProfile,
     sandbox: Confinement,
     default: Confinement,
-) -> Result<Profile, Fault> {
+) -> Result<ProfileSettings, SettingsMismatch> {
     let odd = |c: char| !(c.is_alphanumeric() || matches!(c, '-' | '_' | '.'));
     if name.is_empty() || name.contains(odd) {
         let what = format!("`{}` is no name for an agent", name.escape_debug());
-        return Err(Fault::new(&["agent", &name], what).hint("letters, digits, `-`, `_` and `.`"));
+        return Err(SettingsMismatch::new(&["agent", &name], what).hint("letters, digits, `-`, `_` and `.`"));
     }
     if raw.kind.trim().is_empty() {
         let what = format!("`kind` in [agent.{name}] is empty");
-        return Err(
-            Fault::new(&["agent", &name, "kind"], what).hint("`landfall agents` lists the known kinds")
-        );
+        return Err(SettingsMismatch::new(&["agent", &name, "kind"], what)
+            .hint("`landfall agents` lists the known kinds"));
     }
     for variable in raw.env.keys() {
         if variable.is_empty() || variable.contains(['=', '\0']) {
             let what =
                 format!("`{}` in [agent.{name}.env] is not the name of a variable", variable.escape_debug());
-            return Err(Fault::new(&["agent", &name, "env", variable], what));
+            return Err(SettingsMismatch::new(&["agent", &name, "env", variable], what));
         }
     }
     check_names(&raw.pass_env, &["agent", &name, "pass_env"])?;
@@ -805,7 +813,7 @@ fn profile(
         RawStyle::Own => AgentDriveStyle::Own,
         RawStyle::Dispatch => AgentDriveStyle::Dispatch,
     };
-    Ok(Profile {
+    Ok(ProfileSettings {
         name,
         style,
         account: raw.account.unwrap_or_else(|| raw.kind.clone()),
@@ -825,14 +833,14 @@ fn profile(
     })
 }
 
-fn publishing(raw: RawLand, tracker: &TrackerSettings) -> Result<Land, Fault> {
+fn publishing(raw: RawLand, tracker: &TrackerSettings) -> Result<LandSettings, SettingsMismatch> {
     let forge = tracker.kind.is_some_and(|kind| registry::find(kind).is_ok_and(|entry| entry.away));
     if matches!(raw.publish, RawPublish::PullRequest) && !forge {
         let what = format!(
             "`land.publish` is \"pull-request\", and the tracker `{}` merges none",
             tracker.kind.unwrap_or("none")
         );
-        let fault = Fault::new(&["land", "publish"], what);
+        let fault = SettingsMismatch::new(&["land", "publish"], what);
         return Err(fault.hint("set `tracker.kind` to a forge such as \"github\", or publish by \"push\""));
     }
     let publish = match (raw.publish, raw.remote) {
@@ -840,20 +848,22 @@ fn publishing(raw: RawLand, tracker: &TrackerSettings) -> Result<Land, Fault> {
             if remote.is_empty() || remote.starts_with('-') =>
         {
             let what = format!("`{}` is not a remote", remote.escape_debug());
-            return Err(Fault::new(&["land", "remote"], what).hint("a name such as `origin`, or an address"));
+            return Err(SettingsMismatch::new(&["land", "remote"], what)
+                .hint("a name such as `origin`, or an address"));
         }
-        (RawPublish::Push | RawPublish::PullRequest, remote) => Publish::Push {
+        (RawPublish::Push | RawPublish::PullRequest, remote) => PublishTarget::Push {
             remote: remote.unwrap_or_else(|| "origin".to_owned()),
-            by: if matches!(raw.publish, RawPublish::Push) { PushBy::Us } else { PushBy::PullRequest },
+            by: if matches!(raw.publish, RawPublish::Push) { PushMode::Us } else { PushMode::PullRequest },
         },
         (RawPublish::Checkout | RawPublish::None, Some(_)) => {
-            let fault = Fault::new(&["land", "remote"], "`land.remote` is set, but nothing is pushed");
+            let fault =
+                SettingsMismatch::new(&["land", "remote"], "`land.remote` is set, but nothing is pushed");
             return Err(fault.hint("set `publish = \"push\"`, or take `remote` out"));
         }
-        (RawPublish::Checkout, None) => Publish::Checkout,
-        (RawPublish::None, None) => Publish::None,
+        (RawPublish::Checkout, None) => PublishTarget::Checkout,
+        (RawPublish::None, None) => PublishTarget::None,
     };
-    Ok(Land {
+    Ok(LandSettings {
         publish,
         commit_leftovers: raw.commit_leftovers,
         paths_max: raw.paths_max.0.into(),
@@ -870,7 +880,7 @@ fn publishing(raw: RawLand, tracker: &TrackerSettings) -> Result<Land, Fault> {
     })
 }
 
-fn reviewing(raw: RawReview) -> Result<Review, Fault> {
+fn reviewing(raw: RawReview) -> Result<ReviewSettings, SettingsMismatch> {
     let mode = |raw: RawReviewMode| match raw {
         RawReviewMode::Skip => ReviewMode::Skip,
         RawReviewMode::AutoApprove => ReviewMode::AutoApprove,
@@ -879,21 +889,21 @@ fn reviewing(raw: RawReview) -> Result<Review, Fault> {
     };
     let tag = |(name, raw): (String, RawReviewMode)| match name.parse::<Tag>() {
         Ok(tag) => Ok((tag, mode(raw))),
-        Err(error) => Err(Fault::new(&["review", "tags", &name], error.to_string())),
+        Err(error) => Err(SettingsMismatch::new(&["review", "tags", &name], error.to_string())),
     };
-    Ok(Review {
+    Ok(ReviewSettings {
         rule: ReviewRule { mode: mode(raw.mode), iterations_max: raw.iterations_max.0, after: false },
         tags: raw.tags.into_iter().map(tag).collect::<Result<_, _>>()?,
         agent: raw.agent,
     })
 }
 
-fn thresholds(raw: &RawDisk) -> Result<Disk, Fault> {
+fn thresholds(raw: &RawDisk) -> Result<DiskSettings, SettingsMismatch> {
     let (warn, pause, stop) = (raw.warn.0, raw.pause.0, raw.stop.0);
     let upside_down = |lower: &str, low: u64, upper: &str, high: u64| {
         let (low, high) = (show_bytes(low), show_bytes(high));
         let what = format!("`disk.{lower}` ({low}) is more than `disk.{upper}` ({high})");
-        Fault::new(&["disk", lower], what).hint("`warn` comes first, then `pause`, then `stop`")
+        SettingsMismatch::new(&["disk", lower], what).hint("`warn` comes first, then `pause`, then `stop`")
     };
     if stop > pause {
         return Err(upside_down("stop", stop, "pause", pause));
@@ -901,16 +911,16 @@ fn thresholds(raw: &RawDisk) -> Result<Disk, Fault> {
     if pause > warn {
         return Err(upside_down("pause", pause, "warn", warn));
     }
-    Ok(Disk { warn_bytes: warn, pause_bytes: pause, stop_bytes: stop })
+    Ok(DiskSettings { warn_bytes: warn, pause_bytes: pause, stop_bytes: stop })
 }
 
 /// A file and what messages call it.
-struct Source<'a> {
+struct SettingsSource<'a> {
     text: &'a str,
     file: &'a str,
 }
 
-impl<'a> Source<'a> {
+impl<'a> SettingsSource<'a> {
     fn document(&self) -> Result<Spanned<DeTable<'a>>, SettingsProblem> {
         DeTable::parse(self.text).map_err(|error| {
             let at = error.span().map(|span| span.start);
@@ -928,12 +938,12 @@ impl<'a> Source<'a> {
         self.problem(at, said_of(&path, error.message()))
     }
 
-    fn unknown(&self, unknown: Unknown) -> SettingsProblem {
+    fn unknown(&self, unknown: UnknownSettingKey) -> SettingsProblem {
         let problem = self.problem(Some(unknown.span.start), unknown.message);
         SettingsProblem { hint: Some(unknown.hint), ..problem }
     }
 
-    fn fault(&self, fault: Fault, document: &Spanned<DeTable<'_>>) -> SettingsProblem {
+    fn fault(&self, fault: SettingsMismatch, document: &Spanned<DeTable<'_>>) -> SettingsProblem {
         let path: Vec<&str> = fault.path.iter().map(String::as_str).collect();
         let at = span_of(document, &path).map(|span| span.start);
         SettingsProblem { hint: fault.hint, ..self.problem(at, fault.message) }

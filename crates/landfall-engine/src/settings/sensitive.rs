@@ -11,8 +11,9 @@ use landfall_model::cache::PackageCache;
 use landfall_model::trust::{TrustedPart, TrustedParts};
 
 use super::{
-    Address, Channel, Confinement, Hooks, Land, Profile, Publish, Run, Settings, TrackerSettings, Verify,
-    Way, WorkspaceSettings,
+    ChannelAddress, Confinement, DeliveryMethod, HookSettings, LandSettings, NotificationChannel,
+    ProfileSettings, PublishTarget, RunSettings, Settings, TrackerSettings, VerifySettings,
+    WorkspaceSettings,
 };
 use crate::secrets::is_secret;
 
@@ -230,8 +231,8 @@ impl SensitiveSettings {
         self.settings.push(SensitiveSetting { key: key.into(), value, shown, exposure });
     }
 
-    fn run(&mut self, run: &Run) {
-        let Run {
+    fn run(&mut self, run: &RunSettings) {
+        let RunSettings {
             slots: _,
             lanes: _,
             iterations_max: _,
@@ -277,14 +278,14 @@ impl SensitiveSettings {
     }
 
     /// The checks, where no sandbox is around them.
-    fn checks(&mut self, verify: &Verify) {
+    fn checks(&mut self, verify: &VerifySettings) {
         for command in &verify.commands {
             self.add("verify.command", &command.run, Exposure::RunsUnconfined);
         }
     }
 
-    fn profile(&mut self, profile: &Profile, run: &Run) {
-        let Profile {
+    fn profile(&mut self, profile: &ProfileSettings, run: &RunSettings) {
+        let ProfileSettings {
             name,
             kind,
             run: command,
@@ -351,18 +352,18 @@ impl SensitiveSettings {
         }
     }
 
-    fn land(&mut self, land: &Land) {
+    fn land(&mut self, land: &LandSettings) {
         match &land.publish {
             // A name is that of a remote in the person's own clone; an address is somebody else's word.
-            Publish::Push { remote, by: _ } if remote.contains([':', '/']) => {
+            PublishTarget::Push { remote, by: _ } if remote.contains([':', '/']) => {
                 self.add("land.remote", remote, Exposure::NamesHost);
             }
-            Publish::Push { .. } | Publish::Checkout | Publish::None => {}
+            PublishTarget::Push { .. } | PublishTarget::Checkout | PublishTarget::None => {}
         }
     }
 
-    fn hooks(&mut self, hooks: &Hooks) {
-        let Hooks { commands, limit_ms: _, env } = hooks;
+    fn hooks(&mut self, hooks: &HookSettings) {
+        let HookSettings { commands, limit_ms: _, env } = hooks;
         for (occasion, command) in commands {
             self.add(format!("hooks.{}", occasion.word()), command, Exposure::RunsUnconfined);
         }
@@ -371,13 +372,15 @@ impl SensitiveSettings {
         }
     }
 
-    fn channel(&mut self, number: usize, channel: &Channel) {
+    fn channel(&mut self, number: usize, channel: &NotificationChannel) {
         let key = |part: &str| format!("notify.{number}.{part}");
         match &channel.way {
-            Way::Desktop => {} // a program of the system, by its own name
-            Way::Command { run } => self.add(key("run"), run, Exposure::RunsUnconfined),
-            Way::Webhook(address) | Way::Ntfy(address) | Way::Slack(address) => {
-                let Address { url, url_env, token_env } = address;
+            DeliveryMethod::Desktop => {} // a program of the system, by its own name
+            DeliveryMethod::Command { run } => self.add(key("run"), run, Exposure::RunsUnconfined),
+            DeliveryMethod::Webhook(address)
+            | DeliveryMethod::Ntfy(address)
+            | DeliveryMethod::Slack(address) => {
+                let ChannelAddress { url, url_env, token_env } = address;
                 if let Some(url) = url {
                     self.add_hidden(key("url"), url, format!("{}/…", origin_of(url)), Exposure::NamesHost);
                 }
@@ -446,8 +449,11 @@ impl Settings {
         let hooks = self.hooks.commands.iter();
         let hooks = hooks.map(|(occasion, line)| (format!("hooks.{}", occasion.word()), line.clone()));
         let messages = (1..).zip(&self.notify).filter_map(|(number, channel)| match &channel.way {
-            Way::Command { run } => Some((format!("notify.{number}.run"), run.clone())),
-            Way::Desktop | Way::Webhook(_) | Way::Ntfy(_) | Way::Slack(_) => None,
+            DeliveryMethod::Command { run } => Some((format!("notify.{number}.run"), run.clone())),
+            DeliveryMethod::Desktop
+            | DeliveryMethod::Webhook(_)
+            | DeliveryMethod::Ntfy(_)
+            | DeliveryMethod::Slack(_) => None,
         });
         hooks.chain(messages).collect()
     }

@@ -6,14 +6,14 @@ use std::fmt;
 use landfall_agents::nearest;
 
 use super::raw::{RawHooks, RawNotify, RawNotifyKind, RawPriority, RawTelemetry, RawWorkspace};
-use super::resolve::{Fault, check_names};
-use crate::occasions::{Occasion, Priority, Topic};
+use super::resolve::{SettingsMismatch, check_names};
+use crate::occasions::{HookPoint, NotificationTopic, Priority};
 
 /// The person's own commands, by occasion.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hooks {
+pub struct HookSettings {
     /// The command line of each.
-    pub commands: BTreeMap<Occasion, String>,
+    pub commands: BTreeMap<HookPoint, String>,
     /// How long each may take.
     pub limit_ms: u64,
     /// Names of environment variables passed on to them.
@@ -22,26 +22,26 @@ pub struct Hooks {
 
 /// One way to tell someone.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Channel {
+pub struct NotificationChannel {
     /// How.
-    pub way: Way,
+    pub way: DeliveryMethod,
     /// The least that is told.
     pub floor: Priority,
     /// What is told of; empty is everything.
-    pub topics: BTreeSet<Topic>,
+    pub topics: BTreeSet<NotificationTopic>,
 }
 
 /// How someone is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Way {
+pub enum DeliveryMethod {
     /// On this desktop.
     Desktop,
     /// JSON, posted to an address.
-    Webhook(Address),
+    Webhook(ChannelAddress),
     /// By an ntfy server.
-    Ntfy(Address),
+    Ntfy(ChannelAddress),
     /// By an incoming webhook of Slack.
-    Slack(Address),
+    Slack(ChannelAddress),
     /// By a command of the person's.
     Command {
         /// The command line.
@@ -49,7 +49,7 @@ pub enum Way {
     },
 }
 
-impl Way {
+impl DeliveryMethod {
     /// The word people and settings use.
     #[must_use]
     pub fn word(&self) -> &'static str {
@@ -65,7 +65,7 @@ impl Way {
 
 /// Where to post to. The address is often itself a secret, so it is not shown.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Address {
+pub struct ChannelAddress {
     /// The address, if settings hold it.
     pub url: Option<String>,
     /// The environment variable that holds it, if they do not.
@@ -74,7 +74,7 @@ pub struct Address {
     pub token_env: Option<String>,
 }
 
-impl fmt::Debug for Address {
+impl fmt::Debug for ChannelAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { url, url_env, token_env } = self;
         let url = url.as_ref().map(|_| "…");
@@ -114,7 +114,7 @@ pub struct PortRange {
     pub each: u16,
 }
 
-pub(super) fn workspace(raw: RawWorkspace) -> Result<WorkspaceSettings, Fault> {
+pub(super) fn workspace(raw: RawWorkspace) -> Result<WorkspaceSettings, SettingsMismatch> {
     let RawWorkspace { after_create, before_run, after_run, before_remove, timeout, ports, ports_each } = raw;
     let commands = [
         ("after_create", &after_create),
@@ -130,10 +130,10 @@ pub(super) fn workspace(raw: RawWorkspace) -> Result<WorkspaceSettings, Fault> {
     Ok(WorkspaceSettings { after_create, before_run, after_run, before_remove, timeout_ms: timeout.0, ports })
 }
 
-fn port_range(text: &str, each: u16) -> Result<PortRange, Fault> {
+fn port_range(text: &str, each: u16) -> Result<PortRange, SettingsMismatch> {
     const LOWEST: u16 = 1024; // those below are the system's
     let wrong = |what: String| {
-        Err(Fault::new(&["workspace", "ports"], what)
+        Err(SettingsMismatch::new(&["workspace", "ports"], what)
             .hint("two ports from 1024 to 65535, such as `41000-41999`"))
     };
     let ends = text
@@ -152,7 +152,7 @@ fn port_range(text: &str, each: u16) -> Result<PortRange, Fault> {
     }
 }
 
-pub(super) fn hooks(raw: RawHooks) -> Result<Hooks, Fault> {
+pub(super) fn hooks(raw: RawHooks) -> Result<HookSettings, SettingsMismatch> {
     let RawHooks {
         pre_start,
         post_complete,
@@ -167,15 +167,15 @@ pub(super) fn hooks(raw: RawHooks) -> Result<Hooks, Fault> {
         env,
     } = raw;
     let lines = [
-        (Occasion::PreStart, pre_start),
-        (Occasion::PostComplete, post_complete),
-        (Occasion::PreMerge, pre_merge),
-        (Occasion::PostMerge, post_merge),
-        (Occasion::OnConflict, on_conflict),
-        (Occasion::OnDiscovery, on_discovery),
-        (Occasion::OnPause, on_pause),
-        (Occasion::OnError, on_error),
-        (Occasion::OnEscalation, on_escalation),
+        (HookPoint::PreStart, pre_start),
+        (HookPoint::PostComplete, post_complete),
+        (HookPoint::PreMerge, pre_merge),
+        (HookPoint::PostMerge, post_merge),
+        (HookPoint::OnConflict, on_conflict),
+        (HookPoint::OnDiscovery, on_discovery),
+        (HookPoint::OnPause, on_pause),
+        (HookPoint::OnError, on_error),
+        (HookPoint::OnEscalation, on_escalation),
     ];
     let mut commands = BTreeMap::new();
     for (occasion, line) in lines {
@@ -184,16 +184,16 @@ pub(super) fn hooks(raw: RawHooks) -> Result<Hooks, Fault> {
         commands.insert(occasion, line);
     }
     check_names(&env, &["hooks", "env"])?;
-    Ok(Hooks { commands, limit_ms: timeout.0, env })
+    Ok(HookSettings { commands, limit_ms: timeout.0, env })
 }
 
-pub(super) fn channels(raw: Vec<RawNotify>) -> Result<Vec<Channel>, Fault> {
+pub(super) fn channels(raw: Vec<RawNotify>) -> Result<Vec<NotificationChannel>, SettingsMismatch> {
     raw.into_iter().enumerate().map(|(place, raw)| channel(&place.to_string(), raw)).collect()
 }
 
-fn channel(place: &str, raw: RawNotify) -> Result<Channel, Fault> {
+fn channel(place: &str, raw: RawNotify) -> Result<NotificationChannel, SettingsMismatch> {
     let RawNotify { kind, url, url_env, token_env, run, priority, events } = raw;
-    let fault = |key: &str, what: &str| Fault::new(&["notify", place, key], what);
+    let fault = |key: &str, what: &str| SettingsMismatch::new(&["notify", place, key], what);
     let posts = matches!(kind, RawNotifyKind::Webhook | RawNotifyKind::Ntfy | RawNotifyKind::Slack);
     for (key, name) in [("url_env", &url_env), ("token_env", &token_env)] {
         if let Some(name) = name {
@@ -219,47 +219,49 @@ fn channel(place: &str, raw: RawNotify) -> Result<Channel, Fault> {
             Err(fault("url", "`url` is not an address")
                 .hint("`https://…`, or `http://…` for a machine of your own"))
         }
-        (_, _) => Ok(Address { url: url.clone(), url_env: url_env.clone(), token_env: token_env.clone() }),
+        (_, _) => {
+            Ok(ChannelAddress { url: url.clone(), url_env: url_env.clone(), token_env: token_env.clone() })
+        }
     };
     let way = match kind {
-        RawNotifyKind::Desktop => Way::Desktop,
-        RawNotifyKind::Webhook => Way::Webhook(address()?),
-        RawNotifyKind::Ntfy => Way::Ntfy(address()?),
-        RawNotifyKind::Slack => Way::Slack(address()?),
+        RawNotifyKind::Desktop => DeliveryMethod::Desktop,
+        RawNotifyKind::Webhook => DeliveryMethod::Webhook(address()?),
+        RawNotifyKind::Ntfy => DeliveryMethod::Ntfy(address()?),
+        RawNotifyKind::Slack => DeliveryMethod::Slack(address()?),
         RawNotifyKind::Command => {
             let Some(run) = run else {
                 return Err(fault("kind", "there is no command to run").hint("set `run`"));
             };
             check_line(&["notify", place, "run"], &run)?;
-            Way::Command { run }
+            DeliveryMethod::Command { run }
         }
     };
-    let known = Topic::ALL.map(Topic::word);
+    let known = NotificationTopic::ALL.map(NotificationTopic::word);
     let topic = |word: &String| {
-        Topic::from_word(word).ok_or_else(|| {
+        NotificationTopic::from_word(word).ok_or_else(|| {
             let hint = match nearest(word, known) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("known: {}", known.join(", ")),
             };
             let what = format!("`{}` is nothing one is told of", word.escape_debug());
-            Fault::new(&["notify", place, "events"], what).hint(hint)
+            SettingsMismatch::new(&["notify", place, "events"], what).hint(hint)
         })
     };
-    let topics = events.iter().map(topic).collect::<Result<_, Fault>>()?;
+    let topics = events.iter().map(topic).collect::<Result<_, SettingsMismatch>>()?;
     let floor = match priority {
         RawPriority::Low => Priority::Low,
         RawPriority::Normal => Priority::Normal,
         RawPriority::High => Priority::High,
         RawPriority::Urgent => Priority::Urgent,
     };
-    Ok(Channel { way, floor, topics })
+    Ok(NotificationChannel { way, floor, topics })
 }
 
 /// Where traces are sent.
-pub(super) fn telemetry(raw: RawTelemetry) -> Result<Option<String>, Fault> {
+pub(super) fn telemetry(raw: RawTelemetry) -> Result<Option<String>, SettingsMismatch> {
     match raw.otlp {
         Some(url) if !is_address(&url) || url.contains(['?', '#']) => {
-            Err(Fault::new(&["telemetry", "otlp"], "`otlp` is not the address of a collector")
+            Err(SettingsMismatch::new(&["telemetry", "otlp"], "`otlp` is not the address of a collector")
                 .hint("`http://127.0.0.1:4318`"))
         }
         otlp => Ok(otlp),
@@ -273,10 +275,10 @@ pub(crate) fn is_address(url: &str) -> bool {
     rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['/', ':', '?', '#'])) && !url.contains(odd)
 }
 
-fn check_line(path: &[&str], line: &str) -> Result<(), Fault> {
+fn check_line(path: &[&str], line: &str) -> Result<(), SettingsMismatch> {
     if line.trim().is_empty() || line.contains('\0') {
         let what = format!("`{}` is empty", path.join("."));
-        return Err(Fault::new(path, what).hint("take it out, or say what to run"));
+        return Err(SettingsMismatch::new(path, what).hint("take it out, or say what to run"));
     }
     Ok(())
 }

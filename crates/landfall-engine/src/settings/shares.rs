@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use landfall_model::{AREAS_MAX, ConcurrencyLimits, PathPattern, RepoArea};
 
 use super::raw::{RawAccount, RawArea};
-use super::resolve::{Fault, Profile};
+use super::resolve::{ProfileSettings, SettingsMismatch};
 
 /// The limits besides the number of slots.
 pub(super) fn caps(
     profiles: BTreeMap<String, u32>,
     accounts: BTreeMap<String, RawAccount>,
     areas: Vec<RawArea>,
-    agents: &BTreeMap<String, Profile>,
-) -> Result<ConcurrencyLimits, Fault> {
+    agents: &BTreeMap<String, ProfileSettings>,
+) -> Result<ConcurrencyLimits, SettingsMismatch> {
     let known: BTreeSet<&str> = agents.values().map(|profile| profile.account.as_str()).collect();
     for name in accounts.keys() {
         if !known.contains(name.as_str()) {
@@ -23,36 +23,39 @@ pub(super) fn caps(
                 true => "`account` in an [agent.…] section names one".to_owned(),
                 false => format!("the accounts are {known}"),
             };
-            return Err(Fault::new(&["account", name], what).hint(hint));
+            return Err(SettingsMismatch::new(&["account", name], what).hint(hint));
         }
     }
     let accounts = accounts.into_iter().filter_map(|(name, raw)| Some((name, raw.slots?.0))).collect();
     Ok(ConcurrencyLimits { profiles, accounts, areas: resolved(areas)? })
 }
 
-fn resolved(raw: Vec<RawArea>) -> Result<Vec<RepoArea>, Fault> {
+fn resolved(raw: Vec<RawArea>) -> Result<Vec<RepoArea>, SettingsMismatch> {
     if raw.len() > AREAS_MAX {
         let what = format!("there are {} areas; at most {AREAS_MAX} are told apart", raw.len());
-        return Err(Fault::new(&["area"], what).hint("put folders together into one area"));
+        return Err(SettingsMismatch::new(&["area"], what).hint("put folders together into one area"));
     }
     let mut areas: Vec<RepoArea> = Vec::new();
     for (at, RawArea { name, paths, slots }) in raw.into_iter().enumerate() {
         let at = at.to_string();
         if name.trim().is_empty() || name.contains(char::is_control) {
             let what = format!("`{}` is no name for an area", name.escape_debug());
-            return Err(Fault::new(&["area", &at, "name"], what).hint("one line of text"));
+            return Err(SettingsMismatch::new(&["area", &at, "name"], what).hint("one line of text"));
         }
         if areas.iter().any(|area| area.name == name) {
             let what = format!("two areas are called `{name}`");
-            return Err(Fault::new(&["area", &at, "name"], what).hint("call one of them otherwise"));
+            return Err(
+                SettingsMismatch::new(&["area", &at, "name"], what).hint("call one of them otherwise")
+            );
         }
         if paths.is_empty() {
             let what = format!("the area `{name}` has no paths");
-            return Err(Fault::new(&["area", &at, "paths"], what).hint("`paths = [\"web/\"]`"));
+            return Err(SettingsMismatch::new(&["area", &at, "paths"], what).hint("`paths = [\"web/\"]`"));
         }
         let parse = |path: &String| {
-            path.parse::<PathPattern>()
-                .map_err(|error| Fault::new(&["area", &at, "paths"], format!("area `{name}`: {error}")))
+            path.parse::<PathPattern>().map_err(|error| {
+                SettingsMismatch::new(&["area", &at, "paths"], format!("area `{name}`: {error}"))
+            })
         };
         let paths = paths.iter().map(parse).collect::<Result<_, _>>()?;
         areas.push(RepoArea { name, paths, slots: slots.0 });

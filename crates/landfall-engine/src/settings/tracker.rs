@@ -10,7 +10,7 @@ use landfall_trackers::registry::{self, TRACKERS};
 use landfall_trackers::tracker::RepoName;
 
 use super::raw::RawTracker;
-use super::resolve::Fault;
+use super::resolve::SettingsMismatch;
 
 /// Where issues are, and how they are taken from there to landed work.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,8 +63,8 @@ impl TrackerSettings {
 /// What `kind` says when nobody wants a tracker.
 const NONE: &str = "none";
 
-pub(super) fn tracker(raw: RawTracker) -> Result<TrackerSettings, Fault> {
-    let fault = |key: &str, what: String| Fault::new(&["tracker", key], what);
+pub(super) fn tracker(raw: RawTracker) -> Result<TrackerSettings, SettingsMismatch> {
+    let fault = |key: &str, what: String| SettingsMismatch::new(&["tracker", key], what);
     let kind = kind(&raw.kind)?;
     let name = |text: &String| {
         RepoName::new(text)
@@ -113,7 +113,7 @@ pub(super) fn tracker(raw: RawTracker) -> Result<TrackerSettings, Fault> {
     })
 }
 
-fn kind(word: &str) -> Result<Option<&'static str>, Fault> {
+fn kind(word: &str) -> Result<Option<&'static str>, SettingsMismatch> {
     if word == NONE {
         return Ok(None);
     }
@@ -123,7 +123,7 @@ fn kind(word: &str) -> Result<Option<&'static str>, Fault> {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("known: {}", known.join(", ")),
         };
-        Fault::new(&["tracker", "kind"], format!("`{}` is no tracker", error.given)).hint(hint)
+        SettingsMismatch::new(&["tracker", "kind"], format!("`{}` is no tracker", error.given)).hint(hint)
     })
 }
 

@@ -19,7 +19,7 @@ pub const TIB: u64 = 1024 * GIB;
 
 /// A whole number within bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Whole<const MIN: u32, const MAX: u32>(pub u32);
+pub struct BoundedInteger<const MIN: u32, const MAX: u32>(pub u32);
 
 /// A duration in milliseconds within bounds, written `90s` or `1h30m`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct Millis<const MIN: u64, const MAX: u64>(pub u64);
 
 /// A size in bytes within bounds, written `64MiB` or `10GB`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bytes<const MIN: u64, const MAX: u64>(pub u64);
+pub struct ByteSize<const MIN: u64, const MAX: u64>(pub u64);
 
 /// Money in millionths of a dollar, written as a number of dollars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,8 +37,8 @@ const DOLLARS_MAX: f64 = 1_000_000.0; // nobody means to let agents spend more
 
 impl<'de> Deserialize<'de> for Dollars {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Amount;
-        impl Visitor<'_> for Amount {
+        struct DollarsVisitor;
+        impl Visitor<'_> for DollarsVisitor {
             type Value = Dollars;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -67,7 +67,7 @@ impl<'de> Deserialize<'de> for Dollars {
                 Ok(Dollars((dollars * 1_000_000.0).round() as u64))
             }
         }
-        deserializer.deserialize_any(Amount)
+        deserializer.deserialize_any(DollarsVisitor)
     }
 }
 
@@ -189,10 +189,10 @@ fn shown(text: &str) -> String {
     text.chars().take(SHOWN_MAX).flat_map(char::escape_debug).collect()
 }
 
-impl<'de, const MIN: u32, const MAX: u32> Deserialize<'de> for Whole<MIN, MAX> {
+impl<'de, const MIN: u32, const MAX: u32> Deserialize<'de> for BoundedInteger<MIN, MAX> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Number<const MIN: u32, const MAX: u32>;
-        impl<const MIN: u32, const MAX: u32> Number<MIN, MAX> {
+        struct NumberVisitor<const MIN: u32, const MAX: u32>;
+        impl<const MIN: u32, const MAX: u32> NumberVisitor<MIN, MAX> {
             fn within<N: TryInto<u32> + fmt::Display + Copy, E: Error>(number: N) -> Result<u32, E> {
                 match number.try_into() {
                     Ok(within) if (MIN..=MAX).contains(&within) => Ok(within),
@@ -200,7 +200,7 @@ impl<'de, const MIN: u32, const MAX: u32> Deserialize<'de> for Whole<MIN, MAX> {
                 }
             }
         }
-        impl<const MIN: u32, const MAX: u32> Visitor<'_> for Number<MIN, MAX> {
+        impl<const MIN: u32, const MAX: u32> Visitor<'_> for NumberVisitor<MIN, MAX> {
             type Value = u32;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -223,17 +223,17 @@ impl<'de, const MIN: u32, const MAX: u32> Deserialize<'de> for Whole<MIN, MAX> {
                 Self::within(number)
             }
         }
-        deserializer.deserialize_any(Number::<MIN, MAX>).map(Self)
+        deserializer.deserialize_any(NumberVisitor::<MIN, MAX>).map(Self)
     }
 }
 
-impl<const MIN: u32, const MAX: u32> Serialize for Whole<MIN, MAX> {
+impl<const MIN: u32, const MAX: u32> Serialize for BoundedInteger<MIN, MAX> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_u32(self.0)
     }
 }
 
-impl<const MIN: u32, const MAX: u32> JsonSchema for Whole<MIN, MAX> {
+impl<const MIN: u32, const MAX: u32> JsonSchema for BoundedInteger<MIN, MAX> {
     fn inline_schema() -> bool {
         true
     }
@@ -248,7 +248,7 @@ impl<const MIN: u32, const MAX: u32> JsonSchema for Whole<MIN, MAX> {
 }
 
 /// A word of text with a unit: what durations and sizes have in common.
-struct Worded {
+struct UnitVisitor {
     wanted: &'static str,
     read: fn(&str) -> Result<u64, String>,
     show: fn(u64) -> String,
@@ -256,7 +256,7 @@ struct Worded {
     max: u64,
 }
 
-impl Visitor<'_> for Worded {
+impl Visitor<'_> for UnitVisitor {
     type Value = u64;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -319,7 +319,7 @@ worded!(
     show_millis
 );
 worded!(
-    Bytes,
+    ByteSize,
     "size",
     "a size such as \"64MB\" or \"10GiB\"",
     "^[0-9]+ ?([kKMGT]i?)?B$",

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::raw::RawSettings;
 use super::tracker::{address, ignored, spec_path};
-use super::units::{DAY, Millis, SECOND, Whole};
+use super::units::{BoundedInteger, DAY, Millis, SECOND};
 
 /// Its name, at the root of the repository.
 pub const FILE: &str = ".wholework.yml";
@@ -35,7 +35,7 @@ const WITHOUT: &[&str] = &[
 
 /// A value of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Value {
+enum WholeworkValue {
     Text(String),
     List(Vec<String>),
     /// Keys below a key.
@@ -44,15 +44,15 @@ enum Value {
 
 /// A key of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Entry {
+struct WholeworkEntry {
     line: usize,
     key: String,
-    value: Value,
+    value: WholeworkValue,
 }
 
 /// Something of the file that makes no sense.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Broken {
+struct WholeworkProblem {
     line: usize,
     why: String,
 }
@@ -61,13 +61,13 @@ struct Broken {
 pub(super) fn take_over(raw: &mut RawSettings, said: &dyn Fn(&str, &str) -> bool, text: &str) -> Vec<String> {
     let entries = match read(text) {
         Ok(entries) => entries,
-        Err(Broken { line, why }) => {
+        Err(WholeworkProblem { line, why }) => {
             return vec![format!("{FILE}:{line}: {why}; nothing of it is taken over")];
         }
     };
-    let mut told = Told::default();
+    let mut told = WholeworkReport::default();
     let mut silence: Option<(u64, Vec<String>)> = None;
-    for Entry { line, key, value } in entries {
+    for WholeworkEntry { line, key, value } in entries {
         let taken = match key.as_str() {
             "production-url" => told.try_one(said, &key, "production_url", || {
                 let url = one(&value)?;
@@ -88,18 +88,18 @@ pub(super) fn take_over(raw: &mut RawSettings, said: &dyn Fn(&str, &str) -> bool
                 Ok(())
             }),
             "verify-max-iterations" => told.try_one(said, &key, "verify_iterations_max", || {
-                raw.tracker.verify_iterations_max = Whole(number(&value, 20)?);
+                raw.tracker.verify_iterations_max = BoundedInteger(number(&value, 20)?);
                 Ok(())
             }),
             "auto-max-concurrent" => told.try_one(said, &key, "concurrent", || {
-                raw.tracker.concurrent = Whole(number(&value, 64)?);
+                raw.tracker.concurrent = BoundedInteger(number(&value, 64)?);
                 Ok(())
             }),
             "verify-ignore-paths" => told.try_one(said, &key, "verify_ignore", || {
                 let paths = match &value {
-                    Value::List(paths) => paths.clone(),
-                    Value::Text(path) => vec![path.clone()],
-                    Value::Table(_) => return Err("a list of paths is wanted".to_owned()),
+                    WholeworkValue::List(paths) => paths.clone(),
+                    WholeworkValue::Text(path) => vec![path.clone()],
+                    WholeworkValue::Table(_) => return Err("a list of paths is wanted".to_owned()),
                 };
                 ignored(&paths)?;
                 raw.tracker.verify_ignore = paths;
@@ -142,7 +142,7 @@ pub(super) fn take_over(raw: &mut RawSettings, said: &dyn Fn(&str, &str) -> bool
 
 /// What became of the keys.
 #[derive(Default)]
-struct Told {
+struct WholeworkReport {
     taken: Vec<String>,
     said: Vec<String>,
     without: Vec<String>,
@@ -150,7 +150,7 @@ struct Told {
     wrong: Vec<String>,
 }
 
-impl Told {
+impl WholeworkReport {
     /// Has a key of theirs become one of ours in `[tracker]`, unless ours is said.
     fn try_one(
         &mut self,
@@ -184,14 +184,14 @@ impl Told {
     }
 }
 
-fn one(value: &Value) -> Result<&str, String> {
+fn one(value: &WholeworkValue) -> Result<&str, String> {
     match value {
-        Value::Text(text) => Ok(text),
-        Value::List(_) | Value::Table(_) => Err("one value is wanted".to_owned()),
+        WholeworkValue::Text(text) => Ok(text),
+        WholeworkValue::List(_) | WholeworkValue::Table(_) => Err("one value is wanted".to_owned()),
     }
 }
 
-fn yes_or_no(value: &Value) -> Result<bool, String> {
+fn yes_or_no(value: &WholeworkValue) -> Result<bool, String> {
     match one(value)? {
         "true" => Ok(true),
         "false" => Ok(false),
@@ -199,7 +199,7 @@ fn yes_or_no(value: &Value) -> Result<bool, String> {
     }
 }
 
-fn number(value: &Value, max: u32) -> Result<u32, String> {
+fn number(value: &WholeworkValue, max: u32) -> Result<u32, String> {
     let text = one(value)?;
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let number = text.parse().ok().filter(|number| digits && (1..=max).contains(number));
@@ -207,14 +207,14 @@ fn number(value: &Value, max: u32) -> Result<u32, String> {
 }
 
 /// The keys of the file, in order.
-fn read(text: &str) -> Result<Vec<Entry>, Broken> {
-    let mut entries: Vec<Entry> = Vec::new();
+fn read(text: &str) -> Result<Vec<WholeworkEntry>, WholeworkProblem> {
+    let mut entries: Vec<WholeworkEntry> = Vec::new();
     let mut seen = BTreeSet::new();
     // Whether the last key had no value beside it, so that lines below may be its own.
     let mut open = false;
     for (at, whole) in text.trim_start_matches('\u{feff}').lines().enumerate() {
         let line = at + 1;
-        let broken = |why: &str| Broken { line, why: why.to_owned() };
+        let broken = |why: &str| WholeworkProblem { line, why: why.to_owned() };
         let bare = uncommented(whole).trim_end();
         if bare.trim().is_empty() || bare == "---" {
             continue;
@@ -227,19 +227,23 @@ fn read(text: &str) -> Result<Vec<Entry>, Broken> {
         let item = words.strip_prefix("- ").or_else(|| (words == "-").then_some(""));
         match (entries.last_mut(), item) {
             (Some(last), Some(item)) if open => match &mut last.value {
-                Value::List(items) => items.push(plain(item).map_err(|why| broken(&why))?),
-                Value::Text(text) if text.is_empty() => {
-                    last.value = Value::List(vec![plain(item).map_err(|why| broken(&why))?]);
+                WholeworkValue::List(items) => items.push(plain(item).map_err(|why| broken(&why))?),
+                WholeworkValue::Text(text) if text.is_empty() => {
+                    last.value = WholeworkValue::List(vec![plain(item).map_err(|why| broken(&why))?]);
                 }
-                Value::Text(_) | Value::Table(_) => return Err(broken("a list begins where there is none")),
+                WholeworkValue::Text(_) | WholeworkValue::Table(_) => {
+                    return Err(broken("a list begins where there is none"));
+                }
             },
             (_, Some(_)) => return Err(broken("a list begins below no key")),
             (Some(last), None) if inside && open => {
                 let (key, _) = pair(words).ok_or_else(|| broken("it is no `key: value`"))?;
                 match &mut last.value {
-                    Value::Table(keys) => keys.push(key.to_owned()),
-                    Value::Text(text) if text.is_empty() => last.value = Value::Table(vec![key.to_owned()]),
-                    Value::Text(_) | Value::List(_) => {
+                    WholeworkValue::Table(keys) => keys.push(key.to_owned()),
+                    WholeworkValue::Text(text) if text.is_empty() => {
+                        last.value = WholeworkValue::Table(vec![key.to_owned()])
+                    }
+                    WholeworkValue::Text(_) | WholeworkValue::List(_) => {
                         return Err(broken("a table begins where there is none"));
                     }
                 }
@@ -252,7 +256,7 @@ fn read(text: &str) -> Result<Vec<Entry>, Broken> {
                 }
                 open = value.is_empty();
                 let value = valued(value).map_err(|why| broken(&why))?;
-                entries.push(Entry { line, key: key.to_owned(), value });
+                entries.push(WholeworkEntry { line, key: key.to_owned(), value });
             }
         }
     }
@@ -283,12 +287,12 @@ fn pair(words: &str) -> Option<(&str, &str)> {
     (parted && !key.is_empty() && key.chars().all(legal)).then(|| (key, value.trim()))
 }
 
-fn valued(text: &str) -> Result<Value, String> {
-    let Some(inner) = text.strip_prefix('[') else { return plain(text).map(Value::Text) };
+fn valued(text: &str) -> Result<WholeworkValue, String> {
+    let Some(inner) = text.strip_prefix('[') else { return plain(text).map(WholeworkValue::Text) };
     let inner =
         inner.strip_suffix(']').ok_or("a list that begins with `[` ends on the same line with `]`")?;
     let items = inner.split(',').map(str::trim).filter(|item| !item.is_empty());
-    items.map(plain).collect::<Result<_, _>>().map(Value::List)
+    items.map(plain).collect::<Result<_, _>>().map(WholeworkValue::List)
 }
 
 /// One value, without its quotes.

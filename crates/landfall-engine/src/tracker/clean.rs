@@ -11,16 +11,16 @@ use landfall_trackers::tracker::{
     SizeSource, Title, Tracker, TrackerBranchName, TrackerChange, TrackerError, TrackerResult, TrackerReview,
 };
 
-use crate::secrets::Veil;
+use crate::secrets::SecretMask;
 
 /// A tracker behind a veil.
-pub(super) struct Clean {
+pub(super) struct MaskedTracker {
     inner: Box<dyn Tracker>,
-    veil: Veil,
+    veil: SecretMask,
 }
 
-impl Clean {
-    pub(super) fn new(inner: Box<dyn Tracker>, veil: Veil) -> Self {
+impl MaskedTracker {
+    pub(super) fn new(inner: Box<dyn Tracker>, veil: SecretMask) -> Self {
         Self { inner, veil }
     }
 
@@ -43,7 +43,7 @@ impl Clean {
 }
 
 /// What writes words goes through the veil. All the rest is asked as it is.
-impl Tracker for Clean {
+impl Tracker for MaskedTracker {
     fn unreadable(&self) -> TrackerResult<Vec<TrackerError>> {
         self.inner.unreadable()
     }
@@ -233,7 +233,7 @@ mod tests {
     use crate::folder::StateFolder;
     use crate::secrets::tests::samples;
     use crate::settings::Settings;
-    use crate::tracker::{Around, open};
+    use crate::tracker::{TrackerEnv, open};
 
     /// Everything that was written to files below a folder.
     fn written(folder: &Path) -> String {
@@ -303,8 +303,12 @@ mod tests {
         for secret in samples().into_iter().chain(known.map(str::to_owned)) {
             let folder = tempfile::tempdir().expect("a folder");
             let state = StateFolder::at(folder.path().to_owned());
-            let around =
-                Around { root: folder.path(), folder: &state, environment: &environment, author: "a person" };
+            let around = TrackerEnv {
+                root: folder.path(),
+                folder: &state,
+                environment: &environment,
+                author: "a person",
+            };
             let tracker = open(&settings, &around).expect("it opens");
             let line = secret.lines().next().expect("a line").to_owned();
             say_everywhere(&*tracker, &format!("see {secret}"));
@@ -319,7 +323,7 @@ mod tests {
     fn a_name_that_holds_a_secret_is_refused() {
         let folder = tempfile::tempdir().expect("a folder");
         let state = StateFolder::at(folder.path().to_owned());
-        let around = Around { root: folder.path(), folder: &state, environment: &[], author: "a person" };
+        let around = TrackerEnv { root: folder.path(), folder: &state, environment: &[], author: "a person" };
         let settings = Settings::parse("", "landfall.toml").unwrap_or_else(|problem| panic!("{problem}"));
         let tracker = open(&settings, &around).expect("it opens");
         let label = Label::new(&samples()[4]).expect("a label");
@@ -339,7 +343,7 @@ mod tests {
     fn a_tick_leaves_what_a_person_wrote() {
         let folder = tempfile::tempdir().expect("a folder");
         let state = StateFolder::at(folder.path().to_owned());
-        let around = Around { root: folder.path(), folder: &state, environment: &[], author: "a person" };
+        let around = TrackerEnv { root: folder.path(), folder: &state, environment: &[], author: "a person" };
         let settings = Settings::parse("", "landfall.toml").unwrap_or_else(|problem| panic!("{problem}"));
         let tracker = open(&settings, &around).expect("it opens");
         let marker = Marker::new("new").expect("a key");

@@ -10,13 +10,13 @@ use landfall_trackers::github::webhook::{Delivery, DeliveryError, WebhookSubject
 use landfall_trackers::tracker::{CommentThread, IssueNumber, PrNumber};
 use thiserror::Error;
 
-use super::{Around, at_home, find};
+use super::{TrackerEnv, at_home, find};
 use crate::folder::StateFolder;
 use crate::settings::TrackerSettings;
 
 /// Where to look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Nudged {
+pub enum WebhookScope {
     /// At everything.
     All,
     /// At an issue or a pull request.
@@ -25,7 +25,7 @@ pub enum Nudged {
 
 /// Why a delivery was not taken.
 #[derive(Debug, Error)]
-pub enum NotHeard {
+pub enum WebhookRejection {
     /// Nobody set this up.
     #[error("no webhook is set up here")]
     NotSet,
@@ -50,22 +50,24 @@ const MARKS_MAX: usize = 10_000; // more than that is everything
 /// Why it was not taken; nothing is left then.
 pub fn hear(
     settings: &TrackerSettings,
-    around: &Around<'_>,
+    around: &TrackerEnv<'_>,
     name: &str,
     delivery: Delivery<'_>,
     is_new: &mut dyn FnMut(&str) -> bool,
-) -> Result<(), NotHeard> {
+) -> Result<(), WebhookRejection> {
     let file = settings.webhook_secret_file.as_deref().filter(|_| settings.kind == Some(name));
-    let file = file.ok_or(NotHeard::NotSet)?;
-    let secret = read_secret(around, file).map_err(NotHeard::Secret)?;
+    let file = file.ok_or(WebhookRejection::NotSet)?;
+    let secret = read_secret(around, file).map_err(WebhookRejection::Secret)?;
     // A stranger has nothing else looked at.
     signed(secret.as_bytes(), delivery.signature, delivery.body)?;
-    let found = find(settings, around).map_err(|error| NotHeard::Secret(error.to_string()))?;
-    let repository = found.setup.repository.ok_or(NotHeard::NotSet)?.to_string();
+    let found = find(settings, around).map_err(|error| WebhookRejection::Secret(error.to_string()))?;
+    let repository = found.setup.repository.ok_or(WebhookRejection::NotSet)?.to_string();
     let nudged = match nudge(secret.as_bytes(), &repository, delivery)? {
         WebhookSubject::Nothing => return Ok(()),
-        WebhookSubject::Thread(thread) => Nudged::Thread(thread),
-        WebhookSubject::Checks(_) | WebhookSubject::Branch(_) | WebhookSubject::Repository => Nudged::All,
+        WebhookSubject::Thread(thread) => WebhookScope::Thread(thread),
+        WebhookSubject::Checks(_) | WebhookSubject::Branch(_) | WebhookSubject::Repository => {
+            WebhookScope::All
+        }
     };
     // Only one that was signed is remembered, or a stranger could say it first.
     if is_new(delivery.id) {
@@ -77,7 +79,7 @@ pub fn hear(
     Ok(())
 }
 
-fn read_secret(around: &Around<'_>, file: &Path) -> Result<String, String> {
+fn read_secret(around: &TrackerEnv<'_>, file: &Path) -> Result<String, String> {
     let path = at_home(around, file).ok_or("there is no home folder")?;
     let mut text = String::new();
     let read = fs::File::open(path).and_then(|file| file.take(SECRET_BYTES_MAX).read_to_string(&mut text));
@@ -86,13 +88,13 @@ fn read_secret(around: &Around<'_>, file: &Path) -> Result<String, String> {
     if text.is_empty() { Err("it is empty".to_owned()) } else { Ok(text.to_owned()) }
 }
 
-fn leave(folder: &StateFolder, nudged: Nudged) -> io::Result<()> {
+fn leave(folder: &StateFolder, nudged: WebhookScope) -> io::Result<()> {
     let nudges = folder.nudges();
     fs::create_dir_all(&nudges)?;
     let name = match nudged {
-        Nudged::All => "all".to_owned(),
-        Nudged::Thread(CommentThread::Issue(number)) => format!("issue-{}", number.get()),
-        Nudged::Thread(CommentThread::PullRequest(number)) => format!("pr-{}", number.get()),
+        WebhookScope::All => "all".to_owned(),
+        WebhookScope::Thread(CommentThread::Issue(number)) => format!("issue-{}", number.get()),
+        WebhookScope::Thread(CommentThread::PullRequest(number)) => format!("pr-{}", number.get()),
     };
     let many = fs::read_dir(&nudges)?.take(MARKS_MAX).count() >= MARKS_MAX;
     fs::write(nudges.join(if many { "all" } else { name.as_str() }), b"")
@@ -102,7 +104,7 @@ fn leave(folder: &StateFolder, nudged: Nudged) -> io::Result<()> {
 ///
 /// # Errors
 /// When the folder cannot be read.
-pub fn take(folder: &StateFolder) -> io::Result<BTreeSet<Nudged>> {
+pub fn take(folder: &StateFolder) -> io::Result<BTreeSet<WebhookScope>> {
     let nudges = folder.nudges();
     let entries = match fs::read_dir(&nudges) {
         Ok(entries) => entries,
@@ -119,12 +121,12 @@ pub fn take(folder: &StateFolder) -> io::Result<BTreeSet<Nudged>> {
     Ok(found)
 }
 
-fn parse(name: &str) -> Option<Nudged> {
+fn parse(name: &str) -> Option<WebhookScope> {
     if name == "all" {
-        return Some(Nudged::All);
+        return Some(WebhookScope::All);
     }
     let (kind, number) = name.split_once('-')?;
-    Some(Nudged::Thread(match kind {
+    Some(WebhookScope::Thread(match kind {
         "issue" => CommentThread::Issue(number.parse::<IssueNumber>().ok()?),
         "pr" => CommentThread::PullRequest(number.parse::<PrNumber>().ok()?),
         _ => return None,
@@ -140,13 +142,13 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let state = StateFolder::at(folder.path().join("state"));
         assert_eq!(take(&state).expect("no folder is no marks"), BTreeSet::new());
-        let issue = Nudged::Thread(CommentThread::Issue(IssueNumber::new(12).expect("not 0")));
-        let pull = Nudged::Thread(CommentThread::PullRequest(PrNumber::new(7).expect("not 0")));
-        for nudged in [issue, Nudged::All, pull, issue] {
+        let issue = WebhookScope::Thread(CommentThread::Issue(IssueNumber::new(12).expect("not 0")));
+        let pull = WebhookScope::Thread(CommentThread::PullRequest(PrNumber::new(7).expect("not 0")));
+        for nudged in [issue, WebhookScope::All, pull, issue] {
             leave(&state, nudged).expect("left");
         }
         fs::write(state.nudges().join("of-somebody"), "x").expect("written");
-        assert_eq!(take(&state).expect("read"), BTreeSet::from([issue, pull, Nudged::All]));
+        assert_eq!(take(&state).expect("read"), BTreeSet::from([issue, pull, WebhookScope::All]));
         assert_eq!(take(&state).expect("read"), BTreeSet::new());
         assert!(state.nudges().join("of-somebody").exists(), "what is not ours stays");
     }

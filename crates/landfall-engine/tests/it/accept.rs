@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use landfall_engine::StateFolder;
 use landfall_engine::accept::{
-    Checked, Checkout, Ground, IssueText, Judge, Question, Settled, Settling, Shell, Tree, handlers, run,
-    settle,
+    AcceptanceContext, AcceptanceReport, AcceptanceSettlement, AcceptanceTree, CommandCheckout,
+    CriterionResult, IssueText, Judge, JudgeQuestion, ShellContext, handlers, run, settle,
 };
 use landfall_engine::engine::load_settings;
 use landfall_engine::host::git::{Git, Oid, Repo};
@@ -115,28 +115,35 @@ impl Scene {
         self.folder.path().join("shop")
     }
 
-    fn at_commit(&self) -> Tree {
-        Tree::Commit(self.repo.tree_at(&self.commit).expect("a tree"))
+    fn at_commit(&self) -> AcceptanceTree {
+        AcceptanceTree::Commit(self.repo.tree_at(&self.commit).expect("a tree"))
     }
 
-    fn at_folder(&self) -> Tree {
-        Tree::Folder { root: self.root(), committed: Some(self.repo.tree_at(&self.commit).expect("a tree")) }
+    fn at_folder(&self) -> AcceptanceTree {
+        AcceptanceTree::Folder {
+            root: self.root(),
+            committed: Some(self.repo.tree_at(&self.commit).expect("a tree")),
+        }
     }
 
-    fn shell(&self) -> Shell<'_> {
-        Shell {
+    fn shell(&self) -> ShellContext<'_> {
+        ShellContext {
             settings: &self.settings.run,
             folder: &self.state,
             program: Path::new(env!("CARGO_BIN_EXE_landfall-engine-probe")),
             environment: &self.environment,
             root: self.repo.root(),
-            checkout: Checkout::Of(&self.repo, &self.commit),
+            checkout: CommandCheckout::Of(&self.repo, &self.commit),
         }
     }
 }
 
-fn ground<'a>(tree: &'a Tree, shell: Option<&'a Shell<'a>>, mode: AcceptanceMode) -> Ground<'a> {
-    Ground {
+fn ground<'a>(
+    tree: &'a AcceptanceTree,
+    shell: Option<&'a ShellContext<'a>>,
+    mode: AcceptanceMode,
+) -> AcceptanceContext<'a> {
+    AcceptanceContext {
         tree,
         issue: IssueText { title: "Shop", body: "It should sell." },
         mode,
@@ -161,14 +168,14 @@ fn criteria(hint: &str) -> Criteria {
     Criteria::of(&format!("- [ ] <!-- verify: {hint} --> it holds"), &["dns-check".to_owned()].into())
 }
 
-fn look(ground: &Ground<'_>, hint: &str) -> Checked {
+fn look(ground: &AcceptanceContext<'_>, hint: &str) -> CriterionResult {
     let criteria = criteria(hint);
     assert_eq!(criteria.items.len(), 1, "{hint}");
     run(&criteria, ground).remove(0)
 }
 
 /// Each of these is looked at; `true` says that it was seen to pass and to fail and to be misunderstood.
-fn check_table(ground: &Ground<'_>, table: &[(&str, VerifyResult)]) {
+fn check_table(ground: &AcceptanceContext<'_>, table: &[(&str, VerifyResult)]) {
     for (hint, wanted) in table {
         let seen = look(ground, hint);
         assert_eq!(seen.result, *wanted, "{hint}: {}", seen.evidence);
@@ -428,10 +435,13 @@ fn addresses_are_asked_once_a_person_lets_this_machine_be_asked() {
         (r#"http_redirect "{{base_url}}/page" "{{base_url}}/other" "301""#, Fail),
         (r#"http_redirect "{{base_url}}/old" "nowhere" "301""#, Uncertain),
     ];
-    let local =
-        Ground { base_url: Some(&base), allow_localhost: true, ..ground(&tree, None, AcceptanceMode::Safe) };
+    let local = AcceptanceContext {
+        base_url: Some(&base),
+        allow_localhost: true,
+        ..ground(&tree, None, AcceptanceMode::Safe)
+    };
     check_table(&local, table);
-    check_table(&Ground { allow_localhost: false, mode: AcceptanceMode::Full, ..local }, table);
+    check_table(&AcceptanceContext { allow_localhost: false, mode: AcceptanceMode::Full, ..local }, table);
     let nowhere = ground(&tree, None, AcceptanceMode::Full);
     check_table(&nowhere, &[(r#"http_status "{{base_url}}/page" "200""#, Uncertain)]);
 }
@@ -441,14 +451,14 @@ fn a_browser_sees_what_scripts_made_where_one_is_installed() {
     let (scene, site) = (Scene::new(), Site::open());
     let (tree, shell) = (scene.at_commit(), scene.shell());
     let base = WebAddress::new(&format!("http://127.0.0.1:{}", site.port)).expect("an address");
-    let judge = |question: &Question<'_>| {
+    let judge = |question: &JudgeQuestion<'_>| {
         let picture =
             std::fs::read(question.picture.expect("a picture")).map_err(|error| error.to_string())?;
         assert!(picture.starts_with(b"\x89PNG"));
         let verdict = if question.prompt.contains("a list") { "PASS" } else { "FAIL" };
         Ok(format!(r#"{{"verdict": "{verdict}", "evidence": "seen", "negative_cases": ["none"]}}"#))
     };
-    let full = Ground {
+    let full = AcceptanceContext {
         base_url: Some(&base),
         judge: Some(&judge),
         ..ground(&tree, Some(&shell), AcceptanceMode::Full)
@@ -582,7 +592,7 @@ fn the_forge_is_asked_by_its_tracker_and_never_by_a_shell() {
     let set = |list: &[(&str, &str)]| {
         fake.world(|world| world.checks.insert(scene.commit.as_str().to_owned(), checks(list)));
     };
-    let safe = Ground {
+    let safe = AcceptanceContext {
         tracker: Some(&tracker),
         pr: Some(pull.number),
         ..ground(&tree, None, AcceptanceMode::Safe)
@@ -650,12 +660,13 @@ fn the_forge_is_asked_by_its_tracker_and_never_by_a_shell() {
         &nobody,
         &[(r#"github_check "gh pr view" "x""#, Uncertain), (r#"command "make test""#, Uncertain)],
     );
-    let unknown = Ground { pr: None, ..safe };
+    let unknown = AcceptanceContext { pr: None, ..safe };
     check_table(&unknown, &[(r#"github_check "gh pr checks" "pass""#, Uncertain)]);
     // Cut off where a command may be run: it is run here.
     set(&[("Unit tests", "cancelled")]);
     let shell = scene.shell();
-    let full = Ground { tracker: Some(&tracker), ..ground(&tree, Some(&shell), AcceptanceMode::Full) };
+    let full =
+        AcceptanceContext { tracker: Some(&tracker), ..ground(&tree, Some(&shell), AcceptanceMode::Full) };
     assert_eq!(look(&full, r#"command "test -f README.md""#).result, Pass);
 }
 
@@ -690,7 +701,7 @@ fn a_judge_sees_the_issue_the_change_and_the_files_and_never_the_plan() {
     let tree = scene.at_folder();
     let diff = "diff --git a/docs/spec/issue-1.md b/docs/spec/issue-1.md\n+the plan\ndiff --git a/src/lib.rs b/src/lib.rs\n+fn sell() {}\n";
     let asked = std::sync::Mutex::new(Vec::new());
-    let judge = |question: &Question<'_>| {
+    let judge = |question: &JudgeQuestion<'_>| {
         asked.lock().expect("alone").push(question.prompt.to_owned());
         let verdict = if question.prompt.contains("sells") { "PASS" } else { "FAIL" };
         Ok(format!(
@@ -702,8 +713,12 @@ fn a_judge_sees_the_issue_the_change_and_the_files_and_never_the_plan() {
     assert!(said.len() == 1 && said[0].contains("grep.md"), "{said:?}");
     assert_eq!(handler_names(&own), BTreeSet::from(["dns-check".to_owned()]));
     for mode in [AcceptanceMode::Safe, AcceptanceMode::Full] {
-        let ground =
-            Ground { judge: Some(&judge), diff: Some(diff), handlers: &own, ..ground(&tree, None, mode) };
+        let ground = AcceptanceContext {
+            judge: Some(&judge),
+            diff: Some(diff),
+            handlers: &own,
+            ..ground(&tree, None, mode)
+        };
         check_table(
             &ground,
             &[
@@ -722,11 +737,11 @@ fn a_judge_sees_the_issue_the_change_and_the_files_and_never_the_plan() {
     assert!(
         asked[2].contains("Ask whether the name is there.") && asked[2].contains("1: shop.example sells")
     );
-    let nobody = Ground { handlers: &own, ..ground(&tree, None, AcceptanceMode::Safe) };
+    let nobody = AcceptanceContext { handlers: &own, ..ground(&tree, None, AcceptanceMode::Safe) };
     check_table(&nobody, &[(r#"rubric "x""#, Uncertain), (r#"dns-check "x""#, Uncertain)]);
-    let broken = |_: &Question<'_>| Err("no quota".to_owned());
+    let broken = |_: &JudgeQuestion<'_>| Err("no quota".to_owned());
     let broken: &dyn Judge = &broken;
-    check_table(&Ground { judge: Some(broken), ..nobody }, &[(r#"rubric "x""#, Uncertain)]);
+    check_table(&AcceptanceContext { judge: Some(broken), ..nobody }, &[(r#"rubric "x""#, Uncertain)]);
 }
 
 /// Every command was seen to pass, to fail and to be misunderstood, but for those whose fate is to stay open.
@@ -753,7 +768,11 @@ const BODY: &str = "### Pre-merge (auto-verified)\n\
 ### Post-merge\n\
 - [ ] a person likes it\n";
 
-fn verified(scene: &Scene, tracker: &dyn Tracker, issue: IssueNumber) -> (Vec<VerifyResult>, Settled) {
+fn verified(
+    scene: &Scene,
+    tracker: &dyn Tracker,
+    issue: IssueNumber,
+) -> (Vec<VerifyResult>, AcceptanceReport) {
     verified_on(scene, tracker, issue, None)
 }
 
@@ -762,13 +781,13 @@ fn verified_on(
     tracker: &dyn Tracker,
     issue: IssueNumber,
     side: Option<&str>,
-) -> (Vec<VerifyResult>, Settled) {
+) -> (Vec<VerifyResult>, AcceptanceReport) {
     let tree = scene.at_commit();
     let body = tracker.issue(issue).expect("there").body;
     let criteria = Criteria::of(&body, &BTreeSet::new());
-    let ground = Ground { tracker: Some(tracker), ..ground(&tree, None, AcceptanceMode::Safe) };
+    let ground = AcceptanceContext { tracker: Some(tracker), ..ground(&tree, None, AcceptanceMode::Safe) };
     let checked = run(&criteria, &ground);
-    let settled = settle(&Settling {
+    let settled = settle(&AcceptanceSettlement {
         tracker,
         issue,
         criteria: &criteria,
@@ -906,7 +925,7 @@ fn what_comes_after_the_merge_is_not_looked_at_before() {
     let body = "### Pre-merge\n- [ ] <!-- verify: file_exists \"README.md\" --> a\n### Post-merge\n- [ ] <!-- verify: file_exists \"README.md\" --> b\n";
     let criteria = Criteria::of(body, &BTreeSet::new());
     let results = |merged| -> Vec<VerifyResult> {
-        let ground = Ground { merged, ..ground(&tree, None, AcceptanceMode::Safe) };
+        let ground = AcceptanceContext { merged, ..ground(&tree, None, AcceptanceMode::Safe) };
         run(&criteria, &ground).into_iter().map(|it| it.result).collect()
     };
     assert_eq!((results(false), results(true)), (vec![Pass, PostMerge], vec![Pass, Pass]));

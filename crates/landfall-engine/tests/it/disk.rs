@@ -7,13 +7,13 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use landfall_engine::disk::{Governor, Inventory, Kind, Reach};
-use landfall_engine::errand::{self, Errand};
+use landfall_engine::disk::{DiskItemKind, DiskMonitor, Inventory, ReclaimScope};
+use landfall_engine::errand::{self, UserCommand};
 use landfall_engine::model::disk::DiskLevel;
 use landfall_engine::model::{
     Attempt, EndCode, EndKind, Ending, Task, TaskId, TaskSpec, TaskState, Timestamp, World,
 };
-use landfall_engine::occasions::Topic;
+use landfall_engine::occasions::NotificationTopic;
 
 use crate::workspace::Scene;
 
@@ -30,7 +30,7 @@ fn ended(number: u32, kind: EndKind) -> Task {
 fn record(scene: &Scene, name: &str) -> (PathBuf, PathBuf) {
     use std::os::unix::ffi::OsStrExt as _;
     let dir = scene.site().folder.attempts().join(name);
-    let errand = Errand {
+    let errand = UserCommand {
         argv: errand::shell("true"),
         cwd: scene.folder.path().to_owned(),
         env: vec![("PATH".into(), std::env::var_os("PATH").expect("there is one"))],
@@ -71,10 +71,10 @@ fn when_room_is_short_only_what_nobody_can_want_back_goes_by_itself() {
     let (old, old_tmp) = record(&scene, "T1-a1-i1");
     let (needed, needed_tmp) = record(&scene, "T3-a1-i1");
 
-    let mut governor = Governor::default();
+    let mut governor = DiskMonitor::default();
     let looked = governor.look(site, &world);
     assert_eq!(looked.disk, DiskLevel::Pause);
-    assert_eq!(looked.news.expect("it got worse").topic, Some(Topic::Paused));
+    assert_eq!(looked.news.expect("it got worse").topic, Some(NotificationTopic::Paused));
     eventually("it comes to an end", || !governor.is_cleaning());
 
     assert!(!done.path().exists() && !old.exists() && !old_tmp.exists(), "what is over goes");
@@ -103,12 +103,12 @@ fn nothing_is_planned_that_may_still_be_at_work() {
     let plan = || {
         let now = Timestamp(site.clock.now_ms());
         let keep = &site.settings.keep;
-        let inventory = Inventory { folder: &site.folder, keep, now, reach: Reach::AtRest };
+        let inventory = Inventory { folder: &site.folder, keep, now, reach: ReclaimScope::AtRest };
         let task = |id: TaskId| Ok::<_, ()>((id == task.id).then(|| task.clone()));
         inventory.plan(&task).expect("it can be looked up")
     };
     let stop = scene.folder.path().join("stop");
-    let errand = Errand {
+    let errand = UserCommand {
         argv: errand::shell(&format!("while [ ! -e {} ]; do sleep 0.02; done", stop.display())),
         cwd: scene.folder.path().to_owned(),
         env: vec![("PATH".into(), std::env::var_os("PATH").expect("there is one"))],
@@ -126,8 +126,8 @@ fn nothing_is_planned_that_may_still_be_at_work() {
         assert!(run.join().expect("no panic").expect("it runs").is_well());
     });
     let items = plan();
-    let kinds: Vec<Kind> = items.iter().map(|item| item.kind).collect();
-    assert_eq!(kinds, [Kind::Workspace(TaskId(1)), Kind::Record]);
+    let kinds: Vec<DiskItemKind> = items.iter().map(|item| item.kind).collect();
+    assert_eq!(kinds, [DiskItemKind::Workspace(TaskId(1)), DiskItemKind::Record]);
     assert!(items[0].bytes > 0 && items[0].path == workspace.path());
 }
 

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use landfall_engine::StateFolder;
-use landfall_engine::herald::{Ground, Herald};
+use landfall_engine::herald::{Notifier, NotifierContext};
 use landfall_engine::model::{
     Attempt, AttemptStart, Commit, EndCode, EndKind, Ending, Event, Fact, JournalEntry, RunId, StepName,
     Task, TaskId, TaskSpec, Timestamp, Tree, Warning, World,
 };
-use landfall_engine::notify::Timing;
+use landfall_engine::notify::NotificationTiming;
 use landfall_engine::settings::Settings;
 
 /// A project and its state, in a folder of their own.
@@ -43,13 +43,16 @@ impl Scene {
         self.folder.path().join("state")
     }
 
-    pub fn herald(&self, settings: &str) -> Herald {
-        self.herald_with(settings, &Timing { hook_grace_ms: 200, ..Timing::default() })
+    pub fn herald(&self, settings: &str) -> Notifier {
+        self.herald_with(
+            settings,
+            &NotificationTiming { hook_grace_ms: 200, ..NotificationTiming::default() },
+        )
     }
 
-    pub fn herald_with(&self, settings: &str, timing: &Timing) -> Herald {
+    pub fn herald_with(&self, settings: &str, timing: &NotificationTiming) -> Notifier {
         let settings = Settings::parse(settings, "landfall.toml").expect("good settings");
-        let ground = Ground {
+        let ground = NotifierContext {
             program: env!("CARGO_BIN_EXE_landfall-engine-probe").into(),
             root: self.root(),
             base: "main".to_owned(),
@@ -57,7 +60,7 @@ impl Scene {
             environment: self.environment.iter().map(|(key, value)| (key.into(), value.into())).collect(),
             trust: None,
         };
-        Herald::with_timing(&ground, &settings, timing)
+        Notifier::with_timing(&ground, &settings, timing)
     }
 
     /// A log, line by line.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use landfall_engine::model::{
     EngineEvent, Event, Fact, JournalEntry, RunEnd, RunId, StepName, Timestamp, WaitReason,
 };
-use landfall_engine::notify::Timing;
+use landfall_engine::notify::NotificationTiming;
 
 use crate::herald::{LONG, Scene, fact, failed, landed};
 
@@ -80,12 +80,12 @@ fn server(answers: &[Option<u16>]) -> (String, Receiver<Request>) {
     (address, requests)
 }
 
-fn quick() -> Timing {
-    Timing {
+fn quick() -> NotificationTiming {
+    NotificationTiming {
         pause: Duration::from_millis(400),
         answer: Duration::from_millis(500),
         back_off: [Duration::from_millis(10), Duration::from_millis(20)],
-        ..Timing::default()
+        ..NotificationTiming::default()
     }
 }
 
@@ -238,7 +238,7 @@ fn finishing_is_bounded_whatever_a_server_does() {
     let (silent, _requests) = server(&[None]);
     let scene = Scene::new();
     let settings = format!("[[notify]]\nkind = \"webhook\"\nurl = \"{silent}\"\n");
-    let mut herald = scene.herald_with(&settings, &Timing { answer: LONG, ..quick() });
+    let mut herald = scene.herald_with(&settings, &NotificationTiming { answer: LONG, ..quick() });
     herald.hear(&[failed(1, "x")], &scene.world);
     let began = Instant::now();
     herald.finish(Duration::from_millis(300));
@@ -259,7 +259,7 @@ fn a_command_and_the_desktop_are_told_by_programs() {
     *path = format!("{}:{path}", bin.display());
     let settings = "[[notify]]\nkind = \"desktop\"\n\
                     [[notify]]\nkind = \"command\"\nrun = \"env | grep ^LANDFALL_ | sort > env; cat > stdin\"\n";
-    let mut herald = scene.herald_with(settings, &Timing::default());
+    let mut herald = scene.herald_with(settings, &NotificationTiming::default());
     herald.hear(&[asks(3, "<b>which</b>?")], &scene.world);
     herald.finish(LONG);
     let read = |name: &str| std::fs::read_to_string(scene.root().join(name)).expect("it was written");

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 
-use landfall_engine::ports::{Block, lease};
+use landfall_engine::ports::{PortBlock, lease};
 use landfall_engine::settings::PortRange;
 
 /// A range of ports that nobody uses now, `blocks` times `each` of them. `test` tells tests apart: trying a port is using
@@ -50,7 +50,7 @@ fn however_many_ask_at_once_no_port_is_leased_twice() {
     let range = quiet_range(2, 16, 3);
     let file = file(&folder);
     let asked = |file: &Path, name: String| lease(file, range, &name, ALL).map(|block| (name, block));
-    let blocks: BTreeMap<String, Block> = std::thread::scope(|scope| {
+    let blocks: BTreeMap<String, PortBlock> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..32)
             .map(|n| {
                 scope.spawn({

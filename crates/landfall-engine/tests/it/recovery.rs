@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use expect_test::{Expect, expect};
-use landfall_engine::settings::Profile;
+use landfall_engine::settings::ProfileSettings;
 use landfall_engine::{catalogue, diagnose};
 use landfall_model::AgentExit;
 use landfall_model::issue::ReconcilePoint;
@@ -259,8 +259,8 @@ fn an_agent_is_shown_the_evidence_and_its_plan_is_measured() {
         let text = format!("grep -q 'missing sign-off' || exit 7\ncat <<'END'\n{answer}\nEND\n");
         std::fs::write(&script, text).expect("a file");
         let run = Some(format!("sh {}", script.display()));
-        let profile = Profile { run, ..site.settings.agents["looker"].clone() };
-        let asked = diagnose::DiagnoseAsked {
+        let profile = ProfileSettings { run, ..site.settings.agents["looker"].clone() };
+        let asked = diagnose::DiagnosisRequest {
             settings: &site.settings,
             profile: &profile,
             root: site.repo.root(),
@@ -268,7 +268,7 @@ fn an_agent_is_shown_the_evidence_and_its_plan_is_measured() {
             program: &site.program,
             environment: &site.env,
             prompts: &site.prompts,
-            evidence: diagnose::Evidence {
+            evidence: diagnose::FailureEvidence {
                 task: "T7",
                 title: "Greet by name",
                 step: "code",

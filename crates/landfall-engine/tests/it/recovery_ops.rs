@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use landfall_engine::host::git::{Oid, Signature, Workspace};
-use landfall_engine::recover_ops::{Did, Ground, OpsError, perform};
+use landfall_engine::recover_ops::{OpsError, RecoveryOpContext, RecoveryOpsResult, perform};
 use landfall_model::issue::{IssuePhase, Pipeline, PullRequestRef, is_of_round};
 use landfall_model::recovery::{IssueArtifacts, RecoveryAction, RecoveryOp};
 use landfall_model::{Commit, TaskId, Timestamp};
@@ -123,7 +123,7 @@ impl Case {
         site.store.set_base(&tip, before.as_ref()).expect("git runs");
     }
 
-    fn perform(&self, head: &Oid, ops: &[RecoveryOp]) -> Result<Did, OpsError> {
+    fn perform(&self, head: &Oid, ops: &[RecoveryOp]) -> Result<RecoveryOpsResult, OpsError> {
         let site = self.scene.site();
         let branch = TrackerBranchName::new("landfall/t7").expect("a name");
         let base = TrackerBranchName::new("main").expect("a name");
@@ -140,7 +140,7 @@ impl Case {
         let commit = Commit::new(head.as_str());
         let pr = pr.map(|number| PullRequestRef { number, url: String::new(), head: commit });
         let pipeline = Pipeline { pr, reworks, ..Pipeline::default() };
-        let ground = Ground {
+        let ground = RecoveryOpContext {
             store: &site.store,
             repo: &site.repo,
             tracker: &self.tracker,

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use expect_test::{Expect, expect};
-use landfall_engine::settings::{Publish, PushBy, Settings, SettingsProblem, Verify};
+use landfall_engine::settings::{PublishTarget, PushMode, Settings, SettingsProblem, VerifySettings};
 
 fn parse(text: &str) -> Settings {
     Settings::parse(text, "landfall.toml").unwrap_or_else(|problem| panic!("{problem}"))
@@ -296,7 +296,9 @@ fn a_file_from_another_system_reads_the_same() {
 fn a_file_cut_anywhere_is_understood_or_refused_within_its_lines() {
     for end in 0..SAMPLE.len() {
         let cut = &SAMPLE[..end];
-        for problem in [Settings::parse(cut, "f").err(), Verify::from_base(cut).err()].into_iter().flatten() {
+        for problem in
+            [Settings::parse(cut, "f").err(), VerifySettings::from_base(cut).err()].into_iter().flatten()
+        {
             let line = problem.line.unwrap_or_else(|| panic!("no line for a file cut at {end}: {problem}"));
             assert!((1..=cut.lines().count().max(1)).contains(&line), "cut at {end}: {problem}");
         }
@@ -763,12 +765,12 @@ fn only_the_first_commands_name_what_they_install_and_what_from() {
 
 #[test]
 fn publishing_is_a_word_and_a_remote() {
-    assert_eq!(parse("[land]\npublish = \"none\"\n").land.publish, Publish::None);
-    let push = |remote: &str| Publish::Push { remote: remote.to_owned(), by: PushBy::Us };
+    assert_eq!(parse("[land]\npublish = \"none\"\n").land.publish, PublishTarget::None);
+    let push = |remote: &str| PublishTarget::Push { remote: remote.to_owned(), by: PushMode::Us };
     assert_eq!(parse("[land]\npublish = \"push\"\n").land.publish, push("origin"));
     assert_eq!(parse("[land]\npublish = \"push\"\nremote = \"up\"\n").land.publish, push("up"));
     let forge = "[tracker]\nkind = \"github\"\n[land]\npublish = \"pull-request\"\n";
-    let offered = Publish::Push { remote: "origin".to_owned(), by: PushBy::PullRequest };
+    let offered = PublishTarget::Push { remote: "origin".to_owned(), by: PushMode::PullRequest };
     assert_eq!(parse(forge).land.publish, offered);
 }
 
@@ -804,12 +806,13 @@ fn the_canonical_text_changes_with_the_meaning_and_only_with_it() {
 #[test]
 fn the_base_branch_is_asked_for_its_verify_section_only() {
     let newer = "[budget]\nday_usd = 40\n[run]\nslots = 1000\n[verify]\nrequired = true\ncommand = [\"make check\"]\n";
-    let verify = Verify::from_base(newer).expect("other sections do not matter");
+    let verify = VerifySettings::from_base(newer).expect("other sections do not matter");
     assert_eq!((verify.required, verify.commands[0].run.as_str()), (true, "make check"));
-    assert_eq!(Verify::from_base("").expect("no section"), Settings::defaults().verify);
+    assert_eq!(VerifySettings::from_base("").expect("no section"), Settings::defaults().verify);
 
     let refuses = |text: &str, expected: Expect| {
-        expected.assert_eq(&shown(&Verify::from_base(text).expect_err("the section is read strictly")));
+        expected
+            .assert_eq(&shown(&VerifySettings::from_base(text).expect_err("the section is read strictly")));
     };
     refuses(
         "[budget]\nx = 1\n[verify]\ncomand = [\"a\"]\n",

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use landfall_engine::host::git::Workspace;
 use landfall_engine::model::{Attempt, Task, TaskId, TaskSpec, Timestamp};
-use landfall_engine::{Engine, EngineContext, Options, workspace};
+use landfall_engine::{Engine, EngineContext, EngineOptions, workspace};
 
 /// A project with an engine that has it open.
 pub struct Scene {
@@ -44,7 +44,8 @@ impl Scene {
             ("PATH".into(), std::env::var_os("PATH").expect("there is one")),
         ];
         let program = env!("CARGO_BIN_EXE_landfall-engine-probe").into();
-        let options = Options { program, command: "test".to_owned(), environment, base: None, lock: None };
+        let options =
+            EngineOptions { program, command: "test".to_owned(), environment, base: None, lock: None };
         let engine = Engine::open(&at("shop"), &options).expect("it opens");
         let spec = TaskSpec::new("Greet <by> name").expect("a title");
         let task = Task { attempt: Attempt(1), ..Task::added(TaskId(7), spec, Timestamp(1)) };

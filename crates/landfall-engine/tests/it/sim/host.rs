@@ -14,7 +14,7 @@ use landfall_model::{
     LandingCandidate, News, QueueEffect, QueueNews, SessionStart, Signal, Spending, Task, TaskId, Tree,
 };
 
-use landfall_engine::core::Outside as _;
+use landfall_engine::core::CoreEnvironment as _;
 
 use super::git::{By, Clash, Files, Oid, SETTINGS, Truth, name, oid, tree_name, tree_number};
 use super::outside::key;

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
-use landfall_engine::core::Outside;
+use landfall_engine::core::CoreEnvironment;
 use landfall_model::gate::GateReport;
 use landfall_model::{
     BudgetDay, Commit, Digest, ExhaustedBudget, RunBudgets, SpendLog, Spending, TaskId, Timestamp, Tree,
@@ -48,7 +48,7 @@ pub fn key(tree: &Tree, report: &GateReport) -> PassKey {
     (tree.clone(), report.config.clone(), report.environment.clone())
 }
 
-impl Outside for Out {
+impl CoreEnvironment for Out {
     fn now(&self) -> Timestamp {
         self.now.get()
     }

@@ -1,6 +1,6 @@
 //! People: they add, answer, cancel, retry, push, pause, and change their minds.
 
-use landfall_engine::{AskError, NewTask};
+use landfall_engine::{AskError, NewTaskSpec};
 use landfall_model::checkpoint::{CheckpointEvent, CheckpointReason};
 use landfall_model::pilot::PilotMode;
 use landfall_model::queue::HoldReason;
@@ -35,7 +35,7 @@ impl Sim {
         }
         spec.flow = self.rng.once_in(8).then(|| "asking".to_owned());
         spec.agent = self.any_profile();
-        let new = NewTask { spec, needs_here: Vec::new(), parent_here: None, position: None };
+        let new = NewTaskSpec { spec, needs_here: Vec::new(), parent_here: None, position: None };
         let added = self.core.as_mut().expect("it is open").add(&self.out, vec![new]);
         self.demand(added.is_ok(), || format!("a task is refused: {added:?}"));
         self.answered.extend(added.into_iter().flatten().map(|task| task.id));

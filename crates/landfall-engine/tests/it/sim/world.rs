@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use landfall_engine::AskError;
-use landfall_engine::core::{Core, Replay, Rules, RunOptions, SprintAsked, Turn};
+use landfall_engine::core::{Core, CoreTurn, EnginePolicy, Replay, RunOptions, SprintRequest};
 use landfall_model::base_gate::BaseCheckResult;
 use landfall_model::checkpoint::Retention;
 use landfall_model::conflict::ConflictTimeoutAction;
@@ -128,7 +128,7 @@ pub enum Mail {
 
 /// How the seed sets the scene.
 pub struct Scene {
-    pub rules: Rules,
+    pub rules: EnginePolicy,
     pub purse: RunBudgets,
     pub flows: BTreeMap<String, Arc<Flow>>,
     pub files: u8,
@@ -286,7 +286,7 @@ impl Scene {
         let purse = RunBudgets { run: bounded(3, 14), day: bounded(4, 20) };
         let (attempt_budget, task_budget) = (bounded(3, 4), bounded(4, 24));
         let profiles = profiles(rng);
-        let rules = Rules {
+        let rules = EnginePolicy {
             parts_max: 5,
             poll_ms: POLL_MS,
             limits: ScheduleLimits {
@@ -496,7 +496,7 @@ impl Sim {
             _ => SprintEndCondition::NoReady,
         };
         let sprint = match (self.faults.pilot, sprint_open) {
-            (true, true) if rng.once_in(2) => Some(SprintAsked::Open),
+            (true, true) if rng.once_in(2) => Some(SprintRequest::Open),
             (true, false) if rng.once_in(4) => {
                 let mut plan = SprintSpec::new(goal);
                 plan.pause_on_error = rng.once_in(3);
@@ -505,7 +505,7 @@ impl Sim {
                 if rng.once_in(4) {
                     plan.only = (1..=4).map(TaskId).collect();
                 }
-                Some(SprintAsked::New(plan))
+                Some(SprintRequest::New(plan))
             }
             _ => None,
         };
@@ -614,7 +614,7 @@ impl Sim {
     }
 
     /// Writes what the turn has gathered. None: the engine was killed meanwhile.
-    pub fn commit(&mut self) -> Option<Turn> {
+    pub fn commit(&mut self) -> Option<CoreTurn> {
         let mut turn = self.core.as_mut().expect("it runs").take_turn();
         let entries = std::mem::take(&mut turn.entries);
         let answered = std::mem::take(&mut self.answered);
