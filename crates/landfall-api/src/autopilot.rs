@@ -5,7 +5,7 @@ use landfall_facts::queue::HoldReason;
 use landfall_facts::sprint::{SprintFate, SprintStage};
 use serde::{Deserialize, Serialize};
 
-use crate::{Mode, Outcome, RunId, SprintId, Status, TaskId};
+use crate::{Mode, Outcome, Status, TaskId, WireRunId, WireSprintId};
 
 /// Asks to begin nothing new.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -31,7 +31,7 @@ pub struct AutoAsked {
 pub struct Pilot {
     /// The run under way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub run: Option<RunId>,
+    pub run: Option<WireRunId>,
     /// Who picks.
     pub mode: Mode,
     /// `idle`, `running`, `paused`, `waiting for you` or `completed`.
@@ -181,7 +181,7 @@ pub struct SprintPreview {
 pub struct SprintOf {
     /// Which; the newest otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub sprint: Option<SprintId>,
+    pub sprint: Option<WireSprintId>,
 }
 
 /// A sprint and what became of it.
@@ -189,7 +189,7 @@ pub struct SprintOf {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SprintReport {
     /// Its id.
-    pub sprint: SprintId,
+    pub sprint: WireSprintId,
     /// What it was to be.
     pub plan: SprintPlan,
     /// `running`, `paused`, `completing` or `over`.
@@ -309,7 +309,7 @@ pub struct SprintList {
 #[serde(rename_all = "camelCase")]
 pub struct SprintRecord {
     /// Its id.
-    pub id: SprintId,
+    pub id: WireSprintId,
     /// When it began, as RFC 3339.
     pub started_at: String,
     /// When it ended.
@@ -386,7 +386,7 @@ pub struct SprintSettings {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SprintChanged {
     /// Which.
-    pub sprint: SprintId,
+    pub sprint: WireSprintId,
     /// What happens now, in one sentence.
     pub text: String,
 }

@@ -16,7 +16,7 @@ use hyper_util::rt::TokioIo;
 use thiserror::Error;
 use tokio::runtime::Runtime;
 
-use crate::http::{self, ProblemBody, Written};
+use crate::http::{self, ProblemBody, WireRequest};
 use crate::secret_file::SecretFileError;
 use crate::{Problem, ProblemCode, Request, Response, Service, SocketKey, VERSION, socket};
 
@@ -27,7 +27,7 @@ const ANSWER_TIME_MAX: Duration = Duration::from_secs(600); // a rebuild of a lo
 
 /// Where an engine is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Address {
+pub enum EngineAddress {
     /// A socket on this machine: the key beside it proves who asks.
     Socket(PathBuf),
     /// A server, and the token that opens it.
@@ -44,15 +44,15 @@ pub enum Address {
 /// A client of a running engine.
 #[derive(Debug)]
 pub struct Client {
-    address: Address,
-    engine: Greeting,
+    address: EngineAddress,
+    engine: EngineIdentity,
     runtime: Runtime,
-    line: Mutex<Option<KeptConnection>>,
+    line: Mutex<Option<PooledConnection>>,
 }
 
 /// A connection that is kept, and what proves who we are on it.
 #[derive(Debug)]
-struct KeptConnection {
+struct PooledConnection {
     sender: SendRequest<Full<Bytes>>,
     /// None by an address, where a token does, and for an engine that made no key.
     key: Option<SocketKey>,
@@ -60,7 +60,7 @@ struct KeptConnection {
 
 /// Who answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Greeting {
+pub struct EngineIdentity {
     /// The version of the engine.
     pub engine: String,
     /// The process of the engine.
@@ -105,29 +105,29 @@ impl Client {
     /// # Errors
     /// [`ConnectError::Nobody`] when no engine listens; the others when one does and cannot be talked to.
     pub fn connect(path: &Path) -> Result<Self, ConnectError> {
-        Self::reach(Address::Socket(path.to_owned()))
+        Self::reach(EngineAddress::Socket(path.to_owned()))
     }
 
     /// Reaches an engine, and checks its version.
     ///
     /// # Errors
     /// As [`Self::connect`].
-    pub fn reach(address: Address) -> Result<Self, ConnectError> {
+    pub fn reach(address: EngineAddress) -> Result<Self, ConnectError> {
         let place = address.place();
         let broken = |source| ConnectError::Broken { place: place.clone(), source };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(broken)?;
         let mut line = match runtime.block_on(open(&address)) {
             Ok(line) => line,
-            Err(OpenFailed::Io(error))
+            Err(ConnectionFailure::Io(error))
                 if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) =>
             {
                 return Err(ConnectError::Nobody(place));
             }
-            Err(OpenFailed::Io(error)) => return Err(broken(error)),
-            Err(OpenFailed::Key(error)) => return Err(ConnectError::Refused(key_problem(&error))),
+            Err(ConnectionFailure::Io(error)) => return Err(broken(error)),
+            Err(ConnectionFailure::Key(error)) => return Err(ConnectError::Refused(key_problem(&error))),
         };
         let hello =
-            Written { method: crate::Method::Get, target: format!("{}/hello", http::ROOT), body: None };
+            WireRequest { method: crate::Method::Get, target: format!("{}/hello", http::ROOT), body: None };
         let asked = runtime.block_on(async {
             tokio::time::timeout(GREETING_TIME_MAX, exchange(&mut line, &address, &hello)).await
         });
@@ -137,7 +137,7 @@ impl Client {
         };
         let header =
             |name: &str| answer.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        let engine = Greeting {
+        let engine = EngineIdentity {
             engine: header(http::ENGINE_HEADER).to_owned(),
             pid: header(http::PID_HEADER).parse().unwrap_or_default(),
         };
@@ -156,7 +156,7 @@ impl Client {
 
     /// Who answers.
     #[must_use]
-    pub fn engine(&self) -> &Greeting {
+    pub fn engine(&self) -> &EngineIdentity {
         &self.engine
     }
 
@@ -199,7 +199,7 @@ impl Service for Client {
     }
 }
 
-impl Address {
+impl EngineAddress {
     fn place(&self) -> String {
         match self {
             Self::Socket(path) => path.display().to_string(),
@@ -209,13 +209,13 @@ impl Address {
 }
 
 /// What came back.
-struct Answer {
+struct ClientResponse {
     status: u16,
     headers: hyper::HeaderMap,
     body: Bytes,
 }
 
-impl Answer {
+impl ClientResponse {
     fn problem(&self) -> Problem {
         match serde_json::from_slice::<ProblemBody>(&self.body) {
             Ok(body) => body.into(),
@@ -229,7 +229,7 @@ impl Answer {
 
 /// Why there is no connection.
 #[derive(Debug, Error)]
-enum OpenFailed {
+enum ConnectionFailure {
     #[error(transparent)]
     Io(#[from] io::Error),
     #[error(transparent)]
@@ -250,9 +250,9 @@ fn key_problem(error: &SecretFileError) -> Problem {
     Problem::new(ProblemCode::Unauthorized, format!("{error}{cause}")).hint(hint)
 }
 
-async fn open(address: &Address) -> Result<KeptConnection, OpenFailed> {
+async fn open(address: &EngineAddress) -> Result<PooledConnection, ConnectionFailure> {
     match address {
-        Address::Socket(path) => {
+        EngineAddress::Socket(path) => {
             let stream = socket::connect(path)?;
             // After the connection, so that it is the key of the engine on the other side. Who may not read it asks without: the
             // engine knows its agents, and says why it refuses them.
@@ -264,11 +264,11 @@ async fn open(address: &Address) -> Result<KeptConnection, OpenFailed> {
             };
             stream.set_nonblocking(true)?;
             let sender = shake(TokioIo::new(tokio::net::UnixStream::from_std(stream)?)).await?;
-            Ok(KeptConnection { sender, key })
+            Ok(PooledConnection { sender, key })
         }
-        Address::Server { at, .. } => {
+        EngineAddress::Server { at, .. } => {
             let sender = shake(TokioIo::new(tokio::net::TcpStream::connect(at).await?)).await?;
-            Ok(KeptConnection { sender, key: None })
+            Ok(PooledConnection { sender, key: None })
         }
     }
 }
@@ -284,7 +284,11 @@ where
     Ok(line)
 }
 
-async fn exchange(line: &mut KeptConnection, address: &Address, written: &Written) -> Result<Answer, String> {
+async fn exchange(
+    line: &mut PooledConnection,
+    address: &EngineAddress,
+    written: &WireRequest,
+) -> Result<ClientResponse, String> {
     let text = |error: hyper::Error| {
         let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
         format!("{error}{cause}")
@@ -295,14 +299,14 @@ async fn exchange(line: &mut KeptConnection, address: &Address, written: &Writte
         .uri(&written.target)
         .header(http::VERSION_HEADER, VERSION);
     request = match address {
-        Address::Socket(_) => {
+        EngineAddress::Socket(_) => {
             let request = request.header(hyper::header::HOST, http::SOCKET_HOST);
             match &line.key {
                 Some(key) => request.header(http::KEY_HEADER, key.expose()),
                 None => request,
             }
         }
-        Address::Server { host, token, .. } => request
+        EngineAddress::Server { host, token, .. } => request
             .header(hyper::header::HOST, host)
             .header(hyper::header::AUTHORIZATION, format!("Bearer {token}")),
     };
@@ -314,5 +318,5 @@ async fn exchange(line: &mut KeptConnection, address: &Address, written: &Writte
     let (parts, body) = line.sender.send_request(request).await.map_err(text)?.into_parts();
     let body =
         Limited::new(body, ANSWER_BYTES_MAX).collect().await.map_err(|error| error.to_string())?.to_bytes();
-    Ok(Answer { status: parts.status.as_u16(), headers: parts.headers, body })
+    Ok(ClientResponse { status: parts.status.as_u16(), headers: parts.headers, body })
 }

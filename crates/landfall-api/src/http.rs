@@ -8,7 +8,7 @@ use serde::de::IntoDeserializer as _;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::operation::{Method, Route};
+use crate::operation::{Method, OperationRoute};
 use crate::{Problem, ProblemCode, Request};
 
 /// Below this path the operations are.
@@ -32,7 +32,7 @@ pub const BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// A request as it travels.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Written {
+pub struct WireRequest {
     /// How it is asked.
     pub method: Method,
     /// Path and query.
@@ -45,7 +45,7 @@ pub struct Written {
 ///
 /// # Errors
 /// When its words cannot be written, which is a fault of ours.
-pub fn write(request: &Request) -> Result<Written, serde_json::Error> {
+pub fn write(request: &Request) -> Result<WireRequest, serde_json::Error> {
     let route = request.route();
     let mut words = match request.words()? {
         Value::Object(words) => words,
@@ -54,8 +54,8 @@ pub fn write(request: &Request) -> Result<Written, serde_json::Error> {
     let mut target = ROOT.to_owned();
     for part in pieces(route.path) {
         match part {
-            Piece::Plain(text) => target.push_str(text),
-            Piece::Field(name) => escape(&mut target, &plain(&words.remove(name).unwrap_or_default())),
+            PathSegment::Plain(text) => target.push_str(text),
+            PathSegment::Field(name) => escape(&mut target, &plain(&words.remove(name).unwrap_or_default())),
         }
     }
     let body = match route.method {
@@ -78,7 +78,7 @@ pub fn write(request: &Request) -> Result<Written, serde_json::Error> {
         }
         Method::Post | Method::Patch => Some(serde_json::to_vec(&words)?),
     };
-    Ok(Written { method: route.method, target, body })
+    Ok(WireRequest { method: route.method, target, body })
 }
 
 /// Reads a request for `route`. `fields` are what stood in the path, `query` and `body` the rest.
@@ -86,7 +86,7 @@ pub fn write(request: &Request) -> Result<Written, serde_json::Error> {
 /// # Errors
 /// What cannot be understood.
 pub fn read(
-    route: &Route,
+    route: &OperationRoute,
     fields: &[(String, String)],
     query: &str,
     body: &[u8],
@@ -147,7 +147,7 @@ fn kind(value: &Value) -> &'static str {
 }
 
 /// A part of a path.
-pub enum Piece<'a> {
+pub enum PathSegment<'a> {
     /// As it stands.
     Plain(&'a str),
     /// A field of the request.
@@ -155,10 +155,10 @@ pub enum Piece<'a> {
 }
 
 /// The parts of a route's path.
-pub fn pieces(path: &str) -> impl Iterator<Item = Piece<'_>> {
+pub fn pieces(path: &str) -> impl Iterator<Item = PathSegment<'_>> {
     path.split_inclusive(['{', '}']).filter_map(|part| match part.strip_suffix('}') {
-        Some(name) => Some(Piece::Field(name)),
-        None => Some(Piece::Plain(part.strip_suffix('{').unwrap_or(part))).filter(|_| part != "{"),
+        Some(name) => Some(PathSegment::Field(name)),
+        None => Some(PathSegment::Plain(part.strip_suffix('{').unwrap_or(part))).filter(|_| part != "{"),
     })
 }
 

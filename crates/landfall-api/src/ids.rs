@@ -79,15 +79,15 @@ as_text!(TaskId, "^[Tt]?[1-9][0-9]{0,8}$", "T7");
 
 /// A run, written `R2`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RunId(pub u32);
+pub struct WireRunId(pub u32);
 
-impl fmt::Display for RunId {
+impl fmt::Display for WireRunId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "R{}", self.0)
     }
 }
 
-impl FromStr for RunId {
+impl FromStr for WireRunId {
     type Err = BadId;
 
     fn from_str(text: &str) -> Result<Self, BadId> {
@@ -95,19 +95,19 @@ impl FromStr for RunId {
     }
 }
 
-as_text!(RunId, "^[Rr]?[1-9][0-9]{0,8}$", "R2");
+as_text!(WireRunId, "^[Rr]?[1-9][0-9]{0,8}$", "R2");
 
 /// A sprint, written `S3`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SprintId(pub u32);
+pub struct WireSprintId(pub u32);
 
-impl fmt::Display for SprintId {
+impl fmt::Display for WireSprintId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "S{}", self.0)
     }
 }
 
-impl FromStr for SprintId {
+impl FromStr for WireSprintId {
     type Err = BadId;
 
     fn from_str(text: &str) -> Result<Self, BadId> {
@@ -115,7 +115,7 @@ impl FromStr for SprintId {
     }
 }
 
-as_text!(SprintId, "^[Ss]?[1-9][0-9]{0,8}$", "S3");
+as_text!(WireSprintId, "^[Ss]?[1-9][0-9]{0,8}$", "S3");
 
 /// Issues that were asked for together, written `H3`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -166,8 +166,8 @@ impl Serialize for IssueNumber {
 
 impl<'de> Deserialize<'de> for IssueNumber {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Either;
-        impl serde::de::Visitor<'_> for Either {
+        struct IssueNumberVisitor;
+        impl serde::de::Visitor<'_> for IssueNumberVisitor {
             type Value = IssueNumber;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -182,7 +182,7 @@ impl<'de> Deserialize<'de> for IssueNumber {
                 text.parse().map_err(E::custom)
             }
         }
-        from.deserialize_any(Either) // a path and a query have texts, a body has numbers
+        from.deserialize_any(IssueNumberVisitor) // a path and a query have texts, a body has numbers
     }
 }
 

@@ -18,10 +18,10 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::taskfile::Source;
+use crate::taskfile::TaskFileSource;
 use crate::{NewTask, TaskId, TaskLine, UnknownWord};
 
-pub use settle::{Settled, settle};
+pub use settle::{ImportPlan, settle};
 
 /// A format that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -99,7 +99,7 @@ impl FromStr for Format {
 
 /// Where in a file something is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum ImportPlace {
     /// The file as a whole.
     Whole,
     /// A line, counted from 1.
@@ -117,32 +117,32 @@ pub struct ImportError {
     /// The file as it was named.
     pub file: String,
     /// Where.
-    pub place: Place,
+    pub place: ImportPlace,
     /// What.
     pub message: String,
     /// What to do about it.
     pub hint: Option<String>,
 }
 
-fn shown(place: &Place) -> String {
+fn shown(place: &ImportPlace) -> String {
     match place {
-        Place::Whole => String::new(),
-        Place::Line(line) => format!(":{line}"),
-        Place::Path(path) => format!(": {path}"),
-        Place::LinePath(line, path) => format!(":{line}: {path}"),
+        ImportPlace::Whole => String::new(),
+        ImportPlace::Line(line) => format!(":{line}"),
+        ImportPlace::Path(path) => format!(": {path}"),
+        ImportPlace::LinePath(line, path) => format!(":{line}: {path}"),
     }
 }
 
 /// What is wrong, before the name of the file is known.
 #[derive(Debug)]
-struct Bad {
-    place: Place,
+struct ImportProblem {
+    place: ImportPlace,
     message: String,
     hint: Option<String>,
 }
 
-impl Bad {
-    fn new(place: Place, message: impl Into<String>) -> Self {
+impl ImportProblem {
+    fn new(place: ImportPlace, message: impl Into<String>) -> Self {
         Self { place, message: message.into(), hint: None }
     }
 
@@ -159,48 +159,48 @@ impl Bad {
 
 /// What a file holds, before its references are looked up.
 #[derive(Debug, Clone, PartialEq)]
-pub struct List {
+pub struct ImportFile {
     /// The file as it was named.
     pub file: String,
     /// How it is written.
     pub format: Format,
     /// What is to be done, in the order of the file.
-    pub items: Vec<Item>,
+    pub items: Vec<ImportItem>,
     /// The ids of what is not to be done any more: whoever needs it need not wait.
     pub over: BTreeSet<String>,
     /// What was read and is not taken over, with how often: done items, fields without a meaning here.
-    pub left_out: Counts,
+    pub left_out: LeftOutCounts,
 }
 
 /// Something to be done.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Item {
+pub struct ImportItem {
     /// What the file calls it; no two are called the same.
     pub id: String,
     /// Where it is.
-    pub place: Place,
+    pub place: ImportPlace,
     /// Its words, without needs and parent.
     pub task: NewTask,
     /// The ids it must wait for.
-    pub needs: Vec<Link>,
+    pub needs: Vec<ImportLink>,
     /// The id it is a part of.
-    pub parent: Option<Link>,
+    pub parent: Option<ImportLink>,
 }
 
 /// One item names another.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Link {
+pub struct ImportLink {
     /// The other.
     pub to: String,
     /// Where.
-    pub place: Place,
+    pub place: ImportPlace,
 }
 
 /// Things with how often they were met, in the order in which they first were.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Counts(Vec<LeftOut>);
+pub struct LeftOutCounts(Vec<LeftOut>);
 
-impl Counts {
+impl LeftOutCounts {
     /// One more of these.
     pub fn add(&mut self, what: &str) {
         let what = match self.0.iter().any(|it| it.what == what) || self.0.len() < WHAT_MAX {
@@ -286,11 +286,11 @@ pub struct Imported {
 ///
 /// # Errors
 /// When it looks like nothing that is known.
-pub fn guess(file: &Source<'_>) -> Result<Format, ImportError> {
+pub fn guess(file: &TaskFileSource<'_>) -> Result<Format, ImportError> {
     let text = file.text.trim_start_matches('\u{feff}').trim_start();
     let unknown = || {
         let known: Vec<String> = Format::ALL.iter().map(|it| format!("{it} ({})", it.about())).collect();
-        Bad::new(Place::Whole, "this looks like no task list that is known")
+        ImportProblem::new(ImportPlace::Whole, "this looks like no task list that is known")
             .hint(format!("`--format` says what it is: {}", known.join(", ")))
             .in_file(file.name)
     };
@@ -313,32 +313,38 @@ pub fn guess(file: &Source<'_>) -> Result<Format, ImportError> {
 ///
 /// # Errors
 /// The first thing that cannot be understood, with its place.
-pub fn read(file: &Source<'_>, format: Format, list: Option<&str>) -> Result<List, ImportError> {
+pub fn read(
+    file: &TaskFileSource<'_>,
+    format: Format,
+    list: Option<&str>,
+) -> Result<ImportFile, ImportError> {
     let text = file.text.trim_start_matches('\u{feff}');
     let read = match format {
         Format::Markdown => markdown::read(file.name, text),
         Format::Beads => beads::read(text),
         Format::Taskmaster => taskmaster::read(text, list),
         Format::Prd => prd::read(text),
-        Format::Modules => Err(Bad::new(Place::Whole, "task modules are folders, and this is a text")
-            .hint("name the folder: `landfall project import AiTasks/`")),
+        Format::Modules => {
+            Err(ImportProblem::new(ImportPlace::Whole, "task modules are folders, and this is a text")
+                .hint("name the folder: `landfall project import AiTasks/`"))
+        }
     };
-    let Reading { items, over, left_out } = read.map_err(|bad| bad.in_file(file.name))?;
-    let mut seen: BTreeMap<&str, &Place> = BTreeMap::new();
+    let ImportContent { items, over, left_out } = read.map_err(|bad| bad.in_file(file.name))?;
+    let mut seen: BTreeMap<&str, &ImportPlace> = BTreeMap::new();
     for item in &items {
         if seen.insert(&item.id, &item.place).is_some() {
             let message = format!("two items are called `{}`", words::short(&item.id));
             let hint = "give one of them another name; nothing was added";
-            return Err(Bad::new(item.place.clone(), message).hint(hint).in_file(file.name));
+            return Err(ImportProblem::new(item.place.clone(), message).hint(hint).in_file(file.name));
         }
     }
-    Ok(List { file: file.name.to_owned(), format, items, over, left_out })
+    Ok(ImportFile { file: file.name.to_owned(), format, items, over, left_out })
 }
 
 /// What a reader of one format gathers.
 #[derive(Default)]
-struct Reading {
-    items: Vec<Item>,
+struct ImportContent {
+    items: Vec<ImportItem>,
     over: BTreeSet<String>,
-    left_out: Counts,
+    left_out: LeftOutCounts,
 }

@@ -6,7 +6,7 @@ use crate::{IssueNumber, IssueSummary, Size, TaskId};
 
 /// What a tracker sent by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hook {
+pub struct TrackerWebhook {
     /// Which tracker it says it is.
     pub tracker: String,
     /// Its own headers, with names in lower case.

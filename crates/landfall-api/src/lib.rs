@@ -85,14 +85,14 @@ pub use follow::{
     ReconciliationSeen,
 };
 pub use graph::{EdgeKind, Graph, GraphAsked, GraphEdge, GraphNode};
-pub use ids::{BadId, HaulId, IssueNumber, RunId, SprintId, TaskId, TaskRef};
+pub use ids::{BadId, HaulId, IssueNumber, TaskId, TaskRef, WireRunId, WireSprintId};
 pub use import::{ImportText, Imported};
 pub use inbox::{Inbox, InboxAsked, InboxItem, InboxKind, InboxOrder};
 pub use intervention::{Block, DiffAsked, Hold, Limits, Message, OwnLimits, Release};
 pub use issue::{
-    Hook, IssueAsked, IssueBlocker, IssueChanged, IssueClose, IssueComment, IssueDetail, IssueEdit,
-    IssueLine, IssueList, IssueMade, IssueNew, IssueSay, IssueState, IssueSummaries, IssueSummariesAsked,
-    IssueTick, IssuesAsked, PullRequestCheck, PullRequestDetail, PullRequestReview, UnreadableIssue,
+    IssueAsked, IssueBlocker, IssueChanged, IssueClose, IssueComment, IssueDetail, IssueEdit, IssueLine,
+    IssueList, IssueMade, IssueNew, IssueSay, IssueState, IssueSummaries, IssueSummariesAsked, IssueTick,
+    IssuesAsked, PullRequestCheck, PullRequestDetail, PullRequestReview, TrackerWebhook, UnreadableIssue,
 };
 pub use journal::{LogAsked, LogEntry, LogPage};
 pub use keeping::{
@@ -104,7 +104,9 @@ pub use loops::{
     TaskAutoAsked, TaskAutoError, TaskAutoHolder,
 };
 pub use nearest::nearest;
-pub use operation::{Access, Ask, Mark, Method, OperationCost, Request, Response, Route, Service};
+pub use operation::{
+    Access, Ask, Method, OperationCost, OperationRoute, Request, Response, Service, StateVersion,
+};
 pub use output::{
     Level, Output, OutputAsked, OutputBytes, OutputKind, OutputLine, OutputList, OutputOf, OutputRange, Said,
     ToolOutcome,

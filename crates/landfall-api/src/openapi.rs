@@ -4,8 +4,8 @@ use schemars::generate::SchemaSettings;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use crate::http::{self, Piece, ProblemBody};
-use crate::operation::{Access, Method, Route, schemas};
+use crate::http::{self, PathSegment, ProblemBody};
+use crate::operation::{Access, Method, OperationRoute, schemas};
 use crate::{
     ActiveLine, LogEntry, ProblemCode, Request, Said, TaskAuto, TaskAutoAsked, TaskAutoError, TaskAutoHolder,
 };
@@ -120,11 +120,11 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("run_start", r#"{"slots":2}"#),
 ];
 
-fn operation(generator: &SchemaGenerator, route: &Route, asked: &Schema, answer: &Schema) -> Value {
+fn operation(generator: &SchemaGenerator, route: &OperationRoute, asked: &Schema, answer: &Schema) -> Value {
     let (mut fields, mut required) = properties(generator, asked);
     let mut parameters = Vec::new();
     for piece in http::pieces(route.path) {
-        let Piece::Field(name) = piece else { continue };
+        let PathSegment::Field(name) = piece else { continue };
         let schema = fields.remove(name).unwrap_or_else(|| json!({ "type": "string" }));
         required.retain(|it| it != name);
         parameters.push(parameter("path", name, true, schema));
@@ -378,8 +378,8 @@ mod tests {
             let route = Request::ROUTES.iter().find(|it| it.name == *name).expect("an operation");
             let fields: Vec<(String, String)> = http::pieces(route.path)
                 .filter_map(|piece| match piece {
-                    Piece::Field(field) => Some((field.to_owned(), "T7".to_owned())),
-                    Piece::Plain(_) => None,
+                    PathSegment::Field(field) => Some((field.to_owned(), "T7".to_owned())),
+                    PathSegment::Plain(_) => None,
                 })
                 .collect();
             assert!(http::read(route, &fields, "", words.as_bytes()).is_ok(), "{name}: {words}");

@@ -11,18 +11,19 @@ use crate::{
     CheckpointDrop, CheckpointLine, CheckpointList, CheckpointNew, CheckpointsDropped, Consulted, Diff,
     DiffAsked, DiscoveriesAsked, DiscoveryDrop, DiscoveryList, DoAsked, EditTask, Export, Exported, Filter,
     Fleet, FleetAsked, FlowCheck, FlowChecked, FlowDrawing, FlowList, FlowShow, Graph, GraphAsked, HaulList,
-    Health, Hold, Hook, ImportText, Imported, ImprovementList, ImprovementsFile, Inbox, InboxAsked,
-    IssueAsked, IssueChanged, IssueClose, IssueDetail, IssueEdit, IssueEvents, IssueEventsAsked, IssueList,
-    IssueMade, IssueNew, IssueSay, IssueSummaries, IssueSummariesAsked, IssueTick, IssueVerified,
-    IssuesAsked, IssuesFollow, IssuesFollowed, Limits, LogAsked, LogPage, LoopAsked, LoopLine, LoopList,
-    LoopOf, LoopsAsked, Message, NewTasks, NextAsked, Nothing, Output, OutputAsked, OutputBytes, OutputList,
+    Health, Hold, ImportText, Imported, ImprovementList, ImprovementsFile, Inbox, InboxAsked, IssueAsked,
+    IssueChanged, IssueClose, IssueDetail, IssueEdit, IssueEvents, IssueEventsAsked, IssueList, IssueMade,
+    IssueNew, IssueSay, IssueSummaries, IssueSummariesAsked, IssueTick, IssueVerified, IssuesAsked,
+    IssuesFollow, IssuesFollowed, Limits, LogAsked, LogPage, LoopAsked, LoopLine, LoopList, LoopOf,
+    LoopsAsked, Message, NewTasks, NextAsked, Nothing, Output, OutputAsked, OutputBytes, OutputList,
     OutputRange, PairAsked, Pairing, Paper, PaperAsked, PaperList, PauseAsked, Picked, Pilot, Problem,
     ProblemCode, ProposalList, ProposalOf, ProposeStart, Proposing, PullRequestDetail, QueueChanged,
     QueueReport, QueueResume, Reclaimed, ReconcileAsked, Reconciliation, Refine, RefineWithdraw, Release,
     Report, ReportAsked, Restored, Retry, ReviewAsked, ReviewList, RolledBack, Rollup, RollupAsked, RunAsked,
     RunList, RunNowAsked, RunStarted, RunView, SessionList, SessionOf, SettingsReport, SprintChanged,
     SprintList, SprintOf, SprintPlan, SprintPreview, SprintReport, Stats, StatsAsked, StatusReport,
-    StopAsked, Stopped, Target, TargetConfirm, TargetSay, TaskAsked, TaskDetail, TaskPage, VerifyAsked, Why,
+    StopAsked, Stopped, Target, TargetConfirm, TargetSay, TaskAsked, TaskDetail, TaskPage, TrackerWebhook,
+    VerifyAsked, Why,
 };
 
 /// Answers requests: the engine itself, or a client that passes them on.
@@ -51,7 +52,7 @@ pub trait Service {
     ///
     /// # Errors
     /// Why it is not taken.
-    fn hook(&self, _hook: &Hook) -> Result<(), Problem> {
+    fn hook(&self, _hook: &TrackerWebhook) -> Result<(), Problem> {
         Err(Problem::new(ProblemCode::NotFound, "no webhook is set up here"))
     }
 
@@ -59,7 +60,7 @@ pub trait Service {
     ///
     /// What was answered at a mark is still so for whoever asks before there is a later one: but for what agents at work
     /// say, and what people do to the files themselves.
-    fn mark(&self) -> Option<Mark> {
+    fn mark(&self) -> Option<StateVersion> {
         None
     }
 
@@ -71,21 +72,21 @@ pub trait Service {
     }
 
     /// Waits until something is written after `mark`, for at most so long.
-    fn wait_past(&self, _mark: Mark, at_most: Duration) {
+    fn wait_past(&self, _mark: StateVersion, at_most: Duration) {
         std::thread::sleep(at_most);
     }
 }
 
 /// How far things have come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Mark {
+pub struct StateVersion {
     /// Requests that may have changed something, counted when they were done.
     pub writes: u64,
     /// The last event of the journal, as far as a run writes there; what is written at rest is a request.
     pub seq: u64,
 }
 
-impl Mark {
+impl StateVersion {
     /// Whether everything that had happened by `other` had happened by this one.
     #[must_use]
     pub fn covers(self, other: Self) -> bool {
@@ -146,7 +147,7 @@ impl Method {
 
 /// Where an operation is on the wire.
 #[derive(Debug, Clone, Copy)]
-pub struct Route {
+pub struct OperationRoute {
     /// Its name: the function of [`Ask`].
     pub name: &'static str,
     /// How it is asked for.

@@ -6,8 +6,8 @@ use landfall_facts::driving::TaskActivity;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AccountLine, BudgetLine, Pilot, Problem, QueueBrief, RunId, SpendingLine, SprintId, Status, TaskId,
-    Usage, WaitFor,
+    AccountLine, BudgetLine, Pilot, Problem, QueueBrief, SpendingLine, Status, TaskId, Usage, WaitFor,
+    WireRunId, WireSprintId,
 };
 
 /// A request without words.
@@ -94,7 +94,7 @@ pub struct ClashLine {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunState {
     /// Its id.
-    pub run: RunId,
+    pub run: WireRunId,
     /// When it began.
     pub since_ms: i64,
     /// How many agents may work at once.
@@ -264,7 +264,7 @@ pub struct StopAsked {
 pub struct Stopped {
     /// The run, if the whole of it stops.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub run: Option<RunId>,
+    pub run: Option<WireRunId>,
     /// The tasks that were at work.
     pub tasks: Vec<TaskId>,
     /// What happens now, in one sentence.
@@ -287,10 +287,10 @@ pub struct RunList {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunLine {
     /// Its id.
-    pub run: RunId,
+    pub run: WireRunId,
     /// The ids under which further engines drove it, after the one before was lost.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub taken_over_by: Vec<RunId>,
+    pub taken_over_by: Vec<WireRunId>,
     /// When it began.
     pub began_ms: i64,
     /// When it ended. If its engine was lost, the last that it wrote; absent while the run goes on.
@@ -501,7 +501,7 @@ pub struct RunReport {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunOutcome {
     /// Its id.
-    pub run: RunId,
+    pub run: WireRunId,
     /// How it ended.
     pub ended: RunEnded,
     /// The tasks it was about, in the order of ids.
@@ -521,7 +521,7 @@ pub struct RunOutcome {
     pub needs_you: Vec<String>,
     /// The sprint it was for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sprint: Option<SprintId>,
+    pub sprint: Option<WireSprintId>,
     /// The file that holds the report of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report: Option<String>,
@@ -535,7 +535,7 @@ impl RunOutcome {
     #[must_use]
     pub fn broken(problem: Problem) -> Self {
         Self {
-            run: RunId(0),
+            run: WireRunId(0),
             ended: RunEnded::Broken(problem),
             tasks: Vec::new(),
             elapsed_ms: 0,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Mode, RunId, RunOutcome, SprintPlan, TaskId};
+use crate::{Mode, RunOutcome, SprintPlan, TaskId, WireRunId};
 
 /// What to run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,7 +45,7 @@ pub enum SprintAsked {
 pub struct RunView {
     /// Its id; none before it is journalled.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub run: Option<RunId>,
+    pub run: Option<WireRunId>,
     /// Whether it still starts things.
     pub mode: RunMode,
     /// Who picks tasks; none before it is known.

@@ -156,16 +156,16 @@ fn peer_handle(_stream: BorrowedFd<'_>) -> io::Result<OwnedFd> {
 }
 
 /// A socket's address holds about a hundred bytes. A longer path is reached through its folder, held open.
-struct Short {
+struct ShortSocketPath {
     path: PathBuf,
     _folder: Option<std::fs::File>,
 }
 
 const ADDRESS_BYTES_MAX: usize = 100; // `sun_path` has 104 to 108, with its closing zero
 
-fn short(path: &Path) -> io::Result<Short> {
+fn short(path: &Path) -> io::Result<ShortSocketPath> {
     if path.as_os_str().len() <= ADDRESS_BYTES_MAX {
-        return Ok(Short { path: path.to_owned(), _folder: None });
+        return Ok(ShortSocketPath { path: path.to_owned(), _folder: None });
     }
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(ErrorKind::InvalidInput.into());
@@ -173,5 +173,5 @@ fn short(path: &Path) -> io::Result<Short> {
     let folder = std::fs::File::open(parent)?;
     let number = std::os::fd::AsRawFd::as_raw_fd(&folder);
     let path = Path::new("/proc/self/fd").join(number.to_string()).join(name);
-    Ok(Short { path, _folder: Some(folder) })
+    Ok(ShortSocketPath { path, _folder: Some(folder) })
 }

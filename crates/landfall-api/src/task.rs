@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{Blob, RunId, RunReport, TaskId, TaskRef};
+use crate::{Blob, RunReport, TaskId, TaskRef, WireRunId};
 
 /// A word that is not one of the known ones.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -792,7 +792,7 @@ pub enum ReportOf {
     /// A task.
     Task(TaskId),
     /// A run.
-    Run(RunId),
+    Run(WireRunId),
     /// The newest run.
     LastRun,
 }
@@ -807,7 +807,7 @@ pub struct ReportAsked {
     pub task: Option<TaskId>,
     /// About this run.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub run: Option<RunId>,
+    pub run: Option<WireRunId>,
 }
 
 impl From<ReportOf> for ReportAsked {

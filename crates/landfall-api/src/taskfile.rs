@@ -34,7 +34,7 @@ pub struct TaskFileError {
 
 /// A file to read: its name for messages, and what is in it.
 #[derive(Debug, Clone, Copy)]
-pub struct Source<'a> {
+pub struct TaskFileSource<'a> {
     /// As the person named it.
     pub name: &'a str,
     /// All of it.
@@ -45,7 +45,7 @@ pub struct Source<'a> {
 ///
 /// # Errors
 /// The first thing that cannot be understood, with its place.
-pub fn read(files: &[Source<'_>]) -> Result<Vec<NewTask>, TaskFileError> {
+pub fn read(files: &[TaskFileSource<'_>]) -> Result<Vec<NewTask>, TaskFileError> {
     let mut drafts = Vec::new();
     for file in files {
         for block in split(file)? {
@@ -67,21 +67,21 @@ pub fn read(files: &[Source<'_>]) -> Result<Vec<NewTask>, TaskFileError> {
 #[must_use]
 pub fn is_task_file(text: &str) -> bool {
     let first = text.trim_start_matches('\u{feff}').lines().find(|line| !line.trim().is_empty());
-    first.is_some_and(|line| Fence::of(line).is_some())
+    first.is_some_and(|line| FrontMatterFence::of(line).is_some())
 }
 
 /// The task as a file. `id` is how other files of the same export name it.
 #[must_use]
 pub fn write(id: Option<TaskId>, task: &NewTask) -> String {
-    let plain = write_with(id, task, BodyIn::Text);
+    let plain = write_with(id, task, BodySource::Text);
     // A body may hold a line that looks like front matter, or spaces at its ends, or an open block of code that would
     // swallow a task after it. Then it goes into the front matter.
     let with_another = format!("{plain}+++\ntitle = \"next\"\n+++\n");
-    match split(&Source { name: "", text: &with_another })
+    match split(&TaskFileSource { name: "", text: &with_another })
         .map(|blocks| (blocks.len(), trim_blank(&blocks[0].body)))
     {
         Ok((2, body)) if body == task.body => plain,
-        Ok(_) | Err(_) => write_with(id, task, BodyIn::FrontMatter),
+        Ok(_) | Err(_) => write_with(id, task, BodySource::FrontMatter),
     }
 }
 
@@ -109,12 +109,12 @@ pub fn file_name(id: TaskId, title: &str) -> String {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum BodyIn {
+enum BodySource {
     Text,
     FrontMatter,
 }
 
-fn write_with(id: Option<TaskId>, task: &NewTask, body_in: BodyIn) -> String {
+fn write_with(id: Option<TaskId>, task: &NewTask, body_in: BodySource) -> String {
     let mut out = String::from("+++\n");
     let mut put = |key: &str, value: String| out.push_str(&format!("{key} = {value}\n"));
     let list =
@@ -154,12 +154,12 @@ fn write_with(id: Option<TaskId>, task: &NewTask, body_in: BodyIn) -> String {
         put("criteria", list(&task.criteria));
     }
     match body_in {
-        BodyIn::FrontMatter => {
+        BodySource::FrontMatter => {
             put("body", quoted(&task.body));
             out.push_str("+++\n");
         }
-        BodyIn::Text if task.body.is_empty() => out.push_str("+++\n"),
-        BodyIn::Text => {
+        BodySource::Text if task.body.is_empty() => out.push_str("+++\n"),
+        BodySource::Text => {
             out.push_str("+++\n\n");
             out.push_str(&task.body);
             out.push('\n');
@@ -188,12 +188,12 @@ pub fn quoted(text: &str) -> String {
 
 /// The line that opens and closes front matter.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Fence {
+enum FrontMatterFence {
     Toml,
     Yaml,
 }
 
-impl Fence {
+impl FrontMatterFence {
     fn of(line: &str) -> Option<Self> {
         match line.trim_end() {
             "+++" => Some(Self::Toml),
@@ -204,13 +204,13 @@ impl Fence {
 }
 
 /// One task of a file, in pieces.
-struct Block<'a> {
-    matter: Option<(Fence, usize, Vec<&'a str>)>, // how it is written, its first line, its lines
+struct TaskFileBlock<'a> {
+    matter: Option<(FrontMatterFence, usize, Vec<&'a str>)>, // how it is written, its first line, its lines
     line: usize,
     body: Vec<&'a str>,
 }
 
-fn split<'a>(file: &Source<'a>) -> Result<Vec<Block<'a>>, TaskFileError> {
+fn split<'a>(file: &TaskFileSource<'a>) -> Result<Vec<TaskFileBlock<'a>>, TaskFileError> {
     let fail = |line: usize, message: &str, hint: Option<&str>| TaskFileError {
         file: file.name.to_owned(),
         line,
@@ -221,28 +221,32 @@ fn split<'a>(file: &Source<'a>) -> Result<Vec<Block<'a>>, TaskFileError> {
     let Some(first) = lines.iter().position(|line| !line.trim().is_empty()) else {
         return Err(fail(1, "the file is empty", None));
     };
-    let mut blocks: Vec<Block<'a>> = Vec::new();
+    let mut blocks: Vec<TaskFileBlock<'a>> = Vec::new();
     let mut at = first;
     let mut code: Option<&str> = None; // inside a fenced block of Markdown nothing is front matter
     while at < lines.len() {
         let line = lines[at];
-        let opens = match (Fence::of(line), code) {
-            (Some(Fence::Toml), None) => Some(Fence::Toml),
+        let opens = match (FrontMatterFence::of(line), code) {
+            (Some(FrontMatterFence::Toml), None) => Some(FrontMatterFence::Toml),
             // In Markdown `---` is a rule as well: past the first block it counts only if keys follow and it closes.
-            (Some(Fence::Yaml), None) if blocks.is_empty() || yaml_follows(&lines[at + 1..]) => {
-                Some(Fence::Yaml)
+            (Some(FrontMatterFence::Yaml), None) if blocks.is_empty() || yaml_follows(&lines[at + 1..]) => {
+                Some(FrontMatterFence::Yaml)
             }
             (Some(_), _) | (None, _) => None,
         };
         if let Some(fence) = opens {
             let inside = at + 1;
-            let length = lines[inside..].iter().position(|line| Fence::of(line) == Some(fence));
+            let length = lines[inside..].iter().position(|line| FrontMatterFence::of(line) == Some(fence));
             let Some(length) = length else {
                 let hint = "close it with the same line that opened it";
                 return Err(fail(at + 1, "the front matter is not closed", Some(hint)));
             };
             let matter = lines[inside..inside + length].to_vec();
-            blocks.push(Block { matter: Some((fence, inside + 1, matter)), line: at + 1, body: Vec::new() });
+            blocks.push(TaskFileBlock {
+                matter: Some((fence, inside + 1, matter)),
+                line: at + 1,
+                body: Vec::new(),
+            });
             at = inside + length + 1;
             continue;
         }
@@ -253,7 +257,7 @@ fn split<'a>(file: &Source<'a>) -> Result<Vec<Block<'a>>, TaskFileError> {
             None => ["```", "~~~"].into_iter().find(|mark| trimmed.starts_with(mark)),
         };
         if blocks.is_empty() {
-            blocks.push(Block { matter: None, line: at + 1, body: Vec::new() });
+            blocks.push(TaskFileBlock { matter: None, line: at + 1, body: Vec::new() });
         }
         blocks.last_mut().expect("pushed just above").body.push(line);
         at += 1;
@@ -262,7 +266,9 @@ fn split<'a>(file: &Source<'a>) -> Result<Vec<Block<'a>>, TaskFileError> {
 }
 
 fn yaml_follows(lines: &[&str]) -> bool {
-    let Some(length) = lines.iter().position(|line| Fence::of(line) == Some(Fence::Yaml)) else {
+    let Some(length) =
+        lines.iter().position(|line| FrontMatterFence::of(line) == Some(FrontMatterFence::Yaml))
+    else {
         return false;
     };
     let key = |line: &&str| line.split_once(':').is_some_and(|(key, _)| KEYS.contains(&key));
@@ -270,7 +276,7 @@ fn yaml_follows(lines: &[&str]) -> bool {
 }
 
 /// A task before its needs are looked up in the batch.
-struct Draft {
+struct TaskFileDraft {
     file: String,
     line: usize,
     id: Option<String>,
@@ -279,17 +285,17 @@ struct Draft {
     task: NewTask,
 }
 
-impl Block<'_> {
-    fn understand(self, file: &str) -> Result<Draft, TaskFileError> {
+impl TaskFileBlock<'_> {
+    fn understand(self, file: &str) -> Result<TaskFileDraft, TaskFileError> {
         let (mut body_line, mut table) = (self.line, Table::new());
         if let Some((fence, first, lines)) = &self.matter {
             body_line = first + lines.len() + 1;
             table = match fence {
-                Fence::Toml => read_toml(file, *first, lines)?,
-                Fence::Yaml => read_yaml(file, *first, lines)?,
+                FrontMatterFence::Toml => read_toml(file, *first, lines)?,
+                FrontMatterFence::Yaml => read_yaml(file, *first, lines)?,
             };
         }
-        let mut draft = Draft {
+        let mut draft = TaskFileDraft {
             file: file.to_owned(),
             line: self.line,
             id: None,
@@ -326,7 +332,7 @@ impl Block<'_> {
     }
 }
 
-impl Block<'_> {
+impl TaskFileBlock<'_> {
     fn line_of(&self, key: &str) -> usize {
         let Some((_, first, lines)) = &self.matter else { return self.line };
         let place = lines.iter().position(|line| line.trim_start_matches(['"', '\'']).starts_with(key));
@@ -342,7 +348,7 @@ fn trim_blank(lines: &[&str]) -> String {
     lines[start..end].join("\n")
 }
 
-impl Draft {
+impl TaskFileDraft {
     fn error(&self, message: String, hint: Option<String>) -> TaskFileError {
         TaskFileError { file: self.file.clone(), line: self.line, message, hint }
     }
@@ -352,10 +358,10 @@ impl Draft {
             "id" => self.id = Some(self.word(key, value)?),
             "title" => self.task.title = self.word(key, value)?,
             "body" => self.task.body = self.word(key, value)?,
-            "criteria" => self.task.criteria = self.words(key, value, Commas::Kept)?,
-            "tags" => self.task.tags = self.words(key, value, Commas::Split)?,
-            "needs" => self.needs = self.words(key, value, Commas::Split)?,
-            "touches" => self.task.touches = self.words(key, value, Commas::Split)?,
+            "criteria" => self.task.criteria = self.words(key, value, CommaHandling::Kept)?,
+            "tags" => self.task.tags = self.words(key, value, CommaHandling::Split)?,
+            "needs" => self.needs = self.words(key, value, CommaHandling::Split)?,
+            "touches" => self.task.touches = self.words(key, value, CommaHandling::Split)?,
             "parent" => self.parent = Some(self.word(key, value)?),
             "flow" => self.task.flow = Some(self.word(key, value)?),
             "agent" => self.task.agent = Some(self.word(key, value)?),
@@ -397,10 +403,10 @@ impl Draft {
         }
     }
 
-    fn words(&self, key: &str, value: Value, commas: Commas) -> Result<Vec<String>, TaskFileError> {
+    fn words(&self, key: &str, value: Value, commas: CommaHandling) -> Result<Vec<String>, TaskFileError> {
         match (value, commas) {
             (Value::Array(items), _) => items.into_iter().map(|item| self.word(key, item)).collect(),
-            (Value::String(text), Commas::Split) => {
+            (Value::String(text), CommaHandling::Split) => {
                 Ok(text.split(',').map(str::trim).filter(|it| !it.is_empty()).map(str::to_owned).collect())
             }
             (value, _) => Ok(vec![self.word(key, value)?]),
@@ -421,7 +427,7 @@ impl Draft {
 
 /// Whether a plain text with commas is a list.
 #[derive(Clone, Copy)]
-enum Commas {
+enum CommaHandling {
     Split,
     Kept,
 }

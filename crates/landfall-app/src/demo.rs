@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use landfall_api::taskfile::{self, Source};
+use landfall_api::taskfile::{self, TaskFileSource};
 use landfall_api::{self as api, Ask as _, Problem, ProblemCode};
 use landfall_engine::EngineRequest;
 use landfall_engine::host::git::{BranchName, Git, Repo, Signature};
@@ -111,7 +111,7 @@ fn make_project(root: &Path) -> Result<(), Problem> {
 }
 
 fn add_backlog(place: &Place) -> Result<(), Problem> {
-    let tasks = taskfile::read(&[Source { name: "backlog.md", text: BACKLOG }])
+    let tasks = taskfile::read(&[TaskFileSource { name: "backlog.md", text: BACKLOG }])
         .map_err(|error| Problem::new(ProblemCode::Internal, format!("the demo's own backlog: {error}")))?;
     ProjectService::door(place.clone()).add(api::NewTasks { tasks })?;
     Ok(())
@@ -210,13 +210,14 @@ fn together(first: api::RunOutcome, then: api::RunOutcome) -> api::RunOutcome {
 #[cfg(test)]
 mod tests {
     use landfall_agents::script::Script;
-    use landfall_api::taskfile::{self, Source};
+    use landfall_api::taskfile::{self, TaskFileSource};
 
     use super::BACKLOG;
 
     #[test]
     fn the_backlog_has_eight_tasks_and_every_script_can_be_played() {
-        let tasks = taskfile::read(&[Source { name: "backlog.md", text: BACKLOG }]).expect("it is our own");
+        let tasks =
+            taskfile::read(&[TaskFileSource { name: "backlog.md", text: BACKLOG }]).expect("it is our own");
         assert_eq!(tasks.len(), 8);
         assert!(tasks.iter().filter(|task| !task.needs.is_empty()).count() >= 3);
         for task in tasks {

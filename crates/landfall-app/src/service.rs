@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use landfall_api::client::{Client, ConnectError};
 use landfall_api::socket::PeerProcess;
 use landfall_api::{
-    self as api, Access, Ask as _, Hook, LoopOf, Mark, NewTasks, Problem, ProblemCode, Request, Response,
-    Service,
+    self as api, Access, Ask as _, LoopOf, NewTasks, Problem, ProblemCode, Request, Response, Service,
+    StateVersion, TrackerWebhook,
 };
 use landfall_engine::host::lock::StateLockError;
 use landfall_engine::host::wait::FolderWatch;
@@ -318,7 +318,7 @@ impl Service for ProjectService {
         }
     }
 
-    fn hook(&self, hook: &Hook) -> Result<(), Problem> {
+    fn hook(&self, hook: &TrackerWebhook) -> Result<(), Problem> {
         issues::hear(&self.place, &self.heard, hook)
     }
 
@@ -326,7 +326,7 @@ impl Service for ProjectService {
         secret_masking::secrets(&self.place)
     }
 
-    fn mark(&self) -> Option<Mark> {
+    fn mark(&self) -> Option<StateVersion> {
         match &self.hand {
             EngineAccess::Kept(keeper) => Some(keeper.mark()),
             // Others write as well, and do not tell.
@@ -348,7 +348,7 @@ impl Service for ProjectService {
         head.ok().map(|head| head.seq.0)
     }
 
-    fn wait_past(&self, mark: Mark, at_most: Duration) {
+    fn wait_past(&self, mark: StateVersion, at_most: Duration) {
         match &self.hand {
             EngineAccess::Kept(keeper) => keeper.wait_past(mark, at_most),
             EngineAccess::Running(_) | EngineAccess::Door => {

@@ -9,7 +9,9 @@ use axum::extract::{FromRequestParts as _, RawPathParams, State};
 use axum::http::{HeaderMap, Request, header};
 use http_body_util::{BodyExt as _, Limited};
 use landfall_api::http::{self, BODY_BYTES_MAX, IDEMPOTENCY_HEADER, ROOT};
-use landfall_api::{Access, Method, OperationCost, Problem, ProblemCode, Request as Asked, Response, Route};
+use landfall_api::{
+    Access, Method, OperationCost, OperationRoute, Problem, ProblemCode, Request as Asked, Response,
+};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::access;
@@ -42,7 +44,7 @@ pub const OPENAPI: &[u8] = include_bytes!("../../../docs/reference/openapi.json"
 
 async fn operate(
     shared: &Arc<Shared>,
-    route: &'static Route,
+    route: &'static OperationRoute,
     request: Request<Body>,
 ) -> Result<Answer, Problem> {
     let (mut parts, body) = request.into_parts();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::Request;
-use landfall_api::{Hook, Problem, ProblemCode};
+use landfall_api::{Problem, ProblemCode, TrackerWebhook};
 
 use crate::answer::{self, Answer};
 use crate::api::check_json;
@@ -40,7 +40,7 @@ async fn hear(
     let headers = parts.headers.iter().filter(|(name, _)| named(name));
     let headers =
         headers.filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())));
-    let hook = Hook { tracker, headers: headers.collect(), body };
+    let hook = TrackerWebhook { tracker, headers: headers.collect(), body };
     let service = Arc::clone(&shared.service);
     let heard = tokio::task::spawn_blocking(move || service.hook(&hook)).await;
     match heard.unwrap_or_else(|_| Err(Problem::new(ProblemCode::Internal, "the hook is broken"))) {

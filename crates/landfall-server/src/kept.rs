@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
-use landfall_api::{Mark, Problem, ProblemCode};
+use landfall_api::{Problem, ProblemCode, StateVersion};
 use tokio::sync::{Notify, watch};
 
 use crate::door::Shared;
@@ -62,7 +62,7 @@ struct Place {
 #[derive(Clone)]
 struct Made {
     /// How far things had come before it was begun.
-    mark: Mark,
+    mark: StateVersion,
     /// The last event it may tell of.
     shows: u64,
     begun: Instant,
@@ -83,13 +83,13 @@ impl Made {
             all.extend(makes.by_ref().map(|(name, make)| (name, made(make))));
         });
         let after = || shared.service.mark().unwrap_or_default().seq;
-        let mark = Mark { seq: moment.unwrap_or(before.seq), ..before };
+        let mark = StateVersion { seq: moment.unwrap_or(before.seq), ..before };
         let shows = moment.unwrap_or_else(after).max(mark.seq);
         let made = |bytes| Self { mark, shows, begun, bytes };
         all.into_iter().map(|(name, bytes)| (name, bytes.map(made))).collect()
     }
 
-    fn holds(&self, mark: Mark, age_max: Duration) -> bool {
+    fn holds(&self, mark: StateVersion, age_max: Duration) -> bool {
         self.mark.covers(mark) && self.begun.elapsed() <= age_max
     }
 }
@@ -103,9 +103,9 @@ impl Place {
 
 impl State {
     /// The answer that holds for somebody who asks at `mark`. From here on everybody is shown at least as much.
-    fn answer(&mut self, name: &str, mark: Mark) -> Option<Bytes> {
+    fn answer(&mut self, name: &str, mark: StateVersion) -> Option<Bytes> {
         let place = self.places.get(name)?;
-        let least = if place.is_hot() { Mark { seq: mark.seq.min(self.told), ..mark } } else { mark };
+        let least = if place.is_hot() { StateVersion { seq: mark.seq.min(self.told), ..mark } } else { mark };
         let made = place.made.as_ref().filter(|made| made.holds(least, AGE_MAX))?;
         self.told = self.told.max(made.shows);
         Some(made.bytes.clone())
@@ -184,7 +184,7 @@ impl Kept {
     }
 
     /// What several ask for and is not known for `mark`, or soon will be old.
-    fn due(&self, mark: Mark) -> Vec<(String, Make)> {
+    fn due(&self, mark: StateVersion) -> Vec<(String, Make)> {
         let state = self.state();
         let hot = state.places.iter().filter(|(_, place)| place.is_hot());
         let due =
@@ -271,7 +271,7 @@ pub(crate) async fn make_ahead(shared: Arc<Shared>, mut stopping: watch::Receive
 
 /// Makes all that is due, of one moment, and shows it when it is whole: one answer must not tell of what another does not know.
 /// Says how much of a processor's time that took.
-async fn round(shared: &Arc<Shared>, mark: Mark) -> Duration {
+async fn round(shared: &Arc<Shared>, mark: StateVersion) -> Duration {
     let due = shared.kept.due(mark);
     if due.is_empty() {
         shared.kept.round.send_replace(mark.seq);
@@ -342,9 +342,9 @@ mod tests {
             Err(Problem::new(ProblemCode::NotFound, "nothing is here"))
         }
 
-        fn mark(&self) -> Option<Mark> {
+        fn mark(&self) -> Option<StateVersion> {
             let (writes, seq) = (self.writes.load(Ordering::SeqCst), self.seq.load(Ordering::SeqCst));
-            self.marks.then_some(Mark { writes, seq })
+            self.marks.then_some(StateVersion { writes, seq })
         }
 
         fn in_one_moment(&self, work: &mut dyn FnMut()) -> Option<u64> {

@@ -436,7 +436,7 @@ fn standing(task: &OutcomeLine) -> String {
 #[cfg(test)]
 mod tests {
     use landfall_api::{
-        OutcomeLine, Problem, ProblemCode, RunEnded, RunId, RunOutcome, Status, TaskId, WaitFor,
+        OutcomeLine, Problem, ProblemCode, RunEnded, RunOutcome, Status, TaskId, WaitFor, WireRunId,
     };
 
     use super::{exit_by_tasks, frame, summary};
@@ -459,7 +459,7 @@ mod tests {
 
     fn outcome(ended: RunEnded, tasks: Vec<OutcomeLine>) -> RunOutcome {
         RunOutcome {
-            run: RunId(3),
+            run: WireRunId(3),
             ended,
             tasks,
             elapsed_ms: 65_000,

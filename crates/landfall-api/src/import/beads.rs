@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::json::{At, bad_json};
-use super::{Bad, Item, Link, Reading, words};
+use super::json::{LocatedJson, bad_json};
+use super::{ImportContent, ImportItem, ImportLink, ImportProblem, words};
 use crate::{NewTask, Size};
 
 /// Fields that become something here.
@@ -50,22 +50,22 @@ const SILENT: &[&str] = &[
 ];
 
 #[derive(Clone, Copy, PartialEq)]
-enum State {
+enum BeadsState {
     Open,
     Later,
     Over,
     NotWork,
 }
 
-const STATES: &[(&str, State)] = &[
-    ("open", State::Open),
-    ("in_progress", State::Open),
-    ("blocked", State::Open), // what blocks it is among its dependencies
-    ("hooked", State::Open),
-    ("deferred", State::Later),
-    ("closed", State::Over),
-    ("tombstone", State::Over),
-    ("pinned", State::NotWork),
+const STATES: &[(&str, BeadsState)] = &[
+    ("open", BeadsState::Open),
+    ("in_progress", BeadsState::Open),
+    ("blocked", BeadsState::Open), // what blocks it is among its dependencies
+    ("hooked", BeadsState::Open),
+    ("deferred", BeadsState::Later),
+    ("closed", BeadsState::Over),
+    ("tombstone", BeadsState::Over),
+    ("pinned", BeadsState::NotWork),
 ];
 
 /// Kinds of issues that nobody works on. Others are work: a project may have kinds of its own.
@@ -73,16 +73,19 @@ const NOT_WORK: &[&str] =
     &["message", "molecule", "gate", "event", "milestone", "agent", "role", "rig", "convoy", "merge-request"];
 
 #[derive(Clone, Copy)]
-enum Tie {
+enum BeadsRelation {
     Need,
     Parent,
 }
 
-const TIES: &[(&str, Tie)] =
-    &[("blocks", Tie::Need), ("waits-for", Tie::Need), ("parent-child", Tie::Parent)];
+const TIES: &[(&str, BeadsRelation)] = &[
+    ("blocks", BeadsRelation::Need),
+    ("waits-for", BeadsRelation::Need),
+    ("parent-child", BeadsRelation::Parent),
+];
 
-pub(super) fn read(text: &str) -> Result<Reading, Bad> {
-    let mut reading = Reading::default();
+pub(super) fn read(text: &str) -> Result<ImportContent, ImportProblem> {
+    let mut reading = ImportContent::default();
     for (line, text) in (1..).zip(text.lines()) {
         if text.trim().is_empty() {
             continue;
@@ -90,12 +93,12 @@ pub(super) fn read(text: &str) -> Result<Reading, Bad> {
         let value: Value = serde_json::from_str(text).map_err(|error| {
             bad_json(line, &error).hint("an export of beads has one JSON object on each line")
         })?;
-        issue(&At::on_line(line, &value), &mut reading)?;
+        issue(&LocatedJson::on_line(line, &value), &mut reading)?;
     }
     Ok(reading)
 }
 
-fn issue(at: &At<'_>, reading: &mut Reading) -> Result<(), Bad> {
+fn issue(at: &LocatedJson<'_>, reading: &mut ImportContent) -> Result<(), ImportProblem> {
     at.object()?;
     match at.get("_type").map(|it| it.text()).transpose()? {
         None | Some("issue") => {}
@@ -105,16 +108,16 @@ fn issue(at: &At<'_>, reading: &mut Reading) -> Result<(), Bad> {
         }
     }
     let id = at.get("id").ok_or_else(|| at.bad("there is no `id`"))?.name()?;
-    let state = at.get("status").map_or(Ok(State::Open), |it| it.word("a status of beads", STATES))?;
+    let state = at.get("status").map_or(Ok(BeadsState::Open), |it| it.word("a status of beads", STATES))?;
     let kind = at.text_of("issue_type")?;
     let flag = |key: &str| at.get(key).map_or(Ok(false), |it| it.whether());
     let aside = flag("pinned")? || flag("is_template")? || flag("ephemeral")?;
-    if state == State::Over {
+    if state == BeadsState::Over {
         reading.left_out.add("closed issue");
         reading.over.insert(id);
         return Ok(());
     }
-    if aside || state == State::NotWork || NOT_WORK.contains(&kind) {
+    if aside || state == BeadsState::NotWork || NOT_WORK.contains(&kind) {
         reading.left_out.add("issue that is no work");
         reading.over.insert(id);
         return Ok(());
@@ -130,42 +133,46 @@ fn issue(at: &At<'_>, reading: &mut Reading) -> Result<(), Bad> {
         criteria: at.get("acceptance_criteria").map_or(Ok(Vec::new()), |it| it.criteria())?,
         size: at.get("estimated_minutes").map(|it| it.whole()).transpose()?.map(size),
         priority: at.get("priority").map(|it| priority(&it)).transpose()?,
-        draft: state == State::Later || kind == "epic", // an epic without parts wants splitting first
+        draft: state == BeadsState::Later || kind == "epic", // an epic without parts wants splitting first
         ..NewTask::default()
     };
     let labels = at.get("labels").map_or(Ok(Vec::new()), |it| it.list())?;
-    for label in labels.iter().map(At::text).collect::<Result<Vec<_>, _>>()? {
+    for label in labels.iter().map(LocatedJson::text).collect::<Result<Vec<_>, _>>()? {
         task.tags.extend(words::tag(label).filter(|tag| !task.tags.contains(tag)));
     }
     if !["", "task", "epic"].contains(&kind) {
         task.tags.extend(words::tag(kind).filter(|tag| !task.tags.contains(tag)));
     }
-    let mut item = Item { id, place: at.place(), task, needs: Vec::new(), parent: None };
+    let mut item = ImportItem { id, place: at.place(), task, needs: Vec::new(), parent: None };
     for tie in at.get("dependencies").map_or(Ok(Vec::new()), |it| it.list())? {
         link(&tie, &mut item, reading)?;
     }
     if let (None, Some(parent)) = (&item.parent, at.get("parent")) {
-        item.parent = Some(Link { to: parent.name()?, place: parent.place() });
+        item.parent = Some(ImportLink { to: parent.name()?, place: parent.place() });
     }
     reading.items.push(item);
     Ok(())
 }
 
-fn link(tie: &At<'_>, item: &mut Item, reading: &mut Reading) -> Result<(), Bad> {
+fn link(
+    tie: &LocatedJson<'_>,
+    item: &mut ImportItem,
+    reading: &mut ImportContent,
+) -> Result<(), ImportProblem> {
     tie.object()?;
     let to = tie.first(&["depends_on_id", "id"]).ok_or_else(|| tie.bad("there is no `depends_on_id`"))?;
-    let link = Link { to: to.name()?, place: to.place() };
+    let link = ImportLink { to: to.name()?, place: to.place() };
     let kind = tie.first(&["type", "dependency_type"]).map_or(Ok("blocks"), |it| it.text())?;
     match TIES.iter().find(|(word, _)| *word == kind) {
-        Some((_, Tie::Need)) => item.needs.push(link),
-        Some((_, Tie::Parent)) => item.parent = Some(link),
+        Some((_, BeadsRelation::Need)) => item.needs.push(link),
+        Some((_, BeadsRelation::Parent)) => item.parent = Some(link),
         None => reading.left_out.add(&format!("link of type `{}`", words::short(kind))),
     }
     Ok(())
 }
 
 /// 0 to 4, the middle is 2; ours are 0 to 9, the middle is 5.
-fn priority(at: &At<'_>) -> Result<u8, Bad> {
+fn priority(at: &LocatedJson<'_>) -> Result<u8, ImportProblem> {
     const OURS: [u8; 5] = [0, 2, 5, 7, 9];
     let theirs = at.whole()?;
     usize::try_from(theirs).ok().and_then(|theirs| OURS.get(theirs).copied()).ok_or_else(|| {

@@ -2,18 +2,18 @@
 
 use serde_json::{Map, Value};
 
-use super::{Bad, Counts, Format, Place, words};
+use super::{Format, ImportPlace, ImportProblem, LeftOutCounts, words};
 
 /// A value and where it is.
 #[derive(Clone)]
-pub(super) struct At<'a> {
+pub(super) struct LocatedJson<'a> {
     pub value: &'a Value,
     path: String,
     /// The line, for a document that is one line of a file.
     line: Option<usize>,
 }
 
-impl<'a> At<'a> {
+impl<'a> LocatedJson<'a> {
     pub fn root(value: &'a Value) -> Self {
         Self { value, path: String::new(), line: None }
     }
@@ -22,20 +22,20 @@ impl<'a> At<'a> {
         Self { value, path: String::new(), line: Some(line) }
     }
 
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> ImportPlace {
         match (self.line, self.path.as_str()) {
-            (None, "") => Place::Whole,
-            (None, path) => Place::Path(path.to_owned()),
-            (Some(line), "") => Place::Line(line),
-            (Some(line), path) => Place::LinePath(line, path.to_owned()),
+            (None, "") => ImportPlace::Whole,
+            (None, path) => ImportPlace::Path(path.to_owned()),
+            (Some(line), "") => ImportPlace::Line(line),
+            (Some(line), path) => ImportPlace::LinePath(line, path.to_owned()),
         }
     }
 
-    pub fn bad(&self, message: impl Into<String>) -> Bad {
-        Bad::new(self.place(), message)
+    pub fn bad(&self, message: impl Into<String>) -> ImportProblem {
+        ImportProblem::new(self.place(), message)
     }
 
-    fn is_not(&self, wanted: &str) -> Bad {
+    fn is_not(&self, wanted: &str) -> ImportProblem {
         let found = match self.value {
             Value::Null => "null",
             Value::Bool(_) => "true or false",
@@ -55,38 +55,38 @@ impl<'a> At<'a> {
         Self { value, path, line: self.line }
     }
 
-    pub fn object(&self) -> Result<&'a Map<String, Value>, Bad> {
+    pub fn object(&self) -> Result<&'a Map<String, Value>, ImportProblem> {
         self.value.as_object().ok_or_else(|| self.is_not("an object"))
     }
 
     /// The value of a key; null is as good as nothing.
-    pub fn get(&self, key: &str) -> Option<At<'a>> {
+    pub fn get(&self, key: &str) -> Option<LocatedJson<'a>> {
         let value = self.value.as_object()?.get(key).filter(|value| !value.is_null())?;
         Some(self.step(value, key))
     }
 
     /// The value of the first of these keys that is there.
-    pub fn first(&self, keys: &[&str]) -> Option<At<'a>> {
+    pub fn first(&self, keys: &[&str]) -> Option<LocatedJson<'a>> {
         keys.iter().find_map(|key| self.get(key))
     }
 
-    pub fn list(&self) -> Result<Vec<At<'a>>, Bad> {
+    pub fn list(&self) -> Result<Vec<LocatedJson<'a>>, ImportProblem> {
         let items = self.value.as_array().ok_or_else(|| self.is_not("a list"))?;
         let step = |(at, value)| Self { value, path: format!("{}[{at}]", self.path), line: self.line };
         Ok(items.iter().enumerate().map(step).collect())
     }
 
-    pub fn text(&self) -> Result<&'a str, Bad> {
+    pub fn text(&self) -> Result<&'a str, ImportProblem> {
         self.value.as_str().ok_or_else(|| self.is_not("text"))
     }
 
     /// The text of a key; nothing is empty text.
-    pub fn text_of(&self, key: &str) -> Result<&'a str, Bad> {
+    pub fn text_of(&self, key: &str) -> Result<&'a str, ImportProblem> {
         self.get(key).map_or(Ok(""), |it| it.text())
     }
 
     /// A name: text, or a number written as text.
-    pub fn name(&self) -> Result<String, Bad> {
+    pub fn name(&self) -> Result<String, ImportProblem> {
         match self.value {
             Value::String(text) if !text.trim().is_empty() => Ok(words::one_line(text)),
             Value::String(_) => Err(self.bad("this name is empty")),
@@ -95,20 +95,20 @@ impl<'a> At<'a> {
         }
     }
 
-    pub fn whether(&self) -> Result<bool, Bad> {
+    pub fn whether(&self) -> Result<bool, ImportProblem> {
         self.value.as_bool().ok_or_else(|| self.is_not("true or false"))
     }
 
-    pub fn whole(&self) -> Result<u64, Bad> {
+    pub fn whole(&self) -> Result<u64, ImportProblem> {
         self.value.as_u64().ok_or_else(|| self.is_not("a whole number"))
     }
 
     /// Criteria: a list of texts, or one text with a line each.
-    pub fn criteria(&self) -> Result<Vec<String>, Bad> {
+    pub fn criteria(&self) -> Result<Vec<String>, ImportProblem> {
         match self.value {
             Value::String(text) => Ok(words::criteria(text)),
             Value::Array(_) => {
-                let texts = self.list()?.iter().map(At::text).collect::<Result<Vec<_>, _>>()?;
+                let texts = self.list()?.iter().map(LocatedJson::text).collect::<Result<Vec<_>, _>>()?;
                 Ok(texts.into_iter().map(words::one_line).filter(|it| !it.is_empty()).collect())
             }
             _ => Err(self.is_not("a list of texts")),
@@ -116,7 +116,7 @@ impl<'a> At<'a> {
     }
 
     /// One of a table of words.
-    pub fn word<T: Copy>(&self, wanted: &str, table: &[(&str, T)]) -> Result<T, Bad> {
+    pub fn word<T: Copy>(&self, wanted: &str, table: &[(&str, T)]) -> Result<T, ImportProblem> {
         let text = self.text()?.trim();
         let found = table.iter().find(|(word, _)| word.eq_ignore_ascii_case(text));
         found.map(|(_, meaning)| *meaning).ok_or_else(|| {
@@ -127,7 +127,7 @@ impl<'a> At<'a> {
     }
 
     /// The title under this key, which must have words in it.
-    pub fn title(&self, key: &str) -> Result<String, Bad> {
+    pub fn title(&self, key: &str) -> Result<String, ImportProblem> {
         let Some(at) = self.get(key) else {
             return Err(self.bad(format!("there is no `{key}`")));
         };
@@ -136,7 +136,7 @@ impl<'a> At<'a> {
     }
 
     /// Counts the fields that are not taken over. Those in `silent` are the other tool's bookkeeping.
-    pub fn count_others(&self, used: &[&str], silent: &[&str], left_out: &mut Counts) {
+    pub fn count_others(&self, used: &[&str], silent: &[&str], left_out: &mut LeftOutCounts) {
         let Some(object) = self.value.as_object() else { return };
         for (key, value) in object {
             let empty = match value {
@@ -154,19 +154,22 @@ impl<'a> At<'a> {
 }
 
 /// Reads a document.
-pub(super) fn parse(text: &str) -> Result<Value, Bad> {
+pub(super) fn parse(text: &str) -> Result<Value, ImportProblem> {
     serde_json::from_str(text).map_err(|error| bad_json(error.line(), &error))
 }
 
 /// What is wrong with JSON on this line.
-pub(super) fn bad_json(line: usize, error: &serde_json::Error) -> Bad {
+pub(super) fn bad_json(line: usize, error: &serde_json::Error) -> ImportProblem {
     let message = error.to_string();
     let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
-    Bad::new(Place::Line(line.max(1)), format!("this is not JSON: {message} (column {})", error.column()))
+    ImportProblem::new(
+        ImportPlace::Line(line.max(1)),
+        format!("this is not JSON: {message} (column {})", error.column()),
+    )
 }
 
 /// How a document of JSON, or of lines of JSON, is written; none when it is something else.
-pub(super) fn guess(text: &str) -> Result<Option<Format>, Bad> {
+pub(super) fn guess(text: &str) -> Result<Option<Format>, ImportProblem> {
     let has = |value: &Value, keys: &[&str]| keys.iter().any(|key| value.get(key).is_some());
     let is_issue = |value: &Value| {
         has(value, &["_type"]) || (has(value, &["id"]) && has(value, &["title", "issue_type"]))

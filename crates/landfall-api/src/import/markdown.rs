@@ -5,53 +5,52 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Bad, Item, Link, Place, Reading, words};
+use super::{ImportContent, ImportItem, ImportLink, ImportPlace, ImportProblem, words};
 use crate::NewTask;
 
 /// Whether there is a check box in it.
 pub(super) fn is_checklist(text: &str) -> bool {
-    let mut fence = Fence::default();
-    text.lines().any(|line| !fence.takes(line) && matches!(Mark::of(line), Ok(Some(_))))
+    let mut fence = FenceState::default();
+    text.lines().any(|line| !fence.takes(line) && matches!(CheckboxItem::of(line), Ok(Some(_))))
 }
 
-pub(super) fn read(file: &str, text: &str) -> Result<Reading, Bad> {
-    let mut page = Page::new(file);
+pub(super) fn read(file: &str, text: &str) -> Result<ImportContent, ImportProblem> {
+    let mut page = MarkdownImport::new(file);
     for (number, line) in (1..).zip(text.lines()) {
         page.line(number, line)?;
     }
     page.close_all();
     if page.seen == 0 {
-        return Err(
-            Bad::new(Place::Whole, "there is no item with a check box").hint("tasks are written `- [ ] …`")
-        );
+        return Err(ImportProblem::new(ImportPlace::Whole, "there is no item with a check box")
+            .hint("tasks are written `- [ ] …`"));
     }
     let mut reading = page.reading;
     // Items are known when they end, and inner ones end first.
     reading.items.sort_by_key(|item| match item.place {
-        Place::Line(line) => line,
-        Place::Whole | Place::Path(_) | Place::LinePath(..) => 0,
+        ImportPlace::Line(line) => line,
+        ImportPlace::Whole | ImportPlace::Path(_) | ImportPlace::LinePath(..) => 0,
     });
     Ok(reading)
 }
 
 /// What the box of an item says.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Tick {
+enum CheckboxState {
     Open,
     Done,
     Dropped,
 }
 
 /// The beginning of an item with a box.
-struct Mark<'a> {
+struct CheckboxItem<'a> {
     indent: usize,
     /// Where its text begins: what is indented as far belongs to it.
     inside: usize,
-    tick: Tick,
+    tick: CheckboxState,
     title: &'a str,
 }
 
-impl<'a> Mark<'a> {
+impl<'a> CheckboxItem<'a> {
     /// The item that begins on this line; an error names a mark that nobody can read.
     fn of(line: &'a str) -> Result<Option<Self>, char> {
         let (column, text) = indent(line);
@@ -66,9 +65,9 @@ impl<'a> Mark<'a> {
             return Ok(None); // a link
         }
         let tick = match mark {
-            ' ' | '/' | '~' => Tick::Open,
-            'x' | 'X' | '✓' | '✔' => Tick::Done,
-            '-' => Tick::Dropped,
+            ' ' | '/' | '~' => CheckboxState::Open,
+            'x' | 'X' | '✓' | '✔' => CheckboxState::Done,
+            '-' => CheckboxState::Dropped,
             other if other.is_alphanumeric() => return Ok(None), // `[1] …` is a reference
             other => return Err(other),
         };
@@ -102,9 +101,9 @@ fn indent(line: &str) -> (usize, &str) {
 
 /// Whether we are in a block of code.
 #[derive(Default)]
-struct Fence(Option<String>);
+struct FenceState(Option<String>);
 
-impl Fence {
+impl FenceState {
     /// Whether the line is in a block of code, or begins or ends one.
     fn takes(&mut self, line: &str) -> bool {
         let text = line.trim();
@@ -129,31 +128,31 @@ impl Fence {
 }
 
 /// An item that is being read.
-struct Open<'a> {
+struct OpenChecklistItem<'a> {
     line: usize,
     indent: usize,
     inside: usize,
-    tick: Tick,
+    tick: CheckboxState,
     id: String,
     title: String,
     body: Vec<(usize, &'a str)>,
     tag: Option<String>,
 }
 
-struct Page<'a> {
+struct MarkdownImport<'a> {
     file: String,
     heading: Option<String>,
     titled: bool,
-    open: Vec<Open<'a>>,
-    fence: Fence,
+    open: Vec<OpenChecklistItem<'a>>,
+    fence: FenceState,
     blank: bool,
     seen: usize,
     ids: BTreeMap<String, u32>,
     taken: BTreeSet<String>,
-    reading: Reading,
+    reading: ImportContent,
 }
 
-impl<'a> Page<'a> {
+impl<'a> MarkdownImport<'a> {
     fn new(file: &str) -> Self {
         // A file that moves to another folder is still the same list.
         let file = file.rsplit('/').next().unwrap_or(file);
@@ -162,16 +161,16 @@ impl<'a> Page<'a> {
             heading: None,
             titled: false,
             open: Vec::new(),
-            fence: Fence::default(),
+            fence: FenceState::default(),
             blank: false,
             seen: 0,
             ids: BTreeMap::new(),
             taken: BTreeSet::new(),
-            reading: Reading::default(),
+            reading: ImportContent::default(),
         }
     }
 
-    fn line(&mut self, number: usize, line: &'a str) -> Result<(), Bad> {
+    fn line(&mut self, number: usize, line: &'a str) -> Result<(), ImportProblem> {
         if self.fence.0.is_some() || line.trim().is_empty() {
             let inside = self.fence.0.is_some();
             self.fence.takes(line);
@@ -180,8 +179,8 @@ impl<'a> Page<'a> {
             return Ok(());
         }
         let (column, text) = indent(line);
-        let mark = Mark::of(line).map_err(|mark| {
-            Bad::new(Place::Line(number), format!("nobody can tell what `[{mark}]` means"))
+        let mark = CheckboxItem::of(line).map_err(|mark| {
+            ImportProblem::new(ImportPlace::Line(number), format!("nobody can tell what `[{mark}]` means"))
                 .hint("`[ ]`, `[/]` and `[~]` are open, `[x]` is done, `[-]` is dropped")
         })?;
         let was_blank = std::mem::take(&mut self.blank);
@@ -212,12 +211,11 @@ impl<'a> Page<'a> {
         self.heading = words::slug(text, 64);
     }
 
-    fn begin(&mut self, number: usize, mark: &Mark<'a>) -> Result<(), Bad> {
+    fn begin(&mut self, number: usize, mark: &CheckboxItem<'a>) -> Result<(), ImportProblem> {
         let title = words::one_line(mark.title);
         if title.is_empty() {
-            return Err(
-                Bad::new(Place::Line(number), "the item is empty").hint("say in one line what is wanted")
-            );
+            return Err(ImportProblem::new(ImportPlace::Line(number), "the item is empty")
+                .hint("say in one line what is wanted"));
         }
         self.seen += 1;
         let own = format!("{}-{:04x}", words::slug(&title, 60).unwrap_or_default(), fold(&title));
@@ -235,10 +233,13 @@ impl<'a> Page<'a> {
             id = format!("{id}-{times}");
         }
         if !self.taken.insert(id.clone()) {
-            return Err(Bad::new(Place::Line(number), "this item cannot be told from another")
-                .hint("give it a title of its own"));
+            return Err(ImportProblem::new(
+                ImportPlace::Line(number),
+                "this item cannot be told from another",
+            )
+            .hint("give it a title of its own"));
         }
-        self.open.push(Open {
+        self.open.push(OpenChecklistItem {
             line: number,
             indent: mark.indent,
             inside: mark.inside,
@@ -257,7 +258,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    fn close(&mut self, ends: impl Fn(&Open<'a>) -> bool) {
+    fn close(&mut self, ends: impl Fn(&OpenChecklistItem<'a>) -> bool) {
         while self.open.last().is_some_and(&ends) {
             self.end();
         }
@@ -270,21 +271,24 @@ impl<'a> Page<'a> {
     }
 
     fn end(&mut self) {
-        let Some(Open { line, tick, id, title, body, tag, .. }) = self.open.pop() else { return };
+        let Some(OpenChecklistItem { line, tick, id, title, body, tag, .. }) = self.open.pop() else {
+            return;
+        };
         match tick {
-            Tick::Open => {}
-            Tick::Done | Tick::Dropped => {
-                let what = if tick == Tick::Done { "item that is ticked" } else { "item that is dropped" };
+            CheckboxState::Open => {}
+            CheckboxState::Done | CheckboxState::Dropped => {
+                let what =
+                    if tick == CheckboxState::Done { "item that is ticked" } else { "item that is dropped" };
                 self.reading.left_out.add(what);
                 self.reading.over.insert(id);
                 return;
             }
         }
-        let place = Place::Line(line);
-        let parent = self.open.last().map(|open| Link { to: open.id.clone(), place: place.clone() });
+        let place = ImportPlace::Line(line);
+        let parent = self.open.last().map(|open| ImportLink { to: open.id.clone(), place: place.clone() });
         let task =
             NewTask { title, body: body_of(&body), tags: tag.into_iter().collect(), ..NewTask::default() };
-        self.reading.items.push(Item { id, place, task, needs: Vec::new(), parent });
+        self.reading.items.push(ImportItem { id, place, task, needs: Vec::new(), parent });
     }
 }
 

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::json::{At, parse};
-use super::{Bad, Item, Link, Reading, words};
+use super::json::{LocatedJson, parse};
+use super::{ImportContent, ImportItem, ImportLink, ImportProblem, words};
 use crate::NewTask;
 
 /// Where the stories are.
@@ -39,24 +39,24 @@ const HEAD: &[&str] = &["userStories", "user_stories", "stories", "branchName", 
 /// Bookkeeping about the document.
 const HEAD_SILENT: &[&str] = &["schemaVersion", "version", "created", "createdAt", "updatedAt", "run"];
 
-const STATES: &[(&str, State)] = &[
-    ("open", State::Open),
-    ("todo", State::Open),
-    ("pending", State::Open),
-    ("in_progress", State::Open),
-    ("in-progress", State::Open),
-    ("blocked", State::Open),
-    ("failed", State::Open),
-    ("deferred", State::Later),
-    ("done", State::Over),
-    ("complete", State::Over),
-    ("completed", State::Over),
-    ("passed", State::Over),
-    ("cancelled", State::Over),
+const STATES: &[(&str, PrdState)] = &[
+    ("open", PrdState::Open),
+    ("todo", PrdState::Open),
+    ("pending", PrdState::Open),
+    ("in_progress", PrdState::Open),
+    ("in-progress", PrdState::Open),
+    ("blocked", PrdState::Open),
+    ("failed", PrdState::Open),
+    ("deferred", PrdState::Later),
+    ("done", PrdState::Over),
+    ("complete", PrdState::Over),
+    ("completed", PrdState::Over),
+    ("passed", PrdState::Over),
+    ("cancelled", PrdState::Over),
 ];
 
 #[derive(Clone, Copy, PartialEq)]
-enum State {
+enum PrdState {
     Open,
     Later,
     Over,
@@ -64,10 +64,10 @@ enum State {
 
 const PRIORITIES: &[(&str, u8)] = &[("critical", 0), ("high", 2), ("medium", 5), ("low", 8)];
 
-pub(super) fn read(text: &str) -> Result<Reading, Bad> {
+pub(super) fn read(text: &str) -> Result<ImportContent, ImportProblem> {
     let value = parse(text)?;
-    let root = At::root(&value);
-    let mut reading = Reading::default();
+    let root = LocatedJson::root(&value);
+    let mut reading = ImportContent::default();
     let stories = match root.value {
         Value::Array(_) => root.clone(),
         _ => root.first(STORIES).ok_or_else(|| {
@@ -79,7 +79,7 @@ pub(super) fn read(text: &str) -> Result<Reading, Bad> {
     let of = root.first(&["branchName", "project"]).map(|it| it.name()).transpose()?;
     let of = of.map(|of| of + "/").unwrap_or_default();
     let about = root.text_of("description")?;
-    let mut told: Vec<(u64, Item)> = Vec::new();
+    let mut told: Vec<(u64, ImportItem)> = Vec::new();
     let stories = stories.list()?;
     for (place, at) in (1..).zip(&stories) {
         if let Some((rank, item)) = story(&of, about, place, at, &mut reading)? {
@@ -95,9 +95,9 @@ pub(super) fn read(text: &str) -> Result<Reading, Bad> {
 }
 
 /// Stories without dependencies are written to be done in their order, each on top of the one before.
-fn chain(items: &mut [Item]) {
+fn chain(items: &mut [ImportItem]) {
     for place in 1..items.len() {
-        let link = Link { to: items[place - 1].id.clone(), place: items[place].place.clone() };
+        let link = ImportLink { to: items[place - 1].id.clone(), place: items[place].place.clone() };
         items[place].needs.push(link);
     }
 }
@@ -106,15 +106,15 @@ fn story(
     of: &str,
     about: &str,
     place: u64,
-    at: &At<'_>,
-    reading: &mut Reading,
-) -> Result<Option<(u64, Item)>, Bad> {
+    at: &LocatedJson<'_>,
+    reading: &mut ImportContent,
+) -> Result<Option<(u64, ImportItem)>, ImportProblem> {
     at.object()?;
     let own = at.get("id").map_or_else(|| Ok(place.to_string()), |it| it.name())?;
     let id = format!("{of}{own}");
     let passes = at.get("passes").map_or(Ok(false), |it| it.whether())?;
-    let state = at.get("status").map_or(Ok(State::Open), |it| it.word("a status of a story", STATES))?;
-    if passes || state == State::Over {
+    let state = at.get("status").map_or(Ok(PrdState::Open), |it| it.word("a status of a story", STATES))?;
+    if passes || state == PrdState::Over {
         reading.left_out.add("story that passes");
         reading.over.insert(id);
         return Ok(None);
@@ -145,12 +145,12 @@ fn story(
         criteria: at.first(CRITERIA).map_or(Ok(Vec::new()), |it| it.criteria())?,
         tags,
         priority,
-        draft: state == State::Later,
+        draft: state == PrdState::Later,
         ..NewTask::default()
     };
     let mut needs = Vec::new();
     for it in at.first(NEEDS).map_or(Ok(Vec::new()), |it| it.list())? {
-        needs.push(Link { to: format!("{of}{}", it.name()?), place: it.place() });
+        needs.push(ImportLink { to: format!("{of}{}", it.name()?), place: it.place() });
     }
-    Ok(Some((rank, Item { id, place: at.place(), task, needs, parent: None })))
+    Ok(Some((rank, ImportItem { id, place: at.place(), task, needs, parent: None })))
 }

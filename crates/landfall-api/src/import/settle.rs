@@ -5,12 +5,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Bad, Counts, ImportError, Item, LeftOut, Link, List, Place, There, words};
+use super::{
+    ImportError, ImportFile, ImportItem, ImportLink, ImportPlace, ImportProblem, LeftOut, LeftOutCounts,
+    There, words,
+};
 use crate::{NewTask, TaskId, TaskRef};
 
 /// What is to be added.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Settled {
+pub struct ImportPlan {
     /// New tasks, in the order of the file.
     pub tasks: Vec<NewTask>,
     /// What was imported before.
@@ -23,14 +26,18 @@ pub struct Settled {
 ///
 /// # Errors
 /// A name that means nothing, or needs that go in a circle.
-pub fn settle(list: List, known: &BTreeMap<String, TaskId>, again: bool) -> Result<Settled, ImportError> {
+pub fn settle(
+    list: ImportFile,
+    known: &BTreeMap<String, TaskId>,
+    again: bool,
+) -> Result<ImportPlan, ImportError> {
     let file = list.file.clone();
-    Board::new(list, known, again).and_then(Board::settle).map_err(|bad| bad.in_file(&file))
+    ImportIndex::new(list, known, again).and_then(ImportIndex::settle).map_err(|bad| bad.in_file(&file))
 }
 
 /// The whole list, by place.
-struct Board {
-    items: Vec<Item>,
+struct ImportIndex {
+    items: Vec<ImportItem>,
     places: BTreeMap<String, usize>,
     over: BTreeSet<String>,
     /// The place of the item it is a part of.
@@ -39,12 +46,12 @@ struct Board {
     /// The task it was imported as before.
     before: Vec<Option<TaskId>>,
     sources: Vec<String>,
-    left_out: Counts,
+    left_out: LeftOutCounts,
 }
 
-impl Board {
-    fn new(list: List, known: &BTreeMap<String, TaskId>, again: bool) -> Result<Self, Bad> {
-        let List { file: _, format, items, over, left_out } = list;
+impl ImportIndex {
+    fn new(list: ImportFile, known: &BTreeMap<String, TaskId>, again: bool) -> Result<Self, ImportProblem> {
+        let ImportFile { file: _, format, items, over, left_out } = list;
         let sources: Vec<String> = items.iter().map(|item| format.source(&item.id)).collect();
         let before = sources.iter().map(|source| known.get(source).copied().filter(|_| !again)).collect();
         let places = items.iter().enumerate().map(|(place, item)| (item.id.clone(), place)).collect();
@@ -71,19 +78,20 @@ impl Board {
     }
 
     /// The place of what a link names; none when it is over.
-    fn find(&self, link: &Link) -> Result<Option<usize>, Bad> {
+    fn find(&self, link: &ImportLink) -> Result<Option<usize>, ImportProblem> {
         match self.places.get(&link.to) {
             Some(place) => Ok(Some(*place)),
             None if self.over.contains(&link.to) => Ok(None),
-            None => {
-                Err(Bad::new(link.place.clone(), format!("`{}` is not in the file", words::short(&link.to)))
-                    .hint("write it into the file, or take the reference out"))
-            }
+            None => Err(ImportProblem::new(
+                link.place.clone(),
+                format!("`{}` is not in the file", words::short(&link.to)),
+            )
+            .hint("write it into the file, or take the reference out")),
         }
     }
 
     /// Nothing is a part of itself, whatever a file says.
-    fn check_nesting(&self) -> Result<(), Bad> {
+    fn check_nesting(&self) -> Result<(), ImportProblem> {
         let next = |place: usize| self.parents[place].into_iter().collect::<Vec<_>>();
         match circle(self.items.len(), &next) {
             None => Ok(()),
@@ -91,10 +99,10 @@ impl Board {
         }
     }
 
-    fn in_circle(&self, path: &[usize], what: &str) -> Bad {
+    fn in_circle(&self, path: &[usize], what: &str) -> ImportProblem {
         let names: Vec<String> = path.iter().map(|place| words::short(&self.items[*place].id)).collect();
-        let place = path.first().map_or(Place::Whole, |place| self.items[*place].place.clone());
-        Bad::new(place, format!("{what}: {}", names.join(" → ")))
+        let place = path.first().map_or(ImportPlace::Whole, |place| self.items[*place].place.clone());
+        ImportProblem::new(place, format!("{what}: {}", names.join(" → ")))
             .hint("take one of these references out of the file; nothing was added")
     }
 
@@ -119,7 +127,7 @@ impl Board {
         std::iter::successors(Some(place), |place| self.parents[*place]).collect()
     }
 
-    fn settle(mut self) -> Result<Settled, Bad> {
+    fn settle(mut self) -> Result<ImportPlan, ImportProblem> {
         let needs = self.needs()?;
         let next = |place: usize| needs[place].iter().copied().collect::<Vec<_>>();
         if let Some(path) = circle(self.items.len(), &next) {
@@ -134,7 +142,7 @@ impl Board {
             (Some(id), _) => TaskRef::Task(id),
             (None, number) => TaskRef::Batch(number.copied().expect("what is not there is new")),
         };
-        let mut settled = Settled { left_out: self.left_out.0.clone(), ..Settled::default() };
+        let mut settled = ImportPlan { left_out: self.left_out.0.clone(), ..ImportPlan::default() };
         for (place, item) in self.items.iter().enumerate() {
             if let Some(id) = self.before[place] {
                 settled.there.push(There { id, item: item.id.clone(), title: item.task.title.clone() });
@@ -167,7 +175,7 @@ impl Board {
     }
 
     /// What every item waits for, among the items that are worked on.
-    fn needs(&mut self) -> Result<Vec<BTreeSet<usize>>, Bad> {
+    fn needs(&mut self) -> Result<Vec<BTreeSet<usize>>, ImportProblem> {
         // Looked up once for each item: a deep list asks for the needs of its groups again and again.
         let mut own: Vec<BTreeSet<usize>> = Vec::new();
         for place in 0..self.items.len() {
@@ -200,30 +208,30 @@ const ABOUT_BYTES_MAX: usize = 8 * 1024; // it is there for context, in every pa
 /// A circle among the numbers below `many`, as a path that begins and ends with the same.
 fn circle(many: usize, next: &dyn Fn(usize) -> Vec<usize>) -> Option<Vec<usize>> {
     #[derive(Clone, Copy, PartialEq)]
-    enum Seen {
+    enum VisitState {
         Never,
         OnPath,
         Done,
     }
-    let mut seen = vec![Seen::Never; many];
+    let mut seen = vec![VisitState::Never; many];
     for start in 0..many {
-        if seen[start] != Seen::Never {
+        if seen[start] != VisitState::Never {
             continue;
         }
-        seen[start] = Seen::OnPath;
+        seen[start] = VisitState::OnPath;
         let mut path: Vec<(usize, std::vec::IntoIter<usize>)> = vec![(start, next(start).into_iter())];
         while let Some((at, ways)) = path.last_mut() {
             match ways.next() {
                 None => {
-                    seen[*at] = Seen::Done;
+                    seen[*at] = VisitState::Done;
                     path.pop();
                 }
-                Some(to) if seen[to] == Seen::OnPath => {
+                Some(to) if seen[to] == VisitState::OnPath => {
                     let from = path.iter().position(|(it, _)| *it == to).expect("it is on the path");
                     return Some(path[from..].iter().map(|(it, _)| *it).chain([to]).collect());
                 }
-                Some(to) if seen[to] == Seen::Never => {
-                    seen[to] = Seen::OnPath;
+                Some(to) if seen[to] == VisitState::Never => {
+                    seen[to] = VisitState::OnPath;
                     path.push((to, next(to).into_iter()));
                 }
                 Some(_) => {}

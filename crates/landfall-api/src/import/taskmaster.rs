@@ -1,7 +1,7 @@
 //! `tasks.json` of Task Master: one list of tasks with subtasks, or several lists under their tags.
 
-use super::json::{At, parse};
-use super::{Bad, Item, Link, Reading, words};
+use super::json::{LocatedJson, parse};
+use super::{ImportContent, ImportItem, ImportLink, ImportProblem, words};
 use crate::NewTask;
 use crate::nearest::nearest;
 
@@ -23,21 +23,21 @@ const SILENT: &[&str] =
     &["updatedAt", "createdAt", "parentId", "parentTaskId", "parentTask", "isSubtask", "previousStatus"];
 
 #[derive(Clone, Copy, PartialEq)]
-enum State {
+enum TaskmasterState {
     Open,
     Later,
     Over,
 }
 
-const STATES: &[(&str, State)] = &[
-    ("pending", State::Open),
-    ("in-progress", State::Open),
-    ("blocked", State::Open), // what blocks it is among its dependencies
-    ("deferred", State::Later),
-    ("review", State::Later), // the work is there; whether more is wanted, a person says
-    ("done", State::Over),
-    ("completed", State::Over),
-    ("cancelled", State::Over),
+const STATES: &[(&str, TaskmasterState)] = &[
+    ("pending", TaskmasterState::Open),
+    ("in-progress", TaskmasterState::Open),
+    ("blocked", TaskmasterState::Open), // what blocks it is among its dependencies
+    ("deferred", TaskmasterState::Later),
+    ("review", TaskmasterState::Later), // the work is there; whether more is wanted, a person says
+    ("done", TaskmasterState::Over),
+    ("completed", TaskmasterState::Over),
+    ("cancelled", TaskmasterState::Over),
 ];
 
 const PRIORITIES: &[(&str, u8)] = &[("critical", 0), ("high", 2), ("medium", 5), ("low", 8)];
@@ -45,12 +45,12 @@ const PRIORITIES: &[(&str, u8)] = &[("critical", 0), ("high", 2), ("medium", 5),
 /// The tag of a file that has none.
 const MASTER: &str = "master";
 
-pub(super) fn read(text: &str, list: Option<&str>) -> Result<Reading, Bad> {
+pub(super) fn read(text: &str, list: Option<&str>) -> Result<ImportContent, ImportProblem> {
     let value = parse(text)?;
-    let root = At::root(&value);
+    let root = LocatedJson::root(&value);
     let object = root.object()?;
-    let mut reading = Reading::default();
-    let mut lists: Vec<(&str, At<'_>)> = Vec::new();
+    let mut reading = ImportContent::default();
+    let mut lists: Vec<(&str, LocatedJson<'_>)> = Vec::new();
     if let Some(tasks) = root.get("tasks") {
         lists.push((MASTER, tasks));
     } else {
@@ -85,11 +85,11 @@ pub(super) fn read(text: &str, list: Option<&str>) -> Result<Reading, Bad> {
     Ok(reading)
 }
 
-fn top(tag: &str, at: &At<'_>, reading: &mut Reading) -> Result<(), Bad> {
+fn top(tag: &str, at: &LocatedJson<'_>, reading: &mut ImportContent) -> Result<(), ImportProblem> {
     let id = format!("{tag}/{}", number(at)?);
     let subtasks = at.get("subtasks").map_or(Ok(Vec::new()), |it| it.list())?;
     let siblings = subtasks.iter().map(number).collect::<Result<Vec<_>, _>>()?;
-    if state(at)? == State::Over {
+    if state(at)? == TaskmasterState::Over {
         // Parts of what is over are over, whatever they say: nobody ticks them one by one.
         reading.left_out.add("task that is done or cancelled");
         reading.over.extend(siblings.iter().map(|sub| format!("{id}.{sub}")));
@@ -101,7 +101,7 @@ fn top(tag: &str, at: &At<'_>, reading: &mut Reading) -> Result<(), Bad> {
     reading.items.push(whole);
     for (sub, own) in subtasks.iter().zip(&siblings) {
         let part = format!("{id}.{own}");
-        if state(sub)? == State::Over {
+        if state(sub)? == TaskmasterState::Over {
             reading.left_out.add("subtask that is done or cancelled");
             reading.over.insert(part);
             continue;
@@ -112,27 +112,33 @@ fn top(tag: &str, at: &At<'_>, reading: &mut Reading) -> Result<(), Bad> {
             false => format!("{tag}/{name}"),
         })?;
         let mut part = item(tag, part, sub, waits, reading)?;
-        part.parent = Some(Link { to: id.clone(), place: sub.place() });
+        part.parent = Some(ImportLink { to: id.clone(), place: sub.place() });
         reading.items.push(part);
     }
     Ok(())
 }
 
-fn number(at: &At<'_>) -> Result<String, Bad> {
+fn number(at: &LocatedJson<'_>) -> Result<String, ImportProblem> {
     at.object()?;
     at.get("id").ok_or_else(|| at.bad("there is no `id`"))?.name()
 }
 
-fn state(at: &At<'_>) -> Result<State, Bad> {
-    at.get("status").map_or(Ok(State::Open), |it| it.word("a status of Task Master", STATES))
+fn state(at: &LocatedJson<'_>) -> Result<TaskmasterState, ImportProblem> {
+    at.get("status").map_or(Ok(TaskmasterState::Open), |it| it.word("a status of Task Master", STATES))
 }
 
-fn needs(at: &At<'_>, id_of: impl Fn(&String) -> String) -> Result<Vec<Link>, Bad> {
+fn needs(at: &LocatedJson<'_>, id_of: impl Fn(&String) -> String) -> Result<Vec<ImportLink>, ImportProblem> {
     let named = at.get("dependencies").map_or(Ok(Vec::new()), |it| it.list())?;
-    named.iter().map(|it| Ok(Link { to: id_of(&it.name()?), place: it.place() })).collect()
+    named.iter().map(|it| Ok(ImportLink { to: id_of(&it.name()?), place: it.place() })).collect()
 }
 
-fn item(tag: &str, id: String, at: &At<'_>, needs: Vec<Link>, reading: &mut Reading) -> Result<Item, Bad> {
+fn item(
+    tag: &str,
+    id: String,
+    at: &LocatedJson<'_>,
+    needs: Vec<ImportLink>,
+    reading: &mut ImportContent,
+) -> Result<ImportItem, ImportProblem> {
     at.count_others(USED, SILENT, &mut reading.left_out);
     let mut criteria = Vec::new();
     for key in ["acceptanceCriteria", "testStrategy"] {
@@ -147,8 +153,8 @@ fn item(tag: &str, id: String, at: &At<'_>, needs: Vec<Link>, reading: &mut Read
             .get("priority")
             .map(|it| it.word("a priority of Task Master", PRIORITIES))
             .transpose()?,
-        draft: state(at)? == State::Later,
+        draft: state(at)? == TaskmasterState::Later,
         ..NewTask::default()
     };
-    Ok(Item { id, place: at.place(), task, needs, parent: None })
+    Ok(ImportItem { id, place: at.place(), task, needs, parent: None })
 }

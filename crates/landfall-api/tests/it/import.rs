@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use expect_test::{Expect, expect};
 use landfall_api::import::{Format, Imported, guess, read, settle};
-use landfall_api::taskfile::Source;
+use landfall_api::taskfile::TaskFileSource;
 use landfall_api::{NewTask, TaskId, TaskRef};
 
 /// A task in a line or two: `1 Title [tags] p2 M needs #1 in #2 draft | criteria | body <- source`.
@@ -33,7 +33,7 @@ fn line(number: usize, task: &NewTask) -> String {
 }
 
 fn shown(name: &str, text: &str, known: &BTreeMap<String, TaskId>) -> String {
-    let file = Source { name, text };
+    let file = TaskFileSource { name, text };
     let settled = guess(&file)
         .and_then(|format| Ok((format, read(&file, format, None)?)))
         .and_then(|(format, list)| Ok((format, settle(list, known, false)?)));
@@ -129,12 +129,12 @@ fn a_markdown_checklist_that_makes_no_sense_is_refused_with_its_line() {
             a.md: this looks like no task list that is known
             hint: `--format` says what it is: markdown (a Markdown checklist), beads (issues of beads, a line each), taskmaster (the tasks.json of Task Master), prd (a prd.json with user stories), modules (a folder of task modules)"#]],
     );
-    let toml = guess(&Source { name: "landfall.toml", text: "[[verify.command]]\nname = \"t\"\n" });
+    let toml = guess(&TaskFileSource { name: "landfall.toml", text: "[[verify.command]]\nname = \"t\"\n" });
     assert_eq!(
         toml.expect_err("no list").to_string(),
         "landfall.toml: this looks like no task list that is known"
     );
-    let list = read(&Source { name: "a.md", text: "just words\n" }, Format::Markdown, None);
+    let list = read(&TaskFileSource { name: "a.md", text: "just words\n" }, Format::Markdown, None);
     assert_eq!(list.expect_err("no item").to_string(), "a.md: there is no item with a check box");
 }
 
@@ -321,7 +321,7 @@ fn tasks_of_task_master_keep_their_parts_and_their_order() {
 
 #[test]
 fn one_list_of_several_can_be_picked() {
-    let file = Source { name: "tasks.json", text: TASKS };
+    let file = TaskFileSource { name: "tasks.json", text: TASKS };
     let list = read(&file, Format::Taskmaster, Some("ideas")).expect("it is there");
     assert_eq!(list.items.len(), 1);
     let error = read(&file, Format::Taskmaster, Some("idea")).expect_err("it is not there");
@@ -546,7 +546,7 @@ fn what_was_imported_before_is_not_added_again_but_can_be_referred_to() {
         left out: line of type `memory` (1)
         left out: need that is done already (1)"#]]
     .assert_eq(&shown("issues.jsonl", BEADS, &known));
-    let file = Source { name: "issues.jsonl", text: BEADS };
+    let file = TaskFileSource { name: "issues.jsonl", text: BEADS };
     let list = read(&file, Format::Beads, None).expect("good");
     let again = settle(list, &known, true).expect("good");
     assert_eq!((again.tasks.len(), again.there.len()), (4, 0));
@@ -555,7 +555,7 @@ fn what_was_imported_before_is_not_added_again_but_can_be_referred_to() {
 #[test]
 fn an_item_keeps_its_name_when_the_list_around_it_changes() {
     let sources = |text: &str| {
-        let list = read(&Source { name: "x/TODO.md", text }, Format::Markdown, None).expect("good");
+        let list = read(&TaskFileSource { name: "x/TODO.md", text }, Format::Markdown, None).expect("good");
         settle(list, &BTreeMap::new(), false)
             .expect("good")
             .tasks
@@ -579,7 +579,7 @@ fn an_item_keeps_its_name_when_the_list_around_it_changes() {
 
 #[test]
 fn the_answer_survives_the_wire() {
-    let list = read(&Source { name: "prd.json", text: STORIES }, Format::Prd, None).expect("good");
+    let list = read(&TaskFileSource { name: "prd.json", text: STORIES }, Format::Prd, None).expect("good");
     let settled = settle(list, &BTreeMap::new(), false).expect("good");
     let imported = Imported {
         format: Format::Prd,

@@ -34,8 +34,8 @@ fn every_operation_is_in_it_and_every_reference_leads_somewhere() {
             .collect();
         let fields: BTreeSet<&str> = http::pieces(route.path)
             .filter_map(|piece| match piece {
-                http::Piece::Field(name) => Some(name),
-                http::Piece::Plain(_) => None,
+                http::PathSegment::Field(name) => Some(name),
+                http::PathSegment::Plain(_) => None,
             })
             .collect();
         assert_eq!(named, fields, "{}", route.name);

@@ -19,10 +19,11 @@ use landfall_api::{
     NewTask, Outcome, OutcomeLine, OwnLimits, PauseLine, PauseReason, Picked, Pilot, PilotPhase, ProbeAnswer,
     Probed, ProjectChecked, Proposal, ProposalOutcome, Publication, QueueBrief, QueueChanged, QueuePlace,
     QueueReport, QuickIssue, Reclaimed, ReclaimedItem, Report, ReportOf, Restored, ReviewLine, ReviewList,
-    RolledBack, RunEnded, RunId, RunOutcome, RunState, Size, SpendingLine, SprintChanged, SprintFate,
-    SprintGoal, SprintId, SprintList, SprintPlan, SprintPreview, SprintRecord, SprintReport, SprintSettings,
-    SprintStage, SprintTarget, SprintTask, SprintTaskStat, Status, StatusReport, Stopped, TaskActivity,
-    TaskBrief, TaskDetail, TaskId, TaskLine, TaskPage, TaskRef, Usage, Wait, WaitFor, WaitingGroup, Why,
+    RolledBack, RunEnded, RunOutcome, RunState, Size, SpendingLine, SprintChanged, SprintFate, SprintGoal,
+    SprintList, SprintPlan, SprintPreview, SprintRecord, SprintReport, SprintSettings, SprintStage,
+    SprintTarget, SprintTask, SprintTaskStat, Status, StatusReport, Stopped, TaskActivity, TaskBrief,
+    TaskDetail, TaskId, TaskLine, TaskPage, TaskRef, Usage, Wait, WaitFor, WaitingGroup, Why, WireRunId,
+    WireSprintId,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -344,7 +345,7 @@ fn status() -> StatusReport {
     StatusReport {
         counts: BTreeMap::from([(Status::Ready, 4), (Status::Active, 1), (Status::Done, 2)]),
         run: Some(RunState {
-            run: RunId(2),
+            run: WireRunId(2),
             since_ms: AT_MS,
             slots: 3,
             agents: 2,
@@ -413,7 +414,7 @@ fn status() -> StatusReport {
 
 fn outcome() -> RunOutcome {
     RunOutcome {
-        run: RunId(2),
+        run: WireRunId(2),
         ended: RunEnded::Finished,
         tasks: vec![OutcomeLine {
             task: TaskId(7),
@@ -431,7 +432,7 @@ fn outcome() -> RunOutcome {
         cost_usd: Some(0.42),
         warnings: vec!["no check is set: nothing is proved".to_owned()],
         needs_you: vec!["T7 waits for your answer".to_owned()],
-        sprint: Some(SprintId(3)),
+        sprint: Some(WireSprintId(3)),
         report: Some("…/reports/R2.md".to_owned()),
         line: Some(Box::new(run_report().run)),
     }
@@ -451,8 +452,8 @@ fn run_report() -> api::RunReport {
     let usage = Usage { cost_usd: Some(0.42), tokens_in: 24_000, tokens_out: 690, ..Usage::default() };
     api::RunReport {
         run: api::RunLine {
-            run: RunId(2),
-            taken_over_by: vec![RunId(3)],
+            run: WireRunId(2),
+            taken_over_by: vec![WireRunId(3)],
             began_ms: AT_MS,
             ended_ms: Some(AT_MS + 65_000),
             end: "nothing was left to do".to_owned(),
@@ -482,7 +483,7 @@ fn run_report() -> api::RunReport {
 
 fn pilot() -> Pilot {
     Pilot {
-        run: Some(RunId(2)),
+        run: Some(WireRunId(2)),
         mode: Mode::SemiAuto,
         phase: PilotPhase::Paused,
         pause: Some(PauseLine { why: PauseReason::Person, reason: "lunch".to_owned(), since_ms: AT_MS }),
@@ -544,7 +545,7 @@ fn plan() -> SprintPlan {
 
 fn sprint() -> SprintReport {
     SprintReport {
-        sprint: SprintId(3),
+        sprint: WireSprintId(3),
         plan: plan(),
         phase: SprintStage::Over,
         driven: false,
@@ -591,7 +592,7 @@ fn sprint() -> SprintReport {
 fn record() -> SprintRecord {
     let moment = "2026-07-29T00:00:00Z".to_owned();
     SprintRecord {
-        id: SprintId(3),
+        id: WireSprintId(3),
         started_at: moment.clone(),
         ended_at: Some(moment.clone()),
         target: SprintTarget { kind: "count".to_owned(), value: json!(10) },
@@ -1011,7 +1012,7 @@ fn autopilot(page: &mut Page) {
          in minutes.",
         &SprintList { sprints: vec![record()] },
     );
-    let changed = SprintChanged { sprint: SprintId(3), text: "S3 is over.".to_owned() };
+    let changed = SprintChanged { sprint: WireSprintId(3), text: "S3 is over.".to_owned() };
     page.sample(
         "`sprint pause`, `sprint cancel`",
         "What happens now. So does `sprint resume` while its run goes on.",
@@ -1344,7 +1345,7 @@ fn the_page_about_json_shows_what_is_written() {
     };
     page.sample("`diff`", "`encoding` is `text`, or `base64` when the diff is not UTF-8.", &diff);
     let stopped = Stopped {
-        run: Some(RunId(2)),
+        run: Some(WireRunId(2)),
         tasks: vec![TaskId(7)],
         text: "R2 stops after T7's iteration.".to_owned(),
         details: vec!["T7: iteration 2 of its agent stops after this iteration".to_owned()],

@@ -1,11 +1,11 @@
 //! What is written is read back, and what cannot be understood is named with its place.
 
 use expect_test::{Expect, expect};
-use landfall_api::taskfile::{self, Source};
+use landfall_api::taskfile::{self, TaskFileSource};
 use landfall_api::{NewTask, Size, TaskId, TaskRef};
 
 fn read(text: &str) -> Result<Vec<NewTask>, taskfile::TaskFileError> {
-    taskfile::read(&[Source { name: "a.md", text }])
+    taskfile::read(&[TaskFileSource { name: "a.md", text }])
 }
 
 fn refuses(text: &str, expected: Expect) {
@@ -65,7 +65,8 @@ fn files_of_an_export_find_each_other_under_their_old_ids() {
     let needs = vec![TaskRef::Task(TaskId(41)), TaskRef::Task(TaskId(3))];
     let second =
         taskfile::write(Some(TaskId(42)), &NewTask { title: "two".to_owned(), needs, ..NewTask::default() });
-    let sources = [Source { name: "T42.md", text: &second }, Source { name: "T41.md", text: &first }];
+    let sources =
+        [TaskFileSource { name: "T42.md", text: &second }, TaskFileSource { name: "T41.md", text: &first }];
     let tasks = taskfile::read(&sources).expect("read");
     assert_eq!(tasks[0].needs, [TaskRef::Batch(2), TaskRef::Task(TaskId(3))]);
 }

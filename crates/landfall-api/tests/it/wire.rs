@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use expect_test::expect;
 use landfall_api::{
-    Access, Ask, EditTask, Filter, Level, Method, NewTask, NewTasks, Nothing, OutputAsked, OutputOf, Problem,
-    ProblemCode, ReportAsked, Request, Response, Route, RunId, Service, Status, StopAsked, TaskAsked, TaskId,
-    TaskRef, UnknownWord, WaitFor, Why, http,
+    Access, Ask, EditTask, Filter, Level, Method, NewTask, NewTasks, Nothing, OperationRoute, OutputAsked,
+    OutputOf, Problem, ProblemCode, ReportAsked, Request, Response, Service, Status, StopAsked, TaskAsked,
+    TaskId, TaskRef, UnknownWord, WaitFor, Why, WireRunId, http,
 };
 
 /// Reads a request as the server does: the fields of the path are taken out of the target first.
-fn read_back(written: &http::Written, route: &Route) -> Result<Request, Problem> {
+fn read_back(written: &http::WireRequest, route: &OperationRoute) -> Result<Request, Problem> {
     let (path, query) = written.target.split_once('?').unwrap_or((&written.target, ""));
     let path = path.strip_prefix(http::ROOT).expect("below the root");
     let fields = route.path.split('/').zip(path.split('/')).filter_map(|(name, value)| {
@@ -54,7 +54,7 @@ fn requests_are_words_in_the_path_the_query_or_the_body() {
             raw: false,
         }),
         Request::Stop(StopAsked { task: None, now: true }),
-        Request::Report(ReportAsked { run: Some(RunId(2)), ..ReportAsked::default() }),
+        Request::Report(ReportAsked { run: Some(WireRunId(2)), ..ReportAsked::default() }),
         Request::Report(ReportAsked::default()),
         Request::FlowList(Nothing {}),
     ];

@@ -1,7 +1,7 @@
 //! Tasks from a list of another tool: read, held against what is there, and added all at once.
 
-use landfall_api::import::{self, Format, ImportError, ImportText, Imported, Settled};
-use landfall_api::taskfile::Source;
+use landfall_api::import::{self, Format, ImportError, ImportPlan, ImportText, Imported};
+use landfall_api::taskfile::TaskFileSource;
 use landfall_api::{Added, NewTasks, Problem, ProblemCode};
 
 use crate::command::modules;
@@ -14,8 +14,10 @@ pub(crate) fn import(
     asked: &ImportText,
     add: &dyn Fn(NewTasks) -> Result<Added, Problem>,
 ) -> Result<Imported, Problem> {
-    let file =
-        Source { name: if asked.name.is_empty() { "the list" } else { &asked.name }, text: &asked.text };
+    let file = TaskFileSource {
+        name: if asked.name.is_empty() { "the list" } else { &asked.name },
+        text: &asked.text,
+    };
     let format = match asked.format {
         Some(format) => format,
         None => import::guess(&file).map_err(|error| bad(&error))?,
@@ -27,7 +29,7 @@ pub(crate) fn import(
         }
     };
     let known = backlog::by_source(place)?;
-    let Settled { tasks, there, left_out } =
+    let ImportPlan { tasks, there, left_out } =
         import::settle(list, &known, asked.again).map_err(|error| bad(&error))?;
     let added = match asked.dry_run || tasks.is_empty() {
         true => Vec::new(),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::error::Error;
 use std::path::Path;
 
-use landfall_api::import::{Counts, Format, Item, Link, List, Place as At};
+use landfall_api::import::{Format, ImportFile, ImportItem, ImportLink, ImportPlace as At, LeftOutCounts};
 use landfall_api::{ModuleMade, ModuleMended, ModulesMended, NewTask, Problem, ProblemCode};
 use landfall_engine::host::git::{BranchName, CheckoutHead, Git, Repo};
 use landfall_engine::model::plan::PlanOutline;
@@ -150,15 +150,15 @@ fn committed(place: &Place, module: &Module, path: &str) -> Option<Vec<u8>> {
 }
 
 /// The modules at a path, and those they need, as a list to import.
-pub(crate) fn list(place: &Place, path: &str) -> Result<List, Problem> {
+pub(crate) fn list(place: &Place, path: &str) -> Result<ImportFile, Problem> {
     let asked = find_at(&place.root, Path::new(path)).map_err(|error| folder(&error))?;
     let all = find(&place.root).map_err(|error| folder(&error))?;
-    let mut list = List {
+    let mut list = ImportFile {
         file: path.to_owned(),
         format: Format::Modules,
         items: Vec::new(),
         over: BTreeSet::new(),
-        left_out: Counts::default(),
+        left_out: LeftOutCounts::default(),
     };
     for passed in &asked.passed {
         list.left_out.add(&format!("{}: {}", passed.path.display(), passed.why));
@@ -214,7 +214,7 @@ pub(crate) fn list(place: &Place, path: &str) -> Result<List, Problem> {
             {
                 list.left_out.add("minimum status of a need: the task waits until it is done");
             }
-            needs.push(Link { to: other.shown(), place: At::Path(id.clone()) });
+            needs.push(ImportLink { to: other.shown(), place: At::Path(id.clone()) });
             open.push_back(other.clone());
         }
         list.items.push(item(&id, &task, needs));
@@ -243,7 +243,7 @@ fn refuse_hooks(place: &Place, file: &str) -> Option<String> {
 
 const HOOKS_FILE: &str = ".hooks.md";
 
-fn item(id: &str, task: &ModuleSpec, needs: Vec<Link>) -> Item {
+fn item(id: &str, task: &ModuleSpec, needs: Vec<ImportLink>) -> ImportItem {
     let spec = &task.spec;
     let new = NewTask {
         title: spec.title.clone(),
@@ -255,7 +255,7 @@ fn item(id: &str, task: &ModuleSpec, needs: Vec<Link>) -> Item {
         draft: spec.draft || task.status == ModuleStatus::Blocked,
         ..NewTask::default()
     };
-    Item { id: id.to_owned(), place: At::Path(id.to_owned()), task: new, needs, parent: None }
+    ImportItem { id: id.to_owned(), place: At::Path(id.to_owned()), task: new, needs, parent: None }
 }
 
 fn look(module: &Module) -> Result<ModuleSpec, Problem> {

@@ -20,19 +20,19 @@ pub(crate) fn model_task(id: api::TaskId) -> TaskId {
     TaskId(id.0)
 }
 
-pub(crate) fn run_id(id: model::RunId) -> api::RunId {
-    api::RunId(id.0)
+pub(crate) fn run_id(id: model::RunId) -> api::WireRunId {
+    api::WireRunId(id.0)
 }
 
-pub(crate) fn sprint_id(id: model::SprintId) -> api::SprintId {
-    api::SprintId(id.0)
+pub(crate) fn sprint_id(id: model::SprintId) -> api::WireSprintId {
+    api::WireSprintId(id.0)
 }
 
 pub(crate) fn haul_id(id: model::haul::IssueBatchId) -> api::HaulId {
     api::HaulId(id.0)
 }
 
-pub(crate) fn model_sprint(id: api::SprintId) -> model::SprintId {
+pub(crate) fn model_sprint(id: api::WireSprintId) -> model::SprintId {
     model::SprintId(id.0)
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use landfall_api::EngineState;
-use landfall_api::client::{Client, Greeting};
+use landfall_api::client::{Client, EngineIdentity};
 use landfall_engine::model::TaskId;
 use landfall_engine::{EngineContext, LiveAgent, LiveSnapshot, RunningCheck};
 
@@ -20,7 +20,7 @@ pub(crate) enum EngineAt {
     /// Another process.
     There {
         /// How it introduced itself.
-        greeting: Greeting,
+        greeting: EngineIdentity,
     },
     /// This process keeps the project, and drives nothing now.
     Resting {

@@ -452,7 +452,11 @@ fn with_settings<T>(
 }
 
 /// Hears what a tracker sent by itself, unless it was heard before.
-pub(crate) fn hear(place: &Place, heard: &Mutex<Deliveries>, hook: &api::Hook) -> Result<(), Problem> {
+pub(crate) fn hear(
+    place: &Place,
+    heard: &Mutex<Deliveries>,
+    hook: &api::TrackerWebhook,
+) -> Result<(), Problem> {
     let header =
         |name: &str| hook.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
     let delivery = Delivery::of(header, &hook.body);

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use landfall_api::client::{Client, ConnectError};
-use landfall_api::{Ask as _, Nothing, Problem, ProblemCode, RunAsked, RunId};
+use landfall_api::{Ask as _, Nothing, Problem, ProblemCode, RunAsked, WireRunId};
 use landfall_engine::host::wait::wait_for_child;
 use serde::Serialize;
 
@@ -18,7 +18,7 @@ use crate::project::problems;
 pub struct Detached {
     /// Which; none when it was over before it could be looked at.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub run: Option<RunId>,
+    pub run: Option<WireRunId>,
     /// The process that drives it; none when it is over already.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use landfall_api::{self as api, Mark, Problem, ProblemCode, Request, Response};
+use landfall_api::{self as api, Problem, ProblemCode, Request, Response, StateVersion};
 use landfall_engine::Engine;
 use landfall_engine::host::lock::{LockHolder, StateLock};
 use landfall_engine::model::{EngineEvent, Fact, RunEnd};
@@ -139,11 +139,11 @@ impl ServedProject {
     }
 
     /// How far things have come. Nobody else writes while the project is kept.
-    pub fn mark(&self) -> Mark {
+    pub fn mark(&self) -> StateVersion {
         // The count first: what is written in between belongs to a later mark, and is looked for again.
         let writes = self.writes();
         let seq = self.running().map_or(0, |run| run.site.end.head().seq.0);
-        Mark { writes, seq }
+        StateVersion { writes, seq }
     }
 
     /// Whether the server is ending.
@@ -152,7 +152,7 @@ impl ServedProject {
     }
 
     /// Waits until something is written after `mark`, for at most so long.
-    pub fn wait_past(&self, mark: Mark, at_most: Duration) {
+    pub fn wait_past(&self, mark: StateVersion, at_most: Duration) {
         match self.running() {
             Some(run) => run.site.end.wait_past(Seq(mark.seq), at_most),
             None => self.writes.wait_past(mark.writes, at_most),
@@ -344,7 +344,7 @@ impl ServedProject {
                 if outcome.run == NO_RUN {
                     // What broke does not know which run it was; whoever asks wants to.
                     let view = run.under_way().now(api::RunNowAsked::default());
-                    outcome.run = view.run.unwrap_or(api::RunId(1));
+                    outcome.run = view.run.unwrap_or(api::WireRunId(1));
                 }
                 let last = Last { outcome: Box::new(outcome), run: run.under_way() };
                 self.tell(None);
@@ -367,7 +367,7 @@ fn was_stopped(fact: &Fact) -> bool {
 }
 
 /// The run of an outcome that does not say which.
-const NO_RUN: api::RunId = api::RunId(0);
+const NO_RUN: api::WireRunId = api::WireRunId(0);
 
 /// How long a run that ends is waited for by whoever writes.
 const ENDING_MAX: Duration = Duration::from_secs(2);

@@ -5,7 +5,7 @@ use std::fmt::Display;
 
 use askama::Template;
 use landfall_api::import::{self, Format};
-use landfall_api::taskfile::{self, Source};
+use landfall_api::taskfile::{self, TaskFileSource};
 use landfall_api::{
     Ask as _, Cancel, EditTask, Filter, NewTask, NewTasks, Nothing, Problem, ProblemCode, ProposalOutcome,
     Proposing, Request, Retry, Service as _, Size, Status, TaskId, TaskLine, TaskRef,
@@ -216,7 +216,7 @@ fn added(visit: &Visit<'_>, tasks: Vec<NewTask>) -> Result<String, Problem> {
 
 /// The tasks of a text: a task file, a list of another tool, or a title on each line.
 fn understand(text: &str) -> Result<Vec<NewTask>, Problem> {
-    let file = Source { name: "pasted", text };
+    let file = TaskFileSource { name: "pasted", text };
     if taskfile::is_task_file(text) {
         let read = taskfile::read(&[file]);
         return read.map_err(|error| {

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use askama::Template;
 use landfall_api::http::{IDEMPOTENCY_HEADER, ROOT};
-use landfall_api::{Access, Method, Problem, ProblemCode, Request, Route};
+use landfall_api::{Access, Method, OperationRoute, Problem, ProblemCode, Request};
 use serde_json::Value;
 
 use super::{Page, Visit, words};
@@ -21,7 +21,7 @@ struct Reference {
 }
 
 struct Operation {
-    route: &'static Route,
+    route: &'static OperationRoute,
     /// The words of the request: in the path, in the query, in the body.
     asked: Vec<Line>,
     answer: Vec<Piece>,
@@ -76,7 +76,7 @@ fn groups() -> Vec<(String, Vec<Operation>)> {
     groups
 }
 
-fn operation(route: &'static Route) -> Operation {
+fn operation(route: &'static OperationRoute) -> Operation {
     let described =
         &DESCRIBED["paths"][format!("{ROOT}{}", route.path)][route.method.word().to_ascii_lowercase()];
     let parameters = described["parameters"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -242,7 +242,7 @@ mod tests {
             let operation = operation(route);
             assert!(!operation.answer.is_empty(), "{} has an answer", route.name);
             for field in landfall_api::http::pieces(route.path) {
-                if let landfall_api::http::Piece::Field(name) = field {
+                if let landfall_api::http::PathSegment::Field(name) = field {
                     assert!(operation.asked.iter().any(|it| it.name == name), "{} in {}", name, route.name);
                 }
             }

@@ -2,8 +2,8 @@
 
 use askama::Template;
 use landfall_api::{
-    Ask as _, Nothing, Problem, ProblemCode, ReportAsked, RunId, RunLine, RunResult, RunTaskLine, TaskAsked,
-    TaskDetail,
+    Ask as _, Nothing, Problem, ProblemCode, ReportAsked, RunLine, RunResult, RunTaskLine, TaskAsked,
+    TaskDetail, WireRunId,
 };
 
 use super::markup::Markup;
@@ -52,7 +52,7 @@ struct RunTask<'a> {
 }
 
 pub(super) fn one(visit: &Visit<'_>) -> Result<Page, Problem> {
-    let id: RunId = visit.field("run")?;
+    let id: WireRunId = visit.field("run")?;
     let report = visit.report(ReportAsked { run: Some(id), task: None })?;
     let report = report.run.ok_or_else(|| {
         Problem::new(ProblemCode::UnknownRun, format!("there is no run {id}"))

@@ -4,8 +4,8 @@ use askama::Template;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use landfall_api::{
-    Ask as _, Nothing, Problem, ProblemCode, Request, RunAsked, SprintAsked, SprintGoal, SprintId, SprintOf,
-    SprintPlan, SprintPreview, SprintRecord, SprintReport, SprintStage, TaskAsked, TaskBrief,
+    Ask as _, Nothing, Problem, ProblemCode, Request, RunAsked, SprintAsked, SprintGoal, SprintOf,
+    SprintPlan, SprintPreview, SprintRecord, SprintReport, SprintStage, TaskAsked, TaskBrief, WireSprintId,
 };
 
 use super::plot::{Curve, Figure, Kind, Unit, curves};
@@ -61,7 +61,7 @@ struct Preview<'a> {
 
 pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
     // Without any sprint there is nothing to report, and everything to start one.
-    let report = match visit.sprint(SprintOf { sprint: visit.asked_as::<SprintId>("sprint") }) {
+    let report = match visit.sprint(SprintOf { sprint: visit.asked_as::<WireSprintId>("sprint") }) {
         Ok(report) => Some(report),
         Err(problem) if visit.asked("sprint").is_none() && problem.code.status() == 404 => None,
         Err(problem) => return Err(problem),
@@ -315,7 +315,7 @@ mod tests {
     fn a_sprint_is_drawn_with_its_curve_and_words_stay_words() {
         let hostile = "<script>x</script>".to_owned();
         let report = SprintReport {
-            sprint: SprintId(2),
+            sprint: WireSprintId(2),
             plan: form("count").plan().expect("a plan"),
             phase: SprintStage::Running,
             driven: true,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use landfall_api::{Request, Route, http, openapi};
+use landfall_api::{OperationRoute, Request, http, openapi};
 use serde_json::{Map, Value, json};
 
 const DEPTH_MAX: usize = 14; // references count too
@@ -20,7 +20,7 @@ impl Samples {
 
     /// The smallest answer of each operation.
     pub fn answers(&self) -> BTreeMap<&'static str, Vec<u8>> {
-        let answer = |route: &'static Route| {
+        let answer = |route: &'static OperationRoute| {
             let schema = &self.operation(route)["responses"]["200"]["content"]["application/json"]["schema"];
             (route.name, serde_json::to_vec(&self.of(schema)).expect("json"))
         };
@@ -29,7 +29,7 @@ impl Samples {
 
     /// The fullest answer of each operation, with this text wherever a text can be.
     pub fn full(&self, text: &str) -> BTreeMap<&'static str, Vec<u8>> {
-        let answer = |route: &'static Route| {
+        let answer = |route: &'static OperationRoute| {
             let schema = &self.operation(route)["responses"]["200"]["content"]["application/json"]["schema"];
             (route.name, serde_json::to_vec(&self.whole(schema, text, 0)).expect("json"))
         };
@@ -99,7 +99,7 @@ impl Samples {
         (target, body)
     }
 
-    fn operation(&self, route: &Route) -> &Value {
+    fn operation(&self, route: &OperationRoute) -> &Value {
         &self.document["paths"][format!("{}{}", http::ROOT, route.path)][route.method.word().to_lowercase()]
     }
 
@@ -143,12 +143,12 @@ impl Samples {
 pub fn fill(path: &str) -> String {
     http::pieces(path)
         .map(|piece| match piece {
-            http::Piece::Plain(text) => text,
-            http::Piece::Field("task") => "T7",
-            http::Piece::Field("run") => "R2",
-            http::Piece::Field("issue") => "12",
-            http::Piece::Field("operation") => "reclaim",
-            http::Piece::Field(_) => "x",
+            http::PathSegment::Plain(text) => text,
+            http::PathSegment::Field("task") => "T7",
+            http::PathSegment::Field("run") => "R2",
+            http::PathSegment::Field("issue") => "12",
+            http::PathSegment::Field("operation") => "reclaim",
+            http::PathSegment::Field(_) => "x",
         })
         .collect()
 }
@@ -169,8 +169,8 @@ fn every_operation_has_a_sample_that_is_understood() {
         let (_, query) = target.split_once('?').unwrap_or((&target, ""));
         let fields: Vec<(String, String)> = http::pieces(route.path)
             .filter_map(|piece| match piece {
-                http::Piece::Field(name) => Some((name.to_owned(), fill(&format!("{{{name}}}")))),
-                http::Piece::Plain(_) => None,
+                http::PathSegment::Field(name) => Some((name.to_owned(), fill(&format!("{{{name}}}")))),
+                http::PathSegment::Plain(_) => None,
             })
             .collect();
         let query = if target.contains('?') { query } else { "" };

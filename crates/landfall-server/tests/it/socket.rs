@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use landfall_api::client::{Address, Client, ConnectError};
+use landfall_api::client::{Client, ConnectError, EngineAddress};
 use landfall_api::{
     Ask as _, NewTask, NewTasks, Nothing, ProblemCode, Request, StopAsked, TaskAsked, TaskId,
 };
@@ -54,7 +54,7 @@ fn many_requests_of_one_client_are_answered_in_turn() {
 fn the_same_client_comes_by_the_address_with_the_token() {
     let place = Place::new();
     let reach = |token: &str| {
-        Client::reach(Address::Server { at: place.at, host: place.host(), token: token.to_owned() })
+        Client::reach(EngineAddress::Server { at: place.at, host: place.host(), token: token.to_owned() })
     };
     assert!(reach(&place.token).expect("let in").status(Nothing {}).is_ok());
     match reach("wrong") {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use landfall_api::taskfile::{self, Source};
+use landfall_api::taskfile::{self, TaskFileSource};
 use landfall_api::{Ask, NewTask, NewTasks, Size, TaskRef};
 use landfall_text::control_chars::escape_line;
 
@@ -93,7 +93,8 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     }
     // Places in the batch are counted over all tasks, so those of the files come after the titles.
     let before = u32::try_from(tasks.len()).unwrap_or(u32::MAX);
-    let sources: Vec<Source<'_>> = files.iter().map(|(name, text)| Source { name, text }).collect();
+    let sources: Vec<TaskFileSource<'_>> =
+        files.iter().map(|(name, text)| TaskFileSource { name, text }).collect();
     let read = taskfile::read(&sources)
         .map_err(|error| Failure { hint: error.hint.clone(), ..Failure::usage(error.to_string()) })?;
     tasks.extend(read.into_iter().map(|task| shifted(before, task)));

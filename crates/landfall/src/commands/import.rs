@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use landfall_api::import::{Format, Imported, guess};
-use landfall_api::taskfile::Source;
+use landfall_api::taskfile::TaskFileSource;
 use landfall_api::{Ask as _, ImportText};
 use landfall_text::control_chars::escape_line;
 use landfall_text::pluralize;
@@ -52,7 +52,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         return modules(args, context, &folder);
     }
     let text = words::read_text(context, &args.file)?;
-    let file = Source { name: if name == "-" { "stdin" } else { &name }, text: &text };
+    let file = TaskFileSource { name: if name == "-" { "stdin" } else { &name }, text: &text };
     let format = match args.format {
         Some(format) => format,
         None => {

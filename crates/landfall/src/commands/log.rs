@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use landfall_api::{Ask, LogAsked, LogEntry, Mark, Output, OutputAsked, OutputOf, Said, TaskId};
+use landfall_api::{Ask, LogAsked, LogEntry, Output, OutputAsked, OutputOf, Said, StateVersion, TaskId};
 use landfall_text::control_chars::escape_line;
 
 use crate::context::Context;
@@ -68,7 +68,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
             print(&page.entries.iter().map(line).collect::<String>())?;
         }
         if !page.more {
-            context.service()?.wait_past(Mark::default(), LOOK_EVERY);
+            context.service()?.wait_past(StateVersion::default(), LOOK_EVERY);
         }
         asked = LogAsked { after: Some(page.next), last: false, ..asked };
         page = context.service()?.log(asked.clone())?;
@@ -112,7 +112,7 @@ fn output(
     let key = page.output.key.clone();
     while page.output.grows || !page.last {
         if page.last {
-            service.wait_past(Mark::default(), LOOK_EVERY);
+            service.wait_past(StateVersion::default(), LOOK_EVERY);
         }
         let of = OutputOf { key: Some(key.clone()), ..asked.of.clone() };
         page = service.output(OutputAsked { of, at: Some(page.next), backward: false, ..asked.clone() })?;

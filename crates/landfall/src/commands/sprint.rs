@@ -1,8 +1,8 @@
 //! `landfall sprint`: a run with a goal, and an honest report of it.
 
 use landfall_api::{
-    Ask, Mode, Nothing, PauseAsked, SprintFate, SprintGoal, SprintId, SprintList, SprintOf, SprintPlan,
-    SprintPreview, SprintReport, SprintStage, SprintTask, TaskId,
+    Ask, Mode, Nothing, PauseAsked, SprintFate, SprintGoal, SprintList, SprintOf, SprintPlan, SprintPreview,
+    SprintReport, SprintStage, SprintTask, TaskId, WireSprintId,
 };
 use landfall_app::clock;
 use landfall_app::run_handle::{RunAsked, SprintAsked};
@@ -48,7 +48,7 @@ enum Action {
     /// Show the report of a sprint: what landed, what did not and why, what waits for you
     Report {
         /// Sprint, such as S3; the default is the newest
-        sprint: Option<SprintId>,
+        sprint: Option<WireSprintId>,
     },
     /// List sprints
     List {
@@ -453,8 +453,8 @@ fn table(list: &SprintList) -> String {
 #[cfg(test)]
 mod tests {
     use landfall_api::{
-        BurnPoint, SprintFate, SprintGoal, SprintId, SprintPlan, SprintReport, SprintStage, SprintTask,
-        Status, TaskId,
+        BurnPoint, SprintFate, SprintGoal, SprintPlan, SprintReport, SprintStage, SprintTask, Status, TaskId,
+        WireSprintId,
     };
 
     use super::full;
@@ -491,7 +491,7 @@ mod tests {
             why: format!("T{number} is {fate}."),
         };
         let report = SprintReport {
-            sprint: SprintId(3),
+            sprint: WireSprintId(3),
             plan,
             phase: SprintStage::Over,
             driven: false,

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::Duration;
 
-use landfall_api::client::{Address, Client};
+use landfall_api::client::{Client, EngineAddress};
 use landfall_api::{
     Ask as _, IssueAsked, IssueClose, IssueNew, IssueNumber, IssueSay, IssueState, IssueSummariesAsked,
     IssueTick, IssuesAsked, IssuesFollow, Nothing, OutputAsked, OutputOf, ProblemCode, ReconcileAsked,
@@ -52,7 +52,8 @@ impl Served {
 
     /// A program that talks to it over the network.
     pub fn client(&self) -> Client {
-        let address = Address::Server { at: self.at, host: self.at.to_string(), token: self.token.clone() };
+        let address =
+            EngineAddress::Server { at: self.at, host: self.at.to_string(), token: self.token.clone() };
         Client::reach(address).expect("it lets us in")
     }
 

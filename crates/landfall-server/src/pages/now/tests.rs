@@ -1,4 +1,4 @@
-use landfall_api::{Action, Response, RunId, RunState, TaskAsked, TaskId};
+use landfall_api::{Action, Response, RunState, TaskAsked, TaskId, WireRunId};
 use serde_json::json;
 
 use super::*;
@@ -104,7 +104,7 @@ fn nothing_that_comes_from_outside_becomes_markup() {
 fn a_card_shows_what_the_work_is_at() {
     let mut board = board(&all_columns());
     board.run =
-        Some(RunState { run: RunId(3), since_ms: 0, slots: 3, agents: 1, mode: "running".to_owned() });
+        Some(RunState { run: WireRunId(3), since_ms: 0, slots: 3, agents: 1, mode: "running".to_owned() });
     let html = draw("/", &Made::of(vec![Response::Board(Box::new(board))]));
     for fact in [
         r#"id="card-T1""#,
@@ -144,7 +144,7 @@ fn a_project_at_rest_offers_to_start() {
 }
 
 fn running(agents: u32, slots: u32) -> Option<RunState> {
-    Some(RunState { run: RunId(3), since_ms: 0, slots, agents, mode: "running".to_owned() })
+    Some(RunState { run: WireRunId(3), since_ms: 0, slots, agents, mode: "running".to_owned() })
 }
 
 #[test]
