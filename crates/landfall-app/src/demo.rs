@@ -12,10 +12,10 @@ use landfall_engine::EngineRequest;
 use landfall_engine::host::git::{BranchName, Git, Repo, Signature};
 use landfall_engine::model::{News, TaskId};
 
-use crate::project::place::Place;
+use crate::project::place::ProjectLocation;
 use crate::project::{clock, problems};
 use crate::run::run_handle::{RunAsked, RunHandle, RunView};
-use crate::run::{self, Run};
+use crate::run::{self, ActiveRun};
 use crate::service::ProjectService;
 
 /// A demonstration under way.
@@ -53,14 +53,10 @@ pub(crate) fn start(dir: Option<&Path>) -> Result<Demo, Problem> {
     let dir = ground(dir)?;
     let (root, state) = (dir.join("project"), dir.join("state"));
     make_project(&root)?;
-    let place = Place::with_state(&root, Some(state.clone()))?;
+    let place = ProjectLocation::with_state(&root, Some(state.clone()))?;
     add_backlog(&place)?;
     let run = run::start(place.clone(), &RunAsked::default())?;
-    Ok(Demo {
-        root,
-        state,
-        run: Box::new(Answering { place, run, asked: None, answered: false, first: None }),
-    })
+    Ok(Demo { root, state, run: Box::new(DemoRun { place, run, asked: None, answered: false, first: None }) })
 }
 
 /// An empty folder: the one that was named, or a new one among the temporary files.
@@ -110,7 +106,7 @@ fn make_project(root: &Path) -> Result<(), Problem> {
     Ok(())
 }
 
-fn add_backlog(place: &Place) -> Result<(), Problem> {
+fn add_backlog(place: &ProjectLocation) -> Result<(), Problem> {
     let tasks = taskfile::read(&[TaskFileSource { name: "backlog.md", text: BACKLOG }])
         .map_err(|error| Problem::new(ProblemCode::Internal, format!("the demo's own backlog: {error}")))?;
     ProjectService::door(place.clone()).add(api::NewTasks { tasks })?;
@@ -118,9 +114,9 @@ fn add_backlog(place: &Place) -> Result<(), Problem> {
 }
 
 /// A run whose one question is answered by the demo.
-struct Answering {
-    place: Place,
-    run: Run,
+struct DemoRun {
+    place: ProjectLocation,
+    run: ActiveRun,
     /// Who asks, and since when it has been seen.
     asked: Option<(TaskId, Instant)>,
     answered: bool,
@@ -128,7 +124,7 @@ struct Answering {
     first: Option<api::RunOutcome>,
 }
 
-impl Answering {
+impl DemoRun {
     fn answer_in_time(&mut self) {
         if self.answered {
             return;
@@ -154,7 +150,7 @@ impl Answering {
     }
 }
 
-impl RunHandle for Answering {
+impl RunHandle for DemoRun {
     fn snapshot(&mut self) -> RunView {
         self.answer_in_time();
         self.run.snapshot()

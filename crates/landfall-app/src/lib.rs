@@ -23,7 +23,7 @@ use landfall_api::{
 use landfall_engine::model::haul;
 
 use command::{check, follow_issues, modules, propose, reconcile, verify};
-use project::place::{self, Place};
+use project::place::{self, ProjectLocation};
 use project::{conversions, trust};
 use query::{agents, certificate, sandbox_probes, terminal};
 use run::{detach, remote};
@@ -40,20 +40,20 @@ pub use landfall_engine::host::user_file::{USER_FILE_BYTES_MAX, read_user_file, 
 pub use landfall_server::OPENAPI;
 
 pub use certificate::check_certificate;
-pub use check::{CheckAsked, CheckView};
+pub use check::{CheckOptions, CheckView};
 pub use demo::Demo;
-pub use detach::Detached;
+pub use detach::DetachedRun;
 pub use landfall_engine::trust::TrustedBy;
-pub use modules::ModuleAsked;
-pub use propose::ProposeAsked;
+pub use modules::ModuleRequest;
+pub use propose::ProposeOptions;
 pub use reconcile::points;
 pub use sandbox_probes::{attempt, sandbox_report};
-pub use serve::{Serve, ServeAsked};
+pub use serve::{ProjectServer, ServeOptions};
 pub use trust::TrustReport;
 
 /// Which project is meant: the one around a folder, and which of its bases.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct At {
+pub struct ProjectLocator {
     /// The folder.
     pub dir: PathBuf,
     /// The branch that work lands on; none for the project's own.
@@ -62,7 +62,7 @@ pub struct At {
 
 /// Where a project is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Project {
+pub struct ProjectCheckout {
     /// The root of its repository: where `landfall.toml` belongs.
     pub root: PathBuf,
     /// The branch HEAD is on: what `init` proposes to land on.
@@ -75,19 +75,19 @@ pub fn sit(dir: &OsStr) -> u8 {
 }
 
 /// The project at `at`.
-pub fn project(at: &At) -> Result<Project, Problem> {
-    let place = Place::find(at)?;
+pub fn project(at: &ProjectLocator) -> Result<ProjectCheckout, Problem> {
+    let place = ProjectLocation::find(at)?;
     let branch = place::branch_by_git(&place)?;
-    Ok(Project { root: place.root, branch })
+    Ok(ProjectCheckout { root: place.root, branch })
 }
 
 /// Whoever answers for the project at `at`.
-pub fn service(at: &At) -> Result<Box<dyn Service>, Problem> {
-    Ok(Box::new(ProjectService::door(Place::find(at)?)))
+pub fn service(at: &ProjectLocator) -> Result<Box<dyn Service>, Problem> {
+    Ok(Box::new(ProjectService::door(ProjectLocation::find(at)?)))
 }
 
 /// The agents there are, with the profiles of the project at `at`, if there is one.
-pub fn agents(at: &At, asked: AgentsAsked, probe: bool) -> Result<AgentsFound, Problem> {
+pub fn agents(at: &ProjectLocator, asked: AgentsAsked, probe: bool) -> Result<AgentsFound, Problem> {
     match service(at) {
         Ok(service) if probe => service.probe(asked),
         Ok(service) => service.agents(asked),
@@ -127,46 +127,49 @@ pub fn reports_tokens_alone(kind: &str) -> bool {
 }
 
 /// Where to attach to the agent of a task in the project at `at`.
-pub fn terminal(at: &At, task: landfall_api::TaskId) -> Result<landfall_agents::tmux::AttachTarget, Problem> {
-    terminal::of(&Place::find(at)?, conversions::model_task(task))
+pub fn terminal(
+    at: &ProjectLocator,
+    task: landfall_api::TaskId,
+) -> Result<landfall_agents::tmux::AttachTarget, Problem> {
+    terminal::of(&ProjectLocation::find(at)?, conversions::model_task(task))
 }
 
 /// Makes a task module in the project at `at`.
-pub fn module_init(at: &At, ask: &ModuleAsked) -> Result<ModuleMade, Problem> {
-    modules::init(&Place::find(at)?, ask)
+pub fn module_init(at: &ProjectLocator, ask: &ModuleRequest) -> Result<ModuleMade, Problem> {
+    modules::init(&ProjectLocation::find(at)?, ask)
 }
 
 /// Mends the task modules below `path`, or all of them, in the project at `at`.
-pub fn module_mend(at: &At, path: Option<&Path>) -> Result<ModulesMended, Problem> {
-    modules::mend(&Place::find(at)?, path)
+pub fn module_mend(at: &ProjectLocator, path: Option<&Path>) -> Result<ModulesMended, Problem> {
+    modules::mend(&ProjectLocation::find(at)?, path)
 }
 
 /// Looks at the acceptance criteria of an issue of the project at `at`, and does what follows. `tell` hears how it goes.
 pub fn verify(
-    at: &At,
+    at: &ProjectLocator,
     asked: &landfall_api::VerifyAsked,
     tell: &mut dyn FnMut(&str),
 ) -> Result<landfall_api::IssueVerified, Problem> {
-    verify::verify(&Place::find(at)?, asked, &|| false, tell)
+    verify::verify(&ProjectLocation::find(at)?, asked, &|| false, tell)
 }
 
 /// Runs the checks of the project at `at`. None: the user stopped them.
 pub fn check(
-    at: &At,
-    asked: &CheckAsked,
+    at: &ProjectLocator,
+    asked: &CheckOptions,
     view: &mut dyn CheckView,
 ) -> Result<Option<landfall_api::ProjectChecked>, Problem> {
-    check::check(&Place::find(at)?, asked, view)
+    check::check(&ProjectLocation::find(at)?, asked, view)
 }
 
 /// Whether the project at `at` has a journal that can be read.
-pub fn has_journal(at: &At) -> bool {
-    Place::find(at).and_then(|place| place.reader()).is_ok_and(|reader| reader.is_some())
+pub fn has_journal(at: &ProjectLocator) -> bool {
+    ProjectLocation::find(at).and_then(|place| place.reader()).is_ok_and(|reader| reader.is_some())
 }
 
 /// The files that git tracks in the project at `at`.
-pub fn tracked_files(at: &At) -> Result<BTreeSet<String>, Problem> {
-    place::tracked_files(&Place::find(at)?)
+pub fn tracked_files(at: &ProjectLocator) -> Result<BTreeSet<String>, Problem> {
+    place::tracked_files(&ProjectLocation::find(at)?)
 }
 
 /// Where a program is, if it is installed.
@@ -175,33 +178,33 @@ pub fn program_on_path(program: &str) -> Option<PathBuf> {
 }
 
 /// The task that follows an issue in the project at `at`.
-pub fn task_of_issue(at: &At, issue: u64) -> Result<Option<TaskId>, Problem> {
-    follow_issues::task_of_issue(&Place::find(at)?, issue)
+pub fn task_of_issue(at: &ProjectLocator, issue: u64) -> Result<Option<TaskId>, Problem> {
+    follow_issues::task_of_issue(&ProjectLocation::find(at)?, issue)
 }
 
 /// The task of the module in a folder of the project at `at`, if it has one.
-pub fn task_of_module(at: &At, dir: &str) -> Result<Option<TaskId>, Problem> {
-    command::loops::task_of_module(&Place::find(at)?, dir)
+pub fn task_of_module(at: &ProjectLocator, dir: &str) -> Result<Option<TaskId>, Problem> {
+    command::loops::task_of_module(&ProjectLocation::find(at)?, dir)
 }
 
 /// Why no task follows an issue of the project at `at`: nobody follows it yet, or it is no issue.
-pub fn unfollowed_issue(at: &At, issue: u64) -> Problem {
-    Place::find(at).map_or_else(|problem| problem, |place| follow_issues::unfollowed(&place, issue))
+pub fn unfollowed_issue(at: &ProjectLocator, issue: u64) -> Problem {
+    ProjectLocation::find(at).map_or_else(|problem| problem, |place| follow_issues::unfollowed(&place, issue))
 }
 
 /// The same by the way: where it would take long to find out, nothing is said.
-pub fn likely_task_of_issue(at: &At, issue: u64) -> Option<TaskId> {
-    follow_issues::likely_task_of_issue(&Place::find(at).ok()?, issue)
+pub fn likely_task_of_issue(at: &ProjectLocator, issue: u64) -> Option<TaskId> {
+    follow_issues::likely_task_of_issue(&ProjectLocation::find(at).ok()?, issue)
 }
 
 /// Watches tasks in a run that another process drives, until they are over, it is, or `tell` has heard enough. Whether there was
 /// such a run.
 pub fn watch_tasks(
-    at: &At,
+    at: &ProjectLocator,
     tasks: &[TaskId],
     tell: &mut dyn FnMut(&[NewsLine]) -> bool,
 ) -> Result<bool, Problem> {
-    follow_issues::watch(&Place::find(at)?, tasks, tell)
+    follow_issues::watch(&ProjectLocation::find(at)?, tasks, tell)
 }
 
 /// What to do next about the issues of a batch that are left, if some are: see [`haul::onward`].
@@ -215,21 +218,25 @@ pub fn batch_onward(
 }
 
 /// The branch that is meant, where that is not the base of the project, and the other ones that work lands on.
-pub fn bases(at: &At) -> (Option<String>, Vec<String>) {
-    let Ok(place) = Place::find(at) else { return (None, Vec::new()) };
+pub fn bases(at: &ProjectLocator) -> (Option<String>, Vec<String>) {
+    let Ok(place) = ProjectLocation::find(at) else { return (None, Vec::new()) };
     let mut others = place.folder.bases();
     others.retain(|base| Some(base) != place.base.as_ref());
     (place.base, others)
 }
 
 /// Has an agent propose tasks for the project at `at`. Nothing is added yet. `tell` hears how it goes.
-pub fn propose(at: &At, asked: &ProposeAsked<'_>, tell: &mut dyn FnMut(&str)) -> Result<Proposal, Problem> {
-    propose::propose(&Place::find(at)?, asked, tell)
+pub fn propose(
+    at: &ProjectLocator,
+    asked: &ProposeOptions<'_>,
+    tell: &mut dyn FnMut(&str),
+) -> Result<Proposal, Problem> {
+    propose::propose(&ProjectLocation::find(at)?, asked, tell)
 }
 
 /// Drives the project at `at`: by the server that keeps it, or in this process.
-pub fn run(at: &At, asked: RunAsked) -> Result<Box<dyn RunHandle>, Problem> {
-    let place = Place::find(at)?;
+pub fn run(at: &ProjectLocator, asked: RunAsked) -> Result<Box<dyn RunHandle>, Problem> {
+    let place = ProjectLocation::find(at)?;
     match remote::start(&place, &asked)? {
         Some(run) => Ok(Box::new(run)),
         None => Ok(Box::new(run::start(place, &asked)?)),
@@ -237,33 +244,33 @@ pub fn run(at: &At, asked: RunAsked) -> Result<Box<dyn RunHandle>, Problem> {
 }
 
 /// Begins to drive the project at `at`, and leaves: the server that keeps it goes on, or a process of its own.
-pub fn run_detached(at: &At, asked: &RunAsked) -> Result<Detached, Problem> {
-    detach::start(&Place::find(at)?, asked)
+pub fn run_detached(at: &ProjectLocator, asked: &RunAsked) -> Result<DetachedRun, Problem> {
+    detach::start(&ProjectLocation::find(at)?, asked)
 }
 
 /// Keeps the project at `at`, and serves it.
-pub fn serve(at: &At, asked: ServeAsked) -> Result<Serve, Problem> {
-    serve::start(Place::find(at)?, asked)
+pub fn serve(at: &ProjectLocator, asked: ServeOptions) -> Result<ProjectServer, Problem> {
+    serve::start(ProjectLocation::find(at)?, asked)
 }
 
 /// The token that opens the server of the project at `at`; `renew` makes a new one.
-pub fn token(at: &At, renew: bool) -> Result<String, Problem> {
-    serve::token(&Place::find(at)?, renew)
+pub fn token(at: &ProjectLocator, renew: bool) -> Result<String, Problem> {
+    serve::token(&ProjectLocation::find(at)?, renew)
 }
 
 /// What of the settings of the project at `at` has to be trusted.
-pub fn trust_report(at: &At) -> Result<TrustReport, Problem> {
-    trust::report(&Place::find(at)?)
+pub fn trust_report(at: &ProjectLocator) -> Result<TrustReport, Problem> {
+    trust::report(&ProjectLocation::find(at)?)
 }
 
 /// Trusts the settings of the project at `at`, if they have this digest.
-pub fn trust(at: &At, digest: &str, by: TrustedBy) -> Result<TrustReport, Problem> {
-    trust::trust(&Place::find(at)?, digest, by)
+pub fn trust(at: &ProjectLocator, digest: &str, by: TrustedBy) -> Result<TrustReport, Problem> {
+    trust::trust(&ProjectLocation::find(at)?, digest, by)
 }
 
 /// Trusts the settings of the project at `at` as they are: the person has just had them written.
-pub fn trust_own_settings(at: &At) -> Result<(), Problem> {
-    trust::trust_own(&Place::find(at)?)
+pub fn trust_own_settings(at: &ProjectLocator) -> Result<(), Problem> {
+    trust::trust_own(&ProjectLocation::find(at)?)
 }
 
 /// Makes a project to look at, in `dir` or in a temporary folder, and drives it.

@@ -6,7 +6,7 @@ use landfall_engine::model::auto::{AgentLoop, LoopState};
 use landfall_engine::model::stride::current_agent_step;
 use landfall_engine::store::Seq;
 
-use crate::project::place::Place;
+use crate::project::place::ProjectLocation;
 
 /// What was printed last of a loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,14 +30,14 @@ pub(crate) struct LoopConsole {
 
 impl LoopConsole {
     /// One for a server that starts: what is over already is no news.
-    pub fn new(place: &Place) -> Self {
+    pub fn new(place: &ProjectLocation) -> Self {
         let mut console = Self::default();
         console.news(place);
         console
     }
 
     /// The lines for what happened since the last call.
-    pub fn news(&mut self, place: &Place) -> Vec<String> {
+    pub fn news(&mut self, place: &ProjectLocation) -> Vec<String> {
         let Ok(Some(reader)) = place.reader() else { return Vec::new() }; // no loop was begun yet
         let Ok(head) = reader.head() else { return Vec::new() };
         if self.head.replace(head.seq) == Some(head.seq) {

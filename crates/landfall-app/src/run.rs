@@ -34,9 +34,9 @@ use landfall_server::Serving;
 use landfall_text::{format_duration, pluralize};
 
 use crate::command::{changes, follow_issues};
-use crate::project::conversions::Among;
+use crate::project::conversions::TaskRelations;
 use crate::project::open_engine::open_to_drive;
-use crate::project::place::Place;
+use crate::project::place::ProjectLocation;
 use crate::project::sentences;
 use crate::project::{clock, conversions, problems, trust};
 use crate::query::autopilot;
@@ -47,11 +47,11 @@ use crate::run::run_handle::{NewsLine, RunAsked, RunHandle, RunMode, RunView, Sl
 use crate::service::ProjectService;
 
 /// A run under way.
-pub(crate) struct Run {
-    place: Place,
+pub(crate) struct ActiveRun {
+    place: ProjectLocation,
     running: RunThread,
-    door: Option<Door>,
-    under_way: UnderWay,
+    door: Option<RunSocket>,
+    under_way: RunMonitor,
     /// The news up to here were shown.
     shown: u64,
     mode: RunMode,
@@ -61,16 +61,16 @@ pub(crate) struct Run {
 
 /// A run under way, for whoever asks about it.
 #[derive(Clone)]
-pub(crate) struct UnderWay {
+pub(crate) struct RunMonitor {
     /// Leave to ask the engine.
     pub handle: EngineHandle,
     /// What a person sees of it.
     pub site: Arc<EngineContext>,
-    watch: Arc<Mutex<Watch>>,
+    watch: Arc<Mutex<RunWatch>>,
     began: Instant,
 }
 
-impl UnderWay {
+impl RunMonitor {
     /// What goes on.
     pub fn now(&self, asked: api::RunNowAsked) -> RunView {
         let view = self.site.live.lock().view.clone();
@@ -80,16 +80,16 @@ impl UnderWay {
         watch.view(&view, &self.site.running_checks(), mode, self.began.elapsed(), asked.after)
     }
 
-    fn watch(&self) -> MutexGuard<'_, Watch> {
+    fn watch(&self) -> MutexGuard<'_, RunWatch> {
         self.watch.lock().expect("no thread panics while it watches")
     }
 }
 
 /// Opens the project, checks that its agents are there, and drives, with its door open for other commands.
-pub(crate) fn start(place: Place, asked: &RunAsked) -> Result<Run, Problem> {
+pub(crate) fn start(place: ProjectLocation, asked: &RunAsked) -> Result<ActiveRun, Problem> {
     let mut run = begin(place, asked)?;
     let desk = ProjectService::running(run.place.clone(), run.under_way.clone());
-    match Door::open(&run.place, Arc::new(desk)) {
+    match RunSocket::open(&run.place, Arc::new(desk)) {
         Ok(door) => run.door = Some(door),
         Err(problem) => {
             run.running.handle().stop_now(); // nobody could talk to it; it ends before it has begun
@@ -100,7 +100,7 @@ pub(crate) fn start(place: Place, asked: &RunAsked) -> Result<Run, Problem> {
 }
 
 /// The same without a door: whoever keeps the project has one.
-pub(crate) fn begin(place: Place, asked: &RunAsked) -> Result<Run, Problem> {
+pub(crate) fn begin(place: ProjectLocation, asked: &RunAsked) -> Result<ActiveRun, Problem> {
     let only = {
         let reader = place.reader()?;
         changes::chosen(reader.as_deref(), &asked.tasks)?
@@ -131,14 +131,14 @@ pub(crate) fn begin(place: Place, asked: &RunAsked) -> Result<Run, Problem> {
         attended: asked.attended,
     };
     let running = engine.run(options).map_err(|error| problems::ask(&error))?;
-    let watch = Watch::new(reader, from, branch, slots_max);
-    let under_way = UnderWay {
+    let watch = RunWatch::new(reader, from, branch, slots_max);
+    let under_way = RunMonitor {
         handle: running.handle(),
         site,
         watch: Arc::new(Mutex::new(watch)),
         began: Instant::now(),
     };
-    Ok(Run {
+    Ok(ActiveRun {
         for_sprint: asked.sprint.is_some(),
         attended: asked.attended,
         place,
@@ -193,7 +193,7 @@ fn check_agents<'a>(
     Ok(())
 }
 
-impl Run {
+impl ActiveRun {
     /// Leave to ask the engine.
     pub fn handle(&self) -> EngineHandle {
         self.running.handle()
@@ -205,7 +205,7 @@ impl Run {
     }
 
     /// The same, for whoever asks about it.
-    pub fn under_way(&self) -> UnderWay {
+    pub fn under_way(&self) -> RunMonitor {
         self.under_way.clone()
     }
 
@@ -300,7 +300,7 @@ impl Run {
         (!self.attended && many > course::DEFERRED_MAX).then_some(many as u64)
     }
 
-    fn outcome_line(&self, watch: &Watch, task: &Task) -> api::OutcomeLine {
+    fn outcome_line(&self, watch: &RunWatch, task: &Task) -> api::OutcomeLine {
         let unmet = watch.reader.unmet(task.id).unwrap_or_default(); // without it the sentence is shorter
         let wait = match &task.state {
             TaskState::Waiting { wait, .. } => Some(conversions::wait_for(wait)),
@@ -322,13 +322,13 @@ impl Run {
             tokens: conversions::tokens(task.counters.usage),
             commit: task.landed.as_ref().map(|landed| landed.commit.as_str().to_owned()),
             why: self.landed_why(watch, task).unwrap_or_else(|| {
-                why_sentence(task, &Among::behind(&watch.reader, unmet).unwrap_or_default())
+                why_sentence(task, &TaskRelations::behind(&watch.reader, unmet).unwrap_or_default())
             }),
         }
     }
 
     /// Why a task could land, and what had to be overcome, in one sentence.
-    fn landed_why(&self, watch: &Watch, task: &Task) -> Option<String> {
+    fn landed_why(&self, watch: &RunWatch, task: &Task) -> Option<String> {
         let (landed, gate) = (task.landed.as_ref()?, task.gate.as_ref()?);
         let (id, commit) = (task.id, landed.commit.short());
         if gate.is_empty() {
@@ -373,7 +373,7 @@ impl Run {
     }
 
     /// What only a person can do now: answer, review, mend; whether or not this run touched it.
-    fn needs_you(&self, watch: &Watch, touched: &[Arc<Task>]) -> Vec<String> {
+    fn needs_you(&self, watch: &RunWatch, touched: &[Arc<Task>]) -> Vec<String> {
         const NAMED_MAX: usize = 20;
         let mut sentences = Vec::new();
         let mut seen: BTreeSet<TaskId> = BTreeSet::new();
@@ -389,7 +389,7 @@ impl Run {
             if !seen.insert(id) {
                 continue;
             }
-            sentences.push(why_sentence(&task, &Among::default()));
+            sentences.push(why_sentence(&task, &TaskRelations::default()));
         }
         if sentences.len() > NAMED_MAX {
             let rest = sentences.len() - NAMED_MAX;
@@ -402,7 +402,7 @@ impl Run {
     /// Writes the report of the run over all engines that drove it: its path, and its figures.
     fn write_report(
         &self,
-        watch: &Watch,
+        watch: &RunWatch,
         ended: &landfall_engine::EngineRunOutcome,
     ) -> Result<(PathBuf, api::RunLine), Problem> {
         let records = reports::records(&watch.reader, false)?;
@@ -429,7 +429,7 @@ impl Run {
     }
 }
 
-impl RunHandle for Run {
+impl RunHandle for ActiveRun {
     fn snapshot(&mut self) -> RunView {
         let view = self.under_way.now(api::RunNowAsked { after: Some(self.shown) });
         self.shown = view.head;
@@ -514,7 +514,7 @@ fn warnings(tasks: &[Arc<Task>]) -> Vec<String> {
 }
 
 /// What is known of a run from the journal, kept up to date by reading what came since the last look.
-struct Watch {
+struct RunWatch {
     reader: StoreReader,
     at: Seq,
     branch: String,
@@ -523,7 +523,7 @@ struct Watch {
     active: BTreeMap<TaskId, Task>,
     /// The latest news, each with its place in the journal.
     news: VecDeque<(u64, NewsLine)>,
-    counted: Counted,
+    counted: RunProgressCounts,
     /// Whether the run before this one lost its engine: this one takes over from it.
     takes_over: bool,
     landed: BTreeSet<TaskId>,
@@ -534,11 +534,11 @@ struct Watch {
     /// The first in line.
     next: Option<api::TaskBrief>,
     /// How far tasks have come that follow issues; none for those that follow none.
-    on_the_way: BTreeMap<TaskId, Option<OnTheWay>>,
+    on_the_way: BTreeMap<TaskId, Option<IssueTaskProgress>>,
 }
 
 /// A task on the way of its issue.
-struct OnTheWay {
+struct IssueTaskProgress {
     issue: u64,
     flow: Option<Arc<Flow>>,
     progress: IssueProgress,
@@ -546,7 +546,7 @@ struct OnTheWay {
 
 /// What is counted only when something happened.
 #[derive(Debug, Clone, Copy, Default)]
-struct Counted {
+struct RunProgressCounts {
     landing: u64,
     waiting: u64,
     needs_you: u64,
@@ -556,7 +556,7 @@ struct Counted {
 const NEWS_MAX: usize = 2_000; // whoever looks once a second misses none of these
 const LOOK_MAX: u32 = 2_000; // events of one look; a burst is read in several
 
-impl Watch {
+impl RunWatch {
     fn new(reader: StoreReader, at: Seq, branch: String, slots_max: u32) -> Self {
         let newest = reader.runs(1).unwrap_or_default(); // a journal that cannot be read ends the run by itself
         let mut watch = Self {
@@ -568,7 +568,7 @@ impl Watch {
             slots_max,
             active: BTreeMap::new(),
             news: VecDeque::new(),
-            counted: Counted::default(),
+            counted: RunProgressCounts::default(),
             landed: BTreeSet::new(),
             failed: BTreeSet::new(),
             usage: AgentUsage::default(),
@@ -686,7 +686,7 @@ impl Watch {
             let found = task.and_then(|task| {
                 let issue = IssueRef::of(&task.spec.source)?.number;
                 let progress = follow_issues::progress(&self.reader, &task, Some(seq)).ok()?;
-                Some(OnTheWay { issue, flow: task.flow, progress })
+                Some(IssueTaskProgress { issue, flow: task.flow, progress })
             });
             self.on_the_way.insert(id, found);
         }
@@ -717,7 +717,7 @@ impl Watch {
         // Questions are in the inbox already.
         let yours = waits.iter().filter(|row| row.asks.is_none() && is_yours(row.wait.as_deref())).count();
         self.next = autopilot::next_brief(&self.reader).unwrap_or_default(); // named again at the next look
-        self.counted = Counted {
+        self.counted = RunProgressCounts {
             landing: counts.of(TaskStatus::Landing),
             waiting: counts.of(TaskStatus::Waiting) + counts.dependency,
             needs_you: (asks + yours) as u64,
@@ -765,7 +765,7 @@ impl Watch {
             })
         });
         let slots: Vec<SlotLine> = slots.collect();
-        let Counted { landing, waiting, needs_you, queued } = self.counted;
+        let RunProgressCounts { landing, waiting, needs_you, queued } = self.counted;
         let waits = view.pilot.phase() == Phase::WaitingUser && self.run.is_some();
         RunView {
             run: self.run.map(conversions::run_id),
@@ -813,20 +813,20 @@ fn sprint_ready(sprint: &Sprint, ready: u64) -> u64 {
 }
 
 /// The socket of the run. Closed, it is removed, unless another engine has put its own there meanwhile.
-pub(crate) struct Door {
+pub(crate) struct RunSocket {
     serving: Option<Serving>,
     path: PathBuf,
     inode: u64,
 }
 
-impl Door {
-    fn open(place: &Place, desk: Arc<ProjectService>) -> Result<Self, Problem> {
+impl RunSocket {
+    fn open(place: &ProjectLocation, desk: Arc<ProjectService>) -> Result<Self, Problem> {
         Self::open_wide(place, desk, Vec::new(), Vec::new(), Vec::new())
     }
 
     /// The same, open for browsers too.
     pub fn open_wide(
-        place: &Place,
+        place: &ProjectLocation,
         desk: Arc<ProjectService>,
         addresses: Vec<TcpListener>,
         hosts: Vec<String>,
@@ -853,7 +853,7 @@ impl Door {
     }
 }
 
-impl Drop for Door {
+impl Drop for RunSocket {
     fn drop(&mut self) {
         if let Some(serving) = self.serving.take() {
             serving.stop();

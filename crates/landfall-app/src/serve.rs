@@ -8,15 +8,15 @@ use landfall_api::client::Client;
 use landfall_api::{Ask as _, PairAsked, Pairing, Problem, ProblemCode, RunAsked};
 
 use crate::loop_console::LoopConsole;
-use crate::project::place::Place;
+use crate::project::place::ProjectLocation;
 use crate::project::problems;
-use crate::run::Door;
+use crate::run::RunSocket;
 use crate::service::ProjectService;
 use crate::service::served_project::ServedProject;
 
 /// How a project is to be served.
 #[derive(Debug, Clone, Default)]
-pub struct ServeAsked {
+pub struct ServeOptions {
     /// The address on this machine.
     pub listen: String,
     /// Further addresses, which others can reach.
@@ -30,14 +30,14 @@ pub struct ServeAsked {
 }
 
 /// A project that is served.
-pub struct Serve {
+pub struct ProjectServer {
     keeper: Arc<ServedProject>,
-    door: Option<Door>,
+    door: Option<RunSocket>,
     addresses: Vec<SocketAddr>,
     console: LoopConsole,
 }
 
-pub(crate) fn start(place: Place, asked: ServeAsked) -> Result<Serve, Problem> {
+pub(crate) fn start(place: ProjectLocation, asked: ServeOptions) -> Result<ProjectServer, Problem> {
     let mut listeners = vec![listen(&asked.listen, true)?];
     if let Some(other) = asked.origins.iter().find(|it| !landfall_server::is_origin(it)) {
         return Err(Problem::new(ProblemCode::BadInput, format!("`--origin {other}` is no origin")).hint(
@@ -60,12 +60,12 @@ pub(crate) fn start(place: Place, asked: ServeAsked) -> Result<Serve, Problem> {
     let addresses = listeners.iter().filter_map(|it| it.local_addr().ok()).collect();
     let keeper = Arc::new(ServedProject::hold(place)?);
     let desk = Arc::new(ProjectService::kept(keeper.place().clone(), Arc::clone(&keeper)));
-    let door = Door::open_wide(keeper.place(), desk, listeners, asked.hosts, asked.origins)?;
+    let door = RunSocket::open_wide(keeper.place(), desk, listeners, asked.hosts, asked.origins)?;
     if let Some(run) = &asked.run {
         keeper.start(run)?;
     }
     let console = LoopConsole::new(keeper.place());
-    Ok(Serve { keeper, door: Some(door), addresses, console })
+    Ok(ProjectServer { keeper, door: Some(door), addresses, console })
 }
 
 fn listen(address: &str, local: bool) -> Result<TcpListener, Problem> {
@@ -91,7 +91,7 @@ fn listen(address: &str, local: bool) -> Result<TcpListener, Problem> {
     })
 }
 
-impl Serve {
+impl ProjectServer {
     /// Where browsers find it.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
@@ -131,7 +131,7 @@ impl Serve {
 }
 
 /// The token of a project.
-pub(crate) fn token(place: &Place, renew: bool) -> Result<String, Problem> {
+pub(crate) fn token(place: &ProjectLocation, renew: bool) -> Result<String, Problem> {
     let root = place.folder.root();
     place.folder.make().map_err(|error| problems::io("make", root, &error))?;
     let token = if renew { landfall_server::Keys::renew(root) } else { landfall_server::Keys::token(root) };

@@ -18,9 +18,9 @@ use landfall_text::pluralize;
 use landfall_trackers::github::webhook::Deliveries;
 
 use crate::command::{changes, follow_issues, import, loops, reclaim, reconcile, verify};
-use crate::project::engine_at::EngineAt;
+use crate::project::engine_at::EngineLocation;
 use crate::project::open_engine::{HolderRefusal, PATIENCE, PAUSE, check_no_agent, open, retry_while_held};
-use crate::project::place::Place;
+use crate::project::place::ProjectLocation;
 use crate::project::query_context::Query;
 use crate::project::{conversions, problems, reader_pool};
 use crate::query::autopilot;
@@ -29,12 +29,12 @@ use crate::query::{
     agents, board, checkpoints, discoveries, doctor, fleet, flows, graph, inbox, issue_history, issues,
     output, queue, reclaimable, reports, reviews, secret_masking, settings, sprints, stats, targets,
 };
-use crate::run::UnderWay;
+use crate::run::RunMonitor;
 use crate::service::served_project::ServedProject;
 
 /// Answers for one project.
 pub(crate) struct ProjectService {
-    place: Place,
+    place: ProjectLocation,
     hand: EngineAccess,
     /// What trackers sent by themselves, by the ids they gave.
     heard: Mutex<Deliveries>,
@@ -43,7 +43,7 @@ pub(crate) struct ProjectService {
 /// How writes reach the engine.
 enum EngineAccess {
     /// It drives in this process, and ends with its run.
-    Running(UnderWay),
+    Running(RunMonitor),
     /// This process keeps the project, and drives it when asked to.
     Kept(Arc<ServedProject>),
     /// By the socket of the engine that runs, or by an engine of our own for the moment.
@@ -52,7 +52,7 @@ enum EngineAccess {
 
 impl EngineAccess {
     /// The run in this process, if one is under way.
-    fn running(&self) -> Option<UnderWay> {
+    fn running(&self) -> Option<RunMonitor> {
         match self {
             Self::Running(running) => Some(running.clone()),
             Self::Kept(keeper) => keeper.running(),
@@ -62,30 +62,30 @@ impl EngineAccess {
 }
 
 impl ProjectService {
-    fn of(place: Place, hand: EngineAccess) -> Self {
+    fn of(place: ProjectLocation, hand: EngineAccess) -> Self {
         Self { place, hand, heard: Mutex::default() }
     }
 
     /// For clients: nothing is held between requests.
-    pub fn door(place: Place) -> Self {
+    pub fn door(place: ProjectLocation) -> Self {
         Self::of(place, EngineAccess::Door)
     }
 
     /// For the process that drives.
-    pub fn running(place: Place, running: UnderWay) -> Self {
+    pub fn running(place: ProjectLocation, running: RunMonitor) -> Self {
         Self::of(place, EngineAccess::Running(running))
     }
 
     /// For the process that keeps the project.
-    pub fn kept(place: Place, keeper: Arc<ServedProject>) -> Self {
+    pub fn kept(place: ProjectLocation, keeper: Arc<ServedProject>) -> Self {
         Self::of(place, EngineAccess::Kept(keeper))
     }
 
-    fn engine(&self) -> EngineAt {
+    fn engine(&self) -> EngineLocation {
         match (&self.hand, self.hand.running()) {
-            (_, Some(running)) => EngineAt::Here { site: running.site },
-            (EngineAccess::Kept(keeper), None) => EngineAt::Resting { since_ms: keeper.since_ms() },
-            (EngineAccess::Running(_) | EngineAccess::Door, None) => EngineAt::look(&self.place),
+            (_, Some(running)) => EngineLocation::Here { site: running.site },
+            (EngineAccess::Kept(keeper), None) => EngineLocation::Resting { since_ms: keeper.since_ms() },
+            (EngineAccess::Running(_) | EngineAccess::Door, None) => EngineLocation::look(&self.place),
         }
     }
 
@@ -179,7 +179,7 @@ impl ProjectService {
 
     /// What needs the lock, and not the engine's loop.
     fn keep_house(&self, request: &Request) -> Result<Response, Problem> {
-        let keep = |place: &Place| match request {
+        let keep = |place: &ProjectLocation| match request {
             Request::Rebuild(_) => Ok(Response::Rebuild(doctor::rebuild(place)?)),
             Request::Reclaim(_) => Ok(Response::Reclaim(reclaim::reclaim(place)?)),
             other => unreachable!("`{}` keeps no house", other.name()),
@@ -247,7 +247,7 @@ impl ProjectService {
         let Response::Cancel(mut changed) = self.write(Request::Cancel(asked))? else {
             return Err(Problem::new(ProblemCode::Internal, "a cancel was answered by something else"));
         };
-        let clean = |place: &Place| reclaim::workspaces(place, &tasks);
+        let clean = |place: &ProjectLocation| reclaim::workspaces(place, &tasks);
         let cleaned = match &self.hand {
             EngineAccess::Running(_) => None,
             EngineAccess::Kept(keeper) => keeper.keep_house(clean),
@@ -360,7 +360,9 @@ impl Service for ProjectService {
     fn call(&self, request: Request) -> Result<Response, Problem> {
         // Whoever is answered after a change must not be shown what was made before it; a change that failed half-way is one.
         let _noted = match &self.hand {
-            EngineAccess::Kept(keeper) if request.route().access != Access::Read => Some(Noted(keeper)),
+            EngineAccess::Kept(keeper) if request.route().access != Access::Read => {
+                Some(WriteCountGuard(keeper))
+            }
             EngineAccess::Kept(_) | EngineAccess::Running(_) | EngineAccess::Door => None,
         };
         match &request {
@@ -514,9 +516,9 @@ impl Service for ProjectService {
 }
 
 /// Counts a request that may have changed something, when it is done: however that went.
-struct Noted<'a>(&'a ServedProject);
+struct WriteCountGuard<'a>(&'a ServedProject);
 
-impl Drop for Noted<'_> {
+impl Drop for WriteCountGuard<'_> {
     fn drop(&mut self) {
         self.0.note_write();
     }
@@ -528,7 +530,7 @@ fn busy_with_run() -> Problem {
 }
 
 /// Asks the engine that runs, else opens one for the moment. Whoever is just coming or going is waited for.
-fn through_the_door(place: &Place, request: Request) -> Result<Response, Problem> {
+fn through_the_door(place: &ProjectLocation, request: Request) -> Result<Response, Problem> {
     retry_while_held(|| match Client::connect(&place.folder.socket()) {
         Ok(client) => client.call(request.clone()).map_err(|problem| match problems::is_ending(&problem) {
             true => HolderRefusal::Held(problem),
@@ -548,7 +550,7 @@ fn through_the_door(place: &Place, request: Request) -> Result<Response, Problem
     })
 }
 
-fn in_process(place: &Place, request: &Request) -> Result<Response, HolderRefusal<Problem>> {
+fn in_process(place: &ProjectLocation, request: &Request) -> Result<Response, HolderRefusal<Problem>> {
     if place.lock.is_some() {
         // This process keeps the project already: a second engine would meet no lock.
         return Err(HolderRefusal::Held(Problem::new(
@@ -565,15 +567,15 @@ fn in_process(place: &Place, request: &Request) -> Result<Response, HolderRefusa
         }
         _ => HolderRefusal::Failed(problems::open(&error)),
     })?;
-    write_at_rest(place, engine, &EngineAt::Nowhere, request).1.map_err(HolderRefusal::Failed)
+    write_at_rest(place, engine, &EngineLocation::Nowhere, request).1.map_err(HolderRefusal::Failed)
 }
 
 /// Carries a write out by an engine that does not drive, and gives the engine back. One that could not write what it had
 /// decided knows facts that are in no journal: it is given up.
 pub(crate) fn write_at_rest(
-    place: &Place,
+    place: &ProjectLocation,
     engine: Engine,
-    at: &EngineAt,
+    at: &EngineLocation,
     request: &Request,
 ) -> (Option<Engine>, Result<Response, Problem>) {
     let engine = std::cell::RefCell::new(engine);

@@ -11,7 +11,7 @@ use crate::{say, tone};
 /// Where the project is and how to answer.
 pub struct Context {
     /// The project the command is about.
-    pub at: landfall_app::At,
+    pub at: landfall_app::ProjectLocator,
     /// Whether programs read the output.
     pub json: bool,
 }

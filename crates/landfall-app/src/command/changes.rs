@@ -10,20 +10,20 @@ use landfall_engine::{EngineReply, EngineRequest, NewTaskSpec};
 use landfall_text::{format_duration, pluralize};
 
 use crate::command::{modules, propose};
-use crate::project::command_handler::{Asking, CommandHandler, unexpected};
-use crate::project::conversions::Among;
+use crate::project::command_handler::{CommandHandler, EngineCall, unexpected};
+use crate::project::conversions::TaskRelations;
 use crate::project::dead_ends;
-use crate::project::engine_at::EngineAt;
-use crate::project::place::Place;
+use crate::project::engine_at::EngineLocation;
+use crate::project::place::ProjectLocation;
 use crate::project::{conversions, problems, trust};
 use crate::query::tasks::{self, why_sentence};
 use crate::query::{orphans, running_checks};
 
 /// Carries a write out.
 pub(crate) fn write(
-    place: &Place,
-    engine: &EngineAt,
-    ask: Asking<'_>,
+    place: &ProjectLocation,
+    engine: &EngineLocation,
+    ask: EngineCall<'_>,
     request: Request,
 ) -> Result<Response, Problem> {
     let clerk = CommandHandler { place, engine, ask };
@@ -76,7 +76,10 @@ pub(crate) fn write(
 }
 
 /// What cannot be done while no engine runs, said without opening one.
-pub(crate) fn refused_at_rest(place: &Place, request: &Request) -> Result<Option<Problem>, Problem> {
+pub(crate) fn refused_at_rest(
+    place: &ProjectLocation,
+    request: &Request,
+) -> Result<Option<Problem>, Problem> {
     match request {
         Request::Stop(api::StopAsked { task: None, .. }) => {}
         Request::Pause(_)
@@ -145,7 +148,7 @@ impl CommandHandler<'_> {
             };
             let mut row = TaskRow::of(&task);
             row.unmet = u32::try_from(unmet.len()).unwrap_or(u32::MAX);
-            lines.push(conversions::line(row, &Among { needs, unmet, ..Among::default() }));
+            lines.push(conversions::line(row, &TaskRelations { needs, unmet, ..TaskRelations::default() }));
         }
         Ok(api::Added { tasks: lines })
     }
@@ -173,7 +176,7 @@ impl CommandHandler<'_> {
             let id = conversions::model_task(task);
             let changed = self.tasks(EngineRequest::Tell(vec![id], Box::new(News::StopTask)))?;
             let sentence =
-                changed.first().map_or(String::new(), |task| why_sentence(task, &Among::default()));
+                changed.first().map_or(String::new(), |task| why_sentence(task, &TaskRelations::default()));
             return Ok(api::Stopped { run: None, tasks: vec![task], text: sentence, details: Vec::new() });
         }
         let reader = self.reader()?;

@@ -16,14 +16,14 @@ use landfall_engine::project_check::{
 use landfall_engine::settings::{Settings, VerifyCommand};
 use landfall_engine::{Engine, OpenError, engine};
 
-use crate::project::engine_at::EngineAt;
+use crate::project::engine_at::EngineLocation;
 use crate::project::open_engine;
-use crate::project::place::Place;
+use crate::project::place::ProjectLocation;
 use crate::project::{conversions, problems, trust};
 
 /// What to check.
 #[derive(Debug, Clone, Default)]
-pub struct CheckAsked {
+pub struct CheckOptions {
     /// The work of this task; otherwise the base.
     pub task: Option<api::TaskId>,
     /// Outside of the sandbox, as the user would.
@@ -52,23 +52,23 @@ pub trait CheckView {
 
 /// Runs the checks. None: the user stopped them.
 pub(crate) fn check(
-    place: &Place,
-    asked: &CheckAsked,
+    place: &ProjectLocation,
+    asked: &CheckOptions,
     view: &mut dyn CheckView,
 ) -> Result<Option<ProjectChecked>, Problem> {
     let settings = engine::load_settings(&place.root).map_err(|error| problems::open(&error))?;
     trust::check(place, &settings)?;
     // Without an engine, one is opened for a moment: it makes the state, and knows what has passed.
-    let engine = match EngineAt::look(place) {
-        EngineAt::Nowhere if asked.is_look => None,
-        EngineAt::Nowhere => match open_engine::open(place, "landfall check") {
+    let engine = match EngineLocation::look(place) {
+        EngineLocation::Nowhere if asked.is_look => None,
+        EngineLocation::Nowhere => match open_engine::open(place, "landfall check") {
             Ok(engine) => Some(engine),
             Err(OpenError::Lock(_)) => None, // another command writes: the checks need none of it
             Err(error) => return Err(problems::open(&error)),
         },
-        EngineAt::Here { .. } | EngineAt::There { .. } | EngineAt::Resting { .. } => None,
+        EngineLocation::Here { .. } | EngineLocation::There { .. } | EngineLocation::Resting { .. } => None,
     };
-    let ground = CheckGround::find(place, asked)?;
+    let ground = CheckContext::find(place, asked)?;
     let (program, environment) = (open_engine::program(), place.environment());
     let request = CheckRequest {
         settings: &settings,
@@ -102,7 +102,7 @@ pub(crate) fn check(
 
 /// A pass that is known of what would be checked. Without an engine the last look at the base counts.
 fn known_pass(
-    place: &Place,
+    place: &ProjectLocation,
     engine: Option<&Engine>,
     expected: &GateReport,
 ) -> Result<Option<GateReport>, Problem> {
@@ -121,7 +121,7 @@ fn known_pass(
 }
 
 /// Writes down what was seen of the base, so that a run need not look again. While an engine runs it looks for itself.
-fn record(place: &Place, report: &GateReport) {
+fn record(place: &ProjectLocation, report: &GateReport) {
     if report.is_empty() {
         return;
     }
@@ -131,7 +131,7 @@ fn record(place: &Place, report: &GateReport) {
 }
 
 /// What is checked, and by which rules.
-struct CheckGround {
+struct CheckContext {
     store: Store,
     branch: String,
     /// The commit whose rules count.
@@ -139,8 +139,8 @@ struct CheckGround {
     commit: Oid,
 }
 
-impl CheckGround {
-    fn find(place: &Place, asked: &CheckAsked) -> Result<Self, Problem> {
+impl CheckContext {
+    fn find(place: &ProjectLocation, asked: &CheckOptions) -> Result<Self, Problem> {
         let of = |error| problems::git(&error);
         let git = Git::find().map_err(of)?;
         let repo = Repo::discover(&git, &place.root).map_err(problems::repo)?;
@@ -167,7 +167,7 @@ impl CheckGround {
 }
 
 /// The work of a task, merged with the base: what would land.
-fn work_of(place: &Place, store: &Store, base: &Oid, id: TaskId) -> Result<Oid, Problem> {
+fn work_of(place: &ProjectLocation, store: &Store, base: &Oid, id: TaskId) -> Result<Oid, Problem> {
     let of = |error| problems::git(&error);
     let reader = place.reader()?.ok_or_else(|| problems::unknown_task(id))?;
     let task = reader
@@ -201,8 +201,8 @@ fn work_of(place: &Place, store: &Store, base: &Oid, id: TaskId) -> Result<Oid, 
 }
 
 fn checked(
-    ground: &CheckGround,
-    asked: &CheckAsked,
+    ground: &CheckContext,
+    asked: &CheckOptions,
     settings: &Settings,
     report: &GateReport,
 ) -> ProjectChecked {

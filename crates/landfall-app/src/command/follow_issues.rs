@@ -27,7 +27,7 @@ use landfall_trackers::tracker::{
 
 use crate::command::{reconcile, verify};
 use crate::project::command_handler::{CommandHandler, unexpected};
-use crate::project::place::Place;
+use crate::project::place::ProjectLocation;
 use crate::project::{conversions, problems};
 use crate::query::{backlog, issues};
 
@@ -37,25 +37,25 @@ const LOOKED_THROUGH: usize = 200;
 const ISSUES_MAX: usize = 200;
 
 /// Issues as they are now, in the order in which they are begun.
-struct Plan {
+struct IssueFollowPlan {
     tracker: String,
-    wanted: Vec<Wanted>,
+    wanted: Vec<RequestedIssue>,
     wishes: IssueOptions,
     chosen: Option<IssueSelection>,
     batch: Option<IssueBatchId>,
-    left_out: Vec<Wanted>,
+    left_out: Vec<RequestedIssue>,
     text: String,
 }
 
 /// An issue that somebody wants.
-struct Wanted {
+struct RequestedIssue {
     issue: Issue,
     size: Option<TaskSize>,
     blockers: Vec<Blocker>,
     task: Option<Task>,
 }
 
-impl Wanted {
+impl RequestedIssue {
     fn number(&self) -> u64 {
         self.issue.number.get()
     }
@@ -106,7 +106,7 @@ impl CommandHandler<'_> {
     /// Follows issues, each by a task.
     pub fn issues_follow(&self, asked: &api::IssuesFollow) -> Result<api::IssuesFollowed, Problem> {
         let plan = plan(self.place, asked)?;
-        let new = |wanted: &Wanted| FollowIssue {
+        let new = |wanted: &RequestedIssue| FollowIssue {
             number: wanted.number(),
             title: wanted.issue.title.clone(),
             size: wanted.size,
@@ -135,7 +135,10 @@ impl CommandHandler<'_> {
 }
 
 /// What would be done, without doing it.
-pub(crate) fn preview(place: &Place, asked: &api::IssuesFollow) -> Result<api::IssuesFollowed, Problem> {
+pub(crate) fn preview(
+    place: &ProjectLocation,
+    asked: &api::IssuesFollow,
+) -> Result<api::IssuesFollowed, Problem> {
     let plan = plan(place, asked)?;
     let mut followed = shown(&plan);
     let tracker = issues::open(place)?;
@@ -166,8 +169,8 @@ fn parts(tracker: &dyn Tracker, number: IssueNumber) -> Result<Vec<api::Followed
     Ok((1..).zip(issue::levels(&left)).flat_map(of_level).collect())
 }
 
-fn shown(plan: &Plan) -> api::IssuesFollowed {
-    let line = |wanted: &Wanted| api::FollowedIssue {
+fn shown(plan: &IssueFollowPlan) -> api::IssuesFollowed {
+    let line = |wanted: &RequestedIssue| api::FollowedIssue {
         number: wanted.number(),
         title: wanted.issue.title.clone(),
         size: wanted.size.map(conversions::size),
@@ -186,7 +189,7 @@ fn shown(plan: &Plan) -> api::IssuesFollowed {
             Some(task) => followed_text(wanted, task),
         },
     };
-    let left_out = |it: &Wanted| api::LeftOutIssue {
+    let left_out = |it: &RequestedIssue| api::LeftOutIssue {
         number: it.number(),
         title: it.issue.title.clone(),
         why: format!("it is closed as not planned; `landfall issue reopen {}` opens it again", it.number()),
@@ -200,7 +203,7 @@ fn shown(plan: &Plan) -> api::IssuesFollowed {
 }
 
 /// What is done about an issue, by how its task was before.
-fn followed_text(wanted: &Wanted, task: &Task) -> String {
+fn followed_text(wanted: &RequestedIssue, task: &Task) -> String {
     let id = task.id;
     if wanted.is_settled() {
         return format!("is done already ({id})");
@@ -227,11 +230,11 @@ fn followed_text(wanted: &Wanted, task: &Task) -> String {
     }
 }
 
-fn plan(place: &Place, asked: &api::IssuesFollow) -> Result<Plan, Problem> {
+fn plan(place: &ProjectLocation, asked: &api::IssuesFollow) -> Result<IssueFollowPlan, Problem> {
     let settings = load_settings(&place.root).map_err(|error| problems::open(&error))?.tracker;
     let tracker = issues::open(place)?;
     let kind = settings.kind.unwrap_or("none").to_owned();
-    let tasks = Tasks::of(place, &kind)?;
+    let tasks = IssueTasks::of(place, &kind)?;
     let failed = |error| issues::tracker_problem(&error);
     let wishes = IssueOptions {
         way: asked.way.map(|way| match way {
@@ -250,8 +253,8 @@ fn plan(place: &Place, asked: &api::IssuesFollow) -> Result<Plan, Problem> {
     let (mut wanted, chosen, batch, mut text) = match (&asked.issues[..], asked.newest, asked.batch) {
         ([_, ..], None, None) => {
             let all = listed(&*tracker, &tasks, &asked.issues)?;
-            let (unplanned, wanted): (Vec<Wanted>, Vec<Wanted>) =
-                all.into_iter().partition(Wanted::is_unplanned);
+            let (unplanned, wanted): (Vec<RequestedIssue>, Vec<RequestedIssue>) =
+                all.into_iter().partition(RequestedIssue::is_unplanned);
             if let (Some(it), []) = (unplanned.first(), &wanted[..]) {
                 return Err(verify::unplanned(it.issue.number));
             }
@@ -293,8 +296,9 @@ fn plan(place: &Place, asked: &api::IssuesFollow) -> Result<Plan, Problem> {
                 return Err(Problem::new(ProblemCode::NotNow, what).hint("set `tracker.kind` back"));
             }
             let all = listed(&*tracker, &tasks, &haul.issues)?;
-            let left = |it: &Wanted| haul::fate(it.live(), it.task.as_ref()) == BatchIssueOutcome::Left;
-            let wanted: Vec<Wanted> = all.into_iter().filter(left).collect();
+            let left =
+                |it: &RequestedIssue| haul::fate(it.live(), it.task.as_ref()) == BatchIssueOutcome::Left;
+            let wanted: Vec<RequestedIssue> = all.into_iter().filter(left).collect();
             let text = format!("{id}: {} of {} left", wanted.len(), haul.issues.len());
             (wanted, None, Some(id), text)
         }
@@ -307,17 +311,21 @@ fn plan(place: &Place, asked: &api::IssuesFollow) -> Result<Plan, Problem> {
     if in_order(&mut wanted)? {
         text += ", those that others wait for first";
     }
-    Ok(Plan { tracker: kind, wanted, wishes, chosen, batch, left_out, text })
+    Ok(IssueFollowPlan { tracker: kind, wanted, wishes, chosen, batch, left_out, text })
 }
 
 /// An issue has one state, so it is followed on one base at a time: the next one may have it when that is over, and somebody opened it
 /// again.
-fn one_base_at_a_time(place: &Place, tracker: &str, wanted: &[Wanted]) -> Result<(), Problem> {
+fn one_base_at_a_time(
+    place: &ProjectLocation,
+    tracker: &str,
+    wanted: &[RequestedIssue],
+) -> Result<(), Problem> {
     for (other, said) in other_bases(place) {
-        let tasks = Tasks::of(&other, tracker)?;
+        let tasks = IssueTasks::of(&other, tracker)?;
         for it in wanted.iter().filter(|it| it.task.as_ref().is_none_or(issue::is_through)) {
             let Some(task) = tasks.find(it.issue.number) else { continue };
-            let (number, Said { base, word }) = (it.issue.number, &said);
+            let (number, BaseMention { base, word }) = (it.issue.number, &said);
             let (what, hint) = if !issue::is_through(&task) {
                 (
                     format!("{number} is followed on {base}"),
@@ -344,7 +352,7 @@ fn one_base_at_a_time(place: &Place, tracker: &str, wanted: &[Wanted]) -> Result
 
 /// What another base has shown is not held against this one.
 pub(crate) fn refuse_of_another_base(
-    place: &Place,
+    place: &ProjectLocation,
     tracker: &dyn Tracker,
     number: IssueNumber,
 ) -> Result<(), Problem> {
@@ -352,10 +360,12 @@ pub(crate) fn refuse_of_another_base(
     if !accept::is_of_another_base(tracker, number, side).map_err(|error| issues::tracker_problem(&error))? {
         return Ok(());
     }
-    let followed = |(other, _): &(Place, Said)| matches!(task_of_issue(other, number.get()), Ok(Some(_)));
+    let followed = |(other, _): &(ProjectLocation, BaseMention)| {
+        matches!(task_of_issue(other, number.get()), Ok(Some(_)))
+    };
     match other_bases(place).iter().find(|it| followed(it)) {
         None => Ok(()), // whoever did it, it is looked at here
-        Some((_, Said { base, word })) => {
+        Some((_, BaseMention { base, word })) => {
             Err(Problem::new(ProblemCode::NotNow, format!("{number} was verified on {base}"))
                 .hint(format!("`{word} verify {}` looks at it there", number.get())))
         }
@@ -363,29 +373,29 @@ pub(crate) fn refuse_of_another_base(
 }
 
 /// How another base is said.
-struct Said {
+struct BaseMention {
     base: String,
     /// How its commands begin.
     word: String,
 }
 
 /// The project as its other bases see it.
-fn other_bases(place: &Place) -> Vec<(Place, Said)> {
+fn other_bases(place: &ProjectLocation) -> Vec<(ProjectLocation, BaseMention)> {
     let others = place.folder.all_bases().into_iter().filter(|folder| folder.root() != place.folder.root());
     let seen = |folder: StateFolder| {
         let said = match folder.base() {
             Some(base) => {
                 let word = format!("landfall --base {}", quote_shell_word(&base));
-                Said { base: format!("`{base}`"), word }
+                BaseMention { base: format!("`{base}`"), word }
             }
             // Commands that are shown are about the base that is meant: the project's own has to be said, too.
             None => {
                 let own = place.set_base().map(|base| format!(" --base {}", quote_shell_word(&base)));
                 let word = format!("landfall{}", own.unwrap_or_default());
-                Said { base: "the base of the project".to_owned(), word }
+                BaseMention { base: "the base of the project".to_owned(), word }
             }
         };
-        (Place { folder, base: None, ..place.clone() }, said)
+        (ProjectLocation { folder, base: None, ..place.clone() }, said)
     };
     others.map(seen).collect()
 }
@@ -409,8 +419,8 @@ fn check_wishes(asked: &api::IssuesFollow) -> Result<(), Problem> {
 }
 
 /// Whoever waits for another of them comes after it. Whether that changed the order.
-fn in_order(wanted: &mut [Wanted]) -> Result<bool, Problem> {
-    let numbers: Vec<u64> = wanted.iter().map(Wanted::number).collect();
+fn in_order(wanted: &mut [RequestedIssue]) -> Result<bool, Problem> {
+    let numbers: Vec<u64> = wanted.iter().map(RequestedIssue::number).collect();
     let blocked_by = wanted.iter().map(|it| (it.number(), open_here(&it.blockers))).collect();
     let ordered = haul::order(&numbers, &blocked_by).map_err(|circle| in_a_circle(&circle))?;
     wanted.sort_by_key(|it| ordered.iter().position(|number| *number == it.number()));
@@ -430,7 +440,7 @@ fn open_here(blockers: &[Blocker]) -> BTreeSet<u64> {
 const WALKED_MAX: usize = 50;
 
 /// Refuses issues of which one would wait for ever: it, or what it waits for, waits for itself.
-fn refuse_circles(tracker: &dyn Tracker, wanted: &[Wanted]) -> Result<(), Problem> {
+fn refuse_circles(tracker: &dyn Tracker, wanted: &[RequestedIssue]) -> Result<(), Problem> {
     let held_up = wanted.iter().filter(|it| it.is_held_up());
     let mut blocked_by: BTreeMap<u64, BTreeSet<u64>> =
         held_up.map(|it| (it.number(), open_here(&it.blockers))).collect();
@@ -461,7 +471,11 @@ fn in_a_circle(circle: &[u64]) -> Problem {
     Problem::new(ProblemCode::BadInput, what).hint(hint)
 }
 
-fn listed(tracker: &dyn Tracker, tasks: &Tasks, numbers: &[u64]) -> Result<Vec<Wanted>, Problem> {
+fn listed(
+    tracker: &dyn Tracker,
+    tasks: &IssueTasks,
+    numbers: &[u64],
+) -> Result<Vec<RequestedIssue>, Problem> {
     let one = |number: &u64| {
         let number = issues::number(*number)?;
         let found = tracker.issue(number).and_then(|issue| wanted(tracker, tasks, issue));
@@ -470,15 +484,15 @@ fn listed(tracker: &dyn Tracker, tasks: &Tasks, numbers: &[u64]) -> Result<Vec<W
     numbers.iter().map(one).collect()
 }
 
-fn wanted(tracker: &dyn Tracker, tasks: &Tasks, issue: Issue) -> TrackerResult<Wanted> {
+fn wanted(tracker: &dyn Tracker, tasks: &IssueTasks, issue: Issue) -> TrackerResult<RequestedIssue> {
     let size = tracker.size(issue.number)?.map(|seen| seen.size);
     let blockers = blockers_of(tracker, &issue)?;
     let task = tasks.find(issue.number);
-    Ok(Wanted { issue, size, blockers, task })
+    Ok(RequestedIssue { issue, size, blockers, task })
 }
 
 /// The newest small ones that somebody has looked at and that are still to be done.
-fn newest(tracker: &dyn Tracker, tasks: &Tasks, many: u32) -> TrackerResult<Vec<Wanted>> {
+fn newest(tracker: &dyn Tracker, tasks: &IssueTasks, many: u32) -> TrackerResult<Vec<RequestedIssue>> {
     let labels = BTreeSet::from([Label::new("triaged")?]);
     let all = tracker.issues(&IssueFilter { only_open: true, labels, most: LOOKED_THROUGH })?;
     let small = |size: Option<TaskSize>| matches!(size, None | Some(TaskSize::XS | TaskSize::S));
@@ -513,7 +527,7 @@ fn newest_text(asked: u32, found: usize) -> Result<String, Problem> {
 }
 
 /// The task that follows an issue; the one of the project's tracker, where there were several.
-pub(crate) fn task_of_issue(place: &Place, number: u64) -> Result<Option<api::TaskId>, Problem> {
+pub(crate) fn task_of_issue(place: &ProjectLocation, number: u64) -> Result<Option<api::TaskId>, Problem> {
     let kind = load_settings(&place.root).ok().and_then(|settings| settings.tracker.kind);
     let sources = backlog::sources(place)?.into_iter();
     let of_issue = sources.filter_map(|(id, source)| Some((id, IssueRef::of(&source)?)));
@@ -523,7 +537,7 @@ pub(crate) fn task_of_issue(place: &Place, number: u64) -> Result<Option<api::Ta
 }
 
 /// Why no task follows an issue.
-pub(crate) fn unfollowed(place: &Place, number: u64) -> Problem {
+pub(crate) fn unfollowed(place: &ProjectLocation, number: u64) -> Problem {
     let there = || {
         let of = issues::number(number)?;
         issues::open(place)?.issue(of).map_err(|error| issues::tracker_problem(&error))
@@ -532,9 +546,13 @@ pub(crate) fn unfollowed(place: &Place, number: u64) -> Problem {
         Err(problem) => problem,
         Ok(issue) => {
             let what = format!("no task follows issue #{number}");
-            let followed = |(other, _): &(Place, Said)| matches!(task_of_issue(other, number), Ok(Some(_)));
+            let followed = |(other, _): &(ProjectLocation, BaseMention)| {
+                matches!(task_of_issue(other, number), Ok(Some(_)))
+            };
             let hint = match other_bases(place).iter().find(|it| followed(it)) {
-                Some((_, Said { base, word })) => format!("one does on {base}: `{word} why '#{number}'`"),
+                Some((_, BaseMention { base, word })) => {
+                    format!("one does on {base}: `{word} why '#{number}'`")
+                }
                 None if matches!(
                     issue.state,
                     TrackerIssueState::Closed { why: CloseReason::NotPlanned, .. }
@@ -555,7 +573,7 @@ pub(crate) fn unfollowed(place: &Place, number: u64) -> Problem {
 /// So many facts are looked through where nobody asked for it.
 const BY_THE_WAY: u64 = 20_000;
 
-pub(crate) fn likely_task_of_issue(place: &Place, number: u64) -> Option<api::TaskId> {
+pub(crate) fn likely_task_of_issue(place: &ProjectLocation, number: u64) -> Option<api::TaskId> {
     let head = place.reader().ok()??.head().ok()?;
     if head.seq.0 > BY_THE_WAY {
         return None;
@@ -568,7 +586,7 @@ const LOOK: Duration = Duration::from_millis(150);
 
 /// Watches tasks in a run that another process drives, and tells what happens to them and to their parts.
 pub(crate) fn watch(
-    place: &Place,
+    place: &ProjectLocation,
     tasks: &[api::TaskId],
     tell: &mut dyn FnMut(&[api::NewsLine]) -> bool,
 ) -> Result<bool, Problem> {
@@ -598,7 +616,7 @@ pub(crate) fn watch(
 }
 
 /// Whether it is one of these tasks, or a part of one.
-fn is_among(place: &Place, tasks: &[api::TaskId], task: api::TaskId) -> bool {
+fn is_among(place: &ProjectLocation, tasks: &[api::TaskId], task: api::TaskId) -> bool {
     if tasks.contains(&task) {
         return true;
     }
@@ -609,14 +627,14 @@ fn is_among(place: &Place, tasks: &[api::TaskId], task: api::TaskId) -> bool {
 }
 
 /// The tasks that follow issues of a tracker.
-struct Tasks {
+struct IssueTasks {
     reader: Option<crate::project::reader_pool::PooledReader>,
     tracker: String,
     by_source: BTreeMap<String, landfall_engine::model::TaskId>,
 }
 
-impl Tasks {
-    fn of(place: &Place, tracker: &str) -> Result<Self, Problem> {
+impl IssueTasks {
+    fn of(place: &ProjectLocation, tracker: &str) -> Result<Self, Problem> {
         // Of several that follow the same issue the last one counts.
         let by_source = backlog::sources(place)?.into_iter().map(|(id, source)| (source, id)).collect();
         Ok(Self { reader: place.reader()?, tracker: tracker.to_owned(), by_source })
@@ -629,7 +647,7 @@ impl Tasks {
     }
 }
 
-fn find_haul(place: &Place, id: IssueBatchId) -> Result<IssueBatch, Problem> {
+fn find_haul(place: &ProjectLocation, id: IssueBatchId) -> Result<IssueBatch, Problem> {
     let hauls = match place.reader()? {
         Some(reader) => reader.hauls().map_err(|error| problems::store(&error))?,
         None => haul::IssueBatchHistory::default(),
@@ -641,7 +659,7 @@ fn find_haul(place: &Place, id: IssueBatchId) -> Result<IssueBatch, Problem> {
 }
 
 /// Batches of which something is left, newest first.
-pub(crate) fn batches(place: &Place) -> Result<api::HaulList, Problem> {
+pub(crate) fn batches(place: &ProjectLocation) -> Result<api::HaulList, Problem> {
     let Some(reader) = place.reader()? else { return Ok(api::HaulList { batches: Vec::new() }) };
     let hauls = reader.hauls().map_err(|error| problems::store(&error))?;
     drop(reader); // whoever writes meanwhile is not waited for
@@ -651,7 +669,7 @@ pub(crate) fn batches(place: &Place) -> Result<api::HaulList, Problem> {
     let settings = load_settings(&place.root).map_err(|error| problems::open(&error))?.tracker;
     let kind = settings.kind.unwrap_or("none");
     let tracker = issues::open(place)?;
-    let tasks = Tasks::of(place, kind)?;
+    let tasks = IssueTasks::of(place, kind)?;
     let mut known: BTreeMap<u64, BatchIssueOutcome> = BTreeMap::new();
     let mut lines = Vec::new();
     for haul in hauls.all().iter().rev().filter(|haul| haul.tracker == kind) {
@@ -691,7 +709,10 @@ pub(crate) fn batches(place: &Place) -> Result<api::HaulList, Problem> {
 }
 
 /// What became of issues, by their tasks.
-pub(crate) fn summaries(place: &Place, tasks: &[api::TaskId]) -> Result<Vec<api::IssueSummary>, Problem> {
+pub(crate) fn summaries(
+    place: &ProjectLocation,
+    tasks: &[api::TaskId],
+) -> Result<Vec<api::IssueSummary>, Problem> {
     let Some(reader) = place.reader()? else { return Ok(Vec::new()) };
     let mut all = Vec::new();
     for id in tasks {

@@ -5,12 +5,12 @@ use landfall_api::taskfile::TaskFileSource;
 use landfall_api::{Added, NewTasks, Problem, ProblemCode};
 
 use crate::command::modules;
-use crate::project::place::Place;
+use crate::project::place::ProjectLocation;
 use crate::query::backlog;
 
 /// Adds what is new in a list.
 pub(crate) fn import(
-    place: &Place,
+    place: &ProjectLocation,
     asked: &ImportText,
     add: &dyn Fn(NewTasks) -> Result<Added, Problem>,
 ) -> Result<Imported, Problem> {

@@ -14,8 +14,8 @@ use landfall_trackers::modules::spec::{ModuleTaskError, unmet};
 use landfall_trackers::modules::{self, Metadata, ModuleFolderSnapshot, ModuleSpec, ModuleStatus};
 
 use crate::project::command_handler::CommandHandler;
-use crate::project::conversions::Among;
-use crate::project::place::Place;
+use crate::project::conversions::TaskRelations;
+use crate::project::place::ProjectLocation;
 use crate::project::query_context::Query;
 use crate::project::{clock, conversions, problems};
 use crate::query::backlog;
@@ -125,7 +125,7 @@ impl CommandHandler<'_> {
             && ending.kind == EndKind::Blocked
             && ending.code != EndCode::EmptyTarget
         {
-            let why = why_sentence(task, &Among::default());
+            let why = why_sentence(task, &TaskRelations::default());
             let hint = format!("see to the reason, then `landfall retry {}` continues it", task.id);
             let message = format!("`{module}` cannot be started: {}", why.trim_end_matches('.'));
             return Err(not_now(message).hint(hint));
@@ -178,7 +178,7 @@ pub(crate) fn list(look: &Query<'_>, asked: &api::LoopsAsked) -> Result<api::Loo
 }
 
 /// The task of the module at a path.
-pub(crate) fn task_of_module(place: &Place, dir: &str) -> Result<Option<api::TaskId>, Problem> {
+pub(crate) fn task_of_module(place: &ProjectLocation, dir: &str) -> Result<Option<api::TaskId>, Problem> {
     let module = module_name(place, dir)?;
     Ok(backlog::by_source(place)?.remove(&format!("module:{module}")))
 }
@@ -217,12 +217,12 @@ fn line(look: &Query<'_>, it: &AgentLoop, task: Option<&Task>) -> api::LoopLine 
         (None, Some(task)) if it.stop.is_some() => {
             format!("{} finishes what is under way, and stops.", task.id)
         }
-        (None, Some(task)) => why_sentence(task, &Among::default()),
+        (None, Some(task)) => why_sentence(task, &TaskRelations::default()),
         (None, None) => String::new(),
         (Some(over), _) => match over.why {
             LoopEndReason::Person => "It was stopped; its work is kept.".to_owned(),
             LoopEndReason::Task(..) => {
-                task.map(|task| why_sentence(task, &Among::default())).unwrap_or_default()
+                task.map(|task| why_sentence(task, &TaskRelations::default())).unwrap_or_default()
             }
         },
     };
@@ -263,7 +263,7 @@ fn check_session(session: &str) -> Result<(), Problem> {
 }
 
 /// The module at a path that a client named.
-fn module_at(place: &Place, dir: &str) -> Result<modules::ModuleLocation, Problem> {
+fn module_at(place: &ProjectLocation, dir: &str) -> Result<modules::ModuleLocation, Problem> {
     let name = module_name(place, dir)?;
     let found = find_at(&place.root, &place.root.join(&name)).map_err(|error| folder(dir, &error))?;
     let here = found.modules.into_iter().find(|it| it.path == Path::new(&name));
@@ -276,7 +276,7 @@ fn module_at(place: &Place, dir: &str) -> Result<modules::ModuleLocation, Proble
 }
 
 /// The folder below the project, as modules are called there.
-fn module_name(place: &Place, dir: &str) -> Result<String, Problem> {
+fn module_name(place: &ProjectLocation, dir: &str) -> Result<String, Problem> {
     let outside = || {
         bad(format!("`{}` is not inside the project", shown(dir)))
             .hint("the server keeps one project; the module's folder is below its root")

@@ -20,12 +20,12 @@ use landfall_trackers::modules::{
     ModuleFolderSnapshot, ModuleLocation as Module, ModuleSpec, ModuleStatus, apply, read, wanted,
 };
 
-use crate::project::place::Place;
+use crate::project::place::ProjectLocation;
 use crate::project::{clock, problems};
 
 /// A module that is wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ModuleAsked {
+pub struct ModuleRequest {
     /// Its folder.
     pub name: String,
     /// What people call it.
@@ -41,7 +41,7 @@ pub struct ModuleAsked {
 }
 
 /// Makes a module.
-pub(crate) fn init(place: &Place, asked: &ModuleAsked) -> Result<ModuleMade, Problem> {
+pub(crate) fn init(place: &ProjectLocation, asked: &ModuleRequest) -> Result<ModuleMade, Problem> {
     let ask = ModuleInitRequest {
         name: asked.name.clone(),
         title: asked.title.clone(),
@@ -94,7 +94,7 @@ pub(crate) fn init(place: &Place, asked: &ModuleAsked) -> Result<ModuleMade, Pro
 }
 
 /// Mends the modules at a path, or all there are.
-pub(crate) fn mend(place: &Place, path: Option<&Path>) -> Result<ModulesMended, Problem> {
+pub(crate) fn mend(place: &ProjectLocation, path: Option<&Path>) -> Result<ModulesMended, Problem> {
     let found = match path {
         Some(path) => find_at(&place.root, path),
         None => find(&place.root),
@@ -132,7 +132,7 @@ pub(crate) fn mend(place: &Place, path: Option<&Path>) -> Result<ModulesMended, 
 
 /// The bytes of a file in the last commit: of the project, or of the worktree that is a notebook's. Whatever stands in the
 /// way: then there is none.
-fn committed(place: &Place, module: &Module, path: &str) -> Option<Vec<u8>> {
+fn committed(place: &ProjectLocation, module: &Module, path: &str) -> Option<Vec<u8>> {
     let worktree = module.path.parent().filter(|_| module.sort == ModuleKind::Notebook);
     let root = worktree.map_or_else(|| place.root.clone(), |worktree| place.root.join(worktree));
     let path = match worktree {
@@ -150,7 +150,7 @@ fn committed(place: &Place, module: &Module, path: &str) -> Option<Vec<u8>> {
 }
 
 /// The modules at a path, and those they need, as a list to import.
-pub(crate) fn list(place: &Place, path: &str) -> Result<ImportFile, Problem> {
+pub(crate) fn list(place: &ProjectLocation, path: &str) -> Result<ImportFile, Problem> {
     let asked = find_at(&place.root, Path::new(path)).map_err(|error| folder(&error))?;
     let all = find(&place.root).map_err(|error| folder(&error))?;
     let mut list = ImportFile {
@@ -229,7 +229,7 @@ fn hook_files(modules: &[Module]) -> BTreeSet<String> {
 }
 
 /// Commands of a module's folder are not run: whoever wrote the repository would run them on this machine.
-fn refuse_hooks(place: &Place, file: &str) -> Option<String> {
+fn refuse_hooks(place: &ProjectLocation, file: &str) -> Option<String> {
     let bytes = read_below(&place.root, file).ok()??;
     let hooks = ModuleHooks::read(file, &String::from_utf8_lossy(&bytes));
     let statuses: Vec<&str> = hooks.commands.keys().map(String::as_str).collect();
@@ -274,7 +274,7 @@ fn look(module: &Module) -> Result<ModuleSpec, Problem> {
 
 /// Where the task of a module stands as its folder says; none: at the beginning, or it is of no module. A notebook begins
 /// with its objective, which a person has to confirm here.
-pub(crate) fn position(place: &Place, source: &str) -> Result<Option<ImportedProgress>, Problem> {
+pub(crate) fn position(place: &ProjectLocation, source: &str) -> Result<Option<ImportedProgress>, Problem> {
     let Some(path) = source.strip_prefix("module:") else { return Ok(None) };
     let Ok(found) = find_at(&place.root, Path::new(path)) else { return Ok(None) };
     let Some(module) = found.modules.iter().find(|it| it.sort != ModuleKind::Notebook) else {
@@ -300,7 +300,11 @@ pub(crate) fn position(place: &Place, source: &str) -> Result<Option<ImportedPro
 
 /// Whether a person may cancel the task of a module: what its own session holds is taken over, what another holds that lives
 /// is respected.
-pub(crate) fn may_cancel(place: &Place, source: &str, session: Option<&str>) -> Result<(), Problem> {
+pub(crate) fn may_cancel(
+    place: &ProjectLocation,
+    source: &str,
+    session: Option<&str>,
+) -> Result<(), Problem> {
     let Some(path) = source.strip_prefix("module:") else { return Ok(()) };
     let Ok(found) = find_at(&place.root, Path::new(path)) else { return Ok(()) };
     let Some(module) = found.modules.first() else { return Ok(()) };

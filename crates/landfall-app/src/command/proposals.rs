@@ -8,9 +8,9 @@ use landfall_api::{
     Ask as _, NewTasks, Problem, ProblemCode, ProposalList, ProposalOutcome, ProposeStart, Proposing, Service,
 };
 
-use crate::command::propose::{self, ProposeAsked};
+use crate::command::propose::{self, ProposeOptions};
 use crate::project::clock;
-use crate::project::place::Place;
+use crate::project::place::ProjectLocation;
 
 const AT_ONCE_MAX: usize = 2; // each is an agent at work
 const KEPT_MAX: usize = 20;
@@ -31,7 +31,7 @@ impl Proposals {
     /// Asks an agent. What comes of it is added as drafts by `desk`.
     pub fn start(
         &self,
-        place: &Place,
+        place: &ProjectLocation,
         desk: Arc<dyn Service + Send + Sync>,
         asked: ProposeStart,
     ) -> Result<Proposing, Problem> {
@@ -96,7 +96,13 @@ impl Proposals {
         ProposalList { proposals: self.lock().iter().rev().cloned().collect() }
     }
 
-    fn work(&self, place: &Place, desk: &(dyn Service + Send + Sync), asked: &Proposing, tasks_max: usize) {
+    fn work(
+        &self,
+        place: &ProjectLocation,
+        desk: &(dyn Service + Send + Sync),
+        asked: &Proposing,
+        tasks_max: usize,
+    ) {
         let mut tell = |line: &str| {
             self.change(asked.place, |it| {
                 it.told.push(line.to_owned());
@@ -105,7 +111,7 @@ impl Proposals {
                 }
             })
         };
-        let question = ProposeAsked {
+        let question = ProposeOptions {
             goal: &asked.goal,
             source: "web",
             agent: &asked.agent,

@@ -8,15 +8,15 @@ use landfall_engine::model::proposal::{ProposalDependency, ProposalPlan};
 use landfall_engine::model::{AgentUsage, Spending, TaskId, TaskStatus};
 use landfall_engine::propose::{ProposalProgress, ProposalResult, ProposeError};
 
-use crate::project::engine_at::EngineAt;
+use crate::project::engine_at::EngineLocation;
 use crate::project::open_engine;
-use crate::project::place::Place;
+use crate::project::place::ProjectLocation;
 use crate::project::{conversions, problems, trust};
-use crate::query::start_blockers::Holds;
+use crate::query::start_blockers::StartBlockers;
 use crate::query::{agents, backlog, extra_usage};
 
 /// What to propose tasks for, and how.
-pub struct ProposeAsked<'a> {
+pub struct ProposeOptions<'a> {
     /// What is wanted.
     pub goal: &'a str,
     /// Where that came from.
@@ -32,8 +32,8 @@ pub struct ProposeAsked<'a> {
 const SOURCE: &str = "proposal:";
 
 pub(crate) fn propose(
-    place: &Place,
-    asked: &ProposeAsked<'_>,
+    place: &ProjectLocation,
+    asked: &ProposeOptions<'_>,
     tell: &mut dyn FnMut(&str),
 ) -> Result<Proposal, Problem> {
     let settings = engine::load_settings(&place.root).map_err(|error| problems::open(&error))?;
@@ -48,7 +48,7 @@ pub(crate) fn propose(
         return Err(problems::detached());
     }
     let today = match place.reader()? {
-        Some(reader) => Holds::now(place, &EngineAt::look(place), &reader)?.today(),
+        Some(reader) => StartBlockers::now(place, &EngineLocation::look(place), &reader)?.today(),
         None => Spending::default(),
     };
     let (known, lines) = backlog::known(place)?;
@@ -158,7 +158,7 @@ fn no_proposal(error: &ProposeError) -> Problem {
 }
 
 /// The number of the next proposal: one more than any task came from.
-fn next_number(place: &Place) -> Result<u32, Problem> {
+fn next_number(place: &ProjectLocation) -> Result<u32, Problem> {
     let numbers = backlog::sources(place)?.into_iter().filter_map(|(_, source)| number_of(&source));
     Ok(numbers.max().unwrap_or(0).saturating_add(1))
 }
@@ -169,31 +169,31 @@ fn number_of(source: &str) -> Option<u32> {
 
 /// The tasks of a plan, each group just before the first of its tasks.
 fn tasks(plan: &ProposalPlan, source: &str) -> Vec<NewTask> {
-    enum Row {
+    enum ProposalRow {
         Group(usize),
         Task(usize),
     }
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows: Vec<ProposalRow> = Vec::new();
     let mut group_at: BTreeMap<usize, u32> = BTreeMap::new();
     let mut task_at: BTreeMap<usize, u32> = BTreeMap::new();
-    let number = |rows: &[Row]| u32::try_from(rows.len()).expect("a proposal is small");
+    let number = |rows: &[ProposalRow]| u32::try_from(rows.len()).expect("a proposal is small");
     for (place, task) in plan.tasks.iter().enumerate() {
         if let Some(group) = task.group.filter(|group| !group_at.contains_key(group)) {
-            rows.push(Row::Group(group));
+            rows.push(ProposalRow::Group(group));
             group_at.insert(group, number(&rows));
         }
-        rows.push(Row::Task(place));
+        rows.push(ProposalRow::Task(place));
         task_at.insert(place, number(&rows));
     }
-    let of = |row: &Row| match row {
-        Row::Group(place) => NewTask {
+    let of = |row: &ProposalRow| match row {
+        ProposalRow::Group(place) => NewTask {
             title: plan.groups[*place].title.clone(),
             body: plan.groups[*place].body.clone(),
             draft: true,
             source: source.to_owned(),
             ..NewTask::default()
         },
-        Row::Task(place) => {
+        ProposalRow::Task(place) => {
             let planned = &plan.tasks[*place];
             let part = &planned.part;
             let need = |need: &ProposalDependency| match need {
@@ -219,7 +219,7 @@ fn tasks(plan: &ProposalPlan, source: &str) -> Vec<NewTask> {
 }
 
 /// The drafts of a proposal; groups stay drafts.
-pub(crate) fn drafts(place: &Place, number: u32) -> Result<Vec<TaskId>, Problem> {
+pub(crate) fn drafts(place: &ProjectLocation, number: u32) -> Result<Vec<TaskId>, Problem> {
     let none = |what: String| {
         Problem::new(ProblemCode::UnknownTask, what)
             .hint("`landfall list --status draft` shows the drafts there are")

@@ -9,16 +9,16 @@ use landfall_engine::host::git::Oid;
 use landfall_engine::model::{Commit, News, TaskId};
 use landfall_engine::{Engine, EngineRequest, OpenError};
 
-use crate::project::engine_at::EngineAt;
+use crate::project::engine_at::EngineLocation;
 use crate::project::open_engine::open;
-use crate::project::place::Place;
+use crate::project::place::ProjectLocation;
 use crate::project::problems;
 use crate::query::reclaimable::{answer, keep, plan};
 
 /// Removes it.
-pub(crate) fn reclaim(place: &Place) -> Result<api::Reclaimed, Problem> {
+pub(crate) fn reclaim(place: &ProjectLocation) -> Result<api::Reclaimed, Problem> {
     let Some(reader) = place.reader()? else { return Ok(answer(false, &[])) };
-    if place.lock.is_none() && EngineAt::look(place).is_alive() {
+    if place.lock.is_none() && EngineLocation::look(place).is_alive() {
         return Err(Problem::new(
             ProblemCode::NotNow,
             "a run is under way, and this needs the project at rest",
@@ -36,7 +36,10 @@ pub(crate) fn reclaim(place: &Place) -> Result<api::Reclaimed, Problem> {
 }
 
 /// Gives the workspaces of these tasks back, as far as nothing is lost; how many commits of each are not on the base.
-pub(crate) fn workspaces(place: &Place, tasks: &[TaskId]) -> Result<BTreeMap<TaskId, u64>, Problem> {
+pub(crate) fn workspaces(
+    place: &ProjectLocation,
+    tasks: &[TaskId],
+) -> Result<BTreeMap<TaskId, u64>, Problem> {
     let Some(reader) = place.reader()? else { return Ok(BTreeMap::new()) };
     let mut engine = open(place, "landfall cancel").map_err(|error: OpenError| problems::open(&error))?;
     let mut gone = BTreeMap::new();

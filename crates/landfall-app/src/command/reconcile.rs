@@ -7,7 +7,7 @@ use landfall_engine::host::git::{BranchName, Git, Repo, Store};
 use landfall_engine::model::Timestamp;
 use landfall_engine::model::issue::{IssueRef, IssueSnapshot, ReconcilePoint, completion, precondition};
 
-use crate::project::place::Place;
+use crate::project::place::ProjectLocation;
 use crate::project::problems;
 use crate::query::{backlog, issues};
 
@@ -16,7 +16,10 @@ pub fn points() -> Vec<&'static str> {
     ReconcilePoint::ALL.into_iter().map(ReconcilePoint::word).collect()
 }
 
-pub(crate) fn reconcile(place: &Place, asked: &api::ReconcileAsked) -> Result<api::Reconciliation, Problem> {
+pub(crate) fn reconcile(
+    place: &ProjectLocation,
+    asked: &api::ReconcileAsked,
+) -> Result<api::Reconciliation, Problem> {
     let point = ReconcilePoint::from_word(&asked.phase).ok_or_else(|| {
         Problem::new(ProblemCode::BadInput, format!("there is no phase `{}`", asked.phase))
             .hint(format!("known: {}", points().join(", ")))
@@ -33,7 +36,7 @@ pub(crate) fn reconcile(place: &Place, asked: &api::ReconcileAsked) -> Result<ap
 }
 
 /// Everything that can be seen of an issue now.
-pub(crate) fn look(place: &Place, issue: u64, pr: Option<u64>) -> Result<IssueSnapshot, Problem> {
+pub(crate) fn look(place: &ProjectLocation, issue: u64, pr: Option<u64>) -> Result<IssueSnapshot, Problem> {
     let settings = load_settings(&place.root).map_err(|error| problems::open(&error))?.tracker;
     let tracker = settings.kind.unwrap_or("none").to_owned();
     let source = IssueRef { tracker, number: issue };

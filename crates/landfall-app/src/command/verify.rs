@@ -23,12 +23,12 @@ use landfall_trackers::tracker::{
 };
 
 use crate::command::{follow_issues, reconcile};
-use crate::project::engine_at::EngineAt;
+use crate::project::engine_at::EngineLocation;
 use crate::project::open_engine;
-use crate::project::place::Place;
+use crate::project::place::ProjectLocation;
 use crate::project::{problems, trust};
 use crate::query::issues::tracker_problem;
-use crate::query::start_blockers::Holds;
+use crate::query::start_blockers::StartBlockers;
 use crate::query::{agents, extra_usage};
 
 const AUTHOR: &str = "landfall";
@@ -36,7 +36,7 @@ const DIFF_BYTES_MAX: usize = 512 << 10; // a judge is shown less
 
 /// Looks, and does what follows, until `is_stopped` says that nobody waits for it. `tell` hears how it goes.
 pub(crate) fn verify(
-    place: &Place,
+    place: &ProjectLocation,
     asked: &VerifyAsked,
     is_stopped: &dyn Fn() -> bool,
     tell: &mut dyn FnMut(&str),
@@ -69,7 +69,7 @@ pub(crate) fn verify(
     };
     // What nobody worked on is looked at, and stays where it is.
     let only_look = asked.dry_run || !begun;
-    let sight = Sight::find(place, &*tracker, pull.as_ref())?;
+    let sight = VerifyTarget::find(place, &*tracker, pull.as_ref())?;
     let tree = sight.tree(&sight.commit)?;
     let base = sight.tree(&sight.base)?;
     let (handlers, mut notes) = accept::handlers(&base);
@@ -246,15 +246,19 @@ fn seen(criterion: &Criterion, it: &CriterionResult) -> CriterionSeen {
 }
 
 /// What is looked at.
-struct Sight {
+struct VerifyTarget {
     repo: Repo,
     commit: Oid,
     base: Oid,
     merged: bool,
 }
 
-impl Sight {
-    fn find(place: &Place, tracker: &dyn Tracker, pull: Option<&PullRequest>) -> Result<Self, Problem> {
+impl VerifyTarget {
+    fn find(
+        place: &ProjectLocation,
+        tracker: &dyn Tracker,
+        pull: Option<&PullRequest>,
+    ) -> Result<Self, Problem> {
         let git = Git::find().map_err(|error| problems::git(&error))?;
         let repo = Repo::discover(&git, &place.root).map_err(problems::repo)?;
         let branch = BranchName::new(&place.branch()).map_err(|_| problems::detached())?;
@@ -323,14 +327,14 @@ fn judge<'a>(
     }
 }
 
-fn today(place: &Place) -> Result<Spending, Problem> {
+fn today(place: &ProjectLocation) -> Result<Spending, Problem> {
     match place.reader()? {
-        Some(reader) => Ok(Holds::now(place, &EngineAt::look(place), &reader)?.today()),
+        Some(reader) => Ok(StartBlockers::now(place, &EngineLocation::look(place), &reader)?.today()),
         None => Ok(Spending::default()),
     }
 }
 
-fn note(place: &Place, profile: &str, used: Spending, tell: &mut dyn FnMut(&str)) {
+fn note(place: &ProjectLocation, profile: &str, used: Spending, tell: &mut dyn FnMut(&str)) {
     if used.time_ms == 0 && used.usage == AgentUsage::default() {
         return;
     }
@@ -414,7 +418,7 @@ fn about_closed(issue: &Issue, criteria: &Criteria, outcome: VerifyOutcome) -> O
 }
 
 /// What is being worked on is not held against the base: it would fail there, and that counts.
-fn refuse_under_way(place: &Place, tracker: &dyn Tracker, issue: &Issue) -> Result<(), Problem> {
+fn refuse_under_way(place: &ProjectLocation, tracker: &dyn Tracker, issue: &Issue) -> Result<(), Problem> {
     let number = issue.number;
     let phases = issue.labels.iter().filter_map(|label| IssuePhase::from_word(label.within(PHASE_FAMILY)?));
     if let Some(phase) =

@@ -6,20 +6,20 @@ use landfall_api::{Problem, ProblemCode};
 use landfall_engine::model::{Task, TaskId};
 use landfall_engine::{EngineReply, EngineRequest};
 
-use super::engine_at::EngineAt;
-use super::place::Place;
+use super::engine_at::EngineLocation;
+use super::place::ProjectLocation;
 use super::problems;
 use super::query_context::Query;
 use super::reader_pool::PooledReader;
 
 /// Asks the engine, wherever it is.
-pub(crate) type Asking<'a> = &'a dyn Fn(EngineRequest) -> Result<EngineReply, Problem>;
+pub(crate) type EngineCall<'a> = &'a dyn Fn(EngineRequest) -> Result<EngineReply, Problem>;
 
 /// Carries writes out, each in the file that is about it.
 pub(crate) struct CommandHandler<'a> {
-    pub place: &'a Place,
-    pub engine: &'a EngineAt,
-    pub ask: Asking<'a>,
+    pub place: &'a ProjectLocation,
+    pub engine: &'a EngineLocation,
+    pub ask: EngineCall<'a>,
 }
 
 impl CommandHandler<'_> {

@@ -10,7 +10,7 @@ use landfall_engine::model::{
 };
 use landfall_engine::store::{StoreReader, TaskRow};
 
-use crate::project::dead_ends::{self, DeadEnd};
+use crate::project::dead_ends::{self, FailedDependency};
 
 pub(crate) fn task_id(id: TaskId) -> api::TaskId {
     api::TaskId(id.0)
@@ -184,7 +184,7 @@ pub(crate) fn owner(wait: api::WaitFor) -> &'static str {
 
 /// Where a task stands among others, as far as its row does not tell.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Among {
+pub(crate) struct TaskRelations {
     /// What it needs.
     pub needs: Vec<TaskId>,
     /// What of that has not landed.
@@ -192,10 +192,10 @@ pub(crate) struct Among {
     /// What keeps it from starting, if it could otherwise.
     pub held: Option<WaitReason>,
     /// The need that ended without landing, if it waits behind one.
-    pub dead_end: Option<DeadEnd>,
+    pub dead_end: Option<FailedDependency>,
 }
 
-impl Among {
+impl TaskRelations {
     /// Of a task that waits for these needs.
     pub fn behind(reader: &StoreReader, unmet: Vec<TaskId>) -> Result<Self, Problem> {
         Ok(Self { dead_end: dead_ends::behind(reader, &unmet)?, unmet, ..Self::default() })
@@ -211,7 +211,7 @@ pub(crate) fn row_status(row: &TaskRow, starved: bool) -> TaskStatus {
 }
 
 /// What a row waits for.
-pub(crate) fn row_wait(row: &TaskRow, among: &Among) -> Option<api::Wait> {
+pub(crate) fn row_wait(row: &TaskRow, among: &TaskRelations) -> Option<api::Wait> {
     if row.status == TaskStatus::Ready {
         return match (among.unmet.is_empty(), &among.held) {
             (false, _) => Some(wait(&WaitReason::Dependency(among.unmet.clone()))),
@@ -227,7 +227,7 @@ pub(crate) fn row_wait(row: &TaskRow, among: &Among) -> Option<api::Wait> {
     })
 }
 
-pub(crate) fn line(row: TaskRow, among: &Among) -> api::TaskLine {
+pub(crate) fn line(row: TaskRow, among: &TaskRelations) -> api::TaskLine {
     api::TaskLine {
         id: task_id(row.id),
         status: status(row_status(&row, among.held.is_some())),
@@ -500,7 +500,9 @@ mod tests {
     use landfall_engine::model::{self, TaskSpec, TaskStatus, WaitReason};
     use landfall_engine::store::TaskRow;
 
-    use super::{Among, line, model_size, model_status, new_task, owner, row_wait, size, status, wait};
+    use super::{
+        TaskRelations, line, model_size, model_status, new_task, owner, row_wait, size, status, wait,
+    };
 
     #[test]
     fn statuses_and_sizes_keep_their_words_and_come_back() {
@@ -563,7 +565,7 @@ mod tests {
         let spec = TaskSpec::new("a task").expect("a title");
         let task = model::Task::added(model::TaskId(3), spec, model::Timestamp(0));
         let mut row = TaskRow::of(&task);
-        let mut among = Among::default();
+        let mut among = TaskRelations::default();
         assert_eq!(row_wait(&row, &among), None);
         among.held = Some(WaitReason::Slot);
         assert_eq!(row_wait(&row, &among).map(|it| it.wait), Some(api::WaitFor::Slot));

@@ -8,7 +8,7 @@ use crate::project::problems;
 
 /// A need that ended without landing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct DeadEnd {
+pub(crate) struct FailedDependency {
     /// The task that ended.
     pub task: TaskId,
     /// What became of it: `failed`, `was cancelled`.
@@ -18,7 +18,7 @@ pub(crate) struct DeadEnd {
 }
 
 /// The need at the root of a wait that ended without landing, if one did.
-pub(crate) fn behind(reader: &StoreReader, unmet: &[TaskId]) -> Result<Option<DeadEnd>, Problem> {
+pub(crate) fn behind(reader: &StoreReader, unmet: &[TaskId]) -> Result<Option<FailedDependency>, Problem> {
     const LOOKED_AT_MAX: usize = 200; // a longer line is not a sentence any more
     let of = |error| problems::store(&error);
     let mut line: Vec<TaskId> = unmet.to_vec();
@@ -37,7 +37,7 @@ pub(crate) fn behind(reader: &StoreReader, unmet: &[TaskId]) -> Result<Option<De
     Ok(None)
 }
 
-fn of_task(task: &Task) -> Option<DeadEnd> {
+fn of_task(task: &Task) -> Option<FailedDependency> {
     let TaskState::Ended(Ending { kind, code, .. }) = &task.state else { return None };
     let what = match (kind, code) {
         (EndKind::Done, _) => return None,
@@ -47,11 +47,11 @@ fn of_task(task: &Task) -> Option<DeadEnd> {
         (EndKind::Blocked, _) => "is blocked",
         (EndKind::Cancelled, _) => "was cancelled",
     };
-    Some(DeadEnd { task: task.id, what, can_retry: *kind != EndKind::Cancelled })
+    Some(FailedDependency { task: task.id, what, can_retry: *kind != EndKind::Cancelled })
 }
 
 /// Why a task waits in vain, and the commands that end the wait.
-pub(crate) fn sentence(id: TaskId, unmet: &[TaskId], end: &DeadEnd) -> String {
+pub(crate) fn sentence(id: TaskId, unmet: &[TaskId], end: &FailedDependency) -> String {
     let root = end.task;
     let through = match unmet.contains(&root) {
         true => String::new(),

@@ -8,10 +8,10 @@ use landfall_api::client::{Client, EngineIdentity};
 use landfall_engine::model::TaskId;
 use landfall_engine::{EngineContext, LiveAgent, LiveSnapshot, RunningCheck};
 
-use crate::project::place::Place;
+use crate::project::place::ProjectLocation;
 
 /// Who drives the project.
-pub(crate) enum EngineAt {
+pub(crate) enum EngineLocation {
     /// This process.
     Here {
         /// What a person sees of its run.
@@ -31,9 +31,9 @@ pub(crate) enum EngineAt {
     Nowhere,
 }
 
-impl EngineAt {
+impl EngineLocation {
     /// Looks for an engine in another process. Costs nothing when there is none.
-    pub fn look(place: &Place) -> Self {
+    pub fn look(place: &ProjectLocation) -> Self {
         match Client::connect(&place.folder.socket()) {
             Ok(client) => Self::There { greeting: client.engine().clone() },
             Err(_) => Self::Nowhere, // an engine that cannot be talked to is found by whoever needs its lock

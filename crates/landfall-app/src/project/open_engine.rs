@@ -10,7 +10,7 @@ use landfall_engine::host::sitter::{is_confined, raise_file_limit};
 use landfall_engine::host::wait::retry;
 use landfall_engine::{Engine, EngineOptions, OpenError};
 
-use super::place::Place;
+use super::place::ProjectLocation;
 use super::problems;
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5); // another command writes for milliseconds; an engine opens its door in seconds
@@ -55,7 +55,7 @@ pub(crate) fn is_passing(error: &StateLockError) -> bool {
 }
 
 /// Opens the engine of a project, exclusively.
-pub(crate) fn open(place: &Place, command: &str) -> Result<Engine, OpenError> {
+pub(crate) fn open(place: &ProjectLocation, command: &str) -> Result<Engine, OpenError> {
     let options = EngineOptions {
         program: program(),
         command: command.to_owned(),
@@ -75,7 +75,7 @@ pub(crate) fn program() -> std::path::PathBuf {
 }
 
 /// Opens the engine to drive, waiting a moment for a command that writes, but not for another run.
-pub(crate) fn open_to_drive(place: &Place) -> Result<Engine, Problem> {
+pub(crate) fn open_to_drive(place: &ProjectLocation) -> Result<Engine, Problem> {
     let _ = raise_file_limit(); // with the limit as it is, fewer agents can be followed, and each failure is told
     retry_while_held(|| {
         open(place, "landfall run").map_err(|error| match &error {

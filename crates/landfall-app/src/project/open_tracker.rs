@@ -6,7 +6,7 @@ use std::time::Instant;
 use landfall_trackers::tracker::Tracker;
 
 /// A tracker that was opened: it knows how much may be asked yet.
-pub(crate) struct Opened {
+pub(crate) struct CachedTracker {
     pub at: Instant,
     /// Everything it was opened with.
     pub of: blake3::Hash,
@@ -15,10 +15,10 @@ pub(crate) struct Opened {
 
 /// The tracker that was opened last.
 #[derive(Default)]
-pub(crate) struct OpenTracker(Mutex<Option<Opened>>);
+pub(crate) struct OpenTracker(Mutex<Option<CachedTracker>>);
 
 impl OpenTracker {
-    pub fn lock(&self) -> MutexGuard<'_, Option<Opened>> {
+    pub fn lock(&self) -> MutexGuard<'_, Option<CachedTracker>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -11,7 +11,7 @@ use landfall_engine::host::lock::StateLock;
 use landfall_engine::host::user_file::{USER_FILE_BYTES_MAX, read_user_text};
 use landfall_engine::store::StoreError;
 
-use crate::At;
+use crate::ProjectLocator;
 use crate::project::problems;
 use crate::project::read_caches::ReadCaches;
 use crate::project::reader_pool::PooledReader;
@@ -20,7 +20,7 @@ const STATE: &str = "LANDFALL_STATE";
 
 /// A project: its checkout and its state folder. Cheap to clone and to send.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct ProjectLocation {
     /// The root of the checkout.
     pub root: PathBuf,
     /// The git folder of the checkout.
@@ -36,9 +36,9 @@ pub(crate) struct Place {
     pub caches: Arc<ReadCaches>,
 }
 
-impl Place {
+impl ProjectLocation {
     /// The project that is meant.
-    pub fn find(at: &At) -> Result<Self, Problem> {
+    pub fn find(at: &ProjectLocator) -> Result<Self, Problem> {
         let place = Self::with_state(&at.dir, None)?;
         let set = place.set_base();
         let own = set.clone().or_else(|| place.head_branch());
@@ -228,14 +228,14 @@ fn common_dir(git_dir: &Path) -> PathBuf {
 }
 
 /// The files that git tracks in the project.
-pub(crate) fn tracked_files(place: &Place) -> Result<std::collections::BTreeSet<String>, Problem> {
+pub(crate) fn tracked_files(place: &ProjectLocation) -> Result<std::collections::BTreeSet<String>, Problem> {
     let git = Git::find().map_err(|error| problems::git(&error))?;
     let repo = Repo::discover(&git, &place.root).map_err(problems::repo)?;
     repo.tracked_files().map_err(|error| problems::git(&error))
 }
 
 /// The branch of the project around `dir` by git itself, for whoever is about to write settings.
-pub(crate) fn branch_by_git(place: &Place) -> Result<String, Problem> {
+pub(crate) fn branch_by_git(place: &ProjectLocation) -> Result<String, Problem> {
     let git = Git::find().map_err(|error| problems::git(&error))?;
     let repo = Repo::discover(&git, &place.root).map_err(problems::repo)?;
     match repo.head().map_err(|error| problems::git(&error))? {

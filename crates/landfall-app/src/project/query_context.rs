@@ -1,10 +1,10 @@
 //! What a query is given.
 
-use super::engine_at::EngineAt;
-use super::place::Place;
+use super::engine_at::EngineLocation;
+use super::place::ProjectLocation;
 
 /// One project and the engine that drives it, if one does.
 pub(crate) struct Query<'a> {
-    pub place: &'a Place,
-    pub engine: &'a EngineAt,
+    pub place: &'a ProjectLocation,
+    pub engine: &'a EngineLocation,
 }

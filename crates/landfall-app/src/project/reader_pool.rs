@@ -17,33 +17,33 @@ const KEPT_MAX: usize = 6;
 
 /// The connections that no request uses at the moment.
 #[derive(Default)]
-pub(crate) struct ReaderPool(Mutex<Vec<Kept>>);
+pub(crate) struct ReaderPool(Mutex<Vec<IdleReader>>);
 
 impl ReaderPool {
-    fn lock(&self) -> MutexGuard<'_, Vec<Kept>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<IdleReader>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 thread_local! {
     /// The one that every question of this thread is asked of, while they are to see the same moment.
-    static HELD: RefCell<Option<Rc<Lent>>> = const { RefCell::new(None) };
+    static HELD: RefCell<Option<Rc<BorrowedReader>>> = const { RefCell::new(None) };
 }
 
-struct Kept {
+struct IdleReader {
     path: PathBuf,
-    file: File,
+    file: JournalFileId,
     reader: StoreReader,
 }
 
 /// Which file it is, whatever it is called.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct File {
+struct JournalFileId {
     device: u64,
     inode: u64,
 }
 
-impl File {
+impl JournalFileId {
     fn at(path: &Path) -> Option<Self> {
         let meta = std::fs::metadata(path).ok()?;
         Some(Self { device: meta.dev(), inode: meta.ino() })
@@ -51,19 +51,19 @@ impl File {
 }
 
 /// A connection, for one request. Given back when it is dropped.
-struct Lent {
+struct BorrowedReader {
     caches: Arc<ReadCaches>,
-    kept: Option<Kept>,
+    kept: Option<IdleReader>,
 }
 
 /// The tables of a project, for one request or for all that see the same moment.
-pub(crate) struct PooledReader(Rc<Lent>);
+pub(crate) struct PooledReader(Rc<BorrowedReader>);
 
 impl PooledReader {
     /// Opens the journal at `path`. What was written before is seen, or within [`in_one_moment`] what it began with.
     pub fn open(caches: &Arc<ReadCaches>, path: &Path) -> Result<Self, StoreError> {
         let held = HELD.with_borrow(|held| held.as_ref().filter(|it| it.path() == Some(path)).map(Rc::clone));
-        held.map_or_else(|| Lent::open(caches, path).map(Rc::new), Ok).map(Self)
+        held.map_or_else(|| BorrowedReader::open(caches, path).map(Rc::new), Ok).map(Self)
     }
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn in_one_moment(
             HELD.set(None);
         }
     }
-    let tables = Rc::new(Lent::open(caches, path)?);
+    let tables = Rc::new(BorrowedReader::open(caches, path)?);
     tables.in_one_moment(|head| {
         HELD.set(Some(Rc::clone(&tables)));
         let _released = Released; // also where it panics
@@ -96,7 +96,7 @@ pub(crate) fn in_one_moment(
     })
 }
 
-impl Lent {
+impl BorrowedReader {
     fn path(&self) -> Option<&Path> {
         self.kept.as_ref().map(|kept| kept.path.as_path())
     }
@@ -104,7 +104,7 @@ impl Lent {
     /// Opens the journal at `path`, or takes a connection to it that is kept. What was written before is seen either way.
     fn open(caches: &Arc<ReadCaches>, path: &Path) -> Result<Self, StoreError> {
         let caches = Arc::clone(caches);
-        let file = File::at(path);
+        let file = JournalFileId::at(path);
         if let Some(file) = file {
             let mut all = caches.readers.lock();
             // Another file of the same name is another journal.
@@ -117,12 +117,14 @@ impl Lent {
         }
         let reader = StoreReader::open(path)?;
         // One that was replaced in between is not kept: no file is like this one.
-        let file = file.filter(|file| File::at(path) == Some(*file)).unwrap_or(File { device: 0, inode: 0 });
-        Ok(Self { caches, kept: Some(Kept { path: path.to_owned(), file, reader }) })
+        let file = file
+            .filter(|file| JournalFileId::at(path) == Some(*file))
+            .unwrap_or(JournalFileId { device: 0, inode: 0 });
+        Ok(Self { caches, kept: Some(IdleReader { path: path.to_owned(), file, reader }) })
     }
 }
 
-impl Deref for Lent {
+impl Deref for BorrowedReader {
     type Target = StoreReader;
 
     fn deref(&self) -> &StoreReader {
@@ -130,7 +132,7 @@ impl Deref for Lent {
     }
 }
 
-impl Drop for Lent {
+impl Drop for BorrowedReader {
     fn drop(&mut self) {
         let Some(kept) = self.kept.take() else { return };
         if std::thread::panicking() || !kept.reader.follows() || !kept.reader.is_free() {

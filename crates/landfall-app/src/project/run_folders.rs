@@ -13,15 +13,15 @@ const FOLDERS_MAX: usize = 8; // projects that one process answers for
 
 /// The lists, by folder.
 #[derive(Default)]
-pub(crate) struct RunFolders(Mutex<BTreeMap<PathBuf, Arc<Listed>>>);
+pub(crate) struct RunFolders(Mutex<BTreeMap<PathBuf, Arc<RunFolderListing>>>);
 
 impl RunFolders {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Arc<Listed>>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Arc<RunFolderListing>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-struct Listed {
+struct RunFolderListing {
     /// When the folder had changed last; none if that may have been too near to be told from the next change.
     changed: Option<SystemTime>,
     names: BTreeMap<TaskId, Vec<String>>,
@@ -52,7 +52,7 @@ pub(crate) fn is_one(folder: &Path, task: TaskId, name: &str) -> bool {
         && std::fs::symlink_metadata(folder.join(name)).is_ok_and(|meta| meta.is_dir())
 }
 
-fn list(folder: &Path, changed: Option<SystemTime>) -> Listed {
+fn list(folder: &Path, changed: Option<SystemTime>) -> RunFolderListing {
     let now = SystemTime::now();
     let changed = changed.filter(|at| now.duration_since(*at).is_ok_and(|age| age > SETTLED));
     let mut names: BTreeMap<TaskId, Vec<String>> = BTreeMap::new();
@@ -63,7 +63,7 @@ fn list(folder: &Path, changed: Option<SystemTime>) -> Listed {
             names.entry(task).or_default().push(name);
         }
     }
-    Listed { changed, names }
+    RunFolderListing { changed, names }
 }
 
 /// The task whose run has a folder of this name: `T7` of `T7-a3-i5`.

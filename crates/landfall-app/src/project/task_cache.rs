@@ -12,7 +12,7 @@ use landfall_engine::model::{Commit, Task, TaskId, TaskStatus};
 use landfall_engine::store::{JournalHead, Seq, StoreReader, TaskCounts, TaskFilter, TaskRow};
 
 use crate::project::attempts;
-use crate::project::place::Place;
+use crate::project::place::ProjectLocation;
 use crate::project::problems;
 use crate::project::query_context::Query;
 
@@ -24,13 +24,13 @@ const AT_WORK_MAX: u32 = 1_000; // tasks at work that are looked at; a list has 
 const MOMENTS_MAX: usize = 8; // projects that one process answers for
 
 /// Tasks with something under way, by id.
-type AtWork = Vec<(TaskRow, Arc<Task>)>;
-type OfTasks<T> = BTreeMap<(PathBuf, TaskId), (Seq, Arc<T>)>;
-type Diffs = BTreeMap<(Commit, Commit), Counted>;
+type ActiveTasks = Vec<(TaskRow, Arc<Task>)>;
+type TaskKeyedCache<T> = BTreeMap<(PathBuf, TaskId), (Seq, Arc<T>)>;
+type DiffStatCache = BTreeMap<(Commit, Commit), DiffStatResult>;
 
 /// What came of counting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Counted {
+enum DiffStatResult {
     /// So much. None where it is too much to be counted: two commits never change.
     Known(Option<DiffStat>),
     /// Nothing, this time: a disk was full, or git was. It is tried again.
@@ -39,7 +39,7 @@ enum Counted {
 
 const AGAIN: Duration = Duration::from_secs(30); // a commit that is gone is not asked for with every look
 
-impl Counted {
+impl DiffStatResult {
     /// What is known by now; none if it is to be counted.
     fn known(self, now: Instant) -> Option<Option<DiffStat>> {
         match self {
@@ -53,10 +53,10 @@ impl Counted {
 /// What is known, by project, task and commits.
 #[derive(Default)]
 struct TaskEntries {
-    tasks: OfTasks<Task>,
-    attempts: OfTasks<Vec<AttemptLine>>,
-    moments: BTreeMap<PathBuf, Arc<Moment>>,
-    diffs: Diffs,
+    tasks: TaskKeyedCache<Task>,
+    attempts: TaskKeyedCache<Vec<AttemptLine>>,
+    moments: BTreeMap<PathBuf, Arc<TableSnapshot>>,
+    diffs: DiffStatCache,
 }
 
 #[derive(Default)]
@@ -69,7 +69,11 @@ impl TaskCache {
 }
 
 /// The task of a row, as it is at the row's last event.
-pub(crate) fn task(place: &Place, reader: &StoreReader, row: &TaskRow) -> Result<Option<Arc<Task>>, Problem> {
+pub(crate) fn task(
+    place: &ProjectLocation,
+    reader: &StoreReader,
+    row: &TaskRow,
+) -> Result<Option<Arc<Task>>, Problem> {
     at_event(
         |known| &mut known.tasks,
         place,
@@ -80,7 +84,7 @@ pub(crate) fn task(place: &Place, reader: &StoreReader, row: &TaskRow) -> Result
 
 /// The attempts at a task, as they are at the row's last event.
 pub(crate) fn attempts(
-    place: &Place,
+    place: &ProjectLocation,
     reader: &StoreReader,
     row: &TaskRow,
 ) -> Result<Arc<Vec<AttemptLine>>, Problem> {
@@ -99,8 +103,8 @@ pub(crate) fn attempts(
 
 /// What follows from the events of a task, as it is at the row's last one.
 fn at_event<T>(
-    entries: impl Fn(&mut TaskEntries) -> &mut OfTasks<T>,
-    place: &Place,
+    entries: impl Fn(&mut TaskEntries) -> &mut TaskKeyedCache<T>,
+    place: &ProjectLocation,
     row: &TaskRow,
     read: impl FnOnce() -> Result<Option<T>, Problem>,
 ) -> Result<Option<Arc<T>>, Problem> {
@@ -123,18 +127,18 @@ fn at_event<T>(
 }
 
 /// What the tables say at one event, for everybody who asks before the next. Each part is read once, when somebody wants it.
-pub(crate) struct Moment {
+pub(crate) struct TableSnapshot {
     head: JournalHead,
-    counts: Part<TaskCounts>,
-    at_work: Part<AtWork>,
-    next: Part<Vec<TaskRow>>,
-    unaccepted: Part<Vec<TaskId>>,
+    counts: LazyValue<TaskCounts>,
+    at_work: LazyValue<ActiveTasks>,
+    next: LazyValue<Vec<TaskRow>>,
+    unaccepted: LazyValue<Vec<TaskId>>,
 }
 
 const NEXT: u32 = 128; // at the front of the line: as many as boards and lists of what waits show
 
 /// The tables as they are now.
-pub(crate) fn moment(place: &Place, reader: &StoreReader) -> Result<Arc<Moment>, Problem> {
+pub(crate) fn moment(place: &ProjectLocation, reader: &StoreReader) -> Result<Arc<TableSnapshot>, Problem> {
     // First the number, then the tables: what is written in between is read twice, and nothing is missed.
     let head = reader.head().map_err(|error| problems::store(&error))?;
     let path = place.folder.journal();
@@ -145,18 +149,18 @@ pub(crate) fn moment(place: &Place, reader: &StoreReader) -> Result<Arc<Moment>,
     if all.len() >= MOMENTS_MAX {
         all.clear();
     }
-    let moment = Arc::new(Moment {
+    let moment = Arc::new(TableSnapshot {
         head,
-        counts: Part::new(),
-        at_work: Part::new(),
-        next: Part::new(),
-        unaccepted: Part::new(),
+        counts: LazyValue::new(),
+        at_work: LazyValue::new(),
+        next: LazyValue::new(),
+        unaccepted: LazyValue::new(),
     });
     all.insert(path, moment.clone());
     Ok(moment)
 }
 
-impl Moment {
+impl TableSnapshot {
     /// The event.
     pub fn seq(&self) -> Seq {
         self.head.seq
@@ -168,7 +172,11 @@ impl Moment {
     }
 
     /// The tasks with something under way, by id.
-    pub fn at_work(&self, place: &Place, reader: &StoreReader) -> Result<Arc<AtWork>, Problem> {
+    pub fn at_work(
+        &self,
+        place: &ProjectLocation,
+        reader: &StoreReader,
+    ) -> Result<Arc<ActiveTasks>, Problem> {
         self.at_work.get(|| {
             let busy = TaskFilter { status: Some(TaskStatus::Active), ..TaskFilter::default() };
             let rows = reader.tasks(&busy, None, AT_WORK_MAX).map_err(|error| problems::store(&error))?;
@@ -202,9 +210,9 @@ impl Moment {
 }
 
 /// Something that is read once. Whoever wants it meanwhile waits.
-struct Part<T>(Mutex<Option<Arc<T>>>);
+struct LazyValue<T>(Mutex<Option<Arc<T>>>);
 
-impl<T> Part<T> {
+impl<T> LazyValue<T> {
     fn new() -> Self {
         Self(Mutex::new(None))
     }
@@ -247,7 +255,9 @@ impl<'a> Diffstats<'a> {
             return None;
         }
         self.left -= 1;
-        let made = self.count(from, to).map_or_else(|| Counted::Failed(Instant::now()), Counted::Known);
+        let made = self
+            .count(from, to)
+            .map_or_else(|| DiffStatResult::Failed(Instant::now()), DiffStatResult::Known);
         let diffs = &mut self.look.place.caches.tasks.lock().diffs;
         if diffs.len() >= DIFFS_MAX {
             diffs.clear();
@@ -303,17 +313,17 @@ fn hunk(line: &str) -> Option<(u64, u64)> {
 mod tests {
     use std::time::Instant;
 
-    use super::{AGAIN, Counted, DiffStat, counted};
+    use super::{AGAIN, DiffStat, DiffStatResult, counted};
 
     #[test]
     fn figures_that_could_not_be_had_are_asked_for_again() {
         let now = Instant::now();
-        let failed = Counted::Failed(now);
+        let failed = DiffStatResult::Failed(now);
         assert_eq!(failed.known(now), Some(None), "not with every look");
         assert_eq!(failed.known(now + AGAIN), None, "but not never");
-        let known = Counted::Known(Some(DiffStat { files: 1, added: 2, removed: 3 }));
+        let known = DiffStatResult::Known(Some(DiffStat { files: 1, added: 2, removed: 3 }));
         assert!(known.known(now + 100 * AGAIN).flatten().is_some());
-        assert_eq!(Counted::Known(None).known(now + 100 * AGAIN), Some(None));
+        assert_eq!(DiffStatResult::Known(None).known(now + 100 * AGAIN), Some(None));
     }
 
     #[test]

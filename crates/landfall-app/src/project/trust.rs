@@ -10,7 +10,7 @@ use landfall_engine::settings::{SensitiveSettings, Settings, TrustDigest};
 use landfall_engine::trust::{TrustError, TrustStore, TrustVerdict, TrustedBy};
 use serde::Serialize;
 
-use crate::project::place::Place;
+use crate::project::place::ProjectLocation;
 use crate::project::problems;
 use crate::project::query_context::Query;
 
@@ -43,12 +43,12 @@ pub struct TrustLine {
 }
 
 /// What there is to trust in the project.
-pub(crate) fn report(place: &Place) -> Result<TrustReport, Problem> {
+pub(crate) fn report(place: &ProjectLocation) -> Result<TrustReport, Problem> {
     report_of(place, &sensitive(place)?)
 }
 
 /// Trusts the settings with this digest, if they are those of the project.
-pub(crate) fn trust(place: &Place, digest: &str, by: TrustedBy) -> Result<TrustReport, Problem> {
+pub(crate) fn trust(place: &ProjectLocation, digest: &str, by: TrustedBy) -> Result<TrustReport, Problem> {
     let digest = TrustDigest::parse(digest).map_err(|error| {
         Problem::new(ProblemCode::BadInput, error.to_string()).hint("`landfall trust` shows it")
     })?;
@@ -67,7 +67,7 @@ pub(crate) fn trust(place: &Place, digest: &str, by: TrustedBy) -> Result<TrustR
 }
 
 /// Refuses what would use settings that nobody has trusted.
-pub(crate) fn check(place: &Place, settings: &Settings) -> Result<(), Problem> {
+pub(crate) fn check(place: &ProjectLocation, settings: &Settings) -> Result<(), Problem> {
     let settings = with_scripts(place, settings)?;
     match verdict(place, &settings)? {
         TrustVerdict::Nothing | TrustVerdict::Trusted => Ok(()),
@@ -82,7 +82,7 @@ pub(crate) fn check(place: &Place, settings: &Settings) -> Result<(), Problem> {
 }
 
 /// The same before a run. A sprint that was under way before there was this question goes on with the settings it has.
-pub(crate) fn check_to_drive(place: &Place, settings: &Settings) -> Result<(), Problem> {
+pub(crate) fn check_to_drive(place: &ProjectLocation, settings: &Settings) -> Result<(), Problem> {
     let sensitive = with_scripts(place, settings)?;
     match verdict(place, &sensitive)? {
         TrustVerdict::Unasked if has_open_sprint(place)? => {
@@ -98,7 +98,7 @@ pub(crate) fn check_to_drive(place: &Place, settings: &Settings) -> Result<(), P
 
 /// Trusts the settings that `landfall init` has just written. What another file of the repository adds to them is not
 /// included: the first run asks about it.
-pub(crate) fn trust_own(place: &Place) -> Result<(), Problem> {
+pub(crate) fn trust_own(place: &ProjectLocation) -> Result<(), Problem> {
     let path = place.root.join("landfall.toml");
     let text = std::fs::read_to_string(&path).map_err(|error| problems::io("read", &path, &error))?;
     let Ok(settings) = Settings::parse(&text, "landfall.toml") else { return Ok(()) };
@@ -137,13 +137,13 @@ pub(crate) fn trust_work(look: &Query<'_>, task: &Task) -> Result<(), Problem> {
     }
 }
 
-fn sensitive(place: &Place) -> Result<SensitiveSettings, Problem> {
+fn sensitive(place: &ProjectLocation) -> Result<SensitiveSettings, Problem> {
     let settings = load_settings(&place.root).map_err(|error| problems::open(&error))?;
     with_scripts(place, &settings)
 }
 
 /// What has to be trusted, with the files of the checkout that commands outside of the sandbox run.
-fn with_scripts(place: &Place, settings: &Settings) -> Result<SensitiveSettings, Problem> {
+fn with_scripts(place: &ProjectLocation, settings: &Settings) -> Result<SensitiveSettings, Problem> {
     if settings.unconfined_commands().is_empty() {
         return Ok(SensitiveSettings::of(settings));
     }
@@ -152,7 +152,7 @@ fn with_scripts(place: &Place, settings: &Settings) -> Result<SensitiveSettings,
     sensitive_in_checkout(settings, &repo).map_err(|error| problems::git(&error))
 }
 
-fn report_of(place: &Place, settings: &SensitiveSettings) -> Result<TrustReport, Problem> {
+fn report_of(place: &ProjectLocation, settings: &SensitiveSettings) -> Result<TrustReport, Problem> {
     let verdict = verdict(place, settings)?;
     let lines = settings.iter().map(|setting| TrustLine {
         key: setting.key.clone(),
@@ -172,17 +172,17 @@ fn report_of(place: &Place, settings: &SensitiveSettings) -> Result<TrustReport,
     })
 }
 
-fn verdict(place: &Place, settings: &SensitiveSettings) -> Result<TrustVerdict, Problem> {
+fn verdict(place: &ProjectLocation, settings: &SensitiveSettings) -> Result<TrustVerdict, Problem> {
     store(place).judge(settings).map_err(|error| broken(&error))
 }
 
-fn note(place: &Place, digest: &TrustDigest, by: TrustedBy) -> Result<(), Problem> {
+fn note(place: &ProjectLocation, digest: &TrustDigest, by: TrustedBy) -> Result<(), Problem> {
     let project = place.folder.of_side(None);
     project.make().map_err(|error| problems::io("make", project.root(), &error))?;
     store(place).trust(digest, by, Timestamp(SystemClock.now_ms())).map_err(|error| broken(&error))
 }
 
-fn store(place: &Place) -> TrustStore {
+fn store(place: &ProjectLocation) -> TrustStore {
     TrustStore::of(&place.folder, &place.root)
 }
 
@@ -194,7 +194,7 @@ fn broken(error: &TrustError) -> Problem {
     }
 }
 
-fn has_open_sprint(place: &Place) -> Result<bool, Problem> {
+fn has_open_sprint(place: &ProjectLocation) -> Result<bool, Problem> {
     let Some(reader) = place.reader()? else { return Ok(false) };
     let sprints = reader.sprints().map_err(|error| problems::store(&error))?;
     Ok(sprints.open().is_some())

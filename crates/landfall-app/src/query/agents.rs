@@ -25,14 +25,18 @@ use rustix::process::{Pid, Signal};
 
 use landfall_text::quote_shell_word;
 
-use crate::project::engine_at::EngineAt;
-use crate::project::place::Place;
+use crate::project::engine_at::EngineLocation;
+use crate::project::place::ProjectLocation;
 use crate::project::{conversions, problems, trust};
 use crate::query::extra_usage;
-use crate::query::start_blockers::Holds;
+use crate::query::start_blockers::StartBlockers;
 
 /// Every kind, and what each profile of the project would run.
-pub(crate) fn find(place: &Place, asked: &AgentsAsked, probe: bool) -> Result<AgentsFound, Problem> {
+pub(crate) fn find(
+    place: &ProjectLocation,
+    asked: &AgentsAsked,
+    probe: bool,
+) -> Result<AgentsFound, Problem> {
     let settings = engine::load_settings(&place.root).map_err(|error| problems::open(&error))?;
     if let Some(name) = &asked.profile
         && !settings.agents.contains_key(name)
@@ -151,7 +155,12 @@ fn version(program: &Path, args: &[&str]) -> Result<String, String> {
     Ok(line.chars().take(VERSION_CHARS_MAX).collect())
 }
 
-fn look(place: &Place, settings: &Settings, profile: &ProfileSettings, probe: bool) -> AgentProfile {
+fn look(
+    place: &ProjectLocation,
+    settings: &Settings,
+    profile: &ProfileSettings,
+    probe: bool,
+) -> AgentProfile {
     let mut found = AgentProfile {
         profile: profile.name.clone(),
         kind: profile.kind.clone(),
@@ -169,11 +178,11 @@ fn look(place: &Place, settings: &Settings, profile: &ProfileSettings, probe: bo
     };
     match fitness(profile) {
         Ok(path) => found.path = path.map(|path| path.display().to_string()),
-        Err(Unfit { problem, hint }) => (found.problem, found.hint) = (Some(problem), Some(hint)),
+        Err(ProfileProblem { problem, hint }) => (found.problem, found.hint) = (Some(problem), Some(hint)),
     }
     match command(place, profile) {
         Ok(command) => found.command = Some(command),
-        Err(Unfit { problem, hint }) => {
+        Err(ProfileProblem { problem, hint }) => {
             found.hint.get_or_insert(hint);
             found.problem.get_or_insert(problem);
         }
@@ -185,29 +194,29 @@ fn look(place: &Place, settings: &Settings, profile: &ProfileSettings, probe: bo
 }
 
 /// Why a profile cannot work, and what to do about it.
-pub(crate) struct Unfit {
+pub(crate) struct ProfileProblem {
     pub problem: String,
     pub hint: String,
 }
 
 /// Whether a profile could work, as far as that is known without trying, and where its program is.
-pub(crate) fn fitness(profile: &ProfileSettings) -> Result<Option<PathBuf>, Unfit> {
+pub(crate) fn fitness(profile: &ProfileSettings) -> Result<Option<PathBuf>, ProfileProblem> {
     let name = &profile.name;
     let entry = registry::find(&profile.kind)
-        .map_err(|unknown| Unfit { problem: unknown.to_string(), hint: unknown.hint() })?;
+        .map_err(|unknown| ProfileProblem { problem: unknown.to_string(), hint: unknown.hint() })?;
     let brief = agent_profile(profile);
     let agent = entry.agent();
-    agent.check(&brief).map_err(|error| Unfit {
+    agent.check(&brief).map_err(|error| ProfileProblem {
         problem: error.to_string(),
         hint: error.hint().unwrap_or_else(|| format!("mend `[agent.{name}]` in landfall.toml")),
     })?;
     let needs = agent.needs(&brief);
     check_terminal(name, &needs, profile.sandbox)
-        .map_err(|TerminalError { problem, hint }| Unfit { problem, hint: hint.to_owned() })?;
+        .map_err(|TerminalError { problem, hint }| ProfileProblem { problem, hint: hint.to_owned() })?;
     let Some(program) = needs.program else { return Ok(None) };
     match on_path(&program) {
         Some(path) => Ok(Some(path)),
-        None => Err(Unfit {
+        None => Err(ProfileProblem {
             problem: format!("`{program}` is not on the PATH"),
             hint: format!("to install it: {}; or change `[agent.{name}]`", needs.install),
         }),
@@ -215,8 +224,8 @@ pub(crate) fn fitness(profile: &ProfileSettings) -> Result<Option<PathBuf>, Unfi
 }
 
 /// The command line of a profile, as a shell would read it. What differs from run to run is written in capitals.
-fn command(place: &Place, profile: &ProfileSettings) -> Result<String, Unfit> {
-    let unfit = |problem: String, hint: Option<String>| Unfit {
+fn command(place: &ProjectLocation, profile: &ProfileSettings) -> Result<String, ProfileProblem> {
+    let unfit = |problem: String, hint: Option<String>| ProfileProblem {
         problem,
         hint: hint.unwrap_or_else(|| format!("mend `[agent.{}]` in landfall.toml", profile.name)),
     };
@@ -289,9 +298,9 @@ fn shown(word: &OsStr, secrets: &BTreeSet<&str>, hide: bool) -> String {
 const PROBE_TIME_MAX: Duration = Duration::from_secs(60); // a slow model takes ten, a slow start another ten
 
 /// What of the day's budget is used up. A journal that cannot be read is no leave to spend.
-fn spent(place: &Place) -> Option<String> {
+fn spent(place: &ProjectLocation) -> Option<String> {
     let holds = match place.reader() {
-        Ok(Some(reader)) => Holds::now(place, &EngineAt::look(place), &reader),
+        Ok(Some(reader)) => StartBlockers::now(place, &EngineLocation::look(place), &reader),
         Ok(None) => return None,
         Err(problem) => Err(problem),
     };
@@ -302,7 +311,7 @@ fn spent(place: &Place) -> Option<String> {
 }
 
 /// Runs a tiny prompt through a profile.
-fn answer(place: &Place, settings: &Settings, profile: &ProfileSettings) -> Probed {
+fn answer(place: &ProjectLocation, settings: &Settings, profile: &ProfileSettings) -> Probed {
     let environment: Vec<(OsString, OsString)> = place.environment();
     let asked = ProbeRequest {
         settings,

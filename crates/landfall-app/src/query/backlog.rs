@@ -7,13 +7,13 @@ use landfall_engine::model::proposal::{ExistingTask, ExistingTaskState};
 use landfall_engine::model::{Event, Fact, TaskId, TaskStatus};
 use landfall_engine::store::{Seq, StoreReader, TaskFilter, TaskRow};
 
-use crate::project::place::Place;
+use crate::project::place::ProjectLocation;
 use crate::project::problems;
 
 const PAGE: u32 = 1_000;
 
 /// Where every task came from. It is read from the journal: the tables do not keep it.
-pub(crate) fn sources(place: &Place) -> Result<Vec<(TaskId, String)>, Problem> {
+pub(crate) fn sources(place: &ProjectLocation) -> Result<Vec<(TaskId, String)>, Problem> {
     let Some(reader) = place.reader()? else { return Ok(Vec::new()) };
     let mut found = Vec::new();
     let mut after = Seq(0);
@@ -43,7 +43,7 @@ pub(crate) fn rows(reader: &StoreReader) -> Result<Vec<TaskRow>, Problem> {
 }
 
 /// What a proposal is held against, and the same for an agent, one line each.
-pub(crate) fn known(place: &Place) -> Result<(Vec<ExistingTask>, Vec<String>), Problem> {
+pub(crate) fn known(place: &ProjectLocation) -> Result<(Vec<ExistingTask>, Vec<String>), Problem> {
     const LINES_MAX: usize = 200; // more titles do not help anyone to think
     let Some(reader) = place.reader()? else { return Ok((Vec::new(), Vec::new())) };
     let rows = rows(&reader)?;
@@ -80,7 +80,7 @@ pub(crate) fn groups(rows: &[TaskRow]) -> BTreeSet<TaskId> {
 }
 
 /// The task that each source became; the newest, if there are several.
-pub(crate) fn by_source(place: &Place) -> Result<BTreeMap<String, landfall_api::TaskId>, Problem> {
+pub(crate) fn by_source(place: &ProjectLocation) -> Result<BTreeMap<String, landfall_api::TaskId>, Problem> {
     let found = sources(place)?;
     Ok(found.into_iter().map(|(id, source)| (source, crate::project::conversions::task_id(id))).collect())
 }

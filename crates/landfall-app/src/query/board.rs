@@ -12,12 +12,12 @@ use landfall_engine::settings::VerifySettings;
 use landfall_engine::store::{StoreReader, TaskCounts, TaskRow};
 use landfall_engine::{LiveAgent, RunningCheck};
 
-use crate::project::conversions::{self, Among};
+use crate::project::conversions::{self, TaskRelations};
 use crate::project::query_context::Query;
 use crate::project::sentences;
-use crate::project::task_cache::{self, Diffstats, Moment};
+use crate::project::task_cache::{self, Diffstats, TableSnapshot};
 use crate::project::{clock, problems};
-use crate::query::start_blockers::Holds;
+use crate::query::start_blockers::StartBlockers;
 use crate::query::tasks;
 use crate::query::{queue, running_checks};
 
@@ -50,8 +50,8 @@ pub(crate) fn board(look: &Query<'_>, asked: &api::BoardAsked) -> Result<Box<api
     };
     let seq = moment.as_ref().map_or(0, |moment| moment.seq().0);
     let holds = match &reader {
-        Some(reader) => Holds::now(look.place, look.engine, reader)?,
-        None => Holds::default(),
+        Some(reader) => StartBlockers::now(look.place, look.engine, reader)?,
+        None => StartBlockers::default(),
     };
     let status = match &reader {
         Some(reader) => look.status_by(reader, &holds)?,
@@ -61,7 +61,7 @@ pub(crate) fn board(look: &Query<'_>, asked: &api::BoardAsked) -> Result<Box<api
     let (mut columns, mut problems) = (Vec::new(), Vec::new());
     match reader.as_deref().zip(moment) {
         Some((reader, moment)) => {
-            let mut maker = Maker::new(look, reader, moment, holds, &live, limit)?;
+            let mut maker = BoardBuilder::new(look, reader, moment, holds, &live, limit)?;
             for name in wanted {
                 columns.push(maker.column(name)?);
             }
@@ -140,13 +140,13 @@ fn front(
 }
 
 /// Makes columns of rows.
-struct Maker<'a> {
+struct BoardBuilder<'a> {
     look: &'a Query<'a>,
     reader: &'a StoreReader,
-    moment: Arc<Moment>,
+    moment: Arc<TableSnapshot>,
     live: &'a BTreeMap<TaskId, LiveAgent>,
     limit: u32,
-    holds: Holds,
+    holds: StartBlockers,
     counts: Arc<TaskCounts>,
     waits: BTreeMap<api::WaitFor, u64>,
     diffs: Diffstats<'a>,
@@ -158,12 +158,12 @@ struct Maker<'a> {
     seen: BTreeMap<TaskId, Arc<Task>>,
 }
 
-impl<'a> Maker<'a> {
+impl<'a> BoardBuilder<'a> {
     fn new(
         look: &'a Query<'a>,
         reader: &'a StoreReader,
-        moment: Arc<Moment>,
-        holds: Holds,
+        moment: Arc<TableSnapshot>,
+        holds: StartBlockers,
         live: &'a BTreeMap<TaskId, LiveAgent>,
         limit: u32,
     ) -> Result<Self, Problem> {
@@ -298,12 +298,12 @@ impl<'a> Maker<'a> {
         };
         let live = self.live.get(&row.id);
         let among = match row.unmet {
-            0 => Among { held: self.holds.of(&row), ..Among::default() },
+            0 => TaskRelations { held: self.holds.of(&row), ..TaskRelations::default() },
             _ => {
                 let unmet = self.reader.unmet(row.id).map_err(|error| problems::store(&error))?;
                 match whole {
-                    true => Among::behind(self.reader, unmet)?,
-                    false => Among { unmet, ..Among::default() },
+                    true => TaskRelations::behind(self.reader, unmet)?,
+                    false => TaskRelations { unmet, ..TaskRelations::default() },
                 }
             }
         };
@@ -419,7 +419,7 @@ fn since(task: &Task) -> Timestamp {
 }
 
 /// What is wrong, the worst first.
-fn troubles(look: &Query<'_>, maker: &Maker<'_>, status: &api::StatusReport) -> Vec<api::Trouble> {
+fn troubles(look: &Query<'_>, maker: &BoardBuilder<'_>, status: &api::StatusReport) -> Vec<api::Trouble> {
     let mut found = Vec::new();
     for (id, live) in maker.live {
         found.extend(of_agent(*id, live));

@@ -4,8 +4,8 @@ use landfall_api::{Problem, ProblemCode};
 use landfall_engine::host::git::{BranchName, Git, LandingClaim, Oid, Repo, Store};
 use serde_json::Value;
 
-use crate::At;
-use crate::project::place::Place;
+use crate::ProjectLocator;
+use crate::project::place::ProjectLocation;
 use crate::project::problems;
 
 /// One statement of a certificate, compared with the repository.
@@ -22,9 +22,9 @@ pub struct CertificateCheck {
 /// Compares every statement of the certificate that git can answer with the repository around `at`.
 ///
 /// The objects are read through a temporary repository that borrows them, so nothing of the user's repository is written.
-pub fn check_certificate(at: &At, certificate: &Value) -> Result<Vec<CertificateCheck>, Problem> {
+pub fn check_certificate(at: &ProjectLocator, certificate: &Value) -> Result<Vec<CertificateCheck>, Problem> {
     let named = NamedCommits::read(certificate)?;
-    let place = Place::find(at)?;
+    let place = ProjectLocation::find(at)?;
     let git = Git::find().map_err(|error| problems::git(&error))?;
     let repo = Repo::discover(&git, &place.root).map_err(problems::repo)?;
     let branch = place.base_branch().and_then(|name| name.parse::<BranchName>().ok()).ok_or_else(|| {

@@ -9,16 +9,19 @@ use landfall_engine::model::{EngineEvent, Fact};
 use landfall_engine::store::Seq;
 
 use crate::project::command_handler::CommandHandler;
-use crate::project::place::Place;
+use crate::project::place::ProjectLocation;
 use crate::project::{conversions, problems};
 
 /// What is known; with `all`, what is of no use any more, too.
-pub(crate) fn list(place: &Place, asked: &api::DiscoveriesAsked) -> Result<api::DiscoveryList, Problem> {
+pub(crate) fn list(
+    place: &ProjectLocation,
+    asked: &api::DiscoveriesAsked,
+) -> Result<api::DiscoveryList, Problem> {
     let known = known(place)?;
     Ok(api::DiscoveryList { discoveries: known.list(asked.all).map(line).collect() })
 }
 
-fn known(place: &Place) -> Result<Discoveries, Problem> {
+fn known(place: &ProjectLocation) -> Result<Discoveries, Problem> {
     let mut known = Discoveries::default();
     if let Some(reader) = place.reader()? {
         let noted = reader.replay(Seq::FIRST, &mut |_, entry| {

@@ -24,7 +24,7 @@ use landfall_engine::tracker::TrackerDescription;
 use landfall_engine::{CacheNotice, cache_notices};
 use landfall_text::{format_bytes, pluralize};
 
-use crate::project::place::Place;
+use crate::project::place::ProjectLocation;
 use crate::project::query_context::Query;
 use crate::project::{clock, problems, trust};
 use crate::query::interrupted_publish::{self, Cleanup};
@@ -33,7 +33,7 @@ use crate::query::{agents, issues};
 /// Looks at everything.
 pub(crate) fn examine(look: &Query<'_>) -> Result<Health, Problem> {
     let place = look.place;
-    let mut visit = Visit { checks: Vec::new() };
+    let mut visit = DoctorRun { checks: Vec::new() };
     let repo = visit.repository(place);
     let settings = visit.settings(place);
     if let Some(settings) = &settings {
@@ -69,7 +69,7 @@ pub(crate) fn examine(look: &Query<'_>) -> Result<Health, Problem> {
 }
 
 /// Makes the tables again from the journal, then looks at everything.
-pub(crate) fn rebuild(place: &Place) -> Result<Health, Problem> {
+pub(crate) fn rebuild(place: &ProjectLocation) -> Result<Health, Problem> {
     if let Some(reader) = place.reader()? {
         drop(reader); // only asked whether there is a journal at all
         let _lock = match &place.lock {
@@ -85,18 +85,18 @@ pub(crate) fn rebuild(place: &Place) -> Result<Health, Problem> {
             .map_err(|error| problems::store(&error))?;
         journal.rebuild().map_err(|error| problems::store(&error))?;
     }
-    let engine = crate::project::engine_at::EngineAt::Nowhere;
+    let engine = crate::project::engine_at::EngineLocation::Nowhere;
     let mut health = examine(&Query { place, engine: &engine })?;
     let detail = "rebuilt from the journal".to_owned();
     health.checks.push(Check { name: "tables".to_owned(), state: CheckState::Ok, detail, hint: None });
     Ok(health)
 }
 
-struct Visit {
+struct DoctorRun {
     checks: Vec<Check>,
 }
 
-impl Visit {
+impl DoctorRun {
     fn note(&mut self, name: &str, state: CheckState, detail: impl Into<String>, hint: Option<String>) {
         self.checks.push(Check { name: name.to_owned(), state, detail: detail.into(), hint });
     }
@@ -126,7 +126,7 @@ impl Visit {
         self.bad("journal", problem.message, hint);
     }
 
-    fn repository(&mut self, place: &Place) -> Option<Repo> {
+    fn repository(&mut self, place: &ProjectLocation) -> Option<Repo> {
         let git = match Git::find() {
             Ok(git) => git,
             Err(error) => {
@@ -148,7 +148,7 @@ impl Visit {
     }
 
     /// While an engine has the state, that is left to the engine.
-    fn cut_off_publishing(&mut self, place: &Place, repo: &Repo) {
+    fn cut_off_publishing(&mut self, place: &ProjectLocation, repo: &Repo) {
         match interrupted_publish::clean_up(place, repo) {
             Cleanup::Nothing => {}
             Cleanup::Done => self.ok("publishing", Cleanup::DONE),
@@ -156,7 +156,7 @@ impl Visit {
         }
     }
 
-    fn settings(&mut self, place: &Place) -> Option<Settings> {
+    fn settings(&mut self, place: &ProjectLocation) -> Option<Settings> {
         if place.settings_text().is_none() {
             self.warn(
                 "settings",
@@ -179,7 +179,7 @@ impl Visit {
 
     /// Where issues are, and what was taken over from another tool for them. A tracker that is
     /// elsewhere is not asked; files are read.
-    fn tracker(&mut self, place: &Place, settings: &Settings) {
+    fn tracker(&mut self, place: &ProjectLocation, settings: &Settings) {
         let name = "tracker";
         if let Err(problem) = trust::check(place, settings) {
             return self.problem("trust", problem); // nobody asks a tracker by such settings
@@ -273,7 +273,7 @@ impl Visit {
     }
 
     /// What the settings ask of the sandbox, and whether this machine has it.
-    fn sandbox(&mut self, place: &Place, settings: &Settings) {
+    fn sandbox(&mut self, place: &ProjectLocation, settings: &Settings) {
         let name = "sandbox";
         let wanted = |level: Confinement| {
             let profiles = settings.agents.values().filter(move |profile| profile.sandbox == level);
@@ -379,7 +379,7 @@ impl Visit {
         }
     }
 
-    fn flows(&mut self, place: &Place, settings: Option<&Settings>) {
+    fn flows(&mut self, place: &ProjectLocation, settings: Option<&Settings>) {
         let loaded = flows::load(Some(&place.root.join(".landfall/flows")));
         for error in &loaded.errors {
             let hint = error
@@ -405,7 +405,7 @@ impl Visit {
     }
 
     /// The branch, and whether the checks a person sees are the ones that count.
-    fn base(&mut self, place: &Place, repo: &Repo, settings: &Settings) {
+    fn base(&mut self, place: &ProjectLocation, repo: &Repo, settings: &Settings) {
         let named = place.base.as_ref().or(settings.project.base.as_ref());
         let branch = match (named, repo.head()) {
             (Some(base), _) => base.clone(),
@@ -428,7 +428,14 @@ impl Visit {
         self.verification(place, repo, settings, &branch, &tip);
     }
 
-    fn verification(&mut self, place: &Place, repo: &Repo, settings: &Settings, branch: &str, tip: &Oid) {
+    fn verification(
+        &mut self,
+        place: &ProjectLocation,
+        repo: &Repo,
+        settings: &Settings,
+        branch: &str,
+        tip: &Oid,
+    ) {
         const SETTINGS_MAX: usize = 1 << 20;
         let name = "verification";
         let on_base = match repo.read_file(tip, "landfall.toml", SETTINGS_MAX) {
@@ -482,7 +489,7 @@ impl Visit {
         }
     }
 
-    fn folder(&mut self, place: &Place, settings: Option<&Settings>) {
+    fn folder(&mut self, place: &ProjectLocation, settings: Option<&Settings>) {
         let root = place.folder.root();
         let name = "state folder";
         match there(root) {
@@ -530,7 +537,7 @@ impl Visit {
         }
     }
 
-    fn journal(&mut self, place: &Place, reader: &StoreReader) {
+    fn journal(&mut self, place: &ProjectLocation, reader: &StoreReader) {
         let whole = reader.replay(Seq::FIRST, &mut |_, _| Ok(()));
         let read = match whole {
             Ok(read) => read,
@@ -564,7 +571,7 @@ impl Visit {
     }
 
     /// A journal that lacks its last facts.
-    fn journal_behind(&mut self, place: &Place) {
+    fn journal_behind(&mut self, place: &ProjectLocation) {
         if journal_link::is_journal_behind(&place.folder) {
             self.bad(
                 "journal",
@@ -580,7 +587,7 @@ impl Visit {
     }
 
     /// A journal that is missing or empty, with state around it. Nothing of that is lost.
-    fn lost_journal(&mut self, place: &Place) {
+    fn lost_journal(&mut self, place: &ProjectLocation) {
         let path = place.folder.journal();
         let state = if path.exists() { "empty" } else { "missing" };
         self.bad(
@@ -592,7 +599,7 @@ impl Visit {
     }
 
     /// The work of journals that are lost: in the store that is still in its place, and in those that were set aside.
-    fn older_journals(&mut self, place: &Place, repo: &Repo) {
+    fn older_journals(&mut self, place: &ProjectLocation, repo: &Repo) {
         let mut stores = Vec::new();
         if journal_link::is_journal_lost(&place.folder) {
             stores.push(place.folder.store());
@@ -636,7 +643,7 @@ impl Visit {
     }
 
     /// What was repaired or replaced at earlier starts, the latest of it.
-    fn repairs(&mut self, place: &Place) {
+    fn repairs(&mut self, place: &ProjectLocation) {
         const SHOWN_MAX: usize = 5;
         let log = std::fs::read_to_string(place.folder.repairs_log()).unwrap_or_default();
         let lines: Vec<serde_json::Value> =
@@ -670,7 +677,7 @@ impl Visit {
         }
     }
 
-    fn workspaces(&mut self, place: &Place, reader: &StoreReader) {
+    fn workspaces(&mut self, place: &ProjectLocation, reader: &StoreReader) {
         let name = "workspaces";
         let found = folders(&place.folder.workspaces());
         let mut strange = Vec::new();
@@ -735,7 +742,7 @@ impl Visit {
         }
     }
 
-    fn store(&mut self, place: &Place, repo: &Repo) {
+    fn store(&mut self, place: &ProjectLocation, repo: &Repo) {
         let dir = place.folder.store();
         if !dir.exists() {
             return;

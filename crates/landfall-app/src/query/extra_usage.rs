@@ -5,12 +5,12 @@ use landfall_engine::EngineRequest;
 use landfall_engine::model::AgentUsage;
 
 use crate::project::command_handler::CommandHandler;
-use crate::project::place::Place;
+use crate::project::place::ProjectLocation;
 use crate::service::ProjectService;
 
 /// Has the engine note it, whichever process that is.
 pub(crate) fn note(
-    place: &Place,
+    place: &ProjectLocation,
     (about, profile): (&str, &str),
     usage: AgentUsage,
     took_ms: u64,

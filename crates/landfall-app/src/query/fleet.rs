@@ -9,7 +9,7 @@ use landfall_engine::host::sitter::{self, SitterProcess, SitterState};
 use landfall_engine::model::{AttemptPhase, TaskId, TaskState, TaskStatus};
 use landfall_engine::store::{StoreReader, TaskRow};
 
-use crate::project::place::Place;
+use crate::project::place::ProjectLocation;
 use crate::project::query_context::Query;
 use crate::project::{conversions, problems, task_cache};
 use crate::query::agents;
@@ -64,7 +64,7 @@ pub(crate) fn fleet(look: &Query<'_>, asked: api::FleetAsked) -> Result<Box<api:
 }
 
 /// The lanes there are, and the check that runs in each, by the note an engine leaves there.
-pub(crate) fn lanes(place: &Place) -> Vec<(String, Option<String>)> {
+pub(crate) fn lanes(place: &ProjectLocation) -> Vec<(String, Option<String>)> {
     use std::os::unix::ffi::OsStrExt as _;
     let check = |lane: &str| {
         let noted = std::fs::read(place.folder.lanes().join(lane).join("running")).ok()?;
@@ -210,7 +210,7 @@ fn purpose(row: Option<&TaskRow>) -> (&'static str, String) {
     }
 }
 
-fn disk(place: &Place, count: bool) -> Option<api::FleetDisk> {
+fn disk(place: &ProjectLocation, count: bool) -> Option<api::FleetDisk> {
     let free_bytes = disk_state(place)?.free_bytes;
     // Settings that are broken complain elsewhere.
     let settings = landfall_engine::engine::load_settings(&place.root).ok()?.disk;

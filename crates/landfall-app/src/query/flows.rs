@@ -4,14 +4,14 @@ use landfall_api::{self as api, Problem, ProblemCode, nearest};
 use landfall_engine::flows::{self, FlowCatalogue};
 use landfall_engine::model::flow::{mermaid, text};
 
-use crate::project::place::Place;
+use crate::project::place::ProjectLocation;
 use crate::project::problems;
 
-fn load(place: &Place) -> FlowCatalogue {
+fn load(place: &ProjectLocation) -> FlowCatalogue {
     flows::load(Some(&place.root.join(".landfall/flows")))
 }
 
-pub(crate) fn list(place: &Place) -> Result<api::FlowList, Problem> {
+pub(crate) fn list(place: &ProjectLocation) -> Result<api::FlowList, Problem> {
     let loaded = load(place);
     if !loaded.errors.is_empty() {
         return Err(problems::flow(&loaded.errors));
@@ -35,7 +35,7 @@ pub(crate) fn list(place: &Place) -> Result<api::FlowList, Problem> {
     Ok(api::FlowList { flows: lines.collect() })
 }
 
-pub(crate) fn show(place: &Place, asked: &api::FlowShow) -> Result<api::FlowDrawing, Problem> {
+pub(crate) fn show(place: &ProjectLocation, asked: &api::FlowShow) -> Result<api::FlowDrawing, Problem> {
     let loaded = load(place);
     let name = &asked.name;
     let text = match (asked.form, loaded.flows.get(name), loaded.sources.get(name)) {

@@ -39,7 +39,7 @@ pub(crate) fn graph(look: &Query<'_>, asked: &api::GraphAsked) -> Result<api::Gr
     let of = |error| problems::store(&error);
     let seq = reader.head().map_err(of)?.seq.0;
     let max = if asked.nodes == 0 { NODES } else { asked.nodes.min(NODES_MAX) } as usize;
-    let web = Web::read(&reader)?;
+    let web = DependencyGraph::read(&reader)?;
     let (rows, left_out, whole) = match asked.root {
         Some(root) => {
             let (rows, left_out) = around(&reader, conversions::model_task(root), asked, max)?;
@@ -97,13 +97,13 @@ fn edge(from: TaskId, to: TaskId, kind: EdgeKind, met: bool) -> api::GraphEdge {
 }
 
 /// The needs of open tasks that are not met.
-struct Web {
+struct DependencyGraph {
     needs: BTreeMap<TaskId, BTreeSet<TaskId>>,
     /// The same, the other way round.
     needed: BTreeMap<TaskId, BTreeSet<TaskId>>,
 }
 
-impl Web {
+impl DependencyGraph {
     fn read(reader: &StoreReader) -> Result<Self, Problem> {
         let mut web = Self { needs: BTreeMap::new(), needed: BTreeMap::new() };
         for (task, need, met) in reader.open_needs(NEEDS_MAX).map_err(|error| problems::store(&error))? {
@@ -223,7 +223,7 @@ fn around(
 /// The open tasks: the critical path first, then what is under way, then what holds most others up, then the line.
 fn all(
     reader: &StoreReader,
-    web: &Web,
+    web: &DependencyGraph,
     critical: &[TaskId],
     asked: &api::GraphAsked,
     max: usize,

@@ -168,8 +168,8 @@ fn item(
 }
 
 /// What is left of an issue that landed.
-fn of_issue(reader: &StoreReader, left: &open_acceptance::Left) -> Result<api::InboxItem, Problem> {
-    let open_acceptance::Left { row, task, text, issue, boxes } = left;
+fn of_issue(reader: &StoreReader, left: &open_acceptance::OpenAcceptance) -> Result<api::InboxItem, Problem> {
+    let open_acceptance::OpenAcceptance { row, task, text, issue, boxes } = left;
     let again = api::Retry { tasks: vec![conversions::task_id(row.id)], fresh: false, note: None };
     let mut actions =
         vec![Action::new("Look at it again, and close it if all holds", &Request::Retry(again))];

@@ -5,7 +5,7 @@ use landfall_engine::host::git::{Git, Repo};
 use landfall_engine::host::lock::{LockHolder, StateLock};
 
 use crate::project::clock;
-use crate::project::place::Place;
+use crate::project::place::ProjectLocation;
 
 /// What became of the traces.
 pub(crate) enum Cleanup {
@@ -32,7 +32,7 @@ impl Cleanup {
 }
 
 /// Cleans up in every checkout of this repository.
-pub(crate) fn clean_up(place: &Place, repo: &Repo) -> Cleanup {
+pub(crate) fn clean_up(place: &ProjectLocation, repo: &Repo) -> Cleanup {
     if place.lock.is_some() || !repo.has_publishing_traces() {
         return Cleanup::Nothing;
     }
@@ -47,7 +47,7 @@ pub(crate) fn clean_up(place: &Place, repo: &Repo) -> Cleanup {
 
 /// The same for a command that has not looked at the repository: no process is started unless the folder of this checkout
 /// shows traces.
-pub(crate) fn clean_up_here(place: &Place) -> Cleanup {
+pub(crate) fn clean_up_here(place: &ProjectLocation) -> Cleanup {
     if !Repo::shows_publishing_traces(&place.git_dir) {
         return Cleanup::Nothing;
     }

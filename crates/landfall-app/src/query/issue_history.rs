@@ -12,7 +12,7 @@ use landfall_engine::model::recovery::project_log;
 use landfall_engine::model::{Fact, Task, TaskId, TaskStatus, Timestamp};
 use landfall_engine::store::{Seq, StoreReader};
 
-use crate::project::place::Place;
+use crate::project::place::ProjectLocation;
 use crate::project::{clock, conversions, problems};
 use crate::query::{backlog, issues};
 
@@ -26,7 +26,10 @@ const LINES: u32 = 1_000; // a page, where nobody says how long it is to be
 const LINES_MAX: u32 = 10_000; // some megabytes of JSON
 
 /// A page of the log of issues, oldest line first; of all that were ever followed, if none is named.
-pub(crate) fn events(place: &Place, asked: &api::IssueEventsAsked) -> Result<api::IssueEvents, Problem> {
+pub(crate) fn events(
+    place: &ProjectLocation,
+    asked: &api::IssueEventsAsked,
+) -> Result<api::IssueEvents, Problem> {
     let numbers = &asked.issue;
     let all = trails(place, None)?;
     for number in numbers {
@@ -66,7 +69,7 @@ fn utc(at: Timestamp) -> String {
 }
 
 /// What happened to issues in the last days, summed up.
-pub(crate) fn rollup(place: &Place, asked: api::RollupAsked) -> Result<Box<api::Rollup>, Problem> {
+pub(crate) fn rollup(place: &ProjectLocation, asked: api::RollupAsked) -> Result<Box<api::Rollup>, Problem> {
     let days = if asked.days == 0 { DAYS } else { asked.days.min(DAYS_MAX) };
     let since = Timestamp(clock::now_ms() - i64::from(days) * DAY_MS);
     let all = trails(place, Some(since))?;
@@ -104,7 +107,7 @@ pub(crate) fn rollup(place: &Place, asked: api::RollupAsked) -> Result<Box<api::
 }
 
 /// The recoveries of all tasks that changed since then.
-fn recovery_log(place: &Place, since: Timestamp) -> Result<Vec<String>, Problem> {
+fn recovery_log(place: &ProjectLocation, since: Timestamp) -> Result<Vec<String>, Problem> {
     let Some(reader) = place.reader()? else { return Ok(Vec::new()) };
     let tasks = followed(&reader)?;
     let recent = tasks.iter().filter(|task| task.changed >= since);
@@ -149,7 +152,7 @@ fn tokens(it: issue::TokenRow) -> api::RollupTokens {
 }
 
 /// The log of every task that follows an issue, by the number of the issue; only of those to which something happened since then.
-fn trails(place: &Place, since: Option<Timestamp>) -> Result<Vec<(u64, Vec<Trace>)>, Problem> {
+fn trails(place: &ProjectLocation, since: Option<Timestamp>) -> Result<Vec<(u64, Vec<Trace>)>, Problem> {
     let Some(reader) = place.reader()? else { return Ok(Vec::new()) };
     let mut all = Vec::new();
     for task in followed(&reader)? {
@@ -185,7 +188,7 @@ fn followed(reader: &StoreReader) -> Result<Vec<Task>, Problem> {
 
 /// What is worth saying about the issue of a task.
 pub(crate) fn look_back(
-    place: &Place,
+    place: &ProjectLocation,
     reader: &StoreReader,
     task: &Task,
 ) -> Result<Option<issue::IssueRetrospective>, Problem> {
@@ -197,14 +200,14 @@ pub(crate) fn look_back(
     Ok(issue::lookback(task, &trail(reader, task)?, paper.as_ref()))
 }
 
-fn paper(place: &Place, task: &Task) -> Result<Option<IssueDocument>, Problem> {
+fn paper(place: &ProjectLocation, task: &Task) -> Result<Option<IssueDocument>, Problem> {
     let settings = load_settings(&place.root).map_err(|error| problems::open(&error))?.tracker;
     let Some((store, base)) = ground(place)? else { return Ok(None) };
     Ok(improve::paper(&store, &base, &settings.spec_path, &place.folder.papers(), task))
 }
 
 /// The store and the base in it; none before anything was worked on.
-fn ground(place: &Place) -> Result<Option<(Store, Oid)>, Problem> {
+fn ground(place: &ProjectLocation) -> Result<Option<(Store, Oid)>, Problem> {
     if !place.folder.store().exists() {
         return Ok(None);
     }
@@ -216,7 +219,10 @@ fn ground(place: &Place) -> Result<Option<(Store, Oid)>, Problem> {
 }
 
 /// Makes issues of what agents propose.
-pub(crate) fn file(place: &Place, asked: &api::ImprovementsFile) -> Result<api::ImprovementList, Problem> {
+pub(crate) fn file(
+    place: &ProjectLocation,
+    asked: &api::ImprovementsFile,
+) -> Result<api::ImprovementList, Problem> {
     if asked.ids.is_empty() {
         let none = Problem::new(ProblemCode::BadInput, "no proposal is named");
         return Err(none.hint("`landfall issue proposals` lists them"));
@@ -225,7 +231,7 @@ pub(crate) fn file(place: &Place, asked: &api::ImprovementsFile) -> Result<api::
 }
 
 /// What agents propose; of those that `file` names, issues are made first.
-pub(crate) fn proposals(place: &Place, file: &[String]) -> Result<api::ImprovementList, Problem> {
+pub(crate) fn proposals(place: &ProjectLocation, file: &[String]) -> Result<api::ImprovementList, Problem> {
     let settings = load_settings(&place.root).map_err(|error| problems::open(&error))?.tracker;
     let mut all = match ground(place)? {
         Some((store, base)) => {

@@ -25,8 +25,8 @@ use landfall_trackers::tracker::{
     TrackerResult, TrackerReview, shown,
 };
 
-use crate::project::open_tracker::Opened;
-use crate::project::place::Place;
+use crate::project::open_tracker::CachedTracker;
+use crate::project::place::ProjectLocation;
 use crate::project::{clock, conversions, problems, trust};
 
 const LISTED_MAX: u32 = 1_000; // a forge is asked once for each hundred, and lets us ask so often an hour
@@ -54,7 +54,7 @@ pub(crate) enum IssueChange {
 }
 
 /// Makes an issue.
-pub(crate) fn make(place: &Place, asked: &api::IssueNew) -> Result<api::IssueMade, Problem> {
+pub(crate) fn make(place: &ProjectLocation, asked: &api::IssueNew) -> Result<api::IssueMade, Problem> {
     let labels = new_labels(&asked.labels)?;
     let parent = asked.parent.map(|it| number(it.0)).transpose()?;
     let blockers = asked.blocked_by.iter().map(|it| number(it.0)).collect::<Result<Vec<_>, _>>()?;
@@ -100,7 +100,7 @@ fn untitled() -> Problem {
 }
 
 /// The issues there are.
-pub(crate) fn list(place: &Place, asked: &api::IssuesAsked) -> Result<api::IssueList, Problem> {
+pub(crate) fn list(place: &ProjectLocation, asked: &api::IssuesAsked) -> Result<api::IssueList, Problem> {
     if asked.limit > LISTED_MAX {
         let what = format!("at most {LISTED_MAX} issues are listed at once");
         return Err(Problem::new(ProblemCode::BadInput, what).hint("name labels to see fewer of them"));
@@ -132,7 +132,7 @@ fn unread(error: &TrackerError) -> api::UnreadableIssue {
 }
 
 /// Everything about a pull request, or about the one of an issue.
-pub(crate) fn pull_request(place: &Place, asked: u64) -> Result<api::PullRequestDetail, Problem> {
+pub(crate) fn pull_request(place: &ProjectLocation, asked: u64) -> Result<api::PullRequestDetail, Problem> {
     let number = number(asked)?;
     let pr = PrNumber::new(asked).expect("an issue has such a number, too");
     let tracker = open(place)?;
@@ -222,14 +222,18 @@ fn comment(it: Comment) -> api::IssueComment {
 }
 
 /// Everything about one issue.
-pub(crate) fn show(place: &Place, asked: u64) -> Result<api::IssueDetail, Problem> {
+pub(crate) fn show(place: &ProjectLocation, asked: u64) -> Result<api::IssueDetail, Problem> {
     let number = number(asked)?;
     let tracker = open(place)?;
     detail(&*tracker, number).map_err(|error| tracker_problem(&error))
 }
 
 /// Changes an issue.
-pub(crate) fn change(place: &Place, asked: u64, change: &IssueChange) -> Result<api::IssueChanged, Problem> {
+pub(crate) fn change(
+    place: &ProjectLocation,
+    asked: u64,
+    change: &IssueChange,
+) -> Result<api::IssueChanged, Problem> {
     let number = number(asked)?;
     // Words are read before anybody is asked.
     let (add, remove) = match change {
@@ -399,13 +403,13 @@ fn tick(tracker: &dyn Tracker, number: IssueNumber, named: &str, open: bool) -> 
 }
 
 /// What can be said about the tracker without asking it; none if nobody wants one.
-pub(crate) fn look(place: &Place) -> Result<Option<TrackerDescription>, Problem> {
+pub(crate) fn look(place: &ProjectLocation) -> Result<Option<TrackerDescription>, Problem> {
     with(place, |settings, around| tracker::look(&settings.tracker, around))
 }
 
 const OPENED_FOR: Duration = Duration::from_secs(60); // whoever gives us another token does not wait long
 
-pub(crate) fn open(place: &Place) -> Result<Arc<dyn Tracker>, Problem> {
+pub(crate) fn open(place: &ProjectLocation) -> Result<Arc<dyn Tracker>, Problem> {
     let mut of = blake3::Hasher::new();
     of.update(place.settings_text().unwrap_or_default().as_bytes());
     of.update(place.folder.project().as_os_str().as_bytes());
@@ -420,12 +424,12 @@ pub(crate) fn open(place: &Place) -> Result<Arc<dyn Tracker>, Problem> {
     let settings = load_settings(&place.root).map_err(|error| problems::open(&error))?;
     trust::check(place, &settings)?;
     let tracker: Arc<dyn Tracker> = Arc::from(with_settings(place, &settings, tracker::open)?);
-    *opened = Some(Opened { at: Instant::now(), of, tracker: Arc::clone(&tracker) });
+    *opened = Some(CachedTracker { at: Instant::now(), of, tracker: Arc::clone(&tracker) });
     Ok(tracker)
 }
 
 fn with<T>(
-    place: &Place,
+    place: &ProjectLocation,
     ask: impl FnOnce(&Settings, &TrackerEnv<'_>) -> TrackerResult<T>,
 ) -> Result<T, Problem> {
     let settings = load_settings(&place.root).map_err(|error| problems::open(&error))?;
@@ -433,7 +437,7 @@ fn with<T>(
 }
 
 fn with_settings<T>(
-    place: &Place,
+    place: &ProjectLocation,
     settings: &Settings,
     ask: impl FnOnce(&Settings, &TrackerEnv<'_>) -> TrackerResult<T>,
 ) -> Result<T, Problem> {
@@ -453,7 +457,7 @@ fn with_settings<T>(
 
 /// Hears what a tracker sent by itself, unless it was heard before.
 pub(crate) fn hear(
-    place: &Place,
+    place: &ProjectLocation,
     heard: &Mutex<Deliveries>,
     hook: &api::TrackerWebhook,
 ) -> Result<(), Problem> {
@@ -586,7 +590,7 @@ fn new_labels(texts: &[String]) -> Result<BTreeSet<Label>, Problem> {
 }
 
 /// What of the tracker cannot be read, a line each. Only files are asked: they are here.
-pub(crate) fn unread_files(place: &Place) -> Result<Vec<String>, Problem> {
+pub(crate) fn unread_files(place: &ProjectLocation) -> Result<Vec<String>, Problem> {
     let unreadable = open(place)?.unreadable().map_err(|error| tracker_problem(&error))?;
     Ok(unreadable.iter().map(ToString::to_string).collect())
 }

@@ -17,13 +17,13 @@ use landfall_trackers::tracker::{
     TrackerIssueState, TrackerResult,
 };
 
-use crate::project::issue_answers::{AllShown, Said, Shown};
-use crate::project::place::Place;
+use crate::project::issue_answers::{ForgeAnswer, IssueAnswer, IssueAnswerMap};
+use crate::project::place::ProjectLocation;
 use crate::project::{problems, task_cache};
 use crate::query::issues;
 
 /// An issue that landed and is not done.
-pub(crate) struct Left {
+pub(crate) struct OpenAcceptance {
     /// The task that follows it.
     pub row: TaskRow,
     /// The same, with all that is known of it.
@@ -36,7 +36,7 @@ pub(crate) struct Left {
 }
 
 /// All of them, by their tasks.
-pub(crate) fn all(place: &Place, reader: &StoreReader) -> Result<Vec<Left>, Problem> {
+pub(crate) fn all(place: &ProjectLocation, reader: &StoreReader) -> Result<Vec<OpenAcceptance>, Problem> {
     let of = |error| problems::store(&error);
     let unaccepted = task_cache::moment(place, reader)?.unaccepted(reader)?;
     if unaccepted.is_empty() {
@@ -65,24 +65,24 @@ pub(crate) fn all(place: &Place, reader: &StoreReader) -> Result<Vec<Left>, Prob
     let mut all = Vec::new();
     for (number, (row, task)) in found {
         let now = match shown.as_ref().map(|shown| shown.get(&number)) {
-            None | Some(Some(Shown::Unread)) => None, // as it was last seen
-            Some(Some(Shown::Now(now))) if is_left(now) => Some(now),
-            Some(Some(Shown::Now(_)) | None) => continue,
+            None | Some(Some(IssueAnswer::Unread)) => None, // as it was last seen
+            Some(Some(IssueAnswer::Now(now))) if is_left(now) => Some(now),
+            Some(Some(IssueAnswer::Now(_)) | None) => continue,
         };
         let text = left_words(&task, now).unwrap_or_default();
         let boxes = left_boxes(&task, now);
-        all.push(Left { row, task, text, issue: number, boxes });
+        all.push(OpenAcceptance { row, task, text, issue: number, boxes });
     }
     all.sort_by_key(|left| left.row.id);
     Ok(all)
 }
 
 /// How issues stand now; none if nobody can say. A forge is asked once a minute at most, beside whoever wants to know.
-fn shown(place: &Place, numbers: BTreeSet<u64>) -> Option<Arc<AllShown>> {
+fn shown(place: &ProjectLocation, numbers: BTreeSet<u64>) -> Option<Arc<IssueAnswerMap>> {
     let before = match said(place, &numbers) {
-        Known::Fresh(shown) => return shown,
-        Known::Old(shown) => Some(Before(shown)),
-        Known::Not => None,
+        CachedForgeAnswer::Fresh(shown) => return shown,
+        CachedForgeAnswer::Old(shown) => Some(PreviousAnswer(shown)),
+        CachedForgeAnswer::Not => None,
     };
     let tracker = issues::open(place).ok()?;
     match tracker.keeps_branches() {
@@ -91,12 +91,12 @@ fn shown(place: &Place, numbers: BTreeSet<u64>) -> Option<Arc<AllShown>> {
     }
 }
 
-fn each(tracker: &dyn Tracker, numbers: &BTreeSet<u64>) -> AllShown {
+fn each(tracker: &dyn Tracker, numbers: &BTreeSet<u64>) -> IssueAnswerMap {
     let one = |number: &u64| {
         let shown = match tracker.issue(IssueNumber::new(*number)?) {
-            Ok(issue) => Shown::Now(landed(tracker, issue)),
+            Ok(issue) => IssueAnswer::Now(landed(tracker, issue)),
             Err(TrackerError::NotFound { .. } | TrackerError::Moved { .. }) => return None,
-            Err(_) => Shown::Unread,
+            Err(_) => IssueAnswer::Unread,
         };
         Some((*number, shown))
     };
@@ -119,32 +119,32 @@ const LISTED_MAX: usize = 200; // issues at `phase/verify` at once; the others a
 const PLACES_MAX: usize = 8; // projects that one process answers for
 
 /// What is known of what a forge says about some issues. It may have been asked and not have answered.
-enum Known {
-    Fresh(Option<Arc<AllShown>>),
-    Old(Option<Arc<AllShown>>),
+enum CachedForgeAnswer {
+    Fresh(Option<Arc<IssueAnswerMap>>),
+    Old(Option<Arc<IssueAnswerMap>>),
     Not,
 }
 
 /// What it said before, if it answered.
-struct Before(Option<Arc<AllShown>>);
+struct PreviousAnswer(Option<Arc<IssueAnswerMap>>);
 
 /// What a forge said about these issues.
-fn said(place: &Place, numbers: &BTreeSet<u64>) -> Known {
+fn said(place: &ProjectLocation, numbers: &BTreeSet<u64>) -> CachedForgeAnswer {
     let all = place.caches.issue_answers.lock();
     match all.get(&place.folder.journal()).filter(|said| numbers.is_subset(&said.about)) {
-        Some(said) if said.asked.elapsed() < FRESH => Known::Fresh(said.shown.clone()),
-        Some(said) => Known::Old(said.shown.clone()),
-        None => Known::Not,
+        Some(said) if said.asked.elapsed() < FRESH => CachedForgeAnswer::Fresh(said.shown.clone()),
+        Some(said) => CachedForgeAnswer::Old(said.shown.clone()),
+        None => CachedForgeAnswer::Not,
     }
 }
 
 /// Has a forge asked. Whoever wants to know has at once what it said `before`, and waits only where it was not asked.
 fn of_forge(
-    place: &Place,
+    place: &ProjectLocation,
     tracker: Arc<dyn Tracker>,
     numbers: BTreeSet<u64>,
-    before: Option<Before>,
-) -> Option<Arc<AllShown>> {
+    before: Option<PreviousAnswer>,
+) -> Option<Arc<IssueAnswerMap>> {
     let key = place.folder.journal();
     {
         let mut all = place.caches.issue_answers.lock();
@@ -153,33 +153,33 @@ fn of_forge(
         }
         // Whoever comes meanwhile is content with what is known.
         let shown = before.as_ref().and_then(|before| before.0.clone());
-        all.insert(key.clone(), Said { asked: Instant::now(), about: numbers.clone(), shown });
+        all.insert(key.clone(), ForgeAnswer { asked: Instant::now(), about: numbers.clone(), shown });
     }
     let (tell, told) = mpsc::channel();
     // Nobody waits for it longer than `PATIENCE`: what it finds out later is there for the next one.
     let caches = Arc::clone(&place.caches);
     let ask = move || {
         let shown = listed(&*tracker, &numbers).ok().map(Arc::new);
-        let said = Said { asked: Instant::now(), about: numbers, shown: shown.clone() };
+        let said = ForgeAnswer { asked: Instant::now(), about: numbers, shown: shown.clone() };
         caches.issue_answers.lock().insert(key, said);
         let _ = tell.send(shown); // whoever asked may have left
     };
     let started = std::thread::Builder::new().name("left".to_owned()).spawn(ask);
     match before {
-        Some(Before(shown)) => shown,
+        Some(PreviousAnswer(shown)) => shown,
         None if started.is_err() => None,
         None => told.recv_timeout(PATIENCE).unwrap_or_default(),
     }
 }
 
 /// The issues of a forge that are at their verification, by one request.
-fn listed(tracker: &dyn Tracker, numbers: &BTreeSet<u64>) -> TrackerResult<AllShown> {
+fn listed(tracker: &dyn Tracker, numbers: &BTreeSet<u64>) -> TrackerResult<IssueAnswerMap> {
     let labels = BTreeSet::from([Label::new(&format!("{PHASE_FAMILY}{}", IssuePhase::Verify.word()))?]);
     let found = tracker.issues(&IssueFilter { only_open: false, labels, most: LISTED_MAX })?;
     let whole = found.len() < LISTED_MAX;
     let wanted = found.into_iter().filter(|issue| numbers.contains(&issue.number.get()));
-    let mut all: AllShown =
-        wanted.map(|issue| (issue.number.get(), Shown::Now(landed(tracker, issue)))).collect();
+    let mut all: IssueAnswerMap =
+        wanted.map(|issue| (issue.number.get(), IssueAnswer::Now(landed(tracker, issue)))).collect();
     if !whole {
         let rest = numbers.iter().copied().filter(|number| !all.contains_key(number)).collect();
         all.extend(each(tracker, &rest));

@@ -5,13 +5,13 @@ use landfall_engine::host::sitter::{self, SitterState};
 use landfall_engine::model::{AttemptPhase, TaskId, TaskState, TaskStatus};
 use landfall_engine::store::{StoreReader, TaskFilter};
 
-use crate::project::place::Place;
+use crate::project::place::ProjectLocation;
 use crate::project::problems;
 
 const AGENTS_MAX: u32 = 256; // more than any run has slots
 
 /// The tasks whose agents run, whether or not an engine watches them.
-pub(crate) fn running(place: &Place, reader: &StoreReader) -> Result<Vec<TaskId>, Problem> {
+pub(crate) fn running(place: &ProjectLocation, reader: &StoreReader) -> Result<Vec<TaskId>, Problem> {
     let mut found = Vec::new();
     let filter = TaskFilter { status: Some(TaskStatus::Active), ..TaskFilter::default() };
     for row in reader.tasks(&filter, None, AGENTS_MAX).map_err(|error| problems::store(&error))? {

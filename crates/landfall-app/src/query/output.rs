@@ -17,8 +17,8 @@ use crate::project::query_context::Query;
 use crate::project::reader_pool::PooledReader;
 use crate::project::run_folders;
 use crate::project::{conversions, problems, task_cache as kept};
-use render::Voice;
-use spool::{Page, Spool, Way, Wish};
+use render::LineFormat;
+use spool::{PageDirection, SpoolFile, SpoolPage, SpoolPageRequest};
 
 const LINES: u32 = 500;
 const LINES_MAX: u32 = 5_000;
@@ -27,7 +27,10 @@ const BYTES_MAX: u32 = 1 << 20;
 /// The outputs of a task.
 pub(crate) fn list(look: &Query<'_>, id: TaskId) -> Result<api::OutputList, Problem> {
     let (reader, row) = known(look, id)?;
-    Ok(api::OutputList { task: conversions::task_id(id), outputs: Records::read(look, &reader, &row)?.all() })
+    Ok(api::OutputList {
+        task: conversions::task_id(id),
+        outputs: RunRecords::read(look, &reader, &row)?.all(),
+    })
 }
 
 /// A page of one.
@@ -37,20 +40,20 @@ pub(crate) fn page(look: &Query<'_>, asked: &api::OutputAsked) -> Result<Box<api
     let line = chosen(look, &reader, &row, &asked.of)?;
     let mut spool = open(look, &line, asked.of.stderr)?;
     let voice = match (asked.raw, line.kind) {
-        (true, _) => Voice::Raw,
-        (false, OutputKind::Agent) if !asked.of.stderr => Voice::of(look, line.profile.as_deref()),
-        (false, OutputKind::Agent | OutputKind::Check | OutputKind::Hook) => Voice::Plain,
+        (true, _) => LineFormat::Raw,
+        (false, OutputKind::Agent) if !asked.of.stderr => LineFormat::of(look, line.profile.as_deref()),
+        (false, OutputKind::Agent | OutputKind::Check | OutputKind::Hook) => LineFormat::Plain,
     };
-    let wish = Wish {
-        way: if asked.backward { Way::Backward } else { Way::Forward },
+    let wish = SpoolPageRequest {
+        way: if asked.backward { PageDirection::Backward } else { PageDirection::Forward },
         at: asked.at.unwrap_or(if asked.backward { u64::MAX } else { 0 }),
         lines: if asked.lines == 0 { LINES } else { asked.lines.min(LINES_MAX) } as usize,
         grows: line.grows,
     };
-    let wanted = render::Wanted::new(&asked.search, &asked.levels);
+    let wanted = render::LineFilter::new(&asked.search, &asked.levels);
     let read =
         spool.page(&wish, &mut |line| voice.render(line).into_iter().filter(|it| wanted.has(it)).collect());
-    let Page { lines, from, next, first, last } = read.map_err(|error| unreadable(&line.key, &error))?;
+    let SpoolPage { lines, from, next, first, last } = read.map_err(|error| unreadable(&line.key, &error))?;
     Ok(Box::new(api::Output { output: line, lines, from, next, first, last, total_bytes: spool.len() }))
 }
 
@@ -90,7 +93,7 @@ fn chosen(
     asked: &api::OutputOf,
 ) -> Result<api::OutputLine, Problem> {
     let id = row.id;
-    let records = Records::read(look, reader, row)?;
+    let records = RunRecords::read(look, reader, row)?;
     let found = match &asked.key {
         Some(key) => records.has(key).then(|| records.line(key)),
         None => {
@@ -123,9 +126,10 @@ fn chosen(
     })
 }
 
-fn open(look: &Query<'_>, line: &api::OutputLine, stderr: bool) -> Result<Spool, Problem> {
+fn open(look: &Query<'_>, line: &api::OutputLine, stderr: bool) -> Result<SpoolFile, Problem> {
     let name = if stderr { "err.log" } else { "out.log" };
-    Spool::open(&look.place.folder.attempts(), &line.key, name).map_err(|error| unreadable(&line.key, &error))
+    SpoolFile::open(&look.place.folder.attempts(), &line.key, name)
+        .map_err(|error| unreadable(&line.key, &error))
 }
 
 fn unreadable(key: &str, error: &std::io::Error) -> Problem {
@@ -134,7 +138,7 @@ fn unreadable(key: &str, error: &std::io::Error) -> Problem {
 }
 
 /// The records of a task's runs.
-struct Records<'a> {
+struct RunRecords<'a> {
     look: &'a Query<'a>,
     task: TaskId,
     /// The names of their folders, oldest first; looked up when they are wanted.
@@ -147,7 +151,7 @@ struct Records<'a> {
     checks: OnceCell<Vec<String>>,
 }
 
-impl<'a> Records<'a> {
+impl<'a> RunRecords<'a> {
     /// What a task's own facts say of its runs is remembered until there is another one: a log is looked at several times a
     /// second, and a task may be old.
     fn read(look: &'a Query<'a>, reader: &StoreReader, row: &TaskRow) -> Result<Self, Problem> {
@@ -195,7 +199,7 @@ impl<'a> Records<'a> {
 
     fn line(&self, name: &str) -> api::OutputLine {
         let dir = self.look.place.folder.attempts().join(name);
-        let parts = Parts::of(name);
+        let parts = RunFolderName::of(name);
         let size = |file: &str| match std::fs::symlink_metadata(dir.join(file)) {
             Ok(meta) if meta.is_file() => meta.len(),
             Ok(_) | Err(_) => 0,
@@ -245,14 +249,14 @@ fn made_ms(dir: &Path) -> Option<i64> {
 
 /// What the name of a folder says: `T7-a3-i5` a run of the agent, `T7-a3-v1` a check, `T7-a3-i5-NAME` a hook.
 #[derive(Debug, PartialEq, Eq, Default)]
-struct Parts {
+struct RunFolderName {
     attempt: Option<u32>,
     iteration: Option<u32>,
     place: Option<usize>,
     hook: Option<String>,
 }
 
-impl Parts {
+impl RunFolderName {
     fn of(name: &str) -> Self {
         let mut parts = Self::default();
         for part in name.split('-').skip(1) {
@@ -277,22 +281,22 @@ impl Parts {
 
 /// Oldest first: by attempt; the agent before its checks; names with numbers by the numbers.
 fn order(name: &str) -> (u32, u32, usize, String) {
-    let parts = Parts::of(name);
+    let parts = RunFolderName::of(name);
     let iteration = if parts.place.is_some() { u32::MAX } else { parts.iteration.unwrap_or(0) };
     (parts.attempt.unwrap_or(0), iteration, parts.place.unwrap_or(0), name.to_owned())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Parts, order};
+    use super::{RunFolderName, order};
 
     #[test]
     fn names_of_folders_say_whose_they_are() {
-        let agent = Parts::of("T7-a3-i5");
+        let agent = RunFolderName::of("T7-a3-i5");
         assert_eq!((agent.attempt, agent.iteration, agent.place, agent.hook), (Some(3), Some(5), None, None));
-        let check = Parts::of("T7-a3-v1-again0");
+        let check = RunFolderName::of("T7-a3-v1-again0");
         assert_eq!((check.attempt, check.place, check.hook), (Some(3), Some(1), None));
-        let hook = Parts::of("T7-a3-i0-after_create");
+        let hook = RunFolderName::of("T7-a3-i0-after_create");
         assert_eq!((hook.iteration, hook.hook.as_deref()), (Some(0), Some("after_create")));
     }
 

@@ -9,7 +9,7 @@ use landfall_engine::model::{TaskId, Timestamp};
 use landfall_engine::settings::RetentionSettings;
 use landfall_engine::store::StoreReader;
 
-use crate::project::place::Place;
+use crate::project::place::ProjectLocation;
 use crate::project::query_context::Query;
 use crate::project::{clock, problems};
 
@@ -22,12 +22,12 @@ pub(crate) fn dry_run(look: &Query<'_>) -> Result<api::Reclaimed, Problem> {
     Ok(answer(true, &items))
 }
 
-pub(crate) fn keep(place: &Place) -> Result<RetentionSettings, Problem> {
+pub(crate) fn keep(place: &ProjectLocation) -> Result<RetentionSettings, Problem> {
     Ok(landfall_engine::engine::load_settings(&place.root).map_err(|error| problems::open(&error))?.keep)
 }
 
 pub(crate) fn plan(
-    place: &Place,
+    place: &ProjectLocation,
     reader: &StoreReader,
     keep: &RetentionSettings,
 ) -> Result<Vec<DiskItem>, Problem> {

@@ -9,8 +9,8 @@ use landfall_engine::report_of;
 use landfall_engine::store::{Seq, StoreReader};
 use landfall_text::format_dated;
 
-use crate::project::conversions::Among;
-use crate::project::place::Place;
+use crate::project::conversions::TaskRelations;
+use crate::project::place::ProjectLocation;
 use crate::project::query_context::Query;
 use crate::project::sentences;
 use crate::project::{clock, conversions, problems};
@@ -130,7 +130,7 @@ fn task_line(reader: &StoreReader, task: &TaskInRun) -> Result<Option<api::RunTa
         agent_ms: task.used.agent_ms,
         usage: conversions::usage(task.used.usage),
         commit: task.commit.as_ref().map(|commit| commit.as_str().to_owned()),
-        why: why_sentence(&now, &Among::behind(reader, unmet)?),
+        why: why_sentence(&now, &TaskRelations::behind(reader, unmet)?),
     }))
 }
 
@@ -158,7 +158,7 @@ pub(crate) fn report(look: &Query<'_>, asked: api::ReportAsked) -> Result<api::R
 }
 
 /// Where the report of a run is kept.
-pub(crate) fn paper(place: &Place, run: RunId) -> PathBuf {
+pub(crate) fn paper(place: &ProjectLocation, run: RunId) -> PathBuf {
     place.folder.papers().join(format!("{run}.md"))
 }
 

@@ -3,10 +3,10 @@
 use landfall_engine::secrets;
 use landfall_engine::tracker::TrackerEnv;
 
-use crate::project::place::Place;
+use crate::project::place::ProjectLocation;
 
 /// Those of a project. Settings that are broken complain elsewhere.
-pub(crate) fn secrets(place: &Place) -> Vec<String> {
+pub(crate) fn secrets(place: &ProjectLocation) -> Vec<String> {
     let environment = place.environment();
     let around =
         TrackerEnv { root: &place.root, folder: &place.folder, environment: &environment, author: "" };

@@ -4,11 +4,11 @@ use landfall_api::{self as api, Problem, ProblemCode};
 use landfall_engine::host::user_file::{USER_FILE_BYTES_MAX, read_user_text};
 use landfall_engine::settings::Settings;
 
-use crate::project::place::Place;
+use crate::project::place::ProjectLocation;
 
 const FILE: &str = "landfall.toml";
 
-pub(crate) fn report(place: &Place) -> Result<Box<api::SettingsReport>, Problem> {
+pub(crate) fn report(place: &ProjectLocation) -> Result<Box<api::SettingsReport>, Problem> {
     let path = place.root.join(FILE);
     let (exists, text) = match read_user_text(&path, USER_FILE_BYTES_MAX) {
         Ok(text) => (true, text),

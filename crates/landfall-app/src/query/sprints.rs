@@ -17,7 +17,7 @@ use landfall_engine::{EngineReply, EngineRequest};
 use landfall_text::{format_duration, format_until, pluralize};
 
 use crate::project::command_handler::{CommandHandler, unexpected};
-use crate::project::conversions::Among;
+use crate::project::conversions::TaskRelations;
 use crate::project::query_context::Query;
 use crate::project::sentences;
 use crate::project::{clock, conversions, problems};
@@ -393,7 +393,7 @@ fn task_line(reader: &StoreReader, task: &Task, stat: &TaskStat) -> Result<api::
         commit: task.landed.as_ref().map(|landed| landed.commit.as_str().to_owned()),
         tokens: stat.tokens,
         cost_usd: conversions::usd(stat.micro_usd),
-        why: why_sentence(task, &Among::behind(reader, unmet)?),
+        why: why_sentence(task, &TaskRelations::behind(reader, unmet)?),
     })
 }
 

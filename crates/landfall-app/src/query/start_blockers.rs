@@ -14,13 +14,13 @@ use landfall_engine::settings::Settings;
 use landfall_engine::store::{RunRow, StoreReader, TaskRow};
 use landfall_engine::{AccountAllowance, day, engine};
 
-use crate::project::engine_at::EngineAt;
-use crate::project::place::Place;
+use crate::project::engine_at::EngineLocation;
+use crate::project::place::ProjectLocation;
 use crate::project::{clock, conversions, problems, task_cache};
 
 /// What holds tasks back now.
 #[derive(Default)]
-pub(crate) struct Holds {
+pub(crate) struct StartBlockers {
     /// The run under way.
     pub run: Option<RunRow>,
     /// How many slots are taken.
@@ -44,9 +44,13 @@ pub(crate) struct Holds {
 
 const ROWS_MAX: u32 = 1_000; // tasks that wait that are looked at; a list has no more
 
-impl Holds {
+impl StartBlockers {
     /// As it is now.
-    pub fn now(place: &Place, engine: &EngineAt, reader: &StoreReader) -> Result<Self, Problem> {
+    pub fn now(
+        place: &ProjectLocation,
+        engine: &EngineLocation,
+        reader: &StoreReader,
+    ) -> Result<Self, Problem> {
         let of = |error| problems::store(&error);
         let newest = reader.runs(1).map_err(of)?.pop();
         let run = newest.filter(|run| run.ended.is_none() && engine.is_alive());
@@ -59,7 +63,7 @@ impl Holds {
         let agents = u32::try_from(holding).unwrap_or(u32::MAX);
         let mut holds = Self { run, agents, full, ..Self::default() };
         let settings = match engine {
-            EngineAt::Here { site } => {
+            EngineLocation::Here { site } => {
                 let state = site.live.lock();
                 let view = &state.view;
                 holds.spent.clone_from(&view.spent);
@@ -70,7 +74,7 @@ impl Holds {
                 holds.spending = Some(site.spending());
                 Some(site.settings.clone())
             }
-            EngineAt::There { .. } | EngineAt::Resting { .. } | EngineAt::Nowhere => {
+            EngineLocation::There { .. } | EngineLocation::Resting { .. } | EngineLocation::Nowhere => {
                 holds.at_rest(place, reader)?
             }
         };
@@ -84,7 +88,11 @@ impl Holds {
 
     /// What the next run will find, by the tables. Settings are read only where they matter, and given back then: this
     /// is on the way of every `list`.
-    fn at_rest(&mut self, place: &Place, reader: &StoreReader) -> Result<Option<Settings>, Problem> {
+    fn at_rest(
+        &mut self,
+        place: &ProjectLocation,
+        reader: &StoreReader,
+    ) -> Result<Option<Settings>, Problem> {
         let of = |error| problems::store(&error);
         for row in reader.waiting(ROWS_MAX).map_err(of)? {
             let wait: Option<api::WaitFor> = row.wait.as_deref().and_then(|word| word.parse().ok());
@@ -117,7 +125,7 @@ impl Holds {
     }
 
     /// Makes ready to say what each task waits for.
-    fn learn(&mut self, place: &Place, settings: &Settings, at_work: &[(TaskRow, Arc<Task>)]) {
+    fn learn(&mut self, place: &ProjectLocation, settings: &Settings, at_work: &[(TaskRow, Arc<Task>)]) {
         self.flows = flows::load(Some(&place.root.join(".landfall/flows"))).flows;
         self.flow.clone_from(&settings.project.flow);
         self.world.set_routes(engine::routes(settings));

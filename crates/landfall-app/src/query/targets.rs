@@ -18,7 +18,7 @@ use landfall_engine::model::{
 use landfall_engine::papers;
 use landfall_text::pluralize;
 
-use crate::project::place::Place;
+use crate::project::place::ProjectLocation;
 use crate::project::query_context::Query;
 use crate::project::{conversions, problems};
 
@@ -32,7 +32,7 @@ fn small(count: usize) -> u32 {
 }
 
 /// The flow a task is bound to, or would be.
-pub(crate) fn flow_of(place: &Place, task: &Task) -> Option<Arc<Flow>> {
+pub(crate) fn flow_of(place: &ProjectLocation, task: &Task) -> Option<Arc<Flow>> {
     if let Some(flow) = &task.flow {
         return Some(Arc::clone(flow));
     }
@@ -316,7 +316,7 @@ fn judgement(judged: &JudgeResult, weights: [u32; 6]) -> api::JudgementLine {
 }
 
 /// The steps of its plan; none if the plan cannot be read.
-fn plan_steps(place: &Place, task: &Task) -> Vec<api::PlanStepLine> {
+fn plan_steps(place: &ProjectLocation, task: &Task) -> Vec<api::PlanStepLine> {
     let plan = task.staged.papers.get(PLAN);
     let text = plan.and_then(|digest| papers::read(&place.folder.papers(), digest).ok()).unwrap_or_default();
     let done = task.staged.plan.done;
@@ -350,7 +350,7 @@ pub(crate) fn list(look: &Query<'_>, id: TaskId) -> Result<api::PaperList, Probl
     Ok(api::PaperList { task: conversions::task_id(id), papers: kept.chain(told).collect() })
 }
 
-fn told(place: &Place, task: &Task) -> Vec<(&'static str, String)> {
+fn told(place: &ProjectLocation, task: &Task) -> Vec<(&'static str, String)> {
     let flow = flow_of(place, task);
     match flow.as_deref().and_then(|flow| progress_in(task, flow)) {
         Some(_) => papers::told(task),
@@ -380,7 +380,7 @@ pub(crate) fn paper(look: &Query<'_>, asked: &api::PaperAsked) -> Result<Box<api
 }
 
 /// A task has no such paper.
-pub(crate) fn unknown_paper(place: &Place, task: &Task, name: &str) -> Problem {
+pub(crate) fn unknown_paper(place: &ProjectLocation, task: &Task, name: &str) -> Problem {
     let told = told(place, task);
     let known: Vec<&str> =
         task.staged.papers.keys().map(String::as_str).chain(told.iter().map(|(name, _)| *name)).collect();

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use conversions::Among;
+use conversions::TaskRelations;
 use landfall_api::{self as api, Problem, ProblemCode};
 use landfall_engine::host::disk;
 use landfall_engine::host::git::{BASE_REF, DiffOptions, Git, Oid, Repo, Store};
@@ -19,15 +19,15 @@ use landfall_engine::store::{Seq, StoreReader, TaskFilter, TaskRow, written};
 use landfall_engine::{LiveAgent, LiveSnapshot, journal_link};
 use landfall_text::{format_bytes, pluralize};
 
-use crate::project::engine_at::EngineAt;
-use crate::project::place::Place;
+use crate::project::engine_at::EngineLocation;
+use crate::project::place::ProjectLocation;
 use crate::project::query_context::Query;
 use crate::project::reader_pool::PooledReader;
-use crate::project::task_cache::Moment;
+use crate::project::task_cache::TableSnapshot;
 use crate::project::{clock, conversions, problems, task_cache};
 use crate::project::{dead_ends, sentences};
 use crate::query::autopilot;
-use crate::query::start_blockers::Holds;
+use crate::query::start_blockers::StartBlockers;
 use crate::query::{interrupted_publish, open_acceptance, queue, reviews, running_checks, sprints};
 
 const PAGE: u32 = 100; // what a list shows when nobody says how much
@@ -45,16 +45,21 @@ impl Query<'_> {
         self.reader()?.ok_or_else(|| problems::unknown_task(task))
     }
 
-    fn holds(&self, reader: &StoreReader) -> Result<Holds, Problem> {
-        Holds::now(self.place, self.engine, reader)
+    fn holds(&self, reader: &StoreReader) -> Result<StartBlockers, Problem> {
+        StartBlockers::now(self.place, self.engine, reader)
     }
 
-    fn among(&self, reader: &StoreReader, row: &TaskRow, holds: &Holds) -> Result<Among, Problem> {
+    fn among(
+        &self,
+        reader: &StoreReader,
+        row: &TaskRow,
+        holds: &StartBlockers,
+    ) -> Result<TaskRelations, Problem> {
         let of = |error| problems::store(&error);
         let mut needs = reader.needs_graph(&[row.id]).map_err(of)?;
         let needs = needs.remove(&row.id).unwrap_or_default();
         let unmet = if row.unmet > 0 { reader.unmet(row.id).map_err(of)? } else { Vec::new() };
-        Ok(Among { needs, held: holds.of(row), ..Among::behind(reader, unmet)? })
+        Ok(TaskRelations { needs, held: holds.of(row), ..TaskRelations::behind(reader, unmet)? })
     }
 
     pub fn list(&self, asked: &api::Filter) -> Result<api::TaskPage, Problem> {
@@ -91,7 +96,7 @@ impl Query<'_> {
                 _ => reader.unmet(row.id).map_err(|error| problems::store(&error))?,
             };
             let needs = needs.remove(&row.id).unwrap_or_default();
-            let among = Among { needs, unmet, held: holds.of(&row), dead_end: None };
+            let among = TaskRelations { needs, unmet, held: holds.of(&row), dead_end: None };
             tasks.push(conversions::line(row, &among));
         }
         let next = tasks.last().map(|task| task.id).filter(|_| more);
@@ -165,7 +170,7 @@ impl Query<'_> {
     }
 
     fn default_flow(&self) -> String {
-        if let EngineAt::Here { site } = self.engine {
+        if let EngineLocation::Here { site } = self.engine {
             return site.settings.project.flow.clone();
         }
         let loaded = landfall_engine::engine::load_settings(&self.place.root);
@@ -195,7 +200,8 @@ impl Query<'_> {
         let row = reader.row(id).map_err(of)?.ok_or_else(|| problems::unknown_task(id))?;
         let task = reader.task(id).map_err(of)?.ok_or_else(|| problems::unknown_task(id))?;
         // Only a task that could start wants to know what is in its way.
-        let holds = if row.shown() == TaskStatus::Ready { self.holds(&reader)? } else { Holds::default() };
+        let holds =
+            if row.shown() == TaskStatus::Ready { self.holds(&reader)? } else { StartBlockers::default() };
         let among = self.among(&reader, &row, &holds)?;
         let status = conversions::status(conversions::row_status(&row, among.held.is_some()));
         let account =
@@ -226,7 +232,7 @@ impl Query<'_> {
     }
 
     /// Why a task is where it is; a run that does not begin it is named.
-    fn sentence(&self, reader: &StoreReader, task: &Task, row: &TaskRow, among: &Among) -> String {
+    fn sentence(&self, reader: &StoreReader, task: &Task, row: &TaskRow, among: &TaskRelations) -> String {
         let free = row.shown() == TaskStatus::Ready && among.held.is_none();
         let why = if free { self.engine.view(|view| not_begun(task, view)).flatten() } else { None };
         let red = || match free && !self.engine.is_alive() {
@@ -281,14 +287,18 @@ impl Query<'_> {
     }
 
     /// The same, by tables that are open already.
-    pub fn status_by(&self, reader: &StoreReader, holds: &Holds) -> Result<Box<api::StatusReport>, Problem> {
+    pub fn status_by(
+        &self,
+        reader: &StoreReader,
+        holds: &StartBlockers,
+    ) -> Result<Box<api::StatusReport>, Problem> {
         let disk = disk_state(self.place);
         // Before anything is read that depends on the checkout.
         let cleaned = interrupted_publish::clean_up_here(self.place).sentence();
         let moment = task_cache::moment(self.place, reader)?;
         let counted = moment.counts(reader)?;
         let ready = counted.of(TaskStatus::Ready);
-        let mut waits = Waits::stored(self.place, reader)?;
+        let mut waits = WaitGroups::stored(self.place, reader)?;
         let held = waits.held(&moment, reader, holds, ready)?;
         let mut counts: BTreeMap<api::Status, u64> = BTreeMap::new();
         for (status, many) in &counted.by {
@@ -359,7 +369,7 @@ impl Query<'_> {
     fn pilot(
         &self,
         reader: &StoreReader,
-        holds: &Holds,
+        holds: &StartBlockers,
         ready: u64,
     ) -> Result<Option<Box<api::Pilot>>, Problem> {
         let Some(run) = &holds.run else { return Ok(None) };
@@ -683,7 +693,7 @@ pub(crate) fn holds_a_slot(task: &Task) -> bool {
     }
 }
 
-pub(crate) fn why_sentence(task: &Task, among: &Among) -> String {
+pub(crate) fn why_sentence(task: &Task, among: &TaskRelations) -> String {
     if let (TaskState::Ready { .. }, Some(end)) = (&task.state, &among.dead_end)
         && !task.is_held()
     {
@@ -732,7 +742,7 @@ fn not_begun(task: &Task, view: &LiveSnapshot) -> Option<String> {
 }
 
 /// More about a task than its sentence: what it needs, what was seen, what was said, what can be done.
-fn details(reader: &StoreReader, task: &Task, among: &Among) -> Result<Vec<String>, Problem> {
+fn details(reader: &StoreReader, task: &Task, among: &TaskRelations) -> Result<Vec<String>, Problem> {
     let mut details = Vec::new();
     for need in &among.unmet {
         match reader.row(*need).map_err(|error| problems::store(&error))? {
@@ -899,7 +909,11 @@ pub(crate) fn at_work(reader: &StoreReader) -> Result<u64, Problem> {
 }
 
 /// What is being worked on.
-fn active(look: &Query<'_>, reader: &StoreReader, moment: &Moment) -> Result<Vec<api::ActiveLine>, Problem> {
+fn active(
+    look: &Query<'_>,
+    reader: &StoreReader,
+    moment: &TableSnapshot,
+) -> Result<Vec<api::ActiveLine>, Problem> {
     let (place, live, checks) = (look.place, look.engine.live(), look.engine.checks());
     let is_alive = look.engine.is_alive();
     let active_line = |task: &Task, live: Option<&LiveAgent>| {
@@ -989,19 +1003,19 @@ pub(crate) fn elapsed_ms(task: &Task, now_ms: i64) -> u64 {
 
 /// Who waits for the same thing, and for which account.
 #[derive(Default)]
-struct Waits {
+struct WaitGroups {
     groups: BTreeMap<(api::WaitFor, Option<i64>, String), Vec<api::TaskId>>,
     accounts: BTreeMap<String, BTreeSet<api::TaskId>>,
     more: BTreeMap<(api::WaitFor, Option<i64>, String), u64>,
 }
 
-impl Waits {
+impl WaitGroups {
     /// Those who wait by their own facts.
-    fn stored(place: &Place, reader: &StoreReader) -> Result<Self, Problem> {
+    fn stored(place: &ProjectLocation, reader: &StoreReader) -> Result<Self, Problem> {
         let of = |error| problems::store(&error);
         let mut waits = Self::default();
         for row in reader.waiting(PAGE_MAX).map_err(of)? {
-            let Some(wait) = conversions::row_wait(&row, &Among::default()) else { continue };
+            let Some(wait) = conversions::row_wait(&row, &TaskRelations::default()) else { continue };
             let account = match wait.wait {
                 api::WaitFor::Quota | api::WaitFor::Login => {
                     task_cache::task(place, reader, &row)?.as_deref().and_then(account_waited_for)
@@ -1016,9 +1030,9 @@ impl Waits {
     /// Those who could start, but for what holds them. How many.
     fn held(
         &mut self,
-        moment: &Moment,
+        moment: &TableSnapshot,
         reader: &StoreReader,
-        holds: &Holds,
+        holds: &StartBlockers,
         ready: u64,
     ) -> Result<u64, Problem> {
         if ready == 0 || !holds.may_hold() {
@@ -1129,7 +1143,7 @@ fn group(wait: api::WaitFor, rows: &[TaskRow], many: u64) -> api::WaitingGroup {
     }
 }
 
-pub(crate) fn disk_state(place: &Place) -> Option<api::DiskState> {
+pub(crate) fn disk_state(place: &ProjectLocation) -> Option<api::DiskState> {
     // The folder may not be there yet; the disk it will be on is.
     let there = place.folder.root().ancestors().find(|path| path.exists())?;
     let free_bytes = disk::free_bytes(there).ok()?;
@@ -1139,7 +1153,7 @@ pub(crate) fn disk_state(place: &Place) -> Option<api::DiskState> {
 const PLENTY_BYTES: u64 = 10_000_000_000; // settings are read only when a threshold may be near
 
 /// That the journal is an older copy.
-fn journal_behind(place: &Place) -> Option<String> {
+fn journal_behind(place: &ProjectLocation) -> Option<String> {
     journal_link::is_journal_behind(&place.folder).then(|| {
         format!(
             "the journal `{}` is an older copy: the state folder contains work that it does not record; the next `landfall run` or \
@@ -1150,7 +1164,7 @@ fn journal_behind(place: &Place) -> Option<String> {
 }
 
 /// That the journal is missing, where there was one.
-fn lost_journal(place: &Place) -> Option<String> {
+fn lost_journal(place: &ProjectLocation) -> Option<String> {
     let journal = place.folder.journal();
     let state = if journal.exists() { "empty" } else { "missing" };
     journal_link::is_journal_lost(&place.folder).then(|| {
@@ -1162,7 +1176,7 @@ fn lost_journal(place: &Place) -> Option<String> {
 }
 
 /// That an earlier journal was lost.
-fn older_journals(place: &Place) -> Option<String> {
+fn older_journals(place: &ProjectLocation) -> Option<String> {
     let older = journal_link::older_states(&place.folder);
     (!older.is_empty()).then(|| {
         format!(
@@ -1173,7 +1187,7 @@ fn older_journals(place: &Place) -> Option<String> {
 }
 
 /// What the sandbox leaves open, where this machine does not support the level that would be the default.
-fn lowered_sandbox(place: &Place) -> Option<String> {
+fn lowered_sandbox(place: &ProjectLocation) -> Option<String> {
     let settings = landfall_engine::engine::load_settings(&place.root).ok()?;
     let level = settings.run.sandbox;
     settings.run.is_sandbox_lowered.then(|| {
@@ -1185,7 +1199,7 @@ fn lowered_sandbox(place: &Place) -> Option<String> {
     })
 }
 
-fn disk_warnings(place: &Place, state: Option<&api::DiskState>) -> Vec<String> {
+fn disk_warnings(place: &ProjectLocation, state: Option<&api::DiskState>) -> Vec<String> {
     let Some(state) = state.filter(|state| state.free_bytes < PLENTY_BYTES) else { return Vec::new() };
     let Ok(settings) = landfall_engine::engine::load_settings(&place.root) else { return Vec::new() };
     if state.free_bytes >= settings.disk.warn_bytes {

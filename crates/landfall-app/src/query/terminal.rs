@@ -4,11 +4,11 @@ use landfall_agents::tmux::{AttachTarget, TERMINAL};
 use landfall_api::{Problem, ProblemCode};
 use landfall_engine::model::{AttemptPhase, TaskId, TaskState};
 
-use crate::project::place::Place;
+use crate::project::place::ProjectLocation;
 use crate::project::problems;
 
 /// Where to attach to the agent of this task.
-pub(crate) fn of(place: &Place, id: TaskId) -> Result<AttachTarget, Problem> {
+pub(crate) fn of(place: &ProjectLocation, id: TaskId) -> Result<AttachTarget, Problem> {
     let not_now = |message: String| Problem::new(ProblemCode::NotNow, message);
     let Some(reader) = place.reader()? else { return Err(problems::unknown_task(id)) };
     let task = reader.task(id).map_err(|error| problems::store(&error))?;

@@ -10,12 +10,12 @@ use landfall_api::{Ask as _, Nothing, Problem, ProblemCode, RunAsked, WireRunId}
 use landfall_engine::host::wait::wait_for_child;
 use serde::Serialize;
 
-use crate::project::place::Place;
+use crate::project::place::ProjectLocation;
 use crate::project::problems;
 
 /// A run that was begun.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Detached {
+pub struct DetachedRun {
     /// Which; none when it was over before it could be looked at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<WireRunId>,
@@ -34,7 +34,7 @@ const LOOK: Duration = Duration::from_millis(20);
 const HEARD: &str = "detached.log";
 const HEARD_MAX: u64 = 1 << 20; // an error is one line
 
-pub(crate) fn start(place: &Place, asked: &RunAsked) -> Result<Detached, Problem> {
+pub(crate) fn start(place: &ProjectLocation, asked: &RunAsked) -> Result<DetachedRun, Problem> {
     match Client::connect(&place.folder.socket()) {
         Ok(client) => {
             client.run_start(asked.clone())?;
@@ -50,7 +50,7 @@ pub(crate) fn start(place: &Place, asked: &RunAsked) -> Result<Detached, Problem
 }
 
 /// Starts this program once more, and waits until it drives, or has ended.
-fn own_process(place: &Place, asked: &RunAsked) -> Result<Detached, Problem> {
+fn own_process(place: &ProjectLocation, asked: &RunAsked) -> Result<DetachedRun, Problem> {
     let root = place.folder.root();
     let path = root.join(HEARD);
     place.folder.make().map_err(|error| problems::io("make", root, &error))?;
@@ -99,21 +99,21 @@ fn own_process(place: &Place, asked: &RunAsked) -> Result<Detached, Problem> {
 }
 
 /// The run that an engine drives now.
-fn under_way(client: &Client) -> Option<Detached> {
+fn under_way(client: &Client) -> Option<DetachedRun> {
     let run = client.status(Nothing {}).ok()?.run?.run;
     let pid = client.engine().pid;
     let text =
         format!("{run} is under way in process {pid}; `landfall status` shows it, `landfall stop` ends it");
-    Some(Detached { run: Some(run), pid: Some(pid), text })
+    Some(DetachedRun { run: Some(run), pid: Some(pid), text })
 }
 
-fn over(code: Option<i32>) -> Detached {
+fn over(code: Option<i32>) -> DetachedRun {
     let how = match code {
         None | Some(0) => String::new(),
         Some(code) => format!(" with exit code {code}"),
     };
     let text = format!("the run is over already{how}; `landfall report` says what became of it");
-    Detached { run: None, pid: None, text }
+    DetachedRun { run: None, pid: None, text }
 }
 
 /// The error that a run has ended with, if it could not begin.

@@ -6,11 +6,11 @@ use landfall_api::client::Client;
 use landfall_api::{Ask as _, Problem, ProblemCode, RunNowAsked, RunOutcome, StopAsked};
 use landfall_engine::host::wait::FolderWatch;
 
-use crate::project::place::Place;
+use crate::project::place::ProjectLocation;
 use crate::run::run_handle::{RunAsked, RunHandle, RunMode, RunView};
 
 /// A run in another process.
-pub(crate) struct Remote {
+pub(crate) struct RemoteRun {
     client: Client,
     shown: u64,
     mode: RunMode,
@@ -25,10 +25,10 @@ pub(crate) struct Remote {
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Begins a run in the server that keeps the project; none if no server does.
-pub(crate) fn start(place: &Place, asked: &RunAsked) -> Result<Option<Remote>, Problem> {
+pub(crate) fn start(place: &ProjectLocation, asked: &RunAsked) -> Result<Option<RemoteRun>, Problem> {
     let Ok(client) = Client::connect(&place.folder.socket()) else { return Ok(None) };
     match client.run_start(RunAsked { unattended: !asked.attended, ..asked.clone() }) {
-        Ok(started) => Ok(Some(Remote {
+        Ok(started) => Ok(Some(RemoteRun {
             client,
             shown: started.after,
             mode: RunMode::Running,
@@ -42,7 +42,7 @@ pub(crate) fn start(place: &Place, asked: &RunAsked) -> Result<Option<Remote>, P
     }
 }
 
-impl Remote {
+impl RemoteRun {
     fn ask(&mut self) -> Option<RunView> {
         match self.client.run_now(RunNowAsked { after: Some(self.shown) }) {
             Ok(view) => {
@@ -57,7 +57,7 @@ impl Remote {
     }
 }
 
-impl RunHandle for Remote {
+impl RunHandle for RemoteRun {
     fn snapshot(&mut self) -> RunView {
         if let Some(view) = self.ask() {
             self.shown = self.shown.max(view.head);

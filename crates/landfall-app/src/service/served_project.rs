@@ -13,25 +13,25 @@ use landfall_engine::store::Seq;
 
 use crate::command::proposals::Proposals;
 use crate::command::{changes, loops};
-use crate::project::engine_at::EngineAt;
+use crate::project::engine_at::EngineLocation;
 use crate::project::open_engine::{HolderRefusal, is_passing, open, retry_while_held};
-use crate::project::place::Place;
+use crate::project::place::ProjectLocation;
 use crate::project::{clock, problems};
 use crate::run::run_handle::RunHandle as _;
-use crate::run::{self, Run, UnderWay};
+use crate::run::{self, ActiveRun, RunMonitor};
 use crate::service::write_at_rest;
 
 /// A project that is kept.
 pub(crate) struct ServedProject {
-    place: Place,
+    place: ProjectLocation,
     since_ms: i64,
-    state: Mutex<Keep>,
+    state: Mutex<ServedRunState>,
     /// The run under way, for those who only look: they do not wait for whoever writes or begins.
-    under_way: Mutex<Option<UnderWay>>,
+    under_way: Mutex<Option<RunMonitor>>,
     proposals: Proposals,
     ending: AtomicBool,
     /// What was done about loops that nobody drives.
-    minding: Mutex<Minding>,
+    minding: Mutex<LoopSupervision>,
     writes: WriteCounter,
 }
 
@@ -60,16 +60,16 @@ impl WriteCounter {
 }
 
 /// What is done with it.
-enum Keep {
+enum ServedRunState {
     /// Nothing runs. The engine is kept open between writes.
-    Rest { engine: Option<(Box<Engine>, Stamp)>, last: Option<Last> },
+    Rest { engine: Option<(Box<Engine>, ConfigStamp)>, last: Option<PreviousRun> },
     /// It is driven.
-    Running(Box<Run>),
+    Running(Box<ActiveRun>),
 }
 
 /// What was done about loops that nobody drives.
 #[derive(Default)]
-struct Minding {
+struct LoopSupervision {
     /// What had been written when it was last looked at.
     looked: Option<u64>,
     /// The last event after which it was tried.
@@ -79,18 +79,18 @@ struct Minding {
 }
 
 /// The run before this.
-struct Last {
+struct PreviousRun {
     outcome: Box<api::RunOutcome>,
-    run: UnderWay,
+    run: RunMonitor,
 }
 
 /// When what the engine has read was last changed: then it is read again.
 #[derive(PartialEq, Eq)]
-struct Stamp(Vec<Option<(SystemTime, u64)>>);
+struct ConfigStamp(Vec<Option<(SystemTime, u64)>>);
 
 impl ServedProject {
     /// Takes the lock of the project.
-    pub fn hold(mut place: Place) -> Result<Self, Problem> {
+    pub fn hold(mut place: ProjectLocation) -> Result<Self, Problem> {
         let in_folder = |error: std::io::Error| problems::io("make", place.folder.root(), &error);
         place.folder.make().map_err(in_folder)?;
         let since_ms = clock::now_ms();
@@ -104,8 +104,8 @@ impl ServedProject {
         place.lock = Some(Arc::new(lock));
         // What is wrong with the project is better heard now than at the first request.
         let engine = open(&place, "landfall serve").map_err(|error| problems::open(&error))?;
-        let stamp = Stamp::of(&place);
-        let state = Mutex::new(Keep::Rest { engine: Some((Box::new(engine), stamp)), last: None });
+        let stamp = ConfigStamp::of(&place);
+        let state = Mutex::new(ServedRunState::Rest { engine: Some((Box::new(engine), stamp)), last: None });
         Ok(Self {
             place,
             since_ms,
@@ -119,7 +119,7 @@ impl ServedProject {
     }
 
     /// The project.
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &ProjectLocation {
         &self.place
     }
 
@@ -134,7 +134,7 @@ impl ServedProject {
     }
 
     /// The run under way.
-    pub fn running(&self) -> Option<UnderWay> {
+    pub fn running(&self) -> Option<RunMonitor> {
         self.under_way.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -170,7 +170,7 @@ impl ServedProject {
 
     /// Whether a run is under way. Whoever asks regularly lets a run that is over be noticed.
     pub fn is_running(&self) -> bool {
-        matches!(*self.look(), Keep::Running(_))
+        matches!(*self.look(), ServedRunState::Running(_))
     }
 
     /// Begins a run.
@@ -179,7 +179,7 @@ impl ServedProject {
         if self.is_ending() {
             return Err(Problem::new(ProblemCode::NotNow, "the server is ending, so nothing more begins"));
         }
-        let Keep::Rest { engine, .. } = &mut *state else {
+        let ServedRunState::Rest { engine, .. } = &mut *state else {
             return Err(Problem::new(ProblemCode::NotNow, "a run is under way already").hint(
                 "`landfall status` shows it; `landfall run pause` and `landfall run resume` steer it",
             ));
@@ -192,7 +192,7 @@ impl ServedProject {
         let run = run::begin(self.place.clone(), &asked)?;
         let after = run.from();
         self.tell(Some(run.under_way()));
-        *state = Keep::Running(Box::new(run));
+        *state = ServedRunState::Running(Box::new(run));
         Ok(api::RunStarted { after })
     }
 
@@ -249,14 +249,16 @@ impl ServedProject {
         }
         let state = self.look();
         match &*state {
-            Keep::Running(run) => Ok(Box::new(run.under_way().now(asked))),
-            Keep::Rest { last: Some(last), .. } => {
+            ServedRunState::Running(run) => Ok(Box::new(run.under_way().now(asked))),
+            ServedRunState::Rest { last: Some(last), .. } => {
                 let view = last.run.now(asked);
                 let outcome = Some(last.outcome.clone());
                 Ok(Box::new(api::RunView { run: Some(last.outcome.run), outcome, slots: Vec::new(), ..view }))
             }
-            Keep::Rest { last: None, .. } => Err(Problem::new(ProblemCode::NotNow, "no run is under way")
-                .hint("`landfall run` starts one, and so does the board")),
+            ServedRunState::Rest { last: None, .. } => {
+                Err(Problem::new(ProblemCode::NotNow, "no run is under way")
+                    .hint("`landfall run` starts one, and so does the board"))
+            }
         }
     }
 
@@ -267,7 +269,7 @@ impl ServedProject {
         }
         let deadline = Instant::now() + ENDING_MAX;
         let mut state = self.look();
-        while let Keep::Running(_) = *state {
+        while let ServedRunState::Running(_) = *state {
             // It ends this moment, or it has just begun.
             if Instant::now() > deadline {
                 return Err(Problem::new(ProblemCode::EngineBusy, "a run has just begun").hint("ask again"));
@@ -275,24 +277,24 @@ impl ServedProject {
             drop(state);
             state = self.look_within(END_LOOK);
         }
-        let Keep::Rest { engine, .. } = &mut *state else { unreachable!("waited for") };
-        let stamp = Stamp::of(&self.place);
+        let ServedRunState::Rest { engine, .. } = &mut *state else { unreachable!("waited for") };
+        let stamp = ConfigStamp::of(&self.place);
         let open = match engine.take() {
             Some((engine, kept)) if kept == stamp => engine,
             Some(_) | None => {
                 Box::new(open(&self.place, "landfall serve").map_err(|error| problems::open(&error))?)
             }
         };
-        let at = EngineAt::Resting { since_ms: self.since_ms };
+        let at = EngineLocation::Resting { since_ms: self.since_ms };
         let (open, answer) = write_at_rest(&self.place, *open, &at, request);
         *engine = open.map(|open| (Box::new(open), stamp));
         answer
     }
 
     /// Does what needs the project to itself; none while a run is under way.
-    pub fn keep_house<T>(&self, keep: impl FnOnce(&Place) -> T) -> Option<T> {
+    pub fn keep_house<T>(&self, keep: impl FnOnce(&ProjectLocation) -> T) -> Option<T> {
         let mut state = self.look();
-        let Keep::Rest { engine, .. } = &mut *state else { return None };
+        let ServedRunState::Rest { engine, .. } = &mut *state else { return None };
         *engine = None; // whatever is written now, it would not know
         Some(keep(&self.place))
     }
@@ -301,7 +303,7 @@ impl ServedProject {
     pub fn stop(&self, now: bool) {
         self.ending.store(true, Ordering::SeqCst);
         self.proposals.stop();
-        if let Keep::Running(run) = &mut *self.look() {
+        if let ServedRunState::Running(run) = &mut *self.look() {
             if now {
                 run.stop_now()
             } else {
@@ -316,7 +318,7 @@ impl ServedProject {
         let deadline = Instant::now() + span;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let rests = !matches!(*self.look_within(left.min(END_LOOK)), Keep::Running(_));
+            let rests = !matches!(*self.look_within(left.min(END_LOOK)), ServedRunState::Running(_));
             if rests || left.is_zero() {
                 return rests;
             }
@@ -324,14 +326,14 @@ impl ServedProject {
     }
 
     /// The state, once a run that is over was put away.
-    fn look(&self) -> MutexGuard<'_, Keep> {
+    fn look(&self) -> MutexGuard<'_, ServedRunState> {
         self.look_within(Duration::ZERO)
     }
 
     /// The same, after a run under way had so long to end.
-    fn look_within(&self, span: Duration) -> MutexGuard<'_, Keep> {
+    fn look_within(&self, span: Duration) -> MutexGuard<'_, ServedRunState> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Keep::Running(run) = &mut *state {
+        if let ServedRunState::Running(run) = &mut *state {
             let ended = catch_unwind(AssertUnwindSafe(|| run.wait(span)));
             let outcome = match ended {
                 Ok(ended) => ended,
@@ -346,15 +348,15 @@ impl ServedProject {
                     let view = run.under_way().now(api::RunNowAsked::default());
                     outcome.run = view.run.unwrap_or(api::WireRunId(1));
                 }
-                let last = Last { outcome: Box::new(outcome), run: run.under_way() };
+                let last = PreviousRun { outcome: Box::new(outcome), run: run.under_way() };
                 self.tell(None);
-                *state = Keep::Rest { engine: None, last: Some(last) };
+                *state = ServedRunState::Rest { engine: None, last: Some(last) };
             }
         }
         state
     }
 
-    fn tell(&self, run: Option<UnderWay>) {
+    fn tell(&self, run: Option<RunMonitor>) {
         self.note_write(); // whoever asks in between is not shown what was made before
         *self.under_way.lock().unwrap_or_else(PoisonError::into_inner) = run;
         self.note_write();
@@ -376,8 +378,8 @@ const END_LOOK: Duration = Duration::from_millis(20);
 
 const FILES_MAX: usize = 1_000; // nobody has so many flows
 
-impl Stamp {
-    fn of(place: &Place) -> Self {
+impl ConfigStamp {
+    fn of(place: &ProjectLocation) -> Self {
         let overrides = place.root.join(".landfall");
         let mut read = vec![place.root.join("landfall.toml"), place.git_dir.join("HEAD")];
         for folder in ["flows", "prompts"] {

@@ -1,7 +1,7 @@
 //! `landfall check`: runs the checks of the project without an agent.
 
 use landfall_api::TaskId;
-use landfall_app::CheckAsked;
+use landfall_app::CheckOptions;
 
 use crate::checks::{CheckPrinter, is_green, verdict};
 use crate::context::Context;
@@ -28,7 +28,7 @@ pub struct Args {
 
 pub fn run(Args { task, unconfined }: Args, context: &Context) -> Result<Exit, Failure> {
     let interrupts = Interrupts::listen()?;
-    let asked = CheckAsked { task, is_unconfined: unconfined, ..CheckAsked::default() };
+    let asked = CheckOptions { task, is_unconfined: unconfined, ..CheckOptions::default() };
     let mut printer =
         if context.json { CheckPrinter::silent(&interrupts) } else { CheckPrinter::full(&interrupts) };
     let Some(checked) = landfall_app::check(&context.at, &asked, &mut printer)? else {

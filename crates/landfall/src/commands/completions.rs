@@ -61,7 +61,7 @@ pub fn complete_words(args: &[OsString]) {
 }
 
 /// The tasks of the project, with their titles. Nothing is completed where there is no project.
-pub fn task_candidates(at: &landfall_app::At) -> Vec<CompletionCandidate> {
+pub fn task_candidates(at: &landfall_app::ProjectLocator) -> Vec<CompletionCandidate> {
     const TASKS_MAX: u32 = 200; // a shell shows no more
     let filter = landfall_api::Filter { limit: TASKS_MAX, ..landfall_api::Filter::default() };
     let Ok(page) = landfall_app::service(at).and_then(|service| landfall_api::Ask::list(&*service, filter))

@@ -1,7 +1,7 @@
 //! `landfall doctor`: whether everything Landfall needs is there and whole.
 
 use landfall_api::{Ask, Check, CheckState, Health, Nothing, SandboxReport};
-use landfall_app::CheckAsked;
+use landfall_app::CheckOptions;
 use landfall_text::control_chars::escape_line;
 
 use crate::checks::{CheckPrinter, is_green, verdict};
@@ -68,7 +68,7 @@ fn check_project(context: &Context, is_broken: bool) -> Result<Option<Check>, Fa
         return Ok(Some(found(CheckState::Ok, "not run: no task was added yet", Some(hint))));
     }
     let interrupts = Interrupts::listen()?;
-    let asked = CheckAsked { may_be_known: true, is_look: true, ..CheckAsked::default() };
+    let asked = CheckOptions { may_be_known: true, is_look: true, ..CheckOptions::default() };
     let mut printer = match context.json {
         true => CheckPrinter::silent(&interrupts),
         false => CheckPrinter::brief(&interrupts),

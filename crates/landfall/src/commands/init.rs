@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use landfall_api::taskfile::quoted;
 use landfall_api::{InitAgent, InitCommand, InitFound, ProjectChecked};
-use landfall_app::{CheckAsked, USER_FILE_BYTES_MAX, read_user_file};
+use landfall_app::{CheckOptions, USER_FILE_BYTES_MAX, read_user_file};
 use landfall_text::control_chars::escape_line;
 
 use crate::checks::{CheckPrinter, install_hint, result_line, verdict};
@@ -71,7 +71,8 @@ pub fn run(Args { no_check }: Args, context: &Context) -> Result<Exit, Failure> 
     let mut is_stopped = false;
     if found.written && !no_check && !found.commands.is_empty() && found.missing_tools.is_empty() {
         let interrupts = Interrupts::listen()?;
-        let asked = CheckAsked { limit: Some(CHECKS_MAX), with_own_settings: true, ..CheckAsked::default() };
+        let asked =
+            CheckOptions { limit: Some(CHECKS_MAX), with_own_settings: true, ..CheckOptions::default() };
         let mut printer =
             if context.json { CheckPrinter::silent(&interrupts) } else { CheckPrinter::brief(&interrupts) };
         match landfall_app::check(&context.at, &asked, &mut printer) {

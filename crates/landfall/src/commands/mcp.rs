@@ -49,7 +49,7 @@ fn at_work() -> bool {
 
 /// The project around a folder. It is looked for at each call: an assistant may be there before it.
 struct Project {
-    at: landfall_app::At,
+    at: landfall_app::ProjectLocator,
 }
 
 impl Desk for Project {

@@ -175,7 +175,7 @@ fn carry_out(cli: Cli) -> Result<Exit, Failure> {
     if !dir.is_dir() {
         return Err(Failure::usage(format!("`{}` is not a folder", dir.display())));
     }
-    let at = landfall_app::At { dir, base: cli.base };
+    let at = landfall_app::ProjectLocator { dir, base: cli.base };
     let context = Context { at, json: cli.json };
     let exit = cli.command.run(&context);
     if let Some(base) = say::side_base() {

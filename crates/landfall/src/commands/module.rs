@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use landfall_api::{ModuleMade, ModulesMended};
-use landfall_app::ModuleAsked;
+use landfall_app::ModuleRequest;
 use landfall_text::control_chars::escape_line;
 use landfall_text::pluralize;
 
@@ -59,7 +59,7 @@ enum Action {
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     match args.action {
         Action::Init { name, title, tags, worktree, old, commit } => {
-            let asked = ModuleAsked { name, title, tags, worktree, old, commit };
+            let asked = ModuleRequest { name, title, tags, worktree, old, commit };
             let made = landfall_app::module_init(&context.at, &asked)?;
             context.answer(&made, made_text)?;
             if !context.json {

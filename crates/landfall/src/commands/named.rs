@@ -16,7 +16,7 @@ use crate::say::talk;
 #[derive(Default)]
 pub struct NameLookup {
     /// None: there is no project to look in.
-    at: Option<landfall_app::At>,
+    at: Option<landfall_app::ProjectLocator>,
     /// Whether a program reads the answer.
     json: bool,
     /// What was not found. To the reader of words it is a wrong word, to people it is not.
@@ -68,7 +68,7 @@ pub fn side_base() -> Option<String> {
 }
 
 /// The place that `-C` and `--base` name.
-fn place_of(args: &[OsString]) -> landfall_app::At {
+fn place_of(args: &[OsString]) -> landfall_app::ProjectLocator {
     let mut words = args.iter().skip(1).take_while(|word| *word != "--");
     let (mut dir, mut base) = (None, None);
     while let Some(word) = words.next() {
@@ -87,7 +87,7 @@ fn place_of(args: &[OsString]) -> landfall_app::At {
     }
     let dir = std::env::current_dir().unwrap_or_default().join(dir.unwrap_or_default());
     let base = base.map(|base| base.to_string_lossy().into_owned());
-    landfall_app::At { dir, base }
+    landfall_app::ProjectLocator { dir, base }
 }
 
 /// The task that a word means.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use landfall_api::{Ask, NewTask, NewTasks, Proposal, ProposalOf, ProposalOutcome};
-use landfall_app::ProposeAsked;
+use landfall_app::ProposeOptions;
 use landfall_text::control_chars::{escape_block, escape_line};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
@@ -74,7 +74,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         return Err(Failure::usage(message).hint("propose for one part of it at a time"));
     }
     let stopped = stopped_by_signal()?;
-    let asked = ProposeAsked {
+    let asked = ProposeOptions {
         goal: &goal,
         source: &source,
         agent: &args.agent,

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use landfall_api::RunAsked;
-use landfall_app::ServeAsked;
+use landfall_app::ServeOptions;
 use landfall_text::control_chars::escape_line;
 use serde::Serialize;
 
@@ -52,7 +52,7 @@ struct Served {
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     let interrupts = Interrupts::listen()?;
-    let asked = ServeAsked {
+    let asked = ServeOptions {
         listen: args.listen,
         bind: args.bind,
         hosts: args.host,

@@ -34,7 +34,7 @@ use state::{About, Action, News, State};
 use worker::{Door, Worker};
 
 /// Shows a project until the person leaves.
-pub fn top(at: &landfall_app::At) -> Result<Exit, Failure> {
+pub fn top(at: &landfall_app::ProjectLocator) -> Result<Exit, Failure> {
     let fail = |error: io::Error| Failure::new(Exit::Internal, format!("show the run: {error}"));
     let (news, heard) = channel();
     let here = at.clone();

@@ -8,15 +8,15 @@ use landfall_engine::model::{AgentFinish, Signal};
 use landfall_engine::settings::Settings;
 use serde_json::Value;
 
-use super::spool::Line;
-use crate::project::engine_at::EngineAt;
+use super::spool::SpoolLine;
+use crate::project::engine_at::EngineLocation;
 use crate::project::query_context::Query;
 
 const TEXT_MAX: usize = 16 * 1024; // of one line to read
 const SAID_MAX: usize = 1_000; // lines of one message
 
 /// How lines are to be understood.
-pub(super) enum Voice {
+pub(super) enum LineFormat {
     /// Not at all.
     Raw,
     /// As the words of a program.
@@ -25,22 +25,22 @@ pub(super) enum Voice {
     Agent(Box<dyn Agent>),
 }
 
-impl Voice {
+impl LineFormat {
     /// The voice of the agent of a profile; that of any program if it is not known any more.
     pub fn of(look: &Query<'_>, profile: Option<&str>) -> Self {
         let profile = profile.unwrap_or("default");
         let kind_in = |settings: &Settings| settings.agents.get(profile).map(|profile| profile.kind.clone());
         // The run under way has read the settings already. Settings that are broken complain elsewhere.
         let at_work = match look.engine {
-            EngineAt::Here { site } => kind_in(&site.settings),
-            EngineAt::There { .. } | EngineAt::Resting { .. } | EngineAt::Nowhere => None,
+            EngineLocation::Here { site } => kind_in(&site.settings),
+            EngineLocation::There { .. } | EngineLocation::Resting { .. } | EngineLocation::Nowhere => None,
         };
         let kind = at_work.or_else(|| kind_in(&load_settings(&look.place.root).ok()?));
         let entry = kind.and_then(|kind| registry::find(&kind).ok());
         entry.map_or(Self::Plain, |entry| Self::Agent(entry.agent()))
     }
 
-    pub fn render(&self, line: &Line) -> Vec<Said> {
+    pub fn render(&self, line: &SpoolLine) -> Vec<Said> {
         let text = String::from_utf8_lossy(&line.bytes);
         let said = |level: Level, text: &str| made(line, level, text);
         let agent = match self {
@@ -76,7 +76,7 @@ impl Voice {
     }
 }
 
-fn made(line: &Line, level: Level, text: &str) -> Said {
+fn made(line: &SpoolLine, level: Level, text: &str) -> Said {
     let end = text.floor_char_boundary(TEXT_MAX);
     let cut = line.cut || end < text.len();
     Said { at: line.at, level, at_ms: None, text: text[..end].to_owned(), cut, tool: None }
@@ -206,12 +206,12 @@ fn moment(text: &str) -> Option<i64> {
 }
 
 /// Which lines are wanted.
-pub(super) struct Wanted<'a> {
+pub(super) struct LineFilter<'a> {
     search: String,
     levels: &'a [Level],
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> LineFilter<'a> {
     pub fn new(search: &str, levels: &'a [Level]) -> Self {
         Self { search: search.to_lowercase(), levels }
     }
@@ -226,26 +226,26 @@ impl<'a> Wanted<'a> {
 mod tests {
     use super::*;
 
-    fn line(text: &str) -> Line {
-        Line { at: 7, bytes: text.as_bytes().to_vec(), cut: false }
+    fn line(text: &str) -> SpoolLine {
+        SpoolLine { at: 7, bytes: text.as_bytes().to_vec(), cut: false }
     }
 
     #[test]
     fn lines_of_programs_keep_their_text_and_show_what_is_wrong() {
-        let level = |text: &str| Voice::Plain.render(&line(text))[0].level;
+        let level = |text: &str| LineFormat::Plain.render(&line(text))[0].level;
         assert_eq!(level("error[E0425]: cannot find value"), Level::Error);
         assert_eq!(level("test parser::empty ... FAILED"), Level::Error);
         assert_eq!(level("warning: unused"), Level::Warn);
         assert_eq!(level("   Compiling landfall"), Level::Raw);
         assert_eq!(level("ünïcode"), Level::Raw);
-        assert_eq!(Voice::Raw.render(&line("error: x"))[0].level, Level::Raw);
+        assert_eq!(LineFormat::Raw.render(&line("error: x"))[0].level, Level::Raw);
     }
 
     #[test]
     fn every_line_of_every_agent_says_something_and_never_panics() {
         let odd = ["", "{", "{}", "null", "[1]", "\u{1b}[31mred", "{\"type\":\"assistant\"}", "plain words"];
         for entry in registry::AGENTS {
-            let voice = Voice::Agent(entry.agent());
+            let voice = LineFormat::Agent(entry.agent());
             for text in odd {
                 assert!(!voice.render(&line(text)).is_empty(), "{}: {text}", entry.name);
             }
@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn what_a_tool_printed_is_shown_in_place_of_the_message_that_carries_it() {
         let check = |agent: &str, message: &str, expected: &[(Option<ToolOutcome>, &str)]| {
-            let voice = Voice::Agent(registry::find(agent).expect("it is known").agent());
+            let voice = LineFormat::Agent(registry::find(agent).expect("it is known").agent());
             let said = voice.render(&line(message));
             let seen: Vec<_> = said.iter().map(|it| (it.tool, it.text.as_str())).collect();
             assert_eq!(seen, expected, "{agent}");
@@ -266,14 +266,14 @@ mod tests {
         let error = r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"no such file"}],"is_error":true}]}}"#;
         check("claude", error, &[(failed, "no such file")]);
         let item = r#"{"type":"item.completed","item":{"type":"command_execution","command":"ls","aggregated_output":"","exit_code":1}}"#;
-        let voice = Voice::Agent(registry::find("codex").expect("it is known").agent());
+        let voice = LineFormat::Agent(registry::find("codex").expect("it is known").agent());
         let said = voice.render(&line(item));
         assert!(said.iter().any(|it| it.tool == failed && it.text == "(printed nothing)"), "{said:?}");
     }
 
     #[test]
     fn an_agent_that_speaks_json_is_shown_in_its_own_words() {
-        let voice = Voice::Agent(registry::find("claude").expect("it is known").agent());
+        let voice = LineFormat::Agent(registry::find("claude").expect("it is known").agent());
         let text = r#"{"type":"assistant","timestamp":"2026-03-02T12:00:00Z","message":{"role":"assistant","content":[{"type":"text","text":"one\ntwo"},{"type":"tool_use","id":"t","name":"Bash","input":{"command":"ls"}}]}}"#;
         let said = voice.render(&line(text));
         let seen: Vec<(Level, &str)> = said.iter().map(|it| (it.level, it.text.as_str())).collect();

@@ -16,7 +16,7 @@ const LINE_MAX: usize = 256 * 1024; // of one line; the longest messages of agen
 const TEXT_MAX: usize = 1 << 20; // of one page
 
 /// A file of lines.
-pub(super) struct Spool {
+pub(super) struct SpoolFile {
     /// None while nothing was written.
     file: Option<File>,
     len: u64,
@@ -26,7 +26,7 @@ pub(super) struct Spool {
 
 /// Which way a page goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum PageDirection {
     /// Lines that begin at a place or after it.
     Forward,
     /// Lines that begin before a place.
@@ -34,8 +34,8 @@ pub(super) enum Way {
 }
 
 /// What is wanted.
-pub(super) struct Wish {
-    pub way: Way,
+pub(super) struct SpoolPageRequest {
+    pub way: PageDirection,
     pub at: u64,
     pub lines: usize,
     /// A last line without an end is not there yet.
@@ -43,7 +43,7 @@ pub(super) struct Wish {
 }
 
 /// A line as it was written.
-pub(super) struct Line {
+pub(super) struct SpoolLine {
     /// Where it begins.
     pub at: u64,
     /// What it says, without its end.
@@ -53,7 +53,7 @@ pub(super) struct Line {
 }
 
 /// A page.
-pub(super) struct Page {
+pub(super) struct SpoolPage {
     pub lines: Vec<Said>,
     pub from: u64,
     pub next: u64,
@@ -62,15 +62,15 @@ pub(super) struct Page {
 }
 
 /// A line and where the next one begins.
-enum Read {
-    Whole(Line, u64),
+enum SpoolRead {
+    Whole(SpoolLine, u64),
     /// Its end is further away than the work that is left. The place to go on from is within it.
-    Long(Line, u64),
+    Long(SpoolLine, u64),
     /// It is not there, or not yet.
     None,
 }
 
-impl Spool {
+impl SpoolFile {
     /// Opens the file `name` of the folder `key`. No link is followed, nothing but a regular file is opened.
     pub fn open(root: &Path, key: &str, name: &str) -> io::Result<Self> {
         let plain = !key.is_empty() && !key.starts_with('.') && !key.contains(['/', '\0']);
@@ -120,14 +120,22 @@ impl Spool {
     }
 
     /// A page of what `render` makes of each line.
-    pub fn page(&mut self, wish: &Wish, render: &mut dyn FnMut(&Line) -> Vec<Said>) -> io::Result<Page> {
+    pub fn page(
+        &mut self,
+        wish: &SpoolPageRequest,
+        render: &mut dyn FnMut(&SpoolLine) -> Vec<Said>,
+    ) -> io::Result<SpoolPage> {
         match wish.way {
-            Way::Forward => self.forward(wish, render),
-            Way::Backward => self.backward(wish, render),
+            PageDirection::Forward => self.forward(wish, render),
+            PageDirection::Backward => self.backward(wish, render),
         }
     }
 
-    fn forward(&mut self, wish: &Wish, render: &mut dyn FnMut(&Line) -> Vec<Said>) -> io::Result<Page> {
+    fn forward(
+        &mut self,
+        wish: &SpoolPageRequest,
+        render: &mut dyn FnMut(&SpoolLine) -> Vec<Said>,
+    ) -> io::Result<SpoolPage> {
         let from = wish.at.min(self.len);
         let stop = from.saturating_add(WORK_MAX);
         let mut at = from;
@@ -141,23 +149,27 @@ impl Spool {
         }
         while !over && at < stop && lines.len() < wish.lines && text < TEXT_MAX {
             match self.line(at, stop, wish.grows)? {
-                Read::Whole(line, next) => {
+                SpoolRead::Whole(line, next) => {
                     take(&mut lines, &mut text, render(&line));
                     at = next;
                 }
-                Read::Long(line, next) => {
+                SpoolRead::Long(line, next) => {
                     take(&mut lines, &mut text, render(&line));
                     (at, over) = (next, true);
                 }
-                Read::None => break,
+                SpoolRead::None => break,
             }
         }
         let last =
-            at >= self.len || matches!(self.line(at, stop.max(at + WORK_MAX), wish.grows)?, Read::None);
-        Ok(Page { lines, from, next: at, first: from == 0, last })
+            at >= self.len || matches!(self.line(at, stop.max(at + WORK_MAX), wish.grows)?, SpoolRead::None);
+        Ok(SpoolPage { lines, from, next: at, first: from == 0, last })
     }
 
-    fn backward(&mut self, wish: &Wish, render: &mut dyn FnMut(&Line) -> Vec<Said>) -> io::Result<Page> {
+    fn backward(
+        &mut self,
+        wish: &SpoolPageRequest,
+        render: &mut dyn FnMut(&SpoolLine) -> Vec<Said>,
+    ) -> io::Result<SpoolPage> {
         let next = wish.at.min(self.len);
         let floor = next.saturating_sub(WORK_MAX);
         let mut from = next;
@@ -170,19 +182,19 @@ impl Spool {
                 }
                 from = start;
                 match self.line(start, start.saturating_add(WORK_MAX), wish.grows)? {
-                    Read::Whole(line, _) | Read::Long(line, _) => {
+                    SpoolRead::Whole(line, _) | SpoolRead::Long(line, _) => {
                         let mut said = Vec::new();
                         take(&mut said, &mut text, render(&line));
                         many += said.len();
                         pages.push(said);
                     }
-                    Read::None => {}
+                    SpoolRead::None => {}
                 }
             }
             from = low;
         }
         let lines = pages.into_iter().rev().flatten().collect();
-        Ok(Page { lines, from, next, first: from == 0, last: next >= self.len })
+        Ok(SpoolPage { lines, from, next, first: from == 0, last: next >= self.len })
     }
 
     /// Whether a line begins here.
@@ -204,9 +216,9 @@ impl Spool {
     }
 
     /// The line that begins at `at`.
-    fn line(&mut self, at: u64, stop: u64, grows: bool) -> io::Result<Read> {
+    fn line(&mut self, at: u64, stop: u64, grows: bool) -> io::Result<SpoolRead> {
         if at >= self.len {
-            return Ok(Read::None);
+            return Ok(SpoolRead::None);
         }
         let end = self.end_of(at, stop)?;
         let (limit, whole) = match end {
@@ -214,18 +226,18 @@ impl Spool {
             None => (stop.min(self.len), stop >= self.len),
         };
         if end.is_none() && whole && grows {
-            return Ok(Read::None);
+            return Ok(SpoolRead::None);
         }
         let mut bytes = self.read(at, usize::try_from(limit - at).unwrap_or(LINE_MAX).min(LINE_MAX))?;
         let cut = !whole || limit - at > bytes.len() as u64;
         if !cut && bytes.last() == Some(&b'\r') {
             bytes.pop();
         }
-        let line = Line { at, bytes, cut };
+        let line = SpoolLine { at, bytes, cut };
         Ok(match (end, whole) {
-            (Some(end), _) => Read::Whole(line, end),
-            (None, true) => Read::Whole(line, self.len),
-            (None, false) => Read::Long(line, limit),
+            (Some(end), _) => SpoolRead::Whole(line, end),
+            (None, true) => SpoolRead::Whole(line, self.len),
+            (None, false) => SpoolRead::Long(line, limit),
         })
     }
 
@@ -278,23 +290,26 @@ mod tests {
 
     use super::*;
 
-    fn spool(text: &[u8]) -> Spool {
+    fn spool(text: &[u8]) -> SpoolFile {
         let mut file = tempfile::tempfile().expect("a file");
         file.write_all(text).expect("there is room");
-        Spool::new(file).expect("it is regular")
+        SpoolFile::new(file).expect("it is regular")
     }
 
     #[test]
     fn a_run_that_has_made_no_files_yet_has_printed_nothing() {
         let root = tempfile::tempdir().expect("a folder");
         std::fs::create_dir(root.path().join("T7-a1-i1")).expect("there is room");
-        for way in [Way::Forward, Way::Backward] {
-            let mut spool = Spool::open(root.path(), "T7-a1-i1", "out.log").expect("it is empty, not broken");
-            let at = if way == Way::Forward { 0 } else { u64::MAX };
-            let page = spool.page(&Wish { way, at, lines: 10, grows: true }, &mut plain).expect("a page");
+        for way in [PageDirection::Forward, PageDirection::Backward] {
+            let mut spool =
+                SpoolFile::open(root.path(), "T7-a1-i1", "out.log").expect("it is empty, not broken");
+            let at = if way == PageDirection::Forward { 0 } else { u64::MAX };
+            let page = spool
+                .page(&SpoolPageRequest { way, at, lines: 10, grows: true }, &mut plain)
+                .expect("a page");
             assert!(page.lines.is_empty() && page.next == 0, "{} lines", page.lines.len());
         }
-        assert!(Spool::open(root.path(), "T7-a1-i2", "out.log").is_err(), "there was no such run");
+        assert!(SpoolFile::open(root.path(), "T7-a1-i2", "out.log").is_err(), "there was no such run");
     }
 
     /// A folder with one output, and beside it somebody else's words.
@@ -312,7 +327,7 @@ mod tests {
     }
 
     fn said(attempts: &Path, key: &str) -> Option<String> {
-        let spool = Spool::open(attempts, key, "out.log").ok()?;
+        let spool = SpoolFile::open(attempts, key, "out.log").ok()?;
         Some(String::from_utf8_lossy(&spool.read(0, 100).ok()?).into_owned())
     }
 
@@ -411,7 +426,7 @@ mod tests {
         assert!(ours > 0, "now and then it is the folder");
     }
 
-    fn plain(line: &Line) -> Vec<Said> {
+    fn plain(line: &SpoolLine) -> Vec<Said> {
         let text = String::from_utf8_lossy(&line.bytes).into_owned();
         vec![Said { at: line.at, level: Level::Raw, at_ms: None, text, cut: line.cut, tool: None }]
     }
@@ -458,30 +473,31 @@ mod tests {
             let lines = 1 + usize::try_from(dice.below(7)).expect("small");
             let cut = dice.below(text.len() as u64 + 1);
             let mut spool = spool(&text);
-            let walk = |spool: &mut Spool, way: Way, mut at: u64| {
+            let walk = |spool: &mut SpoolFile, way: PageDirection, mut at: u64| {
                 let mut seen: Vec<u64> = Vec::new();
                 loop {
-                    let page =
-                        spool.page(&Wish { way, at, lines, grows: false }, &mut plain).expect("it reads");
+                    let page = spool
+                        .page(&SpoolPageRequest { way, at, lines, grows: false }, &mut plain)
+                        .expect("it reads");
                     assert!(page.lines.is_sorted_by_key(|it| it.at), "seed {seed}");
                     let found: Vec<u64> = page.lines.iter().map(|it| it.at).collect();
                     match way {
-                        Way::Forward => seen.extend(found),
-                        Way::Backward => seen.splice(0..0, found).for_each(drop),
+                        PageDirection::Forward => seen.extend(found),
+                        PageDirection::Backward => seen.splice(0..0, found).for_each(drop),
                     }
-                    let over = if way == Way::Forward { page.last } else { page.first };
+                    let over = if way == PageDirection::Forward { page.last } else { page.first };
                     if over {
                         return seen;
                     }
-                    let next = if way == Way::Forward { page.next } else { page.from };
+                    let next = if way == PageDirection::Forward { page.next } else { page.from };
                     assert_ne!(next, at, "seed {seed}: it does not move");
                     at = next;
                 }
             };
-            assert_eq!(walk(&mut spool, Way::Forward, 0), starts, "seed {seed}: forward");
-            assert_eq!(walk(&mut spool, Way::Backward, u64::MAX), starts, "seed {seed}: backward");
-            let mut both = walk(&mut spool, Way::Backward, cut);
-            both.extend(walk(&mut spool, Way::Forward, cut));
+            assert_eq!(walk(&mut spool, PageDirection::Forward, 0), starts, "seed {seed}: forward");
+            assert_eq!(walk(&mut spool, PageDirection::Backward, u64::MAX), starts, "seed {seed}: backward");
+            let mut both = walk(&mut spool, PageDirection::Backward, cut);
+            both.extend(walk(&mut spool, PageDirection::Forward, cut));
             assert_eq!(both, starts, "seed {seed}: cut at {cut}");
         }
     }
@@ -493,16 +509,19 @@ mod tests {
         text.extend_from_slice(b"\nlast\n");
         let mut spool = spool(&text);
         let starts = all(&text);
-        for way in [Way::Forward, Way::Backward] {
-            let (mut seen, mut at) = (Vec::new(), if way == Way::Forward { 0 } else { u64::MAX });
+        for way in [PageDirection::Forward, PageDirection::Backward] {
+            let (mut seen, mut at) = (Vec::new(), if way == PageDirection::Forward { 0 } else { u64::MAX });
             for _ in 0..20 {
-                let page =
-                    spool.page(&Wish { way, at, lines: 10, grows: false }, &mut plain).expect("it reads");
+                let page = spool
+                    .page(&SpoolPageRequest { way, at, lines: 10, grows: false }, &mut plain)
+                    .expect("it reads");
                 seen.extend(page.lines.iter().map(|it| (it.at, it.cut)));
-                if (way == Way::Forward && page.last) || (way == Way::Backward && page.first) {
+                if (way == PageDirection::Forward && page.last)
+                    || (way == PageDirection::Backward && page.first)
+                {
                     break;
                 }
-                at = if way == Way::Forward { page.next } else { page.from };
+                at = if way == PageDirection::Forward { page.next } else { page.from };
             }
             seen.sort_unstable();
             let expected: Vec<(u64, bool)> = starts.iter().map(|at| (*at, *at == 6)).collect();
@@ -513,7 +532,7 @@ mod tests {
     #[test]
     fn a_line_that_is_still_being_written_is_not_shown_before_it_ends() {
         let mut spool = spool(b"one\ntwo");
-        let wish = |grows| Wish { way: Way::Forward, at: 0, lines: 10, grows };
+        let wish = |grows| SpoolPageRequest { way: PageDirection::Forward, at: 0, lines: 10, grows };
         let page = spool.page(&wish(true), &mut plain).expect("it reads");
         assert_eq!((page.lines.len(), page.next, page.last), (1, 4, true));
         let page = spool.page(&wish(false), &mut plain).expect("it reads");
@@ -526,12 +545,12 @@ mod tests {
         std::fs::create_dir(root.path().join("T1-a1-i1")).expect("a folder");
         let log = root.path().join("T1-a1-i1/out.log");
         std::os::unix::fs::symlink("/etc/hostname", &log).expect("a link");
-        assert!(Spool::open(root.path(), "T1-a1-i1", "out.log").is_err());
-        assert!(Spool::open(root.path(), "../x", "out.log").is_err());
+        assert!(SpoolFile::open(root.path(), "T1-a1-i1", "out.log").is_err());
+        assert!(SpoolFile::open(root.path(), "../x", "out.log").is_err());
         std::os::unix::fs::symlink("T1-a1-i1", root.path().join("T2")).expect("a link");
         std::fs::remove_file(&log).expect("it is there");
         std::fs::write(&log, "x\n").expect("there is room");
-        assert!(Spool::open(root.path(), "T2", "out.log").is_err());
-        assert!(Spool::open(root.path(), "T1-a1-i1", "out.log").is_ok());
+        assert!(SpoolFile::open(root.path(), "T2", "out.log").is_err());
+        assert!(SpoolFile::open(root.path(), "T1-a1-i1", "out.log").is_ok());
     }
 }
