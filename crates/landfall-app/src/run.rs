@@ -30,7 +30,7 @@ use landfall_engine::store::{Seq, StoreError, StoreReader, TaskFilter};
 use landfall_engine::{
     EngineContext, EngineHandle, LiveAgent, LiveSnapshot, RunOptions, RunThread, RunningCheck, SprintRequest,
 };
-use landfall_server::Serving;
+use landfall_server::RunningServer;
 use landfall_text::{format_duration, pluralize};
 
 use crate::command::{changes, follow_issues};
@@ -814,7 +814,7 @@ fn sprint_ready(sprint: &Sprint, ready: u64) -> u64 {
 
 /// The socket of the run. Closed, it is removed, unless another engine has put its own there meanwhile.
 pub(crate) struct RunSocket {
-    serving: Option<Serving>,
+    serving: Option<RunningServer>,
     path: PathBuf,
     inode: u64,
 }
@@ -840,7 +840,7 @@ impl RunSocket {
             .root
             .file_name()
             .map_or_else(|| "Landfall".into(), |name| name.to_string_lossy().into_owned());
-        let options = landfall_server::Options {
+        let options = landfall_server::ServerOptions {
             socket: Some(listener),
             addresses,
             hosts,

@@ -134,6 +134,10 @@ impl ProjectServer {
 pub(crate) fn token(place: &ProjectLocation, renew: bool) -> Result<String, Problem> {
     let root = place.folder.root();
     place.folder.make().map_err(|error| problems::io("make", root, &error))?;
-    let token = if renew { landfall_server::Keys::renew(root) } else { landfall_server::Keys::token(root) };
+    let token = if renew {
+        landfall_server::AccessKeys::renew(root)
+    } else {
+        landfall_server::AccessKeys::token(root)
+    };
     token.map_err(|error| problems::keys(&error))
 }

@@ -10,13 +10,13 @@ use landfall_api::{
     Access, AgentToken, Pairing, Problem, ProblemCode, Request as Asked, Response, SessionLine, SessionList,
 };
 
-use crate::answer::{self, Answer};
-use crate::connections::Source;
-use crate::door::{Pages, Shared, Who, says_origin};
+use crate::answer::{self, HttpResponse};
+use crate::connections::ConnectionSource;
+use crate::door::{PageLocation, Shared, Who, says_origin};
 use crate::guess_limit::GuessLimit;
-use crate::keys::{Keys, KeysProblem, Known, now_ms};
+use crate::keys::{AccessKeys, KeysProblem, SecretOwner, now_ms};
 use crate::pages;
-use crate::router::{Guard, Routes};
+use crate::router::{Guard, RouteTable};
 
 /// Answers what is about sessions; none if it is about something else.
 pub(crate) fn answer(shared: &Shared, who: &Who, asked: &Asked) -> Option<Result<Response, Problem>> {
@@ -50,8 +50,8 @@ pub(crate) fn answer(shared: &Shared, who: &Who, asked: &Asked) -> Option<Result
     })
 }
 
-fn list(keys: &Keys, who: &Who) -> SessionList {
-    let line = |it: crate::keys::Session| SessionLine {
+fn list(keys: &AccessKeys, who: &Who) -> SessionList {
+    let line = |it: crate::keys::StoredSession| SessionLine {
         this: who.session() == Some(&it.name),
         session: it.name,
         agent: it.agent,
@@ -85,7 +85,7 @@ fn squares(link: &str) -> Vec<String> {
     colors.chunks(width).map(row).collect()
 }
 
-pub(crate) fn routes(routes: &mut Routes) {
+pub(crate) fn routes(routes: &mut RouteTable) {
     routes.get("/login", Guard::Open, login_page);
     routes.post("/login", Guard::Open, login);
     routes.get("/pair/{code}", Guard::Open, pair_page);
@@ -96,16 +96,16 @@ pub(crate) fn routes(routes: &mut Routes) {
 /// A token and the words of a form around it: strangers send this.
 const LOGIN_BYTES_MAX: usize = 4 * 1024;
 
-async fn login_page(State(shared): State<Arc<Shared>>) -> Answer {
+async fn login_page(State(shared): State<Arc<Shared>>) -> HttpResponse {
     pages::login(&shared, None)
 }
 
-async fn login(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Answer {
+async fn login(State(shared): State<Arc<Shared>>, request: Request<Body>) -> HttpResponse {
     let (parts, body) = request.into_parts();
     if let Err(problem) = from_form(&parts.headers) {
         return pages::problem(&problem);
     }
-    let source = parts.extensions.get::<Source>().copied();
+    let source = parts.extensions.get::<ConnectionSource>().copied();
     if let Err(problem) = check_guesses(&shared.login_guesses, source) {
         return refuse_guess(&shared, &problem);
     }
@@ -117,8 +117,8 @@ async fn login(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Ans
     let token = crate::forms::value_of(&pairs, "token").map_or("", str::trim);
     let Some(keys) = &shared.keys else { return answer::see("/login") };
     match keys.known(token) {
-        Some(Known::Owner) => enter(&shared, keys, &parts.headers, ""),
-        Some(Known::Agent(_) | Known::Browser(_)) | None => {
+        Some(SecretOwner::Owner) => enter(&shared, keys, &parts.headers, ""),
+        Some(SecretOwner::Agent(_) | SecretOwner::Browser(_)) | None => {
             note_wrong_guess(&shared.login_guesses, source);
             pages::login(&shared, Some("This is not the token of this project."))
         }
@@ -126,16 +126,20 @@ async fn login(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Ans
 }
 
 /// The page a link leads to changes nothing: whoever looks at links in advance does not use it up.
-async fn pair_page(State(shared): State<Arc<Shared>>) -> Answer {
+async fn pair_page(State(shared): State<Arc<Shared>>) -> HttpResponse {
     pages::pair(&shared)
 }
 
-async fn pair(State(shared): State<Arc<Shared>>, Path(code): Path<String>, request: Request<Body>) -> Answer {
+async fn pair(
+    State(shared): State<Arc<Shared>>,
+    Path(code): Path<String>,
+    request: Request<Body>,
+) -> HttpResponse {
     let headers = request.headers();
     if let Err(problem) = from_form(headers) {
         return pages::problem(&problem);
     }
-    let source = request.extensions().get::<Source>().copied();
+    let source = request.extensions().get::<ConnectionSource>().copied();
     let Some(keys) = &shared.keys else { return answer::see("/login") };
     match keys.redeem(&code, now_ms()) {
         // Before the limit: nobody guesses 128 bits, and others at the same address must not keep the user out.
@@ -154,7 +158,7 @@ async fn pair(State(shared): State<Arc<Shared>>, Path(code): Path<String>, reque
 }
 
 /// Whether one more guess of a source is looked at. Who comes by the socket has its key, and guesses nothing.
-fn check_guesses(guesses: &GuessLimit, source: Option<Source>) -> Result<(), Problem> {
+fn check_guesses(guesses: &GuessLimit, source: Option<ConnectionSource>) -> Result<(), Problem> {
     let Some(wait) = source.and_then(|source| guesses.wait(source, Instant::now())) else { return Ok(()) };
     let seconds = wait.as_secs() + 1;
     Err(Problem::new(ProblemCode::TooMany, "too many wrong guesses came from this address").hint(format!(
@@ -162,13 +166,13 @@ fn check_guesses(guesses: &GuessLimit, source: Option<Source>) -> Result<(), Pro
     )))
 }
 
-fn note_wrong_guess(guesses: &GuessLimit, source: Option<Source>) {
+fn note_wrong_guess(guesses: &GuessLimit, source: Option<ConnectionSource>) {
     if let Some(source) = source {
         guesses.note_wrong(source, Instant::now());
     }
 }
 
-fn refuse_guess(shared: &Shared, problem: &Problem) -> Answer {
+fn refuse_guess(shared: &Shared, problem: &Problem) -> HttpResponse {
     let mut answer = pages::refused(shared, problem);
     answer.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
     answer
@@ -182,7 +186,7 @@ fn from_form(headers: &HeaderMap) -> Result<(), Problem> {
     Err(Problem::new(ProblemCode::Forbidden, "the request does not say which page it comes from"))
 }
 
-fn enter(shared: &Shared, keys: &Keys, headers: &HeaderMap, label: &str) -> Answer {
+fn enter(shared: &Shared, keys: &AccessKeys, headers: &HeaderMap, label: &str) -> HttpResponse {
     let attributes = match cookie_attributes(shared, headers) {
         Ok(attributes) => attributes,
         Err(problem) => return pages::refused(shared, &problem),
@@ -206,9 +210,9 @@ fn enter(shared: &Shared, keys: &Keys, headers: &HeaderMap, label: &str) -> Answ
 /// What a cookie of this name is bound to. A bare name of this machine gets none: other servers on it would be shown it.
 fn cookie_attributes(shared: &Shared, headers: &HeaderMap) -> Result<&'static str, Problem> {
     match shared.name(headers).map(|name| &name.pages) {
-        Some(Pages::Here) => Ok("Path=/; HttpOnly; SameSite=Strict"),
-        Some(Pages::Secure) => Ok("Path=/; HttpOnly; SameSite=Strict; Secure"),
-        Some(Pages::At(there)) => {
+        Some(PageLocation::Here) => Ok("Path=/; HttpOnly; SameSite=Strict"),
+        Some(PageLocation::Secure) => Ok("Path=/; HttpOnly; SameSite=Strict; Secure"),
+        Some(PageLocation::At(there)) => {
             Err(Problem::new(ProblemCode::Forbidden, "nobody signs in by this name of the machine")
                 .hint(format!("the pages are at {there}")))
         }
@@ -216,7 +220,7 @@ fn cookie_attributes(shared: &Shared, headers: &HeaderMap) -> Result<&'static st
     }
 }
 
-async fn logout(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Answer {
+async fn logout(State(shared): State<Arc<Shared>>, request: Request<Body>) -> HttpResponse {
     let mut answer = answer::see("/login");
     if let (Some(keys), Some(Who::Browser { session })) = (&shared.keys, request.extensions().get::<Who>()) {
         let _ = keys.revoke(session); // the cookie goes either way

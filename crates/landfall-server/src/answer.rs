@@ -7,10 +7,10 @@ use landfall_api::{Problem, ProblemCode};
 use landfall_text::control_chars::{escape_html, escape_json};
 
 /// What is sent back.
-pub(crate) type Answer = Response<Body>;
+pub(crate) type HttpResponse = Response<Body>;
 
 /// A body of a kind.
-pub(crate) fn of(status: u16, kind: &'static str, body: impl Into<Body>) -> Answer {
+pub(crate) fn of(status: u16, kind: &'static str, body: impl Into<Body>) -> HttpResponse {
     let mut answer = Response::new(body.into());
     *answer.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
@@ -25,26 +25,26 @@ pub(crate) fn escape_json_bytes(json: Vec<u8>) -> Vec<u8> {
     }
 }
 
-pub(crate) fn json(body: Vec<u8>) -> Answer {
+pub(crate) fn json(body: Vec<u8>) -> HttpResponse {
     as_it_is(escape_json_bytes(body))
 }
 
 /// JSON that was made harmless when it was made.
-pub(crate) fn as_it_is(body: impl Into<Body>) -> Answer {
+pub(crate) fn as_it_is(body: impl Into<Body>) -> HttpResponse {
     of(200, "application/json", body)
 }
 
-pub(crate) fn html(status: u16, text: String) -> Answer {
+pub(crate) fn html(status: u16, text: String) -> HttpResponse {
     drawn(status, escape_html(text))
 }
 
 /// A page that was made harmless when it was drawn.
-pub(crate) fn drawn(status: u16, text: impl Into<Body>) -> Answer {
+pub(crate) fn drawn(status: u16, text: impl Into<Body>) -> HttpResponse {
     of(status, "text/html; charset=utf-8", text)
 }
 
 /// A problem, for programs.
-pub(crate) fn problem(problem: &Problem) -> Answer {
+pub(crate) fn problem(problem: &Problem) -> HttpResponse {
     let body = ProblemBody::from(problem);
     let text = serde_json::to_vec(&body).unwrap_or_default(); // words and numbers always can be written
     let mut answer = of(body.status, PROBLEM_TYPE, escape_json_bytes(text));
@@ -55,7 +55,7 @@ pub(crate) fn problem(problem: &Problem) -> Answer {
 }
 
 /// Sends a browser on to a page of ours.
-pub(crate) fn see(to: &str) -> Answer {
+pub(crate) fn see(to: &str) -> HttpResponse {
     let mut answer = of(303, "text/plain; charset=utf-8", "");
     if let Ok(to) = HeaderValue::from_str(to) {
         answer.headers_mut().insert(header::LOCATION, to);
@@ -64,7 +64,7 @@ pub(crate) fn see(to: &str) -> Answer {
 }
 
 /// The same for a script that sent a form: it opens the page.
-pub(crate) fn leave(to: &str) -> Answer {
+pub(crate) fn leave(to: &str) -> HttpResponse {
     let mut answer = of(200, "text/plain; charset=utf-8", "");
     if let Ok(to) = HeaderValue::from_str(to) {
         answer.headers_mut().insert("hx-redirect", to);
@@ -77,7 +77,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
                       connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /// Adds what every answer carries, whatever it is.
-pub(crate) fn seal(answer: &mut Answer) {
+pub(crate) fn seal(answer: &mut HttpResponse) {
     let headers = answer.headers_mut();
     for (name, value) in [
         (header::CONTENT_SECURITY_POLICY, POLICY),

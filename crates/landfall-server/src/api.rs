@@ -16,12 +16,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::access;
 use crate::answer::escape_json_bytes;
-use crate::answer::{self, Answer};
-use crate::connections::Source;
+use crate::answer::{self, HttpResponse};
+use crate::connections::ConnectionSource;
 use crate::door::{Shared, Who};
-use crate::router::{Guard, Routes};
+use crate::router::{Guard, RouteTable};
 
-pub(crate) fn routes(routes: &mut Routes) {
+pub(crate) fn routes(routes: &mut RouteTable) {
     for route in Asked::ROUTES {
         let answer = async move |State(shared): State<Arc<Shared>>, request: Request<Body>| match operate(
             &shared, route, request,
@@ -46,7 +46,7 @@ async fn operate(
     shared: &Arc<Shared>,
     route: &'static OperationRoute,
     request: Request<Body>,
-) -> Result<Answer, Problem> {
+) -> Result<HttpResponse, Problem> {
     let (mut parts, body) = request.into_parts();
     let who = parts.extensions.get::<Who>().cloned().unwrap_or(Who::Nobody);
     who.may(route.access)?;
@@ -66,7 +66,7 @@ async fn operate(
     let Some(key) = key else {
         return Ok(answer::json(written(&call(shared, &who, asked).await?)?));
     };
-    let mark = Done::mark(&parts.uri.to_string(), &body);
+    let mark = IdempotencyCache::mark(&parts.uri.to_string(), &body);
     // In a task of its own: whoever hangs up meanwhile and asks again gets what came of it.
     let once = tokio::spawn(once(Arc::clone(shared), who, key, mark, asked));
     match once.await {
@@ -86,7 +86,11 @@ fn is_shared(asked: &Asked) -> bool {
 }
 
 /// The answer to what is the same for everybody.
-async fn shared_answer(shared: &Arc<Shared>, asked: Asked, uri: &axum::http::Uri) -> Result<Answer, Problem> {
+async fn shared_answer(
+    shared: &Arc<Shared>,
+    asked: Asked,
+    uri: &axum::http::Uri,
+) -> Result<HttpResponse, Problem> {
     let (name, began) = (asked.name(), std::time::Instant::now());
     let question = uri.path_and_query().map_or("", |it| it.as_str());
     let make = move |shared: &Arc<Shared>| {
@@ -157,7 +161,7 @@ pub(crate) async fn call_untold(shared: &Arc<Shared>, who: &Who, asked: Asked) -
 
 /// How many requests of a kind are carried out at once, so that none of them keeps the others out: what changes something always
 /// finds a thread.
-pub(crate) struct Rooms {
+pub(crate) struct RequestLimits {
     heavy: Arc<Semaphore>,
     tracker: Arc<Semaphore>,
     reads: Arc<Semaphore>,
@@ -168,7 +172,7 @@ const TRACKER_MAX: usize = 4; // each waits for a tracker, which may be far away
 const READS_MAX: usize = 20; // of the server's 32 threads
 const ROOM_WAIT_MAX: Duration = Duration::from_secs(20);
 
-impl Default for Rooms {
+impl Default for RequestLimits {
     fn default() -> Self {
         let [heavy, tracker, reads] =
             [HEAVY_MAX, TRACKER_MAX, READS_MAX].map(|most| Arc::new(Semaphore::new(most)));
@@ -176,7 +180,7 @@ impl Default for Rooms {
     }
 }
 
-impl Rooms {
+impl RequestLimits {
     /// Leave to be carried out; none is needed by what changes something here.
     async fn enter(&self, asked: &Asked) -> Result<Option<OwnedSemaphorePermit>, Problem> {
         match asked.route().cost {
@@ -269,18 +273,18 @@ pub(crate) async fn read_body(body: Body) -> Result<Vec<u8>, Problem> {
 /// The bodies of one open route that are being read, by their source. Anybody can send one, as slowly as they like, so few of
 /// a source are read at once and the others are refused right away: nobody else waits for them.
 #[derive(Default)]
-pub(crate) struct OpenBodies(Mutex<BTreeMap<Option<Source>, usize>>);
+pub(crate) struct BodyReadLimits(Mutex<BTreeMap<Option<ConnectionSource>, usize>>);
 
 const OPEN_BODIES_MAX: usize = 128; // each takes milliseconds, unless it is sent slowly on purpose
 const OPEN_BODIES_SOURCE_MAX: usize = 8; // a browser sends one
 /// How long the body of a stranger may take to arrive.
 const OPEN_BODY_TIME_MAX: Duration = Duration::from_secs(10);
 
-impl OpenBodies {
+impl BodyReadLimits {
     /// A body of at most so many bytes, from anybody.
     pub(crate) async fn read(
         &self,
-        source: Option<Source>,
+        source: Option<ConnectionSource>,
         body: Body,
         bytes_max: usize,
     ) -> Result<Vec<u8>, Problem> {
@@ -291,28 +295,28 @@ impl OpenBodies {
         read_within(body, bytes_max, OPEN_BODY_TIME_MAX).await
     }
 
-    fn begin(&self, source: Option<Source>) -> Option<OpenBody<'_>> {
+    fn begin(&self, source: Option<ConnectionSource>) -> Option<BodyReadPermit<'_>> {
         let mut counts = self.counts();
         let of_source = counts.get(&source).copied().unwrap_or(0);
         if of_source >= OPEN_BODIES_SOURCE_MAX || counts.values().sum::<usize>() >= OPEN_BODIES_MAX {
             return None;
         }
         counts.insert(source, of_source + 1);
-        Some(OpenBody { all: self, source })
+        Some(BodyReadPermit { all: self, source })
     }
 
-    fn counts(&self) -> MutexGuard<'_, BTreeMap<Option<Source>, usize>> {
+    fn counts(&self) -> MutexGuard<'_, BTreeMap<Option<ConnectionSource>, usize>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A body that is being read.
-struct OpenBody<'a> {
-    all: &'a OpenBodies,
-    source: Option<Source>,
+struct BodyReadPermit<'a> {
+    all: &'a BodyReadLimits,
+    source: Option<ConnectionSource>,
 }
 
-impl Drop for OpenBody<'_> {
+impl Drop for BodyReadPermit<'_> {
     fn drop(&mut self) {
         let mut counts = self.all.counts();
         if let Some(count) = counts.get_mut(&self.source) {
@@ -382,14 +386,14 @@ fn key(headers: &HeaderMap, method: Method) -> Result<Option<String>, Problem> {
 
 /// What was done for which idempotency key, so that asking again does nothing again. Kept while the server runs.
 #[derive(Default)]
-pub(crate) struct Done(Mutex<DoneKept>);
+pub(crate) struct IdempotencyCache(Mutex<IdempotencyEntries>);
 
 /// What was asked with a key, and what came of it. Held while it is being done: who asks again meanwhile waits.
-type Slot = Arc<tokio::sync::Mutex<Option<([u8; 32], Vec<u8>)>>>;
+type IdempotencySlot = Arc<tokio::sync::Mutex<Option<([u8; 32], Vec<u8>)>>>;
 
 #[derive(Default)]
-struct DoneKept {
-    slots: BTreeMap<[u8; 32], Slot>,
+struct IdempotencyEntries {
+    slots: BTreeMap<[u8; 32], IdempotencySlot>,
     order: VecDeque<([u8; 32], usize)>,
     bytes: usize,
 }
@@ -397,15 +401,15 @@ struct DoneKept {
 const DONE_MAX: usize = 1000; // far more than anybody repeats
 const DONE_BYTES_MAX: usize = 32 * 1024 * 1024; // answers to changes are short; those to long lists are not
 
-impl Done {
+impl IdempotencyCache {
     /// The place of a key of somebody.
-    fn slot(&self, who: &Who, key: &str) -> Slot {
+    fn slot(&self, who: &Who, key: &str) -> IdempotencySlot {
         let place = Self::place(who, key);
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(slot) = kept.slots.get(&place) {
             return Arc::clone(slot);
         }
-        let slot = Slot::default();
+        let slot = IdempotencySlot::default();
         kept.slots.insert(place, Arc::clone(&slot));
         kept.order.push_back((place, 0));
         kept.trim();
@@ -434,7 +438,7 @@ impl Done {
     }
 }
 
-impl DoneKept {
+impl IdempotencyEntries {
     fn trim(&mut self) {
         while self.order.len() > DONE_MAX || (self.bytes > DONE_BYTES_MAX && self.order.len() > 1) {
             let Some((oldest, bytes)) = self.order.pop_front() else { return };
@@ -450,8 +454,8 @@ mod tests {
 
     #[test]
     fn slow_bodies_of_one_address_leave_room_for_others() {
-        let address = |last: u8| Some(Source::of_address([127, 0, 0, last].into()));
-        let bodies = OpenBodies::default();
+        let address = |last: u8| Some(ConnectionSource::of_address([127, 0, 0, last].into()));
+        let bodies = BodyReadLimits::default();
         let taken: Vec<_> = (0..100).map_while(|_| bodies.begin(address(9))).collect();
         assert_eq!(taken.len(), OPEN_BODIES_SOURCE_MAX);
         assert!(bodies.begin(address(2)).is_some());

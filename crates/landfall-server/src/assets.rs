@@ -4,8 +4,8 @@
 use axum::extract::Path;
 use axum::http::{HeaderMap, HeaderValue, header};
 
-use crate::answer::{self, Answer};
-use crate::router::{Guard, Routes};
+use crate::answer::{self, HttpResponse};
+use crate::router::{Guard, RouteTable};
 
 /// The style sheet, by the name that pages use.
 pub(crate) const STYLE: &str = env!("LANDFALL_STYLE");
@@ -43,18 +43,18 @@ const ASSETS: &[Asset] = &[
     },
 ];
 
-pub(crate) fn routes(routes: &mut Routes) {
+pub(crate) fn routes(routes: &mut RouteTable) {
     routes.get("/assets/{name}", Guard::Open, asset);
 }
 
-async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Answer {
+async fn asset(Path(name): Path<String>, headers: HeaderMap) -> HttpResponse {
     let Some(asset) = ASSETS.iter().find(|it| it.name == name) else {
         return answer::of(404, "text/plain; charset=utf-8", "no such file");
     };
     send(asset, &headers)
 }
 
-fn send(asset: &'static Asset, asked: &HeaderMap) -> Answer {
+fn send(asset: &'static Asset, asked: &HeaderMap) -> HttpResponse {
     if let Some(packed) = asset.packed {
         let accepts = asked.get(header::ACCEPT_ENCODING).and_then(|it| it.to_str().ok()).unwrap_or_default();
         let is_packed = accepts.split(',').any(|word| word.trim().split(';').next() == Some("gzip"));

@@ -10,21 +10,25 @@ use landfall_api::{
     TaskAsked, TaskId,
 };
 
-use crate::answer::{self, Answer};
+use crate::answer::{self, HttpResponse};
 use crate::api::{self, read_body};
 use crate::door::{Shared, Who};
 use crate::forms::Flash;
 use crate::pages;
-use crate::router::{Guard, Routes};
+use crate::router::{Guard, RouteTable};
 
 const COMMENTS_MAX: usize = 500;
 const CODE_MAX: usize = 300; // letters of a quoted line
 
-pub(crate) fn routes(routes: &mut Routes) {
+pub(crate) fn routes(routes: &mut RouteTable) {
     routes.post("/tasks/{task}/comments", Guard::Needs(Access::Steer), post);
 }
 
-async fn post(State(shared): State<Arc<Shared>>, Path(task): Path<String>, request: Request<Body>) -> Answer {
+async fn post(
+    State(shared): State<Arc<Shared>>,
+    Path(task): Path<String>,
+    request: Request<Body>,
+) -> HttpResponse {
     let (parts, body) = request.into_parts();
     let who = parts.extensions.get::<Who>().cloned().unwrap_or(Who::Nobody);
     let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|it| it.to_str().ok()).unwrap_or_default();

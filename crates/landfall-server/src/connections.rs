@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 
 /// Where a connection comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Source {
+pub(crate) enum ConnectionSource {
     /// A process, by the socket; none if it has ended.
     Process(Option<u32>),
     /// All processes of agents and checks together.
@@ -21,7 +21,7 @@ pub(crate) enum Source {
     Address(IpAddr),
 }
 
-impl Source {
+impl ConnectionSource {
     pub(crate) fn of_address(address: IpAddr) -> Self {
         Self::Address(match address.to_canonical() {
             IpAddr::V4(v4) => IpAddr::V4(v4),
@@ -48,7 +48,7 @@ pub(crate) struct ConnectionLimits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct HeldConnection {
     number: u64,
-    source: Source,
+    source: ConnectionSource,
     is_proven: bool,
 }
 
@@ -64,10 +64,10 @@ enum Admission {
 }
 
 /// Decides about a new connection from `source`. `held` is in the order in which they came.
-fn judge(limits: &ConnectionLimits, held: &[HeldConnection], source: Source) -> Admission {
-    let of = |source: Source| held.iter().filter(move |it| it.source == source);
-    let unproven = |source: Source| of(source).filter(|it| !it.is_proven);
-    let replace = |source: Source| {
+fn judge(limits: &ConnectionLimits, held: &[HeldConnection], source: ConnectionSource) -> Admission {
+    let of = |source: ConnectionSource| held.iter().filter(move |it| it.source == source);
+    let unproven = |source: ConnectionSource| of(source).filter(|it| !it.is_proven);
+    let replace = |source: ConnectionSource| {
         unproven(source).next().map_or(Admission::Refuse, |oldest| Admission::Replace(oldest.number))
     };
     if unproven(source).count() >= limits.unproven_max || of(source).count() >= limits.source_max {
@@ -86,20 +86,20 @@ fn judge(limits: &ConnectionLimits, held: &[HeldConnection], source: Source) -> 
 /// The connections of one listener.
 pub(crate) struct Connections {
     limits: ConnectionLimits,
-    held: Mutex<Vec<Arc<Connection>>>,
+    held: Mutex<Vec<Arc<ClientConnection>>>,
     numbers: std::sync::atomic::AtomicU64,
 }
 
 /// A connection that is held.
 #[derive(Debug)]
-pub(crate) struct Connection {
+pub(crate) struct ClientConnection {
     number: u64,
-    source: Mutex<Source>,
+    source: Mutex<ConnectionSource>,
     is_proven: AtomicBool,
     closing: Notify,
 }
 
-impl Connection {
+impl ClientConnection {
     /// Whoever is on the other side has proved who they are.
     pub(crate) fn prove(&self) {
         self.is_proven.store(true, Ordering::Relaxed);
@@ -110,7 +110,7 @@ impl Connection {
         self.closing.notified().await;
     }
 
-    fn source(&self) -> Source {
+    fn source(&self) -> ConnectionSource {
         *self.source.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -126,22 +126,22 @@ impl Connections {
     }
 
     /// Takes a new connection; none if there is no room for it. An old one may have to close for it.
-    pub(crate) fn take(self: &Arc<Self>, source: Source) -> Option<Taken> {
+    pub(crate) fn take(self: &Arc<Self>, source: ConnectionSource) -> Option<ConnectionPermit> {
         let mut all = self.lock();
         if !self.make_room(&mut all, source) {
             return None;
         }
-        let connection = Arc::new(Connection {
+        let connection = Arc::new(ClientConnection {
             number: self.numbers.fetch_add(1, Ordering::Relaxed),
             source: Mutex::new(source),
             is_proven: AtomicBool::new(false),
             closing: Notify::new(),
         });
         all.push(Arc::clone(&connection));
-        Some(Taken { all: Arc::clone(self), connection })
+        Some(ConnectionPermit { all: Arc::clone(self), connection })
     }
 
-    fn make_room(&self, all: &mut Vec<Arc<Connection>>, source: Source) -> bool {
+    fn make_room(&self, all: &mut Vec<Arc<ClientConnection>>, source: ConnectionSource) -> bool {
         let held: Vec<HeldConnection> = all.iter().map(|it| it.held()).collect();
         match judge(&self.limits, &held, source) {
             Admission::Take => true,
@@ -156,32 +156,33 @@ impl Connections {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Connection>>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<ClientConnection>>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A place that a connection has. Dropping it gives the place to others.
-pub(crate) struct Taken {
+pub(crate) struct ConnectionPermit {
     all: Arc<Connections>,
-    pub(crate) connection: Arc<Connection>,
+    pub(crate) connection: Arc<ClientConnection>,
 }
 
-impl Taken {
+impl ConnectionPermit {
     /// Counts the connection to the agents. Says whether there is room for one more of theirs.
     pub(crate) fn confine(&self) -> bool {
         let mut all = self.all.lock();
         all.retain(|it| it.number != self.connection.number);
-        let has_room = self.all.make_room(&mut all, Source::Confined);
+        let has_room = self.all.make_room(&mut all, ConnectionSource::Confined);
         if has_room {
-            *self.connection.source.lock().unwrap_or_else(PoisonError::into_inner) = Source::Confined;
+            *self.connection.source.lock().unwrap_or_else(PoisonError::into_inner) =
+                ConnectionSource::Confined;
             all.push(Arc::clone(&self.connection));
         }
         has_room
     }
 }
 
-impl Drop for Taken {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         self.all.lock().retain(|it| it.number != self.connection.number);
     }
@@ -192,13 +193,13 @@ mod tests {
     use super::*;
 
     const LIMITS: ConnectionLimits = ConnectionLimits { total_max: 8, source_max: 6, unproven_max: 3 };
-    const A: Source = Source::Process(Some(1));
-    const B: Source = Source::Process(Some(2));
-    const C: Source = Source::Process(Some(3));
+    const A: ConnectionSource = ConnectionSource::Process(Some(1));
+    const B: ConnectionSource = ConnectionSource::Process(Some(2));
+    const C: ConnectionSource = ConnectionSource::Process(Some(3));
 
     /// The connections `sources` came, those with `true` have proved themselves; then one from `new` comes.
     #[track_caller]
-    fn check(sources: &[(Source, bool)], new: Source, expected: &Admission) {
+    fn check(sources: &[(ConnectionSource, bool)], new: ConnectionSource, expected: &Admission) {
         let held: Vec<HeldConnection> = (1..)
             .zip(sources)
             .map(|(number, (source, is_proven))| HeldConnection {
@@ -239,9 +240,9 @@ mod tests {
     #[test]
     fn all_agents_together_are_one_source() {
         let all = Connections::new(LIMITS);
-        let taken: Vec<Taken> = (1..=5)
+        let taken: Vec<ConnectionPermit> = (1..=5)
             .map(|pid| {
-                let taken = all.take(Source::Process(Some(pid))).expect("room");
+                let taken = all.take(ConnectionSource::Process(Some(pid))).expect("room");
                 assert!(taken.confine());
                 taken
             })
@@ -253,7 +254,7 @@ mod tests {
 
     #[test]
     fn an_address_of_a_network_is_that_network() {
-        let of = |text: &str| Source::of_address(text.parse().expect("an address"));
+        let of = |text: &str| ConnectionSource::of_address(text.parse().expect("an address"));
         assert_eq!(of("2001:db8:1:2::1"), of("2001:db8:1:2:ffff::2"));
         assert_ne!(of("2001:db8:1:2::1"), of("2001:db8:1:3::1"));
         assert_eq!(of("::ffff:127.0.0.1"), of("127.0.0.1"));

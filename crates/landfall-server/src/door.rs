@@ -15,22 +15,22 @@ use landfall_api::socket::PeerProcess;
 use landfall_api::{Access, Problem, ProblemCode, Service, SocketKey};
 use tokio::sync::{Semaphore, watch};
 
-use crate::connections::Source;
-use crate::events::Feed;
+use crate::connections::ConnectionSource;
+use crate::events::EventFeed;
 use crate::forms::Flashes;
 use crate::guess_limit::GuessLimit;
-use crate::keys::{Keys, Known};
+use crate::keys::{AccessKeys, SecretOwner};
 
 /// What all requests share.
 pub(crate) struct Shared {
     pub(crate) service: Arc<dyn Service + Send + Sync>,
     /// None when only the socket is served.
-    pub(crate) keys: Option<Keys>,
+    pub(crate) keys: Option<AccessKeys>,
     /// What clients on the socket prove themselves with; none when there is no socket.
     pub(crate) socket_key: Option<SocketKey>,
     /// What strangers send to the login, and to the webhooks.
-    pub(crate) login_bodies: crate::api::OpenBodies,
-    pub(crate) hook_bodies: crate::api::OpenBodies,
+    pub(crate) login_bodies: crate::api::BodyReadLimits,
+    pub(crate) hook_bodies: crate::api::BodyReadLimits,
     /// Wrong tokens at the login.
     pub(crate) login_guesses: GuessLimit,
     /// Wrong tokens in headers. Apart from the login, so that a program with an old token does not keep a person out.
@@ -38,17 +38,17 @@ pub(crate) struct Shared {
     /// Wrong links. Apart from the login, so that whoever guesses tokens does not keep a person with a link out.
     pub(crate) link_guesses: GuessLimit,
     /// The names by which we are asked, and no others.
-    names: Vec<Name>,
+    names: Vec<ServerName>,
     /// Where the pages are: one link per address.
     pub(crate) links: Vec<String>,
     pub(crate) project: String,
-    pub(crate) feed: Feed,
+    pub(crate) feed: EventFeed,
     pub(crate) flashes: Flashes,
-    pub(crate) done: crate::api::Done,
-    pub(crate) rooms: crate::api::Rooms,
-    pub(crate) kept: crate::kept::Kept,
+    pub(crate) done: crate::api::IdempotencyCache,
+    pub(crate) rooms: crate::api::RequestLimits,
+    pub(crate) kept: crate::kept::ResponseCache,
     pub(crate) metrics: crate::metrics::Metrics,
-    pub(crate) masks: crate::mask::Masks,
+    pub(crate) masks: crate::mask::SecretFinderCache,
     /// Closed when the server ends, so that what goes on for ever hears of it.
     pub(crate) stopping: Option<watch::Receiver<bool>>,
 }
@@ -56,7 +56,7 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(
         service: Arc<dyn Service + Send + Sync>,
-        keys: Option<Keys>,
+        keys: Option<AccessKeys>,
         addresses: &[SocketAddr],
         hosts: Vec<String>,
         origins: &[String],
@@ -68,28 +68,28 @@ impl Shared {
             let (ip, port) = (address.ip(), address.port());
             match &keys {
                 Some(keys) if ip.is_loopback() => {
-                    let own = Name::plain(&format!("{}:{port}", keys.local_name()));
-                    let pages = Pages::At(own.origin.clone());
+                    let own = ServerName::plain(&format!("{}:{port}", keys.local_name()));
+                    let pages = PageLocation::At(own.origin.clone());
                     links.push(own.origin.clone());
                     names.push(own);
                     for bare in [format!("localhost:{port}"), address.to_string()] {
-                        names.push(Name { pages: pages.clone(), ..Name::plain(&bare) });
+                        names.push(ServerName { pages: pages.clone(), ..ServerName::plain(&bare) });
                     }
                 }
                 Some(_) | None if ip.is_unspecified() => {}
                 Some(_) | None => {
-                    let name = Name::plain(&address.to_string());
+                    let name = ServerName::plain(&address.to_string());
                     links.push(name.origin.clone());
                     names.push(name);
                 }
             }
         }
         for host in hosts {
-            let name = Name::plain(&host.to_ascii_lowercase());
+            let name = ServerName::plain(&host.to_ascii_lowercase());
             links.push(name.origin.clone());
             names.push(name);
         }
-        for name in origins.iter().filter_map(|origin| Name::of_origin(origin)) {
+        for name in origins.iter().filter_map(|origin| ServerName::of_origin(origin)) {
             links.push(name.origin.clone());
             names.push(name);
         }
@@ -97,21 +97,21 @@ impl Shared {
             service,
             keys,
             socket_key: None,
-            login_bodies: crate::api::OpenBodies::default(),
-            hook_bodies: crate::api::OpenBodies::default(),
+            login_bodies: crate::api::BodyReadLimits::default(),
+            hook_bodies: crate::api::BodyReadLimits::default(),
             login_guesses: GuessLimit::default(),
             token_guesses: GuessLimit::default(),
             link_guesses: GuessLimit::default(),
             names,
             links,
             project,
-            feed: Feed::default(),
+            feed: EventFeed::default(),
             flashes: Flashes::default(),
-            done: crate::api::Done::default(),
-            rooms: crate::api::Rooms::default(),
-            kept: crate::kept::Kept::default(),
+            done: crate::api::IdempotencyCache::default(),
+            rooms: crate::api::RequestLimits::default(),
+            kept: crate::kept::ResponseCache::default(),
             metrics: crate::metrics::Metrics::default(),
-            masks: crate::mask::Masks::default(),
+            masks: crate::mask::SecretFinderCache::default(),
             stopping: None,
         }
     }
@@ -122,7 +122,7 @@ impl Shared {
     }
 
     /// The name a request is for. It has passed the door, so there is one.
-    pub(crate) fn name(&self, headers: &HeaderMap) -> Option<&Name> {
+    pub(crate) fn name(&self, headers: &HeaderMap) -> Option<&ServerName> {
         let of = |name| headers.get(name).and_then(|it: &HeaderValue| it.to_str().ok());
         let (host, origin) = (of(header::HOST)?, of(header::ORIGIN));
         let mut ours = self.names.iter().filter(|it| it.host == host);
@@ -133,18 +133,18 @@ impl Shared {
 
 /// A name by which we are asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Name {
+pub(crate) struct ServerName {
     /// The exact value of `Host`.
     pub(crate) host: String,
     /// The exact value of `Origin` of its pages.
     pub(crate) origin: String,
     /// Where its pages are.
-    pub(crate) pages: Pages,
+    pub(crate) pages: PageLocation,
 }
 
 /// Where the pages of a name are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Pages {
+pub(crate) enum PageLocation {
     /// Here.
     Here,
     /// Here, and all the way is encrypted.
@@ -154,16 +154,16 @@ pub(crate) enum Pages {
     At(String),
 }
 
-impl Name {
+impl ServerName {
     fn plain(host: &str) -> Self {
-        Self { host: host.to_owned(), origin: format!("http://{host}"), pages: Pages::Here }
+        Self { host: host.to_owned(), origin: format!("http://{host}"), pages: PageLocation::Here }
     }
 
     /// The name in an origin, as browsers write it: `https://build.example`. None where it is no origin.
     pub(crate) fn of_origin(origin: &str) -> Option<Self> {
         let (pages, host) = match origin.split_once("://")? {
-            ("https", host) => (Pages::Secure, host),
-            ("http", host) => (Pages::Here, host),
+            ("https", host) => (PageLocation::Secure, host),
+            ("http", host) => (PageLocation::Here, host),
             _ => return None,
         };
         let plain = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || ".-:[]".contains(it);
@@ -175,7 +175,7 @@ impl Name {
 /// Whether this is an origin as browsers write it: `https://build.example`.
 #[must_use]
 pub fn is_origin(text: &str) -> bool {
-    Name::of_origin(text).is_some()
+    ServerName::of_origin(text).is_some()
 }
 
 /// Who is on the other side of a connection.
@@ -186,7 +186,7 @@ pub(crate) enum Peer {
     /// A process of the same user that may not ask, and why.
     Barred(Problem),
     /// Anybody who can reach the address.
-    Remote(Source),
+    Remote(ConnectionSource),
 }
 
 /// What a request on the socket proves about who sent it.
@@ -349,10 +349,10 @@ pub(crate) fn elsewhere(shared: &Shared, peer: &Peer, request: &Request<Body>) -
     }
     check_host(shared, peer, request.uri(), request.headers()).ok()?;
     match &shared.name(request.headers())?.pages {
-        Pages::At(there) => {
+        PageLocation::At(there) => {
             Some(format!("{there}{}", request.uri().path_and_query().map_or("/", |it| it.as_str())))
         }
-        Pages::Here | Pages::Secure => None,
+        PageLocation::Here | PageLocation::Secure => None,
     }
 }
 
@@ -411,7 +411,7 @@ fn check_origin(shared: &Shared, request: &Request<Body>) -> Result<(), Problem>
     // A page of ours asks the very name it is at. One at a bare name of this machine, which other servers have as well, is not
     // taken for a page at the name that has the cookie.
     let host = headers.get(header::HOST).map(HeaderValue::as_bytes);
-    let is_own_page = |name: &Name, origin: &HeaderValue| {
+    let is_own_page = |name: &ServerName, origin: &HeaderValue| {
         name.origin.as_bytes() == origin.as_bytes() && Some(name.host.as_bytes()) == host
     };
     if origin.is_some_and(|origin| !shared.names.iter().any(|name| is_own_page(name, origin))) {
@@ -428,7 +428,7 @@ fn check_origin(shared: &Shared, request: &Request<Body>) -> Result<(), Problem>
 }
 
 /// Who asks, by a token in the header or a session in the cookie. A wrong one is no better than none.
-fn identify(shared: &Shared, source: Source, request: &Request<Body>) -> Result<Who, Problem> {
+fn identify(shared: &Shared, source: ConnectionSource, request: &Request<Body>) -> Result<Who, Problem> {
     let Some(keys) = &shared.keys else { return Ok(Who::Nobody) };
     let headers = request.headers();
     let mut bearers = headers.get_all(header::AUTHORIZATION).iter();
@@ -439,14 +439,14 @@ fn identify(shared: &Shared, source: Source, request: &Request<Body>) -> Result<
             (Some(_) | None, _) => None,
         };
         return match known {
-            Some(Known::Owner) => Ok(Who::Token),
-            Some(Known::Agent(session)) => Ok(Who::Agent { session }),
+            Some(SecretOwner::Owner) => Ok(Who::Token),
+            Some(SecretOwner::Agent(session)) => Ok(Who::Agent { session }),
             // What is in a cookie is no token: it would be one that pages can be made to send.
-            Some(Known::Browser(_)) | None => Err(wrong_token(&shared.token_guesses, source)),
+            Some(SecretOwner::Browser(_)) | None => Err(wrong_token(&shared.token_guesses, source)),
         };
     }
     let Some(secret) = cookie(headers, keys.cookie()) else { return Ok(Who::Nobody) };
-    let Some(Known::Browser(session)) = keys.known(secret) else { return Ok(Who::Nobody) };
+    let Some(SecretOwner::Browser(session)) = keys.known(secret) else { return Ok(Who::Nobody) };
     if *request.method() != Method::GET && *request.method() != Method::HEAD {
         // A browser says where a form comes from; one that does not is not believed.
         if !says_origin(headers) {
@@ -460,7 +460,7 @@ fn identify(shared: &Shared, source: Source, request: &Request<Body>) -> Result<
 }
 
 /// What a wrong token is answered. The right one is taken before: at the same address others may guess.
-fn wrong_token(guesses: &GuessLimit, source: Source) -> Problem {
+fn wrong_token(guesses: &GuessLimit, source: ConnectionSource) -> Problem {
     let now = Instant::now();
     if let Some(wait) = guesses.wait(source, now) {
         let seconds = wait.as_secs() + 1;

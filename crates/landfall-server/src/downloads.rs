@@ -12,14 +12,14 @@ use landfall_api::{
     Access, DiffAsked, OutputRange, Problem, ProblemCode, Request as Asked, Response, TaskAsked, TaskId,
 };
 
-use crate::answer::{self, Answer};
+use crate::answer::{self, HttpResponse};
 use crate::api;
 use crate::door::{Shared, Who};
 use crate::pages::log::{self, ROWS, Wanted};
 use crate::pages::{self, ansi};
-use crate::router::{Guard, Routes};
+use crate::router::{Guard, RouteTable};
 
-pub(crate) fn routes(routes: &mut Routes) {
+pub(crate) fn routes(routes: &mut RouteTable) {
     let people = Guard::Needs(Access::Steer); // they belong to pages
     routes.get("/tasks/{task}/log/lines", people, lines);
     routes.get("/tasks/{task}/log/download", people, output);
@@ -28,14 +28,14 @@ pub(crate) fn routes(routes: &mut Routes) {
 }
 
 /// Somebody who wants something of a task.
-struct Caller {
+struct DownloadRequest {
     shared: Arc<Shared>,
     who: Who,
     task: TaskId,
     query: Vec<(String, String)>,
 }
 
-impl Caller {
+impl DownloadRequest {
     fn of(shared: Arc<Shared>, task: &str, request: &Parts) -> Result<Self, Problem> {
         let who = request.extensions.get::<Who>().cloned().unwrap_or(Who::Nobody);
         who.may(Access::Steer)?; // an agent has no business on pages made for people
@@ -55,7 +55,7 @@ impl Caller {
     }
 }
 
-fn or_problem(answer: Result<Answer, Problem>) -> Answer {
+fn or_problem(answer: Result<HttpResponse, Problem>) -> HttpResponse {
     answer.unwrap_or_else(|problem| pages::problem(&problem))
 }
 
@@ -68,11 +68,11 @@ async fn lines(
     State(shared): State<Arc<Shared>>,
     Path(task): Path<String>,
     request: Request<Body>,
-) -> Answer {
+) -> HttpResponse {
     let (parts, _) = request.into_parts();
     or_problem(
         async {
-            let caller = Caller::of(shared, &task, &parts)?;
+            let caller = DownloadRequest::of(shared, &task, &parts)?;
             let wanted = Wanted::of(caller.task, &caller.query);
             match caller.call(Asked::Output(wanted.asked(ROWS))).await? {
                 Response::Output(page) => Ok(answer::html(200, log::list(&page).to_string())),
@@ -85,7 +85,7 @@ async fn lines(
 
 /// How an output is written into a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum DownloadFormat {
     Raw,
     Text,
     JsonLines,
@@ -96,16 +96,16 @@ async fn output(
     State(shared): State<Arc<Shared>>,
     Path(task): Path<String>,
     request: Request<Body>,
-) -> Answer {
+) -> HttpResponse {
     let (parts, _) = request.into_parts();
     or_problem(
         async {
-            let caller = Caller::of(shared, &task, &parts)?;
+            let caller = DownloadRequest::of(shared, &task, &parts)?;
             let form = match caller.asked("as") {
-                None | Some("raw") => Form::Raw,
-                Some("txt") => Form::Text,
-                Some("jsonl") => Form::JsonLines,
-                Some("html") => Form::Html,
+                None | Some("raw") => DownloadFormat::Raw,
+                Some("txt") => DownloadFormat::Text,
+                Some("jsonl") => DownloadFormat::JsonLines,
+                Some("html") => DownloadFormat::Html,
                 Some(_) => {
                     return Err(Problem::new(
                         ProblemCode::BadInput,
@@ -118,14 +118,16 @@ async fn output(
             let first = bytes_of(&caller, &wanted, 0).await?;
             let name = first.name.clone();
             let (kind, ending) = match form {
-                Form::Raw => ("application/octet-stream", ""),
-                Form::Text => ("text/plain; charset=utf-8", ".txt"),
-                Form::JsonLines => ("application/octet-stream", ".jsonl"),
-                Form::Html => ("application/octet-stream", ".html"),
+                DownloadFormat::Raw => ("application/octet-stream", ""),
+                DownloadFormat::Text => ("text/plain; charset=utf-8", ".txt"),
+                DownloadFormat::JsonLines => ("application/octet-stream", ".jsonl"),
+                DownloadFormat::Html => ("application/octet-stream", ".html"),
             };
             let body = match form {
-                Form::Raw => raw(caller, wanted),
-                Form::Text | Form::JsonLines | Form::Html => pieces(caller, wanted, form, name.clone()),
+                DownloadFormat::Raw => raw(caller, wanted),
+                DownloadFormat::Text | DownloadFormat::JsonLines | DownloadFormat::Html => {
+                    pieces(caller, wanted, form, name.clone())
+                }
             };
             Ok(attachment(kind, &format!("{name}{ending}"), body))
         }
@@ -133,7 +135,11 @@ async fn output(
     )
 }
 
-async fn bytes_of(caller: &Caller, wanted: &Wanted, at: u64) -> Result<landfall_api::OutputBytes, Problem> {
+async fn bytes_of(
+    caller: &DownloadRequest,
+    wanted: &Wanted,
+    at: u64,
+) -> Result<landfall_api::OutputBytes, Problem> {
     match caller.call(Asked::OutputBytes(OutputRange { of: wanted.output(), at, bytes: 0 })).await? {
         Response::OutputBytes(bytes) => Ok(bytes),
         response => Err(other(&response)),
@@ -141,7 +147,7 @@ async fn bytes_of(caller: &Caller, wanted: &Wanted, at: u64) -> Result<landfall_
 }
 
 /// The bytes as they were written, up to where the file ends when the end is reached.
-fn raw(caller: Caller, wanted: Wanted) -> Body {
+fn raw(caller: DownloadRequest, wanted: Wanted) -> Body {
     Body::from_stream(stream::unfold(Some((caller, wanted, 0)), async |state| {
         let (caller, wanted, at) = state?;
         let piece = async {
@@ -166,7 +172,7 @@ fn raw(caller: Caller, wanted: Wanted) -> Body {
 const PIECE: u32 = 2_000;
 
 /// The lines, each as the form wants it.
-fn pieces(caller: Caller, wanted: Wanted, form: Form, name: String) -> Body {
+fn pieces(caller: DownloadRequest, wanted: Wanted, form: DownloadFormat, name: String) -> Body {
     Body::from_stream(stream::unfold(Some((caller, wanted, true)), move |state| {
         let name = name.clone();
         async move {
@@ -177,29 +183,29 @@ fn pieces(caller: Caller, wanted: Wanted, form: Form, name: String) -> Body {
                 Err(problem) => return Some((Err(io::Error::other(problem.message)), None)),
             };
             let mut text = String::new();
-            if begins && form == Form::Html {
+            if begins && form == DownloadFormat::Html {
                 text.push_str(HTML_HEAD);
                 text.push_str(pages::markup::escaped(&name).as_str());
                 text.push_str("</title><ol>");
             }
             for line in &page.lines {
                 match form {
-                    Form::Raw | Form::Text => {
+                    DownloadFormat::Raw | DownloadFormat::Text => {
                         text.push_str(&ansi::plain(&line.text));
                         text.push('\n');
                     }
-                    Form::JsonLines => {
+                    DownloadFormat::JsonLines => {
                         text.push_str(&serde_json::to_string(line).unwrap_or_default()); // plain words and numbers
                         text.push('\n');
                     }
-                    Form::Html => {}
+                    DownloadFormat::Html => {}
                 }
             }
-            if form == Form::Html {
+            if form == DownloadFormat::Html {
                 text.push_str(log::rows(&page.lines).as_str());
             }
             let ends = page.last || Some(page.next) == wanted.at;
-            if ends && form == Form::Html {
+            if ends && form == DownloadFormat::Html {
                 text.push_str("</ol>\n");
             }
             wanted = wanted.pinned(&page.output);
@@ -219,11 +225,11 @@ async fn patch(
     State(shared): State<Arc<Shared>>,
     Path(task): Path<String>,
     request: Request<Body>,
-) -> Answer {
+) -> HttpResponse {
     let (parts, _) = request.into_parts();
     or_problem(
         async {
-            let caller = Caller::of(shared, &task, &parts)?;
+            let caller = DownloadRequest::of(shared, &task, &parts)?;
             let from = caller.asked("since").filter(|it| !it.is_empty()).map(str::to_owned);
             match caller.call(Asked::Diff(DiffAsked { task: caller.task, from })).await? {
                 Response::Diff(diff) => {
@@ -248,11 +254,11 @@ async fn certificate(
     State(shared): State<Arc<Shared>>,
     Path(task): Path<String>,
     request: Request<Body>,
-) -> Answer {
+) -> HttpResponse {
     let (parts, _) = request.into_parts();
     or_problem(
         async {
-            let caller = Caller::of(shared, &task, &parts)?;
+            let caller = DownloadRequest::of(shared, &task, &parts)?;
             match caller.call(Asked::Certificate(TaskAsked { task: caller.task })).await? {
                 Response::Certificate(paper) => {
                     let text = serde_json::to_vec_pretty(&paper.certificate).unwrap_or_default(); // it came as JSON
@@ -270,7 +276,7 @@ async fn certificate(
 }
 
 /// A file to keep, never to be shown in place.
-fn attachment(kind: &'static str, name: &str, body: Body) -> Answer {
+fn attachment(kind: &'static str, name: &str, body: Body) -> HttpResponse {
     let plain: String = name
         .chars()
         .map(|char| match char {

@@ -22,11 +22,11 @@ use serde::Deserialize;
 use tokio::sync::{broadcast, watch};
 
 use crate::answer::escape_json_bytes;
-use crate::answer::{self, Answer};
+use crate::answer::{self, HttpResponse};
 use crate::api;
 use crate::door::{Shared, Who};
 use crate::leave::Leave;
-use crate::router::{Guard, Routes};
+use crate::router::{Guard, RouteTable};
 
 const LINE_MAX: usize = 64; // messages a viewer may be behind before it is hung up on: some seconds
 const PAGE: u32 = 500;
@@ -39,22 +39,22 @@ const STILL_THERE: &[u8] = b"event: alive\ndata: yes\n\n";
 
 /// What the pump hands to every viewer: bytes that are made once and sent to all.
 #[derive(Clone)]
-enum Said {
+enum StreamMessage {
     /// Entries of the journal after `after`, up to `to`.
-    Facts { after: u64, to: u64, told: Arc<Told> },
+    Facts { after: u64, to: u64, told: Arc<EncodedEntries> },
     /// What agents at work are at, as an event. It has no place in the journal and is not repeated.
     Live(Bytes),
 }
 
 /// Entries of the journal as the stream tells them, one after the other.
 #[derive(Default)]
-struct Told {
+struct EncodedEntries {
     bytes: Bytes,
     /// Where each begins.
     entries: Vec<(u64, Option<TaskId>, usize)>,
 }
 
-impl Told {
+impl EncodedEntries {
     fn new(entries: &[LogEntry]) -> Self {
         let (mut bytes, mut places) = (Vec::new(), Vec::new());
         for entry in entries {
@@ -85,17 +85,17 @@ impl Told {
 }
 
 /// The line from the pump to the viewers.
-pub(crate) struct Feed {
-    line: broadcast::Sender<Said>,
+pub(crate) struct EventFeed {
+    line: broadcast::Sender<StreamMessage>,
 }
 
-impl Default for Feed {
+impl Default for EventFeed {
     fn default() -> Self {
         Self { line: broadcast::channel(LINE_MAX).0 }
     }
 }
 
-impl Feed {
+impl EventFeed {
     /// How many watch.
     pub(crate) fn viewers(&self) -> usize {
         self.line.receiver_count()
@@ -139,14 +139,18 @@ pub(crate) async fn pump(shared: Arc<Shared>, mut stopping: watch::Receiver<bool
             }
             match at {
                 Some(after) if !page.entries.is_empty() => {
-                    let facts =
-                        Said::Facts { after, to: page.next, told: Arc::new(Told::new(&page.entries)) };
+                    let facts = StreamMessage::Facts {
+                        after,
+                        to: page.next,
+                        told: Arc::new(EncodedEntries::new(&page.entries)),
+                    };
                     let _ = shared.feed.line.send(facts); // the last viewer has left
                 }
                 Some(_) => {}
                 // What came between a viewer's look and this one was told to nobody: they look again.
                 None => {
-                    let facts = Said::Facts { after: page.next, to: page.next, told: Arc::default() };
+                    let facts =
+                        StreamMessage::Facts { after: page.next, to: page.next, told: Arc::default() };
                     let _ = shared.feed.line.send(facts); // the last viewer has left
                 }
             }
@@ -165,7 +169,7 @@ pub(crate) async fn pump(shared: Arc<Shared>, mut stopping: watch::Receiver<bool
                     shared.kept.told(head);
                     let event = Bytes::from(format!("event: live\ndata: {live}\n\n"));
                     last_live = live;
-                    let _ = shared.feed.line.send(Said::Live(event)); // the last viewer has left
+                    let _ = shared.feed.line.send(StreamMessage::Live(event)); // the last viewer has left
                 }
             }
         }
@@ -181,21 +185,21 @@ async fn journal(shared: &Arc<Shared>, asked: LogAsked) -> Result<LogPage, Probl
     }
 }
 
-pub(crate) fn routes(routes: &mut Routes) {
+pub(crate) fn routes(routes: &mut RouteTable) {
     routes.get(&format!("{ROOT}/events"), Guard::Needs(Access::Read), events);
 }
 
 /// What a viewer asks for.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Wanted {
+struct EventQuery {
     /// Events after this place; from now on otherwise.
     after: Option<u64>,
     /// Only what concerns this task.
     task: Option<TaskId>,
 }
 
-async fn events(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Answer {
+async fn events(State(shared): State<Arc<Shared>>, request: Request<Body>) -> HttpResponse {
     let (parts, _) = request.into_parts();
     match watch_journal(&shared, &parts).await {
         Ok(stream) => {
@@ -216,7 +220,7 @@ async fn watch_journal(
     let bad = |what: &dyn std::fmt::Display| {
         Problem::new(ProblemCode::BadInput, format!("the stream cannot be had: {what}"))
     };
-    let wanted: Wanted =
+    let wanted: EventQuery =
         serde_html_form::from_str(request.uri.query().unwrap_or_default()).map_err(|error| bad(&error))?;
     // What the browser says it saw last wins: the address it began with is old by then.
     let last = match request.headers.get("last-event-id") {
@@ -245,7 +249,7 @@ async fn watch_journal(
 /// One who watches.
 struct Viewer {
     shared: Arc<Shared>,
-    line: broadcast::Receiver<Said>,
+    line: broadcast::Receiver<StreamMessage>,
     /// The last place that was told.
     at: u64,
     task: Option<TaskId>,
@@ -271,7 +275,7 @@ impl Viewer {
                 let asked = LogAsked { after: Some(self.at), task: None, limit: PAGE, last: false };
                 let page = journal(&self.shared, asked).await.ok()?; // it comes again, and goes on from there
                 self.behind = page.more;
-                let told = Told::new(&page.entries).after(self.at, self.task);
+                let told = EncodedEntries::new(&page.entries).after(self.at, self.task);
                 self.at = self.at.max(page.next);
                 self.shared.kept.told(self.at);
                 if told.is_empty() {
@@ -287,16 +291,16 @@ impl Viewer {
                 }
             };
             match said {
-                Ok(Said::Facts { to, .. }) if to <= self.at => {}
-                Ok(Said::Facts { after, .. }) if after > self.at => self.behind = true,
-                Ok(Said::Facts { to, told, .. }) => {
+                Ok(StreamMessage::Facts { to, .. }) if to <= self.at => {}
+                Ok(StreamMessage::Facts { after, .. }) if after > self.at => self.behind = true,
+                Ok(StreamMessage::Facts { to, told, .. }) => {
                     let told = told.after(self.at, self.task);
                     self.at = to;
                     if !told.is_empty() {
                         return Some(self.tell(told));
                     }
                 }
-                Ok(Said::Live(event)) => return Some(self.tell(event)),
+                Ok(StreamMessage::Live(event)) => return Some(self.tell(event)),
                 Err(broadcast::error::RecvError::Lagged(_) | broadcast::error::RecvError::Closed) => {
                     return None;
                 }

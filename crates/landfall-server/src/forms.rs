@@ -15,16 +15,16 @@ use landfall_api::{Access, Method, Problem, ProblemCode, Request as Asked, Respo
 use serde::de::IntoDeserializer as _;
 use serde_json::{Map, Value};
 
-use crate::answer::{self, Answer};
+use crate::answer::{self, HttpResponse};
 use crate::api::{self, read_body};
 use crate::door::{Shared, Who};
 use crate::pages;
-use crate::router::{Guard, Routes};
+use crate::router::{Guard, RouteTable};
 
 const FIELDS_MAX: usize = 10_000; // a bulk action on a long list
 const DEPTH_MAX: usize = 8;
 
-pub(crate) fn routes(routes: &mut Routes) {
+pub(crate) fn routes(routes: &mut RouteTable) {
     routes.post("/do/{operation}", Guard::Needs(Access::Steer), post);
 }
 
@@ -32,7 +32,7 @@ async fn post(
     State(shared): State<Arc<Shared>>,
     Path(operation): Path<String>,
     request: Request<Body>,
-) -> Answer {
+) -> HttpResponse {
     let (parts, body) = request.into_parts();
     let who = parts.extensions.get::<Who>().cloned().unwrap_or(Who::Nobody);
     let scripted = parts.headers.get("hx-request").is_some();

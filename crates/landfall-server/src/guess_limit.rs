@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::connections::Source;
+use crate::connections::ConnectionSource;
 
 /// Wrong guesses of one source within [`WINDOW`]. A person mistypes less often, and nobody guesses 256 bits so.
 const GUESSES_MAX: usize = 10;
@@ -14,11 +14,11 @@ const SOURCES_MAX: usize = 4096;
 
 /// Counts wrong guesses.
 #[derive(Default)]
-pub(crate) struct GuessLimit(Mutex<BTreeMap<Source, Vec<Instant>>>);
+pub(crate) struct GuessLimit(Mutex<BTreeMap<ConnectionSource, Vec<Instant>>>);
 
 impl GuessLimit {
     /// How long `source` has to wait before its next guess is looked at; none if it need not.
-    pub(crate) fn wait(&self, source: Source, now: Instant) -> Option<Duration> {
+    pub(crate) fn wait(&self, source: ConnectionSource, now: Instant) -> Option<Duration> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let wrong = all.get_mut(&source)?;
         wrong.retain(|at| now.saturating_duration_since(*at) < WINDOW);
@@ -29,7 +29,7 @@ impl GuessLimit {
     }
 
     /// Notes a wrong guess.
-    pub(crate) fn note_wrong(&self, source: Source, now: Instant) {
+    pub(crate) fn note_wrong(&self, source: ConnectionSource, now: Instant) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= SOURCES_MAX && !all.contains_key(&source) {
             let oldest = all.iter().min_by_key(|(_, wrong)| wrong.last().copied()).map(|(source, _)| *source);
@@ -49,7 +49,7 @@ mod tests {
     #[test]
     fn ten_wrong_guesses_a_minute_are_looked_at_and_others_are_not_held_up() {
         let limit = GuessLimit::default();
-        let of = |last: u8| Source::of_address([192, 0, 2, last].into());
+        let of = |last: u8| ConnectionSource::of_address([192, 0, 2, last].into());
         let began = Instant::now();
         for guess in 0..10 {
             let now = began + Duration::from_secs(guess);
@@ -71,7 +71,7 @@ mod tests {
         let limit = GuessLimit::default();
         let now = Instant::now();
         for number in 0..10_000_u32 {
-            limit.note_wrong(Source::of_address(std::net::Ipv4Addr::from(number).into()), now);
+            limit.note_wrong(ConnectionSource::of_address(std::net::Ipv4Addr::from(number).into()), now);
         }
         assert_eq!(limit.0.lock().expect("no panic").len(), SOURCES_MAX);
     }

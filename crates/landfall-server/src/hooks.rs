@@ -7,18 +7,18 @@ use axum::extract::{Path, State};
 use axum::http::Request;
 use landfall_api::{Problem, ProblemCode, TrackerWebhook};
 
-use crate::answer::{self, Answer};
+use crate::answer::{self, HttpResponse};
 use crate::api::check_json;
-use crate::connections::Source;
+use crate::connections::ConnectionSource;
 use crate::door::Shared;
-use crate::router::{Guard, Routes};
+use crate::router::{Guard, RouteTable};
 
 /// Where trackers send to.
 const HOOKS: &str = "/hooks/{tracker}";
 /// A long push. What is longer is found by polling.
 const HOOK_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-pub(crate) fn routes(routes: &mut Routes) {
+pub(crate) fn routes(routes: &mut RouteTable) {
     routes.post(HOOKS, Guard::Open, hear);
 }
 
@@ -26,12 +26,12 @@ async fn hear(
     State(shared): State<Arc<Shared>>,
     Path(tracker): Path<String>,
     request: Request<Body>,
-) -> Answer {
+) -> HttpResponse {
     let (parts, body) = request.into_parts();
     if let Err(problem) = check_json(&parts.headers) {
         return answer::problem(&problem);
     }
-    let source = parts.extensions.get::<Source>().copied();
+    let source = parts.extensions.get::<ConnectionSource>().copied();
     let body = match shared.hook_bodies.read(source, body, HOOK_BYTES_MAX).await {
         Ok(body) => body,
         Err(problem) => return answer::problem(&problem),

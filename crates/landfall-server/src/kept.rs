@@ -30,11 +30,11 @@ const WORK_MAX: Duration = Duration::from_millis(50); // … but for that long, 
 const ROUND_WAIT_MAX: Duration = Duration::from_millis(250); // the stream of events waits no longer for a round
 
 /// Makes an answer.
-type Make = Arc<dyn Fn(&Arc<Shared>) -> Result<Bytes, Problem> + Send + Sync>;
+type ResponseBuilder = Arc<dyn Fn(&Arc<Shared>) -> Result<Bytes, Problem> + Send + Sync>;
 
 /// The answers that are kept.
-pub(crate) struct Kept {
-    state: Mutex<State>,
+pub(crate) struct ResponseCache {
+    state: Mutex<ResponseCacheState>,
     /// Somebody asks for the same again.
     hot: Notify,
     /// How far the last round came.
@@ -42,25 +42,25 @@ pub(crate) struct Kept {
 }
 
 #[derive(Default)]
-struct State {
-    places: BTreeMap<String, Place>,
+struct ResponseCacheState {
+    places: BTreeMap<String, CacheSlot>,
     /// The last event anybody was told of.
     told: u64,
 }
 
 /// One question.
-struct Place {
-    make: Make,
+struct CacheSlot {
+    make: ResponseBuilder,
     /// Held while an answer is made.
     making: Arc<tokio::sync::Mutex<()>>,
-    made: Option<Made>,
+    made: Option<CachedResponse>,
     /// When it was asked last, and the time before.
     asked: [Option<Instant>; 2],
 }
 
 /// An answer.
 #[derive(Clone)]
-struct Made {
+struct CachedResponse {
     /// How far things had come before it was begun.
     mark: StateVersion,
     /// The last event it may tell of.
@@ -69,15 +69,18 @@ struct Made {
     bytes: Bytes,
 }
 
-impl Made {
+impl CachedResponse {
     /// Makes several, all of one moment where the service can say which.
-    fn all(makes: Vec<(String, Make)>, shared: &Arc<Shared>) -> Vec<(String, Result<Self, Problem>)> {
+    fn all(
+        makes: Vec<(String, ResponseBuilder)>,
+        shared: &Arc<Shared>,
+    ) -> Vec<(String, Result<Self, Problem>)> {
         let (begun, before) = (Instant::now(), shared.service.mark().unwrap_or_default());
         let mut all = Vec::with_capacity(makes.len());
         let mut makes = makes.into_iter();
         let moment = shared.service.in_one_moment(&mut || {
             // One that cannot be made leaves the others whole.
-            let made = |make: Make| {
+            let made = |make: ResponseBuilder| {
                 catch_unwind(AssertUnwindSafe(|| make(shared))).unwrap_or_else(|_| Err(not_made()))
             };
             all.extend(makes.by_ref().map(|(name, make)| (name, made(make))));
@@ -94,14 +97,14 @@ impl Made {
     }
 }
 
-impl Place {
+impl CacheSlot {
     fn is_hot(&self) -> bool {
         let [Some(last), Some(before)] = self.asked else { return false };
         last.elapsed() < HOT && last.duration_since(before) < HOT
     }
 }
 
-impl State {
+impl ResponseCacheState {
     /// The answer that holds for somebody who asks at `mark`. From here on everybody is shown at least as much.
     fn answer(&mut self, name: &str, mark: StateVersion) -> Option<Bytes> {
         let place = self.places.get(name)?;
@@ -112,7 +115,7 @@ impl State {
     }
 
     /// Keeps an answer, unless one was begun after it.
-    fn put(&mut self, name: &str, made: Made) {
+    fn put(&mut self, name: &str, made: CachedResponse) {
         let Some(place) = self.places.get_mut(name) else { return };
         if place.made.as_ref().is_none_or(|there| there.begun < made.begun) {
             place.made = (made.bytes.len() <= BYTES_MAX).then_some(made);
@@ -120,13 +123,13 @@ impl State {
     }
 }
 
-impl Default for Kept {
+impl Default for ResponseCache {
     fn default() -> Self {
         Self { state: Mutex::default(), hot: Notify::new(), round: watch::Sender::new(0) }
     }
 }
 
-impl Kept {
+impl ResponseCache {
     /// The answer to a question, by its name: one that holds, or one that is made now. It must depend on nothing but the name.
     pub(crate) async fn get(
         &self,
@@ -136,7 +139,7 @@ impl Kept {
     ) -> Result<Bytes, Problem> {
         let Some(mark) = shared.service.mark() else {
             // Nobody says how long it would hold.
-            return made(shared, name, &(Arc::new(make) as Make)).await.map(|made| made.bytes);
+            return made(shared, name, &(Arc::new(make) as ResponseBuilder)).await.map(|made| made.bytes);
         };
         let (making, make) = {
             let mut state = self.state();
@@ -176,15 +179,15 @@ impl Kept {
     }
 
     fn any_hot(&self) -> bool {
-        self.state().places.values().any(Place::is_hot)
+        self.state().places.values().any(CacheSlot::is_hot)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ResponseCacheState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What several ask for and is not known for `mark`, or soon will be old.
-    fn due(&self, mark: StateVersion) -> Vec<(String, Make)> {
+    fn due(&self, mark: StateVersion) -> Vec<(String, ResponseBuilder)> {
         let state = self.state();
         let hot = state.places.iter().filter(|(_, place)| place.is_hot());
         let due =
@@ -195,23 +198,23 @@ impl Kept {
 
 /// Notes that a question is asked: who makes its answer, and whether it is asked often.
 fn asked(
-    state: &mut State,
+    state: &mut ResponseCacheState,
     name: &str,
     make: impl Fn(&Arc<Shared>) -> Result<Bytes, Problem> + Send + Sync + 'static,
-) -> ((Arc<tokio::sync::Mutex<()>>, Make), bool) {
+) -> ((Arc<tokio::sync::Mutex<()>>, ResponseBuilder), bool) {
     let places = &mut state.places;
     if places.len() >= PLACES_MAX && !places.contains_key(name) {
         let oldest = places.iter().min_by_key(|(_, place)| place.asked[0]).map(|(name, _)| name.clone());
         oldest.and_then(|name| places.remove(&name));
     }
-    let new = || Place { make: Arc::new(make), making: Arc::default(), made: None, asked: [None; 2] };
+    let new = || CacheSlot { make: Arc::new(make), making: Arc::default(), made: None, asked: [None; 2] };
     let place = places.entry(name.to_owned()).or_insert_with(new);
     place.asked = [Some(Instant::now()), place.asked[0]];
     ((Arc::clone(&place.making), Arc::clone(&place.make)), place.is_hot())
 }
 
 /// Makes an answer in a thread of its own.
-async fn made(shared: &Arc<Shared>, name: &str, make: &Make) -> Result<Made, Problem> {
+async fn made(shared: &Arc<Shared>, name: &str, make: &ResponseBuilder) -> Result<CachedResponse, Problem> {
     let (mut all, _) = all_made(shared, vec![(name.to_owned(), Arc::clone(make))]).await?;
     all.pop().map_or_else(|| Err(not_made()), |(_, made)| made)
 }
@@ -219,14 +222,14 @@ async fn made(shared: &Arc<Shared>, name: &str, make: &Make) -> Result<Made, Pro
 /// Makes several in one thread, and says how much of a processor's time that took.
 async fn all_made(
     shared: &Arc<Shared>,
-    makes: Vec<(String, Make)>,
-) -> Result<(Vec<(String, Result<Made, Problem>)>, Duration), Problem> {
+    makes: Vec<(String, ResponseBuilder)>,
+) -> Result<(Vec<(String, Result<CachedResponse, Problem>)>, Duration), Problem> {
     let room = shared.rooms.read().await?;
     let shared = Arc::clone(shared);
     let made = tokio::task::spawn_blocking(move || {
         let _room = room; // whoever hung up still takes it until it is made
         let began = worked();
-        (Made::all(makes, &shared), worked().saturating_sub(began))
+        (CachedResponse::all(makes, &shared), worked().saturating_sub(began))
     });
     made.await.map_err(|_| not_made())
 }

@@ -21,28 +21,28 @@ const PAIRINGS_MAX: usize = 16;
 const SEEN_EVERY_MS: i64 = 60 * 1000; // how exactly `last heard of` is kept
 
 /// The keys of one project.
-pub struct Keys {
+pub struct AccessKeys {
     /// What cookie and host are called: no other project's are called the same.
     name: String,
     token_file: PathBuf,
     file: PathBuf,
-    state: Mutex<State>,
+    state: Mutex<AccessKeysState>,
     /// Counts whenever somebody is let in no more.
     revoked: watch::Sender<u64>,
 }
 
-struct State {
+struct AccessKeysState {
     token: [u8; 32],
     /// Which file the token was read from: a new token is a new file.
-    stamp: Option<Stamp>,
-    sessions: Vec<Session>,
-    pairings: Vec<Pairing>,
+    stamp: Option<FileStamp>,
+    sessions: Vec<StoredSession>,
+    pairings: Vec<PendingPairing>,
 }
 
 /// Inode, and when it was last changed.
-type Stamp = (u64, i64, i64);
+type FileStamp = (u64, i64, i64);
 
-struct Pairing {
+struct PendingPairing {
     hash: [u8; 32],
     label: String,
     until_ms: i64,
@@ -50,7 +50,7 @@ struct Pairing {
 
 /// A session as it is kept.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Session {
+pub(crate) struct StoredSession {
     pub(crate) name: String,
     hash: String,
     pub(crate) agent: bool,
@@ -61,17 +61,17 @@ pub(crate) struct Session {
 }
 
 #[derive(Default, Serialize, Deserialize)]
-struct Kept {
+struct StoredKeys {
     v: u32,
     /// The hash of the token by which they came in.
     #[serde(default)]
     token: String,
-    sessions: Vec<Session>,
+    sessions: Vec<StoredSession>,
 }
 
 /// Whose a secret is.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Known {
+pub(crate) enum SecretOwner {
     /// The token of the project.
     Owner,
     /// A session of a browser, by its name.
@@ -91,7 +91,7 @@ pub enum KeysProblem {
     Full,
 }
 
-impl Keys {
+impl AccessKeys {
     /// Opens the keys in `folder`; makes the token if there is none.
     ///
     /// # Errors
@@ -102,8 +102,8 @@ impl Keys {
         let token = hash(&Self::token(folder)?);
         let file = folder.join("sessions.json");
         let kept = match read_secret_file(&file)? {
-            None => Kept::default(),
-            Some(text) => match serde_json::from_str::<Kept>(&text) {
+            None => StoredKeys::default(),
+            Some(text) => match serde_json::from_str::<StoredKeys>(&text) {
                 Ok(kept) => kept,
                 Err(_) => {
                     let what = "cannot be understood; move it aside to begin anew";
@@ -115,7 +115,7 @@ impl Keys {
         let ours = kept.token.is_empty() || kept.token == hex(&token);
         let sessions = if ours { kept.sessions } else { Vec::new() };
         let name = format!("landfall-{}", &blake3::hash(folder.as_os_str().as_encoded_bytes()).to_hex()[..8]);
-        let state = Mutex::new(State { token, stamp, sessions, pairings: Vec::new() });
+        let state = Mutex::new(AccessKeysState { token, stamp, sessions, pairings: Vec::new() });
         Ok(Self { name, token_file, file, state, revoked: watch::Sender::new(0) })
     }
 
@@ -162,14 +162,14 @@ impl Keys {
     }
 
     /// Whose secret this is. Takes the same time for every wrong one.
-    pub(crate) fn known(&self, secret: &str) -> Option<Known> {
+    pub(crate) fn known(&self, secret: &str) -> Option<SecretOwner> {
         if secret.len() > 200 {
             return None;
         }
         self.look();
         let hash = hash(secret);
         if bool::from(hash.ct_eq(&self.lock().token)) {
-            return Some(Known::Owner);
+            return Some(SecretOwner::Owner);
         }
         let now = now_ms();
         let mut state = self.lock();
@@ -179,8 +179,11 @@ impl Keys {
         if found.until_ms <= now {
             return None;
         }
-        let known =
-            if found.agent { Known::Agent(found.name.clone()) } else { Known::Browser(found.name.clone()) };
+        let known = if found.agent {
+            SecretOwner::Agent(found.name.clone())
+        } else {
+            SecretOwner::Browser(found.name.clone())
+        };
         if now - found.seen_ms > SEEN_EVERY_MS {
             found.seen_ms = now;
             let _ = self.keep(&state); // it is kept with the next change
@@ -217,10 +220,10 @@ impl Keys {
     }
 
     /// Lets somebody in. Returns the secret, and the session.
-    pub(crate) fn admit(&self, label: &str, agent: bool) -> Result<(String, Session), KeysProblem> {
+    pub(crate) fn admit(&self, label: &str, agent: bool) -> Result<(String, StoredSession), KeysProblem> {
         let secret = secret()?;
         let now = now_ms();
-        let session = Session {
+        let session = StoredSession {
             name: secret_part()?,
             hash: hex(&hash(&secret)),
             agent,
@@ -241,7 +244,7 @@ impl Keys {
     }
 
     /// Everybody who is let in, newest first.
-    pub(crate) fn sessions(&self) -> Vec<Session> {
+    pub(crate) fn sessions(&self) -> Vec<StoredSession> {
         let now = now_ms();
         self.lock().sessions.iter().rev().filter(|it| it.until_ms > now).cloned().collect()
     }
@@ -279,7 +282,7 @@ impl Keys {
             state.pairings.remove(0);
         }
         let until_ms = now + PAIRING_MS;
-        state.pairings.push(Pairing { hash: hash(&code), label: label.to_owned(), until_ms });
+        state.pairings.push(PendingPairing { hash: hash(&code), label: label.to_owned(), until_ms });
         Ok((code, until_ms))
     }
 
@@ -292,12 +295,12 @@ impl Keys {
         Some(state.pairings.remove(at).label)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, AccessKeysState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn keep(&self, state: &State) -> Result<(), KeysProblem> {
-        let kept = Kept { v: 1, token: hex(&state.token), sessions: state.sessions.clone() };
+    fn keep(&self, state: &AccessKeysState) -> Result<(), KeysProblem> {
+        let kept = StoredKeys { v: 1, token: hex(&state.token), sessions: state.sessions.clone() };
         let text = serde_json::to_string(&kept).unwrap_or_default(); // words and numbers always can be written
         Ok(write_secret_file(&self.file, &text)?)
     }
@@ -316,7 +319,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn stamp(path: &Path) -> Option<Stamp> {
+fn stamp(path: &Path) -> Option<FileStamp> {
     let meta = std::fs::symlink_metadata(path).ok()?;
     Some((meta.ino(), meta.mtime(), meta.mtime_nsec()))
 }
@@ -331,12 +334,12 @@ fn secret_part() -> Result<String, SecretFileError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Keys, Known, PAIRING_MS, now_ms};
+    use super::{AccessKeys, PAIRING_MS, SecretOwner, now_ms};
 
     #[test]
     fn a_link_lets_one_in_once_and_not_for_ever() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let keys = Keys::open(folder.path()).expect("keys");
+        let keys = AccessKeys::open(folder.path()).expect("keys");
         let (code, until_ms) = keys.pairing("a phone").expect("a code");
         let now = now_ms();
         assert!(until_ms > now && until_ms <= now + PAIRING_MS);
@@ -350,9 +353,9 @@ mod tests {
     #[test]
     fn a_session_ends_with_its_time() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let keys = Keys::open(folder.path()).expect("keys");
+        let keys = AccessKeys::open(folder.path()).expect("keys");
         let (secret, session) = keys.admit("a browser", false).expect("a session");
-        assert_eq!(keys.known(&secret), Some(Known::Browser(session.name.clone())));
+        assert_eq!(keys.known(&secret), Some(SecretOwner::Browser(session.name.clone())));
         assert!(keys.is_let_in(&session.name));
         keys.lock().sessions[0].until_ms = now_ms();
         assert_eq!(keys.known(&secret), None);
@@ -362,12 +365,12 @@ mod tests {
     #[test]
     fn who_comes_when_too_many_are_let_in_is_told_and_nobody_is_put_out() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let keys = Keys::open(folder.path()).expect("keys");
+        let keys = AccessKeys::open(folder.path()).expect("keys");
         let (first, session) = keys.admit("the first", false).expect("a session");
         {
             let mut state = keys.lock();
             let one = state.sessions[0].clone();
-            state.sessions.extend((1..super::SESSIONS_MAX).map(|at| super::Session {
+            state.sessions.extend((1..super::SESSIONS_MAX).map(|at| super::StoredSession {
                 hash: String::new(),
                 name: at.to_string(),
                 ..one.clone()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use crate::door::{Shared, Who};
-use crate::keys::Keys;
+use crate::keys::AccessKeys;
 
 /// Watches over one who watches.
 pub(crate) struct Leave {
@@ -23,8 +23,8 @@ impl Leave {
         Self {
             shared: Arc::clone(shared),
             session: who.session().map(str::to_owned),
-            token: shared.keys.as_ref().filter(|_| *who == Who::Token).map(Keys::mark),
-            revoked: shared.keys.as_ref().map(Keys::revocations),
+            token: shared.keys.as_ref().filter(|_| *who == Who::Token).map(AccessKeys::mark),
+            revoked: shared.keys.as_ref().map(AccessKeys::revocations),
             stopping: shared.stopping.clone(),
         }
     }

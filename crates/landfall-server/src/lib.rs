@@ -41,11 +41,11 @@ use landfall_api::socket::EngineSocket;
 
 pub use api::OPENAPI;
 pub use door::is_origin;
-pub use keys::{Keys, KeysProblem};
+pub use keys::{AccessKeys, KeysProblem};
 pub use router::{Guard, Served, served};
 
 /// What is served, and where.
-pub struct Options {
+pub struct ServerOptions {
     /// The socket of the engine, for processes that know its key.
     pub socket: Option<EngineSocket>,
     /// Addresses for browsers and other programs; each asks for a token.
@@ -61,14 +61,14 @@ pub struct Options {
 }
 
 /// A server at work. Dropping it stops it: nobody new is let in, and requests under way end.
-pub struct Serving {
+pub struct RunningServer {
     stop: Option<tokio::sync::watch::Sender<bool>>,
     thread: Option<JoinHandle<()>>,
     addresses: Vec<SocketAddr>,
     links: Vec<String>,
 }
 
-impl Serving {
+impl RunningServer {
     /// Where browsers find it.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
@@ -94,7 +94,7 @@ impl Serving {
     }
 }
 
-impl Drop for Serving {
+impl Drop for RunningServer {
     fn drop(&mut self) {
         self.end();
     }
@@ -104,12 +104,15 @@ impl Drop for Serving {
 ///
 /// # Errors
 /// When a listener, the token or a thread cannot be had.
-pub fn serve(options: Options, service: Arc<dyn Service + Send + Sync>) -> Result<Serving, ServeError> {
+pub fn serve(
+    options: ServerOptions,
+    service: Arc<dyn Service + Send + Sync>,
+) -> Result<RunningServer, ServeError> {
     let addresses: Vec<SocketAddr> =
         options.addresses.iter().map(TcpListener::local_addr).collect::<Result<_, _>>()?;
     let keys = match addresses.is_empty() {
         true => None, // only the socket, which has a key of its own
-        false => Some(Keys::open(&options.folder)?),
+        false => Some(AccessKeys::open(&options.folder)?),
     };
     let (stop, stopping) = tokio::sync::watch::channel(false);
     let (listener, socket_key) = match options.socket {
@@ -133,12 +136,12 @@ pub fn serve(options: Options, service: Arc<dyn Service + Send + Sync>) -> Resul
         .enable_all()
         .build()?;
     drop(runtime.spawn_blocking(|| {})); // that one
-    let guests = runtime.block_on(async { listen::Guests::new(listener, options.addresses) })?;
+    let guests = runtime.block_on(async { listen::ServerListeners::new(listener, options.addresses) })?;
     let thread = std::thread::Builder::new().name("server".to_owned()).spawn(move || {
         runtime.block_on(listen::listen(guests, shared, stopping));
         runtime.shutdown_timeout(LAST_WORDS);
     })?;
-    Ok(Serving { stop: Some(stop), thread: Some(thread), addresses, links })
+    Ok(RunningServer { stop: Some(stop), thread: Some(thread), addresses, links })
 }
 
 /// The threads that serving begins with.

@@ -12,9 +12,9 @@ use landfall_api::socket::PeerProcess;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Semaphore, watch};
 
-use crate::connections::{ConnectionLimits, Connections, Source, Taken};
+use crate::connections::{ConnectionLimits, ConnectionPermit, ConnectionSource, Connections};
 use crate::door::{self, Peer, Shared};
-use crate::patient::Patient;
+use crate::patient::WriteTimeoutStream;
 use crate::{LAST_WORDS, events, kept, router};
 
 /// How many connections are held at once: each viewer holds one or two. All viewers may come by one proxy, so one address may
@@ -33,12 +33,12 @@ const HEAD_BYTES_MAX: usize = 64 * 1024;
 const HEADERS_MAX: usize = 100;
 
 /// Where guests come from. Whatever cannot be listened on is said before anything is served.
-pub(crate) struct Guests {
+pub(crate) struct ServerListeners {
     socket: Option<tokio::net::UnixListener>,
     addresses: Vec<tokio::net::TcpListener>,
 }
 
-impl Guests {
+impl ServerListeners {
     /// To be called within the runtime that serves.
     pub(crate) fn new(socket: Option<UnixListener>, addresses: Vec<TcpListener>) -> io::Result<Self> {
         let socket = socket.map(|it| {
@@ -54,41 +54,41 @@ impl Guests {
 }
 
 /// Takes connections until `stopping` is closed, then lets those under way finish.
-pub(crate) async fn listen(guests: Guests, shared: Arc<Shared>, stopping: watch::Receiver<bool>) {
+pub(crate) async fn listen(guests: ServerListeners, shared: Arc<Shared>, stopping: watch::Receiver<bool>) {
     let router = router::router(Arc::clone(&shared));
     let mut tasks = tokio::task::JoinSet::new();
     tasks.spawn(events::pump(Arc::clone(&shared), stopping.clone()));
     tasks.spawn(kept::make_ahead(Arc::clone(&shared), stopping.clone()));
-    let host = Host { shared, router, lookups: Arc::new(Semaphore::new(LOOKUPS_MAX)), stopping };
+    let host = ServeContext { shared, router, lookups: Arc::new(Semaphore::new(LOOKUPS_MAX)), stopping };
     if let Some(listener) = guests.socket {
         // A room of its own: however many browsers come, `landfall stop` gets in.
         let room = Connections::new(SOCKET_LIMITS);
         let host = host.clone();
-        tasks.spawn(async move { take(&Local(listener), &room, &host).await });
+        tasks.spawn(async move { take(&LocalListener(listener), &room, &host).await });
     }
     let room = Connections::new(ADDRESS_LIMITS);
     for listener in guests.addresses {
         let (room, host) = (Arc::clone(&room), host.clone());
-        tasks.spawn(async move { take(&Remote(listener), &room, &host).await });
+        tasks.spawn(async move { take(&RemoteListener(listener), &room, &host).await });
     }
     while tasks.join_next().await.is_some() {}
 }
 
 /// Where connections come from.
-trait Listener {
+trait ConnectionListener {
     type Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static;
 
     /// The next connection; none where whoever came is nobody we talk to.
-    async fn next(&self) -> io::Result<Option<(Self::Stream, Source, Peer)>>;
+    async fn next(&self) -> io::Result<Option<(Self::Stream, ConnectionSource, Peer)>>;
 }
 
-struct Local(tokio::net::UnixListener);
-struct Remote(tokio::net::TcpListener);
+struct LocalListener(tokio::net::UnixListener);
+struct RemoteListener(tokio::net::TcpListener);
 
-impl Listener for Local {
+impl ConnectionListener for LocalListener {
     type Stream = tokio::net::UnixStream;
 
-    async fn next(&self) -> io::Result<Option<(Self::Stream, Source, Peer)>> {
+    async fn next(&self) -> io::Result<Option<(Self::Stream, ConnectionSource, Peer)>> {
         let (stream, _) = self.0.accept().await?;
         // A handle, not an id: whoever connected may have ended, and its id be another's. Where the kernel gives no handle,
         // nobody is talked to.
@@ -96,23 +96,23 @@ impl Listener for Local {
         if process.has_ended() {
             return Ok(None);
         }
-        Ok(Some((stream, Source::Process(process.id()), Peer::Local(Arc::new(process)))))
+        Ok(Some((stream, ConnectionSource::Process(process.id()), Peer::Local(Arc::new(process)))))
     }
 }
 
-impl Listener for Remote {
+impl ConnectionListener for RemoteListener {
     type Stream = tokio::net::TcpStream;
 
-    async fn next(&self) -> io::Result<Option<(Self::Stream, Source, Peer)>> {
+    async fn next(&self) -> io::Result<Option<(Self::Stream, ConnectionSource, Peer)>> {
         let (stream, address) = self.0.accept().await?;
         let _ = stream.set_nodelay(true); // it is only slower without
-        let source = Source::of_address(address.ip());
+        let source = ConnectionSource::of_address(address.ip());
         Ok(Some((stream, source, Peer::Remote(source))))
     }
 }
 
 /// Takes connections of one listener. Nobody waits for room: who is there without proof gives way, or who comes is turned away.
-async fn take<L: Listener>(listener: &L, room: &Arc<Connections>, host: &Host) {
+async fn take<L: ConnectionListener>(listener: &L, room: &Arc<Connections>, host: &ServeContext) {
     let mut guests = tokio::task::JoinSet::new();
     loop {
         let mut over = host.stopping.clone();
@@ -132,7 +132,7 @@ async fn take<L: Listener>(listener: &L, room: &Arc<Connections>, host: &Host) {
         let host = host.clone();
         guests.spawn(async move {
             let Some(peer) = host.admit(&taken, peer).await else { return };
-            host.serve(TokioIo::new(Patient::new(stream, STALL_MAX)), peer, &taken).await;
+            host.serve(TokioIo::new(WriteTimeoutStream::new(stream, STALL_MAX)), peer, &taken).await;
         });
         while guests.try_join_next().is_some() {}
     }
@@ -146,7 +146,7 @@ async fn breathe() {
 
 /// What every connection is served with.
 #[derive(Clone)]
-struct Host {
+struct ServeContext {
     shared: Arc<Shared>,
     router: axum::Router,
     /// Leave to find out whose process a peer is.
@@ -154,10 +154,10 @@ struct Host {
     stopping: watch::Receiver<bool>,
 }
 
-impl Host {
+impl ServeContext {
     /// Finds out whether the process on the other side is an agent's. It is told so, if there is room for one more of them.
     /// A connection that gives way to another one is given up at once, so that those which an agent opens do not add up.
-    async fn admit(&self, taken: &Taken, peer: Peer) -> Option<Peer> {
+    async fn admit(&self, taken: &ConnectionPermit, peer: Peer) -> Option<Peer> {
         let Peer::Local(process) = &peer else { return Some(peer) };
         let admitted = tokio::select! {
             admitted = door::admit(&self.shared, &self.lookups, process) => admitted,
@@ -170,7 +170,7 @@ impl Host {
     }
 
     /// Serves one connection.
-    async fn serve<S>(self, stream: S, peer: Peer, taken: &Taken)
+    async fn serve<S>(self, stream: S, peer: Peer, taken: &ConnectionPermit)
     where
         S: hyper::rt::Read + hyper::rt::Write + Send + Unpin + 'static,
     {

@@ -24,18 +24,18 @@ const LETTERS_MAX: usize = 4_096;
 
 /// The secrets of a project, as they were known a moment ago.
 #[derive(Default)]
-pub(crate) struct Masks {
-    known: Mutex<Option<(Instant, Option<Arc<Mask>>)>>,
+pub(crate) struct SecretFinderCache {
+    known: Mutex<Option<(Instant, Option<Arc<SecretFinder>>)>>,
 }
 
-impl Masks {
+impl SecretFinderCache {
     /// What to look for; none where there is nothing to hide.
-    pub(crate) fn now(&self, service: &dyn Service) -> Option<Arc<Mask>> {
+    pub(crate) fn now(&self, service: &dyn Service) -> Option<Arc<SecretFinder>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         match &*known {
             Some((at, mask)) if at.elapsed() < LOOK => mask.clone(),
             Some(_) | None => {
-                let mask = Mask::of(&service.secrets()).map(Arc::new);
+                let mask = SecretFinder::of(&service.secrets()).map(Arc::new);
                 *known = Some((Instant::now(), mask.clone()));
                 mask
             }
@@ -44,12 +44,12 @@ impl Masks {
 }
 
 /// What to look for.
-pub(crate) struct Mask {
+pub(crate) struct SecretFinder {
     words: Vec<Vec<u8>>,
     finder: AhoCorasick,
 }
 
-impl Mask {
+impl SecretFinder {
     fn of(secrets: &[String]) -> Option<Self> {
         let fits = |it: &&String| (LETTERS_MIN..=LETTERS_MAX).contains(&it.len());
         let words: BTreeSet<Vec<u8>> = secrets.iter().filter(fits).flat_map(|it| ways(it)).collect();
@@ -171,20 +171,20 @@ fn base64(letters: &[u8; 64], before: usize, secret: &[u8]) -> String {
 }
 
 /// A body that goes out with its secrets hidden, wherever the pieces it comes in are cut.
-pub(crate) struct Masked {
+pub(crate) struct MaskedBody {
     body: Body,
-    mask: Arc<Mask>,
+    mask: Arc<SecretFinder>,
     /// What may be the beginning of a secret.
     held: Vec<u8>,
 }
 
-impl Masked {
-    pub(crate) fn new(body: Body, mask: Arc<Mask>) -> Self {
+impl MaskedBody {
+    pub(crate) fn new(body: Body, mask: Arc<SecretFinder>) -> Self {
         Self { body, mask, held: Vec::new() }
     }
 }
 
-impl HttpBody for Masked {
+impl HttpBody for MaskedBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -247,8 +247,8 @@ mod tests {
 
     const SECRET: &str = "sk-Zk7+/\"<&>'\\canary";
 
-    fn mask() -> Arc<Mask> {
-        Arc::new(Mask::of(&[SECRET.to_owned(), "short".to_owned()]).expect("something to hide"))
+    fn mask() -> Arc<SecretFinder> {
+        Arc::new(SecretFinder::of(&[SECRET.to_owned(), "short".to_owned()]).expect("something to hide"))
     }
 
     #[test]
@@ -261,7 +261,7 @@ mod tests {
             assert_eq!(String::from_utf8_lossy(&hidden), format!("before {stars} after, short"));
         }
         assert_eq!(mask().hide(b"sk-Zk7+/ and canary"), None);
-        assert!(Mask::of(&["short".to_owned()]).is_none());
+        assert!(SecretFinder::of(&["short".to_owned()]).is_none());
     }
 
     #[test]
@@ -277,11 +277,11 @@ mod tests {
         for size in 1..text.len() {
             let pieces: Vec<Result<Bytes, std::convert::Infallible>> =
                 text.as_bytes().chunks(size).map(|it| Ok(Bytes::copy_from_slice(it))).collect();
-            let body = Masked::new(Body::from_stream(stream::iter(pieces)), mask());
+            let body = MaskedBody::new(Body::from_stream(stream::iter(pieces)), mask());
             let whole = body.collect().await.expect("a body").to_bytes();
             assert_eq!(String::from_utf8_lossy(&whole), expected, "in pieces of {size}");
         }
-        let body = Masked::new(Body::from(text.clone()), mask());
+        let body = MaskedBody::new(Body::from(text.clone()), mask());
         assert_eq!(body.size_hint().exact(), Some(text.len() as u64));
         assert_eq!(body.collect().await.expect("a body").to_bytes(), expected);
     }

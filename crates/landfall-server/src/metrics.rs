@@ -16,19 +16,19 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-use crate::answer::{self, Answer};
+use crate::answer::{self, HttpResponse};
 use crate::api;
 use crate::door::{Shared, Who};
-use crate::router::{Guard, Routes};
+use crate::router::{Guard, RouteTable};
 
 /// What is counted while the server runs.
 pub(crate) struct Metrics {
-    asked: Family<AskedLabels, Counter>,
+    asked: Family<RequestLabels, Counter>,
     took: Family<NameLabel, Histogram, fn() -> Histogram>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct AskedLabels {
+struct RequestLabels {
     operation: &'static str,
     result: &'static str,
 }
@@ -54,16 +54,16 @@ impl Metrics {
     /// Counts a request that was carried out.
     pub(crate) fn asked(&self, operation: &'static str, good: bool, took: Duration) {
         let result = if good { "ok" } else { "problem" };
-        self.asked.get_or_create(&AskedLabels { operation, result }).inc();
+        self.asked.get_or_create(&RequestLabels { operation, result }).inc();
         self.took.get_or_create(&NameLabel { operation }).observe(took.as_secs_f64());
     }
 }
 
-pub(crate) fn routes(routes: &mut Routes) {
+pub(crate) fn routes(routes: &mut RouteTable) {
     routes.get("/metrics", Guard::Needs(Access::Read), metrics);
 }
 
-async fn metrics(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Answer {
+async fn metrics(State(shared): State<Arc<Shared>>, request: Request<Body>) -> HttpResponse {
     let who = request.extensions().get::<Who>().cloned().unwrap_or(Who::Nobody);
     let status = match api::call(&shared, &who, Asked::Status(Nothing {})).await {
         Ok(Response::Status(status)) => status,

@@ -12,14 +12,14 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
 /// A stream whose writes may stand still only so long.
-pub(crate) struct Patient<S> {
+pub(crate) struct WriteTimeoutStream<S> {
     stream: S,
     stall_max: Duration,
     /// Runs while a write stands still.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> Patient<S> {
+impl<S> WriteTimeoutStream<S> {
     pub(crate) fn new(stream: S, stall_max: Duration) -> Self {
         Self { stream, stall_max, stalled: None }
     }
@@ -41,7 +41,7 @@ impl<S> Patient<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeoutStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -51,7 +51,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeoutStream<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let done = Pin::new(&mut self.stream).poll_write(cx, bytes);
         self.watch(cx, done)
@@ -87,7 +87,7 @@ mod tests {
 
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-    use super::Patient;
+    use super::WriteTimeoutStream;
 
     #[test]
     fn who_takes_nothing_is_hung_up_on_and_who_takes_slowly_is_not() {
@@ -96,7 +96,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(async {
             let (ours, mut theirs) = tokio::io::duplex(64);
-            let mut ours = Patient::new(ours, STALL);
+            let mut ours = WriteTimeoutStream::new(ours, STALL);
             let reader = tokio::spawn(async move {
                 for _ in 0..10 {
                     tokio::time::sleep(STALL / 9).await; // slow, and never too slow

@@ -14,10 +14,10 @@ use axum::routing::MethodFilter;
 use landfall_api::{Access, Problem, ProblemCode};
 use tower::Service as _;
 
-use crate::answer::{self, Answer};
-use crate::connections::Connection;
+use crate::answer::{self, HttpResponse};
+use crate::connections::ClientConnection;
 use crate::door::{self, Peer, Shared, Who};
-use crate::mask::Masked;
+use crate::mask::MaskedBody;
 use crate::{
     access, api, assets, comments, downloads, events, forms, hooks, metrics, pages, streams, task_auto,
 };
@@ -45,16 +45,16 @@ pub struct Served {
 /// Every route there is.
 #[must_use]
 pub fn served() -> Vec<Served> {
-    Routes::all().list
+    RouteTable::all().list
 }
 
 /// Routes as they are gathered.
-pub(crate) struct Routes {
+pub(crate) struct RouteTable {
     router: Router<Arc<Shared>>,
     list: Vec<Served>,
 }
 
-impl Routes {
+impl RouteTable {
     fn all() -> Self {
         let mut all = Self { router: Router::new(), list: Vec::new() };
         api::routes(&mut all);
@@ -141,7 +141,7 @@ fn check_kind(method: landfall_api::Method, request: &Request<Body>) -> Result<(
 
 /// All routes. Whatever is not here is not found; whatever is here is behind the [`door`].
 pub(crate) fn router(shared: Arc<Shared>) -> Router {
-    let router = Routes::all().router;
+    let router = RouteTable::all().router;
     router.fallback(not_found).method_not_allowed_fallback(not_allowed).with_state(shared)
 }
 
@@ -149,10 +149,10 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
 pub(crate) async fn answer(
     shared: &Arc<Shared>,
     peer: &Peer,
-    connection: &Connection,
+    connection: &ClientConnection,
     mut router: Router,
     mut request: Request<Body>,
-) -> Answer {
+) -> HttpResponse {
     let wants_page = door::wants_page(&request);
     let head = request.method() == Method::HEAD;
     let is_asset = request.uri().path().starts_with("/assets/");
@@ -183,7 +183,7 @@ pub(crate) async fn answer(
     if let (Peer::Remote(_), false) = (peer, is_asset)
         && let Some(mask) = shared.masks.now(&*shared.service)
     {
-        answer = answer.map(|body| Body::new(Masked::new(body, mask)));
+        answer = answer.map(|body| Body::new(MaskedBody::new(body, mask)));
     }
     if head {
         *answer.body_mut() = Body::empty();
@@ -191,13 +191,13 @@ pub(crate) async fn answer(
     answer
 }
 
-async fn not_found(request: Request<Body>) -> Answer {
+async fn not_found(request: Request<Body>) -> HttpResponse {
     let what = format!("nothing is at `{}`", request.uri().path().chars().take(200).collect::<String>());
     let problem = Problem::new(ProblemCode::NotFound, what).hint("what there is: /api");
     if door::wants_page(&request) { pages::problem(&problem) } else { answer::problem(&problem) }
 }
 
-async fn not_allowed(request: Request<Body>) -> Answer {
+async fn not_allowed(request: Request<Body>) -> HttpResponse {
     let what = format!("`{}` is not how this is asked for", request.method());
     let problem = Problem::new(ProblemCode::MethodNotAllowed, what).hint("what there is: /api");
     let mut answer = answer::problem(&problem);

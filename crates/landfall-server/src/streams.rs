@@ -20,13 +20,13 @@ use serde_json::json;
 use tokio::sync::mpsc;
 
 use crate::answer::escape_json_bytes;
-use crate::answer::{self, Answer};
+use crate::answer::{self, HttpResponse};
 use crate::api;
 use crate::door::{Shared, Who};
 use crate::forms::value_of;
 use crate::leave::Leave;
 use crate::pages::log::{self, Wanted};
-use crate::router::{Guard, Routes};
+use crate::router::{Guard, RouteTable};
 
 const LOOK_MIN: Duration = Duration::from_millis(100); // while lines come
 const LOOK_MAX: Duration = Duration::from_millis(1_000); // while none do
@@ -35,7 +35,7 @@ const PATIENCE: Duration = Duration::from_secs(20); // how long a viewer may tak
 const ALIVE: Duration = Duration::from_secs(15);
 const LINES: u32 = 500;
 
-pub(crate) fn routes(routes: &mut Routes) {
+pub(crate) fn routes(routes: &mut RouteTable) {
     routes.get(&format!("{ROOT}/tasks/{{task}}/output/stream"), Guard::Needs(Access::Read), output);
 }
 
@@ -43,7 +43,7 @@ async fn output(
     State(shared): State<Arc<Shared>>,
     Path(task): Path<String>,
     request: Request<Body>,
-) -> Answer {
+) -> HttpResponse {
     let (parts, _) = request.into_parts();
     match watch(&shared, &task, &parts).await {
         Ok(stream) => Sse::new(stream).keep_alive(KeepAlive::new().interval(ALIVE)).into_response(),
@@ -246,7 +246,7 @@ mod tests {
         }
     }
 
-    async fn open(toy: &Arc<Toy>, query: &str, last: Option<&str>) -> Answer {
+    async fn open(toy: &Arc<Toy>, query: &str, last: Option<&str>) -> HttpResponse {
         let service: Arc<dyn Service + Send + Sync> = Arc::clone(toy) as _;
         let shared = Arc::new(Shared::new(service, None, &[], Vec::new(), &[], "toy".to_owned()));
         let mut request = Request::builder().uri(format!("/api/v1/tasks/T1/output/stream?{query}"));
@@ -259,7 +259,7 @@ mod tests {
     }
 
     /// Reads until so many lines came or the stream ended; every wait has an end. Gives the lines and the last id.
-    async fn read(answer: Answer, lines: usize) -> (Vec<u64>, String, bool) {
+    async fn read(answer: HttpResponse, lines: usize) -> (Vec<u64>, String, bool) {
         let mut stream = answer.into_body().into_data_stream();
         let (mut text, mut seen) = (String::new(), Vec::new());
         let deadline = Duration::from_secs(20);

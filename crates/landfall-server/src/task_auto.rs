@@ -14,17 +14,17 @@ use landfall_api::{
 use serde::{Deserialize, Serialize};
 
 use crate::answer::escape_json_bytes;
-use crate::answer::{self, Answer};
+use crate::answer::{self, HttpResponse};
 use crate::api::{self, read_json};
 use crate::door::{Shared, Who};
-use crate::router::{Guard, Routes};
+use crate::router::{Guard, RouteTable};
 
 /// Where the loop of a session is.
 pub(crate) const OF_SESSION: &str = "/api/sessions/{id}/task-auto";
 /// Where the holder of a module is.
 pub(crate) const LOOKUP: &str = "/api/task-auto/lookup";
 
-pub(crate) fn routes(routes: &mut Routes) {
+pub(crate) fn routes(routes: &mut RouteTable) {
     routes.post(OF_SESSION, Guard::Needs(Access::Steer), start);
     routes.get(OF_SESSION, Guard::Needs(Access::Read), show);
     routes.on(Method::Delete, OF_SESSION, Guard::Needs(Access::Steer), stop);
@@ -35,7 +35,7 @@ async fn start(
     State(shared): State<Arc<Shared>>,
     Path(session): Path<String>,
     request: Request<Body>,
-) -> Answer {
+) -> HttpResponse {
     let (parts, body) = request.into_parts();
     let done = async {
         let body = read_json(&parts.headers, body).await?;
@@ -61,7 +61,7 @@ async fn stop(
     State(shared): State<Arc<Shared>>,
     Path(session): Path<String>,
     request: Request<Body>,
-) -> Answer {
+) -> HttpResponse {
     let who = who(&request);
     told(match api::call(&shared, &who, Asked::LoopStop(LoopOf { session })).await {
         Ok(Response::LoopStop(line)) => Ok(row(*line)),
@@ -74,7 +74,7 @@ async fn show(
     State(shared): State<Arc<Shared>>,
     Path(session): Path<String>,
     request: Request<Body>,
-) -> Answer {
+) -> HttpResponse {
     let asked = LoopsAsked { session: Some(session.clone()), ..LoopsAsked::default() };
     told(match loops(&shared, who(&request), asked).await {
         Ok(loops) => loops.into_iter().next().map(row).ok_or_else(|| {
@@ -87,15 +87,15 @@ async fn show(
 }
 
 #[derive(Deserialize)]
-struct LookupAsked {
+struct LookupRequest {
     #[serde(rename = "taskDir")]
     task_dir: String,
 }
 
-async fn lookup(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Answer {
+async fn lookup(State(shared): State<Arc<Shared>>, request: Request<Body>) -> HttpResponse {
     let query = request.uri().query().unwrap_or_default();
-    let asked: Result<LookupAsked, _> = serde_html_form::from_str(query);
-    let Ok(LookupAsked { task_dir }) = asked else {
+    let asked: Result<LookupRequest, _> = serde_html_form::from_str(query);
+    let Ok(LookupRequest { task_dir }) = asked else {
         return told::<()>(Err(Problem::new(ProblemCode::BadInput, "the query says no `taskDir`")
             .hint("ask for `/api/task-auto/lookup?taskDir=/absolute/path`")));
     };
@@ -142,7 +142,7 @@ fn unexpected(other: &Response) -> Problem {
 }
 
 /// The answer as those clients read it. They take 400 for words that cannot be used.
-fn told<T: Serialize>(done: Result<T, Problem>) -> Answer {
+fn told<T: Serialize>(done: Result<T, Problem>) -> HttpResponse {
     match done {
         Ok(it) => answer::json(serde_json::to_vec(&it).unwrap_or_default()), // words and numbers always can be written
         Err(problem) => {

@@ -54,7 +54,7 @@ impl landfall_api::Service for IdleEngine {
 #[cfg(target_os = "linux")]
 fn serve_engine(socket: &Path) -> Result<Box<dyn std::any::Any>, String> {
     let bound = landfall_api::socket::bind(socket).map_err(|error| format!("make its socket: {error}"))?;
-    let options = landfall_server::Options {
+    let options = landfall_server::ServerOptions {
         socket: Some(bound),
         addresses: Vec::new(),
         hosts: Vec::new(),

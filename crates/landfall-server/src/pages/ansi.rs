@@ -6,7 +6,7 @@ use super::words::visible;
 
 /// How letters look from here on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Look {
+struct TextStyle {
     fore: Option<u8>,
     back: Option<u8>,
     bold: bool,
@@ -21,16 +21,16 @@ const CUT: usize = 20_000; // letters of one line; a longer one is read in its f
 
 /// One line, with its colours.
 pub(crate) fn render(line: &str, to: &mut Markup) {
-    let mut look = Look::default();
+    let mut look = TextStyle::default();
     pieces(line, |piece| match piece {
-        Piece::Text(text) if look == Look::default() => {
+        AnsiPiece::Text(text) if look == TextStyle::default() => {
             to.text(text);
         }
-        Piece::Text(text) => {
+        AnsiPiece::Text(text) => {
             open(look, to);
             to.text(text).tag("</span>");
         }
-        Piece::Looks(numbers) => change(&mut look, numbers),
+        AnsiPiece::Looks(numbers) => change(&mut look, numbers),
     });
 }
 
@@ -48,19 +48,19 @@ pub(crate) fn block(text: &str) -> Markup {
 pub(crate) fn plain(line: &str) -> String {
     let mut text = String::with_capacity(line.len());
     pieces(line, |piece| match piece {
-        Piece::Text(piece) => text.push_str(&visible(piece)),
-        Piece::Looks(_) => {}
+        AnsiPiece::Text(piece) => text.push_str(&visible(piece)),
+        AnsiPiece::Looks(_) => {}
     });
     text
 }
 
-enum Piece<'a> {
+enum AnsiPiece<'a> {
     Text(&'a str),
     /// The numbers of a sequence that changes how letters look.
     Looks(&'a str),
 }
 
-fn pieces<'a>(line: &'a str, mut take: impl FnMut(Piece<'a>)) {
+fn pieces<'a>(line: &'a str, mut take: impl FnMut(AnsiPiece<'a>)) {
     let line = line.strip_suffix('\r').unwrap_or(line); // how lines end elsewhere
     let line = line.char_indices().nth(CUT).map_or(line, |(end, _)| &line[..end]);
     let mut rest = line;
@@ -70,9 +70,9 @@ fn pieces<'a>(line: &'a str, mut take: impl FnMut(Piece<'a>)) {
         let end = inner.find(|char: char| !matches!(char, '0'..='9' | ';' | ':')).unwrap_or(inner.len());
         if inner[end..].starts_with('m') && end <= 64 {
             if at > 0 {
-                take(Piece::Text(&rest[..at]));
+                take(AnsiPiece::Text(&rest[..at]));
             }
-            take(Piece::Looks(&inner[..end]));
+            take(AnsiPiece::Looks(&inner[..end]));
             rest = &inner[end + 1..];
             from = 0;
         } else {
@@ -80,15 +80,15 @@ fn pieces<'a>(line: &'a str, mut take: impl FnMut(Piece<'a>)) {
         }
     }
     if !rest.is_empty() {
-        take(Piece::Text(rest));
+        take(AnsiPiece::Text(rest));
     }
 }
 
-fn change(look: &mut Look, numbers: &str) {
+fn change(look: &mut TextStyle, numbers: &str) {
     let mut numbers = numbers.split([';', ':']).map(|it| it.parse::<u16>().unwrap_or(0));
     while let Some(number) = numbers.next() {
         match number {
-            0 => *look = Look::default(),
+            0 => *look = TextStyle::default(),
             1 => look.bold = true,
             2 => look.dim = true,
             3 => look.italic = true,
@@ -155,7 +155,7 @@ fn nearest(red: u16, green: u16, blue: u16) -> u8 {
     }
 }
 
-fn open(look: Look, to: &mut Markup) {
+fn open(look: TextStyle, to: &mut Markup) {
     const FORE: [&str; 16] = [
         " f0", " f1", " f2", " f3", " f4", " f5", " f6", " f7", " f8", " f9", " f10", " f11", " f12", " f13",
         " f14", " f15",

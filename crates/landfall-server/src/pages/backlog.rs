@@ -12,7 +12,7 @@ use landfall_api::{
 };
 use serde_json::json;
 
-use super::{Fields, Page, Visit, parts, words};
+use super::{FormFields, PageContext, RenderedPage, parts, words};
 
 const ROWS: u32 = 100; // a page that a person still looks through
 const ORDER_ROWS: u32 = 60; // what can be dragged about without getting lost, and without a stutter
@@ -35,7 +35,7 @@ const OPEN: &[Status] = &[
 
 #[derive(Template)]
 #[template(path = "backlog.html")]
-struct Backlog {
+struct BacklogPage {
     text: String,
     status: String,
     tag: String,
@@ -47,7 +47,7 @@ struct Backlog {
     /// This page, to come back to.
     here: String,
     flows: Vec<String>,
-    places: Vec<Place>,
+    places: Vec<BacklogPosition>,
     /// What agents were asked to propose.
     proposals: Vec<Proposing>,
     now_ms: i64,
@@ -55,26 +55,26 @@ struct Backlog {
 
 #[derive(Template)]
 #[template(path = "backlog_order.html")]
-struct Order {
-    zones: Vec<Zone>,
-    places: Vec<Place>,
+struct BacklogOrder {
+    zones: Vec<BacklogZone>,
+    places: Vec<BacklogPosition>,
     more: bool,
 }
 
 /// A place in line, for a list to choose from.
 #[derive(Clone, PartialEq, Eq)]
-struct Place {
+struct BacklogPosition {
     word: String,
     name: String,
 }
 
 /// Tasks at one place in line.
-struct Zone {
-    place: Place,
+struct BacklogZone {
+    place: BacklogPosition,
     tasks: Vec<TaskLine>,
 }
 
-pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
+pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     if visit.asked("view") == Some("order") {
         return order(visit);
     }
@@ -105,7 +105,7 @@ pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
     };
     // A project whose flows cannot be read still has a backlog.
     let flows = visit.flow_list(Nothing {}).map(|list| list.flows.into_iter().map(|it| it.name).collect());
-    let page = Backlog {
+    let page = BacklogPage {
         text: asked("text"),
         status: status.to_owned(),
         tag: asked("tag"),
@@ -120,18 +120,18 @@ pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
         proposals: visit.proposals(Nothing {}).map(|list| list.proposals).unwrap_or_default(),
         now_ms: visit.now_ms(),
     };
-    Page::new("Backlog", &page)
+    RenderedPage::new("Backlog", &page)
 }
 
-fn order(visit: &Visit<'_>) -> Result<Page, Problem> {
+fn order(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     let found =
         visit.list(Filter { status: WAITS_IN_LINE.to_vec(), limit: ORDER_ROWS, ..Filter::default() })?;
-    let page = Order { more: found.next.is_some(), zones: zones(found.tasks), places: places() };
-    Page::new("Order of the backlog", &page)
+    let page = BacklogOrder { more: found.next.is_some(), zones: zones(found.tasks), places: places() };
+    RenderedPage::new("Order of the backlog", &page)
 }
 
 /// Every place in line, the first one first.
-fn places() -> Vec<Place> {
+fn places() -> Vec<BacklogPosition> {
     let priority = |number: u8| {
         let name = match number {
             0 => "Priority 0, the most urgent".to_owned(),
@@ -139,10 +139,10 @@ fn places() -> Vec<Place> {
             9 => "Priority 9, can wait".to_owned(),
             _ => format!("Priority {number}"),
         };
-        Place { word: number.to_string(), name }
+        BacklogPosition { word: number.to_string(), name }
     };
-    let next = Place { word: "next".to_owned(), name: "Next: two priorities sooner".to_owned() };
-    let later = Place { word: "later".to_owned(), name: "Later: two priorities later".to_owned() };
+    let next = BacklogPosition { word: "next".to_owned(), name: "Next: two priorities sooner".to_owned() };
+    let later = BacklogPosition { word: "later".to_owned(), name: "Later: two priorities later".to_owned() };
     std::iter::once(next).chain((0..=9).map(priority)).chain([later]).collect()
 }
 
@@ -156,8 +156,9 @@ fn place_of(task: &TaskLine) -> String {
     }
 }
 
-fn zones(tasks: Vec<TaskLine>) -> Vec<Zone> {
-    let mut zones: Vec<Zone> = places().into_iter().map(|place| Zone { place, tasks: Vec::new() }).collect();
+fn zones(tasks: Vec<TaskLine>) -> Vec<BacklogZone> {
+    let mut zones: Vec<BacklogZone> =
+        places().into_iter().map(|place| BacklogZone { place, tasks: Vec::new() }).collect();
     for task in tasks {
         let word = place_of(&task);
         if let Some(zone) = zones.iter_mut().find(|zone| zone.place.word == word) {
@@ -172,7 +173,7 @@ fn bad(what: impl Display) -> Problem {
 }
 
 /// Adds the one task of the form.
-pub(super) fn add(visit: &Visit<'_>, fields: &Fields) -> Result<String, Problem> {
+pub(super) fn add(visit: &PageContext<'_>, fields: &FormFields) -> Result<String, Problem> {
     let reference = |text: &str| text.parse::<TaskRef>().map_err(bad);
     let task = NewTask {
         title: fields.text("title").ok_or_else(|| bad("a task has a title"))?.to_owned(),
@@ -193,7 +194,7 @@ pub(super) fn add(visit: &Visit<'_>, fields: &Fields) -> Result<String, Problem>
 }
 
 /// Adds every task of a text that was pasted.
-pub(super) fn paste(visit: &Visit<'_>, fields: &Fields) -> Result<String, Problem> {
+pub(super) fn paste(visit: &PageContext<'_>, fields: &FormFields) -> Result<String, Problem> {
     let text = fields.text("text").ok_or_else(|| bad("nothing was pasted"))?.replace("\r\n", "\n");
     let mut tasks = understand(&text)?;
     for task in &mut tasks {
@@ -205,7 +206,7 @@ pub(super) fn paste(visit: &Visit<'_>, fields: &Fields) -> Result<String, Proble
     added(visit, tasks)
 }
 
-fn added(visit: &Visit<'_>, tasks: Vec<NewTask>) -> Result<String, Problem> {
+fn added(visit: &PageContext<'_>, tasks: Vec<NewTask>) -> Result<String, Problem> {
     let added = visit.add(NewTasks { tasks })?;
     let ids: Vec<String> = added.tasks.iter().take(20).map(|it| it.id.to_string()).collect();
     Ok(match added.tasks.len() {
@@ -266,7 +267,7 @@ fn titles(text: &str) -> Vec<NewTask> {
 }
 
 /// Changes many tasks at once: what `what` says, to each of `tasks`.
-pub(super) fn change(visit: &Visit<'_>, fields: &Fields) -> Result<String, Problem> {
+pub(super) fn change(visit: &PageContext<'_>, fields: &FormFields) -> Result<String, Problem> {
     let mut tasks = Vec::new();
     let mut seen = BTreeSet::new();
     for text in fields.all("tasks[]") {
@@ -323,12 +324,12 @@ fn each(tasks: &[TaskId], change: impl Fn(TaskId) -> Result<(), Problem>) -> Res
     })
 }
 
-fn edit(visit: &Visit<'_>, edit: EditTask) -> Result<(), Problem> {
+fn edit(visit: &PageContext<'_>, edit: EditTask) -> Result<(), Problem> {
     visit.edit(edit).map(drop)
 }
 
 /// Puts a task at a place in line: a priority, or the tag `next` or `later`.
-fn put(visit: &Visit<'_>, task: TaskId, place: &str) -> Result<(), Problem> {
+fn put(visit: &PageContext<'_>, task: TaskId, place: &str) -> Result<(), Problem> {
     let line = visit.show(landfall_api::TaskAsked { task })?.line;
     let (tags, priority) = placed(&line, place);
     if tags.is_none() && priority.is_none() {
@@ -405,7 +406,7 @@ mod tests {
         let hostile = "<img src=x onerror=alert(1)>\u{202e}";
         let mut task = line(1, hostile);
         task.tags = vec![hostile.to_owned()];
-        let page = Backlog {
+        let page = BacklogPage {
             text: hostile.to_owned(),
             status: "all".to_owned(),
             tag: hostile.to_owned(),
@@ -427,7 +428,7 @@ mod tests {
             }],
             now_ms: 0,
         };
-        let order = Order { zones: zones(vec![task]), places: places(), more: true };
+        let order = BacklogOrder { zones: zones(vec![task]), places: places(), more: true };
         for html in [page.render().expect("drawn"), order.render().expect("drawn")] {
             assert!(!html.contains("<img") && !html.contains(" style="), "{html}");
             assert!(html.contains("&#60;img"), "{html}");

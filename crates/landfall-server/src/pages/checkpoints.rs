@@ -3,23 +3,23 @@
 use askama::Template;
 use landfall_api::{Ask as _, CheckpointAsked, CheckpointDetail, CheckpointLine, Nothing, Problem};
 
-use super::{Page, Visit, parts, words};
+use super::{PageContext, RenderedPage, parts, words};
 
 #[derive(Template)]
 #[template(path = "checkpoints.html")]
-struct Checkpoints {
+struct CheckpointsPage {
     checkpoints: Vec<CheckpointLine>,
     open: Option<CheckpointDetail>,
     now_ms: i64,
 }
 
-pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
+pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     let checkpoints = visit.checkpoints(Nothing {})?.checkpoints;
     let open = match visit.asked("name") {
         Some(name) => Some(visit.checkpoint(CheckpointAsked { name: name.to_owned() })?),
         None => None,
     };
-    Page::new("Checkpoints", &Checkpoints { checkpoints, open, now_ms: visit.now_ms() })
+    RenderedPage::new("Checkpoints", &CheckpointsPage { checkpoints, open, now_ms: visit.now_ms() })
 }
 
 /// Why a checkpoint was made, in words.
@@ -51,12 +51,13 @@ mod tests {
         let lost = vec![LostTask { task: TaskId(4), title: hostile(), commit: None }];
         let commits = vec![LostCommit { commit: hostile(), title: hostile(), author: hostile() }];
         let open = Some(CheckpointDetail { checkpoint: line.clone(), lost, commits });
-        let html = Checkpoints { checkpoints: vec![line], open, now_ms: 0 }.render().expect("drawn");
+        let html = CheckpointsPage { checkpoints: vec![line], open, now_ms: 0 }.render().expect("drawn");
         assert!(
             !html.contains("<script") && html.contains("T4") && html.contains("/do/checkpoint_restore"),
             "{html}"
         );
-        let none = Checkpoints { checkpoints: Vec::new(), open: None, now_ms: 0 }.render().expect("drawn");
+        let none =
+            CheckpointsPage { checkpoints: Vec::new(), open: None, now_ms: 0 }.render().expect("drawn");
         assert!(none.contains("class=\"empty\""), "{none}");
     }
 }

@@ -41,29 +41,29 @@ static CLASSES: LazyLock<Vec<(Scope, &'static str)>> = LazyLock::new(|| {
 const LINE_MAX: usize = 1_000; // longer lines are not written by people
 
 /// Colours the lines of one file, in order.
-pub(super) struct Painter {
+pub(super) struct SyntaxHighlighter {
     syntax: &'static SyntaxReference,
-    old: Option<Side>,
-    new: Option<Side>,
+    old: Option<HighlightState>,
+    new: Option<HighlightState>,
 }
 
-struct Side {
+struct HighlightState {
     state: ParseState,
     stack: ScopeStack,
 }
 
 /// Which of both texts a line is in.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum In {
+pub(super) enum DiffVersion {
     Old,
     New,
     Both,
 }
 
 /// A piece of a line and what it is.
-pub(super) type Piece = (Range<usize>, &'static str);
+pub(super) type ColourSpan = (Range<usize>, &'static str);
 
-impl Painter {
+impl SyntaxHighlighter {
     /// For a file of this name; none if nothing is known about such files.
     pub(super) fn of(name: &str) -> Option<Self> {
         let file = name.rsplit('/').next().unwrap_or(name);
@@ -88,23 +88,23 @@ impl Painter {
 
     /// A new hunk begins: what was open before is not known any more.
     pub(super) fn anew(&mut self) {
-        let side = || Some(Side { state: ParseState::new(self.syntax), stack: ScopeStack::new() });
+        let side = || Some(HighlightState { state: ParseState::new(self.syntax), stack: ScopeStack::new() });
         (self.old, self.new) = (side(), side());
     }
 
     /// The pieces of the next line, in order. A line we cannot read has none, and neither has what follows it in the hunk.
-    pub(super) fn line(&mut self, within: In, text: &str) -> Vec<Piece> {
+    pub(super) fn line(&mut self, within: DiffVersion, text: &str) -> Vec<ColourSpan> {
         let mut pieces = Vec::new();
-        if within != In::New {
+        if within != DiffVersion::New {
             pieces = Self::read(&mut self.old, text);
         }
-        if within != In::Old {
+        if within != DiffVersion::Old {
             pieces = Self::read(&mut self.new, text);
         }
         pieces
     }
 
-    fn read(side: &mut Option<Side>, text: &str) -> Vec<Piece> {
+    fn read(side: &mut Option<HighlightState>, text: &str) -> Vec<ColourSpan> {
         let Some(open) = side else { return Vec::new() };
         let pieces = if text.len() > LINE_MAX { None } else { open.read(text) };
         if pieces.is_none() {
@@ -114,11 +114,11 @@ impl Painter {
     }
 }
 
-impl Side {
-    fn read(&mut self, text: &str) -> Option<Vec<Piece>> {
+impl HighlightState {
+    fn read(&mut self, text: &str) -> Option<Vec<ColourSpan>> {
         let line = format!("{text}\n");
         let changes = self.state.parse_line(&line, &SYNTAXES).ok()?;
-        let mut pieces: Vec<Piece> = Vec::new();
+        let mut pieces: Vec<ColourSpan> = Vec::new();
         let mut from = 0;
         for (at, change) in &changes {
             self.push(from..(*at).min(text.len()), &mut pieces);
@@ -129,7 +129,7 @@ impl Side {
         Some(pieces)
     }
 
-    fn push(&self, range: Range<usize>, pieces: &mut Vec<Piece>) {
+    fn push(&self, range: Range<usize>, pieces: &mut Vec<ColourSpan>) {
         if range.is_empty() {
             return;
         }
@@ -150,9 +150,9 @@ mod tests {
 
     #[test]
     fn code_is_told_apart() {
-        let mut painter = Painter::of("src/main.rs").expect("Rust is known");
+        let mut painter = SyntaxHighlighter::of("src/main.rs").expect("Rust is known");
         let text = "let a = \"x\"; // why";
-        let pieces = painter.line(In::New, text);
+        let pieces = painter.line(DiffVersion::New, text);
         let told: Vec<(&str, &str)> =
             pieces.iter().map(|(range, class)| (&text[range.clone()], *class)).collect();
         assert!(told.contains(&("let", "c-keyword")), "{told:?}");
@@ -162,17 +162,17 @@ mod tests {
 
     #[test]
     fn a_comment_stays_open_on_its_own_side() {
-        let mut painter = Painter::of("a.c").expect("C is known");
-        painter.line(In::New, "/* open");
-        assert_eq!(painter.line(In::New, "int a;"), [(0..6, "c-comment")]);
-        assert!(painter.line(In::Old, "int a;").iter().all(|(_, class)| *class != "c-comment"));
+        let mut painter = SyntaxHighlighter::of("a.c").expect("C is known");
+        painter.line(DiffVersion::New, "/* open");
+        assert_eq!(painter.line(DiffVersion::New, "int a;"), [(0..6, "c-comment")]);
+        assert!(painter.line(DiffVersion::Old, "int a;").iter().all(|(_, class)| *class != "c-comment"));
     }
 
     #[test]
     fn unknown_files_and_endless_lines_are_plain() {
-        assert!(Painter::of("notes.xyz").is_none());
-        assert!(Painter::of("").is_none());
-        let mut painter = Painter::of("a.js").expect("JavaScript is known");
-        assert!(painter.line(In::New, &"x(".repeat(4_000)).is_empty());
+        assert!(SyntaxHighlighter::of("notes.xyz").is_none());
+        assert!(SyntaxHighlighter::of("").is_none());
+        let mut painter = SyntaxHighlighter::of("a.js").expect("JavaScript is known");
+        assert!(painter.line(DiffVersion::New, &"x(".repeat(4_000)).is_empty());
     }
 }

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use askama::Template;
 use landfall_api::{Action, InboxItem, Problem, ProblemCode, QuickIssue, Service as _};
 
-use super::{Fields, Visit, parts, said, words};
+use super::{FormFields, PageContext, parts, said, words};
 use crate::forms;
 
 /// What can be answered.
@@ -28,7 +28,7 @@ pub(super) struct DecisionForm {
     /// Complaints that can be ticked, where changes are requested.
     pub(super) issues: Vec<QuickIssue>,
     /// Answers that are asked about once more. Each is a form of its own.
-    last_resorts: Vec<LastResort>,
+    last_resorts: Vec<FallbackForm>,
     back: String,
 }
 
@@ -48,7 +48,7 @@ struct AnswerButton {
     needs_text: bool,
 }
 
-struct LastResort {
+struct FallbackForm {
     op: String,
     label: String,
     fields: Vec<(String, String)>,
@@ -116,7 +116,7 @@ impl DecisionForm {
         for (place, answer) in item.actions.iter().filter_map(AnswerFields::of).enumerate() {
             let fill = answer.action.fill.as_ref();
             if answer.action.confirm {
-                made.last_resorts.push(LastResort {
+                made.last_resorts.push(FallbackForm {
                     op: answer.action.op.clone(),
                     label: words::line(&answer.action.label),
                     text: answer.text_field.clone().zip(fill.map(|fill| DecisionText {
@@ -194,7 +194,7 @@ impl DecisionForm {
 }
 
 /// Sends the answer whose button was pressed.
-pub(super) fn send(visit: &Visit<'_>, fields: &Fields) -> Result<String, Problem> {
+pub(super) fn send(visit: &PageContext<'_>, fields: &FormFields) -> Result<String, Problem> {
     let bad = |what: &str| {
         Problem::new(ProblemCode::BadInput, format!("the answer cannot be understood: {what}"))
             .hint("reload the page and answer again")

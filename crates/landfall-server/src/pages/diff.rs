@@ -9,12 +9,12 @@ use std::ops::Range;
 pub(crate) struct Patch<'a> {
     /// Lines before the first file.
     pub(crate) before: Vec<&'a str>,
-    pub(crate) files: Vec<File<'a>>,
+    pub(crate) files: Vec<DiffFile<'a>>,
 }
 
 /// What is done to one file.
 #[derive(Debug, Default)]
-pub(crate) struct File<'a> {
+pub(crate) struct DiffFile<'a> {
     /// Its lines before the first hunk, as they are.
     pub(crate) head: Vec<&'a str>,
     pub(crate) old: Option<String>,
@@ -26,23 +26,23 @@ pub(crate) struct File<'a> {
     pub(crate) copied: bool,
     pub(crate) renamed: bool,
     pub(crate) binary: bool,
-    pub(crate) hunks: Vec<Hunk<'a>>,
+    pub(crate) hunks: Vec<DiffHunk<'a>>,
 }
 
 /// Lines that belong together.
 #[derive(Debug)]
-pub(crate) struct Hunk<'a> {
+pub(crate) struct DiffHunk<'a> {
     /// The line with its places.
     pub(crate) head: &'a str,
     /// What it is in, as git says: often a function.
     pub(crate) section: &'a str,
-    pub(crate) lines: Vec<Line<'a>>,
+    pub(crate) lines: Vec<DiffLine<'a>>,
 }
 
 /// One line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Line<'a> {
-    pub(crate) kind: Kind,
+pub(crate) struct DiffLine<'a> {
+    pub(crate) kind: DiffLineKind,
     /// Without the sign before it.
     pub(crate) text: &'a str,
     /// Its number before.
@@ -54,7 +54,7 @@ pub(crate) struct Line<'a> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum DiffLineKind {
     /// In both.
     Same,
     /// Only before.
@@ -65,7 +65,7 @@ pub(crate) enum Kind {
     Note,
 }
 
-impl File<'_> {
+impl DiffFile<'_> {
     /// What it is called.
     pub(crate) fn name(&self) -> &str {
         self.new
@@ -79,8 +79,8 @@ impl File<'_> {
     pub(crate) fn counts(&self) -> (usize, usize) {
         let lines = || self.hunks.iter().flat_map(|hunk| &hunk.lines);
         (
-            lines().filter(|line| line.kind == Kind::New).count(),
-            lines().filter(|line| line.kind == Kind::Gone).count(),
+            lines().filter(|line| line.kind == DiffLineKind::New).count(),
+            lines().filter(|line| line.kind == DiffLineKind::Gone).count(),
         )
     }
 
@@ -126,7 +126,7 @@ fn mode(mode: &str) -> String {
 
 /// Where the reader is within a hunk.
 #[derive(Default)]
-struct Left {
+struct HunkPosition {
     old: u32,
     new: u32,
     old_at: u32,
@@ -136,7 +136,7 @@ struct Left {
 /// Reads a diff.
 pub(crate) fn parse(text: &str) -> Patch<'_> {
     let mut patch = Patch::default();
-    let mut left = Left::default();
+    let mut left = HunkPosition::default();
     let text = text.strip_suffix('\n').unwrap_or(text);
     if text.is_empty() {
         return patch;
@@ -146,15 +146,15 @@ pub(crate) fn parse(text: &str) -> Patch<'_> {
         if let Some(hunk) = patch.files.last_mut().and_then(|file| file.hunks.last_mut()) {
             let line = in_hunk.then(|| left.take(raw)).flatten();
             // A remark may follow the last line of a hunk.
-            let line = line.or_else(|| raw.starts_with('\\').then(|| Line::note(raw)));
+            let line = line.or_else(|| raw.starts_with('\\').then(|| DiffLine::note(raw)));
             if let Some(line) = line {
                 hunk.lines.push(line);
                 continue;
             }
         }
-        left = Left::default();
+        left = HunkPosition::default();
         if let Some(names) = raw.strip_prefix("diff --git ") {
-            let mut file = File { head: vec![raw], ..File::default() };
+            let mut file = DiffFile { head: vec![raw], ..DiffFile::default() };
             (file.old, file.new) = names_of_both(names);
             patch.files.push(file);
             continue;
@@ -162,7 +162,7 @@ pub(crate) fn parse(text: &str) -> Patch<'_> {
         let fresh_pair =
             raw.starts_with("--- ") && patch.files.last().is_none_or(|file| !file.hunks.is_empty());
         if fresh_pair {
-            patch.files.push(File::default()); // a diff without the lines of git
+            patch.files.push(DiffFile::default()); // a diff without the lines of git
         }
         let Some(file) = patch.files.last_mut() else {
             patch.before.push(raw);
@@ -171,10 +171,10 @@ pub(crate) fn parse(text: &str) -> Patch<'_> {
         match hunk_head(raw) {
             Some((at, section)) => {
                 left = at;
-                file.hunks.push(Hunk { head: raw, section, lines: Vec::new() });
+                file.hunks.push(DiffHunk { head: raw, section, lines: Vec::new() });
             }
             None => match file.hunks.last_mut() {
-                Some(hunk) => hunk.lines.push(Line::note(raw)),
+                Some(hunk) => hunk.lines.push(DiffLine::note(raw)),
                 None => file.take_head(raw),
             },
         }
@@ -182,27 +182,28 @@ pub(crate) fn parse(text: &str) -> Patch<'_> {
     patch
 }
 
-impl<'a> Line<'a> {
+impl<'a> DiffLine<'a> {
     fn note(raw: &'a str) -> Self {
-        Line { kind: Kind::Note, text: raw, old: None, new: None, raw }
+        DiffLine { kind: DiffLineKind::Note, text: raw, old: None, new: None, raw }
     }
 }
 
-impl Left {
+impl HunkPosition {
     /// The next line of a hunk; none if it cannot belong to it.
-    fn take<'a>(&mut self, raw: &'a str) -> Option<Line<'a>> {
+    fn take<'a>(&mut self, raw: &'a str) -> Option<DiffLine<'a>> {
         let (sign, text) = match raw.as_bytes().first() {
             Some(sign @ (b' ' | b'+' | b'-')) => (*sign, &raw[1..]),
             None => (b' ', raw), // some programs cut the blank that stands for an empty line
             Some(_) => return None,
         };
         let (kind, old, new) = match sign {
-            b'-' if self.old > 0 => (Kind::Gone, true, false),
-            b'+' if self.new > 0 => (Kind::New, false, true),
-            b' ' if self.old > 0 && self.new > 0 => (Kind::Same, true, true),
+            b'-' if self.old > 0 => (DiffLineKind::Gone, true, false),
+            b'+' if self.new > 0 => (DiffLineKind::New, false, true),
+            b' ' if self.old > 0 && self.new > 0 => (DiffLineKind::Same, true, true),
             _ => return None,
         };
-        let line = Line { kind, text, old: old.then_some(self.old_at), new: new.then_some(self.new_at), raw };
+        let line =
+            DiffLine { kind, text, old: old.then_some(self.old_at), new: new.then_some(self.new_at), raw };
         if old {
             self.old -= 1;
             self.old_at = self.old_at.saturating_add(1);
@@ -215,7 +216,7 @@ impl Left {
     }
 }
 
-impl<'a> File<'a> {
+impl<'a> DiffFile<'a> {
     fn take_head(&mut self, raw: &'a str) {
         self.head.push(raw);
         if let Some(name) = raw.strip_prefix("--- ") {
@@ -245,7 +246,7 @@ impl<'a> File<'a> {
 }
 
 /// Reads `@@ -1,2 +3,4 @@ section`.
-fn hunk_head(raw: &str) -> Option<(Left, &str)> {
+fn hunk_head(raw: &str) -> Option<(HunkPosition, &str)> {
     let (places, section) = raw.strip_prefix("@@ -")?.split_once(" @@")?;
     let (old, new) = places.split_once(" +")?;
     let place = |text: &str| -> Option<(u32, u32)> {
@@ -253,7 +254,7 @@ fn hunk_head(raw: &str) -> Option<(Left, &str)> {
         Some((at.parse().ok()?, count.parse().ok()?))
     };
     let ((old_at, old), (new_at, new)) = (place(old)?, place(new)?);
-    Some((Left { old, new, old_at, new_at }, section.trim_start()))
+    Some((HunkPosition { old, new, old_at, new_at }, section.trim_start()))
 }
 
 /// A name after `---` or `+++`; none for a file that is not there.
@@ -332,31 +333,31 @@ fn unquote(text: &str) -> String {
 
 /// A line as it is shown: with the words in it that changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Shown<'a> {
-    pub(crate) line: Line<'a>,
+pub(crate) struct HighlightedLine<'a> {
+    pub(crate) line: DiffLine<'a>,
     /// Changed parts of the text, in order.
     pub(crate) changed: Vec<Range<usize>>,
 }
 
 /// Lines beside each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Pair<'a> {
-    pub(crate) left: Option<Shown<'a>>,
-    pub(crate) right: Option<Shown<'a>>,
+pub(crate) struct DiffLinePair<'a> {
+    pub(crate) left: Option<HighlightedLine<'a>>,
+    pub(crate) right: Option<HighlightedLine<'a>>,
 }
 
 /// The lines of a hunk in pairs: what is in both beside itself, what went beside what came for it.
-pub(crate) fn pairs<'a>(hunk: &Hunk<'a>, ignore_blanks: bool) -> Vec<Pair<'a>> {
+pub(crate) fn pairs<'a>(hunk: &DiffHunk<'a>, ignore_blanks: bool) -> Vec<DiffLinePair<'a>> {
     let mut pairs = Vec::with_capacity(hunk.lines.len());
     let mut rest = hunk.lines.as_slice();
     while let Some(line) = rest.first() {
-        let gone = rest.iter().take_while(|it| it.kind == Kind::Gone).count();
+        let gone = rest.iter().take_while(|it| it.kind == DiffLineKind::Gone).count();
         // A remark about a missing newline may stand between both.
-        let notes = rest[gone..].iter().take_while(|it| it.kind == Kind::Note).count();
-        let new = rest[gone + notes..].iter().take_while(|it| it.kind == Kind::New).count();
+        let notes = rest[gone..].iter().take_while(|it| it.kind == DiffLineKind::Note).count();
+        let new = rest[gone + notes..].iter().take_while(|it| it.kind == DiffLineKind::New).count();
         if gone + new == 0 {
-            let shown = Shown { line: *line, changed: Vec::new() };
-            pairs.push(Pair { left: Some(shown.clone()), right: Some(shown) });
+            let shown = HighlightedLine { line: *line, changed: Vec::new() };
+            pairs.push(DiffLinePair { left: Some(shown.clone()), right: Some(shown) });
             rest = &rest[1..];
             continue;
         }
@@ -365,24 +366,29 @@ pub(crate) fn pairs<'a>(hunk: &Hunk<'a>, ignore_blanks: bool) -> Vec<Pair<'a>> {
         let (notes, new) = others.split_at(notes);
         change_pairs(gone, new, ignore_blanks, &mut pairs);
         for note in notes {
-            let shown = Shown { line: *note, changed: Vec::new() };
-            pairs.push(Pair { left: Some(shown.clone()), right: Some(shown) });
+            let shown = HighlightedLine { line: *note, changed: Vec::new() };
+            pairs.push(DiffLinePair { left: Some(shown.clone()), right: Some(shown) });
         }
         rest = after;
     }
     pairs
 }
 
-fn change_pairs<'a>(gone: &[Line<'a>], new: &[Line<'a>], ignore_blanks: bool, pairs: &mut Vec<Pair<'a>>) {
+fn change_pairs<'a>(
+    gone: &[DiffLine<'a>],
+    new: &[DiffLine<'a>],
+    ignore_blanks: bool,
+    pairs: &mut Vec<DiffLinePair<'a>>,
+) {
     if ignore_blanks {
         let matches = same_but_for_blanks(gone, new);
         let (mut from_gone, mut from_new) = (0, 0);
         for (old_at, new_at) in matches.into_iter().chain([(gone.len(), new.len())]) {
             beside(&gone[from_gone..old_at], &new[from_new..new_at], pairs);
             if let (Some(old), Some(new)) = (gone.get(old_at), new.get(new_at)) {
-                let line = Line { kind: Kind::Same, old: old.old, ..*new };
-                let shown = Shown { line, changed: Vec::new() };
-                pairs.push(Pair { left: Some(shown.clone()), right: Some(shown) });
+                let line = DiffLine { kind: DiffLineKind::Same, old: old.old, ..*new };
+                let shown = HighlightedLine { line, changed: Vec::new() };
+                pairs.push(DiffLinePair { left: Some(shown.clone()), right: Some(shown) });
             }
             (from_gone, from_new) = (old_at + 1, new_at + 1);
         }
@@ -391,15 +397,15 @@ fn change_pairs<'a>(gone: &[Line<'a>], new: &[Line<'a>], ignore_blanks: bool, pa
     beside(gone, new, pairs);
 }
 
-fn beside<'a>(gone: &[Line<'a>], new: &[Line<'a>], pairs: &mut Vec<Pair<'a>>) {
+fn beside<'a>(gone: &[DiffLine<'a>], new: &[DiffLine<'a>], pairs: &mut Vec<DiffLinePair<'a>>) {
     for at in 0..gone.len().max(new.len()) {
         let (changed_old, changed_new) = match (gone.get(at), new.get(at)) {
             (Some(old), Some(new)) => words_changed(old.text, new.text),
             (Some(_), None) | (None, _) => (Vec::new(), Vec::new()),
         };
-        pairs.push(Pair {
-            left: gone.get(at).map(|line| Shown { line: *line, changed: changed_old }),
-            right: new.get(at).map(|line| Shown { line: *line, changed: changed_new }),
+        pairs.push(DiffLinePair {
+            left: gone.get(at).map(|line| HighlightedLine { line: *line, changed: changed_old }),
+            right: new.get(at).map(|line| HighlightedLine { line: *line, changed: changed_new }),
         });
     }
 }
@@ -407,8 +413,8 @@ fn beside<'a>(gone: &[Line<'a>], new: &[Line<'a>], pairs: &mut Vec<Pair<'a>>) {
 const COMPARED_MAX: usize = 250_000; // steps of one comparison: a block of 500 by 500 lines, or words
 
 /// Pairs of places whose lines differ in blanks only.
-fn same_but_for_blanks(gone: &[Line<'_>], new: &[Line<'_>]) -> Vec<(usize, usize)> {
-    let bare = |lines: &[Line<'_>]| -> Vec<String> {
+fn same_but_for_blanks(gone: &[DiffLine<'_>], new: &[DiffLine<'_>]) -> Vec<(usize, usize)> {
+    let bare = |lines: &[DiffLine<'_>]| -> Vec<String> {
         lines.iter().map(|line| line.text.chars().filter(|char| !char.is_whitespace()).collect()).collect()
     };
     common(&bare(gone), &bare(new)).unwrap_or_default()
@@ -535,10 +541,11 @@ mod tests {
             for ignore in [false, true] {
                 let pairs = pairs(hunk, ignore);
                 let count = |kind| hunk.lines.iter().filter(|line| line.kind == kind).count();
-                let sides = |side: fn(&Pair<'_>) -> bool| pairs.iter().filter(|pair| side(pair)).count();
-                let both = count(Kind::Same) + count(Kind::Note);
-                assert_eq!(sides(|pair| pair.left.is_some()), both + count(Kind::Gone));
-                assert_eq!(sides(|pair| pair.right.is_some()), both + count(Kind::New));
+                let sides =
+                    |side: fn(&DiffLinePair<'_>) -> bool| pairs.iter().filter(|pair| side(pair)).count();
+                let both = count(DiffLineKind::Same) + count(DiffLineKind::Note);
+                assert_eq!(sides(|pair| pair.left.is_some()), both + count(DiffLineKind::Gone));
+                assert_eq!(sides(|pair| pair.right.is_some()), both + count(DiffLineKind::New));
             }
         }
     }
@@ -658,9 +665,9 @@ mod tests {
             "--- a\n+++ b\n@@ -1,3 +1,4 @@\n-if x {\n-\ty();\n-}\n+if  x {\n+    y();\n+    z();\n+}\n";
         let patch = parse(text);
         let shown = pairs(&patch.files[0].hunks[0], true);
-        let kinds: Vec<Kind> =
+        let kinds: Vec<DiffLineKind> =
             shown.iter().filter_map(|pair| pair.right.as_ref()).map(|it| it.line.kind).collect();
-        assert_eq!(kinds, [Kind::Same, Kind::Same, Kind::New, Kind::Same]);
+        assert_eq!(kinds, [DiffLineKind::Same, DiffLineKind::Same, DiffLineKind::New, DiffLineKind::Same]);
         assert_eq!(shown[1].right.as_ref().map(|it| (it.line.old, it.line.new)), Some((Some(2), Some(2))));
     }
 }

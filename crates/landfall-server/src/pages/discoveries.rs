@@ -3,26 +3,26 @@
 use askama::Template;
 use landfall_api::{Ask as _, DiscoveriesAsked, DiscoveryLine, Problem};
 
-use super::{Page, Visit, parts, words};
+use super::{PageContext, RenderedPage, parts, words};
 
 const SHOWN_MAX: usize = 300; // the newest; whoever wants more searches the journal
 
 #[derive(Template)]
 #[template(path = "discoveries.html")]
-struct Discoveries {
+struct DiscoveriesPage {
     discoveries: Vec<DiscoveryLine>,
     all: bool,
     more: usize,
     now_ms: i64,
 }
 
-pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
+pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     let all = visit.asked("all").is_some();
     let mut discoveries = visit.discoveries(DiscoveriesAsked { all })?.discoveries;
     discoveries.sort_by_key(|it| std::cmp::Reverse((weight(&it.impact), it.seen_ms)));
     let more = discoveries.len().saturating_sub(SHOWN_MAX);
     discoveries.truncate(SHOWN_MAX);
-    Page::new("Discoveries", &Discoveries { discoveries, all, more, now_ms: visit.now_ms() })
+    RenderedPage::new("Discoveries", &DiscoveriesPage { discoveries, all, more, now_ms: visit.now_ms() })
 }
 
 fn weight(impact: &str) -> u8 {

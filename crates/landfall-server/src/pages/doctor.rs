@@ -3,21 +3,21 @@
 use askama::Template;
 use landfall_api::{Ask as _, CheckState, Health, Nothing, Problem};
 
-use super::{Page, Visit, words};
+use super::{PageContext, RenderedPage, words};
 
 #[derive(Template)]
 #[template(path = "doctor.html")]
-struct Doctor {
+struct DoctorPage {
     health: Health,
     bad: u64,
     warned: u64,
 }
 
-pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
+pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     let health = visit.doctor(Nothing {})?;
     let of = |state: CheckState| health.checks.iter().filter(|it| it.state == state).count() as u64;
     let (bad, warned) = (of(CheckState::Bad), of(CheckState::Warn));
-    Page::new("Doctor", &Doctor { health, bad, warned })
+    RenderedPage::new("Doctor", &DoctorPage { health, bad, warned })
 }
 
 fn mark(state: CheckState) -> (&'static str, &'static str, &'static str) {

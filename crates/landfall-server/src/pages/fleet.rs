@@ -3,7 +3,7 @@
 use askama::Template;
 use landfall_api::{Ask as _, Fleet, FleetAsked, FleetDisk, Problem};
 
-use super::{Page, Visit, parts, words};
+use super::{PageContext, RenderedPage, parts, words};
 
 #[derive(Template)]
 #[template(path = "fleet.html")]
@@ -14,11 +14,11 @@ struct FleetPage<'a> {
     now_ms: i64,
 }
 
-pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
+pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     // Both take a while, so nobody waits for them who did not ask.
     let (count, agents) = (visit.asked("count").is_some(), visit.asked("agents").is_some());
     let fleet = visit.fleet(FleetAsked { count, agents })?;
-    Page::new("Fleet", &FleetPage { fleet: &fleet, count, installed: agents, now_ms: visit.now_ms() })
+    RenderedPage::new("Fleet", &FleetPage { fleet: &fleet, count, installed: agents, now_ms: visit.now_ms() })
 }
 
 /// What the room on the disk means.
@@ -31,7 +31,7 @@ fn disk_tone(disk: &FleetDisk) -> (&'static str, &'static str) {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a bar is coarser than a float")]
-fn share(bytes: u64, disk: &FleetDisk) -> parts::Bar {
+fn share(bytes: u64, disk: &FleetDisk) -> parts::ProgressBar {
     let all: u64 = disk.used.iter().map(|it| it.bytes).sum();
     parts::bar(bytes as f64 * 100.0 / all.max(1) as f64, "info", words::bytes(bytes))
 }

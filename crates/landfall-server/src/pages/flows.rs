@@ -4,39 +4,39 @@ use askama::Template;
 use landfall_api::{Ask as _, FlowForm, FlowLine, FlowOrigin, FlowShow, Nothing, Problem};
 
 use super::layered::layout;
-use super::{Page, Visit, words};
+use super::{PageContext, RenderedPage, words};
 
 #[derive(Template)]
 #[template(path = "flows.html")]
-struct Flows {
+struct FlowsPage {
     flows: Vec<FlowLine>,
 }
 
-pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
-    Page::new("Flows", &Flows { flows: visit.flow_list(Nothing {})?.flows })
+pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
+    RenderedPage::new("Flows", &FlowsPage { flows: visit.flow_list(Nothing {})?.flows })
 }
 
 #[derive(Template)]
 #[template(path = "flow.html")]
-struct Flow {
+struct FlowPage {
     name: String,
     text: String,
     source: String,
-    picture: Picture,
+    picture: FlowPicture,
 }
 
-pub(super) fn one(visit: &Visit<'_>) -> Result<Page, Problem> {
+pub(super) fn one(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     let name: String = visit.field("name")?;
     let show = |form: FlowForm| visit.flow_show(FlowShow { name: name.clone(), form }).map(|it| it.text);
     let text = show(FlowForm::Text)?;
     let source = show(FlowForm::Source)?;
     let title = format!("Flow {}", words::line(&name));
-    Page::new(title, &Flow { picture: picture(&steps(&text)), name, text, source })
+    RenderedPage::new(title, &FlowPage { picture: picture(&steps(&text)), name, text, source })
 }
 
 /// A step as its drawing in text tells it.
 #[derive(Debug, PartialEq)]
-struct Step {
+struct FlowStepView {
     name: String,
     kind: String,
     entry: bool,
@@ -45,12 +45,12 @@ struct Step {
 }
 
 /// The steps that a drawing in text tells of. What it does not tell is left out of the picture; the text stands below it.
-fn steps(text: &str) -> Vec<Step> {
-    let mut steps: Vec<Step> = Vec::new();
+fn steps(text: &str) -> Vec<FlowStepView> {
+    let mut steps: Vec<FlowStepView> = Vec::new();
     for line in text.lines() {
         if let Some((name, rest)) = line.strip_prefix("● ").and_then(|it| it.split_once("  [")) {
             let kind = rest.split([',', ']']).next().unwrap_or_default();
-            steps.push(Step {
+            steps.push(FlowStepView {
                 name: name.to_owned(),
                 kind: kind.to_owned(),
                 entry: rest.contains("◀ entry"),
@@ -66,7 +66,7 @@ fn steps(text: &str) -> Vec<Step> {
     steps
 }
 
-struct Picture {
+struct FlowPicture {
     width: u32,
     height: u32,
     boxes: Vec<StepBox>,
@@ -89,7 +89,7 @@ const GAP: u32 = 56;
 const ROW: u32 = 74;
 
 /// Steps from left to right. What leads back to an earlier step is a word in the box: arrows back would cover the rest.
-fn picture(steps: &[Step]) -> Picture {
+fn picture(steps: &[FlowStepView]) -> FlowPicture {
     let ends: Vec<&str> = ["end", "stop"]
         .into_iter()
         .filter(|end| steps.iter().any(|step| step.on.iter().any(|(_, to)| to == end)))
@@ -136,7 +136,7 @@ fn picture(steps: &[Step]) -> Picture {
         }
         line
     });
-    Picture {
+    FlowPicture {
         width: x(found.columns.max(1)) - GAP + 8,
         height: y(found.height) + 8,
         boxes: boxes.collect(),
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn words_from_outside_stay_words() {
         let hostile = DRAWN.replace("build", "<b>x</b>");
-        let flow = Flow {
+        let flow = FlowPage {
             picture: picture(&steps(&hostile)),
             name: "<b>".to_owned(),
             text: hostile,

@@ -6,7 +6,7 @@ use askama::Template;
 use landfall_api::{Ask as _, EdgeKind, Graph, GraphAsked, GraphNode, Problem, Size, Status, TaskId};
 
 use super::layered::layout;
-use super::{Page, Visit, parts, words};
+use super::{PageContext, RenderedPage, parts, words};
 
 const WIDE: f64 = 190.0;
 const HIGH: f64 = 44.0;
@@ -23,7 +23,7 @@ struct GraphPage<'a> {
     depth: u32,
     done: bool,
     drawing: Drawing,
-    tiers: Vec<Vec<Entry<'a>>>,
+    tiers: Vec<Vec<GraphListEntry<'a>>>,
     critical: BTreeSet<TaskId>,
     /// Tasks that need nothing here and that nothing needs.
     alone: Vec<&'a GraphNode>,
@@ -31,7 +31,7 @@ struct GraphPage<'a> {
 }
 
 /// A task in the list.
-struct Entry<'a> {
+struct GraphListEntry<'a> {
     node: &'a GraphNode,
     needs: Vec<TaskId>,
     needed_by: Vec<TaskId>,
@@ -42,7 +42,7 @@ struct Drawing {
     width: String,
     height: String,
     boxes: Vec<NodeBox>,
-    lines: Vec<Line>,
+    lines: Vec<GraphEdgePath>,
 }
 
 struct NodeBox {
@@ -60,20 +60,20 @@ struct NodeBox {
     root: bool,
 }
 
-struct Line {
+struct GraphEdgePath {
     path: String,
     met: bool,
     critical: bool,
 }
 
-pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
+pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     let root = visit.asked_as("root");
     let depth = visit.asked_as("depth").unwrap_or(0);
     let done = visit.asked("done").is_some();
     let nodes = visit.asked_as("nodes").unwrap_or(NODES_DEFAULT);
     let graph = visit.graph(GraphAsked { root, depth, done, nodes })?;
     let page = page(&graph, root, depth, done);
-    Page::new("Graph", &page)
+    RenderedPage::new("Graph", &page)
 }
 
 fn page(graph: &Graph, root: Option<TaskId>, depth: u32, done: bool) -> GraphPage<'_> {
@@ -118,7 +118,11 @@ fn drawing(
         graph.critical.windows(2).map(|pair| (pair[0], pair[1])).collect();
     let lines = found.edges.iter().map(|(number, path)| {
         let edge = needs[*number];
-        Line { path: curve(path, &x, &y), met: edge.met, critical: chain.contains(&(edge.from, edge.to)) }
+        GraphEdgePath {
+            path: curve(path, &x, &y),
+            met: edge.met,
+            critical: chain.contains(&(edge.from, edge.to)),
+        }
     });
     let boxes = nodes.iter().zip(&found.nodes).map(|(node, (column, height))| NodeBox {
         id: node.id,
@@ -191,11 +195,11 @@ fn outline(status: Status) -> String {
     }
 }
 
-fn tiers<'a>(graph: &Graph, nodes: &[&'a GraphNode]) -> Vec<Vec<Entry<'a>>> {
-    let mut tiers: BTreeMap<u32, Vec<Entry<'a>>> = BTreeMap::new();
+fn tiers<'a>(graph: &Graph, nodes: &[&'a GraphNode]) -> Vec<Vec<GraphListEntry<'a>>> {
+    let mut tiers: BTreeMap<u32, Vec<GraphListEntry<'a>>> = BTreeMap::new();
     for node in nodes {
         let of = |kind: EdgeKind| graph.edges.iter().filter(move |edge| edge.kind == kind);
-        tiers.entry(node.tier).or_default().push(Entry {
+        tiers.entry(node.tier).or_default().push(GraphListEntry {
             node,
             needs: of(EdgeKind::Needs).filter(|it| it.to == node.id && !it.met).map(|it| it.from).collect(),
             needed_by: of(EdgeKind::Needs).filter(|it| it.from == node.id).map(|it| it.to).collect(),

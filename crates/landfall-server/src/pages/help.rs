@@ -3,16 +3,16 @@
 use askama::Template;
 use landfall_api::Problem;
 
-use super::{PAGES, Page, Visit};
+use super::{PAGES, PageContext, RenderedPage};
 
-pub(super) fn draw(_: &Visit<'_>) -> Result<Page, Problem> {
+pub(super) fn draw(_: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     let pages = PAGES.iter().filter_map(|entry| entry.nav.map(|(name, key)| (key, name, entry.path)));
-    Page::new("Help", &Help { keys: KEYS, pages: pages.collect() })
+    RenderedPage::new("Help", &HelpPage { keys: KEYS, pages: pages.collect() })
 }
 
 #[derive(Template)]
 #[template(path = "help.html")]
-struct Help {
+struct HelpPage {
     keys: &'static [(&'static str, &'static str)],
     pages: Vec<(char, &'static str, &'static str)>,
 }

@@ -9,7 +9,7 @@ use landfall_api::{
 use super::decide::DecisionForm;
 use super::markup::Markup;
 use super::task_diff::{self, DiffPreview};
-use super::{Page, Visit, parts, words};
+use super::{PageContext, RenderedPage, parts, words};
 
 const LIST_MAX: u32 = 500; // one screen after the other; the rest is counted
 const GROUP_MIN: usize = 4; // fewer of one reason are listed one by one
@@ -22,12 +22,12 @@ struct InboxPage<'a> {
     newest: bool,
     kind: Option<InboxKind>,
     now_ms: i64,
-    open: Option<Open<'a>>,
+    open: Option<InboxSelection<'a>>,
     groups: Vec<InboxGroup<'a>>,
 }
 
 /// The thing that is looked at.
-struct Open<'a> {
+struct InboxSelection<'a> {
     item: &'a InboxItem,
     /// From 1.
     place: usize,
@@ -53,13 +53,13 @@ struct InboxGroup<'a> {
     tone: &'static str,
     /// The code of the reason, where all of the group have it.
     reason: Option<&'a str>,
-    rows: Vec<InboxRow<'a>>,
+    rows: Vec<InboxListRow<'a>>,
     is_open: bool,
     /// Retries all of them.
-    retry: Option<parts::Act>,
+    retry: Option<parts::ActionButton>,
 }
 
-struct InboxRow<'a> {
+struct InboxListRow<'a> {
     item: &'a InboxItem,
     link: String,
     is_here: bool,
@@ -72,7 +72,7 @@ struct InboxView {
     newest: bool,
 }
 
-pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
+pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     let newest = visit.asked("order") == Some("newest");
     let kind = visit.asked("kind").and_then(|word| InboxKind::ALL.into_iter().find(|it| it.word() == word));
     let mut inbox = visit.inbox(InboxAsked {
@@ -95,7 +95,7 @@ pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
     }
     let groups = groups(&inbox.items, at, view);
     let page = InboxPage { inbox: &inbox, newest, kind, now_ms: visit.now_ms(), open, groups };
-    Page::new("Inbox", &page)
+    RenderedPage::new("Inbox", &page)
 }
 
 /// Questions first, then reviews, then the rest: an agent waits for an answer, and work for a review. The order within each
@@ -158,11 +158,11 @@ fn link(items: &[InboxItem], at: usize, view: InboxView) -> Option<String> {
     ))
 }
 
-fn open(inbox: &Inbox, at: usize, view: InboxView) -> Open<'_> {
+fn open(inbox: &Inbox, at: usize, view: InboxView) -> InboxSelection<'_> {
     let item = &inbox.items[at];
     let next = link(&inbox.items, at + 1, view);
     let back = next.clone().unwrap_or_else(|| "/inbox".to_owned());
-    Open {
+    InboxSelection {
         item,
         place: at + 1,
         previous: at.checked_sub(1).and_then(|at| link(&inbox.items, at, view)),
@@ -178,8 +178,11 @@ fn open(inbox: &Inbox, at: usize, view: InboxView) -> Open<'_> {
 fn groups(items: &[InboxItem], at: Option<usize>, view: InboxView) -> Vec<InboxGroup<'_>> {
     let mut groups: Vec<(InboxKind, InboxGroup<'_>)> = Vec::new();
     for (place, item) in items.iter().enumerate() {
-        let row =
-            InboxRow { item, link: link(items, place, view).unwrap_or_default(), is_here: at == Some(place) };
+        let row = InboxListRow {
+            item,
+            link: link(items, place, view).unwrap_or_default(),
+            is_here: at == Some(place),
+        };
         let same =
             groups.last_mut().filter(|(kind, group)| *kind == item.kind && group.reason == reason(item));
         match same {
@@ -214,7 +217,7 @@ fn groups(items: &[InboxItem], at: Option<usize>, view: InboxView) -> Vec<InboxG
 }
 
 /// What else helps to decide. What cannot be had is left out: the decision can be made without it.
-fn enrich(visit: &Visit<'_>, open: &mut Open<'_>) {
+fn enrich(visit: &PageContext<'_>, open: &mut InboxSelection<'_>) {
     let Some(task) = open.item.task else { return };
     if let Ok(detail) = visit.show(TaskAsked { task }) {
         open.why = words::prose(&detail.why);

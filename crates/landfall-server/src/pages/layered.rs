@@ -238,9 +238,9 @@ mod tests {
     use super::*;
 
     /// Numbers that look as if by chance, and are the same every time.
-    struct Dice(u64);
+    struct LayoutRng(u64);
 
-    impl Dice {
+    impl LayoutRng {
         fn roll(&mut self, sides: usize) -> usize {
             self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             usize::try_from(self.0 >> 33).unwrap_or(0) % sides.max(1)
@@ -274,7 +274,7 @@ mod tests {
     #[test]
     fn everything_stands_right_of_what_it_needs() {
         for seed in 0..300 {
-            let mut dice = Dice(seed);
+            let mut dice = LayoutRng(seed);
             let nodes = dice.roll(40) + 1;
             let edges: Vec<(usize, usize)> = (0..dice.roll(80))
                 .map(|_| (dice.roll(nodes), dice.roll(nodes)))
@@ -292,7 +292,7 @@ mod tests {
         check(0, 1, &[(0, 0), (0, 7), (9, 0)]);
         check(0, 3, &[(0, 1), (1, 2), (2, 0)]);
         for seed in 0..300 {
-            let mut dice = Dice(seed);
+            let mut dice = LayoutRng(seed);
             let nodes = dice.roll(25) + 1;
             let edges: Vec<_> =
                 (0..dice.roll(60)).map(|_| (dice.roll(nodes + 2), dice.roll(nodes + 2))).collect();
@@ -319,7 +319,7 @@ mod tests {
 
     #[test]
     fn a_large_graph_is_quick() {
-        let mut dice = Dice(7);
+        let mut dice = LayoutRng(7);
         let nodes = 2_000;
         let edges: Vec<_> = (0..4_000)
             .map(|_| (dice.roll(nodes), dice.roll(nodes)))

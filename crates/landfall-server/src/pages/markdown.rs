@@ -6,7 +6,7 @@ use super::markup::Markup;
 /// A text as HTML. Whatever is not understood is shown as it was written.
 pub(crate) fn render(text: &str) -> Markup {
     let mut html = Markup::default();
-    let mut open = Block::None;
+    let mut open = MarkdownBlock::None;
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
         let trimmed = line.trim_start();
@@ -50,13 +50,13 @@ pub(crate) fn render(text: &str) -> Markup {
         let (block, words) = match item(trimmed) {
             Some(found) => found,
             None => match trimmed.strip_prefix('>') {
-                Some(words) => (Block::Quote, words.trim_start()),
+                Some(words) => (MarkdownBlock::Quote, words.trim_start()),
                 None if open.is_list() && line.starts_with(' ') => {
                     html.tag("<br>");
                     inline(trimmed, &mut html);
                     continue;
                 }
-                None => (Block::Paragraph, line),
+                None => (MarkdownBlock::Paragraph, line),
             },
         };
         open.go_on(block, &mut html);
@@ -108,7 +108,7 @@ fn table<'a>(
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Block {
+enum MarkdownBlock {
     None,
     Paragraph,
     Quote,
@@ -116,7 +116,7 @@ enum Block {
     Numbers,
 }
 
-impl Block {
+impl MarkdownBlock {
     fn is_list(self) -> bool {
         matches!(self, Self::Bullets | Self::Numbers)
     }
@@ -160,13 +160,13 @@ fn heading(line: &str) -> Option<(usize, &str)> {
     Some((level, title.trim().trim_end_matches('#').trim_end()))
 }
 
-fn item(line: &str) -> Option<(Block, &str)> {
+fn item(line: &str) -> Option<(MarkdownBlock, &str)> {
     if let Some(words) = ["- ", "* ", "+ "].into_iter().find_map(|mark| line.strip_prefix(mark)) {
-        return Some((Block::Bullets, words));
+        return Some((MarkdownBlock::Bullets, words));
     }
     let digits = line.bytes().take_while(u8::is_ascii_digit).count();
     let words = line[digits..].strip_prefix(". ").or_else(|| line[digits..].strip_prefix(") "))?;
-    (1..=4).contains(&digits).then_some((Block::Numbers, words))
+    (1..=4).contains(&digits).then_some((MarkdownBlock::Numbers, words))
 }
 
 /// Code, strong and emphasised words in one line.

@@ -56,84 +56,84 @@ use axum::http::{HeaderValue, Method, Request};
 use landfall_api::{Access, Board, Problem, ProblemCode, Request as Asked, Response, Service};
 use landfall_text::control_chars::escape_html;
 
-use crate::answer::{self, Answer};
+use crate::answer::{self, HttpResponse};
 use crate::door::{Shared, Who};
 use crate::forms::{self, Flash};
-use crate::router::{Guard, Routes};
+use crate::router::{Guard, RouteTable};
 use crate::{api, assets};
 
 /// One page.
-struct Entry {
+struct PageEntry {
     /// Where it is; a word in braces is a field.
     path: &'static str,
     /// How it is called in the navigation, and by which key it is reached; none for pages reached from others.
     nav: Option<(&'static str, char)>,
     /// Draws it.
-    draw: fn(&Visit<'_>) -> Result<Page, Problem>,
+    draw: fn(&PageContext<'_>) -> Result<RenderedPage, Problem>,
 }
 
 /// Every page there is, in the order of the navigation.
-const PAGES: &[Entry] = &[
-    Entry { path: "/", nav: Some(("Now", 'n')), draw: now::draw },
-    Entry { path: "/inbox", nav: Some(("Inbox", 'r')), draw: inbox::draw },
-    Entry { path: "/backlog", nav: Some(("Backlog", 'p')), draw: backlog::draw },
-    Entry { path: "/queue", nav: Some(("Queue", 'm')), draw: queue::draw },
-    Entry { path: "/sprint", nav: Some(("Sprint", 'S')), draw: sprint::draw },
-    Entry { path: "/sprints", nav: None, draw: sprint::list },
-    Entry { path: "/graph", nav: Some(("Graph", 'g')), draw: graph::draw },
-    Entry { path: "/discoveries", nav: Some(("Discoveries", 'l')), draw: discoveries::draw },
-    Entry { path: "/stats", nav: Some(("Statistics", 't')), draw: stats::draw },
-    Entry { path: "/fleet", nav: Some(("Fleet", 'f')), draw: fleet::draw },
-    Entry { path: "/checkpoints", nav: Some(("Checkpoints", 'c')), draw: checkpoints::draw },
-    Entry { path: "/runs", nav: Some(("Runs", 'u')), draw: runs::draw },
-    Entry { path: "/runs/{run}", nav: None, draw: runs::one },
-    Entry { path: "/flows", nav: Some(("Flows", 'w')), draw: flows::draw },
-    Entry { path: "/flows/{name}", nav: None, draw: flows::one },
-    Entry { path: "/settings", nav: Some(("Settings", 's')), draw: settings::draw },
-    Entry { path: "/tasks/{task}", nav: None, draw: task::draw },
-    Entry { path: "/tasks/{task}/log", nav: None, draw: task_log::draw },
-    Entry { path: "/tasks/{task}/diff", nav: None, draw: task_diff::draw },
-    Entry { path: "/tasks/{task}/checks", nav: None, draw: task_checks::draw },
-    Entry { path: "/tasks/{task}/gates", nav: None, draw: task_checks::draw_gates },
-    Entry { path: "/tasks/{task}/target", nav: None, draw: task_target::draw },
-    Entry { path: "/tasks/{task}/attempts", nav: None, draw: task_attempts::draw },
-    Entry { path: "/tasks/{task}/cost", nav: None, draw: task_attempts::draw_cost },
-    Entry { path: "/tasks/{task}/certificate", nav: None, draw: task_proof::draw },
-    Entry { path: "/tasks/{task}/history", nav: None, draw: task_proof::draw_history },
-    Entry { path: "/doctor", nav: None, draw: doctor::draw },
-    Entry { path: "/api", nav: None, draw: reference::draw },
-    Entry { path: "/sessions", nav: None, draw: sessions::draw },
-    Entry { path: "/problems", nav: None, draw: problems::draw },
-    Entry { path: "/help", nav: None, draw: help::draw },
+const PAGES: &[PageEntry] = &[
+    PageEntry { path: "/", nav: Some(("Now", 'n')), draw: now::draw },
+    PageEntry { path: "/inbox", nav: Some(("Inbox", 'r')), draw: inbox::draw },
+    PageEntry { path: "/backlog", nav: Some(("Backlog", 'p')), draw: backlog::draw },
+    PageEntry { path: "/queue", nav: Some(("Queue", 'm')), draw: queue::draw },
+    PageEntry { path: "/sprint", nav: Some(("Sprint", 'S')), draw: sprint::draw },
+    PageEntry { path: "/sprints", nav: None, draw: sprint::list },
+    PageEntry { path: "/graph", nav: Some(("Graph", 'g')), draw: graph::draw },
+    PageEntry { path: "/discoveries", nav: Some(("Discoveries", 'l')), draw: discoveries::draw },
+    PageEntry { path: "/stats", nav: Some(("Statistics", 't')), draw: stats::draw },
+    PageEntry { path: "/fleet", nav: Some(("Fleet", 'f')), draw: fleet::draw },
+    PageEntry { path: "/checkpoints", nav: Some(("Checkpoints", 'c')), draw: checkpoints::draw },
+    PageEntry { path: "/runs", nav: Some(("Runs", 'u')), draw: runs::draw },
+    PageEntry { path: "/runs/{run}", nav: None, draw: runs::one },
+    PageEntry { path: "/flows", nav: Some(("Flows", 'w')), draw: flows::draw },
+    PageEntry { path: "/flows/{name}", nav: None, draw: flows::one },
+    PageEntry { path: "/settings", nav: Some(("Settings", 's')), draw: settings::draw },
+    PageEntry { path: "/tasks/{task}", nav: None, draw: task::draw },
+    PageEntry { path: "/tasks/{task}/log", nav: None, draw: task_log::draw },
+    PageEntry { path: "/tasks/{task}/diff", nav: None, draw: task_diff::draw },
+    PageEntry { path: "/tasks/{task}/checks", nav: None, draw: task_checks::draw },
+    PageEntry { path: "/tasks/{task}/gates", nav: None, draw: task_checks::draw_gates },
+    PageEntry { path: "/tasks/{task}/target", nav: None, draw: task_target::draw },
+    PageEntry { path: "/tasks/{task}/attempts", nav: None, draw: task_attempts::draw },
+    PageEntry { path: "/tasks/{task}/cost", nav: None, draw: task_attempts::draw_cost },
+    PageEntry { path: "/tasks/{task}/certificate", nav: None, draw: task_proof::draw },
+    PageEntry { path: "/tasks/{task}/history", nav: None, draw: task_proof::draw_history },
+    PageEntry { path: "/doctor", nav: None, draw: doctor::draw },
+    PageEntry { path: "/api", nav: None, draw: reference::draw },
+    PageEntry { path: "/sessions", nav: None, draw: sessions::draw },
+    PageEntry { path: "/problems", nav: None, draw: problems::draw },
+    PageEntry { path: "/help", nav: None, draw: help::draw },
 ];
 
 /// Pages that are the answer to a form, for what is shown only once.
-const ANSWERS: &[Entry] = &[
-    Entry { path: "/sessions/pair", nav: None, draw: sessions::pair },
-    Entry { path: "/sessions/token", nav: None, draw: sessions::token },
+const ANSWERS: &[PageEntry] = &[
+    PageEntry { path: "/sessions/pair", nav: None, draw: sessions::pair },
+    PageEntry { path: "/sessions/token", nav: None, draw: sessions::token },
 ];
 
 /// A form that asks for more than one operation, or for one in words of its own.
-struct Form {
+struct PageForm {
     /// Its name below `/do/`; no operation has it.
     name: &'static str,
     /// Carries it out, and says what was done.
-    send: fn(&Visit<'_>, &Fields) -> Result<String, Problem>,
+    send: fn(&PageContext<'_>, &FormFields) -> Result<String, Problem>,
 }
 
 /// Every such form.
-const FORMS: &[Form] = &[
-    Form { name: "backlog-add", send: backlog::add },
-    Form { name: "backlog-paste", send: backlog::paste },
-    Form { name: "backlog-change", send: backlog::change },
-    Form { name: "decide", send: decide::send },
-    Form { name: "step", send: task_target::do_step },
+const FORMS: &[PageForm] = &[
+    PageForm { name: "backlog-add", send: backlog::add },
+    PageForm { name: "backlog-paste", send: backlog::paste },
+    PageForm { name: "backlog-change", send: backlog::change },
+    PageForm { name: "decide", send: decide::send },
+    PageForm { name: "step", send: task_target::do_step },
 ];
 
 /// The fields of a form.
-struct Fields(Vec<(String, String)>);
+struct FormFields(Vec<(String, String)>);
 
-impl Fields {
+impl FormFields {
     /// The text of a field, without blanks around it; none if there is nothing in it.
     fn text(&self, name: &str) -> Option<&str> {
         self.all(name).next()
@@ -184,9 +184,9 @@ pub(crate) async fn sent(
     fields: &[(String, String)],
 ) -> Option<Result<String, Problem>> {
     let form = FORMS.iter().find(|it| it.name == name)?;
-    let (shared, who, fields) = (Arc::clone(shared), who.clone(), Fields(fields.to_vec()));
+    let (shared, who, fields) = (Arc::clone(shared), who.clone(), FormFields(fields.to_vec()));
     let done = tokio::task::spawn_blocking(move || {
-        let visit = Visit { shared: &shared, who: &who, fields: Vec::new(), query: Vec::new() };
+        let visit = PageContext { shared: &shared, who: &who, fields: Vec::new(), query: Vec::new() };
         (form.send)(&visit, &fields)
     });
     let done = done.await;
@@ -196,7 +196,7 @@ pub(crate) async fn sent(
 }
 
 /// A page as it was drawn.
-pub(crate) struct Page {
+pub(crate) struct RenderedPage {
     /// What stands in the title of the window.
     title: String,
     /// What stands between navigation and foot, as HTML.
@@ -205,7 +205,7 @@ pub(crate) struct Page {
     board: Option<Box<Board>>,
 }
 
-impl Page {
+impl RenderedPage {
     fn new(title: impl Into<String>, main: &impl Template) -> Result<Self, Problem> {
         let main = main
             .render()
@@ -221,7 +221,7 @@ impl Page {
 }
 
 /// Somebody who looks at a page. Asks operations in their name.
-pub(crate) struct Visit<'a> {
+pub(crate) struct PageContext<'a> {
     shared: &'a Shared,
     who: &'a Who,
     /// The words in the path.
@@ -230,13 +230,13 @@ pub(crate) struct Visit<'a> {
     query: Vec<(String, String)>,
 }
 
-impl Service for Visit<'_> {
+impl Service for PageContext<'_> {
     fn call(&self, asked: Asked) -> Result<Response, Problem> {
         api::call_here(self.shared, self.who, asked)
     }
 }
 
-impl Visit<'_> {
+impl PageContext<'_> {
     /// The moment it is.
     fn now_ms(&self) -> i64 {
         jiff::Timestamp::now().as_millisecond()
@@ -263,7 +263,7 @@ impl Visit<'_> {
     }
 }
 
-pub(crate) fn routes(routes: &mut Routes) {
+pub(crate) fn routes(routes: &mut RouteTable) {
     // An agent has no business on pages made for people.
     let people = Guard::Needs(Access::Steer);
     for entry in PAGES {
@@ -280,7 +280,7 @@ pub(crate) fn routes(routes: &mut Routes) {
     }
 }
 
-async fn show(shared: &Arc<Shared>, entry: &'static Entry, request: Request<Body>) -> Answer {
+async fn show(shared: &Arc<Shared>, entry: &'static PageEntry, request: Request<Body>) -> HttpResponse {
     let (mut parts, body) = request.into_parts();
     let who = parts.extensions.get::<Who>().cloned().unwrap_or(Who::Nobody);
     let fields = match RawPathParams::from_request_parts(&mut parts, &()).await {
@@ -302,7 +302,7 @@ async fn show(shared: &Arc<Shared>, entry: &'static Entry, request: Request<Body
     if entry.path == "/" && target == "/" && flashes.is_empty() {
         // What everybody looks at is drawn once for all of them. It says nothing of who looks.
         let draw = move |shared: &Arc<Shared>| {
-            let visit = Visit { shared, who: &Who::Token, fields: Vec::new(), query: Vec::new() };
+            let visit = PageContext { shared, who: &Who::Token, fields: Vec::new(), query: Vec::new() };
             let page = (entry.draw)(&visit)?;
             Ok(escape_html(frame(&visit, "/", "/", &page, &[])).into())
         };
@@ -321,7 +321,7 @@ async fn show(shared: &Arc<Shared>, entry: &'static Entry, request: Request<Body
     };
     let drawn = tokio::task::spawn_blocking(move || {
         let _room = room; // until it is drawn
-        let visit = Visit { shared: &shared, who: &who, fields, query };
+        let visit = PageContext { shared: &shared, who: &who, fields, query };
         let (status, page) = match (entry.draw)(&visit) {
             Ok(page) => (200, page),
             Err(problem) => (problem.code.status(), problem_page(&problem)),
@@ -344,19 +344,25 @@ struct NavLink {
 
 #[derive(Template)]
 #[template(path = "frame.html")]
-struct Frame<'a> {
+struct PageFrame<'a> {
     project: &'a str,
     title: &'a str,
     target: &'a str,
     nav: Vec<NavLink>,
-    top: Option<state::Top<'a>>,
-    foot: Option<state::Foot<'a>>,
+    top: Option<state::PageHeader<'a>>,
+    foot: Option<state::PageFooter<'a>>,
     flashes: &'a [Flash],
     main: &'a str,
 }
 
 /// Puts a page into its frame.
-fn frame(visit: &Visit<'_>, path: &str, target: &str, page: &Page, flashes: &[Flash]) -> String {
+fn frame(
+    visit: &PageContext<'_>,
+    path: &str,
+    target: &str,
+    page: &RenderedPage,
+    flashes: &[Flash],
+) -> String {
     let asked = if page.board.is_none() { state::ask(visit) } else { None };
     let board = page.board.as_deref().or(asked.as_deref());
     // A form in the head comes back to this page; the answer to a form cannot be come back to.
@@ -370,13 +376,13 @@ fn frame(visit: &Visit<'_>, path: &str, target: &str, page: &Page, flashes: &[Fl
             here: entry.path == path || (entry.path != "/" && path.starts_with(&format!("{}/", entry.path))),
         })
     });
-    let frame = Frame {
+    let frame = PageFrame {
         project: &visit.shared.project,
         title: &page.title,
         target,
         nav: nav.collect(),
-        top: board.map(|board| state::Top::new(board, back)),
-        foot: board.map(state::Foot::new),
+        top: board.map(|board| state::PageHeader::new(board, back)),
+        foot: board.map(state::PageFooter::new),
         flashes,
         main: &page.main,
     };
@@ -391,35 +397,35 @@ struct ProblemPage<'a> {
     code: String,
 }
 
-fn problem_page(problem: &Problem) -> Page {
+fn problem_page(problem: &Problem) -> RenderedPage {
     let page = ProblemPage {
         text: words::sentence(&problem.message),
         hint: problem.hint.as_deref(),
         code: problem.code.word(),
     };
-    Page { title: "A problem".to_owned(), main: page.render().unwrap_or_default(), board: None }
+    RenderedPage { title: "A problem".to_owned(), main: page.render().unwrap_or_default(), board: None }
 }
 
 #[derive(Template)]
 #[template(path = "bare.html")]
-struct Bare<'a> {
+struct BarePage<'a> {
     project: &'a str,
     title: &'a str,
     main: &'a str,
 }
 
-fn bare(status: u16, project: &str, page: &Page) -> Answer {
-    let bare = Bare { project, title: &page.title, main: &page.main };
+fn bare(status: u16, project: &str, page: &RenderedPage) -> HttpResponse {
+    let bare = BarePage { project, title: &page.title, main: &page.main };
     answer::html(status, bare.render().unwrap_or_default())
 }
 
 /// A problem outside of any page of the project.
-pub(crate) fn problem(problem: &Problem) -> Answer {
+pub(crate) fn problem(problem: &Problem) -> HttpResponse {
     bare(problem.code.status(), "", &problem_page(problem))
 }
 
 /// Somebody is not let in: whoever is a stranger is shown how to get in.
-pub(crate) fn refused(shared: &Shared, problem: &Problem) -> Answer {
+pub(crate) fn refused(shared: &Shared, problem: &Problem) -> HttpResponse {
     match problem.code {
         ProblemCode::Unauthorized => answer::see("/login"),
         _ => bare(problem.code.status(), &shared.project, &problem_page(problem)),
@@ -428,32 +434,32 @@ pub(crate) fn refused(shared: &Shared, problem: &Problem) -> Answer {
 
 #[derive(Template)]
 #[template(path = "login.html")]
-struct Login<'a> {
+struct LoginPage<'a> {
     project: &'a str,
     wrong: Option<&'a str>,
 }
 
 /// The page on which a token lets somebody in.
-pub(crate) fn login(shared: &Shared, wrong: Option<&str>) -> Answer {
-    let main = Login { project: &shared.project, wrong }.render().unwrap_or_default();
+pub(crate) fn login(shared: &Shared, wrong: Option<&str>) -> HttpResponse {
+    let main = LoginPage { project: &shared.project, wrong }.render().unwrap_or_default();
     let status = if wrong.is_some() { 403 } else { 200 };
-    bare(status, &shared.project, &Page { title: "Sign in".to_owned(), main, board: None })
+    bare(status, &shared.project, &RenderedPage { title: "Sign in".to_owned(), main, board: None })
 }
 
 #[derive(Template)]
 #[template(path = "pair.html")]
-struct Pair<'a> {
+struct PairingPage<'a> {
     project: &'a str,
 }
 
 /// The page a link of `landfall project pair` leads to.
-pub(crate) fn pair(shared: &Shared) -> Answer {
+pub(crate) fn pair(shared: &Shared) -> HttpResponse {
     bare(
         200,
         &shared.project,
-        &Page {
+        &RenderedPage {
             title: "Sign in this browser".to_owned(),
-            main: Pair { project: &shared.project }.render().unwrap_or_default(),
+            main: PairingPage { project: &shared.project }.render().unwrap_or_default(),
             board: None,
         },
     )
@@ -461,13 +467,13 @@ pub(crate) fn pair(shared: &Shared) -> Answer {
 
 #[derive(Template)]
 #[template(path = "toast.html")]
-struct Toast<'a> {
+struct FlashToast<'a> {
     flash: &'a Flash,
 }
 
 /// What became of a form, for a page with scripts: it is shown for a while, and the page is drawn again.
-pub(crate) fn toast(flash: &Flash) -> Answer {
-    let mut answer = answer::html(200, Toast { flash }.render().unwrap_or_default());
+pub(crate) fn toast(flash: &Flash) -> HttpResponse {
+    let mut answer = answer::html(200, FlashToast { flash }.render().unwrap_or_default());
     answer.headers_mut().insert("hx-trigger", HeaderValue::from_static("changed"));
     answer
 }

@@ -7,13 +7,13 @@ use landfall_api::{
     SprintReport, SprintStage, Status, Trouble, WaitFor,
 };
 
-use super::state::Drive;
-use super::{Page, Visit, now as here, parts, words}; // templates reach functions by a path only
+use super::state::RunCondition;
+use super::{PageContext, RenderedPage, now as here, parts, words}; // templates reach functions by a path only
 
 /// Cards in a column: more are a list, and the backlog has lists.
 const CARDS: u32 = 30;
 
-pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
+pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     let mut board = visit.board(BoardAsked { cards: CARDS, columns: Vec::new() })?;
     for column in board.columns.iter_mut().filter(|column| column.name == ColumnName::NeedsYou) {
         column.cards.sort_by_key(|card| !is_question(card)); // an agent waits for the answer
@@ -22,7 +22,7 @@ pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
         Some(_) => visit.sprint(SprintOf::default()).ok(), // its line is on the board in any case
         None => None,
     };
-    let page = Page::new("Now", &Now::new(&board, sprint.as_deref()))?;
+    let page = RenderedPage::new("Now", &NowPage::new(&board, sprint.as_deref()))?;
     Ok(page.with_board(board))
 }
 
@@ -42,9 +42,9 @@ const ATTENTION: [ColumnName; 5] = [
 
 #[derive(Template)]
 #[template(path = "now.html")]
-struct Now<'a> {
+struct NowPage<'a> {
     board: &'a Board,
-    drive: Drive,
+    drive: RunCondition,
     /// No task was ever added.
     empty: bool,
     columns: Vec<&'a Column>,
@@ -53,12 +53,12 @@ struct Now<'a> {
     semi: bool,
 }
 
-impl<'a> Now<'a> {
+impl<'a> NowPage<'a> {
     fn new(board: &'a Board, sprint: Option<&'a SprintReport>) -> Self {
         let folded = |it: &&Column| matches!(it.name, ColumnName::Next | ColumnName::Waiting);
         Self {
             board,
-            drive: Drive::of(board),
+            drive: RunCondition::of(board),
             empty: board.counts.values().all(|count| *count == 0),
             columns: ATTENTION
                 .iter()
@@ -80,7 +80,7 @@ impl<'a> Now<'a> {
 /// A sprint as a bar.
 struct SprintView<'a> {
     report: &'a SprintReport,
-    bar: parts::Bar,
+    bar: parts::ProgressBar,
     left: TimeLeft,
 }
 
@@ -89,11 +89,11 @@ enum TimeLeft {
     /// Nobody knows.
     Unknown,
     /// The goal ends it then.
-    Until(parts::Moment),
+    Until(parts::RelativeTime),
     /// So much work is left, and it is paused.
     Work(String),
     /// At its pace it would be over then.
-    Expected(parts::Moment),
+    Expected(parts::RelativeTime),
 }
 
 impl<'a> SprintView<'a> {
@@ -269,7 +269,7 @@ fn check(mark: &CheckMark) -> (&'static str, &'static str, String) {
 }
 
 /// The share of an account's allowance that is used, as a bar.
-fn allowance(used: &u8) -> parts::Bar {
+fn allowance(used: &u8) -> parts::ProgressBar {
     parts::used(*used, format!("{used} per cent of the allowance is used"))
 }
 

@@ -33,26 +33,26 @@ pub(super) fn badge(status: impl Borrow<Status>) -> Badge {
     ext = "html",
     source = r#"<time datetime="{{ words::stamp(at_ms) }}" title="{{ words::moment(at_ms) }}" data-{{ kind }}="{{ at_ms }}">{{ text }}</time>"#
 )]
-pub(super) struct Moment {
+pub(super) struct RelativeTime {
     at_ms: i64,
     /// What scripts do with it: `ago` keeps it fresh, `until` counts down.
     kind: &'static str,
     text: String,
 }
 
-impl HtmlSafe for Moment {}
+impl HtmlSafe for RelativeTime {}
 
 /// A moment that was, or will be: `3 min ago`.
-pub(super) fn ago(now_ms: impl Borrow<i64>, at_ms: impl Borrow<i64>) -> Moment {
+pub(super) fn ago(now_ms: impl Borrow<i64>, at_ms: impl Borrow<i64>) -> RelativeTime {
     let (now_ms, at_ms) = (*now_ms.borrow(), *at_ms.borrow());
-    Moment { at_ms, kind: "ago", text: words::away(now_ms, at_ms) }
+    RelativeTime { at_ms, kind: "ago", text: words::away(now_ms, at_ms) }
 }
 
 /// The time until a moment, counted down: `1h 12m`.
-pub(super) fn until(now_ms: impl Borrow<i64>, at_ms: impl Borrow<i64>) -> Moment {
+pub(super) fn until(now_ms: impl Borrow<i64>, at_ms: impl Borrow<i64>) -> RelativeTime {
     let (now_ms, at_ms) = (*now_ms.borrow(), *at_ms.borrow());
     let left = u64::try_from(at_ms.saturating_sub(now_ms)).unwrap_or_default();
-    Moment { at_ms, kind: "until", text: words::length(left / 1000 * 1000) }
+    RelativeTime { at_ms, kind: "until", text: words::length(left / 1000 * 1000) }
 }
 
 /// How much of something is used, as a bar.
@@ -61,21 +61,21 @@ pub(super) fn until(now_ms: impl Borrow<i64>, at_ms: impl Borrow<i64>) -> Moment
     ext = "html",
     source = r#"<svg class="bar {{ tone }}" role="img" aria-label="{{ label }}"><rect class="track" width="100%" height="100%"/><rect class="fill" width="{{ percent }}%" height="100%"/></svg>"#
 )]
-pub(super) struct Bar {
+pub(super) struct ProgressBar {
     percent: u32,
     tone: &'static str,
     label: String,
 }
 
-impl HtmlSafe for Bar {}
+impl HtmlSafe for ProgressBar {}
 
 /// A bar that is filled to `percent`, in a tone such as `good`; `label` says the same in words.
-pub(super) fn bar(percent: f64, tone: &'static str, label: impl Into<String>) -> Bar {
-    Bar { percent: whole(percent), tone, label: label.into() }
+pub(super) fn bar(percent: f64, tone: &'static str, label: impl Into<String>) -> ProgressBar {
+    ProgressBar { percent: whole(percent), tone, label: label.into() }
 }
 
 /// A bar of something that is used up: blue, amber from 75 per cent, red from 95.
-pub(super) fn used(percent: impl Into<f64>, label: impl Into<String>) -> Bar {
+pub(super) fn used(percent: impl Into<f64>, label: impl Into<String>) -> ProgressBar {
     let percent = percent.into();
     let tone = match whole(percent) {
         0..75 => "info",
@@ -101,7 +101,7 @@ fn whole(percent: f64) -> u32 {
 {%- if confirm %}<label class="inline sure"><input type="checkbox" required> sure</label>{% endif -%}
 <button type="submit" class="small{% if confirm %} danger{% endif %}">{{ label }}</button></form>"##
 )]
-pub(super) struct Act {
+pub(super) struct ActionButton {
     op: String,
     label: String,
     fields: Vec<(String, String)>,
@@ -116,10 +116,10 @@ struct FillField {
     required: bool,
 }
 
-impl HtmlSafe for Act {}
+impl HtmlSafe for ActionButton {}
 
 /// An action as a form that comes back to the page `back`; none if a form cannot say it.
-pub(super) fn act(action: &Action, back: &str) -> Option<Act> {
+pub(super) fn act(action: &Action, back: &str) -> Option<ActionButton> {
     let plain =
         |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_');
     let fill = action.fill.as_ref().map(|fill| FillField {
@@ -132,7 +132,7 @@ pub(super) fn act(action: &Action, back: &str) -> Option<Act> {
     if let Some(fill) = &fill {
         fields.retain(|(name, _)| *name != fill.name);
     }
-    plain(&action.op).then(|| Act {
+    plain(&action.op).then(|| ActionButton {
         op: action.op.clone(),
         label: words::line(&action.label),
         fields,

@@ -18,7 +18,7 @@ const ROWS_MAX: usize = 400; // a year of days
 
 /// What the numbers of a plot are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unit {
+pub(super) enum PlotUnit {
     /// How many.
     Count,
     /// Dollars.
@@ -29,7 +29,7 @@ pub(super) enum Unit {
     Share,
 }
 
-impl Unit {
+impl PlotUnit {
     /// The number as people read it.
     pub(super) fn text(self, value: f64) -> String {
         match self {
@@ -100,7 +100,7 @@ pub(super) struct Series<'a> {
 
 /// How a curve is to be taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum CurveKind {
     /// It was so, and stayed so until the next point.
     Steps,
     /// It is expected.
@@ -114,7 +114,7 @@ pub(super) struct Curve<'a> {
     /// What it counts.
     pub(super) name: &'a str,
     /// How to take it.
-    pub(super) kind: Kind,
+    pub(super) kind: CurveKind,
     /// When, and how many; in the order of time.
     pub(super) points: Vec<(i64, f64)>,
 }
@@ -122,29 +122,29 @@ pub(super) struct Curve<'a> {
 /// A plot, ready to be put on a page.
 #[derive(Template)]
 #[template(path = "plot.html")]
-pub(super) struct Figure {
+pub(super) struct PlotFigure {
     id: &'static str,
     title: String,
     /// What the plot shows, in one sentence.
     about: String,
-    up: Vec<Tick>,
-    along: Vec<Tick>,
-    boxes: Vec<Bar>,
-    paths: Vec<Path>,
+    up: Vec<AxisTick>,
+    along: Vec<AxisTick>,
+    boxes: Vec<PlotBar>,
+    paths: Vec<PlotPath>,
     dots: Vec<Dot>,
-    legend: Vec<Key>,
+    legend: Vec<LegendKey>,
     heads: Vec<String>,
     rows: Vec<Vec<String>>,
 }
 
-impl askama::filters::HtmlSafe for Figure {} // its template escapes every word
+impl askama::filters::HtmlSafe for PlotFigure {} // its template escapes every word
 
-struct Tick {
+struct AxisTick {
     at: String,
     text: String,
 }
 
-struct Bar {
+struct PlotBar {
     x: String,
     y: String,
     width: String,
@@ -154,7 +154,7 @@ struct Bar {
     hint: String,
 }
 
-struct Path {
+struct PlotPath {
     class: &'static str,
     line: String,
 }
@@ -165,7 +165,7 @@ struct Dot {
     hint: String,
 }
 
-struct Key {
+struct LegendKey {
     class: String,
     name: String,
 }
@@ -174,10 +174,10 @@ struct Key {
 pub(super) fn bars(
     id: &'static str,
     title: &str,
-    unit: Unit,
+    unit: PlotUnit,
     labels: &[String],
     series: &[Series<'_>],
-) -> Figure {
+) -> PlotFigure {
     let value = |series: &Series<'_>, place: usize| plain(series.values.get(place).copied().unwrap_or(0.0));
     let sums: Vec<f64> =
         (0..labels.len()).map(|place| series.iter().map(|it| value(it, place)).sum()).collect();
@@ -192,7 +192,7 @@ pub(super) fn bars(
             let many = value(each, place);
             if many > 0.0 {
                 let (top, foot) = (scale.y(below + many), scale.y(below));
-                boxes.push(Bar {
+                boxes.push(PlotBar {
                     x: px(LEFT + wide * count(place) + gap / 2.0),
                     y: px(top),
                     width: px((wide - gap).max(0.5)),
@@ -209,7 +209,7 @@ pub(super) fn bars(
         .iter()
         .enumerate()
         .step_by(every)
-        .map(|(place, label)| Tick { at: px(LEFT + wide * (count(place) + 0.5)), text: cut(label, 12) });
+        .map(|(place, label)| AxisTick { at: px(LEFT + wide * (count(place) + 0.5)), text: cut(label, 12) });
     let about = match most > 0.0 {
         true => {
             let names: Vec<&str> = series.iter().map(|it| it.name).collect();
@@ -221,7 +221,7 @@ pub(super) fn bars(
         let numbers = series.iter().map(|it| unit.text(value(it, place)));
         std::iter::once(label.clone()).chain(numbers).collect()
     });
-    Figure {
+    PlotFigure {
         id,
         title: title.to_owned(),
         about,
@@ -237,7 +237,7 @@ pub(super) fn bars(
 }
 
 /// Curves over time.
-pub(super) fn curves(id: &'static str, title: &str, unit: Unit, curves: &[Curve<'_>]) -> Figure {
+pub(super) fn curves(id: &'static str, title: &str, unit: PlotUnit, curves: &[Curve<'_>]) -> PlotFigure {
     let points = || curves.iter().flat_map(|curve| curve.points.iter());
     let most = points().map(|(_, many)| plain(*many)).fold(0.0, f64::max);
     let from = points().map(|(at, _)| when(*at)).min().unwrap_or_default();
@@ -252,25 +252,25 @@ pub(super) fn curves(id: &'static str, title: &str, unit: Unit, curves: &[Curve<
             let (x, y) = (px(x(at)), px(scale.y(plain(*many))));
             match (line.is_empty(), curve.kind) {
                 (true, _) => line = format!("M{x} {y}"),
-                (false, Kind::Steps) => line += &format!("H{x}V{y}"),
-                (false, Kind::Expected | Kind::Wanted) => line += &format!("L{x} {y}"),
+                (false, CurveKind::Steps) => line += &format!("H{x}V{y}"),
+                (false, CurveKind::Expected | CurveKind::Wanted) => line += &format!("L{x} {y}"),
             }
             let hint = format!("{}: {} {}", moment(at, to - from), unit.text(plain(*many)), curve.name);
-            if curve.kind == Kind::Steps {
+            if curve.kind == CurveKind::Steps {
                 dots.push(Dot { x, y, hint });
             }
             if rows.len() < ROWS_MAX {
                 rows.push(vec![moment(at, i64::MAX), curve.name.to_owned(), unit.text(plain(*many))]);
             }
         }
-        paths.push(Path { class: class(curve.kind), line });
+        paths.push(PlotPath { class: class(curve.kind), line });
     }
     let along = match paths.is_empty() {
         true => Vec::new(),
         false => (0..5)
             .map(|place| {
                 let at = from + (to - from) / 4 * place;
-                Tick { at: px(x(at)), text: moment(at, to - from) }
+                AxisTick { at: px(x(at)), text: moment(at, to - from) }
             })
             .collect(),
     };
@@ -283,7 +283,7 @@ pub(super) fn curves(id: &'static str, title: &str, unit: Unit, curves: &[Curve<
             unit.text(most)
         ),
     };
-    Figure {
+    PlotFigure {
         id,
         title: title.to_owned(),
         about,
@@ -298,29 +298,29 @@ pub(super) fn curves(id: &'static str, title: &str, unit: Unit, curves: &[Curve<
     }
 }
 
-fn class(kind: Kind) -> &'static str {
+fn class(kind: CurveKind) -> &'static str {
     match kind {
-        Kind::Steps => "steps",
-        Kind::Expected => "expected",
-        Kind::Wanted => "wanted",
+        CurveKind::Steps => "steps",
+        CurveKind::Expected => "expected",
+        CurveKind::Wanted => "wanted",
     }
 }
 
 /// One series needs no legend: the title says what it is.
-fn legend<'a>(keys: impl Iterator<Item = (String, &'a str)>) -> Vec<Key> {
-    let keys: Vec<Key> = keys.map(|(class, name)| Key { class, name: name.to_owned() }).collect();
+fn legend<'a>(keys: impl Iterator<Item = (String, &'a str)>) -> Vec<LegendKey> {
+    let keys: Vec<LegendKey> = keys.map(|(class, name)| LegendKey { class, name: name.to_owned() }).collect();
     if keys.len() > 1 { keys } else { Vec::new() }
 }
 
 /// From numbers to heights.
 struct Scale {
-    unit: Unit,
+    unit: PlotUnit,
     step: f64,
     steps: u32,
 }
 
 impl Scale {
-    fn new(unit: Unit, most: f64) -> Self {
+    fn new(unit: PlotUnit, most: f64) -> Self {
         let step = unit.round_up((most / 4.0).max(f64::MIN_POSITIVE * 1e10));
         let mut steps = 1;
         while step * f64::from(steps) < most && steps < 10 {
@@ -334,11 +334,11 @@ impl Scale {
         TOP + high * (1.0 - (value / (self.step * f64::from(self.steps))).clamp(0.0, 1.0))
     }
 
-    fn ticks(&self) -> Vec<Tick> {
+    fn ticks(&self) -> Vec<AxisTick> {
         (0..=self.steps)
             .map(|place| {
                 let value = self.step * f64::from(place);
-                Tick { at: px(self.y(value)), text: self.unit.text(value) }
+                AxisTick { at: px(self.y(value)), text: self.unit.text(value) }
             })
             .collect()
     }
@@ -401,18 +401,18 @@ mod tests {
         (0..many).map(|place| format!("2026-07-{place:02}")).collect()
     }
 
-    fn drawn(figure: &Figure) -> String {
+    fn drawn(figure: &PlotFigure) -> String {
         figure.render().expect("texts and numbers")
     }
 
     fn one(values: Vec<f64>) -> String {
         let labels = labels(values.len());
-        drawn(&bars("t", "Landed", Unit::Count, &labels, &[Series { name: "landed", values }]))
+        drawn(&bars("t", "Landed", PlotUnit::Count, &labels, &[Series { name: "landed", values }]))
     }
 
     #[test]
     fn nothing_says_so() {
-        for text in [one(vec![]), one(vec![0.0, 0.0]), drawn(&curves("t", "x", Unit::Count, &[]))] {
+        for text in [one(vec![]), one(vec![0.0, 0.0]), drawn(&curves("t", "x", PlotUnit::Count, &[]))] {
             assert!(text.contains("Nothing to show yet") && !text.contains("<rect"), "{text}");
         }
     }
@@ -422,7 +422,7 @@ mod tests {
         for values in [vec![1.0], vec![0.2, 0.1], (0..366).map(f64::from).collect(), vec![1e15, 3.0]] {
             let labels = labels(values.len());
             let figure =
-                bars("t", "x", Unit::Count, &labels, &[Series { name: "n", values: values.clone() }]);
+                bars("t", "x", PlotUnit::Count, &labels, &[Series { name: "n", values: values.clone() }]);
             assert_eq!(figure.boxes.len(), values.iter().filter(|it| **it > 0.0).count());
             for bar in &figure.boxes {
                 let number = |text: &str| text.parse::<f64>().expect("a number");
@@ -446,13 +446,13 @@ mod tests {
         let text = drawn(&bars(
             "t",
             &hostile,
-            Unit::Count,
+            PlotUnit::Count,
             std::slice::from_ref(&hostile),
             &[Series { name: &hostile, values: vec![1.0] }, Series { name: &hostile, values: vec![2.0] }],
         ));
         assert!(!text.contains("<script"), "{text}");
-        let curve = Curve { name: &hostile, kind: Kind::Steps, points: vec![(0, 1.0)] };
-        let text = drawn(&curves("t", &hostile, Unit::Count, &[curve]));
+        let curve = Curve { name: &hostile, kind: CurveKind::Steps, points: vec![(0, 1.0)] };
+        let text = drawn(&curves("t", &hostile, PlotUnit::Count, &[curve]));
         assert!(!text.contains("<script"), "{text}");
     }
 
@@ -467,24 +467,29 @@ mod tests {
     fn a_curve_of_one_point_or_many_is_drawn() {
         for many in [1_i32, 2, 500] {
             let points = (0..many).map(|it| (i64::from(it) * 60_000, f64::from(it))).collect();
-            let figure = curves("t", "x", Unit::Count, &[Curve { name: "n", kind: Kind::Steps, points }]);
+            let figure =
+                curves("t", "x", PlotUnit::Count, &[Curve { name: "n", kind: CurveKind::Steps, points }]);
             assert_eq!(figure.paths.len(), 1);
             assert!(!figure.paths[0].line.contains("NaN"));
         }
         let wild = vec![(i64::MIN, 1.0), (i64::MAX, 2.0)];
-        let text =
-            drawn(&curves("t", "x", Unit::Count, &[Curve { name: "n", kind: Kind::Expected, points: wild }]));
+        let text = drawn(&curves(
+            "t",
+            "x",
+            PlotUnit::Count,
+            &[Curve { name: "n", kind: CurveKind::Expected, points: wild }],
+        ));
         assert!(!text.contains("NaN"));
     }
 
     #[test]
     fn ticks_are_round() {
-        let text = |unit: Unit, most: f64| {
+        let text = |unit: PlotUnit, most: f64| {
             Scale::new(unit, most).ticks().into_iter().map(|it| it.text).collect::<Vec<_>>().join(" ")
         };
-        assert_eq!(text(Unit::Count, 3.0), "0 1 2 3");
-        assert_eq!(text(Unit::Count, 87.0), "0 50 100");
-        assert_eq!(text(Unit::Usd, 1.3), "$0.00 $0.50 $1.00 $1.50");
-        assert_eq!(text(Unit::Time, 7_200_000.0), "0s 30m 1h 1.5h 2h");
+        assert_eq!(text(PlotUnit::Count, 3.0), "0 1 2 3");
+        assert_eq!(text(PlotUnit::Count, 87.0), "0 50 100");
+        assert_eq!(text(PlotUnit::Usd, 1.3), "$0.00 $0.50 $1.00 $1.50");
+        assert_eq!(text(PlotUnit::Time, 7_200_000.0), "0s 30m 1h 1.5h 2h");
     }
 }

@@ -3,23 +3,23 @@
 use askama::Template;
 use landfall_api::{Problem, ProblemCode};
 
-use super::{Page, Visit};
+use super::{PageContext, RenderedPage};
 
-pub(super) fn draw(_: &Visit<'_>) -> Result<Page, Problem> {
+pub(super) fn draw(_: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     let entries = ProblemCode::ALL.into_iter().map(|code| {
         let (means, todo) = explained(code);
-        Entry { word: code.word(), status: code.status(), means, todo }
+        ProblemEntry { word: code.word(), status: code.status(), means, todo }
     });
-    Page::new("Problems", &Problems { entries: entries.collect() })
+    RenderedPage::new("Problems", &ProblemsPage { entries: entries.collect() })
 }
 
 #[derive(Template)]
 #[template(path = "problems.html")]
-struct Problems {
-    entries: Vec<Entry>,
+struct ProblemsPage {
+    entries: Vec<ProblemEntry>,
 }
 
-struct Entry {
+struct ProblemEntry {
     word: String,
     status: u16,
     means: &'static str,

@@ -7,7 +7,7 @@ use landfall_api::{
 };
 
 use super::inbox::mark;
-use super::{Page, Visit, parts, words};
+use super::{PageContext, RenderedPage, parts, words};
 
 const GATE_DAYS: u32 = 7; // long enough to see a habit, short enough to be about now
 const LINE_MAX: usize = 200;
@@ -36,7 +36,7 @@ impl QueuePage<'_> {
     }
 }
 
-pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
+pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     let queue = visit.queue(Nothing {})?;
     // Without its history the queue is still worth looking at.
     let stats = visit.stats(StatsAsked { days: GATE_DAYS }).ok();
@@ -44,11 +44,11 @@ pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
     let verified: u64 = gates.iter().map(|gate| gate.count).sum();
     let verify_ms = stats.and_then(|stats| stats.total.verify_ms.checked_div(verified)).filter(|ms| *ms > 0);
     let page = QueuePage { queue: &queue, now_ms: visit.now_ms(), gates, verified, verify_ms };
-    Page::new("Landing queue", &page)
+    RenderedPage::new("Landing queue", &page)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a bar is coarser than a float")]
-fn share(count: u64, of: u64, outcome: Outcome) -> parts::Bar {
+fn share(count: u64, of: u64, outcome: Outcome) -> parts::ProgressBar {
     let percent = count as f64 * 100.0 / of.max(1) as f64;
     parts::bar(percent, mark(outcome).1, words::many(count, "verification"))
 }
@@ -56,23 +56,23 @@ fn share(count: u64, of: u64, outcome: Outcome) -> parts::Bar {
 /// Every look at a batch as a row: the members that were verified together, and what came of it.
 #[derive(Template)]
 #[template(path = "bisect.html")]
-struct Bisect<'a> {
+struct BisectFigure<'a> {
     batch: &'a BatchLine,
     width: usize,
     height: usize,
-    heads: Vec<Head>,
-    rows: Vec<Row>,
+    heads: Vec<BisectColumn>,
+    rows: Vec<BisectRow>,
 }
 
-impl HtmlSafe for Bisect<'_> {} // its template escapes every word
+impl HtmlSafe for BisectFigure<'_> {} // its template escapes every word
 
-struct Head {
+struct BisectColumn {
     x: usize,
     task: TaskId,
     culprit: bool,
 }
 
-struct Row {
+struct BisectRow {
     y: usize,
     cells: Vec<Cell>,
     outcome: Outcome,
@@ -88,15 +88,15 @@ const ROW: usize = 30;
 const MEMBERS_MAX: usize = 24; // wider than that nobody follows a row
 const LOOKS_MAX: usize = 40;
 
-fn bisect(batch: &BatchLine) -> Bisect<'_> {
+fn bisect(batch: &BatchLine) -> BisectFigure<'_> {
     let members = batch.members.len().min(MEMBERS_MAX);
     let x = |place: usize| 12 + place * CELL;
-    let heads = batch.members.iter().take(members).enumerate().map(|(place, task)| Head {
+    let heads = batch.members.iter().take(members).enumerate().map(|(place, task)| BisectColumn {
         x: x(place),
         task: *task,
         culprit: batch.culprit == Some(*task),
     });
-    let rows = batch.looks.iter().take(LOOKS_MAX).enumerate().map(|(number, look)| Row {
+    let rows = batch.looks.iter().take(LOOKS_MAX).enumerate().map(|(number, look)| BisectRow {
         y: 30 + number * ROW,
         cells: (0..members)
             .map(|place| Cell {
@@ -106,7 +106,7 @@ fn bisect(batch: &BatchLine) -> Bisect<'_> {
             .collect(),
         outcome: look.outcome,
     });
-    Bisect {
+    BisectFigure {
         batch,
         width: x(members) + 120,
         height: 36 + batch.looks.len().min(LOOKS_MAX) * ROW,

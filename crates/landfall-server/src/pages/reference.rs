@@ -8,7 +8,7 @@ use landfall_api::http::{IDEMPOTENCY_HEADER, ROOT};
 use landfall_api::{Access, Method, OperationRoute, Problem, ProblemCode, Request};
 use serde_json::Value;
 
-use super::{Page, Visit, words};
+use super::{PageContext, RenderedPage, words};
 use crate::api::OPENAPI;
 
 /// The description of all operations. It is a file of ours, so it can be read; if not, pages do without.
@@ -16,30 +16,30 @@ static DESCRIBED: LazyLock<Value> = LazyLock::new(|| serde_json::from_slice(OPEN
 
 #[derive(Template)]
 #[template(path = "reference.html")]
-struct Reference {
-    groups: Vec<(String, Vec<Operation>)>,
+struct ReferencePage {
+    groups: Vec<(String, Vec<OperationReference>)>,
 }
 
-struct Operation {
+struct OperationReference {
     route: &'static OperationRoute,
     /// The words of the request: in the path, in the query, in the body.
-    asked: Vec<Line>,
-    answer: Vec<Piece>,
+    asked: Vec<FieldDescription>,
+    answer: Vec<TypeWord>,
     example: Option<String>,
 }
 
 /// A field: where it is, what it is, what it says.
-struct Line {
+struct FieldDescription {
     name: String,
     place: String,
-    kind: Vec<Piece>,
+    kind: Vec<TypeWord>,
     required: bool,
     about: String,
 }
 
 /// A word of a type; a link if it has a page.
 #[derive(Debug, PartialEq, Eq)]
-struct Piece {
+struct TypeWord {
     text: String,
     link: Option<String>,
 }
@@ -49,22 +49,22 @@ struct Piece {
 struct TypePage {
     name: String,
     about: String,
-    kind: Vec<Piece>,
-    fields: Vec<Line>,
+    kind: Vec<TypeWord>,
+    fields: Vec<FieldDescription>,
     /// The forms it comes in, each with its fields.
-    forms: Vec<(String, Vec<Line>)>,
+    forms: Vec<(String, Vec<FieldDescription>)>,
 }
 
-pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
+pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     match visit.asked("type") {
-        Some(name) => Page::new(format!("Type {}", words::line(name)), &of_type(name)?),
-        None => Page::new("Operations for programs", &Reference { groups: groups() }),
+        Some(name) => RenderedPage::new(format!("Type {}", words::line(name)), &of_type(name)?),
+        None => RenderedPage::new("Operations for programs", &ReferencePage { groups: groups() }),
     }
 }
 
 /// The operations by the first word of their path.
-fn groups() -> Vec<(String, Vec<Operation>)> {
-    let mut groups: Vec<(String, Vec<Operation>)> = Vec::new();
+fn groups() -> Vec<(String, Vec<OperationReference>)> {
+    let mut groups: Vec<(String, Vec<OperationReference>)> = Vec::new();
     for route in Request::ROUTES {
         let word = route.path.split('/').nth(1).unwrap_or_default();
         let operation = operation(route);
@@ -76,14 +76,14 @@ fn groups() -> Vec<(String, Vec<Operation>)> {
     groups
 }
 
-fn operation(route: &'static OperationRoute) -> Operation {
+fn operation(route: &'static OperationRoute) -> OperationReference {
     let described =
         &DESCRIBED["paths"][format!("{ROOT}{}", route.path)][route.method.word().to_ascii_lowercase()];
     let parameters = described["parameters"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let mut asked: Vec<Line> = parameters
+    let mut asked: Vec<FieldDescription> = parameters
         .iter()
         .filter(|it| it["in"] != "header")
-        .map(|it| Line {
+        .map(|it| FieldDescription {
             name: text(&it["name"]),
             place: text(&it["in"]),
             kind: kind(&it["schema"]),
@@ -93,7 +93,7 @@ fn operation(route: &'static OperationRoute) -> Operation {
         .collect();
     let body = &described["requestBody"]["content"]["application/json"];
     asked.extend(fields(resolved(&body["schema"]), "body"));
-    Operation {
+    OperationReference {
         route,
         asked,
         answer: kind(&described["responses"]["200"]["content"]["application/json"]["schema"]),
@@ -126,12 +126,12 @@ fn of_type(name: &str) -> Result<TypePage, Problem> {
 }
 
 /// The fields of an object.
-fn fields(schema: &Value, place: &str) -> Vec<Line> {
+fn fields(schema: &Value, place: &str) -> Vec<FieldDescription> {
     let required = |name: &str| {
         let names = schema["required"].as_array().map(Vec::as_slice).unwrap_or_default();
         names.iter().any(|it| it == name)
     };
-    let of = |(name, field): (&String, &Value)| Line {
+    let of = |(name, field): (&String, &Value)| FieldDescription {
         name: name.clone(),
         place: place.to_owned(),
         kind: kind(field),
@@ -150,10 +150,10 @@ fn resolved(schema: &Value) -> &Value {
 }
 
 /// A type in words.
-fn kind(schema: &Value) -> Vec<Piece> {
-    let plain = |text: &str| vec![Piece { text: text.to_owned(), link: None }];
+fn kind(schema: &Value) -> Vec<TypeWord> {
+    let plain = |text: &str| vec![TypeWord { text: text.to_owned(), link: None }];
     if let Some(name) = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next()) {
-        return vec![Piece { text: name.to_owned(), link: Some(super::link("/api", &[("type", name)])) }];
+        return vec![TypeWord { text: name.to_owned(), link: Some(super::link("/api", &[("type", name)])) }];
     }
     if let Some(word) = schema.get("const") {
         return plain(&word.to_string());
@@ -197,7 +197,7 @@ fn kind(schema: &Value) -> Vec<Piece> {
     }
 }
 
-fn words_of(pieces: &[Piece]) -> String {
+fn words_of(pieces: &[TypeWord]) -> String {
     pieces.iter().map(|it| it.text.as_str()).collect()
 }
 
@@ -214,7 +214,7 @@ fn access(access: Access) -> &'static str {
 }
 
 /// How it is asked for from a shell.
-fn shell(operation: &Operation) -> String {
+fn shell(operation: &OperationReference) -> String {
     let route = operation.route;
     let (verb, body) = match route.method {
         Method::Get | Method::Delete => (String::new(), String::new()),
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn every_operation_is_there_once_with_its_words() {
-        let html = Reference { groups: groups() }.render().expect("drawn");
+        let html = ReferencePage { groups: groups() }.render().expect("drawn");
         for route in Request::ROUTES {
             assert_eq!(html.matches(&format!("id=\"op-{}\"", route.name)).count(), 1, "{}", route.name);
             let operation = operation(route);

@@ -8,29 +8,29 @@ use landfall_api::{
 
 use super::markup::Markup;
 use super::timeline::{Timeline, TimelineTask};
-use super::{Page, Visit, parts, words};
+use super::{PageContext, RenderedPage, parts, words};
 
 const SHOWN_MAX: usize = 200;
 const TASKS_MAX: usize = 60; // rows of the picture; a longer list is in the backlog
 
 #[derive(Template)]
 #[template(path = "runs.html")]
-struct Runs {
+struct RunsPage {
     runs: Vec<RunLine>,
     more: usize,
     now_ms: i64,
 }
 
-pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
+pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     let mut runs = visit.runs(Nothing {})?.runs;
     let more = runs.len().saturating_sub(SHOWN_MAX);
     runs.truncate(SHOWN_MAX);
-    Page::new("Runs", &Runs { runs, more, now_ms: visit.now_ms() })
+    RenderedPage::new("Runs", &RunsPage { runs, more, now_ms: visit.now_ms() })
 }
 
 #[derive(Template)]
 #[template(path = "run.html")]
-struct Run<'a> {
+struct RunPage<'a> {
     run: &'a RunLine,
     now_ms: i64,
     others: Vec<(u64, &'static str)>,
@@ -51,7 +51,7 @@ struct RunTask<'a> {
     why: Markup,
 }
 
-pub(super) fn one(visit: &Visit<'_>) -> Result<Page, Problem> {
+pub(super) fn one(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     let id: WireRunId = visit.field("run")?;
     let report = visit.report(ReportAsked { run: Some(id), task: None })?;
     let report = report.run.ok_or_else(|| {
@@ -70,7 +70,7 @@ pub(super) fn one(visit: &Visit<'_>) -> Result<Page, Problem> {
     let rows: Vec<TimelineTask> =
         details.iter().map(|detail| TimelineTask::of(detail, run.began_ms, end_ms)).collect();
     let others = run.others().into_iter().map(|(result, count)| (count, result.words()));
-    let page = Run {
+    let page = RunPage {
         run,
         now_ms,
         others: others.collect(),
@@ -80,7 +80,7 @@ pub(super) fn one(visit: &Visit<'_>) -> Result<Page, Problem> {
         more: report.tasks.len().saturating_sub(TASKS_MAX),
         tasks: report.tasks.iter().take(TASKS_MAX).map(run_task).collect(),
     };
-    Page::new(format!("Run {}", run.run), &page)
+    RenderedPage::new(format!("Run {}", run.run), &page)
 }
 
 fn run_task(line: &RunTaskLine) -> RunTask<'_> {

@@ -5,33 +5,37 @@ use landfall_api::{
     AgentToken, AgentTokenAsked, Ask as _, Nothing, PairAsked, Pairing, Problem, SessionLine,
 };
 
-use super::{Page, Visit, parts, sessions as here, words}; // templates reach functions by a path only
+use super::{PageContext, RenderedPage, parts, sessions as here, words}; // templates reach functions by a path only
 use crate::keys;
 
-pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
+pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     page(visit, None, None)
 }
 
 /// The same with a link that was just made. It is shown only here.
-pub(super) fn pair(visit: &Visit<'_>) -> Result<Page, Problem> {
+pub(super) fn pair(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     let label = visit.asked("label").unwrap_or_default().to_owned();
     page(visit, Some(visit.pair(PairAsked { label })?), None)
 }
 
 /// The same with a token for an agent that was just made. It is shown only here.
-pub(super) fn token(visit: &Visit<'_>) -> Result<Page, Problem> {
+pub(super) fn token(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     let label = visit.asked("label").unwrap_or_default().to_owned();
     page(visit, None, Some(visit.agent_token(AgentTokenAsked { label })?))
 }
 
-fn page(visit: &Visit<'_>, pairing: Option<Pairing>, token: Option<AgentToken>) -> Result<Page, Problem> {
+fn page(
+    visit: &PageContext<'_>,
+    pairing: Option<Pairing>,
+    token: Option<AgentToken>,
+) -> Result<RenderedPage, Problem> {
     let sessions = visit.sessions(Nothing {})?.sessions;
-    Page::new("Access", &Sessions { now_ms: keys::now_ms(), sessions, pairing, token })
+    RenderedPage::new("Access", &SessionsPage { now_ms: keys::now_ms(), sessions, pairing, token })
 }
 
 #[derive(Template)]
 #[template(path = "sessions.html")]
-struct Sessions {
+struct SessionsPage {
     now_ms: i64,
     sessions: Vec<SessionLine>,
     pairing: Option<Pairing>,
@@ -78,7 +82,7 @@ mod tests {
             until_ms: 1,
             this: true,
         };
-        let html = Sessions { now_ms: 0, sessions: vec![line], pairing: None, token: None }.to_string();
+        let html = SessionsPage { now_ms: 0, sessions: vec![line], pairing: None, token: None }.to_string();
         assert!(!html.contains("<script"), "{html}");
         assert!(html.contains("⟨U+202E⟩"), "{html}");
     }

@@ -4,11 +4,11 @@ use askama::Template;
 use landfall_api::{Ask as _, Nothing, Problem, SettingSection, SettingsReport};
 use serde_json::Value;
 
-use super::{Page, Visit, words};
+use super::{PageContext, RenderedPage, words};
 
 #[derive(Template)]
 #[template(path = "settings.html")]
-struct Settings<'a> {
+struct SettingsPage<'a> {
     report: &'a SettingsReport,
     /// Only what the file says.
     set: bool,
@@ -16,11 +16,11 @@ struct Settings<'a> {
     find: &'a str,
 }
 
-pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
+pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     let mut report = visit.settings(Nothing {})?;
     let find = visit.asked("find").unwrap_or_default();
     keep_found(&mut report.sections, find);
-    Page::new("Settings", &Settings { report: &report, set: visit.asked("set").is_some(), find })
+    RenderedPage::new("Settings", &SettingsPage { report: &report, set: visit.asked("set").is_some(), find })
 }
 
 /// Keeps the keys that have all the words in their name or their description.
@@ -110,7 +110,7 @@ mod tests {
             }],
         };
         for set in [false, true] {
-            let html = Settings { report: &report, set, find: "" }.render().expect("drawn");
+            let html = SettingsPage { report: &report, set, find: "" }.render().expect("drawn");
             assert!(!html.contains("<script") && html.contains("slots"), "{html}");
         }
     }

@@ -8,9 +8,9 @@ use landfall_api::{
     SprintPlan, SprintPreview, SprintRecord, SprintReport, SprintStage, TaskAsked, TaskBrief, WireSprintId,
 };
 
-use super::plot::{Curve, Figure, Kind, Unit, curves};
+use super::plot::{Curve, CurveKind, PlotFigure, PlotUnit, curves};
 use super::timeline::{Timeline, TimelineTask};
-use super::{Page, Visit, parts, words};
+use super::{PageContext, RenderedPage, parts, words};
 
 const HOUR_MS: f64 = 3_600_000.0;
 const HOURS_MAX: f64 = 24.0 * 365.0;
@@ -19,12 +19,12 @@ const HOURS_MAX: f64 = 24.0 * 365.0;
 #[template(path = "sprint.html")]
 struct SprintPage<'a> {
     report: Option<&'a SprintReport>,
-    burn_up: Option<Figure>,
+    burn_up: Option<PlotFigure>,
     timeline: Option<Timeline>,
     /// One sprint at a time: no other can be started while this one is open.
     may_start: bool,
     form: StartForm,
-    preview: Option<Preview<'a>>,
+    preview: Option<SprintPreviewView<'a>>,
     wrong: Option<Problem>,
     now_ms: i64,
 }
@@ -49,7 +49,7 @@ struct StartForm {
     open: bool,
 }
 
-struct Preview<'a> {
+struct SprintPreviewView<'a> {
     preview: &'a SprintPreview,
     goal: String,
     /// How many could begin, and how many at a time.
@@ -59,7 +59,7 @@ struct Preview<'a> {
     fields: Vec<(String, String)>,
 }
 
-pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
+pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     // Without any sprint there is nothing to report, and everything to start one.
     let report = match visit.sprint(SprintOf { sprint: visit.asked_as::<WireSprintId>("sprint") }) {
         Ok(report) => Some(report),
@@ -78,7 +78,7 @@ pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
             Err(problem) => wrong = Some(problem),
         },
     }
-    let preview = preview.as_ref().map(|preview| Preview {
+    let preview = preview.as_ref().map(|preview| SprintPreviewView {
         preview,
         goal: goal_words(&preview.plan.goal),
         ready: words::many(preview.ready.len() as u64, "task"),
@@ -95,11 +95,11 @@ pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
         wrong,
         now_ms,
     };
-    Page::new("Sprint", &page)
+    RenderedPage::new("Sprint", &page)
 }
 
 impl StartForm {
-    fn read(visit: &Visit<'_>) -> Self {
+    fn read(visit: &PageContext<'_>) -> Self {
         let asked = |name: &str| visit.asked(name).unwrap_or_default().to_owned();
         let open = visit.asked("goal").is_some();
         Self {
@@ -193,7 +193,7 @@ fn goal_words(goal: &SprintGoal) -> String {
 }
 
 /// When which of its tasks was worked on.
-fn timeline(visit: &Visit<'_>, report: &SprintReport, now_ms: i64) -> Option<Timeline> {
+fn timeline(visit: &PageContext<'_>, report: &SprintReport, now_ms: i64) -> Option<Timeline> {
     const ROWS_MAX: usize = 60; // more is not taken in; the table below has them all
     let to_ms = report.ended_ms.unwrap_or(now_ms);
     let tasks = report.tasks.iter().take(ROWS_MAX);
@@ -203,7 +203,7 @@ fn timeline(visit: &Visit<'_>, report: &SprintReport, now_ms: i64) -> Option<Tim
     Timeline::new(&rows, report.started_ms, to_ms)
 }
 
-fn burn_up(report: &SprintReport, now_ms: i64) -> Figure {
+fn burn_up(report: &SprintReport, now_ms: i64) -> PlotFigure {
     #[expect(clippy::cast_precision_loss, reason = "nobody lands that many tasks")]
     let many = |count: u64| count as f64;
     let end = report.ended_ms.unwrap_or(now_ms);
@@ -211,13 +211,13 @@ fn burn_up(report: &SprintReport, now_ms: i64) -> Figure {
     let mut points = vec![(report.started_ms, 0.0)];
     points.extend(report.burn_up.iter().map(|point| (point.at_ms, many(point.landed))));
     points.push((end.max(report.started_ms), many(landed)));
-    let mut all = vec![Curve { name: "landed", kind: Kind::Steps, points }];
+    let mut all = vec![Curve { name: "landed", kind: CurveKind::Steps, points }];
     let mut last = end;
     if let Some(forecast) = report.forecast_ms.filter(|it| *it > end && report.ended_ms.is_none()) {
         last = forecast;
         all.push(Curve {
             name: "expected",
-            kind: Kind::Expected,
+            kind: CurveKind::Expected,
             points: vec![(end, many(landed)), (forecast, many(landed + report.forecast_of))],
         });
     }
@@ -225,24 +225,24 @@ fn burn_up(report: &SprintReport, now_ms: i64) -> Figure {
         let goal = f64::from(count);
         all.push(Curve {
             name: "wanted",
-            kind: Kind::Wanted,
+            kind: CurveKind::Wanted,
             points: vec![(report.started_ms, goal), (last, goal)],
         });
     }
-    curves("burn-up", "Tasks landed", Unit::Count, &all)
+    curves("burn-up", "Tasks landed", PlotUnit::Count, &all)
 }
 
 #[derive(Template)]
 #[template(path = "sprints.html")]
-struct Sprints {
+struct SprintsPage {
     now_ms: i64,
     sprints: Vec<SprintRecord>,
 }
 
-pub(super) fn list(visit: &Visit<'_>) -> Result<Page, Problem> {
+pub(super) fn list(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     let mut sprints = visit.sprints(Nothing {})?.sprints;
     sprints.reverse();
-    Page::new("Sprints", &Sprints { now_ms: crate::keys::now_ms(), sprints })
+    RenderedPage::new("Sprints", &SprintsPage { now_ms: crate::keys::now_ms(), sprints })
 }
 
 /// When a sprint began.
@@ -371,7 +371,7 @@ mod tests {
             timeline: None,
             may_start: true,
             form: form("count"),
-            preview: Some(Preview {
+            preview: Some(SprintPreviewView {
                 preview: &preview,
                 goal: hostile.clone(),
                 ready: String::new(),

@@ -7,17 +7,17 @@ use landfall_api::{
     Ask as _, Board, BoardAsked, BudgetScope, ColumnName, Mode, PilotPhase, Status, TroubleKind,
 };
 
-use super::{Visit, parts, state as here, words}; // templates reach functions by a path only
+use super::{PageContext, parts, state as here, words}; // templates reach functions by a path only
 
 /// The board without its cards: all that is drawn with every page.
-pub(super) fn ask(visit: &Visit<'_>) -> Option<Box<Board>> {
+pub(super) fn ask(visit: &PageContext<'_>) -> Option<Box<Board>> {
     let columns = vec![ColumnName::NeedsYou, ColumnName::InReview];
     visit.board(BoardAsked { cards: 1, columns }).ok() // the page itself says what is wrong
 }
 
 /// How a run stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Drive {
+pub(super) enum RunCondition {
     /// Nothing runs.
     Idle,
     /// Tasks are started.
@@ -32,7 +32,7 @@ pub(super) enum Drive {
     Ending,
 }
 
-impl Drive {
+impl RunCondition {
     /// How the run of a board stands.
     pub(super) fn of(board: &Board) -> Self {
         let Some(run) = &board.run else { return Self::Idle };
@@ -105,9 +105,9 @@ impl Drive {
 /// The state of the project at the top of a page.
 #[derive(Template)]
 #[template(path = "state.html")]
-pub(super) struct Top<'a> {
+pub(super) struct PageHeader<'a> {
     board: &'a Board,
-    drive: Drive,
+    drive: RunCondition,
     why: String,
     autopilot: Option<bool>,
     agents: u32,
@@ -117,15 +117,15 @@ pub(super) struct Top<'a> {
     back: &'a str,
 }
 
-impl askama::filters::HtmlSafe for Top<'_> {}
+impl askama::filters::HtmlSafe for PageHeader<'_> {}
 
-impl<'a> Top<'a> {
+impl<'a> PageHeader<'a> {
     pub(super) fn new(board: &'a Board, back: &'a str) -> Self {
         let slots = board.run.as_ref().map(|run| run.slots);
         let slots = slots.or_else(|| board.pilot.as_ref().map(|pilot| pilot.slots)).unwrap_or_default();
         Self {
             board,
-            drive: Drive::of(board),
+            drive: RunCondition::of(board),
             why: board.pilot.as_ref().map(|pilot| words::line(&pilot.text)).unwrap_or_default(),
             autopilot: board.pilot.as_ref().map(|pilot| pilot.mode == Mode::Autopilot),
             agents: board.run.as_ref().map_or(0, |run| run.agents),
@@ -137,7 +137,7 @@ impl<'a> Top<'a> {
     }
 }
 
-impl Top<'_> {
+impl PageHeader<'_> {
     /// How many things wait for a person.
     pub(super) fn needs_you(&self) -> u64 {
         self.needs_you
@@ -147,15 +147,15 @@ impl Top<'_> {
 /// What is counted at the foot of a page.
 #[derive(Template)]
 #[template(path = "foot.html")]
-pub(super) struct Foot<'a> {
+pub(super) struct PageFooter<'a> {
     board: &'a Board,
     blocked: u64,
     queue: u64,
 }
 
-impl askama::filters::HtmlSafe for Foot<'_> {}
+impl askama::filters::HtmlSafe for PageFooter<'_> {}
 
-impl<'a> Foot<'a> {
+impl<'a> PageFooter<'a> {
     pub(super) fn new(board: &'a Board) -> Self {
         let blocked = [Status::Blocked, Status::Failed, Status::Timeout]
             .map(|status| count(board, status))

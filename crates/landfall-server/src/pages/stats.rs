@@ -6,8 +6,8 @@ use landfall_api::{
     StatsCount, StatsSum,
 };
 
-use super::plot::{Figure, Series, Unit, bars};
-use super::{Page, Visit, words};
+use super::plot::{PlotFigure, PlotUnit, Series, bars};
+use super::{PageContext, RenderedPage, words};
 
 const SPANS: [u32; 4] = [7, 30, 90, 365];
 const PLOTS: usize = 4; // on one screen; the others are folded
@@ -25,18 +25,18 @@ struct StatsPage<'a> {
     days: u32,
     /// The five figures that say how it goes: name, value, and what it is of.
     summary: [(&'static str, String, String); 5],
-    figures: Vec<Figure>,
+    figures: Vec<PlotFigure>,
     /// Plots that are looked at less often.
-    more_figures: Vec<Figure>,
+    more_figures: Vec<PlotFigure>,
     /// How often a person and a reviewing agent were of one mind, in per cent.
     agreed: Option<u64>,
 }
 
-pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
+pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     let days = visit.asked_as("days").unwrap_or(7).clamp(1, 366);
     let stats = visit.stats(StatsAsked { days })?;
     let issues = visit.issue_rollup(RollupAsked { days })?;
-    Page::new("Statistics", &page(&stats, &issues, days))
+    RenderedPage::new("Statistics", &page(&stats, &issues, days))
 }
 
 fn page<'a>(stats: &'a Stats, issues: &'a Rollup, days: u32) -> StatsPage<'a> {
@@ -85,13 +85,13 @@ fn summary(stats: &Stats) -> [(&'static str, String, String); 5] {
 }
 
 /// How long the phases of issues were worked on, and how long they waited.
-fn phases(phases: &[RollupPhase]) -> Figure {
+fn phases(phases: &[RollupPhase]) -> PlotFigure {
     let labels: Vec<String> = phases.iter().map(|it| words::line(&it.phase)).collect();
     let series = [
         Series { name: "work", values: phases.iter().map(|it| number(it.worked_ms)).collect() },
         Series { name: "waits", values: phases.iter().map(|it| number(it.waited_ms)).collect() },
     ];
-    bars("phases", "Phases of issues: work and waits", Unit::Time, &labels, &series)
+    bars("phases", "Phases of issues: work and waits", PlotUnit::Time, &labels, &series)
 }
 
 /// For whom a phase waited, the longest first.
@@ -114,12 +114,12 @@ fn rung(tier: &str) -> String {
 }
 
 /// A number of a day.
-type Of = fn(&StatsSum) -> f64;
+type StatsGetter = fn(&StatsSum) -> f64;
 
-fn figures(stats: &Stats) -> Vec<Figure> {
+fn figures(stats: &Stats) -> Vec<PlotFigure> {
     let days: Vec<String> = stats.days.iter().map(|day| short_day(&day.day)).collect();
-    let by_day = |of: Of| stats.days.iter().map(|day| of(&day.sum)).collect::<Vec<f64>>();
-    let daily = |id, title, unit, series: &[(&str, Of)]| {
+    let by_day = |of: StatsGetter| stats.days.iter().map(|day| of(&day.sum)).collect::<Vec<f64>>();
+    let daily = |id, title, unit, series: &[(&str, StatsGetter)]| {
         let series: Vec<Series<'_>> =
             series.iter().map(|(name, of)| Series { name, values: by_day(*of) }).collect();
         bars(id, title, unit, &days, &series)
@@ -127,7 +127,7 @@ fn figures(stats: &Stats) -> Vec<Figure> {
     let counted = |id, title: &str, name, counts: &[StatsCount]| {
         let labels: Vec<String> = counts.iter().map(|it| it.of.to_string()).collect();
         let values = counts.iter().map(|it| number(it.count)).collect();
-        bars(id, title, Unit::Count, &labels, &[Series { name, values }])
+        bars(id, title, PlotUnit::Count, &labels, &[Series { name, values }])
     };
     let profiles: Vec<String> = stats.profiles.iter().map(|it| words::line(&it.profile)).collect();
     let by_profile = [
@@ -141,23 +141,23 @@ fn figures(stats: &Stats) -> Vec<Figure> {
         daily(
             "throughput",
             "Tasks that landed, and that did not",
-            Unit::Count,
+            PlotUnit::Count,
             &[("landed", |it| number(it.landed)), ("not landed", |it| number(it.not_landed))],
         ),
-        daily("cost", "Money", Unit::Usd, &[("spent", |it| it.cost_usd.unwrap_or(0.0))]),
+        daily("cost", "Money", PlotUnit::Usd, &[("spent", |it| it.cost_usd.unwrap_or(0.0))]),
         daily(
             "time",
             "Time of agents and of verification",
-            Unit::Time,
+            PlotUnit::Time,
             &[("agents", |it| number(it.agent_ms)), ("verification", |it| number(it.verify_ms))],
         ),
         counted("iterations", "Iterations until a task landed", "tasks", &stats.iterations),
-        daily("added", "Tasks added", Unit::Count, &[("added", |it| number(it.added))]),
-        daily("tokens", "Tokens", Unit::Count, &[("tokens", |it| number(it.tokens))]),
+        daily("added", "Tasks added", PlotUnit::Count, &[("added", |it| number(it.added))]),
+        daily("tokens", "Tokens", PlotUnit::Count, &[("tokens", |it| number(it.tokens))]),
         daily(
             "recoveries",
             "Recoveries and waits for accounts",
-            Unit::Count,
+            PlotUnit::Count,
             &[
                 ("recoveries", |it| number(it.recoveries)),
                 ("waits for an account", |it| number(it.quota_waits)),
@@ -166,13 +166,18 @@ fn figures(stats: &Stats) -> Vec<Figure> {
         daily(
             "conflicts",
             "Conflicts with the base, and work taken back",
-            Unit::Count,
+            PlotUnit::Count,
             &[("conflicts", |it| number(it.conflicts)), ("taken back", |it| number(it.rollbacks))],
         ),
-        daily("questions", "Questions to a person", Unit::Count, &[("questions", |it| number(it.questions))]),
-        bars("gates", "What verifications came to", Unit::Count, &outcomes, &gates),
+        daily(
+            "questions",
+            "Questions to a person",
+            PlotUnit::Count,
+            &[("questions", |it| number(it.questions))],
+        ),
+        bars("gates", "What verifications came to", PlotUnit::Count, &outcomes, &gates),
         counted("rounds", "Rounds of a reviewing agent until a task landed", "tasks", &stats.review_rounds),
-        bars("profiles", "Tasks by the profile that worked last", Unit::Count, &profiles, &by_profile),
+        bars("profiles", "Tasks by the profile that worked last", PlotUnit::Count, &profiles, &by_profile),
     ]
 }
 

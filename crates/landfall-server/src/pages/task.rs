@@ -14,11 +14,11 @@ use super::decide::DecisionForm;
 use super::inbox::kind_name;
 use super::markdown;
 use super::markup::Markup;
-use super::parts::{self, Badge, Bar, Moment};
-use super::task_loop::{self, Strip};
-use super::task_panel::{self, Panel};
-use super::task_target::{self, Way};
-use super::{Page, Visit, words};
+use super::parts::{self, Badge, ProgressBar, RelativeTime};
+use super::task_loop::{self, LoopStrip};
+use super::task_panel::{self, TaskPanel};
+use super::task_target::{self, PlanProgress};
+use super::{PageContext, RenderedPage, words};
 
 /// The pages of a task: what stands in the address, and how it is called.
 const TABS: &[(&str, &str)] = &[
@@ -35,7 +35,7 @@ const TABS: &[(&str, &str)] = &[
 ];
 
 /// What stands above every page of a task.
-pub(super) struct Head {
+pub(super) struct TaskPageHead {
     pub(super) id: TaskId,
     pub(super) title: String,
     badge: Badge,
@@ -45,26 +45,26 @@ pub(super) struct Head {
     details: Vec<String>,
     marks: Vec<String>,
     tags: Vec<String>,
-    rail: Vec<Step>,
-    way: Option<Way>,
-    needs: Vec<Other>,
-    unblocks: Vec<Other>,
+    rail: Vec<TaskStepView>,
+    way: Option<PlanProgress>,
+    needs: Vec<RelatedTask>,
+    unblocks: Vec<RelatedTask>,
     more_unblocked: usize,
     parent: Option<TaskId>,
     /// Works under way that it does not fit together with, and where.
     clashes: Vec<(TaskId, String)>,
-    tabs: Vec<Tab>,
-    panel: Panel,
+    tabs: Vec<TaskTab>,
+    panel: TaskPanel,
     /// What it wants of the person, if it is their turn.
-    ask: Option<TaskAsk>,
+    ask: Option<TaskQuestion>,
     /// The loop over it, if it is of a module.
-    strip: Option<Strip>,
+    strip: Option<LoopStrip>,
     /// What the task is, for the page below.
     pub(super) detail: Box<TaskDetail>,
     pub(super) now_ms: i64,
 }
 
-struct Tab {
+struct TaskTab {
     path: String,
     name: &'static str,
     here: bool,
@@ -72,22 +72,22 @@ struct Tab {
 }
 
 /// Another task.
-struct Other {
+struct RelatedTask {
     id: TaskId,
     title: String,
     badge: Option<Badge>,
 }
 
 /// What a task wants of a person: the same decision that the inbox shows.
-struct TaskAsk {
+struct TaskQuestion {
     kind: &'static str,
     text: String,
     decision: DecisionForm,
 }
 
-impl TaskAsk {
+impl TaskQuestion {
     /// None if it is not the person's turn, or nobody knows.
-    fn of(visit: &Visit<'_>, detail: &TaskDetail, panel: &Panel) -> Option<Self> {
+    fn of(visit: &PageContext<'_>, detail: &TaskDetail, panel: &TaskPanel) -> Option<Self> {
         let may_wait = match detail.line.status {
             Status::Draft | Status::Ready | Status::Active | Status::Landing | Status::Cancelled => false,
             Status::Waiting
@@ -115,7 +115,7 @@ impl TaskAsk {
 }
 
 /// One step of the flow, and what it left behind.
-struct Step {
+struct TaskStepView {
     name: String,
     state: StepState,
     /// The last result, when it was and how long it took, in one line.
@@ -158,9 +158,9 @@ pub(super) fn now_ms() -> i64 {
 
 const UNBLOCKED_MAX: usize = 12;
 
-impl Head {
+impl TaskPageHead {
     /// Asks for everything the head shows.
-    pub(super) fn of(visit: &Visit<'_>, tab: &str) -> Result<Self, Problem> {
+    pub(super) fn of(visit: &PageContext<'_>, tab: &str) -> Result<Self, Problem> {
         let id: TaskId = visit.field("task")?;
         let detail = visit.show(TaskAsked { task: id })?;
         let why = visit.why(TaskAsked { task: id })?;
@@ -169,7 +169,7 @@ impl Head {
         let graph = visit.graph(GraphAsked { root: Some(id), depth: 1, done: true, nodes: 100 }).ok();
         let other = |id: TaskId| {
             let node = graph.as_ref().and_then(|graph| graph.nodes.iter().find(|node| node.id == id));
-            Other {
+            RelatedTask {
                 id,
                 title: node.map(|node| words::line(&node.title)).unwrap_or_default(),
                 badge: node.map(|node| parts::badge(node.status)),
@@ -185,7 +185,7 @@ impl Head {
         let panel = task_panel::panel(visit, &detail, &flows, tab);
         // Only a task with a plan, a judge or an objective has something there.
         let there = |part: &str| part != "target" || detail.progress.is_some() || tab == "target";
-        let tabs = TABS.iter().filter(|(part, _)| there(part)).map(|(part, name)| Tab {
+        let tabs = TABS.iter().filter(|(part, _)| there(part)).map(|(part, name)| TaskTab {
             path: if part.is_empty() { format!("/tasks/{id}") } else { format!("/tasks/{id}/{part}") },
             name,
             here: *part == tab,
@@ -208,7 +208,7 @@ impl Head {
             parent: detail.line.parent,
             clashes: why.clashes.iter().map(|it| (it.with, words::line(&it.files.join(", ")))).collect(),
             tabs: tabs.collect(),
-            ask: TaskAsk::of(visit, &detail, &panel),
+            ask: TaskQuestion::of(visit, &detail, &panel),
             panel,
             strip: task_loop::strip(visit, &detail),
             detail,
@@ -217,7 +217,7 @@ impl Head {
     }
 
     /// Whether a step is shown: those that were begun, and the next one.
-    fn is_chip(&self, step: &Step, place: usize) -> bool {
+    fn is_chip(&self, step: &TaskStepView, place: usize) -> bool {
         let is_first_ahead = self.rail.iter().position(|step| step.state == StepState::Next) == Some(place);
         step.state != StepState::Next || is_first_ahead
     }
@@ -260,22 +260,22 @@ impl Head {
     }
 
     /// A page of this task.
-    pub(super) fn page(&self, tab: &str, page: &impl Template) -> Result<Page, Problem> {
+    pub(super) fn page(&self, tab: &str, page: &impl Template) -> Result<RenderedPage, Problem> {
         let title = match tab {
             "" => format!("{} {}", self.id, self.title),
             tab => format!("{tab} · {} {}", self.id, self.title),
         };
         let inner = Markup::drawn(page)
             .map_err(|error| Problem::new(ProblemCode::Internal, format!("draw the page: {error}")))?;
-        Page::new(title, &Frame { head: self, inner })
+        RenderedPage::new(title, &TaskPageFrame { head: self, inner })
     }
 }
 
 /// A page of a task below its head. What is inside was drawn by a template of ours.
 #[derive(Template)]
 #[template(path = "task_frame.html")]
-struct Frame<'a> {
-    head: &'a Head,
+struct TaskPageFrame<'a> {
+    head: &'a TaskPageHead,
     inner: Markup,
 }
 
@@ -299,7 +299,7 @@ fn marks(detail: &TaskDetail) -> Vec<String> {
 }
 
 /// The steps of the flow in order, each with what its last attempt showed.
-fn rail(detail: &TaskDetail, flows: &[FlowLine], now_ms: i64) -> Vec<Step> {
+fn rail(detail: &TaskDetail, flows: &[FlowLine], now_ms: i64) -> Vec<TaskStepView> {
     let mut names: Vec<&str> = match flows.iter().find(|flow| flow.name == detail.flow) {
         Some(flow) => flow.steps.iter().map(String::as_str).collect(),
         None => Vec::new(),
@@ -336,7 +336,7 @@ fn rail(detail: &TaskDetail, flows: &[FlowLine], now_ms: i64) -> Vec<Step> {
                 let when = words::away(now_ms, last.began_ms);
                 format!("{before}{} · {when} · {}", words::line(&last.end), precise(took))
             });
-            Step { name: words::line(name), state, about: about.unwrap_or_default(), tries: count }
+            TaskStepView { name: words::line(name), state, about: about.unwrap_or_default(), tries: count }
         })
         .collect()
 }
@@ -357,31 +357,31 @@ pub(super) fn short(commit: &str) -> String {
 
 #[derive(Template)]
 #[template(path = "task.html")]
-struct Overview {
+struct TaskOverviewPage {
     body: Option<Markup>,
     criteria: Vec<String>,
     touches: Vec<String>,
     facts: Vec<(&'static str, String)>,
-    meters: Vec<Meter>,
+    meters: Vec<UsageBar>,
     counters: Vec<(String, String)>,
     feedback: Option<Markup>,
     messages: Vec<String>,
     warnings: Vec<String>,
     concerns: Vec<String>,
-    added: Moment,
+    added: RelativeTime,
     tokens: String,
     cost: Option<String>,
 }
 
 /// Something that is used up.
-pub(super) struct Meter {
+pub(super) struct UsageBar {
     pub(super) name: String,
     pub(super) text: String,
-    pub(super) bar: Bar,
+    pub(super) bar: ProgressBar,
 }
 
-pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
-    let head = Head::of(visit, "")?;
+pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
+    let head = TaskPageHead::of(visit, "")?;
     let detail = &head.detail;
     let lines = |texts: &[String]| texts.iter().map(|it| words::line(it)).collect::<Vec<_>>();
     let mut facts = vec![
@@ -411,7 +411,7 @@ pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
         let max = it.max.map(|max| format!(" of {max}")).unwrap_or_default();
         (words::line(&it.name), format!("{}{max}", it.used))
     });
-    let page = Overview {
+    let page = TaskOverviewPage {
         body: (!detail.body.trim().is_empty()).then(|| markdown::render(&detail.body)),
         criteria: lines(&detail.criteria),
         touches: lines(&detail.touches),
@@ -434,7 +434,7 @@ pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
 }
 
 /// What the task uses up: iterations, time, and whatever has a budget.
-pub(super) fn meters(detail: &TaskDetail) -> Vec<Meter> {
+pub(super) fn meters(detail: &TaskDetail) -> Vec<UsageBar> {
     #[expect(clippy::cast_precision_loss, reason = "a bar has a hundred steps")]
     let share = |used: u64, max: u64| if max == 0 { 0.0 } else { used as f64 * 100.0 / max as f64 };
     let own = |is: bool| if is { " (set by you)" } else { "" };
@@ -452,7 +452,7 @@ pub(super) fn meters(detail: &TaskDetail) -> Vec<Meter> {
         own(limits.is_some_and(|it| it.time_ms.is_some()))
     );
     let mut meters = vec![
-        Meter {
+        UsageBar {
             name: "iterations".to_owned(),
             bar: parts::used(
                 share(detail.line.iterations.into(), detail.iterations_max.into()),
@@ -460,7 +460,7 @@ pub(super) fn meters(detail: &TaskDetail) -> Vec<Meter> {
             ),
             text: iterations,
         },
-        Meter {
+        UsageBar {
             name: "working time".to_owned(),
             bar: parts::used(share(detail.spent_ms, detail.limit_ms), format!("working time: {time}")),
             text: time,
@@ -471,7 +471,7 @@ pub(super) fn meters(detail: &TaskDetail) -> Vec<Meter> {
         let name = format!("{} for the {}", kind(budget.of), budget.scope);
         let text = format!("{used} of {max}");
         let share = if budget.max > 0.0 { budget.used * 100.0 / budget.max } else { 0.0 };
-        meters.push(Meter { bar: parts::used(share, format!("{name}: {text}")), name, text });
+        meters.push(UsageBar { bar: parts::used(share, format!("{name}: {text}")), name, text });
     }
     meters
 }

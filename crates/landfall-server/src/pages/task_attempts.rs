@@ -3,25 +3,25 @@
 use askama::Template;
 use landfall_api::{AgentRun, AttemptLine, Problem, Usage};
 
-use super::parts::{self, Bar, Moment};
-use super::task::{self, Head, Meter};
+use super::parts::{self, ProgressBar, RelativeTime};
+use super::task::{self, TaskPageHead, UsageBar};
 use super::timeline::{Timeline, TimelineTask};
-use super::{Page, Visit, words};
+use super::{PageContext, RenderedPage, words};
 
-struct Try {
+struct AttemptRow {
     attempt: u32,
     step: String,
-    began: Moment,
+    began: RelativeTime,
     took: String,
     over: bool,
     end: String,
     iterations: String,
-    runs: Vec<Run>,
+    runs: Vec<AttemptRun>,
 }
 
-struct Run {
+struct AttemptRun {
     iteration: u32,
-    began: Moment,
+    began: RelativeTime,
     took: String,
     profile: String,
     model: String,
@@ -34,19 +34,19 @@ struct Run {
 
 #[derive(Template)]
 #[template(path = "task_attempts.html")]
-struct Attempts {
-    tries: Vec<Try>,
+struct AttemptsPage {
+    tries: Vec<AttemptRow>,
     hidden: usize,
     timeline: Option<Timeline>,
 }
 
 const TRIES_MAX: usize = 200;
 
-pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
-    let head = Head::of(visit, "attempts")?;
+pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
+    let head = TaskPageHead::of(visit, "attempts")?;
     let all = &head.detail.attempts;
     let hidden = if visit.asked("all").is_some() { 0 } else { all.len().saturating_sub(TRIES_MAX) };
-    let tries = all[hidden..].iter().rev().map(|attempt| Try {
+    let tries = all[hidden..].iter().rev().map(|attempt| AttemptRow {
         attempt: attempt.attempt,
         step: words::line(&attempt.step),
         began: parts::ago(head.now_ms, attempt.began_ms),
@@ -63,7 +63,7 @@ pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
     let to_ms = all.last().and_then(|attempt| attempt.ended_ms).unwrap_or(head.now_ms);
     let row = TimelineTask::of(&head.detail, from_ms, to_ms);
     let timeline = Timeline::new(&[row], from_ms, to_ms).filter(|_| all.len() > 1);
-    let page = Attempts { tries: tries.collect(), hidden, timeline };
+    let page = AttemptsPage { tries: tries.collect(), hidden, timeline };
     head.page("attempts", &page)
 }
 
@@ -71,7 +71,7 @@ fn length(attempt: &AttemptLine, now_ms: i64) -> u64 {
     u64::try_from(attempt.ended_ms.unwrap_or(now_ms).saturating_sub(attempt.began_ms)).unwrap_or_default()
 }
 
-fn run_line(head: &Head, run: &AgentRun) -> Run {
+fn run_line(head: &TaskPageHead, run: &AgentRun) -> AttemptRun {
     let mut marks = Vec::new();
     if run.resumed {
         marks.push("session resumed".to_owned());
@@ -82,7 +82,7 @@ fn run_line(head: &Head, run: &AgentRun) -> Run {
     if let Some(percent) = run.context_percent {
         marks.push(format!("context {percent}% full"));
     }
-    Run {
+    AttemptRun {
         iteration: run.iteration,
         began: parts::ago(head.now_ms, run.began_ms),
         took: run.took_ms.map_or_else(|| "running".to_owned(), task::precise),
@@ -107,19 +107,19 @@ fn tokens(usage: &Usage) -> String {
 }
 
 /// What one attempt cost, beside the dearest.
-struct Spent {
+struct AttemptCost {
     attempt: u32,
     step: String,
-    time: (String, Bar),
-    tokens: (String, Bar),
-    money: Option<(String, Bar)>,
+    time: (String, ProgressBar),
+    tokens: (String, ProgressBar),
+    money: Option<(String, ProgressBar)>,
 }
 
 #[derive(Template)]
 #[template(path = "task_cost.html")]
-struct Cost {
-    meters: Vec<Meter>,
-    spent: Vec<Spent>,
+struct TaskCostPage {
+    meters: Vec<UsageBar>,
+    spent: Vec<AttemptCost>,
     hidden: usize,
     has_money: bool,
     total_tokens: String,
@@ -127,8 +127,8 @@ struct Cost {
     total_time: String,
 }
 
-pub(super) fn draw_cost(visit: &Visit<'_>) -> Result<Page, Problem> {
-    let head = Head::of(visit, "cost")?;
+pub(super) fn draw_cost(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
+    let head = TaskPageHead::of(visit, "cost")?;
     let detail = &head.detail;
     let hidden =
         if visit.asked("all").is_some() { 0 } else { detail.attempts.len().saturating_sub(TRIES_MAX) };
@@ -150,7 +150,7 @@ pub(super) fn draw_cost(visit: &Visit<'_>) -> Result<Page, Problem> {
         .iter()
         .map(|(attempt, time, tokens, money)| {
             let label = |what: &str| format!("{what} of attempt {}", attempt.attempt);
-            Spent {
+            AttemptCost {
                 attempt: attempt.attempt,
                 step: words::line(&attempt.step),
                 time: (task::precise(*time), parts::bar(share(*time, most_time), "info", label("time"))),
@@ -165,7 +165,7 @@ pub(super) fn draw_cost(visit: &Visit<'_>) -> Result<Page, Problem> {
             }
         })
         .collect();
-    let page = Cost {
+    let page = TaskCostPage {
         meters: task::meters(detail),
         spent,
         hidden,

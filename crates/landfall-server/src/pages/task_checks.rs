@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use super::ansi;
 use super::markup::Markup;
-use super::parts::{self, Bar, Moment};
-use super::task::{self, Head};
-use super::task_target::{self, Judges};
-use super::{Page, Visit, words};
+use super::parts::{self, ProgressBar, RelativeTime};
+use super::task::{self, TaskPageHead};
+use super::task_target::{self, JudgesPanel};
+use super::{PageContext, RenderedPage, words};
 
 /// The sign, the word and the tone of an outcome.
 fn look(outcome: Outcome) -> (&'static str, &'static str, &'static str) {
@@ -26,14 +26,14 @@ fn look(outcome: Outcome) -> (&'static str, &'static str, &'static str) {
 }
 
 /// One command, as it stands.
-struct Mark {
+struct CheckRow {
     name: String,
     command: String,
     sign: &'static str,
     word: &'static str,
     tone: &'static str,
     time: String,
-    bar: Option<Bar>,
+    bar: Option<ProgressBar>,
     more: Vec<String>,
     excerpt: Option<Markup>,
     log: String,
@@ -41,16 +41,16 @@ struct Mark {
 
 #[derive(Template)]
 #[template(path = "task_checks.html")]
-struct Checks {
+struct TaskChecksPage {
     running: bool,
-    now: Vec<Mark>,
-    last: Vec<Mark>,
+    now: Vec<CheckRow>,
+    last: Vec<CheckRow>,
     facts: Vec<(&'static str, String)>,
     empty: bool,
 }
 
-pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
-    let head = Head::of(visit, "checks")?;
+pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
+    let head = TaskPageHead::of(visit, "checks")?;
     let detail = &head.detail;
     let outputs = visit.outputs(TaskAsked { task: head.id }).map(|list| list.outputs).unwrap_or_default();
     let before: &[CommandReport] = detail.gate.as_ref().map_or(&[], |gate| gate.commands.as_slice());
@@ -62,7 +62,7 @@ pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
     let running =
         verifies && matches!(detail.line.status, Status::Active | Status::Landing) && !of_now.is_empty();
     let now = if running { marks_now(&head, &of_now, before) } else { Vec::new() };
-    let last: Vec<Mark> = before.iter().map(|report| mark(&head, report)).collect();
+    let last: Vec<CheckRow> = before.iter().map(|report| mark(&head, report)).collect();
     let mut facts = Vec::new();
     if let Some(gate) = &detail.gate {
         facts.push(("came to", look(gate.outcome).1.to_owned()));
@@ -75,18 +75,23 @@ pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
             facts.push(("taken over", "an earlier pass of the same tree".to_owned()));
         }
     }
-    let page =
-        Checks { running, now, last, facts, empty: detail.gate.as_ref().is_some_and(|gate| gate.empty) };
+    let page = TaskChecksPage {
+        running,
+        now,
+        last,
+        facts,
+        empty: detail.gate.as_ref().is_some_and(|gate| gate.empty),
+    };
     head.page("checks", &page)
 }
 
-fn log_of(head: &Head, name: &str) -> String {
+fn log_of(head: &TaskPageHead, name: &str) -> String {
     let query = serde_html_form::to_string([("check", name)]).unwrap_or_default(); // a text always can be written
     format!("{}?{query}", head.path("log"))
 }
 
 /// The checks of the verification under way: over, running, or still to come.
-fn marks_now(head: &Head, outputs: &[&OutputLine], before: &[CommandReport]) -> Vec<Mark> {
+fn marks_now(head: &TaskPageHead, outputs: &[&OutputLine], before: &[CommandReport]) -> Vec<CheckRow> {
     let mut marks = Vec::new();
     for output in outputs {
         let name = output.name.clone().unwrap_or_default();
@@ -100,7 +105,7 @@ fn marks_now(head: &Head, outputs: &[&OutputLine], before: &[CommandReport]) -> 
         } else {
             ("◌", "over, weighed with the rest", "quiet")
         };
-        marks.push(Mark {
+        marks.push(CheckRow {
             command: known.map(|report| words::line(&report.command)).unwrap_or_default(),
             sign,
             word,
@@ -116,7 +121,7 @@ fn marks_now(head: &Head, outputs: &[&OutputLine], before: &[CommandReport]) -> 
     for report in
         before.iter().filter(|report| !outputs.iter().any(|it| it.name.as_ref() == Some(&report.name)))
     {
-        marks.push(Mark {
+        marks.push(CheckRow {
             name: words::line(&report.name),
             command: words::line(&report.command),
             sign: "○",
@@ -142,12 +147,12 @@ fn time(took: Option<u64>, limit: Option<u64>) -> String {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a bar has a hundred steps")]
-fn share(took: u64, limit: u64, name: &str) -> Bar {
+fn share(took: u64, limit: u64, name: &str) -> ProgressBar {
     let percent = if limit == 0 { 0.0 } else { took as f64 * 100.0 / limit as f64 };
     parts::used(percent, format!("time of {}", words::line(name)))
 }
 
-fn mark(head: &Head, report: &CommandReport) -> Mark {
+fn mark(head: &TaskPageHead, report: &CommandReport) -> CheckRow {
     let (sign, word, tone) = look(report.outcome);
     let mut more = Vec::new();
     if let Some(exit) = report.exit {
@@ -162,7 +167,7 @@ fn mark(head: &Head, report: &CommandReport) -> Mark {
     if report.copied_from_base {
         more.push("copied from the base".to_owned());
     }
-    Mark {
+    CheckRow {
         name: words::line(&report.name),
         command: words::line(&report.command),
         sign,
@@ -177,9 +182,9 @@ fn mark(head: &Head, report: &CommandReport) -> Mark {
 }
 
 /// One verification there was.
-struct Verification {
+struct VerificationRow {
     seq: u64,
-    when: Moment,
+    when: RelativeTime,
     attempt: u64,
     what: &'static str,
     reused: bool,
@@ -191,18 +196,18 @@ struct Verification {
 
 #[derive(Template)]
 #[template(path = "task_gates.html")]
-struct Gates<'a> {
-    head: &'a Head,
-    verifications: Vec<Verification>,
-    opinions: Vec<(u32, String, String, Moment)>,
+struct GatesPage<'a> {
+    head: &'a TaskPageHead,
+    verifications: Vec<VerificationRow>,
+    opinions: Vec<(u32, String, String, RelativeTime)>,
     more: bool,
-    judges: Option<Judges>,
+    judges: Option<JudgesPanel>,
 }
 
 const ENTRIES: u32 = 1_000;
 
-pub(super) fn draw_gates(visit: &Visit<'_>) -> Result<Page, Problem> {
-    let head = Head::of(visit, "gates")?;
+pub(super) fn draw_gates(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
+    let head = TaskPageHead::of(visit, "gates")?;
     let asked = LogAsked { task: Some(head.id), limit: ENTRIES, last: true, after: None };
     let page = visit.log(asked)?;
     let verifications = page.entries.iter().filter_map(|entry| {
@@ -216,7 +221,7 @@ pub(super) fn draw_gates(visit: &Visit<'_>) -> Result<Page, Problem> {
             report.get("commands").and_then(Value::as_array).into_iter().flatten().map(command).collect();
         let worst = commands.iter().map(|(_, outcome, _)| *outcome).max().unwrap_or(Outcome::Pass);
         let (sign, word, tone) = look(worst);
-        Some(Verification {
+        Some(VerificationRow {
             seq: entry.seq,
             when: parts::ago(head.now_ms, entry.at_ms),
             attempt: entry.data.get("attempt").and_then(Value::as_u64).unwrap_or_default(),
@@ -248,7 +253,7 @@ pub(super) fn draw_gates(visit: &Visit<'_>) -> Result<Page, Problem> {
                 parts::ago(head.now_ms, attempt.began_ms),
             )
         });
-    let page = Gates {
+    let page = GatesPage {
         verifications: verifications.collect(),
         opinions: opinions.collect(),
         more: page.entries.len() >= ENTRIES as usize,

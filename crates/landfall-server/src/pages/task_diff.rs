@@ -5,11 +5,11 @@ use std::ops::Range;
 use askama::Template;
 use landfall_api::{Ask as _, Diff, DiffAsked, Problem, ProblemCode, Status, TaskId};
 
-use super::colours::{In, Painter, Piece};
-use super::diff::{self, File, Kind, Line, Pair, Patch, Shown};
+use super::colours::{ColourSpan, DiffVersion, SyntaxHighlighter};
+use super::diff::{self, DiffFile, DiffLine, DiffLineKind, DiffLinePair, HighlightedLine, Patch};
 use super::markup::Markup;
-use super::task::{self, Head};
-use super::{Page, Visit, words};
+use super::task::{self, TaskPageHead};
+use super::{PageContext, RenderedPage, words};
 
 const LINES_MAX: usize = 5_000; // rows on a page; files beyond are shown one at a time
 const FILE_LINES_MAX: usize = 20_000; // rows of a file that is shown alone
@@ -23,9 +23,9 @@ const LINE_MAX: usize = 4_000; // letters of a line
 #[derive(Template)]
 #[template(path = "task_diff.html")]
 struct DiffPage<'a> {
-    head: &'a Head,
-    choice: Choice,
-    shown: Option<Drawn>,
+    head: &'a TaskPageHead,
+    choice: DiffViewOptions,
+    shown: Option<RenderedDiff>,
     trouble: Option<String>,
     /// The commit of the work as it is now.
     now: String,
@@ -38,14 +38,14 @@ struct DiffPage<'a> {
 
 /// How the diff is wanted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Choice {
+struct DiffViewOptions {
     split: bool,
     blanks: bool,
     since: Option<String>,
     file: Option<usize>,
 }
 
-impl Choice {
+impl DiffViewOptions {
     /// The address of the same page with one thing else.
     fn link(&self, change: impl FnOnce(&mut Self)) -> String {
         let mut other = self.clone();
@@ -91,10 +91,10 @@ impl Choice {
     }
 }
 
-struct Drawn {
+struct RenderedDiff {
     from: String,
     to: String,
-    files: Vec<DrawnFile>,
+    files: Vec<RenderedDiffFile>,
     files_more: usize,
     added: usize,
     removed: usize,
@@ -102,7 +102,7 @@ struct Drawn {
     before: Vec<String>,
 }
 
-struct DrawnFile {
+struct RenderedDiffFile {
     number: usize,
     name: String,
     /// As it is, to be sent back.
@@ -110,10 +110,10 @@ struct DrawnFile {
     change: Vec<String>,
     added: usize,
     removed: usize,
-    body: Body,
+    body: DiffFileBody,
 }
 
-enum Body {
+enum DiffFileBody {
     Rows(Markup),
     /// Nothing to show line by line.
     Nothing,
@@ -121,9 +121,9 @@ enum Body {
     Elsewhere(String, usize),
 }
 
-pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
-    let head = Head::of(visit, "diff")?;
-    let choice = Choice {
+pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
+    let head = TaskPageHead::of(visit, "diff")?;
+    let choice = DiffViewOptions {
         split: visit.asked("view") == Some("split"),
         blanks: visit.asked("blanks") == Some("1"),
         since: visit.asked("since").map(|it| it.chars().take(80).collect()),
@@ -162,14 +162,14 @@ pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
 }
 
 /// The commit to compare with next time: the work itself, not its merge with the base.
-fn tip(head: &Head, diff: &Diff) -> String {
+fn tip(head: &TaskPageHead, diff: &Diff) -> String {
     match &head.detail.gate {
         Some(gate) if gate.commit == diff.to => gate.head.clone(),
         Some(_) | None => diff.to.clone(),
     }
 }
 
-fn drawn(diff: &Diff, patch: &Patch<'_>, choice: &Choice) -> Drawn {
+fn drawn(diff: &Diff, patch: &Patch<'_>, choice: &DiffViewOptions) -> RenderedDiff {
     let mut rows_left = LINES_MAX;
     let mut coloured_left = COLOURED_PAGE_MAX;
     let mut files = Vec::new();
@@ -183,20 +183,20 @@ fn drawn(diff: &Diff, patch: &Patch<'_>, choice: &Choice) -> Drawn {
         }
         let alone = choice.file.is_some();
         let body = match file.len() {
-            0 => Body::Nothing,
+            0 => DiffFileBody::Nothing,
             rows if rows > (if alone { FILE_LINES_MAX } else { rows_left }) => {
-                Body::Elsewhere(choice.link(|it| it.file = Some(number)), rows)
+                DiffFileBody::Elsewhere(choice.link(|it| it.file = Some(number)), rows)
             }
             rows => {
                 rows_left = rows_left.saturating_sub(rows);
                 let small =
                     rows <= COLOURED_LINES_MAX && file.bytes() <= COLOURED_BYTES_MAX && rows <= coloured_left;
-                let painter = small.then(|| Painter::of(file.name())).flatten();
+                let painter = small.then(|| SyntaxHighlighter::of(file.name())).flatten();
                 coloured_left -= if painter.is_some() { rows } else { 0 };
-                Body::Rows(rows_of(file, painter, choice))
+                DiffFileBody::Rows(rows_of(file, painter, choice))
             }
         };
-        files.push(DrawnFile {
+        files.push(RenderedDiffFile {
             number,
             name: words::line(file.name()),
             path: file.name().to_owned(),
@@ -206,7 +206,7 @@ fn drawn(diff: &Diff, patch: &Patch<'_>, choice: &Choice) -> Drawn {
             body,
         });
     }
-    Drawn {
+    RenderedDiff {
         from: task::short(&diff.from),
         to: task::short(&diff.to),
         files_more: if choice.file.is_some() { 0 } else { patch.files.len() - files.len() },
@@ -238,7 +238,7 @@ pub(super) struct PreviewFile {
 }
 
 /// The changes of a task in at most so many lines; none if they cannot be had.
-pub(super) fn preview(visit: &Visit<'_>, task: TaskId, lines_max: usize) -> Option<DiffPreview> {
+pub(super) fn preview(visit: &PageContext<'_>, task: TaskId, lines_max: usize) -> Option<DiffPreview> {
     const PREVIEW_FILES_MAX: usize = 20;
     let diff = visit.diff(DiffAsked { task, from: None }).ok()?;
     let bytes = diff.diff.bytes().ok()?;
@@ -262,15 +262,15 @@ pub(super) fn preview(visit: &Visit<'_>, task: TaskId, lines_max: usize) -> Opti
         let fits = file.len() <= lines_left;
         made.is_cut |= !fits;
         lines_left -= if fits { file.len() } else { 0 };
-        let rows =
-            (fits && file.len() > 0).then(|| rows_of(file, Painter::of(file.name()), &Choice::default()));
+        let rows = (fits && file.len() > 0)
+            .then(|| rows_of(file, SyntaxHighlighter::of(file.name()), &DiffViewOptions::default()));
         made.files.push(PreviewFile { name: words::line(file.name()), added, removed, rows });
     }
     Some(made)
 }
 
 /// The rows of a table for one file.
-fn rows_of(file: &File<'_>, mut painter: Option<Painter>, choice: &Choice) -> Markup {
+fn rows_of(file: &DiffFile<'_>, mut painter: Option<SyntaxHighlighter>, choice: &DiffViewOptions) -> Markup {
     let mut html = Markup::default();
     for hunk in &file.hunks {
         if let Some(painter) = &mut painter {
@@ -291,12 +291,12 @@ fn rows_of(file: &File<'_>, mut painter: Option<Painter>, choice: &Choice) -> Ma
 }
 
 /// One below the other: what went, then what came for it.
-fn below(pairs: &[Pair<'_>], painter: &mut Option<Painter>, html: &mut Markup) {
+fn below(pairs: &[DiffLinePair<'_>], painter: &mut Option<SyntaxHighlighter>, html: &mut Markup) {
     let mut rest = pairs;
     while !rest.is_empty() {
-        let changed = |pair: &Pair<'_>| {
-            let kind = |side: &Option<Shown<'_>>| side.as_ref().map(|it| it.line.kind);
-            !matches!(kind(&pair.left).or(kind(&pair.right)), Some(Kind::Same | Kind::Note))
+        let changed = |pair: &DiffLinePair<'_>| {
+            let kind = |side: &Option<HighlightedLine<'_>>| side.as_ref().map(|it| it.line.kind);
+            !matches!(kind(&pair.left).or(kind(&pair.right)), Some(DiffLineKind::Same | DiffLineKind::Note))
         };
         let block = rest.iter().take_while(|pair| changed(pair)).count();
         let (block, after) = rest.split_at(block);
@@ -316,7 +316,7 @@ fn below(pairs: &[Pair<'_>], painter: &mut Option<Painter>, html: &mut Markup) {
     }
 }
 
-fn single(shown: &Shown<'_>, painter: &mut Option<Painter>, html: &mut Markup) {
+fn single(shown: &HighlightedLine<'_>, painter: &mut Option<SyntaxHighlighter>, html: &mut Markup) {
     let line = &shown.line;
     html.tag("<tr class=\"").tag(class(line.kind)).tag("\"");
     place(line, html);
@@ -329,7 +329,7 @@ fn single(shown: &Shown<'_>, painter: &mut Option<Painter>, html: &mut Markup) {
 }
 
 /// Beside each other.
-fn beside(pairs: &[Pair<'_>], painter: &mut Option<Painter>, html: &mut Markup) {
+fn beside(pairs: &[DiffLinePair<'_>], painter: &mut Option<SyntaxHighlighter>, html: &mut Markup) {
     for pair in pairs {
         let line = pair.right.as_ref().or(pair.left.as_ref()).map(|it| it.line);
         html.tag("<tr");
@@ -337,7 +337,7 @@ fn beside(pairs: &[Pair<'_>], painter: &mut Option<Painter>, html: &mut Markup) 
             place(line, html);
         }
         html.tag(">");
-        if let Some(Line { kind: Kind::Note, text, .. }) = line {
+        if let Some(DiffLine { kind: DiffLineKind::Note, text, .. }) = line {
             html.tag("<td class=\"d-num\"></td><td class=\"d-note\" colspan=\"3\">")
                 .text(text)
                 .tag("</td></tr>");
@@ -350,7 +350,7 @@ fn beside(pairs: &[Pair<'_>], painter: &mut Option<Painter>, html: &mut Markup) 
                     html.tag("<td class=\"d-code ").tag(class(shown.line.kind)).tag("\">");
                     match (old, shown.line.kind) {
                         // Read on the other side once more, which must not move the colours on.
-                        (true, Kind::Same) => code(shown, &mut None, html),
+                        (true, DiffLineKind::Same) => code(shown, &mut None, html),
                         (true | false, _) => code(shown, painter, html),
                     }
                     html.tag("</td>");
@@ -364,17 +364,17 @@ fn beside(pairs: &[Pair<'_>], painter: &mut Option<Painter>, html: &mut Markup) 
     }
 }
 
-fn class(kind: Kind) -> &'static str {
+fn class(kind: DiffLineKind) -> &'static str {
     match kind {
-        Kind::Same => "d-same",
-        Kind::Gone => "d-del",
-        Kind::New => "d-add",
-        Kind::Note => "d-note",
+        DiffLineKind::Same => "d-same",
+        DiffLineKind::Gone => "d-del",
+        DiffLineKind::New => "d-add",
+        DiffLineKind::Note => "d-note",
     }
 }
 
 /// Where a line is, for comments on it.
-fn place(line: &Line<'_>, html: &mut Markup) {
+fn place(line: &DiffLine<'_>, html: &mut Markup) {
     match (line.new, line.old) {
         (Some(new), _) => {
             html.tag(" data-line=\"").number(new).tag("\"");
@@ -395,13 +395,13 @@ fn number(number: Option<u32>, html: &mut Markup) {
 }
 
 /// The text of a line, with its colours and its changed words.
-fn code(shown: &Shown<'_>, painter: &mut Option<Painter>, html: &mut Markup) {
+fn code(shown: &HighlightedLine<'_>, painter: &mut Option<SyntaxHighlighter>, html: &mut Markup) {
     let line = &shown.line;
     let (sign, within) = match line.kind {
-        Kind::Same => (" ", Some(In::Both)),
-        Kind::Gone => ("-", Some(In::Old)),
-        Kind::New => ("+", Some(In::New)),
-        Kind::Note => ("", None),
+        DiffLineKind::Same => (" ", Some(DiffVersion::Both)),
+        DiffLineKind::Gone => ("-", Some(DiffVersion::Old)),
+        DiffLineKind::New => ("+", Some(DiffVersion::New)),
+        DiffLineKind::Note => ("", None),
     };
     if !sign.is_empty() {
         html.tag("<span class=\"d-sign\">").tag(sign).tag("</span>");
@@ -419,7 +419,7 @@ fn code(shown: &Shown<'_>, painter: &mut Option<Painter>, html: &mut Markup) {
 
 /// Writes a text with classes on its pieces and marks around its changed parts. Both are in order and do not overlap
 /// themselves.
-fn paint(text: &str, pieces: &[Piece], changed: &[Range<usize>], html: &mut Markup) {
+fn paint(text: &str, pieces: &[ColourSpan], changed: &[Range<usize>], html: &mut Markup) {
     let mut cuts: Vec<usize> = pieces
         .iter()
         .flat_map(|(range, _)| [range.start, range.end])
@@ -459,8 +459,12 @@ mod tests {
 
     fn table(text: &str, split: bool) -> String {
         let patch = diff::parse(text);
-        let choice = Choice { split, ..Choice::default() };
-        patch.files.iter().map(|file| rows_of(file, Painter::of(file.name()), &choice).to_string()).collect()
+        let choice = DiffViewOptions { split, ..DiffViewOptions::default() };
+        patch
+            .files
+            .iter()
+            .map(|file| rows_of(file, SyntaxHighlighter::of(file.name()), &choice).to_string())
+            .collect()
     }
 
     const HOSTILE: &str = "diff --git a/x.rs b/x.rs\n--- a/x.rs\n+++ b/x.rs\n@@ -1,2 +1,3 @@ <svg>f()\n-let a = \"<img src=x onerror=1>\";\n+let b = \"<img src=y onerror=1>\";\n+// '\"><svg>\u{202e}\n </td></tr>\n\\ No newline <b>\n";
@@ -503,7 +507,8 @@ mod tests {
 
     #[test]
     fn links_keep_what_was_chosen() {
-        let choice = Choice { split: true, blanks: true, since: Some("ab&c".to_owned()), file: None };
+        let choice =
+            DiffViewOptions { split: true, blanks: true, since: Some("ab&c".to_owned()), file: None };
         assert_eq!(choice.unified_link(), "?blanks=1&since=ab%26c");
         assert_eq!(choice.base_link(), "?view=split&blanks=1");
     }

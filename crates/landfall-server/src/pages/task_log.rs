@@ -5,17 +5,17 @@ use landfall_api::{Ask as _, Level, Output, OutputAsked, OutputKind, OutputLine,
 
 use super::log::{self, LogView, ROWS, Wanted};
 use super::markup::Markup;
-use super::task::Head;
-use super::{Page, Visit, words};
+use super::task::TaskPageHead;
+use super::{PageContext, RenderedPage, words};
 
 #[derive(Template)]
 #[template(path = "task_log.html")]
-struct Log<'a> {
-    head: &'a Head,
-    choices: Vec<Choice>,
+struct TaskLogPage<'a> {
+    head: &'a TaskPageHead,
+    choices: Vec<LogPageChoice>,
     wanted: &'a Wanted,
     views: Vec<ViewLink>,
-    shown: Option<Shown>,
+    shown: Option<LogPageContent>,
     trouble: Option<String>,
     bare: bool,
 }
@@ -27,13 +27,13 @@ struct ViewLink {
     here: bool,
 }
 
-struct Choice {
+struct LogPageChoice {
     key: String,
     name: String,
     here: bool,
 }
 
-struct Shown {
+struct LogPageContent {
     name: String,
     list: Markup,
     count: usize,
@@ -55,8 +55,8 @@ struct Shown {
     other_form: String,
 }
 
-pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
-    let head = Head::of(visit, "log")?;
+pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
+    let head = TaskPageHead::of(visit, "log")?;
     let mut wanted = Wanted::of(head.id, &visit.query);
     if wanted.at.is_none() && wanted.search.is_empty() && wanted.levels.is_empty() {
         wanted.backward = true; // the newest at the end
@@ -76,12 +76,12 @@ pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
         Err(problem) => (None, Some(words::sentence(&problem.message))),
     };
     let here = page.as_ref().map(|page| page.output.key.clone());
-    let choices = outputs.iter().rev().map(|output| Choice {
+    let choices = outputs.iter().rev().map(|output| LogPageChoice {
         key: output.key.clone(),
         name: log::name(output),
         here: here.as_ref() == Some(&output.key),
     });
-    let drawn = Log {
+    let drawn = TaskLogPage {
         choices: choices.collect(),
         views: LogView::ALL
             .map(|view| ViewLink {
@@ -111,7 +111,7 @@ fn first_shown(outputs: &[OutputLine]) -> Option<&OutputLine> {
     outputs.iter().rev().find(of_agent).or_else(|| outputs.iter().rev().find(says)).or(outputs.last())
 }
 
-fn shown(visit: &Visit<'_>, head: &Head, wanted: &Wanted, page: &Output) -> Shown {
+fn shown(visit: &PageContext<'_>, head: &TaskPageHead, wanted: &Wanted, page: &Output) -> LogPageContent {
     let pinned = wanted.pinned(&page.output);
     let at = head.path("log");
     let link = |place: u64, backward: bool| format!("{at}?{}", pinned.query_at(place, backward));
@@ -127,7 +127,7 @@ fn shown(visit: &Visit<'_>, head: &Head, wanted: &Wanted, page: &Output) -> Show
     let query = pinned.query();
     let other = |other: Wanted| format!("{at}?{}", other.query());
     let part = |kind: &str| format!("{at}/download?{query}&as={kind}");
-    Shown {
+    LogPageContent {
         name: log::name(&page.output),
         list: log::list(page),
         count: page.lines.len(),

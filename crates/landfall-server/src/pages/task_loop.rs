@@ -2,14 +2,14 @@
 
 use landfall_api::{Ask as _, LOOP_ITERATIONS, LOOP_MINUTES, LoopLine, LoopStatus, LoopsAsked, TaskDetail};
 
-use super::{Visit, words};
+use super::{PageContext, words};
 
 /// What the page shows of it.
-pub(super) struct Strip {
+pub(super) struct LoopStrip {
     /// The module's folder, below the project.
     pub(super) module: String,
     /// The loop under way, or the last one.
-    pub(super) last: Option<Shown>,
+    pub(super) last: Option<LoopView>,
     /// Whether one can be begun.
     pub(super) may_start: bool,
     pub(super) iterations: u32,
@@ -20,7 +20,7 @@ pub(super) struct Strip {
 }
 
 /// A loop in words.
-pub(super) struct Shown {
+pub(super) struct LoopView {
     pub(super) session: String,
     pub(super) status: &'static str,
     pub(super) tone: &'static str,
@@ -34,13 +34,13 @@ pub(super) struct Shown {
 const SOURCE: &str = "module:";
 
 /// The strip of a task; none for one that is of no module.
-pub(super) fn strip(visit: &Visit<'_>, detail: &TaskDetail) -> Option<Strip> {
+pub(super) fn strip(visit: &PageContext<'_>, detail: &TaskDetail) -> Option<LoopStrip> {
     let module = detail.source.strip_prefix(SOURCE)?;
     let asked = LoopsAsked { task: Some(detail.line.id), ..LoopsAsked::default() };
     // How it went is worth having, and no reason to show nothing.
     let last = visit.loops(asked).ok().and_then(|list| list.loops.into_iter().next());
     let held = last.as_ref().is_some_and(|it| it.holds);
-    Some(Strip {
+    Some(LoopStrip {
         module: words::line(module),
         may_start: !held,
         last: last.as_ref().map(shown),
@@ -51,7 +51,7 @@ pub(super) fn strip(visit: &Visit<'_>, detail: &TaskDetail) -> Option<Strip> {
     })
 }
 
-fn shown(it: &LoopLine) -> Shown {
+fn shown(it: &LoopLine) -> LoopView {
     let (status, tone) = match it.status {
         LoopStatus::Running => ("running", "info"),
         LoopStatus::Stopping => ("stopping", "warn"),
@@ -59,7 +59,7 @@ fn shown(it: &LoopLine) -> Shown {
         LoopStatus::Failed => ("failed", "bad"),
     };
     let limit_ms = u64::from(it.minutes_max) * 60_000;
-    Shown {
+    LoopView {
         session: words::line(&it.session),
         status,
         tone,

@@ -2,27 +2,27 @@
 
 use landfall_api::{Ask as _, FlowLine, Nothing, QuickIssue, Size, Status, TaskDetail, TaskId, WaitFor};
 
-use super::Visit;
-use super::task_target::{self, ByHand};
+use super::PageContext;
+use super::task_target::{self, ManualStep};
 
 /// The panel.
-pub(super) struct Panel {
+pub(super) struct TaskPanel {
     pub(super) id: TaskId,
     pub(super) back: String,
     /// What it may do, or why it may not.
-    pub(super) may: May,
+    pub(super) may: TaskPermissions,
     pub(super) issues: Vec<QuickIssue>,
     /// Attempts whose work is kept, to go back to.
     pub(super) attempts: Vec<u32>,
     /// What can be done by hand where the task is.
-    pub(super) by_hand: Vec<ByHand>,
-    pub(super) edit: Edit,
+    pub(super) by_hand: Vec<ManualStep>,
+    pub(super) edit: TaskEditForm,
     pub(super) iterations_max: u32,
     pub(super) minutes_max: u64,
 }
 
 /// The words of the task, to be changed.
-pub(super) struct Edit {
+pub(super) struct TaskEditForm {
     pub(super) title: String,
     pub(super) body: String,
     pub(super) criteria: String,
@@ -40,28 +40,28 @@ pub(super) struct Edit {
 }
 
 /// Leave to do something; otherwise why there is none.
-pub(super) type Leave = Result<(), &'static str>;
+pub(super) type ActionPermission = Result<(), &'static str>;
 
 /// Everything a person might do.
-pub(super) struct May {
-    pub(super) answer: Leave,
-    pub(super) review: Leave,
-    pub(super) message: Leave,
-    pub(super) redirect: Leave,
-    pub(super) hold: Leave,
-    pub(super) release: Leave,
-    pub(super) stop: Leave,
-    pub(super) retry: Leave,
-    pub(super) limits: Leave,
-    pub(super) edit: Leave,
-    pub(super) block: Leave,
-    pub(super) cancel: Leave,
-    pub(super) eject: Leave,
-    pub(super) rollback: Leave,
-    pub(super) attach: Leave,
+pub(super) struct TaskPermissions {
+    pub(super) answer: ActionPermission,
+    pub(super) review: ActionPermission,
+    pub(super) message: ActionPermission,
+    pub(super) redirect: ActionPermission,
+    pub(super) hold: ActionPermission,
+    pub(super) release: ActionPermission,
+    pub(super) stop: ActionPermission,
+    pub(super) retry: ActionPermission,
+    pub(super) limits: ActionPermission,
+    pub(super) edit: ActionPermission,
+    pub(super) block: ActionPermission,
+    pub(super) cancel: ActionPermission,
+    pub(super) eject: ActionPermission,
+    pub(super) rollback: ActionPermission,
+    pub(super) attach: ActionPermission,
 }
 
-impl May {
+impl TaskPermissions {
     /// What is not possible, by name, and why.
     pub(super) fn refused(&self) -> Vec<(&'static str, &'static str)> {
         [
@@ -88,7 +88,7 @@ impl May {
 }
 
 /// What is possible, by how the task stands. The engine has the last word.
-fn may(task: &TaskDetail, reviewed_after: bool) -> May {
+fn may(task: &TaskDetail, reviewed_after: bool) -> TaskPermissions {
     let status = task.line.status;
     let done = status == Status::Done;
     let over = matches!(
@@ -98,7 +98,7 @@ fn may(task: &TaskDetail, reviewed_after: bool) -> May {
     let waits_for = |what: WaitFor| task.line.wait.as_ref().is_some_and(|wait| wait.wait == what);
     let held = task.held.is_some();
     let when = |is: bool, why_not: &'static str| if is { Ok(()) } else { Err(why_not) };
-    May {
+    TaskPermissions {
         answer: when(waits_for(WaitFor::Question), "it asks nothing"),
         review: when(
             status == Status::Review || reviewed_after,
@@ -121,7 +121,7 @@ fn may(task: &TaskDetail, reviewed_after: bool) -> May {
 }
 
 /// The panel of a task.
-pub(super) fn panel(visit: &Visit<'_>, task: &TaskDetail, flows: &[FlowLine], tab: &str) -> Panel {
+pub(super) fn panel(visit: &PageContext<'_>, task: &TaskDetail, flows: &[FlowLine], tab: &str) -> TaskPanel {
     let id = task.line.id;
     let looked_at = matches!(task.line.status, Status::Review | Status::Done);
     let reviews = if looked_at { visit.reviews(Nothing {}).ok() } else { None };
@@ -131,14 +131,14 @@ pub(super) fn panel(visit: &Visit<'_>, task: &TaskDetail, flows: &[FlowLine], ta
     let attempts = line.map(|line| line.attempts.clone()).unwrap_or_default();
     let may = may(task, after);
     let ids: Vec<String> = task.line.needs.iter().map(ToString::to_string).collect();
-    Panel {
+    TaskPanel {
         id,
         back: if tab.is_empty() { format!("/tasks/{id}") } else { format!("/tasks/{id}/{tab}") },
         may,
         issues: reviews.map(|list| list.issues).unwrap_or_default(),
         attempts,
         by_hand: task.progress.as_deref().map(task_target::by_hand).unwrap_or_default(),
-        edit: Edit {
+        edit: TaskEditForm {
             title: task.line.title.clone(),
             body: task.body.clone(),
             criteria: task.criteria.join("\n"),

@@ -4,11 +4,11 @@ use askama::Template;
 use landfall_api::{Ask as _, LogAsked, Problem, TaskAsked};
 use serde_json::Value;
 
-use super::parts::{self, Moment};
-use super::task::{self, Head};
-use super::{Page, Visit, words};
+use super::parts::{self, RelativeTime};
+use super::task::{self, TaskPageHead};
+use super::{PageContext, RenderedPage, words};
 
-struct Command {
+struct ProofCommand {
     name: String,
     command: String,
     exit: String,
@@ -18,9 +18,9 @@ struct Command {
     good: bool,
 }
 
-struct Paper {
+struct ProofPage {
     criteria: Vec<String>,
-    commands: Vec<Command>,
+    commands: Vec<ProofCommand>,
     empty: bool,
     taken_over: bool,
     tree: String,
@@ -28,7 +28,7 @@ struct Paper {
     commit: String,
     base_before: String,
     proof: String,
-    landed: Option<Moment>,
+    landed: Option<RelativeTime>,
     same_tree: bool,
     concerns: Vec<String>,
     note: String,
@@ -38,24 +38,24 @@ struct Paper {
 
 #[derive(Template)]
 #[template(path = "task_certificate.html")]
-struct Certificate<'a> {
-    head: &'a Head,
-    paper: Option<Paper>,
+struct CertificatePage<'a> {
+    head: &'a TaskPageHead,
+    paper: Option<ProofPage>,
     trouble: String,
 }
 
-pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
-    let head = Head::of(visit, "certificate")?;
+pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
+    let head = TaskPageHead::of(visit, "certificate")?;
     let (paper, trouble) = match visit.certificate(TaskAsked { task: head.id }) {
         Ok(answer) => (Some(paper(&answer.certificate, head.now_ms)), String::new()),
         Err(problem) => (None, words::sentence(&problem.message)),
     };
-    let page = Certificate { paper, trouble, head: &head };
+    let page = CertificatePage { paper, trouble, head: &head };
     head.page("certificate", &page)
 }
 
 /// The fields of a certificate that are known; a later version may have others, which are in the JSON.
-fn paper(value: &Value, now_ms: i64) -> Paper {
+fn paper(value: &Value, now_ms: i64) -> ProofPage {
     let text = |path: &str| match value.pointer(path) {
         Some(Value::String(text)) => words::line(text),
         Some(Value::Null) | None => String::new(),
@@ -69,7 +69,7 @@ fn paper(value: &Value, now_ms: i64) -> Paper {
         let text =
             |name: &str| command.get(name).and_then(Value::as_str).map(words::line).unwrap_or_default();
         let number = |name: &str| command.get(name).and_then(Value::as_i64);
-        Command {
+        ProofCommand {
             name: text("name"),
             command: text("command"),
             exit: number("exit").map_or_else(|| "none".to_owned(), |exit| exit.to_string()),
@@ -87,7 +87,7 @@ fn paper(value: &Value, now_ms: i64) -> Paper {
             format!("{}: {}", text("code"), text("detail"))
         })
         .collect();
-    Paper {
+    ProofPage {
         criteria: texts("/criteria"),
         commands: commands.collect(),
         empty: is("/verification/empty"),
@@ -107,9 +107,9 @@ fn paper(value: &Value, now_ms: i64) -> Paper {
     }
 }
 
-struct Entry {
+struct TaskLogEntry {
     seq: u64,
-    when: Moment,
+    when: RelativeTime,
     kind: String,
     text: String,
     data: Option<String>,
@@ -117,9 +117,9 @@ struct Entry {
 
 #[derive(Template)]
 #[template(path = "task_history.html")]
-struct History<'a> {
-    head: &'a Head,
-    entries: Vec<Entry>,
+struct TaskHistoryPage<'a> {
+    head: &'a TaskPageHead,
+    entries: Vec<TaskLogEntry>,
     whole: bool,
     next: Option<u64>,
     from_start: bool,
@@ -128,11 +128,11 @@ struct History<'a> {
 const ENTRIES: u32 = 200;
 const DATA_MAX: usize = 4_000; // letters of the facts behind a line
 
-pub(super) fn draw_history(visit: &Visit<'_>) -> Result<Page, Problem> {
-    let head = Head::of(visit, "history")?;
+pub(super) fn draw_history(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
+    let head = TaskPageHead::of(visit, "history")?;
     let after: Option<u64> = visit.asked_as("after");
     let page = visit.log(LogAsked { task: Some(head.id), after, limit: ENTRIES, last: after.is_none() })?;
-    let entries = page.entries.iter().map(|entry| Entry {
+    let entries = page.entries.iter().map(|entry| TaskLogEntry {
         seq: entry.seq,
         when: parts::ago(head.now_ms, entry.at_ms),
         kind: words::line(&entry.kind),
@@ -143,7 +143,7 @@ pub(super) fn draw_history(visit: &Visit<'_>) -> Result<Page, Problem> {
             words::visible(cut)
         }),
     });
-    let page = History {
+    let page = TaskHistoryPage {
         whole: after.is_none() && page.entries.len() < ENTRIES as usize,
         next: (after.is_some() && page.more).then_some(page.next),
         from_start: after.is_some(),

@@ -7,13 +7,13 @@ use landfall_api::{
     RunAsked, Target, TaskAsked, TaskId,
 };
 
-use super::parts::{self, Bar, Moment};
-use super::plot::{Figure, Series, Unit, bars};
-use super::task::{self, Head};
-use super::{Fields, Page, Visit, words};
+use super::parts::{self, ProgressBar, RelativeTime};
+use super::plot::{PlotFigure, PlotUnit, Series, bars};
+use super::task::{self, TaskPageHead};
+use super::{FormFields, PageContext, RenderedPage, words};
 
 /// How far a task with a plan is, for the head of its pages.
-pub(super) struct Way {
+pub(super) struct PlanProgress {
     /// The phases: the sign, the word, how it stands there, and how far it is.
     pub(super) phases: Vec<(&'static str, String, &'static str, String)>,
     /// Where it is, in a line.
@@ -21,7 +21,7 @@ pub(super) struct Way {
 }
 
 /// The way of a task.
-pub(super) fn way(progress: &Progress) -> Way {
+pub(super) fn way(progress: &Progress) -> PlanProgress {
     use landfall_api::PhaseState as S;
     let mark = |it: &landfall_api::PhaseMark| {
         let sign = match it.state {
@@ -33,28 +33,28 @@ pub(super) fn way(progress: &Progress) -> Way {
         let percent = it.percent.map(|percent| format!("{percent} %")).unwrap_or_default();
         (sign, words::line(&it.phase), it.state.word(), percent)
     };
-    Way { phases: progress.phases.iter().map(mark).collect(), strip: words::line(&progress.strip) }
+    PlanProgress { phases: progress.phases.iter().map(mark).collect(), strip: words::line(&progress.strip) }
 }
 
 /// Something that can be done by hand: how it is called, the command, and which of several checks.
-pub(super) struct ByHand {
+pub(super) struct ManualStep {
     pub(super) name: String,
     pub(super) command: String,
     pub(super) checkpoint: String,
 }
 
 /// What can be done by hand where the task is.
-pub(super) fn by_hand(progress: &Progress) -> Vec<ByHand> {
+pub(super) fn by_hand(progress: &Progress) -> Vec<ManualStep> {
     let made = |command: &String| {
         let (first, checkpoint) = command.split_once('/').unwrap_or((command, ""));
         let name = if checkpoint.is_empty() { first.to_owned() } else { format!("{first} {checkpoint}") };
-        ByHand { name: words::line(&name), command: first.to_owned(), checkpoint: checkpoint.to_owned() }
+        ManualStep { name: words::line(&name), command: first.to_owned(), checkpoint: checkpoint.to_owned() }
     };
     progress.can_do.iter().map(made).collect()
 }
 
 /// A form: one step by hand. Where nothing runs, a run begins for just that step.
-pub(super) fn do_step(visit: &Visit<'_>, fields: &Fields) -> Result<String, Problem> {
+pub(super) fn do_step(visit: &PageContext<'_>, fields: &FormFields) -> Result<String, Problem> {
     let missing = |what: &str| Problem::new(ProblemCode::BadInput, format!("the form says no {what}"));
     let task: TaskId = fields.parsed("task")?.ok_or_else(|| missing("task"))?;
     let command = fields.text("command").ok_or_else(|| missing("command"))?.to_owned();
@@ -69,13 +69,13 @@ pub(super) fn do_step(visit: &Visit<'_>, fields: &Fields) -> Result<String, Prob
 }
 
 /// A requirement with how far it is covered.
-struct Requirement {
+struct RequirementRow {
     number: u32,
     text: String,
     criteria: String,
     weight: String,
     covered: String,
-    bar: Option<Bar>,
+    bar: Option<ProgressBar>,
     focus: bool,
 }
 
@@ -88,12 +88,12 @@ struct Gauge {
     word: String,
     tone: &'static str,
     weight: String,
-    bar: Bar,
+    bar: ProgressBar,
 }
 
 /// A judgement in a row.
-struct Judged {
-    when: Moment,
+struct JudgementRow {
+    when: RelativeTime,
     stage: String,
     checkpoint: &'static str,
     verdict: String,
@@ -107,35 +107,35 @@ struct Judged {
 /// What judges said and how close it is, for the tab of gates.
 #[derive(Template)]
 #[template(path = "task_judged.html")]
-pub(super) struct Judges {
+pub(super) struct JudgesPanel {
     id: TaskId,
     gauges: Vec<Gauge>,
     last: String,
-    history: Vec<Judged>,
+    history: Vec<JudgementRow>,
     proofs: Vec<ProofLine>,
     proved: String,
     thresholds: Vec<(String, &'static str, String)>,
-    plot: Option<Figure>,
-    requirements: Vec<Requirement>,
+    plot: Option<PlotFigure>,
+    requirements: Vec<RequirementRow>,
     exclusions: Vec<(String, String, String, String)>,
-    refinements: Vec<Refined>,
+    refinements: Vec<RefinementRow>,
     back: String,
 }
 
-impl askama::filters::HtmlSafe for Judges {} // its template escapes every word
+impl askama::filters::HtmlSafe for JudgesPanel {} // its template escapes every word
 
 /// A refinement in a row.
-struct Refined {
+struct RefinementRow {
     number: u32,
     text: String,
     state: String,
-    when: Moment,
+    when: RelativeTime,
     open: bool,
 }
 
-fn refined(now_ms: i64, it: &RefinementLine) -> Refined {
+fn refined(now_ms: i64, it: &RefinementLine) -> RefinementRow {
     let impact = it.impact.as_ref().map(|impact| format!(", {impact} impact")).unwrap_or_default();
-    Refined {
+    RefinementRow {
         number: it.number,
         text: words::visible(&it.text),
         state: words::line(&format!("{}{impact}", it.state)),
@@ -169,9 +169,9 @@ fn gauges(judged: &JudgementLine) -> Vec<Gauge> {
     judged.scores.iter().map(gauge).collect()
 }
 
-fn judged(now_ms: i64, it: &JudgementLine) -> Judged {
+fn judged(now_ms: i64, it: &JudgementLine) -> JudgementRow {
     let (sign, tone) = if it.passed { ("✓", "good") } else { ("✗", "bad") };
-    Judged {
+    JudgementRow {
         when: parts::ago(now_ms, it.at_ms),
         stage: it.stage.map(|stage| stage.to_string()).unwrap_or_default(),
         checkpoint: it.checkpoint.word(),
@@ -184,9 +184,9 @@ fn judged(now_ms: i64, it: &JudgementLine) -> Judged {
     }
 }
 
-fn requirements(target: &Target) -> Vec<Requirement> {
+fn requirements(target: &Target) -> Vec<RequirementRow> {
     let all = target.items.iter().flat_map(|item| &item.requirements);
-    all.map(|it| Requirement {
+    all.map(|it| RequirementRow {
         number: it.number,
         text: words::line(&it.text),
         criteria: words::line(&it.criteria),
@@ -202,7 +202,7 @@ fn requirements(target: &Target) -> Vec<Requirement> {
 }
 
 /// What judges said of a task; none where no judge is asked.
-pub(super) fn judges(visit: &Visit<'_>, head: &Head) -> Option<Judges> {
+pub(super) fn judges(visit: &PageContext<'_>, head: &TaskPageHead) -> Option<JudgesPanel> {
     head.detail.progress.as_ref()?;
     let target = visit.target(TaskAsked { task: head.id }).ok()?;
     let last = target.judgements.iter().rev().find(|it| !it.scores.is_empty());
@@ -210,7 +210,7 @@ pub(super) fn judges(visit: &Visit<'_>, head: &Head) -> Option<Judges> {
     let values = target.stages.iter().map(|it| it.convergence).collect();
     let series = [Series { name: "convergence", values }];
     let title = format!("Convergence by stage, met at {}", two(target.satisfied_at));
-    Some(Judges {
+    Some(JudgesPanel {
         id: head.id,
         gauges: last.map(gauges).unwrap_or_default(),
         last: last
@@ -227,7 +227,8 @@ pub(super) fn judges(visit: &Visit<'_>, head: &Head) -> Option<Judges> {
             .iter()
             .map(|it| (words::line(&it.step), it.checkpoint.word(), two(it.threshold)))
             .collect(),
-        plot: (!target.stages.is_empty()).then(|| bars("convergence", &title, Unit::Share, &labels, &series)),
+        plot: (!target.stages.is_empty())
+            .then(|| bars("convergence", &title, PlotUnit::Share, &labels, &series)),
         requirements: requirements(&target),
         exclusions: target
             .exclusions
@@ -243,17 +244,17 @@ pub(super) fn judges(visit: &Visit<'_>, head: &Head) -> Option<Judges> {
 }
 
 /// One part of the objective.
-struct Item {
+struct TargetPageItem {
     text: String,
-    requirements: Vec<Requirement>,
+    requirements: Vec<RequirementRow>,
 }
 
 #[derive(Template)]
 #[template(path = "task_target.html")]
 struct TargetPage<'a> {
-    head: &'a Head,
+    head: &'a TaskPageHead,
     none: Option<String>,
-    items: Vec<Item>,
+    items: Vec<TargetPageItem>,
     constraints: Vec<String>,
     standing: String,
     awaits: Option<u32>,
@@ -266,8 +267,8 @@ struct TargetPage<'a> {
     back: String,
 }
 
-pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
-    let head = Head::of(visit, "target")?;
+pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
+    let head = TaskPageHead::of(visit, "target")?;
     let back = head.path("target");
     let (target, none) = match visit.target(TaskAsked { task: head.id }) {
         Ok(target) => (Some(target), None),
@@ -297,11 +298,11 @@ pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
     };
     let all = of.map(requirements).unwrap_or_default();
     let mut rest = all.into_iter();
-    let items = of.iter().flat_map(|it| &it.items).map(|item| Item {
+    let items = of.iter().flat_map(|it| &it.items).map(|item| TargetPageItem {
         text: words::line(&item.text),
         requirements: rest.by_ref().take(item.requirements.len()).collect(),
     });
-    let items: Vec<Item> = items.collect();
+    let items: Vec<TargetPageItem> = items.collect();
     let page = TargetPage {
         none,
         items,

@@ -10,7 +10,7 @@ use landfall_api::{
 };
 use serde_json::json;
 
-use super::{PAGES, Page, Visit};
+use super::{PAGES, PageContext, RenderedPage};
 use crate::door::{Shared, Who};
 
 /// Breaks out of wherever it lands, if anything can.
@@ -180,14 +180,14 @@ impl Service for Toy {
 /// Draws a page of the task by its path and query.
 fn draw(path: &str, query: &str, task: TaskDetail) -> String {
     let shared = Shared::new(Arc::new(Toy(task)), None, &[], Vec::new(), &[], "toy".to_owned());
-    let visit = Visit {
+    let visit = PageContext {
         shared: &shared,
         who: &Who::Owner,
         fields: vec![("task".to_owned(), "T7".to_owned())],
         query: serde_html_form::from_str(query).expect("a query"),
     };
     let entry = PAGES.iter().find(|entry| entry.path == path).expect("there is such a page");
-    let Page { title, main, .. } =
+    let RenderedPage { title, main, .. } =
         (entry.draw)(&visit).unwrap_or_else(|problem| panic!("{path}: {problem:?}"));
     assert!(title.contains("T7"), "{title}");
     main
@@ -333,7 +333,7 @@ fn a_task_that_is_not_there_says_so() {
     }
     let shared = Shared::new(Arc::new(Nothing), None, &[], Vec::new(), &[], "toy".to_owned());
     for (path, _) in ALL {
-        let visit = Visit {
+        let visit = PageContext {
             shared: &shared,
             who: &Who::Owner,
             fields: vec![("task".to_owned(), "T7".to_owned())],

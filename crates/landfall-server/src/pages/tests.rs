@@ -26,7 +26,7 @@ impl Service for Answers {
 /// The whole page at a path, which may have a query; a page with a field in its path is named by an example.
 pub(super) fn draw(target: &str, made: &Made) -> String {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    let fits = |entry: &&Entry| {
+    let fits = |entry: &&PageEntry| {
         let (known, given): (Vec<_>, Vec<_>) = (entry.path.split('/').collect(), path.split('/').collect());
         known.len() == given.len()
             && known.iter().zip(&given).all(|(known, given)| known == given || known.starts_with('{'))
@@ -41,7 +41,7 @@ pub(super) fn draw(target: &str, made: &Made) -> String {
     });
     let service = Arc::new(Answers(Arc::clone(&made.0)));
     let shared = Shared::new(service, None, &[], Vec::new(), &[], "a <b>project</b>".to_owned());
-    let visit = Visit {
+    let visit = PageContext {
         shared: &shared,
         who: &Who::Owner,
         fields: fields.collect(),

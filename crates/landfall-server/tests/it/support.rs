@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use landfall_api::{LogEntry, LogPage, Problem, ProblemCode, Request, Response, Service, TaskId, socket};
-use landfall_server::{Keys, Options, Serving, serve};
+use landfall_server::{AccessKeys, RunningServer, ServerOptions, serve};
 
 use crate::samples::Samples;
 
@@ -173,7 +173,7 @@ pub struct Place {
     /// The name that only this server has.
     own: String,
     pub folder: tempfile::TempDir,
-    serving: Option<Serving>,
+    serving: Option<RunningServer>,
 }
 
 impl Place {
@@ -196,7 +196,7 @@ impl Place {
         drop(self.serving.take());
         let listener = TcpListener::bind(self.at).expect("a port");
         self.at = listener.local_addr().expect("it has one");
-        let options = Options {
+        let options = ServerOptions {
             socket: Some(socket::bind(&self.socket()).expect("a socket")),
             addresses: vec![listener],
             hosts: vec!["build-box:7878".to_owned()],
@@ -208,7 +208,7 @@ impl Place {
             serve(options, Arc::clone(&self.toy) as Arc<dyn Service + Send + Sync>).expect("served");
         self.own = serving.links()[0].strip_prefix("http://").expect("a link").to_owned();
         self.serving = Some(serving);
-        self.token = Keys::token(self.folder.path()).expect("a token");
+        self.token = AccessKeys::token(self.folder.path()).expect("a token");
     }
 
     /// Stops the server.
