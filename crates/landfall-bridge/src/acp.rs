@@ -32,7 +32,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::say;
-use offers::Offers;
+use offers::SessionOffers;
 
 /// How long an agent may take to come up, and to make a session: the slowest takes 25 s on a busy machine.
 const SETUP_MAX: Duration = Duration::from_secs(180);
@@ -305,7 +305,8 @@ async fn set_up(connection: &ConnectionTo<Agent>, order: &AcpOrder) -> Result<St
         .agent_capabilities;
     let cwd = std::env::current_dir()
         .map_err(|error| Broken::Fault(fault("session", format!("find the current folder: {error}"))))?;
-    let can = Can { resume: can.session_capabilities.resume.is_some(), load: can.load_session };
+    let can =
+        SessionCapabilities { resume: can.session_capabilities.resume.is_some(), load: can.load_session };
     let (session, offers, resumed) = session(connection, order, can, &cwd).await?;
     note(&Note::Session { id: session.clone(), resumed, model: offers.model_now() });
     set_mode(connection, order, &session, &offers).await?;
@@ -319,7 +320,7 @@ async fn set_up(connection: &ConnectionTo<Agent>, order: &AcpOrder) -> Result<St
 }
 
 /// Ways to go on with an old session.
-struct Can {
+struct SessionCapabilities {
     /// Without playing it again.
     resume: bool,
     /// All of it played again.
@@ -331,9 +332,9 @@ struct Can {
 async fn session(
     connection: &ConnectionTo<Agent>,
     order: &AcpOrder,
-    can: Can,
+    can: SessionCapabilities,
     cwd: &Path,
-) -> Result<(String, Offers, bool), Broken> {
+) -> Result<(String, SessionOffers, bool), Broken> {
     if let Some(old) = &order.resume {
         let resumed = if can.resume {
             let request = ResumeSessionRequest::new(old.clone(), cwd).mcp_servers(servers(order));
@@ -346,7 +347,7 @@ async fn session(
         };
         const AUTH_REQUIRED: i64 = -32_000;
         match resumed {
-            Ok(answer) => return Ok((old.clone(), Offers::new(answer), true)),
+            Ok(answer) => return Ok((old.clone(), SessionOffers::new(answer), true)),
             Err(Broken::Fault(fault)) if fault.code != Some(AUTH_REQUIRED) => {
                 note(&Note::SessionGone { id: old.clone(), why: fault.message.clone() });
                 return Err(Broken::Fault(fault));
@@ -360,7 +361,7 @@ async fn session(
         .as_str()
         .ok_or_else(|| Broken::Fault(fault("session/new", "the agent gave the session no name")))?
         .to_owned();
-    Ok((id, Offers::new(answer), false))
+    Ok((id, SessionOffers::new(answer), false))
 }
 
 /// Our tools. The agent starts the program, and often with next to nothing of our environment.
@@ -380,7 +381,7 @@ async fn set_mode(
     connection: &ConnectionTo<Agent>,
     order: &AcpOrder,
     session: &str,
-    offers: &Offers,
+    offers: &SessionOffers,
 ) -> Result<(), Broken> {
     let Some(mode) = order.modes.iter().find(|mode| offers.has_mode(mode)) else { return Ok(()) };
     let request = SetSessionModeRequest::new(session.to_owned(), mode.clone());
@@ -398,7 +399,7 @@ async fn set_mode(
 async fn set(
     connection: &ConnectionTo<Agent>,
     session: &str,
-    offers: &Offers,
+    offers: &SessionOffers,
     what: &'static str,
     to: &str,
 ) -> Result<(), Broken> {

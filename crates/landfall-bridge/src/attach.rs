@@ -76,7 +76,7 @@ struct Ruleset {
 }
 
 #[repr(C, packed)]
-struct Beneath {
+struct BridgePathBeneathAttr {
     access: u64,
     parent: i32,
 }
@@ -141,7 +141,7 @@ fn allow(rules: &OwnedFd, path: &Path, access: u64) -> io::Result<()> {
     }
     // SAFETY: the kernel has just given us this descriptor, and nobody else has it.
     let parent = unsafe { OwnedFd::from_raw_fd(parent) };
-    let rule = Beneath { access, parent: parent.as_raw_fd() };
+    let rule = BridgePathBeneathAttr { access, parent: parent.as_raw_fd() };
     // SAFETY: `rule` lives through the call and has the shape of this kind of rule.
     let added = unsafe {
         libc::syscall(

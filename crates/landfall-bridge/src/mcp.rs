@@ -15,7 +15,7 @@ use rmcp::service::{RequestContext, RoleServer, ServiceExt as _};
 use rmcp::transport::stdio;
 use serde_json::{Value, json};
 
-use crate::socket::{Line, Word};
+use crate::socket::{SitterConnection, SocketSignal};
 
 const DONE: u8 = 0;
 pub(crate) const FAILED: u8 = 1;
@@ -23,7 +23,7 @@ pub(crate) const FAILED: u8 = 1;
 /// Serves until stdin ends. Returns the exit code.
 #[must_use]
 pub fn agent() -> u8 {
-    serve(Tools)
+    serve(SignalToolServer)
 }
 
 /// The same with these tools.
@@ -51,9 +51,9 @@ pub(crate) fn serve(tools: impl ServerHandler) -> u8 {
     code
 }
 
-struct Tools;
+struct SignalToolServer;
 
-impl ServerHandler for Tools {
+impl ServerHandler for SignalToolServer {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
             .with_server_info(Implementation::new("landfall", env!("CARGO_PKG_VERSION")))
@@ -79,16 +79,18 @@ impl ServerHandler for Tools {
         let arguments = request.arguments.unwrap_or_default();
         let word = match word(&request.name, &arguments) {
             Ok(word) => word,
-            Err(Unusable::Tool) => {
+            Err(ToolCallError::Tool) => {
                 return Err(ErrorData::invalid_params(format!("no tool `{}`", request.name), None));
             }
-            Err(Unusable::Words(problem)) => return Ok(said_no(problem)),
+            Err(ToolCallError::Words(problem)) => return Ok(said_no(problem)),
         };
         // The socket is waited for, and other requests must not wait with us.
         let said = tokio::task::spawn_blocking(move || {
-            Line::of_environment().and_then(|line| line.say(&word)).map_err(|error| match error.hint() {
-                Some(hint) => format!("{error} ({hint})"),
-                None => error.to_string(),
+            SitterConnection::of_environment().and_then(|line| line.say(&word)).map_err(|error| {
+                match error.hint() {
+                    Some(hint) => format!("{error} ({hint})"),
+                    None => error.to_string(),
+                }
             })
         });
         Ok(match said.await {
@@ -104,38 +106,40 @@ fn said_no(problem: String) -> CallToolResponse {
 }
 
 /// Why a call is no word.
-enum Unusable {
+enum ToolCallError {
     /// There is no such tool.
     Tool,
     /// What it was given cannot be said.
     Words(String),
 }
 
-fn word(tool: &str, arguments: &JsonObject) -> Result<Word, Unusable> {
+fn word(tool: &str, arguments: &JsonObject) -> Result<SocketSignal, ToolCallError> {
     let text = |name: &str| match arguments.get(name) {
         Some(Value::String(text)) => text.trim().to_owned(),
         Some(Value::Number(number)) => number.to_string(),
         Some(_) | None => String::new(),
     };
     let word = match tool {
-        "signal" => Word::new(&text("word"), &text("text")),
-        "ask" => Word::new("ask", &text("question")),
+        "signal" => SocketSignal::new(&text("word"), &text("text")),
+        "ask" => SocketSignal::new("ask", &text("question")),
         "discovery" => match text("scope").as_str() {
-            "" | "local" => Word::new("discovery-local", &text("text")),
-            "global" => Word::new("discovery-global", &text("text")),
-            other => return Err(Unusable::Words(format!("scope is `local` or `global`, not `{other}`"))),
+            "" | "local" => SocketSignal::new("discovery-local", &text("text")),
+            "global" => SocketSignal::new("discovery-global", &text("text")),
+            other => {
+                return Err(ToolCallError::Words(format!("scope is `local` or `global`, not `{other}`")));
+            }
         },
         // The title is one line: what follows it is the text.
         "follow_up" => {
             let title = text("title").split_whitespace().collect::<Vec<_>>().join(" ");
             if title.is_empty() {
-                return Err(Unusable::Words("`follow_up` needs a title".to_owned()));
+                return Err(ToolCallError::Words("`follow_up` needs a title".to_owned()));
             }
-            Word::new("follow-up", &format!("{title}\n{}", text("body")))
+            SocketSignal::new("follow-up", &format!("{title}\n{}", text("body")))
         }
-        _ => return Err(Unusable::Tool),
+        _ => return Err(ToolCallError::Tool),
     };
-    word.map_err(|error| Unusable::Words(format!("{error} ({})", error.hint())))
+    word.map_err(|error| ToolCallError::Words(format!("{error} ({})", error.hint())))
 }
 
 fn tools() -> Vec<Tool> {

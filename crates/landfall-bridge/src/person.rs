@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::mcp;
 
 /// Whoever answers for the project.
-pub trait Desk: Send + Sync + 'static {
+pub trait ToolBackend: Send + Sync + 'static {
     /// Carries a request out.
     ///
     /// # Errors
@@ -33,7 +33,7 @@ pub trait Desk: Send + Sync + 'static {
 }
 
 /// A tool, and the operation behind it.
-struct Line {
+struct ToolEntry {
     tool: &'static str,
     operation: &'static str,
     about: &'static str,
@@ -41,11 +41,11 @@ struct Line {
     without: &'static [&'static str],
 }
 
-const fn line(tool: &'static str, operation: &'static str, about: &'static str) -> Line {
-    Line { tool, operation, about, without: &[] }
+const fn line(tool: &'static str, operation: &'static str, about: &'static str) -> ToolEntry {
+    ToolEntry { tool, operation, about, without: &[] }
 }
 
-const TOOLS: &[Line] = &[
+const TOOLS: &[ToolEntry] = &[
     line(
         "add",
         "add",
@@ -61,7 +61,7 @@ const TOOLS: &[Line] = &[
     line("why", "why", "Tells in one sentence why a task is where it is."),
     line("log", "log", "Tells what happened, from the journal, a page at a time."),
     line("inbox", "inbox", "Lists everything that waits for the person, with what can be done about each."),
-    Line {
+    ToolEntry {
         tool: "run",
         operation: "run_start",
         about: "Begins to drive tasks: those named and what they need, or all that are ready. It answers as soon as \
@@ -112,20 +112,20 @@ const ABOUT: &str = "Landfall drives coding agents through a backlog and lands o
 /// Serves until stdin ends. `reference` is the OpenAPI document, by which the words of each tool are known. Returns the
 /// exit code.
 #[must_use]
-pub fn person(desk: impl Desk, reference: &[u8]) -> u8 {
+pub fn person(desk: impl ToolBackend, reference: &[u8]) -> u8 {
     let Ok(reference) = serde_json::from_slice(reference) else {
         eprintln!("the reference of the operations cannot be read");
         return mcp::FAILED;
     };
-    mcp::serve(Person { desk: Arc::new(desk), tools: tools(&reference) })
+    mcp::serve(ProjectToolServer { desk: Arc::new(desk), tools: tools(&reference) })
 }
 
-struct Person<D> {
+struct ProjectToolServer<D> {
     desk: Arc<D>,
     tools: Vec<Tool>,
 }
 
-impl<D: Desk> ServerHandler for Person<D> {
+impl<D: ToolBackend> ServerHandler for ProjectToolServer<D> {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
             .with_server_info(Implementation::new("landfall", env!("CARGO_PKG_VERSION")))
@@ -172,7 +172,7 @@ impl<D: Desk> ServerHandler for Person<D> {
     }
 }
 
-fn carry_out(desk: &impl Desk, request: Request) -> Result<String, Problem> {
+fn carry_out(desk: &impl ToolBackend, request: Request) -> Result<String, Problem> {
     let unwritable = |error: &dyn std::fmt::Display| {
         Problem::new(ProblemCode::Internal, format!("write the answer: {error}"))
     };
@@ -205,7 +205,7 @@ fn unknown(words: &JsonObject, tool: &Tool) -> Option<String> {
 
 /// The tools, as far as the wire has their operations.
 fn tools(reference: &Value) -> Vec<Tool> {
-    let tool = |line: &Line| {
+    let tool = |line: &ToolEntry| {
         let route = Request::ROUTES.iter().find(|route| route.name == line.operation)?;
         let mut words = words(reference, line.operation)?;
         if let Some(Value::Object(fields)) = words.get_mut("properties") {

@@ -28,7 +28,7 @@ const ADDRESS_MAX: usize = 107;
 
 /// What an agent can say, with what belongs to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Word {
+pub enum SocketSignal {
     /// The work is done.
     Complete,
     /// It cannot go on, and why.
@@ -115,7 +115,7 @@ pub const WORDS: [&str; 11] = [
     "ask",
 ];
 
-impl Word {
+impl SocketSignal {
     /// The word and its text, if they belong together. A text that a word has no use for is left out.
     pub fn new(word: &str, text: &str) -> Result<Self, WordError> {
         let text = text.trim();
@@ -186,7 +186,7 @@ fn percent(text: &str) -> Result<u8, WordError> {
 
 /// The way to the sitter of the run we are in.
 #[derive(Debug, Clone)]
-pub struct Line {
+pub struct SitterConnection {
     socket: PathBuf,
     key: String,
 }
@@ -236,7 +236,7 @@ impl LineError {
 }
 
 #[derive(Serialize)]
-struct Said<'a> {
+struct SignalMessage<'a> {
     key: &'a str,
     say: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -244,7 +244,7 @@ struct Said<'a> {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct SocketReply {
     ok: bool,
     #[serde(default)]
     error: Option<String>,
@@ -252,7 +252,7 @@ struct Answer {
     hint: Option<String>,
 }
 
-impl Line {
+impl SitterConnection {
     /// The line of the run whose environment this is.
     pub fn of_environment() -> Result<Self, LineError> {
         let of = |name: &'static str| {
@@ -272,11 +272,11 @@ impl Line {
     }
 
     /// Says it, and waits until it is taken.
-    pub fn say(&self, word: &Word) -> Result<(), LineError> {
+    pub fn say(&self, word: &SocketSignal) -> Result<(), LineError> {
         let unreachable = |doing: String| move |source: io::Error| LineError::Unreachable { doing, source };
         let reaching = format!("reach the run at {}", self.socket.display());
         let mut stream = connect(&self.socket).map_err(unreachable(reaching))?;
-        let said = Said { key: &self.key, say: word.say(), text: word.text() };
+        let said = SignalMessage { key: &self.key, say: word.say(), text: word.text() };
         let line = serde_json::to_string(&said).expect("strings always have a JSON form") + "\n";
         let mut answer = Vec::new();
         stream
@@ -285,10 +285,11 @@ impl Line {
             .and_then(|()| stream.write_all(line.as_bytes()))
             .and_then(|()| read_line(&mut stream, &mut answer))
             .map_err(unreachable("speak with the run".to_owned()))?;
-        let answer: Answer = serde_json::from_slice(&answer).map_err(|error| LineError::Unreachable {
-            doing: "understand the run's answer".to_owned(),
-            source: io::Error::new(io::ErrorKind::InvalidData, error),
-        })?;
+        let answer: SocketReply =
+            serde_json::from_slice(&answer).map_err(|error| LineError::Unreachable {
+                doing: "understand the run's answer".to_owned(),
+                source: io::Error::new(io::ErrorKind::InvalidData, error),
+            })?;
         if answer.ok {
             return Ok(());
         }

@@ -17,18 +17,18 @@ use landfall_agents::tmux::{
 };
 
 use crate::say;
-use front::{Front, front};
-use server::{Server, Shot};
+use front::{ForegroundProgram, front};
+use server::{Server, TerminalCapture};
 use stop_signal::StopSignal;
-use watch::Watch;
+use watch::ScreenWatch;
 
 /// The pauses of the bridge. They scale with the interval between two looks; limits on how long a program may take do not.
 #[derive(Debug, Clone, Copy)]
-struct Pace {
+struct BridgePauses {
     look: Duration,
 }
 
-impl Pace {
+impl BridgePauses {
     fn new(order: &TmuxOrder) -> Self {
         Self { look: Duration::from_millis(order.poll_ms.max(1)) }
     }
@@ -113,15 +113,15 @@ pub fn run() -> u8 {
     };
     let end = Bridge::new(&order, &mut server, &stop).drive();
     let code = match &end {
-        End::Done => {
+        TerminalDriveEnd::Done => {
             note(&Note::Done);
             DONE
         }
-        End::Stopped => {
+        TerminalDriveEnd::Stopped => {
             note(&Note::Stopping);
             DONE
         }
-        End::Failed(why) => {
+        TerminalDriveEnd::Failed(why) => {
             note(&Note::Failed { why: why.clone() });
             FAILED
         }
@@ -137,7 +137,7 @@ fn note(note: &Note) {
 }
 
 /// How a drive ends.
-enum End {
+enum TerminalDriveEnd {
     /// The agent has done what it was asked, and waits.
     Done,
     /// We were told to stop.
@@ -147,7 +147,7 @@ enum End {
 }
 
 /// Where we are with it.
-enum Phase {
+enum TmuxPhase {
     /// It is not ready to be typed to.
     Starting,
     /// The prompt is typed; nothing shows yet that it was taken.
@@ -159,7 +159,7 @@ enum Phase {
 }
 
 /// The last look.
-struct Last {
+struct LastScreen {
     seen: ScreenState,
     screen: TerminalScreen,
     /// In how many looks in a row the same was seen, this one included.
@@ -172,16 +172,16 @@ struct Bridge<'a> {
     order: &'a TmuxOrder,
     server: &'a mut Server,
     stop: &'a StopSignal,
-    pace: Pace,
-    phase: Phase,
+    pace: BridgePauses,
+    phase: TmuxPhase,
     /// How many commands were typed after the prompt.
     typed: u32,
     /// The last look.
-    last: Option<Last>,
+    last: Option<LastScreen>,
     /// Questions for a person that were told already.
     asked: VecDeque<String>,
     held: Option<String>,
-    watch: Watch,
+    watch: ScreenWatch,
 }
 
 impl<'a> Bridge<'a> {
@@ -195,46 +195,46 @@ impl<'a> Bridge<'a> {
             order,
             server,
             stop,
-            pace: Pace::new(order),
-            phase: Phase::Starting,
+            pace: BridgePauses::new(order),
+            phase: TmuxPhase::Starting,
             typed: 0,
             last: None,
             asked: VecDeque::new(),
             held: None,
-            watch: Watch::new(order.cli),
+            watch: ScreenWatch::new(order.cli),
         }
     }
 
-    fn drive(mut self) -> End {
+    fn drive(mut self) -> TerminalDriveEnd {
         let mut wait = self.pace.backoff();
         let mut ready_by = Instant::now() + READY_MAX;
         loop {
             if self.stop.is_asked() {
-                return End::Stopped;
+                return TerminalDriveEnd::Stopped;
             }
             let shot = match self.server.look() {
                 Ok(shot) => shot,
-                Err(_) if self.stop.is_asked() => return End::Stopped,
-                Err(problem) => return End::Failed(problem),
+                Err(_) if self.stop.is_asked() => return TerminalDriveEnd::Stopped,
+                Err(problem) => return TerminalDriveEnd::Failed(problem),
             };
-            let Shot { screen, dead } = shot;
+            let TerminalCapture { screen, dead } = shot;
             if let Some(how) = dead {
-                return End::Failed(format!("the agent ended by itself: {how}"));
+                return TerminalDriveEnd::Failed(format!("the agent ended by itself: {how}"));
             }
             let seen = look(self.order.cli, &screen);
             let (settled, times) = self.remember(&seen, &screen);
             let twice = times >= 2;
-            if !matches!(self.phase, Phase::Starting) {
+            if !matches!(self.phase, TmuxPhase::Starting) {
                 self.watch.see(&seen, &screen);
             }
             match &seen {
                 ScreenState::Limit(text) => {
                     note(&Note::Limit { text: text.clone() });
-                    return End::Failed("the account is used up".to_owned());
+                    return TerminalDriveEnd::Failed("the account is used up".to_owned());
                 }
                 ScreenState::Login(text) if twice => {
                     note(&Note::Login { text: text.clone() });
-                    return End::Failed("the agent wants a login".to_owned());
+                    return TerminalDriveEnd::Failed("the agent wants a login".to_owned());
                 }
                 ScreenState::Ask(ask) if twice => {
                     match ask.key {
@@ -253,7 +253,7 @@ impl<'a> Bridge<'a> {
             }
             let now = Instant::now();
             let nap = match &mut self.phase {
-                Phase::Starting => match seen {
+                TmuxPhase::Starting => match seen {
                     ScreenState::Idle if times >= IDLE_LOOKS => {
                         let prompt = self.order.prompt.clone();
                         self.prompt(&prompt, &screen);
@@ -262,12 +262,15 @@ impl<'a> Bridge<'a> {
                     ScreenState::Idle | ScreenState::Ask(_) | ScreenState::Login(_) => self.pace.look,
                     ScreenState::Unknown | ScreenState::Busy | ScreenState::Limit(_) => {
                         if now > ready_by {
-                            return End::Failed(format!("not ready within {} s", READY_MAX.as_secs()));
+                            return TerminalDriveEnd::Failed(format!(
+                                "not ready within {} s",
+                                READY_MAX.as_secs()
+                            ));
                         }
                         wait.next()
                     }
                 },
-                Phase::Typed { at, enters, before, typed } => {
+                TmuxPhase::Typed { at, enters, before, typed } => {
                     let began = match self.order.cli.shows_its_work() {
                         true => {
                             matches!(seen, ScreenState::Busy | ScreenState::Ask(_)) || self.watch.has_heard()
@@ -281,10 +284,10 @@ impl<'a> Bridge<'a> {
                         }
                     };
                     if began {
-                        self.phase = Phase::Working;
+                        self.phase = TmuxPhase::Working;
                     } else if now.duration_since(*at) > TAKEN {
                         if *enters >= ENTER_MAX {
-                            return End::Failed("the prompt was not taken".to_owned());
+                            return TerminalDriveEnd::Failed("the prompt was not taken".to_owned());
                         }
                         *enters += 1;
                         *at = now;
@@ -292,29 +295,29 @@ impl<'a> Bridge<'a> {
                     }
                     self.pace.look
                 }
-                Phase::Working => {
+                TmuxPhase::Working => {
                     let ready = seen == ScreenState::Idle && settled;
                     if ready && (!self.order.dispatched || self.has_keyboard()) {
                         self.watch.close(&screen);
                         if !self.order.dispatched {
-                            return End::Done;
+                            return TerminalDriveEnd::Done;
                         }
                         note(&Note::Waiting { count: self.typed });
-                        self.phase = Phase::Between { due: now, wait: self.pace.backoff() };
+                        self.phase = TmuxPhase::Between { due: now, wait: self.pace.backoff() };
                     }
                     self.pace.look
                 }
-                Phase::Between { due, wait } => {
+                TmuxPhase::Between { due, wait } => {
                     let (due, mut wait) = (*due, *wait);
                     let next = if now < due { None } else { self.next() };
                     if let Some(NextInput { count, text }) = next {
-                        let Some(text) = text else { return End::Done };
+                        let Some(text) = text else { return TerminalDriveEnd::Done };
                         // Ready is an agent, or a shell, that waits at its own input: not a child of it, and not words that
                         // happen to end like a prompt.
                         if seen == ScreenState::Idle && times >= IDLE_LOOKS && self.prompt(&text, &screen) {
                             self.typed = count;
                         } else {
-                            self.phase = Phase::Between { due: now + wait.next(), wait };
+                            self.phase = TmuxPhase::Between { due: now + wait.next(), wait };
                         }
                     }
                     self.pace.look
@@ -342,18 +345,18 @@ impl<'a> Bridge<'a> {
         if self.last.as_ref().is_none_or(|last| last.seen.word() != seen.word()) {
             note(&Note::Screen { seen: seen.word().to_owned() });
         }
-        self.last = Some(Last { seen: seen.clone(), screen: screen.clone(), times, unchanged });
+        self.last = Some(LastScreen { seen: seen.clone(), screen: screen.clone(), times, unchanged });
         (unchanged >= SETTLED_LOOKS, times)
     }
 
     /// Whether it is the agent that reads what we type.
     fn has_keyboard(&mut self) -> bool {
         match front(self.server.pane(), &self.order.argv) {
-            Front::Agent => {
+            ForegroundProgram::Agent => {
                 self.held = None;
                 true
             }
-            Front::Other(by) => {
+            ForegroundProgram::Other(by) => {
                 if self.held.as_ref() != Some(&by) {
                     note(&Note::Held { by: by.clone() });
                     self.held = Some(by);
@@ -409,23 +412,24 @@ impl<'a> Bridge<'a> {
         self.stop.wait(self.pace.after_paste());
         note(&Note::Prompted);
         let typed = self.server.look().map(|shot| shot.screen).unwrap_or_default();
-        self.phase = Phase::Typed { at: Instant::now(), enters: 0, before: screen.clone(), typed };
+        self.phase = TmuxPhase::Typed { at: Instant::now(), enters: 0, before: screen.clone(), typed };
         self.last = None;
         true
     }
 }
 
 /// Lets the program leave by itself if it is in a state to. Says how its process ended.
-fn leave(order: &TmuxOrder, server: &mut Server, stop: &StopSignal, end: &End) -> String {
-    let pace = Pace::new(order);
+fn leave(order: &TmuxOrder, server: &mut Server, stop: &StopSignal, end: &TerminalDriveEnd) -> String {
+    let pace = BridgePauses::new(order);
     let ended = |server: &mut Server| match server.look() {
-        Ok(Shot { dead, .. }) => dead,
+        Ok(TerminalCapture { dead, .. }) => dead,
         Err(_) => Some("with its terminal".to_owned()),
     };
     if let Some(how) = ended(server) {
         return how;
     }
-    if matches!(end, End::Done) && front(server.pane(), &order.argv) == Front::Agent {
+    if matches!(end, TerminalDriveEnd::Done) && front(server.pane(), &order.argv) == ForegroundProgram::Agent
+    {
         for key in order.cli.leave_keys() {
             note(&Note::Key { keys: (*key).to_owned(), why: "leave".to_owned() });
             server.press(key);
@@ -451,7 +455,7 @@ mod tests {
     #[test]
     fn a_terminal_that_is_not_ready_is_looked_at_after_twice_as_long_each_time_up_to_half_a_minute() {
         let check = |poll_ms: u64, expected: [u128; 7]| {
-            let mut wait = Pace { look: Duration::from_millis(poll_ms) }.backoff();
+            let mut wait = BridgePauses { look: Duration::from_millis(poll_ms) }.backoff();
             let waits: Vec<u128> = std::iter::repeat_with(|| wait.next().as_millis()).take(7).collect();
             assert_eq!(waits, expected, "{poll_ms}");
         };
@@ -461,7 +465,7 @@ mod tests {
 
     #[test]
     fn the_default_pauses_suit_the_command_lines_that_we_know() {
-        let pace = Pace { look: Duration::from_millis(POLL_MS) };
+        let pace = BridgePauses { look: Duration::from_millis(POLL_MS) };
         let ms =
             [pace.look, pace.after_paste(), pace.between_keys(), pace.leaving()].map(|it| it.as_millis());
         assert_eq!(ms, [700, 500, 300, 100]);

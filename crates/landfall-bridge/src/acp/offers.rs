@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 /// The answer to `session/new`, `session/load` or `session/resume`.
-pub(super) struct Offers(Value);
+pub(super) struct SessionOffers(Value);
 
-impl Offers {
+impl SessionOffers {
     pub(super) fn new(answer: Value) -> Self {
         Self(answer)
     }

@@ -6,7 +6,7 @@ use landfall_agents::PROGRAM_PARTS;
 
 /// What reads what is typed into a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Front {
+pub(super) enum ForegroundProgram {
     /// The agent.
     Agent,
     /// Another program, by its name: one that the agent has started and waits for.
@@ -14,18 +14,20 @@ pub(super) enum Front {
 }
 
 /// Looks at the foreground of the terminal that `pane` leads.
-pub(super) fn front(pane: i32, argv: &[String]) -> Front {
-    let Some(leader) = Process::of(pane) else { return Front::Other("nobody".to_owned()) };
+pub(super) fn front(pane: i32, argv: &[String]) -> ForegroundProgram {
+    let Some(leader) = ForegroundProcess::of(pane) else {
+        return ForegroundProgram::Other("nobody".to_owned());
+    };
     let program =
         argv.first().map(|program| program.rsplit('/').next().unwrap_or(program)).unwrap_or_default();
     let mut parts = vec![leader.name.clone(), short(program)];
     parts.extend(PROGRAM_PARTS.map(str::to_owned));
     let terminal = fs::read_link(format!("/proc/{pane}/fd/0")).ok();
-    let Ok(entries) = fs::read_dir("/proc") else { return Front::Other("unknown".to_owned()) };
+    let Ok(entries) = fs::read_dir("/proc") else { return ForegroundProgram::Other("unknown".to_owned()) };
     let mut anyone = false;
     for entry in entries.flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-        let Some(process) = Process::of(pid) else { continue };
+        let Some(process) = ForegroundProcess::of(pid) else { continue };
         if process.terminal != leader.terminal || process.group != leader.foreground {
             continue;
         }
@@ -34,10 +36,10 @@ pub(super) fn front(pane: i32, argv: &[String]) -> Front {
         let reads = fs::read_link(format!("/proc/{pid}/fd/0")).ok();
         let in_front = reads.is_none() || reads == terminal;
         if in_front && !parts.contains(&process.name) {
-            return Front::Other(process.name);
+            return ForegroundProgram::Other(process.name);
         }
     }
-    if anyone { Front::Agent } else { Front::Other("nobody".to_owned()) }
+    if anyone { ForegroundProgram::Agent } else { ForegroundProgram::Other("nobody".to_owned()) }
 }
 
 /// As the kernel cuts names.
@@ -45,7 +47,7 @@ fn short(name: &str) -> String {
     name.chars().take(15).collect()
 }
 
-struct Process {
+struct ForegroundProcess {
     name: String,
     group: i32,
     terminal: i32,
@@ -53,7 +55,7 @@ struct Process {
     foreground: i32,
 }
 
-impl Process {
+impl ForegroundProcess {
     fn of(pid: i32) -> Option<Self> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         // The name may hold anything, a bracket too.

@@ -28,7 +28,7 @@ pub(super) struct Server {
 }
 
 /// One look at the terminal.
-pub(super) struct Shot {
+pub(super) struct TerminalCapture {
     pub(super) screen: TerminalScreen,
     /// How the program ended, if it has.
     pub(super) dead: Option<String>,
@@ -84,7 +84,7 @@ impl Server {
 
     /// Looks at the terminal. How a program ended is known a moment after its end: the terminal closes first. A server
     /// that has just started may miss that its child is gone; it is told, and then looks.
-    pub(super) fn look(&self) -> Result<Shot, String> {
+    pub(super) fn look(&self) -> Result<TerminalCapture, String> {
         const TRIES: u32 = 20;
         const PAUSE: Duration = Duration::from_millis(50);
         for _ in 0..TRIES {
@@ -100,7 +100,7 @@ impl Server {
         self.look_once()
     }
 
-    fn look_once(&self) -> Result<Shot, String> {
+    fn look_once(&self) -> Result<TerminalCapture, String> {
         const FORMAT: &str = "#{pane_dead};#{pane_dead_status};#{pane_dead_signal};#{cursor_y};#{pane_title}";
         let told = self.tmux(&[
             "display-message",
@@ -123,7 +123,10 @@ impl Server {
             ("", _) => UNTOLD.to_owned(),
             (status, _) => format!("exit status {status}"),
         });
-        Ok(Shot { screen: TerminalScreen::new(text, cursor.parse().unwrap_or(usize::MAX), title), dead })
+        Ok(TerminalCapture {
+            screen: TerminalScreen::new(text, cursor.parse().unwrap_or(usize::MAX), title),
+            dead,
+        })
     }
 
     /// Presses a key, or types a word.

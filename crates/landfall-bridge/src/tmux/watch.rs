@@ -6,7 +6,7 @@ use landfall_agents::tmux::{Note, ScreenState, TerminalAgentKind, TerminalScreen
 
 use crate::say;
 
-pub(super) struct Watch {
+pub(super) struct ScreenWatch {
     cli: TerminalAgentKind,
     /// Messages that were told, or stood there before.
     told: Vec<String>,
@@ -20,7 +20,7 @@ const TOLD_MAX: usize = 200;
 /// Lines remembered: some screens.
 const LINES_KEPT: usize = 300;
 
-impl Watch {
+impl ScreenWatch {
     pub(super) fn new(cli: TerminalAgentKind) -> Self {
         Self { cli, told: Vec::new(), heard: false, lines: VecDeque::new() }
     }

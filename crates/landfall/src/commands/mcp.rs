@@ -1,7 +1,7 @@
 //! `landfall mcp`: Landfall as tools, on stdin and stdout.
 
 use landfall_api::{Problem, ProblemCode, Request, Response, RunAsked};
-use landfall_bridge::person::Desk;
+use landfall_bridge::person::ToolBackend;
 use serde_json::Value;
 
 use crate::context::Context;
@@ -52,7 +52,7 @@ struct Project {
     at: landfall_app::ProjectLocator,
 }
 
-impl Desk for Project {
+impl ToolBackend for Project {
     fn call(&self, request: Request) -> Result<Response, Problem> {
         landfall_app::service(&self.at)?.call(request)
     }

@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal as _, Read as _};
 
-use landfall_bridge::socket::{Line, LineError, Word};
+use landfall_bridge::socket::{LineError, SitterConnection, SocketSignal};
 use serde_json::json;
 
 use crate::context::Context;
@@ -36,9 +36,9 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         [title, rest @ ..] if args.word == "follow-up" => format!("{title}\n{}", rest.join(" ")),
         words => words.join(" "),
     };
-    let word =
-        Word::new(&args.word, &text).map_err(|error| Failure::usage(error.to_string()).hint(error.hint()))?;
-    Line::of_environment().and_then(|line| line.say(&word)).map_err(failure)?;
+    let word = SocketSignal::new(&args.word, &text)
+        .map_err(|error| Failure::usage(error.to_string()).hint(error.hint()))?;
+    SitterConnection::of_environment().and_then(|line| line.say(&word)).map_err(failure)?;
     context.answer(&json!({ "ok": true }), |_| String::from("noted\n"))?;
     Ok(Exit::Ok)
 }
