@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use crate::exit::Exit;
+use crate::exit::CliExit;
 
 /// Drives the agent that stdin orders, to its end. Returns the exit code.
 pub fn bridge(mut words: impl Iterator<Item = OsString>) -> u8 {
@@ -10,5 +10,5 @@ pub fn bridge(mut words: impl Iterator<Item = OsString>) -> u8 {
     name.as_deref()
         .and_then(|name| name.to_str())
         .and_then(landfall_bridge::bridge)
-        .unwrap_or(Exit::Usage.number())
+        .unwrap_or(CliExit::Usage.number())
 }

@@ -5,21 +5,21 @@ use std::path::PathBuf;
 use landfall_api::Service;
 use serde::Serialize;
 
-use crate::exit::Failure;
+use crate::exit::CommandFailure;
 use crate::{say, tone};
 
 /// Where the project is and how to answer.
-pub struct Context {
+pub struct CliContext {
     /// The project the command is about.
     pub at: landfall_app::ProjectLocator,
     /// Whether programs read the output.
     pub json: bool,
 }
 
-impl Context {
+impl CliContext {
     /// Whoever answers for the project now: the engine that runs, or our own for the moment. Ask again for every look,
     /// so that nothing is held in between.
-    pub fn service(&self) -> Result<Box<dyn Service>, Failure> {
+    pub fn service(&self) -> Result<Box<dyn Service>, CommandFailure> {
         Ok(landfall_app::service(&self.at)?)
     }
 
@@ -28,7 +28,7 @@ impl Context {
         &self,
         answer: &T,
         text: impl FnOnce(&T) -> String,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandFailure> {
         if self.json { say::print_json(answer) } else { say::print(&tone::fit(&text(answer))) }
     }
 

@@ -6,7 +6,7 @@ use landfall_api::{Problem, ProblemCode};
 
 /// What the exit code says. `docs/reference/exit-codes.md` is made from this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
+pub enum CliExit {
     /// It is done.
     Ok,
     /// A fault of Landfall or of git.
@@ -35,7 +35,7 @@ pub enum Exit {
     Interrupted,
 }
 
-impl Exit {
+impl CliExit {
     /// Every one there is.
     #[cfg(test)]
     const ALL: [Self; 13] = [
@@ -129,17 +129,17 @@ impl Exit {
     }
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
+impl From<CliExit> for ExitCode {
+    fn from(exit: CliExit) -> Self {
         Self::from(exit.number())
     }
 }
 
 /// Why a command did not do what it was asked.
 #[derive(Debug)]
-pub struct Failure {
+pub struct CommandFailure {
     /// For programs.
-    pub code: Exit,
+    pub code: CliExit,
     /// The finer code, if the engine gave one.
     pub problem: Option<ProblemCode>,
     /// What was wrong, as a lowercase fragment.
@@ -148,15 +148,15 @@ pub struct Failure {
     pub hint: Option<String>,
 }
 
-impl Failure {
+impl CommandFailure {
     /// A failure of this kind.
-    pub fn new(code: Exit, message: impl Into<String>) -> Self {
+    pub fn new(code: CliExit, message: impl Into<String>) -> Self {
         Self { code, problem: None, message: message.into(), hint: None }
     }
 
     /// The words of the command cannot be used.
     pub fn usage(message: impl Into<String>) -> Self {
-        Self::new(Exit::Usage, message)
+        Self::new(CliExit::Usage, message)
     }
 
     /// The same with what to do about it.
@@ -167,43 +167,45 @@ impl Failure {
 
     /// Whoever read our output has seen enough. That is no failure, and there is nobody to tell.
     pub fn reader_left() -> Self {
-        Self::new(Exit::Ok, "")
+        Self::new(CliExit::Ok, "")
     }
 }
 
-impl From<Problem> for Failure {
+impl From<Problem> for CommandFailure {
     fn from(problem: Problem) -> Self {
         let code = exit_of(problem.code);
         Self { code, problem: Some(problem.code), message: problem.message, hint: problem.hint }
     }
 }
 
-fn exit_of(code: ProblemCode) -> Exit {
+fn exit_of(code: ProblemCode) -> CliExit {
     match code {
         ProblemCode::NotARepository
         | ProblemCode::BareRepository
         | ProblemCode::NoCommits
-        | ProblemCode::DetachedHead => Exit::NotAProject,
-        ProblemCode::SettingsBroken | ProblemCode::FlowBroken | ProblemCode::AgentMissing => Exit::Settings,
+        | ProblemCode::DetachedHead => CliExit::NotAProject,
+        ProblemCode::SettingsBroken | ProblemCode::FlowBroken | ProblemCode::AgentMissing => {
+            CliExit::Settings
+        }
         ProblemCode::UnknownFlow
         | ProblemCode::UnknownTask
         | ProblemCode::UnknownRun
         | ProblemCode::UnknownSprint
         | ProblemCode::UnknownCheckpoint
         | ProblemCode::NothingMatches
-        | ProblemCode::NotFound => Exit::UnknownThing,
+        | ProblemCode::NotFound => CliExit::UnknownThing,
         ProblemCode::Cycle
         | ProblemCode::BadInput
         | ProblemCode::MethodNotAllowed
         | ProblemCode::TooLarge
         | ProblemCode::UnsupportedMediaType
         | ProblemCode::Misdirected
-        | ProblemCode::KeyReused => Exit::Usage,
-        ProblemCode::NotNow | ProblemCode::Unauthorized | ProblemCode::Forbidden => Exit::NotNow,
-        ProblemCode::AgentFailed | ProblemCode::NotTrusted => Exit::NeedsYou,
-        ProblemCode::EngineBusy | ProblemCode::TooMany => Exit::Busy,
-        ProblemCode::DiskFull | ProblemCode::ReadOnly | ProblemCode::Corrupt => Exit::Machine,
-        ProblemCode::GitFailed | ProblemCode::Internal => Exit::Internal,
+        | ProblemCode::KeyReused => CliExit::Usage,
+        ProblemCode::NotNow | ProblemCode::Unauthorized | ProblemCode::Forbidden => CliExit::NotNow,
+        ProblemCode::AgentFailed | ProblemCode::NotTrusted => CliExit::NeedsYou,
+        ProblemCode::EngineBusy | ProblemCode::TooMany => CliExit::Busy,
+        ProblemCode::DiskFull | ProblemCode::ReadOnly | ProblemCode::Corrupt => CliExit::Machine,
+        ProblemCode::GitFailed | ProblemCode::Internal => CliExit::Internal,
     }
 }
 
@@ -214,19 +216,19 @@ mod tests {
 
     use landfall_api::ProblemCode;
 
-    use super::{Exit, exit_of};
+    use super::{CliExit, exit_of};
 
     #[test]
     fn every_code_has_its_own_number_and_word() {
-        let numbers: BTreeSet<u8> = Exit::ALL.iter().map(|exit| exit.number()).collect();
-        let words: BTreeSet<&str> = Exit::ALL.iter().map(|exit| exit.word()).collect();
-        assert_eq!((numbers.len(), words.len()), (Exit::ALL.len(), Exit::ALL.len()));
+        let numbers: BTreeSet<u8> = CliExit::ALL.iter().map(|exit| exit.number()).collect();
+        let words: BTreeSet<&str> = CliExit::ALL.iter().map(|exit| exit.word()).collect();
+        assert_eq!((numbers.len(), words.len()), (CliExit::ALL.len(), CliExit::ALL.len()));
     }
 
     #[test]
     fn no_problem_ends_well() {
         for code in ProblemCode::ALL {
-            assert_ne!(exit_of(code), Exit::Ok, "{code:?}");
+            assert_ne!(exit_of(code), CliExit::Ok, "{code:?}");
         }
     }
 
@@ -238,7 +240,7 @@ mod tests {
              Every command ends with one of these. With `--json`, an error on stderr carries the word.\n\n\
              | code | word | meaning |\n|---|---|---|\n",
         );
-        for exit in Exit::ALL {
+        for exit in CliExit::ALL {
             page += &format!("| {} | `{}` | {} |\n", exit.number(), exit.word(), exit.meaning());
         }
         page += "\nThe problems that the engine names, and the code each ends with:\n\n| problem | code |\n|---|---|\n";

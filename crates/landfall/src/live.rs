@@ -13,7 +13,7 @@ use landfall_text::control_chars::escape_line;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 
-use crate::exit::{Exit, Failure};
+use crate::exit::{CliExit, CommandFailure};
 use crate::say::{shorten, talk};
 use crate::table::Table;
 
@@ -42,9 +42,10 @@ pub struct Interrupts {
 
 impl Interrupts {
     /// From now on they are counted. The third ends the program at once.
-    pub fn listen() -> Result<Self, Failure> {
-        let fail =
-            |error: std::io::Error| Failure::new(Exit::Internal, format!("listen for signals: {error}"));
+    pub fn listen() -> Result<Self, CommandFailure> {
+        let fail = |error: std::io::Error| {
+            CommandFailure::new(CliExit::Internal, format!("listen for signals: {error}"))
+        };
         let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(fail)?;
         let handle = signals.handle();
         let count = Arc::new(InterruptCount::default());
@@ -58,7 +59,7 @@ impl Interrupts {
                     counted.changed.notify_all();
                     if *number >= 3 {
                         talk("\nleft at once; agents that still work are adopted by the next `landfall run`");
-                        std::process::exit(Exit::Interrupted.number().into());
+                        std::process::exit(CliExit::Interrupted.number().into());
                     }
                 }
             })
@@ -92,9 +93,9 @@ impl Drop for Interrupts {
 pub fn watch(run: &mut dyn RunHandle, interrupts: &Interrupts) -> RunOutcome {
     let term = console::Term::stderr();
     let mut screen = if term.is_term() && !crate::tone::is_dumb() {
-        Screen::Live { term, drawn: 0 }
+        RunDisplay::Live { term, drawn: 0 }
     } else {
-        Screen::Plain { last: Instant::now() }
+        RunDisplay::Plain { last: Instant::now() }
     };
     let mut heard = 0;
     loop {
@@ -127,15 +128,15 @@ fn obey(run: &mut dyn RunHandle, heard: usize) -> String {
 }
 
 /// What the exit code says about a run.
-pub fn exit_of(outcome: &RunOutcome, interrupts: &Interrupts) -> Exit {
-    if interrupts.seen() > 0 { Exit::Interrupted } else { exit_by_tasks(outcome) }
+pub fn exit_of(outcome: &RunOutcome, interrupts: &Interrupts) -> CliExit {
+    if interrupts.seen() > 0 { CliExit::Interrupted } else { exit_by_tasks(outcome) }
 }
 
-fn exit_by_tasks(outcome: &RunOutcome) -> Exit {
+fn exit_by_tasks(outcome: &RunOutcome) -> CliExit {
     match &outcome.ended {
-        RunEnded::Broken(problem) => return Failure::from(problem.clone()).code,
-        RunEnded::Held(_) | RunEnded::Paused(_) => return Exit::NeedsYou,
-        RunEnded::Deferred(_) => return Exit::TooManyDeferred,
+        RunEnded::Broken(problem) => return CommandFailure::from(problem.clone()).code,
+        RunEnded::Held(_) | RunEnded::Paused(_) => return CliExit::NeedsYou,
+        RunEnded::Deferred(_) => return CliExit::TooManyDeferred,
         RunEnded::Finished | RunEnded::OneDone | RunEnded::Goal | RunEnded::Drained | RunEnded::Stopped => {}
     }
     let worst = outcome.tasks.iter().map(|task| match task.status {
@@ -154,22 +155,22 @@ fn exit_by_tasks(outcome: &RunOutcome) -> Exit {
         | Status::Cancelled => 0,
     });
     match worst.max() {
-        Some(2) => Exit::SomeDidNotLand,
-        Some(1) => Exit::NeedsYou,
-        Some(_) | None if outcome.needs_you.is_empty() => Exit::Ok,
-        Some(_) | None => Exit::NeedsYou,
+        Some(2) => CliExit::SomeDidNotLand,
+        Some(1) => CliExit::NeedsYou,
+        Some(_) | None if outcome.needs_you.is_empty() => CliExit::Ok,
+        Some(_) | None => CliExit::NeedsYou,
     }
 }
 
 /// Where the run is shown.
-enum Screen {
+enum RunDisplay {
     /// Redrawn in place.
     Live { term: console::Term, drawn: usize },
     /// One line after the other.
     Plain { last: Instant },
 }
 
-impl Screen {
+impl RunDisplay {
     /// A line that stays.
     fn above(&mut self, line: &str) {
         self.clear();
@@ -440,7 +441,7 @@ mod tests {
     };
 
     use super::{exit_by_tasks, frame, summary};
-    use crate::exit::Exit;
+    use crate::exit::CliExit;
     use landfall_app::run_handle::{RunView, SlotLine};
 
     fn line(number: u32, status: Status, wait: Option<WaitFor>) -> OutcomeLine {
@@ -478,22 +479,26 @@ mod tests {
         let done = || line(1, Status::Done, None);
         let broken = Problem::new(ProblemCode::DiskFull, "no room");
         let cases = [
-            (RunEnded::Finished, vec![], Exit::Ok),
-            (RunEnded::Finished, vec![done(), line(2, Status::Cancelled, None)], Exit::Ok),
-            (RunEnded::Finished, vec![done(), line(2, Status::Failed, None)], Exit::SomeDidNotLand),
-            (RunEnded::Finished, vec![line(2, Status::Timeout, None)], Exit::SomeDidNotLand),
+            (RunEnded::Finished, vec![], CliExit::Ok),
+            (RunEnded::Finished, vec![done(), line(2, Status::Cancelled, None)], CliExit::Ok),
+            (RunEnded::Finished, vec![done(), line(2, Status::Failed, None)], CliExit::SomeDidNotLand),
+            (RunEnded::Finished, vec![line(2, Status::Timeout, None)], CliExit::SomeDidNotLand),
             (
                 RunEnded::Finished,
                 vec![line(2, Status::Blocked, None), line(3, Status::Review, None)],
-                Exit::SomeDidNotLand,
+                CliExit::SomeDidNotLand,
             ),
-            (RunEnded::Finished, vec![line(3, Status::Review, None)], Exit::NeedsYou),
-            (RunEnded::Finished, vec![line(3, Status::Waiting, Some(WaitFor::Question))], Exit::NeedsYou),
-            (RunEnded::Finished, vec![line(3, Status::Waiting, Some(WaitFor::Dependency))], Exit::NeedsYou),
-            (RunEnded::Drained, vec![line(3, Status::Waiting, Some(WaitFor::Dependency))], Exit::Ok),
-            (RunEnded::Held("the gate is broken".to_owned()), vec![done()], Exit::NeedsYou),
-            (RunEnded::Deferred(11), vec![done(), line(3, Status::Review, None)], Exit::TooManyDeferred),
-            (RunEnded::Broken(broken), vec![done()], Exit::Machine),
+            (RunEnded::Finished, vec![line(3, Status::Review, None)], CliExit::NeedsYou),
+            (RunEnded::Finished, vec![line(3, Status::Waiting, Some(WaitFor::Question))], CliExit::NeedsYou),
+            (
+                RunEnded::Finished,
+                vec![line(3, Status::Waiting, Some(WaitFor::Dependency))],
+                CliExit::NeedsYou,
+            ),
+            (RunEnded::Drained, vec![line(3, Status::Waiting, Some(WaitFor::Dependency))], CliExit::Ok),
+            (RunEnded::Held("the gate is broken".to_owned()), vec![done()], CliExit::NeedsYou),
+            (RunEnded::Deferred(11), vec![done(), line(3, Status::Review, None)], CliExit::TooManyDeferred),
+            (RunEnded::Broken(broken), vec![done()], CliExit::Machine),
         ];
         for (ended, tasks, exit) in cases {
             let outcome = outcome(ended, tasks);
@@ -501,7 +506,7 @@ mod tests {
         }
         let held =
             RunOutcome { needs_you: vec!["look".to_owned()], ..outcome(RunEnded::Finished, vec![done()]) };
-        assert_eq!(exit_by_tasks(&held), Exit::NeedsYou);
+        assert_eq!(exit_by_tasks(&held), CliExit::NeedsYou);
     }
 
     #[test]

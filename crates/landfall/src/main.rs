@@ -27,13 +27,13 @@ fn main() -> ExitCode {
     match first.as_deref().and_then(|word| word.to_str()) {
         Some("sit") => match args.next() {
             Some(dir) => return ExitCode::from(landfall_app::sit(&dir)),
-            None => return exit::Exit::Usage.into(),
+            None => return exit::CliExit::Usage.into(),
         },
         Some("attempt") => {
             return match landfall_app::attempt(args).map(|report| say::print(&report)) {
-                Some(Ok(())) => exit::Exit::Ok.into(),
+                Some(Ok(())) => exit::CliExit::Ok.into(),
                 Some(Err(failure)) => failure.code.into(),
-                None => exit::Exit::Usage.into(),
+                None => exit::CliExit::Usage.into(),
             };
         }
         Some("play") => return ExitCode::from(player::play(args)),
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
         Some("--version" | "-V") if args.next().is_none() => {
             let text = concat!("landfall ", env!("CARGO_PKG_VERSION"), "\n");
             return match say::print(text) {
-                Ok(()) => exit::Exit::Ok.into(),
+                Ok(()) => exit::CliExit::Ok.into(),
                 Err(failure) => failure.code.into(),
             };
         }

@@ -7,7 +7,9 @@ mod files;
 mod spot;
 mod stamp;
 
-pub use spot::{Change, ChangeKind, Host, Kept, Plan, Spot, SpotProblem};
+pub use spot::{
+    ChangeKind, PluginFileChange, PluginFileError, PluginHost, PluginLocation, PluginPlan, UntouchedFile,
+};
 
 #[cfg(test)]
 pub use files::SKILLS;

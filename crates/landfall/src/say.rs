@@ -9,7 +9,7 @@ use landfall_text::quote_shell_word;
 use serde::Serialize;
 
 use crate::commands::named;
-use crate::exit::{Exit, Failure};
+use crate::exit::{CliExit, CommandFailure};
 
 /// At most so many columns, with `…` where something is left out. The text is already clean.
 pub fn shorten(text: &str, columns: usize) -> Cow<'_, str> {
@@ -38,25 +38,25 @@ fn advised<'a>(text: &'a str, base: Option<&str>) -> Cow<'a, str> {
 }
 
 /// Data for stdout.
-pub fn print(text: &str) -> Result<(), Failure> {
+pub fn print(text: &str) -> Result<(), CommandFailure> {
     print_bytes(advised(text, side_base()).as_bytes())
 }
 
 /// Data for stdout that may not be text.
-pub fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
+pub fn print_bytes(bytes: &[u8]) -> Result<(), CommandFailure> {
     let mut out = io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
         Ok(()) => Ok(()),
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Failure::reader_left()),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(CommandFailure::reader_left()),
         Err(error) if error.kind() == ErrorKind::StorageFull => {
-            Err(Failure::new(Exit::Machine, format!("write the output: {error}")))
+            Err(CommandFailure::new(CliExit::Machine, format!("write the output: {error}")))
         }
-        Err(error) => Err(Failure::new(Exit::Internal, format!("write the output: {error}"))),
+        Err(error) => Err(CommandFailure::new(CliExit::Internal, format!("write the output: {error}"))),
     }
 }
 
 /// Bytes that someone else made: as they are for a program, clean for a terminal and for whoever wants them safe.
-pub fn print_foreign(bytes: &[u8], safe: bool) -> Result<(), Failure> {
+pub fn print_foreign(bytes: &[u8], safe: bool) -> Result<(), CommandFailure> {
     if safe || io::stdout().is_terminal() {
         return print_bytes(escape_block(&String::from_utf8_lossy(bytes)).as_bytes());
     }
@@ -64,17 +64,19 @@ pub fn print_foreign(bytes: &[u8], safe: bool) -> Result<(), Failure> {
 }
 
 /// JSON for stdout: in one line for a program, spread out for a terminal.
-pub fn print_json<T: Serialize + ?Sized>(value: &T) -> Result<(), Failure> {
+pub fn print_json<T: Serialize + ?Sized>(value: &T) -> Result<(), CommandFailure> {
     let spread = io::stdout().is_terminal();
     let text = if spread { serde_json::to_string_pretty(value) } else { serde_json::to_string(value) };
-    let text = text.map_err(|error| Failure::new(Exit::Internal, format!("write JSON: {error}")))?;
+    let text =
+        text.map_err(|error| CommandFailure::new(CliExit::Internal, format!("write JSON: {error}")))?;
     print(&(escape_json(text) + "\n"))
 }
 
 /// JSON for stdout in one line, whoever reads it.
-pub fn print_json_line<T: Serialize + ?Sized>(value: &T) -> Result<(), Failure> {
+pub fn print_json_line<T: Serialize + ?Sized>(value: &T) -> Result<(), CommandFailure> {
     let text = serde_json::to_string(value);
-    let text = text.map_err(|error| Failure::new(Exit::Internal, format!("write JSON: {error}")))?;
+    let text =
+        text.map_err(|error| CommandFailure::new(CliExit::Internal, format!("write JSON: {error}")))?;
     print(&(escape_json(text) + "\n"))
 }
 
@@ -86,8 +88,8 @@ pub fn talk(text: &str) {
 }
 
 /// Says why a command failed, for people or for programs.
-pub fn complain(failure: &Failure, json: bool) {
-    if failure.code == Exit::Ok {
+pub fn complain(failure: &CommandFailure, json: bool) {
+    if failure.code == CliExit::Ok {
         return;
     }
     if json {

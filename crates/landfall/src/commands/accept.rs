@@ -3,8 +3,8 @@
 use landfall_api::{Accept, Ask, TaskId};
 
 use super::words;
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 
 /// End a task as done because its work is already there
 ///
@@ -21,9 +21,9 @@ pub struct Args {
     already_done: String,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let asked = Accept { tasks: args.tasks, reason: args.already_done };
     let changed = context.service()?.accept(asked)?;
     context.answer(&changed, words::changed)?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }

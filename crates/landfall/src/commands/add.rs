@@ -7,8 +7,8 @@ use landfall_api::{Ask, NewTask, NewTasks, Size, TaskRef};
 use landfall_text::control_chars::escape_line;
 
 use super::words;
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 
 /// Add tasks from titles, files or stdin
 ///
@@ -74,7 +74,7 @@ pub struct Args {
     draft: bool,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let mut tasks = Vec::new();
     let (stdin, titles): (Vec<&String>, Vec<&String>) = args.titles.iter().partition(|title| *title == "-");
     tasks.extend(titles.into_iter().map(|title| task(title, "cli")));
@@ -95,11 +95,15 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     let before = u32::try_from(tasks.len()).unwrap_or(u32::MAX);
     let sources: Vec<TaskFileSource<'_>> =
         files.iter().map(|(name, text)| TaskFileSource { name, text }).collect();
-    let read = taskfile::read(&sources)
-        .map_err(|error| Failure { hint: error.hint.clone(), ..Failure::usage(error.to_string()) })?;
+    let read = taskfile::read(&sources).map_err(|error| CommandFailure {
+        hint: error.hint.clone(),
+        ..CommandFailure::usage(error.to_string())
+    })?;
     tasks.extend(read.into_iter().map(|task| shifted(before, task)));
     if tasks.is_empty() {
-        return Err(Failure::usage("nothing to add").hint("give a title, a file with `-f`, or `-` for stdin"));
+        return Err(
+            CommandFailure::usage("nothing to add").hint("give a title, a file with `-f`, or `-` for stdin")
+        );
     }
     let body = words::text_or_file(context, args.body.clone(), args.body_file.as_deref())?;
     for task in &mut tasks {
@@ -109,7 +113,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     context.answer(&added, |added| {
         added.tasks.iter().map(|task| format!("{} {}\n", task.id, escape_line(&task.title))).collect()
     })?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
 fn task(title: &str, source: &str) -> NewTask {

@@ -3,8 +3,8 @@
 use landfall_api::{AgentKind, AgentProfile, AgentsAsked, AgentsFound, ProbeAnswer, Probed};
 use landfall_text::control_chars::escape_line;
 
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 use crate::say::talk;
 
 /// List agents, and test that they answer
@@ -21,7 +21,7 @@ pub struct Args {
     profile: Option<String>,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let asked = AgentsAsked { profile: args.profile };
     if args.probe {
         talk("asking the agents; that takes up to a minute");
@@ -32,7 +32,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         Some(probe) => probe.answer == ProbeAnswer::Answers,
         None => profile.problem.is_none() || !args.probe,
     };
-    Ok(if found.profiles.iter().all(answers) { Exit::Ok } else { Exit::NeedsYou })
+    Ok(if found.profiles.iter().all(answers) { CliExit::Ok } else { CliExit::NeedsYou })
 }
 
 fn text(found: &AgentsFound) -> String {

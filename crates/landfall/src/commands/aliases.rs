@@ -2,7 +2,7 @@
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use crate::exit::Failure;
+use crate::exit::CommandFailure;
 
 /// The word that was typed, and what does it here.
 const ELSEWHERE: [(&str, &str); 37] = [
@@ -46,13 +46,13 @@ const ELSEWHERE: [(&str, &str); 37] = [
 ];
 
 /// What to type instead of an unknown command, if it is a word of other tools.
-pub fn explain_unknown_command(error: &clap::Error) -> Option<Failure> {
+pub fn explain_unknown_command(error: &clap::Error) -> Option<CommandFailure> {
     if error.kind() != ErrorKind::InvalidSubcommand {
         return None;
     }
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return None };
     let (_, instead) = ELSEWHERE.iter().find(|(elsewhere, _)| elsewhere == word)?;
-    let failure = Failure::usage(format!("unknown command `{word}`"));
+    let failure = CommandFailure::usage(format!("unknown command `{word}`"));
     Some(failure.hint(match instead.starts_with("landfall ") {
         true => format!("`{instead}` does this; `landfall help` lists the commands"),
         false => (*instead).to_owned(),

@@ -4,8 +4,8 @@ use landfall_api::{Annotate, Ask, Note, NoteKind, PaperAsked, TaskId, UnknownWor
 use landfall_text::control_chars::escape_line;
 
 use super::words;
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 
 /// Annotate the plan or another document of a task
 ///
@@ -45,7 +45,7 @@ fn kind(text: &str) -> Result<NoteKind, String> {
     text.parse().map_err(|error: UnknownWord| error.to_string())
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let Args { task, kind, words: said, on, line, paper, file } = args;
     let service = context.service()?;
     let notes = match (file, kind) {
@@ -59,14 +59,15 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     };
     let done = service.annotate(Annotate { task, paper, notes })?;
     context.answer(&done, |done| format!("{}\n", escape_line(&done.text)))?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
-fn read(text: &str) -> Result<Vec<Note>, Failure> {
+fn read(text: &str) -> Result<Vec<Note>, CommandFailure> {
     let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
     lines
         .map(|(number, line)| {
-            serde_json::from_str(line).map_err(|error| Failure::usage(format!("line {number}: {error}")))
+            serde_json::from_str(line)
+                .map_err(|error| CommandFailure::usage(format!("line {number}: {error}")))
         })
         .collect()
 }
@@ -78,14 +79,14 @@ fn placed(
     on: Option<&str>,
     line: Option<usize>,
     text: String,
-) -> Result<Note, Failure> {
+) -> Result<Note, CommandFailure> {
     let (from, to) = match (kind, on) {
         (NoteKind::Insert, _) => {
             let line = line.ok_or_else(|| {
-                Failure::usage("`insert` needs the line it comes before").hint("give `--line N`")
+                CommandFailure::usage("`insert` needs the line it comes before").hint("give `--line N`")
             })?;
             let at = line_start(page, line).ok_or_else(|| {
-                Failure::usage(format!(
+                CommandFailure::usage(format!(
                     "the paper has {} lines; there is no line {line}",
                     page.lines().count()
                 ))
@@ -93,9 +94,8 @@ fn placed(
             (at, at)
         }
         (_, None | Some("")) => {
-            return Err(
-                Failure::usage(format!("`{kind}` needs the text it is about")).hint("give `--on TEXT`")
-            );
+            return Err(CommandFailure::usage(format!("`{kind}` needs the text it is about"))
+                .hint("give `--on TEXT`"));
         }
         (_, Some(on)) => {
             let in_line = |at: &usize| line.is_none_or(|line| line_of(page, *at) == line);
@@ -103,12 +103,12 @@ fn placed(
             match found.as_slice() {
                 [at] => (*at, at + on.len()),
                 [] => {
-                    return Err(Failure::usage("that text is not in the paper")
+                    return Err(CommandFailure::usage("that text is not in the paper")
                         .hint("`landfall task papers` shows it"));
                 }
                 many => {
                     let lines: Vec<String> = many.iter().map(|at| line_of(page, *at).to_string()).collect();
-                    return Err(Failure::usage(format!(
+                    return Err(CommandFailure::usage(format!(
                         "that text stands in the lines {}",
                         lines.join(", ")
                     ))

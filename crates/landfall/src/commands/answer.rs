@@ -3,8 +3,8 @@
 use landfall_api::{Ask, TaskId};
 
 use super::words;
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 
 /// Answer the question of a task, or approve its review
 ///
@@ -19,12 +19,12 @@ pub struct Args {
     words: Vec<String>,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let text = match args.words.as_slice() {
         [only] if only == "-" => words::read_text(context, "-".as_ref())?.trim().to_owned(),
         words => words.join(" "),
     };
     let changed = context.service()?.answer(landfall_api::Answer { task: args.task, text })?;
     context.answer(&changed, words::changed)?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }

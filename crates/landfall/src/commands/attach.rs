@@ -5,8 +5,8 @@ use std::io::IsTerminal as _;
 use landfall_api::TaskId;
 use landfall_bridge::attach::{AttachError, attach};
 
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 use crate::say::print_json;
 
 /// Attach to the terminal of an agent
@@ -22,18 +22,18 @@ pub struct Args {
     read_only: bool,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let terminal = landfall_app::terminal(&context.at, args.task)?;
     if context.json {
         print_json(&terminal)?;
-        return Ok(Exit::Ok);
+        return Ok(CliExit::Ok);
     }
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
-        return Err(Failure::usage("attaching needs a terminal, and this is none")
+        return Err(CommandFailure::usage("attaching needs a terminal, and this is none")
             .hint("`--json` says where the agent's terminal is"));
     }
     let error = attach(&terminal, args.read_only);
-    let failure = Failure::new(Exit::Machine, error.to_string());
+    let failure = CommandFailure::new(CliExit::Machine, error.to_string());
     Err(match error {
         AttachError::NoTmux => failure.hint("install tmux"),
         AttachError::Unconfined(_) => failure.hint(

@@ -14,9 +14,9 @@ use landfall_text::{format_count, format_local, format_usd, pluralize};
 mod module_loop;
 
 use super::autopilot;
-use super::run::{Started, drive_through};
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use super::run::{RunRequest, drive_through};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 use crate::live;
 use crate::say::talk;
 use crate::table::Table;
@@ -104,7 +104,7 @@ impl ModuleWords {
 
 /// What was meant.
 #[derive(Debug, PartialEq, Eq)]
-enum Form {
+enum AutoCommand {
     /// Who picks tasks; none: how it is now.
     Pilot(Option<Mode>),
     /// One issue.
@@ -121,8 +121,8 @@ enum Form {
     Module(String),
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
-    let form = read(&args).map_err(|(what, hint)| Failure::usage(what).hint(hint))?;
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
+    let form = read(&args).map_err(|(what, hint)| CommandFailure::usage(what).hint(hint))?;
     let mut asked = IssuesFollow {
         way: if args.patch { Some(IssueWay::Patch) } else { args.pr.then_some(IssueWay::Pr) },
         review: args.review.as_deref().map(|depth| match depth {
@@ -134,26 +134,26 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         ..IssuesFollow::default()
     };
     match form {
-        Form::Pilot(mode) => return autopilot::show_or_set(mode, context),
-        Form::Module(path) => {
+        AutoCommand::Pilot(mode) => return autopilot::show_or_set(mode, context),
+        AutoCommand::Module(path) => {
             return module_loop::run(&path, &args.module, args.non_interactive, context);
         }
-        Form::Batches => {
+        AutoCommand::Batches => {
             let list = context.service()?.issue_batches(Nothing {})?;
             context.answer(&list, batches_text)?;
             if !context.json && list.batches.is_empty() {
                 talk("nothing is left of any batch; `landfall auto --batch 5` starts one");
             }
-            return Ok(Exit::Ok);
+            return Ok(CliExit::Ok);
         }
-        Form::One(number) => asked.issues = vec![number],
-        Form::Newest(many) => (asked.newest, asked.together) = (Some(many), true),
-        Form::Listed(numbers) => (asked.issues, asked.together) = (numbers, true),
-        Form::Rest(Some(id)) => asked.batch = Some(id),
-        Form::Rest(None) => {
+        AutoCommand::One(number) => asked.issues = vec![number],
+        AutoCommand::Newest(many) => (asked.newest, asked.together) = (Some(many), true),
+        AutoCommand::Listed(numbers) => (asked.issues, asked.together) = (numbers, true),
+        AutoCommand::Rest(Some(id)) => asked.batch = Some(id),
+        AutoCommand::Rest(None) => {
             let newest = context.service()?.issue_batches(Nothing {})?.batches.first().map(|batch| batch.id);
             let nothing = || {
-                Failure::new(Exit::NotNow, "nothing is left of any batch")
+                CommandFailure::new(CliExit::NotNow, "nothing is left of any batch")
                     .hint("`landfall auto --batch 12 13` starts one")
             };
             asked.batch = Some(newest.ok_or_else(nothing)?);
@@ -161,12 +161,16 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     }
     if args.dry_run {
         context.answer(&context.service()?.issues_preview(asked)?, preview_text)?;
-        return Ok(Exit::Ok);
+        return Ok(CliExit::Ok);
     }
     follow(asked, args.non_interactive, context)
 }
 
-fn follow(asked: IssuesFollow, non_interactive: bool, context: &Context) -> Result<Exit, Failure> {
+fn follow(
+    asked: IssuesFollow,
+    non_interactive: bool,
+    context: &CliContext,
+) -> Result<CliExit, CommandFailure> {
     let followed = context.service()?.issues_follow(asked)?;
     if !context.json {
         tell(&followed);
@@ -175,13 +179,13 @@ fn follow(asked: IssuesFollow, non_interactive: bool, context: &Context) -> Resu
     let open: Vec<TaskId> =
         followed.issues.iter().filter(|it| !it.settled).filter_map(|it| it.task).collect();
     let (run, exit) = if open.is_empty() {
-        (None, Exit::Ok)
+        (None, CliExit::Ok)
     } else {
         let all_over = || Ok(summaries(context, &tasks)?.iter().all(is_over));
         let driven = drive_or_watch(&open, non_interactive, context, &all_over)?;
         let exit = match driven.interrupted {
-            true => Exit::Interrupted,
-            false => driven.run.as_ref().map_or(Exit::Ok, |(_, exit)| *exit),
+            true => CliExit::Interrupted,
+            false => driven.run.as_ref().map_or(CliExit::Ok, |(_, exit)| *exit),
         };
         (driven.run.map(|(outcome, _)| outcome), exit)
     };
@@ -189,16 +193,16 @@ fn follow(asked: IssuesFollow, non_interactive: bool, context: &Context) -> Resu
     let report = AutoReport { batch: followed.batch, issues, left_out: followed.left_out.clone(), run };
     context.answer(&report, |report| report_text(report, &blockers(&followed)))?;
     let gave_up = |issue: &IssueSummary| issue.stand.has_stopped();
-    Ok(match report.run.is_none() && exit == Exit::Ok && report.issues.iter().any(gave_up) {
-        true if !open.is_empty() => Exit::SomeDidNotLand,
+    Ok(match report.run.is_none() && exit == CliExit::Ok && report.issues.iter().any(gave_up) {
+        true if !open.is_empty() => CliExit::SomeDidNotLand,
         true | false => exit,
     })
 }
 
 /// How tasks were driven.
-struct Driven {
+struct DriveResult {
     /// Our own run and what it says; none if another process drove them to their end.
-    run: Option<(RunOutcome, Exit)>,
+    run: Option<(RunOutcome, CliExit)>,
     /// Whether the person left while another process went on.
     interrupted: bool,
 }
@@ -212,15 +216,15 @@ const DEAF_PAUSE: Duration = Duration::from_millis(250);
 fn drive_or_watch(
     tasks: &[TaskId],
     non_interactive: bool,
-    context: &Context,
-    is_over: &dyn Fn() -> Result<bool, Failure>,
-) -> Result<Driven, Failure> {
+    context: &CliContext,
+    is_over: &dyn Fn() -> Result<bool, CommandFailure>,
+) -> Result<DriveResult, CommandFailure> {
     let (mut told, mut deaf) = (false, 0);
     loop {
         let asked = RunAsked { tasks: tasks.to_vec(), ..RunAsked::default() };
-        let failure = match drive_through(Started { asked, non_interactive }, context) {
-            Ok(run) => return Ok(Driven { run: Some(run), interrupted: false }),
-            Err(failure) if failure.code == Exit::Busy && deaf < DEAF_MAX => failure,
+        let failure = match drive_through(RunRequest { asked, non_interactive }, context) {
+            Ok(run) => return Ok(DriveResult { run: Some(run), interrupted: false }),
+            Err(failure) if failure.code == CliExit::Busy && deaf < DEAF_MAX => failure,
             Err(failure) => return Err(failure),
         };
         let interrupts = live::Interrupts::listen()?;
@@ -236,10 +240,10 @@ fn drive_or_watch(
         })?;
         if interrupts.seen() > 0 {
             talk("left; the run goes on, and `landfall status` shows it");
-            return Ok(Driven { run: None, interrupted: true });
+            return Ok(DriveResult { run: None, interrupted: true });
         }
         if is_over()? {
-            return Ok(Driven { run: None, interrupted: false });
+            return Ok(DriveResult { run: None, interrupted: false });
         }
         if !watched {
             deaf += 1;
@@ -251,7 +255,7 @@ fn drive_or_watch(
     }
 }
 
-fn summaries(context: &Context, tasks: &[TaskId]) -> Result<Vec<IssueSummary>, Failure> {
+fn summaries(context: &CliContext, tasks: &[TaskId]) -> Result<Vec<IssueSummary>, CommandFailure> {
     let asked = IssueSummariesAsked { tasks: tasks.to_vec() };
     Ok(context.service()?.issue_summaries(asked)?.issues)
 }
@@ -260,10 +264,10 @@ fn is_over(issue: &IssueSummary) -> bool {
     issue.stand.is_over()
 }
 
-type Refused = (String, String);
+type RefusalText = (String, String);
 
 /// What the words mean together. What could be meant in two ways is refused, with the right form.
-fn read(args: &Args) -> Result<Form, Refused> {
+fn read(args: &Args) -> Result<AutoCommand, RefusalText> {
     let refuse = |what: &str, hint: &str| Err((what.to_owned(), hint.to_owned()));
     let words: Vec<&str> = args.words.iter().map(String::as_str).collect();
     let said_how = args.patch || args.pr || args.review.is_some();
@@ -272,7 +276,7 @@ fn read(args: &Args) -> Result<Form, Refused> {
     {
         let of_issues = said_how || args.batch || args.resume || args.list || args.dry_run;
         return match of_issues {
-            false => Ok(Form::Module(path.to_owned())),
+            false => Ok(AutoCommand::Module(path.to_owned())),
             true => refuse(
                 &format!("`{path}` is a module, and these options are for issues"),
                 "a module takes `--start`, `--stop`, `--status`, `--iterations` and `--minutes`",
@@ -297,17 +301,17 @@ fn read(args: &Args) -> Result<Form, Refused> {
     if args.list {
         let alone = words.is_empty() && !args.batch && !args.resume && !said_how && !args.dry_run;
         return match alone {
-            true => Ok(Form::Batches),
+            true => Ok(AutoCommand::Batches),
             false => refuse("`--list` stands alone", "`landfall auto --list`"),
         };
     }
     if args.batch && args.resume && words.is_empty() && !said_how {
-        return Ok(Form::Rest(None));
+        return Ok(AutoCommand::Rest(None));
     }
     if let Some(mode) = of_pilot(&words) {
         let more = said_how || args.batch || args.resume || args.dry_run || args.non_interactive;
         return match more {
-            false => Ok(Form::Pilot(mode)),
+            false => Ok(AutoCommand::Pilot(mode)),
             true if words.is_empty() => refuse(
                 "name an issue",
                 "`landfall auto 12`, `landfall auto --resume 12`, `landfall auto --batch 5` or `landfall auto --batch 12 13`",
@@ -320,7 +324,7 @@ fn read(args: &Args) -> Result<Form, Refused> {
     }
     if !args.batch {
         return match words[..] {
-            [word] => number(word).map(Form::One),
+            [word] => number(word).map(AutoCommand::One),
             _ => refuse(
                 "one issue at a time, unless they are a batch",
                 &format!("`landfall auto --batch {}`", words.join(" ")),
@@ -336,7 +340,7 @@ fn read(args: &Args) -> Result<Form, Refused> {
     if args.resume {
         return match words[..] {
             [word] if word.starts_with(['H', 'h']) => match word.parse() {
-                Ok(id) => Ok(Form::Rest(Some(id))),
+                Ok(id) => Ok(AutoCommand::Rest(Some(id))),
                 Err(error) => Err((format!("{error}"), "`landfall auto --list` shows them".to_owned())),
             },
             _ => refuse(
@@ -348,7 +352,7 @@ fn read(args: &Args) -> Result<Form, Refused> {
     match words[..] {
         [word] => match word.parse::<u32>() {
             Ok(many) if (1..=200).contains(&many) && word.bytes().all(|byte| byte.is_ascii_digit()) => {
-                Ok(Form::Newest(many))
+                Ok(AutoCommand::Newest(many))
             }
             Ok(_) | Err(_) => refuse(
                 &format!(
@@ -362,7 +366,7 @@ fn read(args: &Args) -> Result<Form, Refused> {
             let mut seen = BTreeSet::new();
             match numbers.iter().find(|number| !seen.insert(**number)) {
                 Some(twice) => refuse(&format!("#{twice} is named twice"), "name each issue once"),
-                None => Ok(Form::Listed(numbers)),
+                None => Ok(AutoCommand::Listed(numbers)),
             }
         }
     }
@@ -379,7 +383,7 @@ fn of_pilot(words: &[&str]) -> Option<Option<Mode>> {
 }
 
 /// `12`, or `#12`.
-fn number(word: &str) -> Result<u64, Refused> {
+fn number(word: &str) -> Result<u64, RefusalText> {
     let digits = word.strip_prefix('#').unwrap_or(word);
     let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     let number = digits.parse().ok().filter(|number| plain && *number > 0);
@@ -587,13 +591,13 @@ mod tests {
     use super::*;
 
     #[derive(Parser)]
-    struct Words {
+    struct AutoWords {
         #[command(flatten)]
         args: Args,
     }
 
-    fn form(words: &str) -> Result<Form, String> {
-        let args = Words::try_parse_from(["auto"].into_iter().chain(words.split_whitespace()));
+    fn form(words: &str) -> Result<AutoCommand, String> {
+        let args = AutoWords::try_parse_from(["auto"].into_iter().chain(words.split_whitespace()));
         let args = args.map_err(|error| error.to_string())?.args;
         read(&args).map_err(|(what, hint)| format!("{what} | {hint}"))
     }
@@ -601,20 +605,20 @@ mod tests {
     #[test]
     fn every_form_means_one_thing() {
         for (words, meant) in [
-            ("", Form::Pilot(None)),
-            ("status", Form::Pilot(None)),
-            ("on", Form::Pilot(Some(Mode::Autopilot))),
-            ("off", Form::Pilot(Some(Mode::SemiAuto))),
-            ("12", Form::One(12)),
-            ("#12 --pr --review=full", Form::One(12)),
-            ("--resume 12", Form::One(12)),
-            ("12 --resume --non-interactive", Form::One(12)),
-            ("--batch 5", Form::Newest(5)),
-            ("--batch 5 6 --dry-run", Form::Listed(vec![5, 6])),
-            ("--batch #5 6", Form::Listed(vec![5, 6])),
-            ("--batch --resume", Form::Rest(None)),
-            ("--batch --resume H3", Form::Rest(Some(HaulId(3)))),
-            ("--list", Form::Batches),
+            ("", AutoCommand::Pilot(None)),
+            ("status", AutoCommand::Pilot(None)),
+            ("on", AutoCommand::Pilot(Some(Mode::Autopilot))),
+            ("off", AutoCommand::Pilot(Some(Mode::SemiAuto))),
+            ("12", AutoCommand::One(12)),
+            ("#12 --pr --review=full", AutoCommand::One(12)),
+            ("--resume 12", AutoCommand::One(12)),
+            ("12 --resume --non-interactive", AutoCommand::One(12)),
+            ("--batch 5", AutoCommand::Newest(5)),
+            ("--batch 5 6 --dry-run", AutoCommand::Listed(vec![5, 6])),
+            ("--batch #5 6", AutoCommand::Listed(vec![5, 6])),
+            ("--batch --resume", AutoCommand::Rest(None)),
+            ("--batch --resume H3", AutoCommand::Rest(Some(HaulId(3)))),
+            ("--list", AutoCommand::Batches),
         ] {
             assert_eq!(form(words), Ok(meant), "{words}");
         }

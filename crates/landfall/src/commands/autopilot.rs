@@ -3,8 +3,8 @@
 use landfall_api::{Ask, AutoAsked, Mode, Nothing};
 use landfall_text::control_chars::escape_line;
 
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 
 /// Show or change who picks the next task of the run
 ///
@@ -12,30 +12,30 @@ use crate::exit::{Exit, Failure};
 #[derive(clap::Args)]
 pub struct Args {
     /// New mode; without it, the current mode is shown
-    switch: Option<Switch>,
+    switch: Option<OnOff>,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
-enum Switch {
+enum OnOff {
     On,
     Off,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let mode = args.switch.map(|switch| match switch {
-        Switch::On => Mode::Autopilot,
-        Switch::Off => Mode::SemiAuto,
+        OnOff::On => Mode::Autopilot,
+        OnOff::Off => Mode::SemiAuto,
     });
     show_or_set(mode, context)
 }
 
 /// Shows who picks tasks, or changes it.
-pub fn show_or_set(mode: Option<Mode>, context: &Context) -> Result<Exit, Failure> {
+pub fn show_or_set(mode: Option<Mode>, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let service = context.service()?;
     let pilot = match mode {
         Some(mode) => service.auto(AutoAsked { mode }),
         None => service.pilot(Nothing {}),
     }?;
     context.answer(&*pilot, |pilot| format!("{}\n", escape_line(&pilot.text)))?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }

@@ -3,8 +3,8 @@
 use landfall_api::{Ask, Block, TaskId};
 
 use super::words;
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 
 /// Mark a task as blocked
 ///
@@ -19,9 +19,9 @@ pub struct Args {
     reason: Vec<String>,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let asked = Block { tasks: vec![args.task], reason: args.reason.join(" ") };
     let changed = context.service()?.block(asked)?;
     context.answer(&changed, words::changed)?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }

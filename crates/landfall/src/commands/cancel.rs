@@ -3,8 +3,8 @@
 use landfall_api::{Ask, Cancel, TaskId};
 
 use super::words;
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 
 /// Cancel tasks; their work is kept
 #[derive(clap::Args)]
@@ -22,9 +22,9 @@ pub struct Args {
     cleanup: bool,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let Args { tasks, reason, cleanup } = args;
     let changed = context.service()?.cancel(Cancel { tasks, reason, cleanup })?;
     context.answer(&changed, words::changed)?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }

@@ -8,8 +8,8 @@ use landfall_text::control_chars::escape_line;
 use serde_json::Value;
 
 use super::words;
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 use crate::say::{print, print_json};
 
 /// Show the proof of a landed task, or verify a certificate
@@ -26,7 +26,7 @@ pub struct Args {
     verify: Option<PathBuf>,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     match (args.task, args.verify) {
         (Some(task), _) => show(task, context),
         (None, Some(file)) => verify(&file, context),
@@ -34,19 +34,19 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     }
 }
 
-fn show(task: TaskId, context: &Context) -> Result<Exit, Failure> {
+fn show(task: TaskId, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let answer = context.service()?.certificate(TaskAsked { task })?;
     match context.json || !std::io::stdout().is_terminal() {
         true => print_json(&answer.certificate)?,
         false => print(&certificate_text(&answer.certificate))?,
     }
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
-fn verify(file: &std::path::Path, context: &Context) -> Result<Exit, Failure> {
+fn verify(file: &std::path::Path, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let text = words::read_text(context, file)?;
     let certificate: Value = serde_json::from_str(&text).map_err(|error| {
-        Failure::usage(format!("`{}` is not JSON: {error}", file.display()))
+        CommandFailure::usage(format!("`{}` is not JSON: {error}", file.display()))
             .hint("`landfall certificate T7 --json > T7.json` writes a certificate")
     })?;
     let checks = landfall_app::check_certificate(&context.at, &certificate)?;
@@ -64,7 +64,7 @@ fn verify(file: &std::path::Path, context: &Context) -> Result<Exit, Failure> {
         };
         text
     })?;
-    Ok(if holds { Exit::Ok } else { Exit::SomeDidNotLand })
+    Ok(if holds { CliExit::Ok } else { CliExit::SomeDidNotLand })
 }
 
 /// A certificate for people.

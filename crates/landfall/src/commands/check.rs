@@ -4,8 +4,8 @@ use landfall_api::TaskId;
 use landfall_app::CheckOptions;
 
 use crate::checks::{CheckPrinter, is_green, verdict};
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 use crate::live::Interrupts;
 use crate::say::talk;
 
@@ -26,18 +26,18 @@ pub struct Args {
     unconfined: bool,
 }
 
-pub fn run(Args { task, unconfined }: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(Args { task, unconfined }: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let interrupts = Interrupts::listen()?;
     let asked = CheckOptions { task, is_unconfined: unconfined, ..CheckOptions::default() };
     let mut printer =
         if context.json { CheckPrinter::silent(&interrupts) } else { CheckPrinter::full(&interrupts) };
     let Some(checked) = landfall_app::check(&context.at, &asked, &mut printer)? else {
         talk("stopped; `landfall check` runs the checks again");
-        return Ok(Exit::Interrupted);
+        return Ok(CliExit::Interrupted);
     };
     context.answer(&checked, verdict)?;
     if unconfined && !context.json {
         talk("they ran outside of the sandbox, so this pass or failure is not remembered");
     }
-    Ok(if is_green(checked.outcome) { Exit::Ok } else { Exit::SomeDidNotLand })
+    Ok(if is_green(checked.outcome) { CliExit::Ok } else { CliExit::SomeDidNotLand })
 }

@@ -7,8 +7,8 @@ use landfall_api::{
 };
 use landfall_text::control_chars::escape_line;
 
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 use crate::say::talk;
 use crate::table::Table;
 use crate::{presence, times};
@@ -20,11 +20,11 @@ use crate::{presence, times};
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
-    action: Option<Action>,
+    action: Option<CheckpointSubcommand>,
 }
 
 #[derive(clap::Subcommand)]
-enum Action {
+enum CheckpointSubcommand {
     /// List checkpoints, newest first
     List,
     /// Create a checkpoint of the base, kept until you delete it
@@ -56,14 +56,14 @@ enum Action {
     },
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let service = context.service()?;
-    match args.action.unwrap_or(Action::List) {
-        Action::List => {
+    match args.action.unwrap_or(CheckpointSubcommand::List) {
+        CheckpointSubcommand::List => {
             let list = service.checkpoints(Nothing {})?;
             context.answer(&list, text)?;
         }
-        Action::Create { name } => {
+        CheckpointSubcommand::Create { name } => {
             let made = service.checkpoint_create(CheckpointNew { name })?;
             context.answer(&made, |made| {
                 format!(
@@ -73,7 +73,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
                 )
             })?;
         }
-        Action::Restore { name, yes } => {
+        CheckpointSubcommand::Restore { name, yes } => {
             let detail = service.checkpoint(CheckpointAsked { name: name.clone() })?;
             let takes_away = !detail.lost.is_empty() || !detail.commits.is_empty();
             if !yes && takes_away {
@@ -82,17 +82,17 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
             let restored = context.service()?.checkpoint_restore(CheckpointAsked { name })?;
             context.answer(&restored, |restored| format!("{}\n", escape_line(&restored.text)))?;
         }
-        Action::Delete { name } => {
+        CheckpointSubcommand::Delete { name } => {
             drop_them(CheckpointDrop { names: vec![name], ..CheckpointDrop::default() }, context)?
         }
-        Action::Cleanup { older_than, keep } => {
+        CheckpointSubcommand::Cleanup { older_than, keep } => {
             drop_them(CheckpointDrop { names: Vec::new(), older_than_ms: older_than, keep }, context)?;
         }
     }
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
-fn drop_them(asked: CheckpointDrop, context: &Context) -> Result<(), Failure> {
+fn drop_them(asked: CheckpointDrop, context: &CliContext) -> Result<(), CommandFailure> {
     let dropped = context.service()?.checkpoint_drop(asked)?;
     context.answer(&dropped, |dropped| {
         let left = landfall_text::pluralize(dropped.left, "checkpoint");
@@ -104,11 +104,14 @@ fn drop_them(asked: CheckpointDrop, context: &Context) -> Result<(), Failure> {
 }
 
 /// Shows what is lost, and asks. Where nobody can be asked, nothing is done.
-fn confirm(detail: &CheckpointDetail, context: &Context) -> Result<(), Failure> {
+fn confirm(detail: &CheckpointDetail, context: &CliContext) -> Result<(), CommandFailure> {
     talk(loss(detail).trim_end());
     if context.json || presence::nobody(false).is_some() {
-        return Err(Failure::new(Exit::NeedsYou, "nobody is there to confirm it, so nothing was done")
-            .hint("read above what it takes away; `--yes` says that you have"));
+        return Err(CommandFailure::new(
+            CliExit::NeedsYou,
+            "nobody is there to confirm it, so nothing was done",
+        )
+        .hint("read above what it takes away; `--yes` says that you have"));
     }
     let mut err = std::io::stderr().lock();
     let _ = err.write_all(b"go back? [y/N] ").and_then(|()| err.flush()); // an unseen question is answered with no
@@ -117,7 +120,7 @@ fn confirm(detail: &CheckpointDetail, context: &Context) -> Result<(), Failure> 
     if read.is_ok() && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
         return Ok(());
     }
-    Err(Failure::new(Exit::NeedsYou, "not confirmed, so nothing was done"))
+    Err(CommandFailure::new(CliExit::NeedsYou, "not confirmed, so nothing was done"))
 }
 
 fn loss(detail: &CheckpointDetail) -> String {

@@ -7,8 +7,8 @@ use clap_complete::engine::CompletionCandidate;
 use clap_complete::env::{CompleteEnv, Shells};
 
 use super::named::{self, NameLookup};
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 use crate::say::{print, print_json};
 
 /// Print shell completions
@@ -33,20 +33,20 @@ fn shell(text: &str) -> Result<String, String> {
     }
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let mut script = Vec::new();
     let shells = Shells::builtins();
     let completer = shells.completer(&args.shell).expect("the argument was checked");
     completer
         .write_registration(VARIABLE, "landfall", "landfall", "landfall", &mut script)
-        .map_err(|error| Failure::new(Exit::Internal, format!("write the completions: {error}")))?;
+        .map_err(|error| CommandFailure::new(CliExit::Internal, format!("write the completions: {error}")))?;
     let script = String::from_utf8_lossy(&script);
     if context.json {
         print_json(&serde_json::json!({ "shell": args.shell, "script": script }))?;
     } else {
         print(&script)?;
     }
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
 /// If a completion script started this process, prints completions and exits.

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use landfall_text::control_chars::escape_line;
 
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 use crate::live;
 use crate::say::talk;
 use crate::tone;
@@ -20,7 +20,7 @@ pub struct Args {
     dir: Option<PathBuf>,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let interrupts = live::Interrupts::listen()?;
     let dir = args.dir.map(|dir| context.path(&dir));
     let mut demo = landfall_app::demo(dir.as_deref())?;
@@ -39,7 +39,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
          landfall add \"what you want\"\n  landfall run"
     ));
     Ok(match live::exit_of(&outcome, &interrupts) {
-        Exit::NeedsYou => Exit::Ok, // one task of the backlog is meant to end before a person
+        CliExit::NeedsYou => CliExit::Ok, // one task of the backlog is meant to end before a person
         other => other,
     })
 }

@@ -2,8 +2,8 @@
 
 use landfall_api::{Ask, DiffAsked, TaskId};
 
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 use crate::say::{print_foreign, print_json, talk};
 
 /// Show what a task changes, as a unified diff
@@ -24,17 +24,19 @@ pub struct Args {
     safe: bool,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let diff = context.service()?.diff(DiffAsked { task: args.task, from: args.since })?;
     if context.json {
         print_json(&diff)?;
-        return Ok(Exit::Ok);
+        return Ok(CliExit::Ok);
     }
-    let bytes =
-        diff.diff.bytes().map_err(|error| Failure::new(Exit::Internal, format!("read the diff: {error}")))?;
+    let bytes = diff
+        .diff
+        .bytes()
+        .map_err(|error| CommandFailure::new(CliExit::Internal, format!("read the diff: {error}")))?;
     if bytes.is_empty() {
         talk(&format!("{} changes nothing yet", diff.task));
     }
     print_foreign(&bytes, args.safe)?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }

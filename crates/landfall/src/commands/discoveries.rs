@@ -3,8 +3,8 @@
 use landfall_api::{Ask, DiscoveriesAsked, DiscoveryDrop, DiscoveryLine, DiscoveryList};
 use landfall_text::control_chars::escape_line;
 
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 use crate::table::Table;
 
 /// List discoveries that agents pass on to later agents, or withdraw them
@@ -12,14 +12,14 @@ use crate::table::Table;
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Args {
     #[command(subcommand)]
-    action: Option<Action>,
+    action: Option<DiscoveriesSubcommand>,
     /// Include withdrawn discoveries
     #[arg(long)]
     all: bool,
 }
 
 #[derive(clap::Subcommand)]
-enum Action {
+enum DiscoveriesSubcommand {
     /// Withdraw wrong discoveries; agents no longer get them, even if reported again
     Drop {
         /// Numbers from the list
@@ -28,16 +28,16 @@ enum Action {
     },
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let service = context.service()?;
     match args.action {
         None => context.answer(&service.discoveries(DiscoveriesAsked { all: args.all })?, text)?,
-        Some(Action::Drop { numbers }) => {
+        Some(DiscoveriesSubcommand::Drop { numbers }) => {
             let dropped = service.discovery_drop(DiscoveryDrop { numbers })?;
             context.answer(&dropped, |dropped| dropped.discoveries.iter().map(withdrawn).collect())?;
         }
     }
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
 fn withdrawn(it: &DiscoveryLine) -> String {

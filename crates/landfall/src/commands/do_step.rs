@@ -7,8 +7,8 @@ use landfall_api::{
 use landfall_app::run_handle::RunAsked;
 use landfall_text::control_chars::escape_line;
 
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 use crate::{live, presence};
 
 /// Run one step of a task now
@@ -41,14 +41,14 @@ fn checkpoint(text: &str) -> Result<FlowCheckpoint, String> {
     text.parse().map_err(|error: UnknownWord| error.to_string())
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let Args { task, command, checkpoint, step, run } = args;
     let service = context.service()?;
     let under_way = service.status(Nothing {})?.run.is_some();
     let before = service.show(TaskAsked { task })?;
     if !under_way && before.line.wait.as_ref().is_some_and(|wait| wait.wait == WaitFor::Dependency) {
         let needs = before.line.wait.as_ref().map(|wait| wait.detail.clone()).unwrap_or_default();
-        return Err(Failure::new(Exit::NotNow, format!("{task} needs {needs} first"))
+        return Err(CommandFailure::new(CliExit::NotNow, format!("{task} needs {needs} first"))
             .hint(format!("`landfall run {task}` does those too")));
     }
     let alone = !under_way && !run;
@@ -60,7 +60,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         let now = context.service()?.show(TaskAsked { task })?;
         let done = told(&before, command, &now, false, text);
         context.answer(&done, |done| format!("{}\n", escape_line(&done.text)))?;
-        return Ok(Exit::Ok);
+        return Ok(CliExit::Ok);
     }
     let interrupts = live::Interrupts::listen()?;
     let attended = presence::nobody(false).is_none();
@@ -70,7 +70,9 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     drop(driven); // the project is free again
     let after = context.service()?.show(TaskAsked { task })?;
     let exit = match live::exit_of(&outcome, &interrupts) {
-        Exit::Ok | Exit::SomeDidNotLand | Exit::NeedsYou | Exit::TooManyDeferred => exit_of(&after),
+        CliExit::Ok | CliExit::SomeDidNotLand | CliExit::NeedsYou | CliExit::TooManyDeferred => {
+            exit_of(&after)
+        }
         other => other,
     };
     let done = told(&before, command, &after, true, String::new());
@@ -79,22 +81,22 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
 }
 
 /// What the exit code says: the step is over, a person is wanted, or the task is.
-fn exit_of(task: &TaskDetail) -> Exit {
+fn exit_of(task: &TaskDetail) -> CliExit {
     match task.line.status {
-        Status::Failed | Status::Timeout | Status::Blocked => Exit::SomeDidNotLand,
-        Status::Review => Exit::NeedsYou,
+        Status::Failed | Status::Timeout | Status::Blocked => CliExit::SomeDidNotLand,
+        Status::Review => CliExit::NeedsYou,
         Status::Waiting => match task.line.wait.as_ref().map(|wait| wait.wait) {
             // Held because only one step was wanted: that is over.
-            Some(WaitFor::Pause) if task.held.is_some() => Exit::Ok,
-            Some(_) => Exit::NeedsYou,
-            None => Exit::Ok,
+            Some(WaitFor::Pause) if task.held.is_some() => CliExit::Ok,
+            Some(_) => CliExit::NeedsYou,
+            None => CliExit::Ok,
         },
         Status::Draft
         | Status::Ready
         | Status::Active
         | Status::Landing
         | Status::Done
-        | Status::Cancelled => Exit::Ok,
+        | Status::Cancelled => CliExit::Ok,
     }
 }
 

@@ -5,8 +5,8 @@ use landfall_app::CheckOptions;
 use landfall_text::control_chars::escape_line;
 
 use crate::checks::{CheckPrinter, is_green, verdict};
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 use crate::live::Interrupts;
 use crate::table::Table;
 use crate::tone::{columns, wrap};
@@ -27,23 +27,23 @@ pub struct Args {
     no_check: bool,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     if args.sandbox {
         let project = landfall_app::project(&context.at)?;
         let report = landfall_app::sandbox_report(&project.root)?;
         context.answer(&report, sandbox_text)?;
-        return Ok(Exit::Ok);
+        return Ok(CliExit::Ok);
     }
     let service = context.service()?;
     let mut health = if args.rebuild { service.rebuild(Nothing {}) } else { service.doctor(Nothing {}) }?;
     let bad = health.checks.iter().any(|check| check.state == CheckState::Bad);
-    let mut exit = if bad { Exit::Machine } else { Exit::Ok };
+    let mut exit = if bad { CliExit::Machine } else { CliExit::Ok };
     if !args.no_check
         && !args.rebuild
         && let Some(check) = check_project(context, bad)?
     {
         if check.state == CheckState::Bad && !bad {
-            exit = Exit::SomeDidNotLand;
+            exit = CliExit::SomeDidNotLand;
         }
         health.checks.push(check);
     }
@@ -53,7 +53,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
 
 /// What the checks of the project come to on the base; none if there is nothing to run them on. What is wrong already is mended
 /// first: nothing is written where something is damaged.
-fn check_project(context: &Context, is_broken: bool) -> Result<Option<Check>, Failure> {
+fn check_project(context: &CliContext, is_broken: bool) -> Result<Option<Check>, CommandFailure> {
     let found = |state, detail: &str, hint: Option<&str>| Check {
         name: "checks".to_owned(),
         state,

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use landfall_api::{Ask, Clear, EditTask, Size, TaskId};
 
 use super::words;
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 
 /// Change a task; options you leave out keep their value
 #[derive(clap::Args)]
@@ -64,7 +64,7 @@ pub struct Args {
 
     /// Remove a value: size, parent, flow, agent, needs, tags, criteria or touches
     #[arg(long, value_name = "WORD", value_delimiter = ',')]
-    unset: Vec<Unset>,
+    unset: Vec<ClearableField>,
 
     /// Allow a draft to start
     #[arg(long, conflicts_with = "draft")]
@@ -76,7 +76,7 @@ pub struct Args {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Unset {
+enum ClearableField {
     Size,
     Parent,
     Flow,
@@ -87,20 +87,19 @@ enum Unset {
     Touches,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let task = args.task;
     let edit = understand(args, context)?;
     if edit == EditTask::new(task) {
-        return Err(
-            Failure::usage("nothing to change").hint("`landfall edit --help` shows what can be changed")
-        );
+        return Err(CommandFailure::usage("nothing to change")
+            .hint("`landfall edit --help` shows what can be changed"));
     }
     let changed = context.service()?.edit(edit)?;
     context.answer(&changed, words::changed)?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
-fn understand(args: Args, context: &Context) -> Result<EditTask, Failure> {
+fn understand(args: Args, context: &CliContext) -> Result<EditTask, CommandFailure> {
     let mut edit = EditTask {
         title: args.title,
         body: words::text_or_file(context, args.body, args.body_file.as_deref())?,
@@ -118,14 +117,14 @@ fn understand(args: Args, context: &Context) -> Result<EditTask, Failure> {
     };
     for unset in args.unset {
         match unset {
-            Unset::Size => edit.clear.push(Clear::Size),
-            Unset::Parent => edit.clear.push(Clear::Parent),
-            Unset::Flow => edit.clear.push(Clear::Flow),
-            Unset::Agent => edit.clear.push(Clear::Agent),
-            Unset::Needs => edit.needs = Some(Vec::new()),
-            Unset::Tags => edit.tags = Some(Vec::new()),
-            Unset::Criteria => edit.criteria = Some(Vec::new()),
-            Unset::Touches => edit.touches = Some(Vec::new()),
+            ClearableField::Size => edit.clear.push(Clear::Size),
+            ClearableField::Parent => edit.clear.push(Clear::Parent),
+            ClearableField::Flow => edit.clear.push(Clear::Flow),
+            ClearableField::Agent => edit.clear.push(Clear::Agent),
+            ClearableField::Needs => edit.needs = Some(Vec::new()),
+            ClearableField::Tags => edit.tags = Some(Vec::new()),
+            ClearableField::Criteria => edit.criteria = Some(Vec::new()),
+            ClearableField::Touches => edit.touches = Some(Vec::new()),
         }
     }
     Ok(edit)

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use landfall_api::{Ask, Export, Exported, ExportedFile, TaskId};
 use landfall_text::control_chars::escape_line;
 
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 use crate::say::{print_foreign, print_json, talk};
 
 /// Export tasks as files that `landfall add -f` reads
@@ -29,7 +29,7 @@ pub struct Args {
     safe: bool,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let exported = context.service()?.export(Export { tasks: args.tasks })?;
     if let Some(dir) = args.dir {
         return write_all(&context.path(&dir), &exported);
@@ -40,18 +40,19 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         let text: String = exported.files.iter().map(|file| file.text.as_str()).collect();
         print_foreign(text.as_bytes(), args.safe)?;
     }
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
-fn write_all(dir: &std::path::Path, exported: &Exported) -> Result<Exit, Failure> {
-    let fail =
-        |what: &str, error: std::io::Error| Failure::new(Exit::Machine, format!("write `{what}`: {error}"));
+fn write_all(dir: &std::path::Path, exported: &Exported) -> Result<CliExit, CommandFailure> {
+    let fail = |what: &str, error: std::io::Error| {
+        CommandFailure::new(CliExit::Machine, format!("write `{what}`: {error}"))
+    };
     std::fs::create_dir_all(dir).map_err(|error| fail(&dir.display().to_string(), error))?;
     let mut kept = 0;
     for ExportedFile { name, text } in &exported.files {
         // The engine makes names of plain letters; a name with a folder in it did not come from there.
         if name.contains(['/', '\\']) || name.starts_with('.') {
-            return Err(Failure::new(Exit::Internal, format!("`{name}` is not a file name")));
+            return Err(CommandFailure::new(CliExit::Internal, format!("`{name}` is not a file name")));
         }
         let path = dir.join(name);
         match std::fs::OpenOptions::new().write(true).create_new(true).open(&path) {
@@ -72,5 +73,5 @@ fn write_all(dir: &std::path::Path, exported: &Exported) -> Result<Exit, Failure
         landfall_text::pluralize(written as u64, "file"),
         escape_line(&dir.display().to_string())
     ));
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }

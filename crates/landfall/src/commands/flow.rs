@@ -6,8 +6,8 @@ use landfall_api::{Ask, FlowCheck, FlowChecked, FlowForm, FlowList, FlowOrigin, 
 use landfall_text::control_chars::{escape_block, escape_line};
 
 use super::words;
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 use crate::say::{print, print_json};
 use crate::table::Table;
 
@@ -15,11 +15,11 @@ use crate::table::Table;
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
-    action: Action,
+    action: FlowSubcommand,
 }
 
 #[derive(clap::Subcommand)]
-enum Action {
+enum FlowSubcommand {
     /// List flows
     List,
     /// Show a flow as a drawing
@@ -41,14 +41,14 @@ enum Action {
     },
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     match args.action {
-        Action::List => {
+        FlowSubcommand::List => {
             let flows = context.service()?.flow_list(Nothing {})?;
             context.answer(&flows, list)?;
-            Ok(Exit::Ok)
+            Ok(CliExit::Ok)
         }
-        Action::Show { name, mermaid, source } => {
+        FlowSubcommand::Show { name, mermaid, source } => {
             let form = match (mermaid, source) {
                 (true, _) => FlowForm::Mermaid,
                 (_, true) => FlowForm::Source,
@@ -59,9 +59,9 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
                 let text = escape_block(&drawing.text);
                 format!("{}\n", text.trim_end())
             })?;
-            Ok(Exit::Ok)
+            Ok(CliExit::Ok)
         }
-        Action::Check { file } => {
+        FlowSubcommand::Check { file } => {
             let name = file.display().to_string();
             // A file in the way wins: its path can be written in another way, the name of a flow cannot.
             let is_name = !name.contains(['/', '.']) && name != "-" && !context.path(&file).exists();
@@ -80,7 +80,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
             } else {
                 print(&problems(&checked))?
             }
-            Ok(if checked.problems.is_empty() { Exit::Ok } else { Exit::Settings })
+            Ok(if checked.problems.is_empty() { CliExit::Ok } else { CliExit::Settings })
         }
     }
 }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use landfall_api::{Ask, EdgeKind, Graph, GraphAsked, GraphNode, TaskId};
 use landfall_text::control_chars::escape_line;
 
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 
 /// Show which tasks need which, as a tree
 #[derive(clap::Args)]
@@ -23,11 +23,11 @@ pub struct Args {
     done: bool,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let Args { task, depth, done } = args;
     let found = context.service()?.graph(GraphAsked { root: task, depth, done, nodes: 0 })?;
     context.answer(&found, text)?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
 fn text(found: &Graph) -> String {
@@ -41,7 +41,8 @@ fn text(found: &Graph) -> String {
         below.entry(edge.from).or_default().push(edge.to);
         needs.insert(edge.to);
     }
-    let mut tree = Tree { nodes: &nodes, below: &below, seen: BTreeSet::new(), text: String::new() };
+    let mut tree =
+        TaskTreePrinter { nodes: &nodes, below: &below, seen: BTreeSet::new(), text: String::new() };
     for root in nodes.keys().filter(|id| !needs.contains(id)) {
         tree.draw(*root, &mut Vec::new());
     }
@@ -56,14 +57,14 @@ fn text(found: &Graph) -> String {
     text
 }
 
-struct Tree<'a> {
+struct TaskTreePrinter<'a> {
     nodes: &'a BTreeMap<TaskId, &'a GraphNode>,
     below: &'a BTreeMap<TaskId, Vec<TaskId>>,
     seen: BTreeSet<TaskId>,
     text: String,
 }
 
-impl Tree<'_> {
+impl TaskTreePrinter<'_> {
     /// Draws a task and what waits for it. `lasts` says for each task above whether it is the last of its own.
     fn draw(&mut self, id: TaskId, lasts: &mut Vec<bool>) {
         let Some(node) = self.nodes.get(&id) else { return };

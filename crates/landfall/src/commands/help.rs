@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 use crate::say::{print, talk};
 
 /// Show help for Landfall or a command
@@ -21,10 +21,10 @@ pub struct Args {
 }
 
 /// A group of the first page: its name, and each command with what it is for.
-type Group = (&'static str, &'static [(&'static str, &'static str)]);
+type HelpGroup = (&'static str, &'static [(&'static str, &'static str)]);
 
 /// The commands people need every day. The rest is in `landfall help --all`.
-const GROUPS: [Group; 7] = [
+const GROUPS: [HelpGroup; 7] = [
     (
         "Start",
         &[
@@ -148,11 +148,14 @@ fn lines_of(command: &clap::Command, above: &str) -> String {
     text
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     if let Some(folder) = args.man {
         let folder = context.path(&folder);
         let failed = |error| {
-            Failure::new(Exit::Machine, format!("write man pages to `{}`: {error}", folder.display()))
+            CommandFailure::new(
+                CliExit::Machine,
+                format!("write man pages to `{}`: {error}", folder.display()),
+            )
         };
         std::fs::create_dir_all(&folder).map_err(failed)?;
         clap_mangen::generate_to(super::cli(), &folder).map_err(failed)?;
@@ -160,11 +163,11 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
             "man pages are in {}; read one with `man -M`, or `man -l landfall.1` there",
             folder.display()
         ));
-        return Ok(Exit::Ok);
+        return Ok(CliExit::Ok);
     }
     if args.all {
         print(&all_commands())?;
-        return Ok(Exit::Ok);
+        return Ok(CliExit::Ok);
     }
     let mut cli = super::cli();
     cli.build();
@@ -172,13 +175,13 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     for (at, word) in args.command.iter().enumerate() {
         command = command.find_subcommand_mut(word).ok_or_else(|| {
             let words = args.command[..=at].join(" ");
-            Failure::usage(format!("unknown command `{words}`"))
+            CommandFailure::usage(format!("unknown command `{words}`"))
                 .hint("`landfall help --all` lists all commands")
         })?;
     }
     let text = command.render_long_help().to_string();
     print(&text)?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use landfall_api::{Ask, Hold, TaskId};
 
 use super::words;
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 
 /// Hold a task until you release it
 ///
@@ -19,9 +19,9 @@ pub struct Args {
     reason: Vec<String>,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let reason = Some(args.reason.join(" ")).filter(|reason| !reason.is_empty());
     let changed = context.service()?.hold(Hold { tasks: vec![args.task], reason })?;
     context.answer(&changed, words::changed)?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }

@@ -9,8 +9,8 @@ use landfall_text::control_chars::escape_line;
 use landfall_text::pluralize;
 
 use super::words;
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 use crate::say::talk;
 
 /// Import tasks from a checklist or another tool
@@ -45,7 +45,7 @@ fn format(text: &str) -> Result<Format, String> {
     text.parse().map_err(|error: landfall_api::UnknownWord| error.to_string())
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let name = args.file.display().to_string();
     let folder = context.path(&args.file);
     if folder.is_dir() {
@@ -56,8 +56,10 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     let format = match args.format {
         Some(format) => format,
         None => {
-            let format = guess(&file)
-                .map_err(|error| Failure { hint: error.hint.clone(), ..Failure::usage(error.to_string()) })?;
+            let format = guess(&file).map_err(|error| CommandFailure {
+                hint: error.hint.clone(),
+                ..CommandFailure::usage(error.to_string())
+            })?;
             if !context.json {
                 talk(&format!("{} is read as {} ({format})", escape_line(file.name), format.about()));
             }
@@ -65,7 +67,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         }
     };
     if args.list.is_some() && format != Format::Taskmaster {
-        return Err(Failure::usage(format!("`--list` means nothing for {}", format.about()))
+        return Err(CommandFailure::usage(format!("`--list` means nothing for {}", format.about()))
             .hint("only a tasks.json of Task Master holds several lists"));
     }
     let asked = ImportText {
@@ -80,13 +82,13 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
 }
 
 /// A folder holds modules, and nothing else can be read from one. Whoever answers reads it: it is part of the project.
-fn modules(args: Args, context: &Context, folder: &Path) -> Result<Exit, Failure> {
+fn modules(args: Args, context: &CliContext, folder: &Path) -> Result<CliExit, CommandFailure> {
     if let Some(format) = args.format.filter(|format| *format != Format::Modules) {
         let message = format!("`{}` is a folder, and {} is a file", args.file.display(), format.about());
-        return Err(Failure::usage(escape_line(&message)).hint("a folder is read as task modules"));
+        return Err(CommandFailure::usage(escape_line(&message)).hint("a folder is read as task modules"));
     }
     if args.list.is_some() {
-        return Err(Failure::usage("`--list` means nothing for a folder of task modules"));
+        return Err(CommandFailure::usage("`--list` means nothing for a folder of task modules"));
     }
     let asked = ImportText {
         name: folder.display().to_string(),
@@ -99,13 +101,13 @@ fn modules(args: Args, context: &Context, folder: &Path) -> Result<Exit, Failure
     import(context, asked)
 }
 
-fn import(context: &Context, asked: ImportText) -> Result<Exit, Failure> {
+fn import(context: &CliContext, asked: ImportText) -> Result<CliExit, CommandFailure> {
     let imported = context.service()?.import(asked)?;
     context.answer(&imported, lines)?;
     if !context.json {
         tell(&imported);
     }
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
 /// What was added, a line each; or what would be.

@@ -6,8 +6,8 @@ use landfall_api::{
 use landfall_text::control_chars::escape_line;
 use landfall_text::quote_shell_word;
 
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 use crate::tone::{TextTone, paint};
 
 /// Show everything that waits for you
@@ -27,12 +27,12 @@ pub struct Args {
     limit: u32,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let Args { task, newest, limit } = args;
     let order = if newest { InboxOrder::Newest } else { InboxOrder::Urgent };
     let found = context.service()?.inbox(InboxAsked { order, kinds: Vec::new(), task, limit })?;
     context.answer(&found, text)?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
 fn text(found: &Inbox) -> String {

@@ -12,8 +12,8 @@ use landfall_app::{CheckOptions, USER_FILE_BYTES_MAX, read_user_file};
 use landfall_text::control_chars::escape_line;
 
 use crate::checks::{CheckPrinter, install_hint, result_line, verdict};
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 use crate::live::Interrupts;
 use crate::say::{print, print_json, talk};
 
@@ -32,10 +32,12 @@ pub struct Args {
 /// How long the checks may take together: a person waits. `landfall check` has no such limit.
 const CHECKS_MAX: Duration = Duration::from_secs(300);
 
-pub fn run(Args { no_check }: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(Args { no_check }: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     if context.at.base.is_some() {
-        return Err(Failure::usage("`--base` is for work that lands on another base than the project's")
-            .hint("check the branch out that the project is to land on, and leave `--base` out"));
+        return Err(CommandFailure::usage(
+            "`--base` is for work that lands on another base than the project's",
+        )
+        .hint("check the branch out that the project is to land on, and leave `--base` out"));
     }
     let project = landfall_app::project(&context.at)?;
     let files = ProjectFiles { root: &project.root, tracked: landfall_app::tracked_files(&context.at)? };
@@ -89,7 +91,7 @@ pub fn run(Args { no_check }: Args, context: &Context) -> Result<Exit, Failure> 
     if found.written && !context.json {
         talk(&next_steps(&found));
     }
-    Ok(if is_stopped { Exit::Interrupted } else { Exit::Ok })
+    Ok(if is_stopped { CliExit::Interrupted } else { CliExit::Ok })
 }
 
 /// What to do after `init`, in the order in which a person does it.
@@ -207,15 +209,15 @@ fn missing_tools(commands: &[InitCommand]) -> Vec<String> {
 }
 
 /// Writes the file unless one is there. It is whole or not there at all.
-fn write(path: &Path, text: &str) -> Result<bool, Failure> {
+fn write(path: &Path, text: &str) -> Result<bool, CommandFailure> {
     let fail = |error: std::io::Error| {
         let code = match error.kind() {
             ErrorKind::StorageFull | ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied => {
-                Exit::Machine
+                CliExit::Machine
             }
-            _ => Exit::Internal,
+            _ => CliExit::Internal,
         };
-        Failure::new(code, format!("write `{}`: {error}", path.display()))
+        CommandFailure::new(code, format!("write `{}`: {error}", path.display()))
     };
     let mut file = match fs::OpenOptions::new().write(true).create_new(true).open(path) {
         Ok(file) => file,

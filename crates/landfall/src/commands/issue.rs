@@ -11,8 +11,8 @@ use landfall_text::control_chars::{escape_block, escape_line};
 use landfall_text::{format_local, pluralize};
 
 use super::{reconcile, verify, words};
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 use crate::say::{print_json_line, talk};
 use crate::table::Table;
 
@@ -24,11 +24,11 @@ const EVENTS_AT_ONCE: u32 = 10_000; // lines of a page
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
-    action: Action,
+    action: IssueSubcommand,
 }
 
 #[derive(clap::Subcommand)]
-enum Action {
+enum IssueSubcommand {
     #[command(flatten)]
     Tracker(TrackerAction),
     Reconcile(reconcile::Args),
@@ -189,15 +189,15 @@ enum TrackerAction {
     },
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     match args.action {
-        Action::Tracker(action) => ask_tracker(action, context),
-        Action::Reconcile(args) => reconcile::run(args, context),
-        Action::Verify(args) => verify::run(args, context),
+        IssueSubcommand::Tracker(action) => ask_tracker(action, context),
+        IssueSubcommand::Reconcile(args) => reconcile::run(args, context),
+        IssueSubcommand::Verify(args) => verify::run(args, context),
     }
 }
 
-fn ask_tracker(action: TrackerAction, context: &Context) -> Result<Exit, Failure> {
+fn ask_tracker(action: TrackerAction, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let service = context.service()?;
     let changed = |changed: IssueChanged| context.answer(&changed, changed_text);
     match action {
@@ -218,7 +218,7 @@ fn ask_tracker(action: TrackerAction, context: &Context) -> Result<Exit, Failure
             context.answer(&list, list_text)?;
             if !list.unreadable.is_empty() {
                 let (what, hint) = unreadable(&list.unreadable);
-                return Err(Failure::new(Exit::Machine, what).hint(hint));
+                return Err(CommandFailure::new(CliExit::Machine, what).hint(hint));
             }
             if !context.json && list.issues.is_empty() {
                 let place = escape_line(&list.place);
@@ -287,7 +287,7 @@ fn ask_tracker(action: TrackerAction, context: &Context) -> Result<Exit, Failure
             changed(service.issue_edit(edit)?)?;
         }
     }
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
 fn of(issue: u64) -> IssueAsked {

@@ -3,8 +3,8 @@
 use landfall_api::{Ask, Limits, TaskId};
 
 use super::words;
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 use crate::times;
 
 /// Set limits for one task
@@ -30,9 +30,9 @@ pub struct Args {
     usd: Option<f64>,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let Args { task, iterations, time, usd } = args;
     let changed = context.service()?.limits(Limits { task, iterations, time_ms: time, usd })?;
     context.answer(&changed, words::changed)?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }

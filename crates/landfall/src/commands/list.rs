@@ -2,8 +2,8 @@
 
 use landfall_api::{Ask, Filter, Status, TaskId, TaskLine, TaskPage};
 
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 use crate::say::talk;
 use crate::table::Table;
 
@@ -35,19 +35,19 @@ pub struct Args {
     limit: u32,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let Args { status, tag, text, parent, after, limit } = args;
     let page = context.service()?.list(Filter { status, tag, text, parent, after, limit })?;
     context.answer(&page, show)?;
     if context.json {
-        return Ok(Exit::Ok);
+        return Ok(CliExit::Ok);
     }
     match page.next {
         Some(next) => talk(&format!("more: the same with --after {next}")),
         None if page.tasks.is_empty() => talk("no tasks; `landfall add \"…\"` adds one"),
         None => {}
     }
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
 fn show(page: &TaskPage) -> String {

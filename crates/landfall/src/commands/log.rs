@@ -5,8 +5,8 @@ use std::time::Duration;
 use landfall_api::{Ask, LogAsked, LogEntry, Output, OutputAsked, OutputOf, Said, StateVersion, TaskId};
 use landfall_text::control_chars::escape_line;
 
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 use crate::say::{print, print_json};
 use crate::tone;
 
@@ -43,21 +43,21 @@ pub struct Args {
     limit: u32,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let Args { task, follow, after, limit, agent, check, search } = args;
     if let Some(task) = task.filter(|_| agent || check.is_some()) {
         return output(task, check, search, follow, limit, context);
     }
     if !search.is_empty() {
         return Err(
-            Failure::usage("`--search` is for what an agent or a check printed").hint("add `--agent`")
+            CommandFailure::usage("`--search` is for what an agent or a check printed").hint("add `--agent`")
         );
     }
     let mut asked = LogAsked { after, task, limit, last: after.is_none() };
     let mut page = context.service()?.log(asked.clone())?;
     if !follow {
         context.answer(&page, |page| page.entries.iter().map(line).collect())?;
-        return Ok(Exit::Ok);
+        return Ok(CliExit::Ok);
     }
     loop {
         if context.json {
@@ -82,8 +82,8 @@ fn output(
     search: String,
     follow: bool,
     limit: u32,
-    context: &Context,
-) -> Result<Exit, Failure> {
+    context: &CliContext,
+) -> Result<CliExit, CommandFailure> {
     let service = context.service()?;
     let of = match check {
         Some(_) => OutputOf { check, ..OutputOf::latest(task) },
@@ -99,9 +99,9 @@ fn output(
     let mut page = service.output(asked.clone())?;
     if !follow {
         context.answer(&page, |page| page.lines.iter().map(said).collect())?;
-        return Ok(Exit::Ok);
+        return Ok(CliExit::Ok);
     }
-    let show = |page: &Output| -> Result<(), Failure> {
+    let show = |page: &Output| -> Result<(), CommandFailure> {
         match context.json {
             true => page.lines.iter().try_for_each(print_json),
             false if page.lines.is_empty() => Ok(()),
@@ -118,7 +118,7 @@ fn output(
         page = service.output(OutputAsked { of, at: Some(page.next), backward: false, ..asked.clone() })?;
         show(&page)?;
     }
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
 fn said(line: &Said) -> String {

@@ -4,8 +4,8 @@ use landfall_api::{Problem, ProblemCode, Request, Response, RunAsked};
 use landfall_bridge::person::ToolBackend;
 use serde_json::Value;
 
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 
 /// Serve Landfall's tools over the Model Context Protocol on stdin and stdout
 ///
@@ -22,21 +22,21 @@ pub struct Args {
     person: bool,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let code = match (args.agent, at_work()) {
         (true, _) => landfall_bridge::mcp::agent(),
         (false, true) if args.person => {
-            return Err(Failure::new(Exit::NotNow, "an agent at work gets no tools of a person")
+            return Err(CommandFailure::new(CliExit::NotNow, "an agent at work gets no tools of a person")
                 .hint("`landfall mcp --agent` offers yours"));
         }
         (false, true) => landfall_bridge::mcp::agent(),
         (false, false) => {
-            landfall_bridge::person::person(Project { at: context.at.clone() }, landfall_app::OPENAPI)
+            landfall_bridge::person::person(McpProject { at: context.at.clone() }, landfall_app::OPENAPI)
         }
     };
     Ok(match code {
-        0 => Exit::Ok,
-        _ => Exit::Internal,
+        0 => CliExit::Ok,
+        _ => CliExit::Internal,
     })
 }
 
@@ -48,11 +48,11 @@ fn at_work() -> bool {
 }
 
 /// The project around a folder. It is looked for at each call: an assistant may be there before it.
-struct Project {
+struct McpProject {
     at: landfall_app::ProjectLocator,
 }
 
-impl ToolBackend for Project {
+impl ToolBackend for McpProject {
     fn call(&self, request: Request) -> Result<Response, Problem> {
         landfall_app::service(&self.at)?.call(request)
     }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 use crate::say;
 use named::NameLookup;
 
@@ -143,7 +143,7 @@ struct Cli {
 }
 
 /// Reads the words of the command line, carries them out, and says how that ended.
-pub fn main() -> Exit {
+pub fn main() -> CliExit {
     let args: Vec<OsString> = std::env::args_os().collect();
     completions::complete_words(&args);
     let json = named::wants_json(&args);
@@ -168,15 +168,16 @@ fn parse(args: Vec<OsString>, lookup: &Arc<NameLookup>) -> Result<Cli, clap::Err
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
-fn carry_out(cli: Cli) -> Result<Exit, Failure> {
-    let here = std::env::current_dir()
-        .map_err(|error| Failure::new(Exit::NotAProject, format!("find the current folder: {error}")))?;
+fn carry_out(cli: Cli) -> Result<CliExit, CommandFailure> {
+    let here = std::env::current_dir().map_err(|error| {
+        CommandFailure::new(CliExit::NotAProject, format!("find the current folder: {error}"))
+    })?;
     let dir = cli.start_in.map_or_else(|| here.clone(), |dir| here.join(dir));
     if !dir.is_dir() {
-        return Err(Failure::usage(format!("`{}` is not a folder", dir.display())));
+        return Err(CommandFailure::usage(format!("`{}` is not a folder", dir.display())));
     }
     let at = landfall_app::ProjectLocator { dir, base: cli.base };
-    let context = Context { at, json: cli.json };
+    let context = CliContext { at, json: cli.json };
     let exit = cli.command.run(&context);
     if let Some(base) = say::side_base() {
         let word = landfall_text::quote_shell_word(base);
@@ -188,15 +189,15 @@ fn carry_out(cli: Cli) -> Result<Exit, Failure> {
 }
 
 /// What clap has to say: help is data, everything else is an error in our words.
-fn explain(error: &clap::Error, args: &[OsString]) -> Result<Exit, Failure> {
+fn explain(error: &clap::Error, args: &[OsString]) -> Result<CliExit, CommandFailure> {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => match error.print() {
-            Ok(()) => Ok(Exit::Ok),
-            Err(_) => Err(Failure::reader_left()),
+            Ok(()) => Ok(CliExit::Ok),
+            Err(_) => Err(CommandFailure::reader_left()),
         },
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             say::talk(error.to_string().trim_end());
-            Ok(Exit::Usage)
+            Ok(CliExit::Usage)
         }
         _ => {
             if let Some(failure) = aliases::explain_unknown_command(error) {
@@ -214,7 +215,7 @@ fn explain(error: &clap::Error, args: &[OsString]) -> Result<Exit, Failure> {
                 }
                 _ => None,
             };
-            let failure = Failure::usage(missing.as_deref().unwrap_or(message.trim()));
+            let failure = CommandFailure::usage(missing.as_deref().unwrap_or(message.trim()));
             let part = |prefix| rest.split("\n\n").map(str::trim).find_map(|part| part.strip_prefix(prefix));
             let usage: Option<&str> = part("Usage: ");
             let more = format!("`{} --help` has examples", command_words(args));

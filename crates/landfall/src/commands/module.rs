@@ -7,8 +7,8 @@ use landfall_app::ModuleRequest;
 use landfall_text::control_chars::escape_line;
 use landfall_text::pluralize;
 
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 use crate::say::talk;
 
 /// Create and repair task modules, folders that describe a task
@@ -17,11 +17,11 @@ use crate::say::talk;
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
-    action: Action,
+    action: ModuleSubcommand,
 }
 
 #[derive(clap::Subcommand)]
-enum Action {
+enum ModuleSubcommand {
     /// Create a module with its metadata and a target to fill in
     ///
     /// No branch and no worktree is created: the work of a task gets its own branch and workspace when it starts. The metadata names
@@ -56,9 +56,9 @@ enum Action {
     },
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     match args.action {
-        Action::Init { name, title, tags, worktree, old, commit } => {
+        ModuleSubcommand::Init { name, title, tags, worktree, old, commit } => {
             let asked = ModuleRequest { name, title, tags, worktree, old, commit };
             let made = landfall_app::module_init(&context.at, &asked)?;
             context.answer(&made, made_text)?;
@@ -69,7 +69,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
                 ));
             }
         }
-        Action::Mend { path } => {
+        ModuleSubcommand::Mend { path } => {
             let path = path.map(|path| context.path(&path));
             let mended = landfall_app::module_mend(&context.at, path.as_deref())?;
             context.answer(&mended, mended_text)?;
@@ -78,7 +78,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
             }
         }
     }
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
 fn made_text(made: &ModuleMade) -> String {

@@ -9,7 +9,7 @@ use clap_complete::engine::ArgValueCandidates;
 use landfall_api::{Problem, ProblemCode, ReportOf, TaskId};
 
 use super::{report, review};
-use crate::exit::Failure;
+use crate::exit::CommandFailure;
 use crate::say::talk;
 
 /// Where names are looked up while the words of the command line are read.
@@ -30,8 +30,8 @@ impl NameLookup {
     }
 
     /// The failure that is behind a word that could not be read, if something was not found.
-    pub fn failure(&self) -> Option<Failure> {
-        self.missed.get().cloned().map(Failure::from)
+    pub fn failure(&self) -> Option<CommandFailure> {
+        self.missed.get().cloned().map(CommandFailure::from)
     }
 }
 
@@ -46,7 +46,7 @@ pub fn everywhere(command: clap::Command, lookup: &Arc<NameLookup>) -> clap::Com
             arg.value_parser(move |text: &str| task(text, &lookup)).add(ArgValueCandidates::new(find))
         } else if of == TypeId::of::<ReportOf>() {
             arg.value_parser(move |text: &str| report::of(text, &lookup))
-        } else if of == TypeId::of::<review::Chosen>() {
+        } else if of == TypeId::of::<review::TaskSelection>() {
             arg.value_parser(move |text: &str| review::tasks(text, &lookup))
         } else {
             arg

@@ -3,8 +3,8 @@
 use landfall_api::{Ask, NextAsked, TaskId};
 use landfall_text::control_chars::escape_line;
 
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 
 /// Pick the next task of a semi-automatic run
 #[derive(clap::Args)]
@@ -13,8 +13,8 @@ pub struct Args {
     task: Option<TaskId>,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let picked = context.service()?.next(NextAsked { task: args.task })?;
     context.answer(&picked, |picked| format!("{}\n", escape_line(&picked.text)))?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }

@@ -1,26 +1,26 @@
 //! `landfall objective`: what a task is for, and changes of it.
 
 use super::{refine, target};
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 
 /// Show, confirm or change the objective of a task
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
-    action: Action,
+    action: ObjectiveSubcommand,
 }
 
 #[derive(clap::Subcommand)]
-enum Action {
+enum ObjectiveSubcommand {
     #[command(name = "show", visible_alias = "confirm")]
     Target(target::Args),
     Refine(refine::Args),
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     match args.action {
-        Action::Target(args) => target::run(args, context),
-        Action::Refine(args) => refine::run(args, context),
+        ObjectiveSubcommand::Target(args) => target::run(args, context),
+        ObjectiveSubcommand::Refine(args) => refine::run(args, context),
     }
 }

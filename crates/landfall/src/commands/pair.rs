@@ -2,8 +2,8 @@
 
 use landfall_api::{Ask, PairAsked, Pairing};
 
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 
 /// Create a one-time sign-in link, with a QR code for a phone
 ///
@@ -14,10 +14,10 @@ pub struct Args {
     label: Option<String>,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let pairing = context.service()?.pair(PairAsked { label: args.label.unwrap_or_default() })?;
     context.answer(&pairing, text)?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
 fn text(pairing: &Pairing) -> String {

@@ -3,8 +3,8 @@
 use landfall_api::{Ask, PaperAsked, TaskAsked, TaskId};
 use landfall_text::control_chars::{escape_block, escape_line};
 
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 use crate::table::Table;
 
 /// List or show the documents of a task, such as its plan and notes
@@ -18,7 +18,7 @@ pub struct Args {
     name: Option<String>,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let Args { task, name } = args;
     let service = context.service()?;
     match name {
@@ -41,5 +41,5 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
             })?;
         }
     }
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }

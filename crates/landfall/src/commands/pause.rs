@@ -3,8 +3,8 @@
 use landfall_api::{Ask, PauseAsked};
 use landfall_text::control_chars::escape_line;
 
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 
 /// Pause the run: current iterations finish, nothing new starts
 ///
@@ -16,8 +16,8 @@ pub struct Args {
     reason: String,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let pilot = context.service()?.pause(PauseAsked { reason: args.reason })?;
     context.answer(&*pilot, |pilot| format!("{}\n", escape_line(&pilot.text)))?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }

@@ -6,36 +6,38 @@ use clap::Subcommand;
 use landfall_text::control_chars::escape_line;
 use serde::Serialize;
 
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
-use crate::plugin::{Change, ChangeKind, Host, Kept, Plan, Spot, SpotProblem};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
+use crate::plugin::{
+    ChangeKind, PluginFileChange, PluginFileError, PluginHost, PluginLocation, PluginPlan, UntouchedFile,
+};
 use crate::say::talk;
 
 /// Install `/auto` and the other skills for your assistant
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
-    what: What,
+    what: PluginSubcommand,
 }
 
 #[derive(Subcommand)]
-enum What {
+enum PluginSubcommand {
     /// Install or update the plugin for Claude Code, and its skills for other agents
     ///
     /// A file that you changed stays as it is.
-    Install(Where),
+    Install(PluginTargetArgs),
     /// Remove the plugin; files that you changed, and files of others, stay
-    Remove(Where),
+    Remove(PluginTargetArgs),
     /// Show where the plugin is installed, and its version
     Status,
 }
 
 #[derive(clap::Args)]
-struct Where {
+struct PluginTargetArgs {
     /// Target: `claude` for Claude Code, `skills` for agents that read Agent Skills (Codex, Gemini CLI, opencode and others);
     /// the default is both
     #[arg(long = "for", value_name = "WHOM")]
-    hosts: Vec<Host>,
+    hosts: Vec<PluginHost>,
 
     /// Install in this project, for everybody who works on it
     #[arg(long, conflicts_with = "user")]
@@ -53,39 +55,39 @@ struct Where {
 /// Where the plugin can be, for all projects or for this one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Scope {
+enum PluginScope {
     User,
     Project,
 }
 
 /// What became of a place, for programs.
 #[derive(Serialize)]
-struct Done {
+struct PluginReport {
     #[serde(rename = "for")]
-    host: Host,
-    scope: Scope,
+    host: PluginHost,
+    scope: PluginScope,
     folder: PathBuf,
-    changes: Vec<Change>,
-    kept: Vec<Kept>,
+    changes: Vec<PluginFileChange>,
+    kept: Vec<UntouchedFile>,
     same: usize,
 }
 
 /// How a place is, for programs.
 #[derive(Serialize)]
-struct Standing {
+struct PluginStatus {
     #[serde(rename = "for")]
-    host: Host,
-    scope: Scope,
+    host: PluginHost,
+    scope: PluginScope,
     folder: PathBuf,
-    state: State,
+    state: PluginState,
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<String>,
-    kept: Vec<Kept>,
+    kept: Vec<UntouchedFile>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-enum State {
+enum PluginState {
     /// Nothing of it is there.
     Missing,
     /// It is there, in another version or not whole.
@@ -94,17 +96,17 @@ enum State {
     Installed,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     match args.what {
-        What::Install(place) => change(&place, Spot::plan_install, context)?,
-        What::Remove(place) => change(&place, Spot::plan_remove, context)?,
-        What::Status => {
+        PluginSubcommand::Install(place) => change(&place, PluginLocation::plan_install, context)?,
+        PluginSubcommand::Remove(place) => change(&place, PluginLocation::plan_remove, context)?,
+        PluginSubcommand::Status => {
             let mut places = Vec::new();
-            for scope in [Scope::User, Scope::Project] {
+            for scope in [PluginScope::User, PluginScope::Project] {
                 // Outside of a repository there is no place of a project.
                 match spots(&[], scope, context) {
                     Ok(spots) => places.extend(spots.into_iter().map(|spot| (spot, scope))),
-                    Err(_) if scope == Scope::Project => {}
+                    Err(_) if scope == PluginScope::Project => {}
                     Err(failure) => return Err(failure),
                 }
             }
@@ -113,16 +115,16 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
             context.answer(&standings, |standings| standings.iter().map(standing_line).collect())?;
         }
     }
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
 /// Does what `plan` says in every place that is meant, or tells it.
 fn change(
-    place: &Where,
-    plan: fn(&Spot) -> Result<Plan, SpotProblem>,
-    context: &Context,
-) -> Result<(), Failure> {
-    let scope = if place.project { Scope::Project } else { Scope::User };
+    place: &PluginTargetArgs,
+    plan: fn(&PluginLocation) -> Result<PluginPlan, PluginFileError>,
+    context: &CliContext,
+) -> Result<(), CommandFailure> {
+    let scope = if place.project { PluginScope::Project } else { PluginScope::User };
     let spots = spots(&place.hosts, scope, context)?;
     // Everything is looked at before anything is changed.
     let plans = spots.iter().map(plan).collect::<Result<Vec<_>, _>>()?;
@@ -131,8 +133,8 @@ fn change(
         if !place.dry_run {
             spot.carry_out(&plan)?;
         }
-        let Plan { changes, kept, same, version: _ } = plan;
-        done.push(Done { host: spot.host, scope, folder: spot.folder, changes, kept, same });
+        let PluginPlan { changes, kept, same, version: _ } = plan;
+        done.push(PluginReport { host: spot.host, scope, folder: spot.folder, changes, kept, same });
     }
     context.answer(&done, |done| done.iter().map(|done| lines(done, place.dry_run)).collect())?;
     if !context.json {
@@ -142,57 +144,63 @@ fn change(
 }
 
 /// The places for these readers; for all of them when none is named.
-fn spots(hosts: &[Host], scope: Scope, context: &Context) -> Result<Vec<Spot>, Failure> {
+fn spots(
+    hosts: &[PluginHost],
+    scope: PluginScope,
+    context: &CliContext,
+) -> Result<Vec<PluginLocation>, CommandFailure> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let home = || {
         let hint = "set HOME, or say `--project`";
-        set("HOME").ok_or_else(|| Failure::new(Exit::Machine, "HOME is not set").hint(hint))
+        set("HOME").ok_or_else(|| CommandFailure::new(CliExit::Machine, "HOME is not set").hint(hint))
     };
     let (claude, others) = match scope {
-        Scope::User => {
+        PluginScope::User => {
             let claude =
                 set("CLAUDE_CONFIG_DIR").map_or_else(|| home().map(|home| home.join(".claude")), Ok)?;
             (claude, home()?.join(".agents"))
         }
-        Scope::Project => {
+        PluginScope::Project => {
             let root = landfall_app::project(&context.at)?.root;
             (root.join(".claude"), root.join(".agents"))
         }
     };
-    let hosts = if hosts.is_empty() { &[Host::Claude, Host::Skills] } else { hosts };
-    let spot = |host: &Host| match host {
-        Host::Claude => Spot { host: *host, folder: claude.join("skills/landfall") },
-        Host::Skills => Spot { host: *host, folder: others.join("skills") },
+    let hosts = if hosts.is_empty() { &[PluginHost::Claude, PluginHost::Skills] } else { hosts };
+    let spot = |host: &PluginHost| match host {
+        PluginHost::Claude => PluginLocation { host: *host, folder: claude.join("skills/landfall") },
+        PluginHost::Skills => PluginLocation { host: *host, folder: others.join("skills") },
     };
-    let mut spots: Vec<Spot> = hosts.iter().map(spot).collect();
+    let mut spots: Vec<PluginLocation> = hosts.iter().map(spot).collect();
     spots.dedup();
     Ok(spots)
 }
 
-fn standing(spot: Spot, scope: Scope) -> Result<Standing, SpotProblem> {
+fn standing(spot: PluginLocation, scope: PluginScope) -> Result<PluginStatus, PluginFileError> {
     let plan = spot.plan_install()?;
     let state = match (&plan.version, plan.changes.is_empty()) {
-        (None, _) => State::Missing,
-        (Some(_), true) => State::Installed,
-        (Some(_), false) => State::Outdated,
+        (None, _) => PluginState::Missing,
+        (Some(_), true) => PluginState::Installed,
+        (Some(_), false) => PluginState::Outdated,
     };
-    let Plan { kept, version, .. } = plan;
-    Ok(Standing { host: spot.host, scope, folder: spot.folder, state, version, kept })
+    let PluginPlan { kept, version, .. } = plan;
+    Ok(PluginStatus { host: spot.host, scope, folder: spot.folder, state, version, kept })
 }
 
-fn reader(host: Host) -> &'static str {
+fn reader(host: PluginHost) -> &'static str {
     match host {
-        Host::Claude => "Claude Code",
-        Host::Skills => "other agents",
+        PluginHost::Claude => "Claude Code",
+        PluginHost::Skills => "other agents",
     }
 }
 
-fn standing_line(it: &Standing) -> String {
+fn standing_line(it: &PluginStatus) -> String {
     let folder = it.folder.display().to_string();
     let state = match (it.state, &it.version) {
-        (State::Missing, _) => "not installed".to_owned(),
-        (State::Installed, version) => format!("installed ({})", version.as_deref().unwrap_or_default()),
-        (State::Outdated, version) => {
+        (PluginState::Missing, _) => "not installed".to_owned(),
+        (PluginState::Installed, version) => {
+            format!("installed ({})", version.as_deref().unwrap_or_default())
+        }
+        (PluginState::Outdated, version) => {
             format!(
                 "{} or not whole; `landfall project plugin install` brings it up to date",
                 version.as_deref().unwrap_or("old")
@@ -200,20 +208,20 @@ fn standing_line(it: &Standing) -> String {
         }
     };
     let scope = match it.scope {
-        Scope::User => "user",
-        Scope::Project => "project",
+        PluginScope::User => "user",
+        PluginScope::Project => "project",
     };
     let kept: String = it.kept.iter().map(kept_line).collect();
     format!("{:<12} {scope:<7} {}: {}\n{kept}", reader(it.host), escape_line(&folder), escape_line(&state))
 }
 
-fn kept_line(kept: &Kept) -> String {
+fn kept_line(kept: &UntouchedFile) -> String {
     format!("  kept    {} ({})\n", escape_line(&kept.path.display().to_string()), kept.why)
 }
 
-fn lines(done: &Done, dry_run: bool) -> String {
+fn lines(done: &PluginReport, dry_run: bool) -> String {
     let mut text = format!("{} in {}\n", reader(done.host), escape_line(&done.folder.display().to_string()));
-    for Change { path, what } in &done.changes {
+    for PluginFileChange { path, what } in &done.changes {
         let word = match (what, dry_run) {
             (ChangeKind::Write, false) => "written",
             (ChangeKind::Update, false) => "updated",
@@ -232,8 +240,8 @@ fn lines(done: &Done, dry_run: bool) -> String {
 }
 
 /// What a person does next.
-fn after(done: &[Done], dry_run: bool) {
-    let wrote = |done: &&Done| done.changes.iter().any(|change| change.what != ChangeKind::Remove);
+fn after(done: &[PluginReport], dry_run: bool) {
+    let wrote = |done: &&PluginReport| done.changes.iter().any(|change| change.what != ChangeKind::Remove);
     if dry_run {
         return;
     }
@@ -242,22 +250,22 @@ fn after(done: &[Done], dry_run: bool) {
     }
     for done in done.iter().filter(wrote) {
         match (done.host, done.scope) {
-            (Host::Claude, Scope::User) => {
+            (PluginHost::Claude, PluginScope::User) => {
                 talk("new sessions of Claude Code have `/auto`; in an open one, `/reload-plugins` brings it");
             }
-            (Host::Claude, Scope::Project) => {
+            (PluginHost::Claude, PluginScope::Project) => {
                 talk("Claude Code has `/auto` here once you trust this folder, in its next session");
             }
-            (Host::Skills, _) => {
+            (PluginHost::Skills, _) => {
                 talk("the next session of your agent has the skills, as `landfall-auto` and so on")
             }
         }
     }
 }
 
-impl From<SpotProblem> for Failure {
-    fn from(problem: SpotProblem) -> Self {
-        Self::new(Exit::Machine, problem.to_string()).hint(
+impl From<PluginFileError> for CommandFailure {
+    fn from(problem: PluginFileError) -> Self {
+        Self::new(CliExit::Machine, problem.to_string()).hint(
             "doing it again goes on from there; `landfall project plugin status` shows what is in place",
         )
     }

@@ -1,18 +1,18 @@
 //! `landfall project`: settings, access, disk space and exchange with other tools.
 
 use super::{discoveries, export, flow, import, module, pair, plugin, reclaim, sessions, token};
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 
 /// Manage the project: access, disk space, flows, import and export
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
-    action: Action,
+    action: ProjectSubcommand,
 }
 
 #[derive(clap::Subcommand)]
-enum Action {
+enum ProjectSubcommand {
     Token(token::Args),
     Pair(pair::Args),
     Sessions(sessions::Args),
@@ -25,17 +25,17 @@ enum Action {
     Discoveries(discoveries::Args),
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     match args.action {
-        Action::Token(args) => token::run(args, context),
-        Action::Pair(args) => pair::run(args, context),
-        Action::Sessions(args) => sessions::run(args, context),
-        Action::Reclaim(args) => reclaim::run(args, context),
-        Action::Import(args) => import::run(args, context),
-        Action::Export(args) => export::run(args, context),
-        Action::Flow(args) => flow::run(args, context),
-        Action::Module(args) => module::run(args, context),
-        Action::Plugin(args) => plugin::run(args, context),
-        Action::Discoveries(args) => discoveries::run(args, context),
+        ProjectSubcommand::Token(args) => token::run(args, context),
+        ProjectSubcommand::Pair(args) => pair::run(args, context),
+        ProjectSubcommand::Sessions(args) => sessions::run(args, context),
+        ProjectSubcommand::Reclaim(args) => reclaim::run(args, context),
+        ProjectSubcommand::Import(args) => import::run(args, context),
+        ProjectSubcommand::Export(args) => export::run(args, context),
+        ProjectSubcommand::Flow(args) => flow::run(args, context),
+        ProjectSubcommand::Module(args) => module::run(args, context),
+        ProjectSubcommand::Plugin(args) => plugin::run(args, context),
+        ProjectSubcommand::Discoveries(args) => discoveries::run(args, context),
     }
 }

@@ -11,8 +11,8 @@ use landfall_text::control_chars::{escape_block, escape_line};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::words;
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 use crate::say::talk;
 
 /// Let an agent split a goal into tasks, and add them after you confirm
@@ -51,27 +51,28 @@ pub struct Args {
     accept: Option<u32>,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     if let Some(number) = args.accept {
         let changed = context.service()?.proposal_accept(ProposalOf { number })?;
         context.answer(&changed, words::changed)?;
-        return Ok(Exit::Ok);
+        return Ok(CliExit::Ok);
     }
     let (goal, source) = match (&args.goal, &args.file) {
         (Some(goal), _) => (goal.clone(), "cli".to_owned()),
         (None, Some(path)) => (words::read_text(context, path)?, format!("file:{}", path.display())),
         (None, None) => {
-            return Err(
-                Failure::usage("there is no goal").hint("say it in quotes, or name a document with `-f`")
-            );
+            return Err(CommandFailure::usage("there is no goal")
+                .hint("say it in quotes, or name a document with `-f`"));
         }
     };
     if goal.trim().is_empty() {
-        return Err(Failure::usage("the goal is empty").hint("say in a sentence or two what is wanted"));
+        return Err(
+            CommandFailure::usage("the goal is empty").hint("say in a sentence or two what is wanted")
+        );
     }
     if goal.len() > GOAL_BYTES_MAX {
         let message = format!("the goal has {} bytes; an agent is shown {GOAL_BYTES_MAX}", goal.len());
-        return Err(Failure::usage(message).hint("propose for one part of it at a time"));
+        return Err(CommandFailure::usage(message).hint("propose for one part of it at a time"));
     }
     let stopped = stopped_by_signal()?;
     let asked = ProposeOptions {
@@ -89,9 +90,8 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     };
     let proposed = landfall_app::propose(&context.at, &asked, &mut tell_round);
     if stopped.load(Ordering::SeqCst) {
-        return Err(
-            Failure::new(Exit::Interrupted, "interrupted; the agent was stopped").hint("nothing was added")
-        );
+        return Err(CommandFailure::new(CliExit::Interrupted, "interrupted; the agent was stopped")
+            .hint("nothing was added"));
     }
     let mut proposal = proposed?;
     proposal.outcome = decide(&args, context, &proposal)?;
@@ -114,24 +114,26 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     if !context.json {
         tell(&proposal);
     }
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
 const GOAL_BYTES_MAX: usize = 64 * 1024; // what a prompt holds of a text that others wrote
 
 /// Set by Ctrl-C: the agent is stopped then, and does not go on spending. A second one leaves at once.
-fn stopped_by_signal() -> Result<Arc<AtomicBool>, Failure> {
+fn stopped_by_signal() -> Result<Arc<AtomicBool>, CommandFailure> {
     let stopped = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stopped))
             .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stopped)))
-            .map_err(|error| Failure::new(Exit::Internal, format!("listen for signals: {error}")))?;
+            .map_err(|error| {
+                CommandFailure::new(CliExit::Internal, format!("listen for signals: {error}"))
+            })?;
     }
     Ok(stopped)
 }
 
 /// What becomes of it: one question at most, and none where nobody can answer.
-fn decide(args: &Args, context: &Context, proposal: &Proposal) -> Result<ProposalOutcome, Failure> {
+fn decide(args: &Args, context: &CliContext, proposal: &Proposal) -> Result<ProposalOutcome, CommandFailure> {
     if !context.json {
         let tree =
             if args.dry_run { String::new() } else { format!("\n\n{}", words::batch(&proposal.tasks)) };

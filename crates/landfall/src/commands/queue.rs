@@ -4,8 +4,8 @@ use landfall_api::{Ask, BatchLine, Nothing, PauseAsked, QueueReport, QueueResume
 use landfall_text::control_chars::escape_line;
 
 use super::words;
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 use crate::table::Table;
 
 /// Show, pause or resume the landing queue
@@ -15,11 +15,11 @@ use crate::table::Table;
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
-    action: Option<Action>,
+    action: Option<QueueSubcommand>,
 }
 
 #[derive(clap::Subcommand)]
-enum Action {
+enum QueueSubcommand {
     /// Show the queue, current and recent batches, and flaky checks
     Show,
     /// Pause the queue; a landing in progress finishes
@@ -43,27 +43,27 @@ enum Action {
     },
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let service = context.service()?;
-    match args.action.unwrap_or(Action::Show) {
-        Action::Show => {
+    match args.action.unwrap_or(QueueSubcommand::Show) {
+        QueueSubcommand::Show => {
             let report = service.queue(Nothing {})?;
             context.answer(&*report, text)?;
         }
-        Action::Pause { reason } => {
+        QueueSubcommand::Pause { reason } => {
             let changed = service.queue_pause(PauseAsked { reason })?;
             context.answer(&changed, |changed| format!("{}\n", escape_line(&changed.text)))?;
         }
-        Action::Resume { keep_landed } => {
+        QueueSubcommand::Resume { keep_landed } => {
             let changed = service.queue_resume(QueueResume { keep_landed })?;
             context.answer(&changed, |changed| format!("{}\n", escape_line(&changed.text)))?;
         }
-        Action::Eject { task } => {
+        QueueSubcommand::Eject { task } => {
             let changed = service.queue_eject(TaskAsked { task })?;
             context.answer(&changed, words::changed)?;
         }
     }
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
 fn text(report: &QueueReport) -> String {

@@ -2,8 +2,8 @@
 
 use landfall_api::{Ask, Nothing, Reclaimed};
 
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 use crate::table::Table;
 
 /// Free disk space where nothing can be lost
@@ -14,11 +14,11 @@ pub struct Args {
     dry_run: bool,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let service = context.service()?;
     let reclaimed = if args.dry_run { service.reclaimable(Nothing {}) } else { service.reclaim(Nothing {}) }?;
     context.answer(&reclaimed, text)?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
 fn text(reclaimed: &Reclaimed) -> String {

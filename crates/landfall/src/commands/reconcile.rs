@@ -3,8 +3,8 @@
 use landfall_api::{Ask as _, IssueNumber, ReconcileAsked, Reconciliation};
 use landfall_text::control_chars::escape_line;
 
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 
 /// Check whether a phase of an issue is complete
 ///
@@ -34,16 +34,16 @@ pub struct Args {
     strict: bool,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let Args { issue, phase, pr, before, strict } = args;
     let (issue, pr) = (IssueNumber(issue), pr.map(IssueNumber));
     let asked = ReconcileAsked { issue, phase, pr, begin: before };
     // Whoever reads these codes knows three of them.
-    let failed = |problem| Failure { code: Exit::Usage, ..Failure::from(problem) };
+    let failed = |problem| CommandFailure { code: CliExit::Usage, ..CommandFailure::from(problem) };
     let reconciled =
         landfall_app::service(&context.at).and_then(|service| service.reconcile(asked)).map_err(failed)?;
     context.answer(&*reconciled, text)?;
-    Ok(if strict && !reconciled.matches_expected { Exit::Internal } else { Exit::Ok })
+    Ok(if strict && !reconciled.matches_expected { CliExit::Internal } else { CliExit::Ok })
 }
 
 fn text(it: &Reconciliation) -> String {

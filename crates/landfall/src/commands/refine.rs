@@ -3,8 +3,8 @@
 use landfall_api::{Ask, Refine, RefineWithdraw, TaskId};
 
 use super::words;
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 
 /// Change the requirements of a running task, or extend a finished one
 ///
@@ -23,7 +23,7 @@ pub struct Args {
     withdraw: Option<u32>,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let task = args.task;
     let changed = match args.withdraw {
         Some(number) => context.service()?.refine_withdraw(RefineWithdraw { task, number })?,
@@ -33,5 +33,5 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         }
     };
     context.answer(&changed, words::changed)?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }

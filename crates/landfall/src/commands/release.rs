@@ -3,8 +3,8 @@
 use landfall_api::{Ask, Release, TaskId};
 
 use super::words;
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 
 /// Let held or stopped tasks continue
 #[derive(clap::Args)]
@@ -14,8 +14,8 @@ pub struct Args {
     tasks: Vec<TaskId>,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let changed = context.service()?.release(Release { tasks: args.tasks })?;
     context.answer(&changed, words::changed)?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }

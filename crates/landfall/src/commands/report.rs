@@ -7,8 +7,8 @@ use landfall_app::clock::now_ms;
 use landfall_text::control_chars::escape_block;
 
 use super::named::NameLookup;
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 use crate::run_text::text;
 use crate::say::{print, print_json};
 use crate::tone;
@@ -28,7 +28,7 @@ pub struct Args {
     markdown: bool,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let report = context.service()?.report(args.of.unwrap_or(ReportOf::LastRun).into())?;
     match &report.run {
         Some(run) if !context.json && !args.markdown => context.answer(&**run, |run| text(run, now_ms()))?,
@@ -36,7 +36,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         _ if args.markdown => print(&escape_block(&report.markdown))?,
         _ => print(&tone::fit(&escape_block(&report.markdown)))?,
     }
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
 pub fn of(text: &str, lookup: &NameLookup) -> Result<ReportOf, String> {

@@ -3,15 +3,15 @@
 use landfall_api::{Ask, Nothing};
 use landfall_text::control_chars::escape_line;
 
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 
 /// Resume a paused run
 #[derive(clap::Args)]
 pub struct Args {}
 
-pub fn run(Args {}: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(Args {}: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let pilot = context.service()?.resume(Nothing {})?;
     context.answer(&*pilot, |pilot| format!("{}\n", escape_line(&pilot.text)))?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }

@@ -3,8 +3,8 @@
 use landfall_api::{Ask, Retry, TaskId};
 
 use super::words;
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 
 /// Start tasks again that ended without landing
 ///
@@ -24,9 +24,9 @@ pub struct Args {
     note: Option<String>,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let Args { tasks, fresh, note } = args;
     let changed = context.service()?.retry(Retry { tasks, fresh, note })?;
     context.answer(&changed, words::changed)?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }

@@ -5,8 +5,8 @@ use landfall_text::control_chars::escape_line;
 
 use super::named::NameLookup;
 use super::words;
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 
 /// List reviews, approve one or request changes
 ///
@@ -16,24 +16,24 @@ use crate::exit::{Exit, Failure};
 pub struct Args {
     /// Tasks, such as T7 or T7,T8; `list`, the default, lists all reviews
     #[arg(value_name = "TASK", value_parser = |text: &str| tasks(text, &NameLookup::default()), default_value = "list", hide_default_value = true)]
-    tasks: Chosen,
+    tasks: TaskSelection,
 
     #[command(subcommand)]
-    decision: Option<Decision>,
+    decision: Option<ReviewSubcommand>,
 }
 
 #[derive(Debug, Clone)]
-pub struct Chosen(Vec<TaskId>);
+pub struct TaskSelection(Vec<TaskId>);
 
-pub fn tasks(text: &str, lookup: &NameLookup) -> Result<Chosen, String> {
+pub fn tasks(text: &str, lookup: &NameLookup) -> Result<TaskSelection, String> {
     if text == "list" {
-        return Ok(Chosen(Vec::new()));
+        return Ok(TaskSelection(Vec::new()));
     }
-    text.split(',').map(|name| super::named::task(name, lookup)).collect::<Result<_, _>>().map(Chosen)
+    text.split(',').map(|name| super::named::task(name, lookup)).collect::<Result<_, _>>().map(TaskSelection)
 }
 
 #[derive(clap::Subcommand)]
-enum Decision {
+enum ReviewSubcommand {
     /// Approve: the task lands, or the landed work is signed off
     Approve {
         /// Note that is kept with the review
@@ -55,7 +55,7 @@ enum Decision {
         from: Option<u32>,
         /// Work on it before other tasks (`next`) or after them (`later`)
         #[arg(long, value_enum)]
-        hint: Option<Hint>,
+        hint: Option<PriorityHint>,
     },
     /// Reject: the task does not land, or landed work is rolled back by a task
     Reject {
@@ -70,7 +70,7 @@ enum Decision {
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
-enum Hint {
+enum PriorityHint {
     Next,
     Later,
 }
@@ -80,7 +80,7 @@ fn attempt(text: &str) -> Result<u32, String> {
     digits.parse().map_err(|_| format!("`{text}` is not an attempt such as a2"))
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let tasks = args.tasks.0;
     let said = match (args.decision, tasks.is_empty()) {
         (None, _) => {
@@ -89,22 +89,22 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
             list.before.retain(wanted);
             list.after.retain(wanted);
             context.answer(&list, text)?;
-            return Ok(Exit::Ok);
+            return Ok(CliExit::Ok);
         }
         (Some(_), true) => {
-            return Err(Failure::usage("which task is it about?").hint("`landfall review T7 approve`"));
+            return Err(CommandFailure::usage("which task is it about?").hint("`landfall review T7 approve`"));
         }
         (Some(decision), false) => said(decision, context)?,
     };
     let changed = context.service()?.review(ReviewAsked { tasks, said })?;
     context.answer(&changed, words::changed)?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
-fn said(decision: Decision, context: &Context) -> Result<ReviewSaid, Failure> {
+fn said(decision: ReviewSubcommand, context: &CliContext) -> Result<ReviewSaid, CommandFailure> {
     Ok(match decision {
-        Decision::Approve { note } => ReviewSaid::Approve { note: note.join(" ") },
-        Decision::Changes { words, issue, fresh, from, hint } => ReviewSaid::Changes {
+        ReviewSubcommand::Approve { note } => ReviewSaid::Approve { note: note.join(" ") },
+        ReviewSubcommand::Changes { words, issue, fresh, from, hint } => ReviewSaid::Changes {
             issues: issue,
             note: match words.as_slice() {
                 [only] if only == "-" => words::read_text(context, "-".as_ref())?.trim().to_owned(),
@@ -116,13 +116,13 @@ fn said(decision: Decision, context: &Context) -> Result<ReviewSaid, Failure> {
                 (false, None) => Redo::Keep,
             },
             hint: hint.map(|hint| match hint {
-                Hint::Next => RedoHint::Next,
-                Hint::Later => RedoHint::Later,
+                PriorityHint::Next => RedoHint::Next,
+                PriorityHint::Later => RedoHint::Later,
             }),
         },
-        Decision::Reject { note } => ReviewSaid::Reject { note: note.join(" ") },
-        Decision::Skip => ReviewSaid::Skip,
-        Decision::Defer => ReviewSaid::Defer,
+        ReviewSubcommand::Reject { note } => ReviewSaid::Reject { note: note.join(" ") },
+        ReviewSubcommand::Skip => ReviewSaid::Skip,
+        ReviewSubcommand::Defer => ReviewSaid::Defer,
     })
 }
 

@@ -3,8 +3,8 @@
 use landfall_api::{Ask, TaskAsked, TaskId};
 use landfall_text::control_chars::escape_line;
 
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 
 /// Roll back a landed task
 ///
@@ -15,8 +15,8 @@ pub struct Args {
     task: TaskId,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let rolled_back = context.service()?.rollback(TaskAsked { task: args.task })?;
     context.answer(&rolled_back, |it| format!("{}\n", escape_line(&it.text)))?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }

@@ -5,8 +5,8 @@ use landfall_app::run_handle::RunAsked;
 use landfall_text::control_chars::escape_line;
 
 use super::{autopilot, next, pause, resume};
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 use crate::{live, presence};
 
 /// Work on the backlog until nothing more can run
@@ -22,7 +22,7 @@ use crate::{live, presence};
 #[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 pub struct Args {
     #[command(subcommand)]
-    action: Option<Action>,
+    action: Option<RunSubcommand>,
 
     /// Only these tasks and the tasks they need; the default is every ready task
     #[arg(value_name = "TASK")]
@@ -51,7 +51,7 @@ pub struct Args {
 
 /// Control of the run that is under way.
 #[derive(clap::Subcommand)]
-enum Action {
+enum RunSubcommand {
     Pause(pause::Args),
     Resume(resume::Args),
     Next(next::Args),
@@ -63,19 +63,19 @@ fn mode(text: &str) -> Result<Mode, String> {
 }
 
 /// What is driven, as a command says it.
-pub struct Started {
+pub struct RunRequest {
     /// What to run; who is there is found out.
     pub asked: RunAsked,
     /// Whether the command says that nobody is.
     pub non_interactive: bool,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     match args.action {
-        Some(Action::Pause(args)) => return pause::run(args, context),
-        Some(Action::Resume(args)) => return resume::run(args, context),
-        Some(Action::Next(args)) => return next::run(args, context),
-        Some(Action::Autopilot(args)) => return autopilot::run(args, context),
+        Some(RunSubcommand::Pause(args)) => return pause::run(args, context),
+        Some(RunSubcommand::Resume(args)) => return resume::run(args, context),
+        Some(RunSubcommand::Next(args)) => return next::run(args, context),
+        Some(RunSubcommand::Autopilot(args)) => return autopilot::run(args, context),
         None => {}
     }
     let mut asked = RunAsked { tasks: args.tasks, slots: args.slots, mode: args.mode, ..RunAsked::default() };
@@ -84,17 +84,20 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         asked.unattended = true;
         let detached = landfall_app::run_detached(&context.at, &asked)?;
         context.answer(&detached, |detached| format!("{}\n", escape_line(&detached.text)))?;
-        return Ok(Exit::Ok);
+        return Ok(CliExit::Ok);
     }
     if args.own_session {
         rustix::process::setsid().ok(); // it leads a session already
     }
-    drive(Started { asked, non_interactive: args.non_interactive }, context)
+    drive(RunRequest { asked, non_interactive: args.non_interactive }, context)
 }
 
 /// Drives until it ends: how that was, and what the exit code says about it.
-pub fn drive_through(started: Started, context: &Context) -> Result<(RunOutcome, Exit), Failure> {
-    let Started { mut asked, non_interactive } = started;
+pub fn drive_through(
+    started: RunRequest,
+    context: &CliContext,
+) -> Result<(RunOutcome, CliExit), CommandFailure> {
+    let RunRequest { mut asked, non_interactive } = started;
     fill_in(&mut asked, &|name| std::env::var(name).ok())?;
     asked.attended = presence::nobody(non_interactive).is_none();
     let interrupts = live::Interrupts::listen()?;
@@ -106,7 +109,7 @@ pub fn drive_through(started: Started, context: &Context) -> Result<(RunOutcome,
 }
 
 /// Drives until it ends, and says how.
-pub fn drive(started: Started, context: &Context) -> Result<Exit, Failure> {
+pub fn drive(started: RunRequest, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let (outcome, exit) = drive_through(started, context)?;
     let sprint = match outcome.sprint.filter(|_| !context.json) {
         Some(sprint) => {
@@ -125,13 +128,13 @@ pub fn drive(started: Started, context: &Context) -> Result<Exit, Failure> {
 }
 
 /// What the environment says where the command says nothing.
-fn fill_in(asked: &mut RunAsked, variable: &dyn Fn(&str) -> Option<String>) -> Result<(), Failure> {
+fn fill_in(asked: &mut RunAsked, variable: &dyn Fn(&str) -> Option<String>) -> Result<(), CommandFailure> {
     let set = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
     if asked.mode.is_none()
         && let Some(text) = set("LANDFALL_MODE")
     {
         let mode = text.trim().parse().map_err(|error: UnknownWord| {
-            Failure::usage(format!("LANDFALL_MODE: {error}")).hint("unset it, or give `--mode`")
+            CommandFailure::usage(format!("LANDFALL_MODE: {error}")).hint("unset it, or give `--mode`")
         })?;
         asked.mode = Some(mode);
     }
@@ -141,7 +144,7 @@ fn fill_in(asked: &mut RunAsked, variable: &dyn Fn(&str) -> Option<String>) -> R
         }
         let Some(text) = set(name) else { continue };
         let slots = text.trim().parse().ok().filter(|slots| (1..=1000).contains(slots));
-        let bad = || Failure::usage(format!("{name}: `{text}` is not a number from 1 to 1000"));
+        let bad = || CommandFailure::usage(format!("{name}: `{text}` is not a number from 1 to 1000"));
         asked.slots = Some(slots.ok_or_else(bad)?);
     }
     Ok(())

@@ -8,8 +8,8 @@ use landfall_app::ServeOptions;
 use landfall_text::control_chars::escape_line;
 use serde::Serialize;
 
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 use crate::live::Interrupts;
 use crate::say::{print, print_json, talk};
 
@@ -45,12 +45,12 @@ pub struct Args {
 
 /// Where it is served, for programs.
 #[derive(Serialize)]
-struct Served {
+struct ServeReport {
     addresses: Vec<String>,
     links: Vec<String>,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let interrupts = Interrupts::listen()?;
     let asked = ServeOptions {
         listen: args.listen,
@@ -63,7 +63,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     let pairing = serve.pairing()?;
     let addresses: Vec<String> = serve.addresses().iter().map(|at| format!("http://{at}")).collect();
     if context.json {
-        print_json(&Served { addresses, links: pairing.links })?;
+        print_json(&ServeReport { addresses, links: pairing.links })?;
     } else {
         let link = pairing.links.first().map(String::as_str).unwrap_or_default();
         print(&format!("Serving on {}\nOpen   {link}\n", addresses.join(", ")))?;
@@ -99,7 +99,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         }
     }
     serve.end(LAST);
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
 /// The addresses that other machines can reach.

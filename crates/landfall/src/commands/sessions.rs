@@ -2,8 +2,8 @@
 
 use landfall_api::{Ask, Nothing, SessionList, SessionOf};
 
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 use crate::table::Table;
 
 /// List browsers and agents with access to the server, or revoke access
@@ -14,14 +14,14 @@ pub struct Args {
     revoke: Option<String>,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let service = context.service()?;
     let list = match args.revoke {
         Some(session) => service.session_revoke(SessionOf { session })?,
         None => service.sessions(Nothing {})?,
     };
     context.answer(&list, text)?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
 fn text(list: &SessionList) -> String {

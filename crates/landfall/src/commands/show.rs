@@ -7,8 +7,8 @@ use landfall_api::{
 use landfall_text::control_chars::{escape_block, escape_line};
 
 use super::words;
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 
 /// Show one task in detail
 #[derive(clap::Args)]
@@ -17,14 +17,14 @@ pub struct Args {
     task: TaskId,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let task = context.service()?.show(TaskAsked { task: args.task })?;
     context.answer(&*task, text)?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
 fn text(task: &TaskDetail) -> String {
-    let mut page = Page(format!("{} {}\n\n", task.line.id, escape_line(&task.line.title)));
+    let mut page = TextPage(format!("{} {}\n\n", task.line.id, escape_line(&task.line.title)));
     standing(&mut page, task);
     wanted(&mut page, task);
     spent(&mut page, task);
@@ -53,9 +53,9 @@ fn text(task: &TaskDetail) -> String {
 }
 
 /// Lines with a name, then blocks.
-struct Page(String);
+struct TextPage(String);
 
-impl Page {
+impl TextPage {
     fn line(&mut self, name: &str, value: &str) {
         self.0 += &format!("{name:<11} {}\n", escape_line(value));
     }
@@ -74,7 +74,7 @@ impl Page {
     }
 }
 
-fn standing(page: &mut Page, task: &TaskDetail) {
+fn standing(page: &mut TextPage, task: &TaskDetail) {
     let mut status = task.line.status.to_string();
     if let Some(wait) = &task.line.wait {
         status += &format!(" ({})", wait.wait);
@@ -107,7 +107,7 @@ fn standing(page: &mut Page, task: &TaskDetail) {
 }
 
 /// How far a task with a plan is.
-fn how_far(page: &mut Page, progress: &Progress) {
+fn how_far(page: &mut TextPage, progress: &Progress) {
     let phases: Vec<String> = progress.phases.iter().map(mark).collect();
     if !phases.is_empty() {
         page.line("phases", &phases.join(" → "));
@@ -152,7 +152,7 @@ fn mark(phase: &PhaseMark) -> String {
     }
 }
 
-fn wanted(page: &mut Page, task: &TaskDetail) {
+fn wanted(page: &mut TextPage, task: &TaskDetail) {
     let line = &task.line;
     page.lines("criteria", &task.criteria);
     page.line("priority", &line.priority.to_string());
@@ -176,7 +176,7 @@ fn wanted(page: &mut Page, task: &TaskDetail) {
     page.line("added", &format!("{} ({})", landfall_text::format_local(task.added_ms), task.source));
 }
 
-fn spent(page: &mut Page, task: &TaskDetail) {
+fn spent(page: &mut TextPage, task: &TaskDetail) {
     page.line("iterations", &format!("{} of {}", task.line.iterations, task.iterations_max));
     page.line(
         "time",
@@ -253,7 +253,7 @@ fn agent_run(run: &AgentRun) -> String {
     format!("iteration {} by {}{model}{about}: {}{took}{used}", run.iteration, run.profile, run.verdict)
 }
 
-fn checked(page: &mut Page, gate: &Gate) {
+fn checked(page: &mut TextPage, gate: &Gate) {
     let reused = if gate.reused { ", an earlier pass for the same tree" } else { "" };
     let empty = if gate.empty { ", NOTHING WAS CHECKED: no command is set" } else { "" };
     let tree = landfall_text::short_commit(&gate.tree);
@@ -284,7 +284,7 @@ fn command(it: &CommandReport) -> String {
     format!("{:<12} {} `{}` ({took}{exit}{tests}{optional})", it.outcome, it.name, it.command)
 }
 
-fn landed(page: &mut Page, task: &TaskDetail) {
+fn landed(page: &mut TextPage, task: &TaskDetail) {
     let Some(landed) = &task.landed_as else { return };
     let from = landfall_text::short_commit(&landed.base_before);
     let commit = landfall_text::short_commit(&landed.commit);

@@ -5,8 +5,8 @@ use std::io::{IsTerminal as _, Read as _};
 use landfall_bridge::socket::{LineError, SitterConnection, SocketSignal};
 use serde_json::json;
 
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 
 /// Report the state of the task to Landfall, for agents at work
 #[derive(clap::Args)]
@@ -29,7 +29,7 @@ pub struct Args {
     text: Vec<String>,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let text = match args.text.as_slice() {
         [dash] if dash == "-" => read_stdin()?,
         // The title is one line: what follows it is the text.
@@ -37,35 +37,35 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         words => words.join(" "),
     };
     let word = SocketSignal::new(&args.word, &text)
-        .map_err(|error| Failure::usage(error.to_string()).hint(error.hint()))?;
+        .map_err(|error| CommandFailure::usage(error.to_string()).hint(error.hint()))?;
     SitterConnection::of_environment().and_then(|line| line.say(&word)).map_err(failure)?;
     context.answer(&json!({ "ok": true }), |_| String::from("noted\n"))?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
-fn failure(error: LineError) -> Failure {
+fn failure(error: LineError) -> CommandFailure {
     let code = match error {
-        LineError::Outside { .. } | LineError::Refused { .. } => Exit::NotNow,
-        LineError::Unreachable { .. } => Exit::Machine,
+        LineError::Outside { .. } | LineError::Refused { .. } => CliExit::NotNow,
+        LineError::Unreachable { .. } => CliExit::Machine,
     };
-    let failure = Failure::new(code, error.to_string());
+    let failure = CommandFailure::new(code, error.to_string());
     match error.hint() {
         Some(hint) => failure.hint(hint),
         None => failure,
     }
 }
 
-fn read_stdin() -> Result<String, Failure> {
+fn read_stdin() -> Result<String, CommandFailure> {
     const TEXT_MAX: u64 = 256 << 10; // a long report; the run keeps less of it
     let stdin = std::io::stdin();
     if stdin.is_terminal() {
-        return Err(Failure::usage("`-` reads the text from stdin, and stdin is a terminal"));
+        return Err(CommandFailure::usage("`-` reads the text from stdin, and stdin is a terminal"));
     }
     let mut bytes = Vec::new();
     stdin
         .lock()
         .take(TEXT_MAX)
         .read_to_end(&mut bytes)
-        .map_err(|error| Failure::new(Exit::Machine, format!("read stdin: {error}")))?;
+        .map_err(|error| CommandFailure::new(CliExit::Machine, format!("read stdin: {error}")))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

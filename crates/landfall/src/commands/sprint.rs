@@ -8,9 +8,9 @@ use landfall_app::clock;
 use landfall_app::run_handle::{RunAsked, SprintAsked};
 use landfall_text::control_chars::escape_line;
 
-use super::run::{Started, drive};
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use super::run::{RunRequest, drive};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 use crate::say::{print, talk};
 use crate::table::Table;
 use crate::times;
@@ -19,11 +19,11 @@ use crate::times;
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
-    action: Action,
+    action: SprintSubcommand,
 }
 
 #[derive(clap::Subcommand)]
-enum Action {
+enum SprintSubcommand {
     /// Start a sprint and run it
     Start(Box<Start>),
     /// Show the progress of the newest sprint
@@ -105,50 +105,50 @@ struct Start {
     dry_run: bool,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     match args.action {
-        Action::Start(start) => begin(*start, context),
-        Action::Status => {
+        SprintSubcommand::Start(start) => begin(*start, context),
+        SprintSubcommand::Status => {
             let report = context.service()?.sprint(SprintOf { sprint: None })?;
             context.answer(&*report, |report| status(report, clock::now_ms()))?;
-            Ok(Exit::Ok)
+            Ok(CliExit::Ok)
         }
-        Action::Pause { reason } => {
+        SprintSubcommand::Pause { reason } => {
             let changed = context.service()?.sprint_pause(PauseAsked { reason })?;
             context.answer(&changed, |changed| format!("{}\n", escape_line(&changed.text)))?;
-            Ok(Exit::Ok)
+            Ok(CliExit::Ok)
         }
-        Action::Resume { slots, non_interactive } => resume(slots, non_interactive, context),
-        Action::Cancel => {
+        SprintSubcommand::Resume { slots, non_interactive } => resume(slots, non_interactive, context),
+        SprintSubcommand::Cancel => {
             let changed = context.service()?.sprint_cancel(Nothing {})?;
             context.answer(&changed, |changed| format!("{}\n", escape_line(&changed.text)))?;
-            Ok(Exit::Ok)
+            Ok(CliExit::Ok)
         }
-        Action::Report { sprint } => {
+        SprintSubcommand::Report { sprint } => {
             let report = context.service()?.sprint(SprintOf { sprint })?;
             context.answer(&*report, |report| full(report, clock::now_ms()))?;
-            Ok(Exit::Ok)
+            Ok(CliExit::Ok)
         }
-        Action::List { jsonl } => {
+        SprintSubcommand::List { jsonl } => {
             let list = context.service()?.sprints(Nothing {})?;
             if jsonl {
                 print(&lines(&list)?)?
             } else {
                 context.answer(&list, table)?
             }
-            Ok(Exit::Ok)
+            Ok(CliExit::Ok)
         }
     }
 }
 
-fn plan(start: &Start) -> Result<SprintPlan, Failure> {
+fn plan(start: &Start) -> Result<SprintPlan, CommandFailure> {
     let goal = match (start.count, start.duration, &start.until) {
         (Some(count), _, _) => SprintGoal::Count { count },
         (None, Some(duration_ms), _) => SprintGoal::Duration { duration_ms },
         (None, None, Some(text)) => {
             let now = jiff::Zoned::now();
             let at = times::until(text, &now).map_err(|error| {
-                Failure::usage(error).hint("`--until 08:00` is the next time a clock here shows it")
+                CommandFailure::usage(error).hint("`--until 08:00` is the next time a clock here shows it")
             })?;
             if at.date() != now.date() && !text.contains('-') {
                 let left = at.timestamp().as_millisecond() - now.timestamp().as_millisecond();
@@ -171,7 +171,7 @@ fn plan(start: &Start) -> Result<SprintPlan, Failure> {
     })
 }
 
-fn begin(start: Start, context: &Context) -> Result<Exit, Failure> {
+fn begin(start: Start, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let plan = plan(&start)?;
     if start.dry_run {
         let mut preview = context.service()?.sprint_preview(plan)?;
@@ -179,7 +179,7 @@ fn begin(start: Start, context: &Context) -> Result<Exit, Failure> {
             rescale(&mut preview, slots);
         }
         context.answer(&preview, previewed)?;
-        return Ok(Exit::Ok);
+        return Ok(CliExit::Ok);
     }
     let asked = RunAsked {
         slots: start.slots,
@@ -187,15 +187,19 @@ fn begin(start: Start, context: &Context) -> Result<Exit, Failure> {
         sprint: Some(SprintAsked::New(plan)),
         ..RunAsked::default()
     };
-    drive(Started { asked, non_interactive: start.non_interactive }, context)
+    drive(RunRequest { asked, non_interactive: start.non_interactive }, context)
 }
 
-fn resume(slots: Option<u32>, non_interactive: bool, context: &Context) -> Result<Exit, Failure> {
+fn resume(
+    slots: Option<u32>,
+    non_interactive: bool,
+    context: &CliContext,
+) -> Result<CliExit, CommandFailure> {
     let report = context.service()?.sprint(SprintOf { sprint: None })?;
     if report.driven {
         let changed = context.service()?.sprint_resume(Nothing {})?;
         context.answer(&changed, |changed| format!("{}\n", escape_line(&changed.text)))?;
-        return Ok(Exit::Ok);
+        return Ok(CliExit::Ok);
     }
     let asked = RunAsked {
         slots,
@@ -203,7 +207,7 @@ fn resume(slots: Option<u32>, non_interactive: bool, context: &Context) -> Resul
         sprint: Some(SprintAsked::Open),
         ..RunAsked::default()
     };
-    drive(Started { asked, non_interactive }, context)
+    drive(RunRequest { asked, non_interactive }, context)
 }
 
 /// The same with other slots than the settings say.
@@ -409,11 +413,12 @@ fn plot(report: &SprintReport, now_ms: i64) -> String {
     text + &format!("      +{}\n       {begin}{}{end}\n", "-".repeat(PLOT_COLUMNS), " ".repeat(gap))
 }
 
-fn lines(list: &SprintList) -> Result<String, Failure> {
+fn lines(list: &SprintList) -> Result<String, CommandFailure> {
     let mut text = String::new();
     for sprint in &list.sprints {
         let line = serde_json::to_string(sprint);
-        text += &line.map_err(|error| Failure::new(Exit::Internal, format!("write JSON: {error}")))?;
+        text +=
+            &line.map_err(|error| CommandFailure::new(CliExit::Internal, format!("write JSON: {error}")))?;
         text.push('\n');
     }
     Ok(text)

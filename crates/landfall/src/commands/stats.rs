@@ -2,8 +2,8 @@
 
 use landfall_api::{Ask, Rollup, RollupAsked, RollupCount, RollupPhase, Spread, Stats, StatsAsked, StatsSum};
 
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 use crate::say::talk;
 use crate::table::Table;
 
@@ -23,7 +23,7 @@ pub struct Args {
     recoveries: bool,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     if args.recoveries {
         let found = context.service()?.issue_rollup(RollupAsked { days: args.days })?;
         context.answer(&found.recovery_log, |log| {
@@ -32,7 +32,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         if !context.json && found.recovery_log.is_empty() {
             talk("nothing was recovered from in this time");
         }
-        return Ok(Exit::Ok);
+        return Ok(CliExit::Ok);
     }
     if args.phases {
         let found = context.service()?.issue_rollup(RollupAsked { days: args.days })?;
@@ -40,11 +40,11 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         if !context.json && found.sessions.is_empty() {
             talk("no issue was followed in this time; `landfall auto 12` follows one");
         }
-        return Ok(Exit::Ok);
+        return Ok(CliExit::Ok);
     }
     let found = context.service()?.stats(StatsAsked { days: args.days })?;
     context.answer(&found, |found| text(found))?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
 fn text(found: &Stats) -> String {

@@ -9,8 +9,8 @@ use landfall_text::control_chars::escape_line;
 use landfall_text::quote_shell_word;
 
 use super::words;
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 use crate::table::Table;
 use crate::tone::{TextTone, paint};
 
@@ -18,7 +18,7 @@ use crate::tone::{TextTone, paint};
 #[derive(clap::Args)]
 pub struct Args {}
 
-pub fn run(Args {}: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(Args {}: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let report = context.service()?.status(Nothing {})?;
     context.answer(&*report, |report| {
         let (_, others) = landfall_app::bases(&context.at);
@@ -29,7 +29,7 @@ pub fn run(Args {}: Args, context: &Context) -> Result<Exit, Failure> {
         let others = others.iter().map(line);
         text(report, clock::now_ms()) + &others.collect::<String>()
     })?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
 fn text(report: &StatusReport, now_ms: i64) -> String {

@@ -3,8 +3,8 @@
 use landfall_api::{Ask, StopAsked, Stopped, TaskId};
 use landfall_text::control_chars::escape_line;
 
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 
 /// Stop the run, or one task
 ///
@@ -20,10 +20,10 @@ pub struct Args {
     now: bool,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let stopped = context.service()?.stop(StopAsked { task: args.task, now: args.now })?;
     context.answer(&stopped, text)?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
 fn text(stopped: &Stopped) -> String {

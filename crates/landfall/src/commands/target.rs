@@ -4,8 +4,8 @@ use landfall_api::{Ask, Target, TargetConfirm, TargetSay, TaskAsked, TaskId};
 use landfall_text::control_chars::{escape_block, escape_line};
 
 use super::words;
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 
 /// Show the objective of a task, answer questions about it or confirm it
 ///
@@ -29,7 +29,7 @@ pub struct Args {
     satisfy: bool,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let task = args.task;
     let service = context.service()?;
     if args.ok {
@@ -39,8 +39,8 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     } else if args.satisfy {
         let target = service.target(TaskAsked { task })?;
         if target.question.is_none() || target.confirmed != Some(target.revision) {
-            return Err(Failure::new(
-                Exit::NotNow,
+            return Err(CommandFailure::new(
+                CliExit::NotNow,
                 format!("{task} does not ask whether its objective is met"),
             )
             .hint("a flow asks that with a step of kind `ask`; without one the figures decide"));
@@ -54,7 +54,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         let text = words::said(context, &args.words)?;
         context.answer(&service.target_say(TargetSay { task, text })?, words::changed)?;
     }
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
 fn text(target: &Target) -> String {

@@ -1,18 +1,18 @@
 //! `landfall task`: control of a single task.
 
 use super::{annotate, attach, block, do_step, hold, limits, papers, release, tell};
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 
 /// Control a single task: hold it, message its agent, set limits, run a step
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
-    action: Action,
+    action: TaskSubcommand,
 }
 
 #[derive(clap::Subcommand)]
-enum Action {
+enum TaskSubcommand {
     Hold(hold::Args),
     Release(release::Args),
     Tell(tell::Args),
@@ -24,16 +24,16 @@ enum Action {
     Attach(attach::Args),
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     match args.action {
-        Action::Hold(args) => hold::run(args, context),
-        Action::Release(args) => release::run(args, context),
-        Action::Tell(args) => tell::run(args, context),
-        Action::Limits(args) => limits::run(args, context),
-        Action::Block(args) => block::run(args, context),
-        Action::Do(args) => do_step::run(args, context),
-        Action::Papers(args) => papers::run(args, context),
-        Action::Annotate(args) => annotate::run(args, context),
-        Action::Attach(args) => attach::run(args, context),
+        TaskSubcommand::Hold(args) => hold::run(args, context),
+        TaskSubcommand::Release(args) => release::run(args, context),
+        TaskSubcommand::Tell(args) => tell::run(args, context),
+        TaskSubcommand::Limits(args) => limits::run(args, context),
+        TaskSubcommand::Block(args) => block::run(args, context),
+        TaskSubcommand::Do(args) => do_step::run(args, context),
+        TaskSubcommand::Papers(args) => papers::run(args, context),
+        TaskSubcommand::Annotate(args) => annotate::run(args, context),
+        TaskSubcommand::Attach(args) => attach::run(args, context),
     }
 }

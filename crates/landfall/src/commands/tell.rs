@@ -3,8 +3,8 @@
 use landfall_api::{Ask, Message, TaskId};
 
 use super::words;
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 
 /// Send a message to the agent of a task
 ///
@@ -23,12 +23,12 @@ pub struct Args {
     now: bool,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let text = match args.words.as_slice() {
         [only] if only == "-" => words::read_text(context, "-".as_ref())?,
         words => words.join(" "),
     };
     let changed = context.service()?.message(Message { task: args.task, text, now: args.now })?;
     context.answer(&changed, words::changed)?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }

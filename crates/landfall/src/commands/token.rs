@@ -3,8 +3,8 @@
 use landfall_api::{AgentTokenAsked, Ask};
 use serde::Serialize;
 
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 
 /// Print the access token of this project's server
 ///
@@ -22,15 +22,15 @@ pub struct Args {
 }
 
 #[derive(Serialize)]
-struct Token {
+struct TokenReport {
     token: String,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let token = match args.agent {
         Some(label) => context.service()?.agent_token(AgentTokenAsked { label })?.token,
         None => landfall_app::token(&context.at, args.renew)?,
     };
-    context.answer(&Token { token }, |it| format!("{}\n", it.token))?;
-    Ok(Exit::Ok)
+    context.answer(&TokenReport { token }, |it| format!("{}\n", it.token))?;
+    Ok(CliExit::Ok)
 }

@@ -2,8 +2,8 @@
 
 use std::io::IsTerminal as _;
 
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 use crate::top;
 
 /// Watch and control the run in a full-screen view
@@ -12,14 +12,13 @@ use crate::top;
 #[derive(clap::Args)]
 pub struct Args {}
 
-pub fn run(Args {}: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(Args {}: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     if context.json {
-        return Err(
-            Failure::usage("`top` is for people").hint("`landfall status --json` says the same to a program")
-        );
+        return Err(CommandFailure::usage("`top` is for people")
+            .hint("`landfall status --json` says the same to a program"));
     }
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
-        return Err(Failure::usage("`top` needs a terminal, and this is none")
+        return Err(CommandFailure::usage("`top` needs a terminal, and this is none")
             .hint("`landfall status` says how the project stands"));
     }
     top::top(&context.at)

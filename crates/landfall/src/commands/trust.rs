@@ -5,8 +5,8 @@ use std::io::Write as _;
 use landfall_app::{TrustReport, TrustedBy};
 use landfall_text::control_chars::escape_line;
 
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 use crate::presence;
 use crate::say::talk;
 
@@ -22,20 +22,20 @@ pub struct Args {
     yes: Option<String>,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     if let Some(digest) = &args.yes {
         let report = landfall_app::trust(&context.at, digest, TrustedBy::Script)?;
         context.answer(&report, |_| "trusted\n".to_owned())?;
-        return Ok(Exit::Ok);
+        return Ok(CliExit::Ok);
     }
     let report = landfall_app::trust_report(&context.at)?;
     context.answer(&report, text)?;
     if report.trusted || context.json {
-        return Ok(Exit::Ok);
+        return Ok(CliExit::Ok);
     }
     if let Some(why) = presence::nobody(false) {
-        return Err(Failure::new(
-            Exit::NeedsYou,
+        return Err(CommandFailure::new(
+            CliExit::NeedsYou,
             format!("nobody is there to ask ({why}), so nothing was trusted"),
         )
         .hint(format!("read the settings above, then type `landfall trust --yes {}`", report.digest)));
@@ -46,12 +46,12 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     let mut answer = String::new();
     let read = std::io::stdin().read_line(&mut answer);
     if read.is_err() || !matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
-        return Err(Failure::new(Exit::NeedsYou, "not confirmed, so nothing was trusted"));
+        return Err(CommandFailure::new(CliExit::NeedsYou, "not confirmed, so nothing was trusted"));
     }
     // By the digest that was shown: a change in between is refused.
     landfall_app::trust(&context.at, &report.digest, TrustedBy::Person)?;
     talk("trusted; any change of these settings asks again");
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
 fn text(report: &TrustReport) -> String {

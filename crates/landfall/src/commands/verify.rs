@@ -4,8 +4,8 @@ use landfall_api::{IssueNumber, IssueVerified, VerifyAsked};
 use landfall_text::control_chars::escape_line;
 use landfall_text::pluralize;
 
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 use crate::say::talk;
 use crate::table::Table;
 
@@ -44,7 +44,7 @@ pub struct Args {
     judge: Option<String>,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let Args { issue, pr, full, safe: _, allow_localhost, dry_run, judge } = args;
     let (issue, pr) = (IssueNumber(issue), pr.map(IssueNumber));
     let asked = VerifyAsked { issue, pr, full, allow_localhost, dry_run, judge };
@@ -65,10 +65,10 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         }
     }
     Ok(match seen.outcome.as_str() {
-        "done" | "left-over" => Exit::Ok,
-        "not-begun" if seen.criteria.iter().all(|it| it.result != "FAIL") => Exit::Ok,
-        "not-begun" | "reopened" => Exit::SomeDidNotLand,
-        _ => Exit::NeedsYou,
+        "done" | "left-over" => CliExit::Ok,
+        "not-begun" if seen.criteria.iter().all(|it| it.result != "FAIL") => CliExit::Ok,
+        "not-begun" | "reopened" => CliExit::SomeDidNotLand,
+        _ => CliExit::NeedsYou,
     })
 }
 

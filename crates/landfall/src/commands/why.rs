@@ -4,8 +4,8 @@ use landfall_api::{Ask, ClashLine, TaskAsked, TaskId};
 use landfall_text::control_chars::escape_line;
 
 use super::words;
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 
 /// Show why a task is in its current state
 #[derive(clap::Args)]
@@ -14,7 +14,7 @@ pub struct Args {
     task: TaskId,
 }
 
-pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let why = context.service()?.why(TaskAsked { task: args.task })?;
     context.answer(&why, |why| {
         let details: String = why.details.iter().map(|line| format!("  {}\n", escape_line(line))).collect();
@@ -22,7 +22,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
             why.clashes.iter().map(|clash| format!("  {}\n", escape_line(&unfit(clash)))).collect();
         format!("{}\n{details}{clashes}", escape_line(&why.sentence))
     })?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
 fn unfit(clash: &ClashLine) -> String {

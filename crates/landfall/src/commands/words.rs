@@ -8,11 +8,11 @@ use landfall_api::{BudgetLine, BudgetOf, BudgetScope, Changed, NewTask, Size, Ta
 use landfall_app::{USER_FILE_BYTES_MAX, read_user_file};
 use landfall_text::control_chars::escape_line;
 
-use crate::context::Context;
-use crate::exit::Failure;
+use crate::context::CliContext;
+use crate::exit::CommandFailure;
 
 /// What somebody said in words, or on stdin for `-`.
-pub fn said(context: &Context, words: &[String]) -> Result<String, Failure> {
+pub fn said(context: &CliContext, words: &[String]) -> Result<String, CommandFailure> {
     match words {
         [only] if only == "-" => Ok(read_text(context, "-".as_ref())?.trim().to_owned()),
         words => Ok(words.join(" ")),
@@ -20,15 +20,15 @@ pub fn said(context: &Context, words: &[String]) -> Result<String, Failure> {
 }
 
 /// The text of a file, or of stdin for `-`.
-pub fn read_text(context: &Context, path: &Path) -> Result<String, Failure> {
+pub fn read_text(context: &CliContext, path: &Path) -> Result<String, CommandFailure> {
     let name = path.display();
     let mut bytes = Vec::new();
     if path == Path::new("-") {
         let read = std::io::stdin().lock().take(USER_FILE_BYTES_MAX + 1).read_to_end(&mut bytes);
-        read.map_err(|error| Failure::usage(format!("cannot read `{name}`: {error}")))?;
+        read.map_err(|error| CommandFailure::usage(format!("cannot read `{name}`: {error}")))?;
     } else {
         bytes = read_user_file(&context.path(path), USER_FILE_BYTES_MAX).map_err(|error| {
-            let failure = Failure::usage(format!("cannot read `{name}`: {error}"));
+            let failure = CommandFailure::usage(format!("cannot read `{name}`: {error}"));
             match error.kind() {
                 std::io::ErrorKind::InvalidInput => {
                     failure.hint("give the text on stdin, with `-` as the file")
@@ -39,21 +39,22 @@ pub fn read_text(context: &Context, path: &Path) -> Result<String, Failure> {
         })?;
     }
     if bytes.len() as u64 > USER_FILE_BYTES_MAX {
-        return Err(Failure::usage(format!("`{name}` has more than {USER_FILE_BYTES_MAX} bytes"))
+        return Err(CommandFailure::usage(format!("`{name}` has more than {USER_FILE_BYTES_MAX} bytes"))
             .hint("give it in several parts"));
     }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        Failure::usage(format!("`{name}` is not UTF-8: byte {at} does not fit")).hint("save it as UTF-8")
+        CommandFailure::usage(format!("`{name}` is not UTF-8: byte {at} does not fit"))
+            .hint("save it as UTF-8")
     })
 }
 
 /// Text given as it is or in a file.
 pub fn text_or_file(
-    context: &Context,
+    context: &CliContext,
     text: Option<String>,
     file: Option<&Path>,
-) -> Result<Option<String>, Failure> {
+) -> Result<Option<String>, CommandFailure> {
     match (text, file) {
         (Some(text), _) => Ok(Some(text)),
         (None, Some(file)) => read_text(context, file).map(Some),

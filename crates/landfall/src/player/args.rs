@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// One of the parts.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum PlayerRole {
     /// The agent.
     Agent {
         /// Its script.
@@ -16,13 +16,13 @@ pub(super) enum Part {
         step: Option<(String, u32)>,
     },
     /// A process of the agent's.
-    Child(Child),
+    Child(RogueProcess),
 }
 
 /// A process that the agent starts when it misbehaves. All of them end by themselves at `until_ms`, in milliseconds
 /// since 1970, so that a machine survives when nobody ends them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Child {
+pub(super) enum RogueProcess {
     /// Replaces itself by another of its kind, again and again.
     Bomb {
         /// Its end.
@@ -50,10 +50,10 @@ pub(super) enum Child {
 }
 
 /// Reads the arguments after `play`; `None` if they are not ours.
-pub(super) fn read(mut args: impl Iterator<Item = OsString>) -> Option<Part> {
+pub(super) fn read(mut args: impl Iterator<Item = OsString>) -> Option<PlayerRole> {
     let first = args.next()?;
     let part = if first == "--child" {
-        Part::Child(read_child(&mut args)?)
+        PlayerRole::Child(read_child(&mut args)?)
     } else {
         let (mut iteration, mut step, mut run) = (1, None, 1);
         while let Some(flag) = args.next() {
@@ -64,17 +64,19 @@ pub(super) fn read(mut args: impl Iterator<Item = OsString>) -> Option<Part> {
                 _ => return None,
             }
         }
-        Part::Agent { script: first.into(), iteration, step: step.map(|step| (step, run)) }
+        PlayerRole::Agent { script: first.into(), iteration, step: step.map(|step| (step, run)) }
     };
     args.next().is_none().then_some(part)
 }
 
-fn read_child(args: &mut impl Iterator<Item = OsString>) -> Option<Child> {
+fn read_child(args: &mut impl Iterator<Item = OsString>) -> Option<RogueProcess> {
     match args.next()?.to_str()? {
-        "bomb" => Some(Child::Bomb { until_ms: number(args.next()?)? }),
-        "detach" => Some(Child::Detach { file: args.next()?.into(), until_ms: number(args.next()?)? }),
-        "scribble" => Some(Child::Scribble { file: args.next()?.into(), until_ms: number(args.next()?)? }),
-        "linger" => Some(Child::Linger { until_ms: number(args.next()?)? }),
+        "bomb" => Some(RogueProcess::Bomb { until_ms: number(args.next()?)? }),
+        "detach" => Some(RogueProcess::Detach { file: args.next()?.into(), until_ms: number(args.next()?)? }),
+        "scribble" => {
+            Some(RogueProcess::Scribble { file: args.next()?.into(), until_ms: number(args.next()?)? })
+        }
+        "linger" => Some(RogueProcess::Linger { until_ms: number(args.next()?)? }),
         _ => None,
     }
 }
@@ -83,7 +85,7 @@ fn number<T: std::str::FromStr>(word: OsString) -> Option<T> {
     word.to_str()?.parse().ok()
 }
 
-impl Child {
+impl RogueProcess {
     /// The arguments that ask for it.
     pub(super) fn args(&self) -> Vec<OsString> {
         let (name, file, until_ms) = match self {
@@ -99,20 +101,20 @@ impl Child {
 
 #[cfg(test)]
 mod tests {
-    use super::{Child, Part, read};
+    use super::{PlayerRole, RogueProcess, read};
 
-    fn part(words: &[&str]) -> Option<Part> {
+    fn part(words: &[&str]) -> Option<PlayerRole> {
         read(words.iter().map(Into::into))
     }
 
     #[test]
     fn the_agent_is_asked_for_by_its_script() {
-        let agent = |iteration| Some(Part::Agent { script: "a.toml".into(), iteration, step: None });
+        let agent = |iteration| Some(PlayerRole::Agent { script: "a.toml".into(), iteration, step: None });
         assert_eq!(part(&["a.toml"]), agent(1));
         assert_eq!(part(&["a.toml", "--iteration", "3"]), agent(3));
         let step = Some(("plan".to_owned(), 2));
         let asked = part(&["a.toml", "--iteration", "3", "--step", "plan", "--step-run", "2"]);
-        assert_eq!(asked, Some(Part::Agent { script: "a.toml".into(), iteration: 3, step }));
+        assert_eq!(asked, Some(PlayerRole::Agent { script: "a.toml".into(), iteration: 3, step }));
         for wrong in
             [&[][..], &["a", "b"], &["a", "--iteration"], &["a", "--iteration", "x"], &["--child", "no"]]
         {
@@ -123,12 +125,12 @@ mod tests {
     #[test]
     fn children_are_asked_for_as_they_are_read() {
         for child in [
-            Child::Bomb { until_ms: 1 },
-            Child::Detach { file: "a b".into(), until_ms: 2 },
-            Child::Scribble { file: "a".into(), until_ms: 3 },
-            Child::Linger { until_ms: 4 },
+            RogueProcess::Bomb { until_ms: 1 },
+            RogueProcess::Detach { file: "a b".into(), until_ms: 2 },
+            RogueProcess::Scribble { file: "a".into(), until_ms: 3 },
+            RogueProcess::Linger { until_ms: 4 },
         ] {
-            assert_eq!(read(child.args().into_iter().skip(1)), Some(Part::Child(child)));
+            assert_eq!(read(child.args().into_iter().skip(1)), Some(PlayerRole::Child(child)));
         }
     }
 }

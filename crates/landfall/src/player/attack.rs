@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use landfall_agents::script::RepoAttack;
 
 use super::git::{asked, commit, git_dir};
-use super::perform::Trouble;
-use super::voice::Voice;
+use super::perform::ScriptFailure;
+use super::voice::PlayerOutput;
 
 /// All the hooks git has.
 const HOOKS: [&str; 24] = [
@@ -42,7 +42,11 @@ const HOOKS: [&str; 24] = [
 ];
 
 /// Attacks.
-pub(super) fn attack(voice: &mut Voice, way: RepoAttack, canary: Option<&Path>) -> Result<(), Trouble> {
+pub(super) fn attack(
+    voice: &mut PlayerOutput,
+    way: RepoAttack,
+    canary: Option<&Path>,
+) -> Result<(), ScriptFailure> {
     let Some(canary) = canary else { return branches(voice) };
     match way {
         RepoAttack::Branches => branches(voice)?,
@@ -68,7 +72,11 @@ pub(super) fn attack(voice: &mut Voice, way: RepoAttack, canary: Option<&Path>) 
             let git = git_dir()?;
             let moved = workspace()?.join(".git-of-the-agent");
             let link = workspace()?.join(".git");
-            fs::rename(&git, &moved).map_err(|source| Trouble::File { what: "move", path: git, source })?;
+            fs::rename(&git, &moved).map_err(|source| ScriptFailure::File {
+                what: "move",
+                path: git,
+                source,
+            })?;
             // A worktree's `.git` is a file already; it is written over.
             put(&link, b"gitdir: .git-of-the-agent\n")?;
             hooks(&moved.join("hooks"), canary)?;
@@ -126,7 +134,7 @@ pub(super) fn attack(voice: &mut Voice, way: RepoAttack, canary: Option<&Path>) 
 }
 
 /// Moves every branch within reach to the agent's commit: here, in the origin, and where objects are borrowed from.
-fn branches(voice: &mut Voice) -> Result<(), Trouble> {
+fn branches(voice: &mut PlayerOutput) -> Result<(), ScriptFailure> {
     let head = asked(&["rev-parse", "HEAD"])?;
     let here = workspace()?.display().to_string();
     let names = asked(&["for-each-ref", "--format=%(refname)", "refs/heads", "refs/remotes"])?;
@@ -159,13 +167,13 @@ fn branches(voice: &mut Voice) -> Result<(), Trouble> {
 }
 
 /// Commits attributes for every file. They mean nothing until the drivers they name are planted.
-fn attributes(voice: &mut Voice, text: &str) -> Result<(), Trouble> {
+fn attributes(voice: &mut PlayerOutput, text: &str) -> Result<(), ScriptFailure> {
     append(&workspace()?.join(".gitattributes"), text)?;
     commit(voice, "attributes for every file")
 }
 
 /// The program in this folder that writes to the canary, as git's configuration would name it.
-fn payload(folder: &Path, canary: &Path) -> Result<String, Trouble> {
+fn payload(folder: &Path, canary: &Path) -> Result<String, ScriptFailure> {
     let path = folder.join("evil");
     program(&path, canary)?;
     let path = path.display().to_string();
@@ -174,20 +182,20 @@ fn payload(folder: &Path, canary: &Path) -> Result<String, Trouble> {
     Ok(if plain { path } else { format!("\"'{path}'\"") })
 }
 
-fn program(path: &Path, canary: &Path) -> Result<(), Trouble> {
+fn program(path: &Path, canary: &Path) -> Result<(), ScriptFailure> {
     let canary = canary.display();
     let text = format!("#!/bin/sh\necho \"$0 $*\" >> {canary}\n[ \"$1\" = filter ] && exec cat\nexit 0\n");
     put(path, text.as_bytes())?;
-    let trouble = |source| Trouble::File { what: "plant", path: path.into(), source };
+    let trouble = |source| ScriptFailure::File { what: "plant", path: path.into(), source };
     fs::set_permissions(path, Permissions::from_mode(0o755)).map_err(trouble)
 }
 
-fn hooks(folder: &Path, canary: &Path) -> Result<(), Trouble> {
+fn hooks(folder: &Path, canary: &Path) -> Result<(), ScriptFailure> {
     HOOKS.iter().try_for_each(|name| program(&folder.join(name), canary))
 }
 
 /// Every setting of git that names a program.
-fn programs(config: &Path, run: &str) -> Result<(), Trouble> {
+fn programs(config: &Path, run: &str) -> Result<(), ScriptFailure> {
     let text = format!(
         "[core]\n\tfsmonitor = {run}\n\tsshCommand = {run}\n\tpager = {run}\n\teditor = {run}\n\taskPass = {run}\n\
          \tgitProxy = {run}\n\talternateRefsCommand = {run}\n\
@@ -199,23 +207,27 @@ fn programs(config: &Path, run: &str) -> Result<(), Trouble> {
     append(config, &text)
 }
 
-fn workspace() -> Result<PathBuf, Trouble> {
-    std::env::current_dir().map_err(|source| Trouble::File { what: "find", path: ".".into(), source })
+fn workspace() -> Result<PathBuf, ScriptFailure> {
+    std::env::current_dir().map_err(|source| ScriptFailure::File { what: "find", path: ".".into(), source })
 }
 
-fn put(path: &Path, bytes: &[u8]) -> Result<(), Trouble> {
+fn put(path: &Path, bytes: &[u8]) -> Result<(), ScriptFailure> {
     folder_of(path)?;
-    fs::write(path, bytes).map_err(|source| Trouble::File { what: "plant", path: path.into(), source })
+    fs::write(path, bytes).map_err(|source| ScriptFailure::File { what: "plant", path: path.into(), source })
 }
 
-fn append(path: &Path, text: &str) -> Result<(), Trouble> {
+fn append(path: &Path, text: &str) -> Result<(), ScriptFailure> {
     folder_of(path)?;
     let open = OpenOptions::new().append(true).create(true).open(path);
     let written = open.and_then(|mut file| file.write_all(text.as_bytes()));
-    written.map_err(|source| Trouble::File { what: "plant", path: path.into(), source })
+    written.map_err(|source| ScriptFailure::File { what: "plant", path: path.into(), source })
 }
 
-fn folder_of(path: &Path) -> Result<(), Trouble> {
+fn folder_of(path: &Path) -> Result<(), ScriptFailure> {
     let folder = path.parent().unwrap_or(path);
-    fs::create_dir_all(folder).map_err(|source| Trouble::File { what: "plant", path: folder.into(), source })
+    fs::create_dir_all(folder).map_err(|source| ScriptFailure::File {
+        what: "plant",
+        path: folder.into(),
+        source,
+    })
 }

@@ -6,7 +6,7 @@ use std::process::{Child as Process, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, SystemTime};
 
-use super::args::Child;
+use super::args::RogueProcess;
 
 /// How long each process of a fork bomb lives. Shorter would be worse, and two cores would do nothing else.
 const GENERATION: Duration = Duration::from_millis(150);
@@ -14,7 +14,7 @@ const SCRIBBLE: Duration = Duration::from_millis(50);
 
 /// Whether a child keeps what ties it to the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ties {
+pub(super) enum ChildTies {
     /// It holds the agent's outputs open.
     Kept,
     /// It has no outputs and no environment to be known by.
@@ -22,12 +22,12 @@ pub(super) enum Ties {
 }
 
 /// Starts a process of the agent's.
-pub(super) fn start(ties: Ties, child: &Child) -> io::Result<Process> {
+pub(super) fn start(ties: ChildTies, child: &RogueProcess) -> io::Result<Process> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(child.args()).stdin(Stdio::null());
     match ties {
-        Ties::Kept => {}
-        Ties::Cut => {
+        ChildTies::Kept => {}
+        ChildTies::Cut => {
             command.stdout(Stdio::null()).stderr(Stdio::null()).env_clear();
         }
     }
@@ -35,23 +35,24 @@ pub(super) fn start(ties: Ties, child: &Child) -> io::Result<Process> {
 }
 
 /// Lives the life of such a process, and returns its exit code.
-pub(super) fn live(child: &Child) -> u8 {
+pub(super) fn live(child: &RogueProcess) -> u8 {
     match child {
-        Child::Bomb { until_ms } => {
+        RogueProcess::Bomb { until_ms } => {
             sleep(GENERATION);
             // Without room for another it tries again: that is what makes it a bomb.
-            while now_ms() < *until_ms && start(Ties::Cut, child).is_err() {
+            while now_ms() < *until_ms && start(ChildTies::Cut, child).is_err() {
                 sleep(GENERATION);
             }
             0
         }
-        Child::Detach { file, until_ms } => {
-            let scribble = Child::Scribble { file: file.clone(), until_ms: *until_ms };
-            let detached =
-                rustix::process::setsid().map_err(io::Error::from).and_then(|_| start(Ties::Cut, &scribble));
+        RogueProcess::Detach { file, until_ms } => {
+            let scribble = RogueProcess::Scribble { file: file.clone(), until_ms: *until_ms };
+            let detached = rustix::process::setsid()
+                .map_err(io::Error::from)
+                .and_then(|_| start(ChildTies::Cut, &scribble));
             u8::from(detached.is_err())
         }
-        Child::Scribble { file, until_ms } => {
+        RogueProcess::Scribble { file, until_ms } => {
             let pid = std::process::id();
             for count in 0u64.. {
                 let opened = OpenOptions::new().append(true).create(true).open(file);
@@ -63,7 +64,7 @@ pub(super) fn live(child: &Child) -> u8 {
             }
             0
         }
-        Child::Linger { until_ms } => {
+        RogueProcess::Linger { until_ms } => {
             sleep(Duration::from_millis(until_ms.saturating_sub(now_ms())));
             0
         }

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-use super::perform::Trouble;
-use super::voice::Voice;
+use super::perform::ScriptFailure;
+use super::voice::PlayerOutput;
 
 /// Commits everything in the workspace, if there is anything.
-pub(super) fn commit(voice: &mut Voice, message: &str) -> Result<(), Trouble> {
+pub(super) fn commit(voice: &mut PlayerOutput, message: &str) -> Result<(), ScriptFailure> {
     asked(&["add", "-A"])?;
     if git(&["diff", "--cached", "--quiet"])?.status.success() {
         voice.say("nothing to commit");
@@ -26,22 +26,22 @@ pub(super) fn commit(voice: &mut Voice, message: &str) -> Result<(), Trouble> {
 }
 
 /// The folder git keeps its things in.
-pub(super) fn git_dir() -> Result<PathBuf, Trouble> {
+pub(super) fn git_dir() -> Result<PathBuf, ScriptFailure> {
     asked(&["rev-parse", "--absolute-git-dir"]).map(PathBuf::from)
 }
 
 /// What git answers; an error if it says no.
-pub(super) fn asked(words: &[&str]) -> Result<String, Trouble> {
+pub(super) fn asked(words: &[&str]) -> Result<String, ScriptFailure> {
     let output = git(words)?;
     if output.status.success() {
         Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
     } else {
         let said = String::from_utf8_lossy(&output.stderr).trim_end().to_owned();
-        Err(Trouble::Git { command: words.join(" "), said })
+        Err(ScriptFailure::Git { command: words.join(" "), said })
     }
 }
 
-fn git(words: &[&str]) -> Result<Output, Trouble> {
-    let start = |source| Trouble::Start { program: "git".to_owned(), source };
+fn git(words: &[&str]) -> Result<Output, ScriptFailure> {
+    let start = |source| ScriptFailure::Start { program: "git".to_owned(), source };
     Command::new("git").args(words).stdin(Stdio::null()).output().map_err(start)
 }

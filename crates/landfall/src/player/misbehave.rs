@@ -10,15 +10,15 @@ use landfall_agents::script::{Note, ScriptMisbehavior};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use signal_hook::consts::SIGTERM;
 
-use super::args::Child;
+use super::args::RogueProcess;
 use super::attack::attack;
-use super::children::{Ties, now_ms, start};
-use super::perform::Trouble;
-use super::voice::Voice;
+use super::children::{ChildTies, now_ms, start};
+use super::perform::ScriptFailure;
+use super::voice::PlayerOutput;
 
 /// How it goes on afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum ScriptContinuation {
     /// As if nothing had been.
     GoOn,
     /// Not at all.
@@ -26,7 +26,10 @@ pub(super) enum Next {
 }
 
 /// Misbehaves.
-pub(super) fn misbehave(voice: &mut Voice, mode: &ScriptMisbehavior) -> Result<Next, Trouble> {
+pub(super) fn misbehave(
+    voice: &mut PlayerOutput,
+    mode: &ScriptMisbehavior,
+) -> Result<ScriptContinuation, ScriptFailure> {
     match mode {
         // The first two are over by now; the others are a matter of what was changed, committed and signalled.
         ScriptMisbehavior::Fail
@@ -61,36 +64,36 @@ pub(super) fn misbehave(voice: &mut Voice, mode: &ScriptMisbehavior) -> Result<N
         ScriptMisbehavior::Garbage => voice.raw(&garbage()),
         ScriptMisbehavior::ForkBomb { count, for_ms } => {
             bomb(voice, *count, now_ms() + for_ms)?;
-            return Ok(Next::Fail);
+            return Ok(ScriptContinuation::Fail);
         }
         ScriptMisbehavior::Setsid { target, for_ms } => {
-            let child = Child::Detach { file: target.clone(), until_ms: now_ms() + for_ms };
-            let ended = start(Ties::Cut, &child).and_then(|mut child| child.wait());
+            let child = RogueProcess::Detach { file: target.clone(), until_ms: now_ms() + for_ms };
+            let ended = start(ChildTies::Cut, &child).and_then(|mut child| child.wait());
             ended.map_err(starting("detached process"))?;
             voice.say("left a process behind in a session of its own");
         }
         ScriptMisbehavior::Orphan { for_ms } => {
-            let child = Child::Linger { until_ms: now_ms() + for_ms };
-            let child = start(Ties::Kept, &child).map_err(starting("background process"))?;
+            let child = RogueProcess::Linger { until_ms: now_ms() + for_ms };
+            let child = start(ChildTies::Kept, &child).map_err(starting("background process"))?;
             voice.say(&format!("left process {} behind", child.id()));
         }
         ScriptMisbehavior::Quota { until_ms } => {
             let until_ms = until_ms.map(|ms| i64::try_from(now_ms() + ms).unwrap_or(i64::MAX));
             voice.note(&Note::Quota { until_ms });
-            return Ok(Next::Fail);
+            return Ok(ScriptContinuation::Fail);
         }
         ScriptMisbehavior::Transient { detail } => {
             voice.note(&Note::Transient { detail: detail.clone() });
-            return Ok(Next::Fail);
+            return Ok(ScriptContinuation::Fail);
         }
         ScriptMisbehavior::Prompt => return Ok(ask(voice)),
         ScriptMisbehavior::MoveMain { attack: way, canary } => attack(voice, *way, canary.as_deref())?,
     }
-    Ok(Next::GoOn)
+    Ok(ScriptContinuation::GoOn)
 }
 
-fn starting(what: &str) -> impl FnOnce(io::Error) -> Trouble + use<'_> {
-    move |source| Trouble::Start { program: what.to_owned(), source }
+fn starting(what: &str) -> impl FnOnce(io::Error) -> ScriptFailure + use<'_> {
+    move |source| ScriptFailure::Start { program: what.to_owned(), source }
 }
 
 fn hang() -> ! {
@@ -106,7 +109,7 @@ fn crash() -> ! {
 }
 
 /// Repeats the pattern until exactly this much is written.
-fn flood(voice: &mut Voice, pattern: &[u8], bytes: u64) {
+fn flood(voice: &mut PlayerOutput, pattern: &[u8], bytes: u64) {
     let block = pattern.repeat((64 << 10) / pattern.len());
     let mut left = bytes;
     while left > 0 {
@@ -136,10 +139,10 @@ fn garbage() -> Vec<u8> {
     bytes
 }
 
-fn bomb(voice: &mut Voice, count: u16, until_ms: u64) -> Result<(), Trouble> {
+fn bomb(voice: &mut PlayerOutput, count: u16, until_ms: u64) -> Result<(), ScriptFailure> {
     let mut first = Vec::new();
     for _ in 0..count {
-        match start(Ties::Cut, &Child::Bomb { until_ms }) {
+        match start(ChildTies::Cut, &RogueProcess::Bomb { until_ms }) {
             Ok(child) => first.push(child),
             Err(_) if !first.is_empty() => break, // the machine's limit is reached: enough of a bomb
             Err(source) => return Err(starting("fork bomb")(source)),
@@ -154,10 +157,10 @@ fn bomb(voice: &mut Voice, count: u16, until_ms: u64) -> Result<(), Trouble> {
 }
 
 /// Asks, and takes only a yes for an answer. The prompt may still be on stdin; it is read past.
-fn ask(voice: &mut Voice) -> Next {
+fn ask(voice: &mut PlayerOutput) -> ScriptContinuation {
     voice.raw(b"Apply these changes? [y/N] ");
     let mut lines = io::stdin().lock().split(b'\n');
     let yes = lines.any(|line| line.is_ok_and(|line| matches!(line.trim_ascii(), b"y" | b"yes" | b"Y")));
     voice.raw(b"\n");
-    if yes { Next::GoOn } else { Next::Fail }
+    if yes { ScriptContinuation::GoOn } else { ScriptContinuation::Fail }
 }

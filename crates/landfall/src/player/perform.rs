@@ -12,9 +12,9 @@ use landfall_agents::script::{Note, Script, ScriptCommit, ScriptError, ScriptMis
 use landfall_app::{USER_FILE_BYTES_MAX, read_user_text};
 use thiserror::Error;
 
-use super::args::{Part, read};
-use super::misbehave::{Next, misbehave};
-use super::voice::Voice;
+use super::args::{PlayerRole, read};
+use super::misbehave::{ScriptContinuation, misbehave};
+use super::voice::PlayerOutput;
 use super::{children, git, weaken, work};
 
 /// The exit code when the script asks for something that cannot be done: not 1, which is what agents fail with.
@@ -24,16 +24,18 @@ const USAGE: u8 = 64;
 
 /// Plays the part that the arguments after `play` ask for, and returns the exit code.
 pub fn play(args: impl Iterator<Item = OsString>) -> u8 {
-    let mut voice = Voice::new();
+    let mut voice = PlayerOutput::new();
     match read(args) {
-        Some(Part::Agent { script, iteration, step }) => match agent(&mut voice, &script, iteration, step) {
-            Ok(code) => code,
-            Err(trouble) => {
-                voice.mutter(&format!("play: {trouble}{}", trouble.hint().unwrap_or_default()));
-                CANNOT
+        Some(PlayerRole::Agent { script, iteration, step }) => {
+            match agent(&mut voice, &script, iteration, step) {
+                Ok(code) => code,
+                Err(trouble) => {
+                    voice.mutter(&format!("play: {trouble}{}", trouble.hint().unwrap_or_default()));
+                    CANNOT
+                }
             }
-        },
-        Some(Part::Child(child)) => children::live(&child),
+        }
+        Some(PlayerRole::Child(child)) => children::live(&child),
         None => {
             voice.mutter("usage: landfall play <script.toml> [--iteration N] [--step NAME --step-run N]");
             USAGE
@@ -43,7 +45,7 @@ pub fn play(args: impl Iterator<Item = OsString>) -> u8 {
 
 /// Why a script cannot be played to its end.
 #[derive(Debug, Error)]
-pub(super) enum Trouble {
+pub(super) enum ScriptFailure {
     /// The script is not one.
     #[error("{}: {problem}", file.display())]
     Script {
@@ -94,7 +96,7 @@ pub(super) enum Trouble {
     },
 }
 
-impl Trouble {
+impl ScriptFailure {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Script { problem, .. } => problem.hint().map(|hint| format!(" ({hint})")),
@@ -107,13 +109,19 @@ impl Trouble {
     }
 }
 
-fn agent(voice: &mut Voice, file: &Path, iteration: u32, step: Option<(String, u32)>) -> Result<u8, Trouble> {
-    let text = read_user_text(file, USER_FILE_BYTES_MAX).map_err(|source| Trouble::File {
+fn agent(
+    voice: &mut PlayerOutput,
+    file: &Path,
+    iteration: u32,
+    step: Option<(String, u32)>,
+) -> Result<u8, ScriptFailure> {
+    let text = read_user_text(file, USER_FILE_BYTES_MAX).map_err(|source| ScriptFailure::File {
         what: "read",
         path: file.into(),
         source,
     })?;
-    let script = Script::parse(&text).map_err(|problem| Trouble::Script { file: file.into(), problem })?;
+    let script =
+        Script::parse(&text).map_err(|problem| ScriptFailure::Script { file: file.into(), problem })?;
     let of_step = step.and_then(|(step, run)| script.step_turn(&step, run));
     let turn = of_step.unwrap_or_else(|| script.turn(iteration));
     if turn.mode == ScriptMisbehavior::Fail {
@@ -125,7 +133,7 @@ fn agent(voice: &mut Voice, file: &Path, iteration: u32, step: Option<(String, u
     perform(voice, iteration, turn)
 }
 
-fn perform(voice: &mut Voice, iteration: u32, turn: &ScriptTurn) -> Result<u8, Trouble> {
+fn perform(voice: &mut PlayerOutput, iteration: u32, turn: &ScriptTurn) -> Result<u8, ScriptFailure> {
     if let Some(id) = &turn.session {
         voice.note(&Note::Session { id: id.clone() });
     }
@@ -153,8 +161,8 @@ fn perform(voice: &mut Voice, iteration: u32, turn: &ScriptTurn) -> Result<u8, T
     }
     match misbehave(voice, &turn.mode)? {
         // A script may choose another code for these ends, but not that of success.
-        Next::Fail => return Ok(turn.exit.max(1)),
-        Next::GoOn => {}
+        ScriptContinuation::Fail => return Ok(turn.exit.max(1)),
+        ScriptContinuation::GoOn => {}
     }
     for signal in &turn.signals {
         voice.say(signal);
@@ -177,8 +185,8 @@ fn commit_message(turn: &ScriptTurn, iteration: u32) -> Option<String> {
 }
 
 /// Runs a command in the workspace with the prompt on stdin. What it prints is not what the agent says, so it goes to stderr.
-fn run(voice: &mut Voice, program: &str, args: &[String]) -> Result<(), Trouble> {
-    let start = |source| Trouble::Start { program: program.to_owned(), source };
+fn run(voice: &mut PlayerOutput, program: &str, args: &[String]) -> Result<(), ScriptFailure> {
+    let start = |source| ScriptFailure::Start { program: program.to_owned(), source };
     let stderr = io::stderr();
     let out = std::os::fd::AsFd::as_fd(&stderr).try_clone_to_owned().map_err(start)?;
     let mut command = Command::new(program);

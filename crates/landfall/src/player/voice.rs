@@ -7,12 +7,12 @@ use std::os::fd::{AsFd, BorrowedFd};
 use landfall_agents::script::Note;
 
 /// The two outputs of the agent.
-pub(super) struct Voice {
+pub(super) struct PlayerOutput {
     out: Option<File>,
     err: Option<File>,
 }
 
-impl Voice {
+impl PlayerOutput {
     /// The outputs of this process.
     pub(super) fn new() -> Self {
         Self { out: open(io::stdout().as_fd()), err: open(io::stderr().as_fd()) }

@@ -5,13 +5,17 @@ use std::path::Path;
 
 use landfall_agents::script::TestWeakening;
 
-use super::perform::Trouble;
-use super::voice::Voice;
+use super::perform::ScriptFailure;
+use super::voice::PlayerOutput;
 use super::work::{delete, inside};
 
 /// Weakens the test file.
-pub(super) fn weaken(voice: &mut Voice, how: TestWeakening, target: &Path) -> Result<(), Trouble> {
-    let trouble = |source| Trouble::File { what: "weaken", path: target.into(), source };
+pub(super) fn weaken(
+    voice: &mut PlayerOutput,
+    how: TestWeakening,
+    target: &Path,
+) -> Result<(), ScriptFailure> {
+    let trouble = |source| ScriptFailure::File { what: "weaken", path: target.into(), source };
     match how {
         TestWeakening::Delete => delete(target)?,
         TestWeakening::Skip => {

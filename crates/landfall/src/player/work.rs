@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use landfall_agents::script::{FileContent, ScriptEdit, ScriptTurn, ScriptWrite};
 
-use super::perform::Trouble;
-use super::voice::Voice;
+use super::perform::ScriptFailure;
+use super::voice::PlayerOutput;
 
 /// Makes all the changes of an iteration, in their order.
-pub(super) fn change(voice: &mut Voice, turn: &ScriptTurn) -> Result<(), Trouble> {
+pub(super) fn change(voice: &mut PlayerOutput, turn: &ScriptTurn) -> Result<(), ScriptFailure> {
     for file in &turn.writes {
         write(file)?;
         voice.say(&format!("wrote {}", file.path.display()));
@@ -27,9 +27,9 @@ pub(super) fn change(voice: &mut Voice, turn: &ScriptTurn) -> Result<(), Trouble
     Ok(())
 }
 
-fn write(file: &ScriptWrite) -> Result<(), Trouble> {
+fn write(file: &ScriptWrite) -> Result<(), ScriptFailure> {
     let path = inside(&file.path)?;
-    let trouble = |source| Trouble::File { what: "write", path: file.path.clone(), source };
+    let trouble = |source| ScriptFailure::File { what: "write", path: file.path.clone(), source };
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(trouble)?;
     }
@@ -47,8 +47,8 @@ fn write(file: &ScriptWrite) -> Result<(), Trouble> {
 }
 
 /// Deletes a file or a folder with all that is in it. A link is deleted, not what it leads to.
-pub(super) fn delete(path: &Path) -> Result<(), Trouble> {
-    let trouble = |source| Trouble::File { what: "delete", path: path.into(), source };
+pub(super) fn delete(path: &Path) -> Result<(), ScriptFailure> {
+    let trouble = |source| ScriptFailure::File { what: "delete", path: path.into(), source };
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let folder = parent.map_or_else(|| Ok(PathBuf::from(".")), inside)?;
     let full = folder.join(path.file_name().expect("the script's paths end in a name"));
@@ -56,20 +56,20 @@ pub(super) fn delete(path: &Path) -> Result<(), Trouble> {
     if is_folder { fs::remove_dir_all(&full) } else { fs::remove_file(&full) }.map_err(trouble)
 }
 
-fn edit(file: &ScriptEdit) -> Result<(), Trouble> {
+fn edit(file: &ScriptEdit) -> Result<(), ScriptFailure> {
     let path = inside(&file.path)?;
-    let trouble = |source| Trouble::File { what: "edit", path: file.path.clone(), source };
+    let trouble = |source| ScriptFailure::File { what: "edit", path: file.path.clone(), source };
     let text = fs::read_to_string(&path).map_err(trouble)?;
     if !text.contains(&file.find) {
-        return Err(Trouble::NotFound { path: file.path.clone(), find: file.find.clone() });
+        return Err(ScriptFailure::NotFound { path: file.path.clone(), find: file.find.clone() });
     }
     fs::write(&path, text.replace(&file.find, &file.replace)).map_err(trouble)
 }
 
 /// The path in the workspace, if no link on the way leads out of it. Scripts come with tasks, and a task must not
 /// reach further than an agent would.
-pub(super) fn inside(path: &Path) -> Result<PathBuf, Trouble> {
-    let trouble = |source: io::Error| Trouble::File { what: "find", path: path.into(), source };
+pub(super) fn inside(path: &Path) -> Result<PathBuf, ScriptFailure> {
+    let trouble = |source: io::Error| ScriptFailure::File { what: "find", path: path.into(), source };
     let root = Path::new(".").canonicalize().map_err(trouble)?;
     let full = root.join(path);
     let there = full
@@ -79,6 +79,6 @@ pub(super) fn inside(path: &Path) -> Result<PathBuf, Trouble> {
     if there.canonicalize().map_err(trouble)?.starts_with(&root) {
         Ok(full)
     } else {
-        Err(Trouble::Outside { path: path.into() })
+        Err(ScriptFailure::Outside { path: path.into() })
     }
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// A file of the plugin as the repository has it: its path, its text.
-pub type File = (&'static str, &'static str);
+pub type PluginFile = (&'static str, &'static str);
 
 macro_rules! skills {
     ($($name:literal),* $(,)?) => {
@@ -34,7 +34,7 @@ pub fn plugin() -> Vec<(String, Cow<'static, str>)> {
 
 /// The files of the skills alone. They stand beside those of others, so each bears our name.
 pub fn skills() -> Vec<(String, Cow<'static, str>)> {
-    let file = |(name, text): &File| {
+    let file = |(name, text): &PluginFile| {
         let own = format!("\nname: {PREFIX}{name}\n");
         let text = text.replacen(&format!("\nname: {name}\n"), &own, 1);
         (format!("{PREFIX}{name}/SKILL.md"), Cow::Owned(text))

@@ -10,14 +10,14 @@ use serde::Serialize;
 use thiserror::Error;
 
 use super::files::{self, PREFIX};
-use super::stamp::{self, Whose};
+use super::stamp::{self, FileOwnership};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Who reads it there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
-pub enum Host {
+pub enum PluginHost {
     /// Claude Code, as a plugin.
     Claude,
     /// Codex, Gemini CLI, opencode and others, as Agent Skills.
@@ -26,16 +26,16 @@ pub enum Host {
 
 /// A place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spot {
+pub struct PluginLocation {
     /// Who reads it.
-    pub host: Host,
+    pub host: PluginHost,
     /// Where its files are: the plugin's own folder, or the one where skills of all sorts are.
     pub folder: PathBuf,
 }
 
 /// What is done to a file, or would be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Change {
+pub struct PluginFileChange {
     /// Where it is.
     pub path: PathBuf,
     /// What.
@@ -56,7 +56,7 @@ pub enum ChangeKind {
 
 /// A file that is left as it is, though the plugin has one of this name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Kept {
+pub struct UntouchedFile {
     /// Where it is.
     pub path: PathBuf,
     /// Why it is left.
@@ -65,11 +65,11 @@ pub struct Kept {
 
 /// What became of a place, or would.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Plan {
+pub struct PluginPlan {
     /// What is done.
-    pub changes: Vec<Change>,
+    pub changes: Vec<PluginFileChange>,
     /// What is left alone.
-    pub kept: Vec<Kept>,
+    pub kept: Vec<UntouchedFile>,
     /// How many files are there already, just so.
     pub same: usize,
     /// The version that is there, if one is.
@@ -79,19 +79,19 @@ pub struct Plan {
 /// What could not be done.
 #[derive(Debug, Error)]
 #[error("{doing} `{}`: {source}", path.display())]
-pub struct SpotProblem {
+pub struct PluginFileError {
     doing: &'static str,
     path: PathBuf,
     #[source]
     source: io::Error,
 }
 
-fn at<'a>(doing: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> SpotProblem + 'a {
-    move |source| SpotProblem { doing, path: path.to_owned(), source }
+fn at<'a>(doing: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> PluginFileError + 'a {
+    move |source| PluginFileError { doing, path: path.to_owned(), source }
 }
 
 /// What is at a path.
-enum There {
+enum PathState {
     Nothing,
     File(String),
     /// A folder, a link, or bytes that are no text: nothing that Landfall has made.
@@ -101,12 +101,12 @@ enum There {
 const CHANGED: &str = "it was changed since Landfall wrote it";
 const FOREIGN: &str = "Landfall did not write it";
 
-impl Spot {
+impl PluginLocation {
     /// The files that belong here, with their marks.
     fn wanted(&self) -> Vec<(String, String)> {
         let files = match self.host {
-            Host::Claude => files::plugin(),
-            Host::Skills => files::skills(),
+            PluginHost::Claude => files::plugin(),
+            PluginHost::Skills => files::skills(),
         };
         files
             .into_iter()
@@ -121,40 +121,40 @@ impl Spot {
     ///
     /// # Errors
     /// What could not be read.
-    pub fn plan_install(&self) -> Result<Plan, SpotProblem> {
-        let mut plan = Plan::default();
+    pub fn plan_install(&self) -> Result<PluginPlan, PluginFileError> {
+        let mut plan = PluginPlan::default();
         let wanted = self.wanted();
         for (name, text) in &wanted {
             let path = self.folder.join(name);
-            let kept = |why| Kept { path: path.clone(), why };
+            let kept = |why| UntouchedFile { path: path.clone(), why };
             match look(&path)? {
-                There::Nothing => plan.changes.push(Change { path, what: ChangeKind::Write }),
-                There::File(there) => match stamp::whose(name, &there) {
-                    Whose::Ours(version) => {
+                PathState::Nothing => plan.changes.push(PluginFileChange { path, what: ChangeKind::Write }),
+                PathState::File(there) => match stamp::whose(name, &there) {
+                    FileOwnership::Ours(version) => {
                         if there == *text {
                             plan.same += 1;
                         } else {
-                            plan.changes.push(Change { path, what: ChangeKind::Update });
+                            plan.changes.push(PluginFileChange { path, what: ChangeKind::Update });
                         }
                         plan.version = Some(version);
                     }
                     // The very words of this version, without the mark: there is nothing to keep.
-                    Whose::Foreign | Whose::Changed if is_same(name, &there, text) => {
-                        plan.changes.push(Change { path, what: ChangeKind::Update });
+                    FileOwnership::Foreign | FileOwnership::Changed if is_same(name, &there, text) => {
+                        plan.changes.push(PluginFileChange { path, what: ChangeKind::Update });
                     }
-                    Whose::Changed => plan.kept.push(kept(CHANGED)),
-                    Whose::Foreign => plan.kept.push(kept(FOREIGN)),
+                    FileOwnership::Changed => plan.kept.push(kept(CHANGED)),
+                    FileOwnership::Foreign => plan.kept.push(kept(FOREIGN)),
                 },
-                There::Other => plan.kept.push(kept(FOREIGN)),
+                PathState::Other => plan.kept.push(kept(FOREIGN)),
             }
         }
         // What an older version had and this one has no more.
         for (name, path) in self.files()? {
             if !wanted.iter().any(|(wanted, _)| *wanted == name)
-                && let There::File(text) = look(&path)?
-                && matches!(stamp::whose(&name, &text), Whose::Ours(_))
+                && let PathState::File(text) = look(&path)?
+                && matches!(stamp::whose(&name, &text), FileOwnership::Ours(_))
             {
-                plan.changes.push(Change { path, what: ChangeKind::Remove });
+                plan.changes.push(PluginFileChange { path, what: ChangeKind::Remove });
             }
         }
         Ok(plan)
@@ -164,20 +164,20 @@ impl Spot {
     ///
     /// # Errors
     /// What could not be read.
-    pub fn plan_remove(&self) -> Result<Plan, SpotProblem> {
-        let mut plan = Plan::default();
+    pub fn plan_remove(&self) -> Result<PluginPlan, PluginFileError> {
+        let mut plan = PluginPlan::default();
         for (name, path) in self.files()? {
             let whose = match look(&path)? {
-                There::File(text) => stamp::whose(&name, &text),
-                There::Nothing | There::Other => Whose::Foreign,
+                PathState::File(text) => stamp::whose(&name, &text),
+                PathState::Nothing | PathState::Other => FileOwnership::Foreign,
             };
             match whose {
-                Whose::Ours(version) => {
-                    plan.changes.push(Change { path, what: ChangeKind::Remove });
+                FileOwnership::Ours(version) => {
+                    plan.changes.push(PluginFileChange { path, what: ChangeKind::Remove });
                     plan.version = Some(version);
                 }
-                Whose::Changed => plan.kept.push(Kept { path, why: CHANGED }),
-                Whose::Foreign => plan.kept.push(Kept { path, why: FOREIGN }),
+                FileOwnership::Changed => plan.kept.push(UntouchedFile { path, why: CHANGED }),
+                FileOwnership::Foreign => plan.kept.push(UntouchedFile { path, why: FOREIGN }),
             }
         }
         Ok(plan)
@@ -187,9 +187,9 @@ impl Spot {
     ///
     /// # Errors
     /// What could not be written or removed.
-    pub fn carry_out(&self, plan: &Plan) -> Result<(), SpotProblem> {
+    pub fn carry_out(&self, plan: &PluginPlan) -> Result<(), PluginFileError> {
         let wanted = self.wanted();
-        for Change { path, what } in &plan.changes {
+        for PluginFileChange { path, what } in &plan.changes {
             match what {
                 ChangeKind::Write | ChangeKind::Update => {
                     let text = wanted.iter().find(|(name, _)| self.folder.join(name) == *path);
@@ -208,8 +208,8 @@ impl Spot {
     /// Removes the folders that a removed file leaves empty, as far as they are ours.
     fn tidy(&self, path: &Path) {
         let ours = |folder: &&Path| match self.host {
-            Host::Claude => folder.starts_with(&self.folder),
-            Host::Skills => folder.starts_with(&self.folder) && *folder != self.folder,
+            PluginHost::Claude => folder.starts_with(&self.folder),
+            PluginHost::Skills => folder.starts_with(&self.folder) && *folder != self.folder,
         };
         for folder in path.ancestors().skip(1).take_while(ours) {
             if fs::remove_dir(folder).is_err() {
@@ -219,10 +219,10 @@ impl Spot {
     }
 
     /// Every file of the folders that are ours, by its name below the place.
-    fn files(&self) -> Result<Vec<(String, PathBuf)>, SpotProblem> {
+    fn files(&self) -> Result<Vec<(String, PathBuf)>, PluginFileError> {
         let mut folders = match self.host {
-            Host::Claude => vec![self.folder.clone()],
-            Host::Skills => entries(&self.folder)?
+            PluginHost::Claude => vec![self.folder.clone()],
+            PluginHost::Skills => entries(&self.folder)?
                 .into_iter()
                 .filter(|path| {
                     path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX))
@@ -250,7 +250,7 @@ fn is_folder(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|it| it.is_dir())
 }
 
-fn entries(folder: &Path) -> Result<Vec<PathBuf>, SpotProblem> {
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, PluginFileError> {
     match fs::read_dir(folder) {
         Ok(entries) => Ok(entries.flatten().map(|entry| entry.path()).collect()),
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
@@ -260,16 +260,16 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, SpotProblem> {
     }
 }
 
-fn look(path: &Path) -> Result<There, SpotProblem> {
+fn look(path: &Path) -> Result<PathState, PluginFileError> {
     match path.symlink_metadata() {
-        Ok(found) if !found.is_file() => return Ok(There::Other),
+        Ok(found) if !found.is_file() => return Ok(PathState::Other),
         Ok(_) => {}
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(There::Nothing),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(PathState::Nothing),
         Err(error) => return Err(at("look at", path)(error)),
     }
     match fs::read_to_string(path) {
-        Ok(text) => Ok(There::File(text)),
-        Err(error) if error.kind() == ErrorKind::InvalidData => Ok(There::Other),
+        Ok(text) => Ok(PathState::File(text)),
+        Err(error) if error.kind() == ErrorKind::InvalidData => Ok(PathState::Other),
         Err(error) => Err(at("read", path)(error)),
     }
 }
@@ -280,7 +280,7 @@ fn is_same(name: &str, there: &str, ours: &str) -> bool {
 }
 
 /// Puts a file in its place, whole or not at all.
-fn write(path: &Path, text: &str) -> Result<(), SpotProblem> {
+fn write(path: &Path, text: &str) -> Result<(), PluginFileError> {
     let folder = path.parent().expect("below its place");
     fs::create_dir_all(folder).map_err(at("make", folder))?;
     let name = path.file_name().expect("a file").to_string_lossy();

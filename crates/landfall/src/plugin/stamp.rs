@@ -6,7 +6,7 @@ use super::files::MANIFEST_PATH;
 
 /// Whose a file is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Whose {
+pub enum FileOwnership {
     /// As Landfall wrote it, in this version.
     Ours(String),
     /// Landfall wrote it, and somebody has changed it since.
@@ -16,16 +16,16 @@ pub enum Whose {
 }
 
 /// How a mark begins and ends in a kind of file, and before what it stands.
-struct Form {
+struct StampFormat {
     begin: &'static str,
     end: &'static str,
     before: &'static str,
 }
 
-const MARKDOWN: Form = Form { begin: "\n<!-- landfall ", end: " -->\n", before: "" };
-const JSON: Form = Form { begin: ",\n  \"x-landfall\": \"", end: "\"", before: "\n}\n" };
+const MARKDOWN: StampFormat = StampFormat { begin: "\n<!-- landfall ", end: " -->\n", before: "" };
+const JSON: StampFormat = StampFormat { begin: ",\n  \"x-landfall\": \"", end: "\"", before: "\n}\n" };
 
-fn form(path: &str) -> &'static Form {
+fn form(path: &str) -> &'static StampFormat {
     if path == MANIFEST_PATH { &JSON } else { &MARKDOWN }
 }
 
@@ -35,23 +35,23 @@ fn digest(text: &str) -> String {
 
 /// The text with its mark.
 pub fn stamped(path: &str, text: &str, version: &str) -> String {
-    let Form { begin, end, before } = form(path);
+    let StampFormat { begin, end, before } = form(path);
     let head = text.strip_suffix(before).unwrap_or(text);
     format!("{head}{begin}{version} {}{end}{before}", digest(text))
 }
 
 /// Whose this text is.
-pub fn whose(path: &str, text: &str) -> Whose {
-    let Form { begin, end, .. } = form(path);
+pub fn whose(path: &str, text: &str) -> FileOwnership {
+    let StampFormat { begin, end, .. } = form(path);
     let mark = text.rfind(begin).and_then(|at| {
         let (inner, rest) = text[at + begin.len()..].split_once(end)?;
         let (version, sum) = inner.split_once(' ')?;
         Some((format!("{}{rest}", &text[..at]), version, sum))
     });
     match mark {
-        Some((plain, version, sum)) if digest(&plain) == sum => Whose::Ours(version.to_owned()),
-        Some(_) => Whose::Changed,
-        None => Whose::Foreign,
+        Some((plain, version, sum)) if digest(&plain) == sum => FileOwnership::Ours(version.to_owned()),
+        Some(_) => FileOwnership::Changed,
+        None => FileOwnership::Foreign,
     }
 }
 
@@ -65,15 +65,15 @@ mod tests {
             [("a/SKILL.md", "---\nname: a\n---\n\nDo it.\n"), (MANIFEST_PATH, "{\n  \"name\": \"x\"\n}\n")]
         {
             let marked = stamped(path, text, "1.2.3");
-            assert_eq!(whose(path, &marked), Whose::Ours("1.2.3".to_owned()), "{marked}");
-            assert_eq!(whose(path, text), Whose::Foreign);
+            assert_eq!(whose(path, &marked), FileOwnership::Ours("1.2.3".to_owned()), "{marked}");
+            assert_eq!(whose(path, text), FileOwnership::Foreign);
             for changed in [
                 marked.replace("name", "Name"),
                 format!("{marked}\nMore.\n"),
                 format!(" {marked}"),
                 marked.replace('\n', "\r\n").replace("\r\n<!--", "\n<!--"),
             ] {
-                assert_ne!(whose(path, &changed), Whose::Ours("1.2.3".to_owned()), "{changed}");
+                assert_ne!(whose(path, &changed), FileOwnership::Ours("1.2.3".to_owned()), "{changed}");
             }
         }
         let json = stamped(MANIFEST_PATH, "{\n  \"name\": \"x\"\n}\n", "1.2.3");

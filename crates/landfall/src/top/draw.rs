@@ -8,16 +8,18 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Clear, Paragraph};
 
 use super::header;
-use super::state::{Choice, Page, Panel, Popup, Screen, Scroll, State, TextPopup, Tone};
+use super::state::{
+    DashboardPanel, MessageTone, Popup, PopupChoice, Scroll, TaskView, TextPopup, TuiOverlay, TuiState,
+};
 use super::theme::Theme;
-use super::views::{self, text::Text};
+use super::views::{self, text::WrappedText};
 use crate::say::shorten;
 
 const ALL_COLUMNS_MIN: u16 = 30; // below that only a word of apology fits
 const ALL_ROWS_MIN: u16 = 8;
 
 /// Draws everything.
-pub fn draw(frame: &mut Frame<'_>, state: &State, theme: Theme) {
+pub fn draw(frame: &mut Frame<'_>, state: &TuiState, theme: Theme) {
     let area = frame.area();
     if area.width < ALL_COLUMNS_MIN || area.height < ALL_ROWS_MIN {
         let text = format!(
@@ -41,7 +43,7 @@ pub fn draw(frame: &mut Frame<'_>, state: &State, theme: Theme) {
     }
 }
 
-fn home_wide(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
+fn home_wide(frame: &mut Frame<'_>, area: Rect, state: &TuiState, theme: Theme) {
     let head = header::lines(state, area.width.into(), 6, theme);
     let [top, body, counts, bottom] = Layout::vertical([
         Constraint::Length(rows(&head)),
@@ -63,14 +65,14 @@ fn home_wide(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
         Constraint::Fill(1),
     ])
     .areas(right);
-    for (panel, area) in Panel::ALL.into_iter().zip([slots, inbox, queue, log, backlog]) {
+    for (panel, area) in DashboardPanel::ALL.into_iter().zip([slots, inbox, queue, log, backlog]) {
         draw_panel(frame, area, panel, state, theme);
     }
     frame.render_widget(Paragraph::new(counts_line(state, area.width.into())), counts);
     frame.render_widget(Paragraph::new(hints(state, area.width.into())), bottom);
 }
 
-fn queue_rows(state: &State) -> u16 {
+fn queue_rows(state: &TuiState) -> u16 {
     let many = state
         .queue
         .as_ref()
@@ -78,7 +80,7 @@ fn queue_rows(state: &State) -> u16 {
     u16::try_from(many.max(1) + 2).unwrap_or(u16::MAX)
 }
 
-fn home_narrow(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
+fn home_narrow(frame: &mut Frame<'_>, area: Rect, state: &TuiState, theme: Theme) {
     let head = header::lines(state, area.width.into(), 4, theme);
     let [top, tabs, body, bottom] = Layout::vertical([
         Constraint::Length(rows(&head)),
@@ -89,7 +91,7 @@ fn home_narrow(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
     .areas(area);
     frame.render_widget(Paragraph::new(head), top);
     let mut spans = Vec::new();
-    for panel in Panel::ALL {
+    for panel in DashboardPanel::ALL {
         let text = format!(" {} ", tab_name(panel, state));
         let style = if panel == state.focus { Theme::chosen() } else { Style::new() };
         spans.push(Span::styled(text, style));
@@ -104,25 +106,25 @@ fn rows(lines: &[Line<'_>]) -> u16 {
 }
 
 /// The name of a panel and how much is in it.
-fn tab_name(panel: Panel, state: &State) -> String {
+fn tab_name(panel: DashboardPanel, state: &TuiState) -> String {
     match panel {
-        Panel::Slots => format!("Slots {}", state.slots().len()),
-        Panel::Inbox => format!("Inbox {}", state.inbox_items().len() as u64 + state.inbox_more),
-        Panel::Queue => format!("Queue {}", state.places().len()),
-        Panel::Log => "Log".to_owned(),
-        Panel::Backlog => format!("Backlog {}", state.backlog.len()),
+        DashboardPanel::Slots => format!("Slots {}", state.slots().len()),
+        DashboardPanel::Inbox => format!("Inbox {}", state.inbox_items().len() as u64 + state.inbox_more),
+        DashboardPanel::Queue => format!("Queue {}", state.places().len()),
+        DashboardPanel::Log => "Log".to_owned(),
+        DashboardPanel::Backlog => format!("Backlog {}", state.backlog.len()),
     }
 }
 
-fn panel_title(panel: Panel, state: &State) -> String {
+fn panel_title(panel: DashboardPanel, state: &TuiState) -> String {
     let filter =
         |text: &str| if text.is_empty() { String::new() } else { format!(" /{}", escape_line(text)) };
     match panel {
-        Panel::Log if state.entry.is_some() => {
+        DashboardPanel::Log if state.entry.is_some() => {
             format!("Log{} · stands still, G follows", filter(&state.log_filter))
         }
-        Panel::Log => format!("Log{}", filter(&state.log_filter)),
-        Panel::Backlog if state.backlog_shown.len() != state.backlog.len() => {
+        DashboardPanel::Log => format!("Log{}", filter(&state.log_filter)),
+        DashboardPanel::Backlog if state.backlog_shown.len() != state.backlog.len() => {
             format!(
                 "Backlog {} of {}{}",
                 state.backlog_shown.len(),
@@ -130,21 +132,23 @@ fn panel_title(panel: Panel, state: &State) -> String {
                 filter(&state.filter)
             )
         }
-        Panel::Slots | Panel::Inbox | Panel::Queue | Panel::Backlog => tab_name(panel, state),
+        DashboardPanel::Slots | DashboardPanel::Inbox | DashboardPanel::Queue | DashboardPanel::Backlog => {
+            tab_name(panel, state)
+        }
     }
 }
 
-fn draw_panel(frame: &mut Frame<'_>, area: Rect, panel: Panel, state: &State, theme: Theme) {
+fn draw_panel(frame: &mut Frame<'_>, area: Rect, panel: DashboardPanel, state: &TuiState, theme: Theme) {
     let focused = panel == state.focus;
     let block = frame_of(&panel_title(panel, state), focused);
     let inside = block.inner(area);
     let (width, rows) = (usize::from(inside.width), usize::from(inside.height));
     let lines = match panel {
-        Panel::Slots => views::slots::lines(state, width, rows, focused, theme),
-        Panel::Inbox => views::inbox::lines(state, width, rows, focused, theme),
-        Panel::Queue => views::queue::lines(state, width, rows, focused, theme),
-        Panel::Log => views::log::lines(state, rows, focused, theme),
-        Panel::Backlog => views::backlog::lines(state, width, rows, focused, theme),
+        DashboardPanel::Slots => views::slots::lines(state, width, rows, focused, theme),
+        DashboardPanel::Inbox => views::inbox::lines(state, width, rows, focused, theme),
+        DashboardPanel::Queue => views::queue::lines(state, width, rows, focused, theme),
+        DashboardPanel::Log => views::log::lines(state, rows, focused, theme),
+        DashboardPanel::Backlog => views::backlog::lines(state, width, rows, focused, theme),
     };
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
@@ -157,18 +161,18 @@ fn frame_of(title: &str, focused: bool) -> Block<'static> {
     Block::bordered().border_type(kind).border_style(style).title(title)
 }
 
-fn screen_on_top(frame: &mut Frame<'_>, area: Rect, screen: Screen, state: &State, theme: Theme) {
+fn screen_on_top(frame: &mut Frame<'_>, area: Rect, screen: TuiOverlay, state: &TuiState, theme: Theme) {
     let head = header::lines(state, area.width.into(), 1, theme);
     let [top, body, bottom] =
         Layout::vertical([Constraint::Length(1), Constraint::Fill(1), Constraint::Length(1)]).areas(area);
     frame.render_widget(Paragraph::new(head), top);
     let block = match screen {
-        Screen::Task => task_frame(state, area.width.into()),
-        Screen::Queue => frame_of("Landing queue", true),
-        Screen::Discoveries => frame_of("What agents found out", true),
-        Screen::Doctor => frame_of("Whether everything is well", true),
-        Screen::Sprint => frame_of("Sprint", true),
-        Screen::Help => frame_of("Keys", true),
+        TuiOverlay::Task => task_frame(state, area.width.into()),
+        TuiOverlay::Queue => frame_of("Landing queue", true),
+        TuiOverlay::Discoveries => frame_of("What agents found out", true),
+        TuiOverlay::Doctor => frame_of("Whether everything is well", true),
+        TuiOverlay::Sprint => frame_of("Sprint", true),
+        TuiOverlay::Help => frame_of("Keys", true),
     };
     let content = views::content(state, theme);
     let rows = usize::from(block.inner(body).height);
@@ -188,11 +192,11 @@ fn screen_on_top(frame: &mut Frame<'_>, area: Rect, screen: Screen, state: &Stat
 }
 
 /// The task and its pages, the open one marked.
-fn task_frame(state: &State, width: usize) -> Block<'static> {
+fn task_frame(state: &TuiState, width: usize) -> Block<'static> {
     let Some(open) = &state.open else { return frame_of("", true) };
     let title =
         open.detail.as_ref().map(|detail| escape_line(&detail.line.title).into_owned()).unwrap_or_default();
-    let pages: Vec<String> = Page::ALL
+    let pages: Vec<String> = TaskView::ALL
         .iter()
         .map(
             |page| {
@@ -206,7 +210,7 @@ fn task_frame(state: &State, width: usize) -> Block<'static> {
     frame_of(&title, true).title(Line::raw(format!(" {pages} ")).right_aligned())
 }
 
-fn counts_line(state: &State, width: usize) -> Line<'static> {
+fn counts_line(state: &TuiState, width: usize) -> Line<'static> {
     let Some(status) = state.status() else { return Line::default() };
     let counts: Vec<String> = status
         .counts
@@ -223,21 +227,23 @@ fn counts_line(state: &State, width: usize) -> Line<'static> {
     Line::styled(shorten(&text, width).into_owned(), Theme::dim())
 }
 
-fn hints(state: &State, width: usize) -> Line<'static> {
+fn hints(state: &TuiState, width: usize) -> Line<'static> {
     let text = match (state.screens.last(), state.focus) {
-        (Some(Screen::Task), _) => {
+        (Some(TuiOverlay::Task), _) => {
             "? keys · Esc back · Tab page · a answer, approve · c changes · x stop · r retry · / find"
         }
         (Some(_), _) => "? keys · Esc back · j k scroll · / find",
-        (None, Panel::Slots) => {
+        (None, DashboardPanel::Slots) => {
             "? keys · Tab panel · Enter open · x stop · p pause · s run · Space autopilot · q quit"
         }
-        (None, Panel::Inbox) => {
+        (None, DashboardPanel::Inbox) => {
             "? keys · Tab panel · a answer, approve · c changes · d defer · r retry · D diff · q quit"
         }
-        (None, Panel::Queue) => "? keys · Tab panel · Enter open · M all of it · q quit",
-        (None, Panel::Log) => "? keys · Tab panel · k back · G follow · / filter · Enter open · q quit",
-        (None, Panel::Backlog) => {
+        (None, DashboardPanel::Queue) => "? keys · Tab panel · Enter open · M all of it · q quit",
+        (None, DashboardPanel::Log) => {
+            "? keys · Tab panel · k back · G follow · / filter · Enter open · q quit"
+        }
+        (None, DashboardPanel::Backlog) => {
             "? keys · Tab panel · / filter · Enter open · l log · D diff · x stop · r retry · n pick · q quit"
         }
     };
@@ -245,17 +251,17 @@ fn hints(state: &State, width: usize) -> Line<'static> {
 }
 
 /// Bottom right, above the last line.
-fn toasts(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
+fn toasts(frame: &mut Frame<'_>, area: Rect, state: &TuiState, theme: Theme) {
     if state.toasts.is_empty() {
         return;
     }
     let width = area.width.saturating_sub(4).min(76);
-    let mut text = Text::new(usize::from(width.saturating_sub(2)));
+    let mut text = WrappedText::new(usize::from(width.saturating_sub(2)));
     for toast in &state.toasts {
         let style = match toast.tone {
-            Tone::Info => theme.lively(),
-            Tone::Warn => theme.warn(),
-            Tone::Bad => theme.bad(),
+            MessageTone::Info => theme.lively(),
+            MessageTone::Warn => theme.warn(),
+            MessageTone::Bad => theme.bad(),
         };
         text.item(toast.tone.sign(), style, &toast.text);
     }
@@ -299,7 +305,7 @@ fn text_popup(frame: &mut Frame<'_>, area: Rect, popup: &TextPopup, theme: Theme
     const TYPED_ROWS_MAX: usize = 8; // what is typed scrolls beyond that
     let width = area.width.saturating_sub(4).min(96);
     let room = usize::from(width.saturating_sub(4));
-    let mut text = Text::new(room);
+    let mut text = WrappedText::new(room);
     popup.text.iter().filter(|line| !line.is_empty()).for_each(|line| text.para(line));
     let tail = 3 + popup.issues.len() + TYPED_ROWS_MAX;
     let about_max = usize::from(area.height).saturating_sub(tail + 4).max(2);
@@ -352,11 +358,11 @@ fn choice_popup(
     area: Rect,
     title: &str,
     about: &[String],
-    ways: &[Choice],
+    ways: &[PopupChoice],
     theme: Theme,
 ) {
     let width = area.width.saturating_sub(4).min(72);
-    let mut text = Text::new(usize::from(width.saturating_sub(2)));
+    let mut text = WrappedText::new(usize::from(width.saturating_sub(2)));
     about.iter().for_each(|line| text.para(line));
     text.lines.push(Line::default());
     for way in ways {

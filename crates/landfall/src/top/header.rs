@@ -6,15 +6,15 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::inbox::is_urgent;
-use super::state::{Link, State};
+use super::state::{ConnectionState, TuiState};
 use super::theme::Theme;
 use super::views::{bar, sprint};
 use crate::say::shorten;
 
-type Part = (String, Style);
+type HeaderSpan = (String, Style);
 
 /// At most so many lines.
-pub fn lines(state: &State, width: usize, rows: usize, theme: Theme) -> Vec<Line<'static>> {
+pub fn lines(state: &TuiState, width: usize, rows: usize, theme: Theme) -> Vec<Line<'static>> {
     let alerts = alerts(state, theme);
     let mut lines = flow(parts(state, theme), width, rows.saturating_sub(alerts.len().min(rows / 2)).max(1));
     if let Some(line) = sprint_line(state, width) {
@@ -28,7 +28,7 @@ pub fn lines(state: &State, width: usize, rows: usize, theme: Theme) -> Vec<Line
 }
 
 /// One after the other, as many as fit into a line.
-fn flow(parts: Vec<Part>, width: usize, rows: usize) -> Vec<Line<'static>> {
+fn flow(parts: Vec<HeaderSpan>, width: usize, rows: usize) -> Vec<Line<'static>> {
     let mut lines: Vec<Line<'static>> = vec![Line::default()];
     let mut used = 0;
     for (text, style) in parts {
@@ -52,7 +52,7 @@ fn flow(parts: Vec<Part>, width: usize, rows: usize) -> Vec<Line<'static>> {
     lines
 }
 
-fn parts(state: &State, theme: Theme) -> Vec<Part> {
+fn parts(state: &TuiState, theme: Theme) -> Vec<HeaderSpan> {
     let plain = Style::new();
     let Some(status) = state.status() else {
         return vec![("landfall".to_owned(), Theme::strong()), ("one moment …".to_owned(), plain)];
@@ -90,7 +90,7 @@ fn parts(state: &State, theme: Theme) -> Vec<Part> {
     parts
 }
 
-fn mode(status: &StatusReport, theme: Theme) -> Part {
+fn mode(status: &StatusReport, theme: Theme) -> HeaderSpan {
     match status.pilot.as_ref().map(|pilot| (pilot.mode, pilot.pause.is_some())) {
         Some((_, true)) => ("‖ paused".to_owned(), theme.warn()),
         Some((Mode::Autopilot, false)) if status.run.is_some() => ("● autopilot".to_owned(), theme.good()),
@@ -99,7 +99,7 @@ fn mode(status: &StatusReport, theme: Theme) -> Part {
     }
 }
 
-fn quota(account: &AccountLine, now_ms: i64, theme: Theme) -> Part {
+fn quota(account: &AccountLine, now_ms: i64, theme: Theme) -> HeaderSpan {
     let left = |at: Option<i64>| {
         let left = at.filter(|at| *at > now_ms).map(|at| u64::try_from(at - now_ms).unwrap_or(0));
         left.map(landfall_text::format_duration)
@@ -125,7 +125,7 @@ fn quota(account: &AccountLine, now_ms: i64, theme: Theme) -> Part {
     }
 }
 
-fn sprint_line(state: &State, width: usize) -> Option<Line<'static>> {
+fn sprint_line(state: &TuiState, width: usize) -> Option<Line<'static>> {
     let text = state.status()?.sprint.as_ref()?;
     let columns = (width / 5).min(30);
     let drawn =
@@ -135,9 +135,9 @@ fn sprint_line(state: &State, width: usize) -> Option<Line<'static>> {
 }
 
 /// What a person must not miss.
-fn alerts(state: &State, theme: Theme) -> Vec<Part> {
+fn alerts(state: &TuiState, theme: Theme) -> Vec<HeaderSpan> {
     let mut alerts = Vec::new();
-    if let Link::Lost { since_ms, problem } = &state.link {
+    if let ConnectionState::Lost { since_ms, problem } = &state.link {
         let since = landfall_text::format_duration(u64::try_from(state.now_ms - since_ms).unwrap_or(0));
         alerts.push((
             format!("CANNOT BE REACHED for {since}, trying again: {}", escape_line(&problem.message)),

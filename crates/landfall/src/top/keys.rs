@@ -4,7 +4,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// What a key means where nothing is being typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Command {
+pub enum KeyCommand {
     /// One down.
     Down,
     /// One up.
@@ -84,14 +84,14 @@ pub struct Binding {
     /// What it does, in a few words.
     pub about: &'static str,
     /// What it stands with in the list.
-    pub group: Group,
+    pub group: KeyGroup,
     keys: &'static [(KeyCode, KeyModifiers)],
-    command: Command,
+    command: KeyCommand,
 }
 
 /// What keys are about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Group {
+pub enum KeyGroup {
     /// Moving around.
     Moving,
     /// The run.
@@ -102,7 +102,7 @@ pub enum Group {
     Screens,
 }
 
-impl Group {
+impl KeyGroup {
     /// Its heading.
     pub fn heading(self) -> &'static str {
         match self {
@@ -133,49 +133,49 @@ macro_rules! bindings {
 use KeyCode::Char as C;
 
 bindings! {
-    Moving "j ↓" [C('j'), NONE; KeyCode::Down, NONE] Command::Down, "one down";
-    Moving "k ↑" [C('k'), NONE; KeyCode::Up, NONE] Command::Up, "one up";
-    Moving "PgDn ^f" [KeyCode::PageDown, NONE; C('f'), CTRL] Command::PageDown, "a screenful down";
-    Moving "PgUp ^b" [KeyCode::PageUp, NONE; C('b'), CTRL] Command::PageUp, "a screenful up";
-    Moving "g Home" [C('g'), NONE; KeyCode::Home, NONE] Command::First, "to the first";
-    Moving "G End" [C('G'), NONE; KeyCode::End, NONE] Command::Last, "to the last; a log follows";
-    Moving "Tab →" [KeyCode::Tab, NONE; KeyCode::Right, NONE] Command::Next, "next panel or page";
-    Moving "⇧Tab ←" [KeyCode::BackTab, NONE; KeyCode::Left, NONE] Command::Before, "the one before";
-    Moving "Enter" [KeyCode::Enter, NONE] Command::Open, "opens what is chosen";
-    Moving "Esc" [KeyCode::Esc, NONE] Command::Back, "back; ends a filter";
-    Moving "1–9" [C('1'), NONE] Command::Agent(1), "the agent in that slot";
-    Moving "/" [C('/'), NONE] Command::Search, "filters, or looks for words";
-    Run "Space" [C(' '), NONE] Command::Autopilot, "autopilot on or off";
-    Run "s" [C('s'), NONE] Command::Run, "starts or stops the run";
-    Run "p" [C('p'), NONE] Command::Pause, "pauses it, or goes on";
-    Run "n" [C('n'), NONE] Command::Pick, "picks the chosen task";
-    Task "a" [C('a'), NONE] Command::Answer, "answers or approves it";
-    Task "c" [C('c'), NONE] Command::Changes, "sends it back to be changed";
-    Task "d" [C('d'), NONE] Command::Defer, "puts the look at it off";
-    Task "m" [C('m'), NONE] Command::Message, "says something to its agent";
-    Task "h" [C('h'), NONE] Command::Hold, "holds it, or lets it go on";
-    Task "b" [C('b'), NONE] Command::Block, "says that it cannot go on";
-    Task "x" [C('x'), NONE] Command::StopTask, "stops it; its work is kept";
-    Task "r" [C('r'), NONE] Command::Retry, "lets it try again";
-    Task "l" [C('l'), NONE] Command::Log, "its log";
-    Task "o" [C('o'), NONE] Command::Output, "what its agent prints";
-    Task "D" [C('D'), NONE] Command::Diff, "what it changes";
-    Screens "R" [C('R'), NONE] Command::Review, "the next thing to look at";
-    Screens "M" [C('M'), NONE] Command::Queue, "the landing queue";
-    Screens "L" [C('L'), NONE] Command::Discoveries, "what agents found out";
-    Screens "T" [C('T'), NONE] Command::Sprint, "the sprint and its target";
-    Screens "S" [C('S'), NONE] Command::Doctor, "whether everything is well";
-    Screens "?" [C('?'), NONE] Command::Help, "this list";
-    Screens "^z" [C('z'), CTRL] Command::Suspend, "to the shell; `fg` returns";
-    Screens "q ^c" [C('q'), NONE; C('c'), CTRL] Command::Quit, "leaves; the run goes on";
+    Moving "j ↓" [C('j'), NONE; KeyCode::Down, NONE] KeyCommand::Down, "one down";
+    Moving "k ↑" [C('k'), NONE; KeyCode::Up, NONE] KeyCommand::Up, "one up";
+    Moving "PgDn ^f" [KeyCode::PageDown, NONE; C('f'), CTRL] KeyCommand::PageDown, "a screenful down";
+    Moving "PgUp ^b" [KeyCode::PageUp, NONE; C('b'), CTRL] KeyCommand::PageUp, "a screenful up";
+    Moving "g Home" [C('g'), NONE; KeyCode::Home, NONE] KeyCommand::First, "to the first";
+    Moving "G End" [C('G'), NONE; KeyCode::End, NONE] KeyCommand::Last, "to the last; a log follows";
+    Moving "Tab →" [KeyCode::Tab, NONE; KeyCode::Right, NONE] KeyCommand::Next, "next panel or page";
+    Moving "⇧Tab ←" [KeyCode::BackTab, NONE; KeyCode::Left, NONE] KeyCommand::Before, "the one before";
+    Moving "Enter" [KeyCode::Enter, NONE] KeyCommand::Open, "opens what is chosen";
+    Moving "Esc" [KeyCode::Esc, NONE] KeyCommand::Back, "back; ends a filter";
+    Moving "1–9" [C('1'), NONE] KeyCommand::Agent(1), "the agent in that slot";
+    Moving "/" [C('/'), NONE] KeyCommand::Search, "filters, or looks for words";
+    Run "Space" [C(' '), NONE] KeyCommand::Autopilot, "autopilot on or off";
+    Run "s" [C('s'), NONE] KeyCommand::Run, "starts or stops the run";
+    Run "p" [C('p'), NONE] KeyCommand::Pause, "pauses it, or goes on";
+    Run "n" [C('n'), NONE] KeyCommand::Pick, "picks the chosen task";
+    Task "a" [C('a'), NONE] KeyCommand::Answer, "answers or approves it";
+    Task "c" [C('c'), NONE] KeyCommand::Changes, "sends it back to be changed";
+    Task "d" [C('d'), NONE] KeyCommand::Defer, "puts the look at it off";
+    Task "m" [C('m'), NONE] KeyCommand::Message, "says something to its agent";
+    Task "h" [C('h'), NONE] KeyCommand::Hold, "holds it, or lets it go on";
+    Task "b" [C('b'), NONE] KeyCommand::Block, "says that it cannot go on";
+    Task "x" [C('x'), NONE] KeyCommand::StopTask, "stops it; its work is kept";
+    Task "r" [C('r'), NONE] KeyCommand::Retry, "lets it try again";
+    Task "l" [C('l'), NONE] KeyCommand::Log, "its log";
+    Task "o" [C('o'), NONE] KeyCommand::Output, "what its agent prints";
+    Task "D" [C('D'), NONE] KeyCommand::Diff, "what it changes";
+    Screens "R" [C('R'), NONE] KeyCommand::Review, "the next thing to look at";
+    Screens "M" [C('M'), NONE] KeyCommand::Queue, "the landing queue";
+    Screens "L" [C('L'), NONE] KeyCommand::Discoveries, "what agents found out";
+    Screens "T" [C('T'), NONE] KeyCommand::Sprint, "the sprint and its target";
+    Screens "S" [C('S'), NONE] KeyCommand::Doctor, "whether everything is well";
+    Screens "?" [C('?'), NONE] KeyCommand::Help, "this list";
+    Screens "^z" [C('z'), CTRL] KeyCommand::Suspend, "to the shell; `fg` returns";
+    Screens "q ^c" [C('q'), NONE; C('c'), CTRL] KeyCommand::Quit, "leaves; the run goes on";
 }
 
 /// What a key means; none when it means nothing.
-pub fn command(key: KeyEvent) -> Option<Command> {
+pub fn command(key: KeyEvent) -> Option<KeyCommand> {
     if let C(digit @ '1'..='9') = key.code
         && !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT)
     {
-        return Some(Command::Agent(digit as u8 - b'0'));
+        return Some(KeyCommand::Agent(digit as u8 - b'0'));
     }
     // Shift is in the letter already, and terminals differ in whether they tell it besides.
     let with = key.modifiers - KeyModifiers::SHIFT;

@@ -10,21 +10,21 @@ const BYTES_MAX: usize = 64 * 1024; // a page-long answer fits many times; a pas
 
 /// Text with a cursor.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Line {
+pub struct LineEditor {
     text: String,
     cursor: usize, // in bytes, always at the edge of a letter
 }
 
 /// What became of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Typed {
+pub enum KeyOutcome {
     /// It changed the text or moved the cursor.
     Taken,
     /// It means nothing here.
     Left,
 }
 
-impl Line {
+impl LineEditor {
     /// With this in it, and the cursor at its end.
     pub fn new(text: &str) -> Self {
         Self { text: text.to_owned(), cursor: text.len() }
@@ -36,7 +36,7 @@ impl Line {
     }
 
     /// One key.
-    pub fn key(&mut self, key: KeyEvent) -> Typed {
+    pub fn key(&mut self, key: KeyEvent) -> KeyOutcome {
         let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
         let alt = key.modifiers.contains(KeyModifiers::ALT);
         match (key.code, ctrl, alt) {
@@ -60,9 +60,9 @@ impl Line {
             (KeyCode::Char('k'), true, false) => self.cut_to(self.row_end()),
             (KeyCode::Char('j'), true, false) | (KeyCode::Enter, _, true) => self.insert("\n"),
             (KeyCode::Char(letter), false, false) => self.insert(letter.encode_utf8(&mut [0; 4])),
-            _ => return Typed::Left,
+            _ => return KeyOutcome::Left,
         }
-        Typed::Taken
+        KeyOutcome::Taken
     }
 
     /// What was pasted. Line ends stay, other characters that a terminal obeys do not.
@@ -157,11 +157,11 @@ impl Line {
 mod tests {
     use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-    use super::{BYTES_MAX, Line};
+    use super::{BYTES_MAX, LineEditor};
 
     /// The text with `|` where the cursor is, after keys as people write them: `^a`, `M-b`, `<`, `>`, `#` for backspace.
     fn check(start: &str, keys: &[&str], expect: &str) {
-        let mut line = Line::new(start);
+        let mut line = LineEditor::new(start);
         for key in keys {
             let letter = |text: &str| KeyCode::Char(text.chars().next().expect("a letter"));
             let (code, with) = match *key {
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_paste_keeps_its_lines_and_nothing_that_a_terminal_obeys() {
-        let mut line = Line::new("a");
+        let mut line = LineEditor::new("a");
         line.paste("one\r\ntwo\u{1b}[31m\tthree\rend");
         assert_eq!(line.text(), "aone\ntwo[31m    three\nend");
         line.paste(&"é".repeat(BYTES_MAX));
@@ -206,13 +206,13 @@ mod tests {
 
     #[test]
     fn it_breaks_where_the_room_ends_and_knows_where_the_cursor_is() {
-        let line = Line::new("日本語 abc\nend");
+        let line = LineEditor::new("日本語 abc\nend");
         let (rows, cursor) = line.rows(6);
         assert_eq!(
             (rows, cursor),
             (vec!["日本".to_owned(), "語 ab".to_owned(), "c".to_owned(), "end".to_owned()], (3, 3))
         );
-        assert_eq!(Line::new("").rows(10), (vec![String::new()], (0, 0)));
-        assert_eq!(Line::new("abc").rows(0).0.len(), 3);
+        assert_eq!(LineEditor::new("").rows(10), (vec![String::new()], (0, 0)));
+        assert_eq!(LineEditor::new("abc").rows(0).0.len(), 3);
     }
 }

@@ -28,58 +28,63 @@ use landfall_app::clock;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::exit::{Exit, Failure};
-use screen::Screen;
-use state::{About, Action, News, State};
-use worker::{Door, Worker};
+use crate::exit::{CliExit, CommandFailure};
+use screen::TerminalSession;
+use state::{RequestSubject, TuiAction, TuiEvent, TuiState};
+use worker::{ServiceConnector, Worker};
 
 /// Shows a project until the person leaves.
-pub fn top(at: &landfall_app::ProjectLocator) -> Result<Exit, Failure> {
-    let fail = |error: io::Error| Failure::new(Exit::Internal, format!("show the run: {error}"));
+pub fn top(at: &landfall_app::ProjectLocator) -> Result<CliExit, CommandFailure> {
+    let fail = |error: io::Error| CommandFailure::new(CliExit::Internal, format!("show the run: {error}"));
     let (news, heard) = channel();
     let here = at.clone();
-    let door: Arc<Door> = Arc::new(move || landfall_app::service(&here));
+    let door: Arc<ServiceConnector> = Arc::new(move || landfall_app::service(&here));
     door()?; // a folder that is no project is said so before the terminal changes
     // Two, so that a look at the project never waits behind an order, nor an order behind a large diff.
     let looks = Worker::start("looks", door.clone(), news.clone()).map_err(fail)?;
     let orders = Worker::start("orders", door, news.clone()).map_err(fail)?;
     let signals = hear_signals(news.clone()).map_err(fail)?;
-    let mut screen = Screen::open().map_err(fail)?;
+    let mut screen = TerminalSession::open().map_err(fail)?;
     hear_terminal(news).map_err(fail)?;
     let left = drive(&mut screen, &heard, &looks, &orders);
     drop(screen);
     signals.close();
     match left.map_err(fail)? {
-        Left::Quit => Ok(Exit::Ok),
-        Left::Signal => Ok(Exit::Interrupted),
+        TuiExit::Quit => Ok(CliExit::Ok),
+        TuiExit::Signal => Ok(CliExit::Interrupted),
     }
 }
 
 /// How it ended.
-enum Left {
+enum TuiExit {
     Quit,
     Signal,
 }
 
-fn drive(screen: &mut Screen, heard: &Receiver<News>, looks: &Worker, orders: &Worker) -> io::Result<Left> {
-    let mut state = State::new(screen.size()?, clock::now_ms());
-    let mut next = Some(News::Tick);
+fn drive(
+    screen: &mut TerminalSession,
+    heard: &Receiver<TuiEvent>,
+    looks: &Worker,
+    orders: &Worker,
+) -> io::Result<TuiExit> {
+    let mut state = TuiState::new(screen.size()?, clock::now_ms());
+    let mut next = Some(TuiEvent::Tick);
     loop {
         // Everything that came in is taken before it is drawn: a burst costs one drawing.
         while let Some(news) = next {
-            let left = if matches!(news, News::Leave) { Left::Signal } else { Left::Quit };
+            let left = if matches!(news, TuiEvent::Leave) { TuiExit::Signal } else { TuiExit::Quit };
             for action in state.update(news, clock::now_ms()) {
                 match action {
-                    Action::Quit => return Ok(left),
-                    Action::Suspend => {
+                    TuiAction::Quit => return Ok(left),
+                    TuiAction::Suspend => {
                         screen.suspend()?;
                         let (columns, rows) = screen.size()?;
-                        state.update(News::Resized(columns, rows), clock::now_ms());
+                        state.update(TuiEvent::Resized(columns, rows), clock::now_ms());
                     }
-                    Action::Call(about @ (About::Poll(_) | About::Page(_)), request) => {
+                    TuiAction::Call(about @ (RequestSubject::Poll(_) | RequestSubject::Page(_)), request) => {
                         looks.ask(about, request)
                     }
-                    Action::Call(about @ (About::Screen | About::Order), request) => {
+                    TuiAction::Call(about @ (RequestSubject::Screen | RequestSubject::Order), request) => {
                         orders.ask(about, request)
                     }
                 }
@@ -96,25 +101,25 @@ fn drive(screen: &mut Screen, heard: &Receiver<News>, looks: &Worker, orders: &W
         let sleep_ms = (state.wake_ms() - clock::now_ms()).clamp(1, SLEEP_MAX_MS);
         next = match heard.recv_timeout(Duration::from_millis(sleep_ms.unsigned_abs())) {
             Ok(news) => Some(news),
-            Err(RecvTimeoutError::Timeout) => Some(News::Tick),
-            Err(RecvTimeoutError::Disconnected) => return Ok(Left::Signal), // nobody is left to say anything
+            Err(RecvTimeoutError::Timeout) => Some(TuiEvent::Tick),
+            Err(RecvTimeoutError::Disconnected) => return Ok(TuiExit::Signal), // nobody is left to say anything
         };
     }
 }
 
 /// Keys, pastes and sizes, as they come. The thread waits in the terminal's own read, which nothing interrupts; it ends
 /// with the process.
-fn hear_terminal(news: Sender<News>) -> io::Result<()> {
+fn hear_terminal(news: Sender<TuiEvent>) -> io::Result<()> {
     let hear = move || {
         loop {
             let heard = match read() {
-                Ok(Event::Key(key)) => News::Key(key),
-                Ok(Event::Paste(text)) => News::Paste(text),
-                Ok(Event::Resize(columns, rows)) => News::Resized(columns, rows),
+                Ok(Event::Key(key)) => TuiEvent::Key(key),
+                Ok(Event::Paste(text)) => TuiEvent::Paste(text),
+                Ok(Event::Resize(columns, rows)) => TuiEvent::Resized(columns, rows),
                 Ok(Event::FocusGained | Event::FocusLost | Event::Mouse(_)) => continue,
-                Err(_) => News::Leave, // the terminal is gone
+                Err(_) => TuiEvent::Leave, // the terminal is gone
             };
-            let is_last = matches!(heard, News::Leave);
+            let is_last = matches!(heard, TuiEvent::Leave);
             if news.send(heard).is_err() || is_last {
                 return;
             }
@@ -124,12 +129,12 @@ fn hear_terminal(news: Sender<News>) -> io::Result<()> {
     Ok(())
 }
 
-fn hear_signals(news: Sender<News>) -> io::Result<signal_hook::iterator::Handle> {
+fn hear_signals(news: Sender<TuiEvent>) -> io::Result<signal_hook::iterator::Handle> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     let handle = signals.handle();
     let hear = move || {
         for _ in &mut signals {
-            if news.send(News::Leave).is_err() {
+            if news.send(TuiEvent::Leave).is_err() {
                 return;
             }
         }

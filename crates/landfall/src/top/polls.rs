@@ -2,7 +2,7 @@
 
 /// What is asked again and again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Poll {
+pub enum PollTopic {
     /// How the project stands.
     Status,
     /// What happened since the last look.
@@ -21,7 +21,7 @@ pub enum Poll {
     Open,
 }
 
-impl Poll {
+impl PollTopic {
     /// Every one.
     pub const ALL: [Self; 8] = [
         Self::Journal,
@@ -38,7 +38,7 @@ impl Poll {
 /// When each is due.
 #[derive(Debug, Clone)]
 pub struct Polls {
-    lines: [PollLine; Poll::ALL.len()],
+    lines: [PollLine; PollTopic::ALL.len()],
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -55,16 +55,16 @@ const SHARE: i64 = 20;
 impl Polls {
     /// All are due at once.
     pub fn new() -> Self {
-        Self { lines: [PollLine::default(); Poll::ALL.len()] }
+        Self { lines: [PollLine::default(); PollTopic::ALL.len()] }
     }
 
-    fn line(&mut self, poll: Poll) -> &mut PollLine {
-        let place = Poll::ALL.iter().position(|it| *it == poll).expect("every poll is in the list");
+    fn line(&mut self, poll: PollTopic) -> &mut PollLine {
+        let place = PollTopic::ALL.iter().position(|it| *it == poll).expect("every poll is in the list");
         &mut self.lines[place]
     }
 
     /// Takes it up if it is due.
-    pub fn take(&mut self, poll: Poll, now_ms: i64) -> bool {
+    pub fn take(&mut self, poll: PollTopic, now_ms: i64) -> bool {
         let line = self.line(poll);
         let take = !line.under_way && line.due_ms <= now_ms;
         line.under_way |= take;
@@ -72,7 +72,7 @@ impl Polls {
     }
 
     /// It was answered, in so much time, and is wanted again so much later.
-    pub fn answered(&mut self, poll: Poll, took_ms: u64, again_ms: i64, now_ms: i64) {
+    pub fn answered(&mut self, poll: PollTopic, took_ms: u64, again_ms: i64, now_ms: i64) {
         let line = self.line(poll);
         let took_ms = i64::try_from(took_ms).unwrap_or(i64::MAX / SHARE);
         let pause = again_ms.max(took_ms.saturating_mul(SHARE));
@@ -81,14 +81,14 @@ impl Polls {
     }
 
     /// Something has changed: it is wanted as soon as its pace allows.
-    pub fn hurry(&mut self, poll: Poll, pace_ms: i64) {
+    pub fn hurry(&mut self, poll: PollTopic, pace_ms: i64) {
         let line = self.line(poll);
         let soonest = line.answered_ms.saturating_add(pace_ms.max(line.took_ms.saturating_mul(SHARE)));
         line.due_ms = line.due_ms.min(soonest);
     }
 
     /// A person waits for it.
-    pub fn now(&mut self, poll: Poll) {
+    pub fn now(&mut self, poll: PollTopic) {
         self.line(poll).due_ms = 0;
     }
 
@@ -101,20 +101,20 @@ impl Polls {
 
 #[cfg(test)]
 mod tests {
-    use super::{Poll, Polls};
+    use super::{PollTopic, Polls};
 
     #[test]
     fn what_takes_long_is_asked_less_often_and_nothing_twice_at_once() {
         let mut polls = Polls::new();
-        assert!(polls.take(Poll::Status, 0) && !polls.take(Poll::Status, 0));
-        polls.answered(Poll::Status, 200, 1_000, 10);
-        assert!(!polls.take(Poll::Status, 1_010), "200 ms of work are worth four seconds of rest");
-        polls.hurry(Poll::Status, 300);
-        assert!(!polls.take(Poll::Status, 1_010), "also when something has changed");
-        polls.now(Poll::Status);
-        assert!(polls.take(Poll::Status, 1_010), "unless a person waits");
-        polls.answered(Poll::Status, 1, 1_000, 1_020);
-        polls.hurry(Poll::Status, 300);
-        assert!(!polls.take(Poll::Status, 1_319) && polls.take(Poll::Status, 1_320));
+        assert!(polls.take(PollTopic::Status, 0) && !polls.take(PollTopic::Status, 0));
+        polls.answered(PollTopic::Status, 200, 1_000, 10);
+        assert!(!polls.take(PollTopic::Status, 1_010), "200 ms of work are worth four seconds of rest");
+        polls.hurry(PollTopic::Status, 300);
+        assert!(!polls.take(PollTopic::Status, 1_010), "also when something has changed");
+        polls.now(PollTopic::Status);
+        assert!(polls.take(PollTopic::Status, 1_010), "unless a person waits");
+        polls.answered(PollTopic::Status, 1, 1_000, 1_020);
+        polls.hurry(PollTopic::Status, 300);
+        assert!(!polls.take(PollTopic::Status, 1_319) && polls.take(PollTopic::Status, 1_320));
     }
 }

@@ -10,16 +10,16 @@ use landfall_api::{
     SpendingLine, Status, StatusReport, TaskActivity, TaskId, TaskLine, TaskPage, Usage,
 };
 
-use super::polls::Poll;
-use super::state::{self, About, News, State};
+use super::polls::PollTopic;
+use super::state::{self, RequestSubject, TuiEvent, TuiState};
 
 /// When it is.
 pub const NOW_MS: i64 = 1_785_283_200_000;
 
 /// A state that is told things.
-pub struct Sample {
+pub struct TuiSample {
     /// It.
-    pub state: State,
+    pub state: TuiState,
     /// What time it is.
     pub now_ms: i64,
 }
@@ -28,47 +28,47 @@ pub fn task(number: u32) -> TaskId {
     format!("T{number}").parse().expect("an id")
 }
 
-impl Sample {
+impl TuiSample {
     pub fn new(columns: u16, rows: u16) -> Self {
-        Self { state: State::new((columns, rows), NOW_MS), now_ms: NOW_MS }
+        Self { state: TuiState::new((columns, rows), NOW_MS), now_ms: NOW_MS }
     }
 
     /// With a run under way, and something in every panel.
     pub fn busy(columns: u16, rows: u16) -> Self {
         let mut sample = Self::new(columns, rows);
         sample.tick(0);
-        sample.poll(Poll::Status, Response::Status(Box::new(status())));
-        sample.poll(Poll::Queue, Response::Queue(Box::new(queue())));
-        sample.poll(Poll::Reviews, Response::Reviews(reviews()));
-        sample.poll(Poll::Inbox, Response::Inbox(inbox(items())));
-        sample.poll(Poll::Journal, Response::Log(LogPage { entries: journal(), next: 12, more: false }));
+        sample.poll(PollTopic::Status, Response::Status(Box::new(status())));
+        sample.poll(PollTopic::Queue, Response::Queue(Box::new(queue())));
+        sample.poll(PollTopic::Reviews, Response::Reviews(reviews()));
+        sample.poll(PollTopic::Inbox, Response::Inbox(inbox(items())));
+        sample.poll(PollTopic::Journal, Response::Log(LogPage { entries: journal(), next: 12, more: false }));
         let tasks = (1..=40).map(|number| {
             let status = [Status::Done, Status::Ready, Status::Active, Status::Failed][number as usize % 4];
             line(number, status, &format!("Task number {number}"))
         });
-        sample.poll(Poll::Backlog, Response::List(TaskPage { tasks: tasks.collect(), next: None }));
+        sample.poll(PollTopic::Backlog, Response::List(TaskPage { tasks: tasks.collect(), next: None }));
         sample
     }
 
-    pub fn tell(&mut self, news: News) -> Vec<state::Action> {
+    pub fn tell(&mut self, news: TuiEvent) -> Vec<state::TuiAction> {
         self.state.update(news, self.now_ms)
     }
 
-    pub fn tick(&mut self, ms: i64) -> Vec<state::Action> {
+    pub fn tick(&mut self, ms: i64) -> Vec<state::TuiAction> {
         self.now_ms += ms;
-        self.tell(News::Tick)
+        self.tell(TuiEvent::Tick)
     }
 
-    pub fn poll(&mut self, poll: Poll, response: Response) -> Vec<state::Action> {
-        self.answer(About::Poll(poll), Ok(response))
+    pub fn poll(&mut self, poll: PollTopic, response: Response) -> Vec<state::TuiAction> {
+        self.answer(RequestSubject::Poll(poll), Ok(response))
     }
 
     pub fn answer(
         &mut self,
-        about: About,
+        about: RequestSubject,
         result: Result<Response, landfall_api::Problem>,
-    ) -> Vec<state::Action> {
-        self.tell(News::Answered { about, result: Box::new(result), took_ms: 1 })
+    ) -> Vec<state::TuiAction> {
+        self.tell(TuiEvent::Answered { about, result: Box::new(result), took_ms: 1 })
     }
 
     /// Presses keys as people write them: letters, `<Enter>`, `<Esc>`, `<Tab>`, `<Down>`, `<^c>`. What a person orders by it.
@@ -92,8 +92,8 @@ impl Sample {
                 None => (KeyCode::Char(first), KeyModifiers::NONE, first.len_utf8()),
             };
             rest = &rest[length..];
-            for action in self.tell(News::Key(KeyEvent::new(code, with))) {
-                if let state::Action::Call(About::Order, request) = action {
+            for action in self.tell(TuiEvent::Key(KeyEvent::new(code, with))) {
+                if let state::TuiAction::Call(RequestSubject::Order, request) = action {
                     orders.push(request);
                 }
             }

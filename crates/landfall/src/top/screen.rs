@@ -13,20 +13,20 @@ use ratatui::backend::CrosstermBackend;
 use signal_hook::consts::SIGTSTP;
 
 use super::draw::draw;
-use super::state::State;
+use super::state::TuiState;
 use super::theme::Theme;
 
 /// The terminal while it is ours; dropping it gives it back.
-pub struct Screen {
-    terminal: Paper,
+pub struct TerminalSession {
+    terminal: TuiTerminal,
     theme: Theme,
     /// Whether the terminal is ours now, so that it is given back once.
     is_ours: Arc<AtomicBool>,
 }
 
-type Paper = Terminal<CrosstermBackend<BufWriter<Stdout>>>;
+type TuiTerminal = Terminal<CrosstermBackend<BufWriter<Stdout>>>;
 
-impl Screen {
+impl TerminalSession {
     /// Takes the terminal.
     pub fn open() -> io::Result<Self> {
         let is_ours = Arc::new(AtomicBool::new(true));
@@ -44,7 +44,7 @@ impl Screen {
     }
 
     /// Shows it.
-    pub fn draw(&mut self, state: &State) -> io::Result<()> {
+    pub fn draw(&mut self, state: &TuiState) -> io::Result<()> {
         self.terminal.draw(|frame| draw(frame, state, self.theme))?;
         Ok(())
     }
@@ -59,13 +59,13 @@ impl Screen {
     }
 }
 
-impl Drop for Screen {
+impl Drop for TerminalSession {
     fn drop(&mut self) {
         give_back(&self.is_ours);
     }
 }
 
-fn take() -> io::Result<Paper> {
+fn take() -> io::Result<TuiTerminal> {
     enable_raw_mode()?;
     execute!(stdout(), EnterAlternateScreen, EnableBracketedPaste)?;
     Terminal::new(CrosstermBackend::new(BufWriter::new(stdout())))

@@ -13,17 +13,17 @@ use landfall_api::{
 };
 
 use super::keys;
-use super::polls::{Poll, Polls};
+use super::polls::{PollTopic, Polls};
 use super::views;
 
-pub use popup::{Choice, Popup, Purpose, TextPopup, Way};
+pub use popup::{ChoiceAction, Popup, PopupChoice, TextPopup, TextPurpose};
 
 /// Entries of the journal that are kept to scroll through; the file has them all.
 pub const JOURNAL_MAX: usize = 2_000;
 
 /// What comes in.
 #[derive(Debug)]
-pub enum News {
+pub enum TuiEvent {
     /// A key.
     Key(KeyEvent),
     /// Text that was pasted.
@@ -35,7 +35,7 @@ pub enum News {
     /// The service answered.
     Answered {
         /// What was asked.
-        about: About,
+        about: RequestSubject,
         /// What it said.
         result: Box<Result<Response, Problem>>,
         /// How long it took.
@@ -47,9 +47,9 @@ pub enum News {
 
 /// What a request was about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum About {
+pub enum RequestSubject {
     /// It is asked again and again.
-    Poll(Poll),
+    Poll(PollTopic),
     /// Part of the task that is open.
     Page(TaskId),
     /// A screen that was opened.
@@ -61,9 +61,9 @@ pub enum About {
 /// What is to be done.
 #[derive(Debug, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "a handful are there at a time")]
-pub enum Action {
+pub enum TuiAction {
     /// Ask the service.
-    Call(About, Request),
+    Call(RequestSubject, Request),
     /// Give the terminal to the shell for a while.
     Suspend,
     /// Close the screen. The run goes on.
@@ -72,7 +72,7 @@ pub enum Action {
 
 /// A part of the first screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Panel {
+pub enum DashboardPanel {
     /// Who is at work.
     Slots,
     /// What waits for a person.
@@ -85,14 +85,14 @@ pub enum Panel {
     Backlog,
 }
 
-impl Panel {
+impl DashboardPanel {
     /// In the order Tab goes.
     pub const ALL: [Self; 5] = [Self::Slots, Self::Inbox, Self::Queue, Self::Log, Self::Backlog];
 }
 
 /// What lies on top of the first screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Screen {
+pub enum TuiOverlay {
     /// One task.
     Task,
     /// The landing queue in full.
@@ -109,7 +109,7 @@ pub enum Screen {
 
 /// A page about the task that is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Page {
+pub enum TaskView {
     /// Why it is where it is, and what is wanted.
     About,
     /// Its attempts.
@@ -124,7 +124,7 @@ pub enum Page {
     Output,
 }
 
-impl Page {
+impl TaskView {
     /// In the order Tab goes.
     pub const ALL: [Self; 6] =
         [Self::About, Self::Attempts, Self::Checks, Self::Diff, Self::Log, Self::Output];
@@ -161,14 +161,14 @@ pub enum Scroll {
 
 /// Something chosen from a list that changes: by what it is, and by its place when it has gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pick<I> {
+pub struct ListSelection<I> {
     /// What.
     pub id: Option<I>,
     /// Where it was.
     pub place: usize,
 }
 
-impl<I: Clone + PartialEq> Pick<I> {
+impl<I: Clone + PartialEq> ListSelection<I> {
     /// The first, whatever it is.
     fn first() -> Self {
         Self { id: None, place: 0 }
@@ -192,7 +192,7 @@ pub struct OpenTask {
     /// Which.
     pub task: TaskId,
     /// The page that is shown.
-    pub page: Page,
+    pub page: TaskView,
     /// How far down.
     pub scroll: Scroll,
     /// All there is to know.
@@ -224,9 +224,9 @@ pub struct OpenOutput {
 
 /// A word that goes away by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Toast {
+pub struct TuiToast {
     /// How grave.
-    pub tone: Tone,
+    pub tone: MessageTone,
     /// What.
     pub text: String,
     /// When it goes.
@@ -235,7 +235,7 @@ pub struct Toast {
 
 /// How grave a word is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tone {
+pub enum MessageTone {
     /// Something to know.
     Info,
     /// Something to look at.
@@ -244,7 +244,7 @@ pub enum Tone {
     Bad,
 }
 
-impl Tone {
+impl MessageTone {
     /// How long it stays: the graver, the longer.
     fn ms(self) -> i64 {
         match self {
@@ -266,7 +266,7 @@ impl Tone {
 
 /// Whether the project can be reached.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Link {
+pub enum ConnectionState {
     /// Nothing was answered yet.
     Fresh,
     /// It can.
@@ -282,13 +282,13 @@ pub enum Link {
 
 /// Everything on the screen.
 #[derive(Debug)]
-pub struct State {
+pub struct TuiState {
     /// The time.
     pub now_ms: i64,
     /// Columns and rows.
     pub size: (u16, u16),
     /// Whether the project can be reached.
-    pub link: Link,
+    pub link: ConnectionState,
     /// How the project stands, and when it said so.
     pub status: Option<(Box<StatusReport>, i64)>,
     /// The landing queue.
@@ -314,15 +314,15 @@ pub struct State {
     /// The task that is open.
     pub open: Option<OpenTask>,
     /// The panel that has the keys.
-    pub focus: Panel,
+    pub focus: DashboardPanel,
     /// Screens on top of the first, the last one is seen.
-    pub screens: Vec<Screen>,
+    pub screens: Vec<TuiOverlay>,
     /// How far down the last screen is scrolled; a task has its own.
     pub scroll: Scroll,
     /// What must be answered before anything else.
     pub popup: Option<Popup>,
     /// Words that go away by themselves, the newest last.
-    pub toasts: Vec<Toast>,
+    pub toasts: Vec<TuiToast>,
     /// What the backlog is filtered by.
     pub filter: String,
     /// What the log is filtered by.
@@ -330,13 +330,13 @@ pub struct State {
     /// What was last looked for in a page.
     pub sought: String,
     /// Chosen among those at work.
-    pub slot: Pick<TaskId>,
+    pub slot: ListSelection<TaskId>,
     /// Chosen in the inbox.
-    pub item: Pick<String>,
+    pub item: ListSelection<String>,
     /// Chosen in the queue.
-    pub place: Pick<TaskId>,
+    pub place: ListSelection<TaskId>,
     /// Chosen in the backlog.
-    pub task: Pick<TaskId>,
+    pub task: ListSelection<TaskId>,
     /// The entry of the journal that is looked at; none follows the newest.
     pub entry: Option<u64>,
     polls: Polls,
@@ -349,13 +349,13 @@ pub struct State {
     stale: bool,
 }
 
-impl State {
+impl TuiState {
     /// Before anything is known.
     pub fn new(size: (u16, u16), now_ms: i64) -> Self {
         Self {
             now_ms,
             size,
-            link: Link::Fresh,
+            link: ConnectionState::Fresh,
             status: None,
             queue: None,
             reviews: None,
@@ -368,7 +368,7 @@ impl State {
             discoveries: None,
             health: None,
             open: None,
-            focus: Panel::Slots,
+            focus: DashboardPanel::Slots,
             screens: Vec::new(),
             scroll: Scroll::At(0),
             popup: None,
@@ -376,10 +376,10 @@ impl State {
             filter: String::new(),
             log_filter: String::new(),
             sought: String::new(),
-            slot: Pick::first(),
-            item: Pick::first(),
-            place: Pick::first(),
-            task: Pick::first(),
+            slot: ListSelection::first(),
+            item: ListSelection::first(),
+            place: ListSelection::first(),
+            task: ListSelection::first(),
             entry: None,
             polls: Polls::new(),
             incoming: Vec::new(),
@@ -393,33 +393,33 @@ impl State {
     }
 
     /// What follows from the news.
-    pub fn update(&mut self, news: News, now_ms: i64) -> Vec<Action> {
+    pub fn update(&mut self, news: TuiEvent, now_ms: i64) -> Vec<TuiAction> {
         self.now_ms = now_ms;
         let mut actions = match news {
-            News::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
-            News::Key(key) => {
+            TuiEvent::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
+            TuiEvent::Key(key) => {
                 self.stale = true;
                 match self.popup {
                     Some(_) => self.popup_key(key),
                     None => keys::command(key).map(|command| self.command(command)).unwrap_or_default(),
                 }
             }
-            News::Paste(text) => {
+            TuiEvent::Paste(text) => {
                 self.stale = true;
                 self.popup_paste(&text);
                 Vec::new()
             }
-            News::Resized(columns, rows) => {
+            TuiEvent::Resized(columns, rows) => {
                 self.size = (columns, rows);
                 self.stale = true;
                 Vec::new()
             }
-            News::Tick => Vec::new(),
-            News::Answered { about, result, took_ms } => {
+            TuiEvent::Tick => Vec::new(),
+            TuiEvent::Answered { about, result, took_ms } => {
                 self.answered(about, *result, took_ms);
                 Vec::new()
             }
-            News::Leave => vec![Action::Quit],
+            TuiEvent::Leave => vec![TuiAction::Quit],
         };
         self.pass_time();
         actions.extend(self.ask());
@@ -445,7 +445,7 @@ impl State {
             let shut = status.accounts.iter().any(|account| account.until_ms.is_some());
             status.run.is_some() || shut
         });
-        counts || matches!(self.link, Link::Lost { .. })
+        counts || matches!(self.link, ConnectionState::Lost { .. })
     }
 
     fn pass_time(&mut self) {
@@ -461,9 +461,9 @@ impl State {
     }
 
     /// Says something for a while.
-    pub fn toast(&mut self, tone: Tone, text: impl Into<String>) {
+    pub fn toast(&mut self, tone: MessageTone, text: impl Into<String>) {
         const TOASTS_MAX: usize = 4; // more would cover what they are about
-        self.toasts.push(Toast { tone, text: text.into(), until_ms: self.now_ms + tone.ms() });
+        self.toasts.push(TuiToast { tone, text: text.into(), until_ms: self.now_ms + tone.ms() });
         let over = self.toasts.len().saturating_sub(TOASTS_MAX);
         self.toasts.drain(..over);
         self.stale = true;
@@ -521,24 +521,28 @@ impl State {
     /// The task that keys are about.
     pub fn chosen(&self) -> Option<TaskId> {
         match self.screens.last() {
-            Some(Screen::Task) => self.open.as_ref().map(|open| open.task),
-            Some(Screen::Queue | Screen::Discoveries | Screen::Doctor | Screen::Sprint | Screen::Help) => {
-                None
-            }
+            Some(TuiOverlay::Task) => self.open.as_ref().map(|open| open.task),
+            Some(
+                TuiOverlay::Queue
+                | TuiOverlay::Discoveries
+                | TuiOverlay::Doctor
+                | TuiOverlay::Sprint
+                | TuiOverlay::Help,
+            ) => None,
             None => match self.focus {
-                Panel::Slots => {
+                DashboardPanel::Slots => {
                     let rows = self.slots();
                     rows.get(self.slot.at(&rows)).copied()
                 }
-                Panel::Inbox => self.chosen_item().and_then(|item| item.task),
-                Panel::Queue => {
+                DashboardPanel::Inbox => self.chosen_item().and_then(|item| item.task),
+                DashboardPanel::Queue => {
                     let rows = self.places();
                     rows.get(self.place.at(&rows)).copied()
                 }
-                Panel::Log => self.entry.and_then(|seq| {
+                DashboardPanel::Log => self.entry.and_then(|seq| {
                     self.journal.iter().find(|entry| entry.seq == seq).and_then(|entry| entry.task)
                 }),
-                Panel::Backlog => {
+                DashboardPanel::Backlog => {
                     let rows = self.tasks();
                     rows.get(self.task.at(&rows)).copied()
                 }
@@ -551,7 +555,7 @@ impl State {
         self.inbox_items().get(self.item.at(&self.items()))
     }
 
-    fn show(&mut self, screen: Screen) {
+    fn show(&mut self, screen: TuiOverlay) {
         self.screens.retain(|it| *it != screen); // a screen is on the pile once, however people get there
         self.screens.push(screen);
         self.scroll = Scroll::At(0);

@@ -6,20 +6,24 @@ use std::time::Instant;
 
 use landfall_api::{Problem, Request, Response, Service};
 
-use super::state::{About, News};
+use super::state::{RequestSubject, TuiEvent};
 
 /// Gives whoever answers now. Asked for every request: engines come and go.
-pub type Door = dyn Fn() -> Result<Box<dyn Service>, Problem> + Send + Sync;
+pub type ServiceConnector = dyn Fn() -> Result<Box<dyn Service>, Problem> + Send + Sync;
 
 /// A thread that asks one thing after the other.
 pub struct Worker {
-    requests: Sender<(About, Request)>,
+    requests: Sender<(RequestSubject, Request)>,
     thread: JoinHandle<()>,
 }
 
 impl Worker {
     /// Its answers go to `news`.
-    pub fn start(name: &str, door: std::sync::Arc<Door>, news: Sender<News>) -> std::io::Result<Self> {
+    pub fn start(
+        name: &str,
+        door: std::sync::Arc<ServiceConnector>,
+        news: Sender<TuiEvent>,
+    ) -> std::io::Result<Self> {
         let (requests, asked) = channel();
         let thread =
             thread::Builder::new().name(name.to_owned()).spawn(move || work(&asked, &*door, &news))?;
@@ -27,7 +31,7 @@ impl Worker {
     }
 
     /// Asks this when what was asked before is answered.
-    pub fn ask(&self, about: About, request: Request) {
+    pub fn ask(&self, about: RequestSubject, request: Request) {
         let _ = self.requests.send((about, request)); // the thread is gone, which `is_gone` tells
     }
 
@@ -37,12 +41,12 @@ impl Worker {
     }
 }
 
-fn work(asked: &Receiver<(About, Request)>, door: &Door, news: &Sender<News>) {
+fn work(asked: &Receiver<(RequestSubject, Request)>, door: &ServiceConnector, news: &Sender<TuiEvent>) {
     while let Ok((about, request)) = asked.recv() {
         let began = Instant::now();
         let result: Result<Response, Problem> = door().and_then(|service| service.call(request));
         let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        if news.send(News::Answered { about, result: Box::new(result), took_ms }).is_err() {
+        if news.send(TuiEvent::Answered { about, result: Box::new(result), took_ms }).is_err() {
             return; // the screen is closed
         }
     }

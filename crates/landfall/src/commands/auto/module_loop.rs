@@ -8,16 +8,16 @@ use landfall_text::control_chars::{escape_block, escape_line};
 use landfall_text::format_duration;
 
 use super::{ModuleWords, drive_or_watch};
-use crate::context::Context;
-use crate::exit::{Exit, Failure};
+use crate::context::CliContext;
+use crate::exit::{CliExit, CommandFailure};
 use crate::say::{print, print_json, talk};
 
 pub(super) fn run(
     path: &str,
     words: &ModuleWords,
     non_interactive: bool,
-    context: &Context,
-) -> Result<Exit, Failure> {
+    context: &CliContext,
+) -> Result<CliExit, CommandFailure> {
     let dir = context.path(path.as_ref()).to_string_lossy().into_owned();
     if words.status {
         return show(path, &dir, context);
@@ -32,40 +32,40 @@ pub(super) fn run(
 }
 
 /// Loops of the module, newest first.
-fn loops(dir: &str, context: &Context) -> Result<LoopList, Failure> {
+fn loops(dir: &str, context: &CliContext) -> Result<LoopList, CommandFailure> {
     Ok(context.service()?.loops(LoopsAsked { dir: Some(dir.to_owned()), ..LoopsAsked::default() })?)
 }
 
-fn show(path: &str, dir: &str, context: &Context) -> Result<Exit, Failure> {
+fn show(path: &str, dir: &str, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let mut list = loops(dir, context)?;
     list.loops.truncate(1);
     context.answer(&list, |list| list.loops.iter().map(loop_text).collect())?;
     if list.loops.is_empty() && !context.json {
         talk(&format!("`{path}` has had no loop; `landfall auto {path}` starts one"));
     }
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
-fn stop(path: &str, dir: &str, context: &Context) -> Result<Exit, Failure> {
+fn stop(path: &str, dir: &str, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let held = loops(dir, context)?.loops.into_iter().find(|of| of.holds);
     let Some(held) = held else {
-        return Err(Failure::new(Exit::NotNow, format!("`{path}` has no loop to stop"))
+        return Err(CommandFailure::new(CliExit::NotNow, format!("`{path}` has no loop to stop"))
             .hint(format!("`landfall auto {path} --status` shows the last one")));
     };
     let line = context.service()?.loop_stop(LoopOf { session: held.session })?;
     context.answer(&*line, loop_text)?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
 /// The task of a module that is done.
-fn finished_task(dir: &str, context: &Context) -> Result<Option<TaskId>, Failure> {
+fn finished_task(dir: &str, context: &CliContext) -> Result<Option<TaskId>, CommandFailure> {
     let Some(task) = landfall_app::task_of_module(&context.at, dir)? else { return Ok(None) };
     let status = context.service()?.show(TaskAsked { task })?.line.status;
     Ok((status == Status::Done).then_some(task))
 }
 
 /// A module that is complete: its report, and nothing is started.
-fn report(path: &str, task: TaskId, context: &Context) -> Result<Exit, Failure> {
+fn report(path: &str, task: TaskId, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let report = context.service()?.report(ReportOf::Task(task).into())?;
     match context.json {
         true => print_json(&report)?,
@@ -74,7 +74,7 @@ fn report(path: &str, task: TaskId, context: &Context) -> Result<Exit, Failure> 
             print(&escape_block(&report.markdown))?;
         }
     }
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
 fn start(
@@ -82,8 +82,8 @@ fn start(
     dir: String,
     words: &ModuleWords,
     non_interactive: bool,
-    context: &Context,
-) -> Result<Exit, Failure> {
+    context: &CliContext,
+) -> Result<CliExit, CommandFailure> {
     let asked = LoopAsked {
         session: session_of(path),
         dir: dir.clone(),
@@ -96,7 +96,7 @@ fn start(
     if !context.json {
         talk(loop_text(&line).trim_end());
     }
-    let newest = || -> Result<Option<LoopLine>, Failure> {
+    let newest = || -> Result<Option<LoopLine>, CommandFailure> {
         Ok(loops(&dir, context)?.loops.into_iter().find(|of| of.session == session))
     };
     let is_over = || Ok(newest()?.is_none_or(|of| of.ended_ms.is_some()));
@@ -104,9 +104,9 @@ fn start(
     let line = newest()?.map_or(line, Box::new);
     context.answer(&*line, loop_text)?;
     Ok(match (driven.interrupted, line.reason.as_deref()) {
-        (true, _) => Exit::Interrupted,
-        (false, Some("complete")) => Exit::Ok,
-        (false, _) => driven.run.map_or(Exit::SomeDidNotLand, |(_, exit)| exit),
+        (true, _) => CliExit::Interrupted,
+        (false, Some("complete")) => CliExit::Ok,
+        (false, _) => driven.run.map_or(CliExit::SomeDidNotLand, |(_, exit)| exit),
     })
 }
 

@@ -7,13 +7,13 @@ use ratatui::backend::TestBackend;
 use ratatui::style::Color;
 
 use super::draw;
-use crate::top::polls::Poll;
-use crate::top::sample::{Sample, task};
-use crate::top::state::{About, News};
+use crate::top::polls::PollTopic;
+use crate::top::sample::{TuiSample, task};
+use crate::top::state::{RequestSubject, TuiEvent};
 use crate::top::theme::Theme;
 
 /// The screen as text, with the clock of nowhere in particular.
-fn screen(sample: &Sample) -> String {
+fn screen(sample: &TuiSample) -> String {
     let (columns, rows) = sample.state.size;
     let mut terminal = Terminal::new(TestBackend::new(columns, rows)).expect("a screen of our own");
     terminal.draw(|frame| draw(frame, &sample.state, Theme { colour: false })).expect("it cannot fail");
@@ -49,14 +49,14 @@ fn without_clock(text: &str) -> String {
     letters.into_iter().collect()
 }
 
-fn check(sample: &Sample, expect: &ExpectFile) {
+fn check(sample: &TuiSample, expect: &ExpectFile) {
     expect.assert_eq(&screen(sample));
 }
 
 #[test]
 fn one_panel_at_a_time_where_the_screen_is_small() {
-    check(&Sample::busy(80, 24), &expect_file!["../snapshots/80x24.txt"]);
-    let mut sample = Sample::busy(80, 24);
+    check(&TuiSample::busy(80, 24), &expect_file!["../snapshots/80x24.txt"]);
+    let mut sample = TuiSample::busy(80, 24);
     sample.press("<Tab>");
     check(&sample, &expect_file!["../snapshots/80x24-inbox.txt"]);
     sample.press("jcmind the names");
@@ -65,12 +65,12 @@ fn one_panel_at_a_time_where_the_screen_is_small() {
 
 #[test]
 fn every_panel_at_once_where_there_is_room() {
-    check(&Sample::busy(200, 60), &expect_file!["../snapshots/200x60.txt"]);
+    check(&TuiSample::busy(200, 60), &expect_file!["../snapshots/200x60.txt"]);
 }
 
 #[test]
 fn the_list_of_keys_has_every_key() {
-    let mut sample = Sample::busy(80, 24);
+    let mut sample = TuiSample::busy(80, 24);
     sample.press("?");
     check(&sample, &expect_file!["../snapshots/80x24-keys.txt"]);
 }
@@ -78,7 +78,7 @@ fn the_list_of_keys_has_every_key() {
 #[test]
 fn what_agents_say_cannot_reach_the_terminal() {
     for (columns, rows) in [(80, 24), (200, 60)] {
-        let text = screen(&Sample::busy(columns, rows));
+        let text = screen(&TuiSample::busy(columns, rows));
         assert!(!text.contains(|c: char| c.is_control() && c != '\n'), "{text}");
         assert!(text.contains("\\u{1b}[2J") || columns == 80, "it is shown as what it is: {text}");
     }
@@ -89,10 +89,10 @@ fn every_screen_is_drawn_at_every_size() {
     for keys in
         ["", "<Tab>", "<Tab><Tab>", "/x", "1", "R", "M", "L", "T", "S", "?", "x", "s", "<Tab>a", "<Tab>jc"]
     {
-        let mut sample = Sample::busy(80, 24);
+        let mut sample = TuiSample::busy(80, 24);
         sample.press(keys);
-        sample.poll(Poll::Status, Response::Status(Box::new(crate::top::sample::status())));
-        sample.answer(About::Order, Err(Problem::new(ProblemCode::NotNow, "no ".repeat(60))));
+        sample.poll(PollTopic::Status, Response::Status(Box::new(crate::top::sample::status())));
+        sample.answer(RequestSubject::Order, Err(Problem::new(ProblemCode::NotNow, "no ".repeat(60))));
         let text = "+\tlong line \u{1b}[31m".repeat(50);
         let diff = Diff {
             task: task(6),
@@ -100,10 +100,10 @@ fn every_screen_is_drawn_at_every_size() {
             to: String::new(),
             diff: Blob::new(text.into_bytes()),
         };
-        sample.answer(About::Page(task(6)), Ok(Response::Diff(diff)));
+        sample.answer(RequestSubject::Page(task(6)), Ok(Response::Diff(diff)));
         for size in [(1, 1), (10, 3), (30, 8), (40, 10), (80, 24), (119, 33), (120, 34), (200, 60), (300, 9)]
         {
-            sample.tell(News::Resized(size.0, size.1));
+            sample.tell(TuiEvent::Resized(size.0, size.1));
             let text = screen(&sample);
             assert_eq!(text.lines().count(), usize::from(size.1), "{keys} at {size:?}");
             assert!(!text.contains('\u{1b}'), "{keys} at {size:?}");
@@ -113,8 +113,11 @@ fn every_screen_is_drawn_at_every_size() {
 
 #[test]
 fn a_project_that_is_away_is_said_so_above_everything() {
-    let mut sample = Sample::busy(80, 24);
-    sample.answer(About::Poll(Poll::Journal), Err(Problem::new(ProblemCode::Internal, "the disk is away")));
+    let mut sample = TuiSample::busy(80, 24);
+    sample.answer(
+        RequestSubject::Poll(PollTopic::Journal),
+        Err(Problem::new(ProblemCode::Internal, "the disk is away")),
+    );
     sample.tick(65_000);
     let text = screen(&sample);
     assert!(text.contains("CANNOT BE REACHED for 1m 5s, trying again: the disk is away"), "{text}");

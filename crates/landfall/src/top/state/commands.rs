@@ -6,65 +6,66 @@ use landfall_api::{
 };
 
 use super::{
-    About, Action, Choice, OpenTask, Page, Panel, Popup, Purpose, Screen, Scroll, State, TextPopup, Tone, Way,
+    ChoiceAction, DashboardPanel, MessageTone, OpenTask, Popup, PopupChoice, RequestSubject, Scroll,
+    TaskView, TextPopup, TextPurpose, TuiAction, TuiOverlay, TuiState,
 };
 use crate::top::inbox;
-use crate::top::keys::Command;
-use crate::top::line::Line;
-use crate::top::polls::Poll;
+use crate::top::keys::KeyCommand;
+use crate::top::line::LineEditor;
+use crate::top::polls::PollTopic;
 use crate::top::views;
 
-impl State {
-    pub(super) fn command(&mut self, command: Command) -> Vec<Action> {
+impl TuiState {
+    pub(super) fn command(&mut self, command: KeyCommand) -> Vec<TuiAction> {
         match command {
-            Command::Down => self.step(1),
-            Command::Up => self.step(-1),
-            Command::PageDown => self.step(self.screenful()),
-            Command::PageUp => self.step(-self.screenful()),
-            Command::First => self.step(isize::MIN / 2),
-            Command::Last => self.step(isize::MAX / 2),
-            Command::Next => self.turn(1),
-            Command::Before => self.turn(-1),
-            Command::Back => self.back(),
-            Command::Search => self.search(),
-            Command::Open => self.open_chosen(Page::About),
-            Command::Log => self.open_chosen(Page::Log),
-            Command::Output => self.open_chosen(Page::Output),
-            Command::Diff => self.open_chosen(Page::Diff),
-            Command::Agent(number) => self.agent(number),
-            Command::Review => self.next_review(),
-            Command::Help => self.show(Screen::Help),
-            Command::Queue => {
-                self.show(Screen::Queue);
-                self.polls.now(Poll::Queue);
+            KeyCommand::Down => self.step(1),
+            KeyCommand::Up => self.step(-1),
+            KeyCommand::PageDown => self.step(self.screenful()),
+            KeyCommand::PageUp => self.step(-self.screenful()),
+            KeyCommand::First => self.step(isize::MIN / 2),
+            KeyCommand::Last => self.step(isize::MAX / 2),
+            KeyCommand::Next => self.turn(1),
+            KeyCommand::Before => self.turn(-1),
+            KeyCommand::Back => self.back(),
+            KeyCommand::Search => self.search(),
+            KeyCommand::Open => self.open_chosen(TaskView::About),
+            KeyCommand::Log => self.open_chosen(TaskView::Log),
+            KeyCommand::Output => self.open_chosen(TaskView::Output),
+            KeyCommand::Diff => self.open_chosen(TaskView::Diff),
+            KeyCommand::Agent(number) => self.agent(number),
+            KeyCommand::Review => self.next_review(),
+            KeyCommand::Help => self.show(TuiOverlay::Help),
+            KeyCommand::Queue => {
+                self.show(TuiOverlay::Queue);
+                self.polls.now(PollTopic::Queue);
             }
-            Command::Sprint => {
-                self.show(Screen::Sprint);
-                self.polls.now(Poll::Sprint);
+            KeyCommand::Sprint => {
+                self.show(TuiOverlay::Sprint);
+                self.polls.now(PollTopic::Sprint);
             }
-            Command::Discoveries => {
-                self.show(Screen::Discoveries);
+            KeyCommand::Discoveries => {
+                self.show(TuiOverlay::Discoveries);
                 let asked = DiscoveriesAsked::default();
-                return vec![Action::Call(About::Screen, Request::Discoveries(asked))];
+                return vec![TuiAction::Call(RequestSubject::Screen, Request::Discoveries(asked))];
             }
-            Command::Doctor => {
-                self.show(Screen::Doctor);
-                return vec![Action::Call(About::Screen, Request::Doctor(Nothing {}))];
+            KeyCommand::Doctor => {
+                self.show(TuiOverlay::Doctor);
+                return vec![TuiAction::Call(RequestSubject::Screen, Request::Doctor(Nothing {}))];
             }
-            Command::Answer => self.answer(),
-            Command::Changes => self.changes(),
-            Command::Retry => self.retry(),
-            Command::Message => self.message(),
-            Command::Block => self.block(),
-            Command::StopTask => self.stop_task(),
-            Command::Hold => return self.hold(),
-            Command::Defer => return self.defer(),
-            Command::Autopilot => return self.autopilot(),
-            Command::Run => return self.run(),
-            Command::Pause => return self.pause(),
-            Command::Pick => return self.pick(),
-            Command::Suspend => return vec![Action::Suspend],
-            Command::Quit => return vec![Action::Quit],
+            KeyCommand::Answer => self.answer(),
+            KeyCommand::Changes => self.changes(),
+            KeyCommand::Retry => self.retry(),
+            KeyCommand::Message => self.message(),
+            KeyCommand::Block => self.block(),
+            KeyCommand::StopTask => self.stop_task(),
+            KeyCommand::Hold => return self.hold(),
+            KeyCommand::Defer => return self.defer(),
+            KeyCommand::Autopilot => return self.autopilot(),
+            KeyCommand::Run => return self.run(),
+            KeyCommand::Pause => return self.pause(),
+            KeyCommand::Pick => return self.pick(),
+            KeyCommand::Suspend => return vec![TuiAction::Suspend],
+            KeyCommand::Quit => return vec![TuiAction::Quit],
         }
         Vec::new()
     }
@@ -80,23 +81,23 @@ impl State {
         }
         let to = |place: usize| place.saturating_add_signed(by);
         match self.focus {
-            Panel::Slots => {
+            DashboardPanel::Slots => {
                 let rows = self.slots();
                 self.slot.choose(&rows, to(self.slot.at(&rows)));
             }
-            Panel::Inbox => {
+            DashboardPanel::Inbox => {
                 let rows = self.items();
                 self.item.choose(&rows, to(self.item.at(&rows)));
             }
-            Panel::Queue => {
+            DashboardPanel::Queue => {
                 let rows = self.places();
                 self.place.choose(&rows, to(self.place.at(&rows)));
             }
-            Panel::Backlog => {
+            DashboardPanel::Backlog => {
                 let rows = self.tasks();
                 self.task.choose(&rows, to(self.task.at(&rows)));
             }
-            Panel::Log => {
+            DashboardPanel::Log => {
                 let seqs: Vec<u64> = self.entries().iter().map(|entry| entry.seq).collect();
                 let last = seqs.len().saturating_sub(1);
                 let here = self.entry.and_then(|seq| seqs.iter().position(|it| *it == seq)).unwrap_or(last);
@@ -113,21 +114,21 @@ impl State {
             Scroll::End => last,
         };
         let line = here.saturating_add_signed(by).min(last);
-        let follows = matches!((self.screens.last(), &self.open), (Some(Screen::Task), Some(open)) if open.page.follows());
+        let follows = matches!((self.screens.last(), &self.open), (Some(TuiOverlay::Task), Some(open)) if open.page.follows());
         self.set_scroll(if follows && line == last { Scroll::End } else { Scroll::At(line) });
     }
 
     /// How far down the page on top is.
     pub fn page_scroll(&self) -> Scroll {
         match (self.screens.last(), &self.open) {
-            (Some(Screen::Task), Some(open)) => open.scroll,
+            (Some(TuiOverlay::Task), Some(open)) => open.scroll,
             _ => self.scroll,
         }
     }
 
     pub(super) fn set_scroll(&mut self, scroll: Scroll) {
         match (self.screens.last(), &mut self.open) {
-            (Some(Screen::Task), Some(open)) => open.scroll = scroll,
+            (Some(TuiOverlay::Task), Some(open)) => open.scroll = scroll,
             _ => self.scroll = scroll,
         }
     }
@@ -138,18 +139,18 @@ impl State {
             |place: Option<usize>, many: usize| (place.unwrap_or(0) + many).wrapping_add_signed(by) % many;
         match (self.screens.last(), &self.open) {
             (None, _) => {
-                let place = Panel::ALL.iter().position(|panel| *panel == self.focus);
-                self.focus = Panel::ALL[next(place, Panel::ALL.len())];
+                let place = DashboardPanel::ALL.iter().position(|panel| *panel == self.focus);
+                self.focus = DashboardPanel::ALL[next(place, DashboardPanel::ALL.len())];
             }
-            (Some(Screen::Task), Some(open)) => {
-                let place = Page::ALL.iter().position(|page| *page == open.page);
-                self.turn_to(Page::ALL[next(place, Page::ALL.len())]);
+            (Some(TuiOverlay::Task), Some(open)) => {
+                let place = TaskView::ALL.iter().position(|page| *page == open.page);
+                self.turn_to(TaskView::ALL[next(place, TaskView::ALL.len())]);
             }
             (Some(_), _) => {}
         }
     }
 
-    fn turn_to(&mut self, page: Page) {
+    fn turn_to(&mut self, page: TaskView) {
         let Some(open) = &mut self.open else { return };
         open.page = page;
         open.scroll = if page.follows() { Scroll::End } else { Scroll::At(0) };
@@ -160,14 +161,17 @@ impl State {
     fn back(&mut self) {
         if self.screens.pop().is_some() {
             self.scroll = Scroll::At(0);
-            if !self.screens.contains(&Screen::Task) {
+            if !self.screens.contains(&TuiOverlay::Task) {
                 self.open = None;
             }
             return;
         }
         match self.focus {
-            Panel::Log => self.log_filter.clear(),
-            Panel::Slots | Panel::Inbox | Panel::Queue | Panel::Backlog => {
+            DashboardPanel::Log => self.log_filter.clear(),
+            DashboardPanel::Slots
+            | DashboardPanel::Inbox
+            | DashboardPanel::Queue
+            | DashboardPanel::Backlog => {
                 self.filter.clear();
                 self.sift();
             }
@@ -177,32 +181,38 @@ impl State {
 
     fn search(&mut self) {
         let (title, purpose, text) = match (self.screens.last(), self.focus) {
-            (Some(_), _) => ("find", Purpose::Search, self.sought.clone()),
-            (None, Panel::Log) => (
+            (Some(_), _) => ("find", TextPurpose::Search, self.sought.clone()),
+            (None, DashboardPanel::Log) => (
                 "filter the log",
-                Purpose::Filter(Panel::Log, self.log_filter.clone()),
+                TextPurpose::Filter(DashboardPanel::Log, self.log_filter.clone()),
                 self.log_filter.clone(),
             ),
-            (None, Panel::Slots | Panel::Inbox | Panel::Queue | Panel::Backlog) => {
-                self.focus = Panel::Backlog;
-                let purpose = Purpose::Filter(Panel::Backlog, self.filter.clone());
+            (
+                None,
+                DashboardPanel::Slots
+                | DashboardPanel::Inbox
+                | DashboardPanel::Queue
+                | DashboardPanel::Backlog,
+            ) => {
+                self.focus = DashboardPanel::Backlog;
+                let purpose = TextPurpose::Filter(DashboardPanel::Backlog, self.filter.clone());
                 ("filter the backlog", purpose, self.filter.clone())
             }
         };
         let mut popup = TextPopup::new(title, Vec::new(), purpose);
-        popup.line = Line::new(&text);
+        popup.line = LineEditor::new(&text);
         self.popup = Some(Popup::Text(popup));
     }
 
-    fn open_chosen(&mut self, page: Page) {
+    fn open_chosen(&mut self, page: TaskView) {
         match self.chosen() {
-            Some(_) if self.screens.last() == Some(&Screen::Task) && page == Page::About => {} // it is open already
+            Some(_) if self.screens.last() == Some(&TuiOverlay::Task) && page == TaskView::About => {} // it is open already
             Some(task) => self.open_task(task, page),
-            None => self.toast(Tone::Info, "no task is chosen"),
+            None => self.toast(MessageTone::Info, "no task is chosen"),
         }
     }
 
-    fn open_task(&mut self, task: TaskId, page: Page) {
+    fn open_task(&mut self, task: TaskId, page: TaskView) {
         if self.open.as_ref().is_none_or(|open| open.task != task) {
             self.open = Some(OpenTask {
                 task,
@@ -216,22 +226,22 @@ impl State {
                 problem: None,
             });
         }
-        self.show(Screen::Task);
+        self.show(TuiOverlay::Task);
         self.turn_to(page);
-        self.polls.now(Poll::Open);
+        self.polls.now(PollTopic::Open);
     }
 
     fn agent(&mut self, number: u8) {
         let rows = self.slots();
         match rows.get(usize::from(number) - 1) {
             Some(task) => {
-                self.focus = Panel::Slots;
+                self.focus = DashboardPanel::Slots;
                 self.slot.choose(&rows, usize::from(number) - 1);
                 let task = *task;
                 self.screens.clear();
-                self.open_task(task, Page::About);
+                self.open_task(task, TaskView::About);
             }
-            None => self.toast(Tone::Info, format!("no agent is at work in slot {number}")),
+            None => self.toast(MessageTone::Info, format!("no agent is at work in slot {number}")),
         }
     }
 
@@ -240,23 +250,23 @@ impl State {
         let items = self.inbox_items();
         let looks: Vec<usize> = (0..items.len()).filter(|place| inbox::is_look(items[*place].kind)).collect();
         let here = self.item.at(&self.items());
-        let inside = self.screens.last() == Some(&Screen::Task);
+        let inside = self.screens.last() == Some(&TuiOverlay::Task);
         let next = looks.iter().find(|place| if inside { **place > here } else { **place >= here });
         let Some(place) = next.or(looks.first()).copied() else {
-            return self.toast(Tone::Info, "no review is pending");
+            return self.toast(MessageTone::Info, "no review is pending");
         };
         self.screens.clear();
-        self.focus = Panel::Inbox;
+        self.focus = DashboardPanel::Inbox;
         let rows = self.items();
         self.item.choose(&rows, place);
         if let Some(task) = self.inbox_items()[place].task {
-            self.open_task(task, Page::Diff);
+            self.open_task(task, TaskView::Diff);
         }
     }
 
     /// What waits for a person because of the chosen task, or the item that is chosen.
     fn wanted(&self) -> Option<&InboxItem> {
-        if self.screens.is_empty() && self.focus == Panel::Inbox {
+        if self.screens.is_empty() && self.focus == DashboardPanel::Inbox {
             return self.chosen_item();
         }
         let task = self.chosen()?;
@@ -275,23 +285,23 @@ impl State {
                 Some(task) => format!("{task} asks nothing and is not to be looked at"),
                 None => "nothing is chosen that could be answered".to_owned(),
             };
-            return self.toast(Tone::Info, text);
+            return self.toast(MessageTone::Info, text);
         };
         let about = inbox::about(item);
         self.popup = Some(match (item.kind, item.task) {
             (InboxKind::Question, Some(task)) => {
-                let mut popup = TextPopup::new(format!("Answer {task}"), about, Purpose::Answer(task));
+                let mut popup = TextPopup::new(format!("Answer {task}"), about, TextPurpose::Answer(task));
                 popup.issues =
                     item.choices.iter().map(|choice| (choice.clone(), String::new(), false)).collect();
                 Popup::Text(popup)
             }
             (InboxKind::Review, Some(task)) => {
                 let title = format!("Approve {task}: it lands next. A note, if you like");
-                Popup::Text(TextPopup::new(title, about, Purpose::Approve(task)))
+                Popup::Text(TextPopup::new(title, about, TextPurpose::Approve(task)))
             }
             (InboxKind::Owed, Some(task)) => {
                 let title = format!("Sign {task} off. A note, if you like");
-                Popup::Text(TextPopup::new(title, about, Purpose::Approve(task)))
+                Popup::Text(TextPopup::new(title, about, TextPurpose::Approve(task)))
             }
             (
                 InboxKind::Question
@@ -311,85 +321,89 @@ impl State {
 
     fn changes(&mut self) {
         let Some((task, item)) = self.wanted_look() else {
-            return self.toast(Tone::Info, "only work that is to be looked at can be sent back");
+            return self.toast(MessageTone::Info, "only work that is to be looked at can be sent back");
         };
         let text = inbox::about(item);
-        let mut popup =
-            TextPopup::new(format!("Send {task} back: what is to be changed"), text, Purpose::Changes(task));
+        let mut popup = TextPopup::new(
+            format!("Send {task} back: what is to be changed"),
+            text,
+            TextPurpose::Changes(task),
+        );
         let issues = self.reviews.iter().flat_map(|reviews| &reviews.issues);
         popup.issues = issues.map(|issue| (issue.name.clone(), issue.text.clone(), false)).collect();
         self.popup = Some(Popup::Text(popup));
     }
 
     fn retry(&mut self) {
-        let Some(task) = self.chosen() else { return self.toast(Tone::Info, "no task is chosen") };
+        let Some(task) = self.chosen() else { return self.toast(MessageTone::Info, "no task is chosen") };
         let text = vec![
             "Enter lets it try again. What should its agent know this time? It may be empty.".to_owned(),
         ];
-        let popup = TextPopup::new(format!("Try {task} again"), text, Purpose::Retry(task));
+        let popup = TextPopup::new(format!("Try {task} again"), text, TextPurpose::Retry(task));
         self.popup = Some(Popup::Text(popup));
     }
 
     fn message(&mut self) {
-        let Some(task) = self.chosen() else { return self.toast(Tone::Info, "no task is chosen") };
+        let Some(task) = self.chosen() else { return self.toast(MessageTone::Info, "no task is chosen") };
         let text = vec!["Its agent is told at the beginning of its next run.".to_owned()];
-        let mut popup = TextPopup::new(format!("Say to the agent of {task}"), text, Purpose::Message(task));
+        let mut popup =
+            TextPopup::new(format!("Say to the agent of {task}"), text, TextPurpose::Message(task));
         let now = "the run under way ends for it; its work is kept";
         popup.issues = vec![("now".to_owned(), now.to_owned(), false)];
         self.popup = Some(Popup::Text(popup));
     }
 
     fn block(&mut self) {
-        let Some(task) = self.chosen() else { return self.toast(Tone::Info, "no task is chosen") };
+        let Some(task) = self.chosen() else { return self.toast(MessageTone::Info, "no task is chosen") };
         let text = vec!["It ends as blocked, and its work is kept. Why can it not go on?".to_owned()];
-        let popup = TextPopup::new(format!("Block {task}"), text, Purpose::Block(task));
+        let popup = TextPopup::new(format!("Block {task}"), text, TextPurpose::Block(task));
         self.popup = Some(Popup::Text(popup));
     }
 
     /// One key for both: a task that is held goes on.
-    fn hold(&mut self) -> Vec<Action> {
+    fn hold(&mut self) -> Vec<TuiAction> {
         let Some(task) = self.chosen() else {
-            self.toast(Tone::Info, "no task is chosen");
+            self.toast(MessageTone::Info, "no task is chosen");
             return Vec::new();
         };
         let is_held = |item: &InboxItem| item.task == Some(task) && item.kind == InboxKind::Paused;
         if self.inbox_items().iter().any(is_held) {
             let asked = Release { tasks: vec![task] };
-            return vec![Action::Call(About::Order, Request::Release(asked))];
+            return vec![TuiAction::Call(RequestSubject::Order, Request::Release(asked))];
         }
         let text =
             vec!["It does not go on before somebody says so; h again does. Why? It may be empty.".to_owned()];
-        let popup = TextPopup::new(format!("Hold {task}"), text, Purpose::Hold(task));
+        let popup = TextPopup::new(format!("Hold {task}"), text, TextPurpose::Hold(task));
         self.popup = Some(Popup::Text(popup));
         Vec::new()
     }
 
-    fn defer(&mut self) -> Vec<Action> {
+    fn defer(&mut self) -> Vec<TuiAction> {
         match self.wanted_look() {
             Some((task, _)) => {
                 let asked = ReviewAsked { tasks: vec![task], said: ReviewSaid::Defer };
-                vec![Action::Call(About::Order, Request::Review(asked))]
+                vec![TuiAction::Call(RequestSubject::Order, Request::Review(asked))]
             }
             None => {
-                self.toast(Tone::Info, "only a look can be put off");
+                self.toast(MessageTone::Info, "only a look can be put off");
                 Vec::new()
             }
         }
     }
 
     fn stop_task(&mut self) {
-        let Some(task) = self.chosen() else { return self.toast(Tone::Info, "no task is chosen") };
+        let Some(task) = self.chosen() else { return self.toast(MessageTone::Info, "no task is chosen") };
         let stop = |now| Request::Stop(StopAsked { task: Some(task), now });
         self.popup = Some(Popup::Choice {
             title: format!("Stop {task}?"),
             text: vec!["Its work is kept. It does not start again before somebody says so.".to_owned()],
             ways: vec![
-                Choice {
+                PopupChoice {
                     key: 'y',
                     label: "at the end of the iteration".to_owned(),
-                    way: Way::Send(stop(false)),
+                    way: ChoiceAction::Send(stop(false)),
                 },
-                Choice { key: 'n', label: "now".to_owned(), way: Way::Send(stop(true)) },
+                PopupChoice { key: 'n', label: "now".to_owned(), way: ChoiceAction::Send(stop(true)) },
             ],
         });
     }
@@ -402,15 +416,15 @@ impl State {
         self.popup = Some(Popup::Choice {
             title: "Start a run?".to_owned(),
             text: vec![format!("{ready} ready. Agents begin to work as the settings say.")],
-            ways: vec![Choice {
+            ways: vec![PopupChoice {
                 key: 'y',
                 label: "start".to_owned(),
-                way: Way::Send(Request::RunStart(asked)),
+                way: ChoiceAction::Send(Request::RunStart(asked)),
             }],
         });
     }
 
-    fn run(&mut self) -> Vec<Action> {
+    fn run(&mut self) -> Vec<TuiAction> {
         let Some(run) = self.status().and_then(|status| status.run.as_ref()).map(|run| run.run) else {
             self.start();
             return Vec::new();
@@ -420,29 +434,29 @@ impl State {
             title: format!("Stop {run}?"),
             text: vec!["The work is kept, and the next run goes on from there.".to_owned()],
             ways: vec![
-                Choice {
+                PopupChoice {
                     key: 'y',
                     label: "when the iterations under way are done".to_owned(),
-                    way: Way::Send(stop(false)),
+                    way: ChoiceAction::Send(stop(false)),
                 },
-                Choice { key: 'n', label: "now".to_owned(), way: Way::Send(stop(true)) },
+                PopupChoice { key: 'n', label: "now".to_owned(), way: ChoiceAction::Send(stop(true)) },
             ],
         });
         Vec::new()
     }
 
-    fn autopilot(&mut self) -> Vec<Action> {
+    fn autopilot(&mut self) -> Vec<TuiAction> {
         let Some((mode, ready, slots)) = self
             .status()
             .and_then(|status| status.pilot.as_ref())
             .map(|pilot| (pilot.mode, pilot.ready, pilot.slots))
         else {
-            self.toast(Tone::Info, "no run is under way that could be driven");
+            self.toast(MessageTone::Info, "no run is under way that could be driven");
             return Vec::new();
         };
         let auto = |mode| Request::Auto(AutoAsked { mode });
         match mode {
-            Mode::Autopilot => vec![Action::Call(About::Order, auto(Mode::SemiAuto))],
+            Mode::Autopilot => vec![TuiAction::Call(RequestSubject::Order, auto(Mode::SemiAuto))],
             Mode::SemiAuto => {
                 let text = format!(
                     "{} ready. Up to {} work at once, without anybody asked before each.",
@@ -452,10 +466,10 @@ impl State {
                 self.popup = Some(Popup::Choice {
                     title: "Autopilot on?".to_owned(),
                     text: vec![text],
-                    ways: vec![Choice {
+                    ways: vec![PopupChoice {
                         key: 'y',
                         label: "on".to_owned(),
-                        way: Way::Send(auto(Mode::Autopilot)),
+                        way: ChoiceAction::Send(auto(Mode::Autopilot)),
                     }],
                 });
                 Vec::new()
@@ -463,24 +477,24 @@ impl State {
         }
     }
 
-    fn pause(&mut self) -> Vec<Action> {
+    fn pause(&mut self) -> Vec<TuiAction> {
         let Some(paused) =
             self.status().and_then(|status| status.pilot.as_ref()).map(|pilot| pilot.pause.is_some())
         else {
-            self.toast(Tone::Info, "no run is under way that could be paused");
+            self.toast(MessageTone::Info, "no run is under way that could be paused");
             return Vec::new();
         };
         let request =
             if paused { Request::Resume(Nothing {}) } else { Request::Pause(PauseAsked::default()) };
-        vec![Action::Call(About::Order, request)]
+        vec![TuiAction::Call(RequestSubject::Order, request)]
     }
 
-    fn pick(&mut self) -> Vec<Action> {
+    fn pick(&mut self) -> Vec<TuiAction> {
         let Some(task) = self.chosen() else {
-            self.toast(Tone::Info, "no task is chosen");
+            self.toast(MessageTone::Info, "no task is chosen");
             return Vec::new();
         };
-        vec![Action::Call(About::Order, Request::Next(NextAsked { task: Some(task) }))]
+        vec![TuiAction::Call(RequestSubject::Order, Request::Next(NextAsked { task: Some(task) }))]
     }
 }
 
@@ -492,12 +506,12 @@ fn ways(item: &InboxItem, about: Vec<String>) -> Popup {
             (Some(fill), _) => {
                 let title = format!("{task}{}", action.label);
                 let text = [about.clone(), vec![fill.label.clone()]].concat();
-                Way::Say(Box::new(TextPopup::new(title, text, Purpose::Fill(action.clone()))))
+                ChoiceAction::Say(Box::new(TextPopup::new(title, text, TextPurpose::Fill(action.clone()))))
             }
-            (None, true) => Way::Confirm(inbox::request(action, "")?),
-            (None, false) => Way::Send(inbox::request(action, "")?),
+            (None, true) => ChoiceAction::Confirm(inbox::request(action, "")?),
+            (None, false) => ChoiceAction::Send(inbox::request(action, "")?),
         };
-        Some(Choice { key, label: action.label.clone(), way })
+        Some(PopupChoice { key, label: action.label.clone(), way })
     });
     Popup::Choice { title: format!("{task}{}", item.title), text: about[1..].to_vec(), ways: ways.collect() }
 }

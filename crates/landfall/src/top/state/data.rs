@@ -5,9 +5,12 @@ use landfall_api::{
     ProblemCode, Request, Response, SprintOf, StatusReport, TaskAsked,
 };
 
-use super::{About, Action, JOURNAL_MAX, Link, OpenOutput, OpenTask, Page, Popup, Scroll, State, Tone};
+use super::{
+    ConnectionState, JOURNAL_MAX, MessageTone, OpenOutput, OpenTask, Popup, RequestSubject, Scroll, TaskView,
+    TuiAction, TuiState,
+};
 use crate::top::inbox::{is_urgent, words};
-use crate::top::polls::Poll;
+use crate::top::polls::PollTopic;
 use crate::top::views;
 
 const JOURNAL_PAGE: u32 = 500;
@@ -22,14 +25,14 @@ const LIVELY_MS: i64 = 400;
 const CALM_MS: i64 = 1_500;
 const LATER_MS: i64 = 15_000; // what the journal tells of; this is for what it does not
 
-impl State {
+impl TuiState {
     /// What is due.
-    pub(super) fn ask(&mut self) -> Vec<Action> {
+    pub(super) fn ask(&mut self) -> Vec<TuiAction> {
         let mut actions = Vec::new();
-        for poll in Poll::ALL {
+        for poll in PollTopic::ALL {
             if self.polls.take(poll, self.now_ms) {
                 match self.request(poll) {
-                    Some(request) => actions.push(Action::Call(About::Poll(poll), request)),
+                    Some(request) => actions.push(TuiAction::Call(RequestSubject::Poll(poll), request)),
                     None => self.polls.answered(poll, 0, LATER_MS, self.now_ms),
                 }
             }
@@ -40,48 +43,48 @@ impl State {
         actions
     }
 
-    fn request(&self, poll: Poll) -> Option<Request> {
+    fn request(&self, poll: PollTopic) -> Option<Request> {
         Some(match poll {
-            Poll::Status => Request::Status(Nothing {}),
-            Poll::Journal => Request::Log(LogAsked {
+            PollTopic::Status => Request::Status(Nothing {}),
+            PollTopic::Journal => Request::Log(LogAsked {
                 after: self.journal_next,
                 task: None,
                 limit: JOURNAL_PAGE,
                 last: self.journal_next.is_none(),
             }),
-            Poll::Queue => Request::Queue(Nothing {}),
-            Poll::Reviews => Request::Reviews(Nothing {}),
-            Poll::Inbox => Request::Inbox(InboxAsked { limit: INBOX_MAX, ..InboxAsked::default() }),
-            Poll::Backlog => Request::List(Filter {
+            PollTopic::Queue => Request::Queue(Nothing {}),
+            PollTopic::Reviews => Request::Reviews(Nothing {}),
+            PollTopic::Inbox => Request::Inbox(InboxAsked { limit: INBOX_MAX, ..InboxAsked::default() }),
+            PollTopic::Backlog => Request::List(Filter {
                 after: self.incoming.last().map(|line| line.id),
                 limit: TASKS_PAGE,
                 ..Filter::default()
             }),
-            Poll::Sprint => {
+            PollTopic::Sprint => {
                 self.status().and_then(|status| status.sprint.as_ref())?;
                 Request::Sprint(SprintOf::default())
             }
-            Poll::Open => Request::Show(TaskAsked { task: self.open.as_ref()?.task }),
+            PollTopic::Open => Request::Show(TaskAsked { task: self.open.as_ref()?.task }),
         })
     }
 
     /// What the pages of the open task need besides its detail.
-    fn page_request(&mut self) -> Option<Action> {
+    fn page_request(&mut self) -> Option<TuiAction> {
         self.page_old = false;
         self.page_due_ms = i64::MAX;
         let OpenTask { task, page, log, output, .. } = self.open.as_ref()?;
         self.page_asked = true;
         let asked = TaskAsked { task: *task };
         let request = match page {
-            Page::About | Page::Attempts | Page::Checks => Request::Why(asked),
-            Page::Diff => Request::Diff(DiffAsked { task: *task, from: None }),
-            Page::Log => Request::Log(LogAsked {
+            TaskView::About | TaskView::Attempts | TaskView::Checks => Request::Why(asked),
+            TaskView::Diff => Request::Diff(DiffAsked { task: *task, from: None }),
+            TaskView::Log => Request::Log(LogAsked {
                 after: log.last().map(|entry| entry.seq),
                 task: Some(*task),
                 limit: TASKS_PAGE,
                 last: log.is_empty(),
             }),
-            Page::Output => {
+            TaskView::Output => {
                 // Only one that still grows is read on; otherwise a newer one may have begun.
                 let on = output.as_ref().filter(|output| output.grows);
                 Request::Output(OutputAsked {
@@ -95,43 +98,53 @@ impl State {
                 })
             }
         };
-        Some(Action::Call(About::Page(*task), request))
+        Some(TuiAction::Call(RequestSubject::Page(*task), request))
     }
 
-    pub(super) fn answered(&mut self, about: About, result: Result<Response, Problem>, took_ms: u64) {
+    pub(super) fn answered(
+        &mut self,
+        about: RequestSubject,
+        result: Result<Response, Problem>,
+        took_ms: u64,
+    ) {
         match (about, result) {
-            (About::Poll(poll), result) => self.poll_answered(poll, result, took_ms),
-            (About::Page(task), result) => self.page_answered(task, result),
-            (About::Screen, Ok(Response::Discoveries(list))) => self.discoveries = Some(list),
-            (About::Screen, Ok(Response::Doctor(health))) => self.health = Some(health),
-            (About::Screen, Ok(_)) => {}
-            (About::Screen, Err(problem)) => self.toast(Tone::Bad, sentence(&problem)),
-            (About::Order, Ok(response)) => self.obeyed(&response),
-            (About::Order, Err(problem)) => self.refused(&problem),
+            (RequestSubject::Poll(poll), result) => self.poll_answered(poll, result, took_ms),
+            (RequestSubject::Page(task), result) => self.page_answered(task, result),
+            (RequestSubject::Screen, Ok(Response::Discoveries(list))) => self.discoveries = Some(list),
+            (RequestSubject::Screen, Ok(Response::Doctor(health))) => self.health = Some(health),
+            (RequestSubject::Screen, Ok(_)) => {}
+            (RequestSubject::Screen, Err(problem)) => self.toast(MessageTone::Bad, sentence(&problem)),
+            (RequestSubject::Order, Ok(response)) => self.obeyed(&response),
+            (RequestSubject::Order, Err(problem)) => self.refused(&problem),
         }
-        self.stale |= !matches!(about, About::Poll(_));
+        self.stale |= !matches!(about, RequestSubject::Poll(_));
     }
 
-    fn poll_answered(&mut self, poll: Poll, result: Result<Response, Problem>, took_ms: u64) {
+    fn poll_answered(&mut self, poll: PollTopic, result: Result<Response, Problem>, took_ms: u64) {
         let lively = self.status().is_some_and(|status| status.run.is_some());
         let again_ms = match poll {
-            Poll::Journal if lively => LIVELY_MS,
-            Poll::Status if lively => 2 * LIVELY_MS,
-            Poll::Journal | Poll::Status => CALM_MS,
-            Poll::Open if lively => CALM_MS,
-            Poll::Queue | Poll::Reviews | Poll::Inbox | Poll::Backlog | Poll::Sprint | Poll::Open => LATER_MS,
+            PollTopic::Journal if lively => LIVELY_MS,
+            PollTopic::Status if lively => 2 * LIVELY_MS,
+            PollTopic::Journal | PollTopic::Status => CALM_MS,
+            PollTopic::Open if lively => CALM_MS,
+            PollTopic::Queue
+            | PollTopic::Reviews
+            | PollTopic::Inbox
+            | PollTopic::Backlog
+            | PollTopic::Sprint
+            | PollTopic::Open => LATER_MS,
         };
         self.polls.answered(poll, took_ms, again_ms, self.now_ms);
         let response = match result {
             Ok(response) => response,
             Err(problem) => return self.poll_failed(poll, problem),
         };
-        if self.link != Link::Up {
-            if matches!(self.link, Link::Lost { .. }) {
-                self.toast(Tone::Info, "the project can be reached again");
-                Poll::ALL.iter().for_each(|poll| self.polls.now(*poll));
+        if self.link != ConnectionState::Up {
+            if matches!(self.link, ConnectionState::Lost { .. }) {
+                self.toast(MessageTone::Info, "the project can be reached again");
+                PollTopic::ALL.iter().for_each(|poll| self.polls.now(*poll));
             }
-            self.link = Link::Up;
+            self.link = ConnectionState::Up;
             self.stale = true;
         }
         match response {
@@ -144,7 +157,7 @@ impl State {
             Response::List(page) => {
                 self.incoming.extend(page.tasks);
                 if page.next.is_some() {
-                    return self.polls.now(Poll::Backlog);
+                    return self.polls.now(PollTopic::Backlog);
                 }
                 let whole = std::mem::take(&mut self.incoming);
                 if whole != self.backlog {
@@ -166,11 +179,11 @@ impl State {
         }
     }
 
-    fn poll_failed(&mut self, poll: Poll, problem: Problem) {
-        if poll == Poll::Backlog {
+    fn poll_failed(&mut self, poll: PollTopic, problem: Problem) {
+        if poll == PollTopic::Backlog {
             self.incoming.clear();
         }
-        if poll == Poll::Open {
+        if poll == PollTopic::Open {
             if let Some(open) = &mut self.open {
                 open.problem = Some(sentence(&problem));
             }
@@ -178,15 +191,17 @@ impl State {
             return;
         }
         // A project without a sprint, or one that only this question fails for, is still there.
-        if problem.code == ProblemCode::UnknownSprint || !matches!(poll, Poll::Status | Poll::Journal) {
+        if problem.code == ProblemCode::UnknownSprint
+            || !matches!(poll, PollTopic::Status | PollTopic::Journal)
+        {
             return;
         }
         self.stale = true;
         let since_ms = match self.link {
-            Link::Lost { since_ms, .. } => since_ms,
-            Link::Fresh | Link::Up => self.now_ms,
+            ConnectionState::Lost { since_ms, .. } => since_ms,
+            ConnectionState::Fresh | ConnectionState::Up => self.now_ms,
         };
-        self.link = Link::Lost { since_ms, problem: Box::new(problem) };
+        self.link = ConnectionState::Lost { since_ms, problem: Box::new(problem) };
     }
 
     fn heard_status(&mut self, status: Box<StatusReport>) {
@@ -194,17 +209,20 @@ impl State {
         match (before, &status.engine) {
             (Some(true), None) => {
                 self.toast(
-                    Tone::Warn,
+                    MessageTone::Warn,
                     "no engine drives the project any more; what is shown is what the journal says",
                 );
             }
             (Some(false), Some(engine)) => {
-                self.toast(Tone::Info, format!("an engine drives the project now (process {})", engine.pid));
+                self.toast(
+                    MessageTone::Info,
+                    format!("an engine drives the project now (process {})", engine.pid),
+                );
             }
             (Some(true), Some(_)) | (Some(false), None) | (None, _) => {}
         }
         if status.sprint.is_some() && self.sprint.is_none() {
-            self.polls.now(Poll::Sprint);
+            self.polls.now(PollTopic::Sprint);
         }
         if status.sprint.is_none() {
             self.sprint = None;
@@ -217,7 +235,7 @@ impl State {
         let first = self.journal_next.is_none();
         self.journal_next = Some(page.next);
         if page.more {
-            self.polls.now(Poll::Journal);
+            self.polls.now(PollTopic::Journal);
         }
         if page.entries.is_empty() {
             return;
@@ -231,12 +249,12 @@ impl State {
         if first {
             return; // everything was asked for already
         }
-        for poll in [Poll::Status, Poll::Inbox, Poll::Queue, Poll::Sprint] {
+        for poll in [PollTopic::Status, PollTopic::Inbox, PollTopic::Queue, PollTopic::Sprint] {
             self.polls.hurry(poll, LIVELY_MS);
         }
-        self.polls.hurry(Poll::Backlog, CALM_MS);
+        self.polls.hurry(PollTopic::Backlog, CALM_MS);
         if about_open {
-            self.polls.hurry(Poll::Open, LIVELY_MS);
+            self.polls.hurry(PollTopic::Open, LIVELY_MS);
             self.page_old = true;
         }
     }
@@ -256,7 +274,7 @@ impl State {
                     format!("{task}{}: {}", item.kind.word(), words(item))
                 })
                 .collect();
-            new.into_iter().for_each(|text| self.toast(Tone::Warn, text));
+            new.into_iter().for_each(|text| self.toast(MessageTone::Warn, text));
         }
         self.inbox = Some(items);
         self.inbox_more = more;
@@ -335,9 +353,12 @@ impl State {
             Response::RunStart(_) => "a run has begun".to_owned(),
             other => format!("{} is done", other.name()),
         };
-        self.toast(Tone::Info, text);
-        Poll::ALL.iter().filter(|poll| **poll != Poll::Backlog).for_each(|poll| self.polls.now(*poll));
-        self.polls.hurry(Poll::Backlog, LIVELY_MS);
+        self.toast(MessageTone::Info, text);
+        PollTopic::ALL
+            .iter()
+            .filter(|poll| **poll != PollTopic::Backlog)
+            .for_each(|poll| self.polls.now(*poll));
+        self.polls.hurry(PollTopic::Backlog, LIVELY_MS);
     }
 
     fn refused(&mut self, problem: &Problem) {
@@ -347,7 +368,7 @@ impl State {
                 popup.sending = false; // what was typed is kept
                 popup.problem = Some(text);
             }
-            Some(_) | None => self.toast(Tone::Bad, text),
+            Some(_) | None => self.toast(MessageTone::Bad, text),
         }
     }
 }

@@ -3,9 +3,9 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use landfall_api::{Answer, Block, Hold, Message, Redo, Request, Retry, ReviewAsked, ReviewSaid, TaskId};
 
-use super::{About, Action, Panel, Scroll, State};
+use super::{DashboardPanel, RequestSubject, Scroll, TuiAction, TuiState};
 use crate::top::inbox;
-use crate::top::line::{Line, Typed};
+use crate::top::line::{KeyOutcome, LineEditor};
 use crate::top::views;
 
 /// What must be answered before anything else.
@@ -21,24 +21,24 @@ pub enum Popup {
         /// What a person should know before.
         text: Vec<String>,
         /// The ways.
-        ways: Vec<Choice>,
+        ways: Vec<PopupChoice>,
     },
 }
 
 /// A way.
 #[derive(Debug)]
-pub struct Choice {
+pub struct PopupChoice {
     /// Its key.
     pub key: char,
     /// What happens.
     pub label: String,
     /// What follows.
-    pub way: Way,
+    pub way: ChoiceAction,
 }
 
 /// What follows a choice.
 #[derive(Debug)]
-pub enum Way {
+pub enum ChoiceAction {
     /// It is asked for.
     Send(Request),
     /// It is asked for after one word more.
@@ -55,9 +55,9 @@ pub struct TextPopup {
     /// What a person should know before: the question, the reasons.
     pub text: Vec<String>,
     /// What was typed.
-    pub line: Line,
+    pub line: LineEditor,
     /// What it is for.
-    pub purpose: Purpose,
+    pub purpose: TextPurpose,
     /// Complaints, or answers, that suggest themselves: a name, its meaning, and whether it is meant.
     pub issues: Vec<(String, String, bool)>,
     /// Where the keys go: 0 is the text, the issues follow.
@@ -70,7 +70,7 @@ pub struct TextPopup {
 
 /// What a text is for.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Purpose {
+pub enum TextPurpose {
     /// The answer to a question.
     Answer(TaskId),
     /// A note with an approval.
@@ -88,18 +88,18 @@ pub enum Purpose {
     /// What belongs into an action.
     Fill(landfall_api::Action),
     /// The filter of a panel; the second is what it was before.
-    Filter(Panel, String),
+    Filter(DashboardPanel, String),
     /// Words to look for in a page.
     Search,
 }
 
 impl TextPopup {
     /// With nothing typed yet.
-    pub fn new(title: impl Into<String>, text: Vec<String>, purpose: Purpose) -> Self {
+    pub fn new(title: impl Into<String>, text: Vec<String>, purpose: TextPurpose) -> Self {
         Self {
             title: title.into(),
             text,
-            line: Line::default(),
+            line: LineEditor::default(),
             purpose,
             issues: Vec::new(),
             field: 0,
@@ -110,7 +110,7 @@ impl TextPopup {
 
     /// Whether it stands in the last line of the screen, with everything else in sight.
     pub fn is_below(&self) -> bool {
-        matches!(self.purpose, Purpose::Filter(..) | Purpose::Search)
+        matches!(self.purpose, TextPurpose::Filter(..) | TextPurpose::Search)
     }
 
     /// What Enter asks for; or why it cannot.
@@ -120,7 +120,7 @@ impl TextPopup {
         let issues: Vec<String> = chosen.map(|(name, ..)| name.clone()).collect();
         let review = |task: TaskId, said| Request::Review(ReviewAsked { tasks: vec![task], said });
         match self.purpose {
-            Purpose::Answer(task) => {
+            TextPurpose::Answer(task) => {
                 let parts = issues.into_iter().chain((!text.is_empty()).then_some(text));
                 let text = parts.collect::<Vec<String>>().join("\n");
                 if text.is_empty() {
@@ -128,40 +128,44 @@ impl TextPopup {
                 }
                 Ok(Request::Answer(Answer { task, text }))
             }
-            Purpose::Message(_) | Purpose::Block(_) if text.is_empty() => Err("say it in a few words"),
-            Purpose::Message(task) => Ok(Request::Message(Message { task, text, now: !issues.is_empty() })),
-            Purpose::Block(task) => Ok(Request::Block(Block { tasks: vec![task], reason: text })),
-            Purpose::Hold(task) => {
+            TextPurpose::Message(_) | TextPurpose::Block(_) if text.is_empty() => {
+                Err("say it in a few words")
+            }
+            TextPurpose::Message(task) => {
+                Ok(Request::Message(Message { task, text, now: !issues.is_empty() }))
+            }
+            TextPurpose::Block(task) => Ok(Request::Block(Block { tasks: vec![task], reason: text })),
+            TextPurpose::Hold(task) => {
                 let reason = (!text.is_empty()).then_some(text);
                 Ok(Request::Hold(Hold { tasks: vec![task], reason }))
             }
-            Purpose::Fill(ref action)
+            TextPurpose::Fill(ref action)
                 if text.is_empty() && action.fill.as_ref().is_some_and(|fill| fill.required) =>
             {
                 Err("say it in a few words")
             }
-            Purpose::Fill(ref action) => inbox::request(action, &text)
+            TextPurpose::Fill(ref action) => inbox::request(action, &text)
                 .ok_or("the engine is newer than this view, and means something else"),
-            Purpose::Approve(task) => Ok(review(task, ReviewSaid::Approve { note: text })),
-            Purpose::Changes(task) => {
+            TextPurpose::Approve(task) => Ok(review(task, ReviewSaid::Approve { note: text })),
+            TextPurpose::Changes(task) => {
                 if text.is_empty() && issues.is_empty() {
                     return Err("say what is to be changed, or choose an issue with ↓ and Space");
                 }
                 Ok(review(task, ReviewSaid::Changes { issues, note: text, redo: Redo::Keep, hint: None }))
             }
-            Purpose::Retry(task) => {
+            TextPurpose::Retry(task) => {
                 let note = (!text.is_empty()).then_some(text);
                 Ok(Request::Retry(Retry { tasks: vec![task], fresh: false, note }))
             }
-            Purpose::Filter(..) | Purpose::Search => Err("nothing is sent"),
+            TextPurpose::Filter(..) | TextPurpose::Search => Err("nothing is sent"),
         }
     }
 }
 
-impl State {
-    pub(super) fn popup_key(&mut self, key: KeyEvent) -> Vec<Action> {
+impl TuiState {
+    pub(super) fn popup_key(&mut self, key: KeyEvent) -> Vec<TuiAction> {
         if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
-            return vec![Action::Quit];
+            return vec![TuiAction::Quit];
         }
         match &self.popup {
             Some(Popup::Text(_)) => self.text_key(key),
@@ -178,18 +182,24 @@ impl State {
         }
     }
 
-    fn choice_key(&mut self, key: KeyEvent) -> Vec<Action> {
+    fn choice_key(&mut self, key: KeyEvent) -> Vec<TuiAction> {
         match self.popup.take() {
             Some(Popup::Choice { title, text, mut ways }) => {
                 let place = ways.iter().position(|way| key.code == KeyCode::Char(way.key));
                 match (place, key.code) {
                     (Some(place), _) => {
-                        let Choice { label, way, .. } = ways.swap_remove(place);
+                        let PopupChoice { label, way, .. } = ways.swap_remove(place);
                         match way {
-                            Way::Send(request) => return vec![Action::Call(About::Order, request)],
-                            Way::Say(popup) => self.popup = Some(Popup::Text(*popup)),
-                            Way::Confirm(request) => {
-                                let way = Choice { key: 'y', label: label.clone(), way: Way::Send(request) };
+                            ChoiceAction::Send(request) => {
+                                return vec![TuiAction::Call(RequestSubject::Order, request)];
+                            }
+                            ChoiceAction::Say(popup) => self.popup = Some(Popup::Text(*popup)),
+                            ChoiceAction::Confirm(request) => {
+                                let way = PopupChoice {
+                                    key: 'y',
+                                    label: label.clone(),
+                                    way: ChoiceAction::Send(request),
+                                };
                                 self.popup =
                                     Some(Popup::Choice { title: format!("{label}?"), text, ways: vec![way] });
                             }
@@ -205,7 +215,7 @@ impl State {
         Vec::new()
     }
 
-    fn text_key(&mut self, key: KeyEvent) -> Vec<Action> {
+    fn text_key(&mut self, key: KeyEvent) -> Vec<TuiAction> {
         let Some(Popup::Text(popup)) = &mut self.popup else { return Vec::new() };
         match key.code {
             KeyCode::Esc => self.text_left(),
@@ -214,7 +224,7 @@ impl State {
             KeyCode::Down | KeyCode::Tab => popup.field = (popup.field + 1).min(popup.issues.len()),
             KeyCode::Char(' ') if popup.field > 0 => popup.issues[popup.field - 1].2 ^= true,
             _ => {
-                if popup.line.key(key) == Typed::Taken {
+                if popup.line.key(key) == KeyOutcome::Taken {
                     popup.field = 0;
                     self.typed();
                 }
@@ -227,7 +237,7 @@ impl State {
     fn typed(&mut self) {
         let Some(Popup::Text(popup)) = &mut self.popup else { return };
         popup.problem = None;
-        if let Purpose::Filter(panel, _) = popup.purpose {
+        if let TextPurpose::Filter(panel, _) = popup.purpose {
             let text = popup.line.text().to_owned();
             self.set_filter(panel, text);
         }
@@ -235,17 +245,17 @@ impl State {
 
     fn text_left(&mut self) {
         if let Some(Popup::Text(popup)) = self.popup.take()
-            && let Purpose::Filter(panel, before) = popup.purpose
+            && let TextPurpose::Filter(panel, before) = popup.purpose
         {
             self.set_filter(panel, before);
         }
     }
 
-    fn text_entered(&mut self) -> Vec<Action> {
+    fn text_entered(&mut self) -> Vec<TuiAction> {
         let Some(Popup::Text(popup)) = &mut self.popup else { return Vec::new() };
         match popup.purpose {
-            Purpose::Filter(..) => self.popup = None,
-            Purpose::Search => {
+            TextPurpose::Filter(..) => self.popup = None,
+            TextPurpose::Search => {
                 self.sought = popup.line.text().to_owned();
                 self.popup = None;
                 self.find_next();
@@ -255,7 +265,7 @@ impl State {
                 Ok(request) => {
                     popup.sending = true;
                     popup.problem = None;
-                    return vec![Action::Call(About::Order, request)];
+                    return vec![TuiAction::Call(RequestSubject::Order, request)];
                 }
                 Err(problem) => popup.problem = Some(problem.to_owned()),
             },
@@ -263,13 +273,16 @@ impl State {
         Vec::new()
     }
 
-    fn set_filter(&mut self, panel: Panel, text: String) {
+    fn set_filter(&mut self, panel: DashboardPanel, text: String) {
         match panel {
-            Panel::Log => {
+            DashboardPanel::Log => {
                 self.log_filter = text;
                 self.entry = None;
             }
-            Panel::Slots | Panel::Inbox | Panel::Queue | Panel::Backlog => {
+            DashboardPanel::Slots
+            | DashboardPanel::Inbox
+            | DashboardPanel::Queue
+            | DashboardPanel::Backlog => {
                 self.filter = text;
                 self.sift();
             }
@@ -299,7 +312,7 @@ impl State {
             Some(line) => self.set_scroll(Scroll::At(line)),
             None => {
                 let text = format!("`{}` is not here", self.sought);
-                self.toast(super::Tone::Warn, text);
+                self.toast(super::MessageTone::Warn, text);
             }
         }
     }

@@ -6,22 +6,25 @@ use landfall_api::{
     Response, Retry, ReviewAsked, ReviewSaid, RunAsked, Said, Status, StopAsked, TaskPage,
 };
 
-use super::{About, Action, JOURNAL_MAX, Link, News, Page, Panel, Popup, Screen, State};
-use crate::top::polls::Poll;
-use crate::top::sample::{NOW_MS, Sample, entry, inbox, item, items, line, status, task};
+use super::{
+    ConnectionState, DashboardPanel, JOURNAL_MAX, Popup, RequestSubject, TaskView, TuiAction, TuiEvent,
+    TuiOverlay, TuiState,
+};
+use crate::top::polls::PollTopic;
+use crate::top::sample::{NOW_MS, TuiSample, entry, inbox, item, items, line, status, task};
 
-fn calls(actions: &[Action]) -> Vec<&'static str> {
+fn calls(actions: &[TuiAction]) -> Vec<&'static str> {
     actions
         .iter()
         .map(|action| match action {
-            Action::Call(_, request) => request.name(),
-            Action::Suspend => "suspend",
-            Action::Quit => "quit",
+            TuiAction::Call(_, request) => request.name(),
+            TuiAction::Suspend => "suspend",
+            TuiAction::Quit => "quit",
         })
         .collect()
 }
 
-fn toasts(state: &State) -> String {
+fn toasts(state: &TuiState) -> String {
     let texts: Vec<&str> = state.toasts.iter().map(|toast| toast.text.as_str()).collect();
     texts.join(" | ")
 }
@@ -32,48 +35,48 @@ fn changed(text: &str) -> Changed {
 
 #[test]
 fn everything_is_asked_for_once_and_again_when_it_is_due() {
-    let mut sample = Sample::new(80, 24);
+    let mut sample = TuiSample::new(80, 24);
     let first = sample.tick(0);
     assert_eq!(calls(&first), ["log", "status", "inbox", "reviews", "queue", "list"]);
     assert!(sample.tick(10_000).is_empty(), "nothing was answered yet");
     sample.poll(
-        Poll::Journal,
+        PollTopic::Journal,
         Response::Log(LogPage { entries: vec![entry(1, 3, "a fact")], next: 1, more: false }),
     );
-    let Action::Call(_, Request::Log(asked)) = &sample.tick(2_000)[0] else { panic!("the journal again") };
+    let TuiAction::Call(_, Request::Log(asked)) = &sample.tick(2_000)[0] else { panic!("the journal again") };
     assert_eq!((asked.after, asked.last), (Some(1), false));
 }
 
 #[test]
 fn a_fact_in_the_journal_makes_the_rest_be_asked_for_soon() {
-    let mut sample = Sample::busy(80, 24);
+    let mut sample = TuiSample::busy(80, 24);
     sample.tick(410);
     let page = LogPage { entries: vec![entry(13, 3, "landed")], next: 13, more: false };
-    let asked = sample.poll(Poll::Journal, Response::Log(page));
+    let asked = sample.poll(PollTopic::Journal, Response::Log(page));
     assert_eq!(calls(&asked), ["status", "inbox", "queue"]);
 }
 
 #[test]
 fn a_question_is_answered_from_the_keyboard() {
-    let mut sample = Sample::busy(80, 24);
+    let mut sample = TuiSample::busy(80, 24);
     assert!(sample.press("<Tab>a").is_empty());
     assert_eq!(sample.press("<Enter>"), [], "an empty answer is not sent");
-    sample.tell(News::Paste("spaces, ".to_owned()));
+    sample.tell(TuiEvent::Paste("spaces, ".to_owned()));
     let answer = Answer { task: task(7), text: "spaces, plëase".to_owned() };
     assert_eq!(sample.press("plëase<Enter>"), [Request::Answer(answer)]);
     assert_eq!(sample.press("<Enter>"), [], "it is not sent twice");
-    sample.answer(About::Order, Err(Problem::new(ProblemCode::NotNow, "too late")));
+    sample.answer(RequestSubject::Order, Err(Problem::new(ProblemCode::NotNow, "too late")));
     let Some(Popup::Text(popup)) = &sample.state.popup else { panic!("it stays open") };
     assert_eq!((popup.line.text(), popup.problem.as_deref()), ("spaces, plëase", Some("too late")));
     sample.press("<Enter>");
-    sample.answer(About::Order, Ok(Response::Answer(changed("T7 has its answer and goes on."))));
+    sample.answer(RequestSubject::Order, Ok(Response::Answer(changed("T7 has its answer and goes on."))));
     assert!(sample.state.popup.is_none());
     assert_eq!(toasts(&sample.state), "T7 has its answer and goes on.");
 }
 
 #[test]
 fn a_review_is_approved_sent_back_or_put_off() {
-    let mut sample = Sample::busy(80, 24);
+    let mut sample = TuiSample::busy(80, 24);
     let review = |said| Request::Review(ReviewAsked { tasks: vec![task(6)], said });
     sample.press("<Tab>j");
     assert_eq!(sample.state.chosen(), Some(task(6)));
@@ -96,10 +99,10 @@ fn a_review_is_approved_sent_back_or_put_off() {
 
 #[test]
 fn r_shows_one_look_after_the_other() {
-    let mut sample = Sample::busy(80, 24);
+    let mut sample = TuiSample::busy(80, 24);
     sample.press("R");
     let open = sample.state.open.as_ref().expect("a task is open");
-    assert_eq!((open.task, open.page), (task(6), Page::Diff));
+    assert_eq!((open.task, open.page), (task(6), TaskView::Diff));
     sample.press("R");
     assert_eq!(sample.state.open.as_ref().map(|open| open.task), Some(task(2)), "the one that landed");
     sample.press("R");
@@ -110,7 +113,7 @@ fn r_shows_one_look_after_the_other() {
 
 #[test]
 fn nothing_dangerous_happens_without_a_word_more() {
-    let mut sample = Sample::busy(80, 24);
+    let mut sample = TuiSample::busy(80, 24);
     let stop = |task, now| Request::Stop(StopAsked { task, now });
     assert_eq!(sample.press("x"), []);
     assert_eq!(sample.press("z<Enter>jx"), [], "no other key confirms");
@@ -122,14 +125,14 @@ fn nothing_dangerous_happens_without_a_word_more() {
     assert_eq!(sample.press(" "), [auto(Mode::SemiAuto)], "to ask more often needs no question");
     let mut semi = status();
     semi.pilot.as_mut().expect("a pilot").mode = Mode::SemiAuto;
-    sample.poll(Poll::Status, Response::Status(Box::new(semi)));
+    sample.poll(PollTopic::Status, Response::Status(Box::new(semi)));
     assert_eq!(sample.press(" "), []);
     assert_eq!(sample.press("y"), [auto(Mode::Autopilot)]);
 }
 
 #[test]
 fn a_run_is_paused_and_resumed_with_one_key_and_nothing_is_asked_of_none() {
-    let mut sample = Sample::busy(80, 24);
+    let mut sample = TuiSample::busy(80, 24);
     assert_eq!(sample.press("p"), [Request::Pause(PauseAsked::default())]);
     let mut paused = status();
     paused.pilot.as_mut().expect("a pilot").pause = Some(landfall_api::PauseLine {
@@ -137,11 +140,11 @@ fn a_run_is_paused_and_resumed_with_one_key_and_nothing_is_asked_of_none() {
         reason: "lunch".to_owned(),
         since_ms: NOW_MS,
     });
-    sample.poll(Poll::Status, Response::Status(Box::new(paused)));
+    sample.poll(PollTopic::Status, Response::Status(Box::new(paused)));
     assert_eq!(sample.press("p"), [Request::Resume(Nothing {})]);
     let mut rest = status();
     (rest.run, rest.pilot, rest.engine) = (None, None, None);
-    sample.poll(Poll::Status, Response::Status(Box::new(rest)));
+    sample.poll(PollTopic::Status, Response::Status(Box::new(rest)));
     assert!(toasts(&sample.state).contains("no engine drives the project any more"));
     assert_eq!(sample.press("p s"), []);
     let asked = RunAsked { attended: true, ..RunAsked::default() };
@@ -150,7 +153,7 @@ fn a_run_is_paused_and_resumed_with_one_key_and_nothing_is_asked_of_none() {
 
 #[test]
 fn a_task_that_gave_up_is_tried_again_with_a_note() {
-    let mut sample = Sample::busy(80, 24);
+    let mut sample = TuiSample::busy(80, 24);
     sample.press("<Tab>G");
     sample.press("k");
     assert_eq!(sample.state.chosen(), Some(task(8)), "the blocked one");
@@ -166,7 +169,7 @@ fn a_task_that_gave_up_is_tried_again_with_a_note() {
 
 #[test]
 fn one_task_is_told_held_and_blocked() {
-    let mut sample = Sample::busy(80, 24);
+    let mut sample = TuiSample::busy(80, 24);
     let message = |now| Request::Message(Message { task: task(3), text: "use make".to_owned(), now });
     assert_eq!(sample.press("muse make<Enter>"), [message(false)]);
     sample.press("<Esc>");
@@ -179,38 +182,38 @@ fn one_task_is_told_held_and_blocked() {
     assert_eq!(sample.press("h<Enter>"), [Request::Hold(Hold { tasks: vec![task(3)], reason: None })]);
     sample.press("<Esc>");
     let held = vec![item(InboxKind::Paused, 3, "Speed the parser up", "it is paused by a person")];
-    sample.poll(Poll::Inbox, Response::Inbox(inbox(held)));
+    sample.poll(PollTopic::Inbox, Response::Inbox(inbox(held)));
     assert_eq!(sample.press("h"), [Request::Release(Release { tasks: vec![task(3)] })]);
 }
 
 #[test]
 fn what_is_chosen_stays_chosen_when_the_list_changes_around_it() {
-    let mut sample = Sample::busy(80, 24);
+    let mut sample = TuiSample::busy(80, 24);
     sample.press("<Tab>jj");
     assert_eq!(sample.state.chosen(), Some(task(8)));
     let mut more = items();
     more.push(item(InboxKind::Question, 4, "Another", "Why?"));
-    sample.poll(Poll::Inbox, Response::Inbox(inbox(more)));
+    sample.poll(PollTopic::Inbox, Response::Inbox(inbox(more)));
     assert_eq!(sample.state.chosen(), Some(task(8)), "though another question came before it");
     assert!(toasts(&sample.state).contains("T4 question: Why?"), "and is told of: {}", toasts(&sample.state));
     let rest = items().into_iter().filter(|item| item.kind == InboxKind::Owed).collect();
-    sample.poll(Poll::Inbox, Response::Inbox(inbox(rest)));
+    sample.poll(PollTopic::Inbox, Response::Inbox(inbox(rest)));
     assert_eq!(sample.state.chosen(), Some(task(2)), "its place, when it is gone");
 }
 
 #[test]
 fn an_answer_can_be_chosen_from_those_that_suggest_themselves() {
-    let mut sample = Sample::busy(80, 24);
+    let mut sample = TuiSample::busy(80, 24);
     let mut asks = item(InboxKind::Question, 7, "Format", "Which?\n- tabs\n- spaces");
     asks.choices = vec!["tabs".to_owned(), "spaces".to_owned()];
-    sample.poll(Poll::Inbox, Response::Inbox(inbox(vec![asks])));
+    sample.poll(PollTopic::Inbox, Response::Inbox(inbox(vec![asks])));
     let answer = Answer { task: task(7), text: "spaces".to_owned() };
     assert_eq!(sample.press("<Tab>a<Down><Down> <Enter>"), [Request::Answer(answer)]);
 }
 
 #[test]
 fn the_output_of_an_agent_is_read_on_and_the_next_one_taken_up() {
-    let mut sample = Sample::busy(80, 24);
+    let mut sample = TuiSample::busy(80, 24);
     let page = |key: &str, texts: &[&str], next: u64, grows: bool| {
         let said = |text: &&str| Said {
             at: 0,
@@ -237,33 +240,33 @@ fn the_output_of_an_agent_is_read_on_and_the_next_one_taken_up() {
         let page = Output { output, lines, from: 0, next, first: true, last: true, total_bytes: next };
         Ok(Response::Output(Box::new(page)))
     };
-    let asked = |actions: Vec<Action>| {
+    let asked = |actions: Vec<TuiAction>| {
         actions.into_iter().find_map(|action| match action {
-            Action::Call(About::Page(_), Request::Output(asked)) => {
+            TuiAction::Call(RequestSubject::Page(_), Request::Output(asked)) => {
                 Some((asked.of.key, asked.at, asked.backward))
             }
             _ => None,
         })
     };
-    let lines = |sample: &Sample| {
+    let lines = |sample: &TuiSample| {
         sample.state.open.as_ref().and_then(|open| open.output.as_ref()).map(|it| it.lines.len())
     };
-    let opened = sample.tell(News::Key(crossterm::event::KeyCode::Char('o').into()));
+    let opened = sample.tell(TuiEvent::Key(crossterm::event::KeyCode::Char('o').into()));
     assert_eq!(asked(opened), Some((None, None, true)));
-    sample.answer(About::Page(task(3)), page("i1", &["a", "b"], 10, true));
+    sample.answer(RequestSubject::Page(task(3)), page("i1", &["a", "b"], 10, true));
     assert_eq!(asked(sample.tick(2_000)), Some((Some("i1".to_owned()), Some(10), false)));
-    sample.answer(About::Page(task(3)), page("i1", &["c"], 12, false));
+    sample.answer(RequestSubject::Page(task(3)), page("i1", &["c"], 12, false));
     assert_eq!(lines(&sample), Some(3));
     assert_eq!(asked(sample.tick(2_000)), Some((None, None, true)), "it is over: is there another?");
-    sample.answer(About::Page(task(3)), page("i2", &["d"], 2, true));
+    sample.answer(RequestSubject::Page(task(3)), page("i2", &["d"], 2, true));
     assert_eq!(lines(&sample), Some(1));
 }
 
 #[test]
 fn the_backlog_is_filtered_while_one_types_and_esc_brings_it_back() {
-    let mut sample = Sample::busy(80, 24);
+    let mut sample = TuiSample::busy(80, 24);
     sample.press("/failed number");
-    assert_eq!(sample.state.focus, Panel::Backlog);
+    assert_eq!(sample.state.focus, DashboardPanel::Backlog);
     assert_eq!(sample.state.backlog_shown.len(), 10);
     sample.press(" 3");
     assert_eq!(sample.state.tasks(), [39, 35, 31, 23, 3].map(task));
@@ -277,24 +280,24 @@ fn the_backlog_is_filtered_while_one_types_and_esc_brings_it_back() {
 
 #[test]
 fn what_is_open_comes_before_what_is_over() {
-    let sample = Sample::busy(80, 24);
+    let sample = TuiSample::busy(80, 24);
     let tasks = sample.state.tasks();
     assert_eq!((tasks[0], tasks[19], tasks[20]), (task(1), task(38), task(40)));
 }
 
 #[test]
 fn ten_thousand_tasks_come_in_pages_and_keys_stay_quick() {
-    let mut sample = Sample::new(200, 60);
+    let mut sample = TuiSample::new(200, 60);
     sample.tick(0);
     let page =
         |from: u32| (from..from + 1_000).map(|number| line(number, Status::Ready, "One of many")).collect();
     for number in 0..10 {
         let next = (number < 9).then(|| task((number + 1) * 1_000));
         let page = TaskPage { tasks: page(number * 1_000 + 1), next };
-        let asked = sample.poll(Poll::Backlog, Response::List(page));
+        let asked = sample.poll(PollTopic::Backlog, Response::List(page));
         let Some(next) = next else { continue };
         let again = asked.iter().any(
-            |action| matches!(action, Action::Call(_, Request::List(filter)) if filter.after == Some(next)),
+            |action| matches!(action, TuiAction::Call(_, Request::List(filter)) if filter.after == Some(next)),
         );
         assert!(again, "the page after {next}");
     }
@@ -311,39 +314,42 @@ fn ten_thousand_tasks_come_in_pages_and_keys_stay_quick() {
 
 #[test]
 fn the_log_stands_still_while_it_is_read_and_follows_again() {
-    let mut sample = Sample::busy(80, 24);
+    let mut sample = TuiSample::busy(80, 24);
     sample.press("<Tab><Tab><Tab>kk");
     assert_eq!(sample.state.entry, Some(10));
     let page = LogPage { entries: vec![entry(13, 5, "more")], next: 13, more: false };
-    sample.poll(Poll::Journal, Response::Log(page));
+    sample.poll(PollTopic::Journal, Response::Log(page));
     assert_eq!(sample.state.entry, Some(10));
     sample.press("G");
     assert_eq!(sample.state.entry, None);
     sample.press("/more<Enter>");
     assert_eq!(sample.state.entries().len(), 1);
     let flood: Vec<_> = (14..14 + 2 * JOURNAL_MAX as u64).map(|seq| entry(seq, 5, "flood")).collect();
-    sample.poll(Poll::Journal, Response::Log(LogPage { entries: flood, next: 9_999, more: false }));
+    sample.poll(PollTopic::Journal, Response::Log(LogPage { entries: flood, next: 9_999, more: false }));
     assert_eq!(sample.state.journal.len(), JOURNAL_MAX);
 }
 
 #[test]
 fn a_project_that_cannot_be_reached_is_said_so_tried_again_and_welcomed_back() {
-    let mut sample = Sample::busy(80, 24);
-    sample.answer(About::Poll(Poll::Status), Err(Problem::new(ProblemCode::NotARepository, "it is gone")));
-    assert!(matches!(sample.state.link, Link::Lost { since_ms, .. } if since_ms == NOW_MS));
+    let mut sample = TuiSample::busy(80, 24);
+    sample.answer(
+        RequestSubject::Poll(PollTopic::Status),
+        Err(Problem::new(ProblemCode::NotARepository, "it is gone")),
+    );
+    assert!(matches!(sample.state.link, ConnectionState::Lost { since_ms, .. } if since_ms == NOW_MS));
     assert!(sample.state.status().is_some(), "what was known stays");
     let again = sample.tick(5_000);
     assert!(calls(&again).contains(&"status"), "{again:?}");
-    sample.poll(Poll::Status, Response::Status(Box::new(status())));
-    assert_eq!(sample.state.link, Link::Up);
+    sample.poll(PollTopic::Status, Response::Status(Box::new(status())));
+    assert_eq!(sample.state.link, ConnectionState::Up);
     assert!(toasts(&sample.state).contains("can be reached again"));
 }
 
 #[test]
 fn toasts_stay_as_long_as_they_are_grave() {
-    use super::Tone;
-    let mut sample = Sample::new(80, 24);
-    for tone in [Tone::Info, Tone::Warn, Tone::Bad] {
+    use super::MessageTone;
+    let mut sample = TuiSample::new(80, 24);
+    for tone in [MessageTone::Info, MessageTone::Warn, MessageTone::Bad] {
         sample.state.toast(tone, "x");
     }
     for (ms, left) in [(2_999, 3), (1, 2), (2_000, 1), (2_999, 1), (1, 0)] {
@@ -354,16 +360,16 @@ fn toasts_stay_as_long_as_they_are_grave() {
 
 #[test]
 fn nothing_is_drawn_while_nothing_changes() {
-    let mut sample = Sample::busy(80, 24);
+    let mut sample = TuiSample::busy(80, 24);
     let mut rest = status();
     (rest.run, rest.pilot) = (None, None);
     (rest.accounts, rest.sprint) = (Vec::new(), None);
-    sample.poll(Poll::Status, Response::Status(Box::new(rest.clone())));
+    sample.poll(PollTopic::Status, Response::Status(Box::new(rest.clone())));
     sample.state.toasts.clear();
     sample.state.take_stale();
     sample.tick(3_000);
-    sample.poll(Poll::Status, Response::Status(Box::new(rest)));
-    sample.poll(Poll::Journal, Response::Log(LogPage { entries: Vec::new(), next: 12, more: false }));
+    sample.poll(PollTopic::Status, Response::Status(Box::new(rest)));
+    sample.poll(PollTopic::Journal, Response::Log(LogPage { entries: Vec::new(), next: 12, more: false }));
     sample.tick(1_000);
     assert!(!sample.state.take_stale());
     sample.press("?");
@@ -372,8 +378,8 @@ fn nothing_is_drawn_while_nothing_changes() {
 
 #[test]
 fn pages_of_a_task_are_asked_for_when_they_are_opened() {
-    let mut sample = Sample::busy(80, 24);
-    let key = |code| News::Key(crossterm::event::KeyEvent::from(code));
+    let mut sample = TuiSample::busy(80, 24);
+    let key = |code| TuiEvent::Key(crossterm::event::KeyEvent::from(code));
     let opened = sample.tell(key(crossterm::event::KeyCode::Char('1')));
     assert_eq!(calls(&opened), ["show", "why"]);
     assert_eq!(sample.state.open.as_ref().map(|open| open.task), Some(task(3)));
@@ -383,7 +389,7 @@ fn pages_of_a_task_are_asked_for_when_they_are_opened() {
         to: String::new(),
         diff: landfall_api::Blob::new(b"late".to_vec()),
     });
-    sample.answer(About::Page(task(9)), Ok(late));
+    sample.answer(RequestSubject::Page(task(9)), Ok(late));
     assert_eq!(
         sample.state.open.as_ref().and_then(|open| open.diff.as_ref()),
         None,
@@ -396,7 +402,7 @@ fn pages_of_a_task_are_asked_for_when_they_are_opened() {
         to: String::new(),
         diff: landfall_api::Blob::new(b"--- a\n+++ b\n@@\n-old\n+new\n".to_vec()),
     });
-    sample.answer(About::Page(task(3)), Ok(diff));
+    sample.answer(RequestSubject::Page(task(3)), Ok(diff));
     assert_eq!(sample.state.open.as_ref().and_then(|open| open.diff.as_ref()).map(Vec::len), Some(5));
     sample.press("8");
     assert!(toasts(&sample.state).contains("slot 8"));
@@ -405,24 +411,24 @@ fn pages_of_a_task_are_asked_for_when_they_are_opened() {
 #[test]
 fn leaving_is_one_key_wherever_one_is() {
     for keys in ["", "?", "1", "<Tab>a"] {
-        let mut sample = Sample::busy(80, 24);
+        let mut sample = TuiSample::busy(80, 24);
         sample.press(keys);
         let key = crossterm::event::KeyEvent::new(
             crossterm::event::KeyCode::Char('c'),
             crossterm::event::KeyModifiers::CONTROL,
         );
-        assert!(sample.tell(News::Key(key)).contains(&Action::Quit), "{keys}");
+        assert!(sample.tell(TuiEvent::Key(key)).contains(&TuiAction::Quit), "{keys}");
     }
-    let mut sample = Sample::busy(80, 24);
+    let mut sample = TuiSample::busy(80, 24);
     sample.press("?<Esc>");
     assert!(sample.state.screens.is_empty());
     sample.press("M?");
-    assert_eq!(sample.state.screens, [Screen::Queue, Screen::Help]);
+    assert_eq!(sample.state.screens, [TuiOverlay::Queue, TuiOverlay::Help]);
 }
 
 #[test]
 fn an_answer_of_another_kind_changes_nothing() {
-    let mut sample = Sample::busy(80, 24);
-    sample.poll(Poll::Open, Response::Add(Added { tasks: Vec::new() }));
-    assert_eq!(sample.state.link, Link::Up);
+    let mut sample = TuiSample::busy(80, 24);
+    sample.poll(PollTopic::Open, Response::Add(Added { tasks: Vec::new() }));
+    assert_eq!(sample.state.link, ConnectionState::Up);
 }

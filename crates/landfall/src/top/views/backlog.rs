@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 
 use super::{fit, sign, window};
 use crate::say::shorten;
-use crate::top::state::State;
+use crate::top::state::TuiState;
 use crate::top::theme::Theme;
 
 /// Whether every word stands in its id, title, status or tags.
@@ -21,7 +21,7 @@ pub fn matches(line: &TaskLine, words: &[String]) -> bool {
 }
 
 /// Those around the one that is chosen.
-pub fn lines(state: &State, width: usize, rows: usize, focused: bool, theme: Theme) -> Vec<Line<'static>> {
+pub fn lines(state: &TuiState, width: usize, rows: usize, focused: bool, theme: Theme) -> Vec<Line<'static>> {
     if state.backlog_shown.is_empty() {
         let text = match (state.filter.is_empty(), &state.status) {
             (false, _) => "no task has these words; Esc takes the filter away",

@@ -3,14 +3,14 @@
 use landfall_api::CheckState;
 use ratatui::text::Line;
 
-use super::text::Text;
-use crate::top::state::State;
+use super::text::WrappedText;
+use crate::top::state::TuiState;
 use crate::top::theme::Theme;
 
 /// What `landfall doctor` says.
-pub fn health(state: &State, width: usize, theme: Theme) -> Vec<Line<'static>> {
+pub fn health(state: &TuiState, width: usize, theme: Theme) -> Vec<Line<'static>> {
     let Some(health) = &state.health else { return super::not_yet(width) };
-    let mut text = Text::new(width);
+    let mut text = WrappedText::new(width);
     for check in &health.checks {
         let (sign, style) = match check.state {
             CheckState::Ok => ("✓", theme.good()),
@@ -26,9 +26,9 @@ pub fn health(state: &State, width: usize, theme: Theme) -> Vec<Line<'static>> {
 }
 
 /// What agents found out, newest last.
-pub fn discoveries(state: &State, width: usize, _theme: Theme) -> Vec<Line<'static>> {
+pub fn discoveries(state: &TuiState, width: usize, _theme: Theme) -> Vec<Line<'static>> {
     let Some(list) = &state.discoveries else { return super::not_yet(width) };
-    let mut text = Text::new(width);
+    let mut text = WrappedText::new(width);
     if list.discoveries.is_empty() {
         text.para("no agent has found anything out yet");
     }

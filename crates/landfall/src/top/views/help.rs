@@ -3,12 +3,13 @@
 use ratatui::text::{Line, Span};
 
 use super::fit;
-use crate::top::keys::{BINDINGS, Group};
+use crate::top::keys::{BINDINGS, KeyGroup};
 use crate::top::theme::Theme;
 
 /// Every key, in two columns where there is room.
 pub fn keys(width: usize) -> Vec<Line<'static>> {
-    let columns: [&[Group]; 2] = [&[Group::Moving, Group::Run], &[Group::Task, Group::Screens]];
+    let columns: [&[KeyGroup]; 2] =
+        [&[KeyGroup::Moving, KeyGroup::Run], &[KeyGroup::Task, KeyGroup::Screens]];
     let [left, right] =
         columns.map(|groups| groups.iter().flat_map(|group| rows(*group)).collect::<Vec<_>>());
     if width < 76 {
@@ -27,7 +28,7 @@ pub fn keys(width: usize) -> Vec<Line<'static>> {
         .collect()
 }
 
-fn rows(group: Group) -> Vec<(String, String)> {
+fn rows(group: KeyGroup) -> Vec<(String, String)> {
     let mut rows = vec![(group.heading().to_owned(), String::new())];
     let of = BINDINGS.iter().filter(|binding| binding.group == group);
     rows.extend(of.map(|binding| (format!("  {}", binding.shown), binding.about.to_owned())));

@@ -7,11 +7,11 @@ use ratatui::text::{Line, Span};
 use super::{fit, window};
 use crate::say::shorten;
 use crate::top::inbox::{about, sign, words};
-use crate::top::state::State;
+use crate::top::state::TuiState;
 use crate::top::theme::Theme;
 
 /// The items, two rows each: what is wanted, and the words of it.
-pub fn lines(state: &State, width: usize, rows: usize, focused: bool, theme: Theme) -> Vec<Line<'static>> {
+pub fn lines(state: &TuiState, width: usize, rows: usize, focused: bool, theme: Theme) -> Vec<Line<'static>> {
     let Some(items) = &state.inbox else { return super::not_yet(width) };
     if items.is_empty() {
         return vec![Line::styled("nothing waits for you", Theme::dim())];

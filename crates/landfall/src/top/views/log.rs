@@ -5,7 +5,7 @@ use landfall_text::control_chars::escape_line;
 use ratatui::text::{Line, Span};
 
 use super::window;
-use crate::top::state::State;
+use crate::top::state::TuiState;
 use crate::top::theme::Theme;
 
 /// Whether every word stands in it.
@@ -19,7 +19,7 @@ pub fn matches(entry: &LogEntry, words: &[String]) -> bool {
 }
 
 /// The newest entries, or those around the one that is looked at.
-pub fn lines(state: &State, rows: usize, focused: bool, theme: Theme) -> Vec<Line<'static>> {
+pub fn lines(state: &TuiState, rows: usize, focused: bool, theme: Theme) -> Vec<Line<'static>> {
     let entries = state.entries();
     if entries.is_empty() {
         let text =

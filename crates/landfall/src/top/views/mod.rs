@@ -18,13 +18,13 @@ use landfall_text::control_chars::escape_line;
 use ratatui::style::Style;
 use ratatui::text::Line;
 
-use super::state::{Screen, State};
+use super::state::{TuiOverlay, TuiState};
 use super::theme::Theme;
 use crate::say::shorten;
-use text::Text;
+use text::WrappedText;
 
 /// What a screen shows: built at once where it is short, taken line by line where it is long.
-pub enum Content<'a> {
+pub enum ViewContent<'a> {
     /// Lines that are there.
     Built(Vec<Line<'static>>),
     /// Lines as they came, drawn when they are seen.
@@ -35,7 +35,7 @@ pub enum Content<'a> {
     Output(&'a [landfall_api::Said]),
 }
 
-impl Content<'_> {
+impl ViewContent<'_> {
     /// How many lines there are.
     pub fn count(&self) -> usize {
         match self {
@@ -77,33 +77,33 @@ impl Content<'_> {
 }
 
 /// What the screen on top shows.
-pub fn content(state: &State, theme: Theme) -> Content<'_> {
+pub fn content(state: &TuiState, theme: Theme) -> ViewContent<'_> {
     let width = usize::from(state.size.0).saturating_sub(2);
     match state.screens.last() {
-        Some(Screen::Task) => task::content(state, width, theme),
-        Some(Screen::Queue) => Content::Built(queue::report(state, width, theme)),
-        Some(Screen::Discoveries) => Content::Built(doctor::discoveries(state, width, theme)),
-        Some(Screen::Doctor) => Content::Built(doctor::health(state, width, theme)),
-        Some(Screen::Sprint) => Content::Built(sprint::report(state, width, theme)),
-        Some(Screen::Help) => Content::Built(help::keys(width)),
-        None => Content::Built(Vec::new()),
+        Some(TuiOverlay::Task) => task::content(state, width, theme),
+        Some(TuiOverlay::Queue) => ViewContent::Built(queue::report(state, width, theme)),
+        Some(TuiOverlay::Discoveries) => ViewContent::Built(doctor::discoveries(state, width, theme)),
+        Some(TuiOverlay::Doctor) => ViewContent::Built(doctor::health(state, width, theme)),
+        Some(TuiOverlay::Sprint) => ViewContent::Built(sprint::report(state, width, theme)),
+        Some(TuiOverlay::Help) => ViewContent::Built(help::keys(width)),
+        None => ViewContent::Built(Vec::new()),
     }
 }
 
 const PLAIN: Theme = Theme { colour: false };
 
 /// How many lines the screen on top has.
-pub fn lines_count(state: &State) -> usize {
+pub fn lines_count(state: &TuiState) -> usize {
     content(state, PLAIN).count()
 }
 
 /// How many of them are seen at once: all rows but the header, the frame and the footer.
-pub fn page_rows(state: &State) -> usize {
+pub fn page_rows(state: &TuiState) -> usize {
     usize::from(state.size.1).saturating_sub(4).max(1)
 }
 
 /// The first line from there on with these words, whatever the case.
-pub fn find(state: &State, sought: &str, from: usize) -> Option<usize> {
+pub fn find(state: &TuiState, sought: &str, from: usize) -> Option<usize> {
     let content = content(state, PLAIN);
     let sought = sought.to_lowercase();
     (from..content.count()).find(|place| content.plain(*place).to_lowercase().contains(&sought))
@@ -171,7 +171,7 @@ pub fn window(chosen: usize, count: usize, rows: usize) -> usize {
 
 /// Says that something did not come yet.
 pub fn not_yet(width: usize) -> Vec<Line<'static>> {
-    let mut text = Text::new(width);
+    let mut text = WrappedText::new(width);
     text.para("one moment …");
     text.lines
 }

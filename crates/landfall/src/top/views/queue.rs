@@ -4,14 +4,14 @@ use landfall_api::{BatchLine, QueueReport};
 use landfall_text::control_chars::escape_line;
 use ratatui::text::{Line, Span};
 
-use super::text::Text;
+use super::text::WrappedText;
 use super::{fit, window};
 use crate::say::shorten;
-use crate::top::state::State;
+use crate::top::state::TuiState;
 use crate::top::theme::Theme;
 
 /// The line and the batches, a row each.
-pub fn lines(state: &State, width: usize, rows: usize, focused: bool, theme: Theme) -> Vec<Line<'static>> {
+pub fn lines(state: &TuiState, width: usize, rows: usize, focused: bool, theme: Theme) -> Vec<Line<'static>> {
     let Some(queue) = &state.queue else { return super::not_yet(width) };
     let mut lines = Vec::new();
     if let Some(hold) = &queue.hold {
@@ -55,10 +55,10 @@ fn batch_line(batch: &BatchLine) -> String {
 }
 
 /// All of it.
-pub fn report(state: &State, width: usize, theme: Theme) -> Vec<Line<'static>> {
+pub fn report(state: &TuiState, width: usize, theme: Theme) -> Vec<Line<'static>> {
     let Some(queue) = &state.queue else { return super::not_yet(width) };
     let QueueReport { line, batches, hold, past, flakes } = &**queue;
-    let mut text = Text::new(width);
+    let mut text = WrappedText::new(width);
     if let Some(hold) = hold {
         let since = landfall_text::format_local(hold.since_ms);
         text.styled(&format!("HELD since {since}: {}", hold.reason), theme.warn());

@@ -5,11 +5,11 @@ use landfall_text::control_chars::escape_line;
 use ratatui::text::{Line, Span};
 
 use super::{fit, window};
-use crate::top::state::State;
+use crate::top::state::TuiState;
 use crate::top::theme::Theme;
 
 /// The agents at work, two rows each: the figures, and the last words.
-pub fn lines(state: &State, width: usize, rows: usize, focused: bool, theme: Theme) -> Vec<Line<'static>> {
+pub fn lines(state: &TuiState, width: usize, rows: usize, focused: bool, theme: Theme) -> Vec<Line<'static>> {
     let Some(status) = state.status() else { return super::not_yet(width) };
     if status.active.is_empty() {
         let hint = match &status.run {

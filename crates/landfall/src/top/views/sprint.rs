@@ -3,9 +3,9 @@
 use landfall_api::{SprintFate, SprintGoal, SprintReport};
 use ratatui::text::Line;
 
-use super::text::Text;
+use super::text::WrappedText;
 use super::{bar, sign};
-use crate::top::state::State;
+use crate::top::state::TuiState;
 use crate::top::theme::Theme;
 
 /// How far it is, between 0 and 1.
@@ -26,8 +26,8 @@ pub fn progress(sprint: &SprintReport, now_ms: i64) -> f64 {
 }
 
 /// All of it.
-pub fn report(state: &State, width: usize, theme: Theme) -> Vec<Line<'static>> {
-    let mut text = Text::new(width);
+pub fn report(state: &TuiState, width: usize, theme: Theme) -> Vec<Line<'static>> {
+    let mut text = WrappedText::new(width);
     let Some(sprint) = &state.sprint else {
         text.para("no sprint is open; `landfall sprint` starts one");
         return text.lines;

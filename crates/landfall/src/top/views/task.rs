@@ -5,44 +5,44 @@ use landfall_text::control_chars::escape_line;
 use ratatui::style::Style;
 use ratatui::text::Line;
 
-use super::text::Text;
-use super::{Content, sign};
-use crate::top::state::{OpenTask, Page, State};
+use super::text::WrappedText;
+use super::{ViewContent, sign};
+use crate::top::state::{OpenTask, TaskView, TuiState};
 use crate::top::theme::Theme;
 
 /// The page that is shown.
-pub fn content(state: &State, width: usize, theme: Theme) -> Content<'_> {
-    let Some(open) = &state.open else { return Content::Built(Vec::new()) };
+pub fn content(state: &TuiState, width: usize, theme: Theme) -> ViewContent<'_> {
+    let Some(open) = &state.open else { return ViewContent::Built(Vec::new()) };
     let problem = |width| {
-        let mut text = Text::new(width);
+        let mut text = WrappedText::new(width);
         text.styled(open.problem.as_deref().unwrap_or("one moment …"), Theme::strong());
-        Content::Built(text.lines)
+        ViewContent::Built(text.lines)
     };
     match (open.page, &open.detail) {
-        (Page::Log, _) if open.log.is_empty() => problem(width),
-        (Page::Log, _) => Content::Log(&open.log),
-        (Page::Diff, _) => match &open.diff {
+        (TaskView::Log, _) if open.log.is_empty() => problem(width),
+        (TaskView::Log, _) => ViewContent::Log(&open.log),
+        (TaskView::Diff, _) => match &open.diff {
             Some(lines) if lines.is_empty() => {
-                let mut text = Text::new(width);
+                let mut text = WrappedText::new(width);
                 text.para("it changes nothing yet");
-                Content::Built(text.lines)
+                ViewContent::Built(text.lines)
             }
-            Some(lines) => Content::Raw(lines, diff_style),
+            Some(lines) => ViewContent::Raw(lines, diff_style),
             None => problem(width),
         },
-        (Page::Output, _) => match &open.output {
+        (TaskView::Output, _) => match &open.output {
             Some(output) if output.lines.is_empty() => {
-                let mut text = Text::new(width);
+                let mut text = WrappedText::new(width);
                 text.para("nothing is printed yet");
-                Content::Built(text.lines)
+                ViewContent::Built(text.lines)
             }
-            Some(output) => Content::Output(&output.lines),
+            Some(output) => ViewContent::Output(&output.lines),
             None => problem(width),
         },
         (_, None) => problem(width),
-        (Page::About, Some(detail)) => Content::Built(about(open, detail, width, theme)),
-        (Page::Attempts, Some(detail)) => Content::Built(attempts(&detail.attempts, width)),
-        (Page::Checks, Some(detail)) => Content::Built(checks(detail.gate.as_ref(), width, theme)),
+        (TaskView::About, Some(detail)) => ViewContent::Built(about(open, detail, width, theme)),
+        (TaskView::Attempts, Some(detail)) => ViewContent::Built(attempts(&detail.attempts, width)),
+        (TaskView::Checks, Some(detail)) => ViewContent::Built(checks(detail.gate.as_ref(), width, theme)),
     }
 }
 
@@ -70,7 +70,7 @@ pub fn said(line: &Said, theme: Theme) -> Line<'static> {
 }
 
 fn about(open: &OpenTask, detail: &TaskDetail, width: usize, theme: Theme) -> Vec<Line<'static>> {
-    let mut text = Text::new(width);
+    let mut text = WrappedText::new(width);
     let line = &detail.line;
     let (shape, style) = sign(line.status, theme);
     text.item(&format!("{shape} {}", line.status), style, &detail.why);
@@ -137,7 +137,7 @@ fn about(open: &OpenTask, detail: &TaskDetail, width: usize, theme: Theme) -> Ve
 }
 
 /// How far a task with a plan is: its phases, its plan, its stage, its last judgement.
-fn how_far(text: &mut Text, progress: &Progress) {
+fn how_far(text: &mut WrappedText, progress: &Progress) {
     let phase = |it: &PhaseMark| {
         let percent = it.percent.map(|percent| format!(" {percent} %")).unwrap_or_default();
         let sign = match it.state {
@@ -164,7 +164,7 @@ fn how_far(text: &mut Text, progress: &Progress) {
 }
 
 fn attempts(attempts: &[AttemptLine], width: usize) -> Vec<Line<'static>> {
-    let mut text = Text::new(width);
+    let mut text = WrappedText::new(width);
     if attempts.is_empty() {
         text.para("it has not been tried yet");
     }
@@ -200,7 +200,7 @@ fn attempts(attempts: &[AttemptLine], width: usize) -> Vec<Line<'static>> {
 }
 
 fn checks(gate: Option<&Gate>, width: usize, theme: Theme) -> Vec<Line<'static>> {
-    let mut text = Text::new(width);
+    let mut text = WrappedText::new(width);
     let Some(gate) = gate else {
         text.para("it was not verified yet");
         return text.lines;

@@ -7,13 +7,13 @@ use ratatui::text::{Line, Span};
 use crate::top::theme::Theme;
 
 /// Lines of a page.
-pub struct Text {
+pub struct WrappedText {
     /// So far.
     pub lines: Vec<Line<'static>>,
     width: usize,
 }
 
-impl Text {
+impl WrappedText {
     /// Empty, with room for so many columns.
     pub fn new(width: usize) -> Self {
         Self { lines: Vec::new(), width: width.max(10) }
