@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use landfall_testkit::{Gate, ModelServer, Tokens, Turn};
+use landfall_testkit::{ModelServer, PlayGate, PlayTurn, Tokens};
 use serde_json::json;
 
 /// A recording: one agent, one story.
 struct Case {
     kind: &'static str,
     name: &'static str,
-    play: Vec<Turn>,
+    play: Vec<PlayTurn>,
     way: Way,
     env: &'static [(&'static str, &'static str)],
 }
@@ -44,38 +44,38 @@ const CODEX: &str = "codex";
 const GEMINI: &str = "gemini";
 const OPENCODE: &str = "opencode";
 
-fn works() -> Vec<Turn> {
+fn works() -> Vec<PlayTurn> {
     let price = Tokens { fresh: 1200, cached: 300, out: 40 };
     vec![
-        Turn::shell("echo hello > hello.txt && git add hello.txt && git commit -qm 'add hello' && git log --oneline | wc -l")
+        PlayTurn::shell("echo hello > hello.txt && git add hello.txt && git commit -qm 'add hello' && git log --oneline | wc -l")
             .with_words("I add the file.")
             .tokens(price),
-        Turn::say("The file is there.\n\n<landfall>COMPLETE</landfall>").tokens(Tokens { out: 20, ..price }),
+        PlayTurn::say("The file is there.\n\n<landfall>COMPLETE</landfall>").tokens(Tokens { out: 20, ..price }),
     ]
 }
 
-fn goes_on() -> Vec<Turn> {
+fn goes_on() -> Vec<PlayTurn> {
     let mut play = works();
-    play.push(Turn::shell("echo more >> hello.txt && git commit -qam 'more'"));
-    play.push(Turn::say("More of it.\n\n<landfall>COMPLETE</landfall>"));
+    play.push(PlayTurn::shell("echo more >> hello.txt && git commit -qam 'more'"));
+    play.push(PlayTurn::say("More of it.\n\n<landfall>COMPLETE</landfall>"));
     play
 }
 
-fn then_works(first: Turn) -> Vec<Turn> {
+fn then_works(first: PlayTurn) -> Vec<PlayTurn> {
     let mut play = vec![first];
     play.extend(works());
     play
 }
 
-fn circles() -> Vec<Turn> {
-    vec![Turn::shell("git status --short | wc -l").always()]
+fn circles() -> Vec<PlayTurn> {
+    vec![PlayTurn::shell("git status --short | wc -l").always()]
 }
 
-fn waits() -> Vec<Turn> {
-    vec![Turn::shell("echo begun > begun.txt"), Turn::say("never").behind(&Gate::new())]
+fn waits() -> Vec<PlayTurn> {
+    vec![PlayTurn::shell("echo begun > begun.txt"), PlayTurn::say("never").behind(&PlayGate::new())]
 }
 
-fn case(kind: &'static str, name: &'static str, way: Way, play: Vec<Turn>) -> Case {
+fn case(kind: &'static str, name: &'static str, way: Way, play: Vec<PlayTurn>) -> Case {
     Case { kind, name, play, way, env: &[] }
 }
 
@@ -90,22 +90,27 @@ fn cases() -> Vec<Case> {
             ..case(CLAUDE, "limit-near", Way::Once, vec![claude_limit("allowed_warning")])
         },
         case(CLAUDE, "max-turns", Way::MaxTurns, circles()),
-        case(CLAUDE, "max-tokens", Way::Once, vec![Turn::too_long("It grows and"), Turn::say("ends.")]),
+        case(
+            CLAUDE,
+            "max-tokens",
+            Way::Once,
+            vec![PlayTurn::too_long("It grows and"), PlayTurn::say("ends.")],
+        ),
         case(CODEX, "usage-limit", Way::Once, vec![codex_limit()]),
         case(CODEX, "limit-near", Way::Once, vec![codex_near()]),
         case(
             CODEX,
             "quota-exceeded",
             Way::Once,
-            vec![Turn::error(429, "insufficient_quota", "You exceeded your current quota.").always()],
+            vec![PlayTurn::error(429, "insufficient_quota", "You exceeded your current quota.").always()],
         ),
-        case(CODEX, "max-tokens", Way::Once, vec![Turn::too_long("It grows and").always()]),
+        case(CODEX, "max-tokens", Way::Once, vec![PlayTurn::too_long("It grows and").always()]),
         Case { env: &[("RECORD_MODEL", "gpt-6-sol")], ..case(CODEX, "code-mode", Way::Once, works()) },
         case(GEMINI, "daily-quota", Way::Once, vec![gemini_quota()]),
         case(GEMINI, "key-invalid", Way::Once, vec![gemini_key()]),
         case(GEMINI, "max-turns", Way::MaxTurns, circles()),
         case(GEMINI, "loop-detected", Way::Once, circles()),
-        case(OPENCODE, "max-tokens", Way::Once, vec![Turn::too_long("It grows and")]),
+        case(OPENCODE, "max-tokens", Way::Once, vec![PlayTurn::too_long("It grows and")]),
     ];
     for kind in [CLAUDE, CODEX, GEMINI, OPENCODE] {
         let slow = || troubled(kind, 429).header("retry-after", "1");
@@ -120,13 +125,13 @@ fn cases() -> Vec<Case> {
         cases.push(case(kind, "server-error", Way::Once, vec![troubled(kind, 500).always()]));
         let overloaded = if kind == CLAUDE { 529 } else { 503 };
         cases.push(case(kind, "overloaded", Way::Once, vec![troubled(kind, overloaded).always()]));
-        cases.push(case(kind, "cut", Way::Once, vec![Turn::cut("It begins and").always()]));
+        cases.push(case(kind, "cut", Way::Once, vec![PlayTurn::cut("It begins and").always()]));
     }
     cases
 }
 
 /// A refusal in the words of the provider that each agent expects.
-fn troubled(kind: &str, status: u16) -> Turn {
+fn troubled(kind: &str, status: u16) -> PlayTurn {
     let (anthropic, openai, gemini, message) = match status {
         401 => ("authentication_error", "invalid_api_key", "UNAUTHENTICATED", "The key is not valid."),
         403 => ("permission_error", "forbidden", "PERMISSION_DENIED", "This account may not do that."),
@@ -139,17 +144,17 @@ fn troubled(kind: &str, status: u16) -> Turn {
         GEMINI => gemini,
         _ => openai,
     };
-    Turn::error(status, word, message)
+    PlayTurn::error(status, word, message)
 }
 
-fn claude_limit(status: &str) -> Turn {
+fn claude_limit(status: &str) -> PlayTurn {
     let used = if status == "rejected" { "1.0" } else { "0.91" };
     let turn = if status == "rejected" {
-        Turn::error(429, "rate_limit_error", "This request would exceed your account's rate limit.")
+        PlayTurn::error(429, "rate_limit_error", "This request would exceed your account's rate limit.")
             .header("retry-after", "7200")
             .header("x-should-retry", "true")
     } else {
-        Turn::say("Near the limit.").header("anthropic-ratelimit-unified-5h-surpassed-threshold", "0.9")
+        PlayTurn::say("Near the limit.").header("anthropic-ratelimit-unified-5h-surpassed-threshold", "0.9")
     };
     turn.header("anthropic-ratelimit-unified-status", status)
         .header("anthropic-ratelimit-unified-reset", RESET)
@@ -164,7 +169,7 @@ fn claude_limit(status: &str) -> Turn {
         .header("anthropic-ratelimit-unified-overage-disabled-reason", "org_level_disabled")
 }
 
-fn codex_limit() -> Turn {
+fn codex_limit() -> PlayTurn {
     let body = json!({ "error": {
         "type": "usage_limit_reached",
         "message": "The usage limit has been reached",
@@ -172,14 +177,14 @@ fn codex_limit() -> Turn {
         "resets_at": RESET.parse::<u64>().expect("a number"),
         "resets_in_seconds": 7200,
     } });
-    codex_headers(Turn::refuse(429, body), "100").always()
+    codex_headers(PlayTurn::refuse(429, body), "100").always()
 }
 
-fn codex_near() -> Turn {
-    codex_headers(Turn::say("Near the limit."), "87.5")
+fn codex_near() -> PlayTurn {
+    codex_headers(PlayTurn::say("Near the limit."), "87.5")
 }
 
-fn codex_headers(turn: Turn, used: &str) -> Turn {
+fn codex_headers(turn: PlayTurn, used: &str) -> PlayTurn {
     turn.header("x-codex-primary-used-percent", used)
         .header("x-codex-primary-window-minutes", "300")
         .header("x-codex-primary-reset-at", RESET)
@@ -188,7 +193,7 @@ fn codex_headers(turn: Turn, used: &str) -> Turn {
         .header("x-codex-secondary-reset-at", RESET)
 }
 
-fn gemini_quota() -> Turn {
+fn gemini_quota() -> PlayTurn {
     let body = json!({ "error": {
         "code": 429,
         "message": "You exceeded your current quota, please check your plan and billing details.",
@@ -202,11 +207,11 @@ fn gemini_quota() -> Turn {
             }],
         }],
     } });
-    Turn::refuse(429, body).always()
+    PlayTurn::refuse(429, body).always()
 }
 
 /// A wrong key is no 401 there.
-fn gemini_key() -> Turn {
+fn gemini_key() -> PlayTurn {
     let body = json!({ "error": {
         "code": 400,
         "message": "API key not valid. Please pass a valid API key.",
@@ -218,7 +223,7 @@ fn gemini_key() -> Turn {
             "metadata": { "service": "generativelanguage.googleapis.com" },
         }],
     } });
-    Turn::refuse(400, body).always()
+    PlayTurn::refuse(400, body).always()
 }
 
 fn main() {

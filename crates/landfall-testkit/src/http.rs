@@ -10,14 +10,14 @@ const LINE_MAX: u64 = 64 << 10;
 
 /// A request, read to its end.
 #[derive(Debug, Clone)]
-pub(crate) struct Request {
+pub(crate) struct HttpRequest {
     pub method: String,
     pub path: String,
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
 }
 
-impl Request {
+impl HttpRequest {
     /// The value of a header; the first one wins.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
@@ -25,7 +25,7 @@ impl Request {
 }
 
 /// The next request on a connection; none when the other side has closed it.
-pub(crate) fn read(from: &mut impl BufRead, to: &mut impl Write) -> io::Result<Option<Request>> {
+pub(crate) fn read(from: &mut impl BufRead, to: &mut impl Write) -> io::Result<Option<HttpRequest>> {
     let Some(first) = line(from)? else { return Ok(None) };
     let mut words = first.split(' ');
     let (Some(method), Some(path)) = (words.next(), words.next()) else {
@@ -41,7 +41,7 @@ pub(crate) fn read(from: &mut impl BufRead, to: &mut impl Write) -> io::Result<O
         let (name, value) = header.split_once(':').ok_or_else(|| wrong("a header without a colon"))?;
         headers.push((name.to_owned(), value.trim().to_owned()));
     }
-    let mut request = Request { method, path, headers, body: Vec::new() };
+    let mut request = HttpRequest { method, path, headers, body: Vec::new() };
     if request.header("expect").is_some_and(|it| it.eq_ignore_ascii_case("100-continue")) {
         to.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
     }

@@ -14,11 +14,11 @@ mod skip;
 
 pub use blanked::blanked;
 pub use github::{
-    FAKE_TOKEN, FakeCheck, FakeComment, FakeGithub, FakeIssue, FakeJob, FakePull, FakeReview, FakeStatus,
-    Heard, Trouble, World,
+    FAKE_TOKEN, FakeCheck, FakeComment, FakeGithub, FakeIssue, FakeJob, FakePull, FakeRepository, FakeReview,
+    FakeStatus, GithubFault, RecordedRequest,
 };
 pub use loop_disk::LoopDisk;
-pub use model::{Asked, Dialect, Gate, ModelServer, Play, Tokens, Turn};
+pub use model::{Dialect, ModelRequest, ModelServer, Play, PlayGate, PlayTurn, Tokens};
 pub use processes::{Process, left_behind};
-pub use scratch::{Said, Scratch, Started, tests_folder};
+pub use scratch::{CommandOutput, ScratchProject, Started, tests_folder};
 pub use skip::{has_tmux, skip_test};

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::processes::{Process, left_behind};
 
 /// A project that goes away with its folder when dropped.
-pub struct Scratch {
+pub struct ScratchProject {
     folder: tempfile::TempDir,
     program: PathBuf,
     env: Vec<(String, String)>,
@@ -25,7 +25,7 @@ pub struct Scratch {
 
 /// What a command said.
 #[derive(Debug, Clone)]
-pub struct Said {
+pub struct CommandOutput {
     /// Its exit code; none when a signal ended it.
     pub code: Option<i32>,
     /// What it wrote to stdout.
@@ -34,7 +34,7 @@ pub struct Said {
     pub err: String,
 }
 
-impl Said {
+impl CommandOutput {
     /// The output, which must be a success.
     #[track_caller]
     pub fn ok(self) -> String {
@@ -145,7 +145,7 @@ fn pause_unless(holds: &mut impl FnMut() -> bool) -> Option<Duration> {
     (!holds()).then(pause)
 }
 
-impl Scratch {
+impl ScratchProject {
     /// A repository with one commit, whose only check is `sh test.sh`, and the scripted agent as its agent.
     #[must_use]
     pub fn new(program: &str) -> Self {
@@ -366,13 +366,13 @@ impl Scratch {
 
     /// Runs the program; what it said.
     #[track_caller]
-    pub fn landfall<S: AsRef<OsStr>>(&self, args: &[S]) -> Said {
+    pub fn landfall<S: AsRef<OsStr>>(&self, args: &[S]) -> CommandOutput {
         self.landfall_with(args, b"")
     }
 
     /// Runs the program with this on its stdin.
     #[track_caller]
-    pub fn landfall_with<S: AsRef<OsStr>>(&self, args: &[S], input: &[u8]) -> Said {
+    pub fn landfall_with<S: AsRef<OsStr>>(&self, args: &[S], input: &[u8]) -> CommandOutput {
         use std::io::Write as _;
         self.trust_changes();
         let mut command = self.sealed(&self.program);
@@ -548,7 +548,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchProject {
     fn drop(&mut self) {
         // A failed test must not leave agents behind.
         for process in left_behind(self.root()) {
@@ -558,8 +558,8 @@ impl Drop for Scratch {
     }
 }
 
-fn said(output: &Output) -> Said {
-    Said {
+fn said(output: &Output) -> CommandOutput {
+    CommandOutput {
         code: output.status.code(),
         out: String::from_utf8_lossy(&output.stdout).into_owned(),
         err: String::from_utf8_lossy(&output.stderr).into_owned(),

@@ -4,18 +4,18 @@ use std::net::SocketAddr;
 
 use serde_json::{Value, json};
 
-use super::Reply;
-use super::routes::{Query, paged, value};
-use super::state::{FakeCheck, World, moment, run_of};
+use super::FakeGithubReply;
+use super::routes::{QueryParams, paged, value};
+use super::state::{FakeCheck, FakeRepository, moment, run_of};
 
 /// Does what a request about them asks for, and answers.
 pub(super) fn route(
-    world: &mut World,
+    world: &mut FakeRepository,
     at: SocketAddr,
     method: &str,
     parts: &[&str],
-    query: &Query,
-) -> Option<Reply> {
+    query: &QueryParams,
+) -> Option<FakeGithubReply> {
     match (method, parts) {
         ("GET", ["commits", sha, "check-runs"]) => {
             let runs = world.checks.get(*sha).map(Vec::as_slice).unwrap_or_default().iter().enumerate();
@@ -29,7 +29,7 @@ pub(super) fn route(
             })?;
             let name = world.checks[sha][place].name.clone();
             let job = world.jobs.get(&(sha.clone(), name)).cloned().unwrap_or_default();
-            Some(Reply::new(200, job.remarks.iter().map(|remark| annotation(at, remark)).collect()))
+            Some(FakeGithubReply::new(200, job.remarks.iter().map(|remark| annotation(at, remark)).collect()))
         }
         ("GET", ["actions", "runs"]) => {
             let wanted = value(query, "head_sha");
@@ -40,7 +40,7 @@ pub(super) fn route(
         (_, ["actions", "runs", id, rest @ ..]) => {
             let sha = world.checks.keys().find(|sha| run_of(sha).to_string() == *id)?.clone();
             match (method, rest) {
-                ("GET", []) => Some(Reply::new(200, run(world, at, &sha))),
+                ("GET", []) => Some(FakeGithubReply::new(200, run(world, at, &sha))),
                 ("GET", ["jobs"]) => {
                     let jobs = world.checks[&sha].iter().enumerate();
                     let jobs = jobs.map(|(place, check)| job(world, at, &sha, place, check)).collect();
@@ -55,20 +55,26 @@ pub(super) fn route(
 }
 
 /// A page of a list that stands in an object with its length.
-fn listed(at: SocketAddr, below: &str, query: &Query, name: &str, items: Vec<Value>) -> Reply {
+fn listed(
+    at: SocketAddr,
+    below: &str,
+    query: &QueryParams,
+    name: &str,
+    items: Vec<Value>,
+) -> FakeGithubReply {
     let total = items.len();
-    let page = paged(at, &format!("/repos/o/r/{below}"), query, Reply::new(200, items.into()));
+    let page = paged(at, &format!("/repos/o/r/{below}"), query, FakeGithubReply::new(200, items.into()));
     let mut body = json!({ "total_count": total });
     body[name] = page.body;
-    Reply { body, ..page }
+    FakeGithubReply { body, ..page }
 }
 
-fn attempt(world: &World, sha: &str) -> u64 {
+fn attempt(world: &FakeRepository, sha: &str) -> u64 {
     1 + world.reruns.get(sha).copied().unwrap_or_default()
 }
 
 /// The check of another attempt is another one.
-fn check_id(world: &World, sha: &str, place: usize) -> u64 {
+fn check_id(world: &FakeRepository, sha: &str, place: usize) -> u64 {
     let place = u64::try_from(place).expect("few");
     (run_of(sha) * 100 + attempt(world, sha)) * 1_000 + place
 }
@@ -77,7 +83,7 @@ fn is_red(check: &FakeCheck) -> bool {
     check.conclusion.as_deref().is_some_and(|word| !matches!(word, "success" | "neutral" | "skipped"))
 }
 
-fn check_run(world: &World, at: SocketAddr, sha: &str, place: usize, check: &FakeCheck) -> Value {
+fn check_run(world: &FakeRepository, at: SocketAddr, sha: &str, place: usize, check: &FakeCheck) -> Value {
     let id = check_id(world, sha, place);
     json!({
         "id": id, "name": check.name, "head_sha": sha, "status": check.status, "conclusion": check.conclusion,
@@ -87,7 +93,7 @@ fn check_run(world: &World, at: SocketAddr, sha: &str, place: usize, check: &Fak
     })
 }
 
-fn run(world: &World, at: SocketAddr, sha: &str) -> Value {
+fn run(world: &FakeRepository, at: SocketAddr, sha: &str) -> Value {
     let checks = &world.checks[sha];
     let over = checks.iter().all(|check| check.conclusion.is_some());
     let red = checks.iter().find(|check| is_red(check)).and_then(|check| check.conclusion.clone());
@@ -103,7 +109,7 @@ fn run(world: &World, at: SocketAddr, sha: &str) -> Value {
     })
 }
 
-fn job(world: &World, at: SocketAddr, sha: &str, place: usize, check: &FakeCheck) -> Value {
+fn job(world: &FakeRepository, at: SocketAddr, sha: &str, place: usize, check: &FakeCheck) -> Value {
     let id = check_id(world, sha, place);
     let known = world.jobs.get(&(sha.to_owned(), check.name.clone())).cloned().unwrap_or_default();
     let steps = known.steps.iter().zip(1..);
@@ -133,13 +139,13 @@ fn annotation(at: SocketAddr, remark: &str) -> Value {
     })
 }
 
-fn run_again(world: &mut World, sha: &str) -> Reply {
+fn run_again(world: &mut FakeRepository, sha: &str) -> FakeGithubReply {
     let checks = world.checks.get_mut(sha).expect("the caller found it");
     if checks.iter().any(|check| check.conclusion.is_none()) {
-        return Reply::said(403, "This workflow is already running");
+        return FakeGithubReply::said(403, "This workflow is already running");
     }
     if !checks.iter().any(is_red) {
-        return Reply::said(403, "This workflow run cannot be retried");
+        return FakeGithubReply::said(403, "This workflow run cannot be retried");
     }
     for check in checks.iter_mut().filter(|check| is_red(check)) {
         let job = world.jobs.entry((sha.to_owned(), check.name.clone())).or_default();
@@ -148,5 +154,5 @@ fn run_again(world: &mut World, sha: &str) -> Reply {
         }
     }
     *world.reruns.entry(sha.to_owned()).or_default() += 1;
-    Reply::new(201, json!({}))
+    FakeGithubReply::new(201, json!({}))
 }

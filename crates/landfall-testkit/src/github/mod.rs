@@ -14,19 +14,21 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::http::{self, Request};
-pub use state::{FakeCheck, FakeComment, FakeIssue, FakeJob, FakePull, FakeReview, FakeStatus, World};
+use crate::http::{self, HttpRequest};
+pub use state::{
+    FakeCheck, FakeComment, FakeIssue, FakeJob, FakePull, FakeRepository, FakeReview, FakeStatus,
+};
 
 /// A fake GitHub; it ends when dropped.
 pub struct FakeGithub {
     at: SocketAddr,
-    house: Arc<House>,
+    house: Arc<FakeGithubState>,
     door: Option<JoinHandle<()>>,
 }
 
 /// A request that came, and what was answered.
 #[derive(Debug, Clone)]
-pub struct Heard {
+pub struct RecordedRequest {
     /// `GET` and so on.
     pub method: String,
     /// The path below `/api/v3`, as it was sent, without the query.
@@ -45,7 +47,7 @@ pub struct Heard {
 
 /// What goes wrong.
 #[derive(Clone)]
-pub enum Trouble {
+pub enum GithubFault {
     /// This status instead of doing anything.
     Status(u16),
     /// It is done, and this status is answered.
@@ -61,7 +63,7 @@ pub enum Trouble {
     /// The requests are used up for so many seconds.
     Exhausted(u64),
     /// It is done, and then someone else does this.
-    Then(Arc<dyn Fn(&mut World) + Send + Sync>),
+    Then(Arc<dyn Fn(&mut FakeRepository) + Send + Sync>),
     /// Answered with this body instead of the true one.
     Garbled(String),
     /// Not done, but answered as GitHub once did.
@@ -75,18 +77,18 @@ pub enum Trouble {
     },
 }
 
-struct Fault {
+struct InjectedFault {
     method: &'static str,
     /// What the path ends with.
     ending: String,
-    trouble: Trouble,
+    trouble: GithubFault,
     times: u32,
 }
 
-struct House {
-    world: Mutex<World>,
-    faults: Mutex<Vec<Fault>>,
-    heard: Mutex<Vec<Heard>>,
+struct FakeGithubState {
+    world: Mutex<FakeRepository>,
+    faults: Mutex<Vec<InjectedFault>>,
+    heard: Mutex<Vec<RecordedRequest>>,
     guests: Mutex<Vec<(TcpStream, JoinHandle<()>)>>,
     closing: AtomicBool,
     at: SocketAddr,
@@ -105,8 +107,8 @@ impl FakeGithub {
     pub fn start() -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
         let at = listener.local_addr().expect("it is bound");
-        let house = Arc::new(House {
-            world: Mutex::new(World::default()),
+        let house = Arc::new(FakeGithubState {
+            world: Mutex::new(FakeRepository::default()),
             faults: Mutex::new(Vec::new()),
             heard: Mutex::new(Vec::new()),
             guests: Mutex::new(Vec::new()),
@@ -127,18 +129,18 @@ impl FakeGithub {
     }
 
     /// What it knows, to look at and to change as another person would.
-    pub fn world<T>(&self, with: impl FnOnce(&mut World) -> T) -> T {
+    pub fn world<T>(&self, with: impl FnOnce(&mut FakeRepository) -> T) -> T {
         with(&mut lock(&self.house.world))
     }
 
     /// Makes the next requests of this method and to a path that ends like this go wrong, so many times.
-    pub fn fault(&self, method: &'static str, ending: &str, times: u32, trouble: Trouble) {
-        lock(&self.house.faults).push(Fault { method, ending: ending.to_owned(), trouble, times });
+    pub fn fault(&self, method: &'static str, ending: &str, times: u32, trouble: GithubFault) {
+        lock(&self.house.faults).push(InjectedFault { method, ending: ending.to_owned(), trouble, times });
     }
 
     /// Everything that was asked.
     #[must_use]
-    pub fn heard(&self) -> Vec<Heard> {
+    pub fn heard(&self) -> Vec<RecordedRequest> {
         lock(&self.house.heard).clone()
     }
 
@@ -164,13 +166,13 @@ impl Drop for FakeGithub {
 }
 
 /// What a request comes to.
-pub(crate) struct Reply {
+pub(crate) struct FakeGithubReply {
     pub status: u16,
     pub headers: Vec<(String, String)>,
     pub body: Value,
 }
 
-impl Reply {
+impl FakeGithubReply {
     pub(crate) fn new(status: u16, body: Value) -> Self {
         Self { status, headers: Vec::new(), body }
     }
@@ -185,7 +187,7 @@ impl Reply {
     }
 }
 
-impl House {
+impl FakeGithubState {
     fn open(self: Arc<Self>, listener: &TcpListener) {
         for stream in listener.incoming() {
             if self.closing.load(Ordering::SeqCst) {
@@ -214,11 +216,11 @@ impl House {
     }
 
     /// Answers one request; false if the connection is over.
-    fn answer(&self, mut stream: &TcpStream, request: &Request) -> io::Result<bool> {
+    fn answer(&self, mut stream: &TcpStream, request: &HttpRequest) -> io::Result<bool> {
         let (path, query) = routes::parted(&request.path);
         let trouble = self.trouble(&request.method, &path);
         let body = serde_json::from_slice(&request.body).unwrap_or(Value::Null);
-        let do_it = |world: &mut World| {
+        let do_it = |world: &mut FakeRepository| {
             world.see_pushes();
             routes::route(world, self.at, request, &path, &query, &body)
         };
@@ -227,45 +229,45 @@ impl House {
             let world = &mut *world;
             match &trouble {
                 None => (do_it(world), true),
-                Some(Trouble::Status(status)) => (Reply::said(*status, "it broke"), true),
-                Some(Trouble::DoneBut(status)) => {
+                Some(GithubFault::Status(status)) => (FakeGithubReply::said(*status, "it broke"), true),
+                Some(GithubFault::DoneBut(status)) => {
                     do_it(world);
-                    (Reply::said(*status, "it broke afterwards"), true)
+                    (FakeGithubReply::said(*status, "it broke afterwards"), true)
                 }
-                Some(Trouble::DoneAndCut | Trouble::DoneAndSilent) => {
+                Some(GithubFault::DoneAndCut | GithubFault::DoneAndSilent) => {
                     do_it(world);
-                    (Reply::new(0, Value::Null), false)
+                    (FakeGithubReply::new(0, Value::Null), false)
                 }
-                Some(Trouble::Twice) => {
+                Some(GithubFault::Twice) => {
                     do_it(world);
                     (do_it(world), true)
                 }
-                Some(Trouble::Secondary(seconds)) => {
-                    let reply = Reply::said(403, "You have exceeded a secondary rate limit.");
+                Some(GithubFault::Secondary(seconds)) => {
+                    let reply = FakeGithubReply::said(403, "You have exceeded a secondary rate limit.");
                     (seconds.iter().fold(reply, |reply, seconds| reply.with("retry-after", seconds)), true)
                 }
-                Some(Trouble::Exhausted(seconds)) => {
-                    let reply = Reply::said(403, "API rate limit exceeded for user.");
+                Some(GithubFault::Exhausted(seconds)) => {
+                    let reply = FakeGithubReply::said(403, "API rate limit exceeded for user.");
                     let reset = world.date() + seconds;
                     (reply.with("x-ratelimit-remaining", 0).with("x-ratelimit-reset", reset), true)
                 }
-                Some(Trouble::Then(then)) => {
+                Some(GithubFault::Then(then)) => {
                     let reply = do_it(world);
                     then(world);
                     (reply, true)
                 }
-                Some(Trouble::Garbled(_)) => (do_it(world), true),
-                Some(Trouble::Recorded { status, headers, body }) => {
+                Some(GithubFault::Garbled(_)) => (do_it(world), true),
+                Some(GithubFault::Recorded { status, headers, body }) => {
                     let here = format!("http://{}/api/v3", self.at);
                     let ours = |text: &str| text.replace("https://api.github.com", &here);
                     let headers = headers.iter().map(|(name, value)| (name.clone(), ours(value))).collect();
                     let body = serde_json::from_str(&ours(&body.to_string())).expect("it was JSON before");
-                    (Reply { status: *status, headers, body }, true)
+                    (FakeGithubReply { status: *status, headers, body }, true)
                 }
             }
         };
         let date = lock(&self.world).date();
-        lock(&self.heard).push(Heard {
+        lock(&self.heard).push(RecordedRequest {
             method: request.method.clone(),
             path: path.clone(),
             query,
@@ -275,7 +277,7 @@ impl House {
             answer: reply.body.clone(),
         });
         if !speaks {
-            if matches!(trouble, Some(Trouble::DoneAndSilent)) {
+            if matches!(trouble, Some(GithubFault::DoneAndSilent)) {
                 self.wait_for_goodbye(stream);
             }
             return Ok(false);
@@ -283,7 +285,7 @@ impl House {
         let mut headers = reply.headers;
         headers.push(("date".to_owned(), state::http_date(date)));
         let bytes = match (trouble, &reply.body) {
-            (Some(Trouble::Garbled(text)), _) => text.into_bytes(),
+            (Some(GithubFault::Garbled(text)), _) => text.into_bytes(),
             (_, Value::Null) => Vec::new(),
             (_, body) => body.to_string().into_bytes(),
         };
@@ -307,7 +309,7 @@ impl House {
         }
     }
 
-    fn trouble(&self, method: &str, path: &str) -> Option<Trouble> {
+    fn trouble(&self, method: &str, path: &str) -> Option<GithubFault> {
         let mut faults = lock(&self.faults);
         let index =
             faults.iter().position(|fault| fault.method == method && path.ends_with(&fault.ending))?;

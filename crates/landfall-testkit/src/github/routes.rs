@@ -5,11 +5,11 @@ use std::net::SocketAddr;
 
 use serde_json::{Value, json};
 
-use super::state::{FakeComment, FakeIssue, FakePull, FakeReview, World, id_of, moment};
-use super::{Reply, actions};
-use crate::http::Request;
+use super::state::{FakeComment, FakeIssue, FakePull, FakeRepository, FakeReview, id_of, moment};
+use super::{FakeGithubReply, actions};
+use crate::http::HttpRequest;
 
-pub(super) type Query = [(String, String)];
+pub(super) type QueryParams = [(String, String)];
 
 /// The path below `/api/v3` and the query, decoded.
 pub(super) fn parted(target: &str) -> (String, Vec<(String, String)>) {
@@ -32,26 +32,26 @@ fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-pub(super) fn value<'a>(query: &'a Query, name: &str) -> Option<&'a str> {
+pub(super) fn value<'a>(query: &'a QueryParams, name: &str) -> Option<&'a str> {
     query.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
 }
 
 /// Does what a request asks for, and answers.
 pub(super) fn route(
-    world: &mut World,
+    world: &mut FakeRepository,
     at: SocketAddr,
-    request: &Request,
+    request: &HttpRequest,
     path: &str,
-    query: &Query,
+    query: &QueryParams,
     body: &Value,
-) -> Reply {
+) -> FakeGithubReply {
     let wanted = format!("Bearer {}", world.token);
     if request.header("authorization") != Some(&wanted) {
-        return Reply::said(401, "Bad credentials");
+        return FakeGithubReply::said(401, "Bad credentials");
     }
     if world.left == 0 {
         let reset = world.date() + 600;
-        return Reply::said(403, "API rate limit exceeded")
+        return FakeGithubReply::said(403, "API rate limit exceeded")
             .with("x-ratelimit-remaining", 0)
             .with("x-ratelimit-reset", reset);
     }
@@ -66,7 +66,7 @@ pub(super) fn route(
     (reply.body.to_string(), &reply.headers).hash(&mut hasher);
     let etag = format!("W/\"{:016x}\"", hasher.finish());
     if get && reply.status == 200 && request.header("if-none-match") == Some(&etag) {
-        return Reply::new(304, Value::Null).with("etag", etag); // and it costs nothing
+        return FakeGithubReply::new(304, Value::Null).with("etag", etag); // and it costs nothing
     }
     world.left -= 1;
     let reset = world.date() + 3_000;
@@ -74,7 +74,12 @@ pub(super) fn route(
 }
 
 /// One page of a list, and where the next one is.
-pub(super) fn paged(at: SocketAddr, path: &str, query: &Query, mut reply: Reply) -> Reply {
+pub(super) fn paged(
+    at: SocketAddr,
+    path: &str,
+    query: &QueryParams,
+    mut reply: FakeGithubReply,
+) -> FakeGithubReply {
     let number =
         |name: &str, default: usize| value(query, name).and_then(|it| it.parse().ok()).unwrap_or(default);
     let (page, per_page) = (number("page", 1).max(1), number("per_page", 30).clamp(1, 100));
@@ -104,22 +109,29 @@ fn plain(text: &str) -> String {
     text.bytes().map(letter).collect()
 }
 
-fn inner(world: &mut World, at: SocketAddr, method: &str, path: &str, query: &Query, body: &Value) -> Reply {
+fn inner(
+    world: &mut FakeRepository,
+    at: SocketAddr,
+    method: &str,
+    path: &str,
+    query: &QueryParams,
+    body: &Value,
+) -> FakeGithubReply {
     let parts: Vec<String> = path.split('/').skip(1).map(decoded).collect();
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-    let missing = || Reply::said(404, "Not Found");
+    let missing = || FakeGithubReply::said(404, "Not Found");
     match (method, &parts[..]) {
         ("GET", ["user"]) if world.login.ends_with("[bot]") => {
-            Reply::said(403, "Resource not accessible by integration")
+            FakeGithubReply::said(403, "Resource not accessible by integration")
         }
-        ("GET", ["user"]) => Reply::new(200, world.user(&world.login)),
+        ("GET", ["user"]) => FakeGithubReply::new(200, world.user(&world.login)),
         ("POST", ["api", "graphql"]) => graphql(world, body),
         (_, ["repos", owner, name, rest @ ..]) => {
             let asked = format!("{owner}/{name}");
             if world.former.as_deref() == Some(&asked) {
                 let rest: String = rest.iter().map(|part| format!("/{}", plain(part))).collect();
                 let to = format!("http://{at}/api/v3/repositories/1{rest}");
-                return Reply::said(301, "Moved Permanently").with("location", to);
+                return FakeGithubReply::said(301, "Moved Permanently").with("location", to);
             }
             if asked != world.repository {
                 return missing();
@@ -135,7 +147,10 @@ fn inner(world: &mut World, at: SocketAddr, method: &str, path: &str, query: &Qu
                 Some(place) => {
                     let (repository, number) = place.split_once('#').expect("written so");
                     let url = format!("http://{at}/api/v3/repos/{repository}");
-                    Reply::new(200, json!({ "number": number.parse::<u64>().ok(), "repository_url": url }))
+                    FakeGithubReply::new(
+                        200,
+                        json!({ "number": number.parse::<u64>().ok(), "repository_url": url }),
+                    )
                 }
                 None => missing(),
             }
@@ -145,25 +160,25 @@ fn inner(world: &mut World, at: SocketAddr, method: &str, path: &str, query: &Qu
 }
 
 fn repository(
-    world: &mut World,
+    world: &mut FakeRepository,
     at: SocketAddr,
     method: &str,
     parts: &[&str],
-    query: &Query,
+    query: &QueryParams,
     body: &Value,
-) -> Option<Reply> {
+) -> Option<FakeGithubReply> {
     match (method, parts) {
-        ("GET", []) => Some(Reply::new(
+        ("GET", []) => Some(FakeGithubReply::new(
             200,
             json!({ "id": 1, "full_name": world.repository, "default_branch": world.default_branch, "private": false }),
         )),
         ("GET", ["labels"]) => {
             let labels = world.labels.iter().map(|label| world.label(label)).collect();
-            Some(Reply::new(200, labels))
+            Some(FakeGithubReply::new(200, labels))
         }
         ("GET", ["labels", name]) => {
             let found = world.labels.iter().find(|label| label.eq_ignore_ascii_case(name))?;
-            Some(Reply::new(200, world.label(found)))
+            Some(FakeGithubReply::new(200, world.label(found)))
         }
         ("POST", ["labels"]) => {
             let name = body["name"].as_str()?;
@@ -171,7 +186,7 @@ fn repository(
                 return Some(invalid("Label", "name", "already_exists"));
             }
             world.labels.insert(name.to_owned());
-            Some(Reply::new(201, world.label(name)))
+            Some(FakeGithubReply::new(201, world.label(name)))
         }
         (_, ["issues", rest @ ..]) => issues(world, at, method, rest, query, body),
         (_, ["pulls", rest @ ..]) => pulls(world, at, method, rest, query, body),
@@ -184,7 +199,7 @@ fn repository(
                 .into_iter()
                 .map(|it| json!({ "context": it.context, "state": it.state, "target_url": null, "created_at": moment(world.now) }))
                 .collect();
-            Some(Reply::new(
+            Some(FakeGithubReply::new(
                 200,
                 json!({ "state": "pending", "sha": sha, "total_count": statuses.len(), "statuses": statuses }),
             ))
@@ -193,9 +208,12 @@ fn repository(
     }
 }
 
-fn invalid(resource: &str, field: &str, code: &str) -> Reply {
+fn invalid(resource: &str, field: &str, code: &str) -> FakeGithubReply {
     let errors = json!([{ "resource": resource, "field": field, "code": code }]);
-    Reply::new(422, json!({ "message": "Validation Failed", "errors": errors, "documentation_url": "" }))
+    FakeGithubReply::new(
+        422,
+        json!({ "message": "Validation Failed", "errors": errors, "documentation_url": "" }),
+    )
 }
 
 fn strings(value: &Value) -> Vec<String> {
@@ -203,15 +221,15 @@ fn strings(value: &Value) -> Vec<String> {
 }
 
 fn issues(
-    world: &mut World,
+    world: &mut FakeRepository,
     at: SocketAddr,
     method: &str,
     parts: &[&str],
-    query: &Query,
+    query: &QueryParams,
     body: &Value,
-) -> Option<Reply> {
+) -> Option<FakeGithubReply> {
     match (method, parts) {
-        ("GET", []) => Some(Reply::new(200, listed(world, at, query))),
+        ("GET", []) => Some(FakeGithubReply::new(200, listed(world, at, query))),
         ("POST", []) => {
             let Some(title) = body["title"].as_str().filter(|title| !title.is_empty()) else {
                 return Some(invalid("Issue", "title", "missing_field"));
@@ -229,7 +247,7 @@ fn issues(
                 ..FakeIssue::default()
             };
             world.issues.insert(number, issue);
-            Some(Reply::new(201, world.issue(at, number)))
+            Some(FakeGithubReply::new(201, world.issue(at, number)))
         }
         ("DELETE", ["comments", id]) => {
             let id: u64 = id.parse().ok()?;
@@ -237,7 +255,7 @@ fn issues(
             for comments in lists.chain(world.pulls.values_mut().map(|it| &mut it.comments)) {
                 if let Some(index) = comments.iter().position(|it| it.id == id) {
                     comments.remove(index);
-                    return Some(Reply::new(204, Value::Null));
+                    return Some(FakeGithubReply::new(204, Value::Null));
                 }
             }
             None
@@ -247,7 +265,7 @@ fn issues(
             if let Some(place) = world.transferred.get(&number) {
                 let there = place.split_once('#')?.1;
                 let to = format!("http://{at}/api/v3/repositories/2/issues/{there}");
-                return Some(Reply::said(301, "Moved Permanently").with("location", to));
+                return Some(FakeGithubReply::said(301, "Moved Permanently").with("location", to));
             }
             one_issue(world, at, method, number, rest, query, body)
         }
@@ -256,7 +274,7 @@ fn issues(
 }
 
 /// Issues and pull requests, as the list of issues has them.
-fn listed(world: &World, at: SocketAddr, query: &Query) -> Value {
+fn listed(world: &FakeRepository, at: SocketAddr, query: &QueryParams) -> Value {
     let is = |name: &str, wanted: &str| value(query, name) == Some(wanted);
     let wanted: Vec<String> =
         value(query, "labels").map(|it| it.split(',').map(str::to_lowercase).collect()).unwrap_or_default();
@@ -290,27 +308,27 @@ fn listed(world: &World, at: SocketAddr, query: &Query) -> Value {
 }
 
 fn one_issue(
-    world: &mut World,
+    world: &mut FakeRepository,
     at: SocketAddr,
     method: &str,
     number: u64,
     parts: &[&str],
-    query: &Query,
+    query: &QueryParams,
     body: &Value,
-) -> Option<Reply> {
+) -> Option<FakeGithubReply> {
     if let ["comments"] = parts {
         return comments(world, method, number, query, body);
     }
     if !world.issues.contains_key(&number) {
         let is_pull = world.pulls.contains_key(&number) && method == "GET" && parts.is_empty();
-        return is_pull.then(|| Reply::new(200, world.pull_as_issue(at, number)));
+        return is_pull.then(|| FakeGithubReply::new(200, world.pull_as_issue(at, number)));
     }
     if method != "GET" {
         let now = world.tick();
         world.issues.get_mut(&number)?.updated = now;
     }
     match (method, parts) {
-        ("GET", []) => Some(Reply::new(200, world.issue(at, number))),
+        ("GET", []) => Some(FakeGithubReply::new(200, world.issue(at, number))),
         ("PATCH", []) => {
             let now = world.now;
             let issue = world.issues.get_mut(&number)?;
@@ -333,11 +351,11 @@ fn one_issue(
                 Some(_) => return Some(invalid("Issue", "state", "invalid")),
                 None => {}
             }
-            Some(Reply::new(200, world.issue(at, number)))
+            Some(FakeGithubReply::new(200, world.issue(at, number)))
         }
         ("GET", ["labels"]) => {
             let labels = world.issues[&number].labels.iter().map(|label| world.label(label)).collect();
-            Some(Reply::new(200, labels))
+            Some(FakeGithubReply::new(200, labels))
         }
         ("POST", ["labels"]) => {
             for label in strings(&body["labels"]) {
@@ -348,42 +366,42 @@ fn one_issue(
                 }
             }
             let labels = world.issues[&number].labels.iter().map(|label| world.label(label)).collect();
-            Some(Reply::new(200, labels))
+            Some(FakeGithubReply::new(200, labels))
         }
         ("DELETE", ["labels", name]) => {
             let labels = &mut world.issues.get_mut(&number)?.labels;
             let index = labels.iter().position(|label| label.eq_ignore_ascii_case(name));
-            let Some(index) = index else { return Some(Reply::said(404, "Label does not exist")) };
+            let Some(index) = index else { return Some(FakeGithubReply::said(404, "Label does not exist")) };
             labels.remove(index);
             let labels = world.issues[&number].labels.iter().map(|label| world.label(label)).collect();
-            Some(Reply::new(200, labels))
+            Some(FakeGithubReply::new(200, labels))
         }
         ("GET", ["events"]) => {
             let events = world.issues[&number].events.iter().enumerate();
             let events = events.map(|(id, (event, at))| json!({ "id": id, "event": event, "created_at": moment(*at), "actor": world.user("someone") }));
-            Some(Reply::new(200, events.collect()))
+            Some(FakeGithubReply::new(200, events.collect()))
         }
         ("GET", ["sub_issues"]) => {
             let children =
                 world.issues[&number].children.iter().map(|child| world.issue(at, *child)).collect();
-            Some(Reply::new(200, children))
+            Some(FakeGithubReply::new(200, children))
         }
         ("POST", ["sub_issues"]) => {
             let child = by_id(world, &body["sub_issue_id"])?;
             if world.issues.values().any(|issue| issue.children.contains(&child)) {
-                return Some(Reply::said(
+                return Some(FakeGithubReply::said(
                     422,
                     "An error occurred while adding the sub-issue to the parent issue.",
                 ));
             }
             world.issues.get_mut(&number)?.children.push(child);
-            Some(Reply::new(201, world.issue(at, number)))
+            Some(FakeGithubReply::new(201, world.issue(at, number)))
         }
         ("GET", ["parent"]) => {
             let parent = world.issues.iter().find(|(_, issue)| issue.children.contains(&number));
             Some(match parent {
-                Some((parent, _)) => Reply::new(200, world.issue(at, *parent)),
-                None => Reply::said(404, "Not Found"),
+                Some((parent, _)) => FakeGithubReply::new(200, world.issue(at, *parent)),
+                None => FakeGithubReply::said(404, "Not Found"),
             })
         }
         ("GET", ["dependencies", "blocked_by"]) => {
@@ -398,33 +416,39 @@ fn one_issue(
                 issue
             };
             let blockers = world.issues[&number].blocked_by.iter().map(shown).collect();
-            Some(Reply::new(200, blockers))
+            Some(FakeGithubReply::new(200, blockers))
         }
         ("POST", ["dependencies", "blocked_by"]) => {
             let blocker = by_id(world, &body["issue_id"])?;
             let blockers = &mut world.issues.get_mut(&number)?.blocked_by;
             if blockers.contains(&blocker) {
-                return Some(Reply::said(422, "The dependency exists already."));
+                return Some(FakeGithubReply::said(422, "The dependency exists already."));
             }
             blockers.push(blocker);
-            Some(Reply::new(201, world.issue(at, blocker)))
+            Some(FakeGithubReply::new(201, world.issue(at, blocker)))
         }
         ("DELETE", ["dependencies", "blocked_by", id]) => {
             let blocker = by_id(world, &json!(id.parse::<u64>().ok()?))?;
             let blockers = &mut world.issues.get_mut(&number)?.blocked_by;
             let place = blockers.iter().position(|it| *it == blocker)?;
             blockers.remove(place);
-            Some(Reply::new(200, world.issue(at, blocker)))
+            Some(FakeGithubReply::new(200, world.issue(at, blocker)))
         }
         _ => None,
     }
 }
 
-fn by_id(world: &World, id: &Value) -> Option<u64> {
+fn by_id(world: &FakeRepository, id: &Value) -> Option<u64> {
     world.issues.keys().copied().find(|number| Some(id_of(*number)) == id.as_u64())
 }
 
-fn comments(world: &mut World, method: &str, number: u64, query: &Query, body: &Value) -> Option<Reply> {
+fn comments(
+    world: &mut FakeRepository,
+    method: &str,
+    number: u64,
+    query: &QueryParams,
+    body: &Value,
+) -> Option<FakeGithubReply> {
     let there = match (world.issues.get(&number), world.pulls.get(&number)) {
         (Some(issue), _) => issue.comments.clone(),
         (None, Some(pull)) => pull.comments.clone(),
@@ -434,7 +458,7 @@ fn comments(world: &mut World, method: &str, number: u64, query: &Query, body: &
         "GET" => {
             let since = value(query, "since").unwrap_or_default();
             let kept = there.iter().filter(|it| moment(it.at).as_str() >= since);
-            Some(Reply::new(200, kept.map(|comment| world.comment(comment)).collect()))
+            Some(FakeGithubReply::new(200, kept.map(|comment| world.comment(comment)).collect()))
         }
         "POST" => {
             let text = body["body"].as_str()?.to_owned();
@@ -451,20 +475,20 @@ fn comments(world: &mut World, method: &str, number: u64, query: &Query, body: &
                 pull.updated = comment.at;
                 pull.comments.push(comment);
             }
-            Some(Reply::new(201, answer))
+            Some(FakeGithubReply::new(201, answer))
         }
         _ => None,
     }
 }
 
 fn pulls(
-    world: &mut World,
+    world: &mut FakeRepository,
     at: SocketAddr,
     method: &str,
     parts: &[&str],
-    query: &Query,
+    query: &QueryParams,
     body: &Value,
-) -> Option<Reply> {
+) -> Option<FakeGithubReply> {
     match (method, parts) {
         ("GET", []) => {
             let owner = world.repository.split('/').next().unwrap_or_default();
@@ -478,7 +502,7 @@ fn pulls(
                     && (state == "all" || !pull.closed)
             };
             let found = world.pulls.iter().rev().filter(|(_, pull)| fits(pull));
-            Some(Reply::new(200, found.map(|(number, _)| world.pull(at, *number)).collect()))
+            Some(FakeGithubReply::new(200, found.map(|(number, _)| world.pull(at, *number)).collect()))
         }
         ("POST", []) => {
             let word = |name: &str| body[name].as_str().unwrap_or_default().to_owned();
@@ -492,7 +516,10 @@ fn pulls(
             if world.pulls.values().any(|it| !it.closed && it.head == head && it.base == base) {
                 let message = format!("A pull request already exists for o:{head}.");
                 let errors = json!([{ "resource": "PullRequest", "code": "custom", "message": message }]);
-                return Some(Reply::new(422, json!({ "message": "Validation Failed", "errors": errors })));
+                return Some(FakeGithubReply::new(
+                    422,
+                    json!({ "message": "Validation Failed", "errors": errors }),
+                ));
             }
             let (number, now) = (world.next_number(), world.tick());
             let pull = FakePull {
@@ -508,7 +535,7 @@ fn pulls(
                 ..FakePull::default()
             };
             world.pulls.insert(number, pull);
-            Some(Reply::new(201, world.pull(at, number)))
+            Some(FakeGithubReply::new(201, world.pull(at, number)))
         }
         (_, [number, rest @ ..]) => {
             let number: u64 = number.parse().ok()?;
@@ -520,42 +547,45 @@ fn pulls(
 }
 
 fn one_pull(
-    world: &mut World,
+    world: &mut FakeRepository,
     at: SocketAddr,
     method: &str,
     number: u64,
     pull: &FakePull,
     parts: &[&str],
     body: &Value,
-) -> Option<Reply> {
+) -> Option<FakeGithubReply> {
     if method != "GET" {
         let now = world.tick();
         world.pulls.get_mut(&number)?.updated = now;
     }
     match (method, parts) {
-        ("GET", []) => Some(Reply::new(200, world.pull(at, number))),
+        ("GET", []) => Some(FakeGithubReply::new(200, world.pull(at, number))),
         ("PATCH", []) => {
             if body["state"] == "closed" {
                 world.pulls.get_mut(&number)?.closed = true;
             }
-            Some(Reply::new(200, world.pull(at, number)))
+            Some(FakeGithubReply::new(200, world.pull(at, number)))
         }
         ("PUT", ["merge"]) => {
             if pull.closed || pull.draft {
-                return Some(Reply::said(405, "Pull Request is not mergeable"));
+                return Some(FakeGithubReply::said(405, "Pull Request is not mergeable"));
             }
             let head = world.head_of(pull);
             if body["sha"].as_str().is_some_and(|sha| sha != head) {
-                return Some(Reply::said(409, "Head branch was modified. Review and try the merge again."));
+                return Some(FakeGithubReply::said(
+                    409,
+                    "Head branch was modified. Review and try the merge again.",
+                ));
             }
             if let Some(why) = &world.merges_none {
-                return Some(Reply::said(405, why));
+                return Some(FakeGithubReply::said(405, why));
             }
             let green = |checks: &Vec<super::state::FakeCheck>| {
                 !checks.is_empty() && checks.iter().all(|it| it.conclusion.as_deref() == Some("success"))
             };
             if world.needs_checks && !world.checks.get(&head).is_some_and(green) {
-                return Some(Reply::said(405, "Required status check \"ci\" is expected."));
+                return Some(FakeGithubReply::said(405, "Required status check \"ci\" is expected."));
             }
             let merged = match world.merge_kept(pull) {
                 Some(merged) => merged, // seen like a push, with all it brings
@@ -567,19 +597,19 @@ fn one_pull(
             };
             let pull = world.pulls.get_mut(&number)?;
             (pull.closed, pull.merged, pull.merged_head) = (true, Some(merged.clone()), Some(head));
-            Some(Reply::new(
+            Some(FakeGithubReply::new(
                 200,
                 json!({ "sha": merged, "merged": true, "message": "Pull Request successfully merged" }),
             ))
         }
         ("GET", ["reviews"]) => {
-            Some(Reply::new(200, pull.reviews.iter().map(|it| world.review(it)).collect()))
+            Some(FakeGithubReply::new(200, pull.reviews.iter().map(|it| world.review(it)).collect()))
         }
         ("POST", ["reviews"]) => {
             let state = match body["event"].as_str() {
                 Some("COMMENT") => "COMMENTED",
                 Some(_) if pull.author == world.login => {
-                    return Some(Reply::said(422, "Can not approve your own pull request"));
+                    return Some(FakeGithubReply::said(422, "Can not approve your own pull request"));
                 }
                 Some("APPROVE") => "APPROVED",
                 Some("REQUEST_CHANGES") => "CHANGES_REQUESTED",
@@ -594,7 +624,7 @@ fn one_pull(
             };
             let answer = world.review(&review);
             world.pulls.get_mut(&number)?.reviews.push(review);
-            Some(Reply::new(200, answer))
+            Some(FakeGithubReply::new(200, answer))
         }
         _ => None,
     }
@@ -602,10 +632,10 @@ fn one_pull(
 
 const SIZES: [&str; 5] = ["XS", "S", "M", "L", "XL"];
 
-fn graphql(world: &mut World, body: &Value) -> Reply {
+fn graphql(world: &mut FakeRepository, body: &Value) -> FakeGithubReply {
     let (query, variables) = (body["query"].as_str().unwrap_or_default(), &body["variables"]);
     let failed = |kind: &str, message: &str| {
-        Reply::new(200, json!({ "data": null, "errors": [{ "type": kind, "message": message }] }))
+        FakeGithubReply::new(200, json!({ "data": null, "errors": [{ "type": kind, "message": message }] }))
     };
     if query.contains("markPullRequestReadyForReview") {
         let number = variables["id"].as_str().and_then(|id| id.strip_prefix("PR_")?.parse().ok());
@@ -614,7 +644,7 @@ fn graphql(world: &mut World, body: &Value) -> Reply {
         };
         pull.draft = false;
         let data = json!({ "markPullRequestReadyForReview": { "pullRequest": { "isDraft": false } } });
-        return Reply::new(200, json!({ "data": data }));
+        return FakeGithubReply::new(200, json!({ "data": data }));
     }
     if !world.has_projects {
         return failed(
@@ -630,7 +660,7 @@ fn graphql(world: &mut World, body: &Value) -> Reply {
             return failed("NOT_FOUND", "Could not resolve to a node");
         };
         issue.size = Some(size.to_owned());
-        return Reply::new(
+        return FakeGithubReply::new(
             200,
             json!({ "data": { "updateProjectV2ItemFieldValue": { "projectV2Item": { "id": variables["item"] } } } }),
         );
@@ -647,5 +677,5 @@ fn graphql(world: &mut World, body: &Value) -> Reply {
         "project": { "id": "PROJECT", "closed": false, "field": { "id": "FIELD", "options": options } },
     });
     let items = json!({ "projectItems": { "nodes": [item] } });
-    Reply::new(200, json!({ "data": { "repository": { "issue": items } } }))
+    FakeGithubReply::new(200, json!({ "data": { "repository": { "issue": items } } }))
 }

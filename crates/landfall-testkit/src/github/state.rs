@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 /// The repository and everything in it. Moments are seconds; each change is a second of its own.
 #[derive(Debug, Clone)]
-pub struct World {
+pub struct FakeRepository {
     /// `owner/name`.
     pub repository: String,
     /// A name it had before: what is asked there is sent on.
@@ -198,7 +198,7 @@ pub struct FakeStatus {
 
 const BEGAN: u64 = 1_790_000_000;
 
-impl Default for World {
+impl Default for FakeRepository {
     fn default() -> Self {
         Self {
             repository: "o/r".to_owned(),
@@ -227,7 +227,7 @@ impl Default for World {
     }
 }
 
-impl World {
+impl FakeRepository {
     /// Merges a pull request of the repository it keeps, with a merge commit, as GitHub does: nobody pushes.
     pub fn merge_kept(&self, pull: &FakePull) -> Option<String> {
         let kept = self.kept.as_ref()?;

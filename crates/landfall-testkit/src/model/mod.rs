@@ -7,5 +7,5 @@ mod play;
 mod server;
 
 pub use dialect::Dialect;
-pub use play::{Gate, Play, Tokens, Turn};
-pub use server::{Asked, ModelServer};
+pub use play::{Play, PlayGate, PlayTurn, Tokens};
+pub use server::{ModelRequest, ModelServer};

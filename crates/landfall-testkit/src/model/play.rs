@@ -9,10 +9,10 @@ use serde_json::Value;
 /// The turns of one agent, in order. When they have run out the model says that it has nothing to add.
 #[derive(Debug, Clone, Default)]
 pub struct Play {
-    pub(super) turns: Vec<Turn>,
+    pub(super) turns: Vec<PlayTurn>,
 }
 
-impl<T: IntoIterator<Item = Turn>> From<T> for Play {
+impl<T: IntoIterator<Item = PlayTurn>> From<T> for Play {
     fn from(turns: T) -> Self {
         Self { turns: turns.into_iter().collect() }
     }
@@ -20,11 +20,11 @@ impl<T: IntoIterator<Item = Turn>> From<T> for Play {
 
 /// One answer of the model, or the lack of one.
 #[derive(Debug, Clone)]
-pub struct Turn {
-    pub(super) act: Act,
+pub struct PlayTurn {
+    pub(super) act: PlayAct,
     pub(super) text: String,
     pub(super) times: Times,
-    pub(super) before: Before,
+    pub(super) before: PlayDelay,
     pub(super) headers: Vec<(String, String)>,
     pub(super) tokens: Tokens,
     pub(super) thoughts: Option<Thoughts>,
@@ -41,7 +41,7 @@ pub(super) struct Thoughts {
 
 /// What is done with the request.
 #[derive(Debug, Clone)]
-pub(super) enum Act {
+pub(super) enum PlayAct {
     /// The text, and the end of the model's turn.
     Say,
     /// The shortest text of the request that begins and ends so, said back: what the prompt told it to say.
@@ -75,10 +75,10 @@ pub(super) enum Times {
 
 /// What comes before the answer.
 #[derive(Debug, Clone)]
-pub(super) enum Before {
+pub(super) enum PlayDelay {
     Nothing,
     Wait(Duration),
-    Gate(Gate),
+    Gate(PlayGate),
 }
 
 /// What a turn costs, as the provider tells it.
@@ -100,11 +100,11 @@ impl Default for Tokens {
 
 /// A door that a test opens: turns behind it wait until then.
 #[derive(Debug, Clone, Default)]
-pub struct Gate {
+pub struct PlayGate {
     open: Arc<AtomicBool>,
 }
 
-impl Gate {
+impl PlayGate {
     /// A closed one.
     #[must_use]
     pub fn new() -> Self {
@@ -121,13 +121,13 @@ impl Gate {
     }
 }
 
-impl Turn {
-    fn new(act: Act, text: &str) -> Self {
+impl PlayTurn {
+    fn new(act: PlayAct, text: &str) -> Self {
         Self {
             act,
             text: text.to_owned(),
             times: Times::Count(1),
-            before: Before::Nothing,
+            before: PlayDelay::Nothing,
             headers: Vec::new(),
             tokens: Tokens::default(),
             thoughts: None,
@@ -137,68 +137,68 @@ impl Turn {
     /// The model says this and is done.
     #[must_use]
     pub fn say(text: &str) -> Self {
-        Self::new(Act::Say, text)
+        Self::new(PlayAct::Say, text)
     }
 
     /// The model repeats the shortest text of the request that begins with `from` and ends with `to`.
     #[must_use]
     pub fn quote(from: &str, to: &str) -> Self {
-        Self::new(Act::Quote { from: from.to_owned(), to: to.to_owned() }, "")
+        Self::new(PlayAct::Quote { from: from.to_owned(), to: to.to_owned() }, "")
     }
 
     /// The model has the agent run this in a shell.
     #[must_use]
     pub fn shell(command: &str) -> Self {
-        Self::new(Act::Shell(command.to_owned()), "")
+        Self::new(PlayAct::Shell(command.to_owned()), "")
     }
 
     /// The model uses a tool of an MCP server, under the name that the agent gives it. Some agents offer such tools only
     /// to models that search for them; then the model is taken to have done so.
     #[must_use]
     pub fn tool(server: &str, name: &str, input: Value) -> Self {
-        Self::new(Act::Tool { server: server.to_owned(), name: name.to_owned(), input }, "")
+        Self::new(PlayAct::Tool { server: server.to_owned(), name: name.to_owned(), input }, "")
     }
 
     /// The answer grows too long and ends in the middle.
     #[must_use]
     pub fn too_long(text: &str) -> Self {
-        Self::new(Act::TooLong, text)
+        Self::new(PlayAct::TooLong, text)
     }
 
     /// The provider refuses. `kind` is its own word for the error, `message` its sentence.
     #[must_use]
     pub fn error(status: u16, kind: &str, message: &str) -> Self {
-        Self::new(Act::Error { status, kind: kind.to_owned(), body: None }, message)
+        Self::new(PlayAct::Error { status, kind: kind.to_owned(), body: None }, message)
     }
 
     /// The provider refuses with a body of its own making.
     #[must_use]
     pub fn refuse(status: u16, body: Value) -> Self {
-        Self::new(Act::Error { status, kind: String::new(), body: Some(body) }, "")
+        Self::new(PlayAct::Error { status, kind: String::new(), body: Some(body) }, "")
     }
 
     /// The request is taken and never answered.
     #[must_use]
     pub fn hang() -> Self {
-        Self::new(Act::Hang, "")
+        Self::new(PlayAct::Hang, "")
     }
 
     /// The answer begins and does not go on; the connection stays.
     #[must_use]
     pub fn stall(text: &str) -> Self {
-        Self::new(Act::Stall, text)
+        Self::new(PlayAct::Stall, text)
     }
 
     /// The answer begins; then there are keep-alives and nothing else.
     #[must_use]
     pub fn ping(every: Duration) -> Self {
-        Self::new(Act::Ping { every }, "It begins and then")
+        Self::new(PlayAct::Ping { every }, "It begins and then")
     }
 
     /// The answer begins and the connection ends.
     #[must_use]
     pub fn cut(text: &str) -> Self {
-        Self::new(Act::Cut, text)
+        Self::new(PlayAct::Cut, text)
     }
 
     /// Words that go along with a command.
@@ -225,7 +225,7 @@ impl Turn {
     /// After so long.
     #[must_use]
     pub fn after(mut self, wait: Duration) -> Self {
-        self.before = Before::Wait(wait);
+        self.before = PlayDelay::Wait(wait);
         self
     }
 
@@ -238,8 +238,8 @@ impl Turn {
 
     /// Not before the gate is open.
     #[must_use]
-    pub fn behind(mut self, gate: &Gate) -> Self {
-        self.before = Before::Gate(gate.clone());
+    pub fn behind(mut self, gate: &PlayGate) -> Self {
+        self.before = PlayDelay::Gate(gate.clone());
         self
     }
 

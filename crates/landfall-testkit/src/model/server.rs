@@ -10,21 +10,21 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::dialect::{Dialect, Reply, Wanted, shell, tool};
-use super::play::{Act, Before, Play, Thoughts, Times, Turn};
-use crate::http::{self, Request};
+use super::dialect::{Dialect, ModelReply, ModelRequestSpec, shell, tool};
+use super::play::{Play, PlayAct, PlayDelay, PlayTurn, Thoughts, Times};
+use crate::http::{self, HttpRequest};
 use crate::scratch::eventually;
 
 /// A model server on a port of its own; it ends when dropped.
 pub struct ModelServer {
     at: SocketAddr,
-    house: Arc<House>,
+    house: Arc<ModelServerState>,
     door: Option<JoinHandle<()>>,
 }
 
 /// A request of an agent to its model.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct ModelRequest {
     /// Whose play it belongs to.
     pub name: String,
     /// When it came.
@@ -43,7 +43,7 @@ pub struct Asked {
     pub body: Value,
 }
 
-impl Asked {
+impl ModelRequest {
     /// The value of a header.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
@@ -60,9 +60,9 @@ impl Asked {
 }
 
 #[derive(Default)]
-struct House {
-    stages: Mutex<BTreeMap<String, Stage>>,
-    asked: Mutex<Vec<Asked>>,
+struct ModelServerState {
+    stages: Mutex<BTreeMap<String, PlayProgress>>,
+    asked: Mutex<Vec<ModelRequest>>,
     strays: Mutex<Vec<String>>,
     guests: Mutex<Vec<(TcpStream, JoinHandle<()>)>>,
     replies: AtomicU64,
@@ -71,7 +71,7 @@ struct House {
 
 /// A play and how far it has come.
 #[derive(Default)]
-struct Stage {
+struct PlayProgress {
     play: Play,
     turn: usize,
     used: u32,
@@ -92,7 +92,7 @@ impl ModelServer {
     pub fn start() -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port of our own");
         let at = listener.local_addr().expect("a bound socket has an address");
-        let house = Arc::new(House::default());
+        let house = Arc::new(ModelServerState::default());
         let within = Arc::clone(&house);
         let door = std::thread::spawn(move || within.open(&listener));
         Self { at, house, door: Some(door) }
@@ -100,7 +100,7 @@ impl ModelServer {
 
     /// Gives a play to the agent called `name` and begins it anew; the base of the URLs that this agent is to use.
     pub fn play(&self, name: &str, play: impl Into<Play>) -> String {
-        let stage = Stage { play: play.into(), ..Stage::default() };
+        let stage = PlayProgress { play: play.into(), ..PlayProgress::default() };
         lock(&self.house.stages).insert(name.to_owned(), stage);
         self.url(name)
     }
@@ -113,13 +113,13 @@ impl ModelServer {
 
     /// What an agent has asked its model so far, side requests left out.
     #[must_use]
-    pub fn asked(&self, name: &str) -> Vec<Asked> {
+    pub fn asked(&self, name: &str) -> Vec<ModelRequest> {
         self.asked_all().into_iter().filter(|it| it.name == name && !it.side).collect()
     }
 
     /// Everything that was asked, by all agents, side requests too.
     #[must_use]
-    pub fn asked_all(&self) -> Vec<Asked> {
+    pub fn asked_all(&self) -> Vec<ModelRequest> {
         lock(&self.house.asked).clone()
     }
 
@@ -156,7 +156,7 @@ fn lock<T>(it: &Mutex<T>) -> MutexGuard<'_, T> {
     it.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl House {
+impl ModelServerState {
     fn open(self: Arc<Self>, listener: &TcpListener) {
         while let Ok((stream, _)) = listener.accept() {
             if self.closing.load(Ordering::SeqCst) {
@@ -186,7 +186,7 @@ impl House {
     }
 
     /// Answers one request; whether the connection goes on.
-    fn answer(&self, stream: &TcpStream, request: &Request) -> io::Result<bool> {
+    fn answer(&self, stream: &TcpStream, request: &HttpRequest) -> io::Result<bool> {
         let mut to = stream;
         let plain = request.path.split('?').next().unwrap_or_default();
         let (name, path) = named(&request.path);
@@ -209,7 +209,7 @@ impl House {
             http::answer(&mut to, 404, &[], text.as_bytes())?;
             return Ok(true);
         };
-        lock(&self.asked).push(Asked {
+        lock(&self.asked).push(ModelRequest {
             name: name.to_owned(),
             at: Instant::now(),
             dialect,
@@ -223,15 +223,15 @@ impl House {
     }
 
     /// The turn that is next in a play; none when there is no such play.
-    fn next(&self, name: &str, side: bool) -> Option<(Option<usize>, Turn)> {
+    fn next(&self, name: &str, side: bool) -> Option<(Option<usize>, PlayTurn)> {
         let mut stages = lock(&self.stages);
         let stage = stages.get_mut(name)?;
         if side {
-            return Some((None, Turn::say(DULL)));
+            return Some((None, PlayTurn::say(DULL)));
         }
         let number = stage.turn;
         let Some(turn) = stage.play.turns.get(number).cloned() else {
-            return Some((None, Turn::say(DULL)));
+            return Some((None, PlayTurn::say(DULL)));
         };
         stage.used += 1;
         if matches!(turn.times, Times::Count(count) if stage.used >= count) {
@@ -245,41 +245,41 @@ impl House {
         &self,
         stream: &TcpStream,
         dialect: Dialect,
-        wanted: &Wanted,
+        wanted: &ModelRequestSpec,
         body: &Value,
-        turn: &Turn,
+        turn: &PlayTurn,
     ) -> io::Result<bool> {
         let mut to = stream;
         let stays = match &turn.before {
-            Before::Nothing => true,
-            Before::Wait(time) => {
+            PlayDelay::Nothing => true,
+            PlayDelay::Wait(time) => {
                 let until = Instant::now() + *time;
                 self.wait_until(stream, || Instant::now() >= until)
             }
-            Before::Gate(gate) => self.wait_until(stream, || gate.is_open()),
+            PlayDelay::Gate(gate) => self.wait_until(stream, || gate.is_open()),
         };
         if !stays {
             return Ok(false);
         }
-        let reply = |text: &str, call| Reply {
+        let reply = |text: &str, call| ModelReply {
             number: self.replies.fetch_add(1, Ordering::SeqCst) + 1,
             text: text.to_owned(),
             call,
-            too_long: matches!(turn.act, Act::TooLong),
+            too_long: matches!(turn.act, PlayAct::TooLong),
             tokens: turn.tokens,
             thoughts: turn.thoughts.map(pieces).unwrap_or_default(),
         };
         let reply = match &turn.act {
-            Act::Error { status, kind, body } => {
+            PlayAct::Error { status, kind, body } => {
                 let text = body.clone().unwrap_or_else(|| dialect.error(*status, kind, &turn.text));
                 http::answer(&mut to, *status, &turn.headers, text.to_string().as_bytes())?;
                 return Ok(true);
             }
-            Act::Hang => {
+            PlayAct::Hang => {
                 self.wait_until(stream, || false);
                 return Ok(false);
             }
-            Act::Shell(command) => match shell(wanted, command) {
+            PlayAct::Shell(command) => match shell(wanted, command) {
                 Some(call) => reply(&turn.text, Some(call)),
                 None => {
                     // A test that asks for a shell where there is none must be told, not be left to wonder.
@@ -289,11 +289,15 @@ impl House {
                     return Ok(true);
                 }
             },
-            Act::Tool { server, name, input } => reply(&turn.text, Some(tool(dialect, server, name, input))),
-            Act::Quote { from, to } => reply(&quote(body, from, to), None),
-            Act::Say | Act::TooLong | Act::Stall | Act::Cut | Act::Ping { .. } => reply(&turn.text, None),
+            PlayAct::Tool { server, name, input } => {
+                reply(&turn.text, Some(tool(dialect, server, name, input)))
+            }
+            PlayAct::Quote { from, to } => reply(&quote(body, from, to), None),
+            PlayAct::Say | PlayAct::TooLong | PlayAct::Stall | PlayAct::Cut | PlayAct::Ping { .. } => {
+                reply(&turn.text, None)
+            }
         };
-        let broken = matches!(turn.act, Act::Stall | Act::Cut | Act::Ping { .. });
+        let broken = matches!(turn.act, PlayAct::Stall | PlayAct::Cut | PlayAct::Ping { .. });
         if wanted.stream {
             let mut events = dialect.events(wanted, &reply);
             if broken {
@@ -318,7 +322,7 @@ impl House {
             http::answer(&mut to, 200, &turn.headers, text.as_bytes())?;
         }
         to.flush()?;
-        if let Act::Ping { every } = turn.act {
+        if let PlayAct::Ping { every } = turn.act {
             loop {
                 let until = Instant::now() + every;
                 if !self.wait_until(stream, || Instant::now() >= until) {
@@ -327,7 +331,7 @@ impl House {
                 http::keep_alive(&mut to)?;
             }
         }
-        if matches!(turn.act, Act::Stall) {
+        if matches!(turn.act, PlayAct::Stall) {
             self.wait_until(stream, || false);
         }
         Ok(!broken)
@@ -366,7 +370,7 @@ fn pieces(Thoughts { span, every }: Thoughts) -> Vec<String> {
 }
 
 /// What is answered to everything that is no question to a model.
-fn aside(request: &Request, plain: &str) -> (u16, Value) {
+fn aside(request: &HttpRequest, plain: &str) -> (u16, Value) {
     if request.header("upgrade").is_some() {
         (426, json!({}))
     } else if plain.ends_with("/models") {

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use landfall_testkit::{Dialect, Gate, ModelServer, Tokens, Turn};
+use landfall_testkit::{Dialect, ModelServer, PlayGate, PlayTurn, Tokens};
 use serde_json::{Value, json};
 
 /// An agent's end of a connection.
@@ -164,8 +164,8 @@ fn every_dialect_says_what_the_play_says_whole_and_streamed() {
         for stream in [false, true] {
             let price = Tokens { fresh: 70, cached: 7, out: 13 };
             let play = [
-                Turn::shell("echo gr\u{fc}n > x").with_words("Now.").tokens(price),
-                Turn::say("All d\u{f6}ne.").tokens(price),
+                PlayTurn::shell("echo gr\u{fc}n > x").with_words("Now.").tokens(price),
+                PlayTurn::say("All d\u{f6}ne.").tokens(price),
             ];
             let url = server.play("one", play);
             let mut client = Client::new(&url);
@@ -198,7 +198,7 @@ fn every_dialect_says_what_the_play_says_whole_and_streamed() {
 fn a_quotation_is_what_the_prompt_told_it_to_say() {
     let server = ModelServer::start();
     for dialect in DIALECTS {
-        let url = server.play("one", [Turn::quote("<a>", "</a>"), Turn::quote("<b>", "</b>")]);
+        let url = server.play("one", [PlayTurn::quote("<a>", "</a>"), PlayTurn::quote("<b>", "</b>")]);
         let mut client = Client::new(&url);
         let (path, body) = request(dialect, false);
         let (text, ..) = found(&[client.post(&path, &body).json()]);
@@ -211,7 +211,7 @@ fn a_quotation_is_what_the_prompt_told_it_to_say() {
 #[test]
 fn tools_hidden_in_the_input_are_found_and_taken_as_they_want() {
     let server = ModelServer::start();
-    let url = server.play("one", [Turn::shell("make").times(2), Turn::shell("make")]);
+    let url = server.play("one", [PlayTurn::shell("make").times(2), PlayTurn::shell("make")]);
     let mut client = Client::new(&url);
     let group = json!({ "type": "namespace", "tools": [{ "type": "custom", "name": "exec" }] });
     let hidden = json!({ "input": [{ "type": "additional_tools", "tools": [group] }] });
@@ -239,7 +239,7 @@ fn a_tool_of_a_server_has_the_name_that_agents_give_it() {
         (Dialect::Chat, &[r#""name":"x_signal""#]),
         (Dialect::Gemini, &[r#""name":"mcp_x_signal""#]),
     ] {
-        let url = server.play("one", [Turn::tool("x", "signal", json!({ "word": "complete" }))]);
+        let url = server.play("one", [PlayTurn::tool("x", "signal", json!({ "word": "complete" }))]);
         let (path, body) = request(dialect, false);
         let answer = Client::new(&url).post(&path, &body).body;
         let named = names.iter().all(|name| answer.contains(name));
@@ -250,7 +250,7 @@ fn a_tool_of_a_server_has_the_name_that_agents_give_it() {
 #[test]
 fn side_requests_get_a_dull_answer_and_do_not_move_the_play() {
     let server = ModelServer::start();
-    let url = server.play("one", [Turn::say("first")]);
+    let url = server.play("one", [PlayTurn::say("first")]);
     let mut client = Client::new(&url);
     let title = json!({ "model": "m", "messages": [{ "role": "user", "content": "a title, please" }] });
     assert!(client.post("/v1/messages", &title).body.contains("Nothing to add."));
@@ -275,9 +275,9 @@ fn refusals_have_their_status_headers_and_body_and_end_when_they_are_used_up() {
         let url = server.play(
             "one",
             [
-                Turn::error(429, "too_much", "slow down").header("retry-after", "3").times(2),
-                Turn::refuse(418, json!({ "own": true })),
-                Turn::say("fine"),
+                PlayTurn::error(429, "too_much", "slow down").header("retry-after", "3").times(2),
+                PlayTurn::refuse(418, json!({ "own": true })),
+                PlayTurn::say("fine"),
             ],
         );
         let mut client = Client::new(&url);
@@ -298,10 +298,10 @@ fn refusals_have_their_status_headers_and_body_and_end_when_they_are_used_up() {
 #[test]
 fn an_answer_behind_a_gate_waits_for_it_and_others_do_not_wait_for_the_answer() {
     let server = ModelServer::start();
-    let gate = Gate::new();
-    let slow = server.play("slow", [Turn::say("late").behind(&gate)]);
-    let quick =
-        server.play("quick", [Turn::say("at once"), Turn::say("soon").after(Duration::from_millis(50))]);
+    let gate = PlayGate::new();
+    let slow = server.play("slow", [PlayTurn::say("late").behind(&gate)]);
+    let quick = server
+        .play("quick", [PlayTurn::say("at once"), PlayTurn::say("soon").after(Duration::from_millis(50))]);
     let (path, body) = request(Dialect::Responses, false);
     let waiting = {
         let (path, body) = (path.clone(), body.clone());
@@ -322,7 +322,8 @@ fn an_answer_behind_a_gate_waits_for_it_and_others_do_not_wait_for_the_answer() 
 fn a_cut_answer_ends_in_the_middle_and_a_stalled_one_never() {
     let server = ModelServer::start();
     for dialect in DIALECTS {
-        let url = server.play("one", [Turn::cut("half of this"), Turn::stall("half of that"), Turn::hang()]);
+        let url = server
+            .play("one", [PlayTurn::cut("half of this"), PlayTurn::stall("half of that"), PlayTurn::hang()]);
         let (path, body) = request(dialect, true);
         let text = body.to_string();
         let mut cut = Client::new(&url);
@@ -347,7 +348,7 @@ fn a_cut_answer_ends_in_the_middle_and_a_stalled_one_never() {
 #[test]
 fn requests_in_chunks_upgrades_and_strangers_are_answered() {
     let server = ModelServer::start();
-    let url = server.play("one", [Turn::say("heard")]);
+    let url = server.play("one", [PlayTurn::say("heard")]);
     let mut client = Client::new(&url);
     client.send("GET", "/v1/responses", "upgrade: websocket\r\nconnection: upgrade\r\n", b"");
     assert_eq!(client.answer().status, 426);
@@ -374,7 +375,8 @@ fn requests_in_chunks_upgrades_and_strangers_are_answered() {
 #[test]
 fn a_server_that_is_dropped_lets_everybody_go() {
     let server = ModelServer::start();
-    let url = server.play("one", [Turn::hang(), Turn::stall("x"), Turn::say("y").behind(&Gate::new())]);
+    let url = server
+        .play("one", [PlayTurn::hang(), PlayTurn::stall("x"), PlayTurn::say("y").behind(&PlayGate::new())]);
     let (path, body) = request(Dialect::Chat, true);
     let text = body.to_string();
     let mut clients: Vec<Client> = (0..3).map(|_| Client::new(&url)).collect();

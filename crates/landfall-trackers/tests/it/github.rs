@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use landfall_model::{TaskSize, Timestamp};
-use landfall_testkit::{FakeCheck, FakeGithub, FakeJob, FakePull, FakeStatus, Trouble, World};
+use landfall_testkit::{FakeCheck, FakeGithub, FakeJob, FakePull, FakeRepository, FakeStatus, GithubFault};
 use landfall_trackers::github::{Github, GithubEndpoints, GithubRetryPolicy, GithubSetup, TokenSources};
 use landfall_trackers::tracker::{
     ChecksSum, CommentThread, CommitSha, Conclusion, CreateOutcome, Cursor, ForgeCheckState, IssueFilter,
@@ -39,17 +39,17 @@ fn merge(expected: CommitSha) -> PullRequestMerge {
 }
 
 /// Every way to lose an answer after it was done.
-fn lost() -> [(&'static str, Trouble); 3] {
-    [("502", Trouble::DoneBut(502)), ("500", Trouble::DoneBut(500)), ("cut", Trouble::DoneAndCut)]
+fn lost() -> [(&'static str, GithubFault); 3] {
+    [("502", GithubFault::DoneBut(502)), ("500", GithubFault::DoneBut(500)), ("cut", GithubFault::DoneAndCut)]
 }
 
 /// Every way to fail before anything was done.
-fn broken() -> [(&'static str, Trouble); 4] {
+fn broken() -> [(&'static str, GithubFault); 4] {
     [
-        ("500", Trouble::Status(500)),
-        ("502", Trouble::Status(502)),
-        ("503", Trouble::Status(503)),
-        ("secondary", Trouble::Secondary(Some(2))),
+        ("500", GithubFault::Status(500)),
+        ("502", GithubFault::Status(502)),
+        ("503", GithubFault::Status(503)),
+        ("secondary", GithubFault::Secondary(Some(2))),
     ]
 }
 
@@ -106,7 +106,7 @@ fn an_answer_that_never_comes_is_looked_for() {
     let issue = make(&it.github, "an issue").number;
     let pull = with_pull(&it).number;
     for (method, ending) in [("POST", "/comments"), ("PUT", "/merge"), ("POST", "/issues")] {
-        it.fake.fault(method, ending, 1, Trouble::DoneAndSilent);
+        it.fake.fault(method, ending, 1, GithubFault::DoneAndSilent);
     }
     assert!(matches!(it.github.comment(issue.into(), &marker("a"), "x"), Ok(CreateOutcome::Made(_))));
     assert!(it.github.merge(pull, &merge(sha('a'))).expect("merged").commit.is_some());
@@ -138,20 +138,20 @@ fn changes_that_may_be_repeated_are() {
 fn a_request_that_arrives_twice_leaves_one() {
     let it = fake();
     let issue = make(&it.github, "an issue").number;
-    it.fake.fault("POST", "/comments", 1, Trouble::Twice);
+    it.fake.fault("POST", "/comments", 1, GithubFault::Twice);
     let said = it.github.comment(issue.into(), &marker("said/1"), "x").expect("said").into_inner();
     it.fake.world(|world| {
         let comments = &world.issues[&issue.get()].comments;
         assert_eq!(comments.iter().map(|it| it.id).collect::<Vec<_>>(), [said.id]);
     });
-    it.fake.fault("POST", "/issues", 1, Trouble::Twice);
+    it.fake.fault("POST", "/issues", 1, GithubFault::Twice);
     let made = it.github.create_issue(&new_issue("new/1", "twice", "")).expect("made").into_inner();
     let open = IssueFilter { only_open: true, labels: [].into(), most: 10 };
     let open: Vec<_> = it.github.issues(&open).expect("a list").into_iter().map(|it| it.number).collect();
     assert_eq!(open, [made.number, issue]);
     // The second merge of the same is refused by GitHub, and is none.
     let pull = with_pull(&it).number;
-    it.fake.fault("PUT", "/merge", 1, Trouble::Twice);
+    it.fake.fault("PUT", "/merge", 1, GithubFault::Twice);
     let error = it.github.merge(pull, &merge(sha('a'))).err();
     assert!(matches!(error, Some(TrackerError::Conflict { .. })), "{error:?}");
     assert!(it.github.merge(pull, &merge(sha('a'))).expect("it is merged").already);
@@ -161,7 +161,7 @@ fn a_request_that_arrives_twice_leaves_one() {
 fn a_server_that_stays_broken_is_an_answer_that_says_whether_it_may_have_happened() {
     let it = fake();
     let issue = make(&it.github, "an issue").number;
-    it.fake.fault("GET", "/issues/1", 4, Trouble::Status(500));
+    it.fake.fault("GET", "/issues/1", 4, GithubFault::Status(500));
     let error = it.github.issue(issue).expect_err("broken four times");
     assert_eq!(
         error,
@@ -173,7 +173,7 @@ fn a_server_that_stays_broken_is_an_answer_that_says_whether_it_may_have_happene
     );
     assert_eq!(it.fake.count("GET", "/issues/1"), 4);
     it.github.issue(issue).expect("it is well again");
-    it.fake.fault("POST", "/comments", 99, Trouble::Status(502));
+    it.fake.fault("POST", "/comments", 99, GithubFault::Status(502));
     let error = it.github.comment(issue.into(), &marker("a"), "x").expect_err("broken");
     assert!(matches!(error, TrackerError::Unavailable { unsure: true, .. }), "{error:?}");
     assert_eq!(it.fake.count("POST", "/comments"), 4);
@@ -192,15 +192,15 @@ fn a_server_that_stays_broken_is_an_answer_that_says_whether_it_may_have_happene
 fn limits_are_waited_for_when_short_and_told_when_long() {
     let it = fake();
     let issue = make(&it.github, "an issue").number;
-    it.fake.fault("GET", "/issues/1", 1, Trouble::Secondary(Some(7)));
+    it.fake.fault("GET", "/issues/1", 1, GithubFault::Secondary(Some(7)));
     it.github.issue(issue).expect("after seven seconds");
     assert!((6_900..8_000).contains(&it.clock.waited()), "{}", it.clock.waited());
     // Without a word on how long it is a minute.
-    it.fake.fault("GET", "/issues/1", 1, Trouble::Secondary(None));
+    it.fake.fault("GET", "/issues/1", 1, GithubFault::Secondary(None));
     it.github.issue(issue).expect("after a minute");
     assert!((66_900..69_000).contains(&it.clock.waited()), "{}", it.clock.waited());
     // An hour is for whoever asked to decide; nothing is asked meanwhile, by any thread.
-    it.fake.fault("GET", "/issues/1", 1, Trouble::Exhausted(3_000));
+    it.fake.fault("GET", "/issues/1", 1, GithubFault::Exhausted(3_000));
     let Err(TrackerError::RateLimited { until, .. }) = it.github.issue(issue) else {
         panic!("no requests are left")
     };
@@ -239,13 +239,13 @@ fn a_stop_ends_every_wait_and_loses_no_comment() {
     let moves = |ms| assert_eq!(clock.wait(ms), WaitEnd::Elapsed);
     moves(2_000);
     clock.stop(true);
-    fake.fault("GET", "/comments", 1, Trouble::Secondary(Some(60)));
+    fake.fault("GET", "/comments", 1, GithubFault::Secondary(Some(60)));
     told(comment().expect_err("asked to slow down for a minute"));
     clock.stop(false);
     moves(62_000);
     clock.stop(true);
     // The comment is made, and the answer is lost: the next one who asks finds it.
-    fake.fault("POST", "/comments", 1, Trouble::DoneBut(502));
+    fake.fault("POST", "/comments", 1, GithubFault::DoneBut(502));
     told(comment().expect_err("the answer was lost"));
     assert!(matches!(comment(), Ok(CreateOutcome::Found(_))), "it is there");
     assert_eq!(clock.waited() - waited, 64_000, "only the test has waited");
@@ -339,7 +339,7 @@ fn a_page_elsewhere_is_not_fetched() {
         "GET",
         "/issues/1",
         1,
-        Trouble::Then(Arc::new(|world: &mut World| {
+        GithubFault::Then(Arc::new(|world: &mut FakeRepository| {
             world.transferred.insert(1, "x/y#5".to_owned());
         })),
     );
@@ -415,24 +415,25 @@ fn labels_that_others_change_at_the_same_time_settle_or_are_told() {
     let it = fake();
     let issue = make(&it.github, "an issue").number;
     // Someone sets another phase right after us, once: we are the last to speak.
-    let racer =
-        |world: &mut World| world.issues.get_mut(&1).expect("there").labels.push("phase/review".to_owned());
-    it.fake.fault("POST", "/labels", 1, Trouble::Then(Arc::new(racer)));
+    let racer = |world: &mut FakeRepository| {
+        world.issues.get_mut(&1).expect("there").labels.push("phase/review".to_owned())
+    };
+    it.fake.fault("POST", "/labels", 1, GithubFault::Then(Arc::new(racer)));
     let now = it.github.swap_label(issue, PHASE_FAMILY, Some(&label("phase/code"))).expect("settled");
     assert_eq!(now, labels(["phase/code"]));
     // Someone takes ours away, once.
-    let thief = |world: &mut World| world.issues.get_mut(&1).expect("there").labels.clear();
-    it.fake.fault("POST", "/labels", 1, Trouble::Then(Arc::new(thief)));
+    let thief = |world: &mut FakeRepository| world.issues.get_mut(&1).expect("there").labels.clear();
+    it.fake.fault("POST", "/labels", 1, GithubFault::Then(Arc::new(thief)));
     let now = it.github.swap_label(issue, PHASE_FAMILY, Some(&label("phase/verify"))).expect("settled");
     assert_eq!(now, labels(["phase/verify"]));
     // Someone takes away what we are about to take away.
-    let first = |world: &mut World| {
+    let first = |world: &mut FakeRepository| {
         world.issues.get_mut(&1).expect("there").labels.retain(|label| label != "phase/verify");
     };
-    it.fake.fault("POST", "/labels", 1, Trouble::Then(Arc::new(first)));
+    it.fake.fault("POST", "/labels", 1, GithubFault::Then(Arc::new(first)));
     it.github.swap_label(issue, PHASE_FAMILY, Some(&label("phase/done"))).expect("settled");
     // Someone who never stops is for a person to see.
-    it.fake.fault("POST", "/labels", 99, Trouble::Then(Arc::new(thief)));
+    it.fake.fault("POST", "/labels", 99, GithubFault::Then(Arc::new(thief)));
     let error = it.github.swap_label(issue, PHASE_FAMILY, Some(&label("phase/code"))).expect_err("a fight");
     assert!(matches!(error, TrackerError::Conflict { .. }), "{error:?}");
 }
@@ -557,7 +558,7 @@ fn a_job_that_failed_tells_its_steps_and_what_was_remarked() {
     assert_eq!(it.github.failed_jobs(&commit).expect("jobs")[0].steps[0].ended, None);
     // Whoever may not look, and a server without runs, know nothing: that is no failure.
     for status in [403, 404] {
-        it.fake.fault("GET", "/actions/runs", 1, Trouble::Status(status));
+        it.fake.fault("GET", "/actions/runs", 1, GithubFault::Status(status));
         assert_eq!(it.github.failed_jobs(&commit).expect("nothing is known"), []);
     }
     assert_eq!(it.github.failed_jobs(&sha('b')).expect("a commit without runs"), []);
@@ -575,8 +576,12 @@ fn what_failed_is_run_again_once_whatever_becomes_of_the_answer() {
     assert_eq!(it.github.rerun_checks(&commit).expect("nothing is red"), 0);
     assert_eq!(it.fake.count("POST", "/rerun-failed-jobs"), 1);
 
-    for trouble in [Trouble::DoneAndCut, Trouble::DoneBut(502), Trouble::Status(503), Trouble::DoneAndSilent]
-    {
+    for trouble in [
+        GithubFault::DoneAndCut,
+        GithubFault::DoneBut(502),
+        GithubFault::Status(503),
+        GithubFault::DoneAndSilent,
+    ] {
         let it = fake();
         let commit = red(&it, &["failure", "success"]);
         it.fake.fault("POST", "/rerun-failed-jobs", 1, trouble);
@@ -591,7 +596,7 @@ fn what_cannot_be_run_again_is_left_as_it_is() {
     let it = fake();
     let commit = red(&it, &[]);
     for status in [403, 422] {
-        it.fake.fault("POST", "/rerun-failed-jobs", 1, Trouble::Status(status));
+        it.fake.fault("POST", "/rerun-failed-jobs", 1, GithubFault::Status(status));
         assert_eq!(it.github.rerun_checks(&commit).expect("that is an answer"), 0);
     }
     // A run that is under way is nobody's to run again.
@@ -632,12 +637,12 @@ fn what_cannot_be_read_is_said_and_nothing_is_assumed() {
     let it = fake();
     let issue = make(&it.github, "an issue").number;
     for text in ["", "<html>", "[]", "{}", r#"{"number":0}"#] {
-        it.fake.fault("GET", "/issues/1", 1, Trouble::Garbled(text.to_owned()));
+        it.fake.fault("GET", "/issues/1", 1, GithubFault::Garbled(text.to_owned()));
         let error = it.github.issue(issue).expect_err("garbled");
         assert!(matches!(error, TrackerError::Malformed { .. }), "{text}: {error:?}");
     }
     // Garbled after it was done: the next call finds it.
-    it.fake.fault("POST", "/comments", 1, Trouble::Garbled("<html>".to_owned()));
+    it.fake.fault("POST", "/comments", 1, GithubFault::Garbled("<html>".to_owned()));
     it.github.comment(issue.into(), &marker("a"), "x").expect_err("garbled");
     assert!(matches!(it.github.comment(issue.into(), &marker("a"), "x"), Ok(CreateOutcome::Found(_))));
 }

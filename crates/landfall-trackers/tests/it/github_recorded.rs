@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use landfall_testkit::Trouble;
+use landfall_testkit::GithubFault;
 use landfall_trackers::tracker::{
     ChecksSum, CommitSha, Conclusion, CreateOutcome, ForgeCheckState, IssueFilter, LabelSpec, Tracker,
     TrackerError, sum,
@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::world::{Fake, fake, label, labels, new_issue};
 
 /// The answers of a scenario, in their order, each with the method and path of its request.
-fn recorded(scenario: &str) -> Vec<(String, String, Trouble)> {
+fn recorded(scenario: &str) -> Vec<(String, String, GithubFault)> {
     let path =
         Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("fixtures/github/recorded/{scenario}.json"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -24,7 +24,8 @@ fn recorded(scenario: &str) -> Vec<(String, String, Trouble)> {
         let headers =
             kept.filter(|(name, _)| *name != "content-type").map(|(name, value)| (name.clone(), text(value)));
         let status = it["status"].as_u64().and_then(|it| u16::try_from(it).ok()).expect("a status");
-        let recorded = Trouble::Recorded { status, headers: headers.collect(), body: it["response"].clone() };
+        let recorded =
+            GithubFault::Recorded { status, headers: headers.collect(), body: it["response"].clone() };
         (text(&it["method"]), text(&it["path"]), recorded)
     };
     all.iter().map(one).collect()

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use landfall_model::{TaskSize, Timestamp};
-use landfall_testkit::{FakeCheck, FakeJob, Trouble, skip_test};
+use landfall_testkit::{FakeCheck, FakeJob, GithubFault, skip_test};
 use landfall_trackers::github::Github;
 use landfall_trackers::tracker::{
     CloseReason, CommitSha, Cursor, IssueFilter, IssueTextEdit, LabelSpec, NewPullRequest, NewReview,
@@ -127,10 +127,10 @@ fn everything(it: &Fake) {
         github.close_issue(one, CloseReason::Done)?;
         github.reopen_issue(one)?;
         github.last_reopened(one)?;
-        it.fake.fault("POST", "/comments", 1, Trouble::Twice);
+        it.fake.fault("POST", "/comments", 1, GithubFault::Twice);
         github.comment(one.into(), &marker("a"), "text")?;
         github.comments(one.into())?;
-        it.fake.fault("POST", "/labels", 1, Trouble::DoneBut(502));
+        it.fake.fault("POST", "/labels", 1, GithubFault::DoneBut(502));
         github.ensure_labels(&[spec("phase/ready"), spec("phase/code")])?;
         github.change_labels(one, &labels(["phase/spec", "a b/ü"]), &labels(["x"]))?;
         github.swap_label(one, PHASE_FAMILY, Some(&label("phase/ready")))?;
@@ -345,7 +345,7 @@ fn every_answer_that_github_describes_can_be_read() {
             let made =
                 it.github.create_pull_request(&NewPullRequest { draft: false, ..pull() }).expect("made");
             assert_eq!(made.into_inner().number, pr(2));
-            it.fake.fault(reading.method, reading.path, 1, Trouble::Garbled(answer.to_string()));
+            it.fake.fault(reading.method, reading.path, 1, GithubFault::Garbled(answer.to_string()));
             let came = (reading.call)(&it.github);
             // That an example is of another repository may be said; that it cannot be read may not.
             assert!(

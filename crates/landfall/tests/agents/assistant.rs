@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 
-use landfall_testkit::Turn;
+use landfall_testkit::PlayTurn;
 use serde_json::{Value, json};
 
 use crate::LANDFALL;
@@ -74,12 +74,12 @@ pub fn results(events: &[Value]) -> String {
 }
 
 /// Half of the work in the first run of the agent, the other half in the second, which knows the first.
-fn works_in_a_session() -> Vec<Turn> {
+fn works_in_a_session() -> Vec<PlayTurn> {
     let half = "echo half > hello.txt && git add hello.txt && git commit -qm half";
     vec![
-        Turn::shell(half),
-        Turn::say("Half of it is there."),
-        Turn::shell("echo hello > hello.txt && git commit -qam whole"),
+        PlayTurn::shell(half),
+        PlayTurn::say("Half of it is there."),
+        PlayTurn::shell("echo hello > hello.txt && git commit -qam whole"),
         says_complete(),
     ]
 }
@@ -95,10 +95,10 @@ fn the_plugin_is_loaded_and_auto_drives_a_task_to_its_end() {
     stage.server.play(
         PERSON,
         [
-            Turn::shell("landfall run --detach T1"),
-            Turn::shell(UNTIL_DONE),
-            Turn::shell("landfall report T1; landfall certificate T1"),
-            Turn::say("T1 has landed."),
+            PlayTurn::shell("landfall run --detach T1"),
+            PlayTurn::shell(UNTIL_DONE),
+            PlayTurn::shell("landfall report T1; landfall certificate T1"),
+            PlayTurn::say("T1 has landed."),
         ],
     );
     let events = claude(&stage, "/auto T1", &[]);
@@ -126,13 +126,13 @@ fn the_plugin_is_loaded_and_auto_drives_a_task_to_its_end() {
 fn what_auto_began_outlives_the_assistant_and_auto_stop_ends_it() {
     let Some(stage) = stage() else { return };
     stage.scratch.landfall(&["plugin", "install", "--for", "claude"]).ok();
-    stage.play([Turn::hang()]);
-    stage.server.play(PERSON, [Turn::shell("landfall run --detach"), Turn::say("It runs.")]);
+    stage.play([PlayTurn::hang()]);
+    stage.server.play(PERSON, [PlayTurn::shell("landfall run --detach"), PlayTurn::say("It runs.")]);
     claude(&stage, "/landfall:auto --start", &[]);
     stage.until_asked(1);
     let status = stage.scratch.landfall(&["--json", "status"]).json();
     assert_eq!(status["run"]["run"], "R1", "{status}\n{}", stage.story());
-    stage.server.play(PERSON, [Turn::shell("landfall stop --now"), Turn::say("It stops.")]);
+    stage.server.play(PERSON, [PlayTurn::shell("landfall stop --now"), PlayTurn::say("It stops.")]);
     claude(&stage, "/auto stop", &[]);
     stage.until("the run to end", || stage.scratch.landfall(&["--json", "status"]).json()["run"].is_null());
     assert_eq!(stage.scratch.left_behind(), [], "no process is left");
@@ -150,10 +150,10 @@ fn the_tools_for_a_person_hand_work_over() {
     stage.server.play(
         PERSON,
         [
-            Turn::tool("landfall", "run", json!({ "tasks": ["T1"] })),
-            Turn::shell(UNTIL_DONE),
-            Turn::tool("landfall", "certificate", json!({ "task": "T1" })),
-            Turn::say("T1 has landed."),
+            PlayTurn::tool("landfall", "run", json!({ "tasks": ["T1"] })),
+            PlayTurn::shell(UNTIL_DONE),
+            PlayTurn::tool("landfall", "certificate", json!({ "task": "T1" })),
+            PlayTurn::say("T1 has landed."),
         ],
     );
     let config =

@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use landfall_testkit::{Scratch, Turn};
+use landfall_testkit::{PlayTurn, ScratchProject};
 use serde_json::{Value, json};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +76,7 @@ impl Kind {
     }
 
     /// Puts into the home folder what a person would have there.
-    pub fn move_in(self, scratch: &Scratch, url: &str) {
+    pub fn move_in(self, scratch: &ScratchProject, url: &str) {
         let home = scratch.root().join("home");
         let write = |path: &str, value: &Value| {
             let path = home.join(path);
@@ -109,7 +109,7 @@ impl Kind {
     }
 
     /// Makes the folders that it makes itself when it is first used.
-    pub fn settle(self, scratch: &Scratch) {
+    pub fn settle(self, scratch: &ScratchProject) {
         let folders: &[&str] = match self {
             Self::Claude | Self::AcpClaude => &[".claude"],
             Self::Codex => &[".codex"],
@@ -133,7 +133,7 @@ impl Kind {
     }
 
     /// A refusal in the words of its provider.
-    pub fn refusal(self, status: u16) -> Turn {
+    pub fn refusal(self, status: u16) -> PlayTurn {
         let (anthropic, openai, gemini) = match status {
             401 => ("authentication_error", "invalid_api_key", "UNAUTHENTICATED"),
             429 => ("rate_limit_error", "rate_limit_exceeded", "RESOURCE_EXHAUSTED"),
@@ -147,7 +147,7 @@ impl Kind {
             Self::Gemini | Self::AcpGemini => gemini,
         };
         // One of them tries again by itself, often; this makes it quick.
-        Turn::error(status, word, "not now").header("retry-after-ms", "20")
+        PlayTurn::error(status, word, "not now").header("retry-after-ms", "20")
     }
 
     /// Passing errors of its provider, each in its turn.
@@ -171,11 +171,11 @@ impl Kind {
     }
 
     /// The account is used up until the moment `reset`, in seconds since 1970.
-    pub fn limit(self, reset: u64) -> Turn {
+    pub fn limit(self, reset: u64) -> PlayTurn {
         let at = reset.to_string();
         match self {
             Self::Claude | Self::AcpClaude => {
-                Turn::error(429, "rate_limit_error", "This would exceed your account's limit.")
+                PlayTurn::error(429, "rate_limit_error", "This would exceed your account's limit.")
                     .header("anthropic-ratelimit-unified-status", "rejected")
                     .header("anthropic-ratelimit-unified-reset", &at)
                     .header("anthropic-ratelimit-unified-representative-claim", "five_hour")
@@ -191,7 +191,7 @@ impl Kind {
                     "plan_type": "plus",
                     "resets_at": reset,
                 });
-                Turn::refuse(429, json!({ "error": error }))
+                PlayTurn::refuse(429, json!({ "error": error }))
                     .header("x-codex-primary-used-percent", "100")
                     .header("x-codex-primary-window-minutes", "300")
                     .header("x-codex-primary-reset-at", &at)
@@ -200,7 +200,7 @@ impl Kind {
                 let violation =
                     json!({ "quotaId": "GenerateRequestsPerDayPerProjectPerModel", "quotaValue": "1" });
                 let failure = json!({ "@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [violation] });
-                Turn::refuse(
+                PlayTurn::refuse(
                     429,
                     json!({ "error": {
                         "code": 429,

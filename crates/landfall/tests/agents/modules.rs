@@ -1,7 +1,7 @@
 //! A module of a person's project and the real Claude Code: driven by the plugin's `/auto` in the style `session`, by `/auto`
 //! in the agent's own loop (`self`), and by hand, one sub-command after the other. All come to the same.
 
-use landfall_testkit::{Turn, blanked};
+use landfall_testkit::{PlayTurn, blanked};
 use serde_json::{Value, json};
 
 use crate::assistant::{PERSON, claude, results, stage};
@@ -26,31 +26,31 @@ fn with_module() -> Option<Stage> {
 }
 
 /// Plans, is judged, works, is judged: four runs.
-fn lifecycle() -> Vec<Turn> {
+fn lifecycle() -> Vec<PlayTurn> {
     let plan = "printf '# Plan\\n\\n## Step 1: write it\\n' > .landfall/task/plan.md";
     vec![
-        Turn::shell(&format!("mkdir -p .landfall/task && {plan}")),
+        PlayTurn::shell(&format!("mkdir -p .landfall/task && {plan}")),
         says_complete(),
-        Turn::say(FINE),
-        Turn::shell(WORK),
+        PlayTurn::say(FINE),
+        PlayTurn::shell(WORK),
         says_complete(),
-        Turn::say(FINE),
+        PlayTurn::say(FINE),
     ]
 }
 
 /// A step of the agent's own loop: what it does, and the files that say so.
-fn step(does: &str, status: &str, (step, result, next): (&str, &str, &str), number: u32) -> Turn {
+fn step(does: &str, status: &str, (step, result, next): (&str, &str, &str), number: u32) -> PlayTurn {
     let signal = json!({ "step": step, "result": result, "next": next, "checkpoint": "", "iteration": number,
         "timestamp": "2026-01-31T12:00:00Z" });
     let status = json!({ "status": status });
-    Turn::shell(&format!(
+    PlayTurn::shell(&format!(
         "{does} && (cd {MODULE} && ! test -e .auto-stop && echo '{status}' > .status.json && \
          echo '{signal}' > .auto-signal.tmp && mv .auto-signal.tmp .auto-signal && sleep 0.5)"
     ))
 }
 
 /// The whole loop in one run.
-fn own_loop() -> Vec<Turn> {
+fn own_loop() -> Vec<PlayTurn> {
     let plan = format!("printf '# Plan\\n\\n## Step 1: write it\\n' > {MODULE}/.plan.md");
     vec![
         step(&plan, "planning", ("plan", "(generated)", "check"), 0),
@@ -58,7 +58,7 @@ fn own_loop() -> Vec<Turn> {
         step(WORK, "executing", ("exec", "(done)", "check"), 2),
         step("true", "executing", ("check", "ACCEPT", "report"), 3),
         step("true", "complete", ("report", "(done)", "(stop)"), 4),
-        Turn::say("My loop is over."),
+        PlayTurn::say("My loop is over."),
     ]
 }
 
@@ -82,15 +82,17 @@ fn outcome(stage: &Stage) -> Value {
 }
 
 /// The person says `/auto` with the name of the module, and their Claude hands it over.
-fn by_auto(stage: &Stage, prepare: &str, play: Vec<Turn>) -> Value {
+fn by_auto(stage: &Stage, prepare: &str, play: Vec<PlayTurn>) -> Value {
     stage.play(play);
     let until_done = "for _ in $(seq 400); do landfall --json why T2 | grep -q '\"status\":\"done\"' && break; sleep 0.2; done; landfall why T2";
     stage.server.play(
         PERSON,
         [
-            Turn::shell(&format!("landfall project import {MODULE}{prepare} && landfall run --detach T2")),
-            Turn::shell(until_done),
-            Turn::say("T2 has landed."),
+            PlayTurn::shell(&format!(
+                "landfall project import {MODULE}{prepare} && landfall run --detach T2"
+            )),
+            PlayTurn::shell(until_done),
+            PlayTurn::say("T2 has landed."),
         ],
     );
     let events = claude(stage, &format!("/auto {MODULE}"), &[]);

@@ -6,7 +6,7 @@
 use std::io::Write as _;
 use std::time::Duration;
 
-use landfall_testkit::{Started, Turn};
+use landfall_testkit::{PlayTurn, Started};
 
 use crate::kind::{Kind, now};
 use crate::shared::{WORK, says_complete, works};
@@ -45,7 +45,7 @@ fn settings(scale: u32) -> String {
 const QUOTA: &str = "daily quota";
 
 impl Outage {
-    fn begin(kind: Kind, what: &'static str, play: Vec<Turn>) -> Option<Self> {
+    fn begin(kind: Kind, what: &'static str, play: Vec<PlayTurn>) -> Option<Self> {
         let scale = scale();
         let stage = Stage::new(kind, "", &settings(scale))?;
         if what == QUOTA && kind == Kind::Claude {
@@ -91,7 +91,7 @@ impl Outage {
 
 /// The provider takes the request and sends nothing but keep-alives: the run is ended, no time is spent, nobody fails.
 pub fn silence(kind: Kind) {
-    let pings = Turn::ping(Duration::from_secs(15) / scale()).always();
+    let pings = PlayTurn::ping(Duration::from_secs(15) / scale()).always();
     let Some(outage) = Outage::begin(kind, "silence", vec![pings]) else { return };
     let stage = &outage.stage;
     stage.until("the run to be ended", || outage.counter("transient errors") >= 1);
@@ -114,20 +114,25 @@ pub fn silence(kind: Kind) {
 /// The model thinks aloud for longer than the silence lasts, and the CLI prints nothing of it: it is left alone.
 pub fn long_thinking(kind: Kind) {
     let span = Duration::from_secs(25 * 60) / scale();
-    let turns = vec![Turn::shell(WORK).after_thoughts(span), says_complete()];
+    let turns = vec![PlayTurn::shell(WORK).after_thoughts(span), says_complete()];
     let Some(mut outage) = Outage::begin(kind, "long thinking", turns) else { return };
     outage.stage.until_over(&mut outage.run);
     outage.stage.check_landed();
     // A busy machine may need longer than the scaled silence to start the CLI, and such a run is ended before it asks its model
     // anything. A run that was ended while its model was thinking would ask the model once more.
     let asked = outage.stage.asked();
-    assert_eq!(asked, 2, "the model was asked once for the work and once for the end\n{}", outage.stage.story());
+    assert_eq!(
+        asked,
+        2,
+        "the model was asked once for the work and once for the end\n{}",
+        outage.stage.story()
+    );
     outage.end();
 }
 
 /// The stream is cut in the middle, several times: it is tried again.
 pub fn cut_stream(kind: Kind) {
-    let mut turns = vec![Turn::cut("It begins and then").times(3)];
+    let mut turns = vec![PlayTurn::cut("It begins and then").times(3)];
     turns.extend(works());
     let Some(mut outage) = Outage::begin(kind, "cut stream", turns) else { return };
     outage.stage.until_over(&mut outage.run);
@@ -171,7 +176,7 @@ pub fn daily_quota(kind: Kind) {
 
 /// The model does the same over and over: the agent is told so, and then it is the end.
 pub fn identical_loop(kind: Kind) {
-    let turns = vec![Turn::shell("echo again").with_words("Once more.").always()];
+    let turns = vec![PlayTurn::shell("echo again").with_words("Once more.").always()];
     let Some(outage) = Outage::begin(kind, "identical loop", turns) else { return };
     let stage = &outage.stage;
     stage.until("it to be given up", || stage.scratch.status("T1") == "failed");
@@ -183,7 +188,7 @@ pub fn identical_loop(kind: Kind) {
 /// A command leaves a process in a session of its own: it is found and ended.
 pub fn setsid_daemon(kind: Kind) {
     let command = format!("setsid sleep 3000 > /dev/null 2>&1 < /dev/null & {WORK}");
-    let turns = vec![Turn::shell(&command), says_complete()];
+    let turns = vec![PlayTurn::shell(&command), says_complete()];
     let Some(mut outage) = Outage::begin(kind, "setsid daemon", turns) else { return };
     assert!(LIMIT < Duration::from_secs(3_000), "the process outlives the story by itself");
     outage.stage.until_over(&mut outage.run);

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use landfall_testkit::{ModelServer, Scratch, Started, Turn, skip_test};
+use landfall_testkit::{ModelServer, PlayTurn, ScratchProject, Started, skip_test};
 
 use crate::LANDFALL;
 use crate::kind::Kind;
@@ -16,7 +16,7 @@ const VARIABLE: &str = "LANDFALL_AGENTS";
 pub const LIMIT: Duration = Duration::from_secs(300);
 
 pub struct Stage {
-    pub scratch: Scratch,
+    pub scratch: ScratchProject,
     pub server: ModelServer,
 }
 
@@ -40,7 +40,8 @@ impl Stage {
         };
         let server = ModelServer::start();
         let url = server.url(PLAYER);
-        let mut scratch = Scratch::within(&private_folder().unwrap_or_else(std::env::temp_dir), LANDFALL);
+        let mut scratch =
+            ScratchProject::within(&private_folder().unwrap_or_else(std::env::temp_dir), LANDFALL);
         scratch.be_patient(LIMIT);
         let path = std::env::var_os("PATH").unwrap_or_default();
         let all = std::env::split_paths(&folders).chain(std::env::split_paths(&path));
@@ -74,7 +75,7 @@ impl Stage {
     }
 
     /// Begins a play anew.
-    pub fn play(&self, turns: impl IntoIterator<Item = Turn>) {
+    pub fn play(&self, turns: impl IntoIterator<Item = PlayTurn>) {
         self.server.play(PLAYER, turns);
     }
 
@@ -94,7 +95,7 @@ impl Stage {
     }
 
     /// The bodies of what the model was asked.
-    pub fn bodies(&self) -> Vec<landfall_testkit::Asked> {
+    pub fn bodies(&self) -> Vec<landfall_testkit::ModelRequest> {
         self.server.asked(PLAYER)
     }
 

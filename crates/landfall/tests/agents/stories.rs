@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use landfall_testkit::{Gate, Turn, skip_test};
+use landfall_testkit::{PlayGate, PlayTurn, skip_test};
 use serde_json::json;
 
 use crate::LANDFALL;
@@ -47,7 +47,10 @@ pub fn edits_commits_signals_and_lands(kind: Kind) {
 /// Its word may come from its shell: `landfall signal`.
 pub fn signals_from_its_shell(kind: Kind) {
     let Some(stage) = Stage::new(kind, "", "") else { return };
-    stage.play([Turn::shell(&format!("{WORK} && '{LANDFALL}' signal complete")), Turn::say("That was all.")]);
+    stage.play([
+        PlayTurn::shell(&format!("{WORK} && '{LANDFALL}' signal complete")),
+        PlayTurn::say("That was all."),
+    ]);
     stage.until_over(&mut stage.run());
     stage.check_landed();
     assert_eq!(stage.scratch.detail("T1")["iterations"], 1, "{}", stage.story());
@@ -61,7 +64,7 @@ pub fn is_seen_to_change_its_own_settings(kind: Kind) {
         Kind::Codex => "echo 'notify = [\"true\"]' > ~/.codex/config.toml",
         Kind::Gemini | Kind::Opencode | Kind::AcpClaude | Kind::AcpGemini => panic!("no story for {kind:?}"),
     };
-    stage.play([Turn::shell(&format!("{WORK} && {plant}")), says_complete()]);
+    stage.play([PlayTurn::shell(&format!("{WORK} && {plant}")), says_complete()]);
     stage.until_over(&mut stage.run());
     let warnings = stage.scratch.detail("T1")["warnings"].to_string();
     assert!(warnings.contains("AGENT_SETTINGS_CHANGED"), "{warnings}\n{}", stage.story());
@@ -75,10 +78,10 @@ pub fn signals_by_its_tools(kind: Kind) {
     let Some(stage) = Stage::new(kind, "", "") else { return };
     let found = json!({ "title": "Greet in French too", "body": "Nobody asked for it." });
     stage.play([
-        Turn::shell(WORK),
-        Turn::tool("landfall", "follow_up", found),
-        Turn::tool("landfall", "signal", json!({ "word": "complete" })),
-        Turn::say("That was all."),
+        PlayTurn::shell(WORK),
+        PlayTurn::tool("landfall", "follow_up", found),
+        PlayTurn::tool("landfall", "signal", json!({ "word": "complete" })),
+        PlayTurn::say("That was all."),
     ]);
     stage.until_over(&mut stage.run_only("T1"));
     stage.check_landed();
@@ -100,9 +103,9 @@ fn reads_our_settings(kind: Kind) -> bool {
 pub fn goes_on_with_its_session(kind: Kind) {
     let Some(stage) = Stage::new(kind, "style = \"session\"", "") else { return };
     stage.play([
-        Turn::shell("echo half > hello.txt && git add hello.txt && git commit -qm half").tokens(PRICE),
-        Turn::say("A mark that only the session knows: quince.").tokens(PRICE),
-        Turn::shell("echo hello > hello.txt && git commit -qam whole").tokens(PRICE),
+        PlayTurn::shell("echo half > hello.txt && git add hello.txt && git commit -qm half").tokens(PRICE),
+        PlayTurn::say("A mark that only the session knows: quince.").tokens(PRICE),
+        PlayTurn::shell("echo hello > hello.txt && git commit -qam whole").tokens(PRICE),
         says_complete(),
     ]);
     stage.until_over(&mut stage.run());
@@ -119,8 +122,8 @@ pub fn goes_on_with_its_session(kind: Kind) {
 pub fn begins_anew_when_its_session_is_gone(kind: Kind) {
     let Some(stage) = Stage::new(kind, "style = \"session\"", "") else { return };
     stage.play([
-        Turn::shell("echo half > hello.txt && git add hello.txt && git commit -qm half"),
-        Turn::quote("<landfall key=", ">PENDING:question</landfall>"),
+        PlayTurn::shell("echo half > hello.txt && git add hello.txt && git commit -qm half"),
+        PlayTurn::quote("<landfall key=", ">PENDING:question</landfall>"),
     ]);
     let mut run = stage.run();
     stage.until_waits_for("question");
@@ -129,7 +132,7 @@ pub fn begins_anew_when_its_session_is_gone(kind: Kind) {
     std::fs::remove_dir_all(&sessions).expect("it keeps its sessions there");
     std::fs::create_dir_all(&sessions).expect("a folder can be made");
     let asked = stage.asked();
-    stage.play([Turn::shell("echo hello > hello.txt && git commit -qam whole"), says_complete()]);
+    stage.play([PlayTurn::shell("echo hello > hello.txt && git commit -qam whole"), says_complete()]);
     stage.scratch.landfall(&["answer", "T1", "Write it in lower case, said the person."]).ok();
     stage.until_over(&mut stage.run());
     stage.check_landed();
@@ -142,7 +145,7 @@ pub fn begins_anew_when_its_session_is_gone(kind: Kind) {
 /// `landfall agents --probe` says whether it answers, and what is in the way when it does not.
 pub fn answers_a_probe(kind: Kind) {
     let Some(stage) = Stage::new(kind, "", "") else { return };
-    stage.play([Turn::say("ok").always()]);
+    stage.play([PlayTurn::say("ok").always()]);
     let probed = stage.scratch.landfall(&["--json", "agents", "--probe"]).json();
     assert_eq!(probed["profiles"][0]["probe"]["answer"], "answers", "{probed:#}\n{}", stage.story());
     let of = |it: &&serde_json::Value| it["kind"] == kind.name() && it["program"].is_string();
@@ -239,15 +242,15 @@ const SHORT_LIMITS: &str =
 
 /// A model that never answers: the agent is stopped on time and started again.
 pub fn is_stopped_when_it_hangs(kind: Kind) {
-    is_stopped(kind, Turn::hang());
+    is_stopped(kind, PlayTurn::hang());
 }
 
 /// A stream that stalls in the middle is the same.
 pub fn is_stopped_when_its_stream_stalls(kind: Kind) {
-    is_stopped(kind, Turn::stall("It begins and then"));
+    is_stopped(kind, PlayTurn::stall("It begins and then"));
 }
 
-fn is_stopped(kind: Kind, silence: Turn) {
+fn is_stopped(kind: Kind, silence: PlayTurn) {
     let Some(stage) = Stage::new(kind, "", SHORT_LIMITS) else { return };
     stage.play([silence.always()]);
     let mut run = stage.run();
@@ -270,9 +273,9 @@ pub fn goes_on_after_its_turn_limit(kind: Kind) {
     }
     let Some(stage) = Stage::new(kind, "turns_max = 2", "") else { return };
     stage.play([
-        Turn::shell("echo half > hello.txt && git add hello.txt && git commit -qm half"),
-        Turn::shell("git log --oneline | wc -l"),
-        Turn::shell("echo hello > hello.txt && git commit -qam whole"),
+        PlayTurn::shell("echo half > hello.txt && git add hello.txt && git commit -qm half"),
+        PlayTurn::shell("git log --oneline | wc -l"),
+        PlayTurn::shell("echo hello > hello.txt && git commit -qam whole"),
         says_complete(),
     ]);
     stage.until_over(&mut stage.run());
@@ -285,8 +288,8 @@ pub fn goes_on_after_its_turn_limit(kind: Kind) {
 /// Someone else ends it: it is started again, and the work is not lost.
 pub fn is_started_again_after_sigterm(kind: Kind) {
     let Some(stage) = Stage::new(kind, "", "") else { return };
-    let gate = Gate::new();
-    stage.play([Turn::shell(WORK), Turn::say("never").behind(&gate)]);
+    let gate = PlayGate::new();
+    stage.play([PlayTurn::shell(WORK), PlayTurn::say("never").behind(&gate)]);
     let mut run = stage.run();
     stage.until_asked(2);
     let agents = agents(&stage, kind);
@@ -329,10 +332,10 @@ fn agents(stage: &Stage, kind: Kind) -> Vec<i32> {
 /// The engine is killed in the middle of a turn; another binary takes over. Nothing is run twice, no byte is missing.
 pub fn survives_the_end_of_the_engine(kind: Kind) {
     let Some(mut stage) = Stage::new(kind, "", "") else { return };
-    let gate = Gate::new();
+    let gate = PlayGate::new();
     stage.play([
-        Turn::shell(WORK).with_words("Before the end: apricot."),
-        Turn::shell("git log --oneline | wc -l").with_words("After the end: medlar.").behind(&gate),
+        PlayTurn::shell(WORK).with_words("Before the end: apricot."),
+        PlayTurn::shell("git log --oneline | wc -l").with_words("After the end: medlar.").behind(&gate),
         says_complete(),
     ]);
     let mut first = stage.run();

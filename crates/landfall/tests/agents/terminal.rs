@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use landfall_testkit::{Gate, Turn, has_tmux};
+use landfall_testkit::{PlayGate, PlayTurn, has_tmux};
 use serde_json::Value;
 
 use crate::LANDFALL;
@@ -26,11 +26,11 @@ fn an_interactive_claude_lands_its_work_and_a_person_can_look_on() {
     // Its very first start asks its provider something, which is not there.
     let home = stage.scratch.root().join("home");
     std::fs::write(home.join(".claude.json"), "{\"hasCompletedOnboarding\":true}").expect("a home");
-    let gate = Gate::new();
+    let gate = PlayGate::new();
     stage.play([
-        Turn::shell(WORK).with_words(LOOKALIKE),
-        Turn::shell(&format!("'{LANDFALL}' signal complete")).behind(&gate),
-        Turn::say("That was all."),
+        PlayTurn::shell(WORK).with_words(LOOKALIKE),
+        PlayTurn::shell(&format!("'{LANDFALL}' signal complete")).behind(&gate),
+        PlayTurn::say("That was all."),
     ]);
     let mut running = stage.run();
     stage.until_asked(2);

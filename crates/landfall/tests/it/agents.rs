@@ -3,14 +3,14 @@
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 use serde_json::Value;
 
 use crate::LANDFALL;
 
 /// A project on a machine that has git and a shell, and no agent.
-fn scene() -> Scratch {
-    let mut scratch = Scratch::new(LANDFALL);
+fn scene() -> ScratchProject {
+    let mut scratch = ScratchProject::new(LANDFALL);
     let bin = scratch.root().join("bin");
     std::fs::create_dir(&bin).expect("a new folder");
     for program in ["git", "sh", "cat", "sleep", "env"] {
@@ -24,7 +24,7 @@ fn scene() -> Scratch {
 }
 
 /// Puts a program on the `PATH`.
-fn install(scratch: &Scratch, name: &str, text: &str) {
+fn install(scratch: &ScratchProject, name: &str, text: &str) {
     let path = scratch.root().join("bin").join(name);
     std::fs::write(&path, format!("#!/bin/sh\n{text}")).expect("a program");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("it is ours");
@@ -125,7 +125,7 @@ fn what_a_profile_would_run_is_shown_without_its_secrets() {
 
 #[test]
 fn outside_of_a_project_the_kinds_are_listed() {
-    let scratch = Scratch::bare(LANDFALL);
+    let scratch = ScratchProject::bare(LANDFALL);
     let found = scratch.landfall(&["--json", "agents"]).json();
     assert_eq!(found["profiles"], Value::Array(Vec::new()));
     assert_eq!(named(&found["kinds"], "kind", "script")["install"], "it is part of Landfall");

@@ -5,7 +5,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 use serde_json::{Value, json};
 
 use crate::LANDFALL;
@@ -23,7 +23,7 @@ struct Assistant {
 }
 
 impl Assistant {
-    fn of(scratch: &Scratch) -> Self {
+    fn of(scratch: &ScratchProject) -> Self {
         Self::with(scratch.command(&["mcp", "--person"]))
     }
 
@@ -123,7 +123,7 @@ fn is(status: &'static str) -> impl Fn(&Value) -> bool {
 
 #[test]
 fn an_assistant_adds_runs_looks_and_shows_the_proof() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let mut it = Assistant::of(&scratch);
     let tools = it.tools();
     for (name, looks) in
@@ -155,7 +155,7 @@ fn an_assistant_adds_runs_looks_and_shows_the_proof() {
 
 #[test]
 fn a_question_is_passed_on_and_so_is_its_answer() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let mut it = Assistant::of(&scratch);
     let asks = format!(
         "[[iteration]]\nsignal = \"pending:Tabs or spaces?\"\n[[iteration]]\n{}",
@@ -178,7 +178,7 @@ fn a_question_is_passed_on_and_so_is_its_answer() {
 
 #[test]
 fn a_run_goes_on_when_the_assistant_has_left_and_another_one_stops_it() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let folder = open(&scratch);
     let (go, began) = (folder.join("go"), folder.join("began"));
     let script = format!(
@@ -207,7 +207,7 @@ fn a_run_goes_on_when_the_assistant_has_left_and_another_one_stops_it() {
 
 #[test]
 fn a_server_that_keeps_the_project_drives_for_the_assistant() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let mut serve = scratch.start(&["serve", "--listen", "127.0.0.1:0"]);
     scratch.eventually("the server", || scratch.heard().contains("Serving on"));
     let mut it = Assistant::of(&scratch);
@@ -225,7 +225,7 @@ fn a_server_that_keeps_the_project_drives_for_the_assistant() {
 
 #[test]
 fn what_is_refused_comes_in_the_words_of_the_problem_with_its_hint() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let mut it = Assistant::of(&scratch);
     let no = it.call("why", json!({"task": "T9"})).expect_err("there is no such task");
     assert!(no.contains("T9") && no.contains("(unknown-task)") && no.contains("\nhint: "), "{no}");
@@ -242,7 +242,7 @@ fn what_is_refused_comes_in_the_words_of_the_problem_with_its_hint() {
     );
     it.leave();
 
-    let elsewhere = Scratch::bare(LANDFALL);
+    let elsewhere = ScratchProject::bare(LANDFALL);
     let mut it = Assistant::of(&elsewhere);
     let no = it.call("status", json!({})).expect_err("there is no project");
     assert!(no.contains("(not-a-repository)"), "{no}");
@@ -251,7 +251,7 @@ fn what_is_refused_comes_in_the_words_of_the_problem_with_its_hint() {
 
 #[test]
 fn an_agent_at_work_never_gets_the_tools_of_a_person() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     for (variable, value) in [("LANDFALL_SIGNAL", "/nowhere/signal.sock"), ("LANDFALL_KEY", "k1")] {
         let mut command = scratch.command(&["mcp", "--person"]);
         let said = command.env(variable, value).output().expect("it runs");
@@ -272,7 +272,7 @@ fn an_agent_at_work_never_gets_the_tools_of_a_person() {
 /// An agent that clears its environment is known by whose child it is.
 #[test]
 fn an_agent_that_hides_what_it_is_steers_nothing() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     crate::sandbox::off(&scratch);
     let talk = [
         json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18",

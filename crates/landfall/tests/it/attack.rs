@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 
 use crate::LANDFALL;
 use crate::sandbox::{off, open};
@@ -30,7 +30,7 @@ enum Sandbox {
 }
 
 struct Attacked {
-    scratch: Scratch,
+    scratch: ScratchProject,
     canary: PathBuf,
     branches: String,
     begin: String,
@@ -39,7 +39,7 @@ struct Attacked {
 impl Attacked {
     /// A person's repository with branches and a tag that nobody but them may move.
     fn new(settings: &str, sandbox: Sandbox) -> Self {
-        let scratch = Scratch::new(LANDFALL);
+        let scratch = ScratchProject::new(LANDFALL);
         scratch.more_settings(settings);
         // Whoever runs what was planted can write the canary, an agent or a check in the sandbox too.
         let canary = open(&scratch).join("canary");
@@ -239,12 +239,12 @@ fn by_shell(command: &str, sandbox: Sandbox) -> Attacked {
 
 /// Whatever became of the task, the person's files, branches and settings are as they were, but for landings.
 #[track_caller]
-fn harmless(command: &str) -> [Scratch; 2] {
+fn harmless(command: &str) -> [ScratchProject; 2] {
     [harmless_in(command, Sandbox::On), harmless_in(command, Sandbox::Off)]
 }
 
 #[track_caller]
-fn harmless_in(command: &str, sandbox: Sandbox) -> Scratch {
+fn harmless_in(command: &str, sandbox: Sandbox) -> ScratchProject {
     let it = by_shell(command, sandbox);
     let scratch = &it.scratch;
     let config = std::fs::read_to_string(scratch.project().join(".git/config")).expect("readable");

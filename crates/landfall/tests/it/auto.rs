@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use landfall_testkit::{Said, Scratch};
+use landfall_testkit::{CommandOutput, ScratchProject};
 use serde_json::{Value, json};
 
 use crate::LANDFALL;
@@ -29,16 +29,16 @@ fn good(number: u64, file: &str) -> String {
 }
 
 /// Makes an issue whose text is a script.
-fn issue(scratch: &Scratch, title: &str, criteria: &str, script: &str, more: &[&str]) {
+fn issue(scratch: &ScratchProject, title: &str, criteria: &str, script: &str, more: &[&str]) {
     let body = format!("{criteria}\n```landfall-script\n{script}```\n");
     scratch.landfall(&[&["issue", "new", title, "--body", &body, "--label", "triaged"], more].concat()).ok();
 }
 
-fn auto(scratch: &Scratch, args: &[&str]) -> Said {
+fn auto(scratch: &ScratchProject, args: &[&str]) -> CommandOutput {
     scratch.landfall(&[&["auto"], args].concat())
 }
 
-fn report(scratch: &Scratch, args: &[&str]) -> Value {
+fn report(scratch: &ScratchProject, args: &[&str]) -> Value {
     scratch.landfall(&[&["--json", "auto"], args].concat()).json()
 }
 
@@ -162,7 +162,7 @@ fn behaviour_30_c31_a_blocked_issue_stays_in_its_batch_until_it_is_free(world: &
 
 #[test]
 fn a_batch_begins_with_what_others_wait_for_and_leaves_out_who_waits_for_a_failure() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     issue(&scratch, "Last", "", &good(1, "one.txt"), &["--size", "XS"]);
     issue(&scratch, "First", "", &good(2, "two.txt"), &["--size", "XS"]);
     issue(&scratch, "Fails", "", "signal = \"blocked:no idea\"\n", &["--size", "XS"]);
@@ -182,7 +182,7 @@ fn a_batch_begins_with_what_others_wait_for_and_leaves_out_who_waits_for_a_failu
 
 #[test]
 fn c32_a_batch_with_one_number_takes_so_many_of_the_newest_small_ones() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     for (number, size) in (1..).zip(["XS", "S", "M", "XS", "XL"]) {
         issue(
             &scratch,
@@ -224,7 +224,7 @@ fn c32_a_batch_with_one_number_takes_so_many_of_the_newest_small_ones() {
 
 #[test]
 fn c45_what_does_not_hold_at_last_needs_a_person() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.more_settings("[tracker]\nverify_iterations_max = 1\n");
     let criteria =
         "## Acceptance Criteria\n\n- [ ] <!-- verify: file_exists \"other.txt\" --> there is another file\n";
@@ -247,7 +247,7 @@ fn c45_what_does_not_hold_at_last_needs_a_person() {
 
 #[test]
 fn what_is_left_for_people_is_listed_and_nobody_there_leaves_acceptance_to_them() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let manual = |number: u32| format!("- [ ] people like part {number} <!-- verify-type: manual -->\n");
     let criteria = format!("## Acceptance Criteria\n\n{}", (1..=7).map(manual).collect::<String>());
     issue(&scratch, "For people", &criteria, &good(1, "one.txt"), &["--size", "XS"]);
@@ -270,7 +270,7 @@ fn what_is_left_for_people_is_listed_and_nobody_there_leaves_acceptance_to_them(
 
 #[test]
 fn words_that_could_mean_two_things_are_refused_and_change_nothing() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     issue(&scratch, "One", "", &good(1, "one.txt"), &["--size", "XS"]);
     for args in [
         &["--batch", "5", "--resume"][..],
@@ -298,7 +298,7 @@ fn words_that_could_mean_two_things_are_refused_and_change_nothing() {
 
 #[test]
 fn reconcile_says_what_can_be_seen_of_a_phase() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     issue(&scratch, "One", "", &good(1, "one.txt"), &["--size", "M"]);
     let of = |phase: &str| scratch.landfall(&["--json", "reconcile", "1", "--phase", phase]);
     let before = of("code-pr").json();
@@ -339,7 +339,7 @@ fn reconcile_says_what_can_be_seen_of_a_phase() {
 
 #[test]
 fn a_batch_that_was_killed_goes_on_where_it_was_and_does_nothing_twice() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let hold = HoldFile::new(&scratch, "code");
     let slow = |number: u64| hold.in_step("code", &good(number, &format!("{number}.txt")));
     issue(&scratch, "One", "", &good(1, "1.txt"), &["--size", "XS"]);
@@ -376,7 +376,7 @@ fn a_batch_that_was_killed_goes_on_where_it_was_and_does_nothing_twice() {
 
 #[test]
 fn issues_that_wait_for_each_other_are_refused_and_shown() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     issue(&scratch, "One", "", &good(1, "one.txt"), &["--size", "XS"]);
     issue(&scratch, "Two", "", &good(2, "two.txt"), &["--size", "XS", "--blocked-by", "1"]);
     let path = scratch.state().join("issues/1.md");
@@ -390,7 +390,7 @@ fn issues_that_wait_for_each_other_are_refused_and_shown() {
 
 #[test]
 fn a_server_that_keeps_the_project_drives_what_is_asked_for() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     issue(&scratch, "One", "", &good(1, "one.txt"), &["--size", "M"]);
     let served = Served::start(&scratch, &[]);
     let said = auto(&scratch, &["1"]);
@@ -402,7 +402,7 @@ fn a_server_that_keeps_the_project_drives_what_is_asked_for() {
 
 #[test]
 fn a_run_that_is_under_way_takes_up_what_is_asked_for() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     issue(&scratch, "One", "", &good(1, "one.txt"), &["--size", "XS"]);
     let hold = HoldFile::new(&scratch, "long");
     let writes = "signal = \"complete\"\n[[write]]\npath = \"long.txt\"\ntext = \"x\\n\"\n";

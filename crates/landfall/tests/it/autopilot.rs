@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
@@ -25,12 +25,17 @@ pub struct OnTerminal {
 }
 
 impl OnTerminal {
-    pub fn start(scratch: &Scratch, args: &[&str], more: &[(&str, &str)]) -> Self {
+    pub fn start(scratch: &ScratchProject, args: &[&str], more: &[(&str, &str)]) -> Self {
         Self::start_with_columns(scratch, args, more, 0) // as one that does not say how wide it is
     }
 
     /// The same on a terminal with so many columns.
-    pub fn start_with_columns(scratch: &Scratch, args: &[&str], more: &[(&str, &str)], columns: u16) -> Self {
+    pub fn start_with_columns(
+        scratch: &ScratchProject,
+        args: &[&str],
+        more: &[(&str, &str)],
+        columns: u16,
+    ) -> Self {
         let master =
             openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
         grantpt(&master).expect("ours");
@@ -78,7 +83,7 @@ impl OnTerminal {
     }
 
     #[track_caller]
-    pub fn end(&mut self, scratch: &Scratch) -> Option<i32> {
+    pub fn end(&mut self, scratch: &ScratchProject) -> Option<i32> {
         scratch.eventually("the run to end", || self.is_over());
         self.child.wait().expect("waitable").code()
     }
@@ -91,17 +96,17 @@ impl Drop for OnTerminal {
     }
 }
 
-fn landed(scratch: &Scratch) -> usize {
+fn landed(scratch: &ScratchProject) -> usize {
     scratch.landfall(&["--json", "list", "--status", "done"]).json()["tasks"].as_array().map_or(0, Vec::len)
 }
 
-fn phase(scratch: &Scratch) -> String {
+fn phase(scratch: &ScratchProject) -> String {
     scratch.landfall(&["--json", "auto"]).json()["phase"].as_str().unwrap_or_default().to_owned()
 }
 
 #[test]
 fn a_semi_automatic_run_that_nobody_attends_does_one_task() {
-    let mut scratch = Scratch::new(LANDFALL);
+    let mut scratch = ScratchProject::new(LANDFALL);
     for number in 1..=3 {
         scratch.task(&format!("Task {number}"), &writes(&format!("{number}.txt")), &[]);
     }
@@ -129,7 +134,7 @@ fn a_semi_automatic_run_that_nobody_attends_does_one_task() {
 
 #[test]
 fn three_failures_in_a_row_pause_a_run_and_end_it_where_nobody_is() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.more_settings("[run]\nslots = 1\nrestarts_max = 0");
     for number in 1..=3 {
         scratch.task(&format!("Bad {number}"), "exit = 3", &[]);
@@ -147,7 +152,7 @@ fn three_failures_in_a_row_pause_a_run_and_end_it_where_nobody_is() {
 
 #[test]
 fn a_person_picks_pauses_and_lets_go() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.more_settings("[hooks]\non-pause = 'echo \"$LANDFALL_REASON\" > \"$HOME/paused.txt\"'");
     for number in 1..=4 {
         scratch.task(&format!("Task {number}"), &writes(&format!("{number}.txt")), &[]);
@@ -184,7 +189,7 @@ fn a_person_picks_pauses_and_lets_go() {
 
 #[test]
 fn a_pause_lets_iterations_finish_and_begins_nothing() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let hold = HoldFile::new(&scratch, "first");
     for number in 1..=3 {
         let script = writes(&format!("{number}.txt"));
@@ -206,7 +211,7 @@ fn a_pause_lets_iterations_finish_and_begins_nothing() {
 #[test]
 fn on_a_terminal_of_a_build_server_nobody_is_there() {
     for more in [&[("CI", "true")][..], &[("JENKINS_URL", "x")], &[("LANDFALL_NON_INTERACTIVE", "1")]] {
-        let scratch = Scratch::new(LANDFALL);
+        let scratch = ScratchProject::new(LANDFALL);
         scratch.more_settings("[run]\nslots = 1\nrestarts_max = 0\nfailures_max = 1");
         scratch.task("Bad", "exit = 3", &[]);
         scratch.task("Good", &writes("good.txt"), &[]);
@@ -219,7 +224,7 @@ fn on_a_terminal_of_a_build_server_nobody_is_there() {
 
 #[test]
 fn without_a_run_there_is_nothing_to_pause_or_pick() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.task("First", &writes("a.txt"), &[]);
     for args in [&["pause"][..], &["resume"], &["next"], &["auto", "on"], &["sprint", "pause"]] {
         let said = scratch.landfall(args);
@@ -235,7 +240,7 @@ fn without_a_run_there_is_nothing_to_pause_or_pick() {
 
 #[test]
 fn a_run_that_ended_paused_is_told_of_afterwards() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.more_settings("[run]\nfailures_max = 1\niterations_max = 1\n");
     scratch.task("Never done", "say = \"hm\"\n", &[]);
     scratch.task("Waits", &writes("b.txt"), &["--needs", "T1"]);
@@ -251,7 +256,7 @@ fn a_run_that_ended_paused_is_told_of_afterwards() {
 #[test]
 fn a_run_nobody_attends_fails_when_too_many_tasks_are_put_aside() {
     for (many, code) in [(10, 9), (11, 11)] {
-        let scratch = Scratch::new(LANDFALL);
+        let scratch = ScratchProject::new(LANDFALL);
         scratch.more_settings("[run]\nslots = 6\n");
         for number in 0..many {
             scratch.task(&format!("Asks {number}"), "signal = \"pending:which one?\"\n", &[]);

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 
 use crate::LANDFALL;
 use crate::conflicts::BASE_IN_PROMPT;
@@ -230,7 +230,7 @@ fn expected(plans: &BTreeMap<usize, Plan>) -> BTreeMap<usize, &'static str> {
 /// Looks at `main` with git and a shell alone: every commit of it is green, every task that should be is in it, once, and
 /// after what it needs.
 #[track_caller]
-fn check_main(scratch: &Scratch, plans: &BTreeMap<usize, Plan>, ends: &BTreeMap<usize, &'static str>) {
+fn check_main(scratch: &ScratchProject, plans: &BTreeMap<usize, Plan>, ends: &BTreeMap<usize, &'static str>) {
     let place = scratch.root().join("plain");
     scratch.git(&["clone", "--quiet", ".", &place.display().to_string()]);
     let git = |args: &[&str]| {
@@ -276,7 +276,7 @@ fn names(folder: &Path) -> BTreeSet<String> {
 
 /// Nothing lies around that nobody needs any more.
 #[track_caller]
-fn check_disk(scratch: &Scratch, ends: &BTreeMap<usize, &'static str>) {
+fn check_disk(scratch: &ScratchProject, ends: &BTreeMap<usize, &'static str>) {
     let workspaces = scratch.state().join("workspaces");
     let is_ours = |name: &&String| [".engine", ".clean"].contains(&name.as_str());
     for name in
@@ -307,7 +307,7 @@ fn check_disk(scratch: &Scratch, ends: &BTreeMap<usize, &'static str>) {
 
 #[test]
 fn sixty_tasks_with_every_misbehaviour_end_by_themselves_and_main_is_green() {
-    let mut scratch = Scratch::new(LANDFALL);
+    let mut scratch = ScratchProject::new(LANDFALL);
     scratch.be_patient(Duration::from_secs(900));
     scratch.file("test.sh", CHECK);
     for which in 1..=3 {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 use serde_json::Value;
 
 use crate::LANDFALL;
@@ -27,8 +27,8 @@ fn writes_once(name: &str) -> String {
 }
 
 /// A project with these settings of the queue, whose check counts its runs and then does `check`. The queue is held.
-pub fn held(land: &str, check: &str) -> Scratch {
-    let scratch = Scratch::new(LANDFALL);
+pub fn held(land: &str, check: &str) -> ScratchProject {
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.file(
         "test.sh",
         &format!("echo \"$(ls | tr '\\n' ' ')\" >> ~/open/runs\n{check}\necho '1 passed, 0 failed'\n"),
@@ -41,14 +41,14 @@ pub fn held(land: &str, check: &str) -> Scratch {
 
 /// Lets agents work one after the other, until all of these stand in line.
 #[track_caller]
-pub fn fill(scratch: &Scratch, tasks: &[&str]) {
+pub fn fill(scratch: &ScratchProject, tasks: &[&str]) {
     let run = scratch.landfall(&["run", "--slots", "1"]);
     assert_eq!(run.code, Some(9), "a held queue needs you: {}\n{}", run.out, run.err);
     assert_eq!(line(scratch), tasks);
 }
 
 /// Who stands in line.
-fn line(scratch: &Scratch) -> Vec<String> {
+fn line(scratch: &ScratchProject) -> Vec<String> {
     let line = scratch.landfall(&["--json", "queue"]).json()["line"].clone();
     line.as_array()
         .expect("a list")
@@ -61,7 +61,7 @@ fn line(scratch: &Scratch) -> Vec<String> {
 type Past = (String, Vec<(u64, bool)>, Option<String>);
 
 /// What became of the batches, oldest first.
-fn past(scratch: &Scratch) -> Vec<Past> {
+fn past(scratch: &ScratchProject) -> Vec<Past> {
     let past = scratch.landfall(&["--json", "queue"]).json()["past"].clone();
     let mut past = past.as_array().expect("a list").clone();
     past.sort_by_key(|it| it["batch"].as_str().and_then(|it| it[1..].parse::<u32>().ok()));
@@ -78,7 +78,7 @@ fn past(scratch: &Scratch) -> Vec<Past> {
 }
 
 /// Forgets what was looked at so far; counts from here.
-fn count_anew(scratch: &Scratch) -> PathBuf {
+fn count_anew(scratch: &ScratchProject) -> PathBuf {
     let runs = scratch.root().join("home/open/runs");
     std::fs::remove_file(&runs).ok(); // nothing was verified so far
     runs
@@ -89,7 +89,7 @@ fn lines(path: &Path) -> Vec<String> {
 }
 
 #[track_caller]
-fn done(scratch: &Scratch, tasks: &[&str]) {
+fn done(scratch: &ScratchProject, tasks: &[&str]) {
     for task in tasks {
         assert_eq!(scratch.status(task), "done", "{}", scratch.why(task));
     }
@@ -97,7 +97,7 @@ fn done(scratch: &Scratch, tasks: &[&str]) {
 
 /// Every first-parent commit of `main` passes `sh test.sh`, in a plain checkout, with a home of its own.
 #[track_caller]
-pub fn all_green(scratch: &Scratch) {
+pub fn all_green(scratch: &ScratchProject) {
     let place = scratch.root().join("plain");
     let home = scratch.root().join("plain-home");
     std::fs::create_dir_all(home.join("open")).expect("ours");
@@ -118,7 +118,7 @@ pub fn all_green(scratch: &Scratch) {
 }
 
 /// The commits that landed each of these tasks, as the first-parent history of `main` tells.
-fn landings(scratch: &Scratch, tasks: &[&str]) -> Vec<Vec<String>> {
+fn landings(scratch: &ScratchProject, tasks: &[&str]) -> Vec<Vec<String>> {
     let log = scratch.git(&[
         "log",
         "--first-parent",
@@ -433,7 +433,7 @@ fn a_gate_that_breaks_holds_the_queue_and_a_mended_one_lets_it_go_on() {
 // The engine ends while a batch is on its way.
 
 /// Three that stand in line, of which the second does not go with the first.
-fn three() -> Scratch {
+fn three() -> ScratchProject {
     let scratch = held("batch = 3", "if [ -e f1 ] && [ -e f2 ]; then echo 'not these two'; exit 1; fi");
     for name in ["f1", "f2", "f3"] {
         scratch.task(name, &writes_once(name), &[]);
@@ -444,7 +444,7 @@ fn three() -> Scratch {
 }
 
 #[track_caller]
-fn three_as_ever(scratch: &Scratch, story: &str) {
+fn three_as_ever(scratch: &ScratchProject, story: &str) {
     for (task, status) in [("T1", "done"), ("T2", "blocked"), ("T3", "done")] {
         assert_eq!(scratch.status(task), status, "{story}: {}", scratch.why(task));
         assert_eq!(scratch.facts(task, "landed").len(), usize::from(status == "done"), "{story}: {task}");

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 use serde_json::Value;
 
 use crate::LANDFALL;
@@ -30,7 +30,7 @@ const FAILS: &str = "misbehave = \"fail\"";
 
 #[test]
 fn c16_blocked_and_pending_free_the_slot_and_the_others_go_on() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let order = open(&scratch).join("order");
     scratch.task(
         "Blocked",
@@ -61,7 +61,7 @@ fn c16_blocked_and_pending_free_the_slot_and_the_others_go_on() {
 
 #[test]
 fn who_unblocks_others_goes_first_and_who_was_retried_goes_last() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let order = open(&scratch).join("order");
     let again = "[[iteration]]\nsignal = \"blocked:not yet\"\n[[iteration]]\nsignal = \"complete\"\n\
                  [[iteration.write]]\npath = \"f1\"\ntext = \"f1\\n\"\n";
@@ -84,7 +84,7 @@ fn who_unblocks_others_goes_first_and_who_was_retried_goes_last() {
 
 #[test]
 fn what_is_blocked_does_not_count_as_a_failure_and_what_lands_wipes_the_slate() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.more_settings("[run]\nslots = 1\nrestarts_max = 0\nfailures_max = 3");
     let blocked = "signal = \"blocked:no\"";
     let stories = [FAILS, FAILS, blocked, "ok", FAILS, blocked, FAILS, "ok"];
@@ -104,7 +104,7 @@ fn what_is_blocked_does_not_count_as_a_failure_and_what_lands_wipes_the_slate() 
 
 #[test]
 fn three_failures_in_a_row_pause_and_a_person_who_is_there_lets_it_go_on() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.more_settings("[run]\nslots = 1\nrestarts_max = 0");
     for place in 1..=3 {
         scratch.task(&format!("Bad {place}"), FAILS, &["--priority", &place.to_string()]);
@@ -124,7 +124,7 @@ fn three_failures_in_a_row_pause_and_a_person_who_is_there_lets_it_go_on() {
 
 #[test]
 fn without_a_limit_failures_pause_nothing() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.more_settings("[run]\nslots = 1\nrestarts_max = 0\nfailures_max = 0");
     for place in 1..=4 {
         scratch.task(&format!("Bad {place}"), FAILS, &["--priority", &place.to_string()]);
@@ -136,7 +136,7 @@ fn without_a_limit_failures_pause_nothing() {
 
 #[test]
 fn five_runs_without_a_commit_are_told_while_it_goes_on() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let mut script = String::new();
     for place in 1..=5 {
         script.push_str(&format!("[[iteration]]\nsay = \"thinking, part {place}\"\n"));
@@ -155,7 +155,7 @@ fn five_runs_without_a_commit_are_told_while_it_goes_on() {
 
 #[test]
 fn a_pause_lets_iterations_finish_and_what_they_did_lands_after_it() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let folder = open(&scratch);
     let (began, go) = (folder.join("began"), folder.join("go"));
     let script = format!(
@@ -181,15 +181,15 @@ fn a_pause_lets_iterations_finish_and_what_they_did_lands_after_it() {
 
 // Sprints.
 
-fn record(scratch: &Scratch) -> Value {
+fn record(scratch: &ScratchProject) -> Value {
     let lines = scratch.landfall(&["sprint", "list", "--jsonl"]).ok();
     assert_eq!(lines.lines().count(), 1, "{lines}");
     serde_json::from_str(&lines).expect("a line of JSON")
 }
 
 /// More tasks than there is time for, because they wait for a file, and one that is excluded.
-fn many() -> (Scratch, HoldFile) {
-    let scratch = Scratch::new(LANDFALL);
+fn many() -> (ScratchProject, HoldFile) {
+    let scratch = ScratchProject::new(LANDFALL);
     let hold = HoldFile::new(&scratch, "sprint");
     scratch.task("Not this one", &writes("f1"), &["--tag", "risky", "--priority", "0"]);
     for place in 2..=30 {
@@ -206,14 +206,14 @@ fn with_enough_time(story: impl Fn(u32) -> bool) {
 }
 
 /// Whether this is in the journal.
-fn is_fact(scratch: &Scratch, kind: &str) -> bool {
+fn is_fact(scratch: &ScratchProject, kind: &str) -> bool {
     scratch.log().iter().any(|entry| entry["kind"] == kind)
 }
 
 /// Runs a sprint whose first agents wait until `is_time` says so. False: it was over before two of them were at work.
 #[track_caller]
 fn stopped_in_time(
-    scratch: &Scratch,
+    scratch: &ScratchProject,
     hold: &HoldFile,
     kind: &str,
     args: &[&str],
@@ -299,7 +299,7 @@ fn a_sprint_by_count_begins_no_more_than_it_needs() {
 
 #[test]
 fn a_sprint_until_nothing_is_ready_ends_when_only_the_excluded_is_left() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.task("One", &writes("f1"), &[]);
     scratch.task("After it", &writes("f2"), &["--needs", "T1"]);
     scratch.task("Stuck", "signal = \"blocked:no\"", &[]);
@@ -339,7 +339,7 @@ fn a_check_that_runs_out_of_time_in_the_queue_is_told_with_its_limit() {
 
 #[test]
 fn without_checks_work_lands_with_a_warning_that_is_seen() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.settings("[agent.default]\nkind = \"script\"\n");
     scratch.task("Unproved", &writes("f1"), &[]);
     let run = scratch.landfall(&["run"]);
@@ -355,7 +355,7 @@ fn a_run_that_nobody_attends_never_waits_for_a_person() {
     for (name, value, flag) in
         [("CI", "true", None), ("LANDFALL_NON_INTERACTIVE", "1", None), ("X", "", Some("--non-interactive"))]
     {
-        let mut scratch = Scratch::new(LANDFALL);
+        let mut scratch = ScratchProject::new(LANDFALL);
         scratch.set(name, value);
         scratch.more_settings(
             "[run]\nslots = 1\nrestarts_max = 0\nfailures_max = 1\n[review]\nmode = \"per-task\"",

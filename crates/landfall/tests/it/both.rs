@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-use landfall_testkit::{FAKE_TOKEN, FakeGithub, Scratch};
+use landfall_testkit::{FAKE_TOKEN, FakeGithub, ScratchProject};
 use serde_json::Value;
 
 use crate::LANDFALL;
@@ -15,20 +15,20 @@ pub const SHORT_WAITS: &str = "poll = \"200ms\"\nwrite_pause = \"0s\"\n";
 pub struct World {
     /// What the settings call the tracker.
     pub tracker: &'static str,
-    scratch: Scratch,
+    scratch: ScratchProject,
     github: Option<FakeGithub>,
 }
 
 impl Deref for World {
-    type Target = Scratch;
+    type Target = ScratchProject;
 
-    fn deref(&self) -> &Scratch {
+    fn deref(&self) -> &ScratchProject {
         &self.scratch
     }
 }
 
 impl DerefMut for World {
-    fn deref_mut(&mut self) -> &mut Scratch {
+    fn deref_mut(&mut self) -> &mut ScratchProject {
         &mut self.scratch
     }
 }
@@ -36,13 +36,13 @@ impl DerefMut for World {
 impl World {
     /// A project whose issues are files.
     pub fn local() -> Self {
-        Self { tracker: "local", scratch: Scratch::new(LANDFALL), github: None }
+        Self { tracker: "local", scratch: ScratchProject::new(LANDFALL), github: None }
     }
 
     /// A project whose `origin` is a GitHub of ours: issues and pull requests over HTTP, branches in a bare repository.
     pub fn github() -> Self {
         let github = FakeGithub::start();
-        let mut scratch = Scratch::new(LANDFALL);
+        let mut scratch = ScratchProject::new(LANDFALL);
         let bare = scratch.root().join("forge.git");
         let bare_text = bare.to_str().expect("a path is text here");
         scratch.git(&["init", "--quiet", "--bare", "--initial-branch=main", bare_text]);
@@ -108,7 +108,7 @@ impl World {
 }
 
 /// An issue as the tracker of a project shows it.
-pub fn show(scratch: &Scratch, number: u64) -> Value {
+pub fn show(scratch: &ScratchProject, number: u64) -> Value {
     scratch.landfall(&["--json", "issue", "show", &number.to_string()]).json()
 }
 

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 use serde_json::Value;
 
 use crate::LANDFALL;
@@ -14,22 +14,22 @@ fn writes(name: &str) -> String {
     format!("signal = \"complete\"\n[[write]]\npath = \"{name}\"\ntext = \"{name}\\n\"\n")
 }
 
-fn hold(scratch: &Scratch) -> Value {
+fn hold(scratch: &ScratchProject) -> Value {
     scratch.landfall(&["--json", "queue"]).json()["hold"].clone()
 }
 
-fn line(scratch: &Scratch) -> usize {
+fn line(scratch: &ScratchProject) -> usize {
     scratch.landfall(&["--json", "queue"]).json()["line"].as_array().map_or(0, Vec::len)
 }
 
-fn has(scratch: &Scratch, names: &[&str]) -> Vec<bool> {
+fn has(scratch: &ScratchProject, names: &[&str]) -> Vec<bool> {
     let files = scratch.git(&["ls-tree", "-r", "--name-only", "main"]);
     names.iter().map(|name| files.lines().any(|file| file == *name)).collect()
 }
 
 /// Two tasks, one after the other.
-fn two() -> Scratch {
-    let scratch = Scratch::new(LANDFALL);
+fn two() -> ScratchProject {
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.task("First", &writes("f1"), &[]);
     scratch.landfall(&["run"]).ok();
     scratch.landfall(&["queue", "pause"]).ok();
@@ -40,7 +40,7 @@ fn two() -> Scratch {
 }
 
 /// A person takes the landed work off their branch, and adds a commit of their own.
-fn rewrite(scratch: &Scratch) -> String {
+fn rewrite(scratch: &ScratchProject) -> String {
     scratch.git(&["reset", "--quiet", "--hard", "main^1"]);
     scratch.file("mine", "mine\n");
     scratch.commit("mine instead");
@@ -48,7 +48,7 @@ fn rewrite(scratch: &Scratch) -> String {
 }
 
 #[track_caller]
-fn held_for(scratch: &Scratch, why: &str, words: &[&str]) {
+fn held_for(scratch: &ScratchProject, why: &str, words: &[&str]) {
     let hold = hold(scratch);
     assert_eq!(hold["why"], why, "{hold}");
     let text = scratch.landfall(&["queue"]).ok() + &scratch.landfall(&["status"]).ok();
@@ -97,7 +97,7 @@ fn a_rewritten_branch_and_what_landed_are_brought_together_where_the_person_want
 
 #[test]
 fn a_branch_rewritten_during_a_verification_is_not_landed_upon() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let folder = open(&scratch);
     scratch.task("First", &writes("f1"), &[]);
     scratch.landfall(&["run"]).ok();
@@ -146,7 +146,7 @@ fn a_deleted_branch_holds_the_queue_until_it_is_back() {
 
 #[test]
 fn a_branch_deleted_during_a_run_holds_the_queue_and_it_goes_on_when_it_is_back() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let folder = open(&scratch);
     let (began, go) = (folder.join("began"), folder.join("go"));
     let script = format!(
@@ -173,7 +173,7 @@ fn a_branch_deleted_during_a_run_holds_the_queue_and_it_goes_on_when_it_is_back(
 
 #[test]
 fn a_push_during_the_verification_of_a_batch_wins_and_the_batch_is_verified_on_top_of_it() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let folder = open(&scratch);
     let (began, go) = (folder.join("began"), folder.join("go"));
     let check = format!(
@@ -206,7 +206,7 @@ fn a_push_during_the_verification_of_a_batch_wins_and_the_batch_is_verified_on_t
 
 #[test]
 fn a_restored_checkpoint_goes_through_the_queue_and_shows_what_it_takes_away() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.task("First", &writes("f1"), &[]);
     scratch.landfall(&["run"]).ok();
     scratch.landfall(&["checkpoint", "create", "good"]).ok();
@@ -233,7 +233,7 @@ fn a_restored_checkpoint_goes_through_the_queue_and_shows_what_it_takes_away() {
 
 #[test]
 fn a_checkpoint_that_does_not_pass_the_checks_of_today_is_not_restored() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.landfall(&["checkpoint", "create", "old"]).ok();
     scratch.task("First", &writes("f1"), &[]);
     scratch.landfall(&["run"]).ok();
@@ -253,7 +253,7 @@ fn a_checkpoint_that_does_not_pass_the_checks_of_today_is_not_restored() {
 
 #[test]
 fn a_person_who_commits_all_the_while_loses_nothing_and_holds_nothing_up() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     for number in 1..=10 {
         scratch.task(&format!("Number {number}"), &writes(&format!("f{number}")), &[]);
     }

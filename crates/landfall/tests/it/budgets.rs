@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 use serde_json::Value;
 
 use crate::LANDFALL;
@@ -22,13 +22,13 @@ fn spends_and_hangs(usage: &str) -> String {
     format!("usage = {{ {usage} }}\nmisbehave = \"hang\"\n[[write]]\npath = \"b.txt\"\ntext = \"work\\n\"\n")
 }
 
-fn scene(settings: &str) -> Scratch {
-    let scratch = Scratch::new(LANDFALL);
+fn scene(settings: &str) -> ScratchProject {
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.more_settings(settings);
     scratch
 }
 
-fn status(scratch: &Scratch) -> Value {
+fn status(scratch: &ScratchProject) -> Value {
     scratch.landfall(&["--json", "status"]).json()
 }
 
@@ -176,7 +176,7 @@ fn the_budget_of_an_attempt_ends_the_attempt_and_at_last_the_task() {
 
 #[test]
 fn without_a_word_about_money_the_table_of_prices_says_what_it_cost() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.settings(
         "[agent.default]\nkind = \"script\"\nmodel = \"claude-sonnet-4-5\"\n\
          [agent.own]\nkind = \"script\"\nmodel = \"home-made-2\"\n[price.\"home-made\"]\ninput = 2\noutput = 4\n\

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 use serde_json::Value;
 
 use crate::LANDFALL;
@@ -38,11 +38,11 @@ fn lifecycle() -> String {
     format!("{plan}{again}{exec}{checks}")
 }
 
-fn planned() -> Scratch {
+fn planned() -> ScratchProject {
     planned_in(Style::Fresh)
 }
 
-fn planned_in(style: Style) -> Scratch {
+fn planned_in(style: Style) -> ScratchProject {
     let scratch = style.scratch();
     scratch.task("Write b", &style.script(&lifecycle()), &["--flow", "lifecycle"]);
     scratch
@@ -50,7 +50,7 @@ fn planned_in(style: Style) -> Scratch {
 
 /// Does a step, which must go well; what `--json` says.
 #[track_caller]
-fn done(scratch: &Scratch, words: &[&str]) -> Value {
+fn done(scratch: &ScratchProject, words: &[&str]) -> Value {
     let said = scratch.landfall(&[&["--json", "do", "T1"], words].concat());
     assert_eq!(said.code, Some(0), "{words:?}: {}\n{}", said.out, said.err);
     said.json()
@@ -58,13 +58,13 @@ fn done(scratch: &Scratch, words: &[&str]) -> Value {
 
 /// Is refused with exit code 6, and says why in these words; what can be done is named.
 #[track_caller]
-fn refused(scratch: &Scratch, words: &[&str], expected: &str) {
+fn refused(scratch: &ScratchProject, words: &[&str], expected: &str) {
     let said = scratch.landfall(&[&["do", "T1"], words].concat());
     assert_eq!(said.code, Some(6), "{words:?}: {}\n{}", said.out, said.err);
     assert!(said.err.contains(expected), "{words:?}: {} lacks `{expected}`", said.err);
 }
 
-fn phase(scratch: &Scratch) -> String {
+fn phase(scratch: &ScratchProject) -> String {
     scratch.detail("T1")["progress"]["phase"].as_str().unwrap_or_default().to_owned()
 }
 
@@ -165,7 +165,7 @@ fn do_with_run_goes_on_and_a_step_of_the_plan_is_told_to_the_agent() {
 
 #[test]
 fn do_in_a_run_comes_after_the_step_under_way() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let folder = crate::sandbox::open(&scratch);
     let (go, began) = (folder.join("go"), folder.join("began"));
     let wait = format!(
@@ -196,7 +196,7 @@ fn do_in_a_run_comes_after_the_step_under_way() {
 const SPLIT: &str = r#"{"items": [{"text": "Write b", "requirements": [{"text": "b is there", "criteria": "cat b.txt", "weight": "critical"}, {"text": "it says work", "weight": "optional"}]}], "constraints": ["small"]}"#;
 const WHOLE: &str = r#"{"scores": {"d1": 0.9, "d2": 0.9, "d3": 0.9, "d4": 0.9, "d5": 0.9, "d6": 0.9}, "coverage": [{"r": 1, "coverage": 1, "why": "it is"}, {"r": 2, "coverage": 1, "why": "it is"}]}"#;
 
-fn staged(style: Style) -> Scratch {
+fn staged(style: Style) -> ScratchProject {
     let scratch = style.scratch();
     let judged = lifecycle().replace(&says("check-exec", GOOD), &says("check-exec", WHOLE));
     let script = format!("{}{judged}", says("target", SPLIT));
@@ -204,7 +204,7 @@ fn staged(style: Style) -> Scratch {
     scratch
 }
 
-fn target(scratch: &Scratch) -> Value {
+fn target(scratch: &ScratchProject) -> Value {
     scratch.landfall(&["--json", "target", "T1"]).json()
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 
 use crate::LANDFALL;
 
@@ -14,8 +14,8 @@ const USUAL: [&str; 3] = [".cargo/registry/cache/a.crate", ".npm/_cacache/index"
 /// A project with a user's caches. Its agents write down what they find in them and leave something else there; so do its
 /// checks, which fail if they do not find what the user has. On the base the checks leave nothing: what they leave there is
 /// for all verifications.
-fn scene(settings: &str) -> Scratch {
-    let scratch = Scratch::new(LANDFALL);
+fn scene(settings: &str) -> ScratchProject {
+    let scratch = ScratchProject::new(LANDFALL);
     for cached in USUAL {
         let path = scratch.root().join("home").join(cached);
         std::fs::create_dir_all(path.parent().expect("in a folder")).expect("ours");

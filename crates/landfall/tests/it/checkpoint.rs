@@ -1,13 +1,13 @@
 //! Checkpoints from outside: going back shows what is lost, asks, and loses nothing.
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 
 use crate::LANDFALL;
 use crate::autopilot::writes;
 
 #[test]
 fn going_back_shows_what_is_lost_and_is_landed_like_any_other_change() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let made = scratch.landfall(&["--json", "checkpoint", "create", "before"]).json();
     assert_eq!(made["commit"], scratch.git(&["rev-parse", "main"]), "before anything ran");
     scratch.task("First", &writes("b.txt"), &[]);
@@ -36,7 +36,7 @@ fn going_back_shows_what_is_lost_and_is_landed_like_any_other_change() {
 
 #[test]
 fn what_is_not_there_cannot_be_gone_back_to() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.landfall(&["checkpoint", "create", "here"]).ok();
     let twice = scratch.landfall(&["checkpoint", "create", "here"]);
     assert!(twice.code == Some(2) && twice.err.contains("already"), "{twice:?}");
@@ -52,7 +52,7 @@ fn what_is_not_there_cannot_be_gone_back_to() {
 
 #[test]
 fn old_checkpoints_go_but_never_the_latest_nor_a_persons() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.more_settings("[run]\nslots = 1");
     scratch.landfall(&["checkpoint", "create", "mine"]).ok();
     // One before each sprint.

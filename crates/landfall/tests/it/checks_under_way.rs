@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 
 use crate::LANDFALL;
 use crate::sandbox::open;
@@ -10,8 +10,8 @@ use crate::sandbox::open;
 const WORKS: &str = "signal = \"complete\"\n[[write]]\npath = \"b.txt\"\ntext = \"work\\n\"\n";
 
 /// A project whose check is quick on the base, and says two lines and then waits for a file on work.
-fn slow_check() -> Scratch {
-    let mut scratch = Scratch::new(LANDFALL);
+fn slow_check() -> ScratchProject {
+    let mut scratch = ScratchProject::new(LANDFALL);
     scratch.be_patient(Duration::from_secs(120));
     let go = scratch.root().join("home/open/go");
     let script = format!(

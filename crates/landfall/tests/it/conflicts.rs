@@ -3,15 +3,15 @@
 
 use std::time::Duration;
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 
 use crate::LANDFALL;
 use crate::autopilot::OnTerminal;
 use crate::batches::{all_green, fill};
 
 /// One task that stands in line, and then a person changes `main`.
-fn meets(settings: &str, script: &str, person: &dyn Fn(&Scratch)) -> Scratch {
-    let scratch = Scratch::new(LANDFALL);
+fn meets(settings: &str, script: &str, person: &dyn Fn(&ScratchProject)) -> ScratchProject {
+    let scratch = ScratchProject::new(LANDFALL);
     if !settings.is_empty() {
         scratch.more_settings(settings);
     }
@@ -94,7 +94,7 @@ fn the_same_line_goes_to_the_agent_with_the_base_and_lands_once_it_is_settled() 
 
 #[test]
 fn the_same_line_of_two_in_one_batch_waits_for_the_first_and_then_goes_to_the_agent() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.landfall(&["queue", "pause"]).ok();
     let first = "signal = \"complete\"\n[[edit]]\npath = \"a.txt\"\nfind = \"two\"\nreplace = \"first\"\n";
     scratch.task("First", first, &[]);
@@ -113,13 +113,13 @@ fn the_same_line_of_two_in_one_batch_waits_for_the_first_and_then_goes_to_the_ag
 }
 
 /// A story for a person: the agent changed a file that they deleted.
-fn for_a_person(settings: &str, second: &str) -> Scratch {
+fn for_a_person(settings: &str, second: &str) -> ScratchProject {
     meets(settings, &edits(second), &|scratch| {
         std::fs::remove_file(scratch.project().join("a.txt")).expect("ours");
     })
 }
 
-fn waits(scratch: &Scratch) -> usize {
+fn waits(scratch: &ScratchProject) -> usize {
     let of = |it: &serde_json::Value| it["text"].as_str().is_some_and(|text| text.contains("conflict"));
     scratch.facts("T1", "waited").iter().filter(|it| of(it)).count()
 }
@@ -258,7 +258,7 @@ fn twenty_lines_are_for_a_person_and_nineteen_for_the_agent() {
 
 #[test]
 fn a_conflict_while_the_agent_works_is_found_before_it_stands_in_line() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let go = scratch.root().join("go");
     let script = format!(
         "[[iteration]]\nrun = [\"sh\", \"-c\", \"while [ ! -e {} ]; do sleep 0.02; done\"]\nsignal = \"complete\"\n\

@@ -4,15 +4,15 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 
 use crate::LANDFALL;
 use crate::sandbox::{open, open_folder};
 
 /// Two tasks: one says nothing at first, then lies, then works; one is plain. Every run of an agent leaves a line in a file
 /// outside its workspace.
-fn backlog() -> Scratch {
-    let scratch = Scratch::new(LANDFALL);
+fn backlog() -> ScratchProject {
+    let scratch = ScratchProject::new(LANDFALL);
     let count = open(&scratch).join("runs");
     let count = count.display();
     let halting = format!(
@@ -51,7 +51,7 @@ text = "plain\n"
 
 /// Everything that must hold once the run is over, whatever happened before.
 #[track_caller]
-fn check_whole(scratch: &Scratch, story: &str) {
+fn check_whole(scratch: &ScratchProject, story: &str) {
     let log = scratch.log();
     let subjects = scratch.git(&["log", "--first-parent", "--format=%s", "main"]);
     for (task, runs) in [("T1", 3), ("T2", 1)] {
@@ -201,7 +201,7 @@ fn kill_9_at_fifty_random_instants_loses_nothing() {
 
 #[test]
 fn an_agent_that_was_running_is_adopted_not_restarted() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let folder = open(&scratch);
     let (go, ran) = (folder.join("go"), folder.join("ran"));
     let script = format!(
@@ -234,7 +234,7 @@ text = "b\n"
 #[test]
 fn the_next_command_cleans_up_after_a_publishing_that_was_cut_off() {
     for command in [&["doctor"][..], &["status"], &["add", "Another task"]] {
-        let mut scratch = Scratch::new(LANDFALL);
+        let mut scratch = ScratchProject::new(LANDFALL);
         scratch.task("One", "signal = \"complete\"\n[[write]]\npath = \"b.txt\"\ntext = \"b\\n\"\n", &[]);
         scratch.set("LANDFALL_CRASH", "git.publish.put");
         let crashed = scratch.landfall(&["run"]);
@@ -260,7 +260,7 @@ fn the_next_command_cleans_up_after_a_publishing_that_was_cut_off() {
 #[test]
 fn an_agent_that_replaces_its_output_file_ends_with_its_own_exit_code() {
     for replace in ["mkdir", "mkfifo"] {
-        let scratch = Scratch::new(LANDFALL);
+        let scratch = ScratchProject::new(LANDFALL);
         crate::sandbox::off(&scratch);
         let (go, ran) = (scratch.root().join("go"), scratch.root().join("ran"));
         let out = scratch.state().join("attempts/T1-a1-i1/out.log");
@@ -290,7 +290,7 @@ fn an_agent_that_replaces_its_output_file_ends_with_its_own_exit_code() {
 }
 
 /// Ends the engine at `point`, which must be passed, and lets it finish.
-fn end_at(scratch: &mut Scratch, point: &str) {
+fn end_at(scratch: &mut ScratchProject, point: &str) {
     scratch.set("LANDFALL_CRASH", point);
     let crashed = scratch.landfall(&["run"]);
     assert!(crashed.code.is_none(), "{point} was passed and ended the engine: {crashed:?}");
@@ -305,7 +305,7 @@ const WRITES: &str = "signal = \"complete\"\n[[write]]\npath = \"c.txt\"\ntext =
 #[test]
 fn a_crash_while_an_old_workspace_is_given_up_keeps_its_work() {
     for point in ["git.remove.kept", "workspace.removed"] {
-        let mut scratch = Scratch::new(LANDFALL);
+        let mut scratch = ScratchProject::new(LANDFALL);
         let script = "[[iteration]]\nsignal = \"blocked:stuck\"\n[[iteration.write]]\npath = \"old.txt\"\n\
                       text = \"old\\n\"\n[[iteration]]\nsignal = \"complete\"\n[[iteration.write]]\n\
                       path = \"c.txt\"\ntext = \"c\\n\"";
@@ -321,7 +321,7 @@ fn a_crash_while_an_old_workspace_is_given_up_keeps_its_work() {
 
 #[test]
 fn a_crash_while_the_base_follows_a_person_loses_nothing() {
-    let mut scratch = Scratch::new(LANDFALL);
+    let mut scratch = ScratchProject::new(LANDFALL);
     scratch.task("First", "signal = \"complete\"\n[[write]]\npath = \"b.txt\"\ntext = \"b\\n\"", &[]);
     scratch.landfall(&["run"]).ok();
     scratch.file("mine.txt", "mine\n");
@@ -335,7 +335,7 @@ fn a_crash_while_the_base_follows_a_person_loses_nothing() {
 
 #[test]
 fn a_crash_while_landed_work_and_a_persons_commits_are_brought_together_loses_nothing() {
-    let mut scratch = Scratch::new(LANDFALL);
+    let mut scratch = ScratchProject::new(LANDFALL);
     scratch.task("Lands", WRITES, &[]);
     scratch.file("a.txt", "dirty\n");
     scratch.landfall(&["run"]);
@@ -349,7 +349,7 @@ fn a_crash_while_landed_work_and_a_persons_commits_are_brought_together_loses_no
 #[test]
 fn edge_04_a_crash_while_an_agent_is_being_stopped_still_stops_it() {
     for point in ["effect.kill.before", "effect.kill.after"] {
-        let mut scratch = Scratch::new(LANDFALL);
+        let mut scratch = ScratchProject::new(LANDFALL);
         let ran = open(&scratch).join("ran");
         let script = format!("run = [\"sh\", \"-c\", \"echo x >> {}; sleep 60\"]", ran.display());
         scratch.task("Long", &script, &[]);
@@ -367,7 +367,7 @@ fn edge_04_a_crash_while_an_agent_is_being_stopped_still_stops_it() {
 
 #[test]
 fn a_base_that_followed_a_branch_which_was_rewritten_after_a_crash_is_got_out_of() {
-    let mut scratch = Scratch::new(LANDFALL);
+    let mut scratch = ScratchProject::new(LANDFALL);
     scratch.task("First", "signal = \"complete\"\n[[write]]\npath = \"b.txt\"\ntext = \"b\\n\"", &[]);
     scratch.landfall(&["run"]).ok();
     scratch.file("mine.txt", "mine\n");

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use landfall_testkit::{Scratch, Started, skip_test};
+use landfall_testkit::{ScratchProject, Started, skip_test};
 
 use crate::LANDFALL;
 use crate::sandbox::open;
@@ -111,7 +111,7 @@ impl Drop for ControlGroup {
 
 /// Waits until the status names what is missing.
 #[track_caller]
-fn names(scratch: &Scratch, run: &mut Started, words: &str) {
+fn names(scratch: &ScratchProject, run: &mut Started, words: &str) {
     let mut last = String::new();
     scratch.eventually(&format!("`{words}` in the status"), || {
         assert!(!run.is_over(), "the engine ended: {}", scratch.heard());
@@ -122,7 +122,7 @@ fn names(scratch: &Scratch, run: &mut Started, words: &str) {
 
 /// The run ends well, every task landed once, and nothing panicked.
 #[track_caller]
-fn all_landed(scratch: &Scratch, run: &mut Started, tasks: &[&str]) {
+fn all_landed(scratch: &ScratchProject, run: &mut Started, tasks: &[&str]) {
     let code = run.wait(Duration::from_secs(120));
     for task in tasks {
         assert_eq!(scratch.status(task), "done", "{}\n{}", scratch.why(task), scratch.heard());
@@ -138,7 +138,7 @@ fn without_processes_nothing_is_started_and_the_run_continues_when_they_are_back
     let Some(group) = ControlGroup::make("pids") else { return };
     // None is left, or a few: enough for a thread, not for an agent.
     for left in [0, 2] {
-        let scratch = Scratch::new(LANDFALL);
+        let scratch = ScratchProject::new(LANDFALL);
         scratch.settings(&format!("{SETTINGS}[run]\nslots = 1\n"));
         let folder = open(&scratch);
         scratch.task("First", &waits(&folder, "one"), &[]);
@@ -162,7 +162,7 @@ fn without_processes_nothing_is_started_and_the_run_continues_when_they_are_back
 /// Waits until the engine says that it is out of open files. A client needs a few of them to be answered, and the start of an
 /// agent many: the limit is raised one by one until there are enough to answer.
 #[track_caller]
-fn names_open_files(scratch: &Scratch, run: &mut Started, open_now: usize, meanwhile: impl Fn()) {
+fn names_open_files(scratch: &ScratchProject, run: &mut Started, open_now: usize, meanwhile: impl Fn()) {
     let pid = run.pid().to_string();
     for spare in 3..20 {
         limit_files(&pid, &format!("{}:", open_now + spare)).expect("it could be set before");
@@ -179,7 +179,7 @@ fn names_open_files(scratch: &Scratch, run: &mut Started, open_now: usize, meanw
 
 #[test]
 fn without_open_files_nothing_is_started_and_the_run_continues_when_they_are_back() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.settings(SETTINGS);
     let folder = open(&scratch);
     scratch.task("First", &waits(&folder, "one"), &[]);
@@ -223,7 +223,7 @@ fn files_limit(pid: &str) -> String {
 fn an_agent_that_ends_while_few_files_can_be_opened_is_not_lost() {
     // None, or too few for all that its end is judged by.
     for left in [None, Some(1), Some(3), Some(6)] {
-        let scratch = Scratch::new(LANDFALL);
+        let scratch = ScratchProject::new(LANDFALL);
         scratch.settings(SETTINGS);
         let folder = open(&scratch);
         scratch.task("First", &waits(&folder, "one"), &[]);
@@ -249,7 +249,7 @@ fn an_agent_that_ends_while_few_files_can_be_opened_is_not_lost() {
 
 #[test]
 fn an_engine_that_starts_without_open_files_does_not_end_a_live_agent() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.settings(SETTINGS);
     let folder = open(&scratch);
     scratch.task("First", &waits(&folder, "one"), &[]);
@@ -259,8 +259,9 @@ fn an_engine_that_starts_without_open_files_does_not_end_a_live_agent() {
     let sitter = std::fs::read(scratch.state().join("attempts/T1-a1-i1/sitter.json")).expect("it runs");
     let sitter: serde_json::Value = serde_json::from_slice(&sitter).expect("JSON");
     let is_alive = || Path::new(&format!("/proc/{}/stat", sitter["pid"])).exists();
-    let starts =
-        |scratch: &Scratch| scratch.log().iter().filter(|fact| fact["kind"] == "engine-started").count();
+    let starts = |scratch: &ScratchProject| {
+        scratch.log().iter().filter(|fact| fact["kind"] == "engine-started").count()
+    };
     let before = starts(&scratch);
     // From too few to open the journal up to enough to begin. With fewer not even a thread pool can be made.
     let mut refused = 0;
@@ -297,7 +298,7 @@ fn an_engine_that_starts_without_open_files_does_not_end_a_live_agent() {
 
 #[test]
 fn a_stop_without_open_files_takes_seconds_and_the_next_run_continues() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.settings(SETTINGS);
     let folder = open(&scratch);
     scratch.task("First", &waits(&folder, "one"), &[]);
@@ -325,7 +326,7 @@ fn a_stop_without_open_files_takes_seconds_and_the_next_run_continues() {
 
 /// A project on a small file system, whose first agent waits while `fill` takes what is left.
 fn fills_up(small: &SmallDisk, fill: impl Fn(&Path) -> PathBuf, words: &str) {
-    let scratch = Scratch::within(small.path(), LANDFALL);
+    let scratch = ScratchProject::within(small.path(), LANDFALL);
     scratch.settings(SETTINGS);
     let folder = open(&scratch);
     scratch.task("First", &waits(&folder, "one"), &[]);
@@ -375,7 +376,7 @@ fn a_full_disk_loses_nothing_and_the_work_continues_when_there_is_room() {
 #[test]
 fn a_check_that_fills_the_disk_is_red_and_does_not_stop_the_other_tasks() {
     let Some(small) = SmallDisk::mount("size=96m,nr_inodes=20000") else { return };
-    let scratch = Scratch::within(small.path(), LANDFALL);
+    let scratch = ScratchProject::within(small.path(), LANDFALL);
     scratch.file("test.sh", "[ ! -e fill.txt ] || dd if=/dev/zero of=big bs=1M\n");
     scratch.commit("check");
     scratch.settings(SETTINGS);
@@ -395,7 +396,7 @@ fn a_check_that_fills_the_disk_is_red_and_does_not_stop_the_other_tasks() {
 const TAKES_MEMORY: &str = "head -c 900m /dev/zero | tail > /dev/null";
 
 /// A run whose first agent waits, in a group with little memory.
-fn short_of_memory(group: &ControlGroup, scratch: &Scratch, folder: &Path) -> Started {
+fn short_of_memory(group: &ControlGroup, scratch: &ScratchProject, folder: &Path) -> Started {
     let run = scratch.start(&["run"]);
     scratch.eventually("the first agent", || folder.join("began").exists());
     group.set("memory.limit_in_bytes", "400m");
@@ -407,7 +408,7 @@ fn short_of_memory(group: &ControlGroup, scratch: &Scratch, folder: &Path) -> St
 #[test]
 fn a_check_that_the_kernel_ended_for_lack_of_memory_is_run_again() {
     let Some(group) = ControlGroup::make("memory") else { return };
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let folder = open(&scratch);
     let hungry = folder.join("hungry");
     // The shell survives, and says 1 as a test runner does whose worker was ended.
@@ -437,7 +438,7 @@ fn a_check_that_the_kernel_ended_for_lack_of_memory_is_run_again() {
 #[test]
 fn an_agent_that_the_kernel_ended_for_lack_of_memory_is_started_again() {
     let Some(group) = ControlGroup::make("memory") else { return };
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.settings(&format!("{SETTINGS}[run]\nrestarts_max = 0\n"));
     let folder = open(&scratch);
     scratch.task("First", &waits(&folder, "one"), &[]);
@@ -460,7 +461,7 @@ fn an_agent_that_the_kernel_ended_for_lack_of_memory_is_started_again() {
 
 #[test]
 fn a_run_with_too_little_memory_for_itself_is_refused_and_not_aborted() {
-    let mut scratch = Scratch::new(LANDFALL);
+    let mut scratch = ScratchProject::new(LANDFALL);
     scratch.settings(SETTINGS);
     scratch.task("One", &writes("one"), &[]);
     let limited = scratch.root().join("limited");
@@ -480,7 +481,7 @@ fn a_run_with_too_little_memory_for_itself_is_refused_and_not_aborted() {
 fn an_engine_that_may_have_been_ended_for_lack_of_memory_says_so_next_time() {
     let Ok(boot) = std::fs::read_to_string("/proc/sys/kernel/random/boot_id") else { return };
     let Some(group) = ControlGroup::make("memory") else { return };
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.settings(SETTINGS);
     let folder = open(&scratch);
     scratch.task("First", &waits(&folder, "one"), &[]);
@@ -520,7 +521,7 @@ fn exhausted_inodes_are_a_wait_and_not_a_failure() {
 
 #[test]
 fn the_state_folder_holds_a_reserve_for_the_end_of_a_run() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.task("One", &writes("one"), &[]);
     scratch.landfall(&["run"]).ok();
     use std::os::unix::fs::MetadataExt as _;

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 use serde_json::Value;
 
 use crate::LANDFALL;
 use crate::styles::{Style, in_styles};
 
 /// A project whose agent is this shell script.
-fn shell_agent(program: &str, settings: &str) -> Scratch {
-    let scratch = Scratch::new(LANDFALL);
+fn shell_agent(program: &str, settings: &str) -> ScratchProject {
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.file("agent.sh", program);
     scratch.settings(&format!(
         "[agent.default]\nkind = \"command\"\nrun = \"sh agent.sh\"\n{settings}\n\
@@ -19,11 +19,11 @@ fn shell_agent(program: &str, settings: &str) -> Scratch {
     scratch
 }
 
-fn add(scratch: &Scratch) {
+fn add(scratch: &ScratchProject) {
     scratch.landfall(&["add", "Work"]).ok();
 }
 
-fn at_work(scratch: &Scratch) -> Value {
+fn at_work(scratch: &ScratchProject) -> Value {
     scratch.landfall(&["--json", "status"]).json()["active"][0].clone()
 }
 
@@ -120,7 +120,7 @@ in_styles!(behaviour_12_an_agent_that_repeats_itself_is_told_so_and_at_last_give
 
 #[test]
 fn edge_12_show_and_log_tell_of_every_run_of_the_agent() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.settings(
         "[agent.default]\nkind = \"script\"\nstyle = \"session\"\nmodel = \"m-1\"\n[[verify.command]]\nname = \"tests\"\nrun = \"sh test.sh\"\n",
     );

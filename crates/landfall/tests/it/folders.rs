@@ -3,14 +3,14 @@
 use std::fs;
 use std::time::Duration;
 
-use landfall_testkit::{Scratch, blanked};
+use landfall_testkit::{ScratchProject, blanked};
 use serde_json::Value;
 
 use crate::LANDFALL;
 use crate::lifecycle::{GOOD, plans, says, works};
 
 /// A module whose target says what is wanted, and what the scripted agent does about it.
-fn module(scratch: &Scratch, name: &str, metadata: &str, script: &str) {
+fn module(scratch: &ScratchProject, name: &str, metadata: &str, script: &str) {
     scratch.file(&format!("AiTasks/{name}/.index.json"), metadata);
     let target = format!("# T\n\n## Objective\n\nPeople are greeted.\n\n```landfall-script\n{script}```\n");
     scratch.file(&format!("AiTasks/{name}/.target.md"), &target);
@@ -29,20 +29,20 @@ fn whole() -> String {
     .concat()
 }
 
-fn index(scratch: &Scratch, name: &str) -> Value {
+fn index(scratch: &ScratchProject, name: &str) -> Value {
     let text = fs::read_to_string(scratch.project().join(format!("AiTasks/{name}/.index.json")))
         .expect("the metadata is there");
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-fn text(scratch: &Scratch, path: &str) -> String {
+fn text(scratch: &ScratchProject, path: &str) -> String {
     fs::read_to_string(scratch.project().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
 #[test]
 fn a_run_and_the_same_steps_by_hand_leave_the_same_folder() {
-    let by_run = Scratch::new(LANDFALL);
-    let by_hand = Scratch::new(LANDFALL);
+    let by_run = ScratchProject::new(LANDFALL);
+    let by_hand = ScratchProject::new(LANDFALL);
     for scratch in [&by_run, &by_hand] {
         module(scratch, "x", DRAFT, &whole());
         scratch.commit("a module"); // tracked: what the folder shows is in nobody's way
@@ -97,7 +97,7 @@ fn a_run_and_the_same_steps_by_hand_leave_the_same_folder() {
 
 #[test]
 fn what_a_person_changes_while_work_goes_on_is_not_lost() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let folder = crate::sandbox::open(&scratch);
     let (go, began) = (folder.join("go"), folder.join("began"));
     let wait = format!(
@@ -178,7 +178,7 @@ fn a_module_begins_where_it_stood() {
         ("re-planning", "needs-plan", 3, &["re-plan", "check-re-plan", "exec"]),
         ("re-planning", "needs-check", 0, &["check-re-plan", "exec"]),
     ] {
-        let scratch = Scratch::new(LANDFALL);
+        let scratch = ScratchProject::new(LANDFALL);
         module(&scratch, "x", &meta(status, phase, done), &script);
         scratch.file("AiTasks/x/.plan.md", plan);
         scratch.landfall(&["import", "AiTasks"]).ok();
@@ -195,7 +195,7 @@ fn a_module_begins_where_it_stood() {
         assert_eq!(index(&scratch, "x")["status"], "complete", "{status} {phase}");
     }
     // Without a plan there is nothing to execute: it is made first.
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     module(&scratch, "x", &meta("executing", "", 3), &script);
     scratch.landfall(&["import", "AiTasks"]).ok();
     scratch.landfall(&["run"]).ok();
@@ -205,7 +205,7 @@ fn a_module_begins_where_it_stood() {
 
 #[test]
 fn work_on_the_branch_of_a_module_is_gone_on_with() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.git(&["checkout", "-q", "-b", "task/x"]);
     scratch.file("begun.txt", "begun\n");
     scratch.commit("step 1");
@@ -221,7 +221,7 @@ fn work_on_the_branch_of_a_module_is_gone_on_with() {
     assert_eq!(scratch.git(&["show", "main:done.txt"]), "x");
 
     // All steps are done: the work is verified and judged, and no agent works before that.
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.git(&["checkout", "-q", "-b", "task/x"]);
     scratch.file("begun.txt", "begun\n");
     scratch.commit("all steps");
@@ -238,7 +238,7 @@ fn work_on_the_branch_of_a_module_is_gone_on_with() {
 
 #[test]
 fn a_status_of_cancelled_cancels_and_a_broken_file_is_mended() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     module(&scratch, "x", DRAFT, &whole());
     module(&scratch, "y", DRAFT, &whole());
     scratch.landfall(&["import", "AiTasks"]).ok();
@@ -258,7 +258,7 @@ fn a_status_of_cancelled_cancels_and_a_broken_file_is_mended() {
 
 #[test]
 fn a_command_without_a_run_is_shown_at_once() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     module(&scratch, "x", DRAFT, &whole());
     scratch.landfall(&["import", "AiTasks"]).ok();
     scratch.landfall(&["edit", "T1", "--title", "Greet nobody"]).ok();

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 
 use crate::LANDFALL;
 use crate::sandbox::open_folder;
@@ -16,7 +16,7 @@ const CHECK: &str = "test -e one.txt || exit 0; name=one; test ! -e two.txt || n
     cat want.txt > $HOME/open/saw-$name; grep -q right want.txt\n";
 
 /// The checkout in which the first check runs.
-fn lane(scratch: &Scratch) -> PathBuf {
+fn lane(scratch: &ScratchProject) -> PathBuf {
     let lanes = std::fs::read_dir(scratch.state().join("lanes")).expect("there").flatten();
     let mut trees = lanes.map(|lane| lane.path().join("tree"));
     trees.find(|tree| tree.join("one.txt").exists()).expect("a lane with the work")
@@ -26,7 +26,7 @@ fn lane(scratch: &Scratch) -> PathBuf {
 #[test]
 fn a_file_that_one_check_handed_out_is_not_in_the_next_verification() {
     for level in ["isolated", "write"] {
-        let scratch = Scratch::new(LANDFALL);
+        let scratch = ScratchProject::new(LANDFALL);
         let open = open_folder(&scratch);
         scratch.file("want.txt", "right\n");
         scratch.file("other.txt", "right\n");

@@ -1,6 +1,6 @@
 //! The gate from outside: what each outcome of a check leads to, and that no work can loosen the checks it is judged by.
 
-use landfall_testkit::{Said, Scratch};
+use landfall_testkit::{CommandOutput, ScratchProject};
 
 use crate::LANDFALL;
 use crate::sandbox::open_folder;
@@ -20,8 +20,8 @@ fn verify(section: &str, commands: &[&str]) -> String {
 }
 
 /// One task under these settings.
-fn gated(settings: &str, script: &str) -> Scratch {
-    let scratch = Scratch::new(LANDFALL);
+fn gated(settings: &str, script: &str) -> ScratchProject {
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.settings(settings);
     scratch.task("Story", script, &[]);
     scratch
@@ -29,7 +29,7 @@ fn gated(settings: &str, script: &str) -> Scratch {
 
 /// The run ended with something for a person to do, `main` stands where it stood, and the word about it is there.
 #[track_caller]
-fn holds(scratch: &Scratch, words: &[&str]) -> Said {
+fn holds(scratch: &ScratchProject, words: &[&str]) -> CommandOutput {
     let before = scratch.git(&["rev-parse", "main"]);
     let run = scratch.landfall(&["run"]);
     let why = scratch.why("T1");
@@ -44,14 +44,14 @@ fn holds(scratch: &Scratch, words: &[&str]) -> Said {
 }
 
 #[track_caller]
-fn lands(scratch: &Scratch) {
+fn lands(scratch: &ScratchProject) {
     let run = scratch.landfall(&["run"]);
     assert_eq!(scratch.status("T1"), "done", "{}\n{}", scratch.why("T1"), run.err);
     assert_eq!(run.code, Some(0), "{}\n{}", run.out, run.err);
 }
 
 #[track_caller]
-fn in_review(scratch: &Scratch, words: &[&str]) {
+fn in_review(scratch: &ScratchProject, words: &[&str]) {
     let before = scratch.git(&["rev-parse", "main"]);
     let run = scratch.landfall(&["run"]);
     let why = scratch.why("T1");
@@ -79,7 +79,7 @@ text = "wrong\n"
 path = "b.txt.want"
 text = "right\n"
 "#;
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.more_settings("[run]\niterations_max = 2");
     scratch.task("Story", script, &[]);
     let before = scratch.git(&["rev-parse", "main"]);
@@ -160,7 +160,7 @@ fn work_that_puts_the_rules_behind_a_link_waits_for_a_person() {
 #[test]
 fn a_test_that_goes_is_seen_behind_much_data_and_beside_a_nul() {
     let hidden = |command: &str, words: &[&str]| {
-        let scratch = Scratch::new(LANDFALL);
+        let scratch = ScratchProject::new(LANDFALL);
         scratch.settings(&verify("", &["run = \"true\""]));
         scratch.file("tests/test_z.py", "def test_one():\n    pass\ndef test_two():\n    pass\n");
         scratch.commit("two tests");
@@ -177,7 +177,7 @@ fn a_test_that_goes_is_seen_behind_much_data_and_beside_a_nul() {
 
 #[test]
 fn work_that_runs_fewer_tests_than_the_base_waits_for_a_person() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     for name in ["one", "two", "three"] {
         scratch.file(name, "here\n");
         scratch.file(&format!("{name}.want"), "here\n");
@@ -189,7 +189,7 @@ fn work_that_runs_fewer_tests_than_the_base_waits_for_a_person() {
 
 #[test]
 fn a_base_without_settings_is_judged_by_the_persons_own() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.git(&["rm", "-q", "--cached", "landfall.toml"]);
     scratch.file(".git/info/exclude", "landfall.toml\n");
     scratch.git(&["commit", "-qm", "settings of my own"]);
@@ -307,7 +307,7 @@ fn an_optional_command_that_is_not_there_is_a_warning_only() {
 
 #[test]
 fn a_failure_goes_back_with_its_output_and_later_checks_are_not_run() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let second = open_folder(&scratch).join("second");
     let run = format!("run = \"test ! -e b.txt || echo x >> {}\"", second.display());
     scratch.settings(&verify(
@@ -337,7 +337,7 @@ fn a_check_that_takes_too_long_is_shown_as_a_timeout() {
 
 #[test]
 fn a_check_that_fails_once_and_then_passes_is_flaky_and_lands_with_a_warning() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let count = open_folder(&scratch).join("count");
     let check =
         format!("run = \"test ! -e b.txt || [ -e {0} ] || {{ touch {0}; exit 1; }}\"", count.display());
@@ -352,7 +352,7 @@ fn a_check_that_fails_once_and_then_passes_is_flaky_and_lands_with_a_warning() {
 
 #[test]
 fn a_flaky_check_without_retries_is_a_failure() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let count = open_folder(&scratch).join("count");
     let check =
         format!("run = \"test ! -e b.txt || [ -e {0} ] || {{ touch {0}; exit 1; }}\"", count.display());
@@ -364,7 +364,7 @@ fn a_flaky_check_without_retries_is_a_failure() {
 
 #[test]
 fn a_red_main_is_not_the_works_fault_and_a_commit_that_mends_it_lets_it_go_on() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.settings(&verify("", &["run = \"sh test.sh\""]));
     scratch.file("z.txt.want", "mended\n");
     scratch.commit("red");
@@ -384,7 +384,7 @@ fn a_red_main_is_not_the_works_fault_and_a_commit_that_mends_it_lets_it_go_on() 
 
 #[test]
 fn work_that_mends_a_red_main_lands() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.settings(&verify("", &["run = \"sh test.sh\""]));
     scratch.file("z.txt.want", "mended\n");
     scratch.commit("red");
@@ -394,7 +394,7 @@ fn work_that_mends_a_red_main_lands() {
 
 #[test]
 fn a_broken_gate_that_is_mended_outside_goes_on_with_retry() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let tool = scratch.root().join("tool");
     scratch.settings(&verify("", &[&format!("run = \"{}\"", tool.display())]));
     scratch.task("Story", PLAIN, &[]);
@@ -409,7 +409,7 @@ fn a_broken_gate_that_is_mended_outside_goes_on_with_retry() {
 
 #[test]
 fn a_check_sees_a_clean_checkout_of_the_merge_and_nothing_an_agent_or_a_check_left() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let seen = open_folder(&scratch).join("seen");
     let check = format!(
         "run = \"ls -A | grep -v '^.git$' | sort | tr '\\\\n' ' ' >> {0}; echo >> {0}; touch litter\"",
@@ -430,7 +430,7 @@ fn a_check_sees_a_clean_checkout_of_the_merge_and_nothing_an_agent_or_a_check_le
 
 #[test]
 fn a_verification_finds_what_its_own_commands_left_in_ignored_folders_and_nothing_of_an_earlier_one() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.file(".gitignore", "cache/\n");
     let install = "run = \"test ! -e cache/stub && mkdir -p cache && touch cache/stub\"";
     scratch.settings(&verify("retries = 0", &[install, "run = \"test -e cache/stub\""]));
@@ -443,7 +443,7 @@ fn a_verification_finds_what_its_own_commands_left_in_ignored_folders_and_nothin
 
 #[test]
 fn a_check_gets_no_variables_but_safe_ones_and_those_that_are_named() {
-    let mut scratch = Scratch::new(LANDFALL);
+    let mut scratch = ScratchProject::new(LANDFALL);
     let seen = open_folder(&scratch).join("seen");
     let check = format!("run = \"env >> {}\"", seen.display());
     scratch.settings(&verify("", &[&check]).replace("[run]\n", "[run]\nenv = [\"NAMED_ONE\"]\n"));
@@ -503,7 +503,7 @@ fn a_tag_in_a_code_block_or_amid_a_line_is_no_signal() {
 
 #[test]
 fn names_that_differ_in_case_only_do_not_land_where_the_checkout_folds_case() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.git(&["config", "core.ignoreCase", "true"]);
     let write = |name: &str| format!("[[iteration.write]]\npath = {name:?}\ntext = \"text\\n\"\n");
     let script = format!(

@@ -2,7 +2,7 @@
 //! what it comes to.
 
 use landfall_api::{Ask as _, ImprovementsFile, IssueEventsAsked, Nothing, ProblemCode, RollupAsked};
-use landfall_testkit::{Said, Scratch};
+use landfall_testkit::{CommandOutput, ScratchProject};
 use serde_json::Value;
 
 use crate::LANDFALL;
@@ -65,13 +65,13 @@ fn there(path: &str) -> String {
     format!("- [ ] <!-- verify: file_exists \"{path}\" --> there is {path}\n\n")
 }
 
-fn follow(scratch: &Scratch, title: &str, body: &str, size: &str) -> Said {
+fn follow(scratch: &ScratchProject, title: &str, body: &str, size: &str) -> CommandOutput {
     let args = ["--json", "issue", "new", title, "--body", body, "--size", size, "--label", "triaged"];
     let number = scratch.landfall(&args).json()["issue"]["number"].as_u64().expect("a number").to_string();
     scratch.landfall(&["auto", &number])
 }
 
-fn events(scratch: &Scratch, args: &[&str]) -> Vec<Value> {
+fn events(scratch: &ScratchProject, args: &[&str]) -> Vec<Value> {
     let said = scratch.landfall(&[&["issue", "events"], args].concat()).ok();
     said.lines().map(|line| serde_json::from_str(line).expect("a line is an object")).collect()
 }
@@ -81,7 +81,7 @@ fn words(events: &[Value]) -> Vec<&str> {
 }
 
 /// What was said about an issue when it was over.
-fn retrospectives(scratch: &Scratch, issue: u64) -> Vec<String> {
+fn retrospectives(scratch: &ScratchProject, issue: u64) -> Vec<String> {
     let shown = show(scratch, issue);
     let comments = shown["comments"].as_array().into_iter().flatten();
     let bodies = comments.filter_map(|it| it["body"].as_str()).map(ToOwned::to_owned);
@@ -90,7 +90,7 @@ fn retrospectives(scratch: &Scratch, issue: u64) -> Vec<String> {
 
 #[test]
 fn what_a_phase_leaves_reaches_the_next_as_data_and_is_told_to_people() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let turns = [
         writes("spec", &[("docs/spec/issue-1-greet.md", SPEC)]),
         writes("code", &[("greet.txt", "x\n"), ("docs/spec/issue-1-greet.md", &format!("{SPEC}\n{CODED}"))]),
@@ -164,7 +164,7 @@ fn what_a_phase_leaves_reaches_the_next_as_data_and_is_told_to_people() {
 
 #[test]
 fn what_happened_to_issues_is_asked_of_a_server_like_anything_else_and_stands_on_its_page() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let served = Served::start(&scratch, &[]);
     let (_, page) = served.get("/stats");
     assert!(page.contains("No issue was followed in this time."), "{page}");
@@ -216,7 +216,7 @@ fn what_happened_to_issues_is_asked_of_a_server_like_anything_else_and_stands_on
 
 #[test]
 fn the_time_a_phase_waits_for_a_person_is_not_its_work() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let asks = "[[step.code]]\nsignal = \"pending:red or blue?\"\ncommit = false\n".to_owned();
     let turns = [asks, works("code", "greet.txt", "\"complete\"")];
     follow(&scratch, "Greet", &format!("{}{}", there("greet.txt"), script(&turns)), "XS");
@@ -243,7 +243,7 @@ fn the_time_a_phase_waits_for_a_person_is_not_its_work() {
 
 #[test]
 fn a_proposal_is_listed_and_becomes_one_issue_when_a_person_wants_it() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let turns =
         [writes("spec", &[("docs/spec/issue-1-greet.md", SPEC)]), works("code", "greet.txt", "\"complete\"")];
     assert_eq!(
@@ -289,7 +289,7 @@ fn a_proposal_is_listed_and_becomes_one_issue_when_a_person_wants_it() {
 
 #[test]
 fn where_the_settings_want_it_what_is_worth_an_issue_becomes_one_by_itself() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.more_settings("[tracker]\nfile_proposals = true\n");
     let turns =
         [writes("spec", &[("docs/spec/issue-1-greet.md", SPEC)]), works("code", "greet.txt", "\"complete\"")];
@@ -303,7 +303,7 @@ fn where_the_settings_want_it_what_is_worth_an_issue_becomes_one_by_itself() {
 
 #[test]
 fn work_without_a_spec_is_handed_on_by_a_paper_and_looked_back_on_when_it_was_opened_again() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let turns = [
         writes("code", &[("wrong.txt", "x\n"), (".landfall/task/handoff.md", CODED)]),
         works("code", "right.txt", "\"complete\""),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 
 /// A file that agents wait for.
 pub struct HoldFile {
@@ -11,7 +11,7 @@ pub struct HoldFile {
 
 impl HoldFile {
     /// One that several stories of a scratch may have, each with its own name.
-    pub fn new(scratch: &Scratch, name: &str) -> Self {
+    pub fn new(scratch: &ScratchProject, name: &str) -> Self {
         Self::at(&scratch.root().join(format!("go-{name}")))
     }
 

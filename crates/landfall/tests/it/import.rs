@@ -1,18 +1,18 @@
 //! `landfall project import`: lists of other tools become tasks, all or none, and not twice.
 
-use landfall_testkit::{Said, Scratch};
+use landfall_testkit::{CommandOutput, ScratchProject};
 use serde_json::Value;
 
 use crate::LANDFALL;
 
-fn titles(scratch: &Scratch) -> Vec<String> {
+fn titles(scratch: &ScratchProject) -> Vec<String> {
     let page = scratch.landfall(&["--json", "list"]).json();
     let tasks = page["tasks"].as_array().expect("a list").iter();
     tasks.map(|task| task["title"].as_str().expect("text").to_owned()).collect()
 }
 
 #[track_caller]
-fn refused(said: &Said, words: &[&str]) {
+fn refused(said: &CommandOutput, words: &[&str]) {
     assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{}", said.err);
     for word in words {
         assert!(said.err.contains(word), "`{word}` is not in: {}", said.err);
@@ -23,7 +23,7 @@ const CHECKLIST: &str = "# Plan\n\n## Next\n- [ ] Greet\n  - [ ] by name\n    Th
 
 #[test]
 fn a_checklist_is_imported_and_grows() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.file("TODO.md", CHECKLIST);
     let look = scratch.landfall(&["import", "TODO.md", "--dry-run"]);
     assert_eq!(look.out, "#1 Greet  (next)\n  #2 by name  (next)\n  #3 politely  (next)\n", "{}", look.err);
@@ -67,7 +67,7 @@ fn a_checklist_is_imported_and_grows() {
 
 #[test]
 fn the_order_of_a_list_holds_when_it_is_worked_through() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let body = |name: &str| {
         format!(
             "```landfall-script\nsignal = \"complete\"\n[[write]]\npath = \"log\"\nappend = \"{name}\\n\"\n```"
@@ -91,7 +91,7 @@ fn the_order_of_a_list_holds_when_it_is_worked_through() {
 
 #[test]
 fn every_format_is_known_by_what_is_in_it() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.file("issues.jsonl", "{\"id\":\"bd-1\",\"title\":\"one\",\"status\":\"open\",\"priority\":0}\n{\"id\":\"bd-2\",\"title\":\"two\",\"status\":\"closed\",\"x\":1}\n");
     scratch.file("prd.json", r#"{"branchName":"b","userStories":[{"id":"US-1","title":"s1","acceptanceCriteria":["c"],"passes":false,"priority":1},{"id":"US-2","title":"s2","passes":false,"priority":2}]}"#);
     let beads = scratch.landfall(&["import", "issues.jsonl"]);
@@ -111,7 +111,7 @@ fn every_format_is_known_by_what_is_in_it() {
 
 #[test]
 fn what_cannot_be_read_is_named_with_its_place_and_nothing_is_added() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let circle = r#"{"tasks": [{"id": 1, "title": "a", "dependencies": [2]}, {"id": 2, "title": "b", "dependencies": [1]}]}"#;
     scratch.file("tasks.json", circle);
     refused(

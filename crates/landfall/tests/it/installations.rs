@@ -1,13 +1,13 @@
 //! What the first checks install is copied from the base, as long as a task does not change what it is made from.
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 
 use crate::LANDFALL;
 
 /// A project whose first check installs to `deps`. Its second check proves that the installation is of its own lock file and
 /// that no earlier candidate left something in it; the work of `one.txt` does leave something there.
-fn scene(install: &str, settings: &str) -> Scratch {
-    let scratch = Scratch::new(LANDFALL);
+fn scene(install: &str, settings: &str) -> ScratchProject {
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.file(".gitignore", "deps/\nbuilt/\n");
     scratch.file("deps.lock", "first\n");
     scratch.file("install.sh", install);
@@ -29,7 +29,7 @@ const INSTALL: &str = "rm -rf deps && mkdir deps && cp deps.lock deps/lock\n";
 
 /// Runs a task that writes `file`, and returns whether its installation was copied. A person approves a change of the script
 /// of a check.
-fn is_copied(scratch: &Scratch, task: &str, file: &str, text: &str) -> bool {
+fn is_copied(scratch: &ScratchProject, task: &str, file: &str, text: &str) -> bool {
     let script = format!("signal = \"complete\"\n[[write]]\npath = {file:?}\ntext = {text:?}\n");
     scratch.task(task, &script, &[]);
     let mut run = scratch.landfall(&["run"]);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use landfall_testkit::{Scratch, Started};
+use landfall_testkit::{ScratchProject, Started};
 
 use crate::LANDFALL;
 use crate::sandbox::open;
@@ -12,7 +12,7 @@ const SOON: Duration = Duration::from_secs(30);
 
 /// A task whose first run says nothing and waits until it is let go; the second is done.
 struct Steered {
-    scratch: Scratch,
+    scratch: ScratchProject,
     go: PathBuf,
     began: PathBuf,
 }
@@ -23,7 +23,7 @@ impl Steered {
     }
 
     fn with_settings(settings: &str) -> Self {
-        let scratch = Scratch::new(LANDFALL);
+        let scratch = ScratchProject::new(LANDFALL);
         scratch.more_settings(settings);
         let folder = open(&scratch);
         let (go, began) = (folder.join("go"), folder.join("began"));
@@ -205,7 +205,7 @@ fn what_makes_no_sense_is_refused_and_changes_nothing() {
 
 #[test]
 fn a_diff_since_a_commit_shows_the_work_after_it() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let script = "[[iteration]]\nsay = \"thinking\"\n[[iteration.write]]\npath = \"b.txt\"\ntext = \"one\\n\"\n\
         [[iteration]]\nsignal = \"complete\"\n[[iteration.write]]\npath = \"c.txt\"\ntext = \"two\\n\"\n";
     scratch.task("Two steps", script, &[]);

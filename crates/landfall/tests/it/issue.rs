@@ -2,15 +2,15 @@
 
 use std::fs;
 
-use landfall_testkit::{FAKE_TOKEN, FakeGithub, Said, Scratch};
+use landfall_testkit::{CommandOutput, FAKE_TOKEN, FakeGithub, ScratchProject};
 use serde_json::{Value, json};
 
 use crate::LANDFALL;
 use crate::both::SHORT_WAITS;
 use crate::serve::Served;
 
-fn with_github(fake: &FakeGithub) -> Scratch {
-    let mut scratch = Scratch::new(LANDFALL);
+fn with_github(fake: &FakeGithub) -> ScratchProject {
+    let mut scratch = ScratchProject::new(LANDFALL);
     scratch.settings(&format!(
         "[tracker]\nkind = \"github\"\nrepository = \"o/r\"\nurl = \"{}\"\n{SHORT_WAITS}",
         fake.url()
@@ -19,16 +19,16 @@ fn with_github(fake: &FakeGithub) -> Scratch {
     scratch
 }
 
-fn issue(scratch: &Scratch, args: &[&str]) -> Said {
+fn issue(scratch: &ScratchProject, args: &[&str]) -> CommandOutput {
     scratch.landfall(&[&["issue"], args].concat())
 }
 
-fn json_of(scratch: &Scratch, args: &[&str]) -> Value {
+fn json_of(scratch: &ScratchProject, args: &[&str]) -> Value {
     scratch.landfall(&[&["--json", "issue"], args].concat()).json()
 }
 
 /// A day with issues: what a person does, and what is there then.
-fn check_a_day_with_issues(scratch: &Scratch) {
+fn check_a_day_with_issues(scratch: &ScratchProject) {
     let empty = issue(scratch, &["list"]);
     assert!(empty.err.contains("`landfall issue new"), "{}", empty.err);
     assert_eq!(empty.ok(), "");
@@ -163,7 +163,7 @@ fn check_a_day_with_issues(scratch: &Scratch) {
 
 #[test]
 fn issues_are_files_where_nobody_says_otherwise() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     check_a_day_with_issues(&scratch);
     assert!(scratch.state().join("issues/1.md").is_file(), "beside the state, where no agent writes");
     assert_eq!(scratch.git(&["status", "--porcelain"]), "", "and not in the checkout");
@@ -233,7 +233,7 @@ fn a_token_that_is_not_taken_is_said_and_shown_nowhere() {
 
 #[test]
 fn without_a_tracker_or_a_repository_settings_are_named() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.settings("[tracker]\nkind = \"none\"\n");
     let none = issue(&scratch, &["list"]);
     assert_eq!(none.code, Some(4), "{}", none.err);
@@ -250,7 +250,7 @@ fn without_a_tracker_or_a_repository_settings_are_named() {
 
 #[test]
 fn settings_of_another_tool_are_taken_over_with_a_line_about_it() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.file(".wholework.yml", "spec-path: specs\npermission-mode: auto\nverify-max-iterations: many\n");
     let doctor = scratch.landfall(&["doctor"]).out;
     for words in [
@@ -269,7 +269,7 @@ const SIGNATURE: &str = "sha256=128e98a38e76f263be6a1376c80a26887561a06fc61ec56d
 
 #[test]
 fn a_webhook_is_heard_if_it_is_signed_and_leaves_a_mark_once() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let secret = scratch.root().join("secret");
     fs::write(&secret, "hook-secret\n").expect("written");
     scratch.settings("[tracker]\nkind = \"github\"\nrepository = \"o/r\"\n");

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use landfall_api::RunEnded;
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 use serde_json::{Value, json};
 
 use crate::LANDFALL;
@@ -11,14 +11,14 @@ use crate::hold_file::HoldFile;
 use crate::sandbox::open;
 use crate::serve::{Served, outcome, writes};
 
-fn titles(scratch: &Scratch) -> Vec<String> {
+fn titles(scratch: &ScratchProject) -> Vec<String> {
     let list = scratch.landfall(&["--json", "list"]).json();
     let tasks = list["tasks"].as_array().expect("a list").clone();
     tasks.iter().map(|task| task["title"].as_str().expect("a title").to_owned()).collect()
 }
 
 /// What an agent does to steer the server, and where it writes what it was told.
-fn steers(scratch: &Scratch, marks: &std::path::Path) -> String {
+fn steers(scratch: &ScratchProject, marks: &std::path::Path) -> String {
     format!(
         "cd {}; for it in 'add planted' 'cancel T1' 'pair' 'token --agent x'; do LANDFALL_STATE={} {LANDFALL} $it; done >> {} 2>&1; true",
         scratch.project().display(),
@@ -28,7 +28,7 @@ fn steers(scratch: &Scratch, marks: &std::path::Path) -> String {
 }
 
 #[track_caller]
-fn was_refused(scratch: &Scratch, marks: &std::path::Path, titles_before: &[&str]) {
+fn was_refused(scratch: &ScratchProject, marks: &std::path::Path, titles_before: &[&str]) {
     let said = std::fs::read_to_string(marks).expect("it tried");
     assert!(said.matches("an agent at work may not ask the engine").count() >= 4, "{said}");
     assert_eq!(titles(scratch), titles_before, "{said}");
@@ -37,7 +37,7 @@ fn was_refused(scratch: &Scratch, marks: &std::path::Path, titles_before: &[&str
 
 #[test]
 fn an_agent_that_outlived_its_server_does_not_steer_the_next_one_at_rest() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let folder = open(&scratch);
     // Where it can reach the server's socket; at a higher level the state folder is not there for it.
     crate::sandbox::run_setting(&scratch, "sandbox = \"write\"");
@@ -65,7 +65,7 @@ fn an_agent_that_outlived_its_server_does_not_steer_the_next_one_at_rest() {
 
 #[test]
 fn an_agent_that_proposes_does_not_steer_the_server_at_rest() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let folder = open(&scratch);
     // As above.
     crate::sandbox::run_setting(&scratch, "sandbox = \"write\"");
@@ -86,7 +86,7 @@ fn an_agent_that_proposes_does_not_steer_the_server_at_rest() {
 }
 
 /// Keeps everybody from writing to the journal.
-fn shut(scratch: &Scratch) -> rusqlite::Connection {
+fn shut(scratch: &ScratchProject) -> rusqlite::Connection {
     let journal = rusqlite::Connection::open(scratch.state().join("journal.db")).expect("the journal");
     journal.busy_timeout(Duration::from_secs(20)).expect("patience");
     journal.execute_batch("BEGIN IMMEDIATE").expect("nobody else writes");
@@ -95,7 +95,7 @@ fn shut(scratch: &Scratch) -> rusqlite::Connection {
 
 #[test]
 fn what_could_not_be_written_at_rest_did_not_happen() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let served = Served::start(&scratch, &[]);
     scratch.task("Waits", &writes("b.txt"), &[]);
     let journal = shut(&scratch);
@@ -120,7 +120,7 @@ fn what_could_not_be_written_at_rest_did_not_happen() {
 
 #[test]
 fn a_served_project_is_cleaned_and_rebuilt_and_written_to_afterwards() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.more_settings("[keep]\nfailed = \"0s\"");
     let served = Served::start(&scratch, &[]);
     scratch.task("Blocked", "signal = \"blocked:no key\"\n[[write]]\npath = \"x\"\ntext = \"y\"\n", &[]);
@@ -156,7 +156,7 @@ fn a_served_project_is_cleaned_and_rebuilt_and_written_to_afterwards() {
 
 #[test]
 fn a_run_that_nobody_attends_does_not_wait_where_the_project_is_served() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.more_settings("[run]\nslots = 1\nrestarts_max = 0\nfailures_max = 1\n");
     scratch.task("Asks", "signal = \"pending:red or blue?\"", &["--priority", "1"]);
     scratch.task("Fails", "misbehave = \"fail\"\n", &["--priority", "2"]);
@@ -173,7 +173,7 @@ fn a_run_that_nobody_attends_does_not_wait_where_the_project_is_served() {
 
 #[test]
 fn a_fault_of_the_engine_ends_its_run_and_not_the_server() {
-    let mut scratch = Scratch::new(LANDFALL);
+    let mut scratch = ScratchProject::new(LANDFALL);
     scratch.task("Lands", &writes("b.txt"), &[]);
     scratch.set("LANDFALL_CRASH", "panic:journal.append.before:2");
     let served = Served::start(&scratch, &[]);

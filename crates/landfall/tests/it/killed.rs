@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use landfall_testkit::{Process, Scratch, Started, left_behind};
+use landfall_testkit::{Process, ScratchProject, Started, left_behind};
 
 use crate::LANDFALL;
 use crate::lifecycle::{GOOD, covers, plans, says, works};
@@ -53,8 +53,8 @@ enum Waits {
 }
 
 /// A task whose objective is confirmed, and every stage in it. In `steps` the agent waits.
-fn confirmed(steps: &[&str], waits: Waits) -> Scratch {
-    let scratch = Scratch::new(LANDFALL);
+fn confirmed(steps: &[&str], waits: Waits) -> ScratchProject {
+    let scratch = ScratchProject::new(LANDFALL);
     open(&scratch);
     let folder = open_folder(&scratch);
     let mut script = String::new();
@@ -78,7 +78,7 @@ fn confirmed(steps: &[&str], waits: Waits) -> Scratch {
 
 /// Everything that must hold once it is over, whatever was killed before.
 #[track_caller]
-fn check_whole(scratch: &Scratch) {
+fn check_whole(scratch: &ScratchProject) {
     assert_eq!(scratch.status("T1"), "done", "{}", scratch.why("T1"));
     let entries = scratch.log();
     let of = entries.iter().filter(|it| it["task"] == "T1");
@@ -110,7 +110,7 @@ fn check_whole(scratch: &Scratch) {
     assert_eq!(scratch.left_behind(), []);
 }
 
-fn counter(scratch: &Scratch, name: &str) -> u64 {
+fn counter(scratch: &ScratchProject, name: &str) -> u64 {
     let detail = scratch.detail("T1");
     let all = detail["counters"].as_array().expect("a list").clone();
     all.iter().find(|it| it["name"] == name).map_or(0, |it| it["used"].as_u64().expect("a number"))
@@ -127,7 +127,7 @@ fn kill_9(process: &Process) {
 }
 
 /// Kills the agent alone, not whoever sits with it.
-fn kill_the_agent(scratch: &Scratch) {
+fn kill_the_agent(scratch: &ScratchProject) {
     let all = left_behind(scratch.root());
     let agents: Vec<&Process> =
         all.iter().filter(|it| it.command.contains(" play ") && it.command.contains("--step-run")).collect();
@@ -137,7 +137,7 @@ fn kill_the_agent(scratch: &Scratch) {
 
 /// Waits until the agent has come to this step of this stage.
 #[track_caller]
-fn comes_to(scratch: &Scratch, run: &mut Started, step: &str, stage: u32) {
+fn comes_to(scratch: &ScratchProject, run: &mut Started, step: &str, stage: u32) {
     let (waits, _) = marks(&open_folder(scratch), step, stage);
     scratch.eventually(&format!("`{step}` of stage {stage}"), || {
         assert!(

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use landfall_testkit::{FakeCheck, FakeJob, Said, Scratch, Started};
+use landfall_testkit::{CommandOutput, FakeCheck, FakeJob, ScratchProject, Started};
 
 use crate::both::{World, on_both};
 use crate::hold_file::HoldFile;
@@ -33,19 +33,19 @@ pub fn breaks_off(step: &str, file: &str, commit: bool, exit: u8) -> String {
 const LIMIT: Duration = Duration::from_secs(180); // GitHub lets a client change one thing a second
 
 /// An issue with this script; its number.
-fn issue(scratch: &Scratch, title: &str, turns: &[String], size: &str) -> String {
+fn issue(scratch: &ScratchProject, title: &str, turns: &[String], size: &str) -> String {
     let body = format!("```landfall-script\n{}\n```\n", turns.concat());
     let args = ["--json", "issue", "new", title, "--body", &body, "--size", size, "--label", "triaged"];
     scratch.landfall(&args).json()["issue"]["number"].as_u64().expect("a number").to_string()
 }
 
 /// Follows an issue with this script.
-pub fn follow(scratch: &Scratch, title: &str, turns: &[String], size: &str) -> Said {
+pub fn follow(scratch: &ScratchProject, title: &str, turns: &[String], size: &str) -> CommandOutput {
     scratch.landfall(&["auto", &issue(scratch, title, turns, size)])
 }
 
 /// The same, and does not wait for the end.
-fn begin(scratch: &Scratch, title: &str, turns: &[String], size: &str) -> Started {
+fn begin(scratch: &ScratchProject, title: &str, turns: &[String], size: &str) -> Started {
     scratch.start(&["auto", &issue(scratch, title, turns, size)])
 }
 
@@ -54,7 +54,7 @@ fn at_work(world: &World) {
     world.eventually("its agent is at work", || world.prompts("T1").len() == 2);
 }
 
-pub fn log(scratch: &Scratch, task: &str) -> String {
+pub fn log(scratch: &ScratchProject, task: &str) -> String {
     scratch.landfall(&["log", task]).ok()
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 use serde_json::Value;
 
 use crate::LANDFALL;
@@ -24,7 +24,7 @@ fn after(command: &str, path: &str, text: &str) -> String {
 
 /// Every first-parent commit of `main` passes the check, in a plain checkout that has nothing to do with Landfall.
 #[track_caller]
-fn all_green(scratch: &Scratch) {
+fn all_green(scratch: &ScratchProject) {
     let place = scratch.root().join("plain");
     let path = place.display().to_string();
     scratch.git(&["clone", "--quiet", ".", &path]);
@@ -39,13 +39,13 @@ fn all_green(scratch: &Scratch) {
 }
 
 #[track_caller]
-fn done(scratch: &Scratch, tasks: &[&str]) {
+fn done(scratch: &ScratchProject, tasks: &[&str]) {
     for task in tasks {
         assert_eq!(scratch.status(task), "done", "{}", scratch.why(task));
     }
 }
 
-fn base(scratch: &Scratch) -> Value {
+fn base(scratch: &ScratchProject) -> Value {
     scratch.landfall(&["--json", "status"]).json()["base"].clone()
 }
 
@@ -57,7 +57,7 @@ fn file(path: &Path) -> String {
 
 #[test]
 fn two_tasks_green_alone_and_red_together_one_lands_and_the_other_goes_back() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     // The check allows at most one of the two.
     scratch.file("test.sh", "if [ -e x.txt ] && [ -e y.txt ] && [ ! -e both.txt ]; then echo 'x and y do not go together'; exit 1; fi\necho '1 passed, 0 failed'\n");
     scratch.commit("one of two");
@@ -87,7 +87,7 @@ fn two_tasks_green_alone_and_red_together_one_lands_and_the_other_goes_back() {
 
 #[test]
 fn a_conflict_goes_back_to_the_agent_with_the_base_commit() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let go = scratch.root().join("go");
     let slow = format!(
         "[[iteration]]\nrun = [\"sh\", \"-c\", \"while [ ! -e {} ]; do sleep 0.02; done\"]\nsignal = \"complete\"\n\
@@ -114,7 +114,7 @@ fn a_conflict_goes_back_to_the_agent_with_the_base_commit() {
 
 #[test]
 fn a_conflict_that_the_agent_cannot_resolve_is_blocked_after_three_rounds() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let go = scratch.root().join("go");
     let wait = format!("while [ ! -e {} ]; do sleep 0.02; done", go.display());
     let stubborn = format!(
@@ -137,7 +137,7 @@ fn a_conflict_that_the_agent_cannot_resolve_is_blocked_after_three_rounds() {
 
 #[test]
 fn the_certificate_says_what_git_says() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.file("z.txt.want", "z\n");
     scratch.file("z.txt", "z\n");
     scratch.commit("a check");
@@ -178,7 +178,7 @@ fn the_certificate_says_what_git_says() {
 }
 
 /// The certificate agrees with a clone that has no state of Landfall, and no longer does once a claim in it is changed.
-fn verify_elsewhere(scratch: &Scratch, certificate: &Value) {
+fn verify_elsewhere(scratch: &ScratchProject, certificate: &Value) {
     let folder = open(scratch);
     let clone = folder.join("clone").display().to_string();
     scratch.git(&["clone", "--quiet", ".", &clone]);
@@ -219,7 +219,7 @@ fn verify_elsewhere(scratch: &Scratch, certificate: &Value) {
 
 #[test]
 fn every_first_parent_commit_of_main_is_green() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     for number in 1..=5 {
         let script = format!(
             "signal = \"complete\"\n[[write]]\npath = \"f{number}\"\ntext = \"{number}\\n\"\n[[write]]\npath = \"f{number}.want\"\ntext = \"{number}\\n\"\n"
@@ -234,7 +234,7 @@ fn every_first_parent_commit_of_main_is_green() {
 
 #[test]
 fn a_need_is_met_by_landing_and_its_work_is_there() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let seen = open(&scratch).join("seen");
     scratch.task("First", &writes("b.txt", "b"), &[]);
     scratch.task(
@@ -252,7 +252,7 @@ fn a_need_is_met_by_landing_and_its_work_is_there() {
 
 #[test]
 fn a_task_whose_need_did_not_land_is_not_started() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.task("First", "signal = \"blocked:no\"\n", &[]);
     scratch.task("Second", &writes("c.txt", "c"), &["--needs", "T1"]);
     let run = scratch.landfall(&["run"]);
@@ -264,7 +264,7 @@ fn a_task_whose_need_did_not_land_is_not_started() {
 
 #[test]
 fn priority_and_tags_say_who_starts_first() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let order = open(&scratch).join("order");
     let tell =
         |name: &str| after(&format!("echo {name} >> {}", order.display()), &format!("{name}.txt"), name);
@@ -278,7 +278,7 @@ fn priority_and_tags_say_who_starts_first() {
 
 #[test]
 fn only_the_tasks_asked_for_and_what_they_need_are_run() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     for (name, more) in [("one", &[][..]), ("two", &["--needs", "T1"]), ("three", &[])] {
         scratch.task(name, &writes(&format!("{name}.txt"), name), more);
     }
@@ -289,7 +289,7 @@ fn only_the_tasks_asked_for_and_what_they_need_are_run() {
 
 #[test]
 fn no_more_agents_work_at_once_than_there_are_slots() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let folder = open(&scratch);
     let (place, peak) = (folder.join("at-work"), folder.join("peak"));
     std::fs::create_dir(&place).expect("ours");
@@ -315,7 +315,7 @@ fn no_more_agents_work_at_once_than_there_are_slots() {
 
 #[test]
 fn a_rollback_takes_back_exactly_one_task_and_is_verified() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.task("First", &writes("b.txt", "b"), &[]);
     scratch.landfall(&["run"]).ok();
     scratch.task("Second", &writes("c.txt", "c"), &[]);
@@ -335,7 +335,7 @@ fn a_rollback_takes_back_exactly_one_task_and_is_verified() {
 
 #[test]
 fn a_rollback_that_would_break_what_builds_on_it_does_not_land() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.task("First", &writes("b.txt", "b"), &[]);
     scratch.landfall(&["run"]).ok();
     scratch.task("Second", &writes("b.txt.want", "b"), &[]);
@@ -349,7 +349,7 @@ fn a_rollback_that_would_break_what_builds_on_it_does_not_land() {
 
 #[test]
 fn what_has_not_landed_cannot_be_rolled_back() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.task("First", &writes("b.txt", "b"), &[]);
     let said = scratch.landfall(&["rollback", "T1"]);
     assert_eq!(said.code, Some(6), "{said:?}");
@@ -360,7 +360,7 @@ fn what_has_not_landed_cannot_be_rolled_back() {
 
 #[test]
 fn a_dirty_checkout_holds_landed_work_until_it_is_committed() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.task("First", &writes("b.txt", "b"), &[]);
     scratch.file("a.txt", "mine, not yet done\n");
     let before = scratch.git(&["rev-parse", "main"]);
@@ -385,7 +385,7 @@ fn a_dirty_checkout_holds_landed_work_until_it_is_committed() {
 
 #[test]
 fn a_dirty_checkout_that_is_cleaned_gets_the_landed_work_with_the_next_run() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.task("First", &writes("b.txt", "b"), &[]);
     scratch.file("a.txt", "an experiment\n");
     assert_eq!(scratch.landfall(&["run"]).code, Some(9));
@@ -398,7 +398,7 @@ fn a_dirty_checkout_that_is_cleaned_gets_the_landed_work_with_the_next_run() {
 
 #[test]
 fn later_work_builds_on_landed_work_that_is_still_held() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.task("First", &writes("b.txt", "b"), &[]);
     scratch.file("a.txt", "an experiment\n");
     assert_eq!(scratch.landfall(&["run"]).code, Some(9));
@@ -417,7 +417,7 @@ fn later_work_builds_on_landed_work_that_is_still_held() {
 
 #[test]
 fn an_untracked_file_in_the_way_is_not_written_over() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.task("First", &writes("b.txt", "b"), &[]);
     scratch.file("b.txt", "mine\n");
     let run = scratch.landfall(&["run"]);
@@ -430,7 +430,7 @@ fn an_untracked_file_in_the_way_is_not_written_over() {
 
 #[test]
 fn an_ignored_file_and_an_ignored_folder_survive_a_landing_with_those_names() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.file(".gitignore", ".env\ncache\n");
     scratch.commit("ignore");
     // The task stops ignoring both names and lands files there.
@@ -466,7 +466,7 @@ fn an_ignored_file_and_an_ignored_folder_survive_a_landing_with_those_names() {
 
 #[test]
 fn untracked_files_elsewhere_are_no_hindrance() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.task("First", &writes("b.txt", "b"), &[]);
     scratch.file("notes.txt", "mine\n");
     scratch.landfall(&["run"]).ok();
@@ -476,7 +476,7 @@ fn untracked_files_elsewhere_are_no_hindrance() {
 
 #[test]
 fn a_commit_of_the_person_between_verification_and_landing_is_verified_together() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let folder = open(&scratch);
     let (go, began) = (folder.join("go"), folder.join("began"));
     // The check itself is the moment: while it looks at the work for the first time, the person commits.
@@ -509,7 +509,7 @@ fn a_commit_of_the_person_between_verification_and_landing_is_verified_together(
 
 #[test]
 fn a_commit_of_the_person_while_landed_work_is_held_is_merged_and_verified() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.task("First", &writes("b.txt", "b"), &[]);
     scratch.file("a.txt", "dirty\n");
     assert_eq!(scratch.landfall(&["run"]).code, Some(9));
@@ -526,7 +526,7 @@ fn a_commit_of_the_person_while_landed_work_is_held_is_merged_and_verified() {
 
 #[test]
 fn a_commit_that_does_not_pass_together_with_held_work_is_not_published() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.task("First", &writes("b.txt", "b"), &[]);
     scratch.file("a.txt", "dirty\n");
     assert_eq!(scratch.landfall(&["run"]).code, Some(9));
@@ -543,7 +543,7 @@ fn a_commit_that_does_not_pass_together_with_held_work_is_not_published() {
 
 #[test]
 fn a_commit_that_conflicts_with_held_work_is_told_in_a_sentence() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.task("First", &writes("b.txt", "landed"), &[]);
     scratch.file("a.txt", "dirty\n");
     assert_eq!(scratch.landfall(&["run"]).code, Some(9));
@@ -560,7 +560,7 @@ fn a_commit_that_conflicts_with_held_work_is_told_in_a_sentence() {
 
 #[test]
 fn a_merge_half_way_in_the_checkout_holds() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.task("First", &writes("b.txt", "b"), &[]);
     let head = scratch.git(&["rev-parse", "HEAD"]);
     scratch.file(".git/MERGE_HEAD", &format!("{head}\n"));
@@ -575,7 +575,7 @@ fn a_merge_half_way_in_the_checkout_holds() {
 
 #[test]
 fn a_base_that_is_not_checked_out_is_moved_and_the_checkout_left_alone() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.more_settings("[project]\nbase = \"main\"");
     scratch.git(&["checkout", "--quiet", "-b", "feature"]);
     scratch.file("a.txt", "dirty on another branch\n");
@@ -590,8 +590,8 @@ fn a_base_that_is_not_checked_out_is_moved_and_the_checkout_left_alone() {
 }
 
 /// The project on a branch of its own, and `main` in a linked worktree.
-fn elsewhere() -> (Scratch, PathBuf) {
-    let scratch = Scratch::new(LANDFALL);
+fn elsewhere() -> (ScratchProject, PathBuf) {
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.more_settings("[project]\nbase = \"main\"");
     scratch.git(&["checkout", "--quiet", "-b", "feature"]);
     let other = scratch.root().join("other");
@@ -627,7 +627,7 @@ fn a_base_checked_out_dirty_in_another_worktree_holds() {
 
 #[test]
 fn publish_none_leaves_the_branch_alone_and_the_work_can_be_fetched() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.more_settings("[land]\npublish = \"none\"");
     let before = scratch.git(&["rev-parse", "main"]);
     scratch.task("First", &writes("b.txt", "b"), &[]);
@@ -648,8 +648,8 @@ fn publish_none_leaves_the_branch_alone_and_the_work_can_be_fetched() {
     assert_eq!(scratch.git(&["show", "FETCH_HEAD:b.txt"]), "b");
 }
 
-fn with_remote() -> (Scratch, PathBuf) {
-    let scratch = Scratch::new(LANDFALL);
+fn with_remote() -> (ScratchProject, PathBuf) {
+    let scratch = ScratchProject::new(LANDFALL);
     let remote = scratch.root().join("remote.git");
     let path = remote.display().to_string();
     scratch.git(&["init", "--quiet", "--bare", "--initial-branch=main", &path]);
@@ -673,12 +673,12 @@ fn publish_push_pushes_the_base() {
 
 /// What a colleague has of a remote.
 struct Colleague<'a> {
-    scratch: &'a Scratch,
+    scratch: &'a ScratchProject,
     clone: String,
 }
 
 impl<'a> Colleague<'a> {
-    fn of(scratch: &'a Scratch, remote: &Path) -> Self {
+    fn of(scratch: &'a ScratchProject, remote: &Path) -> Self {
         let clone = scratch.root().join("colleague").display().to_string();
         scratch.git(&["clone", "--quiet", &remote.display().to_string(), &clone]);
         Self { scratch, clone }
@@ -698,7 +698,7 @@ impl<'a> Colleague<'a> {
     }
 }
 
-fn queue_hold(scratch: &Scratch) -> serde_json::Value {
+fn queue_hold(scratch: &ScratchProject) -> serde_json::Value {
     scratch.landfall(&["--json", "queue"]).json()["hold"].clone()
 }
 
@@ -829,7 +829,7 @@ fn a_branch_that_is_gone_from_the_remote_holds_the_queue_and_is_not_made_up() {
 
 #[test]
 fn a_base_that_a_stranger_moved_is_neither_built_upon_nor_published() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     off(&scratch);
     let before = scratch.git(&["rev-parse", "main"]);
     let script = r#"
@@ -850,7 +850,7 @@ text = "unproved\n"
 
 #[test]
 fn landed_work_is_published_at_the_end_of_the_run_if_the_user_has_made_way_by_then() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let folder = open(&scratch);
     let go = folder.join("go");
     scratch.file("notes.txt", "mine\n");

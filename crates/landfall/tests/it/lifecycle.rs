@@ -1,6 +1,6 @@
 //! Tasks with a plan and a judge, from outside, by the scripted agent: behaviours 2 to 8 and 17 to 21.
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 
 use crate::LANDFALL;
 use crate::styles::{Style, in_styles};
@@ -32,11 +32,11 @@ pub fn works(step: &str, file: &str, signal: &str) -> String {
     format!("[[step.{step}]]\nsignal = {signal}\n[[step.{step}.write]]\npath = {file:?}\ntext = \"x\\n\"\n")
 }
 
-fn log(scratch: &Scratch, task: &str) -> String {
+fn log(scratch: &ScratchProject, task: &str) -> String {
     scratch.landfall(&["log", task]).ok()
 }
 
-fn lifecycle(style: Style, script: &[String]) -> Scratch {
+fn lifecycle(style: Style, script: &[String]) -> ScratchProject {
     let scratch = style.scratch();
     scratch.task("First", &style.script(&script.concat()), &["--flow", "lifecycle"]);
     scratch
@@ -197,7 +197,7 @@ in_styles!(behaviour_17_a_gate_blocks_whatever_the_average: fresh, session);
 
 #[test]
 fn c36_a_judge_cannot_let_red_work_pass() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.settings("[project]\nflow = \"lifecycle\"\n[verify]\n[[verify.command]]\nname = \"tests\"\nrun = \"test ! -e wrong.txt\"\n[agent.default]\nkind = \"script\"\n");
     let script = [
         plans("plan", "one", 1, ""),
@@ -217,7 +217,7 @@ fn c36_a_judge_cannot_let_red_work_pass() {
     );
 }
 
-pub fn staged(style: Style, criteria: &[&str], script: &[String]) -> Scratch {
+pub fn staged(style: Style, criteria: &[&str], script: &[String]) -> ScratchProject {
     let scratch = style.scratch();
     let criteria = criteria.iter().flat_map(|it| ["--criterion", it]);
     let more: Vec<&str> = ["--flow", "staged"].into_iter().chain(criteria).collect();

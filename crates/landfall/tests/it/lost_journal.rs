@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 
 use crate::LANDFALL;
 use crate::sandbox::open;
@@ -14,8 +14,8 @@ fn writes(path: &str, text: &str) -> String {
 }
 
 /// A project in which T1 has landed and T2 was cancelled after its agent had worked.
-fn worked() -> Scratch {
-    let scratch = Scratch::new(LANDFALL);
+fn worked() -> ScratchProject {
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.task("Old one", &writes("old.txt", "old"), &[]);
     scratch.task(
         "Old two",
@@ -107,7 +107,7 @@ fn a_new_task_is_not_judged_by_the_run_of_an_older_journal() {
 
 #[test]
 fn agents_of_a_lost_journal_are_ended_and_their_folders_kept() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let begun = open(&scratch).join("begun");
     let script =
         format!("run = [\"sh\", \"-c\", \"echo half > half.txt; touch {}; sleep 600\"]", begun.display());
@@ -168,7 +168,7 @@ fn doctor_offers_the_work_of_a_lost_journal_as_branches() {
 
 #[test]
 fn a_new_task_is_not_judged_by_runs_that_an_older_copy_of_the_journal_does_not_know() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let state = scratch.state();
     scratch.task("One", &writes("one.txt", "one"), &[]);
     scratch.landfall(&["run"]).ok();
@@ -214,7 +214,7 @@ fn a_new_task_is_not_judged_by_runs_that_an_older_copy_of_the_journal_does_not_k
 
 #[test]
 fn a_kill_at_any_moment_leaves_a_journal_that_is_not_taken_for_an_older_copy() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let begun = open(&scratch).join("begun");
     let script = format!("run = [\"sh\", \"-c\", \"touch {}; sleep 600\"]", begun.display());
     scratch.task("Slow", &script, &[]);

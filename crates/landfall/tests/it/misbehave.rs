@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use landfall_testkit::{Said, Scratch};
+use landfall_testkit::{CommandOutput, ScratchProject};
 use serde_json::Value;
 
 use crate::LANDFALL;
@@ -26,13 +26,13 @@ const LANDED: End = End { code: 0, status: "done", why: &["it landed as"] };
 
 /// Plays a script to the end of a run and looks at all that must hold whatever the agent did.
 #[track_caller]
-fn play(settings: &str, script: &str, end: &End) -> Scratch {
+fn play(settings: &str, script: &str, end: &End) -> ScratchProject {
     play_in(Style::Fresh, settings, script, end)
 }
 
 /// The same with an agent that is driven in this style.
 #[track_caller]
-fn play_in(style: Style, settings: &str, script: &str, end: &End) -> Scratch {
+fn play_in(style: Style, settings: &str, script: &str, end: &End) -> ScratchProject {
     let scratch = style.scratch();
     if !settings.is_empty() {
         scratch.more_settings(settings);
@@ -45,7 +45,7 @@ fn play_in(style: Style, settings: &str, script: &str, end: &End) -> Scratch {
 }
 
 #[track_caller]
-fn settled(scratch: &Scratch, before: &str, run: &Said, end: &End) {
+fn settled(scratch: &ScratchProject, before: &str, run: &CommandOutput, end: &End) {
     let why = scratch.why("T1");
     assert_eq!(scratch.status("T1"), end.status, "{why}\n{}\n{}", run.out, run.err);
     assert_eq!(run.code, Some(end.code), "{why}\n{}\n{}", run.out, run.err);
@@ -85,11 +85,11 @@ fn printable(text: &str) {
 
 /// The work of [`work`] is somewhere a person can get it from.
 #[track_caller]
-fn nothing_lost(scratch: &Scratch) {
+fn nothing_lost(scratch: &ScratchProject) {
     assert_ne!(scratch.kept("T1", "b.txt", "work\n"), Vec::<String>::new(), "the work is kept");
 }
 
-fn warnings(scratch: &Scratch) -> Vec<String> {
+fn warnings(scratch: &ScratchProject) -> Vec<String> {
     let detail = scratch.detail("T1");
     let list = detail["warnings"].as_array().cloned().unwrap_or_default();
     list.iter().filter_map(Value::as_str).map(str::to_owned).collect()
@@ -140,7 +140,7 @@ in_styles!(behaviour_10_silent_work_that_uses_the_cpu_is_not_taken_for_a_stall: 
 
 #[test]
 fn flood_is_cut_with_a_mark_while_the_memory_stays_small_and_the_work_lands() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.more_settings("[run]\noutput_cap = \"1MiB\"");
     scratch.task("Story", &work("misbehave = \"flood\"\nbytes = \"100MB\"\nsignal = \"complete\""), &[]);
     let before = scratch.git(&["rev-parse", "main"]);
@@ -151,7 +151,7 @@ fn flood_is_cut_with_a_mark_while_the_memory_stays_small_and_the_work_lands() {
         std::thread::sleep(Duration::from_millis(5));
     }
     let code = run.wait(Duration::from_secs(1));
-    settled(&scratch, &before, &Said { code, out: scratch.heard(), err: String::new() }, &LANDED);
+    settled(&scratch, &before, &CommandOutput { code, out: scratch.heard(), err: String::new() }, &LANDED);
     assert!((1..64 << 10).contains(&peak_kib), "the engine needed {peak_kib} KiB");
     let records = std::fs::read_dir(scratch.state().join("attempts")).expect("there are records");
     let spool =
@@ -174,7 +174,7 @@ fn an_agent_that_keeps_its_sitter_stopped_is_ended_all_the_same() {
 
 #[test]
 fn a_check_that_kills_its_sitter_leaves_nothing_behind() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.settings(
         "[agent.default]\nkind = \"script\"\n[[verify.command]]\nname = \"tests\"\nrun = \"kill -9 $PPID; sleep 60\"\n",
     );
@@ -283,8 +283,8 @@ fn a_lie_told_for_ever_never_lands() {
 const TESTS: &str = "#[test]\nfn adds() {\n    assert_eq!(1 + 1, 2);\n}\n\n#[test]\nfn doubles() {\n    assert_eq!(2 * 2, 4);\n}\n";
 
 /// A project with a test file, and an agent that weakens it.
-fn weakened(how: &str) -> Scratch {
-    let scratch = Scratch::new(LANDFALL);
+fn weakened(how: &str) -> ScratchProject {
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.file("tests/sums.rs", TESTS);
     scratch.commit("tests");
     let script = format!(
@@ -352,7 +352,7 @@ fn a_review_that_says_no_without_words_does_not_land_it() {
 #[test]
 fn a_test_script_that_is_made_to_pass_does_not_land_by_that() {
     for how in ["delete", "skip", "trivial"] {
-        let scratch = Scratch::new(LANDFALL);
+        let scratch = ScratchProject::new(LANDFALL);
         scratch.more_settings("[run]\niterations_max = 2\nrestarts_max = 0");
         scratch.file("b.txt.want", "right\n");
         scratch.file("b.txt", "right\n");
@@ -400,7 +400,7 @@ in_styles!(behaviour_11_quota_waits_spends_nothing_and_goes_on_by_itself: fresh,
 
 #[test]
 fn quota_frees_the_slot_for_another_task() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.settings(
         "[agent.default]\nkind = \"script\"\n[agent.other]\nkind = \"script\"\naccount = \"another\"\n",
     );
@@ -509,8 +509,8 @@ fn a_script_that_cannot_be_read_is_refused_before_the_agent_starts() {
 // Agents that are not the scripted one, and what they are told.
 
 /// A project whose agent is any program: this shell script.
-fn any_program(profile: &str, script: &str) -> Scratch {
-    let scratch = Scratch::new(LANDFALL);
+fn any_program(profile: &str, script: &str) -> ScratchProject {
+    let scratch = ScratchProject::new(LANDFALL);
     let program = scratch.root().join("agent.sh");
     std::fs::write(&program, script).expect("ours");
     let settings = std::fs::read_to_string(scratch.project().join("landfall.toml")).expect("readable");
@@ -552,7 +552,7 @@ fn what_any_program_says_on_stderr_is_no_signal() {
 
 #[test]
 fn a_prompt_of_the_project_takes_the_place_of_ours() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.file(".landfall/prompts/work.md", "Our own words for {{ task }}: {{ title }}\n");
     scratch.commit("a prompt");
     scratch.task("Story", &work("signal = \"complete\""), &[]);
@@ -562,7 +562,7 @@ fn a_prompt_of_the_project_takes_the_place_of_ours() {
 
 #[test]
 fn a_flow_of_the_project_with_a_question_of_its_own_is_followed() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let flow = "[flow]\nabout = \"Ask first.\"\nentry = \"ask\"\n\
                 [step.ask]\nkind = \"ask\"\nquestion = \"Really?\"\non.answered = \"work\"\n\
                 [step.work]\nkind = \"agent\"\nprompt = \"work\"\niterate = true\non.done = \"verify\"\non.blocked = \"stop\"\n\
@@ -582,7 +582,7 @@ fn a_flow_of_the_project_with_a_question_of_its_own_is_followed() {
 
 #[test]
 fn a_flow_with_a_step_that_is_not_performed_yet_says_so() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let flow = "[step.split]\nkind = \"split\"\non.done = \"work\"\n[step.work]\nkind = \"agent\"\nprompt = \"work\"\non.done = \"end\"\n";
     scratch.file(".landfall/flows/parts.toml", flow);
     scratch.commit("a flow");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 use serde_json::{Value, json};
 
 use crate::LANDFALL;
@@ -23,7 +23,7 @@ fn script() -> String {
 }
 
 /// A project with one module, whose agent does as the script says.
-fn with_module(scratch: &Scratch, script: &str) {
+fn with_module(scratch: &ScratchProject, script: &str) {
     let index = json!({ "title": "People log in", "status": "draft" });
     scratch.file(&format!("{MODULE}/.index.json"), &index.to_string());
     let target = format!("# Objective\n\nPeople log in.\n\n```landfall-script\n{script}```\n");
@@ -31,14 +31,14 @@ fn with_module(scratch: &Scratch, script: &str) {
     scratch.commit("a module");
 }
 
-fn signal(scratch: &Scratch) -> Option<Value> {
+fn signal(scratch: &ScratchProject) -> Option<Value> {
     let text = std::fs::read_to_string(scratch.project().join(MODULE).join(".auto-signal")).ok()?;
     serde_json::from_str(&text).ok()
 }
 
 #[test]
 fn auto_starts_shows_and_stops_the_loop_of_a_module() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let hold = HoldFile::new(&scratch, "plan");
     with_module(&scratch, &hold.in_step("plan", &script()));
     let never = scratch.landfall(&["auto", MODULE, "--status"]);
@@ -76,7 +76,7 @@ fn auto_starts_shows_and_stops_the_loop_of_a_module() {
 
 #[test]
 fn the_server_prints_one_line_for_each_action_of_a_loop() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     with_module(&scratch, &script());
     let dir = scratch.project().canonicalize().expect("it is there").join(MODULE);
     let served = Served::start(&scratch, &[]);
@@ -101,7 +101,7 @@ fn the_server_prints_one_line_for_each_action_of_a_loop() {
 
 #[test]
 fn a_watcher_finds_the_signal_of_each_step_in_the_module() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let hold = HoldFile::new(&scratch, "exec");
     with_module(&scratch, &hold.in_step("exec", &script()));
     scratch.landfall(&["import", "AiTasks"]).ok();
@@ -127,7 +127,7 @@ fn a_watcher_finds_the_signal_of_each_step_in_the_module() {
 
 #[test]
 fn annotations_in_the_folder_reach_the_planner_and_the_plan() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     with_module(&scratch, &script());
     let file = format!("{MODULE}/.tmp-annotations.json");
     let is_there = || scratch.project().join(&file).exists();
@@ -156,7 +156,7 @@ fn annotations_in_the_folder_reach_the_planner_and_the_plan() {
 
 #[test]
 fn commands_in_hooks_of_modules_are_refused_with_a_hint() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     with_module(&scratch, &script());
     scratch.file("AiTasks/.hooks.md", "## on_complete\n\n```sh\ntouch ran\n```\n");
     let said = scratch.landfall(&["import", "AiTasks"]);

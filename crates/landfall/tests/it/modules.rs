@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 
 use crate::LANDFALL;
 
@@ -14,7 +14,7 @@ const TARGET: &str = "# T\n\n## Objective\n\nPeople are greeted.\n\n## Requireme
 
 #[test]
 fn a_module_is_made_filled_and_imported() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let said = scratch.landfall(&[
         "module",
         "init",
@@ -60,7 +60,7 @@ fn a_module_is_made_filled_and_imported() {
 
 #[test]
 fn needs_of_modules_become_needs_of_tasks() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let put = |name: &str, status: &str, more: &str| {
         scratch.file(&format!("AiTasks/{name}/.index.json"), &metadata(name, status, more));
         scratch.file(&format!("AiTasks/{name}/.target.md"), TARGET);
@@ -88,7 +88,7 @@ fn needs_of_modules_become_needs_of_tasks() {
 
 #[test]
 fn a_broken_module_is_refused_then_mended_from_the_last_commit() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let good = metadata("Good", "review", ", \"mine\": 1");
     scratch.file("AiTasks/m/.index.json", &good);
     scratch.file("AiTasks/m/.target.md", TARGET);
@@ -114,7 +114,7 @@ fn a_broken_module_is_refused_then_mended_from_the_last_commit() {
 
 #[test]
 fn folders_without_modules_and_formats_of_files_are_refused() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.file("src/x.txt", "x");
     for (args, words) in [
         (&["import", "src"][..], "is not a folder of modules"),
@@ -131,7 +131,7 @@ fn folders_without_modules_and_formats_of_files_are_refused() {
 
 #[test]
 fn a_module_is_committed_when_that_is_asked_for_and_nothing_else_with_it() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.git(&["config", "user.name", "A Person"]);
     scratch.git(&["config", "user.email", "person@example.com"]);
     scratch.file("loose.txt", "mine\n");
@@ -155,7 +155,7 @@ fn a_module_is_committed_when_that_is_asked_for_and_nothing_else_with_it() {
 
 #[test]
 fn a_folder_that_another_session_works_in_is_not_cancelled() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.file("AiTasks/m/.index.json", &metadata("M", "draft", ""));
     scratch.file("AiTasks/m/.target.md", TARGET);
     scratch.landfall(&["import", "AiTasks"]).ok();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use landfall_testkit::{Said, Scratch};
+use landfall_testkit::{CommandOutput, ScratchProject};
 use serde_json::{Value, json};
 
 use crate::LANDFALL;
@@ -18,31 +18,31 @@ fn writes(step: &str, path: &str, text: &str) -> String {
 }
 
 /// Makes an issue whose text is a script.
-fn issue(scratch: &Scratch, title: &str, criteria: &str, script: &str, more: &[&str]) {
+fn issue(scratch: &ScratchProject, title: &str, criteria: &str, script: &str, more: &[&str]) {
     let body = format!("{criteria}\n```landfall-script\n{script}```\n");
     scratch.landfall(&[&["issue", "new", title, "--body", &body], more].concat()).ok();
 }
 
-fn small(scratch: &Scratch, title: &str, file: &str, more: &[&str]) {
+fn small(scratch: &ScratchProject, title: &str, file: &str, more: &[&str]) {
     let more = [&["--size", "XS", "--label", "triaged"], more].concat();
     issue(scratch, title, "", &writes("code", file, "x\n"), &more);
 }
 
-fn auto(scratch: &Scratch, args: &[&str]) -> Said {
+fn auto(scratch: &ScratchProject, args: &[&str]) -> CommandOutput {
     scratch.landfall(&[&["auto"], args].concat())
 }
 
-fn shown(scratch: &Scratch, number: u64) -> Value {
+fn shown(scratch: &ScratchProject, number: u64) -> Value {
     scratch.landfall(&["--json", "issue", "show", &number.to_string()]).json()
 }
 
-fn has_label(scratch: &Scratch, number: u64, label: &str) -> bool {
+fn has_label(scratch: &ScratchProject, number: u64, label: &str) -> bool {
     shown(scratch, number)["issue"]["labels"].as_array().is_some_and(|all| all.contains(&json!(label)))
 }
 
 #[test]
 fn a_task_is_found_by_the_number_of_its_issue_and_a_bare_number_says_what_it_means() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     for number in 1..=2 {
         small(&scratch, &format!("Issue {number}"), &format!("{number}.txt"), &[]);
     }
@@ -83,7 +83,7 @@ fn a_task_is_found_by_the_number_of_its_issue_and_a_bare_number_says_what_it_mea
 
 #[test]
 fn an_issue_that_waits_for_a_person_is_looked_at_again_by_the_same_task() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let criteria = "- [ ] <!-- verify: file_exists \"one.txt\" --> it is there\n- [ ] people like it\n";
     let more = ["--size", "XS", "--label", "triaged"];
     issue(&scratch, "One", criteria, &writes("code", "one.txt", "x\n"), &more);
@@ -129,7 +129,7 @@ fn an_issue_that_waits_for_a_person_is_looked_at_again_by_the_same_task() {
 
 #[test]
 fn one_issue_that_cannot_be_read_hides_no_other() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     for title in ["One", "Two", "Three"] {
         scratch.landfall(&["issue", "new", title]).ok();
     }
@@ -157,7 +157,7 @@ fn one_issue_that_cannot_be_read_hides_no_other() {
 
 #[test]
 fn an_issue_that_cannot_be_read_is_named_wherever_it_is_left_out() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     for number in 1..=3 {
         small(&scratch, &format!("Issue {number}"), &format!("{number}.txt"), &[]);
     }
@@ -182,7 +182,7 @@ fn an_issue_that_cannot_be_read_is_named_wherever_it_is_left_out() {
 
 #[test]
 fn issues_that_are_asked_for_during_a_run_are_watched_there() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let (long, short) = (HoldFile::new(&scratch, "long"), HoldFile::new(&scratch, "short"));
     let more = ["--size", "XS", "--label", "triaged"];
     issue(&scratch, "Long", "", &long.in_step("code", &writes("code", "one.txt", "x\n")), &more);
@@ -210,7 +210,7 @@ fn issues_that_are_asked_for_during_a_run_are_watched_there() {
 
 #[test]
 fn a_dry_run_says_that_triage_comes_first_and_what_a_large_issue_is_made_of() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.landfall(&["issue", "new", "Nobody looked"]).ok();
     let plain = auto(&scratch, &["1", "--dry-run"]).ok();
     assert!(plain.contains("triage first, which finds out its size"), "{plain}");
@@ -239,7 +239,7 @@ fn a_dry_run_says_that_triage_comes_first_and_what_a_large_issue_is_made_of() {
 
 #[test]
 fn what_lands_says_what_kind_of_work_its_issue_is() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let fine = "[[step.review]]\nsay = ['{\"findings\": []}']\nsignal = \"complete\"\n";
     for (number, (label, size, subject)) in (1..).zip([
         ("type/bug", "XS", "fix: Work 1 (T1)"),
@@ -277,7 +277,7 @@ fn what_lands_says_what_kind_of_work_its_issue_is() {
 
 #[test]
 fn readers_who_come_one_after_another_find_a_room_each() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let script = [
         writes("spec", "docs/spec/issue-1-x.md", "# what\n"),
         writes("code", "one.txt", "x\n"),
@@ -294,7 +294,7 @@ fn readers_who_come_one_after_another_find_a_room_each() {
 
 #[test]
 fn a_check_that_stays_red_is_named_and_ends_the_task_when_its_agent_changes_nothing() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let check = "test ! -e one.txt || { echo the door is open; exit 3; }";
     scratch.more_settings(&format!("[[verify.command]]\nname = \"door\"\nrun = {check:?}"));
     let idle = "[[step.code]]\nsignal = \"complete\"\ncommit = false\n".repeat(12);
@@ -314,7 +314,7 @@ fn a_check_that_stays_red_is_named_and_ends_the_task_when_its_agent_changes_noth
 
 #[test]
 fn an_agent_that_does_nothing_is_named_before_what_was_tried_about_it() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let criteria = "- [ ] <!-- verify: file_exists \"two.txt\" --> the second is there\n";
     let idle = "[[step.code]]\nsignal = \"complete\"\ncommit = false\n".repeat(6);
     let script = writes("code", "one.txt", "x\n") + &idle;
@@ -334,7 +334,7 @@ fn an_agent_that_does_nothing_is_named_before_what_was_tried_about_it() {
 
 #[test]
 fn what_comes_next_is_said_about_what_is_in_the_way() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     small(&scratch, "First", "one.txt", &[]);
     small(&scratch, "Second", "two.txt", &["--blocked-by", "1"]);
     let alone = auto(&scratch, &["2"]);

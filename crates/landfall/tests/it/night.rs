@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 use serde_json::Value;
 
 use crate::LANDFALL;
@@ -23,8 +23,8 @@ fn works(number: u32, wait: Option<&Path>) -> String {
 }
 
 /// 12 tasks that land, two that fail, four behind those, one with a question, one that a person cancels.
-fn backlog() -> Scratch {
-    let mut scratch = Scratch::new(LANDFALL);
+fn backlog() -> ScratchProject {
+    let mut scratch = ScratchProject::new(LANDFALL);
     scratch.be_patient(Duration::from_secs(120));
     let folder = open(&scratch);
     for number in 1..=12 {

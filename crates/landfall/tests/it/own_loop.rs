@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 use serde_json::Value;
 
 use crate::LANDFALL;
@@ -66,43 +66,43 @@ fn walks(shell: &str) -> String {
     format!("{}[[write]]\npath = \"work.txt\"\ntext = \"work\\n\"\n", run_in_shell(shell))
 }
 
-fn scratch(settings: &str) -> Scratch {
-    let scratch = Scratch::new(LANDFALL);
+fn scratch(settings: &str) -> ScratchProject {
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.more_settings(&format!("[run]\n{settings}"));
     open(&scratch);
     scratch
 }
 
 /// Lines of a file in the folder that the test can look into.
-fn noted(scratch: &Scratch, name: &str) -> Vec<String> {
+fn noted(scratch: &ScratchProject, name: &str) -> Vec<String> {
     let text = std::fs::read_to_string(open_folder(scratch).join(name)).unwrap_or_default();
     text.lines().map(str::to_owned).collect()
 }
 
 /// Why the agent was asked to stop, as it saw it.
-fn reason(scratch: &Scratch) -> String {
+fn reason(scratch: &ScratchProject) -> String {
     let text = std::fs::read_to_string(open_folder(scratch).join("stop")).unwrap_or_default();
     let stop: Value = serde_json::from_str(&text).unwrap_or_default();
     assert!(stop["timestamp"].as_str().is_some_and(|at| at.ends_with('Z')), "{text}");
     stop["reason"].as_str().unwrap_or_default().to_owned()
 }
 
-fn doing(scratch: &Scratch) -> String {
+fn doing(scratch: &ScratchProject) -> String {
     let status = scratch.landfall(&["--json", "status"]).json();
     status["active"][0]["doing"].as_str().unwrap_or_default().to_owned()
 }
 
-fn agent_is_up(scratch: &Scratch) {
+fn agent_is_up(scratch: &ScratchProject) {
     scratch.eventually("the first step", || !noted(scratch, "steps").is_empty());
 }
 
-fn end(scratch: &Scratch, task: &str) -> Value {
+fn end(scratch: &ScratchProject, task: &str) -> Value {
     let ended = scratch.facts(task, "ended");
     ended.last().unwrap_or_else(|| panic!("{task} is over: {}", scratch.why(task))).clone()
 }
 
 /// Files of this name in the folders of runs.
-fn in_runs(scratch: &Scratch, name: &str) -> Vec<PathBuf> {
+fn in_runs(scratch: &ScratchProject, name: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(scratch.state().join("attempts")).expect("runs have folders");
     entries.flatten().map(|entry| entry.path().join(name)).filter(|path| path.exists()).collect()
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use landfall_testkit::{Scratch, Started};
+use landfall_testkit::{ScratchProject, Started};
 
 use crate::LANDFALL;
 use crate::sandbox::{off, open};
@@ -17,7 +17,7 @@ fn writes(path: &str, text: &str) -> String {
 
 /// A task whose agent works until it is let go.
 struct Held {
-    scratch: Scratch,
+    scratch: ScratchProject,
     go: PathBuf,
     began: PathBuf,
 }
@@ -29,7 +29,7 @@ impl Held {
     }
 
     fn with_settings(settings: &str) -> Self {
-        let scratch = Scratch::new(LANDFALL);
+        let scratch = ScratchProject::new(LANDFALL);
         scratch.more_settings(settings);
         Self::within(Style::Fresh, scratch)
     }
@@ -38,7 +38,7 @@ impl Held {
         Self::within(style, style.scratch())
     }
 
-    fn within(style: Style, scratch: Scratch) -> Self {
+    fn within(style: Style, scratch: ScratchProject) -> Self {
         let folder = open(&scratch);
         let (go, began) = (folder.join("go"), folder.join("began"));
         let script = format!(
@@ -73,7 +73,7 @@ impl Held {
 
 #[test]
 fn a_question_frees_the_slot_and_its_answer_reaches_the_agent() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let asks = format!(
         "[[iteration]]\nsignal = \"pending:Tabs or spaces?\"\n[[iteration.write]]\npath = \"half.txt\"\ntext = \"half\\n\"\n[[iteration]]\n{}",
         writes("b.txt", "b").replace("[[write]]", "[[iteration.write]]")
@@ -181,7 +181,7 @@ fn stop_now_ends_the_agents_and_keeps_the_work() {
 
 #[test]
 fn stop_now_kills_an_agent_that_does_not_listen() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.more_settings("[run]\ngrace = \"200ms\"");
     scratch.task(
         "Deaf",
@@ -198,7 +198,7 @@ fn stop_now_kills_an_agent_that_does_not_listen() {
 
 #[test]
 fn stop_now_ends_checks_too_and_the_next_run_does_them_again() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let folder = open(&scratch);
     let (go, began) = (folder.join("go"), folder.join("began"));
     let check = format!(
@@ -222,7 +222,7 @@ fn stop_now_ends_checks_too_and_the_next_run_does_them_again() {
 
 #[test]
 fn stop_now_begins_no_other_check_while_an_agent_is_still_ending() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.more_settings("[run]\ngrace = \"1s\"");
     let began = open(&scratch).join("began");
     scratch.file("test.sh", &format!("[ ! -e b.txt ] || {{ echo x >> {}; sleep 60; }}\n", began.display()));
@@ -244,7 +244,7 @@ fn stop_now_begins_no_other_check_while_an_agent_is_still_ending() {
 
 #[test]
 fn stop_now_ends_a_check_that_has_stopped_its_sitter() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let began = scratch.root().join("began");
     scratch.file("test.sh", "");
     scratch.settings(&format!(
@@ -346,7 +346,7 @@ fn cancel_reaches_an_agent_that_a_crash_kept_from_beginning() {
 
 #[test]
 fn cancel_reaches_an_agent_that_has_stopped_its_sitter() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     off(&scratch);
     let began = scratch.root().join("began");
     let script = format!(
@@ -364,7 +364,7 @@ fn cancel_reaches_an_agent_that_has_stopped_its_sitter() {
 
 #[test]
 fn cancel_works_in_every_status_that_is_not_over() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.file("tests/t.rs", "#[test]\nfn t() {}\n");
     scratch.commit("a test");
     scratch.more_settings("[run]\nrestarts_max = 0\niterations_max = 2");
@@ -398,7 +398,7 @@ fn cancel_works_in_every_status_that_is_not_over() {
 
 #[test]
 fn cancel_of_landed_work_points_to_rollback() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.task("Lands", &writes("b.txt", "b"), &[]);
     scratch.landfall(&["run"]).ok();
     let said = scratch.landfall(&["cancel", "T1"]);
@@ -408,7 +408,7 @@ fn cancel_of_landed_work_points_to_rollback() {
 
 #[test]
 fn cancel_while_it_is_being_verified_does_not_land_it() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let folder = open(&scratch);
     let (go, began) = (folder.join("go"), folder.join("began"));
     scratch.file(
@@ -436,7 +436,7 @@ fn cancel_while_it_is_being_verified_does_not_land_it() {
 
 #[test]
 fn retry_tells_the_agent_the_note_and_keeps_its_workspace() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let script = "[[iteration]]\nsignal = \"blocked:no idea\"\n[[iteration.write]]\npath = \"half.txt\"\ntext = \"half\\n\"\n[[iteration]]\nsignal = \"complete\"\n";
     scratch.task("Tries", script, &[]);
     assert_eq!(scratch.landfall(&["run"]).code, Some(8));
@@ -450,7 +450,7 @@ fn retry_tells_the_agent_the_note_and_keeps_its_workspace() {
 
 #[test]
 fn retry_fresh_begins_anew_and_keeps_the_old_work_under_a_ref() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let script = "[[iteration]]\nsignal = \"blocked:a mess\"\ncommit = false\n[[iteration.write]]\npath = \"mess.txt\"\ntext = \"mess\\n\"\n\
                   [[iteration]]\nsignal = \"complete\"\n[[iteration.write]]\npath = \"b.txt\"\ntext = \"b\\n\"\n";
     scratch.task("Tries", script, &[]);
@@ -465,7 +465,7 @@ fn retry_fresh_begins_anew_and_keeps_the_old_work_under_a_ref() {
 
 #[test]
 fn retry_gives_a_failed_task_all_its_tries_again() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.more_settings("[run]\niterations_max = 2");
     scratch.task("Out of iterations", "say = \"hm\"\n", &[]);
     scratch.landfall(&["run"]);
@@ -477,7 +477,7 @@ fn retry_gives_a_failed_task_all_its_tries_again() {
 
 #[test]
 fn what_goes_on_or_has_landed_cannot_be_retried() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.task("Lands", &writes("b.txt", "b"), &[]);
     assert_eq!(scratch.landfall(&["retry", "T1"]).code, Some(6));
     scratch.landfall(&["run"]).ok();
@@ -500,7 +500,7 @@ fn a_task_added_during_a_run_is_taken_up_by_it() {
 
 #[test]
 fn words_changed_during_an_iteration_reach_the_next_one() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let folder = open(&scratch);
     let (go, began) = (folder.join("go"), folder.join("began"));
     let script = format!(
@@ -523,7 +523,7 @@ fn words_changed_during_an_iteration_reach_the_next_one() {
 
 #[test]
 fn a_draft_is_not_started_until_it_is_ready() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.task("Draft", &writes("b.txt", "b"), &["--draft"]);
     scratch.landfall(&["run"]);
     assert_eq!(scratch.status("T1"), "draft");
@@ -603,7 +603,7 @@ fn cancel_without_an_engine_ends_an_agent_that_outlived_it() {
 
 #[test]
 fn a_check_that_outlived_its_engine_is_ended_and_done_again() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let folder = open(&scratch);
     let (go, began) = (folder.join("go"), folder.join("began"));
     let check = format!(
@@ -633,7 +633,7 @@ fn a_check_that_outlived_its_engine_is_ended_and_done_again() {
 #[test]
 fn c38_the_state_is_outside_the_repository_where_the_system_keeps_such_things() {
     for (variable, place) in [("XDG_STATE_HOME", "xdg"), ("", "home/.local/state")] {
-        let mut scratch = Scratch::new(LANDFALL);
+        let mut scratch = ScratchProject::new(LANDFALL);
         scratch.set("LANDFALL_STATE", "");
         let folder = scratch.root().join(place);
         if !variable.is_empty() {
@@ -660,7 +660,7 @@ fn c38_the_state_is_outside_the_repository_where_the_system_keeps_such_things() 
 
 #[test]
 fn reclaim_removes_just_what_the_dry_run_lists_and_nothing_is_lost() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.more_settings("[keep]\nfailed = \"0s\"\nattempts = \"0s\"");
     scratch.task(
         "Fails",
@@ -682,7 +682,7 @@ fn reclaim_removes_just_what_the_dry_run_lists_and_nothing_is_lost() {
 
 #[test]
 fn c39_the_work_of_a_failed_task_is_kept_for_a_week() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.task("Fails", "signal = \"blocked:no\"\n[[write]]\npath = \"b.txt\"\ntext = \"work\\n\"\n", &[]);
     scratch.landfall(&["run"]);
     scratch.landfall(&["reclaim"]).ok();
@@ -691,7 +691,7 @@ fn c39_the_work_of_a_failed_task_is_kept_for_a_week() {
 
 #[test]
 fn too_little_room_on_the_disk_starts_no_agent() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.more_settings("[disk]\nwarn = \"90TiB\"\npause = \"90TiB\"\nstop = \"0B\"");
     scratch.task("Waits", &writes("b.txt", "b"), &[]);
     let mut run = scratch.start(&["run"]);
@@ -707,7 +707,7 @@ fn too_little_room_on_the_disk_starts_no_agent() {
 
 #[test]
 fn a_full_disk_ends_the_agents_at_work_and_keeps_what_they_did() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.task(
         "Long",
         "run = [\"sleep\", \"60\"]\nsignal = \"complete\"\n[[write]]\npath = \"b.txt\"\ntext = \"b\\n\"",
@@ -728,7 +728,7 @@ fn a_full_disk_ends_the_agents_at_work_and_keeps_what_they_did() {
 
 #[test]
 fn what_others_wrote_is_safe_in_a_pipe_where_somebody_asks_for_that() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let tricks = "\u{1b}[31mred\u{7} \u{202e}turned";
     let script =
         format!("signal = \"complete\"\n[[write]]\npath = \"b.txt\"\ntext = {:?}\n", format!("{tricks}\n"));

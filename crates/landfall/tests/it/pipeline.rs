@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use landfall_testkit::{Said, Scratch, Trouble, World as Forge};
+use landfall_testkit::{CommandOutput, FakeRepository as Forge, GithubFault, ScratchProject};
 
 use crate::both::{World, labels, on_both};
 use crate::hold_file::HoldFile;
@@ -37,12 +37,12 @@ pub fn there(path: &str) -> String {
     format!("- [ ] <!-- verify: file_exists \"{path}\" --> there is {path}\n")
 }
 
-pub fn issue(scratch: &Scratch, title: &str, body: &str, more: &[&str]) -> u64 {
+pub fn issue(scratch: &ScratchProject, title: &str, body: &str, more: &[&str]) -> u64 {
     let args = [&["--json", "issue", "new", title, "--body", body], more].concat();
     scratch.landfall(&args).json()["issue"]["number"].as_u64().expect("a number")
 }
 
-pub fn auto(scratch: &Scratch, args: &[&str]) -> Said {
+pub fn auto(scratch: &ScratchProject, args: &[&str]) -> CommandOutput {
     scratch.landfall(&[&["auto"], args].concat())
 }
 
@@ -171,7 +171,7 @@ fn an_issue_that_a_person_closes_on_the_way_stops_keeps_its_work_and_goes_on_whe
 
 /// One issue of seven parts in three levels: two that need nothing, three that need one of those, two that need one of these.
 /// The second of the first level fails. Gives the whole and its parts.
-fn large(scratch: &Scratch) -> (u64, Vec<u64>) {
+fn large(scratch: &ScratchProject) -> (u64, Vec<u64>) {
     let body = format!("{}\n", there("p1.txt"));
     let whole = issue(scratch, "Large", &body, &["--size", "XL", "--label", "triaged"]);
     let mut parts: Vec<u64> = Vec::new();
@@ -247,7 +247,7 @@ fn an_issue_of_github_that_nobody_wants_any_more_is_not_opened_again_by_what_lan
             issue.closed = Some("not_planned".to_owned());
         }
     };
-    let then = Trouble::Then(std::sync::Arc::new(closes));
+    let then = GithubFault::Then(std::sync::Arc::new(closes));
     world.forge().fault("POST", &format!("/issues/{number}/labels"), 10, then);
     let said = auto(&world, &[&number.to_string()]);
     assert_ne!(said.code, Some(0), "{}\n{}", said.out, said.err);
@@ -262,7 +262,7 @@ fn a_stop_waits_for_no_limit_of_github_and_what_was_to_be_said_is_said_by_the_ne
     // Where the issue stands is written while its workspace is made, and a run that ends waits for workspaces.
     let labels = format!("/issues/{number}/labels");
     let before = world.forge().count("POST", &labels);
-    world.forge().fault("POST", &labels, 1, Trouble::Secondary(Some(80)));
+    world.forge().fault("POST", &labels, 1, GithubFault::Secondary(Some(80)));
     let mut run = world.start(&["auto", &number.to_string()]);
     world.eventually("GitHub asks to slow down", || world.forge().count("POST", &labels) > before);
     world.landfall(&["stop", "--now"]).ok();
@@ -351,7 +351,7 @@ fn what_lands_beside_the_default_branch_says_no_words_that_close_an_issue() {
 
 /// Twelve issues: eleven of sizes XS to L, some of which fail, and one of seven parts. Gives those that are to be done, those
 /// that are not, and all of their numbers in order.
-fn night(scratch: &Scratch) -> (Vec<u64>, Vec<u64>, Vec<u64>) {
+fn night(scratch: &ScratchProject) -> (Vec<u64>, Vec<u64>, Vec<u64>) {
     let (mut done, mut undone) = (Vec::new(), Vec::new());
     for (place, size) in ["XS", "S", "M", "L", "XS", "S", "M", "XS", "S", "XS", "XS"].into_iter().enumerate()
     {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 
 use crate::LANDFALL;
 
@@ -27,13 +27,13 @@ fn files(root: &Path) -> BTreeMap<String, String> {
     found
 }
 
-fn home(scratch: &Scratch) -> PathBuf {
+fn home(scratch: &ScratchProject) -> PathBuf {
     scratch.root().join("home")
 }
 
 #[test]
 fn it_is_put_in_place_for_all_agents_and_doing_it_again_changes_nothing() {
-    let scratch = Scratch::bare(LANDFALL); // no project is needed for one's own home
+    let scratch = ScratchProject::bare(LANDFALL); // no project is needed for one's own home
     let would = scratch.landfall(&["plugin", "install", "--dry-run"]).ok();
     assert!(
         would.contains("would write") && would.contains(".claude/skills/landfall/skills/auto/SKILL.md"),
@@ -70,7 +70,7 @@ fn it_is_put_in_place_for_all_agents_and_doing_it_again_changes_nothing() {
 
 #[test]
 fn what_a_person_changed_stays_and_is_named() {
-    let scratch = Scratch::bare(LANDFALL);
+    let scratch = ScratchProject::bare(LANDFALL);
     scratch.landfall(&["plugin", "install", "--for", "claude"]).ok();
     let plugin = home(&scratch).join(".claude/skills/landfall");
     let (auto, plan) = (plugin.join("skills/auto/SKILL.md"), plugin.join("skills/plan/SKILL.md"));
@@ -104,7 +104,7 @@ fn what_a_person_changed_stays_and_is_named() {
 
 #[test]
 fn it_goes_away_without_a_trace_and_leaves_what_others_put_there() {
-    let scratch = Scratch::bare(LANDFALL);
+    let scratch = ScratchProject::bare(LANDFALL);
     let skills = home(&scratch).join(".agents/skills");
     fs::create_dir_all(skills.join("other")).expect("a folder");
     fs::write(skills.join("other/SKILL.md"), "theirs\n").expect("a file");
@@ -126,7 +126,7 @@ fn it_goes_away_without_a_trace_and_leaves_what_others_put_there() {
 
 #[test]
 fn an_older_version_is_brought_up_to_date_and_what_it_had_too_much_goes() {
-    let scratch = Scratch::bare(LANDFALL);
+    let scratch = ScratchProject::bare(LANDFALL);
     scratch.landfall(&["plugin", "install"]).ok();
     let plugin = home(&scratch).join(".claude/skills/landfall");
     let now = files(&plugin);
@@ -152,7 +152,7 @@ fn older(text: &str) -> String {
 
 #[test]
 fn a_project_has_its_own_and_a_place_that_cannot_be_written_is_named() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.landfall(&["plugin", "install", "--project", "--for", "skills", "--for", "claude"]).ok();
     assert_eq!(files(&home(&scratch)), BTreeMap::new());
     assert!(scratch.project().join(".claude/skills/landfall/.claude-plugin/plugin.json").exists());
@@ -161,7 +161,7 @@ fn a_project_has_its_own_and_a_place_that_cannot_be_written_is_named() {
     assert_eq!(status.matches("not installed").count(), 2, "{status}");
     assert_eq!(status.matches("installed (").count(), 2, "{status}");
 
-    let elsewhere = Scratch::bare(LANDFALL);
+    let elsewhere = ScratchProject::bare(LANDFALL);
     let said = elsewhere.landfall(&["plugin", "install", "--project"]);
     assert_eq!(said.code, Some(3), "{said:?}");
     fs::create_dir_all(home(&elsewhere).join(".claude")).expect("a folder");
@@ -175,7 +175,7 @@ fn a_project_has_its_own_and_a_place_that_cannot_be_written_is_named() {
 
 #[test]
 fn claude_is_found_where_its_own_variable_says() {
-    let mut scratch = Scratch::bare(LANDFALL);
+    let mut scratch = ScratchProject::bare(LANDFALL);
     let own = scratch.root().join("own");
     scratch.set("CLAUDE_CONFIG_DIR", own.to_str().expect("text"));
     scratch.landfall(&["plugin", "install", "--for", "claude"]).ok();

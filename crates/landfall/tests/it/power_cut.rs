@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use landfall_testkit::{LoopDisk, Scratch};
+use landfall_testkit::{LoopDisk, ScratchProject};
 
 use crate::LANDFALL;
 use crate::sandbox::open;
@@ -16,8 +16,8 @@ signal = "complete"
 "#;
 
 /// A project on a disk whose power can be cut. One task has landed, and all of that is synced.
-fn project(disk: &LoopDisk) -> Scratch {
-    let scratch = Scratch::within(&disk.path(), LANDFALL);
+fn project(disk: &LoopDisk) -> ScratchProject {
+    let scratch = ScratchProject::within(&disk.path(), LANDFALL);
     scratch.task(
         "First",
         "signal = \"complete\"\n[[write]]\npath = \"first.txt\"\ntext = \"first\\n\"\n",
@@ -30,7 +30,7 @@ fn project(disk: &LoopDisk) -> Scratch {
 
 /// Every file that landed has the content that an agent gave it, and all the work of WORK is there.
 #[track_caller]
-fn check_landed(scratch: &Scratch, task: &str, story: &str) {
+fn check_landed(scratch: &ScratchProject, task: &str, story: &str) {
     let list = scratch.store(&["ls-tree", "-r", "-l", "refs/landfall/base"]).expect("there is a base");
     let emptied: Vec<&str> = list.lines().filter(|line| line.contains(" 0\t")).collect();
     assert_eq!(emptied, Vec::<&str>::new(), "{story}: no file that landed is empty");
@@ -43,7 +43,7 @@ fn check_landed(scratch: &Scratch, task: &str, story: &str) {
 }
 
 /// Lets the engine go on until `point`, cuts the power there, and lets the next engine finish.
-fn cut_at(point: &str) -> Option<(LoopDisk, Scratch)> {
+fn cut_at(point: &str) -> Option<(LoopDisk, ScratchProject)> {
     let disk = LoopDisk::create(DISK_MIB)?;
     let mut scratch = project(&disk);
     scratch.task("Work", WORK, &[]);
@@ -154,7 +154,7 @@ run = ["sh", "-c", "git log --format=%s -1; for n in $(seq 11 20); do seq 1000 >
 fn a_power_cut_in_the_first_seconds_leaves_a_store_that_can_be_used() {
     for point in ["journal.append.after", "effect.prepare.before", "effect.check.before"] {
         let Some(disk) = LoopDisk::create(DISK_MIB) else { return };
-        let mut scratch = Scratch::within(&disk.path(), LANDFALL);
+        let mut scratch = ScratchProject::within(&disk.path(), LANDFALL);
         disk.sync();
         scratch.task("Work", WORK, &[]);
         scratch.set("LANDFALL_CRASH", point);
@@ -170,7 +170,7 @@ fn a_power_cut_in_the_first_seconds_leaves_a_store_that_can_be_used() {
 #[test]
 fn a_run_that_ended_in_order_leaves_checkouts_that_are_trusted_after_a_power_cut() {
     let Some(disk) = LoopDisk::create(DISK_MIB) else { return };
-    let scratch = Scratch::within(&disk.path(), LANDFALL);
+    let scratch = ScratchProject::within(&disk.path(), LANDFALL);
     disk.sync();
     scratch.task("Work", WORK, &[]);
     scratch.landfall(&["run"]).ok();

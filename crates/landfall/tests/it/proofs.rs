@@ -1,6 +1,6 @@
 //! Checks that a plan or a judge names, seen red and green by the engine itself; and how many rounds a judge has.
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 
 use crate::LANDFALL;
 use crate::lifecycle::{GOOD, covers, says, staged, works};
@@ -25,13 +25,13 @@ fn names(command: &str) -> String {
     GOOD.replace("\"reason\"", &format!("\"verdict\":\"NEEDS_FIX\",{finding},\"reason\""))
 }
 
-fn lifecycle(script: &[String]) -> Scratch {
-    let scratch = Scratch::new(LANDFALL);
+fn lifecycle(script: &[String]) -> ScratchProject {
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.task("First", &script.concat(), &["--flow", "lifecycle"]);
     scratch
 }
 
-fn told(scratch: &Scratch) -> (String, String) {
+fn told(scratch: &ScratchProject) -> (String, String) {
     (scratch.landfall(&["log", "T1"]).ok(), scratch.landfall(&["show", "T1"]).ok())
 }
 
@@ -169,7 +169,7 @@ fn a_large_change_has_more_rounds_with_its_judge() {
 
 #[test]
 fn delegated_work_that_fails_falls_back_to_the_profile_of_the_task() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let flow = include_str!("../../../../flows/loop.toml");
     scratch.file(
         ".landfall/flows/delegated.toml",

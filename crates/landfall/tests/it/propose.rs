@@ -6,19 +6,19 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::{Value, json};
 
 use crate::LANDFALL;
 
 /// A project whose agent says these, one a round.
-fn scene(rounds: &[String]) -> Scratch {
+fn scene(rounds: &[String]) -> ScratchProject {
     scene_with("", rounds)
 }
 
-fn scene_with(settings: &str, rounds: &[String]) -> Scratch {
-    let scratch = Scratch::new(LANDFALL);
+fn scene_with(settings: &str, rounds: &[String]) -> ScratchProject {
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.file("plan.toml", &rounds.concat());
     scratch.more_settings(&format!("[agent.planner]\nkind = \"script\"\nscript = \"plan.toml\"\n{settings}"));
     scratch
@@ -60,12 +60,12 @@ fn asked(more: &[&'static str]) -> Vec<&'static str> {
     [&ASK[..], more].concat()
 }
 
-fn tasks(scratch: &Scratch) -> Vec<Value> {
+fn tasks(scratch: &ScratchProject) -> Vec<Value> {
     scratch.landfall(&["--json", "list"]).json()["tasks"].as_array().expect("a list").clone()
 }
 
 #[track_caller]
-fn nothing_left(scratch: &Scratch) {
+fn nothing_left(scratch: &ScratchProject) {
     assert_eq!(scratch.left_behind(), []);
     let folders = |path: &Path| std::fs::read_dir(path).into_iter().flatten().flatten().map(|it| it.path());
     let left: Vec<_> = folders(&scratch.root().join("tmp")).flat_map(|root| folders(&root)).collect();

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use landfall_testkit::{FakeCheck, Scratch};
+use landfall_testkit::{FakeCheck, ScratchProject};
 
 use crate::LANDFALL;
 use crate::both::World;
@@ -67,7 +67,7 @@ fn checked(world: &World, check: FakeCheck) {
     world.forge().world(|forge| forge.checks.insert(head, vec![check]));
 }
 
-fn on_main(scratch: &Scratch) -> String {
+fn on_main(scratch: &ScratchProject) -> String {
     scratch.git(&["fetch", "--quiet", "origin"]);
     scratch.git(&["ls-tree", "--name-only", "origin/main"])
 }
@@ -267,7 +267,7 @@ fn a_branch_that_cannot_be_pushed_is_named_with_the_way_out() {
 
 #[test]
 fn without_a_forge_nobody_merges_a_pull_request() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.more_settings("[land]\npublish = \"pull-request\"\n");
     let said = scratch.landfall(&["run"]);
     assert_ne!(said.code, Some(0));

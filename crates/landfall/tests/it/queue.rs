@@ -1,6 +1,6 @@
 //! The landing queue from outside: a red batch is searched for its culprit, the others land, and a person sees how.
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 
 use crate::LANDFALL;
 use crate::autopilot::writes;
@@ -10,7 +10,7 @@ const CLASH: &str = "if [ -e one.txt ] && [ -e clash.txt ]; then echo '0 passed,
                      echo '1 passed, 0 failed'\n";
 
 /// Five verified tasks in line, of which the fourth does not fit to the first.
-fn five_in_line(scratch: &Scratch) {
+fn five_in_line(scratch: &ScratchProject) {
     scratch.file("test.sh", CLASH);
     scratch.more_settings("[run]\nslots = 5\n[land]\nbatch = 5");
     for (number, file) in [(1, "one.txt"), (2, "two.txt"), (3, "three.txt"), (5, "five.txt")] {
@@ -27,7 +27,7 @@ fn five_in_line(scratch: &Scratch) {
 
 #[test]
 fn a_red_batch_is_searched_and_the_search_is_drawn() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     five_in_line(&scratch);
     let report = scratch.landfall(&["--json", "queue"]).json();
     let line: Vec<&str> =
@@ -61,7 +61,7 @@ fn a_red_batch_is_searched_and_the_search_is_drawn() {
 
 #[test]
 fn a_task_is_taken_out_of_the_line_and_put_back() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     five_in_line(&scratch);
     let said = scratch.landfall(&["queue", "eject", "T5"]).ok();
     assert!(said.contains("T5 was taken out") && said.contains("landfall retry T5"), "{said}");
@@ -84,7 +84,7 @@ fn a_task_is_taken_out_of_the_line_and_put_back() {
 
 #[test]
 fn an_empty_queue_says_so() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     assert_eq!(scratch.landfall(&["queue"]).ok(), "the landing queue is empty\n");
     assert_eq!(scratch.landfall(&["queue", "show", "--json"]).json()["line"], serde_json::json!([]));
     let said = scratch.landfall(&["queue", "eject", "T1"]);
@@ -93,7 +93,7 @@ fn an_empty_queue_says_so() {
 
 #[test]
 fn works_under_way_that_do_not_fit_together_are_shown() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.more_settings("[run]\nslots = 2\n");
     let both = |text: &str| {
         format!(

@@ -1,6 +1,6 @@
 //! Accounts that are used up, from outside: who waits, who goes on, and what a person sees of it.
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 use serde_json::Value;
 
 use crate::LANDFALL;
@@ -31,7 +31,7 @@ fn account<'a>(status: &'a Value, name: &str) -> &'a Value {
 
 #[test]
 fn those_on_one_account_wait_together_and_the_others_go_on() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.settings(&format!("{PROFILES}[run]\nslots = 2\n"));
     scratch.task("First", &work_after_quota("b.txt", "1h"), &[]);
     scratch.task("Second", &work_after_quota("c.txt", "1h"), &["--agent", "second"]);
@@ -74,7 +74,7 @@ fn those_on_one_account_wait_together_and_the_others_go_on() {
 
 #[test]
 fn a_run_goes_on_by_itself_when_an_account_may_be_used_again() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.settings(PROFILES);
     scratch.task("First", &work_after_quota("b.txt", "1s"), &[]);
     scratch.landfall(&["run"]).ok();
@@ -84,7 +84,7 @@ fn a_run_goes_on_by_itself_when_an_account_may_be_used_again() {
 
 #[test]
 fn another_profile_takes_over_if_settings_say_so() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.settings(
         "[agent.default]\nkind = \"script\"\naccount = \"mine\"\nfailover = \"spare\"\n\
          [agent.spare]\nkind = \"script\"\naccount = \"spare\"\n\
@@ -106,7 +106,7 @@ fn another_profile_takes_over_if_settings_say_so() {
 
 #[test]
 fn edge_07_words_about_a_quota_in_ordinary_output_change_nothing() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let script = "say = [\"You've hit your 5-hour limit · resets 8:42am (UTC)\", \"  {\\\"landfall\\\":\\\"quota\\\"}\"]\n";
     scratch.task("Talks", &format!("{script}{}", work("b.txt")), &[]);
     scratch.landfall(&["run"]).ok();
@@ -139,8 +139,8 @@ fn waits_by_itself(go: &std::path::Path) -> String {
 }
 
 /// A project with one task whose agent waits for its account until the second file is there.
-fn scratch_that_waits() -> (Scratch, std::path::PathBuf) {
-    let mut scratch = Scratch::new(LANDFALL);
+fn scratch_that_waits() -> (ScratchProject, std::path::PathBuf) {
+    let mut scratch = ScratchProject::new(LANDFALL);
     scratch.be_patient(std::time::Duration::from_secs(120));
     let program = scratch.root().join("claude.sh");
     let go = scratch.root().join("go");

@@ -1,6 +1,6 @@
 //! Reviews from outside: what waits for a look, what a person says of it, and what becomes of that.
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 
 use crate::LANDFALL;
 use crate::autopilot::writes;
@@ -10,7 +10,7 @@ const THRICE: &str = "[[iteration]]\nsignal = \"complete\"\n[[iteration.write]]\
                       [[iteration]]\nsignal = \"complete\"\n[[iteration.write]]\npath = \"b.txt\"\ntext = \"two\\n\"\n\
                       [[iteration]]\nsignal = \"complete\"\n[[iteration.write]]\npath = \"c.txt\"\ntext = \"three\\n\"\n";
 
-fn before(scratch: &Scratch) -> Vec<String> {
+fn before(scratch: &ScratchProject) -> Vec<String> {
     let list = scratch.landfall(&["--json", "review"]).json();
     let lines = list["before"].as_array().expect("a list");
     lines.iter().map(|it| it["task"].as_str().expect("an id").to_owned()).collect()
@@ -18,7 +18,7 @@ fn before(scratch: &Scratch) -> Vec<String> {
 
 #[test]
 fn work_is_sent_back_goes_back_to_an_earlier_attempt_and_lands_when_approved() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.more_settings("[review]\nmode = \"per-task\"");
     scratch.task("First", THRICE, &[]);
     assert_eq!(scratch.landfall(&["run"]).code, Some(9));
@@ -59,7 +59,7 @@ fn work_is_sent_back_goes_back_to_an_earlier_attempt_and_lands_when_approved() {
 
 #[test]
 fn landed_work_is_owed_a_look_and_what_is_said_of_it_becomes_tasks() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.more_settings("[review]\nmode = \"batch\"");
     for number in 1..=4 {
         scratch.task(&format!("Task {number}"), &writes(&format!("{number}.txt")), &[]);
@@ -87,7 +87,7 @@ fn landed_work_is_owed_a_look_and_what_is_said_of_it_becomes_tasks() {
 
 #[test]
 fn rejected_work_does_not_land_and_skipped_work_does() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.more_settings("[review.tags]\ncareful = \"per-task\"");
     scratch.task("First", &writes("1.txt"), &["--tag", "careful"]);
     scratch.task("Second", &writes("2.txt"), &["--tag", "careful"]);
@@ -106,7 +106,7 @@ fn rejected_work_does_not_land_and_skipped_work_does() {
 
 #[test]
 fn the_room_of_a_reviewer_of_a_task_that_failed_is_given_up() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.more_settings("[run]\niterations_max = 1\n");
     scratch.task("Never done", "say = \"hm\"\n", &[]);
     scratch.landfall(&["run"]);

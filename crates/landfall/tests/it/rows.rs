@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 
 use crate::lifecycle::{GOOD, covers, plans, says, staged, works};
 use crate::styles::{Style, in_styles};
@@ -39,7 +39,7 @@ fn behaviour_08_a_task_with_a_plan_stops_at_its_iterations_and_at_its_time_with_
 }
 
 /// A task with a plan that ends at a limit in the step after it: its project and its log.
-fn stops_after_its_plan(style: Style, limit: &str, hangs: &str) -> (Scratch, String) {
+fn stops_after_its_plan(style: Style, limit: &str, hangs: &str) -> (ScratchProject, String) {
     let scratch = style.scratch();
     scratch.more_settings(&format!("[run]\n{limit}"));
     let script = [

@@ -6,31 +6,31 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use landfall_testkit::{Scratch, has_tmux, skip_test};
+use landfall_testkit::{ScratchProject, has_tmux, skip_test};
 use serde_json::Value;
 
 use crate::LANDFALL;
 
 /// The folder that agents and checks may write once the settings open it.
-pub fn open_folder(scratch: &Scratch) -> PathBuf {
+pub fn open_folder(scratch: &ScratchProject) -> PathBuf {
     let folder = scratch.root().join("home/open");
     std::fs::create_dir_all(&folder).expect("the scratch folder can be written");
     folder
 }
 
 /// Opens that folder to agents and checks. Called once the other settings stand.
-pub fn open(scratch: &Scratch) -> PathBuf {
+pub fn open(scratch: &ScratchProject) -> PathBuf {
     run_setting(scratch, "sandbox_write = [\"~/open\"]");
     open_folder(scratch)
 }
 
 /// Switches the sandbox off, for agents and for checks. Called once the other settings stand.
-pub fn off(scratch: &Scratch) {
+pub fn off(scratch: &ScratchProject) {
     run_setting(scratch, "sandbox = \"off\"");
 }
 
 /// Adds a line to the `[run]` section, which may not be there yet.
-pub fn run_setting(scratch: &Scratch, line: &str) {
+pub fn run_setting(scratch: &ScratchProject, line: &str) {
     let path = scratch.project().join("landfall.toml");
     let before = std::fs::read_to_string(path).expect("the settings can be read");
     let after = if before.contains("[run]\n") {
@@ -77,8 +77,8 @@ enum Who {
 }
 
 /// A person's project with something to lose, in which an agent or a check tries everything; what came of each try.
-fn tried(who: Who, settings: &str) -> (Scratch, Vec<String>) {
-    let scratch = Scratch::new(LANDFALL);
+fn tried(who: Who, settings: &str) -> (ScratchProject, Vec<String>) {
+    let scratch = ScratchProject::new(LANDFALL);
     let folder = open_folder(&scratch);
     let home = scratch.root().join("home");
     std::fs::create_dir(home.join(".ssh")).expect("ours");
@@ -124,7 +124,7 @@ fn tried(who: Who, settings: &str) -> (Scratch, Vec<String>) {
 }
 
 /// A shell script that tries everything once and writes down what came of it. On the base, without `$needs`, it does nothing.
-fn tries(scratch: &Scratch) -> String {
+fn tries(scratch: &ScratchProject) -> String {
     let seen = scratch.git(&["rev-parse", "main"]);
     let mut script =
         "[ ! -e $marks ] || exit 0\n[ -e $needs ] || exit 0\nwhile [ ! -s $engine ]; do sleep 0.02; done\nengine=$(cat $engine)\n"
@@ -195,7 +195,7 @@ fn without_the_sandbox_each_of_these_tries_bites() {
 #[test]
 fn an_agent_at_work_cannot_ask_the_engine_with_or_without_the_sandbox() {
     for setting in ["sandbox = \"write\"", "sandbox = \"off\""] {
-        let scratch = Scratch::new(LANDFALL);
+        let scratch = ScratchProject::new(LANDFALL);
         run_setting(&scratch, setting);
         let ask = format!(
             "cd {}; LANDFALL_STATE={} {LANDFALL} add planted >said.txt 2>&1; cat said.txt",
@@ -248,7 +248,7 @@ fn table(report: &Value) -> String {
 fn the_table_of_the_guide_is_what_the_probes_say() {
     const BEGIN: &str = "<!-- Made by `landfall doctor --sandbox`; LANDFALL_BLESS=1 writes it again. -->\n";
     const END: &str = "<!-- End of the table. -->";
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let report = scratch.landfall(&["--json", "doctor", "--sandbox"]).json();
     let supported = report["supported"].as_array().map_or(0, Vec::len);
     let is_root =
@@ -279,7 +279,7 @@ fn the_table_of_the_guide_is_what_the_probes_say() {
 fn an_ordinary_user_is_refused_what_root_is_refused() {
     use std::os::unix::process::CommandExt as _;
     const NOBODY: u32 = 65_534;
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let of_root = scratch.landfall(&["--json", "doctor", "--sandbox"]).json();
     let owner = format!("{NOBODY}:{NOBODY}");
     let chown = Command::new("chown").args(["-R", &owner]).arg(scratch.root()).output();
@@ -319,7 +319,7 @@ fn an_ordinary_user_is_refused_what_root_is_refused() {
 /// As on a machine whose kernel or container forbids namespaces.
 #[test]
 fn where_isolation_is_missing_the_level_is_write_and_everybody_says_so() {
-    let mut scratch = Scratch::new(LANDFALL);
+    let mut scratch = ScratchProject::new(LANDFALL);
     scratch.set("LANDFALL_SANDBOX_BREAK", "namespaces");
     let open = "sockets of local services, by their path";
     scratch.task("Works", "signal = \"complete\"\n[[write]]\npath = \"b.txt\"\ntext = \"b\\n\"\n", &[]);
@@ -351,7 +351,7 @@ fn in_a_namespace_that_forbids_others_the_probes_run_at_write() {
     const NOBODY: u32 = 65_534;
     const INSIDE: &str = "echo 0 > /proc/sys/user/max_user_namespaces && echo 0 > /proc/sys/user/max_mnt_namespaces \
          && exec \"$@\"";
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let of_root = scratch.landfall(&["--json", "doctor", "--sandbox"]).json();
     for is_root in [true, false] {
         let owner = format!("{NOBODY}:{NOBODY}");
@@ -392,7 +392,7 @@ fn in_a_namespace_that_forbids_others_the_probes_run_at_write() {
 /// Behind a proxy that opens TLS, nothing can be downloaded without both.
 #[test]
 fn proxies_and_certificates_reach_agents_and_checks() {
-    let mut scratch = Scratch::new(LANDFALL);
+    let mut scratch = ScratchProject::new(LANDFALL);
     let certificates = scratch.root().join("home/company.pem");
     std::fs::write(&certificates, "certificates\n").expect("ours");
     scratch.set("https_proxy", "http://127.0.0.1:9");
@@ -413,7 +413,7 @@ fn proxies_and_certificates_reach_agents_and_checks() {
 /// Required is required: by the settings alone, and on a machine that has not got it.
 #[test]
 fn a_required_level_is_never_lowered() {
-    let mut scratch = Scratch::new(LANDFALL);
+    let mut scratch = ScratchProject::new(LANDFALL);
     scratch.more_settings("[sandbox]\nrequire = \"isolated\"");
     scratch.set("LANDFALL_SANDBOX_BREAK", "namespaces");
     scratch.task("Works", "signal = \"complete\"\n[[write]]\npath = \"b.txt\"\ntext = \"b\\n\"\n", &[]);
@@ -422,7 +422,7 @@ fn a_required_level_is_never_lowered() {
     let why = scratch.why("T1");
     assert!(why.contains("`isolated`") && why.contains("namespaces"), "{why}");
     for setting in ["sandbox = \"write\"", "sandbox = \"off\""] {
-        let scratch = Scratch::new(LANDFALL);
+        let scratch = ScratchProject::new(LANDFALL);
         scratch.more_settings("[sandbox]\nrequire = \"isolated\"");
         run_setting(&scratch, setting);
         let refused = scratch.landfall(&["run"]);
@@ -441,7 +441,7 @@ fn a_terminal_server_of_the_user_is_out_of_reach() {
         return;
     }
     for (setting, reached) in [("", 0), ("sandbox = \"write\"", 4)] {
-        let scratch = Scratch::within(&std::env::temp_dir(), LANDFALL); // where such servers have their sockets
+        let scratch = ScratchProject::within(&std::env::temp_dir(), LANDFALL); // where such servers have their sockets
         let folder = open_folder(&scratch);
         let places =
             ["tmp/before", "home/before", "tmp/after", "home/after"].map(|name| scratch.root().join(name));

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use landfall_testkit::{Scratch, skip_test};
+use landfall_testkit::{ScratchProject, skip_test};
 
 use crate::LANDFALL;
 use crate::serve::Served;
@@ -20,7 +20,7 @@ fn the_server_answers_as_its_reference_says() {
     let Some(python) = std::env::var_os("LANDFALL_SCHEMATHESIS") else {
         return skip_test("schemathesis is not installed; `cargo xtask test` installs it");
     };
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let writes =
         |path: &str| format!("signal = \"complete\"\n[[write]]\npath = \"{path}\"\ntext = \"here\\n\"\n");
     let served = Served::start(&scratch, &[]);

@@ -13,7 +13,7 @@ use landfall_api::{
     IssueTick, IssuesAsked, IssuesFollow, Nothing, OutputAsked, OutputOf, ProblemCode, ReconcileAsked,
     RunAsked, RunEnded, RunNowAsked, RunOutcome, Size, Status, TaskAsked, TaskId, VerifyAsked,
 };
-use landfall_testkit::{Scratch, Started};
+use landfall_testkit::{ScratchProject, Started};
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use serde_json::Value;
 
@@ -34,7 +34,7 @@ pub struct Served {
 }
 
 impl Served {
-    pub fn start(scratch: &Scratch, more: &[&str]) -> Self {
+    pub fn start(scratch: &ScratchProject, more: &[&str]) -> Self {
         let process = scratch.start(&[&["--json", "serve", "--listen", "127.0.0.1:0"], more].concat());
         let log = scratch.root().join("started.log");
         let mut first = None;
@@ -117,7 +117,7 @@ pub fn outcome(client: &Client) -> RunOutcome {
 
 #[test]
 fn commands_go_through_the_server_and_have_no_other_way() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let served = Served::start(&scratch, &[]);
     scratch.task("Lands", &writes("b.txt"), &[]);
     assert_eq!(served.count("add"), 1, "it was asked by HTTP, not done beside it");
@@ -146,7 +146,7 @@ fn commands_go_through_the_server_and_have_no_other_way() {
 #[test]
 fn nobody_is_shown_less_than_what_was_written_by_any_face() {
     const FACES: [&str; 5] = ["/api/v1/status", "/api/v1/board", "/api/v1/tasks", "/api/v1/tasks/T1", "/"];
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let served = Served::start(&scratch, &[]);
     scratch.landfall(&["add", "The first"]).ok();
     let json = format!("Authorization: Bearer {}\r\nContent-Type: application/json\r\n", served.token);
@@ -178,7 +178,7 @@ fn nobody_is_shown_less_than_what_was_written_by_any_face() {
 
 #[test]
 fn a_run_that_a_program_starts_lands_and_the_stream_tells_of_it() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let served = Served::start(&scratch, &[]);
     let client = served.client();
     let mut stream = TcpStream::connect(served.at).expect("it listens");
@@ -225,7 +225,7 @@ fn a_run_that_a_program_starts_lands_and_the_stream_tells_of_it() {
 
 #[test]
 fn a_second_server_is_refused_and_told_who_holds_the_project() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let served = Served::start(&scratch, &[]);
     let second = scratch.landfall(&["serve", "--listen", "127.0.0.1:0"]);
     assert_ne!(second.code, Some(0), "{}", second.out);
@@ -235,7 +235,7 @@ fn a_second_server_is_refused_and_told_who_holds_the_project() {
         second.err
     );
     // Nor is its address taken twice.
-    let other = Scratch::new(LANDFALL);
+    let other = ScratchProject::new(LANDFALL);
     let taken = other.landfall(&["serve", "--listen", &served.at.to_string()]);
     assert!(taken.code != Some(0) && taken.err.contains("127.0.0.1:0"), "{}", taken.err);
     served.end();
@@ -244,7 +244,7 @@ fn a_second_server_is_refused_and_told_who_holds_the_project() {
 /// A child of a killed server may hold its lock until it has become another program.
 #[test]
 fn a_lock_that_outlives_its_killed_holder_for_a_moment_is_waited_for() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let mut served = Served::start(&scratch, &[]);
     let path = scratch.state().join("engine.lock");
     let lock = std::fs::File::open(&path).expect("the lock of the project");
@@ -295,7 +295,7 @@ in_styles!(behaviour_14_a_killed_server_loses_nothing_and_the_next_one_adopts_it
 #[test]
 fn an_interrupt_finishes_what_is_under_way_and_a_second_one_stops_now() {
     for interrupts in [1, 2] {
-        let scratch = Scratch::new(LANDFALL);
+        let scratch = ScratchProject::new(LANDFALL);
         let hold = HoldFile::new(&scratch, "slow");
         scratch.task("Slow", &format!("{}signal = \"progress:10\"\n", hold.line()), &[]);
         let mut served = Served::start(&scratch, &["--run"]);
@@ -322,7 +322,7 @@ fn an_interrupt_finishes_what_is_under_way_and_a_second_one_stops_now() {
 
 #[test]
 fn settings_that_were_edited_count_from_the_next_run_on() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let served = Served::start(&scratch, &[]);
     scratch.task("First", &writes("b.txt"), &[]);
     scratch.landfall(&["run"]).ok();
@@ -365,7 +365,7 @@ fn files_with(folder: &Path, text: &str, found: &mut Vec<String>) {
 
 #[test]
 fn a4_the_token_is_in_its_file_and_nowhere_else() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let hold = HoldFile::new(&scratch, "slow");
     let slow = format!("{}{}", hold.line(), writes("b.txt"));
     scratch.task("Slow", &slow, &[]);
@@ -404,7 +404,7 @@ fn a4_the_token_is_in_its_file_and_nowhere_else() {
 
 #[test]
 fn a5_a_confined_agent_reaches_neither_token_nor_socket_nor_port() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let marks = open(&scratch).join("marks");
     let settings = std::fs::read_to_string(scratch.project().join("landfall.toml")).expect("settings");
     scratch.settings(&settings.replacen("[run]\n", "[run]\nsandbox = \"strict\"\niterations_max = 1\n", 1));
@@ -446,7 +446,7 @@ fn a5_a_confined_agent_reaches_neither_token_nor_socket_nor_port() {
 
 #[test]
 fn only_this_machine_is_served_unless_it_is_said() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     for address in ["0.0.0.0:0", "[::]:0", "nonsense", "127.0.0.1", "127.0.0.1:99999"] {
         let said = scratch.landfall(&["serve", "--listen", address]);
         assert_eq!(said.code, Some(2), "{address}: {}", said.err);
@@ -469,7 +469,7 @@ fn only_this_machine_is_served_unless_it_is_said() {
 
 #[test]
 fn a7_outputs_are_read_by_their_names_and_from_plain_files_alone() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.task("Says", &format!("say = \"hello\"\n{}", writes("b.txt")), &[]);
     let served = Served::start(&scratch, &["--run"]);
     let client = served.client();
@@ -560,7 +560,7 @@ fn a7_outputs_are_read_by_their_names_and_from_plain_files_alone() {
 
 #[test]
 fn a_program_makes_follows_verifies_and_closes_an_issue_by_the_api_alone() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let served = Served::start(&scratch, &[]);
     let client = served.client();
     let body = format!(

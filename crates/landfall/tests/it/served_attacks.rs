@@ -8,7 +8,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 use serde_json::Value;
 
 use crate::LANDFALL;
@@ -23,7 +23,7 @@ struct Canaries {
 }
 
 impl Canaries {
-    fn new(scratch: &Scratch) -> Self {
+    fn new(scratch: &ScratchProject) -> Self {
         let folder = scratch.root().join("canaries");
         for part in ["", "one", "one/two"] {
             fs::create_dir(folder.join(part)).expect("ours");
@@ -43,7 +43,7 @@ impl Canaries {
 
 #[test]
 fn a9_cleaning_up_follows_no_link_out_of_the_folder() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.more_settings("[keep]\nfailed = \"0s\"\nattempts = \"0s\"");
     off(&scratch); // an agent that could do this is not confined
     let canaries = Canaries::new(&scratch);
@@ -127,7 +127,7 @@ fn reads(task: &str) -> Vec<String> {
 
 #[test]
 fn a10_what_is_no_plain_file_hangs_nobody_and_gives_nothing_away() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.more_settings("[keep]\nfailed = \"0s\"");
     off(&scratch);
     let secret = scratch.root().join("secret");
@@ -191,7 +191,7 @@ fn heard(served: &Served, target: &str, until: &str) -> String {
 
 #[test]
 fn a25_what_an_agent_prints_is_no_news_of_the_engine() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.more_settings("[run]\niterations_max = 1\nrestarts_max = 0\n");
     // Everything that means something somewhere: to a stream, to the journal, to a sitter, to an agent's adapter.
     let forged = [
@@ -294,7 +294,7 @@ fn encodings(secret: &str) -> Vec<(&'static str, String)> {
 
 #[test]
 fn a22_no_answer_holds_a_secret_that_the_engine_knows() {
-    let mut scratch = Scratch::new(LANDFALL);
+    let mut scratch = ScratchProject::new(LANDFALL);
     // One that is set for the agent, and one of the person's own environment.
     let (given, own) = ("Zk7+canary/Given=42&<x>", "sk-canary-own-0123456789abcdef");
     scratch.more_settings(&format!("[agent.default.env]\nSOME_API_KEY = {given:?}\n"));
@@ -348,7 +348,7 @@ fn a22_no_answer_holds_a_secret_that_the_engine_knows() {
 
 #[test]
 fn a8_a_folder_that_turns_into_a_link_while_it_is_read_gives_nothing_away() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.task("Says", &format!("say = \"hello\"\n{}", writes("b.txt")), &[]);
     let served = Served::start(&scratch, &["--run"]);
     let client = served.client();
@@ -407,7 +407,7 @@ fn flip(one: &Path, other: &Path, over: &std::sync::atomic::AtomicBool) -> u64 {
 
 #[test]
 fn a5_nobody_but_its_owner_finds_the_socket_or_the_token() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let served = Served::start(&scratch, &[]);
     for (name, mode) in [("engine.sock", 0o600), ("token", 0o600), ("sessions.json", 0o600)] {
         let path = scratch.state().join(name);

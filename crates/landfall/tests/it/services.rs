@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 
 use crate::LANDFALL;
 
@@ -47,7 +47,7 @@ fn server() -> (String, Receiver<serde_json::Value>) {
 
 #[test]
 fn hooks_tell_the_story_of_a_task_and_leave_nothing_behind() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let told = scratch.root().join("told");
     let hook =
         format!("echo $LANDFALL_HOOK $LANDFALL_TASK $LANDFALL_STATUS >> {}; sleep 600 &", told.display());
@@ -70,7 +70,7 @@ fn hooks_tell_the_story_of_a_task_and_leave_nothing_behind() {
 
 #[test]
 fn a_question_is_told_while_nobody_watches() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let (address, received) = server();
     scratch
         .more_settings(&format!("[[notify]]\nkind = \"webhook\"\nurl = \"{address}\"\npriority = \"low\"\n"));
@@ -86,7 +86,7 @@ fn a_question_is_told_while_nobody_watches() {
 
 #[test]
 fn commands_in_a_workspace_run_around_the_agent_and_share_its_ports() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.more_settings(
         "[workspace]\nports = \"29000-29999\"\nports_each = 5\n\
          after_create = \"echo created $LANDFALL_PORT >> around.txt\"\n\
@@ -105,7 +105,7 @@ fn commands_in_a_workspace_run_around_the_agent_and_share_its_ports() {
 
 #[test]
 fn a_workspace_that_cannot_be_made_fit_starts_no_agent_and_says_why() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let ok = scratch.root().join("ok");
     scratch.more_settings(&format!(
         "[workspace]\nafter_create = \"test -e {} || {{ echo no database; exit 1; }}\"\n",
@@ -122,7 +122,7 @@ fn a_workspace_that_cannot_be_made_fit_starts_no_agent_and_says_why() {
 
 #[test]
 fn what_an_agent_found_out_is_told_to_the_next() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let finds = "[[iteration]]\nsignal = [\"discovery-global:[high] the tests need a database\", \"discovery-local:mine alone\"]\n\
                  [[iteration]]\nsignal = \"complete\"\n[[iteration.write]]\npath = \"b.txt\"\ntext = \"b\\n\"\n";
     scratch.task("Finds", finds, &[]);
@@ -149,7 +149,7 @@ fn what_an_agent_found_out_is_told_to_the_next() {
 
 #[test]
 fn what_a_person_withdraws_is_told_to_nobody_even_if_it_is_said_again() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let finds = |file: &str| {
         format!(
             "signal = [\"discovery-global:the tests need a database\", \"complete\"]\n[[write]]\npath = \"{file}\"\ntext = \"x\\n\"\n"
@@ -186,7 +186,7 @@ fn what_a_person_withdraws_is_told_to_nobody_even_if_it_is_said_again() {
 
 #[test]
 fn a_command_that_cleans_up_badly_is_a_warning_on_the_task() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.more_settings(
         "[workspace]\nafter_run = \"echo cannot clean; exit 3\"\nbefore_remove = \"exit 4\"\n",
     );
@@ -200,7 +200,7 @@ fn a_command_that_cleans_up_badly_is_a_warning_on_the_task() {
 
 #[test]
 fn a_collector_is_told_of_runs_tasks_attempts_iterations_checks_and_landings() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let (address, received) = server();
     scratch.more_settings(&format!("[telemetry]\notlp = \"{address}\"\n"));
     // The first try is wrong, and the check says so.
@@ -256,7 +256,7 @@ fn a_collector_is_told_of_runs_tasks_attempts_iterations_checks_and_landings() {
 
 #[test]
 fn a_collector_that_does_not_answer_holds_nothing_up() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let silent = TcpListener::bind("127.0.0.1:0").expect("a port"); // it takes connections and says nothing
     let address = silent.local_addr().expect("bound");
     scratch.more_settings(&format!("[telemetry]\notlp = \"http://{address}\"\n"));

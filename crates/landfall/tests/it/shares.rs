@@ -3,19 +3,19 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use landfall_testkit::{Scratch, Started};
+use landfall_testkit::{ScratchProject, Started};
 
 use crate::LANDFALL;
 
 /// Tasks that write a file of their own, wait for leave, and are then done.
 struct Yard {
-    scratch: Scratch,
+    scratch: ScratchProject,
     go: PathBuf,
 }
 
 impl Yard {
     fn new(settings: &str) -> Self {
-        let scratch = Scratch::new(LANDFALL);
+        let scratch = ScratchProject::new(LANDFALL);
         scratch.more_settings(settings);
         let go = scratch.root().join("go");
         Self { scratch, go }

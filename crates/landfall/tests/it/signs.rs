@@ -1,7 +1,7 @@
 //! Signs of failures and plans of agents, and every way a criterion can come out: behaviours 25, 26 and 31, from outside, on both
 //! trackers.
 
-use landfall_testkit::Said;
+use landfall_testkit::CommandOutput;
 use serde_json::{Value, json};
 
 use crate::both::{World, on_both};
@@ -78,7 +78,7 @@ fn behaviour_26_a_plan_that_goes_too_far_is_refused_with_its_reason(world: &Worl
 }
 
 /// The task that follows an issue, as it is told.
-fn task_of(said: &Said) -> String {
+fn task_of(said: &CommandOutput) -> String {
     let told = format!("{}{}", said.out, said.err);
     let at = told.find("is followed by T").unwrap_or_else(|| panic!("{told}"));
     let word = told[at..].split_whitespace().nth(3).expect("a task");

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 
 use crate::LANDFALL;
 use crate::sandbox::open_folder;
@@ -64,7 +64,7 @@ fn ask(stream: std::io::Result<UnixStream>, header: &str) -> String {
 /// An agent's process that has left the tree of its sitter asks the engine. It forked twice and has no environment, so that
 /// nothing but its sandbox says whose it is.
 fn orphan_asks(settings: &str) -> String {
-    let mut scratch = Scratch::new(LANDFALL);
+    let mut scratch = ScratchProject::new(LANDFALL);
     scratch.set("LANDFALL_NO_CGROUP", "1");
     let meeting = open_folder(&scratch);
     std::fs::write(meeting.join("socket"), scratch.state().join("engine.sock").to_str().expect("plain"))
@@ -185,7 +185,7 @@ fn ask_on(stream: &mut UnixStream, key: &str) -> Option<String> {
 
 #[test]
 fn the_id_of_a_process_that_has_ended_is_worth_nothing_to_the_next_one() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let socket = scratch.state().join("engine.sock");
     let mut served = scratch.start(&["serve", "--listen", "127.0.0.1:0"]);
     scratch.eventually("it listens", || UnixStream::connect(&socket).is_ok());

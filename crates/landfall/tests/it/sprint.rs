@@ -1,6 +1,6 @@
 //! Sprints from outside: a goal, a choice of tasks, and a report that is honest about a bad night.
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 use serde_json::Value;
 
 use crate::LANDFALL;
@@ -9,7 +9,7 @@ use crate::hold_file::HoldFile;
 
 #[test]
 fn a_sprint_reports_what_landed_and_what_did_not() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.more_settings("[run]\nslots = 1\nrestarts_max = 0");
     scratch.task("First", &writes("a.txt.new"), &[]);
     scratch.task("Crashes", "exit = 3", &[]);
@@ -71,7 +71,7 @@ fn a_sprint_reports_what_landed_and_what_did_not() {
 
 #[test]
 fn a_sprint_that_pauses_on_an_error_goes_on_in_another_run() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.more_settings("[run]\nslots = 1\nrestarts_max = 0");
     scratch.task("Crashes", "exit = 3", &[]);
     scratch.task("Second", &writes("b.txt"), &[]);
@@ -104,7 +104,7 @@ fn a_sprint_that_pauses_on_an_error_goes_on_in_another_run() {
 
 #[test]
 fn a_count_is_a_goal_and_a_checkpoint_is_made_before() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.more_settings("[run]\nslots = 1");
     scratch.task("Zero", &writes("0.txt"), &[]);
     scratch.landfall(&["run"]).ok();
@@ -126,7 +126,7 @@ fn a_count_is_a_goal_and_a_checkpoint_is_made_before() {
 
 #[test]
 fn a_dry_run_says_what_would_be_in_it_and_begins_nothing() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let folder = scratch.task("Folder", &writes("a.txt.new"), &["--draft"]);
     scratch.task("Part", &writes("b.txt"), &["--parent", &folder, "--tag", "quick"]);
     scratch.task("Needs it", &writes("c.txt"), &["--parent", &folder, "--needs", "T2"]);
@@ -162,7 +162,7 @@ fn a_dry_run_says_what_would_be_in_it_and_begins_nothing() {
 
 #[test]
 fn a_sprint_is_paused_resumed_and_cancelled_while_it_runs() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let holds = ["cancel", "pause"].map(|name| HoldFile::new(&scratch, name));
     for number in 1..=8 {
         let hold = &holds[usize::from(number > 1)];
@@ -199,7 +199,7 @@ fn a_sprint_is_paused_resumed_and_cancelled_while_it_runs() {
 
 #[test]
 fn a_sprint_that_no_task_fits_is_refused_with_a_word_of_its_own() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.task("Another", "signal = \"complete\"\n[[write]]\npath = \"b\"\ntext = \"b\"\n", &[]);
     let refused = scratch.landfall(&["sprint", "start", "--count", "1", "--tag", "nobody-has-it"]);
     assert_eq!(refused.code, Some(5), "{refused:?}");

@@ -4,7 +4,7 @@
 //! Where an agent runs a loop of its own, the story is another one: a walk, told by `walks.rs` in the styles `self` and
 //! `dispatch`.
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 
 use crate::LANDFALL;
 
@@ -55,14 +55,14 @@ impl Told for Style {
 
 impl Style {
     /// A place whose agent is driven so.
-    pub fn scratch(self) -> Scratch {
-        let scratch = Scratch::new(LANDFALL);
+    pub fn scratch(self) -> ScratchProject {
+        let scratch = ScratchProject::new(LANDFALL);
         self.set(&scratch);
         scratch
     }
 
     /// From now on the agent is driven so.
-    pub fn set(self, scratch: &Scratch) {
+    pub fn set(self, scratch: &ScratchProject) {
         if self == Self::Session {
             let path = scratch.project().join("landfall.toml");
             let before = std::fs::read_to_string(path).expect("the settings can be read");
@@ -81,13 +81,13 @@ impl Style {
 
     /// Whoever worked went on with its session, or had none, as the style says. A judge never does.
     #[track_caller]
-    pub fn was_kept(self, scratch: &Scratch, task: &str) {
+    pub fn was_kept(self, scratch: &ScratchProject, task: &str) {
         self.was_kept_but(0, scratch, task);
     }
 
     /// The same, but so often a session was left behind for a reason.
     #[track_caller]
-    pub fn was_kept_but(self, left: usize, scratch: &Scratch, task: &str) {
+    pub fn was_kept_but(self, left: usize, scratch: &ScratchProject, task: &str) {
         let detail = scratch.detail(task);
         let (mut worked, mut resumed) = (0, 0);
         for attempt in detail["attempts"].as_array().expect("attempts") {

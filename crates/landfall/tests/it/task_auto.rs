@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 use serde_json::{Value, json};
 
 use crate::hold_file::HoldFile;
@@ -14,25 +14,25 @@ const GOOD: &str = r#"{"scores":{"d1":0.9,"d2":0.9,"d3":0.9,"d4":0.9,"d5":0.9,"d
 const TIME_MAX: Duration = Duration::from_secs(90);
 
 /// A project with a module whose work follows this script.
-fn with_module(name: &str, script: &[String]) -> Scratch {
+fn with_module(name: &str, script: &[String]) -> ScratchProject {
     with_module_in(Style::Fresh, name, script)
 }
 
-fn with_module_in(style: Style, name: &str, script: &[String]) -> Scratch {
+fn with_module_in(style: Style, name: &str, script: &[String]) -> ScratchProject {
     let scratch = style.scratch();
     module(&scratch, name, &[&[style.script("")], script].concat());
     scratch
 }
 
 /// A project with a module whose planning is held up.
-fn with_slow_module(style: Style, name: &str, file: &str) -> (Scratch, HoldFile) {
+fn with_slow_module(style: Style, name: &str, file: &str) -> (ScratchProject, HoldFile) {
     let scratch = style.scratch();
     let hold = HoldFile::new(&scratch, name);
     module(&scratch, name, &[&[style.script("")], &slow_script(&hold, file)[..]].concat());
     (scratch, hold)
 }
 
-fn module(scratch: &Scratch, name: &str, script: &[String]) {
+fn module(scratch: &ScratchProject, name: &str, script: &[String]) {
     let index = json!({ "title": format!("Module {name}"), "status": "draft" });
     scratch.file(&format!("AiTasks/{name}/.index.json"), &index.to_string());
     let target = format!(
@@ -58,7 +58,7 @@ fn slow_script(hold: &HoldFile, file: &str) -> Vec<String> {
     vec![hold.in_step("plan", &script(file).concat())]
 }
 
-fn dir(scratch: &Scratch, name: &str) -> String {
+fn dir(scratch: &ScratchProject, name: &str) -> String {
     let root = scratch.project().canonicalize().expect("it is there");
     root.join("AiTasks").join(name).display().to_string()
 }
@@ -108,7 +108,7 @@ impl Client<'_> {
 
     /// Waits until the agent is at work on the first step.
     #[track_caller]
-    fn until_at_work(&self, scratch: &Scratch, task: &str) {
+    fn until_at_work(&self, scratch: &ScratchProject, task: &str) {
         scratch.eventually("the agent is at work", || {
             let (_, shown) = self.0.get(&format!("/api/v1/tasks/{task}"));
             let shown: Value = serde_json::from_str(&shown).unwrap_or_default();
@@ -389,7 +389,7 @@ fn loops_of_two_sessions_go_on_side_by_side() {
 
 #[test]
 fn the_row_names_the_step_as_an_agent_calls_it() {
-    let scratch = Scratch::new(crate::LANDFALL);
+    let scratch = ScratchProject::new(crate::LANDFALL);
     let hold = HoldFile::new(&scratch, "judge");
     let held = hold.in_step("check-plan", &script("done.txt").concat());
     module(&scratch, "auth", &[held]);

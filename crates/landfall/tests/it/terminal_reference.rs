@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 
 use crate::LANDFALL;
 use crate::autopilot::{OnTerminal, writes};
@@ -15,7 +15,7 @@ const COLUMNS: u16 = 80;
 const UNBREAKABLE: &[char] = &['`', '/'];
 
 /// What the program shows on a terminal.
-fn shown(scratch: &Scratch, args: &[&str]) -> String {
+fn shown(scratch: &ScratchProject, args: &[&str]) -> String {
     let mut terminal = OnTerminal::start_with_columns(scratch, args, &[("NO_COLOR", "1")], COLUMNS);
     terminal.end(scratch); // whatever its exit code
     // The last bytes may still be on their way from the terminal.
@@ -30,7 +30,7 @@ fn shown(scratch: &Scratch, args: &[&str]) -> String {
 }
 
 /// All commands that are not hidden, with their subcommands, as `landfall help --all` lists them.
-fn commands(scratch: &Scratch) -> Vec<Vec<String>> {
+fn commands(scratch: &ScratchProject) -> Vec<Vec<String>> {
     let all = scratch.landfall(&["help", "--all"]).ok();
     let listed = all.lines().take_while(|line| !line.starts_with("Options:"));
     let named = listed.filter_map(|line| line.strip_prefix("  ").filter(|line| !line.starts_with(' ')));
@@ -43,8 +43,8 @@ fn commands(scratch: &Scratch) -> Vec<Vec<String>> {
 }
 
 /// A project with a task in every state that has something to say.
-fn project() -> Scratch {
-    let scratch = Scratch::new(LANDFALL);
+fn project() -> ScratchProject {
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.task("Add a greeting", &writes("greeting.txt"), &[]);
     scratch.task("Support tabs", "signal = \"pending:Tabs or spaces?\"\n", &[]);
     scratch.task("Migrate the database", "signal = \"blocked:the schema is missing\"\n", &[]);
@@ -94,7 +94,7 @@ const OUTPUTS: [&[&str]; 28] = [
 ];
 
 /// The output without what differs between machines and moments.
-fn steady(scratch: &Scratch, text: &str) -> String {
+fn steady(scratch: &ScratchProject, text: &str) -> String {
     let root = scratch.root().display().to_string();
     let text = text.replace(&root, "/scratch");
     text.lines().map(steady_line).collect()
@@ -172,7 +172,7 @@ fn steady_word(word: &str) -> Option<String> {
 fn every_command_at_80_columns_is_in_the_reference() {
     let scratch = project();
     let mut files: BTreeMap<String, String> = BTreeMap::new();
-    let mut add = |scratch: &Scratch, args: &[&str]| {
+    let mut add = |scratch: &ScratchProject, args: &[&str]| {
         let name = match args {
             ["--help"] => "landfall",
             [name, ..] => name,

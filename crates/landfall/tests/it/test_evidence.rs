@@ -1,12 +1,12 @@
 //! Changes that weaken what judges them, from outside: the review shows what changed, and the certificate keeps the evidence.
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 
 use crate::LANDFALL;
 
 /// A greeting, a script that the check runs, and a test that the script runs.
-fn greeting(section: &str) -> Scratch {
-    let scratch = Scratch::new(LANDFALL);
+fn greeting(section: &str) -> ScratchProject {
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.file("greet.sh", "echo \"Hello, $1!\"\n");
     scratch.file("scripts/ci.sh", "set -e\nfor file in tests/*.sh; do sh \"$file\"; done\n");
     scratch.file(

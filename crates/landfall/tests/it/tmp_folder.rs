@@ -3,7 +3,7 @@
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 
 use crate::LANDFALL;
 
@@ -16,7 +16,7 @@ fn own_uid() -> u32 {
 }
 
 /// The folder for temporary files that is usually taken.
-fn usual(scratch: &Scratch) -> PathBuf {
+fn usual(scratch: &ScratchProject) -> PathBuf {
     let uid = own_uid();
     scratch.root().join("tmp").join(format!("landfall-{uid}"))
 }
@@ -42,7 +42,7 @@ fn a_folder_for_temporary_files_that_is_not_ours_alone_is_not_used() {
             landfall_testkit::skip_test("only root can make a folder of somebody else");
             continue;
         }
-        let scratch = Scratch::new(LANDFALL);
+        let scratch = ScratchProject::new(LANDFALL);
         take(&usual(&scratch));
         let before = std::fs::symlink_metadata(usual(&scratch)).expect("there").permissions().mode();
         scratch.task("One", &writes("one"), &[]);
@@ -64,7 +64,7 @@ fn make_folder(at: &Path, mode: u32) {
 
 #[test]
 fn where_every_name_for_temporary_files_is_taken_the_state_folder_is_used() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     make_folder(&usual(&scratch), 0o777);
     for number in 1..=8 {
         let name = format!("landfall-{}-{number}", own_uid());

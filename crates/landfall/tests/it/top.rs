@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use landfall_testkit::{Scratch, has_tmux};
+use landfall_testkit::{ScratchProject, has_tmux};
 
 use crate::LANDFALL;
 use crate::autopilot::{OnTerminal, writes};
@@ -19,7 +19,7 @@ struct Terminal {
 
 impl Terminal {
     /// None where there is no tmux.
-    fn open(scratch: &Scratch, columns: u16, rows: u16, more: &[(&str, &str)]) -> Option<Self> {
+    fn open(scratch: &ScratchProject, columns: u16, rows: u16, more: &[(&str, &str)]) -> Option<Self> {
         if !has_tmux() {
             return None;
         }
@@ -131,7 +131,7 @@ const LONG: &str = "signal = \"complete\"\n[[say]]\ntext = \"reading the tests\"
 
 #[test]
 fn a_person_answers_approves_and_stops_and_the_journal_has_it() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let Some(terminal) = Terminal::open(&scratch, 80, 24, &[]) else { return };
     scratch.more_settings("[review.tags]\ncareful = \"per-task\"");
     let asks = format!(
@@ -223,7 +223,7 @@ fn a_person_answers_approves_and_stops_and_the_journal_has_it() {
 
 #[test]
 fn a_run_is_paused_and_stopped_and_an_engine_that_goes_away_is_noticed() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let Some(terminal) = Terminal::open(&scratch, 100, 30, &[]) else { return };
     scratch.task("Takes long", LONG, &[]);
     // Somebody must be there, or a pause ends the run.
@@ -261,7 +261,7 @@ fn a_run_is_paused_and_stopped_and_an_engine_that_goes_away_is_noticed() {
 
 #[test]
 fn a_run_is_started_where_a_server_holds_the_project() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let Some(terminal) = Terminal::open(&scratch, 80, 24, &[]) else { return };
     scratch.task("Works", &writes("b.txt"), &[]);
     terminal.top();
@@ -286,7 +286,7 @@ fn a_run_is_started_where_a_server_holds_the_project() {
 
 #[test]
 fn the_terminal_is_given_back_when_a_signal_ends_the_view() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let Some(terminal) = Terminal::open(&scratch, 80, 24, &[("NO_COLOR", "1")]) else { return };
     scratch.task("Fails", "signal = \"blocked:no way\"\n", &[]);
     assert_eq!(scratch.landfall(&["run"]).code, Some(8));
@@ -324,7 +324,7 @@ fn the_terminal_is_given_back_when_a_signal_ends_the_view() {
 
 #[test]
 fn a_large_backlog_at_rest_costs_next_to_nothing() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let Some(terminal) = Terminal::open(&scratch, 200, 60, &[]) else { return };
     let titles: String = (1..=10_000).map(|number| format!("Task number {number}\n")).collect();
     scratch.landfall_with(&["add", "-"], titles.as_bytes()).ok();
@@ -350,7 +350,7 @@ fn a_large_backlog_at_rest_costs_next_to_nothing() {
 
 #[test]
 fn it_wants_a_terminal_and_says_what_programs_use() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let said = scratch.landfall(&["top"]);
     assert!(said.code == Some(2) && said.err.contains("needs a terminal"), "{said:?}");
     let said = scratch.landfall(&["--json", "top"]);

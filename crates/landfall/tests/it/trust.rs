@@ -4,13 +4,13 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::path::PathBuf;
 
-use landfall_testkit::{Said, Scratch};
+use landfall_testkit::{CommandOutput, ScratchProject};
 
 use crate::LANDFALL;
 
 /// A project that somebody else has set up, and nobody has trusted.
-fn hostile(settings: &str) -> Scratch {
-    let mut scratch = Scratch::new(LANDFALL);
+fn hostile(settings: &str) -> ScratchProject {
+    let mut scratch = ScratchProject::new(LANDFALL);
     scratch.trust_nothing();
     scratch.more_settings(settings);
     scratch
@@ -18,7 +18,7 @@ fn hostile(settings: &str) -> Scratch {
 
 /// Trusts the settings by the digest that a script reads.
 #[track_caller]
-fn trust(scratch: &Scratch) {
+fn trust(scratch: &ScratchProject) {
     let report = scratch.landfall(&["--json", "trust"]).json();
     let digest = report["digest"].as_str().expect("a digest").to_owned();
     let said = scratch.landfall(&["trust", "--yes", &digest]);
@@ -26,7 +26,7 @@ fn trust(scratch: &Scratch) {
 }
 
 #[track_caller]
-fn check_refused(said: &Said, key: &str) {
+fn check_refused(said: &CommandOutput, key: &str) {
     assert_eq!(said.code, Some(9), "{}{}", said.out, said.err);
     assert!(said.err.contains(key) && said.err.contains("landfall trust"), "{}", said.err);
 }
@@ -42,7 +42,7 @@ fn listener() -> (TcpListener, String) {
 #[test]
 fn a_token_file_of_a_strangers_settings_is_sent_nowhere() {
     let (listener, url) = listener();
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let secret = scratch.root().join("home/secret");
     std::fs::write(&secret, "the-secret\n").expect("ours");
     drop(scratch);
@@ -83,13 +83,13 @@ fn a_token_file_of_a_strangers_settings_is_sent_nowhere() {
     assert!(answering.join().expect("no panic").contains("the-secret"));
 }
 
-fn marked_by(scratch: &Scratch) -> PathBuf {
+fn marked_by(scratch: &ScratchProject) -> PathBuf {
     scratch.root().join("home/marked")
 }
 
 #[test]
 fn hooks_of_a_strangers_settings_run_after_they_are_trusted_and_any_change_asks_again() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let mark = marked_by(&scratch);
     drop(scratch);
     let mut scratch = hostile("");
@@ -163,7 +163,7 @@ fn a_strangers_settings_do_not_lower_the_sandbox() {
 
 #[test]
 fn what_init_wrote_is_trusted_and_what_somebody_else_wrote_is_not() {
-    let mut scratch = Scratch::bare(LANDFALL);
+    let mut scratch = ScratchProject::bare(LANDFALL);
     scratch.trust_nothing();
     scratch.git(&["init", "--quiet", "--initial-branch=main", "."]);
     scratch.file("Cargo.toml", "[package]\nname = \"x\"\nversion = \"0.1.0\"\n"); // whose caches `init` names
@@ -184,7 +184,7 @@ fn what_init_wrote_is_trusted_and_what_somebody_else_wrote_is_not() {
 
 #[test]
 fn approving_work_that_changes_such_a_setting_trusts_it() {
-    let mut scratch = Scratch::new(LANDFALL);
+    let mut scratch = ScratchProject::new(LANDFALL);
     scratch.trust_nothing();
     let text = std::fs::read_to_string(scratch.project().join("landfall.toml")).expect("ours");
     let changed = format!("{text}\n[hooks]\npost-merge = \"true\"\n");
@@ -228,7 +228,7 @@ fn a_sprint_from_before_there_was_this_question_goes_on_and_a_plain_run_is_asked
 
 #[test]
 fn what_a_hook_runs_is_shown_to_a_person_before_it_lands() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.file("scripts/notify.sh", "#!/bin/sh\n. scripts/lib.sh\n");
     scratch.file("scripts/lib.sh", "true\n");
     scratch.commit("scripts");
@@ -260,7 +260,7 @@ fn what_a_hook_runs_is_shown_to_a_person_before_it_lands() {
 #[test]
 fn two_approved_changes_of_scripts_are_trusted_together() {
     let lib = "one() {\n  true\n}\n\n# Between them.\n\ntwo() {\n  true\n}\n";
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.file("scripts/before.sh", "#!/bin/sh\n. scripts/lib.sh\n");
     scratch.file("scripts/after.sh", "#!/bin/sh\ntrue\n");
     scratch.file("scripts/lib.sh", lib);
@@ -307,7 +307,7 @@ fn two_approved_changes_of_scripts_are_trusted_together() {
 
 #[test]
 fn a_script_that_came_without_a_review_is_not_trusted_with_the_work_that_calls_it() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.file("scripts/notify.sh", "#!/bin/sh\ntrue\n");
     scratch.commit("scripts");
     scratch.more_settings("[hooks]\npost-merge = \"sh scripts/notify.sh\"\n");
@@ -333,7 +333,7 @@ fn a_script_that_came_without_a_review_is_not_trusted_with_the_work_that_calls_i
 
 #[test]
 fn a_script_that_an_update_changes_runs_only_after_it_is_trusted() {
-    let mut scratch = Scratch::new(LANDFALL);
+    let mut scratch = ScratchProject::new(LANDFALL);
     scratch.trust_nothing();
     let mark = marked_by(&scratch);
     scratch.file("scripts/lib.sh", "echo $LANDFALL_TASK >> hook.log\n");
@@ -398,7 +398,7 @@ fn issues_are_kept_in_the_project_unless_the_person_trusts_another_folder() {
 #[test]
 fn a_program_in_the_project_is_not_taken_for_an_agent_of_the_user() {
     use std::os::unix::fs::PermissionsExt as _;
-    let mut scratch = Scratch::new(LANDFALL);
+    let mut scratch = ScratchProject::new(LANDFALL);
     let mark = marked_by(&scratch);
     for program in ["claude", "codex", "gemini"] {
         scratch.file(program, &format!("#!/bin/sh\ntouch {}\n", mark.display()));

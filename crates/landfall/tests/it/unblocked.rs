@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use landfall_testkit::{Scratch, left_behind};
+use landfall_testkit::{ScratchProject, left_behind};
 
 use crate::LANDFALL;
 use crate::sandbox::open_folder;
@@ -34,7 +34,7 @@ fn write_program(path: &Path, text: &str) {
 
 /// Two tasks, of which the first breaks the check in its own work: it fails, the second lands, nothing is held.
 #[track_caller]
-fn fails_alone(scratch: &Scratch, script: &str, told: &str) {
+fn fails_alone(scratch: &ScratchProject, script: &str, told: &str) {
     scratch.task("Breaks the check", script, &[]);
     scratch.task("Good", GOOD, &[]);
     let run = scratch.landfall(&["run"]);
@@ -51,14 +51,14 @@ fn fails_alone(scratch: &Scratch, script: &str, told: &str) {
 #[test]
 fn a_check_that_only_the_work_breaks_fails_the_work_and_blocks_nobody() {
     // Exit code 127: the work deletes the program.
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.settings(&settings("", "", &["./check.sh"]));
     write_program(&scratch.project().join("check.sh"), "#!/bin/sh\nexit 0\n");
     scratch.commit("a check");
     fails_alone(&scratch, "signal = \"complete\"\ndelete = [\"check.sh\"]\n", "exit code 127");
 
     // Exit code 126: the work takes the right to execute it away.
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.settings(&settings("", "", &["./check.sh"]));
     write_program(&scratch.project().join("check.sh"), "#!/bin/sh\nexit 0\n");
     scratch.commit("a check");
@@ -66,7 +66,7 @@ fn a_check_that_only_the_work_breaks_fails_the_work_and_blocks_nobody() {
     fails_alone(&scratch, script, "exit code 126");
 
     // A program that the check calls is gone only in the work.
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.settings(&settings("", "", &["true", "sh check.sh"]));
     scratch.file("check.sh", "./tool\n");
     write_program(&scratch.project().join("tool"), "#!/bin/sh\nexit 0\n");
@@ -76,7 +76,7 @@ fn a_check_that_only_the_work_breaks_fails_the_work_and_blocks_nobody() {
 
 #[test]
 fn work_that_runs_no_test_any_more_fails_and_blocks_nobody() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.settings(&settings("", "", &["echo \"$(ls *.case | wc -l) passed, 0 failed\""]));
     scratch.file("a.case", "x\n");
     scratch.commit("a test");
@@ -85,7 +85,7 @@ fn work_that_runs_no_test_any_more_fails_and_blocks_nobody() {
 
 #[test]
 fn work_whose_check_kills_its_own_sitter_fails_and_blocks_nobody() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let kills = "test ! -e bad.txt || { kill -9 $PPID; sleep 60; }";
     scratch.settings(&settings("sandbox = \"off\"", "retries = 0", &[kills]));
     let script = "signal = \"complete\"\n[[write]]\npath = \"bad.txt\"\nappend = \"x\\n\"\n";
@@ -98,19 +98,19 @@ fn what_a_candidate_leaves_in_its_lane_does_not_make_the_base_red() {
     let poison = "test ! -e cache/poison && mkdir -p cache && { test ! -e bad.txt || { touch cache/poison; exit 1; }; }";
     let script = "signal = \"complete\"\n[[write]]\npath = \"bad.txt\"\nappend = \"x\\n\"\n";
     for section in ["retries = 0", "retries = 1"] {
-        let scratch = Scratch::new(LANDFALL);
+        let scratch = ScratchProject::new(LANDFALL);
         scratch.file(".gitignore", "cache/\n");
         scratch.settings(&settings("", section, &[poison]));
         fails_alone(&scratch, script, "exit code 1");
     }
     // The second command needs what the first one installs, on the base as well.
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.file(".gitignore", "cache/\n");
     let tests = "test -e cache/tool && { test ! -e bad.txt || { rm cache/tool; exit 1; }; }";
     scratch.settings(&settings("", "retries = 0", &["mkdir -p cache && touch cache/tool", tests]));
     fails_alone(&scratch, script, "exit code 1");
     // What is ignored may be kept from one candidate to the next: the base has a lane of its own even then.
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.file(".gitignore", "cache/\n");
     scratch.settings(&settings("", "retries = 0\nkeep_ignored = true", &[poison]));
     scratch.task("Breaks the check", script, &[]);
@@ -125,7 +125,7 @@ fn parent_of(pid: i32) -> Option<i32> {
 
 /// Kills the sitters of checks as they come, until this many were killed.
 #[track_caller]
-fn kill_check_sitters(scratch: &Scratch, count: usize) {
+fn kill_check_sitters(scratch: &ScratchProject, count: usize) {
     let mut killed = BTreeSet::new();
     scratch.eventually("sitters of checks to kill", || {
         let is_check = |command: &str| command.contains(" sit ") && command.contains("-v0");
@@ -145,7 +145,7 @@ fn kill_check_sitters(scratch: &Scratch, count: usize) {
 
 #[test]
 fn a_check_whose_sitter_is_killed_is_run_again_and_nobody_is_held() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let go = open_folder(&scratch).join("go");
     let waits = format!("while [ ! -e {} ]; do sleep 0.05; done", go.display());
     scratch.settings(&settings("", "retries = 0", &[&waits]));
@@ -171,7 +171,7 @@ fn a_check_whose_sitter_is_killed_is_run_again_and_nobody_is_held() {
 #[test]
 fn a_check_that_works_again_ends_the_hold_at_the_next_run() {
     for before in [None, Some("#!/bin/sh\nexit 127\n"), Some("#!/bin/sh\nexit 1\n")] {
-        let scratch = Scratch::new(LANDFALL);
+        let scratch = ScratchProject::new(LANDFALL);
         let tool = scratch.root().join("tool");
         scratch.settings(&settings("", "", &[&tool.display().to_string()]));
         if let Some(text) = before {
@@ -194,7 +194,7 @@ fn a_check_that_works_again_ends_the_hold_at_the_next_run() {
 
 #[test]
 fn a_check_that_works_again_ends_the_hold_of_the_others_in_the_same_run() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let folder = open_folder(&scratch);
     let (tool, go) = (scratch.root().join("tool"), folder.join("go"));
     scratch.settings(&settings("slots = 2", "", &[&tool.display().to_string()]));
@@ -215,7 +215,7 @@ fn a_check_that_works_again_ends_the_hold_of_the_others_in_the_same_run() {
 #[test]
 fn a_lock_that_a_killed_git_left_in_a_workspace_does_not_stop_the_next_agent() {
     for lock in ["index.lock", "HEAD.lock", "refs/heads/landfall/t1.lock"] {
-        let scratch = Scratch::new(LANDFALL);
+        let scratch = ScratchProject::new(LANDFALL);
         let once = open_folder(&scratch).join("once");
         scratch.settings(&settings("", "", &["sh test.sh"]));
         let leaves = format!("[ -e {0} ] || {{ touch {0} .git/{lock}; kill -9 $PPID; }}", once.display());
@@ -228,7 +228,7 @@ fn a_lock_that_a_killed_git_left_in_a_workspace_does_not_stop_the_next_agent() {
 
 #[test]
 fn a_branch_that_is_back_ends_the_hold_for_it() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.task("One", GOOD, &[]);
     let first = scratch.landfall(&["run"]);
     assert_eq!(first.code, Some(0), "{}", first.err);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 
 use crate::LANDFALL;
 
@@ -31,7 +31,7 @@ fn put(kind: &str, path: &Path) {
 #[test]
 fn settings_that_are_no_small_regular_file_are_refused() {
     for (kind, words) in KINDS {
-        let scratch = Scratch::new(LANDFALL);
+        let scratch = ScratchProject::new(LANDFALL);
         put(kind, &scratch.project().join("landfall.toml"));
         for command in [&["run"][..], &["add", "A task"]] {
             let refused = scratch.landfall(command);
@@ -46,7 +46,7 @@ fn settings_that_are_no_small_regular_file_are_refused() {
 
 #[test]
 fn flows_and_lists_that_are_no_small_regular_files_are_refused() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     for (kind, words) in KINDS {
         let list = scratch.root().join(format!("{kind}.md"));
         put(kind, &list);
@@ -69,7 +69,7 @@ fn flows_and_lists_that_are_no_small_regular_files_are_refused() {
 
 #[test]
 fn work_that_a_checking_remote_refuses_does_not_land_and_the_task_is_told() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     // Left uncommitted: what the agent commits itself is checked when it comes in.
     let modules = "[submodule \\\"x\\\"]\\n\\tpath = x\\n\\turl = -u./x\\n";
     let script = format!("signal = \"complete\"\n[[write]]\npath = \".gitmodules\"\ntext = \"{modules}\"\n");
@@ -84,7 +84,7 @@ fn work_that_a_checking_remote_refuses_does_not_land_and_the_task_is_told() {
 
 #[test]
 fn work_with_more_paths_than_allowed_does_not_land_and_the_task_is_told() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.more_settings("[land]\npaths_max = 3");
     let many: String = (0..4).map(|n| format!("[[write]]\npath = \"f{n}\"\ntext = \"x\"\n")).collect();
     scratch.task("First", &format!("signal = \"complete\"\n{many}"), &[]);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use landfall_testkit::{Scratch, skip_test};
+use landfall_testkit::{ScratchProject, skip_test};
 
 use crate::LANDFALL;
 
@@ -12,7 +12,7 @@ fn writes(name: &str) -> String {
 }
 
 /// Has a command of the user run while Landfall makes the new files of the checkout.
-fn run_in_mid_publishing(scratch: &Scratch, command: &str) {
+fn run_in_mid_publishing(scratch: &ScratchProject, command: &str) {
     scratch.file(".gitattributes", "*.txt filter=meanwhile\n");
     scratch.commit("a filter");
     let free = "env -u GIT_DIR -u GIT_INDEX_FILE -u GIT_WORK_TREE -u GIT_PREFIX -u GIT_LITERAL_PATHSPECS";
@@ -24,7 +24,7 @@ fn run_in_mid_publishing(scratch: &Scratch, command: &str) {
 #[test]
 fn a_gc_of_the_user_takes_nothing_that_is_being_published() {
     for command in ["gc --quiet --prune=now", "prune --expire=now", "repack -q -a -d"] {
-        let scratch = Scratch::new(LANDFALL);
+        let scratch = ScratchProject::new(LANDFALL);
         run_in_mid_publishing(&scratch, command);
         scratch.task("One", &writes("one"), &[]);
         scratch.landfall(&["run"]).ok();
@@ -38,7 +38,7 @@ fn a_gc_of_the_user_takes_nothing_that_is_being_published() {
 
 #[test]
 fn objects_that_the_user_deleted_after_publishing_are_copied_again() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.task("One", &writes("one"), &[]);
     scratch.landfall(&["run"]).ok();
     let blob = scratch.git(&["rev-parse", "main:one.txt"]);
@@ -55,7 +55,7 @@ fn a_stash_of_the_user_in_mid_publishing_loses_nothing() {
     for command in
         ["stash push --include-untracked --quiet", "checkout --quiet -b other", "reset --hard --quiet"]
     {
-        let scratch = Scratch::new(LANDFALL);
+        let scratch = ScratchProject::new(LANDFALL);
         run_in_mid_publishing(&scratch, command);
         scratch.file("notes", "mine\n");
         scratch.task("One", &writes("one"), &[]);
@@ -77,7 +77,7 @@ fn a_stash_of_the_user_in_mid_publishing_loses_nothing() {
 
 #[test]
 fn a_repository_whose_refs_are_in_a_table_is_driven_and_its_branch_named() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     std::fs::remove_dir_all(scratch.project().join(".git")).expect("removed");
     let mut init = Command::new("git");
     init.args(["init", "--quiet", "--ref-format=reftable", "--initial-branch=main"]).arg(scratch.project());
@@ -99,7 +99,7 @@ fn a_repository_whose_refs_are_in_a_table_is_driven_and_its_branch_named() {
 
 #[test]
 fn a_base_that_a_partial_clone_lacks_is_named_with_the_command_that_fetches_it() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.file("old.txt", "old\n");
     scratch.commit("old");
     scratch.file("old.txt", "new\n");
@@ -123,7 +123,7 @@ fn a_base_that_a_partial_clone_lacks_is_named_with_the_command_that_fetches_it()
 }
 
 /// The file of an object in the store.
-fn object_file(scratch: &Scratch, name: &str) -> PathBuf {
+fn object_file(scratch: &ScratchProject, name: &str) -> PathBuf {
     let oid = scratch.store(&["rev-parse", name]).expect("it is there");
     scratch.state().join("store.git/objects").join(&oid[..2]).join(&oid[2..])
 }
@@ -149,7 +149,7 @@ fn damaged_objects_of_the_store_are_restored_from_the_repository() {
         ("gone", |path| std::fs::remove_file(path).expect("it is loose")),
     ];
     for (story, damage) in damages {
-        let scratch = Scratch::new(LANDFALL);
+        let scratch = ScratchProject::new(LANDFALL);
         scratch.task("One", &writes("one"), &[]);
         scratch.landfall(&["run"]).ok();
         let names = ["refs/landfall/base", "refs/landfall/base^{tree}", "refs/landfall/base:a.txt"];

@@ -1,6 +1,6 @@
 //! `landfall issue verify`: the criteria of an issue, from outside, on the tracker of files.
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 
 use crate::LANDFALL;
 use crate::hold_file::HoldFile;
@@ -13,7 +13,7 @@ const BODY: &str = "### Pre-merge (auto-verified)\n\n\
 ### Post-merge\n\n\
 - [ ] a person likes it\n";
 
-fn issue(scratch: &Scratch, body: &str) {
+fn issue(scratch: &ScratchProject, body: &str) {
     use landfall_trackers::local::LocalTracker;
     use landfall_trackers::tracker::{Marker, NewIssue, Title, Tracker as _, TrackerClock, WaitEnd};
     struct Then;
@@ -35,14 +35,14 @@ fn issue(scratch: &Scratch, body: &str) {
     local.create_issue(&new).expect("it can be made");
 }
 
-fn scratch() -> Scratch {
-    let scratch = Scratch::new(LANDFALL);
+fn scratch() -> ScratchProject {
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.more_settings("[tracker]\nkind = \"local\"\nfolder = \"issues\"\n");
     scratch
 }
 
 /// Everything that is written about issues.
-fn words(scratch: &Scratch) -> String {
+fn words(scratch: &ScratchProject) -> String {
     let (mut all, mut open) = (Vec::new(), vec![scratch.project().join("issues")]);
     while let Some(folder) = open.pop() {
         for entry in std::fs::read_dir(folder).expect("the issues") {
@@ -178,7 +178,7 @@ fn what_cannot_be_verified_is_refused_with_a_hint() {
 }
 
 /// Makes a small issue whose agent writes `file`; `more` stands at the head of that step.
-fn small(scratch: &Scratch, criteria: &str, file: &str, more: &str) {
+fn small(scratch: &ScratchProject, criteria: &str, file: &str, more: &str) {
     let turn = format!(
         "[[step.code]]\n{more}signal = \"complete\"\n[[step.code.write]]\npath = {file:?}\ntext = \"x\\n\"\n"
     );
@@ -187,12 +187,12 @@ fn small(scratch: &Scratch, criteria: &str, file: &str, more: &str) {
     scratch.landfall(&[&["issue", "new", "Small", "--body", &body][..], &sized].concat()).ok();
 }
 
-fn shown(scratch: &Scratch, number: u64) -> serde_json::Value {
+fn shown(scratch: &ScratchProject, number: u64) -> serde_json::Value {
     scratch.landfall(&["--json", "issue", "show", &number.to_string()]).json()
 }
 
 /// The state of an issue, and its phase.
-fn stands(scratch: &Scratch, number: u64) -> (String, String) {
+fn stands(scratch: &ScratchProject, number: u64) -> (String, String) {
     let issue = &shown(scratch, number)["issue"];
     let labels = issue["labels"].as_array().expect("labels").iter().filter_map(serde_json::Value::as_str);
     let phase = labels.filter(|it| it.starts_with("phase/")).collect::<Vec<_>>().join(" ");
@@ -205,7 +205,7 @@ fn done() -> (String, String) {
 
 #[test]
 fn what_has_landed_is_looked_at_while_it_waits_to_come_into_the_branch() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.file("README.md", "a\n");
     scratch.commit("a readme");
     small(&scratch, "- [ ] <!-- verify: command \"test -f one.txt\" --> it is there\n", "one.txt", "");
@@ -229,7 +229,7 @@ fn what_has_landed_is_looked_at_while_it_waits_to_come_into_the_branch() {
 
 #[test]
 fn a_look_that_runs_nothing_takes_nothing_back_and_says_how_to_look_closer() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let hint = "<!-- verify: command \"test -f one.txt\" -->";
     small(&scratch, &format!("- [ ] {hint} it is there\n"), "one.txt", "");
     scratch.landfall(&["auto", "1"]).ok();
@@ -264,7 +264,7 @@ fn a_look_that_runs_nothing_takes_nothing_back_and_says_how_to_look_closer() {
 
 #[test]
 fn what_is_closed_as_not_planned_is_left_alone_and_goes_on_with_its_work_when_opened_again() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     small(&scratch, "- [ ] <!-- verify: file_exists \"one.txt\" --> it is there\n", "one.txt", "");
     scratch.landfall(&["issue", "close", "1", "--not-planned"]).ok();
     for args in
@@ -329,7 +329,7 @@ fn the_same_commit_fails_once_however_it_is_looked_at_and_a_tick_is_no_proof() {
 }
 
 /// An issue that wants a file, and an agent that writes these files, one after the other; the last one commits nothing.
-fn landed_once_and_sent_back(scratch: &Scratch, wanted: &str, files: &[&str]) -> String {
+fn landed_once_and_sent_back(scratch: &ScratchProject, wanted: &str, files: &[&str]) -> String {
     let mut turns: Vec<String> = files.iter().map(|file| works("code", file, "\"complete\"")).collect();
     turns.push("[[step.code]]\nsignal = \"complete\"\ncommit = false\n".to_owned());
     let body = format!("{}\n{}", there(wanted), script(&turns));
@@ -341,7 +341,7 @@ fn landed_once_and_sent_back(scratch: &Scratch, wanted: &str, files: &[&str]) ->
 
 #[test]
 fn a_rollback_takes_back_everything_that_landed_of_a_task() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let number = landed_once_and_sent_back(&scratch, "two.txt", &["one.txt", "two.txt"]);
     let files = || scratch.git(&["ls-tree", "--name-only", "main"]);
     assert!(files().contains("one.txt") && files().contains("two.txt"), "{}", files());
@@ -357,7 +357,7 @@ fn a_rollback_takes_back_everything_that_landed_of_a_task() {
 
 #[test]
 fn work_that_landed_and_holds_after_all_has_its_certificate_and_can_be_taken_back() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let number = landed_once_and_sent_back(&scratch, "typo.txt", &["one.txt"]);
     let shown = scratch.landfall(&["--json", "issue", "show", &number]).json();
     let body = shown["body"].as_str().expect("a text").replace("typo.txt", "one.txt");

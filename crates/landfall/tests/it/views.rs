@@ -7,7 +7,7 @@ use landfall_api::{
     Ask as _, Board, BoardAsked, Card, ColumnName, FleetAsked, Graph, Inbox, InboxKind, Level, Output,
     OutputAsked, OutputKind, OutputOf, OutputRange, Stats, TaskAsked, TaskId,
 };
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 use serde::de::DeserializeOwned;
 
 use crate::LANDFALL;
@@ -19,7 +19,7 @@ fn writes(path: &str, text: &str) -> String {
     format!("signal = \"complete\"\n[[write]]\npath = \"{path}\"\ntext = \"{text}\\n\"\n")
 }
 
-fn read<T: DeserializeOwned>(scratch: &Scratch, args: &[&str]) -> T {
+fn read<T: DeserializeOwned>(scratch: &ScratchProject, args: &[&str]) -> T {
     let said = scratch.landfall(&[&["--json"], args].concat()).json();
     serde_json::from_value(said).expect("the shape of the wire")
 }
@@ -34,7 +34,7 @@ fn ids(board: &Board, name: ColumnName) -> Vec<String> {
 
 #[test]
 fn a_board_an_inbox_and_a_fleet_show_tasks_in_every_state_while_they_are_driven() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let folder = open(&scratch);
     let (go, began) = (folder.join("go"), folder.join("began"));
     let long = format!(
@@ -149,7 +149,7 @@ fn a_board_an_inbox_and_a_fleet_show_tasks_in_every_state_while_they_are_driven(
 
 #[test]
 fn what_an_agent_printed_is_read_from_its_end_and_searched() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let lines: Vec<String> = (1..=3_000).map(|number| format!("word {number}.")).collect();
     let script = format!("say = {:?}\n{}", lines.join("\n"), writes("new.txt", "a"));
     scratch.task("Chatty", &script, &[]);
@@ -169,7 +169,7 @@ fn what_an_agent_printed_is_read_from_its_end_and_searched() {
 
 #[test]
 fn a_project_without_a_journal_answers_as_an_empty_one() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     let inbox: Inbox = read(&scratch, &["inbox"]);
     assert!(inbox.items.is_empty() && inbox.seq == 0);
     let graph: Graph = read(&scratch, &["graph"]);

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use landfall_testkit::{Scratch, has_tmux};
+use landfall_testkit::{ScratchProject, has_tmux};
 use serde_json::Value;
 
 use crate::LANDFALL;
@@ -96,7 +96,7 @@ const MODULE: &str = "AiTasks/auth";
 
 impl Walker {
     /// A task whose agent walks through this play; none where that cannot be.
-    fn task(self, settings: &str, play: &[Step<'_>]) -> Option<Scratch> {
+    fn task(self, settings: &str, play: &[Step<'_>]) -> Option<ScratchProject> {
         let scratch = self.scratch(settings)?;
         self.play(&scratch, play);
         let shell = self.shell(".landfall/task");
@@ -105,12 +105,12 @@ impl Walker {
     }
 
     /// The same for a module of the project.
-    fn module(self, settings: &str, play: &[Step<'_>]) -> Option<Scratch> {
+    fn module(self, settings: &str, play: &[Step<'_>]) -> Option<ScratchProject> {
         self.module_in("draft", settings, play)
     }
 
     /// The same for one in this status.
-    fn module_in(self, status: &str, settings: &str, play: &[Step<'_>]) -> Option<Scratch> {
+    fn module_in(self, status: &str, settings: &str, play: &[Step<'_>]) -> Option<ScratchProject> {
         let scratch = self.scratch(settings)?;
         self.play(&scratch, play);
         let script = Self::script(&self.shell(MODULE));
@@ -124,11 +124,11 @@ impl Walker {
         Some(scratch)
     }
 
-    fn scratch(self, settings: &str) -> Option<Scratch> {
+    fn scratch(self, settings: &str) -> Option<ScratchProject> {
         if self == Self::Dispatch && !has_tmux() {
             return None;
         }
-        let mut scratch = Scratch::new(LANDFALL);
+        let mut scratch = ScratchProject::new(LANDFALL);
         scratch.be_patient(Duration::from_secs(170)); // a terminal is looked at before it is believed
         if self == Self::Dispatch {
             let agent =
@@ -142,7 +142,7 @@ impl Walker {
         Some(scratch)
     }
 
-    fn play(self, scratch: &Scratch, play: &[Step<'_>]) {
+    fn play(self, scratch: &ScratchProject, play: &[Step<'_>]) {
         let lines = play.iter().map(|(step, result, next, does)| format!("{step}|{result}|{next}|{does}\n"));
         std::fs::write(open_folder(scratch).join("play"), lines.collect::<String>()).expect("ours");
     }
@@ -158,7 +158,7 @@ impl Walker {
     }
 
     /// Puts the program of the terminal in its place.
-    fn begin(self, scratch: &Scratch, module: &str) {
+    fn begin(self, scratch: &ScratchProject, module: &str) {
         if self == Self::Dispatch {
             scratch.file("walker.sh", &self.shell(module));
             scratch.commit("the program in the terminal");
@@ -167,7 +167,7 @@ impl Walker {
 
     /// The commands of a terminal name these steps, each once, the first in its prompt.
     #[track_caller]
-    fn was_told(self, scratch: &Scratch, steps: &[&str]) {
+    fn was_told(self, scratch: &ScratchProject, steps: &[&str]) {
         if self == Self::Own {
             return;
         }
@@ -181,18 +181,18 @@ impl Walker {
 }
 
 /// Lines of a file in the folder that the test can look into.
-fn noted(scratch: &Scratch, name: &str) -> Vec<String> {
+fn noted(scratch: &ScratchProject, name: &str) -> Vec<String> {
     let text = std::fs::read_to_string(open_folder(scratch).join(name)).unwrap_or_default();
     text.lines().map(str::to_owned).collect()
 }
 
 /// The steps that are facts, as people read them.
-fn strode(scratch: &Scratch) -> Vec<String> {
+fn strode(scratch: &ScratchProject) -> Vec<String> {
     let facts = scratch.facts("T1", "strode");
     facts.iter().filter_map(|it| it["text"].as_str().map(str::to_owned)).collect()
 }
 
-fn doing(scratch: &Scratch) -> String {
+fn doing(scratch: &ScratchProject) -> String {
     let status = scratch.landfall(&["--json", "status"]).json();
     status["active"][0]["doing"].as_str().unwrap_or_default().to_owned()
 }
@@ -313,7 +313,7 @@ in_styles!(behaviour_10_a_step_that_computes_in_silence_is_no_stall: own);
 
 #[test]
 fn behaviour_12_self_a_loop_that_says_the_same_each_time_is_told_so_and_at_last_given_up() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = ScratchProject::new(LANDFALL);
     scratch.task("Circle", "say = \"Let me think about this once more.\"\n", &["--flow", "watched"]);
     let run = scratch.landfall(&["run"]);
     assert_eq!(run.code, Some(8), "{}\n{}", run.out, run.err);
@@ -470,7 +470,7 @@ in_styles!(a_module_of_the_project_is_walked_in_its_own_folder: own, dispatch);
 #[test]
 fn behaviour_21_self_a_refinement_is_heard_where_no_judge_weighs_it() {
     for flow in ["watched", "loop"] {
-        let scratch = Scratch::new(LANDFALL);
+        let scratch = ScratchProject::new(LANDFALL);
         let folder = open(&scratch);
         let (began, go) = (folder.join("began"), folder.join("go"));
         let script = format!(

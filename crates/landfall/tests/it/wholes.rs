@@ -1,7 +1,7 @@
 //! A large issue and the ones it is made of: how far they have come is told level by level, and what one part breaks of another is
 //! found before the whole is done.
 
-use landfall_testkit::Scratch;
+use landfall_testkit::ScratchProject;
 
 use crate::both::{World, labels, on_both, show};
 use crate::hold_file::HoldFile;
@@ -28,12 +28,12 @@ fn says(path: &str, text: &str) -> String {
     format!("- [ ] <!-- verify: file_contains \"{path}\" \"{text}\" --> {path} says {text}\n")
 }
 
-fn whole(scratch: &Scratch, body: &str) -> u64 {
+fn whole(scratch: &ScratchProject, body: &str) -> u64 {
     issue(scratch, "Large", body, &["--size", "XL", "--label", "triaged"])
 }
 
 /// A small part of a whole, after another.
-fn part(scratch: &Scratch, whole: u64, title: &str, body: &str, after: Option<u64>) -> u64 {
+fn part(scratch: &ScratchProject, whole: u64, title: &str, body: &str, after: Option<u64>) -> u64 {
     let (whole, after) = (whole.to_string(), after.map(|number| number.to_string()));
     let mut more = vec!["--size", "XS", "--label", "triaged", "--parent", &whole];
     if let Some(after) = &after {
@@ -42,7 +42,7 @@ fn part(scratch: &Scratch, whole: u64, title: &str, body: &str, after: Option<u6
     issue(scratch, title, body, &more)
 }
 
-fn comments(scratch: &Scratch, number: u64) -> String {
+fn comments(scratch: &ScratchProject, number: u64) -> String {
     show(scratch, number)["comments"].to_string()
 }
 
@@ -134,7 +134,7 @@ fn what_is_left_of_a_part_for_a_person_is_left_of_the_whole(scratch: &World) {
 
 #[test]
 fn parts_that_break_each_other_for_ever_need_a_person() {
-    let scratch = Scratch::new(crate::LANDFALL);
+    let scratch = ScratchProject::new(crate::LANDFALL);
     let whole = whole(&scratch, "");
     let body =
         |text: &str| format!("{}\n{}", says("shared.txt", text), script(&[files(&[("shared.txt", text)])]));

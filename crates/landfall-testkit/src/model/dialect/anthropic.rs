@@ -2,18 +2,18 @@
 
 use serde_json::{Value, json};
 
-use super::{Event, Input, Reply, Wanted, names, parts, text_of};
+use super::{ModelReply, ModelRequestSpec, ModelToolInput, StreamEvent, names, parts, text_of};
 
-pub(super) fn wanted(body: &Value) -> Wanted {
-    Wanted {
+pub(super) fn wanted(body: &Value) -> ModelRequestSpec {
+    ModelRequestSpec {
         model: text_of(&body["model"]),
         stream: body["stream"] == true,
         tools: names(&body["tools"], |tool| tool["name"].as_str()),
-        ..Wanted::default()
+        ..ModelRequestSpec::default()
     }
 }
 
-pub(super) fn whole(wanted: &Wanted, reply: &Reply) -> Value {
+pub(super) fn whole(wanted: &ModelRequestSpec, reply: &ModelReply) -> Value {
     json!({
         "id": id(reply),
         "type": "message",
@@ -26,7 +26,7 @@ pub(super) fn whole(wanted: &Wanted, reply: &Reply) -> Value {
     })
 }
 
-pub(super) fn events(wanted: &Wanted, reply: &Reply) -> Vec<Event> {
+pub(super) fn events(wanted: &ModelRequestSpec, reply: &ModelReply) -> Vec<StreamEvent> {
     let mut begin = whole(wanted, reply);
     begin["content"] = json!([]);
     begin["stop_reason"] = Value::Null;
@@ -53,7 +53,7 @@ pub(super) fn events(wanted: &Wanted, reply: &Reply) -> Vec<Event> {
 }
 
 /// The block of thoughts as it begins, and what fills it.
-fn thoughts(reply: &Reply) -> (Value, Vec<Value>) {
+fn thoughts(reply: &ModelReply) -> (Value, Vec<Value>) {
     let empty = json!({ "type": "thinking", "thinking": "", "signature": "" });
     let thoughts = reply.thoughts.iter().map(|part| json!({ "type": "thinking_delta", "thinking": part }));
     let signature = json!({ "type": "signature_delta", "signature": "c2lnbmVk" });
@@ -75,7 +75,7 @@ fn opened(block: &Value) -> (Value, Vec<Value>) {
     (empty, deltas.collect())
 }
 
-fn blocks(reply: &Reply) -> Vec<Value> {
+fn blocks(reply: &ModelReply) -> Vec<Value> {
     let mut blocks = Vec::new();
     if !reply.thoughts.is_empty() {
         let thoughts = reply.thoughts.concat();
@@ -86,8 +86,8 @@ fn blocks(reply: &Reply) -> Vec<Value> {
     }
     if let Some(call) = &reply.call {
         let input = match &call.input {
-            Input::Json(input) => input.clone(),
-            Input::Plain(text) => json!({ "input": text }),
+            ModelToolInput::Json(input) => input.clone(),
+            ModelToolInput::Plain(text) => json!({ "input": text }),
         };
         let id = format!("toolu_{:020}", reply.number);
         blocks.push(json!({ "type": "tool_use", "id": id, "name": call.tool, "input": input }));
@@ -95,7 +95,7 @@ fn blocks(reply: &Reply) -> Vec<Value> {
     blocks
 }
 
-fn stop(reply: &Reply) -> &'static str {
+fn stop(reply: &ModelReply) -> &'static str {
     match (&reply.call, reply.too_long) {
         (_, true) => "max_tokens",
         (Some(_), false) => "tool_use",
@@ -103,7 +103,7 @@ fn stop(reply: &Reply) -> &'static str {
     }
 }
 
-fn usage(reply: &Reply, out: u64) -> Value {
+fn usage(reply: &ModelReply, out: u64) -> Value {
     json!({
         "input_tokens": reply.tokens.fresh,
         "cache_creation_input_tokens": 0,
@@ -112,6 +112,6 @@ fn usage(reply: &Reply, out: u64) -> Value {
     })
 }
 
-fn id(reply: &Reply) -> String {
+fn id(reply: &ModelReply) -> String {
     format!("msg_{:020}", reply.number)
 }

@@ -2,18 +2,18 @@
 
 use serde_json::{Value, json};
 
-use super::{Event, Input, Reply, Wanted, names, parts, text_of};
+use super::{ModelReply, ModelRequestSpec, ModelToolInput, StreamEvent, names, parts, text_of};
 
-pub(super) fn wanted(body: &Value) -> Wanted {
-    Wanted {
+pub(super) fn wanted(body: &Value) -> ModelRequestSpec {
+    ModelRequestSpec {
         model: text_of(&body["model"]),
         stream: body["stream"] == true,
         tools: names(&body["tools"], |tool| tool["function"]["name"].as_str()),
-        ..Wanted::default()
+        ..ModelRequestSpec::default()
     }
 }
 
-pub(super) fn whole(wanted: &Wanted, reply: &Reply) -> Value {
+pub(super) fn whole(wanted: &ModelRequestSpec, reply: &ModelReply) -> Value {
     let text = if reply.text.is_empty() { Value::Null } else { json!(reply.text) };
     let mut message = json!({ "role": "assistant", "content": text });
     if let Some(calls) = calls(reply) {
@@ -25,7 +25,7 @@ pub(super) fn whole(wanted: &Wanted, reply: &Reply) -> Value {
     whole
 }
 
-pub(super) fn events(wanted: &Wanted, reply: &Reply) -> Vec<Event> {
+pub(super) fn events(wanted: &ModelRequestSpec, reply: &ModelReply) -> Vec<StreamEvent> {
     let mut deltas = vec![json!({ "role": "assistant", "content": "" })];
     deltas.extend(reply.thoughts.iter().map(|part| json!({ "reasoning_content": part })));
     deltas.extend(parts(&reply.text).into_iter().map(|part| json!({ "content": part })));
@@ -38,7 +38,7 @@ pub(super) fn events(wanted: &Wanted, reply: &Reply) -> Vec<Event> {
         chunk["usage"] = usage;
         (None, chunk.to_string())
     };
-    let mut events: Vec<Event> = deltas
+    let mut events: Vec<StreamEvent> = deltas
         .into_iter()
         .map(|delta| chunk(json!([{ "index": 0, "delta": delta, "finish_reason": null }]), Value::Null))
         .collect();
@@ -48,7 +48,7 @@ pub(super) fn events(wanted: &Wanted, reply: &Reply) -> Vec<Event> {
     events
 }
 
-fn shell_of(wanted: &Wanted, reply: &Reply, object: &str) -> Value {
+fn shell_of(wanted: &ModelRequestSpec, reply: &ModelReply, object: &str) -> Value {
     json!({
         "id": format!("chatcmpl-{:020}", reply.number),
         "object": object,
@@ -57,11 +57,11 @@ fn shell_of(wanted: &Wanted, reply: &Reply, object: &str) -> Value {
     })
 }
 
-fn calls(reply: &Reply) -> Option<Value> {
+fn calls(reply: &ModelReply) -> Option<Value> {
     let call = reply.call.as_ref()?;
     let arguments = match &call.input {
-        Input::Json(input) => input.to_string(),
-        Input::Plain(text) => json!({ "input": text }).to_string(),
+        ModelToolInput::Json(input) => input.to_string(),
+        ModelToolInput::Plain(text) => json!({ "input": text }).to_string(),
     };
     Some(json!([{
         "index": 0,
@@ -71,7 +71,7 @@ fn calls(reply: &Reply) -> Option<Value> {
     }]))
 }
 
-fn stop(reply: &Reply) -> &'static str {
+fn stop(reply: &ModelReply) -> &'static str {
     match (&reply.call, reply.too_long) {
         (_, true) => "length",
         (Some(_), false) => "tool_calls",
@@ -79,7 +79,7 @@ fn stop(reply: &Reply) -> &'static str {
     }
 }
 
-fn usage(reply: &Reply) -> Value {
+fn usage(reply: &ModelReply) -> Value {
     let read = reply.tokens.fresh + reply.tokens.cached;
     json!({
         "prompt_tokens": read,

@@ -2,22 +2,22 @@
 
 use serde_json::{Value, json};
 
-use super::{Event, Input, Reply, Wanted, names, parts};
+use super::{ModelReply, ModelRequestSpec, ModelToolInput, StreamEvent, names, parts};
 
-pub(super) fn wanted(path: &str, body: &Value) -> Wanted {
+pub(super) fn wanted(path: &str, body: &Value) -> ModelRequestSpec {
     let model = path.split("/models/").nth(1).and_then(|rest| rest.split(':').next()).unwrap_or_default();
     let groups = body["tools"].as_array().into_iter().flatten();
-    Wanted {
+    ModelRequestSpec {
         model: model.to_owned(),
         stream: path.contains(":streamGenerateContent"),
         tools: groups
             .flat_map(|group| names(&group["functionDeclarations"], |tool| tool["name"].as_str()))
             .collect(),
-        ..Wanted::default()
+        ..ModelRequestSpec::default()
     }
 }
 
-pub(super) fn whole(wanted: &Wanted, reply: &Reply) -> Value {
+pub(super) fn whole(wanted: &ModelRequestSpec, reply: &ModelReply) -> Value {
     let mut said = Vec::new();
     if !reply.text.is_empty() {
         said.push(json!({ "text": reply.text }));
@@ -25,7 +25,7 @@ pub(super) fn whole(wanted: &Wanted, reply: &Reply) -> Value {
     piece(wanted, reply, said, true)
 }
 
-pub(super) fn events(wanted: &Wanted, reply: &Reply) -> Vec<Event> {
+pub(super) fn events(wanted: &ModelRequestSpec, reply: &ModelReply) -> Vec<StreamEvent> {
     let texts: Vec<Value> = parts(&reply.text).into_iter().map(|part| json!({ "text": part })).collect();
     let mut events = Vec::new();
     for part in &reply.thoughts {
@@ -44,11 +44,11 @@ pub(super) fn events(wanted: &Wanted, reply: &Reply) -> Vec<Event> {
 }
 
 /// One part of an answer; the last one has the call, the reason for the end and the figures.
-fn piece(wanted: &Wanted, reply: &Reply, mut said: Vec<Value>, last: bool) -> Value {
+fn piece(wanted: &ModelRequestSpec, reply: &ModelReply, mut said: Vec<Value>, last: bool) -> Value {
     if let (Some(call), true) = (&reply.call, last) {
         let input = match &call.input {
-            Input::Json(input) => input.clone(),
-            Input::Plain(text) => json!({ "input": text }),
+            ModelToolInput::Json(input) => input.clone(),
+            ModelToolInput::Plain(text) => json!({ "input": text }),
         };
         let id = format!("call_{:020}", reply.number);
         said.push(json!({ "functionCall": { "id": id, "name": call.tool, "args": input } }));

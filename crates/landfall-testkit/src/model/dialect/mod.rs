@@ -24,7 +24,7 @@ pub enum Dialect {
 
 /// What a request asks for.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Wanted {
+pub(super) struct ModelRequestSpec {
     pub model: String,
     pub stream: bool,
     /// Tools that take JSON.
@@ -35,11 +35,11 @@ pub(super) struct Wanted {
 
 /// What the model answers.
 #[derive(Debug, Clone)]
-pub(super) struct Reply {
+pub(super) struct ModelReply {
     /// Makes the ids in it unlike those of other replies.
     pub number: u64,
     pub text: String,
-    pub call: Option<Call>,
+    pub call: Option<ToolCall>,
     pub too_long: bool,
     pub tokens: Tokens,
     /// Thoughts before the text, in pieces.
@@ -48,21 +48,21 @@ pub(super) struct Reply {
 
 /// The use of a tool.
 #[derive(Debug, Clone)]
-pub(super) struct Call {
+pub(super) struct ToolCall {
     pub tool: String,
     /// The group it is offered in.
     pub group: Option<String>,
-    pub input: Input,
+    pub input: ModelToolInput,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Input {
+pub(super) enum ModelToolInput {
     Json(Value),
     Plain(String),
 }
 
 /// One event of a stream: its name, where the dialect names them, and its data.
-pub(super) type Event = (Option<String>, String);
+pub(super) type StreamEvent = (Option<String>, String);
 
 impl Dialect {
     /// Which protocol a path belongs to.
@@ -82,7 +82,7 @@ impl Dialect {
         }
     }
 
-    pub(super) fn wanted(self, path: &str, body: &Value) -> Wanted {
+    pub(super) fn wanted(self, path: &str, body: &Value) -> ModelRequestSpec {
         match self {
             Self::Anthropic => anthropic::wanted(body),
             Self::Responses => responses::wanted(body),
@@ -92,7 +92,7 @@ impl Dialect {
     }
 
     /// The answer in one piece.
-    pub(super) fn whole(self, wanted: &Wanted, reply: &Reply) -> Value {
+    pub(super) fn whole(self, wanted: &ModelRequestSpec, reply: &ModelReply) -> Value {
         match self {
             Self::Anthropic => anthropic::whole(wanted, reply),
             Self::Responses => responses::whole(wanted, reply),
@@ -102,7 +102,7 @@ impl Dialect {
     }
 
     /// The answer as a stream.
-    pub(super) fn events(self, wanted: &Wanted, reply: &Reply) -> Vec<Event> {
+    pub(super) fn events(self, wanted: &ModelRequestSpec, reply: &ModelReply) -> Vec<StreamEvent> {
         match self {
             Self::Anthropic => anthropic::events(wanted, reply),
             Self::Responses => responses::events(wanted, reply),
@@ -128,9 +128,12 @@ impl Dialect {
 }
 
 /// The use of the shell tool that is offered, in the words of that tool.
-pub(super) fn shell(wanted: &Wanted, command: &str) -> Option<Call> {
-    let json =
-        |tool: &str, input: Value| Call { tool: tool.to_owned(), group: None, input: Input::Json(input) };
+pub(super) fn shell(wanted: &ModelRequestSpec, command: &str) -> Option<ToolCall> {
+    let json = |tool: &str, input: Value| ToolCall {
+        tool: tool.to_owned(),
+        group: None,
+        input: ModelToolInput::Json(input),
+    };
     for tool in &wanted.tools {
         match tool.as_str() {
             "Bash" | "bash" | "run_shell_command" => {
@@ -143,10 +146,10 @@ pub(super) fn shell(wanted: &Wanted, command: &str) -> Option<Call> {
         }
     }
     // A model that writes code for its tools: the command is one call of a function.
-    wanted.tools_plain.iter().find(|tool| *tool == "exec").map(|tool| Call {
+    wanted.tools_plain.iter().find(|tool| *tool == "exec").map(|tool| ToolCall {
         tool: tool.clone(),
         group: None,
-        input: Input::Plain(format!(
+        input: ModelToolInput::Plain(format!(
             "const done = await tools.exec_command({}); text(done.output ?? done);",
             json!({ "cmd": command })
         )),
@@ -154,14 +157,14 @@ pub(super) fn shell(wanted: &Wanted, command: &str) -> Option<Call> {
 }
 
 /// The use of a tool of an MCP server, as the agents that speak this dialect call it.
-pub(super) fn tool(dialect: Dialect, server: &str, name: &str, input: &Value) -> Call {
+pub(super) fn tool(dialect: Dialect, server: &str, name: &str, input: &Value) -> ToolCall {
     let (tool, group) = match dialect {
         Dialect::Anthropic => (format!("mcp__{server}__{name}"), None),
         Dialect::Responses => (name.to_owned(), Some(format!("mcp__{server}"))),
         Dialect::Chat => (format!("{server}_{name}"), None),
         Dialect::Gemini => (format!("mcp_{server}_{name}"), None),
     };
-    Call { tool, group, input: Input::Json(input.clone()) }
+    ToolCall { tool, group, input: ModelToolInput::Json(input.clone()) }
 }
 
 /// A text in two parts, as a stream would bring it.

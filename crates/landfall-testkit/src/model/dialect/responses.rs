@@ -2,11 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::{Event, Input, Reply, Wanted, parts, text_of};
+use super::{ModelReply, ModelRequestSpec, ModelToolInput, StreamEvent, parts, text_of};
 
-pub(super) fn wanted(body: &Value) -> Wanted {
-    let mut wanted =
-        Wanted { model: text_of(&body["model"]), stream: body["stream"] == true, ..Wanted::default() };
+pub(super) fn wanted(body: &Value) -> ModelRequestSpec {
+    let mut wanted = ModelRequestSpec {
+        model: text_of(&body["model"]),
+        stream: body["stream"] == true,
+        ..ModelRequestSpec::default()
+    };
     offered(&body["tools"], &mut wanted);
     // Newer models get their tools inside the input, in groups.
     for item in body["input"].as_array().into_iter().flatten() {
@@ -17,7 +20,7 @@ pub(super) fn wanted(body: &Value) -> Wanted {
     wanted
 }
 
-fn offered(tools: &Value, wanted: &mut Wanted) {
+fn offered(tools: &Value, wanted: &mut ModelRequestSpec) {
     for tool in tools.as_array().into_iter().flatten() {
         if tool["tools"].is_array() {
             offered(&tool["tools"], wanted);
@@ -28,7 +31,7 @@ fn offered(tools: &Value, wanted: &mut Wanted) {
     }
 }
 
-pub(super) fn whole(wanted: &Wanted, reply: &Reply) -> Value {
+pub(super) fn whole(wanted: &ModelRequestSpec, reply: &ModelReply) -> Value {
     let (read, cached, out) =
         (reply.tokens.fresh + reply.tokens.cached, reply.tokens.cached, reply.tokens.out);
     let mut whole = json!({
@@ -52,7 +55,7 @@ pub(super) fn whole(wanted: &Wanted, reply: &Reply) -> Value {
     whole
 }
 
-pub(super) fn events(wanted: &Wanted, reply: &Reply) -> Vec<Event> {
+pub(super) fn events(wanted: &ModelRequestSpec, reply: &ModelReply) -> Vec<StreamEvent> {
     let whole = whole(wanted, reply);
     let mut begin = whole.clone();
     begin["status"] = json!("in_progress");
@@ -103,7 +106,7 @@ pub(super) fn events(wanted: &Wanted, reply: &Reply) -> Vec<Event> {
     numbered.collect()
 }
 
-fn items(reply: &Reply) -> Vec<Value> {
+fn items(reply: &ModelReply) -> Vec<Value> {
     let mut items = Vec::new();
     if !reply.thoughts.is_empty() {
         items.push(json!({
@@ -124,7 +127,7 @@ fn items(reply: &Reply) -> Vec<Value> {
     if let Some(call) = &reply.call {
         let id = format!("call_{:020}", reply.number);
         let mut item = match &call.input {
-            Input::Json(input) => json!({
+            ModelToolInput::Json(input) => json!({
                 "type": "function_call",
                 "id": format!("fc_{:020}", reply.number),
                 "call_id": id,
@@ -132,7 +135,7 @@ fn items(reply: &Reply) -> Vec<Value> {
                 "arguments": input.to_string(),
                 "status": "completed",
             }),
-            Input::Plain(text) => json!({
+            ModelToolInput::Plain(text) => json!({
                 "type": "custom_tool_call",
                 "id": format!("ctc_{:020}", reply.number),
                 "call_id": id,
