@@ -359,7 +359,7 @@ impl ClaudeEvents {
                 _ => self.run,
             },
         };
-        let rest = AgentUsage { turns: 0, micro_usd: 0, ..self.run }.since(self.told);
+        let rest = AgentUsage { turns: 0, micro_usd: 0, ..self.run }.difference_from(self.told);
         if rest != AgentUsage::default() {
             self.told = self.told.plus(rest);
             signals.push(Signal::Usage(rest));
@@ -438,6 +438,6 @@ fn since(session: AgentUsage, before: AgentUsage) -> AgentUsage {
     if session.tokens() < before.tokens() || session.micro_usd < before.micro_usd {
         session
     } else {
-        session.since(before)
+        session.difference_from(before)
     }
 }

@@ -250,7 +250,11 @@ impl CodexEvents {
     fn complete(&mut self, usage: &Value, signals: &mut Vec<Signal>) {
         let session = tokens(usage);
         // Where the total is less than what was used before, it is no total of the session.
-        let run = if session.tokens() < self.before.tokens() { session } else { session.since(self.before) };
+        let run = if session.tokens() < self.before.tokens() {
+            session
+        } else {
+            session.difference_from(self.before)
+        };
         self.rest(AgentUsage { turns: 0, ..run }, signals);
         let text = std::mem::take(&mut self.last_words);
         signals.push(Signal::Finished { how: AgentFinish::Success, text });
@@ -258,7 +262,7 @@ impl CodexEvents {
 
     /// Tells what of this run's usage has not been told.
     fn rest(&mut self, run: AgentUsage, signals: &mut Vec<Signal>) {
-        self.tell(run.since(self.told), signals);
+        self.tell(run.difference_from(self.told), signals);
     }
 
     fn fail(&mut self, message: &str, signals: &mut Vec<Signal>) {

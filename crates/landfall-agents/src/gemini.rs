@@ -178,7 +178,7 @@ impl GeminiEvents {
             tokens_out: written,
             ..AgentUsage::default()
         };
-        self.tell(run.since(self.told), signals);
+        self.tell(run.difference_from(self.told), signals);
         let error = &event["error"];
         let message = words(&error["message"]);
         let how = match (words(&event["status"]), words(&error["type"])) {

@@ -69,7 +69,7 @@ pub(crate) fn sat_with_ms(site: &HostContext, task: &Task, calls_model: bool, li
 
 /// Whether the agent of a task reads the work of another.
 pub(crate) fn reads(task: &Task) -> bool {
-    let step = task.step().and_then(|step| task.flow.as_ref()?.step(step));
+    let step = task.step().and_then(|step| task.flow.as_ref()?.find_step(step));
     step.is_some_and(|step| step.kind.reads())
 }
 

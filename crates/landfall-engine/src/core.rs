@@ -248,7 +248,7 @@ impl Core {
     ) -> Result<(), EventOrderError> {
         let JournalEntry { at, fact } = entry;
         // What a person writes meanwhile is no sign that the engine is alive.
-        if matches!(&fact, Fact::Task(_, event) if event.fence().is_some()) {
+        if matches!(&fact, Fact::Task(_, event) if event.fencing_attempt().is_some()) {
             self.last_sign = at;
         }
         match fact {
@@ -1124,7 +1124,7 @@ impl Core {
         let mut limits = self.rules.task.clone();
         let by_tags = task.spec.tags.iter().filter_map(|tag| self.rules.review_tags.get(tag)).copied();
         let looks_after = self.sprint().is_some_and(|sprint| sprint.plan.batch_review);
-        limits.review = limits.review.with(by_tags, looks_after);
+        limits.review = limits.review.combine_with(by_tags, looks_after);
         // Settled once: a task is not judged by other numbers half-way.
         limits.tuning = match &task.flow {
             Some(_) => task.limits.tuning,

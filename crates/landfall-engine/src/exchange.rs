@@ -371,7 +371,7 @@ pub(crate) fn entered(site: &EngineContext, task: &Task) {
     if task.issue.is_none() {
         return;
     }
-    let step = task.step().and_then(|step| task.flow.as_ref()?.step(step));
+    let step = task.step().and_then(|step| task.flow.as_ref()?.find_step(step));
     let Some(phase) = step.and_then(|step| IssuePhase::from_word(&step.phase)) else { return };
     if let Ok(at) = desk(site, task) {
         let _ = stand(&at, phase); // a tracker that is away is told by the exchange that needs it

@@ -557,7 +557,8 @@ impl FollowerState {
             // One that stays for now is given up before the next review.
             go(site, "end-review", move |site| drop(end_reading(site, &task, attempt, iteration)));
         }
-        let kind = task.step().and_then(|step| task.flow.as_ref()?.step(step)).map(|step| step.kind.clone());
+        let kind =
+            task.step().and_then(|step| task.flow.as_ref()?.find_step(step)).map(|step| step.kind.clone());
         let (papers, outline) = match site.pool.existing(&task.id.to_string()) {
             Some(workspace) if !reads(&task) => papers::take(site, &task, &workspace),
             _ => (Vec::new(), None),
@@ -758,7 +759,7 @@ impl FollowedRun {
         self.live.evidence = liveness::evidence(&pulse);
         self.live.quiet_ms = pulse.silent_ms.unwrap_or(pulse.running_ms);
         self.live.usage = self.tally.usage(&site.settings.prices);
-        self.live.context_percent = self.tally.context().map(ContextUsage::percent);
+        self.live.context_percent = self.tally.context().map(ContextUsage::used_percent);
         if let Some(model) = self.tally.model() {
             self.live.model = Some(model.to_owned());
         }

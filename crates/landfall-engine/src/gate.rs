@@ -1090,7 +1090,7 @@ pub(crate) const DIFF_MAX: usize = 8 << 20;
 /// measured once, or else their first task could take tests away unseen.
 pub(crate) fn tests_on_base(site: &EngineContext, name: &str, base: &Oid) -> Result<Option<u64>, GitError> {
     let Some(report) = verify(site, &format!("{name}-base"), base, base, base)? else { return Ok(None) };
-    let tests = report.tests();
+    let tests = report.test_count();
     if !report.reused && !report.is_empty() {
         if report.outcome().is_green() {
             site.passes.lock().passes.note(&report);

@@ -517,7 +517,7 @@ fn prompt(
     workspace: &Workspace,
     key: Option<&str>,
 ) -> Result<String, String> {
-    let step = task.flow.as_ref().and_then(|flow| flow.step(&run.step));
+    let step = task.flow.as_ref().and_then(|flow| flow.find_step(&run.step));
     let (name, outputs) = match step.map(|step| &step.kind) {
         Some(StepKind::Agent { output, .. }) if is_dispatched(task) => (DISPATCH, output.clone()),
         Some(StepKind::Agent { prompt, output, .. }) => (prompt.as_str(), output.clone()),
@@ -668,7 +668,7 @@ fn past_line(past: &PastRun) -> String {
 
 /// What a reader of an issue's work is to look for: several readers look for different things.
 fn lens(task: &Task) -> &'static str {
-    let step = task.step().and_then(|name| task.flow.as_ref()?.step(name));
+    let step = task.step().and_then(|name| task.flow.as_ref()?.find_step(name));
     let reviews = step.is_some_and(|step| matches!(step.kind, StepKind::Review));
     let Some(issue) = task.issue.as_ref().filter(|issue| reviews && issue.readers_wanted() > 1) else {
         return "";

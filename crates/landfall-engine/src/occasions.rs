@@ -294,7 +294,7 @@ fn of_task(event: &Event, landed: bool) -> Option<NotificationText> {
             at_commit(NotificationText::new(PreMerge, None, "is about to land"), &report.commit)
         }
         Event::Ejected { batch, report, .. } => {
-            let names: Vec<&str> = report.offenders().map(|it| it.name.as_str()).collect();
+            let names: Vec<&str> = report.blocking_commands().map(|it| it.name.as_str()).collect();
             let told = NotificationText::new(
                 OnConflict,
                 None,

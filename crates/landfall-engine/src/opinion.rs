@@ -313,7 +313,7 @@ mod tests {
             "Well. {{{scores},\"verdict\":\"needs_fix\",\"coverage\":[{{\"r\":\"R2\",\"coverage\":0.5}}]}}"
         );
         let read = judgement(&words).expect("it is one");
-        assert_eq!(read.scores.expect("six").all(), [900, 800, 1000, 0, 500, 755]);
+        assert_eq!(read.scores.expect("six").to_array(), [900, 800, 1000, 0, 500, 755]);
         assert_eq!(read.word, Some(StepResult::NeedsFix));
         assert_eq!((read.coverage[0].number, read.coverage[0].coverage), (2, 500));
         assert!(judgement("{\"verdict\":\"BLOCKED\"}").is_some(), "a word alone is one");

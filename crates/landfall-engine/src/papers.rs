@@ -171,7 +171,7 @@ pub fn stage_report(task: &Task, stage: &AcceptedStage) -> String {
     let given_up = staged.exclusions.iter().filter(|it| it.stage == stage.number);
     let mut lines: Vec<String> =
         given_up.map(|it| format!("given up before: {} ({})", it.direction, it.reason)).collect();
-    let back = judged.iter().filter(|it| it.result != it.checkpoint.passes_as()).count();
+    let back = judged.iter().filter(|it| it.result != it.checkpoint.pass_result()).count();
     if back > 0 {
         lines.push(format!("sent back by its judges: {back}"));
     }

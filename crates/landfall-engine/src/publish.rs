@@ -350,7 +350,8 @@ fn rebuild(site: &EngineContext, ours: &Oid, theirs: &Oid) -> Result<RebuildResu
         return Ok(RebuildResult::Interrupted);
     };
     if !report.outcome().is_green() {
-        let what = report.offenders().map(|it| format!("`{}`", it.name)).collect::<Vec<_>>().join(", ");
+        let what =
+            report.blocking_commands().map(|it| format!("`{}`", it.name)).collect::<Vec<_>>().join(", ");
         return Ok(RebuildResult::Held(format!(
             "your commits and landed work fit together, but {what} does not pass on the result"
         )));

@@ -210,7 +210,7 @@ fn reconciliation(point: ReconcilePoint, seen: &IssueSnapshot) -> String {
 
 /// The failure as the journal knows it, and what can be seen of it now.
 fn symptoms(site: &HostContext, task: &Task, open: &Recovery) -> Result<Symptoms, String> {
-    let step = task.flow.as_ref().and_then(|flow| flow.step(&open.step));
+    let step = task.flow.as_ref().and_then(|flow| flow.find_step(&open.step));
     let step = step.ok_or_else(|| format!("its flow has no step `{}`", open.step))?;
     let phase =
         point(task, step).ok_or_else(|| format!("step `{}` is of no phase of an issue", open.step))?;
@@ -293,7 +293,7 @@ fn perform(
 
 /// Whether the step of a task works in its workspace, rather than with what is in the store.
 fn is_worked_in(task: &Task) -> bool {
-    let step = task.step().and_then(|step| task.flow.as_ref()?.step(step));
+    let step = task.step().and_then(|step| task.flow.as_ref()?.find_step(step));
     step.is_some_and(|step| matches!(step.kind, StepKind::Agent { .. }))
 }
 

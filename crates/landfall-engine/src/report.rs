@@ -151,11 +151,11 @@ pub fn certificate_of(task: &Task) -> Option<Value> {
     let mut warnings: Vec<String> = task.warnings.iter().map(landfall_model::Warning::sentence).collect();
     let base_tests = task.evidence.as_ref().and_then(|evidence| evidence.base_tests.as_ref());
     if let Some(run) = base_tests.filter(|run| !run.outcome.is_green()) {
-        warnings.push(format!("the work fails tests of the base: {}", run.summary()));
+        warnings.push(format!("the work fails tests of the base: {}", run.summary_text()));
     }
     let mutations = task.evidence.as_ref().and_then(|evidence| evidence.mutations.as_ref());
     if let Some(run) = mutations.filter(|run| run.is_finding()) {
-        warnings.push(format!("the tests may be unable to fail: {}", run.summary()));
+        warnings.push(format!("the tests may be unable to fail: {}", run.summary_text()));
     }
     let sandbox_of =
         |level: Confinement| json!({ "level": level.word(), "leaves_open": level.leaves_open() });
@@ -174,7 +174,7 @@ pub fn certificate_of(task: &Task) -> Option<Value> {
             "outcome": gate.outcome().word(),
             "empty": gate.is_empty(),
             "commands": commands,
-            "tests_run": gate.tests(),
+            "tests_run": gate.test_count(),
             "tree": gate.tree.as_str(),
             "section": gate.config.as_str(),
             "environment": gate.environment.as_str(),
@@ -229,7 +229,7 @@ fn tests_of(task: &Task) -> Value {
         "base_tests": base_tests,
         "mutations": mutations,
         "tests_run_on_base": tests_run_on_base,
-        "tests_run": task.gate.as_ref().and_then(GateReport::tests),
+        "tests_run": task.gate.as_ref().and_then(GateReport::test_count),
         "in_changed_files": {
             "tests_before": counts.tests_before,
             "tests_after": counts.tests_after,
@@ -335,7 +335,7 @@ fn verification(gate: &GateReport) -> String {
             seconds(it.took_ms)
         ));
     }
-    for it in gate.offenders() {
+    for it in gate.blocking_commands() {
         out.push_str(&format!("\n`{}` said:\n\n```\n{}\n```\n", it.name, it.excerpt.trim_end()));
     }
     out

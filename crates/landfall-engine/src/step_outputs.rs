@@ -22,7 +22,7 @@ fn has_text(path: &Path) -> bool {
 
 /// What the step must leave behind and has not: missing, empty, not a plain file, or older than the run.
 pub(crate) fn missing_outputs(site: &HostContext, task: &Task, began_ms: i64) -> Vec<String> {
-    let step = task.step().and_then(|name| task.flow.as_ref()?.step(name));
+    let step = task.step().and_then(|name| task.flow.as_ref()?.find_step(name));
     let Some(StepKind::Agent { output, .. }) = step.map(|step| &step.kind) else { return Vec::new() };
     let Some(workspace) = site.pool.existing(&task.id.to_string()) else { return output.clone() };
     let there = |name: &str| {

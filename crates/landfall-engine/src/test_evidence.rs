@@ -90,7 +90,7 @@ pub(crate) fn collect(
         }
     }
     let base_tests = evidence.base_tests.as_ref();
-    let mut concerns = gaming::concerns(&files, &inputs, report.tests(), on_base, base_tests);
+    let mut concerns = gaming::concerns(&files, &inputs, report.test_count(), on_base, base_tests);
     if is_cut {
         let detail = "perhaps: the change is too large to look through".to_owned();
         concerns.push(ChangeConcern { code: ConcernCode::TestRemoved, detail });

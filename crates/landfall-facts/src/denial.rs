@@ -15,7 +15,7 @@ words! {
 impl DeniedAccess {
     /// The setting that allows it.
     #[must_use]
-    pub fn setting(self) -> &'static str {
+    pub fn setting_name(self) -> &'static str {
         match self {
             Self::Read => "sandbox_read",
             Self::Write => "sandbox_write",
@@ -57,7 +57,7 @@ pub fn settings_that_allow(denials: &[SandboxDenial]) -> Vec<String> {
             .collect();
         paths.sort();
         paths.dedup();
-        (!paths.is_empty()).then(|| format!("{} = [{}]", access.setting(), paths.join(", ")))
+        (!paths.is_empty()).then(|| format!("{} = [{}]", access.setting_name(), paths.join(", ")))
     };
     [DeniedAccess::Write, DeniedAccess::Read].into_iter().filter_map(line).collect()
 }

@@ -81,7 +81,7 @@ pub struct ContextUsage {
 impl ContextUsage {
     /// In per cent; more than full is full.
     #[must_use]
-    pub fn percent(self) -> u32 {
+    pub fn used_percent(self) -> u32 {
         let size = u128::from(self.size.max(1));
         u32::try_from(u128::from(self.used).min(size) * 100 / size).expect("at most a hundred")
     }

@@ -821,7 +821,7 @@ fn without_turn<S: Serializer>(wait: &WaitReason, serializer: S) -> Result<S::Ok
 impl Event {
     /// The attempt whose news this was; it must be the current one.
     #[must_use]
-    pub fn fence(&self) -> Option<Attempt> {
+    pub fn fencing_attempt(&self) -> Option<Attempt> {
         match self {
             Self::WorkspaceMade { attempt, .. }
             | Self::IterationBegan { attempt, .. }
@@ -866,8 +866,8 @@ impl Event {
             | Self::Directed { .. }
             | Self::Reopened { .. }
             | Self::Recovery(_) => None,
-            Self::Staged(event) => event.fence(),
-            Self::Issue(event) => event.fence(),
+            Self::Staged(event) => event.fencing_attempt(),
+            Self::Issue(event) => event.fencing_attempt(),
         }
     }
 

@@ -94,7 +94,7 @@ impl MutationRun {
 
     /// The tests, and what they did not notice.
     #[must_use]
-    pub fn summary(&self) -> String {
+    pub fn summary_text(&self) -> String {
         let survived = self.trials.iter().filter(|trial| trial.outcome == MutationOutcome::Survived);
         let unnoticed: Vec<String> = survived
             .take(NAMED_MAX)
@@ -146,7 +146,7 @@ impl fmt::Display for ProtectedChange {
 impl BaseTestRun {
     /// The tests that fail and the files they are in.
     #[must_use]
-    pub fn summary(&self) -> String {
+    pub fn summary_text(&self) -> String {
         let how = match self.outcome {
             CheckOutcome::Timeout => ", which did not end in time",
             CheckOutcome::Broken => ", which could not run",

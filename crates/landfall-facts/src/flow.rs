@@ -165,7 +165,7 @@ words! {
 impl TrackerOperation {
     /// The results that must lead somewhere.
     #[must_use]
-    pub fn results(self) -> &'static [StepResult] {
+    pub fn required_results(self) -> &'static [StepResult] {
         use StepResult as R;
         match self {
             Self::Observe => &[R::Triage, R::Spec, R::Code, R::Offered, R::Landed, R::Split, R::Done],
@@ -211,8 +211,8 @@ impl StepKind {
         match self {
             Self::Agent { .. } | Self::Report | Self::Split => &[R::Done],
             Self::Verify => &[R::Pass, R::Fail],
-            Self::Check { checkpoint, .. } => checkpoint.results(),
-            Self::Tracker { act } => act.results(),
+            Self::Check { checkpoint, .. } => checkpoint.possible_results(),
+            Self::Tracker { act } => act.required_results(),
             Self::Review => &[R::Approved, R::Changes],
             Self::Land => &[R::Landed, R::Conflict, R::Red],
             Self::Ask { .. } | Self::Target => &[R::Answered],
@@ -285,7 +285,7 @@ impl Flow {
 
     /// The step called `name`.
     #[must_use]
-    pub fn step(&self, name: &StepName) -> Option<&FlowStep> {
+    pub fn find_step(&self, name: &StepName) -> Option<&FlowStep> {
         self.steps.iter().find(|step| step.name == *name)
     }
 
@@ -301,7 +301,7 @@ impl Flow {
     pub fn entry_at(&self, word: &str, planned: bool, finished: bool) -> Option<&StepName> {
         let step = self.entries.get(word)?;
         let going_on = || self.commands.get("exec").and_then(|by_phase| by_phase.get(word));
-        let step = match self.step(step)?.kind {
+        let step = match self.find_step(step)?.kind {
             StepKind::Check { checkpoint: GatePoint::PostPlan, .. } if !planned => {
                 self.plan_before(step).unwrap_or(step)
             }
@@ -315,7 +315,8 @@ impl Flow {
     /// The step that writes the plan which this one judges.
     #[must_use]
     pub fn plan_before(&self, check: &StepName) -> Option<&StepName> {
-        let revised = self.step(check)?.on.iter().find(|edge| edge.result == StepResult::NeedsRevision)?;
+        let revised =
+            self.find_step(check)?.on.iter().find(|edge| edge.result == StepResult::NeedsRevision)?;
         match &revised.to {
             EdgeTarget::Step(plan) => Some(plan),
             EdgeTarget::End | EdgeTarget::Stop => None,
@@ -346,7 +347,7 @@ impl Flow {
 
     /// Whether agents whose profile says `own` can work in it. An agent that runs a loop of its own does all of it in each step.
     #[must_use]
-    pub fn suits(&self, own: AgentDriveStyle) -> bool {
+    pub fn suits_style(&self, own: AgentDriveStyle) -> bool {
         !self.style_for(own).strides() || self.is_self_driven() || self.agent_steps() <= 1
     }
 
@@ -358,7 +359,7 @@ impl Flow {
 
     /// All that is wrong with it, in the order of the file. Empty means it can be followed.
     #[must_use]
-    pub fn problems(&self) -> Vec<FlowDefect> {
+    pub fn find_problems(&self) -> Vec<FlowDefect> {
         let mut found = Vec::new();
         let names: BTreeSet<&StepName> = self.steps.iter().map(|step| &step.name).collect();
         let known = || self.steps.iter().map(|s| s.name.as_str()).collect::<Vec<_>>().join(", ");
@@ -395,7 +396,7 @@ impl Flow {
         for step in &self.steps {
             self.edge_problems(step, &names, &known, &mut found);
         }
-        for step in self.unreachable() {
+        for step in self.unreachable_steps() {
             found.push(FlowDefect {
                 step: Some(step.clone()),
                 result: None,
@@ -464,7 +465,7 @@ impl Flow {
         }
     }
 
-    fn unreachable(&self) -> Vec<StepName> {
+    fn unreachable_steps(&self) -> Vec<StepName> {
         let mut reached: BTreeSet<&StepName> = BTreeSet::new();
         let mut open: VecDeque<&StepName> = std::iter::once(&self.entry)
             .chain(self.entries.values())
@@ -474,7 +475,7 @@ impl Flow {
             if !reached.insert(name) {
                 continue;
             }
-            let Some(step) = self.step(name) else { continue };
+            let Some(step) = self.find_step(name) else { continue };
             for edge in &step.on {
                 if let EdgeTarget::Step(to) = &edge.to {
                     open.push_back(to);
@@ -486,7 +487,7 @@ impl Flow {
 
     /// A cycle made only of edges without a bound, if there is one.
     fn unbounded_cycle(&self) -> Option<Vec<StepName>> {
-        fn visit<'a>(
+        fn visit_step<'a>(
             flow: &'a Flow,
             at: &'a StepName,
             path: &mut Vec<&'a StepName>,
@@ -500,9 +501,9 @@ impl Flow {
                 return None;
             }
             path.push(at);
-            for edge in flow.step(at).map(|step| step.on.as_slice()).unwrap_or_default() {
+            for edge in flow.find_step(at).map(|step| step.on.as_slice()).unwrap_or_default() {
                 if let (EdgeTarget::Step(to), None) = (&edge.to, edge.max)
-                    && let Some(cycle) = visit(flow, to, path, closed)
+                    && let Some(cycle) = visit_step(flow, to, path, closed)
                 {
                     return Some(cycle);
                 }
@@ -512,6 +513,6 @@ impl Flow {
             None
         }
         let mut closed = BTreeSet::new();
-        self.steps.iter().find_map(|step| visit(self, &step.name, &mut Vec::new(), &mut closed))
+        self.steps.iter().find_map(|step| visit_step(self, &step.name, &mut Vec::new(), &mut closed))
     }
 }

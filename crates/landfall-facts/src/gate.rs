@@ -117,7 +117,7 @@ const LAST_LINES: usize = 3;
 
 impl GateReport {
     /// The dimensions that failing commands hold down, with their names.
-    pub fn caps(&self) -> impl Iterator<Item = (Dimension, String)> + '_ {
+    pub fn dimension_caps(&self) -> impl Iterator<Item = (Dimension, String)> + '_ {
         let failing = self.commands.iter().filter(|it| !it.outcome.is_green());
         failing.filter_map(|it| Some((it.caps?, it.name.clone())))
     }
@@ -142,14 +142,14 @@ impl GateReport {
 
     /// How many tests ran in all, if any command told.
     #[must_use]
-    pub fn tests(&self) -> Option<u64> {
+    pub fn test_count(&self) -> Option<u64> {
         let told: Vec<u64> = self.commands.iter().filter_map(|it| it.tests).collect();
         if told.is_empty() { None } else { Some(told.iter().fold(0, |sum, n| n.saturating_add(sum))) }
     }
 
     /// Whether it says once more what was known: the same files were checked the same way before, and were red then, too.
     #[must_use]
-    pub fn repeats(&self, before: &Self) -> bool {
+    pub fn repeats_failure(&self, before: &Self) -> bool {
         let red = |report: &Self| matches!(report.outcome(), CheckOutcome::Fail | CheckOutcome::Timeout);
         let same = self.tree == before.tree && self.config == before.config;
         same && self.environment == before.environment && red(self) && red(before)
@@ -157,7 +157,7 @@ impl GateReport {
 
     /// Which commands fail and what each wrote last, in one line; nothing if none does.
     #[must_use]
-    pub fn complaint(&self) -> String {
+    pub fn describe_failures(&self) -> String {
         let one = |command: &CommandResult| {
             let how = match (command.outcome, command.exit) {
                 (CheckOutcome::Timeout, _) => format!("no end after {}s", command.limit_ms / 1000),
@@ -173,11 +173,11 @@ impl GateReport {
                 false => format!("`{}` fails ({how}), and writes: {}", command.name, last.join(" / ")),
             }
         };
-        self.offenders().map(one).collect::<Vec<_>>().join("; ")
+        self.blocking_commands().map(one).collect::<Vec<_>>().join("; ")
     }
 
     /// The commands that keep the work from landing.
-    pub fn offenders(&self) -> impl Iterator<Item = &CommandResult> {
+    pub fn blocking_commands(&self) -> impl Iterator<Item = &CommandResult> {
         self.commands.iter().filter(|it| it.required && !it.outcome.is_green())
     }
 }

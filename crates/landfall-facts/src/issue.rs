@@ -304,7 +304,7 @@ pub struct AcceptanceOutcome {
 impl AcceptanceOutcome {
     /// What does not hold, for whoever is to mend it.
     #[must_use]
-    pub fn complaint(&self) -> String {
+    pub fn describe_failed_items(&self) -> String {
         let failed = self.items.iter().filter(|(_, result, _)| *result == VerifyResult::Fail);
         failed.map(|(words, _, seen)| format!("- {words}\n  {}\n", seen.replace('\n', "\n  "))).collect()
     }
@@ -445,7 +445,7 @@ pub enum IssueEvent {
 impl IssueEvent {
     /// The attempt it belongs to, if it belongs to one.
     #[must_use]
-    pub fn fence(&self) -> Option<Attempt> {
+    pub fn fencing_attempt(&self) -> Option<Attempt> {
         match self {
             Self::Seen { attempt, .. }
             | Self::Offered { attempt, .. }
@@ -551,7 +551,7 @@ impl IssueEvent {
 impl ReviewDepth {
     /// How many readers there are, one after another. The last of several holds what the others found against the work.
     #[must_use]
-    pub fn readers(self) -> u32 {
+    pub fn reader_count(self) -> u32 {
         match self {
             Self::None => 0,
             Self::Light => 1,

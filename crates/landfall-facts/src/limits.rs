@@ -26,7 +26,7 @@ pub struct TaskLimitOverrides {
 impl TaskLimitOverrides {
     /// These, and what `newer` says instead.
     #[must_use]
-    pub fn and(self, newer: Self) -> Self {
+    pub fn merge_newer(self, newer: Self) -> Self {
         Self {
             iterations_max: newer.iterations_max.or(self.iterations_max),
             task_ms: newer.task_ms.or(self.task_ms),

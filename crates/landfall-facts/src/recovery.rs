@@ -195,27 +195,27 @@ pub struct OpShape {
     pub about: &'static str,
 }
 
-const fn shape(word: &'static str, takes: Option<&'static str>, about: &'static str) -> OpShape {
+const fn op_shape(word: &'static str, takes: Option<&'static str>, about: &'static str) -> OpShape {
     OpShape { word, takes, about }
 }
 
 /// Every operation there is.
 pub const OPS: [OpShape; 11] = [
-    shape("commit-leftovers", None, "commits what is changed in the workspace and not committed"),
-    shape("amend-signoff", None, "adds a sign-off line to the last commit of the branch"),
-    shape(
+    op_shape("commit-leftovers", None, "commits what is changed in the workspace and not committed"),
+    op_shape("amend-signoff", None, "adds a sign-off line to the last commit of the branch"),
+    op_shape(
         "rebase-onto-base",
         None,
         "puts the commits of the branch on the base as it is now, if nothing is in dispute",
     ),
-    shape("merge-base", None, "merges the base into the branch, if nothing is in dispute"),
-    shape("push-branch", None, "pushes the branch of the task, only if nobody else has moved it"),
-    shape("open-pr", None, "offers the branch as a pull request, or finds the one that is open"),
-    shape("comment", Some("text"), "says `text` under the issue"),
-    shape("set-phase-label", Some("phase"), "sets the phase of the issue to where its work is"),
-    shape("rerun-checks", None, "runs the failed checks of the pull request again"),
-    shape("mark-review", None, "marks a review that is there but is not recognised as one"),
-    shape("run-check", Some("name"), "runs the check `name` of the project's settings"),
+    op_shape("merge-base", None, "merges the base into the branch, if nothing is in dispute"),
+    op_shape("push-branch", None, "pushes the branch of the task, only if nobody else has moved it"),
+    op_shape("open-pr", None, "offers the branch as a pull request, or finds the one that is open"),
+    op_shape("comment", Some("text"), "says `text` under the issue"),
+    op_shape("set-phase-label", Some("phase"), "sets the phase of the issue to where its work is"),
+    op_shape("rerun-checks", None, "runs the failed checks of the pull request again"),
+    op_shape("mark-review", None, "marks a review that is there but is not recognised as one"),
+    op_shape("run-check", Some("name"), "runs the check `name` of the project's settings"),
 ];
 
 /// The longest comment.
@@ -258,7 +258,7 @@ pub enum OpProblem {
     },
 }
 
-fn words() -> String {
+fn list_op_names() -> String {
     OPS.map(|shape| shape.word).join(", ")
 }
 
@@ -340,7 +340,7 @@ impl RecoveryOp {
 
     /// What is said with it, if anything. [`Op::read`] makes the operation of it again.
     #[must_use]
-    pub fn said(&self) -> Option<(&'static str, &str)> {
+    pub fn argument_pair(&self) -> Option<(&'static str, &str)> {
         match self {
             Self::Comment { text } => Some(("text", text)),
             Self::SetPhaseLabel { phase } => Some(("phase", phase.word())),
@@ -403,7 +403,7 @@ struct RecoveryOpRecord {
 
 impl Serialize for RecoveryOp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let said = self.said().map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let said = self.argument_pair().map(|(key, value)| (key.to_owned(), value.to_owned()));
         RecoveryOpRecord { op: self.word().to_owned(), said: said.into_iter().collect() }
             .serialize(serializer)
     }

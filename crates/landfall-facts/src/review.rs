@@ -41,7 +41,11 @@ impl ReviewRule {
     /// The rule for a task whose tags say so, in a sprint that may want everything looked at afterwards. The strictest
     /// counts, and to look afterwards is no excuse not to look before.
     #[must_use]
-    pub fn with(self, by_tags: impl IntoIterator<Item = ReviewMode>, sprint_looks_after: bool) -> Self {
+    pub fn combine_with(
+        self,
+        by_tags: impl IntoIterator<Item = ReviewMode>,
+        sprint_looks_after: bool,
+    ) -> Self {
         let modes: Vec<ReviewMode> = std::iter::once(self.mode).chain(by_tags).collect();
         let after = modes.contains(&ReviewMode::Batch) || sprint_looks_after;
         Self { mode: modes.into_iter().max().unwrap_or_default(), after, ..self }
@@ -65,7 +69,7 @@ words! {
 impl FindingSeverity {
     /// Whether it keeps work from landing.
     #[must_use]
-    pub fn blocks(self) -> bool {
+    pub fn blocks_landing(self) -> bool {
         self >= Self::Major
     }
 }

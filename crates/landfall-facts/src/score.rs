@@ -83,13 +83,13 @@ impl Scores {
 
     /// All six, D1 first.
     #[must_use]
-    pub fn all(self) -> [u32; 6] {
+    pub fn to_array(self) -> [u32; 6] {
         self.0
     }
 
     /// The same with one dimension held to at most `cap`.
     #[must_use]
-    pub fn capped(mut self, dimension: Dimension, cap: u32) -> Self {
+    pub fn with_cap(mut self, dimension: Dimension, cap: u32) -> Self {
         let score = &mut self.0[dimension as usize];
         *score = (*score).min(cap);
         self
@@ -97,7 +97,7 @@ impl Scores {
 
     /// The weighted mean, in millionths: exact, so that a threshold is met or not without rounding.
     #[must_use]
-    pub fn composite(self, weights: [u32; 6]) -> u32 {
+    pub fn weighted_mean(self, weights: [u32; 6]) -> u32 {
         let sum: u64 =
             self.0.iter().zip(weights).map(|(score, weight)| u64::from(*score) * u64::from(weight)).sum();
         let all: u64 = weights.iter().map(|weight| u64::from(*weight)).sum();
@@ -106,7 +106,7 @@ impl Scores {
 
     /// The first gate that blocks, in the order security, correctness, reliability.
     #[must_use]
-    pub fn blocked_by(self) -> Option<Dimension> {
+    pub fn blocking_dimension(self) -> Option<Dimension> {
         Dimension::GATES.into_iter().find(|dimension| self.of(*dimension) < GATE)
     }
 }
@@ -126,7 +126,7 @@ words! {
 impl GatePoint {
     /// The composite that must be reached unless a flow says otherwise, in thousandths.
     #[must_use]
-    pub fn threshold(self) -> u32 {
+    pub fn default_threshold(self) -> u32 {
         match self {
             Self::PostPlan => 700,
             Self::MidExec => 600,
@@ -136,7 +136,7 @@ impl GatePoint {
 
     /// The result when all is well.
     #[must_use]
-    pub fn passes_as(self) -> StepResult {
+    pub fn pass_result(self) -> StepResult {
         match self {
             Self::PostPlan => StepResult::CheckPass,
             Self::MidExec => StepResult::Continue,
@@ -146,7 +146,7 @@ impl GatePoint {
 
     /// The result when it is not, and nothing more is known.
     #[must_use]
-    pub fn fails_as(self) -> StepResult {
+    pub fn fail_result(self) -> StepResult {
         match self {
             Self::PostPlan => StepResult::NeedsRevision,
             Self::MidExec | Self::PostExec => StepResult::NeedsFix,
@@ -155,7 +155,7 @@ impl GatePoint {
 
     /// The results a judge's step of this kind can end with.
     #[must_use]
-    pub fn results(self) -> &'static [StepResult] {
+    pub fn possible_results(self) -> &'static [StepResult] {
         use StepResult as R;
         match self {
             Self::PostPlan => &[R::CheckPass, R::NeedsRevision, R::CheckBlocked],

@@ -174,7 +174,7 @@ impl AgentUsage {
 
     /// What is left after `before` is taken off: totals that an agent counts over a whole session.
     #[must_use]
-    pub fn since(self, before: Self) -> Self {
+    pub fn difference_from(self, before: Self) -> Self {
         Self {
             tokens_in: self.tokens_in.saturating_sub(before.tokens_in),
             tokens_cached: self.tokens_cached.saturating_sub(before.tokens_cached),

@@ -200,7 +200,7 @@ impl TaskSpec {
 
     /// Whether the task has the tag `word`.
     #[must_use]
-    pub fn tagged(&self, word: &str) -> bool {
+    pub fn has_tag(&self, word: &str) -> bool {
         self.tags.iter().any(|tag| tag.as_str() == word)
     }
 }

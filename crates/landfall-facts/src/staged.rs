@@ -214,7 +214,7 @@ pub enum StagedEvent {
 impl StagedEvent {
     /// The attempt it is a fact of, if it is of one.
     #[must_use]
-    pub fn fence(&self) -> Option<Attempt> {
+    pub fn fencing_attempt(&self) -> Option<Attempt> {
         match self {
             Self::Planned { attempt, .. }
             | Self::PapersKept { attempt, .. }

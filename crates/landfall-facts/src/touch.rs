@@ -47,7 +47,7 @@ impl PathPattern {
 
     /// Whether some file can belong to both.
     #[must_use]
-    pub fn meets(&self, other: &Self) -> bool {
+    pub fn overlaps_with(&self, other: &Self) -> bool {
         if !is_wild(&self.text) && !is_wild(&other.text) {
             let (mine, theirs) = (self.text.trim_end_matches('/'), other.text.trim_end_matches('/'));
             let is_in = |inner: &str, outer: &str| {
@@ -55,25 +55,25 @@ impl PathPattern {
             };
             return mine == theirs || self.below && is_in(theirs, mine) || other.below && is_in(mine, theirs);
         }
-        let (mine, theirs) = (self.parts(), other.parts());
+        let (mine, theirs) = (self.path_parts(), other.path_parts());
         let mut seen = vec![0_u128; mine.len() + 1];
-        meet((&mine, self.below), (&theirs, other.below), (0, 0), &mut seen)
+        parts_overlap((&mine, self.below), (&theirs, other.below), (0, 0), &mut seen)
     }
 
-    fn parts(&self) -> Vec<&str> {
+    fn path_parts(&self) -> Vec<&str> {
         self.text.split('/').filter(|part| !part.is_empty()).collect()
     }
 
     /// The folders and names at its beginning that are no patterns, each with a `/` behind it.
     #[must_use]
-    pub fn stem(&self) -> String {
+    pub fn literal_prefix(&self) -> String {
         let parts = self.text.split('/').filter(|part| !part.is_empty());
         parts.take_while(|part| !is_wild(part)).fold(String::new(), |stem, part| stem + part + "/")
     }
 
     /// The folder it is in, as a whole; none when it is at the root.
     #[must_use]
-    pub fn folder(&self) -> Option<Self> {
+    pub fn parent_folder(&self) -> Option<Self> {
         let (folder, _) = self.text.trim_end_matches('/').rsplit_once('/')?;
         Some(Self { text: format!("{folder}/"), below: true })
     }
@@ -119,7 +119,12 @@ fn is_wild(part: &str) -> bool {
 }
 
 /// Whether some path fits both from these places on. Each pair of places is looked at once.
-fn meet(mine: (&[&str], bool), theirs: (&[&str], bool), at: (usize, usize), seen: &mut [u128]) -> bool {
+fn parts_overlap(
+    mine: (&[&str], bool),
+    theirs: (&[&str], bool),
+    at: (usize, usize),
+    seen: &mut [u128],
+) -> bool {
     let ((a, a_below), (b, b_below), (i, j)) = (mine, theirs, at);
     let empty = |rest: &[&str]| rest.iter().all(|part| *part == "**");
     match (a.get(i), b.get(j)) {
@@ -131,14 +136,15 @@ fn meet(mine: (&[&str], bool), theirs: (&[&str], bool), at: (usize, usize), seen
     }
     if a[i] == "**" || b[j] == "**" {
         // Whichever has it may leave it behind or take one part of the other's in.
-        return meet(mine, theirs, (i + 1, j), seen) || meet(mine, theirs, (i, j + 1), seen);
+        return parts_overlap(mine, theirs, (i + 1, j), seen)
+            || parts_overlap(mine, theirs, (i, j + 1), seen);
     }
-    names_meet(a[i], b[j]) && meet(mine, theirs, (i + 1, j + 1), seen)
+    names_overlap(a[i], b[j]) && parts_overlap(mine, theirs, (i + 1, j + 1), seen)
 }
 
 /// Whether some name fits both patterns. Alternatives in braces are taken for any name: too much is held back, never
 /// too little.
-fn names_meet(a: &str, b: &str) -> bool {
+fn names_overlap(a: &str, b: &str) -> bool {
     match (is_wild(a), is_wild(b)) {
         (false, false) => return a == b,
         (_, _) if a.contains(['{', '}']) || b.contains(['{', '}']) => return true,

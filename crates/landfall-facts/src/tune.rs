@@ -29,7 +29,7 @@ impl GatePointValues {
 
     /// For each checkpoint what `f` makes of both numbers.
     #[must_use]
-    pub fn with(self, other: Self, f: impl Fn(u32, u32) -> u32) -> Self {
+    pub fn zip_with(self, other: Self, f: impl Fn(u32, u32) -> u32) -> Self {
         Self {
             post_plan: f(self.post_plan, other.post_plan),
             mid_exec: f(self.mid_exec, other.mid_exec),
@@ -81,16 +81,16 @@ impl GateParams {
 
     /// The same within [`LEAST`](Self::LEAST) and [`MOST`](Self::MOST).
     #[must_use]
-    pub fn bounded(self) -> Self {
-        self.each(Self::LEAST, u32::max).each(Self::MOST, u32::min)
+    pub fn within_bounds(self) -> Self {
+        self.combine_each(Self::LEAST, u32::max).combine_each(Self::MOST, u32::min)
     }
 
     /// Each number combined with that of `other`.
     #[must_use]
-    pub fn each(self, other: Self, f: impl Fn(u32, u32) -> u32) -> Self {
+    pub fn combine_each(self, other: Self, f: impl Fn(u32, u32) -> u32) -> Self {
         Self {
-            thresholds: self.thresholds.with(other.thresholds, &f),
-            retries: self.retries.with(other.retries, &f),
+            thresholds: self.thresholds.zip_with(other.thresholds, &f),
+            retries: self.retries.zip_with(other.retries, &f),
             mid_exec_interval: f(self.mid_exec_interval, other.mid_exec_interval),
             compact_percent: f(self.compact_percent, other.compact_percent),
         }

@@ -125,7 +125,7 @@ impl WaitReason {
 
     /// Who ends it.
     #[must_use]
-    pub fn owner(&self) -> WaitOwner {
+    pub fn owner_label(&self) -> WaitOwner {
         match self {
             Self::Dependency(_) => WaitOwner::Dependencies,
             Self::Parts => WaitOwner::SubIssues,

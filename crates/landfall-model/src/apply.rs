@@ -61,7 +61,7 @@ pub fn apply(task: Option<Task>, id: TaskId, at: Timestamp, event: &Event) -> Re
 /// The same in place. A task that refused an event is to be dropped.
 pub(crate) fn absorb(task: &mut Task, at: Timestamp, event: &Event) -> Result<(), IllegalEvent> {
     let illegal = |state: String| IllegalEvent { task: task.id, event: event.name(), state };
-    if let Some(attempt) = event.fence()
+    if let Some(attempt) = event.fencing_attempt()
         && attempt != task.attempt
         && !seeded_bugs::is_active(SeededBug::MissingFence)
     {
@@ -89,7 +89,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
         Event::Offered { head } => task.head = Some(head.clone()),
         Event::Bound { flow, limits, driving } => {
             // It was directed there in the flow that it had before.
-            task.directed = task.directed.take().filter(|directed| flow.step(&directed.step).is_some());
+            task.directed = task.directed.take().filter(|directed| flow.find_step(&directed.step).is_some());
             task.flow = Some(flow.clone());
             task.limits = limits.clone();
             task.driving = Some(driving.clone());
@@ -566,7 +566,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
         }
         Event::Released => task.hold = None,
         Event::LimitsSet { limits } => {
-            task.own_limits = task.own_limits.and(*limits);
+            task.own_limits = task.own_limits.merge_newer(*limits);
             task.limits = task.own_limits.over(task.limits.clone());
         }
         Event::Recovery(event) => return task.recoveries.absorb(at, event),
@@ -602,7 +602,7 @@ fn rework_issue(task: &mut Task) {
     task.counters.reviews = 0;
     let flow = task.flow.clone();
     let accepts = |step: &StepName| {
-        let step = flow.as_ref().and_then(|flow| flow.step(step));
+        let step = flow.as_ref().and_then(|flow| flow.find_step(step));
         step.is_some_and(|step| matches!(step.kind, StepKind::Tracker { act: TrackerOperation::Accept }))
     };
     task.counters.edges.retain(|(of, _), _| accepts(of));
@@ -610,21 +610,21 @@ fn rework_issue(task: &mut Task) {
 
 /// Whether the agent of a step makes what lands, rather than a paper about it.
 fn works(task: &Task, step: &StepName) -> bool {
-    let step = task.flow.as_ref().and_then(|flow| flow.step(step));
+    let step = task.flow.as_ref().and_then(|flow| flow.find_step(step));
     step.is_some_and(|step| matches!(step.kind, StepKind::Agent { iterate: true, .. }))
 }
 
 /// Whether the agent of a step reads the work of another, in a workspace of its own.
 fn reads(task: &Task, step: &StepName) -> bool {
-    let step = task.flow.as_ref().and_then(|flow| flow.step(step));
+    let step = task.flow.as_ref().and_then(|flow| flow.find_step(step));
     step.is_some_and(|step| step.kind.reads())
 }
 
 /// Whether a check let the work pass: what was counted against it is over with.
 fn is_passed(task: &Task, step: &StepName, result: StepResult) -> bool {
-    let step = task.flow.as_ref().and_then(|flow| flow.step(step));
+    let step = task.flow.as_ref().and_then(|flow| flow.find_step(step));
     step.is_some_and(|step| match step.kind {
-        StepKind::Check { checkpoint, .. } => result == checkpoint.passes_as(),
+        StepKind::Check { checkpoint, .. } => result == checkpoint.pass_result(),
         _ => false,
     })
 }
@@ -634,7 +634,8 @@ fn is_passed(task: &Task, step: &StepName, result: StepResult) -> bool {
 fn staged(task: &mut Task, event: &StagedEvent) -> bool {
     if matches!(event, StagedEvent::StageBegan { .. }) {
         let flow = task.flow.clone();
-        let kind = |step: &StepName| flow.as_ref().and_then(|flow| flow.step(step)).map(|step| &step.kind);
+        let kind =
+            |step: &StepName| flow.as_ref().and_then(|flow| flow.find_step(step)).map(|step| &step.kind);
         task.counters.edges.retain(|(of, _), _| kind(of) == Some(&StepKind::Converge));
     }
     true

@@ -39,8 +39,9 @@ impl RepoAreaSet {
         caps: &ConcurrencyLimits,
         touches: impl Iterator<Item = &'a PathPattern> + Clone,
     ) -> Self {
-        let touched =
-            |area: &RepoArea| touches.clone().any(|touch| area.paths.iter().any(|it| it.meets(touch)));
+        let touched = |area: &RepoArea| {
+            touches.clone().any(|touch| area.paths.iter().any(|it| it.overlaps_with(touch)))
+        };
         let places = caps.areas.iter().take(AREAS_MAX).enumerate().filter(|(_, area)| touched(area));
         Self(places.fold(0, |set, (place, _)| set | 1 << place))
     }

@@ -158,10 +158,10 @@ fn draw_up(task: &Task, input: &TaskInput) -> Result<DecisionDraft, NewsRefusal>
                 draft.end(EndKind::Failed, EndCode::UnsupportedStep, detail)?;
             } else {
                 let is_agent_next = matches!(
-                    flow.step(task.next_step(&flow)).map(|step| &step.kind),
+                    flow.find_step(task.next_step(&flow)).map(|step| &step.kind),
                     Some(StepKind::Agent { .. })
                 );
-                if is_agent_next && !flow.suits(driving.style) {
+                if is_agent_next && !flow.suits_style(driving.style) {
                     draft.does_not_suit(&flow, driving)?;
                     return Ok(draft);
                 }
@@ -435,7 +435,7 @@ impl DecisionDraft {
 
     fn flow_step(&self, name: &StepName) -> &FlowStep {
         let flow = self.task.flow.as_ref().expect("a task in a step is bound to a flow");
-        flow.step(name).expect("a checked flow leads only to its own steps")
+        flow.find_step(name).expect("a checked flow leads only to its own steps")
     }
 
     /// Refuses news of a run that is over.
@@ -1091,7 +1091,7 @@ impl DecisionDraft {
         stop: Option<StopRequest>,
     ) -> Result<(), NewsRefusal> {
         let step = self.current();
-        let repeats = self.task.gate.as_ref().is_some_and(|before| report.repeats(before));
+        let repeats = self.task.gate.as_ref().is_some_and(|before| report.repeats_failure(before));
         self.event(Event::Verified {
             attempt: self.task.attempt,
             report: report.clone(),
@@ -1132,7 +1132,7 @@ impl DecisionDraft {
                 let detail = format!(
                     "its agent was told {} times in a row what is red, and changed nothing: {}",
                     self.task.counters.fruitless,
-                    report.complaint()
+                    report.describe_failures()
                 );
                 self.end(EndKind::Failed, EndCode::NothingChanged, detail)
             }
@@ -1362,7 +1362,8 @@ impl DecisionDraft {
                     about: "A person answered your question".to_owned(),
                     text: format!("You asked: {question}\nThe answer: {text}"),
                 };
-                let asks = self.task.flow.as_ref().and_then(|flow| flow.step(&then)).map(|step| &step.kind);
+                let asks =
+                    self.task.flow.as_ref().and_then(|flow| flow.find_step(&then)).map(|step| &step.kind);
                 match asks {
                     Some(StepKind::Ask { .. }) => return self.leave(StepResult::Answered, Some(feedback)),
                     Some(StepKind::Target) => return self.target_answered(&question, text, &then),
@@ -1737,7 +1738,7 @@ impl DecisionDraft {
     /// What is red of the work, if its checks were red when they last ran.
     fn red(&self) -> Option<String> {
         let report = self.task.gate.as_ref()?;
-        Some(report.complaint()).filter(|complaint| !complaint.is_empty())
+        Some(report.describe_failures()).filter(|complaint| !complaint.is_empty())
     }
 
     fn end(&mut self, kind: EndKind, code: EndCode, detail: String) -> Result<(), NewsRefusal> {
@@ -1903,7 +1904,7 @@ pub(crate) fn jittered(task: TaskId, ms: u64) -> u64 {
 
 fn verification_feedback(report: &GateReport, lands: bool) -> Feedback {
     let mut text = String::new();
-    for command in report.offenders() {
+    for command in report.blocking_commands() {
         let how = match (command.outcome, command.exit) {
             (CheckOutcome::Timeout, _) => {
                 format!("TIMEOUT ({}s / {}s)", command.took_ms / 1000, command.limit_ms / 1000)
@@ -1950,7 +1951,7 @@ pub(crate) fn gate_detail(report: &GateReport) -> String {
 }
 
 fn gate_wait(report: &GateReport) -> WaitReason {
-    let worst = report.offenders().max_by_key(|command| command.outcome);
+    let worst = report.blocking_commands().max_by_key(|command| command.outcome);
     let Some(command) = worst else {
         return WaitReason::GateBroken {
             command: "verify".to_owned(),

@@ -351,7 +351,7 @@ impl Pipeline {
     /// How many readers the work has.
     #[must_use]
     pub fn readers_wanted(&self) -> u32 {
-        self.routed.map_or(1, |routed| routed.depth.readers().max(1))
+        self.routed.map_or(1, |routed| routed.depth.reader_count().max(1))
     }
 
     /// One more reader has read the work; whether another is to.

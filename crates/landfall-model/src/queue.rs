@@ -475,7 +475,7 @@ impl Queue {
         if self.tests.len() == TESTS_MAX {
             self.tests.pop_front();
         }
-        self.tests.push_back((report.commit.clone(), report.tests()));
+        self.tests.push_back((report.commit.clone(), report.test_count()));
     }
 
     /// What a person should look at before the longest green beginning lands, unless they have: fewer tests ran than on
@@ -487,7 +487,7 @@ impl Queue {
             return Vec::new();
         }
         let known = self.tests.iter().find(|(commit, _)| Some(commit) == batch.base.as_ref());
-        gaming::concerns(&[], &[], report.tests(), known.and_then(|(_, tests)| *tests), None)
+        gaming::concerns(&[], &[], report.test_count(), known.and_then(|(_, tests)| *tests), None)
     }
 
     /// What should be under way, after a crash of the engine.

@@ -49,7 +49,7 @@ pub fn expects(task: &Task) -> Vec<Effect> {
 
 /// The exchange with the tracker that the step of a task is about.
 pub(crate) fn exchange(task: &Task) -> Effect {
-    let kind = task.step().and_then(|step| Some(&task.flow.as_ref()?.step(step)?.kind));
+    let kind = task.step().and_then(|step| Some(&task.flow.as_ref()?.find_step(step)?.kind));
     let act = match kind {
         Some(StepKind::Tracker { act }) => Some(*act),
         _ => None,

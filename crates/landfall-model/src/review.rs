@@ -150,5 +150,5 @@ const FINDINGS_MAX: usize = 50; // a reviewer who finds more has not chosen
 
 /// The findings that keep work from landing.
 pub fn blocking(findings: &[Finding]) -> impl Iterator<Item = &Finding> {
-    findings.iter().filter(|finding| !finding.resolved && finding.severity.blocks())
+    findings.iter().filter(|finding| !finding.resolved && finding.severity.blocks_landing())
 }

@@ -334,7 +334,7 @@ impl RunHistory {
             // What landed and is only tidied up, or followed up, has landed.
             _ if task.landed.is_some() && open.landed.contains_key(&task.id) => TaskResult::Landed,
             TaskState::Review { .. } => TaskResult::NeedsYou,
-            TaskState::Waiting { wait, .. } if wait.owner() == landfall_facts::WaitOwner::You => {
+            TaskState::Waiting { wait, .. } if wait.owner_label() == landfall_facts::WaitOwner::You => {
                 TaskResult::NeedsYou
             }
             TaskState::Waiting { .. } => TaskResult::Waiting,

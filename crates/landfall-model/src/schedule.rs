@@ -291,7 +291,7 @@ impl World {
         let other = other.or_else(|| self.flows.keys().map(String::as_str).find(|name| made_for_it(name)));
         match other {
             Some(other) if !is_chosen => Ok(Some(other.to_owned())),
-            _ if flow.suits(own) => Ok(None),
+            _ if flow.suits_style(own) => Ok(None),
             other => Err(FlowMismatch {
                 flow: flow.name.clone(),
                 style: own,
@@ -372,7 +372,7 @@ impl World {
     /// The profile a task goes on with: its own, its step's, or that of the judge or the reviewer.
     #[must_use]
     pub fn profile_for<'a>(&'a self, task: &'a Task) -> &'a str {
-        let step = self.flow_ref(task).and_then(|flow| flow.step(task.next_step(flow)));
+        let step = self.flow_ref(task).and_then(|flow| flow.find_step(task.next_step(flow)));
         match (&self.reviewer, step.map(|step| &step.kind)) {
             (Some(reviewer), Some(StepKind::Review)) => reviewer,
             // By default somebody else judges than did the work.
@@ -735,7 +735,7 @@ impl World {
             } => WorkLocation::Agent,
             TaskState::Active { .. } => WorkLocation::Queue, // checked, queued, landed: all without an agent
             TaskState::Ready { .. } if is_begun(task) && !task.is_held() => {
-                let kind = self.flow_ref(task).and_then(|flow| flow.step(task.next_step(flow)));
+                let kind = self.flow_ref(task).and_then(|flow| flow.find_step(task.next_step(flow)));
                 match kind.map(|step| &step.kind) {
                     Some(StepKind::Agent { .. }) | None => WorkLocation::No,
                     Some(_) => WorkLocation::Queue,
@@ -811,7 +811,7 @@ impl World {
             return None;
         }
         let flow = self.flow_ref(task)?;
-        let step = flow.step(task.next_step(flow))?;
+        let step = flow.find_step(task.next_step(flow))?;
         if let Some(standing) = recover_standing(task) {
             return Some(standing);
         }
@@ -839,7 +839,7 @@ fn recover_standing(task: &Task) -> Option<GrantKind> {
 
 /// What an exchange with a tracker takes: holding promises against what is there runs commands, the rest only asks.
 fn exchange_standing(task: &Task) -> GrantKind {
-    let step = task.step().and_then(|step| task.flow.as_ref()?.step(step));
+    let step = task.step().and_then(|step| task.flow.as_ref()?.find_step(step));
     match step.map(|step| &step.kind) {
         Some(StepKind::Tracker { act: TrackerOperation::Accept }) => GrantKind::Lane,
         _ => GrantKind::Free,

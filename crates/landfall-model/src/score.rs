@@ -143,16 +143,16 @@ pub fn weigh(
 ) -> Option<JudgementOutcome> {
     let blocked = judgement.word == Some(StepResult::CheckBlocked);
     let scores = judgement.scores.map(|scores| {
-        known.caps.iter().fold(scores, |scores, (dimension, _)| scores.capped(*dimension, CAP))
+        known.caps.iter().fold(scores, |scores, (dimension, _)| scores.with_cap(*dimension, CAP))
     });
-    let composite = scores.map(|scores| scores.composite(weights));
+    let composite = scores.map(|scores| scores.weighted_mean(weights));
     if blocked {
         let shortfalls = vec![Shortfall::Word(StepResult::CheckBlocked)];
         return Some(JudgementOutcome { result: StepResult::CheckBlocked, scores, composite, shortfalls });
     }
     let (some, mean) = (scores?, composite?);
     let mut shortfalls = Vec::new();
-    if let Some(dimension) = some.blocked_by() {
+    if let Some(dimension) = some.blocking_dimension() {
         shortfalls.push(Shortfall::Gate(dimension, some.of(dimension)));
     } else if mean < threshold * 1000 {
         shortfalls.push(Shortfall::Composite { got: mean / 1000, need: threshold });
@@ -183,7 +183,7 @@ pub fn weigh(
         shortfalls.push(Shortfall::Word(word));
     }
     let result = match (shortfalls.is_empty(), checkpoint) {
-        (true, _) => checkpoint.passes_as(),
+        (true, _) => checkpoint.pass_result(),
         // Of a plan there is nothing to give up yet: it is revised.
         (false, GatePoint::PostPlan) => StepResult::NeedsRevision,
         (false, GatePoint::MidExec | GatePoint::PostExec)
@@ -191,7 +191,7 @@ pub fn weigh(
         {
             StepResult::Replan
         }
-        (false, GatePoint::MidExec | GatePoint::PostExec) => checkpoint.fails_as(),
+        (false, GatePoint::MidExec | GatePoint::PostExec) => checkpoint.fail_result(),
     };
     Some(JudgementOutcome { result, scores, composite, shortfalls })
 }
@@ -205,7 +205,8 @@ mod tests {
     }
 
     fn ruled(checkpoint: GatePoint, judgement: &Judgement, known: &ScoreFacts) -> JudgementOutcome {
-        weigh(checkpoint, checkpoint.threshold(), WEIGHTS, judgement, known).expect("it can be weighed")
+        weigh(checkpoint, checkpoint.default_threshold(), WEIGHTS, judgement, known)
+            .expect("it can be weighed")
     }
 
     #[test]
@@ -220,24 +221,24 @@ mod tests {
     #[test]
     fn gates_are_asked_in_the_order_security_correctness_reliability() {
         let all = Scores::new([400, 400, 400, 0, 0, 0]).expect("in range");
-        assert_eq!(all.blocked_by(), Some(Dimension::Security));
-        assert_eq!(all.capped(Dimension::Security, 0).blocked_by(), Some(Dimension::Security));
+        assert_eq!(all.blocking_dimension(), Some(Dimension::Security));
+        assert_eq!(all.with_cap(Dimension::Security, 0).blocking_dimension(), Some(Dimension::Security));
         let two = Scores::new([499, 500, 499, 0, 0, 0]).expect("in range");
-        assert_eq!(two.blocked_by(), Some(Dimension::Correctness));
+        assert_eq!(two.blocking_dimension(), Some(Dimension::Correctness));
         let one = Scores::new([500, 500, 499, 0, 0, 0]).expect("in range");
-        assert_eq!(one.blocked_by(), Some(Dimension::Reliability));
+        assert_eq!(one.blocking_dimension(), Some(Dimension::Reliability));
     }
 
     #[test]
     fn a_threshold_is_met_exactly() {
         for checkpoint in GatePoint::ALL {
-            let at = checkpoint.threshold();
+            let at = checkpoint.default_threshold();
             assert_eq!(
                 ruled(checkpoint, &judged([at; 6]), &ScoreFacts::default()).result,
-                checkpoint.passes_as()
+                checkpoint.pass_result()
             );
             let below = ruled(checkpoint, &judged([at, at, at, at, at, at - 1]), &ScoreFacts::default());
-            assert_eq!(below.result, checkpoint.fails_as(), "{below:?}");
+            assert_eq!(below.result, checkpoint.fail_result(), "{below:?}");
         }
     }
 

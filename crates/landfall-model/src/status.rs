@@ -115,7 +115,7 @@ fn wants_landing(task: &Task) -> bool {
 }
 
 fn wants(task: &Task, is: impl Fn(&StepKind) -> bool) -> bool {
-    task.step().and_then(|name| task.flow.as_ref()?.step(name)).is_some_and(|step| is(&step.kind))
+    task.step().and_then(|name| task.flow.as_ref()?.find_step(name)).is_some_and(|step| is(&step.kind))
 }
 
 /// Why a task is where it is, in one sentence. `held` is what keeps it from starting; `when` writes a moment for people.

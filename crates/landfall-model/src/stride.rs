@@ -24,7 +24,7 @@ pub fn agent_step(kind: &StepKind) -> &'static str {
 /// The step a task is in, or comes to next, in the words of such an agent.
 #[must_use]
 pub fn current_agent_step(task: &Task) -> Option<String> {
-    let step = task.flow.as_ref()?.step(task.step()?)?;
+    let step = task.flow.as_ref()?.find_step(task.step()?)?;
     let is_own = task.strides() && matches!(step.kind, StepKind::Agent { .. });
     let said = task.stride.as_ref().filter(|_| is_own).map(|stride| stride.next.as_str());
     let said = said.filter(|next| STEPS.contains(next));

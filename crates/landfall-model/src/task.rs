@@ -293,7 +293,7 @@ impl Task {
         let land = || flow.steps.iter().find(|step| matches!(step.kind, StepKind::Land));
         match self.step() {
             // A task that has not started may be given another flow.
-            Some(step) if flow.step(step).is_some() => step,
+            Some(step) if flow.find_step(step).is_some() => step,
             Some(_) => &flow.entry,
             None if from_landing => land().map_or(&flow.entry, |step| &step.name),
             None => &flow.entry,
@@ -307,9 +307,9 @@ impl Task {
     }
 
     fn phase_in<'a>(&'a self, flow: &'a Flow) -> Option<&'a str> {
-        let step = flow.step(self.step()?)?;
+        let step = flow.find_step(self.step()?)?;
         // It is the word of a task that comes there, not of one that is sent back: that one has begun.
-        let from = self.last_step.as_ref().and_then(|last| flow.step(last));
+        let from = self.last_step.as_ref().and_then(|last| flow.find_step(last));
         let sent_back = from.is_some_and(|from| {
             from.phase == step.phase || matches!(from.kind, StepKind::Converge | StepKind::Land)
         });
@@ -357,7 +357,7 @@ impl Task {
             (Some(AgentAssignment { profile, style: AgentDriveStyle::Session, .. }), Some(session))
                 if session.profile == *profile =>
             {
-                let percent = session.context.map_or(0, ContextUsage::percent);
+                let percent = session.context.map_or(0, ContextUsage::used_percent);
                 let compact = !session.compacted && percent >= self.limits.compact_percent;
                 SessionStart::Resumed { session: session.id.clone(), compact }
             }
@@ -367,7 +367,7 @@ impl Task {
 
     /// Whether it is in a step that only reads the work.
     fn is_read(&self) -> bool {
-        let step = self.step().zip(self.flow.as_ref()).and_then(|(step, flow)| flow.step(step));
+        let step = self.step().zip(self.flow.as_ref()).and_then(|(step, flow)| flow.find_step(step));
         step.is_some_and(|step| step.kind.reads())
     }
 

@@ -22,7 +22,7 @@ impl ActiveFileIndex {
             return;
         }
         for touch in self.tasks.remove(&id).into_iter().flatten() {
-            let stem = touch.stem();
+            let stem = touch.literal_prefix();
             if let Some(here) = self.files.get_mut(&stem) {
                 here.remove(&(id, touch));
                 if here.is_empty() {
@@ -32,7 +32,7 @@ impl ActiveFileIndex {
         }
         let touches: Vec<PathPattern> = touches.cloned().collect();
         for touch in &touches {
-            self.files.entry(touch.stem()).or_default().insert((id, touch.clone()));
+            self.files.entry(touch.literal_prefix()).or_default().insert((id, touch.clone()));
         }
         if !touches.is_empty() {
             self.tasks.insert(id, touches);
@@ -55,11 +55,11 @@ impl ActiveFileIndex {
     }
 
     fn meets_one(&self, touch: &PathPattern) -> Option<(TaskId, String)> {
-        let stem = touch.stem();
+        let stem = touch.literal_prefix();
         let named = |(id, other): &(TaskId, PathPattern)| {
             // The narrower of the two says more.
             let narrow = if other.is_wide() { touch } else { other };
-            touch.meets(other).then(|| (*id, narrow.as_str().to_owned()))
+            touch.overlaps_with(other).then(|| (*id, narrow.as_str().to_owned()))
         };
         let ends = stem.match_indices('/').map(|(at, _)| at + 1);
         let above = std::iter::once(0).chain(ends).filter_map(|end| self.files.get(&stem[..end]));
@@ -80,7 +80,7 @@ const SCAN_MAX: usize = 256;
 pub(crate) fn gathered(files: Vec<PathPattern>) -> Vec<PathPattern> {
     let mut files: BTreeSet<PathPattern> = files.into_iter().collect();
     while files.len() > OBSERVED_MAX {
-        let wider = |file: &PathPattern| file.folder().unwrap_or_else(|| file.clone());
+        let wider = |file: &PathPattern| file.parent_folder().unwrap_or_else(|| file.clone());
         let folders: BTreeSet<PathPattern> = files.iter().map(wider).collect();
         if folders == files {
             break; // all of them lie at the root

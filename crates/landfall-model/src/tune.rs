@@ -16,7 +16,10 @@ pub fn params_of(types: &[&str]) -> GateParams {
 }
 
 fn stricter(mine: GateParams, other: GateParams) -> GateParams {
-    GateParams { thresholds: mine.thresholds.with(other.thresholds, u32::max), ..mine.each(other, u32::min) }
+    GateParams {
+        thresholds: mine.thresholds.zip_with(other.thresholds, u32::max),
+        ..mine.combine_each(other, u32::min)
+    }
 }
 
 /// The built-in numbers of one type.
@@ -115,7 +118,7 @@ const LATER_PERCENT: u32 = 3; // 82 becomes 85, which suits short work
 /// within the bounds of [`Params`]. More trouble never makes a check stricter, nor less trouble a milder one.
 #[must_use]
 pub fn learn(params: GateParams, runs: &[RunObservation]) -> GateParams {
-    let params = params.bounded();
+    let params = params.within_bounds();
     let runs = &runs[runs.len().saturating_sub(RUNS_MAX)..];
     if runs.len() < RUNS_MIN {
         return params;
@@ -152,7 +155,7 @@ pub fn learn(params: GateParams, runs: &[RunObservation]) -> GateParams {
         mid_exec_interval,
         compact_percent,
     }
-    .bounded()
+    .within_bounds()
 }
 
 /// The kinds of work a task is, by its tags `type:…`.
@@ -166,7 +169,7 @@ pub fn types(spec: &TaskSpec) -> Vec<&str> {
 pub fn observed(task: &Task) -> RunObservation {
     let judged = &task.staged.judged;
     let sent_back = |at: GatePoint| {
-        let back = judged.iter().filter(|it| it.checkpoint == at && it.result != at.passes_as()).count();
+        let back = judged.iter().filter(|it| it.checkpoint == at && it.result != at.pass_result()).count();
         u32::try_from(back).unwrap_or(u32::MAX)
     };
     let on_the_way = judged.iter().filter(|it| it.checkpoint == GatePoint::MidExec).count();
@@ -282,7 +285,7 @@ pub fn for_task<'a>(task: &Task, others: impl Iterator<Item = &'a Task>) -> Opti
     for adaptation in adaptations {
         adaptation.set(&mut params);
     }
-    Some(params.bounded())
+    Some(params.within_bounds())
 }
 
 /// What a type cares about more: a quarter more for each mark, by dimension.
@@ -396,10 +399,10 @@ mod tests {
     fn c34_the_profile_of_a_type_replaces_the_defaults_within_bounds() {
         for word in ["bug-fix", "architecture", "data-pipeline"] {
             let params = params_of(&[word]);
-            assert_eq!(params.bounded(), params, "{word}");
+            assert_eq!(params.within_bounds(), params, "{word}");
             assert_ne!(params, GateParams::DEFAULT, "{word}");
         }
-        assert_eq!(GateParams::DEFAULT.bounded(), GateParams::DEFAULT);
+        assert_eq!(GateParams::DEFAULT.within_bounds(), GateParams::DEFAULT);
     }
 
     #[test]

@@ -201,7 +201,7 @@ fn asks_about_its_objective(task: &Task) -> bool {
     let TaskState::Waiting { wait: WaitReason::Question { .. }, then, .. } = &task.state else {
         return false;
     };
-    let step = task.flow.as_ref().and_then(|flow| flow.step(then));
+    let step = task.flow.as_ref().and_then(|flow| flow.find_step(then));
     step.is_some_and(|step| step.kind == StepKind::Target)
 }
 

@@ -64,7 +64,7 @@ pub(crate) fn of<'a>(entries: impl Iterator<Item = &'a JournalEntry>) -> Vec<Att
                     let AgentRunTraces { session, model, context, sandbox, .. } = traces.clone();
                     run.took_ms = Some(*took_ms);
                     (run.session, run.model, run.sandbox) = (session, model, sandbox);
-                    run.context_percent = context.map(ContextUsage::percent);
+                    run.context_percent = context.map(ContextUsage::used_percent);
                     run.usage = conversions::usage(*usage);
                     run.verdict = sentences::verdict_words(verdict);
                 }

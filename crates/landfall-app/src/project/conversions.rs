@@ -150,7 +150,7 @@ pub(crate) fn wait(wait: &WaitReason) -> api::Wait {
         WaitReason::GateBroken { command, detail } => (None, format!("{command}: {detail}")),
     };
     let until_ms = until.map(|until| until.0);
-    api::Wait { wait: wait_for(wait), owner: wait.owner().word().to_owned(), until_ms, detail }
+    api::Wait { wait: wait_for(wait), owner: wait.owner_label().word().to_owned(), until_ms, detail }
 }
 
 /// Who ends a wait of this kind.
@@ -178,7 +178,7 @@ pub(crate) fn owner(wait: api::WaitFor) -> &'static str {
         },
         api::WaitFor::GateBroken => WaitReason::GateBroken { command: text(), detail: text() },
     }
-    .owner()
+    .owner_label()
     .word()
 }
 
@@ -360,7 +360,7 @@ pub(crate) fn counters(task: &Task) -> Vec<api::Counter> {
 }
 
 fn edge_max(task: &Task, step: &model::StepName, result: StepResult) -> Option<u32> {
-    let step = task.flow.as_ref()?.step(step)?;
+    let step = task.flow.as_ref()?.find_step(step)?;
     step.on.iter().find(|edge| edge.result == result)?.max
 }
 
@@ -547,8 +547,8 @@ mod tests {
         for each in &waits {
             let made = wait(each);
             assert_eq!(made.wait.word(), each.word());
-            assert_eq!(made.owner, each.owner().word());
-            assert_eq!(owner(made.wait), each.owner().word());
+            assert_eq!(made.owner, each.owner_label().word());
+            assert_eq!(owner(made.wait), each.owner_label().word());
         }
         assert_eq!(wait(&waits[0]).detail, "T1, T2");
         assert_eq!(wait(&waits[2]).until_ms, Some(7));
@@ -557,7 +557,7 @@ mod tests {
             WaitReason::Turn(model::TurnBlocker::Overlap { with: model::TaskId(1), path: "a.rs".to_owned() });
         let made = wait(&turn);
         assert_eq!((made.wait, made.detail.as_str()), (api::WaitFor::Slot, "T1 changes `a.rs`"));
-        assert_eq!((made.wait.word(), made.owner.as_str()), (turn.word(), turn.owner().word()));
+        assert_eq!((made.wait.word(), made.owner.as_str()), (turn.word(), turn.owner_label().word()));
     }
 
     #[test]

@@ -548,7 +548,7 @@ pub(crate) fn gate(report: &GateReport) -> String {
     if report.is_empty() {
         return "no check is configured, so nothing was verified".to_owned();
     }
-    let offenders: Vec<&CommandResult> = report.offenders().collect();
+    let offenders: Vec<&CommandResult> = report.blocking_commands().collect();
     let reused = if report.reused { ", reused from an earlier pass of the same tree" } else { "" };
     if offenders.is_empty() {
         return format!("{}{reused}", named_checks(report));
@@ -563,7 +563,8 @@ pub(crate) fn named_checks(report: &GateReport) -> String {
     let names = |results: &[&CommandResult]| {
         results.iter().map(|result| result.name.as_str()).collect::<Vec<_>>().join(", ")
     };
-    let tests = report.tests().map(|tests| format!(" ({})", pluralize(tests, "test"))).unwrap_or_default();
+    let tests =
+        report.test_count().map(|tests| format!(" ({})", pluralize(tests, "test"))).unwrap_or_default();
     match failed.is_empty() {
         true => names(&passed) + &tests,
         false => {

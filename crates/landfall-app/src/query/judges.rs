@@ -85,7 +85,8 @@ fn count<'a>(events: impl Iterator<Item = &'a Event>, all: &mut BTreeMap<String,
 /// Whether the judge had let it pass, and the engine's own checks did not.
 fn only_verification_held_it_back(judged: &JudgeResult) -> bool {
     let passes = |scores: Scores| {
-        scores.blocked_by().is_none() && scores.composite(WEIGHTS) >= GatePoint::PostExec.threshold() * 1000
+        scores.blocking_dimension().is_none()
+            && scores.weighted_mean(WEIGHTS) >= GatePoint::PostExec.default_threshold() * 1000
     };
     judged.reasons == [Shortfall::Verification.to_string()] && judged.scores.is_some_and(passes)
 }

@@ -371,7 +371,7 @@ fn task_line(reader: &StoreReader, task: &Task, stat: &TaskStat) -> Result<api::
         Fact::Task(..) | Fact::Engine(_) => None,
     });
     let needs_you = match &task.state {
-        TaskState::Waiting { wait, .. } => wait.owner() == api::WaitOwner::You,
+        TaskState::Waiting { wait, .. } => wait.owner_label() == api::WaitOwner::You,
         TaskState::Review { .. } => true,
         TaskState::Ended(_) => conversions::gave_up(task),
         TaskState::Draft | TaskState::Ready { .. } | TaskState::Active { .. } => false,

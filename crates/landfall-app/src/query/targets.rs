@@ -92,7 +92,7 @@ fn can_do(task: &Task, flow: &Flow, phase: &str) -> Vec<String> {
 
 /// The phases of a flow in order, and where the task is among them.
 fn phases(task: &Task, flow: &Flow) -> Vec<api::PhaseMark> {
-    let at = task.step().or(task.last_step.as_ref()).and_then(|step| flow.step(step));
+    let at = task.step().or(task.last_step.as_ref()).and_then(|step| flow.find_step(step));
     let here = at.map(|step| step.phase.as_str());
     let mut names: Vec<&str> = Vec::new();
     for step in &flow.steps {
@@ -133,7 +133,7 @@ fn strip(task: &Task, flow: &Flow, phase: &str) -> String {
     let mut line = format!("{} · {phase}", status.word());
     if let Some(step) = &task.last_step {
         let under_way = matches!(&task.state, TaskState::Active { step: at, .. } if at == step);
-        let result = match flow.step(step).map(|step| &step.kind) {
+        let result = match flow.find_step(step).map(|step| &step.kind) {
             _ if under_way => "at work".to_owned(),
             Some(StepKind::Check { .. }) => {
                 task.staged.last_judged().map(|it| it.result.word().to_owned()).unwrap_or_default()
@@ -309,7 +309,7 @@ fn judgement(judged: &JudgeResult, weights: [u32; 6]) -> api::JudgementLine {
         scores: scores.collect(),
         composite: judged.composite.map(|it| part(it, 1_000_000)),
         verdict: judged.result.word().to_owned(),
-        passed: judged.result == judged.checkpoint.passes_as(),
+        passed: judged.result == judged.checkpoint.pass_result(),
         reasons: judged.reasons.clone(),
         findings: judged.findings.clone(),
     }

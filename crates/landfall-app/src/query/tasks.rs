@@ -770,7 +770,7 @@ fn details(reader: &StoreReader, task: &Task, among: &TaskRelations) -> Result<V
     if let Some(gate) = &task.gate {
         let outcome = gate.outcome().word();
         details.push(format!("last verification: {outcome}, {}", sentences::gate(gate)));
-        details.extend(gate.offenders().flat_map(sentences::last_lines));
+        details.extend(gate.blocking_commands().flat_map(sentences::last_lines));
     }
     if let Some(feedback) = task.feedback.last() {
         details.push(format!("the agent will be told: {}", feedback.about));

@@ -51,7 +51,7 @@ pub fn parse(source: &str, file_name: &str) -> Result<Flow, Vec<FlowError>> {
     if reader.errors.is_empty()
         && let Some(flow) = &flow
     {
-        for problem in flow.problems() {
+        for problem in flow.find_problems() {
             reader.unfit(problem);
         }
     }
@@ -259,7 +259,10 @@ impl<'a> FlowReader<'a> {
                     self.error(at, what, meant(&word, &known, "checkpoints"));
                     return None;
                 };
-                StepKind::Check { checkpoint, threshold: threshold.unwrap_or(Some(checkpoint.threshold()))? }
+                StepKind::Check {
+                    checkpoint,
+                    threshold: threshold.unwrap_or(Some(checkpoint.default_threshold()))?,
+                }
             }
             "ask" => StepKind::Ask { question: owed("question")? },
             "verify" => StepKind::Verify,

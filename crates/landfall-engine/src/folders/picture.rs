@@ -77,7 +77,7 @@ fn status(task: &Task, sort: ModuleKind) -> ModuleStatus {
 /// What a module in `re-planning` needs next. Notebooks that use the field for words of their own keep doing so.
 fn phase(task: &Task, status: ModuleStatus, there: &ModulePhase) -> ModulePhase {
     if status == ModuleStatus::RePlanning {
-        let step = task.step().zip(task.flow.as_ref()).and_then(|(step, flow)| flow.step(step));
+        let step = task.step().zip(task.flow.as_ref()).and_then(|(step, flow)| flow.find_step(step));
         return match step.map(|step| &step.kind) {
             Some(StepKind::Check { .. }) => ModulePhase::NeedsCheck,
             _ => ModulePhase::NeedsPlan,
@@ -160,7 +160,7 @@ pub(super) fn signal(task: &Task) -> Option<LoopSignal> {
             extra: Map::new(),
         });
     }
-    let step = task.flow.as_ref()?.step(task.step()?)?;
+    let step = task.flow.as_ref()?.find_step(task.step()?)?;
     let judged = task.staged.last_judged();
     let next = agent_step(&step.kind);
     let (ended, result, checkpoint) = match &step.kind {

@@ -898,7 +898,7 @@ fn the_example_on_the_reference_page_can_be_followed() {
     let page = fs::read_to_string(page).expect("the page");
     let (_, after) = page.split_once("```toml\n").expect("an example");
     let (example, _) = after.split_once("```").expect("its end");
-    assert_eq!(parse(example).problems(), []);
+    assert_eq!(parse(example).find_problems(), []);
 }
 
 #[test]

@@ -50,7 +50,7 @@ fn next(flow: &Flow, edge: &FlowEdge, verifying: Verifying) -> String {
     match &edge.to {
         EdgeTarget::End | EdgeTarget::Stop => "stop".to_owned(),
         EdgeTarget::Step(name) => {
-            let step = flow.step(name).expect("a loaded flow leads to its own steps");
+            let step = flow.find_step(name).expect("a loaded flow leads to its own steps");
             match (&step.kind, verifying) {
                 (StepKind::Verify, Verifying::Unseen) => word(after_verify(flow, step)).to_owned(),
                 _ => word(step).to_owned(),
@@ -62,7 +62,7 @@ fn next(flow: &Flow, edge: &FlowEdge, verifying: Verifying) -> String {
 fn after_verify<'a>(flow: &'a Flow, verify: &FlowStep) -> &'a FlowStep {
     let pass = verify.on.iter().find(|edge| edge.result == StepResult::Pass).expect("it can pass");
     let EdgeTarget::Step(name) = &pass.to else { panic!("a pass leads to a step") };
-    flow.step(name).expect("a loaded flow leads to its own steps")
+    flow.find_step(name).expect("a loaded flow leads to its own steps")
 }
 
 /// Where a flow leads elsewhere than its table: step, result, where it leads, and why.
@@ -193,7 +193,7 @@ fn thresholds_and_rounds_are_those_of_the_table() {
 
 /// Where a task begins in a status, in the words of the tables.
 fn entry(flow: &Flow, status: &str) -> Option<String> {
-    let step = flow.step(flow.entries.get(status)?).expect("a loaded flow enters its own steps");
+    let step = flow.find_step(flow.entries.get(status)?).expect("a loaded flow enters its own steps");
     let step = if step.kind == StepKind::Verify { after_verify(flow, step) } else { step };
     Some(match &step.kind {
         StepKind::Check { checkpoint, .. } => format!("check {}", checkpoint.word()),
@@ -243,7 +243,7 @@ fn status_after(flow: &Flow, from: &FlowStep, edge: &FlowEdge) -> String {
         EdgeTarget::End => "complete".to_owned(),
         EdgeTarget::Stop => "blocked".to_owned(),
         EdgeTarget::Step(name) => {
-            let step = flow.step(name).expect("a loaded flow leads to its own steps");
+            let step = flow.find_step(name).expect("a loaded flow leads to its own steps");
             let before = step.before.as_ref().filter(|_| from.phase != step.phase);
             before.unwrap_or(&step.phase).clone()
         }
@@ -257,7 +257,7 @@ fn commanded<'a>(flow: &'a Flow, status: &str, command: &str) -> Option<&'a Flow
         command => command.replace(' ', "/"),
     };
     let step = flow.commands.get(&key)?.get(status)?;
-    Some(flow.step(step).expect("a loaded flow commands its own steps"))
+    Some(flow.find_step(step).expect("a loaded flow commands its own steps"))
 }
 
 #[test]
@@ -318,7 +318,7 @@ fn walks_at_random_go_where_the_table_says() {
             state ^= state >> 27;
             usize::try_from((state.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) % below as u64).expect("small")
         };
-        let mut step = flow.step(&flow.entry).expect("it has an entry");
+        let mut step = flow.find_step(&flow.entry).expect("it has an entry");
         let mut trace: Vec<String> = Vec::new();
         for _ in 0..60 {
             let edge = &step.on[draw(step.on.len())];
@@ -331,7 +331,7 @@ fn walks_at_random_go_where_the_table_says() {
                 assert_eq!(to, row.2, "{}", told());
             }
             let EdgeTarget::Step(name) = &edge.to else { break };
-            step = flow.step(name).expect("a loaded flow leads to its own steps");
+            step = flow.find_step(name).expect("a loaded flow leads to its own steps");
             // Nothing is executed that no check let pass, and nothing is merged that was not accepted.
             let last =
                 |wanted: &[&str]| trace.iter().rev().find(|it| wanted.iter().any(|end| it.ends_with(end)));

@@ -376,14 +376,16 @@ impl DecisionDraft {
             VerifyOutcome::Reopen { .. }
                 if self.routed().is_some_and(|routed| routed.way == IssueRoute::Split) =>
             {
-                let detail =
-                    format!("its parts are done, but the whole does not hold:\n{}", accepted.complaint());
+                let detail = format!(
+                    "its parts are done, but the whole does not hold:\n{}",
+                    accepted.describe_failed_items()
+                );
                 self.end(EndKind::Blocked, EndCode::AcceptanceFailed, detail)
             }
             VerifyOutcome::Reopen { .. }
                 if let Some(RecoveryStep::Stop(why)) = climbed.map(|it| &it.climb) =>
             {
-                let detail = format!("{why}\n{}", accepted.complaint());
+                let detail = format!("{why}\n{}", accepted.describe_failed_items());
                 self.end(EndKind::Blocked, EndCode::AcceptanceFailed, detail)
             }
             VerifyOutcome::Reopen { .. } => {
@@ -393,7 +395,7 @@ impl DecisionDraft {
                 }
                 let feedback = Feedback {
                     about: "Your work landed, but its issue's acceptance criteria do not hold".to_owned(),
-                    text: accepted.complaint(),
+                    text: accepted.describe_failed_items(),
                 };
                 self.event(Event::Issue(IssueEvent::Reworked { attempt }))?;
                 self.leave(StepResult::Fail, Some(feedback))
@@ -401,7 +403,7 @@ impl DecisionDraft {
             VerifyOutcome::Exhausted { iteration } => {
                 let detail = format!(
                     "MAX_ITERATIONS_REACHED: its acceptance criteria failed {iteration} times; it needs a person\n{}",
-                    accepted.complaint()
+                    accepted.describe_failed_items()
                 );
                 self.end(EndKind::Blocked, EndCode::AcceptanceFailed, detail)
             }

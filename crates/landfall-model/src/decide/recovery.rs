@@ -294,7 +294,7 @@ impl DecisionDraft {
 
 /// That the agent of a step did nothing, if that is what was last wrong with it: it says more than what was tried about it.
 fn idle(task: &Task, step: &StepName) -> Option<String> {
-    let works = task.flow.as_ref()?.step(step)?.kind.clone();
+    let works = task.flow.as_ref()?.find_step(step)?.kind.clone();
     let last = task.recoveries.tried.iter().rev().find(|it| it.step == *step)?;
     let ended_well = last.exit == Some(0);
     match (works, task.counters.fruitless) {

@@ -319,7 +319,7 @@ impl DecisionDraft {
             red,
             uncovered: task.staged.uncovered(),
             unproved: proofs.too_few(),
-            caps: task.gate.iter().flat_map(|gate| gate.caps()).collect(),
+            caps: task.gate.iter().flat_map(|gate| gate.dimension_caps()).collect(),
             refinement: task
                 .staged
                 .open_refinements()
@@ -500,7 +500,7 @@ impl DecisionDraft {
             self.task
                 .flow
                 .as_ref()
-                .and_then(|flow| flow.step(step))
+                .and_then(|flow| flow.find_step(step))
                 .is_some_and(|it| it.kind == StepKind::Target)
         });
         let Some(objective) = self.task.staged.objective.clone().filter(|_| at_target) else { return Ok(()) };
@@ -736,11 +736,12 @@ impl DecisionDraft {
             flow.commands.get(&key).or_else(|| flow.commands.get(command).filter(|_| checkpoint.is_none()));
         let step = by_phase.and_then(|by| by.get(&phase)).cloned().ok_or_else(refuse)?;
         if self.task.landed.is_some()
-            && !matches!(flow.step(&step).map(|step| &step.kind), Some(StepKind::Report))
+            && !matches!(flow.find_step(&step).map(|step| &step.kind), Some(StepKind::Report))
         {
             return Err(refuse());
         }
-        if matches!(flow.step(&step).map(|step| &step.kind), Some(StepKind::Land)) && !is_accepted(task, flow)
+        if matches!(flow.find_step(&step).map(|step| &step.kind), Some(StepKind::Land))
+            && !is_accepted(task, flow)
         {
             return Err(not_now(
                 task,
@@ -772,7 +773,7 @@ impl DecisionDraft {
         if self.task.landed.is_some() || self.task.landing.is_some() {
             return Ok(()); // only what comes after the landing is owed
         }
-        let last = self.task.last_step.as_ref().and_then(|step| flow.step(step));
+        let last = self.task.last_step.as_ref().and_then(|step| flow.find_step(step));
         match last.and_then(|step| flow.entries.get(&step.phase)) {
             Some(step) => {
                 let step = self.planned_first(&flow, step).unwrap_or_else(|| step.clone());
@@ -784,7 +785,7 @@ impl DecisionDraft {
 
     /// The step that writes the plan, where it would be judged and there is none.
     fn planned_first(&self, flow: &Flow, step: &StepName) -> Option<StepName> {
-        let kind = &flow.step(step)?.kind;
+        let kind = &flow.find_step(step)?.kind;
         let judges_a_plan = matches!(kind, StepKind::Check { checkpoint: GatePoint::PostPlan, .. });
         if !judges_a_plan || self.task.staged.papers.contains_key(PLAN) {
             return None;
@@ -905,7 +906,7 @@ fn check_feedback(
     reasons: &[String],
     judgement: &Judgement,
 ) -> Feedback {
-    let passed = result == checkpoint.passes_as();
+    let passed = result == checkpoint.pass_result();
     let about = match passed {
         true => format!("The judge let it pass ({})", checkpoint.word()),
         false => format!("The judge sent it back: {} ({})", result.word(), checkpoint.word()),
@@ -924,7 +925,7 @@ fn check_feedback(
         text.push_str(&format!("\nIn the judge's words: {}\n", judgement.reason.trim()));
     }
     if !passed && let Some(scores) = judgement.scores {
-        let all = scores.all().map(points);
+        let all = scores.to_array().map(points);
         text.push_str(&format!("Scores D1 to D6: {}\n", all.join(", ")));
     }
     Feedback { about, text }
@@ -933,7 +934,7 @@ fn check_feedback(
 /// The steps of a flow that a person can have done now: those of the phase, and landing only once a judge accepted the work.
 #[must_use]
 pub fn possible_commands(task: &Task, flow: &Flow, phase: &str) -> Vec<String> {
-    let lands = |step: &StepName| matches!(flow.step(step).map(|step| &step.kind), Some(StepKind::Land));
+    let lands = |step: &StepName| matches!(flow.find_step(step).map(|step| &step.kind), Some(StepKind::Land));
     let possible = |step: &StepName| !lands(step) || is_accepted(task, flow);
     let named = flow.commands.iter().filter(|(_, by)| by.get(phase).is_some_and(possible));
     named.map(|(name, _)| name.clone()).collect()
@@ -948,7 +949,7 @@ fn is_accepted(task: &Task, flow: &Flow) -> bool {
     }
     // What an agent is at work on is not what was judged.
     if let TaskState::Active { step, .. } = &task.state
-        && matches!(flow.step(step).map(|step| &step.kind), Some(StepKind::Agent { .. }))
+        && matches!(flow.find_step(step).map(|step| &step.kind), Some(StepKind::Agent { .. }))
     {
         return false;
     }

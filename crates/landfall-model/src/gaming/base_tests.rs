@@ -39,7 +39,9 @@ impl BaseTestMode {
         match self {
             Self::Off | Self::Report => None,
             Self::Review if run.outcome.is_green() || run.failing.is_empty() => None,
-            Self::Review => Some(ChangeConcern { code: ConcernCode::BaseTestFails, detail: run.summary() }),
+            Self::Review => {
+                Some(ChangeConcern { code: ConcernCode::BaseTestFails, detail: run.summary_text() })
+            }
         }
     }
 }

@@ -46,7 +46,7 @@ impl MutationMode {
             Self::Report | Self::Off => None,
             Self::Review => run
                 .is_finding()
-                .then(|| ChangeConcern { code: ConcernCode::EmptyTest, detail: run.summary() }),
+                .then(|| ChangeConcern { code: ConcernCode::EmptyTest, detail: run.summary_text() }),
         }
     }
 }

@@ -134,7 +134,7 @@ impl IssueProgress {
 
     /// Takes the next fact in; the lines it is told by: `[2/5] code`, `[2/5] code → done (PR #7)`.
     pub fn hear(&mut self, flow: Option<&Flow>, event: &Event) -> Vec<String> {
-        let step = |name: &StepName| flow.and_then(|flow| flow.step(name));
+        let step = |name: &StepName| flow.and_then(|flow| flow.find_step(name));
         match event {
             Event::Entered { step: name, .. } => {
                 return step(name)

@@ -372,7 +372,7 @@ impl IssueTraceBuilder<'_> {
                 self.say(at, IssueTraceEvent::ConcurrentCommit { commit: to.as_str().to_owned() });
             }
             Event::Verified { report, .. } => {
-                let (result, tests) = (report.outcome().word(), report.tests());
+                let (result, tests) = (report.outcome().word(), report.test_count());
                 self.say(at, IssueTraceEvent::TestResult { result, tests });
             }
             Event::Issue(issue) => self.of_issue(at, issue),

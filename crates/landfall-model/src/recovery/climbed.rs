@@ -179,7 +179,7 @@ pub fn look(
     changed: bool,
 ) -> Option<RecoveryContext> {
     task.issue.as_ref()?;
-    let step = task.flow.as_ref()?.step(task.step()?)?;
+    let step = task.flow.as_ref()?.find_step(task.step()?)?;
     if !matches!(step.kind, StepKind::Agent { .. } | StepKind::Review) {
         return None;
     }
@@ -250,7 +250,7 @@ pub fn stuck(
     detail: &str,
     facts: impl IntoIterator<Item = Known>,
 ) -> Option<RecoveryContext> {
-    let step = task.flow.as_ref()?.step(task.step()?)?;
+    let step = task.flow.as_ref()?.find_step(task.step()?)?;
     let mut symptoms = Symptoms::of(point(task, step)?, &AgentExit::Code(1), 0, detail, Some(false));
     symptoms.facts.extend(facts);
     if task.head.is_some() {
@@ -264,7 +264,7 @@ pub fn stuck(
 #[must_use]
 pub fn checked(catalogue: &[Pattern], task: &Task, ci: &CiStatus, now: Timestamp) -> Option<RecoveryContext> {
     let pipeline = task.issue.as_ref()?;
-    let step = task.flow.as_ref()?.step(task.step()?)?;
+    let step = task.flow.as_ref()?.find_step(task.step()?)?;
     let passed_before = matches!(pipeline.ci, Some((CiStatus::Passed, _)));
     let (facts, names) = match ci {
         CiStatus::Absent | CiStatus::Passed => return None,
@@ -292,9 +292,14 @@ pub fn checked(catalogue: &[Pattern], task: &Task, ci: &CiStatus, now: Timestamp
 #[must_use]
 pub fn unmet(catalogue: &[Pattern], task: &Task, accepted: &AcceptanceOutcome) -> Option<RecoveryContext> {
     let VerifyOutcome::Reopen { .. } = accepted.outcome else { return None };
-    let step = task.flow.as_ref()?.step(task.step()?)?;
-    let mut symptoms =
-        Symptoms::of(point(task, step)?, &AgentExit::Code(0), 0, &accepted.complaint(), Some(false));
+    let step = task.flow.as_ref()?.find_step(task.step()?)?;
+    let mut symptoms = Symptoms::of(
+        point(task, step)?,
+        &AgentExit::Code(0),
+        0,
+        &accepted.describe_failed_items(),
+        Some(false),
+    );
     symptoms.facts = [Known::CriterionFails].into();
     let pattern = detect(catalogue, &symptoms)?;
     let climb = match pattern.action {

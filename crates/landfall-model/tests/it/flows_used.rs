@@ -161,7 +161,7 @@ fn executes() -> StepKind {
 }
 
 fn judges(checkpoint: GatePoint) -> StepKind {
-    StepKind::Check { checkpoint, threshold: checkpoint.threshold() }
+    StepKind::Check { checkpoint, threshold: checkpoint.default_threshold() }
 }
 
 fn phased<const N: usize>(name: &str, kind: StepKind, phase: &str, on: [FlowEdge; N]) -> FlowStep {
@@ -247,7 +247,7 @@ pub fn lifecycle() -> Arc<Flow> {
         ("complete", "report"),
     ];
     by_phase(&mut all, &entries);
-    assert_eq!(all.problems(), [], "it could be loaded");
+    assert_eq!(all.find_problems(), [], "it could be loaded");
     Arc::new(all)
 }
 
@@ -272,6 +272,6 @@ pub fn stages() -> Arc<Flow> {
         ("complete", "report"),
     ];
     by_phase(&mut all, &entries);
-    assert_eq!(all.problems(), [], "it could be loaded");
+    assert_eq!(all.find_problems(), [], "it could be loaded");
     Arc::new(all)
 }

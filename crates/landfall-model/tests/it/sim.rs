@@ -1172,7 +1172,7 @@ impl Sim {
     /// Whether the task is in a step that only reads.
     fn reads(&self, task: TaskId) -> bool {
         let task = self.world.get(task).expect("it exists");
-        let step = task.step().zip(task.flow.as_ref()).and_then(|(step, flow)| flow.step(step));
+        let step = task.step().zip(task.flow.as_ref()).and_then(|(step, flow)| flow.find_step(step));
         step.is_some_and(|step| step.kind.reads())
     }
 
@@ -1275,7 +1275,7 @@ impl Sim {
         let mut head = workspace.head.clone();
         let kind = self.world.get(key.0).and_then(|task| task.flow.clone());
         let kind =
-            kind.and_then(|flow| flow.step(step).map(|step| step.kind.clone())).expect("it runs a step");
+            kind.and_then(|flow| flow.find_step(step).map(|step| step.kind.clone())).expect("it runs a step");
         if !kind.reads() && (self.healed || !(idle || self.rng.once_in(4))) {
             head = self.git.commit("work");
             self.host.workspaces.get_mut(&key.0).expect("it stands").head = head.clone();
@@ -1898,7 +1898,7 @@ impl Sim {
         // What a judge let pass is over with, and a new stage has rounds of its own.
         let passed = events.iter().any(|event| match event {
             Event::Staged(StagedEvent::StageBegan { .. }) => true,
-            Event::Left { result, .. } => GatePoint::ALL.iter().any(|it| it.passes_as() == *result),
+            Event::Left { result, .. } => GatePoint::ALL.iter().any(|it| it.pass_result() == *result),
             _ => false,
         });
         let falls = [
@@ -2035,7 +2035,7 @@ impl Sim {
 
     fn fail(&self, what: &str) -> ! {
         let last = self.journal.iter().rev().take(12).rev().map(|entry| match &entry.fact {
-            Fact::Task(id, event) => format!("  {id} {} {:?}", event.name(), event.fence()),
+            Fact::Task(id, event) => format!("  {id} {} {:?}", event.name(), event.fencing_attempt()),
             Fact::Engine(event) => format!("  {event:?}"),
         });
         let last: Vec<_> = last.collect();

@@ -425,7 +425,7 @@ fn what_a_session_has_used_adds_up_also_under_another_name_and_begins_anew_with_
 #[test]
 fn how_full_a_context_is_never_exceeds_full() {
     for (used, size, percent) in [(0, 0, 0), (5, 0, 100), (1, 3, 33), (200, 100, 100), (u64::MAX, 1, 100)] {
-        assert_eq!(ContextUsage { used, size }.percent(), percent, "{used} of {size}");
+        assert_eq!(ContextUsage { used, size }.used_percent(), percent, "{used} of {size}");
     }
 }
 

@@ -120,7 +120,7 @@ fn usage_adds_up_over_a_run_and_nonsense_does_not_wrap() {
     let used = most.usage(&prices([("m", 1_000_000, 0, 1)]));
     assert_eq!((used.tokens_in, used.tokens(), used.micro_usd), (u64::MAX, u64::MAX, u64::MAX));
     let before = AgentUsage { tokens_in: 10, turns: 3, ..AgentUsage::default() };
-    let since = AgentUsage { tokens_in: 25, turns: 1, ..AgentUsage::default() }.since(before);
+    let since = AgentUsage { tokens_in: 25, turns: 1, ..AgentUsage::default() }.difference_from(before);
     assert_eq!((since.tokens_in, since.turns), (15, 0), "totals of a session never count backwards");
 }
 

@@ -219,11 +219,11 @@ fn a_paused_sprint_completes_by_count_alone() {
 #[test]
 fn the_strictest_review_counts_and_looking_after_is_kept() {
     let rule = ReviewRule { mode: ReviewMode::AutoApprove, ..ReviewRule::default() };
-    let with = rule.with([ReviewMode::Batch], false);
+    let with = rule.combine_with([ReviewMode::Batch], false);
     assert_eq!((with.mode, with.after), (ReviewMode::AutoApprove, true));
-    let with = rule.with([ReviewMode::PerTask, ReviewMode::Skip], false);
+    let with = rule.combine_with([ReviewMode::PerTask, ReviewMode::Skip], false);
     assert_eq!((with.mode, with.after), (ReviewMode::PerTask, false));
-    assert!(rule.with([], true).after);
+    assert!(rule.combine_with([], true).after);
 }
 
 #[test]

@@ -329,7 +329,7 @@ impl Yard {
     }
 
     fn is_in(&self, task: &Task, area: &RepoArea) -> bool {
-        self.files(task).iter().any(|file| area.paths.iter().any(|path| path.meets(file)))
+        self.files(task).iter().any(|file| area.paths.iter().any(|path| path.overlaps_with(file)))
     }
 
     fn at_work(&self) -> impl Iterator<Item = &Arc<Task>> {
@@ -378,7 +378,7 @@ impl Yard {
 
     fn meets_busy(&self, task: &Task) -> bool {
         let busy = self.busy();
-        self.files(task).iter().any(|file| busy.iter().any(|other| other.meets(file)))
+        self.files(task).iter().any(|file| busy.iter().any(|other| other.overlaps_with(file)))
     }
 
     fn may_go_on(&self, task: &Task) -> bool {
@@ -402,7 +402,7 @@ impl Yard {
     fn points(&self, task: &Task) -> i64 {
         let mut points = 100 * (5 - i64::from(task.spec.priority)) - 15 * i64::from(task.counters.retries);
         for (tag, weight) in [("next", 200), ("later", -200), ("critical", 50), ("quick-win", 30)] {
-            points += if task.spec.tagged(tag) { weight } else { 0 };
+            points += if task.spec.has_tag(tag) { weight } else { 0 };
         }
         let needs_it = |other: &&Arc<Task>| !other.is_over() && other.spec.needs.contains(&task.id);
         points += 10 * self.world.tasks().filter(needs_it).count() as i64;
@@ -477,7 +477,7 @@ impl Yard {
         let mut taken = self.busy();
         for (passed, (task, begun, profile)) in (0..).zip(&able) {
             let files = self.files(task);
-            if *begun || !files.iter().any(|file| taken.iter().any(|other| other.meets(file))) {
+            if *begun || !files.iter().any(|file| taken.iter().any(|other| other.overlaps_with(file))) {
                 let wanted = (task.id, profile.clone());
                 self.passed += passed;
                 return Some(wanted);

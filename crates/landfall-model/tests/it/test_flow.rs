@@ -12,7 +12,7 @@ use crate::flows_used::{agent, agent_once, ask, asks, at_most, flow, loops, on, 
 
 fn check(flow: &Flow, expect: Expect) {
     let mut told = String::new();
-    for problem in flow.problems() {
+    for problem in flow.find_problems() {
         let step = problem.step.as_ref().map_or("-", StepName::as_str);
         let at = problem.result.map_or("-", StepResult::word);
         writeln!(told, "{step}/{at}: {} ({})", problem.what, problem.hint).expect("a string takes it");
@@ -39,7 +39,7 @@ fn every_kind() -> [StepKind; 11] {
 #[test]
 fn the_flows_these_tests_use_are_sound() {
     for flow in [loops(), takes_back(), asks(), polishes()] {
-        assert_eq!(flow.problems(), [], "{}", flow.name);
+        assert_eq!(flow.find_problems(), [], "{}", flow.name);
     }
 }
 
@@ -67,9 +67,9 @@ fn an_entry_by_phase_makes_its_step_reachable() {
             step("verify", StepKind::Verify, [on("pass", "end"), on("fail", "stop")]),
         ],
     );
-    assert_eq!(entered.problems().len(), 1);
+    assert_eq!(entered.find_problems().len(), 1);
     entered.entries.insert("executing".to_owned(), StepName::new("verify"));
-    assert_eq!(entered.problems(), []);
+    assert_eq!(entered.find_problems(), []);
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn a_result_that_leads_nowhere_is_named_for_every_kind() {
     let mut told = String::new();
     for kind in every_kind() {
         let flow = flow("wrong", [step("it", kind, [])]);
-        let whats: Vec<_> = flow.problems().into_iter().map(|problem| problem.what).collect();
+        let whats: Vec<_> = flow.find_problems().into_iter().map(|problem| problem.what).collect();
         writeln!(told, "{}", whats.join("; ")).expect("a string takes it");
     }
     expect![[r#"
@@ -154,7 +154,7 @@ fn one_bound_in_a_cycle_is_enough() {
             step("verify", StepKind::Verify, [on("pass", "end"), at_most(3, on("fail", "work"))]),
         ],
     );
-    assert_eq!(bounded.problems(), []);
+    assert_eq!(bounded.find_problems(), []);
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn every_problem_has_a_hint() {
         ],
     );
     wrong.entries.insert("x".to_owned(), StepName::new("y"));
-    let problems = wrong.problems();
+    let problems = wrong.find_problems();
     assert!(problems.len() >= 6, "{problems:?}");
     for problem in problems {
         assert!(!problem.what.is_empty() && !problem.hint.is_empty(), "{problem:?}");

@@ -118,9 +118,9 @@ fn tests_are_summed_over_the_commands_that_told() {
         command.tests = tests;
         command
     };
-    assert_eq!(report(vec![]).tests(), None);
-    assert_eq!(report(vec![told(None)]).tests(), None);
-    assert_eq!(report(vec![told(Some(2)), told(None), told(Some(3))]).tests(), Some(5));
+    assert_eq!(report(vec![]).test_count(), None);
+    assert_eq!(report(vec![told(None)]).test_count(), None);
+    assert_eq!(report(vec![told(Some(2)), told(None), told(Some(3))]).test_count(), Some(5));
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn offenders_are_the_required_checks_that_are_not_green() {
         command("d", CheckOutcome::Flaky),
         command("e", CheckOutcome::Broken),
     ]);
-    let names: Vec<_> = all.offenders().map(|it| it.name.as_str()).collect();
+    let names: Vec<_> = all.blocking_commands().map(|it| it.name.as_str()).collect();
     assert_eq!(names, ["b", "e"]);
 }
 

@@ -165,7 +165,7 @@ fn only_several_survivors_and_nothing_caught_are_a_finding() {
         assert_eq!(MutationMode::Report.concern(&run(outcomes)), None);
     }
     assert_eq!(
-        run(&[Survived, Survived]).summary(),
+        run(&[Survived, Survived]).summary_text(),
         "tests/test_a.py: test_a (no test fails with `a - b` in place of `a + b` at calc.py:1, or `a - b` in place of `a + b` \
          at calc.py:2)"
     );

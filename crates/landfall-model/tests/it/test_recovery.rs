@@ -440,7 +440,7 @@ fn whatever_is_proposed_a_plan_that_is_taken_holds_only_what_is_in_the_list() {
         assert!(plan.steps().is_empty() == (plan.action() != PlanAction::Recover), "seed {seed}: {plan:?}");
         for (op, asked) in plan.steps().iter().zip(&draft.steps) {
             assert_eq!(op.word(), asked.op.trim(), "seed {seed}");
-            let said = op.said().map(|(key, value)| (key.to_owned(), value.to_owned()));
+            let said = op.argument_pair().map(|(key, value)| (key.to_owned(), value.to_owned()));
             assert_eq!(
                 RecoveryOp::read(op.word(), &said.into_iter().collect()).as_ref(),
                 Ok(op),

@@ -291,7 +291,7 @@ fn c19_at_0_95_it_is_met_by_itself_and_a_flow_may_ask_a_person_first() {
             *edge = on("satisfied", "satisfied");
         }
     }
-    assert_eq!(asks.problems(), [], "it could be loaded");
+    assert_eq!(asks.find_problems(), [], "it could be loaded");
     let mut scene = begun(Arc::new(asks));
     play(&mut scene, [granted(), answers("OK")]);
     play(&mut scene, stage([4, 4, 4]));

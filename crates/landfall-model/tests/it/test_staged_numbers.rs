@@ -72,7 +72,7 @@ fn composite_gates_and_verdict_are_those_of_the_second_opinion() {
             0 => [(threshold + number(rng, 3)).saturating_sub(1).min(1000); 6],
             _ => std::array::from_fn(|_| score(rng)),
         };
-        let said = (rng.below(2) == 0).then(|| some_of(rng, checkpoint.results()));
+        let said = (rng.below(2) == 0).then(|| some_of(rng, checkpoint.possible_results()));
         let impact = (rng.below(4) == 0).then(|| some_of(rng, &RefinementImpact::ALL));
         let failed: Vec<usize> = if rng.below(6) == 0 { vec![1 + rng.below(6)] } else { Vec::new() };
         let (red, uncovered) = (rng.below(6) == 0, rng.below(6) == 0);
@@ -108,7 +108,7 @@ fn composite_gates_and_verdict_are_those_of_the_second_opinion() {
         let blocking = oracle::blocking_gate(counted).filter(|_| said != Some(StepResult::CheckBlocked));
         let blocking = blocking.map(|it| (Dimension::ALL[it - 1], counted[it - 1]));
         assert_eq!(gate, blocking, "{told}");
-        assert_eq!(ruling.shortfalls.is_empty(), ruling.result == checkpoint.passes_as(), "{told}");
+        assert_eq!(ruling.shortfalls.is_empty(), ruling.result == checkpoint.pass_result(), "{told}");
         *met.entry(format!("{} {expected}", checkpoint.word())).or_default() += 1;
     }
     let all: usize = GatePoint::ALL.iter().map(|it| oracle::ladder(it.word()).len()).sum();
@@ -149,9 +149,9 @@ fn weights_are_within_rounding_of_the_exact_ones() {
 #[test]
 fn the_default_numbers_are_those_of_the_checkpoints() {
     for checkpoint in GatePoint::ALL {
-        assert_eq!(checkpoint.threshold(), oracle::threshold(checkpoint.word()));
-        assert_eq!(GateParams::DEFAULT.thresholds.of(checkpoint), checkpoint.threshold());
-        let words: Vec<&str> = checkpoint.results().iter().map(|it| it.word()).collect();
+        assert_eq!(checkpoint.default_threshold(), oracle::threshold(checkpoint.word()));
+        assert_eq!(GateParams::DEFAULT.thresholds.of(checkpoint), checkpoint.default_threshold());
+        let words: Vec<&str> = checkpoint.possible_results().iter().map(|it| it.word()).collect();
         assert_eq!(words, oracle::ladder(checkpoint.word()), "{}", checkpoint.word());
     }
     for weight in Weight::ALL {

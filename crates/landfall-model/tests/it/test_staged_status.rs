@@ -28,7 +28,8 @@ fn phased<const N: usize>(
 
 /// A plan, its check, the work, its check, a measure, the landing: small, with the words of the long ones.
 fn planned() -> Arc<Flow> {
-    let check = |checkpoint: GatePoint| StepKind::Check { checkpoint, threshold: checkpoint.threshold() };
+    let check =
+        |checkpoint: GatePoint| StepKind::Check { checkpoint, threshold: checkpoint.default_threshold() };
     let mut flow = flow(
         "planned",
         [
@@ -76,7 +77,7 @@ fn planned() -> Arc<Flow> {
     );
     let by_phase = |phase: &str, step: &str| BTreeMap::from([(phase.to_owned(), StepName::new(step))]);
     flow.commands = BTreeMap::from([("land".to_owned(), by_phase("executing", "land"))]);
-    assert_eq!(flow.problems(), [], "it could be loaded");
+    assert_eq!(flow.find_problems(), [], "it could be loaded");
     Arc::new(flow)
 }
 

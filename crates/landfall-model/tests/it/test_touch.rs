@@ -9,8 +9,8 @@ fn touch(text: &str) -> PathPattern {
 }
 
 fn check_meet(a: &str, b: &str, expect: bool) {
-    assert_eq!(touch(a).meets(&touch(b)), expect, "{a} and {b}");
-    assert_eq!(touch(b).meets(&touch(a)), expect, "{b} and {a}");
+    assert_eq!(touch(a).overlaps_with(&touch(b)), expect, "{a} and {b}");
+    assert_eq!(touch(b).overlaps_with(&touch(a)), expect, "{b} and {a}");
 }
 
 #[test]
@@ -64,9 +64,9 @@ fn patterns_meet_where_some_file_fits_both() {
 #[test]
 fn a_file_that_was_seen_is_no_folder() {
     let license = PathPattern::file("LICENSE").expect("a path");
-    assert!(!license.meets(&touch("**/*.md")), "declared, it may be a folder; seen, it is a file");
-    assert!(touch("LICENSE").meets(&touch("**/*.md")));
-    assert!(license.meets(&touch("LICENSE")));
+    assert!(!license.overlaps_with(&touch("**/*.md")), "declared, it may be a folder; seen, it is a file");
+    assert!(touch("LICENSE").overlaps_with(&touch("**/*.md")));
+    assert!(license.overlaps_with(&touch("LICENSE")));
 }
 
 /// All paths of up to three parts over a small alphabet, for whoever wants to look at all of them.
@@ -94,8 +94,8 @@ fn patterns_agree_with_looking_at_every_file() {
             touch(&parts.join("/"))
         };
         let (one, other) = (pattern(), pattern());
-        let both = files.iter().find(|(_, file)| file.meets(&one) && file.meets(&other));
-        assert_eq!(one.meets(&other), both.is_some(), "seed {seed}: {one} and {other}: {both:?}");
+        let both = files.iter().find(|(_, file)| file.overlaps_with(&one) && file.overlaps_with(&other));
+        assert_eq!(one.overlaps_with(&other), both.is_some(), "seed {seed}: {one} and {other}: {both:?}");
         met += u32::from(both.is_some());
         apart += u32::from(both.is_none());
     }

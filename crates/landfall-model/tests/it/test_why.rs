@@ -303,7 +303,7 @@ fn every_status_there_is_is_asked_about() {
 fn every_wait_has_a_name_and_an_owner() {
     let mut told = String::new();
     for wait in waits() {
-        writeln!(told, "{}: ended by {}", wait.word(), wait.owner()).expect("a string takes it");
+        writeln!(told, "{}: ended by {}", wait.word(), wait.owner_label()).expect("a string takes it");
     }
     expect![[r#"
         dependency: ended by the tasks it needs

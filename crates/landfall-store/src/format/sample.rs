@@ -776,7 +776,7 @@ fn staged_facts(facts: &mut Facts) {
             head: whole.then(|| commit('9')),
             scores: whole.then(|| Scores::new([900, 800, 700, 600, 500, 1000]).expect("in range")),
             composite: whole.then_some(777_500),
-            result: checkpoint.passes_as(),
+            result: checkpoint.pass_result(),
             reasons: if whole { Vec::new() } else { vec!["too \"thin\"".to_owned()] },
             coverage: if whole { BTreeMap::from([(2, 750), (3, 1000)]) } else { BTreeMap::new() },
             findings: Vec::new(),
@@ -1195,7 +1195,7 @@ fn issue_facts(facts: &mut Facts) {
         before: None,
         agent: Some("reader".to_owned()),
         on: act
-            .results()
+            .required_results()
             .iter()
             .map(|result| FlowEdge { result: *result, to: EdgeTarget::End, max: None })
             .collect(),

@@ -764,7 +764,7 @@ impl Sim {
 
     fn wants_an_agent(&self, task: &Task) -> bool {
         let flow = self.core().world().flow_of(task);
-        let kind = flow.as_ref().and_then(|flow| flow.step(task.next_step(flow))).map(|step| &step.kind);
+        let kind = flow.as_ref().and_then(|flow| flow.find_step(task.next_step(flow))).map(|step| &step.kind);
         matches!(kind, Some(StepKind::Agent { .. }))
     }
 
@@ -933,7 +933,8 @@ impl Sim {
                 false => world.filter().admits(&task.spec, task.id),
             };
             let flow = world.flow_of(task);
-            let kind = flow.as_ref().and_then(|flow| flow.step(task.next_step(flow))).map(|step| &step.kind);
+            let kind =
+                flow.as_ref().and_then(|flow| flow.find_step(task.next_step(flow))).map(|step| &step.kind);
             admitted
                 && self.book.needs_met(task)
                 && matches!(kind, Some(StepKind::Agent { .. }))
