@@ -214,7 +214,7 @@ pub fn batch_onward(
     through: &[u64],
     blocked_by: &BTreeMap<u64, BTreeSet<u64>>,
 ) -> Option<String> {
-    haul::onward(haul::IssueBatchId(batch.0), left, through, blocked_by)
+    haul::suggest_next_step(haul::IssueBatchId(batch.0), left, through, blocked_by)
 }
 
 /// The branch that is meant, where that is not the base of the project, and the other ones that work lands on.

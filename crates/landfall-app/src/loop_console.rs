@@ -45,12 +45,12 @@ impl LoopConsole {
         }
         let Ok(loops) = reader.loops() else { return Vec::new() };
         let mut lines = Vec::new();
-        for of in loops.all() {
+        for of in loops.all_loops() {
             let key = (of.session.clone(), of.started.0);
             let before = self.printed.get(&key).cloned();
             if before.is_some()
                 && of.over.is_some()
-                && before.as_ref().is_some_and(|mark| mark.standing == of.standing())
+                && before.as_ref().is_some_and(|mark| mark.standing == of.loop_state())
             {
                 continue;
             }
@@ -59,7 +59,7 @@ impl LoopConsole {
                 Ok(_) | Err(_) => None,
             };
             let mark = LoopMark {
-                standing: of.standing(),
+                standing: of.loop_state(),
                 iterations: of.iterations,
                 step,
                 stalls: of.stalls,

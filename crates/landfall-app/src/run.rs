@@ -311,7 +311,7 @@ impl ActiveRun {
             | TaskState::Review { .. }
             | TaskState::Ended(_) => None,
         };
-        let status = TaskStatus::among(task, &unmet, false);
+        let status = TaskStatus::for_task_among_others(task, &unmet, false);
         api::OutcomeLine {
             task: conversions::task_id(task.id),
             title: task.spec.title.clone(),
@@ -668,7 +668,7 @@ impl RunWatch {
                 _ => {}
             }
         }
-        self.usage = record.used().usage;
+        self.usage = record.total_usage().usage;
         self.earlier_ms = reports::line(&record).took_ms(clock::now_ms());
     }
 
@@ -684,7 +684,7 @@ impl RunWatch {
         if !self.on_the_way.contains_key(&id) {
             let Ok(task) = self.reader.task(id) else { return Vec::new() }; // read with its next event
             let found = task.and_then(|task| {
-                let issue = IssueRef::of(&task.spec.source)?.number;
+                let issue = IssueRef::from_source(&task.spec.source)?.number;
                 let progress = follow_issues::progress(&self.reader, &task, Some(seq)).ok()?;
                 Some(IssueTaskProgress { issue, flow: task.flow, progress })
             });

@@ -264,7 +264,7 @@ fn on_ground(
     text: &str,
 ) -> CheckEvidence {
     let tree = ground.tree;
-    let limit_ms = verify.spec().map_or(60_000, |spec| spec.limit_ms);
+    let limit_ms = verify.command_spec().map_or(60_000, |spec| spec.limit_ms);
     match &verify.check {
         CriterionCheck::File { path, there } => files::file(tree, path, *there),
         CriterionCheck::Dir { path, there } => files::dir(tree, path, *there),

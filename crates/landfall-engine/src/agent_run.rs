@@ -85,7 +85,7 @@ pub(crate) fn workspace_name(task: &Task) -> String {
 /// How long the agent of a task may be silent: longer, if it was ended for that too early.
 pub(crate) fn watch(site: &HostContext, task: &Task) -> LivenessLimits {
     let watch = site.settings.run.watch;
-    let open = task.step().and_then(|step| task.recoveries.under_way(step));
+    let open = task.step().and_then(|step| task.recoveries.unresolved_try(step));
     let Some(RecoveryAction::RaiseTimeout(percent)) = open.and_then(|it| RecoveryAction::of_said(&it.action))
     else {
         return watch;

@@ -163,7 +163,7 @@ fn variables_of(entries: &[CacheEntry<'_>]) -> Vec<Option<&'static str>> {
 /// # Errors
 /// Why a run must not see the folder that stands there.
 fn find_cache<'a>(request: &'a CacheRequest<'a>, name: &'a str) -> Result<Option<CacheEntry<'a>>, String> {
-    let known = PackageCache::at(name);
+    let known = PackageCache::find_by_path(name);
     let Some(named) = path_of(request, name, known) else { return Ok(None) };
     // An agent of an earlier run may have put a link in its place. Nothing is made behind such a link either.
     let real = real_path(&named);
@@ -373,7 +373,7 @@ impl CacheEntry<'_> {
             CacheMethod::ReadOnly => access.read.push(self.path.clone()),
         }
         let mode = cache_mode(method, self.request.level);
-        let variables = self.known.map_or(&[][..], |known| known.variables(mode));
+        let variables = self.known.map_or(&[][..], |known| known.variables_for_mode(mode));
         access.env.extend(variables.iter().map(|(name, value)| (name.into(), value.into())));
     }
 

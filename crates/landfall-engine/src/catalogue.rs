@@ -9,7 +9,9 @@ use std::io;
 use std::path::Path;
 
 use landfall_model::issue::ReconcilePoint;
-use landfall_model::recovery::{Known, Pattern, PatternCondition, PatternSample, RecoveryAction, shadowed};
+use landfall_model::recovery::{
+    Known, Pattern, PatternCondition, PatternSample, RecoveryAction, find_shadowed_patterns,
+};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -105,7 +107,7 @@ pub fn with(mut catalogue: Vec<Pattern>, source: &str, file: &str) -> Result<Vec
             catalogue.len()
         )));
     }
-    match shadowed(&catalogue).first() {
+    match find_shadowed_patterns(&catalogue).first() {
         None => Ok(catalogue),
         Some((pattern, None)) => Err(wrong(format!("`{}` does not fit its own sample", pattern.name))),
         Some((pattern, Some(first))) => Err(wrong(format!(

@@ -9,7 +9,7 @@ pub(crate) fn headline(task: &Task) -> String {
     let title = subject(&task.spec.title);
     let Some(issue) = &task.issue else { return title };
     let kind = issue.seen.as_ref().and_then(|seen| IssueKind::from_word(seen.kind.as_deref()?));
-    issue::headline(kind, &title)
+    issue::issue_headline(kind, &title)
 }
 
 /// A title as the first line of a commit message.
@@ -24,7 +24,7 @@ pub(crate) fn subject(title: &str) -> String {
 
 /// What a commit says of the issue it is for. Only a forge that keeps both closes it by that.
 pub(crate) fn issue_trailers(task: &Task) -> String {
-    let Some(source) = task.issue.as_ref().and_then(|_| IssueRef::of(&task.spec.source)) else {
+    let Some(source) = task.issue.as_ref().and_then(|_| IssueRef::from_source(&task.spec.source)) else {
         return String::new();
     };
     let closes = closing_words(task, &source).map(|words| words + "\n\n").unwrap_or_default();

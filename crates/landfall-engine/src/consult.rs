@@ -116,12 +116,12 @@ pub(crate) fn ask(
         AgentRunEvidence { closes: agent.closes(), unanswered, model_wait_ms, ..AgentRunEvidence::default() };
     Ok(ConsultReply {
         verdict: judge(&listener.seen, &exit, &evidence),
-        words: listener.tally.words().to_owned(),
+        words: listener.tally.last_words().to_owned(),
         complaint: listener.complaint(),
         model: listener.tally.model().map(str::to_owned),
         usage: AgentUsage {
             at_least: listener.calls_model && !listener.has_closed(),
-            ..listener.tally.usage(&question.settings.prices)
+            ..listener.tally.total_usage(&question.settings.prices)
         },
         took_ms: listener.took_ms(),
         texts: listener.texts,
@@ -478,7 +478,7 @@ impl ConsultListener {
         let now = self.clock.mono_ms();
         if self.vitals.is_due(now, watch) {
             self.vitals.look(now, sitter::pulse(sitting), 0, watch);
-            self.class = Some(liveness::class(&self.pulse(), watch));
+            self.class = Some(liveness::classify_activity(&self.pulse(), watch));
         }
     }
 
@@ -486,7 +486,7 @@ impl ConsultListener {
         let agent = AgentState {
             tools_open: self.tally.tools_open(),
             asking: self.asking,
-            echoes: if self.closes { self.echo.count() } else { 0 },
+            echoes: if self.closes { self.echo.repeat_count() } else { 0 },
         };
         self.vitals.pulse(self.clock.mono_ms(), agent)
     }
@@ -511,10 +511,10 @@ impl ConsultListener {
 
     /// The budget that is used up, and how much of how much.
     fn spent(&self, question: &ConsultRequest<'_>) -> Option<(BudgetScope, String)> {
-        let usage = self.tally.usage(&question.settings.prices);
+        let usage = self.tally.total_usage(&question.settings.prices);
         question.budgets.iter().find_map(|(scope, budget, before)| {
             let spent = before.plus(Spending { usage, time_ms: self.took_ms() });
-            Some((*scope, budget.used_up(spent)?))
+            Some((*scope, budget.describe_used_up(spent)?))
         })
     }
 

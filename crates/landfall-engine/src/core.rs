@@ -33,7 +33,8 @@ use landfall_model::{
     EndCode, Ending, EngineEvent, Event, ExhaustedBudget, Fact, FlowChange, Grant, GrantKind, IntakeState,
     JournalEntry, News, NewsRefusal, ProfileRoute, QueueEffect, QueueNews, RecoveryResult, RunEnd, RunId,
     ScheduleLimits, Signal, Spending, SprintId, StartFilter, Tag, Task, TaskId, TaskInput, TaskLimits,
-    TaskSpec, TaskState, Timestamp, WaitReason, World, expects, graph, plan, spares,
+    TaskSpec, TaskState, Timestamp, WaitReason, World, count_wanted_spares, expected_task_effects, graph,
+    plan,
 };
 use landfall_store::EventOrderError;
 
@@ -299,8 +300,8 @@ impl Core {
                 self.blocked.remove(&task.id);
             }
         }
-        self.queue.put(&task);
-        self.world.put(task);
+        self.queue.update_task(&task);
+        self.world.put_task(task);
     }
 
     /// The tasks as they are.
@@ -400,7 +401,7 @@ impl Core {
             Event::IterationEnded { usage, took_ms, .. } => {
                 out.journalled(at, Spending { usage: *usage, time_ms: *took_ms });
             }
-            Event::Landed { .. } => self.checkpoints.landed(id),
+            Event::Landed { .. } => self.checkpoints.note_landing(id),
             _ => {}
         }
         self.pilot.note(id, event);
@@ -438,7 +439,7 @@ impl Core {
             }
             EngineEvent::BaseMoved { to, by, .. } => {
                 if self.base.as_ref() != Some(to) {
-                    self.base_gate.moved(*by);
+                    self.base_gate.note_base_moved(*by);
                 }
                 self.base = Some(to.clone());
                 out.trust(to);
@@ -448,7 +449,7 @@ impl Core {
             }
             EngineEvent::Account { account, state } => self.world.set_account(account, state.clone()),
             EngineEvent::Measured { report } => {
-                self.queue.seen(report);
+                self.queue.note_base_report(report);
                 self.note_report(out, at, report);
             }
             EngineEvent::Queue(event) => {
@@ -526,8 +527,11 @@ impl Core {
             let _ = self.assign(out, None); // nothing is ready: the run ends by itself
         }
         if !options.attended {
-            for id in
-                self.conflicts().into_iter().filter(|id| self.filter.lets_go_on(*id)).collect::<Vec<_>>()
+            for id in self
+                .conflicts()
+                .into_iter()
+                .filter(|id| self.filter.admits_continuation(*id))
+                .collect::<Vec<_>>()
             {
                 self.hear(out, id, &News::Due); // whoever was given time for it is not there
             }
@@ -559,9 +563,9 @@ impl Core {
             (SprintRequest::Open, None) => Err(AskError::NoSprint),
             (SprintRequest::Open, Some(_)) => Ok(()),
             (SprintRequest::New(plan), None) => {
-                let filter = StartFilter::of_sprint(plan);
+                let filter = StartFilter::for_sprint(plan);
                 let fits = |task: &Arc<Task>| {
-                    !task.is_over() && !task.spec.draft && filter.admits(&task.spec, task.id)
+                    !task.is_over() && !task.spec.draft && filter.admits_task(&task.spec, task.id)
                 };
                 match filter == StartFilter::default() || self.world.tasks().any(fits) {
                     true => Ok(()),
@@ -579,7 +583,7 @@ impl Core {
                     self.checkpoint(out, None, CheckpointReason::Sprint);
                 }
                 let sprint = self.sprints.next_id();
-                self.set_filter(StartFilter::of_sprint(plan));
+                self.set_filter(StartFilter::for_sprint(plan));
                 let ready = u32::try_from(self.world.ready_count()).unwrap_or(u32::MAX);
                 let started = SprintEvent::Started { sprint, plan: plan.clone(), ready };
                 self.fact(out, EngineEvent::Sprint(started));
@@ -621,7 +625,8 @@ impl Core {
     /// What should be under way, after a crash: stops first, so that what a person has ended does not begin.
     #[must_use]
     pub fn expected(&self) -> (Vec<Effect>, Vec<QueueEffect>) {
-        let mut effects: Vec<Effect> = self.world.tasks().flat_map(|task| expects(task)).collect();
+        let mut effects: Vec<Effect> =
+            self.world.tasks().flat_map(|task| expected_task_effects(task)).collect();
         effects.sort_by_key(|effect| !matches!(effect, Effect::Kill { .. }));
         let queue = match self.mismatch {
             Some(_) => Vec::new(), // nothing lands until a person has looked
@@ -640,7 +645,7 @@ impl Core {
         if self.sprinting
             && let Some(sprint) = self.sprints.open()
         {
-            let event = sprint.at_end_of_run(why);
+            let event = sprint.event_at_run_end(why);
             if let Some(event) = event {
                 self.fact(out, EngineEvent::Sprint(event));
             }
@@ -708,10 +713,10 @@ impl Core {
         }
         let input = self.told(out, &task, news);
         let overruled = match news {
-            News::Retry { .. } => self.world.accounts().overruled(&task, input.at),
+            News::Retry { .. } => self.world.accounts().state_after_override(&task, input.at),
             _ => None,
         };
-        let (after, decision) = landfall_model::step(&task, &input)?;
+        let (after, decision) = landfall_model::decide_and_apply(&task, &input)?;
         let is_over = |it: &Event| matches!(it, Event::Recovery(RecoveryEvent::Ended { .. }));
         let recovered = decision.events.iter().any(is_over);
         let parted = decision.events.iter().any(|it| matches!(it, Event::Issue(IssueEvent::Parted { .. })));
@@ -721,7 +726,7 @@ impl Core {
                 out.live(id, None);
             }
             self.note_event(out, input.at, id, &event);
-            let account = self.world.accounts().follows(&before, input.at, &event);
+            let account = self.world.accounts().state_after_event(&before, input.at, &event);
             let driving = before.driving.clone();
             before =
                 landfall_model::apply(Some(before), id, input.at, &event).expect("it was decided just so");
@@ -794,7 +799,8 @@ impl Core {
         }
         let world = &self.world;
         let is_met = |id: TaskId| {
-            self.filter.lets_go_on(id) && world.get(id).is_some_and(|task| world.unmet(task).is_empty())
+            self.filter.admits_continuation(id)
+                && world.get(id).is_some_and(|task| world.unmet_needs(task).is_empty())
         };
         let forms = self.drive == IntakeState::Running && self.mismatch.is_none() && self.short.is_none();
         let policy = QueuePolicy { forms, ..self.rules.queue };
@@ -811,7 +817,7 @@ impl Core {
     /// The model answered an agent: whoever waited for its account to be tried may go on.
     pub fn answered(&mut self, out: &dyn CoreEnvironment, id: TaskId) {
         let Some(driving) = self.world.get(id).and_then(|task| task.driving.clone()) else { return };
-        if let Some(state) = self.world.accounts().answered(&driving.account, out.now()) {
+        if let Some(state) = self.world.accounts().state_after_answer(&driving.account, out.now()) {
             self.fact(out, EngineEvent::Account { account: driving.account, state });
         }
     }
@@ -931,7 +937,7 @@ impl Core {
     /// Why no agent starts on the base, if some want to.
     #[must_use]
     pub fn base_hold(&self) -> Option<String> {
-        self.base_gate.reason().filter(|_| self.world.waiting_for(GrantKind::Slot) > 0)
+        self.base_gate.blocking_reason().filter(|_| self.world.waiting_for(GrantKind::Slot) > 0)
     }
 
     /// What this machine has run out of: until it is back nothing is started.
@@ -943,7 +949,7 @@ impl Core {
     #[must_use]
     pub fn spares(&self, out: &dyn CoreEnvironment) -> usize {
         match self.drive {
-            IntakeState::Running => spares(&self.world, &self.limits(out)),
+            IntakeState::Running => count_wanted_spares(&self.world, &self.limits(out)),
             IntakeState::Draining => 0,
         }
     }
@@ -1000,8 +1006,8 @@ impl Core {
 
     /// In semi-automatic mode a person picks again once nothing more follows by itself from what they picked.
     fn consider_mode(&mut self, out: &dyn CoreEnvironment) {
-        let Some(task) = self.pilot.assigned().and_then(|id| self.world.get(id)) else { return };
-        if !task.goes_on() {
+        let Some(task) = self.pilot.assigned_task().and_then(|id| self.world.get(id)) else { return };
+        if !task.continues_by_itself() {
             self.fact(out, EngineEvent::Pilot(PilotEvent::Settled));
             self.refilter();
         }
@@ -1024,7 +1030,7 @@ impl Core {
         let name = name.map_or_else(|| self.checkpoints.next_name(), str::to_owned);
         let made = CheckpointEvent::Made { name: name.clone(), commit, why };
         self.fact(out, EngineEvent::Checkpoint(made));
-        for name in self.checkpoints.outdated(out.now(), self.rules.retention) {
+        for name in self.checkpoints.find_outdated(out.now(), self.rules.retention) {
             self.fact(out, EngineEvent::Checkpoint(CheckpointEvent::Dropped { name }));
         }
         Some(name)
@@ -1058,8 +1064,8 @@ impl Core {
     /// How many stand in line and need nobody else to land first.
     fn landable(&self) -> usize {
         let met = |id: &TaskId| {
-            self.filter.lets_go_on(*id)
-                && self.world.get(*id).is_some_and(|task| self.world.unmet(task).is_empty())
+            self.filter.admits_continuation(*id)
+                && self.world.get(*id).is_some_and(|task| self.world.unmet_needs(task).is_empty())
         };
         self.queue.line().filter(met).count()
     }
@@ -1075,7 +1081,7 @@ impl Core {
         let mut refused = 0;
         while self.drive == IntakeState::Running
             && refused < REFUSALS_MAX
-            && let Some(id) = self.world.rescued(out.now())
+            && let Some(id) = self.world.find_rescuable_task(out.now())
         {
             self.hear(out, id, &News::RouteOpened);
             refused += 1; // the next turn takes the others
@@ -1147,9 +1153,9 @@ impl Core {
 
     /// Says again which tasks may begin.
     fn refilter(&mut self) {
-        let goes_on = |id: TaskId| self.world.get(id).is_some_and(|task| task.goes_on());
-        let picks = (self.pilot.mode(), self.pilot.assigned());
-        let filter = course::filter(self.sprint(), &goes_on, picks, self.only.as_ref());
+        let goes_on = |id: TaskId| self.world.get(id).is_some_and(|task| task.continues_by_itself());
+        let picks = (self.pilot.mode(), self.pilot.assigned_task());
+        let filter = course::build_start_filter(self.sprint(), &goes_on, picks, self.only.as_ref());
         self.set_filter(StartFilter { resting: self.resting(), ..filter });
     }
 
@@ -1229,8 +1235,8 @@ impl Core {
         let ready = |task: &Arc<Task>| {
             matches!(task.state, TaskState::Ready { .. })
                 && !task.is_held()
-                && self.filter.lets_go_on(task.id)
-                && self.world.unmet(task).is_empty()
+                && self.filter.admits_continuation(task.id)
+                && self.world.unmet_needs(task).is_empty()
         };
         self.world.tasks().any(ready)
     }
@@ -1247,10 +1253,11 @@ impl Core {
         let now = out.now();
         let running = self.drive == IntakeState::Running;
         let due = self.world.next_due().map(|(at, _)| at).filter(|_| running);
-        let sprint = self.sprint().and_then(|sprint| sprint.due(now));
-        let queue = self.queue.due().filter(|_| running && self.mismatch.is_none());
+        let sprint = self.sprint().and_then(|sprint| sprint.goal_due_at(now));
+        let queue = self.queue.hold_until().filter(|_| running && self.mismatch.is_none());
         let gate = self.gate_retry.filter(|_| running && !self.world.gate_waits().is_empty());
-        let base = self.base_gate.due().filter(|_| running && self.world.waiting_for(GrantKind::Slot) > 0);
+        let base =
+            self.base_gate.retry_at().filter(|_| running && self.world.waiting_for(GrantKind::Slot) > 0);
         [due, self.world.next_opening(now), queue, sprint, gate, base].into_iter().flatten().min()
     }
 
@@ -1300,7 +1307,7 @@ impl Core {
         if self.pilot.mode() != PilotMode::SemiAuto {
             return Err(AskError::NotSemiAuto);
         }
-        if let Some(busy) = self.pilot.assigned() {
+        if let Some(busy) = self.pilot.assigned_task() {
             return Err(AskError::Assigned(busy));
         }
         let id = match task {
@@ -1376,7 +1383,7 @@ impl Core {
     ) -> Result<Vec<Arc<Task>>, AskError> {
         for id in tasks {
             let task = self.world.get(*id).ok_or(AskError::UnknownTask(*id))?;
-            landfall_model::step(task, &self.told(out, task, news))?;
+            landfall_model::decide_and_apply(task, &self.told(out, task, news))?;
         }
         let mut changed = Vec::new();
         for id in tasks {
@@ -1460,7 +1467,7 @@ impl Core {
         let mut events = Vec::new();
         let steps = plan.as_ref().map_or(0, |(_, outline)| outline.len());
         if let Some((paper, outline)) = &plan {
-            let (paper, covers) = (paper.clone(), outline.covered().into_iter().collect());
+            let (paper, covers) = (paper.clone(), outline.covered_requirements().into_iter().collect());
             let approach = outline.approach();
             events.push(Event::Staged(StagedEvent::Planned { attempt, paper, steps, covers, approach }));
             let done = done.min(steps);
@@ -1491,7 +1498,7 @@ impl Core {
 
     fn born(&mut self, out: &dyn CoreEnvironment, id: TaskId, spec: TaskSpec) -> Arc<Task> {
         let at = out.now();
-        self.put(Task::added(id, spec.clone(), at));
+        self.put(Task::from_spec(id, spec.clone(), at));
         let task = self.task(id);
         self.turn.entries.push(JournalEntry { at, fact: Fact::Task(id, Event::Added { spec }) });
         self.turn.touched.insert(id, task.clone());
@@ -1535,7 +1542,7 @@ impl Core {
             }
             let spec = TaskSpec { draft: false, ..task.spec.clone() };
             let news = News::Edit { spec, flows: None };
-            landfall_model::step(task, &self.input(out, &news))?;
+            landfall_model::decide_and_apply(task, &self.input(out, &news))?;
             told.push((*id, news));
         }
         told.iter().map(|(id, news)| Ok(self.try_hear(out, *id, news)?)).collect()

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use landfall_model::recovery::{
     DraftStep, OPS, OpShape, PlanProblem, RecoveryPlan, RecoveryPlanBounds, RecoveryPlanDraft, STEPS_MAX,
-    Symptoms, TAIL_LINES_MAX, check,
+    Symptoms, TAIL_LINES_MAX, check_plan,
 };
 use landfall_model::{AgentUsage, Budget, BudgetScope, Spending, Verdict};
 use serde_json::Value;
@@ -105,7 +105,7 @@ pub fn diagnose(asked: &DiagnosisRequest<'_>) -> Result<DiagnosisResult, String>
     let words = reply.texts.join("\n");
     let checks = checks(asked.settings);
     let bounds = RecoveryPlanBounds { matches: asked.evidence.symptoms.matches, checks: &checks };
-    let plan = read(&words).and_then(|draft| check(&draft, &bounds));
+    let plan = read(&words).and_then(|draft| check_plan(&draft, &bounds));
     Ok(DiagnosisResult { plan, usage: reply.usage, took_ms: reply.took_ms })
 }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use landfall_host::git::{RefName, Signature};
 use landfall_host::sitter::{self, SitterState};
-use landfall_model::disk::{DiskLevel, Thresholds, govern};
+use landfall_model::disk::{DiskLevel, Thresholds, next_disk_level};
 use landfall_model::{
     AttemptPhase, Commit, EndKind, Ending, News, Task, TaskId, TaskState, Timestamp, World,
 };
@@ -287,7 +287,7 @@ impl DiskMonitor {
     pub fn look(&mut self, site: &Arc<EngineContext>, world: &World) -> DiskReport {
         let free_bytes = free_bytes(site);
         let before = self.disk;
-        self.disk = govern(before, free_bytes, &thresholds(&site.settings.disk));
+        self.disk = next_disk_level(before, free_bytes, &thresholds(&site.settings.disk));
         // Inodes run out while there is room: agents wait until there are some again.
         let few_inodes = site.shortages.free_inodes().filter(|free| *free < INODES_WANTED);
         if few_inodes.is_some() {

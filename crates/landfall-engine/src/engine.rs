@@ -559,7 +559,7 @@ impl Engine {
                         if self.core.base() == Some(&to) => {}
                     EngineMessage::Fact(event) => self.core.fact(&*self.site, event),
                     EngineMessage::Ask(EngineRequest::StopRun { now }, reply) => {
-                        let agents = self.core.world().holding(GrantKind::Slot);
+                        let agents = self.core.world().holder_count(GrantKind::Slot);
                         self.core.stop_loops(&*self.site);
                         self.stop(now, &mut why);
                         self.replies.push((reply, Ok(EngineReply::Stopping { agents })));
@@ -623,7 +623,7 @@ impl Engine {
             None => publishing.held(),
         };
         let queue_held = self.core.queue().hold().map(|hold| hold.reason.clone());
-        let sprint = self.core.sprints().all().last().map(|sprint| sprint.id);
+        let sprint = self.core.sprints().all_sprints().last().map(|sprint| sprint.id);
         let base_held = self.core.base_hold();
         Ok(EngineRunOutcome { run, why, tasks, held, cut_off, queue_held, base_held, paused, sprint })
     }
@@ -715,10 +715,12 @@ impl Engine {
         let wanted = self.site.settings.disk.pause_bytes;
         let low = disk >= DiskLevel::Pause;
         let in_the_way = low && self.core.world().waiting_for(GrantKind::Slot) > 0;
-        let shut = self.core.world().accounts().shut();
+        let shut = self.core.world().accounts().closed_accounts();
         // Both ask what was spent, which is behind the same lock as the view.
-        let (turns, spent) =
-            (self.core.world().turns(&self.core.limits(&*self.site)), CoreEnvironment::spent(&*self.site));
+        let (turns, spent) = (
+            self.core.world().held_back_tasks(&self.core.limits(&*self.site)),
+            CoreEnvironment::spent(&*self.site),
+        );
         let mut state = self.site.live.lock();
         let view = &mut state.view;
         let left = match few_inodes {
@@ -746,7 +748,7 @@ impl Engine {
         let shortage = self.site.shortages.look();
         let resource = shortage.as_ref().map(|shortage| shortage.resource);
         let now_ms = self.site.clock.mono_ms();
-        self.stopping.shortage = ShortageSpan::after_look(self.stopping.shortage, resource, now_ms);
+        self.stopping.shortage = ShortageSpan::after_check(self.stopping.shortage, resource, now_ms);
         self.core.set_short(resource);
         self.site.live.lock().view.shortage = shortage;
         if resource.is_none() {
@@ -759,7 +761,7 @@ impl Engine {
     fn decide_short_stop(&mut self) -> ShortageStopAction {
         let now_ms = self.site.clock.mono_ms();
         let age_ms = |since_ms: u64| now_ms.saturating_sub(since_ms);
-        let short = self.stopping.shortage.and_then(|span| span.missing());
+        let short = self.stopping.shortage.and_then(|span| span.missing_resource());
         let (told_ms, told_now_ms) =
             (self.stopping.told_ms.map(age_ms), self.stopping.told_now_ms.map(age_ms));
         let decision = decide_short_stop(short, told_ms, told_now_ms);
@@ -959,7 +961,7 @@ impl Engine {
     }
 
     fn unknown_checkpoint(&self, name: &str) -> AskError {
-        let known = self.core.checkpoints().kept().iter().map(|it| it.name.as_str());
+        let known = self.core.checkpoints().kept_checkpoints().iter().map(|it| it.name.as_str());
         AskError::UnknownCheckpoint { name: name.to_owned(), known: known.collect::<Vec<_>>().join(", ") }
     }
 
@@ -1035,7 +1037,7 @@ impl Engine {
             match said {
                 _ if task.landed.is_none() => {}
                 ReviewInput::Changes { issues, note, .. } => {
-                    let spec = self.rework(&task, &landfall_model::review::complaint(issues, note))?;
+                    let spec = self.rework(&task, &landfall_model::review::format_complaint(issues, note))?;
                     reworks.push(NewTaskSpec {
                         spec,
                         needs_here: Vec::new(),
@@ -1173,9 +1175,9 @@ fn base_branch(repo: &Repo, named: Option<&String>) -> Result<BranchName, OpenEr
 /// The status of a task in this world, and what it waits for.
 #[must_use]
 pub fn standing(world: &World, limits: &ScheduleLimits, task: &Task) -> (TaskStatus, Option<WaitReason>) {
-    let unmet = world.unmet(task);
+    let unmet = world.unmet_needs(task);
     let held = world.held(task.id, limits);
-    let status = TaskStatus::among(task, &unmet, held.is_some());
+    let status = TaskStatus::for_task_among_others(task, &unmet, held.is_some());
     let wait = match (&task.state, status) {
         (TaskState::Waiting { wait, .. }, _) => Some(wait.clone()),
         (_, TaskStatus::Waiting) if task.is_held() => Some(WaitReason::Pause),

@@ -298,7 +298,7 @@ fn closed_meanwhile(
 
 pub(crate) fn desk(site: &EngineContext, task: &Task) -> Result<IssueHandle, ExchangeError> {
     let kind = site.settings.tracker.kind.unwrap_or("none");
-    let source = IssueRef::of(&task.spec.source)
+    let source = IssueRef::from_source(&task.spec.source)
         .ok_or_else(|| ExchangeError::Else(format!("{} does not come from an issue", task.id)))?;
     if source.tracker != kind {
         return Err(ExchangeError::Else(format!(
@@ -346,7 +346,7 @@ pub(crate) const SPEC: &str = "{spec}";
 /// The file that says what is to be done for the issue of a task: as it is called, or is to be called.
 pub(crate) fn spec_of(site: &HostContext, task: &Task) -> Option<String> {
     let issue = task.issue.as_ref()?;
-    let source = IssueRef::of(&task.spec.source)?;
+    let source = IssueRef::from_source(&task.spec.source)?;
     if !issue.routed.is_some_and(|routed| routed.spec) {
         return None;
     }

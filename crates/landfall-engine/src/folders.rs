@@ -389,7 +389,7 @@ impl FolderVisit<'_> {
             self.task.state,
             TaskState::Active { doing: AttemptPhase::Preparing { .. } | AttemptPhase::Running { .. }, .. }
         );
-        match annotate::admits(&self.task.phase_word(), at_work, &notes) {
+        match annotate::check_annotations_allowed(&self.task.phase_word(), at_work, &notes) {
             Ok(()) => {}
             Err(annotate::Closed::AtWork) => return false, // they wait for the end of the run
             Err(closed) => {
@@ -405,7 +405,7 @@ impl FolderVisit<'_> {
             }
         };
         let layer = annotate::DocumentSubject::of(PLAN);
-        let (impact, onward) = annotate::weigh(notes.iter().map(|note| (layer, note)));
+        let (impact, onward) = annotate::assess_annotations(notes.iter().map(|note| (layer, note)));
         let Ok(paper) = crate::papers::keep(self.desk.papers, &after) else { return false };
         let outline = Some(PlanOutline::read(&after));
         let annotated = AnnotatedDocument { name: PLAN.to_owned(), of, paper, outline, impact, onward };
@@ -672,12 +672,14 @@ fn placed_annotation(
 ) -> Result<annotate::Annotation, annotate::AnnotationError> {
     match &of.remark {
         AnnotationRequest::Insert(text) => annotate::Annotation::insert(&of.before, text, &of.after),
-        AnnotationRequest::Delete(selected) => annotate::Annotation::delete(&of.before, selected, &of.after),
+        AnnotationRequest::Delete(selected) => {
+            annotate::Annotation::new_deletion(&of.before, selected, &of.after)
+        }
         AnnotationRequest::Replace { old, new } => {
             annotate::Annotation::replace(&of.before, old, new, &of.after)
         }
         AnnotationRequest::Comment { on, text } => {
-            annotate::Annotation::comment(annotate::CommentKind::Note, &of.before, on, text, &of.after)
+            annotate::Annotation::new_comment(annotate::CommentKind::Note, &of.before, on, text, &of.after)
         }
     }
 }

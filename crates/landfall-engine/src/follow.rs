@@ -235,7 +235,7 @@ impl WaitClock {
 
     fn hear(&mut self, signals: &[Signal], at: Timestamp) {
         match liveness::account_sign(signals) {
-            Some(AccountNotice::UsedUp { until }) => self.waits.begin(at, until),
+            Some(AccountNotice::UsedUp { until }) => self.waits.begin_wait(at, until),
             Some(AccountNotice::WentOn) if self.waits.since.is_some() => self.waits.end(at),
             Some(AccountNotice::WentOn) | None => {}
         }
@@ -538,7 +538,7 @@ impl FollowerState {
         go(site, "tidy-tmp", move |_| confine::remove_tmp(&dir)); // it may hold millions of files
         let usage = AgentUsage {
             at_least: open.followed.agent.calls_model() && !open.has_closed(),
-            ..open.tally.usage(&site.settings.prices)
+            ..open.tally.total_usage(&site.settings.prices)
         };
         let words = |words: &str| Digest::new(&blake3::hash(words.as_bytes()).to_hex()[..32]);
         let traces = AgentRunTraces {
@@ -546,7 +546,7 @@ impl FollowerState {
             sandbox: Some(open.followed.sandbox.word().to_owned()),
             revision,
             quiet_ms: Some(open.vital.quiet(now)).filter(|ms| *ms >= QUIET_MS).unwrap_or(0),
-            ..open.tally.traces(&words)
+            ..open.tally.to_traces(&words)
         };
         let state = open.followed.agent.needs(&open.followed.profile).state;
         let touched = guard::touched(&open.followed.guard, &guard::prints(&confine::own_state(site, &state)));
@@ -584,7 +584,7 @@ impl FollowerState {
             unanswered,
             model_wait_ms,
             last_error,
-            last_words: open.tally.words().trim().chars().take(REPLY_MAX).collect(),
+            last_words: open.tally.last_words().trim().chars().take(REPLY_MAX).collect(),
         };
         let run = EndedRun {
             attempt,
@@ -604,7 +604,7 @@ impl FollowerState {
         let observers = self.observers.clone();
         go(site, "after-run", move |site| {
             crate::workspace::after_run(site, &task, attempt, iteration);
-            if let Some(event) = ObservationKind::end(&run.exit).filter(|_| task.issue.is_some())
+            if let Some(event) = ObservationKind::from_agent_exit(&run.exit).filter(|_| task.issue.is_some())
                 && observers(&task, event).is_err()
             {
                 return site.leave_to_next_run(task.id);
@@ -755,10 +755,10 @@ impl FollowedRun {
     fn reckon(&mut self, site: &HostContext, now: u64) {
         let watch = &site.settings.run.watch;
         let pulse = self.pulse(now);
-        self.live.class = Some(liveness::class(&pulse, watch));
-        self.live.evidence = liveness::evidence(&pulse);
+        self.live.class = Some(liveness::classify_activity(&pulse, watch));
+        self.live.evidence = liveness::describe_liveness(&pulse);
         self.live.quiet_ms = pulse.silent_ms.unwrap_or(pulse.running_ms);
-        self.live.usage = self.tally.usage(&site.settings.prices);
+        self.live.usage = self.tally.total_usage(&site.settings.prices);
         self.live.context_percent = self.tally.context().map(ContextUsage::used_percent);
         if let Some(model) = self.tally.model() {
             self.live.model = Some(model.to_owned());
@@ -770,7 +770,7 @@ impl FollowedRun {
         let agent = AgentState {
             tools_open: self.tally.tools_open(),
             asking: self.asking,
-            echoes: if closes { self.echo.count() } else { 0 },
+            echoes: if closes { self.echo.repeat_count() } else { 0 },
         };
         self.vital.pulse(now, agent)
     }
@@ -806,7 +806,7 @@ impl FollowedRun {
     }
 
     fn spending(&self, site: &HostContext, now: u64) -> Spending {
-        Spending { usage: self.tally.usage(&site.settings.prices), time_ms: self.worked_ms(site, now) }
+        Spending { usage: self.tally.total_usage(&site.settings.prices), time_ms: self.worked_ms(site, now) }
     }
 
     /// Whether it is to end now, and why.
@@ -818,8 +818,8 @@ impl FollowedRun {
     ) -> Option<AgentEndReason> {
         let FollowTarget { task, attempt, .. } = &self.followed;
         let watch = watch(site, task);
-        let class = || liveness::class(&self.pulse(now), &watch);
-        let early = liveness::early(&RunEndInputs {
+        let class = || liveness::classify_activity(&self.pulse(now), &watch);
+        let early = liveness::early_end_reason(&RunEndInputs {
             stopped: site.is_stopped(task.id, *attempt),
             spent,
             here: self.spending(site, now),
@@ -852,7 +852,7 @@ impl FollowedRun {
                 LoopStopNotice::Now(None)
             }
             (AgentEndReason::Early(early), Some(course)) => {
-                liveness::farewell(early, &course, &self.followed.task.limits)
+                liveness::choose_stop_notice(early, &course, &self.followed.task.limits)
             }
             (AgentEndReason::Early(_) | AgentEndReason::Overdue, _) => LoopStopNotice::Now(None),
         };

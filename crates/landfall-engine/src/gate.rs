@@ -17,9 +17,13 @@ use landfall_model::audit::ChangeSize;
 use landfall_model::case_collision::{CaseCollision, find_case_collision};
 use landfall_model::denial::SandboxDenial;
 use landfall_model::gaming;
-use landfall_model::gate::{CheckOutcome, CommandExit, CommandResult, GateReport, count_tests, weigh};
+use landfall_model::gate::{
+    CheckOutcome, CommandExit, CommandResult, GateReport, compute_check_outcome, count_tests,
+};
 use landfall_model::proof;
-use landfall_model::resource::{MachineResource, blamed_for_oom_kills, blamed_for_red_check, named_by_errno};
+use landfall_model::resource::{
+    MachineResource, resource_behind_oom_kills, resource_behind_red_check, resource_for_errno,
+};
 use landfall_model::{Attempt, Commit, Digest, EngineEvent, News, Task, Tree};
 
 use crate::active_work::ActiveCheck;
@@ -439,7 +443,7 @@ fn prove(
 ) -> Result<Option<Vec<(proof::ProofRun, String)>>, GitError> {
     const LIMIT_MS: u64 = 600_000; // for projects whose own checks name none
     let staged = &task.staged;
-    let due: Vec<&proof::Proof> = staged.proofs.due(staged.plan.done).collect();
+    let due: Vec<&proof::Proof> = staged.proofs.due_proofs(staged.plan.done).collect();
     if due.is_empty() {
         return Ok(Some(Vec::new()));
     }
@@ -463,7 +467,9 @@ fn prove(
         };
         let shown = |commit: &Oid, name: String| {
             let shown = gate.run(commit, gate.ignored_of_others(), &command, &name)?;
-            Ok(shown.map(|shown| (proof::ProofColour::from(weigh(&shown.seen, None, None)), shown.excerpt)))
+            Ok(shown.map(|shown| {
+                (proof::ProofColour::from(compute_check_outcome(&shown.seen, None, None)), shown.excerpt)
+            }))
         };
         let mut before = None;
         if proof.before.is_none() {
@@ -634,7 +640,7 @@ impl VerificationRun<'_> {
         let Some(first) = self.run(self.merged, ignored, command, &format!("{}-v{place}", self.name))? else {
             return Ok(None);
         };
-        let failed = weigh(&first.seen, None, None) != CheckOutcome::Pass;
+        let failed = compute_check_outcome(&first.seen, None, None) != CheckOutcome::Pass;
         let mut again = None;
         let mut on_base = None;
         let is_base = self.site.store.tree_of(self.base)? == self.site.store.tree_of(self.merged)?;
@@ -649,7 +655,7 @@ impl VerificationRun<'_> {
         if failed && !is_base {
             let Some(seen) = self.on_base(place)? else { return Ok(None) };
             on_base = Some(seen);
-            let alone = weigh(&first.seen, None, on_base.as_ref());
+            let alone = compute_check_outcome(&first.seen, None, on_base.as_ref());
             // Where the base is to blame, another run of the work shows nothing more.
             let retries = match alone {
                 CheckOutcome::Fail | CheckOutcome::Timeout => self.section.retries,
@@ -663,14 +669,14 @@ impl VerificationRun<'_> {
                 let Some(shown) = self.run(self.merged, IgnoredFilesPolicy::Keep, command, &name)? else {
                     return Ok(None);
                 };
-                let passed = weigh(&shown.seen, None, None) == CheckOutcome::Pass;
+                let passed = compute_check_outcome(&shown.seen, None, None) == CheckOutcome::Pass;
                 again = Some(shown.seen);
                 if passed {
                     break;
                 }
             }
         }
-        let outcome = weigh(&first.seen, again.as_ref(), on_base.as_ref());
+        let outcome = compute_check_outcome(&first.seen, again.as_ref(), on_base.as_ref());
         // Where only the second run passed, its tests are those that count.
         let counted = match outcome {
             CheckOutcome::Flaky => again.as_ref().unwrap_or(&first.seen),
@@ -717,7 +723,7 @@ impl VerificationRun<'_> {
             let ignored = gate.ignored_at(number);
             let name = format!("{}-v{number}-base", self.name);
             let Some(mut shown) = gate.run(self.base, ignored, command, &name)? else { return Ok(None) };
-            if weigh(&shown.seen, None, None) != CheckOutcome::Pass {
+            if compute_check_outcome(&shown.seen, None, None) != CheckOutcome::Pass {
                 // A base that is red holds everybody up: it is believed only twice.
                 let again =
                     gate.run(self.base, IgnoredFilesPolicy::Keep, command, &format!("{name}-again"))?;
@@ -741,7 +747,7 @@ impl VerificationRun<'_> {
         let measured = self.site.measured.lock().expect("no thread panics while it holds it");
         let BaselineEntry { seen, at_ms } = measured.baseline.get(key)?;
         let age_ms = self.site.clock.mono_ms().saturating_sub(*at_ms);
-        let fresh = weigh(seen, None, None) == CheckOutcome::Pass || age_ms < RED_BASE_MS;
+        let fresh = compute_check_outcome(seen, None, None) == CheckOutcome::Pass || age_ms < RED_BASE_MS;
         fresh.then(|| seen.clone())
     }
 
@@ -883,7 +889,7 @@ impl VerificationRun<'_> {
             // Its output is not whole, so neither is what it says of its tests.
             let missing = self.site.shortages.find();
             let afterwards = self.missing_after_cleanup(commit, &dir);
-            if missing.is_some() && blamed_for_red_check(missing, afterwards).is_none() {
+            if missing.is_some() && resource_behind_red_check(missing, afterwards).is_none() {
                 let seen = CommandExit { exit: Some(1), timed_out: false, tests: None, is_denied: false };
                 let excerpt = "the check filled the disk until its output was cut".to_owned();
                 return Ok(CheckRunEnd::Shown(CommandRunReport {
@@ -917,7 +923,7 @@ impl VerificationRun<'_> {
         let exit = match &ended.exit {
             sitter::ChildExit::Code(code) => Some(*code),
             sitter::ChildExit::Signal(signal) => Some(128 + *signal), // as a shell would say it: the work's own crash
-            sitter::ChildExit::NotStarted { errno, message, .. } if named_by_errno(*errno).is_some() => {
+            sitter::ChildExit::NotStarted { errno, message, .. } if resource_for_errno(*errno).is_some() => {
                 let doing = format!("start a check: {message}");
                 return Err(GitError::io(doing, std::io::Error::from_raw_os_error(*errno)));
             }
@@ -930,7 +936,7 @@ impl VerificationRun<'_> {
         let timed_out = overdue || ended.cause == EndCause::Deadline;
         let mut seen = CommandExit { exit, timed_out, tests, is_denied: false };
         let took_ms = u64::try_from(ended.ended_ms - ended.began_ms).unwrap_or(0);
-        let is_red = weigh(&seen, None, None) != CheckOutcome::Pass;
+        let is_red = compute_check_outcome(&seen, None, None) != CheckOutcome::Pass;
         if is_red && self.is_out_of_memory(commit, command, ended.oom_kills)? {
             let out_of_memory = shortage::error_of(MachineResource::Memory);
             return Err(GitError::io(
@@ -941,12 +947,13 @@ impl VerificationRun<'_> {
         // A check that fails while this machine is out of something may say nothing about the work.
         if is_red
             && let missing @ Some(_) = self.site.shortages.find()
-            && let Some(resource) = blamed_for_red_check(missing, self.missing_after_cleanup(commit, &dir))
+            && let Some(resource) =
+                resource_behind_red_check(missing, self.missing_after_cleanup(commit, &dir))
         {
             let doing = format!("run a check while this machine is out of {resource}");
             return Err(GitError::io(doing, shortage::error_of(resource)));
         }
-        let (failing, denied) = match weigh(&seen, None, None) {
+        let (failing, denied) = match compute_check_outcome(&seen, None, None) {
             CheckOutcome::Pass => (Vec::new(), Vec::new()),
             CheckOutcome::Flaky
             | CheckOutcome::PreExisting
@@ -988,7 +995,7 @@ impl VerificationRun<'_> {
             known.clear();
         }
         let earlier = known.entry((tree, command.run.clone())).or_default();
-        let is_blamed = blamed_for_oom_kills(oom_kills, *earlier).is_some();
+        let is_blamed = resource_behind_oom_kills(oom_kills, *earlier).is_some();
         *earlier += u32::from(is_blamed);
         Ok(is_blamed)
     }
@@ -1014,7 +1021,7 @@ fn not_started(error: StartError) -> GitError {
 
 /// Whether a failure on the base may be an accident. A denial, a limit or a missing program is none.
 fn is_worth_another_run(shown: &CommandRunReport) -> bool {
-    weigh(&shown.seen, None, None) == CheckOutcome::Fail && shown.denied.is_empty()
+    compute_check_outcome(&shown.seen, None, None) == CheckOutcome::Fail && shown.denied.is_empty()
 }
 
 /// How one run of a check ended.

@@ -6,7 +6,7 @@ use std::path::Path;
 use landfall_host::git::ExchangeFolder;
 use landfall_model::Task;
 use landfall_model::flow::{FlowStep, StepKind};
-use landfall_model::issue::{IssueDocument, IssuePhase, IssueRef, later};
+use landfall_model::issue::{IssueDocument, IssuePhase, IssueRef, later_handoff};
 use landfall_trackers::tracker::IssueNumber;
 
 use crate::exchange::{is_spec, spec_of};
@@ -55,13 +55,13 @@ pub(crate) fn handed(
     let works = phase == IssuePhase::Code && matches!(step.kind, StepKind::Agent { .. });
     // A spec that was written is held against what was asked for; one that nobody was to write is nobody's lack.
     let gaps = spec.as_ref().filter(|_| works && issue.routed.is_some_and(|routed| routed.spec));
-    let gaps = gaps.map(|spec| spec.gaps(bug)).unwrap_or_default();
+    let gaps = gaps.map(|spec| spec.missing_sections(bug)).unwrap_or_default();
     let to = match &spec {
         _ if !works => String::new(),
         Some(_) => spec_of(site, task).unwrap_or_default(),
         None => format!("{}/{PAPER}", papers::FOLDER),
     };
-    let handoff = later(spec.and_then(|it| it.handoff), paper.and_then(|it| it.handoff));
+    let handoff = later_handoff(spec.and_then(|it| it.handoff), paper.and_then(|it| it.handoff));
     let handoff = handoff.filter(|it| it.is_for(phase)).unwrap_or_default();
     PhaseHandover {
         points: handoff.lines(),
@@ -73,7 +73,7 @@ pub(crate) fn handed(
 
 /// The spec of the issue of a task, as it is in a workspace. No link is followed on the way to it.
 fn read_spec(site: &HostContext, task: &Task, workspace: &Path) -> Option<IssueDocument> {
-    let number = IssueNumber::new(IssueRef::of(&task.spec.source)?.number)?;
+    let number = IssueNumber::new(IssueRef::from_source(&task.spec.source)?.number)?;
     let folder = &site.settings.tracker.spec_path;
     let names = std::fs::read_dir(workspace.join(folder)).ok()?.flatten();
     let mut names: Vec<String> = names.filter_map(|entry| entry.file_name().into_string().ok()).collect();

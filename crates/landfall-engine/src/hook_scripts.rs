@@ -109,14 +109,14 @@ fn digest_scripts(
 ) -> Result<BTreeMap<String, String>, GitError> {
     let mut inputs = Vec::new();
     for (setting, line) in settings.unconfined_commands() {
-        let mut trace = InputTrace::of_unconfined(&setting, &within_project(&line, root));
+        let mut trace = InputTrace::from_unconfined_command(&setting, &within_project(&line, root));
         while let Some(path) = trace.next_path() {
             match files.read(&path)? {
                 ProjectFile::Content(bytes) if bytes.len() as u64 <= INPUT_BYTES_MAX => {
-                    trace.provide(&path, Some(String::from_utf8_lossy(&bytes).into_owned()));
+                    trace.provide_file(&path, Some(String::from_utf8_lossy(&bytes).into_owned()));
                 }
                 ProjectFile::Content(_) | ProjectFile::Large(_) | ProjectFile::None => {
-                    trace.provide(&path, None)
+                    trace.provide_file(&path, None)
                 }
                 ProjectFile::Link { link, target } => trace.provide_link(&path, &link, &target),
             }

@@ -147,7 +147,7 @@ impl HostContext {
             _ => None,
         };
         let news = match failure {
-            Some(failure) => resource::queue_exhausted(news, failure),
+            Some(failure) => resource::to_queue_resource_news(news, failure),
             None => news,
         };
         let _ = self.mail.send(EngineMessage::Queue(Box::new(news))); // the engine has left: recovery finds it out again
@@ -160,9 +160,9 @@ impl HostContext {
 
     /// Sends news of a task to the engine.
     pub(crate) fn tell(&self, task: TaskId, news: News) {
-        let failure = resource::failure_of(&news).and_then(|detail| self.shortages.note_and_try(detail));
+        let failure = resource::failure_text(&news).and_then(|detail| self.shortages.note_and_try(detail));
         let news = match failure {
-            Some(failure) => resource::exhausted(news, failure),
+            Some(failure) => resource::to_resource_news(news, failure),
             None => news,
         };
         let _ = self.mail.send(EngineMessage::News(task, Box::new(news))); // the engine has left: recovery finds it out again

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use landfall_host::git::{GitError, Oid, Store};
-use landfall_model::issue::{IssueDocument, IssueRef, ProposalTier, normalised};
+use landfall_model::issue::{IssueDocument, IssueRef, ProposalTier, normalize_title};
 use landfall_model::{Task, TaskId, TaskState};
 use landfall_trackers::tracker::{
     CreateOutcome, IssueFilter, IssueNumber, Label, LabelSpec, Marker, NewIssue, Title, Tracker,
@@ -81,7 +81,7 @@ impl ImprovementProposal {
 }
 
 fn id_of(title: &str) -> String {
-    digest(&normalised(title)).to_string().chars().filter(char::is_ascii_hexdigit).take(8).collect()
+    digest(&normalize_title(title)).to_string().chars().filter(char::is_ascii_hexdigit).take(8).collect()
 }
 
 /// Those in the specs on `base`.
@@ -141,7 +141,7 @@ pub fn merged(all: Vec<ImprovementProposal>) -> Vec<ImprovementProposal> {
 /// The spec of the issue of a task on `base`, or the paper that takes its place.
 #[must_use]
 pub fn paper(store: &Store, base: &Oid, folder: &str, papers: &Path, task: &Task) -> Option<IssueDocument> {
-    let number = IssueRef::of(&task.spec.source)?.number;
+    let number = IssueRef::from_source(&task.spec.source)?.number;
     let names = store.names_in(base, folder).ok()?;
     let name = names.into_iter().find(|name| issue_of(name) == Some(number));
     let spec = name.and_then(|name| read(store, base, &format!("{folder}/{name}")));
@@ -154,7 +154,7 @@ pub fn of_paper(
     paper: &IssueDocument,
     origin: &dyn Fn(String) -> ProposalOrigin,
 ) -> Vec<ImprovementProposal> {
-    let made = paper.proposals();
+    let made = paper.all_proposals();
     made.map(|(phase, it)| ImprovementProposal::new(it.tier, &it.title, &it.text, origin(phase.to_owned())))
         .collect()
 }

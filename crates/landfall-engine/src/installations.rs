@@ -14,7 +14,7 @@ use landfall_host::git::{GitError, IgnoredFilesPolicy};
 use landfall_host::tree_copy::{TreeSize, can_clone, copy_tree, list_links, measure_tree};
 use landfall_model::cache::CACHE_COPY_MAX;
 use landfall_model::gaming::{ProtectedInput, is_input_path};
-use landfall_model::gate::{CheckOutcome, CommandExit, CommandResult, weigh};
+use landfall_model::gate::{CheckOutcome, CommandExit, CommandResult, compute_check_outcome};
 use landfall_model::installation::{
     INSTALLATION_AGE_MAX_MS, INSTALLATION_RETRY_MS, InstalledContent, InstalledFolder, InstalledLink,
     is_copyable_installation, keeps_installation,
@@ -191,7 +191,7 @@ fn fill(
         let ignored = if number == 0 { IgnoredFilesPolicy::Remove } else { IgnoredFilesPolicy::Keep };
         let name = format!("{}-i{number}", gate.name);
         let Some(shown) = gate.run(gate.base, ignored, command, &name)? else { return Ok(None) };
-        if weigh(&shown.seen, None, None) != CheckOutcome::Pass {
+        if compute_check_outcome(&shown.seen, None, None) != CheckOutcome::Pass {
             // Without a note the next verification tries again at once.
             return Ok(Some(
                 keep(gate.lane.path(), folders, place, key, InstallationState::Failed)

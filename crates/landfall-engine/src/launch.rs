@@ -589,7 +589,7 @@ fn prompt(
             _ => 0,
         },
         red: task.gate.as_ref().is_some_and(|gate| !gate.outcome().is_green()),
-        issue: IssueRef::of(&task.spec.source)
+        issue: IssueRef::from_source(&task.spec.source)
             .map(|source| format!("#{}", source.number))
             .unwrap_or_default(),
         spec,
@@ -619,7 +619,7 @@ fn refinements(task: &Task) -> Vec<String> {
 
 /// The requirements a judge speaks of, one line each.
 fn requirements(task: &Task) -> Vec<String> {
-    let all = task.staged.baseline();
+    let all = task.staged.baseline_requirements();
     all.iter().map(|it| format!("R{} ({}): {}", it.number, it.weight.word(), it.text)).collect()
 }
 

@@ -44,7 +44,7 @@ impl LiveView {
     pub fn spending(&self, now: Timestamp) -> (Spending, Spending) {
         let meter = &self.lock().meter;
         let live = meter.live.values().fold(Spending::default(), |sum, spent| sum.plus(*spent));
-        let today = meter.ledger.since(day(now).from);
+        let today = meter.ledger.spent_since(day(now).from);
         (meter.ledger.run().plus(live), today.plus(live))
     }
 

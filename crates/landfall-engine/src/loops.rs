@@ -21,7 +21,7 @@ impl Core {
         asked: LoopRequest,
     ) -> Result<Arc<Task>, AskError> {
         let LoopRequest { session, module, spec, flow, position, iterations_max, minutes_max } = asked;
-        let of_session = self.loops().of_session(&session).filter(|it| it.holds());
+        let of_session = self.loops().find_by_session(&session).filter(|it| it.holds_session());
         if let Some(held) = of_session.or_else(|| self.loops().holder(&module)) {
             return Err(AskError::LoopHeld(Box::new(held.clone())));
         }
@@ -41,7 +41,7 @@ impl Core {
         }
         // Whoever cannot have other limits cannot go on: it is said before anything is changed.
         let probe = News::SetLimits { limits: TaskLimitOverrides::default() };
-        landfall_model::step(&self.task(id), &self.input(out, &probe))?;
+        landfall_model::decide_and_apply(&self.task(id), &self.input(out, &probe))?;
         match &self.task(id).state {
             // Its objective was written meanwhile.
             TaskState::Draft => {
@@ -78,8 +78,8 @@ impl Core {
     /// # Errors
     /// When it has none.
     pub fn stop_loop(&mut self, out: &dyn CoreEnvironment, session: &str) -> Result<Arc<Task>, AskError> {
-        let held = self.loops().of_session(session).filter(|it| it.holds());
-        let Some((task, standing)) = held.map(|it| (it.task, it.standing())) else {
+        let held = self.loops().find_by_session(session).filter(|it| it.holds_session());
+        let Some((task, standing)) = held.map(|it| (it.task, it.loop_state())) else {
             return Err(AskError::NoLoop(session.to_owned()));
         };
         if standing == LoopState::Stopping {
@@ -99,7 +99,7 @@ impl Core {
 
     /// Ends every loop: whoever stops the run means these, too.
     pub fn stop_loops(&mut self, out: &dyn CoreEnvironment) {
-        let running = self.loops().all().iter().filter(|it| it.standing() == LoopState::Running);
+        let running = self.loops().all_loops().iter().filter(|it| it.loop_state() == LoopState::Running);
         for session in running.map(|it| it.session.clone()).collect::<Vec<_>>() {
             self.fact(out, EngineEvent::Auto(AutoEvent::StopAsked { session }));
         }
@@ -114,7 +114,8 @@ impl Core {
                 continue;
             }
             all.push(id);
-            let unmet = |need: &&TaskId| self.world().get(**need).is_some_and(|task| !task.unblocks());
+            let unmet =
+                |need: &&TaskId| self.world().get(**need).is_some_and(|task| !task.unblocks_dependents());
             open.extend(task.spec.needs.iter().filter(unmet));
         }
         all

@@ -216,7 +216,7 @@ mod tests {
         let workspace = tempfile::tempdir().expect("a folder");
         let spec =
             TaskSpec { source: "module:AiTasks/auth".to_owned(), ..TaskSpec::new("auth").expect("a title") };
-        let task = Task::added(landfall_model::TaskId(1), spec, Timestamp(0));
+        let task = Task::from_spec(landfall_model::TaskId(1), spec, Timestamp(0));
         let section = |step: &str| guidance_for_step(&task, workspace.path(), Some(step));
         let put = |path: &str, text: &str| {
             let path = workspace.path().join("AiTasks/auth").join(path);

@@ -8,10 +8,10 @@ use std::path::Path;
 
 use landfall_host::disk;
 use landfall_host::git::Workspace;
-use landfall_model::convergence::{AcceptedStage, share};
+use landfall_model::convergence::{AcceptedStage, format_share};
 use landfall_model::objective::{Objective, RefinementStatus};
 use landfall_model::plan::PlanOutline;
-use landfall_model::score::{Dimension, points};
+use landfall_model::score::{Dimension, format_score};
 use landfall_model::staged::{JudgeResult, PLAN};
 use landfall_model::{Digest, StepKind, Task};
 
@@ -119,7 +119,9 @@ pub fn told(task: &Task) -> Vec<(&'static str, String)> {
     }
     if let Some(focus) = &staged.focus {
         let mut text = format!("# Stage {}\n\nThis stage is for:\n\n", focus.number);
-        for requirement in staged.baseline().iter().filter(|it| focus.requirements.contains(&it.number)) {
+        for requirement in
+            staged.baseline_requirements().iter().filter(|it| focus.requirements.contains(&it.number))
+        {
             text.push_str(&format!(
                 "- R{} ({}): {}\n",
                 requirement.number,
@@ -156,15 +158,19 @@ pub fn told(task: &Task) -> Vec<(&'static str, String)> {
 pub fn stage_report(task: &Task, stage: &AcceptedStage) -> String {
     let staged = &task.staged;
     let before = staged.stages.iter().rev().find(|it| it.number < stage.number);
-    let moved = format!("{} → {}", share(before.map_or(0, |it| it.convergence)), share(stage.convergence));
+    let moved = format!(
+        "{} → {}",
+        format_share(before.map_or(0, |it| it.convergence)),
+        format_share(stage.convergence)
+    );
     let mut text = format!(
         "# Report of stage {}\n\n- Convergence: {moved}\n- Commit: `{}`\n\n## Requirements\n\n",
         stage.number, stage.commit
     );
-    for requirement in staged.baseline().iter().filter(|it| stage.focus.contains(&it.number)) {
+    for requirement in staged.baseline_requirements().iter().filter(|it| stage.focus.contains(&it.number)) {
         let covered = stage.coverage.get(&requirement.number).copied().unwrap_or(0);
         let (number, words) = (requirement.number, &requirement.text);
-        text.push_str(&format!("- R{number}, covered {}: {words}\n", points(covered)));
+        text.push_str(&format!("- R{number}, covered {}: {words}\n", format_score(covered)));
     }
     let judged: Vec<&JudgeResult> =
         staged.judged.iter().filter(|it| it.stage == Some(stage.number)).collect();
@@ -201,7 +207,7 @@ fn objective_text(task: &Task, objective: &Objective) -> String {
                 cell(&requirement.text),
                 cell(&requirement.criteria),
                 requirement.weight.word(),
-                points(covered)
+                format_score(covered)
             ));
         }
         text.push('\n');
@@ -241,7 +247,7 @@ fn summary(task: &Task) -> String {
             text.push_str(&format!(
                 "- {}: {names}; convergence {}\n",
                 stage.number,
-                share(stage.convergence)
+                format_share(stage.convergence)
             ));
         }
     }
@@ -256,7 +262,7 @@ fn summary(task: &Task) -> String {
         }
     }
     if !staged.proofs.all.is_empty() {
-        let (proved, all) = staged.proofs.progress();
+        let (proved, all) = staged.proofs.count_proved();
         text.push_str(&format!("\n## Checks that the plan and judges named: {proved} of {all} proved\n\n"));
         for proof in &staged.proofs.all {
             text.push_str(&format!("- {}\n", proof.line()));
@@ -284,10 +290,10 @@ fn summary(task: &Task) -> String {
 pub fn judged_line(judged: &JudgeResult) -> String {
     let mut line = format!("{}: {}", judged.checkpoint.word(), judged.result.word());
     if let Some(composite) = judged.composite {
-        line.push_str(&format!(", composite {}", points(composite / 1000)));
+        line.push_str(&format!(", composite {}", format_score(composite / 1000)));
     }
     if let Some(scores) = judged.scores {
-        let all = Dimension::ALL.map(|it| format!("{} {}", it.code(), points(scores.of(it))));
+        let all = Dimension::ALL.map(|it| format!("{} {}", it.code(), format_score(scores.of(it))));
         line.push_str(&format!(" ({})", all.join(", ")));
     }
     if !judged.reasons.is_empty() {

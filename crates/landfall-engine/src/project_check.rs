@@ -12,7 +12,9 @@ use landfall_host::disk::remove_tree;
 use landfall_host::git::{GitError, IgnoredFilesPolicy, Lane, Oid, Signature, Store};
 use landfall_host::lock::{LockHolder, StateLock, StateLockError};
 use landfall_host::sitter::{self, EndCause, SitterSpec, SitterState};
-use landfall_model::gate::{CheckOutcome, CommandExit, CommandResult, GateReport, count_tests, weigh};
+use landfall_model::gate::{
+    CheckOutcome, CommandExit, CommandResult, GateReport, compute_check_outcome, count_tests,
+};
 use landfall_model::{Commit, Tree};
 use thiserror::Error;
 
@@ -265,7 +267,7 @@ impl ProjectCheckCommand<'_> {
             (out, err) => Some(out.unwrap_or(0) + err.unwrap_or(0)),
         };
         let seen = CommandExit { exit, timed_out, tests, is_denied: false };
-        let outcome = weigh(&seen, None, None);
+        let outcome = compute_check_outcome(&seen, None, None);
         let denied = match outcome {
             CheckOutcome::Pass => Vec::new(),
             _ => confine::denials(spec.sandbox.as_ref(), &spec.env, &format!("{out}\n{err}")),

@@ -227,7 +227,12 @@ impl Prompts {
             let who = if it.task == task { "this task".to_owned() } else { it.task.to_string() };
             if it.impact == DiscoveryImpact::Medium { who } else { format!("{who}, {}", it.impact.word()) }
         };
-        known.offered(task).into_iter().take(OFFERED_MAX).map(|it| (from(it), it.text.clone())).collect()
+        known
+            .offered_to_task(task)
+            .into_iter()
+            .take(OFFERED_MAX)
+            .map(|it| (from(it), it.text.clone()))
+            .collect()
     }
 
     /// The names of the templates, in alphabetical order.

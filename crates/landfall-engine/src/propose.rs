@@ -203,7 +203,7 @@ pub fn propose(
         failures = 0;
         let (answer, wrong) = match heard {
             answer::ProposalAnswer::Proposal { proposal, text } => {
-                let checked = proposal::check(proposal, asked.tasks_max, asked.known);
+                let checked = proposal::check_proposal(proposal, asked.tasks_max, asked.known);
                 if checked.problems.is_empty() {
                     return Ok(ProposalResult { plan: checked.plan, mended: checked.mended, effort });
                 }
@@ -242,7 +242,7 @@ fn question<'a>(
         (BudgetScope::Day, settings.purse.day, asked.today.plus(so_far)),
     ];
     for (scope, budget, spent) in &budgets {
-        if let Some(what) = budget.used_up(*spent) {
+        if let Some(what) = budget.describe_used_up(*spent) {
             return Err(ProposeError::OverBudget { scope: *scope, what });
         }
     }

@@ -16,7 +16,7 @@ use landfall_host::git::{
     PublishMode, PublishOutcome, Signature,
 };
 use landfall_host::wait;
-use landfall_model::issue::refused_rest_ms;
+use landfall_model::issue::refused_merge_pause_ms;
 use landfall_model::{BaseMover, EngineEvent};
 
 use self::carry::PullRequestResult;
@@ -100,7 +100,7 @@ impl Publisher {
         }
         let since = self.site.clock.mono_ms().saturating_sub(self.began_ms?);
         let refused = self.held.refused;
-        let pace_ms = if refused == 0 { land::LOOK_OUT_MS } else { refused_rest_ms(refused) };
+        let pace_ms = if refused == 0 { land::LOOK_OUT_MS } else { refused_merge_pause_ms(refused) };
         Some(Duration::from_millis(pace_ms.saturating_sub(since)))
     }
 

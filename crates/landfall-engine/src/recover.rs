@@ -10,7 +10,7 @@ use landfall_host::git::{GitError, Lane, Oid, RebuiltWorkspace, RefName, Signatu
 use landfall_host::mount::MountIdentity;
 use landfall_host::sitter::{self, FindError, SitterState};
 use landfall_model::checkout::{CheckoutAction, CheckoutEvidence, CheckoutKind, decide_checkout};
-use landfall_model::resource::{OomKillCount, blamed_for_lost_engine};
+use landfall_model::resource::{OomKillCount, resource_behind_lost_engine};
 use landfall_model::{Feedback, Task, TaskId, TaskState};
 use serde_json::json;
 
@@ -94,7 +94,7 @@ pub(crate) fn restore_refs(site: &HostContext, core: &Core) -> Result<(), GitErr
             site.store.pin(&task_ref("tasks", task.id, "restored"), &head)?;
         }
     }
-    for checkpoint in core.checkpoints().kept() {
+    for checkpoint in core.checkpoints().kept_checkpoints() {
         let commit = ids::oid(&checkpoint.commit);
         if let Some(name) = land::checkpoint_ref(&checkpoint.name)
             && site.store.contains(&commit)?
@@ -201,7 +201,7 @@ pub(crate) fn look_for_oom_kills(site: &HostContext) {
         let (boot, kills) = text.trim_end().split_once(' ')?;
         Some(OomKillCount { boot: boot.to_owned(), kills: kills.parse().ok()? })
     });
-    if let Some(resource) = blamed_for_lost_engine(last.as_ref(), &now) {
+    if let Some(resource) = resource_behind_lost_engine(last.as_ref(), &now) {
         let what = format!(
             "the last run did not end in order, and the kernel has ended processes since it began: this machine was out of \
              {resource}; fewer agents at once need less (`run.slots`)"

@@ -11,7 +11,7 @@ use landfall_host::git::{
     Repo, Signature, Store, Workspace,
 };
 use landfall_model::TaskId;
-use landfall_model::recovery::{IssueArtifacts, RecoveryOp, restored};
+use landfall_model::recovery::{IssueArtifacts, RecoveryOp, restored_phase};
 use landfall_trackers::tracker::{
     CommentThread, CommitSha, IssueNumber, Label, Marker, NewPullRequest, PHASE_FAMILY, PrNumber,
     PullRequest, Title, Tracker, TrackerBranchName, TrackerError, TrackerIssueState, unmarked,
@@ -345,7 +345,7 @@ impl RecoveryOperator<'_> {
     }
 
     fn set_phase(&mut self, phase: landfall_model::issue::IssuePhase) -> Result<String, String> {
-        let found = restored((self.ground.hints)()?);
+        let found = restored_phase((self.ground.hints)()?);
         if found != phase {
             return Err(format!("its work says `{}`, not `{}`", found.word(), phase.word()));
         }

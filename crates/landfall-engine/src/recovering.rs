@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use landfall_host::git::{CollectOptions, LostHeadPolicy, MergeResult, Oid, Signature, Workspace};
 use landfall_model::issue::{
-    CiStatus, IssueSnapshot, PullRequestState, ReconcilePoint, ReconcileResult, completion, is_of_round,
+    CiStatus, IssueSnapshot, PullRequestState, ReconcilePoint, ReconcileResult, check_completion, is_of_round,
 };
 use landfall_model::recovery::{
     self, Agent, IssueArtifacts, Known, PendingRecovery, PlanAction, Recovery, RecoveryContext, RecoveryOp,
-    Symptoms, base_moved, brought_about, point,
+    Symptoms, base_moved_fact, has_step_result, reconcile_point,
 };
 use landfall_model::{
     AgentExit, AgentRunEvidence, Attempt, BudgetScope, EndedRun, News, RecoveryResult, Spending, StepKind,
@@ -43,9 +43,11 @@ pub(crate) fn climbed(site: &HostContext, task: &Task, run: EndedRun) -> EndedRu
     }
     let dir = site.folder.iteration(task.id, run.attempt, run.iteration);
     let log = log_of(&dir);
-    let changed =
-        run.exit == AgentExit::Code(0) && !run.evidence.committed() && !reads(task) && is_changed(site, task);
-    let climbed = recovery::look(&site.catalogue, Agent::Free, task, &run, &log, changed);
+    let changed = run.exit == AgentExit::Code(0)
+        && !run.evidence.has_committed()
+        && !reads(task)
+        && is_changed(site, task);
+    let climbed = recovery::recovery_after_run(&site.catalogue, Agent::Free, task, &run, &log, changed);
     EndedRun { climbed, ..run }
 }
 
@@ -72,7 +74,7 @@ fn is_changed(site: &HostContext, task: &Task) -> bool {
 
 /// What follows from an exchange that was refused.
 pub(crate) fn stuck(site: &EngineContext, task: &Task, detail: &str) -> Option<RecoveryContext> {
-    recovery::stuck(&site.catalogue, Agent::Free, task, detail, moved_base(site, task))
+    recovery::recovery_after_exchange(&site.catalogue, Agent::Free, task, detail, moved_base(site, task))
 }
 
 /// Whether the base has moved since the work was made, also where others push to, and whether the two still go together.
@@ -81,20 +83,20 @@ fn moved_base(site: &EngineContext, task: &Task) -> Option<Known> {
     let base = land::look_far(site, 0).ok()?.ours; // one that cannot be asked is not known to have moved
     let held = site.store.is_ancestor(&base, &head).ok()?;
     let merges = held || matches!(site.store.merge(&base, &head).ok()?, MergeResult::Clean { .. });
-    base_moved(held, merges)
+    base_moved_fact(held, merges)
 }
 
 /// What is done about what the checks of the forge came to.
 pub(crate) fn checked(site: &HostContext, task: &Task, ci: &CiStatus) -> Option<RecoveryContext> {
-    recovery::checked(&site.catalogue, task, ci, site.now())
+    recovery::recovery_after_checks(&site.catalogue, task, ci, site.now())
 }
 
 /// Does what is due about a failure of `task`, and tells what came of it. All of it may be repeated: operations find what is
 /// done already, and whoever was asked and not heard is asked again.
 pub(crate) fn recover(site: &Arc<EngineContext>, task: &Task, attempt: Attempt) {
     let Some(step) = task.step() else { return };
-    let open = task.recoveries.under_way(step);
-    let due = task.recoveries.due(step);
+    let open = task.recoveries.unresolved_try(step);
+    let due = task.recoveries.pending_recovery(step);
     let recovered = match (due.clone(), open) {
         (Some(PendingRecovery::Diagnosis), Some(open)) => ask(site, task, attempt, open),
         (Some(PendingRecovery::Ops(ops)), Some(_)) => perform(site, task, attempt, &ops),
@@ -187,7 +189,7 @@ fn ask(
 
 /// What can be seen of a phase, as `landfall issue reconcile` shows it.
 fn reconciliation(point: ReconcilePoint, seen: &IssueSnapshot) -> String {
-    let ReconcileResult { matches, diagnosis } = completion(point, seen);
+    let ReconcileResult { matches, diagnosis } = check_completion(point, seen);
     let pr = seen.pr.as_ref();
     let snapshot = json!({
         "schema_version": "v1",
@@ -212,17 +214,17 @@ fn reconciliation(point: ReconcilePoint, seen: &IssueSnapshot) -> String {
 fn symptoms(site: &HostContext, task: &Task, open: &Recovery) -> Result<Symptoms, String> {
     let step = task.flow.as_ref().and_then(|flow| flow.find_step(&open.step));
     let step = step.ok_or_else(|| format!("its flow has no step `{}`", open.step))?;
-    let phase =
-        point(task, step).ok_or_else(|| format!("step `{}` is of no phase of an issue", open.step))?;
+    let phase = reconcile_point(task, step)
+        .ok_or_else(|| format!("step `{}` is of no phase of an issue", open.step))?;
     let evidence = AgentRunEvidence {
         head_before: task.seen_head.clone(),
         head_after: head_of(site, task),
         missing: missing_outputs(site, task, 0),
         ..AgentRunEvidence::default()
     };
-    let matches = brought_about(task, step, &evidence, false);
+    let matches = has_step_result(task, step, &evidence, false);
     let took_ms = open.took_ms.unwrap_or_default();
-    let mut symptoms = Symptoms::of(phase, &AgentExit::Lost, took_ms, &open.tail, matches);
+    let mut symptoms = Symptoms::from_step_end(phase, &AgentExit::Lost, took_ms, &open.tail, matches);
     symptoms.exit = open.exit;
     symptoms.facts.remove(&Known::Vanished);
     symptoms.facts.extend(&open.known);

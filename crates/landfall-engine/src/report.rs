@@ -7,7 +7,7 @@ use landfall_host::{crash, disk};
 use landfall_model::gaming::{MutationTrial, TestEvidence};
 use landfall_model::gate::GateReport;
 use landfall_model::issue::{self, IssueDocument, IssueRef, IssueRetrospective, ProposalTier};
-use landfall_model::recovery::entry;
+use landfall_model::recovery::render_recovery_entry;
 use landfall_model::sandbox::Confinement;
 use landfall_model::{
     Attempt, Digest, EndCode, EndKind, Ending, Fact, News, Task, TaskState, TaskStatus, Timestamp,
@@ -61,7 +61,7 @@ pub fn look_back(journal: &Path, task: &Task, paper: Option<&IssueDocument>) -> 
         Fact::Task(_, event) => Some((entry.at, event)),
         Fact::Engine(_) => None,
     });
-    issue::lookback(task, &issue::trail(task.flow.as_deref(), facts), paper)
+    issue::issue_retrospective(task, &issue::build_trail(task.flow.as_deref(), facts), paper)
 }
 
 const FILED_MAX: usize = 5; // an agent that proposes more has not thought about them
@@ -72,7 +72,7 @@ fn file_proposals(
     task: &Task,
     paper: &IssueDocument,
 ) -> Result<(), ExchangeInterruption> {
-    let number = IssueRef::of(&task.spec.source).map_or(0, |source| source.number);
+    let number = IssueRef::from_source(&task.spec.source).map_or(0, |source| source.number);
     let wanted = improve::of_paper(paper, &|phase| ProposalOrigin::Spec { issue: number, phase });
     let wanted = improve::merged(wanted);
     let mut wanted = wanted.iter().filter(|it| it.tier == ProposalTier::Issue).take(FILED_MAX).peekable();
@@ -247,7 +247,7 @@ pub fn report_of(
     when: &dyn Fn(Timestamp) -> String,
 ) -> String {
     let mut out = format!("# {}: {}\n\n", task.id, task.spec.title);
-    let why = landfall_model::why(task, &[], None, when);
+    let why = landfall_model::explain_task_state(task, &[], None, when);
     out.push_str(&format!("{why}\n\n"));
     out.push_str(&format!("- status: {}\n- added: {}\n", TaskStatus::of(task), when(task.created)));
     let counters = &task.counters;
@@ -297,11 +297,14 @@ pub fn report_of(
             let so_far = &task.recoveries.tried[..=place];
             let seen = so_far.iter().filter(|it| it.symptom == recovery.symptom).count();
             let subject = format!("{} ({})", task.spec.title, task.spec.source);
-            out.push_str(&format!("\n{}", entry(recovery, &when(recovery.at), &subject, seen)));
+            out.push_str(&format!(
+                "\n{}",
+                render_recovery_entry(recovery, &when(recovery.at), &subject, seen)
+            ));
         }
     }
     if let Some(lookback) = lookback {
-        out.push_str(&format!("\n{}", lookback.markdown()));
+        out.push_str(&format!("\n{}", lookback.to_markdown()));
     }
     if !task.feedback.is_empty() {
         out.push_str("\n## What the agent will be told next\n");

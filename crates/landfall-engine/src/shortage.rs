@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use landfall_host::memory;
 use landfall_model::queue::QueueNews;
 use landfall_model::resource::{
-    MachineResource, ResourceFailure, blamed_for_failure, named_by_errno, named_in,
+    MachineResource, ResourceFailure, blamed_for_failure, resource_for_errno, resource_in_text,
 };
 use rustix::io::Errno;
 
@@ -76,7 +76,7 @@ impl Shortages {
 
     /// Notes the resource that a failure is about. None: it is about something else.
     pub fn note(&self, detail: &str) -> Option<MachineResource> {
-        let resource = match named_in(detail)? {
+        let resource = match resource_in_text(detail)? {
             MachineResource::Disk if self.has_no_inodes() => MachineResource::Inodes,
             named => named,
         };
@@ -173,7 +173,7 @@ impl Shortages {
     /// no shortage.
     fn missing_for(&self, resource: MachineResource) -> Option<MachineResource> {
         let error = try_to_have(resource, &self.folder).err()?;
-        match named_by_errno(error.raw_os_error()?)? {
+        match resource_for_errno(error.raw_os_error()?)? {
             MachineResource::Disk if self.has_no_inodes() => Some(MachineResource::Inodes),
             named => Some(named),
         }

@@ -35,7 +35,8 @@ pub(crate) fn missing_outputs(site: &HostContext, task: &Task, began_ms: i64) ->
     let specified = || {
         let folder = &site.settings.tracker.spec_path;
         let names = std::fs::read_dir(workspace.path().join(folder)).into_iter().flatten().flatten();
-        let number = IssueRef::of(&task.spec.source).and_then(|source| IssueNumber::new(source.number));
+        let number =
+            IssueRef::from_source(&task.spec.source).and_then(|source| IssueNumber::new(source.number));
         let mut names = names.filter_map(|entry| entry.file_name().into_string().ok());
         number.is_some_and(|number| {
             names.any(|name| is_spec(&name, number) && there(&format!("{folder}/{name}")))

@@ -13,7 +13,7 @@ use landfall_model::gaming::{
     MutationMode, MutationOutcome, MutationRun, MutationTrial, ProtectedInput, TestEvidence, TestRestoration,
     base_test_run,
 };
-use landfall_model::gate::{CheckOutcome, GateReport, weigh};
+use landfall_model::gate::{CheckOutcome, GateReport, compute_check_outcome};
 use landfall_model::{ChangeConcern, Commit, ConcernCode, Digest, Task};
 
 use crate::digests::digest;
@@ -73,7 +73,7 @@ pub(crate) fn collect(
             BaseTestsResult::NoneChanged => {}
             BaseTestsResult::Interrupted => return Ok(None),
             BaseTestsResult::Ran(run) => {
-                of_base.extend(section.base_tests.concern(&run));
+                of_base.extend(section.base_tests.to_concern(&run));
                 evidence.base_tests = Some(run);
             }
         }
@@ -84,13 +84,13 @@ pub(crate) fn collect(
             MutationsResult::NothingToTry => {}
             MutationsResult::Interrupted => return Ok(None),
             MutationsResult::Ran(run) => {
-                of_base.extend(section.mutation.concern(&run));
+                of_base.extend(section.mutation.to_concern(&run));
                 evidence.mutations = Some(run);
             }
         }
     }
     let base_tests = evidence.base_tests.as_ref();
-    let mut concerns = gaming::concerns(&files, &inputs, report.test_count(), on_base, base_tests);
+    let mut concerns = gaming::find_concerns(&files, &inputs, report.test_count(), on_base, base_tests);
     if is_cut {
         let detail = "perhaps: the change is too large to look through".to_owned();
         concerns.push(ChangeConcern { code: ConcernCode::TestRemoved, detail });
@@ -144,7 +144,8 @@ fn check_inputs(site: &HostContext, base: &Oid, section: &VerifySettings) -> Res
 fn unconfined_inputs(site: &HostContext, base: &Oid) -> Result<Vec<ProtectedInput>, GitError> {
     let mut inputs = Vec::new();
     for (setting, line) in site.settings.unconfined_commands() {
-        let mut trace = InputTrace::of_unconfined(&setting, &within_project(&line, site.repo.root()));
+        let mut trace =
+            InputTrace::from_unconfined_command(&setting, &within_project(&line, site.repo.root()));
         read_inputs(site, base, &mut trace)?;
         inputs.extend(trace.into_inputs());
     }
@@ -159,7 +160,7 @@ fn read_inputs(site: &HostContext, base: &Oid, trace: &mut InputTrace) -> Result
         let link = if text.is_none() { link_above(site, base, &path)? } else { None };
         match link {
             Some((link, target)) => trace.provide_link(&path, &link, &target),
-            None => trace.provide(&path, text),
+            None => trace.provide_file(&path, text),
         }
     }
     Ok(())
@@ -248,7 +249,7 @@ enum BaseTestsResult {
 impl BaseTests<'_> {
     /// Runs them, or takes over what the same tests showed of the same work: a base that moves elsewhere changes nothing.
     fn run(&self, files: &[ChangedFile], sources_tests: bool) -> Result<BaseTestsResult, GitError> {
-        let restores = gaming::restores(files, sources_tests);
+        let restores = gaming::plan_restorations(files, sources_tests);
         if restores.is_empty() {
             return Ok(BaseTestsResult::NoneChanged);
         }
@@ -310,7 +311,7 @@ impl BaseTests<'_> {
                 return Ok(None);
             };
             took_ms += first.took_ms;
-            if !command.required || weigh(&first.seen, None, None) == CheckOutcome::Pass {
+            if !command.required || compute_check_outcome(&first.seen, None, None) == CheckOutcome::Pass {
                 continue;
             }
             // What fails by chance is no reason to ask a person.
@@ -320,9 +321,11 @@ impl BaseTests<'_> {
             if !with_tests[place] && again.failing.is_empty() {
                 continue; // it is not about tests: new code without its own tests, perhaps
             }
-            match weigh(&first.seen, Some(&again.seen), None) {
+            match compute_check_outcome(&first.seen, Some(&again.seen), None) {
                 CheckOutcome::Pass | CheckOutcome::Flaky => worst = CheckOutcome::Flaky,
-                CheckOutcome::Broken if weigh(&again.seen, None, None) == CheckOutcome::Pass => {
+                CheckOutcome::Broken
+                    if compute_check_outcome(&again.seen, None, None) == CheckOutcome::Pass =>
+                {
                     worst = CheckOutcome::Flaky
                 }
                 outcome @ (CheckOutcome::PreExisting
@@ -358,7 +361,8 @@ impl MutationRunner<'_> {
     /// showed.
     fn run(&self, files: &[ChangedFile], inputs: &[ProtectedInput]) -> Result<MutationsResult, GitError> {
         let required = self.report.commands.iter().filter(|command| command.required);
-        let Some(budget) = MutationBudget::of_check(required.map(|command| command.took_ms).sum()) else {
+        let Some(budget) = MutationBudget::from_check_duration(required.map(|command| command.took_ms).sum())
+        else {
             return Ok(MutationsResult::NothingToTry);
         };
         let mutations = gaming::choose_mutations(files, inputs);
@@ -425,7 +429,7 @@ impl MutationRunner<'_> {
             let is_installing = command.installs.is_some() && told(&command).is_none();
             let runs_tests = has_failing || (with_tests[place] && !is_installing);
             let is_unbuilt = !has_failing && gaming::could_not_build(&shown.excerpt);
-            let outcome = weigh(&shown.seen, None, None);
+            let outcome = compute_check_outcome(&shown.seen, None, None);
             if let Some(outcome) = gaming::mutation_outcome(outcome, runs_tests, is_unbuilt) {
                 return Ok(Some(outcome));
             }

@@ -132,7 +132,7 @@ impl AgentVitals {
             open.iter().map(|connection| (connection.cookie, connection.received)).collect::<Vec<_>>()
         });
         self.connections = received.as_ref().map(|open| u32::try_from(open.len()).unwrap_or(u32::MAX));
-        if received.is_some_and(|open| self.inflow.look(now, &open, watch)) {
+        if received.is_some_and(|open| self.inflow.note_connections(now, &open, watch)) {
             self.inflow_ms = now;
         }
         (self.before, self.fingerprint, self.looked_ms) = (pulse, fingerprint, now);

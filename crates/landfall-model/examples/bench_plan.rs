@@ -113,7 +113,7 @@ fn backlog(kind: Kind, tasks: u32) -> World {
                 _ => {}
             }
         }
-        world.put(Task::added(TaskId(id), spec, Timestamp(0)));
+        world.put_task(Task::from_spec(TaskId(id), spec, Timestamp(0)));
     }
     world
 }
@@ -148,12 +148,12 @@ fn grants(backlog: &World, tasks: u32) -> Vec<u64> {
         for _ in 0..GRANTS.min(tasks as usize / 2) {
             if running.len() == SLOTS as usize {
                 let over = running.pop_front().expect("it is full");
-                world.put(ended(over));
+                world.put_task(ended(over));
             }
             // What `step` makes of the grant is not ours to measure: it is made before the clock starts.
             let Some(grant) = plan(&world, &limits) else {
                 let Some(over) = running.pop_front() else { break };
-                world.put(ended(over)); // every line that is left is full
+                world.put_task(ended(over)); // every line that is left is full
                 continue;
             };
             let mut task = (**world.get(grant.task).expect("granted")).clone();
@@ -165,7 +165,7 @@ fn grants(backlog: &World, tasks: u32) -> Vec<u64> {
             running.push_back(task.clone());
             let start = Instant::now();
             let granted = black_box(plan(&world, &limits));
-            world.put(task);
+            world.put_task(task);
             costs.push(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX));
             assert_eq!(granted, Some(grant));
         }

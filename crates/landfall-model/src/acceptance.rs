@@ -19,12 +19,13 @@ pub use handler::{CustomVerifyCommand, HANDLER_FOLDERS, handler_names};
 pub use hint::{CriterionCheck, GithubQuery, HintError, MatchCount, RepoPath, VerifyHint};
 pub use outcome::{
     AcceptanceMode, AcceptanceReason, BaseUrls, CriterionContext, CriterionPlan, DeploymentKind,
-    ITERATIONS_MAX, ON_TRUST, VerifyOutcome, VerifyResult, by_ticks, closed_by_hand, full_tells, moves,
-    next_iteration, outcome, plan,
+    ITERATIONS_MAX, ON_TRUST, VerifyOutcome, VerifyResult, gains_from_full_mode, moves_issue, next_iteration,
+    outcome, outcome_after_manual_close, plan, results_with_ticks,
 };
 pub use words::{
     AcceptanceActions, AcceptanceFingerprint, CriterionFinding, FailureCount, MAX_ITERATIONS_REACHED,
-    comment, count, held_in_passing, observed, outcome_headline, passed_by,
+    count_failures, criteria_checked_in_phase, outcome_headline, render_acceptance_comment,
+    render_observation, render_passing_checks,
 };
 
 /// What an issue asks for.
@@ -93,7 +94,7 @@ pub enum ObservationKind {
 impl ObservationKind {
     /// What a review of this depth is; none is no review.
     #[must_use]
-    pub fn review(depth: ReviewDepth) -> Option<Self> {
+    pub fn from_review_depth(depth: ReviewDepth) -> Option<Self> {
         match depth {
             ReviewDepth::None => None,
             ReviewDepth::Light => Some(Self::PrReviewLight),
@@ -103,7 +104,7 @@ impl ObservationKind {
 
     /// What the end of an agent is, if anybody waits for such an end.
     #[must_use]
-    pub fn end(exit: &AgentExit) -> Option<Self> {
+    pub fn from_agent_exit(exit: &AgentExit) -> Option<Self> {
         match exit {
             AgentExit::Silent => Some(Self::WatchdogKill),
             _ => None,
@@ -112,7 +113,7 @@ impl ObservationKind {
 
     /// What the verification of an issue is; one that waits for checks is not over.
     #[must_use]
-    pub fn verified(outcome: VerifyOutcome) -> Option<Self> {
+    pub fn from_verify_outcome(outcome: VerifyOutcome) -> Option<Self> {
         match outcome {
             VerifyOutcome::Waiting => None,
             VerifyOutcome::Reopen { .. } => Some(Self::FixCycle),
@@ -155,8 +156,8 @@ impl Criteria {
     /// Boxes below a heading `Pre-merge` or `Post-merge` count. Without such headings all boxes count as pre-merge: those below
     /// `Acceptance Criteria` if there is such a heading, else all there are.
     #[must_use]
-    pub fn of(body: &str, customs: &BTreeSet<String>) -> Self {
-        let lines: Vec<MarkdownLine<'_>> = lines(body).collect();
+    pub fn from_body(body: &str, customs: &BTreeSet<String>) -> Self {
+        let lines: Vec<MarkdownLine<'_>> = markdown_lines(body).collect();
         let has = |wanted: fn(&str) -> bool| {
             lines.iter().any(|line| line.heading().is_some_and(|(_, text)| wanted(text)))
         };
@@ -182,17 +183,17 @@ impl Criteria {
             if let (Some((_, section)), Some((ticked, text))) = (place, line.ticked_box())
                 && items.len() < ITEMS_MAX
             {
-                items.push(Criterion::of(line.index, section, ticked, text, customs));
+                items.push(Criterion::from_item(line.index, section, ticked, text, customs));
             }
         }
-        let marks = lines.iter().filter(|line| !line.fenced).flat_map(|line| comments(line.text));
+        let marks = lines.iter().filter(|line| !line.fenced).flat_map(|line| extract_comments(line.text));
         let metadata_only = marks.into_iter().any(|mark| mark == "implementation-type: metadata-only");
         Self { items, metadata_only }
     }
 }
 
 impl Criterion {
-    fn of(
+    fn from_item(
         line: usize,
         section: AcceptanceStage,
         ticked: bool,
@@ -201,7 +202,7 @@ impl Criterion {
     ) -> Self {
         let mut verify = None;
         let mut kind = None;
-        for comment in comments(text) {
+        for comment in extract_comments(text) {
             if let Some(command) = comment.strip_prefix("verify:") {
                 let read = VerifyHint::parse(command, customs);
                 // Two ways to verify one thing: neither is chosen.
@@ -211,25 +212,25 @@ impl Criterion {
             }
         }
         let kind = kind.unwrap_or(if verify.is_some() { VerifyKind::Auto } else { VerifyKind::Manual });
-        Self { line, ticked, section, text: bare(text), verify, kind }
+        Self { line, ticked, section, text: strip_comments(text), verify, kind }
     }
 }
 
 /// The body with the boxes on these lines ticked. Lines that hold no box stay as they are: someone may have edited them.
 #[must_use]
-pub fn tick(body: &str, which: &BTreeSet<usize>) -> String {
-    marked(body, which, true)
+pub fn tick_boxes(body: &str, which: &BTreeSet<usize>) -> String {
+    set_boxes(body, which, true)
 }
 
 /// The body with the boxes on these lines open again.
 #[must_use]
-pub fn untick(body: &str, which: &BTreeSet<usize>) -> String {
-    marked(body, which, false)
+pub fn untick_boxes(body: &str, which: &BTreeSet<usize>) -> String {
+    set_boxes(body, which, false)
 }
 
-fn marked(body: &str, which: &BTreeSet<usize>, to: bool) -> String {
+fn set_boxes(body: &str, which: &BTreeSet<usize>, to: bool) -> String {
     let mut marked = String::with_capacity(body.len());
-    for line in lines(body) {
+    for line in markdown_lines(body) {
         let other = line.ticked_box().is_some_and(|(ticked, _)| ticked != to);
         let (from, into) = if to { (["[ ]", "[ ]"], "[x]") } else { (["[x]", "[X]"], "[ ]") };
         let at = from.into_iter().filter_map(|it| line.text.find(it)).min();
@@ -276,8 +277,8 @@ pub fn find_box<'a>(criteria: &'a Criteria, named: &str) -> Result<&'a Criterion
 /// The body with the boxes of these criteria ticked, wherever they stand now: someone may have edited the rest since they were
 /// read. A criterion that was itself changed, or that stands there twice, is left alone.
 #[must_use]
-pub fn tick_again(body: &str, read: &[&Criterion], customs: &BTreeSet<String>) -> String {
-    let now = Criteria::of(body, customs);
+pub fn retick_boxes(body: &str, read: &[&Criterion], customs: &BTreeSet<String>) -> String {
+    let now = Criteria::from_body(body, customs);
     let same = |a: &Criterion, b: &Criterion| {
         (a.section, &a.text, &a.verify, a.kind) == (b.section, &b.text, &b.verify, b.kind)
     };
@@ -285,7 +286,7 @@ pub fn tick_again(body: &str, read: &[&Criterion], customs: &BTreeSet<String>) -
         let mut places = now.items.iter().filter(|it| same(it, criterion));
         places.next().filter(|_| places.next().is_none()).map(|it| it.line)
     };
-    tick(body, &read.iter().filter_map(place).collect())
+    tick_boxes(body, &read.iter().filter_map(place).collect())
 }
 
 /// A line with its end.
@@ -296,7 +297,7 @@ struct MarkdownLine<'a> {
     fenced: bool,
 }
 
-fn lines(body: &str) -> impl Iterator<Item = MarkdownLine<'_>> {
+fn markdown_lines(body: &str) -> impl Iterator<Item = MarkdownLine<'_>> {
     let mut fence: Option<(char, usize)> = None;
     body.split_inclusive('\n').enumerate().map(move |(index, text)| {
         let start = text.trim_start();
@@ -357,7 +358,7 @@ fn is_gathering(heading: &str) -> bool {
 }
 
 /// What stands in the comments of a line, trimmed.
-fn comments(text: &str) -> Vec<&str> {
+fn extract_comments(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut rest = text;
     while let Some((_, after)) = rest.split_once("<!--") {
@@ -369,7 +370,7 @@ fn comments(text: &str) -> Vec<&str> {
 }
 
 /// A line without its comments.
-fn bare(text: &str) -> String {
+fn strip_comments(text: &str) -> String {
     let mut bare = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("<!--") {

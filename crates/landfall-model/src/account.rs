@@ -27,7 +27,7 @@ pub enum AccountPermit {
 impl AccountPermit {
     /// What may be done now.
     #[must_use]
-    pub fn of(state: &AccountState, now: Timestamp) -> Self {
+    pub fn for_state(state: &AccountState, now: Timestamp) -> Self {
         match state {
             AccountState::Open => Self::Free,
             AccountState::UsedUp { until, .. } | AccountState::Troubled { until, .. } if *until <= now => {
@@ -42,7 +42,7 @@ impl AccountPermit {
 }
 
 /// An account that is used up until then; none if that was known.
-fn used_up(now: &AccountState, until: Timestamp, guessed: bool) -> Option<AccountState> {
+fn used_up_state(now: &AccountState, until: Timestamp, guessed: bool) -> Option<AccountState> {
     match now {
         AccountState::UsedUp { until: known, .. } if *known >= until => None,
         _ => Some(AccountState::UsedUp { until, guessed }),
@@ -61,12 +61,12 @@ impl Accounts {
     }
 
     /// Those that are not open.
-    pub fn shut(&self) -> impl Iterator<Item = (&String, &AccountState)> {
+    pub fn closed_accounts(&self) -> impl Iterator<Item = (&String, &AccountState)> {
         self.0.iter()
     }
 
     /// Takes a change in.
-    pub fn set(&mut self, account: &str, state: AccountState) {
+    pub fn set_state(&mut self, account: &str, state: AccountState) {
         match state {
             AccountState::Open => {
                 self.0.remove(account);
@@ -79,14 +79,16 @@ impl Accounts {
 
     /// What a fact about a task means for its account, if anything. `task` is as it was before.
     #[must_use]
-    pub fn follows(&self, task: &Task, at: Timestamp, event: &Event) -> Option<AccountState> {
+    pub fn state_after_event(&self, task: &Task, at: Timestamp, event: &Event) -> Option<AccountState> {
         let now = self.get(&task.driving.as_ref()?.account);
         let next = match event {
             Event::Waited { wait: WaitReason::Quota { until, guessed }, .. } => {
-                used_up(now, *until, *guessed)?
+                used_up_state(now, *until, *guessed)?
             }
             // The agent waits by itself. The others need not find out for themselves.
-            Event::AccountWaitBegan { until: Some(until), .. } if *until > at => used_up(now, *until, false)?,
+            Event::AccountWaitBegan { until: Some(until), .. } if *until > at => {
+                used_up_state(now, *until, false)?
+            }
             Event::AccountWaitEnded { .. } => match now {
                 AccountState::UsedUp { .. } => AccountState::Open,
                 AccountState::Open | AccountState::Troubled { .. } | AccountState::LoggedOut { .. } => {
@@ -140,8 +142,8 @@ impl Accounts {
 
     /// The model answered an agent on this account: it can be worked on, if it was only to be tried.
     #[must_use]
-    pub fn answered(&self, account: &str, now: Timestamp) -> Option<AccountState> {
-        match AccountPermit::of(self.get(account), now) {
+    pub fn state_after_answer(&self, account: &str, now: Timestamp) -> Option<AccountState> {
+        match AccountPermit::for_state(self.get(account), now) {
             AccountPermit::One => Some(AccountState::Open),
             AccountPermit::Free | AccountPermit::Never { .. } => None,
         }
@@ -149,9 +151,9 @@ impl Accounts {
 
     /// A person wants a task that waits for its account to go on now: one agent finds out whether it can.
     #[must_use]
-    pub fn overruled(&self, task: &Task, at: Timestamp) -> Option<(String, AccountState)> {
+    pub fn state_after_override(&self, task: &Task, at: Timestamp) -> Option<(String, AccountState)> {
         let account = &task.driving.as_ref()?.account;
-        match (&task.state, AccountPermit::of(self.get(account), at)) {
+        match (&task.state, AccountPermit::for_state(self.get(account), at)) {
             (
                 TaskState::Waiting { wait: WaitReason::Quota { .. } | WaitReason::Backoff { .. }, .. },
                 AccountPermit::Never { until: Some(_) },

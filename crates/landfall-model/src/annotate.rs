@@ -67,7 +67,7 @@ pub enum CommentKind {
 }
 
 impl CommentKind {
-    fn sign(self) -> char {
+    fn marker_char(self) -> char {
         match self {
             Self::Answer => '💬',
             Self::Note => '📝',
@@ -102,7 +102,7 @@ impl Annotation {
     }
 
     /// Text to take away.
-    pub fn delete(before: &str, selected: &str, after: &str) -> Result<Self, AnnotationError> {
+    pub fn new_deletion(before: &str, selected: &str, after: &str) -> Result<Self, AnnotationError> {
         let place = TextAnchor::parse(before, selected, after)?;
         if selected.is_empty() {
             return Err(AnnotationError::NothingSelected("delete"));
@@ -120,7 +120,7 @@ impl Annotation {
     }
 
     /// Something to say about a text.
-    pub fn comment(
+    pub fn new_comment(
         mark: CommentKind,
         before: &str,
         selected: &str,
@@ -136,14 +136,18 @@ impl Annotation {
 
     /// The annotation that someone makes who selects these bytes of a text. None if they are not a range of it.
     #[must_use]
-    pub fn select(text: &str, range: std::ops::Range<usize>, change: AnnotationChange) -> Option<Self> {
+    pub fn from_selection(
+        text: &str,
+        range: std::ops::Range<usize>,
+        change: AnnotationChange,
+    ) -> Option<Self> {
         let (before, selected) = (text.get(..range.start)?, text.get(range.clone())?);
-        let (before, after) = (shown(before), shown(text.get(range.end..)?));
+        let (before, after) = (to_context_chars(before), to_context_chars(text.get(range.end..)?));
         let line = 1 + before.iter().filter(|c| **c == NEWLINE).count();
         let place = TextAnchor {
             line,
             before: before[before.len().saturating_sub(CONTEXT_MAX)..].to_vec(),
-            selected: shown(selected),
+            selected: to_context_chars(selected),
             after: after.into_iter().take(CONTEXT_MAX).collect(),
         };
         Some(Self { place, change })
@@ -165,11 +169,11 @@ impl TextAnchor {
         let before = before.strip_prefix("...").or(before.strip_prefix('…')).unwrap_or(before);
         let after = after.strip_suffix("...").or(after.strip_suffix('…')).unwrap_or(after);
         // Whoever counts characters differently may write a few more; the nearest ones are kept.
-        let (before, after) = (shown(before), shown(after));
+        let (before, after) = (to_context_chars(before), to_context_chars(after));
         Ok(Self {
             line,
             before: before[before.len().saturating_sub(CONTEXT_MAX)..].to_vec(),
-            selected: shown(selected),
+            selected: to_context_chars(selected),
             after: after.into_iter().take(CONTEXT_MAX).collect(),
         })
     }
@@ -182,7 +186,7 @@ impl fmt::Display for Annotation {
 }
 
 /// A text as contexts show it: every line break is one sign.
-fn shown(text: &str) -> Vec<char> {
+fn to_context_chars(text: &str) -> Vec<char> {
     text.replace("\r\n", "\n").chars().map(|c| if c == '\n' { NEWLINE } else { c }).collect()
 }
 
@@ -205,7 +209,7 @@ pub fn apply(text: &str, annotations: &[Annotation]) -> Result<String, Annotatio
     let page = SearchableText::read(text);
     let mut edits = Vec::new();
     for annotation in annotations {
-        edits.push(page.edit(annotation)?);
+        edits.push(page.make_edit(annotation)?);
     }
     // A stable order: what was written first comes first where both are put in the same place.
     edits.sort_by_key(|edit| (edit.from, edit.to));
@@ -252,16 +256,16 @@ impl<'a> SearchableText<'a> {
         Self { text, shown, offsets, crlf: text.contains("\r\n") }
     }
 
-    fn edit<'b>(&self, annotation: &'b Annotation) -> Result<TextEdit<'b>, AnnotationRefusal> {
+    fn make_edit<'b>(&self, annotation: &'b Annotation) -> Result<TextEdit<'b>, AnnotationRefusal> {
         let place = &annotation.place;
-        let at = self.find(annotation)?;
+        let at = self.find_anchor(annotation)?;
         let (from, to) = (self.offsets[at], self.offsets[at + place.selected.len()]);
         let (from, to, text) = match &annotation.change {
             AnnotationChange::Insert(text) => (from, from, text.clone()),
             AnnotationChange::Delete => (from, to, String::new()),
             AnnotationChange::Replace(text) => (from, to, text.clone()),
             AnnotationChange::Comment(mark, text) => {
-                let (below, text) = self.comment(to.max(from), *mark, text, to > from);
+                let (below, text) = self.place_comment(to.max(from), *mark, text, to > from);
                 (below, below, text)
             }
         };
@@ -270,7 +274,7 @@ impl<'a> SearchableText<'a> {
     }
 
     /// Where it belongs, as an index into what is shown.
-    fn find(&self, annotation: &Annotation) -> Result<usize, AnnotationRefusal> {
+    fn find_anchor(&self, annotation: &Annotation) -> Result<usize, AnnotationRefusal> {
         let TextAnchor { line, before, selected, after } = &annotation.place;
         let fits = |at: &usize| {
             let (head, tail) = self.shown.split_at(*at);
@@ -308,7 +312,7 @@ impl<'a> SearchableText<'a> {
 
     /// Where a comment about what ends at `at` goes, and how it is written: below that line, or below the table or the
     /// code it is in, which it would tear apart.
-    fn comment(&self, at: usize, mark: CommentKind, text: &str, selects: bool) -> (usize, String) {
+    fn place_comment(&self, at: usize, mark: CommentKind, text: &str, selects: bool) -> (usize, String) {
         // What is selected with its line break ends in the line before that break.
         let at = if selects && self.text[..at].ends_with('\n') { at - 1 } else { at };
         let mut lines: Vec<(usize, &str)> = Vec::new();
@@ -336,7 +340,7 @@ impl<'a> SearchableText<'a> {
             (true, _) => "\n".to_owned(),
             (false, _) => "\n\n".to_owned(),
         };
-        out.push_str(&format!("> {} {first}", mark.sign()));
+        out.push_str(&format!("> {} {first}", mark.marker_char()));
         for more in words {
             out.push_str(format!("\n> {more}").trim_end());
         }
@@ -400,7 +404,7 @@ impl DocumentSubject {
 
     /// Where the task goes on.
     #[must_use]
-    pub fn onward(self) -> AnnotationResumePoint {
+    pub fn resume_point(self) -> AnnotationResumePoint {
         match self {
             Self::Requirement => AnnotationResumePoint::Target,
             Self::Planning => AnnotationResumePoint::CheckPlan,
@@ -450,14 +454,18 @@ fn impact_of(layer: DocumentSubject, annotation: &Annotation) -> AnnotationImpac
 /// What annotations in several papers together mean: how much they matter, and where the task goes on. Those that change
 /// nothing anyone follows leave it where it is.
 #[must_use]
-pub fn weigh<'a>(
+pub fn assess_annotations<'a>(
     annotated: impl IntoIterator<Item = (DocumentSubject, &'a Annotation)>,
 ) -> (AnnotationImpact, AnnotationResumePoint) {
     let each = annotated.into_iter().map(|(layer, annotation)| {
         let impact = impact_of(layer, annotation);
         (
             impact,
-            if impact >= AnnotationImpact::Medium { layer.onward() } else { AnnotationResumePoint::GoOn },
+            if impact >= AnnotationImpact::Medium {
+                layer.resume_point()
+            } else {
+                AnnotationResumePoint::GoOn
+            },
         )
     });
     each.fold((AnnotationImpact::None, AnnotationResumePoint::GoOn), |all, one| {
@@ -480,7 +488,11 @@ pub enum Closed {
 }
 
 /// Whether a task in this phase takes these annotations.
-pub fn admits(phase: &str, at_work: bool, annotations: &[Annotation]) -> Result<(), Closed> {
+pub fn check_annotations_allowed(
+    phase: &str,
+    at_work: bool,
+    annotations: &[Annotation],
+) -> Result<(), Closed> {
     let comments_only = annotations.iter().all(|it| matches!(it.change, AnnotationChange::Comment(..)));
     match phase {
         _ if at_work => Err(Closed::AtWork),
@@ -505,12 +517,12 @@ mod tests {
     fn each_kind_does_what_it_says() {
         let insert = Annotation::insert("Line4:...Parse the file", " with care", "↵3. Print it...");
         assert_eq!(only(PLAN, insert).unwrap(), PLAN.replace("Parse the file", "Parse the file with care"));
-        let delete = Annotation::delete("Line3:...↵↵1. ", "Read the file", "↵2. Parse...");
+        let delete = Annotation::new_deletion("Line3:...↵↵1. ", "Read the file", "↵2. Parse...");
         assert_eq!(only(PLAN, delete).unwrap(), PLAN.replace("Read the file", ""));
         let replace = Annotation::replace("Line5:...he file↵3. ", "Print", "Show", " it↵...");
         assert_eq!(only(PLAN, replace).unwrap(), PLAN.replace("Print", "Show"));
         let comment =
-            Annotation::comment(CommentKind::Note, "Line5:...↵3. ", "Print it", "On paper?", "↵...");
+            Annotation::new_comment(CommentKind::Note, "Line5:...↵3. ", "Print it", "On paper?", "↵...");
         assert_eq!(
             only(PLAN, comment).unwrap(),
             format!("{PLAN}\n> 📝 On paper?\n").replace("it\n\n>", "it\n\n>")
@@ -544,8 +556,8 @@ mod tests {
 
     #[test]
     fn what_is_gone_is_refused_and_nothing_changes() {
-        let good = Annotation::delete("Line3:...1. ", "Read", " the...").unwrap();
-        let gone = Annotation::delete("Line4:...2. ", "Sing", " the...").unwrap();
+        let good = Annotation::new_deletion("Line3:...1. ", "Read", " the...").unwrap();
+        let gone = Annotation::new_deletion("Line4:...2. ", "Sing", " the...").unwrap();
         let refused = apply(PLAN, &[good, gone]).unwrap_err();
         assert_eq!(refused.to_string(), "delete at line 4: the text around it is not there any more");
     }
@@ -554,7 +566,7 @@ mod tests {
     fn several_are_worked_in_at_once_by_the_text_as_it_was() {
         let all = [
             Annotation::replace("Line5:...3. ", "Print", "Show", " it...").unwrap(),
-            Annotation::delete("Line3:...↵↵", "1. Read the file\n", "2. Parse...").unwrap(),
+            Annotation::new_deletion("Line3:...↵↵", "1. Read the file\n", "2. Parse...").unwrap(),
             Annotation::insert("Line4:...the file↵", "2a. Check it\n", "3. Print it...").unwrap(),
         ];
         assert_eq!(apply(PLAN, &all).unwrap(), "# Plan\n\n2. Parse the file\n2a. Check it\n3. Show it\n");
@@ -562,7 +574,7 @@ mod tests {
 
     #[test]
     fn two_that_change_the_same_text_are_refused() {
-        let one = Annotation::delete("Line4:...2. ", "Parse the file", "↵...").unwrap();
+        let one = Annotation::new_deletion("Line4:...2. ", "Parse the file", "↵...").unwrap();
         let other = Annotation::replace("Line4:...2. Parse ", "the", "a", " file...").unwrap();
         let refused = apply(PLAN, &[one, other]).unwrap_err();
         assert_eq!(refused.to_string(), "delete at line 4 and replace at line 4 change the same text");
@@ -582,7 +594,7 @@ mod tests {
         let text = "one\r\ntwo\r\nthree\r\n";
         let insert = Annotation::insert("Line2:...one↵two", "\nand", "↵three...");
         assert_eq!(only(text, insert).unwrap(), "one\r\ntwo\r\nand\r\nthree\r\n");
-        let comment = Annotation::comment(CommentKind::Answer, "Line1:...", "one", "yes", "↵two...");
+        let comment = Annotation::new_comment(CommentKind::Answer, "Line1:...", "one", "yes", "↵two...");
         assert_eq!(only(text, comment).unwrap(), "one\r\n\r\n> 💬 yes\r\n\r\ntwo\r\nthree\r\n");
     }
 
@@ -591,7 +603,7 @@ mod tests {
         let text = "Some\ntext.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```sh\nrun it\n```\nend";
         for (from, to) in [(0, 4), (0, 5), (5, 10), (12, 17), (text.len() - 3, text.len())] {
             let comment = AnnotationChange::Comment(CommentKind::Note, "one\ntwo".to_owned());
-            let annotation = Annotation::select(text, from..to, comment).expect("a range of it");
+            let annotation = Annotation::from_selection(text, from..to, comment).expect("a range of it");
             let out = apply(text, &[annotation]).expect("it is found");
             let mut old = text.chars().peekable();
             for c in out.chars() {
@@ -606,7 +618,7 @@ mod tests {
     fn a_comment_tears_no_table_and_no_code_apart() {
         let text = "| a | b |\n|---|---|\n| 1 | 2 |\nend\n\n```sh\nrun it\n```\n";
         let comment = |before, selected, after| {
-            only(text, Annotation::comment(CommentKind::Note, before, selected, "why", after)).unwrap()
+            only(text, Annotation::new_comment(CommentKind::Note, before, selected, "why", after)).unwrap()
         };
         assert_eq!(comment("Line1:...", "| a ", "| b |..."), text.replace("2 |\n", "2 |\n\n> 📝 why\n\n"));
         assert_eq!(
@@ -625,7 +637,8 @@ mod tests {
                     continue; // nobody selects half of a line break
                 }
                 let made =
-                    Annotation::select(text, *from..*to, AnnotationChange::Replace("X".to_owned())).unwrap();
+                    Annotation::from_selection(text, *from..*to, AnnotationChange::Replace("X".to_owned()))
+                        .unwrap();
                 let TextAnchor { line, before, after, .. } = &made.place;
                 let before = format!("Line{line}:...{}", before.iter().collect::<String>());
                 let after = format!("{}...", after.iter().collect::<String>());
@@ -645,11 +658,11 @@ mod tests {
         assert!(Annotation::insert("Line0:...", "x", "...").is_err());
         assert!(Annotation::insert("Linex:...", "x", "...").is_err());
         assert_eq!(
-            Annotation::delete("Line1:...", "", "...").unwrap_err().to_string(),
+            Annotation::new_deletion("Line1:...", "", "...").unwrap_err().to_string(),
             "nothing is selected to delete"
         );
         assert!(Annotation::insert("Line1:...", "", "...").is_err());
-        assert!(Annotation::comment(CommentKind::Note, "Line1:...", "a", " ", "...").is_err());
+        assert!(Annotation::new_comment(CommentKind::Note, "Line1:...", "a", " ", "...").is_err());
     }
 
     #[test]
@@ -675,34 +688,34 @@ mod tests {
     #[test]
     fn the_impact_says_where_the_task_goes_on() {
         let replace = |text: &str| Annotation::replace("Line1:...", "a b", text, "...").unwrap();
-        let comment = Annotation::comment(CommentKind::Note, "Line1:...", "a b", "why", "...").unwrap();
+        let comment = Annotation::new_comment(CommentKind::Note, "Line1:...", "a b", "why", "...").unwrap();
         let change = replace("c");
         assert_eq!(
-            weigh([(DocumentSubject::Requirement, &comment)]),
+            assess_annotations([(DocumentSubject::Requirement, &comment)]),
             (AnnotationImpact::None, AnnotationResumePoint::GoOn)
         );
         assert_eq!(
-            weigh([(DocumentSubject::Requirement, &replace("a  b"))]),
+            assess_annotations([(DocumentSubject::Requirement, &replace("a  b"))]),
             (AnnotationImpact::Low, AnnotationResumePoint::GoOn)
         );
         assert_eq!(
-            weigh([(DocumentSubject::Information, &change)]),
+            assess_annotations([(DocumentSubject::Information, &change)]),
             (AnnotationImpact::Low, AnnotationResumePoint::GoOn)
         );
         assert_eq!(
-            weigh([(DocumentSubject::Evaluation, &change)]),
+            assess_annotations([(DocumentSubject::Evaluation, &change)]),
             (AnnotationImpact::Medium, AnnotationResumePoint::Check)
         );
         assert_eq!(
-            weigh([(DocumentSubject::Planning, &change)]),
+            assess_annotations([(DocumentSubject::Planning, &change)]),
             (AnnotationImpact::Medium, AnnotationResumePoint::CheckPlan)
         );
         assert_eq!(
-            weigh([(DocumentSubject::Methodology, &change)]),
+            assess_annotations([(DocumentSubject::Methodology, &change)]),
             (AnnotationImpact::Medium, AnnotationResumePoint::Plan)
         );
         assert_eq!(
-            weigh([(DocumentSubject::Requirement, &change)]),
+            assess_annotations([(DocumentSubject::Requirement, &change)]),
             (AnnotationImpact::High, AnnotationResumePoint::Target)
         );
         let all = [
@@ -710,17 +723,17 @@ mod tests {
             (DocumentSubject::Requirement, &comment),
             (DocumentSubject::Evaluation, &change),
         ];
-        assert_eq!(weigh(all), (AnnotationImpact::Medium, AnnotationResumePoint::CheckPlan));
+        assert_eq!(assess_annotations(all), (AnnotationImpact::Medium, AnnotationResumePoint::CheckPlan));
     }
 
     #[test]
     fn some_phases_take_no_changes() {
-        let comment = [Annotation::comment(CommentKind::Note, "Line1:...", "a", "why", "...").unwrap()];
-        let change = [Annotation::delete("Line1:...", "a", "...").unwrap()];
-        assert_eq!(admits("executing", false, &change), Ok(()));
-        assert_eq!(admits("executing", true, &comment), Err(Closed::AtWork));
-        assert_eq!(admits("satisfied", false, &comment), Ok(()));
-        assert_eq!(admits("evolving", false, &change), Err(Closed::Accepted));
-        assert_eq!(admits("cancelled", false, &comment), Err(Closed::Over));
+        let comment = [Annotation::new_comment(CommentKind::Note, "Line1:...", "a", "why", "...").unwrap()];
+        let change = [Annotation::new_deletion("Line1:...", "a", "...").unwrap()];
+        assert_eq!(check_annotations_allowed("executing", false, &change), Ok(()));
+        assert_eq!(check_annotations_allowed("executing", true, &comment), Err(Closed::AtWork));
+        assert_eq!(check_annotations_allowed("satisfied", false, &comment), Ok(()));
+        assert_eq!(check_annotations_allowed("evolving", false, &change), Err(Closed::Accepted));
+        assert_eq!(check_annotations_allowed("cancelled", false, &comment), Err(Closed::Over));
     }
 }

@@ -14,7 +14,7 @@ use crate::input::YieldReason;
 use crate::issue::IssueEvent;
 use crate::judge::Verdict;
 use crate::liveness::AccountWaitTime;
-use crate::recover::candidate;
+use crate::recover::landing_candidate;
 use crate::sandbox::Confinement;
 use crate::seeded_bugs::{self, SeededBug};
 use crate::signal::AgentUsage;
@@ -48,18 +48,18 @@ const FEEDBACK_MAX: usize = 8; // older words have been through a prompt already
 pub fn apply(task: Option<Task>, id: TaskId, at: Timestamp, event: &Event) -> Result<Task, IllegalEvent> {
     let illegal = |state: &str| IllegalEvent { task: id, event: event.name(), state: state.to_owned() };
     match (task, event) {
-        (None, Event::Added { spec }) => Ok(Task::added(id, spec.clone(), at)),
+        (None, Event::Added { spec }) => Ok(Task::from_spec(id, spec.clone(), at)),
         (Some(_), Event::Added { .. }) => Err(illegal("an existing task")),
         (None, _) => Err(illegal("nothing")),
         (Some(mut task), _) => {
-            absorb(&mut task, at, event)?;
+            apply_in_place(&mut task, at, event)?;
             Ok(task)
         }
     }
 }
 
 /// The same in place. A task that refused an event is to be dropped.
-pub(crate) fn absorb(task: &mut Task, at: Timestamp, event: &Event) -> Result<(), IllegalEvent> {
+pub(crate) fn apply_in_place(task: &mut Task, at: Timestamp, event: &Event) -> Result<(), IllegalEvent> {
     let illegal = |state: String| IllegalEvent { task: task.id, event: event.name(), state };
     if let Some(attempt) = event.fencing_attempt()
         && attempt != task.attempt
@@ -67,7 +67,7 @@ pub(crate) fn absorb(task: &mut Task, at: Timestamp, event: &Event) -> Result<()
     {
         return Err(illegal(format!("attempt {} (the event has {attempt})", task.attempt)));
     }
-    if !change(task, at, event) {
+    if !change_task(task, at, event) {
         return Err(IllegalEvent { task: task.id, event: event.name(), state: task.state.name() });
     }
     task.changed = at;
@@ -75,7 +75,7 @@ pub(crate) fn absorb(task: &mut Task, at: Timestamp, event: &Event) -> Result<()
 }
 
 /// Changes the task, or says that the event cannot follow.
-fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
+fn change_task(task: &mut Task, at: Timestamp, event: &Event) -> bool {
     match event {
         Event::Added { .. } => return false,
         Event::Edited { spec } => {
@@ -110,7 +110,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 AttemptStart::Recover => AttemptPhase::Recovering { stop: None },
             };
             if *opening == AttemptStart::Land {
-                task.landing = candidate(task);
+                task.landing = landing_candidate(task);
             }
             task.attempt = *attempt;
             task.last_step = Some(step.clone());
@@ -181,7 +181,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 task.revision.clone_from(&traces.revision);
             }
             count_iteration(task, verdict, committed);
-            if committed && works(task, &step) {
+            if committed && is_work_step(task, &step) {
                 task.issue.iter_mut().for_each(|issue| issue.authored.clone_from(head));
             }
             let spent = Spending { usage: *usage, time_ms: *took_ms };
@@ -196,13 +196,13 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 task.past.remove(0);
             }
             task.past.push(PastRun { iteration: *iteration, verdict: verdict.clone(), committed });
-            if was_heard(verdict, traces, *usage, committed) {
+            if was_prompt_read(verdict, traces, *usage, committed) {
                 task.carried.clear();
             }
             if verdict.is_own_word() {
                 task.feedback.clear(); // it has been in the prompt of a run that heard it out
             }
-            again(task, step, at);
+            make_ready_for(task, step, at);
         }
         Event::Warned(warning) => {
             if task.warnings.len() == WARNINGS_MAX {
@@ -234,7 +234,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             task.gate = Some(report.clone());
             task.evidence.clone_from(evidence);
             task.cleared = false;
-            again(task, step, at);
+            make_ready_for(task, step, at);
         }
         Event::Conflicted { .. } => {
             let TaskState::Active {
@@ -249,14 +249,14 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             task.counters.empty_claims = 0; // what conflicts is a change
             task.gate = None;
             task.landing = None; // nor does the base hold what it conflicts with
-            again(task, step, at);
+            make_ready_for(task, step, at);
         }
         Event::BaseMoved { .. } => {
             let TaskState::Active { step, doing: AttemptPhase::Landing } = &task.state else { return false };
             let step = step.clone();
             task.gate = None;
             task.landing = None;
-            again(task, step, at);
+            make_ready_for(task, step, at);
         }
         Event::Opinion { head, findings, .. } => {
             let more = task.issue.as_mut().is_some_and(|issue| issue.read_once_more());
@@ -284,7 +284,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             let TaskState::Active { doing: AttemptPhase::Running { .. }, .. } = &task.state else {
                 return false;
             };
-            task.account_waits.begin(at, *until);
+            task.account_waits.begin_wait(at, *until);
         }
         Event::AccountWaitEnded { .. } => {
             let TaskState::Active { doing: AttemptPhase::Running { .. }, .. } = &task.state else {
@@ -317,7 +317,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             *doing = AttemptPhase::Landing;
             task.gate = Some(report.clone());
             task.landing = None;
-            task.landing = candidate(task);
+            task.landing = landing_candidate(task);
         }
         Event::Requeued { unsure, .. } => {
             let TaskState::Active { doing: doing @ AttemptPhase::Landing, .. } = &mut task.state else {
@@ -337,7 +337,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             task.gate = Some(report.clone());
             task.cleared = false;
             task.landing = None;
-            again(task, step, at);
+            make_ready_for(task, step, at);
         }
         Event::Left { step, result, to, feedback, .. } => {
             if task.step() != Some(step) || matches!(task.state, TaskState::Ended(_)) {
@@ -367,7 +367,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                     detail: format!("step `{step}` ended with `{}`", result.word()),
                 }),
             };
-            follow_directions(task, step, at);
+            apply_user_step(task, step, at);
         }
         Event::Yielded { why, feedback, .. } => {
             let Some(step) = task.step().cloned() else { return false };
@@ -376,8 +376,8 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 task.landing = None; // whoever looked for it on the base looked for this, too
             }
             task.feedback.extend(feedback.clone());
-            again(task, step.clone(), at);
-            follow_directions(task, &step, at);
+            make_ready_for(task, step.clone(), at);
+            apply_user_step(task, &step, at);
         }
         Event::Waited { wait, then } => {
             if matches!(task.state, TaskState::Ended(_) | TaskState::Draft) {
@@ -405,7 +405,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             let TaskState::Waiting { then, .. } = &task.state else { return false };
             let then = then.clone();
             task.feedback.extend(feedback.clone());
-            again(task, then, at);
+            make_ready_for(task, then, at);
         }
         Event::ReviewWanted { concerns, then } => {
             task.concerns.clone_from(concerns);
@@ -422,7 +422,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 task.gate = None; // what a person refused is no candidate, however green
                 (task.approved, task.approved_head) = (None, None);
             }
-            again(task, then, at);
+            make_ready_for(task, then, at);
         }
         Event::Landed { commit, base_before, tree, proof, .. } => {
             let TaskState::Active { step, doing: AttemptPhase::Landing | AttemptPhase::Queued { .. } } =
@@ -439,7 +439,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 proof: proof.clone(),
                 at,
             });
-            again(task, step, at);
+            make_ready_for(task, step, at);
         }
         Event::Reported { report, certificate, .. } => {
             let TaskState::Active { step, doing: AttemptPhase::Reporting } = &task.state else {
@@ -447,7 +447,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             };
             let step = step.clone();
             task.reported = Some((report.clone(), certificate.clone()));
-            again(task, step, at);
+            make_ready_for(task, step, at);
         }
         Event::StopAsked { stop } => match &mut task.state {
             TaskState::Active {
@@ -482,7 +482,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 std::mem::take(&mut task.counters);
             task.counters =
                 Counters { retries: retries + 1, runs, step_runs, usage, agent_ms, ..Counters::default() };
-            task.recoveries.retried();
+            task.recoveries.note_user_retry();
             task.feedback.clear();
             task.feedback.extend(feedback.clone());
             if let Some(issue) = &mut task.issue {
@@ -516,7 +516,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             }
             task.hold = Some(TaskHold { reason: reason.clone(), since: at, this_run: false });
         }
-        Event::Staged(event) => return task.staged.absorb(at, event) && staged(task, event),
+        Event::Staged(event) => return task.staged.absorb(at, event) && apply_staged_event(task, event),
         Event::Directed { step, alone } => {
             let directed = RequestedStep { step: step.clone(), alone: *alone };
             match &task.state {
@@ -526,7 +526,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 | TaskState::Ready { .. }
                 | TaskState::Waiting { .. }
                 | TaskState::Review { .. } => {
-                    again(task, step.clone(), at);
+                    make_ready_for(task, step.clone(), at);
                 }
             }
             task.hold = None;
@@ -541,7 +541,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             if let Some(objective) = &mut task.staged.objective {
                 (objective.shown, objective.confirmed) = (None, None);
             }
-            rework(task);
+            reset_for_rework(task);
             let about = "The person wants more of what was done".to_owned();
             task.feedback = vec![Feedback { about, text: text.clone() }];
             task.state = TaskState::Ready { next: None, since: at };
@@ -584,7 +584,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
 }
 
 /// What landed is to be worked on again, from the base as it is by then.
-fn rework(task: &mut Task) {
+fn reset_for_rework(task: &mut Task) {
     task.landed_before.extend(task.landed.take());
     (task.gate, task.cleared, task.reported) = (None, false, None);
     (task.head, task.workspace, task.session) = (None, None, None);
@@ -595,7 +595,7 @@ fn rework(task: &mut Task) {
 
 /// What landed does not hold what its issue promised: another piece of work, with rounds of its own.
 fn rework_issue(task: &mut Task) {
-    rework(task);
+    reset_for_rework(task);
     (task.reviewed_head, task.reply) = (None, None);
     task.issue.iter_mut().for_each(|issue| issue.authored = None);
     task.findings.clear();
@@ -609,7 +609,7 @@ fn rework_issue(task: &mut Task) {
 }
 
 /// Whether the agent of a step makes what lands, rather than a paper about it.
-fn works(task: &Task, step: &StepName) -> bool {
+fn is_work_step(task: &Task, step: &StepName) -> bool {
     let step = task.flow.as_ref().and_then(|flow| flow.find_step(step));
     step.is_some_and(|step| matches!(step.kind, StepKind::Agent { iterate: true, .. }))
 }
@@ -631,7 +631,7 @@ fn is_passed(task: &Task, step: &StepName, result: StepResult) -> bool {
 
 /// What a fact about a stage means besides: a new stage has its rounds for itself. How many stages there may be is
 /// counted over all of them.
-fn staged(task: &mut Task, event: &StagedEvent) -> bool {
+fn apply_staged_event(task: &mut Task, event: &StagedEvent) -> bool {
     if matches!(event, StagedEvent::StageBegan { .. }) {
         let flow = task.flow.clone();
         let kind =
@@ -642,14 +642,14 @@ fn staged(task: &mut Task, event: &StagedEvent) -> bool {
 }
 
 /// A person's step comes next; after it, if they wanted it alone, nothing more in this run.
-fn follow_directions(task: &mut Task, left: &StepName, at: Timestamp) {
+fn apply_user_step(task: &mut Task, left: &StepName, at: Timestamp) {
     let TaskState::Ready { .. } = task.state else {
         task.directed = None;
         return;
     };
     let Some(directed) = task.directed.clone() else { return };
     if directed.step != *left {
-        return again(task, directed.step, at);
+        return make_ready_for(task, directed.step, at);
     }
     task.directed = None;
     if directed.alone {
@@ -659,7 +659,7 @@ fn follow_directions(task: &mut Task, left: &StepName, at: Timestamp) {
 }
 
 /// Ready for the same step: what an event says unless a later one says more.
-fn again(task: &mut Task, step: StepName, at: Timestamp) {
+fn make_ready_for(task: &mut Task, step: StepName, at: Timestamp) {
     task.state = TaskState::Ready { next: Some(step), since: at };
 }
 
@@ -742,7 +742,7 @@ fn keep_session(
 
 /// Whether a run really began, so that what its prompt carried was read. A session is named before the model has answered;
 /// so where the provider or the account was in the way, only a commit is proof.
-fn was_heard(verdict: &Verdict, traces: &AgentRunTraces, usage: AgentUsage, committed: bool) -> bool {
+fn was_prompt_read(verdict: &Verdict, traces: &AgentRunTraces, usage: AgentUsage, committed: bool) -> bool {
     match verdict {
         Verdict::Complete
         | Verdict::Blocked { .. }

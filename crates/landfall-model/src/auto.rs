@@ -125,7 +125,7 @@ impl LoopState {
 impl AgentLoop {
     /// How it stands.
     #[must_use]
-    pub fn standing(&self) -> LoopState {
+    pub fn loop_state(&self) -> LoopState {
         match (&self.over, self.stop) {
             // It did all the iterations it was given.
             (Some(LoopEnd { why: LoopEndReason::Task(_, EndCode::MaxIterations), .. }), _) => {
@@ -140,8 +140,8 @@ impl AgentLoop {
 
     /// Whether nobody else may have its session, or its task.
     #[must_use]
-    pub fn holds(&self) -> bool {
-        match self.standing() {
+    pub fn holds_session(&self) -> bool {
+        match self.loop_state() {
             LoopState::Running | LoopState::Stopping => true,
             LoopState::Failed => !self.let_go,
             LoopState::Stopped => false,
@@ -161,7 +161,7 @@ impl AgentLoop {
             }
             Event::IterationEnded { verdict, took_ms, .. } => {
                 self.spent_ms += took_ms;
-                self.count(at, verdict);
+                self.count_verdict(at, verdict);
             }
             Event::Strode { stride, .. } => {
                 let steps = stride.steps_since(self.stride.as_ref());
@@ -175,17 +175,17 @@ impl AgentLoop {
                 (self.stalls_step, self.stalls_in_row) = (0, 0);
                 self.signal = Some(at);
                 match to {
-                    EdgeTarget::Step(_) => self.rest(at),
-                    EdgeTarget::End => self.end(at, EndKind::Done, EndCode::Accepted),
-                    EdgeTarget::Stop => self.end(at, EndKind::Blocked, EndCode::FlowStop),
+                    EdgeTarget::Step(_) => self.note_idle(at),
+                    EdgeTarget::End => self.record_end(at, EndKind::Done, EndCode::Accepted),
+                    EdgeTarget::Stop => self.record_end(at, EndKind::Blocked, EndCode::FlowStop),
                 }
             }
             Event::Waited { wait, .. } => {
                 self.quota_since = matches!(wait, WaitReason::Quota { .. }).then_some(at);
-                self.rest(at);
+                self.note_idle(at);
             }
             Event::Resumed { .. } => self.quota_since = None,
-            Event::Yielded { .. } | Event::ReviewWanted { .. } => self.rest(at),
+            Event::Yielded { .. } | Event::ReviewWanted { .. } => self.note_idle(at),
             // Whoever holds or pauses its task stops its loop.
             Event::StopAsked { stop: StopRequest::Pause } => {
                 let _ = self.stop.get_or_insert(at); // since then
@@ -193,16 +193,16 @@ impl AgentLoop {
             Event::Held { .. } => {
                 self.stop.get_or_insert(at);
                 if !self.at_work {
-                    self.rest(at);
+                    self.note_idle(at);
                 }
             }
             Event::Released if self.over.is_none() => self.stop = None,
-            Event::Ended(ending) => self.end(at, ending.kind, ending.code),
+            Event::Ended(ending) => self.record_end(at, ending.kind, ending.code),
             _ => {}
         }
     }
 
-    fn count(&mut self, at: Timestamp, verdict: &Verdict) {
+    fn count_verdict(&mut self, at: Timestamp, verdict: &Verdict) {
         match verdict {
             Verdict::Complete
             | Verdict::Blocked { .. }
@@ -224,13 +224,13 @@ impl AgentLoop {
         }
     }
 
-    fn end(&mut self, at: Timestamp, kind: EndKind, code: EndCode) {
+    fn record_end(&mut self, at: Timestamp, kind: EndKind, code: EndCode) {
         self.at_work = false;
         self.over.get_or_insert(LoopEnd { at, why: LoopEndReason::Task(kind, code) });
     }
 
     /// Nothing is under way: a loop that is to stop has stopped.
-    fn rest(&mut self, at: Timestamp) {
+    fn note_idle(&mut self, at: Timestamp) {
         self.at_work = false;
         if self.stop.is_some() {
             self.over.get_or_insert(LoopEnd { at, why: LoopEndReason::Person });
@@ -249,20 +249,20 @@ pub struct AgentLoops {
 impl AgentLoops {
     /// All of them, oldest first.
     #[must_use]
-    pub fn all(&self) -> &[AgentLoop] {
+    pub fn all_loops(&self) -> &[AgentLoop] {
         &self.all
     }
 
     /// The latest of a session.
     #[must_use]
-    pub fn of_session(&self, session: &str) -> Option<&AgentLoop> {
+    pub fn find_by_session(&self, session: &str) -> Option<&AgentLoop> {
         self.all.iter().rev().find(|it| it.session == session)
     }
 
     /// Who holds a module.
     #[must_use]
     pub fn holder(&self, module: &str) -> Option<&AgentLoop> {
-        self.all.iter().rev().find(|it| it.module == module && it.holds())
+        self.all.iter().rev().find(|it| it.module == module && it.holds_session())
     }
 
     /// Takes in what was asked.
@@ -299,7 +299,7 @@ impl AgentLoops {
                 if it.over.is_none() {
                     it.stop.get_or_insert(at);
                     if !it.at_work {
-                        it.rest(at);
+                        it.note_idle(at);
                     }
                 }
             }
@@ -369,11 +369,11 @@ mod tests {
         loops.apply(Timestamp(1), &started("main"));
         loops.note(Timestamp(2), TASK, &entered());
         loops.apply(Timestamp(3), &stop("main"));
-        assert_eq!(loops.all()[0].standing(), LoopState::Stopping);
+        assert_eq!(loops.all_loops()[0].loop_state(), LoopState::Stopping);
         assert_eq!(loops.holder("AiTasks/auth").map(|it| it.session.as_str()), Some("main"));
         loops.note(Timestamp(4), TASK, &yielded());
-        assert_eq!(loops.all()[0].standing(), LoopState::Stopped);
-        assert_eq!(loops.all()[0].over, Some(LoopEnd { at: Timestamp(4), why: LoopEndReason::Person }));
+        assert_eq!(loops.all_loops()[0].loop_state(), LoopState::Stopped);
+        assert_eq!(loops.all_loops()[0].over, Some(LoopEnd { at: Timestamp(4), why: LoopEndReason::Person }));
         assert_eq!(loops.holder("AiTasks/auth"), None);
     }
 
@@ -384,13 +384,13 @@ mod tests {
             loops.apply(Timestamp(at), &started("main"));
             loops.apply(Timestamp(at + 1), &stop("main"));
         }
-        let started: Vec<i64> = loops.all().iter().map(|it| it.started.0).collect();
+        let started: Vec<i64> = loops.all_loops().iter().map(|it| it.started.0).collect();
         assert_eq!(started, [10, 20, 30]);
-        assert!(loops.all().iter().all(|it| it.standing() == LoopState::Stopped));
+        assert!(loops.all_loops().iter().all(|it| it.loop_state() == LoopState::Stopped));
         // What happens to the task afterwards is none of their business.
-        let before = loops.all().to_vec();
+        let before = loops.all_loops().to_vec();
         loops.note(Timestamp(40), TASK, &entered());
-        assert_eq!(loops.all(), before);
+        assert_eq!(loops.all_loops(), before);
     }
 
     #[test]
@@ -400,11 +400,11 @@ mod tests {
         loops.note(Timestamp(2), TASK, &entered());
         let (kind, code) = (EndKind::Failed, EndCode::AgentCrashed);
         loops.note(Timestamp(3), TASK, &Event::Ended(Ending { kind, code, detail: String::new() }));
-        assert_eq!(loops.all()[0].standing(), LoopState::Failed);
-        assert!(loops.all()[0].holds());
+        assert_eq!(loops.all_loops()[0].loop_state(), LoopState::Failed);
+        assert!(loops.all_loops()[0].holds_session());
         loops.apply(Timestamp(4), &stop("main"));
-        assert_eq!(loops.all()[0].standing(), LoopState::Failed, "what happened stays so");
-        assert!(!loops.all()[0].holds());
+        assert_eq!(loops.all_loops()[0].loop_state(), LoopState::Failed, "what happened stays so");
+        assert!(!loops.all_loops()[0].holds_session());
     }
 
     #[test]
@@ -413,8 +413,8 @@ mod tests {
         loops.note(Timestamp(1), TASK, &entered());
         loops.apply(Timestamp(1), &started("main"));
         loops.note(Timestamp(2), TASK, &Event::Held { reason: String::new() });
-        assert_eq!(loops.all()[0].standing(), LoopState::Stopping);
+        assert_eq!(loops.all_loops()[0].loop_state(), LoopState::Stopping);
         loops.note(Timestamp(3), TASK, &Event::Released);
-        assert_eq!(loops.all()[0].standing(), LoopState::Running, "it was let go on in time");
+        assert_eq!(loops.all_loops()[0].loop_state(), LoopState::Running, "it was let go on in time");
     }
 }

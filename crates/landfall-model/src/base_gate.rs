@@ -118,7 +118,7 @@ impl BaseGate {
 
     /// When the checks are tried again.
     #[must_use]
-    pub fn due(&self) -> Option<Timestamp> {
+    pub fn retry_at(&self) -> Option<Timestamp> {
         match self {
             Self::Untried { until, .. } => Some(*until),
             Self::Unknown | Self::Open { .. } | Self::Shut { .. } => None,
@@ -127,7 +127,7 @@ impl BaseGate {
 
     /// Why no agent starts, in a clause; none if they may.
     #[must_use]
-    pub fn reason(&self) -> Option<String> {
+    pub fn blocking_reason(&self) -> Option<String> {
         match self {
             Self::Open { .. } => None,
             Self::Unknown => Some("the checks run on the base first".to_owned()),
@@ -139,7 +139,7 @@ impl BaseGate {
     }
 
     /// The base has moved. What a landing made was verified; what a person made was not.
-    pub fn moved(&mut self, by: BaseMover) {
+    pub fn note_base_moved(&mut self, by: BaseMover) {
         *self = match (by, &self) {
             (BaseMover::Landing(_), Self::Open { .. }) => Self::Open { is_current: false },
             (BaseMover::Landing(_) | BaseMover::Person | BaseMover::Rebuild, _) => Self::Unknown,
@@ -150,7 +150,7 @@ impl BaseGate {
     pub fn hear(&mut self, now: Timestamp, news: &BaseNews) {
         *self = match news {
             BaseNews::Exempt => Self::Open { is_current: true },
-            BaseNews::Checked(report) => match complaint_about_base(report) {
+            BaseNews::Checked(report) => match explain_base_failure(report) {
                 None => Self::Open { is_current: true },
                 Some(reason) => Self::Shut { reason },
             },
@@ -167,7 +167,7 @@ impl BaseGate {
 }
 
 /// Whether the command keeps agents from starting. One that runs no test yet does not: the first tests are work for an agent.
-fn holds_agents(command: &CommandResult) -> bool {
+fn blocks_agents(command: &CommandResult) -> bool {
     const NOTHING_COLLECTED: i32 = 5; // how pytest exits without tests
     let is_empty = command.tests == Some(0) && matches!(command.exit, Some(0 | NOTHING_COLLECTED));
     command.required && !command.outcome.is_green() && !is_empty
@@ -175,14 +175,14 @@ fn holds_agents(command: &CommandResult) -> bool {
 
 /// The first check that does not pass on the base, and how, in a clause; none if agents may start.
 #[must_use]
-pub fn complaint_about_base(report: &GateReport) -> Option<String> {
+pub fn explain_base_failure(report: &GateReport) -> Option<String> {
     if report.is_empty() {
         return report.required.then(|| {
             "`verify.required` is set, but the base has no check; name one under [[verify.command]]"
                 .to_owned()
         });
     }
-    let command = report.commands.iter().find(|command| holds_agents(command))?;
+    let command = report.commands.iter().find(|command| blocks_agents(command))?;
     let name = &command.name;
     if let Some(denial) = command.denied.first() {
         let allow = settings_that_allow(&command.denied).join(" and ");
@@ -196,12 +196,12 @@ pub fn complaint_about_base(report: &GateReport) -> Option<String> {
         (_, None) => "could not be run".to_owned(),
     };
     let last = command.excerpt.lines().rev().map(str::trim).find(|line| !line.is_empty());
-    let last = last.map(|line| format!(": {}", cut(line))).unwrap_or_default();
+    let last = last.map(|line| format!(": {}", truncate_line(line))).unwrap_or_default();
     Some(format!("the check `{name}` {how} on the base{last}"))
 }
 
 /// A line for a sentence: the whole output is elsewhere.
-fn cut(line: &str) -> String {
+fn truncate_line(line: &str) -> String {
     const CHARS_MAX: usize = 120;
     match line.char_indices().nth(CHARS_MAX) {
         Some((end, _)) => format!("{}…", &line[..end]),
@@ -264,7 +264,7 @@ mod tests {
             &BaseNews::Checked(Box::new(report(vec![command(CheckOutcome::Pass, Some(0))]))),
         );
         assert!(gate.may_start() && !gate.wants_check(Timestamp(0)));
-        gate.moved(BaseMover::Person);
+        gate.note_base_moved(BaseMover::Person);
         assert!(
             !gate.may_start() && gate.wants_check(Timestamp(0)),
             "nobody has checked what a person commits"
@@ -275,16 +275,16 @@ mod tests {
     fn a_landing_holds_nobody_up_and_its_rules_are_checked_beside() {
         let mut gate =
             after(&BaseNews::Checked(Box::new(report(vec![command(CheckOutcome::Flaky, Some(1))]))));
-        gate.moved(BaseMover::Landing(TaskId(1)));
+        gate.note_base_moved(BaseMover::Landing(TaskId(1)));
         assert!(gate.may_start() && gate.wants_check(Timestamp(0)));
         let mut red = after(&BaseNews::Checked(Box::new(report(vec![command(CheckOutcome::Fail, Some(1))]))));
-        red.moved(BaseMover::Landing(TaskId(1)));
+        red.note_base_moved(BaseMover::Landing(TaskId(1)));
         assert_eq!(red, BaseGate::Unknown);
     }
 
     #[test]
     fn a_check_that_does_not_pass_is_named_with_its_last_line() {
-        let of = |outcome, exit| complaint_about_base(&report(vec![command(outcome, exit)]));
+        let of = |outcome, exit| explain_base_failure(&report(vec![command(outcome, exit)]));
         assert_eq!(
             of(CheckOutcome::Fail, Some(1)).as_deref(),
             Some("the check `tests` fails (exit 1) on the base: assertion failed")
@@ -293,10 +293,10 @@ mod tests {
         assert!(of(CheckOutcome::Timeout, Some(143)).is_some_and(|text| text.contains("within 60 s")));
         assert_eq!(of(CheckOutcome::Flaky, Some(1)), None);
         let optional = CommandResult { required: false, ..command(CheckOutcome::Fail, Some(1)) };
-        assert_eq!(complaint_about_base(&report(vec![command(CheckOutcome::Pass, Some(0)), optional])), None);
-        assert!(complaint_about_base(&report(Vec::new())).is_some_and(|text| text.contains("no check")));
+        assert_eq!(explain_base_failure(&report(vec![command(CheckOutcome::Pass, Some(0)), optional])), None);
+        assert!(explain_base_failure(&report(Vec::new())).is_some_and(|text| text.contains("no check")));
         let not_required = GateReport { required: false, ..report(Vec::new()) };
-        assert_eq!(complaint_about_base(&not_required), None);
+        assert_eq!(explain_base_failure(&not_required), None);
     }
 
     #[test]
@@ -307,7 +307,7 @@ mod tests {
             allow: "~/.tool".to_owned(),
         };
         let denied = CommandResult { denied: vec![denial], ..command(CheckOutcome::Broken, Some(1)) };
-        let text = complaint_about_base(&report(vec![denied])).expect("it does not pass");
+        let text = explain_base_failure(&report(vec![denied])).expect("it does not pass");
         assert_eq!(
             text,
             "the check `tests` tried to write `~/.tool`, which the sandbox denies; \
@@ -319,10 +319,10 @@ mod tests {
     fn a_project_without_tests_may_get_its_first_ones() {
         for exit in [0, 5] {
             let empty = CommandResult { tests: Some(0), ..command(CheckOutcome::Broken, Some(exit)) };
-            assert_eq!(complaint_about_base(&report(vec![empty])), None, "{exit}");
+            assert_eq!(explain_base_failure(&report(vec![empty])), None, "{exit}");
         }
         let broken = CommandResult { tests: Some(0), ..command(CheckOutcome::Broken, Some(2)) };
-        assert!(complaint_about_base(&report(vec![broken])).is_some());
+        assert!(explain_base_failure(&report(vec![broken])).is_some());
     }
 
     #[test]
@@ -342,7 +342,7 @@ mod tests {
         let mut gate = BaseGate::default();
         for tries in 1..=TRIES_MAX {
             gate.hear(Timestamp(0), &BaseNews::Failed("the disk is full".to_owned()));
-            let due = gate.due().expect("it is tried again");
+            let due = gate.retry_at().expect("it is tried again");
             assert!(!gate.wants_check(Timestamp(0)) && gate.wants_check(due));
             assert_eq!(gate.opens_by_itself(false), tries < TRIES_MAX);
             assert!(!gate.opens_by_itself(true), "a person has to look at the base first");

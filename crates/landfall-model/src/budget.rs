@@ -28,15 +28,15 @@ impl Spending {
 pub trait BudgetUse {
     /// What of it is used up, in words: `$40.12 of $40.00`.
     #[must_use]
-    fn used_up(&self, spent: Spending) -> Option<String>;
+    fn describe_used_up(&self, spent: Spending) -> Option<String>;
 }
 
 impl BudgetUse for Budget {
-    fn used_up(&self, spent: Spending) -> Option<String> {
+    fn describe_used_up(&self, spent: Spending) -> Option<String> {
         let Spending { usage, time_ms } = spent;
         let over = |limit: Option<u64>, spent: u64| limit.filter(|limit| spent >= *limit);
         if let Some(limit) = over(self.micro_usd, usage.micro_usd) {
-            return Some(format!("{} of {}", usd(usage.micro_usd), usd(limit)));
+            return Some(format!("{} of {}", format_micro_usd(usage.micro_usd), format_micro_usd(limit)));
         }
         if let Some(limit) = over(self.tokens, usage.tokens()) {
             return Some(format!("{} of {limit} tokens", usage.tokens()));
@@ -52,7 +52,7 @@ impl BudgetUse for Budget {
 
 /// Money for people.
 #[must_use]
-pub fn usd(micro: u64) -> String {
+pub fn format_micro_usd(micro: u64) -> String {
     let cents = micro.saturating_add(5_000) / 10_000;
     match (micro, cents) {
         (0, _) => "$0.00".to_owned(),
@@ -108,7 +108,7 @@ impl SpendLog {
 
     /// Spent since then.
     #[must_use]
-    pub fn since(&self, from: Timestamp) -> Spending {
+    pub fn spent_since(&self, from: Timestamp) -> Spending {
         let quarters = self.quarters.range(from.0.div_euclid(QUARTER_MS)..);
         quarters.fold(Spending::default(), |sum, (_, spent)| sum.plus(*spent))
     }
@@ -142,10 +142,10 @@ impl RunBudgets {
     /// Whether there is nothing left to start agents with. `live` is what agents at work have spent so far.
     #[must_use]
     pub fn spent(&self, ledger: &SpendLog, live: Spending, day: BudgetDay) -> Option<ExhaustedBudget> {
-        if let Some(what) = self.day.used_up(ledger.since(day.from).plus(live)) {
+        if let Some(what) = self.day.describe_used_up(ledger.spent_since(day.from).plus(live)) {
             return Some(ExhaustedBudget { scope: BudgetScope::Day, what, until: Some(day.to) });
         }
-        let what = self.run.used_up(ledger.run().plus(live))?;
+        let what = self.run.describe_used_up(ledger.run().plus(live))?;
         Some(ExhaustedBudget { scope: BudgetScope::Run, what, until: None })
     }
 }
@@ -168,7 +168,7 @@ pub struct Prices(pub BTreeMap<String, Price>);
 impl Prices {
     /// The price of a model.
     #[must_use]
-    pub fn of(&self, model: &str) -> Option<Price> {
+    pub fn for_model(&self, model: &str) -> Option<Price> {
         // A name that begins with a shorter one stands after it in order.
         let fits = |(name, _): &(&String, &Price)| model.starts_with(name.as_str());
         self.0.range(..=model.to_owned()).rev().find(fits).map(|(_, price)| *price)
@@ -176,7 +176,7 @@ impl Prices {
 }
 
 impl Price {
-    fn of(self, usage: AgentUsage) -> u64 {
+    fn cost_micro_usd(self, usage: AgentUsage) -> u64 {
         let fresh = usage.tokens_in.saturating_sub(usage.tokens_cached);
         let parts =
             [(fresh, self.input), (usage.tokens_cached, self.cached), (usage.tokens_out, self.output)];
@@ -243,12 +243,12 @@ impl UsageCounter {
 
     /// What it has used. The agent's own word about money is believed; without one, the table says.
     #[must_use]
-    pub fn usage(&self, prices: &Prices) -> AgentUsage {
+    pub fn total_usage(&self, prices: &Prices) -> AgentUsage {
         let mut usage = self.counted;
-        match (self.reported, self.model.as_deref().and_then(|model| prices.of(model))) {
+        match (self.reported, self.model.as_deref().and_then(|model| prices.for_model(model))) {
             (Some(micro_usd), _) => usage.micro_usd = micro_usd,
             (None, Some(price)) if usage.micro_usd == 0 => {
-                usage.micro_usd = price.of(usage);
+                usage.micro_usd = price.cost_micro_usd(usage);
                 usage.micro_usd_priced = usage.micro_usd;
             }
             (None, Some(_)) => {}
@@ -284,13 +284,13 @@ impl UsageCounter {
 
     /// Its last words.
     #[must_use]
-    pub fn words(&self) -> &str {
+    pub fn last_words(&self) -> &str {
         &self.words
     }
 
     /// What is kept of it. `digest` makes a name of its last words.
     #[must_use]
-    pub fn traces(&self, digest: &dyn Fn(&str) -> Digest) -> AgentRunTraces {
+    pub fn to_traces(&self, digest: &dyn Fn(&str) -> Digest) -> AgentRunTraces {
         let words = self.words.trim();
         AgentRunTraces {
             revision: None,

@@ -177,14 +177,14 @@ pub enum RebuildScope {
 impl PackageCache {
     /// The cache at this path, as settings write it; none if it is not a known one.
     #[must_use]
-    pub fn at(path: &str) -> Option<&'static Self> {
+    pub fn find_by_path(path: &str) -> Option<&'static Self> {
         let path = path.trim_end_matches('/');
         KNOWN_CACHES.iter().find(|known| known.path == path)
     }
 
     /// The variables for a tool with a cache in this mode.
     #[must_use]
-    pub fn variables(&self, mode: CacheMode) -> &'static [(&'static str, &'static str)] {
+    pub fn variables_for_mode(&self, mode: CacheMode) -> &'static [(&'static str, &'static str)] {
         match mode {
             CacheMode::Ordinary => &[],
             CacheMode::Offline => self.offline,
@@ -202,7 +202,7 @@ const fn variable(variable: &'static str) -> CacheRedirect {
     CacheRedirect { variable, below: "", value: "", files: &[] }
 }
 
-const fn below_cargo_home(below: &'static str) -> CacheRedirect {
+const fn redirect_in_cargo_home(below: &'static str) -> CacheRedirect {
     CacheRedirect { variable: "CARGO_HOME", below, value: "", files: &["config.toml", "config"] }
 }
 
@@ -210,14 +210,14 @@ const fn below_cargo_home(below: &'static str) -> CacheRedirect {
 pub const KNOWN_CACHES: &[PackageCache] = &[
     PackageCache {
         path: "~/.cargo/registry",
-        redirect: below_cargo_home("registry"),
+        redirect: redirect_in_cargo_home("registry"),
         rebuilt: RebuildScope::Folders(&["src"]), // unpacked from `cache`
         offline: CARGO_OFFLINE,
         read_only: CARGO_OFFLINE,
     },
     PackageCache {
         path: "~/.cargo/git",
-        redirect: below_cargo_home("git"),
+        redirect: redirect_in_cargo_home("git"),
         rebuilt: RebuildScope::Folders(&["checkouts"]), // checked out from `db`
         offline: CARGO_OFFLINE,
         read_only: CARGO_OFFLINE,
@@ -413,12 +413,12 @@ mod tests {
             let place = Path::new(place);
             let of_secret = |secret: &str| place.starts_with(secret) || Path::new(secret).starts_with(place);
             assert!(!crate::home::SECRETS.into_iter().any(of_secret), "{place:?}");
-            assert_eq!(PackageCache::at(known.path), Some(known));
+            assert_eq!(PackageCache::find_by_path(known.path), Some(known));
             for file in known.redirect.files {
                 assert!(!file.contains("credential"), "{file}");
             }
         }
-        assert_eq!(PackageCache::at("~/.npm/"), PackageCache::at("~/.npm"));
-        assert_eq!(PackageCache::at("~/.ssh"), None);
+        assert_eq!(PackageCache::find_by_path("~/.npm/"), PackageCache::find_by_path("~/.npm"));
+        assert_eq!(PackageCache::find_by_path("~/.ssh"), None);
     }
 }

@@ -35,7 +35,7 @@ pub const AREAS_MAX: usize = 64;
 pub(crate) struct RepoAreaSet(u64);
 
 impl RepoAreaSet {
-    pub(crate) fn of<'a>(
+    pub(crate) fn from_touches<'a>(
         caps: &ConcurrencyLimits,
         touches: impl Iterator<Item = &'a PathPattern> + Clone,
     ) -> Self {
@@ -46,7 +46,7 @@ impl RepoAreaSet {
         Self(places.fold(0, |set, (place, _)| set | 1 << place))
     }
 
-    fn places(self) -> impl Iterator<Item = usize> {
+    fn area_indexes(self) -> impl Iterator<Item = usize> {
         let mut left = self.0;
         std::iter::from_fn(move || {
             let place = (left != 0).then(|| left.trailing_zeros() as usize)?;
@@ -76,25 +76,30 @@ impl ConcurrencyUsage {
     pub(crate) fn take(&mut self, charge: &ConcurrencyClaim) {
         *self.profiles.entry(charge.profile.clone()).or_default() += 1;
         *self.accounts.entry(charge.account.clone()).or_default() += 1;
-        for place in charge.areas.places() {
+        for place in charge.areas.area_indexes() {
             *self.areas.entry(place).or_default() += 1;
         }
     }
 
-    pub(crate) fn give_back(&mut self, charge: &ConcurrencyClaim) {
-        give_back(&mut self.profiles, &charge.profile);
-        give_back(&mut self.accounts, &charge.account);
-        for place in charge.areas.places() {
-            give_back(&mut self.areas, &place);
+    pub(crate) fn release_claim(&mut self, charge: &ConcurrencyClaim) {
+        decrement_count(&mut self.profiles, &charge.profile);
+        decrement_count(&mut self.accounts, &charge.account);
+        for place in charge.areas.area_indexes() {
+            decrement_count(&mut self.areas, &place);
         }
     }
 
-    pub(crate) fn on_account(&self, account: &str) -> u32 {
+    pub(crate) fn count_on_account(&self, account: &str) -> u32 {
         self.accounts.get(account).copied().unwrap_or(0)
     }
 
     /// Which limit keeps one more agent with this profile on this account from starting, if one does.
-    pub(crate) fn full(&self, caps: &ConcurrencyLimits, profile: &str, account: &str) -> Option<TurnBlocker> {
+    pub(crate) fn full_limit(
+        &self,
+        caps: &ConcurrencyLimits,
+        profile: &str,
+        account: &str,
+    ) -> Option<TurnBlocker> {
         let full = |caps: &BTreeMap<String, u32>, charged: &BTreeMap<String, u32>, name: &str| {
             caps.get(name).copied().filter(|slots| charged.get(name).copied().unwrap_or(0) >= *slots)
         };
@@ -109,12 +114,12 @@ impl ConcurrencyUsage {
     /// The first of these areas that has as many agents as it may.
     pub(crate) fn full_area(&self, caps: &ConcurrencyLimits, areas: RepoAreaSet) -> Option<TurnBlocker> {
         let full = |place: &usize| self.areas.get(place).copied().unwrap_or(0) >= caps.areas[*place].slots;
-        let area = &caps.areas[areas.places().find(full)?];
+        let area = &caps.areas[areas.area_indexes().find(full)?];
         Some(TurnBlocker::Area { name: area.name.clone(), slots: area.slots })
     }
 }
 
-fn give_back<K: Ord>(charged: &mut BTreeMap<K, u32>, key: &K) {
+fn decrement_count<K: Ord>(charged: &mut BTreeMap<K, u32>, key: &K) {
     let count = charged.get_mut(key).expect("it was taken before it is given back");
     *count -= 1;
     if *count == 0 {

@@ -26,13 +26,16 @@ pub fn find_case_collision<'p>(
 ) -> Option<CaseCollision> {
     let mut by_folded: HashMap<String, Vec<&str>> = HashMap::new();
     for path in all {
-        by_folded.entry(fold(path)).or_default().push(path);
+        by_folded.entry(fold_case(path)).or_default().push(path);
     }
     let spelled = |path: &str| {
-        SPELLED.into_iter().find(|spelled| *spelled != path && fold(spelled) == fold(path)).map(str::to_owned)
+        SPELLED
+            .into_iter()
+            .find(|spelled| *spelled != path && fold_case(spelled) == fold_case(path))
+            .map(str::to_owned)
     };
     let in_tree = |path: &str| {
-        let same = by_folded.get(&fold(path)).into_iter().flatten();
+        let same = by_folded.get(&fold_case(path)).into_iter().flatten();
         same.copied().find(|other| *other != path).map(str::to_owned)
     };
     // A changed path brings the folders above it.
@@ -48,7 +51,7 @@ fn with_folders(path: &str) -> impl Iterator<Item = &str> {
 }
 
 /// As a file system compares that folds case: nearly so, which is enough to be careful.
-fn fold(path: &str) -> String {
+fn fold_case(path: &str) -> String {
     path.chars().flat_map(char::to_lowercase).flat_map(char::to_uppercase).collect()
 }
 

@@ -43,7 +43,7 @@ pub const EVERY: u32 = 5;
 impl Checkpoints {
     /// Those that are kept, oldest first.
     #[must_use]
-    pub fn kept(&self) -> &[Checkpoint] {
+    pub fn kept_checkpoints(&self) -> &[Checkpoint] {
         &self.kept
     }
 
@@ -55,7 +55,7 @@ impl Checkpoints {
 
     /// What landed after it, in order: what going back to it takes away.
     #[must_use]
-    pub fn lost(&self, checkpoint: &Checkpoint) -> &[TaskId] {
+    pub fn landed_after(&self, checkpoint: &Checkpoint) -> &[TaskId] {
         self.landings.get(checkpoint.landed..).unwrap_or_default()
     }
 
@@ -75,7 +75,7 @@ impl Checkpoints {
     /// Those that need not be kept any longer: the oldest past the count, and the old ones; never those a person made,
     /// nor the latest few.
     #[must_use]
-    pub fn outdated(&self, now: Timestamp, retention: Retention) -> Vec<String> {
+    pub fn find_outdated(&self, now: Timestamp, retention: Retention) -> Vec<String> {
         let own = self.kept.iter().filter(|it| it.why != CheckpointReason::Person).collect::<Vec<_>>();
         let latest = own.len().saturating_sub(LATEST_KEPT);
         let over = self.kept.len().saturating_sub(retention.count);
@@ -104,7 +104,7 @@ impl Checkpoints {
     }
 
     /// A task landed.
-    pub fn landed(&mut self, task: TaskId) {
+    pub fn note_landing(&mut self, task: TaskId) {
         self.landings.push(task);
         self.since += 1;
     }

@@ -77,7 +77,7 @@ const COMPLEX_LINES: u32 = 20; // more than a screenful of both sides is a desig
 
 /// Who resolves these.
 #[must_use]
-pub fn class(clashes: &[ConflictingFile]) -> ConflictClass {
+pub fn classify_conflict(clashes: &[ConflictingFile]) -> ConflictClass {
     let lines: u32 = clashes.iter().map(|clash| clash.lines).fold(0, u32::saturating_add);
     let of_lines = |clash: &ConflictingFile| {
         matches!(clash.kind, FileConflictKind::Content | FileConflictKind::BothAdded)

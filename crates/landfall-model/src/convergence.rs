@@ -18,17 +18,17 @@ const FOCUS_MAX: usize = 5; // requirements of one stage: what one plan can hold
 
 /// Coverage in quarters, snapped down: an eighth is not a quarter.
 #[must_use]
-pub fn snap(coverage: u32) -> u32 {
+pub fn snap_to_quarter(coverage: u32) -> u32 {
     coverage.min(1000) / QUARTER * QUARTER
 }
 
 /// What a judge's coverage comes to, after what was there before. A requirement that rises by more than a quarter needs a
 /// reason; without one it is held to that. One that falls is believed: to be strict needs no reason.
 #[must_use]
-pub fn coverage(before: Option<&Coverage>, said: &[RequirementCoverage]) -> Coverage {
+pub fn update_coverage(before: Option<&Coverage>, said: &[RequirementCoverage]) -> Coverage {
     let mut all = Coverage::new();
     for covered in said {
-        let mut now = snap(covered.coverage);
+        let mut now = snap_to_quarter(covered.coverage);
         if let (Some(before), true) = (before, covered.why.trim().is_empty()) {
             let was = before.get(&covered.number).copied().unwrap_or(0);
             now = now.min(was + QUARTER);
@@ -41,7 +41,7 @@ pub fn coverage(before: Option<&Coverage>, said: &[RequirementCoverage]) -> Cove
 /// Σ(weight · coverage) / Σ weight in ten-thousandths, rounded to the nearest; a requirement nobody spoke of counts as
 /// nothing. None without requirements: there is nothing to converge to.
 #[must_use]
-pub fn convergence(baseline: &[Requirement], coverage: &Coverage) -> Option<u32> {
+pub fn compute_convergence(baseline: &[Requirement], coverage: &Coverage) -> Option<u32> {
     let weight = |requirement: &Requirement| u64::from(requirement.weight.figure());
     let all: u64 = baseline.iter().map(weight).sum();
     if all == 0 {
@@ -50,7 +50,8 @@ pub fn convergence(baseline: &[Requirement], coverage: &Coverage) -> Option<u32>
     let covered: u64 = baseline
         .iter()
         .map(|requirement| {
-            weight(requirement) * u64::from(snap(coverage.get(&requirement.number).copied().unwrap_or(0)))
+            weight(requirement)
+                * u64::from(snap_to_quarter(coverage.get(&requirement.number).copied().unwrap_or(0)))
         })
         .sum();
     Some(u32::try_from((covered * 10 + all / 2) / all).expect("a mean of shares is a share"))
@@ -58,7 +59,7 @@ pub fn convergence(baseline: &[Requirement], coverage: &Coverage) -> Option<u32>
 
 /// A convergence for people: `0.6667`.
 #[must_use]
-pub fn share(ten_thousandths: u32) -> String {
+pub fn format_share(ten_thousandths: u32) -> String {
     format!("{}.{:04}", ten_thousandths / WHOLE, ten_thousandths % WHOLE)
 }
 
@@ -98,7 +99,8 @@ pub const DIRECTIONS_MAX: usize = 3;
 /// nothing is unmet, or every direction was tried.
 #[must_use]
 pub fn next_focus(baseline: &[Requirement], coverage: &Coverage, excluded: &[Exclusion]) -> Option<Vec<u32>> {
-    let covered = |requirement: &Requirement| snap(coverage.get(&requirement.number).copied().unwrap_or(0));
+    let covered =
+        |requirement: &Requirement| snap_to_quarter(coverage.get(&requirement.number).copied().unwrap_or(0));
     let mut unmet: Vec<&Requirement> = baseline.iter().filter(|it| covered(it) < 1000).collect();
     unmet.sort_by_key(|it| (std::cmp::Reverse(it.weight.figure()), covered(it), it.number));
     let unmet: Vec<u32> = unmet.into_iter().map(|it| it.number).collect();
@@ -140,16 +142,16 @@ mod tests {
         for (said, kept) in
             [(125, 0), (249, 0), (250, 250), (375, 250), (625, 500), (999, 750), (1000, 1000), (4000, 1000)]
         {
-            assert_eq!(snap(said), kept, "{said}");
+            assert_eq!(snap_to_quarter(said), kept, "{said}");
         }
     }
 
     #[test]
     fn convergence_weighs_requirements_and_misses_count_as_nothing() {
         let three = baseline(&[Weight::Critical, Weight::Important, Weight::Optional]);
-        assert_eq!(convergence(&three, &Coverage::from([(1, 1000), (2, 500)])), Some(6_667));
-        assert_eq!(convergence(&three, &Coverage::new()), Some(0));
-        assert_eq!(convergence(&[], &Coverage::from([(1, 1000)])), None);
+        assert_eq!(compute_convergence(&three, &Coverage::from([(1, 1000), (2, 500)])), Some(6_667));
+        assert_eq!(compute_convergence(&three, &Coverage::new()), Some(0));
+        assert_eq!(compute_convergence(&[], &Coverage::from([(1, 1000)])), None);
     }
 
     #[test]
@@ -172,13 +174,15 @@ mod tests {
         let before = Coverage::from([(1, 250), (2, 1000)]);
         let said =
             |number, coverage, why: &str| RequirementCoverage { number, coverage, why: why.to_owned() };
-        let now = coverage(Some(&before), &[said(1, 1000, ""), said(2, 0, " ")]);
+        let now = update_coverage(Some(&before), &[said(1, 1000, ""), said(2, 0, " ")]);
         assert_eq!(now, Coverage::from([(1, 500), (2, 0)]));
-        let now =
-            coverage(Some(&before), &[said(1, 1000, "all of it is there"), said(2, 0, "it was removed")]);
+        let now = update_coverage(
+            Some(&before),
+            &[said(1, 1000, "all of it is there"), said(2, 0, "it was removed")],
+        );
         assert_eq!(now, Coverage::from([(1, 1000), (2, 0)]));
         assert_eq!(
-            coverage(None, &[said(1, 1000, "")]),
+            update_coverage(None, &[said(1, 1000, "")]),
             Coverage::from([(1, 1000)]),
             "there was nothing before"
         );

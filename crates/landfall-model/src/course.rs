@@ -18,13 +18,13 @@ use crate::{Task, TaskId, WaitReason};
 
 /// Which tasks may begin. `sprint` is the one this run is for, `picked` what a person picked.
 #[must_use]
-pub fn filter(
+pub fn build_start_filter(
     sprint: Option<&Sprint>,
     goes_on: &dyn Fn(TaskId) -> bool,
     (mode, picked): (PilotMode, Option<TaskId>),
     only: Option<&BTreeSet<TaskId>>,
 ) -> StartFilter {
-    let mut filter = sprint.map(|sprint| StartFilter::of_sprint(&sprint.plan)).unwrap_or_default();
+    let mut filter = sprint.map(|sprint| StartFilter::for_sprint(&sprint.plan)).unwrap_or_default();
     if sprint.is_some_and(|sprint| !sprint.begins_more(goes_on)) {
         filter.starts = Some(BTreeSet::new());
     }
@@ -121,7 +121,7 @@ pub struct ShortageSpan {
 impl ShortageSpan {
     /// The span after a look at `now_ms` found this resource missing, or none.
     #[must_use]
-    pub fn after_look(
+    pub fn after_check(
         span: Option<Self>,
         missing: Option<MachineResource>,
         now_ms: u64,
@@ -139,7 +139,7 @@ impl ShortageSpan {
 
     /// What the last look found missing, and for how long it had been.
     #[must_use]
-    pub fn missing(&self) -> Option<(MachineResource, u64)> {
+    pub fn missing_resource(&self) -> Option<(MachineResource, u64)> {
         self.is_missing.then(|| (self.resource, self.seen_ms.saturating_sub(self.began_ms)))
     }
 }

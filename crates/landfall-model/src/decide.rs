@@ -13,7 +13,7 @@ pub use staged::{REFINEMENTS_MAX, possible_commands};
 
 use thiserror::Error;
 
-use crate::apply::{IllegalEvent, absorb};
+use crate::apply::{IllegalEvent, apply_in_place};
 use crate::budget::{BudgetScope, BudgetUse as _, ExhaustedBudget, Spending};
 use crate::conflict::{self, ConflictTimeoutAction, ConflictingFile};
 use crate::driving::{AgentAssignment, PastRun, SessionStart};
@@ -27,7 +27,7 @@ use crate::issue::IssueEvent;
 use crate::judge::{Verdict, judge};
 use crate::liveness::ECHOES_MAX;
 use crate::proof;
-use crate::recover::{check, exchange, may_land};
+use crate::recover::{check_effect, exchange_effect, may_land};
 use crate::recovery::{RecoveryOutcome as Came, is_climbed};
 use crate::resource::MachineResource;
 use crate::review::{self, Finding, RedoChoice, ReviewMode};
@@ -102,8 +102,8 @@ fn known_commands(allowed: &[String]) -> String {
 ///
 /// # Errors
 /// When the news is refused; nothing changes then.
-pub fn step(task: &Task, input: &TaskInput) -> Result<(Task, Decision), NewsRefusal> {
-    let draft = draw_up(task, input)?;
+pub fn decide_and_apply(task: &Task, input: &TaskInput) -> Result<(Task, Decision), NewsRefusal> {
+    let draft = draft_decision(task, input)?;
     Ok((draft.task, draft.decision))
 }
 
@@ -112,10 +112,10 @@ pub fn step(task: &Task, input: &TaskInput) -> Result<(Task, Decision), NewsRefu
 /// # Errors
 /// When the news is refused.
 pub fn decide(task: &Task, input: &TaskInput) -> Result<Decision, NewsRefusal> {
-    Ok(draw_up(task, input)?.decision)
+    Ok(draft_decision(task, input)?.decision)
 }
 
-fn draw_up(task: &Task, input: &TaskInput) -> Result<DecisionDraft, NewsRefusal> {
+fn draft_decision(task: &Task, input: &TaskInput) -> Result<DecisionDraft, NewsRefusal> {
     let at = input.at;
     let mut draft = DecisionDraft {
         task: task.clone(),
@@ -130,11 +130,11 @@ fn draw_up(task: &Task, input: &TaskInput) -> Result<DecisionDraft, NewsRefusal>
     match &input.news {
         News::Edit { spec, flows } => match &task.state {
             TaskState::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }) => {
-                return Err(not_now(task, "its words can no longer be changed"));
+                return Err(not_now_refusal(task, "its words can no longer be changed"));
             }
             _ => {
                 draft.event(Event::Edited { spec: spec.clone() })?;
-                draft.objective_is_stale()?;
+                draft.handle_stale_objective()?;
                 if let Some(change) = flows {
                     draft.enter_other_flow(change)?;
                 }
@@ -142,10 +142,10 @@ fn draw_up(task: &Task, input: &TaskInput) -> Result<DecisionDraft, NewsRefusal>
         },
         News::Granted { run, flow, limits, driving } => {
             let TaskState::Ready { .. } = &task.state else {
-                return Err(not_now(task, "it cannot be started"));
+                return Err(not_now_refusal(task, "it cannot be started"));
             };
             if task.is_held() {
-                return Err(not_now(task, "a person holds it"));
+                return Err(not_now_refusal(task, "a person holds it"));
             }
             let limits = &task.own_limits.over(limits.clone());
             let flow = task.flow.clone().unwrap_or_else(|| flow.clone());
@@ -155,14 +155,14 @@ fn draw_up(task: &Task, input: &TaskInput) -> Result<DecisionDraft, NewsRefusal>
                     flow.name
                 );
                 // It is not bound to such a flow: a person may choose another and retry.
-                draft.end(EndKind::Failed, EndCode::UnsupportedStep, detail)?;
+                draft.end_task(EndKind::Failed, EndCode::UnsupportedStep, detail)?;
             } else {
                 let is_agent_next = matches!(
                     flow.find_step(task.next_step(&flow)).map(|step| &step.kind),
                     Some(StepKind::Agent { .. })
                 );
                 if is_agent_next && !flow.suits_style(driving.style) {
-                    draft.does_not_suit(&flow, driving)?;
+                    draft.end_for_unsuitable_flow(&flow, driving)?;
                     return Ok(draft);
                 }
                 let bound = task.flow.is_some() && task.limits == *limits;
@@ -171,86 +171,89 @@ fn draw_up(task: &Task, input: &TaskInput) -> Result<DecisionDraft, NewsRefusal>
                     draft.event(Event::Bound { flow, limits, driving })?;
                 }
                 let next = draft.task.next_step(&flow).clone();
-                draft.enter(&next, *run)?;
+                draft.enter_step(&next, *run)?;
             }
         }
         News::WorkspaceReady { attempt, base } => {
-            fence(task, *attempt)?;
+            check_attempt(task, *attempt)?;
             let TaskState::Active { step, doing: AttemptPhase::Preparing { stop, .. } } = &task.state else {
-                return Err(not_now(task, "no workspace was asked for"));
+                return Err(not_now_refusal(task, "no workspace was asked for"));
             };
             draft.event(Event::WorkspaceMade { attempt: *attempt, base: base.clone() })?;
             match stop {
-                Some(stop) => draft.stopped(stop.clone(), step.clone())?,
+                Some(stop) => draft.apply_stop(stop.clone(), step.clone())?,
                 None => draft.next_iteration()?,
             }
         }
         News::MachineFailed { attempt, detail, hopeless } => {
-            fence(task, *attempt)?;
-            draft.machine_failed(detail, *hopeless)?;
+            check_attempt(task, *attempt)?;
+            draft.handle_machine_failure(detail, *hopeless)?;
         }
         News::Exhausted { attempt, resource, is_missing, detail } => {
-            fence(task, *attempt)?;
-            draft.exhausted(*resource, *is_missing, detail)?;
+            check_attempt(task, *attempt)?;
+            draft.handle_exhausted_resource(*resource, *is_missing, detail)?;
         }
-        News::AgentEnded(run) => draft.agent_ended(run)?,
+        News::AgentEnded(run) => draft.handle_agent_ended(run)?,
         News::Strode { attempt, iteration, stride } => {
-            fence(task, *attempt)?;
-            draft.running(*iteration)?;
+            check_attempt(task, *attempt)?;
+            draft.require_running(*iteration)?;
             if task.stride.as_ref().is_some_and(|last| last.mark == stride.mark) {
-                return Err(not_now(task, "that step is known"));
+                return Err(not_now_refusal(task, "that step is known"));
             }
             draft.event(Event::Strode { attempt: *attempt, stride: stride.clone() })?;
         }
         News::AccountWaitBegan { attempt, iteration, until } => {
-            fence(task, *attempt)?;
-            draft.running(*iteration)?;
+            check_attempt(task, *attempt)?;
+            draft.require_running(*iteration)?;
             if task.account_waits.since.is_some() {
-                return Err(not_now(task, "it waits for its account already"));
+                return Err(not_now_refusal(task, "it waits for its account already"));
             }
             draft.event(Event::AccountWaitBegan { attempt: *attempt, until: *until })?;
         }
         News::AccountWaitEnded { attempt, iteration } => {
-            fence(task, *attempt)?;
-            draft.running(*iteration)?;
+            check_attempt(task, *attempt)?;
+            draft.require_running(*iteration)?;
             if task.account_waits.since.is_none() {
-                return Err(not_now(task, "it does not wait for its account"));
+                return Err(not_now_refusal(task, "it does not wait for its account"));
             }
             draft.event(Event::AccountWaitEnded { attempt: *attempt })?;
         }
         News::Checked { attempt, head, leftovers, report, concerns, evidence, proofs, extent } => {
-            fence(task, *attempt)?;
-            let stop = draft.checking("nothing is being verified")?;
-            draft.collected(head, *leftovers)?;
-            draft.sized(*extent)?;
-            draft.checked(report, concerns, evidence.as_ref(), proofs, stop)?;
+            check_attempt(task, *attempt)?;
+            let stop = draft.require_checking("nothing is being verified")?;
+            draft.note_collected(head, *leftovers)?;
+            draft.note_change_size(*extent)?;
+            draft.handle_gate_report(report, concerns, evidence.as_ref(), proofs, stop)?;
         }
         News::MergeConflict { attempt, head, base, clashes } => {
-            fence(task, *attempt)?;
-            let stop = draft.checking("nothing is being merged").or_else(|_| draft.queued().map(|_| None))?;
-            draft.collected(head, false)?;
+            check_attempt(task, *attempt)?;
+            let stop = draft
+                .require_checking("nothing is being merged")
+                .or_else(|_| draft.require_queued().map(|_| None))?;
+            draft.note_collected(head, false)?;
             let paths = clashes.iter().map(|clash| clash.path.clone()).collect();
             draft.event(Event::Conflicted { attempt: *attempt, base: base.clone(), paths })?;
-            draft.conflicted(base, clashes, stop)?;
+            draft.handle_conflict(base, clashes, stop)?;
         }
         News::NothingChanged { attempt } => {
-            fence(task, *attempt)?;
-            let stop =
-                draft.checking("nothing is being verified").or_else(|_| draft.queued().map(|_| None))?;
-            draft.nothing_changed(stop)?;
+            check_attempt(task, *attempt)?;
+            let stop = draft
+                .require_checking("nothing is being verified")
+                .or_else(|_| draft.require_queued().map(|_| None))?;
+            draft.handle_no_changes(stop)?;
         }
         News::WorkspaceRebuilt { attempt } => {
-            fence(task, *attempt)?;
-            let stop = draft.checking("nothing is being verified")?;
-            let step = draft.current();
+            check_attempt(task, *attempt)?;
+            let stop = draft.require_checking("nothing is being verified")?;
+            let step = draft.current_step();
             match stop {
-                Some(stop) => draft.stopped(stop, step)?,
-                None => draft.work_again(&step)?,
+                Some(stop) => draft.apply_stop(stop, step)?,
+                None => draft.redo_work(&step)?,
             }
         }
         News::Landed { attempt, commit, base_before, tree, proof } => {
-            fence(task, *attempt)?;
-            draft.landing().or_else(|_| draft.queued())?;
+            check_attempt(task, *attempt)?;
+            draft.require_landing().or_else(|_| draft.require_queued())?;
             draft.event(Event::Landed {
                 attempt: *attempt,
                 commit: commit.clone(),
@@ -262,19 +265,19 @@ fn draw_up(task: &Task, input: &TaskInput) -> Result<DecisionDraft, NewsRefusal>
             if (rule.after || rule.mode == ReviewMode::Batch) && task.is_made_by_an_agent() {
                 draft.event(Event::ReviewOwed)?;
             }
-            draft.leave(StepResult::Landed, None)?;
+            draft.leave_step(StepResult::Landed, None)?;
         }
-        News::Review(said) => draft.review(said)?,
+        News::Review(said) => draft.handle_review(said)?,
         News::LandingBegan { attempt, batch, report } => {
-            fence(task, *attempt)?;
-            draft.queued()?;
+            check_attempt(task, *attempt)?;
+            draft.require_queued()?;
             draft.event(Event::LandingBegan { attempt: *attempt, batch: *batch, report: report.clone() })?;
         }
         News::Ejected { attempt, batch, report } => {
-            fence(task, *attempt)?;
-            draft.queued()?;
+            check_attempt(task, *attempt)?;
+            draft.require_queued()?;
             draft.event(Event::Ejected { attempt: *attempt, batch: *batch, report: report.clone() })?;
-            draft.leave(StepResult::Red, Some(verification_feedback(report, true)))?;
+            draft.leave_step(StepResult::Red, Some(verification_feedback(report, true)))?;
         }
         News::HookFailed { detail } => {
             draft.event(Event::Warned(Warning::HookFailed { detail: detail.clone() }))?;
@@ -283,54 +286,54 @@ fn draw_up(task: &Task, input: &TaskInput) -> Result<DecisionDraft, NewsRefusal>
             draft.event(Event::Warned(Warning::Folder { what: what.clone() }))?;
         }
         News::Doubted { attempt, concerns } => {
-            fence(task, *attempt)?;
-            let then = draft.queued()?;
+            check_attempt(task, *attempt)?;
+            let then = draft.require_queued()?;
             draft.event(Event::ReviewWanted { concerns: concerns.clone(), then })?;
         }
         News::LandMoved { attempt, .. } => {
-            fence(task, *attempt)?;
-            draft.landing()?;
+            check_attempt(task, *attempt)?;
+            draft.require_landing()?;
             draft.event(Event::Requeued { attempt: *attempt, unsure: false })?;
         }
         News::LandUnsure { attempt } => {
-            fence(task, *attempt)?;
-            draft.landing()?;
+            check_attempt(task, *attempt)?;
+            draft.require_landing()?;
             draft.event(Event::Requeued { attempt: *attempt, unsure: true })?;
         }
         News::LandMismatch { attempt, detail } => {
-            fence(task, *attempt)?;
-            draft.landing()?;
-            draft.end(EndKind::Failed, EndCode::LandingMismatch, detail.clone())?;
+            check_attempt(task, *attempt)?;
+            draft.require_landing()?;
+            draft.end_task(EndKind::Failed, EndCode::LandingMismatch, detail.clone())?;
         }
         News::Reported { attempt, report, certificate } => {
-            fence(task, *attempt)?;
+            check_attempt(task, *attempt)?;
             let TaskState::Active { doing: AttemptPhase::Reporting, .. } = &task.state else {
-                return Err(not_now(task, "no report was asked for"));
+                return Err(not_now_refusal(task, "no report was asked for"));
             };
             draft.event(Event::Reported {
                 attempt: *attempt,
                 report: report.clone(),
                 certificate: certificate.clone(),
             })?;
-            draft.leave(StepResult::Done, None)?;
+            draft.leave_step(StepResult::Done, None)?;
         }
-        News::Due => match task.due() {
-            Some(due) if due <= at => draft.due()?,
+        News::Due => match task.due_at() {
+            Some(due) if due <= at => draft.handle_due()?,
             // Nobody is there whose time could run.
-            Some(_) if !input.attended && task.waits_for_a_resolution() => draft.due()?,
-            Some(_) | None => return Err(not_now(task, "no wait is over")),
+            Some(_) if !input.attended && task.waits_for_a_resolution() => draft.handle_due()?,
+            Some(_) | None => return Err(not_now_refusal(task, "no wait is over")),
         },
         News::BaseAdvanced => match &task.state {
             TaskState::Waiting { wait: WaitReason::GateBroken { .. }, .. } => {
                 draft.event(Event::Resumed { feedback: None })?;
             }
-            _ => return Err(not_now(task, "it does not wait for the base")),
+            _ => return Err(not_now_refusal(task, "it does not wait for the base")),
         },
         News::RouteOpened => match &task.state {
             TaskState::Waiting { wait: WaitReason::Quota { .. } | WaitReason::Login { .. }, .. } => {
                 draft.event(Event::Resumed { feedback: None })?;
             }
-            _ => return Err(not_now(task, "it does not wait for an account")),
+            _ => return Err(not_now_refusal(task, "it does not wait for an account")),
         },
         News::Answer { text } => draft.answered(text)?,
         News::StopTask => draft.stop_task()?,
@@ -338,74 +341,74 @@ fn draw_up(task: &Task, input: &TaskInput) -> Result<DecisionDraft, NewsRefusal>
             TaskState::Active { doing: AttemptPhase::Running { stop: None, .. }, .. } => {
                 draft.ask_to_stop(StopRequest::Interrupt)?;
             }
-            _ => return Err(not_now(task, "no agent runs")),
+            _ => return Err(not_now_refusal(task, "no agent runs")),
         },
-        News::Cancel { reason } => draft.cancel(reason)?,
-        News::Retry { fresh, note } => draft.retry(*fresh, note.as_deref())?,
+        News::Cancel { reason } => draft.cancel_task(reason)?,
+        News::Retry { fresh, note } => draft.retry_task(*fresh, note.as_deref())?,
         News::WorkspaceRemoved { kept } => {
             if !task.is_over() {
-                return Err(not_now(task, "its workspace is still needed"));
+                return Err(not_now_refusal(task, "its workspace is still needed"));
             }
             draft.event(Event::WorkspaceRemoved { kept: kept.clone() })?;
         }
-        News::Message { text, now } => draft.message(text, *now)?,
-        News::Inform(feedback) => draft.inform(feedback)?,
-        News::Hold { reason } => draft.hold(reason)?,
-        News::Release => draft.release()?,
-        News::Accept { reason } => draft.accept(reason)?,
-        News::Block { reason } => draft.block(reason)?,
+        News::Message { text, now } => draft.message_agent(text, *now)?,
+        News::Inform(feedback) => draft.inform_agent(feedback)?,
+        News::Hold { reason } => draft.hold_task(reason)?,
+        News::Release => draft.release_task()?,
+        News::Accept { reason } => draft.accept_task(reason)?,
+        News::Block { reason } => draft.block_task(reason)?,
         News::SetLimits { limits } => draft.set_limits(*limits)?,
         News::Do { command, checkpoint, alone, note, flow } => {
             let wanted = (command.as_str(), *checkpoint);
-            draft.do_step(wanted, *alone, task.flow.as_ref().or(flow.as_ref()))?;
+            draft.run_requested_step(wanted, *alone, task.flow.as_ref().or(flow.as_ref()))?;
             if let Some(text) = note {
                 draft.event(Event::Messaged { about: None, text: text.clone() })?;
             }
         }
-        News::Annotate(annotated) => draft.annotated(annotated)?,
-        News::Wish(wishes) => draft.wish(wishes)?,
+        News::Annotate(annotated) => draft.handle_annotation(annotated)?,
+        News::Wish(wishes) => draft.set_issue_options(wishes)?,
         News::Exchanged { attempt, exchanged } => {
-            fence(task, *attempt)?;
-            draft.exchanged(exchanged)?;
+            check_attempt(task, *attempt)?;
+            draft.handle_exchange(exchanged)?;
         }
         News::PartsOver(ends) => match &task.state {
             TaskState::Waiting { wait: WaitReason::Parts, .. } => {
                 draft.event(Event::Issue(IssueEvent::PartsOver(ends.clone())))?;
                 draft.event(Event::Resumed { feedback: None })?;
             }
-            _ => return Err(not_now(task, "it does not wait for its parts")),
+            _ => return Err(not_now_refusal(task, "it does not wait for its parts")),
         },
         News::PartsCame { over, levels } => match &task.state {
             TaskState::Waiting { wait: WaitReason::Parts, .. } => {
                 draft.event(Event::Issue(IssueEvent::PartsCame { over: over.clone(), levels: *levels }))?;
                 draft.event(Event::Resumed { feedback: None })?;
             }
-            _ => return Err(not_now(task, "it does not wait for its parts")),
+            _ => return Err(not_now_refusal(task, "it does not wait for its parts")),
         },
         News::LookAgain => match &task.state {
             TaskState::Waiting { wait: WaitReason::Blockers { .. }, .. } => {
                 draft.event(Event::Resumed { feedback: None })?;
             }
-            _ => return Err(not_now(task, "it does not wait for other issues")),
+            _ => return Err(not_now_refusal(task, "it does not wait for other issues")),
         },
-        News::Refine { text } => draft.refine(text)?,
+        News::Refine { text } => draft.add_refinement(text)?,
         News::Recovered { attempt, recovered } => {
-            fence(task, *attempt)?;
-            draft.recovered(recovered)?;
+            check_attempt(task, *attempt)?;
+            draft.handle_recovery_result(recovered)?;
         }
         News::Withdraw { number } => draft.withdraw(*number)?,
     }
     Ok(draft)
 }
 
-fn fence(task: &Task, got: Attempt) -> Result<(), NewsRefusal> {
+fn check_attempt(task: &Task, got: Attempt) -> Result<(), NewsRefusal> {
     if got == task.attempt || seeded_bugs::is_active(SeededBug::MissingFence) {
         return Ok(());
     }
     Err(NewsRefusal::Stale { task: task.id, got, current: task.attempt })
 }
 
-fn not_now(task: &Task, what: &'static str) -> NewsRefusal {
+fn not_now_refusal(task: &Task, what: &'static str) -> NewsRefusal {
     NewsRefusal::NotNow { task: task.id, state: task.state.name(), what }
 }
 
@@ -424,12 +427,12 @@ struct DecisionDraft {
 
 impl DecisionDraft {
     fn event(&mut self, event: Event) -> Result<(), NewsRefusal> {
-        absorb(&mut self.task, self.at, &event)?;
+        apply_in_place(&mut self.task, self.at, &event)?;
         self.decision.events.push(event);
         Ok(())
     }
 
-    fn effect(&mut self, effect: Effect) {
+    fn add_effect(&mut self, effect: Effect) {
         self.decision.effects.push(effect);
     }
 
@@ -439,18 +442,18 @@ impl DecisionDraft {
     }
 
     /// Refuses news of a run that is over.
-    fn running(&self, iteration: u32) -> Result<(), NewsRefusal> {
+    fn require_running(&self, iteration: u32) -> Result<(), NewsRefusal> {
         match &self.task.state {
             TaskState::Active { doing: AttemptPhase::Running { iteration: running, .. }, .. }
                 if *running == iteration =>
             {
                 Ok(())
             }
-            _ => Err(not_now(&self.task, "that iteration does not run")),
+            _ => Err(not_now_refusal(&self.task, "that iteration does not run")),
         }
     }
 
-    fn current(&self) -> StepName {
+    fn current_step(&self) -> StepName {
         self.task.step().cloned().expect("asked only of a task in a step")
     }
 
@@ -470,7 +473,7 @@ impl DecisionDraft {
     }
 
     /// Its agent runs a loop of its own, and would run all of it in each step of this flow.
-    fn does_not_suit(&mut self, flow: &Flow, driving: &AgentAssignment) -> Result<(), NewsRefusal> {
+    fn end_for_unsuitable_flow(&mut self, flow: &Flow, driving: &AgentAssignment) -> Result<(), NewsRefusal> {
         let id = self.task.id;
         let onward = match self.task.flow {
             Some(_) => format!("`landfall edit {id} --agent NAME` gives it a profile of another style"),
@@ -483,22 +486,22 @@ impl DecisionDraft {
             driving.profile,
             driving.style.word(),
         );
-        self.end(EndKind::Blocked, EndCode::UnsupportedStep, detail)
+        self.end_task(EndKind::Blocked, EndCode::UnsupportedStep, detail)
     }
 
     /// Begins an attempt of `step`, or does at once what needs no attempt.
-    fn enter(&mut self, step: &StepName, run: RunId) -> Result<(), NewsRefusal> {
-        if self.task.recoveries.due(step).is_some() {
+    fn enter_step(&mut self, step: &StepName, run: RunId) -> Result<(), NewsRefusal> {
+        if self.task.recoveries.pending_recovery(step).is_some() {
             return self.open(step, run, AttemptStart::Recover);
         }
         let without_work = self.task.workspace.is_none() && self.task.head.is_none();
         let opening = match &self.flow_step(step).kind.clone() {
-            StepKind::Agent { .. } if self.says_nothing() => return self.empty_target(),
+            StepKind::Agent { .. } if self.has_empty_spec() => return self.end_for_empty_target(),
             StepKind::Target if self.enter_target(step)? => return Ok(()),
-            StepKind::Converge => return self.converge(step),
+            StepKind::Converge => return self.measure_convergence(step),
             StepKind::Review if self.needs_no_reader() => {
-                self.settle(step)?;
-                return self.leave(StepResult::Approved, None);
+                self.make_current(step)?;
+                return self.leave_step(StepResult::Approved, None);
             }
             StepKind::Tracker { act } if self.enter_tracker(step, *act)? => return Ok(()),
             StepKind::Tracker { .. } | StepKind::Split => AttemptStart::Exchange,
@@ -508,23 +511,23 @@ impl DecisionDraft {
             }
             StepKind::Verify if without_work => {
                 let detail = format!("step `{step}` has nothing to verify: no workspace and no commit");
-                return self.end(EndKind::Blocked, EndCode::NothingChanged, detail);
+                return self.end_task(EndKind::Blocked, EndCode::NothingChanged, detail);
             }
             StepKind::Verify => AttemptStart::Check,
             StepKind::Land if self.task.landed.is_some() => {
                 // The journal was cut between the landing and the step after it.
-                self.settle(step)?;
-                return self.leave(StepResult::Landed, None);
+                self.make_current(step)?;
+                return self.leave_step(StepResult::Landed, None);
             }
             StepKind::Land if may_land(&self.task) => AttemptStart::Queue,
             StepKind::Land if without_work => {
                 let detail = format!("step `{step}` has nothing to land: no workspace and no commit");
-                return self.end(EndKind::Blocked, EndCode::NothingChanged, detail);
+                return self.end_task(EndKind::Blocked, EndCode::NothingChanged, detail);
             }
             StepKind::Land => AttemptStart::Check,
             StepKind::Report if self.task.reported.is_some() => {
-                self.settle(step)?;
-                return self.leave(StepResult::Done, None);
+                self.make_current(step)?;
+                return self.leave_step(StepResult::Done, None);
             }
             StepKind::Report => AttemptStart::Report,
             StepKind::Ask { question } => {
@@ -536,7 +539,7 @@ impl DecisionDraft {
     }
 
     /// Makes `step` the current one without an attempt, so that it can be left.
-    fn settle(&mut self, step: &StepName) -> Result<(), NewsRefusal> {
+    fn make_current(&mut self, step: &StepName) -> Result<(), NewsRefusal> {
         if self.task.step() != Some(step) {
             self.event(Event::Waited { wait: WaitReason::Pause, then: step.clone() })?;
             self.event(Event::Resumed { feedback: None })?;
@@ -551,13 +554,13 @@ impl DecisionDraft {
         let effect = match opening {
             AttemptStart::Workspace => Effect::Prepare { task, attempt, fresh: false },
             AttemptStart::FreshWorkspace => Effect::Prepare { task, attempt, fresh: true },
-            AttemptStart::Check => check(&self.task),
+            AttemptStart::Check => check_effect(&self.task),
             AttemptStart::Report => Effect::Report { task, attempt },
-            AttemptStart::Exchange => exchange(&self.task),
+            AttemptStart::Exchange => exchange_effect(&self.task),
             AttemptStart::Recover => Effect::Recover { task, attempt },
             AttemptStart::Queue | AttemptStart::Land => return Ok(()), // the landing queue sees to it
         };
-        self.effect(effect);
+        self.add_effect(effect);
         Ok(())
     }
 
@@ -565,45 +568,46 @@ impl DecisionDraft {
     fn next_iteration(&mut self) -> Result<(), NewsRefusal> {
         let limits = self.task.limits.clone();
         if self.task.iterations_done() >= limits.iterations_max {
-            return self.iterations_used();
+            return self.handle_iterations_used();
         }
         if self.task.time_left_ms() == 0 {
             return self.time_used();
         }
         let spent = Spending { usage: self.task.counters.usage, time_ms: self.task.counters.agent_ms };
-        if let Some(what) = limits.task_budget.used_up(spent) {
+        if let Some(what) = limits.task_budget.describe_used_up(spent) {
             return self.task_budget_used(&what);
         }
-        if let Some(what) = limits.attempt_budget.used_up(self.task.counters.attempt) {
-            return self.over_budget(BudgetScope::Attempt, &what);
+        if let Some(what) = limits.attempt_budget.describe_used_up(self.task.counters.attempt) {
+            return self.handle_over_budget(BudgetScope::Attempt, &what);
         }
         if self.drive == IntakeState::Draining {
-            return self.yielded(YieldReason::Drained, None);
+            return self.yield_attempt(YieldReason::Drained, None);
         }
         if self.task.hold.is_some() {
-            return self.yielded(YieldReason::Held, None);
+            return self.yield_attempt(YieldReason::Held, None);
         }
         if self.spent.is_some() {
-            return self.yielded(YieldReason::Budget, None); // it goes on when there is more to spend
+            return self.yield_attempt(YieldReason::Budget, None); // it goes on when there is more to spend
         }
-        let talk = self.task.talk();
-        let (id, attempt, step) = (self.task.id, self.task.attempt, self.current());
+        let talk = self.task.session_start();
+        let (id, attempt, step) = (self.task.id, self.task.attempt, self.current_step());
         let iteration = self.task.counters.iterations + 1;
-        self.tell_refinements(&step)?;
+        self.mark_refinements_told(&step)?;
         self.event(Event::IterationBegan { attempt, iteration, talk: talk.clone() })?;
         let deadline_ms = self.task.time_left_ms();
-        self.effect(Effect::Spawn { task: id, attempt, iteration, step, deadline_ms, talk });
+        self.add_effect(Effect::Spawn { task: id, attempt, iteration, step, deadline_ms, talk });
         Ok(())
     }
 
-    fn iterations_used(&mut self) -> Result<(), NewsRefusal> {
-        let detail = format!("{}, after all {} iterations", self.missing(), self.task.limits.iterations_max);
-        self.end(EndKind::Failed, EndCode::MaxIterations, detail)
+    fn handle_iterations_used(&mut self) -> Result<(), NewsRefusal> {
+        let detail =
+            format!("{}, after all {} iterations", self.describe_missing(), self.task.limits.iterations_max);
+        self.end_task(EndKind::Failed, EndCode::MaxIterations, detail)
     }
 
     /// What a task lacks that has used all that it may: the reason at the root of its end.
-    fn missing(&self) -> String {
-        if let Some(red) = self.red() {
+    fn describe_missing(&self) -> String {
+        if let Some(red) = self.red_checks() {
             return format!("its checks are still red ({red})");
         }
         let what = match (self.task.past.last(), &self.task.seen_head, &self.task.workspace) {
@@ -616,13 +620,13 @@ impl DecisionDraft {
 
     fn time_used(&mut self) -> Result<(), NewsRefusal> {
         let limit = spell_ms(self.task.limits.task_ms);
-        let detail = format!("{}, after all {limit} of its working time", self.missing());
-        self.end(EndKind::Timeout, EndCode::TaskLimit, detail)
+        let detail = format!("{}, after all {limit} of its working time", self.describe_missing());
+        self.end_task(EndKind::Timeout, EndCode::TaskLimit, detail)
     }
 
     fn task_budget_used(&mut self, what: &str) -> Result<(), NewsRefusal> {
-        let detail = format!("{}; {}", self.missing(), budget_is_used(BudgetScope::Task, what));
-        self.end(EndKind::Timeout, EndCode::Budget, detail)
+        let detail = format!("{}; {}", self.describe_missing(), budget_used_text(BudgetScope::Task, what));
+        self.end_task(EndKind::Timeout, EndCode::Budget, detail)
     }
 
     /// A reason, with what the agent said last: it often names the cause behind it.
@@ -635,46 +639,46 @@ impl DecisionDraft {
 
     /// A budget is used up. That of an attempt ends the attempt, that of a task the task; those of the run and the day
     /// only keep agents from working on, and are nobody's fault.
-    fn over_budget(&mut self, scope: BudgetScope, what: &str) -> Result<(), NewsRefusal> {
-        let detail = budget_is_used(scope, what);
+    fn handle_over_budget(&mut self, scope: BudgetScope, what: &str) -> Result<(), NewsRefusal> {
+        let detail = budget_used_text(scope, what);
         match scope {
             BudgetScope::Attempt => {
-                let (step, count) = (self.current(), self.task.counters.overspent + 1);
+                let (step, count) = (self.current_step(), self.task.counters.overspent + 1);
                 if count > self.task.limits.restarts_max {
                     let detail = format!("{detail}, by {count} attempts");
-                    return self.end(EndKind::Failed, EndCode::Budget, detail);
+                    return self.end_task(EndKind::Failed, EndCode::Budget, detail);
                 }
                 self.back_off(YieldReason::Overspent, backoff_ms(count, 500, 30_000), detail, step)
             }
-            BudgetScope::Task if self.money_was_raised() => self.go_on(),
+            BudgetScope::Task if self.money_was_raised() => self.continue_step(),
             BudgetScope::Task => self.task_budget_used(what),
-            BudgetScope::Run | BudgetScope::Day => self.yielded(YieldReason::Budget, None),
+            BudgetScope::Run | BudgetScope::Day => self.yield_attempt(YieldReason::Budget, None),
         }
     }
 
     /// The agent goes round in a circle: it is told so, a few times.
-    fn looping(&mut self) -> Result<(), NewsRefusal> {
+    fn handle_looping(&mut self) -> Result<(), NewsRefusal> {
         if self.task.counters.loops >= self.task.limits.loops_max {
             let reason = "the agent said and did the same over and over, and telling it so did not help";
-            return self.end(EndKind::Failed, EndCode::ReasoningLoop, self.with_last_words(reason));
+            return self.end_task(EndKind::Failed, EndCode::ReasoningLoop, self.with_last_words(reason));
         }
-        self.yielded(YieldReason::Looping, Some(loop_break()))
+        self.yield_attempt(YieldReason::Looping, Some(loop_feedback()))
     }
 
-    fn agent_ended(&mut self, run: &EndedRun) -> Result<(), NewsRefusal> {
+    fn handle_agent_ended(&mut self, run: &EndedRun) -> Result<(), NewsRefusal> {
         self.last_words.clone_from(&run.evidence.last_words);
-        fence(&self.task, run.attempt)?;
+        check_attempt(&self.task, run.attempt)?;
         let TaskState::Active { step, doing: AttemptPhase::Running { iteration, stop, talk, .. } } =
             &self.task.state
         else {
-            return Err(not_now(&self.task, "no agent runs"));
+            return Err(not_now_refusal(&self.task, "no agent runs"));
         };
         if *iteration != run.iteration {
-            return Err(not_now(&self.task, "that iteration does not run"));
+            return Err(not_now_refusal(&self.task, "that iteration does not run"));
         }
         let (step, stop, resumed) = (step.clone(), stop.clone(), *talk != SessionStart::New);
         let told = self.task.feedback.clone();
-        let verdict = self.reconsidered(run, resumed, stop.is_some());
+        let verdict = self.reconsider_verdict(run, resumed, stop.is_some());
         let took_ms = match &verdict {
             Verdict::Transient { .. } | Verdict::Quota { .. } => {
                 run.took_ms.saturating_sub(run.evidence.model_wait_ms)
@@ -697,24 +701,24 @@ impl DecisionDraft {
         self.warn_of_signals(&run.seen)?;
         self.warn_of_iterations(&verdict)?;
         if let Some(stop) = stop {
-            return self.stopped(stop, step);
+            return self.apply_stop(stop, step);
         }
         if matches!(verdict, Verdict::Crashed { .. }) && run.evidence.oom_kills > 0 {
-            return self.ended_for_memory(step);
+            return self.handle_memory_crash(step);
         }
         if let Some(climbed) = &run.climbed
             && self.task.issue.is_some()
             && is_climbed(&verdict)
         {
-            return self.climb(run, climbed, &verdict, &step);
+            return self.recover_from_run(run, climbed, &verdict, &step);
         }
         let said = matches!(verdict, Verdict::Complete | Verdict::Continue | Verdict::Checkpoint { .. });
         let reviews = match self.flow_step(&step).kind {
             StepKind::Review if said => return self.read_by_a_reviewer(run, &step),
-            StepKind::Check { .. } if said => return self.judged(run, &step),
-            StepKind::Target if said => return self.target_said(run, &step, &told),
+            StepKind::Check { .. } if said => return self.handle_judgement(run, &step),
+            StepKind::Target if said => return self.handle_target_split(run, &step, &told),
             StepKind::Check { .. } if is_own_failure(&verdict) => {
-                return self.judge_failed(&format!("it ended early ({})", verdict.sentence()));
+                return self.handle_judge_failure(&format!("it ended early ({})", verdict.sentence()));
             }
             StepKind::Review | StepKind::Check { .. } | StepKind::Target => true,
             StepKind::Agent { .. }
@@ -727,7 +731,7 @@ impl DecisionDraft {
             | StepKind::Converge => false,
         };
         if !reviews {
-            self.papers_left(run)?;
+            self.note_papers(run)?;
             let step_said = run.seen.iter().filter_map(|signal| match signal {
                 Signal::Said(ControlSignal::Step(number)) => Some(*number),
                 _ => None,
@@ -735,39 +739,45 @@ impl DecisionDraft {
             let last_step = step_said.max();
             // Whoever writes a plan is done with the plan, not with its steps.
             let works = matches!(self.flow_step(&step).kind, StepKind::Agent { iterate: true, .. });
-            self.steps_done(last_step, works && verdict == Verdict::Complete)?;
+            self.note_steps_done(last_step, works && verdict == Verdict::Complete)?;
         }
-        let open = review::blocking(&self.task.findings).next().is_some();
+        let open = review::blocking_findings(&self.task.findings).next().is_some();
         if open && !reviews && verdict == Verdict::Complete && !run.evidence.last_words.is_empty() {
             self.event(Event::Replied { text: run.evidence.last_words.clone() })?;
         }
-        if verdict == Verdict::Complete && run.evidence.missing.is_empty() && self.heard_refinements(&step)? {
+        if verdict == Verdict::Complete
+            && run.evidence.missing.is_empty()
+            && self.resolve_told_refinements(&step)?
+        {
             return self.next_iteration();
         }
         match verdict {
             Verdict::Complete if !run.evidence.missing.is_empty() => {
-                self.output_missing(&run.evidence.missing)
+                self.handle_missing_output(&run.evidence.missing)
             }
-            Verdict::Complete => self.leave(StepResult::Done, None),
+            Verdict::Complete => self.leave_step(StepResult::Done, None),
             Verdict::Blocked { reason } => {
                 // A flow that only stops here has nothing to add to the agent's own words.
-                let goes_on =
-                    self.edge(&step, StepResult::Blocked).is_some_and(|edge| edge.to != EdgeTarget::Stop);
+                let goes_on = self
+                    .find_edge(&step, StepResult::Blocked)
+                    .is_some_and(|edge| edge.to != EdgeTarget::Stop);
                 if goes_on {
                     let feedback = Feedback { about: "The agent was blocked".to_owned(), text: reason };
-                    return self.leave(StepResult::Blocked, Some(feedback));
+                    return self.leave_step(StepResult::Blocked, Some(feedback));
                 }
-                self.end(EndKind::Blocked, EndCode::AgentBlocked, reason)
+                self.end_task(EndKind::Blocked, EndCode::AgentBlocked, reason)
             }
             Verdict::Pending { question } => {
-                self.yielded(YieldReason::Asked, None)?;
+                self.yield_attempt(YieldReason::Asked, None)?;
                 self.event(Event::Waited { wait: WaitReason::Question { text: question }, then: step })
             }
-            Verdict::Checkpoint { reason } if self.edge(&step, StepResult::MidExec).is_some() => {
+            Verdict::Checkpoint { reason } if self.find_edge(&step, StepResult::MidExec).is_some() => {
                 let about = "Why the agent wants a look".to_owned();
-                self.leave(StepResult::MidExec, Some(Feedback { about, text: reason }))
+                self.leave_step(StepResult::MidExec, Some(Feedback { about, text: reason }))
             }
-            Verdict::Checkpoint { .. } | Verdict::Continue => self.went_on(&step, &run.evidence.missing),
+            Verdict::Checkpoint { .. } | Verdict::Continue => {
+                self.handle_unfinished_run(&step, &run.evidence.missing)
+            }
             Verdict::Quota { until } => {
                 // Without a word about the reset, ask again a little later: longer each time, at most an hour.
                 let waits = self.task.counters.quota_waits;
@@ -780,7 +790,7 @@ impl DecisionDraft {
                 let until = until
                     .map(|until| until.min(self.at.plus_ms(QUOTA_WAIT_MAX_MS)))
                     .unwrap_or_else(|| self.at.plus_ms(backoff_ms(waits + 1, first_ms, 3_600_000)));
-                self.yielded(YieldReason::Quota, None)?;
+                self.yield_attempt(YieldReason::Quota, None)?;
                 self.event(Event::Waited { wait: WaitReason::Quota { until, guessed }, then: step })
             }
             // An outage is nobody's fault, however long it is: the account waits for it, with one probe at a time.
@@ -794,40 +804,42 @@ impl DecisionDraft {
                     Some(line) => format!("the agent crashed ({detail}; its last error: \"{line}\")"),
                     None => format!("the agent crashed ({detail})"),
                 };
-                self.restart(YieldReason::Crashed, EndCode::AgentCrashed, cause, step)
+                self.restart_agent(YieldReason::Crashed, EndCode::AgentCrashed, cause, step)
             }
             Verdict::Lost | Verdict::Stopped => {
                 let cause = "the agent vanished and its end was not seen".to_owned();
-                self.restart(YieldReason::Lost, EndCode::AgentLost, cause, step)
+                self.restart_agent(YieldReason::Lost, EndCode::AgentLost, cause, step)
             }
             Verdict::NotStarted { detail, hopeless } => {
                 if hopeless {
-                    return self.end(EndKind::Failed, EndCode::AgentNotStarted, detail);
+                    return self.end_task(EndKind::Failed, EndCode::AgentNotStarted, detail);
                 }
-                self.restart(YieldReason::NotStarted, EndCode::AgentNotStarted, detail, step)
+                self.restart_agent(YieldReason::NotStarted, EndCode::AgentNotStarted, detail, step)
             }
             Verdict::Unauthorized { detail } => {
                 let account = self.task.driving.as_ref().map(|it| it.account.clone()).unwrap_or_default();
-                self.yielded(YieldReason::Login, None)?;
+                self.yield_attempt(YieldReason::Login, None)?;
                 let wait = WaitReason::Login { account, detail, asker: self.task.id };
                 self.event(Event::Waited { wait, then: step })
             }
-            Verdict::SessionGone => self.yielded(YieldReason::SessionGone, Some(session_gone())),
-            Verdict::Looping => self.looping(),
-            Verdict::OverBudget { scope, what } => self.over_budget(scope, &what),
+            Verdict::SessionGone => {
+                self.yield_attempt(YieldReason::SessionGone, Some(session_gone_feedback()))
+            }
+            Verdict::Looping => self.handle_looping(),
+            Verdict::OverBudget { scope, what } => self.handle_over_budget(scope, &what),
             Verdict::ContextUsedUp => {
                 let detail = "context budget insufficient: the agent dropped its context again and again within one run; \
                               split the task, or give it an agent with more room"
                     .to_owned();
-                self.end(EndKind::Failed, EndCode::ContextBudget, detail)
+                self.end_task(EndKind::Failed, EndCode::ContextBudget, detail)
             }
             // It was asked to end its own loop after the last of them, and had to be made to.
             Verdict::OutOfTime
                 if self.task.strides() && self.task.counters.strides >= self.task.limits.iterations_max =>
             {
-                self.iterations_used()
+                self.handle_iterations_used()
             }
-            Verdict::OutOfTime if self.time_was_raised() => self.go_on(),
+            Verdict::OutOfTime if self.time_was_raised() => self.continue_step(),
             Verdict::OutOfTime => self.time_used(),
             Verdict::Stalled => {
                 let (counters, limits) = (&self.task.counters, &self.task.limits);
@@ -841,26 +853,27 @@ impl DecisionDraft {
                         }
                     };
                     let detail = self.with_last_words(&reason);
-                    return self.end(EndKind::Failed, EndCode::StallLimit, detail);
+                    return self.end_task(EndKind::Failed, EndCode::StallLimit, detail);
                 }
-                self.yielded(YieldReason::Stalled, None)
+                self.yield_attempt(YieldReason::Stalled, None)
             }
         }
     }
 
     /// A reviewer has read the work. What they found goes back to the agent, a few times; then a person weighs both.
     fn read_by_a_reviewer(&mut self, run: &EndedRun, step: &StepName) -> Result<(), NewsRefusal> {
-        let findings = run.evidence.opinion.as_ref().map(|said| review::merged(&self.task.findings, said));
+        let findings =
+            run.evidence.opinion.as_ref().map(|said| review::merge_findings(&self.task.findings, said));
         let reply = self.task.reply.clone();
         let (attempt, head) = (run.attempt, self.task.head.clone());
         self.event(Event::Opinion { attempt, head, findings: findings.clone() })?;
-        if findings.is_some() && self.more_readers() {
+        if findings.is_some() && self.needs_another_reader() {
             return self.next_iteration();
         }
-        let open: Vec<Finding> = review::blocking(&self.task.findings).cloned().collect();
+        let open: Vec<Finding> = review::blocking_findings(&self.task.findings).cloned().collect();
         let rounds = self.task.counters.reviews;
         if findings.is_some() && open.is_empty() {
-            return self.leave(StepResult::Approved, None);
+            return self.leave_step(StepResult::Approved, None);
         }
         if rounds >= review::ROUNDS_MAX {
             let mut concerns: Vec<ChangeConcern> = open
@@ -885,7 +898,7 @@ impl DecisionDraft {
                 about: "What you said could not be read".to_owned(),
                 text: "End with one JSON block, just as this page asks for.".to_owned(),
             };
-            return self.yielded(YieldReason::OutputMissing, Some(feedback));
+            return self.yield_attempt(YieldReason::OutputMissing, Some(feedback));
         }
         let mut text = String::new();
         for finding in &open {
@@ -895,11 +908,11 @@ impl DecisionDraft {
             "Deal with each, or say in your last message why it is wrong, by its name. A reviewer reads the work again.\n",
         );
         let about = "A reviewer wants changes".to_owned();
-        self.leave(StepResult::Changes, Some(Feedback { about, text }))
+        self.leave_step(StepResult::Changes, Some(Feedback { about, text }))
     }
 
     /// The verdict on a run, in the light of what was asked of it and of the runs before it.
-    fn reconsidered(&self, run: &EndedRun, resumed: bool, stopping: bool) -> Verdict {
+    fn reconsider_verdict(&self, run: &EndedRun, resumed: bool, stopping: bool) -> Verdict {
         let task = &self.task;
         match judge(&run.seen, &run.exit, &run.evidence) {
             Verdict::SessionGone if !resumed => {
@@ -930,7 +943,7 @@ impl DecisionDraft {
 
     /// The output gate: a step is not done before what it must leave behind is there. The agent is told, and tries
     /// again a few times.
-    fn output_missing(&mut self, missing: &[String]) -> Result<(), NewsRefusal> {
+    fn handle_missing_output(&mut self, missing: &[String]) -> Result<(), NewsRefusal> {
         let files = missing.join(", ");
         let feedback = Feedback {
             about: "What this step must leave behind is not there".to_owned(),
@@ -943,27 +956,27 @@ impl DecisionDraft {
     fn try_output_again(&mut self, what: &str, feedback: Feedback) -> Result<(), NewsRefusal> {
         let tries = self.task.counters.outputs_missing + 1;
         if tries < OUTPUT_TRIES_MAX {
-            return self.yielded(YieldReason::OutputMissing, Some(feedback));
+            return self.yield_attempt(YieldReason::OutputMissing, Some(feedback));
         }
-        let step = self.current();
+        let step = self.current_step();
         let detail = format!("step `{step}` ended {tries} times in a row without its output: {what}");
-        self.end(EndKind::Failed, EndCode::OutputMissing, detail)
+        self.end_task(EndKind::Failed, EndCode::OutputMissing, detail)
     }
 
     /// The agent said nothing that ends the work.
-    fn went_on(&mut self, step: &StepName, missing: &[String]) -> Result<(), NewsRefusal> {
+    fn handle_unfinished_run(&mut self, step: &StepName, missing: &[String]) -> Result<(), NewsRefusal> {
         let iterates = match &self.flow_step(step).kind {
             StepKind::Agent { iterate, .. } => *iterate,
             _ => false,
         };
         if !iterates && !missing.is_empty() {
-            return self.output_missing(missing);
+            return self.handle_missing_output(missing);
         }
         if !iterates {
-            return self.leave(StepResult::Done, None);
+            return self.leave_step(StepResult::Done, None);
         }
-        if self.wants_a_look(step) {
-            return self.leave(StepResult::MidExec, None);
+        if self.wants_judge(step) {
+            return self.leave_step(StepResult::MidExec, None);
         }
         let (fruitless, stuck_after) = (self.task.counters.fruitless, self.task.limits.stuck_after);
         if is_stuck(&self.task) && fruitless.is_multiple_of(stuck_after.max(1)) {
@@ -1003,7 +1016,7 @@ impl DecisionDraft {
     }
 
     /// Tries the agent again after a crash, a few times.
-    fn restart(
+    fn restart_agent(
         &mut self,
         why: YieldReason,
         code: EndCode,
@@ -1014,7 +1027,7 @@ impl DecisionDraft {
         let count = self.task.counters.restarts.saturating_sub(self.task.counters.shortages);
         if count > self.task.limits.restarts_max {
             let repeated = if count > 1 { format!(", {count} times in a row") } else { String::new() };
-            return self.end(EndKind::Failed, code, cause + &repeated);
+            return self.end_task(EndKind::Failed, code, cause + &repeated);
         }
         self.back_off(why, backoff_ms(count, 500, 30_000), cause, step)
     }
@@ -1026,52 +1039,52 @@ impl DecisionDraft {
         cause: String,
         step: StepName,
     ) -> Result<(), NewsRefusal> {
-        self.yielded(why, None)?;
-        let until = self.at.plus_ms(jittered(self.task.id, ms));
+        self.yield_attempt(why, None)?;
+        let until = self.at.plus_ms(add_jitter(self.task.id, ms));
         self.event(Event::Waited { wait: WaitReason::Backoff { until, cause }, then: step })
     }
 
-    fn yielded(&mut self, why: YieldReason, feedback: Option<Feedback>) -> Result<(), NewsRefusal> {
+    fn yield_attempt(&mut self, why: YieldReason, feedback: Option<Feedback>) -> Result<(), NewsRefusal> {
         let attempt = self.task.attempt;
         self.event(Event::Yielded { attempt, why, feedback })
     }
 
-    fn stopped(&mut self, stop: StopRequest, step: StepName) -> Result<(), NewsRefusal> {
+    fn apply_stop(&mut self, stop: StopRequest, step: StepName) -> Result<(), NewsRefusal> {
         match stop {
             StopRequest::Pause => {
-                self.yielded(YieldReason::Stopped, None)?;
+                self.yield_attempt(YieldReason::Stopped, None)?;
                 self.event(Event::Waited { wait: WaitReason::Pause, then: step })
             }
-            StopRequest::Interrupt => self.yielded(YieldReason::Drained, None),
-            StopRequest::Cancel { reason } => self.end(EndKind::Cancelled, EndCode::Person, reason),
-            StopRequest::Redirect => self.redirected(&step),
-            StopRequest::Block { reason } => self.end(EndKind::Blocked, EndCode::Person, reason),
+            StopRequest::Interrupt => self.yield_attempt(YieldReason::Drained, None),
+            StopRequest::Cancel { reason } => self.end_task(EndKind::Cancelled, EndCode::Person, reason),
+            StopRequest::Redirect => self.redirect_to_agent(&step),
+            StopRequest::Block { reason } => self.end_task(EndKind::Blocked, EndCode::Person, reason),
         }
     }
 
     /// The stop that was asked for while the work was being checked, if it is being checked at all.
-    fn checking(&self, otherwise: &'static str) -> Result<Option<StopRequest>, NewsRefusal> {
+    fn require_checking(&self, otherwise: &'static str) -> Result<Option<StopRequest>, NewsRefusal> {
         match &self.task.state {
             TaskState::Active { doing: AttemptPhase::Checking { stop }, .. } => Ok(stop.clone()),
-            _ => Err(not_now(&self.task, otherwise)),
+            _ => Err(not_now_refusal(&self.task, otherwise)),
         }
     }
 
-    fn landing(&self) -> Result<StepName, NewsRefusal> {
+    fn require_landing(&self) -> Result<StepName, NewsRefusal> {
         match &self.task.state {
             TaskState::Active { step, doing: AttemptPhase::Landing } => Ok(step.clone()),
-            _ => Err(not_now(&self.task, "nothing is being landed")),
+            _ => Err(not_now_refusal(&self.task, "nothing is being landed")),
         }
     }
 
-    fn queued(&self) -> Result<StepName, NewsRefusal> {
+    fn require_queued(&self) -> Result<StepName, NewsRefusal> {
         match &self.task.state {
             TaskState::Active { step, doing: AttemptPhase::Queued { .. } } => Ok(step.clone()),
-            _ => Err(not_now(&self.task, "it does not stand in the landing queue")),
+            _ => Err(not_now_refusal(&self.task, "it does not stand in the landing queue")),
         }
     }
 
-    fn collected(&mut self, head: &Commit, leftovers: bool) -> Result<(), NewsRefusal> {
+    fn note_collected(&mut self, head: &Commit, leftovers: bool) -> Result<(), NewsRefusal> {
         let attempt = self.task.attempt;
         if self.task.head.as_ref() != Some(head) || leftovers {
             self.event(Event::Collected { attempt, head: head.clone(), leftovers })?;
@@ -1082,7 +1095,7 @@ impl DecisionDraft {
         Ok(())
     }
 
-    fn checked(
+    fn handle_gate_report(
         &mut self,
         report: &GateReport,
         concerns: &[ChangeConcern],
@@ -1090,14 +1103,14 @@ impl DecisionDraft {
         proofs: &[(proof::ProofRun, String)],
         stop: Option<StopRequest>,
     ) -> Result<(), NewsRefusal> {
-        let step = self.current();
+        let step = self.current_step();
         let repeats = self.task.gate.as_ref().is_some_and(|before| report.repeats_failure(before));
         self.event(Event::Verified {
             attempt: self.task.attempt,
             report: report.clone(),
             evidence: evidence.cloned(),
         })?;
-        self.proved(&report.head, proofs)?;
+        self.note_proofs(&report.head, proofs)?;
         if report.is_empty() {
             self.event(Event::Warned(Warning::VerificationEmpty))?;
         }
@@ -1118,38 +1131,38 @@ impl DecisionDraft {
             }
         }
         if let Some(stop) = stop {
-            return self.stopped(stop, step);
+            return self.apply_stop(stop, step);
         }
         let lands = matches!(self.flow_step(&step).kind, StepKind::Land);
         match report.outcome() {
-            CheckOutcome::Pass | CheckOutcome::Flaky if self.holds_back(proofs) => {
+            CheckOutcome::Pass | CheckOutcome::Flaky if self.has_failing_proof(proofs) => {
                 let feedback = self.proof_feedback(proofs);
                 let result = if lands { StepResult::Red } else { StepResult::Fail };
-                self.leave(result, Some(feedback))
+                self.leave_step(result, Some(feedback))
             }
-            CheckOutcome::Pass | CheckOutcome::Flaky => self.green(report, concerns, &step, lands),
+            CheckOutcome::Pass | CheckOutcome::Flaky => self.handle_green(report, concerns, &step, lands),
             CheckOutcome::Fail | CheckOutcome::Timeout if repeats && is_stuck(&self.task) => {
                 let detail = format!(
                     "its agent was told {} times in a row what is red, and changed nothing: {}",
                     self.task.counters.fruitless,
                     report.describe_failures()
                 );
-                self.end(EndKind::Failed, EndCode::NothingChanged, detail)
+                self.end_task(EndKind::Failed, EndCode::NothingChanged, detail)
             }
             CheckOutcome::Fail | CheckOutcome::Timeout => {
                 let feedback = verification_feedback(report, lands);
                 let result = if lands { StepResult::Red } else { StepResult::Fail };
-                self.leave(result, Some(feedback))
+                self.leave_step(result, Some(feedback))
             }
             CheckOutcome::Broken | CheckOutcome::PreExisting => {
-                self.yielded(YieldReason::GateBroken, None)?;
+                self.yield_attempt(YieldReason::GateBroken, None)?;
                 let wait = gate_wait(report);
                 self.event(Event::Waited { wait, then: step })
             }
         }
     }
 
-    fn green(
+    fn handle_green(
         &mut self,
         report: &GateReport,
         concerns: &[ChangeConcern],
@@ -1158,7 +1171,7 @@ impl DecisionDraft {
     ) -> Result<(), NewsRefusal> {
         // What a person asked to be taken back was made by no agent: there is nothing to look out for.
         let by_an_agent = self.task.is_made_by_an_agent();
-        let concerns = &[concerns, &review::reasons(&self.task, report)].concat();
+        let concerns = &[concerns, &review::review_reasons(&self.task, report)].concat();
         if by_an_agent && !concerns.is_empty() && !self.is_approved(report, concerns) {
             // It stays in this step until a person has looked: a step left is a step passed.
             return self.event(Event::ReviewWanted { concerns: concerns.to_vec(), then: step.clone() });
@@ -1170,7 +1183,7 @@ impl DecisionDraft {
             let run = self.task.run.expect("a landing is part of a run");
             return self.open(step, run, AttemptStart::Queue);
         }
-        self.leave(StepResult::Pass, None)
+        self.leave_step(StepResult::Pass, None)
     }
 
     /// Whether a person has looked at just this. They read the work, not the base: when only the base moved and
@@ -1187,25 +1200,25 @@ impl DecisionDraft {
         same_tree || (same_work && concerns.iter().all(known))
     }
 
-    fn conflicted(
+    fn handle_conflict(
         &mut self,
         base: &Commit,
         clashes: &[ConflictingFile],
         stop: Option<StopRequest>,
     ) -> Result<(), NewsRefusal> {
-        let step = self.current();
+        let step = self.current_step();
         if let Some(stop) = stop {
-            return self.stopped(stop, step);
+            return self.apply_stop(stop, step);
         }
         // Without an agent that could be asked, the flow says what happens.
         let by_an_agent = self.task.is_made_by_an_agent();
         let rounds = self.task.counters.conflicts;
-        let complex = conflict::class(clashes) == conflict::ConflictClass::Complex;
+        let complex = conflict::classify_conflict(clashes) == conflict::ConflictClass::Complex;
         if by_an_agent && (complex || rounds > self.task.limits.conflicts_max) {
             return self.for_a_person(base, clashes.iter().map(ToString::to_string).collect(), step);
         }
         let list = clashes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        self.back_for_conflict(&step, conflict_feedback(base, &list))
+        self.return_for_conflict(&step, conflict_feedback(base, &list))
     }
 
     /// A conflict that a person resolves, within a time.
@@ -1214,13 +1227,13 @@ impl DecisionDraft {
         let (conflict_ms, overdue) =
             if self.attended { (conflict_ms, overdue) } else { (0, ConflictTimeoutAction::Defer) };
         let until = self.at.plus_ms(conflict_ms);
-        self.yielded(YieldReason::Asked, None)?;
+        self.yield_attempt(YieldReason::Asked, None)?;
         let wait = WaitReason::Conflict { base: base.clone(), files, until, overdue };
         self.event(Event::Waited { wait, then: step })
     }
 
     /// A moment has come that the task waited for.
-    fn due(&mut self) -> Result<(), NewsRefusal> {
+    fn handle_due(&mut self) -> Result<(), NewsRefusal> {
         let TaskState::Waiting { wait: WaitReason::Conflict { base, files, overdue, .. }, then, .. } =
             self.task.state.clone()
         else {
@@ -1230,10 +1243,12 @@ impl DecisionDraft {
             || format!("it conflicts with the base in {} and nobody resolved it in time", files.join(", "));
         let overdue = if self.attended { overdue } else { ConflictTimeoutAction::Defer };
         match overdue {
-            ConflictTimeoutAction::Defer => self.end(EndKind::Blocked, EndCode::ConflictLimit, detail()),
-            ConflictTimeoutAction::Skip => self.end(EndKind::Cancelled, EndCode::ConflictLimit, detail()),
+            ConflictTimeoutAction::Defer => self.end_task(EndKind::Blocked, EndCode::ConflictLimit, detail()),
+            ConflictTimeoutAction::Skip => {
+                self.end_task(EndKind::Cancelled, EndCode::ConflictLimit, detail())
+            }
             ConflictTimeoutAction::Retry => {
-                self.back_for_conflict(&then, conflict_feedback(&base, &files.join(", ")))
+                self.return_for_conflict(&then, conflict_feedback(&base, &files.join(", ")))
             }
             ConflictTimeoutAction::Notify => {
                 let until = self.at.plus_ms(self.task.limits.conflict_ms);
@@ -1243,34 +1258,34 @@ impl DecisionDraft {
     }
 
     /// Back to the agent, along the edge for a conflict.
-    fn back_for_conflict(&mut self, step: &StepName, feedback: Feedback) -> Result<(), NewsRefusal> {
-        let result = match self.edge(step, StepResult::Conflict) {
+    fn return_for_conflict(&mut self, step: &StepName, feedback: Feedback) -> Result<(), NewsRefusal> {
+        let result = match self.find_edge(step, StepResult::Conflict) {
             Some(_) => StepResult::Conflict,
             None => StepResult::Fail,
         };
-        self.leave(result, Some(feedback))
+        self.leave_step(result, Some(feedback))
     }
 
-    fn nothing_changed(&mut self, stop: Option<StopRequest>) -> Result<(), NewsRefusal> {
-        let step = self.current();
+    fn handle_no_changes(&mut self, stop: Option<StopRequest>) -> Result<(), NewsRefusal> {
+        let step = self.current_step();
         if let Some(stop) = stop {
-            return self.stopped(stop, step);
+            return self.apply_stop(stop, step);
         }
         // A judge looks at it next, whatever it is.
-        let judged_next = self.edge(&step, StepResult::Fail).is_some_and(|edge| match &edge.to {
+        let judged_next = self.find_edge(&step, StepResult::Fail).is_some_and(|edge| match &edge.to {
             EdgeTarget::Step(to) => matches!(self.flow_step(to).kind, StepKind::Check { .. }),
             EdgeTarget::End | EdgeTarget::Stop => false,
         });
         if judged_next {
             let about = "Nothing has changed yet".to_owned();
             let text = "The branch is where it began and the work tree holds no change.".to_owned();
-            return self.leave(StepResult::Fail, Some(Feedback { about, text }));
+            return self.leave_step(StepResult::Fail, Some(Feedback { about, text }));
         }
-        self.yielded(YieldReason::NothingChanged, None)?;
+        self.yield_attempt(YieldReason::NothingChanged, None)?;
         // Said twice in a row it is an answer, and a person should hear it; once it may be a slip.
         if self.task.counters.empty_claims > 1 {
             let detail = "the agent says it is complete, twice, but its branch holds no change".to_owned();
-            return self.end(EndKind::Blocked, EndCode::NothingChanged, detail);
+            return self.end_task(EndKind::Blocked, EndCode::NothingChanged, detail);
         }
         let feedback = Feedback {
             about: "You signalled COMPLETE, but nothing changed".to_owned(),
@@ -1280,12 +1295,12 @@ impl DecisionDraft {
                     .to_owned(),
         };
         let lands = matches!(self.flow_step(&step).kind, StepKind::Land);
-        self.leave(if lands { StepResult::Red } else { StepResult::Fail }, Some(feedback))
+        self.leave_step(if lands { StepResult::Red } else { StepResult::Fail }, Some(feedback))
     }
 
     /// A task waits for a resource that is missing, however long that takes: it never fails for it. If the resource can
     /// be had and the effect fails all the same, the effect needs more of it than there is, so the tries are bounded.
-    fn exhausted(
+    fn handle_exhausted_resource(
         &mut self,
         resource: MachineResource,
         is_missing: bool,
@@ -1301,33 +1316,33 @@ impl DecisionDraft {
             return self.back_off(YieldReason::NotYet, PAUSE_MS, cause, step);
         }
         if self.task.counters.shortages >= SHORTAGE_TRIES_MAX {
-            return self.end(EndKind::Failed, EndCode::Machine, cause);
+            return self.end_task(EndKind::Failed, EndCode::Machine, cause);
         }
         let pause = backoff_ms(self.task.counters.shortages + 1, PAUSE_MS, 60_000);
         self.back_off(YieldReason::Shortage, pause, cause, step)
     }
 
     /// The agent crashed while the kernel ended processes for lack of memory: a shortage, and no fault of the agent.
-    fn ended_for_memory(&mut self, step: StepName) -> Result<(), NewsRefusal> {
+    fn handle_memory_crash(&mut self, step: StepName) -> Result<(), NewsRefusal> {
         const PAUSE_MS: u64 = 2_000; // what else needs the memory may end meanwhile
         let cause = format!(
             "this machine is out of {}: the kernel ended processes, and the agent with them (OOM killer)",
             MachineResource::Memory
         );
         if self.task.counters.shortages >= SHORTAGE_TRIES_MAX {
-            return self.end(EndKind::Failed, EndCode::Machine, cause);
+            return self.end_task(EndKind::Failed, EndCode::Machine, cause);
         }
         let pause = backoff_ms(self.task.counters.shortages + 1, PAUSE_MS, 60_000);
         self.back_off(YieldReason::Shortage, pause, cause, step)
     }
 
-    fn machine_failed(&mut self, detail: &str, hopeless: bool) -> Result<(), NewsRefusal> {
+    fn handle_machine_failure(&mut self, detail: &str, hopeless: bool) -> Result<(), NewsRefusal> {
         let step = match self.machine_trouble()? {
             MachineTrouble::Stopped => return Ok(()),
             MachineTrouble::At(step) => step,
         };
         if hopeless || self.task.counters.machine >= MACHINE_TRIES_MAX {
-            return self.end(EndKind::Failed, EndCode::Machine, detail.to_owned());
+            return self.end_task(EndKind::Failed, EndCode::Machine, detail.to_owned());
         }
         let pause = backoff_ms(self.task.counters.machine + 1, 1_000, 60_000);
         self.back_off(YieldReason::Machine, pause, detail.to_owned(), step)
@@ -1336,10 +1351,10 @@ impl DecisionDraft {
     /// The step that an effect failed in, unless a person had asked the task to stop: that is what happens then.
     fn machine_trouble(&mut self) -> Result<MachineTrouble, NewsRefusal> {
         let Some(step) = self.task.step().cloned() else {
-            return Err(not_now(&self.task, "nothing is under way"));
+            return Err(not_now_refusal(&self.task, "nothing is under way"));
         };
         let TaskState::Active { doing, .. } = &self.task.state else {
-            return Err(not_now(&self.task, "nothing is under way"));
+            return Err(not_now_refusal(&self.task, "nothing is under way"));
         };
         let stop = match doing {
             AttemptPhase::Preparing { stop, .. }
@@ -1350,7 +1365,7 @@ impl DecisionDraft {
             AttemptPhase::Queued { .. } | AttemptPhase::Landing | AttemptPhase::Reporting => None,
         };
         match stop {
-            Some(stop) => self.stopped(stop, step).map(|()| MachineTrouble::Stopped),
+            Some(stop) => self.apply_stop(stop, step).map(|()| MachineTrouble::Stopped),
             None => Ok(MachineTrouble::At(step)),
         }
     }
@@ -1365,8 +1380,10 @@ impl DecisionDraft {
                 let asks =
                     self.task.flow.as_ref().and_then(|flow| flow.find_step(&then)).map(|step| &step.kind);
                 match asks {
-                    Some(StepKind::Ask { .. }) => return self.leave(StepResult::Answered, Some(feedback)),
-                    Some(StepKind::Target) => return self.target_answered(&question, text, &then),
+                    Some(StepKind::Ask { .. }) => {
+                        return self.leave_step(StepResult::Answered, Some(feedback));
+                    }
+                    Some(StepKind::Target) => return self.handle_target_answer(&question, text, &then),
                     _ => {}
                 }
                 self.event(Event::Resumed { feedback: Some(feedback) })
@@ -1379,7 +1396,7 @@ impl DecisionDraft {
                 }
                 let mut feedback = conflict_feedback(&base, &files.join(", "));
                 feedback.text.push_str(&format!("\nA person says how: {text}\n"));
-                self.back_for_conflict(&then, feedback)
+                self.return_for_conflict(&then, feedback)
             }
             // Whatever they say to that, it means that the login is done.
             TaskState::Waiting { wait: WaitReason::Login { .. }, .. } => {
@@ -1390,23 +1407,23 @@ impl DecisionDraft {
                     self.event(Event::Reviewed { approved: true, note })?;
                     match self.flow_step(&then).kind {
                         StepKind::Land => Ok(()), // it lands when it is its turn
-                        StepKind::Review => self.leave(StepResult::Approved, None),
-                        _ => self.leave(StepResult::Pass, None),
+                        StepKind::Review => self.leave_step(StepResult::Approved, None),
+                        _ => self.leave_step(StepResult::Pass, None),
                     }
                 }
-                ReviewAnswer::Changes(note) => self.changes_wanted(&then, note),
+                ReviewAnswer::Changes(note) => self.handle_changes_requested(&then, note),
             },
-            _ => Err(not_now(&self.task, "it asks nothing")),
+            _ => Err(not_now_refusal(&self.task, "it asks nothing")),
         }
     }
 
     /// A person looked at work: before it landed, or afterwards.
-    fn review(&mut self, said: &ReviewInput) -> Result<(), NewsRefusal> {
+    fn handle_review(&mut self, said: &ReviewInput) -> Result<(), NewsRefusal> {
         if self.task.landed.is_some() {
-            return self.sign(said);
+            return self.sign_off(said);
         }
         let TaskState::Review { then } = self.task.state.clone() else {
-            return Err(not_now(&self.task, "it does not wait for a review"));
+            return Err(not_now_refusal(&self.task, "it does not wait for a review"));
         };
         match said {
             ReviewInput::Approve { note } => self.answered(&format!("approve {note}")),
@@ -1416,22 +1433,22 @@ impl DecisionDraft {
             }
             ReviewInput::Reject { note } => {
                 self.event(Event::Reviewed { approved: false, note: note.clone() })?;
-                self.end(EndKind::Cancelled, EndCode::Rejected, note.clone())
+                self.end_task(EndKind::Cancelled, EndCode::Rejected, note.clone())
             }
             ReviewInput::Changes { issues, note, redo } => {
-                let text = review::complaint(issues, note);
+                let text = review::format_complaint(issues, note);
                 match redo {
-                    RedoChoice::Keep => self.changes_wanted(&then, text),
-                    RedoChoice::Fresh | RedoChoice::From(_) => self.begin_anew(text, redo),
+                    RedoChoice::Keep => self.handle_changes_requested(&then, text),
+                    RedoChoice::Fresh | RedoChoice::From(_) => self.restart_task(text, redo),
                 }
             }
         }
     }
 
     /// What a person wants done again, from the beginning or from an earlier state of it.
-    fn begin_anew(&mut self, text: String, redo: &RedoChoice) -> Result<(), NewsRefusal> {
+    fn restart_task(&mut self, text: String, redo: &RedoChoice) -> Result<(), NewsRefusal> {
         self.event(Event::Reviewed { approved: false, note: text.clone() })?;
-        self.end(EndKind::Blocked, EndCode::Rejected, text.clone())?;
+        self.end_task(EndKind::Blocked, EndCode::Rejected, text.clone())?;
         let feedback = Feedback { about: "A reviewer wants it done again".to_owned(), text };
         let fresh = *redo == RedoChoice::Fresh;
         self.event(Event::Retried { fresh, feedback: Some(feedback) })?;
@@ -1442,14 +1459,14 @@ impl DecisionDraft {
     }
 
     /// Landed work was looked at. What a person wants changed about it becomes a task of its own: the engine adds it.
-    fn sign(&mut self, said: &ReviewInput) -> Result<(), NewsRefusal> {
+    fn sign_off(&mut self, said: &ReviewInput) -> Result<(), NewsRefusal> {
         if self.task.sign_off == SignOff::NotOwed {
-            return Err(not_now(&self.task, "it has landed and nobody was asked to look at it"));
+            return Err(not_now_refusal(&self.task, "it has landed and nobody was asked to look at it"));
         }
         let (decision, note) = match said {
             ReviewInput::Approve { note } => (ReviewDecision::Approved, note.clone()),
             ReviewInput::Changes { issues, note, .. } => {
-                (ReviewDecision::Redo, review::complaint(issues, note))
+                (ReviewDecision::Redo, review::format_complaint(issues, note))
             }
             ReviewInput::Reject { note } => (ReviewDecision::Rejected, note.clone()),
             ReviewInput::Defer => (ReviewDecision::Deferred, String::new()),
@@ -1459,19 +1476,19 @@ impl DecisionDraft {
     }
 
     /// A reviewer said no: the work goes back to where a failed verification would send it.
-    fn changes_wanted(&mut self, then: &StepName, note: String) -> Result<(), NewsRefusal> {
+    fn handle_changes_requested(&mut self, then: &StepName, note: String) -> Result<(), NewsRefusal> {
         self.event(Event::Reviewed { approved: false, note: note.clone() })?;
         let failed = match self.flow_step(then).kind {
             StepKind::Land => StepResult::Red,
             StepKind::Review => StepResult::Changes,
             _ => StepResult::Fail,
         };
-        let back = self.edge(then, failed).and_then(|edge| match edge.to {
+        let back = self.find_edge(then, failed).and_then(|edge| match edge.to {
             EdgeTarget::Step(to) => Some(to),
             EdgeTarget::End | EdgeTarget::Stop => None,
         });
         let Some(back) = back else {
-            return self.end(EndKind::Blocked, EndCode::Rejected, note);
+            return self.end_task(EndKind::Blocked, EndCode::Rejected, note);
         };
         let feedback = Feedback { about: "A reviewer wants changes".to_owned(), text: note };
         let attempt = self.task.attempt;
@@ -1499,7 +1516,7 @@ impl DecisionDraft {
                 ..
             } => self.event(Event::StopAsked { stop: StopRequest::Pause }),
             TaskState::Active { step, doing: AttemptPhase::Queued { .. } } => {
-                self.stopped(StopRequest::Pause, step)
+                self.apply_stop(StopRequest::Pause, step)
             }
             TaskState::Ready { next: Some(then), .. } => {
                 self.event(Event::Waited { wait: WaitReason::Pause, then })
@@ -1515,52 +1532,58 @@ impl DecisionDraft {
                 then,
                 ..
             } => self.event(Event::Waited { wait: WaitReason::Pause, then }),
-            _ => Err(not_now(&self.task, "there is nothing to stop")),
+            _ => Err(not_now_refusal(&self.task, "there is nothing to stop")),
         }
     }
 
     fn ask_to_stop(&mut self, stop: StopRequest) -> Result<(), NewsRefusal> {
         let (task, attempt) = (self.task.id, self.task.attempt);
         self.event(Event::StopAsked { stop: stop.clone() })?;
-        self.effect(Effect::Kill { task, attempt, stop });
+        self.add_effect(Effect::Kill { task, attempt, stop });
         Ok(())
     }
 
     /// Ends a task as done without a landing, so that the tasks that need it go on.
-    fn accept(&mut self, reason: &str) -> Result<(), NewsRefusal> {
+    fn accept_task(&mut self, reason: &str) -> Result<(), NewsRefusal> {
         if self.task.landed.is_some() {
-            return Err(not_now(&self.task, "it has landed"));
+            return Err(not_now_refusal(&self.task, "it has landed"));
         }
         if self.task.landing.is_some() {
-            return Err(not_now(&self.task, "it may have landed already; the next run finds out"));
+            return Err(not_now_refusal(&self.task, "it may have landed already; the next run finds out"));
         }
         if self.task.issue.is_some() {
-            return Err(not_now(&self.task, "it follows an issue; close the issue where it is tracked"));
+            return Err(not_now_refusal(
+                &self.task,
+                "it follows an issue; close the issue where it is tracked",
+            ));
         }
         match &self.task.state {
-            TaskState::Active { .. } => {
-                Err(not_now(&self.task, "it is being worked on; `landfall stop` with its id stops it first"))
+            TaskState::Active { .. } => Err(not_now_refusal(
+                &self.task,
+                "it is being worked on; `landfall stop` with its id stops it first",
+            )),
+            TaskState::Ended(Ending { kind: EndKind::Done, .. }) => {
+                Err(not_now_refusal(&self.task, "it is done"))
             }
-            TaskState::Ended(Ending { kind: EndKind::Done, .. }) => Err(not_now(&self.task, "it is done")),
             TaskState::Draft
             | TaskState::Ready { .. }
             | TaskState::Waiting { .. }
             | TaskState::Review { .. }
             | TaskState::Ended(_) => {
                 let detail = format!("you said that it is already done, because {reason}");
-                self.end(EndKind::Done, EndCode::Person, detail)?;
+                self.end_task(EndKind::Done, EndCode::Person, detail)?;
                 if self.task.has_any_workspace() {
-                    self.effect(Effect::Tidy { task: self.task.id }); // what is in it is kept under a ref
+                    self.add_effect(Effect::Tidy { task: self.task.id }); // what is in it is kept under a ref
                 }
                 Ok(())
             }
         }
     }
 
-    fn cancel(&mut self, reason: &str) -> Result<(), NewsRefusal> {
+    fn cancel_task(&mut self, reason: &str) -> Result<(), NewsRefusal> {
         let stop = StopRequest::Cancel { reason: reason.to_owned() };
         if self.task.landed.is_some() {
-            return Err(not_now(&self.task, "it has landed; `landfall rollback` can take it back"));
+            return Err(not_now_refusal(&self.task, "it has landed; `landfall rollback` can take it back"));
         }
         let doing = match &self.task.state {
             TaskState::Active { doing, .. } => !matches!(doing, AttemptPhase::Queued { .. }),
@@ -1571,7 +1594,7 @@ impl DecisionDraft {
                 TaskState::Active { .. } => "it may have landed already; the next run finds out",
                 _ => "it may have landed already; `landfall retry` finds out",
             };
-            return Err(not_now(&self.task, what));
+            return Err(not_now_refusal(&self.task, what));
         }
         match self.task.state.clone() {
             TaskState::Active {
@@ -1596,7 +1619,7 @@ impl DecisionDraft {
                     | AttemptPhase::Exchanging { stop: Some(StopRequest::Cancel { .. }) }
                     | AttemptPhase::Recovering { stop: Some(StopRequest::Cancel { .. }) },
                 ..
-            } => Err(not_now(&self.task, "it is being cancelled already")),
+            } => Err(not_now_refusal(&self.task, "it is being cancelled already")),
             TaskState::Active {
                 doing:
                     AttemptPhase::Preparing { .. }
@@ -1606,10 +1629,13 @@ impl DecisionDraft {
                 ..
             } => self.event(Event::StopAsked { stop }),
             TaskState::Active { doing: AttemptPhase::Landing | AttemptPhase::Reporting, .. } => {
-                Err(not_now(&self.task, "it is too late to cancel it; `landfall rollback` can take it back"))
+                Err(not_now_refusal(
+                    &self.task,
+                    "it is too late to cancel it; `landfall rollback` can take it back",
+                ))
             }
             TaskState::Active { doing: AttemptPhase::Running { .. }, .. } => {
-                Err(not_now(&self.task, "it is being cancelled already"))
+                Err(not_now_refusal(&self.task, "it is being cancelled already"))
             }
             TaskState::Active { doing: AttemptPhase::Queued { .. }, .. }
             | TaskState::Draft
@@ -1618,14 +1644,14 @@ impl DecisionDraft {
             | TaskState::Review { .. }
             | TaskState::Ended(Ending {
                 kind: EndKind::Failed | EndKind::Timeout | EndKind::Blocked, ..
-            }) => self.end(EndKind::Cancelled, EndCode::Person, reason.to_owned()),
+            }) => self.end_task(EndKind::Cancelled, EndCode::Person, reason.to_owned()),
             TaskState::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }) => {
-                Err(not_now(&self.task, "it cannot be cancelled any more"))
+                Err(not_now_refusal(&self.task, "it cannot be cancelled any more"))
             }
         }
     }
 
-    fn retry(&mut self, fresh: bool, note: Option<&str>) -> Result<(), NewsRefusal> {
+    fn retry_task(&mut self, fresh: bool, note: Option<&str>) -> Result<(), NewsRefusal> {
         let feedback =
             note.map(|text| Feedback { about: "A word from the person".to_owned(), text: text.to_owned() });
         match &self.task.state {
@@ -1659,33 +1685,33 @@ impl DecisionDraft {
             } => {
                 if fresh && self.task.landed.is_none() && self.task.landing.is_none() {
                     let detail = "a person wants it done afresh".to_owned();
-                    self.end(EndKind::Blocked, EndCode::Person, detail)?;
+                    self.end_task(EndKind::Blocked, EndCode::Person, detail)?;
                     return self.event(Event::Retried { fresh, feedback });
                 }
                 self.event(Event::Resumed { feedback })
             }
             TaskState::Ready { .. } if self.task.is_held() => {
-                Err(not_now(&self.task, "you hold it; `landfall task release` lets it continue"))
+                Err(not_now_refusal(&self.task, "you hold it; `landfall task release` lets it continue"))
             }
-            _ => Err(not_now(&self.task, "there is nothing to retry")),
+            _ => Err(not_now_refusal(&self.task, "there is nothing to retry")),
         }
     }
 
-    fn edge(&self, step: &StepName, result: StepResult) -> Option<crate::flow::FlowEdge> {
+    fn find_edge(&self, step: &StepName, result: StepResult) -> Option<crate::flow::FlowEdge> {
         self.flow_step(step).on.iter().find(|edge| edge.result == result).cloned()
     }
 
     /// Leaves the current step along the edge for `result`, or stops where the edge's bound is used up.
-    fn leave(&mut self, result: StepResult, feedback: Option<Feedback>) -> Result<(), NewsRefusal> {
-        let step = self.current();
+    fn leave_step(&mut self, result: StepResult, feedback: Option<Feedback>) -> Result<(), NewsRefusal> {
+        let step = self.current_step();
         let attempt = self.task.attempt;
-        self.recovery_over(&step, Came::Success, String::new())?;
-        let Some(edge) = self.edge(&step, result) else {
+        self.record_recovery_outcome(&step, Came::Success, String::new())?;
+        let Some(edge) = self.find_edge(&step, result) else {
             let stop = Event::Left { attempt, step, result, to: EdgeTarget::Stop, feedback };
             return self.event(stop);
         };
         let taken = self.task.counters.edges.get(&(step.clone(), result)).copied().unwrap_or(0);
-        if let Some(max) = edge.max.map(|max| self.bound_of(&step, result, max))
+        if let Some(max) = edge.max.map(|max| self.edge_bound(&step, result, max))
             && taken >= max
         {
             let detail = match self.flow_step(&step).kind {
@@ -1707,7 +1733,7 @@ impl DecisionDraft {
                 ),
                 StepKind::Verify | StepKind::Land
                     if matches!(result, StepResult::Fail | StepResult::Red)
-                        && let Some(red) = self.red() =>
+                        && let Some(red) = self.red_checks() =>
                 {
                     format!(
                         "its checks are still red ({red}), after step `{step}` failed {} times",
@@ -1723,25 +1749,25 @@ impl DecisionDraft {
                 }
             };
             if let Some(converge) = self.can_give_up(&step) {
-                return self.give_up(&converge, detail);
+                return self.give_up_stage(&converge, detail);
             }
-            return self.end(EndKind::Failed, EndCode::EdgeLimit, detail);
+            return self.end_task(EndKind::Failed, EndCode::EdgeLimit, detail);
         }
         let ends = edge.to == EdgeTarget::End;
         self.event(Event::Left { attempt, step, result, to: edge.to, feedback })?;
         if ends && self.task.has_any_workspace() {
-            self.effect(Effect::Tidy { task: self.task.id });
+            self.add_effect(Effect::Tidy { task: self.task.id });
         }
         Ok(())
     }
 
     /// What is red of the work, if its checks were red when they last ran.
-    fn red(&self) -> Option<String> {
+    fn red_checks(&self) -> Option<String> {
         let report = self.task.gate.as_ref()?;
         Some(report.describe_failures()).filter(|complaint| !complaint.is_empty())
     }
 
-    fn end(&mut self, kind: EndKind, code: EndCode, detail: String) -> Result<(), NewsRefusal> {
+    fn end_task(&mut self, kind: EndKind, code: EndCode, detail: String) -> Result<(), NewsRefusal> {
         self.event(Event::Ended(Ending { kind, code, detail }))
     }
 }
@@ -1751,16 +1777,16 @@ const LAST_WORDS_MAX: usize = 160; // characters: a line of a sentence, not a re
 /// The last line that says something, cut to what fits into a sentence.
 fn last_line(text: &str) -> Option<String> {
     let line = text.lines().map(str::trim).rfind(|line| !line.is_empty())?;
-    Some(cut(line, LAST_WORDS_MAX))
+    Some(truncate_chars(line, LAST_WORDS_MAX))
 }
 
 /// What was wrong the last time: the first line of what the agent would have been told.
 fn last_complaint(feedback: Option<&Feedback>) -> Option<String> {
     let line = feedback?.text.lines().map(str::trim).find(|line| !line.is_empty())?;
-    Some(cut(line, LAST_WORDS_MAX))
+    Some(truncate_chars(line, LAST_WORDS_MAX))
 }
 
-fn cut(text: &str, chars_max: usize) -> String {
+fn truncate_chars(text: &str, chars_max: usize) -> String {
     match text.char_indices().nth(chars_max) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
@@ -1831,11 +1857,11 @@ impl ReviewAnswer {
     }
 }
 
-fn budget_is_used(scope: BudgetScope, what: &str) -> String {
+fn budget_used_text(scope: BudgetScope, what: &str) -> String {
     format!("the budget of the {} is used up: {what}", scope.word())
 }
 
-fn loop_break() -> Feedback {
+fn loop_feedback() -> Feedback {
     Feedback {
         about: "You are going round in a circle".to_owned(),
         text: "You said and did the same thing several times and nothing came of it. Stop repeating it. Say in one \
@@ -1857,7 +1883,7 @@ fn conflict_feedback(base: &Commit, list: &str) -> Feedback {
     }
 }
 
-fn session_gone() -> Feedback {
+fn session_gone_feedback() -> Feedback {
     Feedback {
         about: "Your earlier session is gone".to_owned(),
         text: "You start without its memory. What earlier runs came to is told here, what they did is in the commits of \
@@ -1893,11 +1919,11 @@ fn transient_ms(count: u32) -> u64 {
 
 /// How long a task leaves its provider alone after so many passing errors in a row.
 pub(crate) fn trouble_ms(task: TaskId, count: u32) -> u64 {
-    jittered(task, transient_ms(count))
+    add_jitter(task, transient_ms(count))
 }
 
 /// Up to a tenth more, by the task's number, so that tasks that failed together do not come back together.
-pub(crate) fn jittered(task: TaskId, ms: u64) -> u64 {
+pub(crate) fn add_jitter(task: TaskId, ms: u64) -> u64 {
     let spread = u64::from(task.0).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56;
     ms + ms * spread / 2560
 }

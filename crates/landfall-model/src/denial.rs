@@ -33,7 +33,7 @@ pub struct AccessRules {
 impl AccessRules {
     /// What the rules deny at `path`; none if it may be read and changed. The nearest rule above a path decides.
     #[must_use]
-    pub fn denied(&self, path: &Path) -> Option<DeniedAccess> {
+    pub fn denied_access(&self, path: &Path) -> Option<DeniedAccess> {
         let lists = [
             (&self.hide, Some(DeniedAccess::Read)),
             (&self.read, Some(DeniedAccess::Write)),
@@ -73,7 +73,7 @@ pub fn denials(
         if ["/dev", "/proc", "/sys"].iter().any(|special| path.starts_with(special)) {
             continue;
         }
-        let access = match (rules.denied(&path), failure.is_write) {
+        let access = match (rules.denied_access(&path), failure.is_write) {
             (None, _) | (Some(DeniedAccess::Write), Some(false)) => continue,
             (Some(DeniedAccess::Write), _) | (Some(DeniedAccess::Read), Some(true)) => DeniedAccess::Write,
             (Some(DeniedAccess::Read), Some(false)) => DeniedAccess::Read,
@@ -87,7 +87,7 @@ pub fn denials(
         let denial = SandboxDenial {
             access,
             path: with_tilde(&path, home),
-            allow: with_tilde(Path::new(&allowing(&path, home)), home),
+            allow: with_tilde(Path::new(&suggest_allowed_path(&path, home)), home),
         };
         if !found.iter().any(|known| known.access == access && known.allow == denial.allow) {
             found.push(denial);
@@ -109,7 +109,7 @@ fn with_tilde(path: &Path, home: Option<&Path>) -> String {
 
 /// The path or pattern that allows `path` and nothing that is not meant by it: a folder of one program, or a name in a folder that
 /// many programs share.
-fn allowing(path: &Path, home: Option<&Path>) -> String {
+fn suggest_allowed_path(path: &Path, home: Option<&Path>) -> String {
     /// Folders below the home folder that many programs share.
     const SHARED_AT_HOME: [&str; 7] =
         [".cache", ".config", ".local", ".local/share", ".local/state", ".local/lib", "Library"];
@@ -365,7 +365,7 @@ mod tests {
     #[test]
     fn the_nearest_rule_says_what_is_denied() {
         let rules = rules();
-        let of = |path: &str| rules.denied(Path::new(path));
+        let of = |path: &str| rules.denied_access(Path::new(path));
         assert_eq!(of("/home/me/.local/state/landfall/p/lane/a"), None);
         assert_eq!((of("/tmp/x"), of("/home/me/.own/x")), (None, None));
         assert_eq!(of("/home/me/.x"), Some(DeniedAccess::Read));

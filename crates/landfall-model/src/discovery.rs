@@ -80,18 +80,18 @@ impl Discoveries {
     /// Takes an event of a task in.
     pub fn note(&mut self, task: TaskId, at: Timestamp, event: &Event) {
         match event {
-            Event::Warned(Warning::Discovery { global, text }) => self.found(task, *global, text, at),
+            Event::Warned(Warning::Discovery { global, text }) => self.add_discovery(task, *global, text, at),
             // What one task tried in vain, the next need not try.
             Event::Staged(StagedEvent::GivenUp { exclusion }) => {
                 let text = format!("a way that led nowhere: {} ({})", exclusion.direction, exclusion.reason);
-                self.found(task, true, &text, at);
+                self.add_discovery(task, true, &text, at);
             }
             // Done and cancelled are final; whoever is tried again finds what it knew.
             Event::Left { to: EdgeTarget::End, .. }
             | Event::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }) => {
-                self.archive(task, true);
+                self.set_archived(task, true);
             }
-            Event::Retried { .. } => self.archive(task, false),
+            Event::Retried { .. } => self.set_archived(task, false),
             _ => {} // every other fact is about the work, not about what was learnt
         }
     }
@@ -104,7 +104,7 @@ impl Discoveries {
     /// What an agent that works on `task` should hear of: its own and those for everyone. What matters most comes first,
     /// then what was said last.
     #[must_use]
-    pub fn offered(&self, task: TaskId) -> Vec<&Discovery> {
+    pub fn offered_to_task(&self, task: TaskId) -> Vec<&Discovery> {
         let mut offered: Vec<&Discovery> =
             self.all.iter().filter(|it| !it.archived && (it.global || it.task == task)).collect();
         let critical = |it: &Discovery| it.impact == DiscoveryImpact::Critical;
@@ -123,16 +123,16 @@ impl Discoveries {
         if let Some(it) = self.all.iter_mut().find(|it| it.number == number) {
             (it.withdrawn, it.archived) = (true, true);
         }
-        self.bound(GONE_MAX, |it| it.archived);
+        self.drop_oldest(GONE_MAX, |it| it.archived);
     }
 
-    fn found(&mut self, task: TaskId, global: bool, said: &str, at: Timestamp) {
+    fn add_discovery(&mut self, task: TaskId, global: bool, said: &str, at: Timestamp) {
         let (impact, text) = impact_of(said.trim());
         if text.is_empty() {
             return;
         }
         let text = &text[..text.floor_char_boundary(TEXT_MAX)];
-        let words = words_of(text);
+        let words = comparable_text(text);
         let known = |scope: Option<TaskId>| self.by_words.get(&(scope, words.clone())).copied();
         // What everyone knows need not be said again for one; what one knew may become known to everyone.
         let number = known(None).or_else(|| known(Some(task)));
@@ -166,21 +166,21 @@ impl Discoveries {
         });
         self.by_words.insert((if global { None } else { Some(task) }, words), number);
         if global {
-            self.bound(GLOBAL_MAX, |it| it.global);
+            self.drop_oldest(GLOBAL_MAX, |it| it.global);
         } else {
-            self.bound(LOCAL_MAX, |it| !it.global && !it.archived && it.task == task);
+            self.drop_oldest(LOCAL_MAX, |it| !it.global && !it.archived && it.task == task);
         }
     }
 
-    fn archive(&mut self, task: TaskId, archived: bool) {
+    fn set_archived(&mut self, task: TaskId, archived: bool) {
         for it in self.all.iter_mut().filter(|it| it.task == task && !it.global) {
             it.archived = archived || it.withdrawn;
         }
-        self.bound(GONE_MAX, |it| it.archived);
+        self.drop_oldest(GONE_MAX, |it| it.archived);
     }
 
     /// Drops the oldest of a kind while there are too many: by when they were said last.
-    fn bound(&mut self, max: usize, kind: impl Fn(&Discovery) -> bool) {
+    fn drop_oldest(&mut self, max: usize, kind: impl Fn(&Discovery) -> bool) {
         while self.all.iter().filter(|it| kind(it)).count() > max {
             let oldest = self.all.iter().filter(|it| kind(it)).min_by_key(|it| (it.seen, it.number));
             let Some(number) = oldest.map(|it| it.number) else { return };
@@ -203,7 +203,7 @@ fn impact_of(said: &str) -> (DiscoveryImpact, &str) {
 }
 
 /// What two texts that say the same have in common.
-fn words_of(text: &str) -> String {
+fn comparable_text(text: &str) -> String {
     text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -229,7 +229,7 @@ mod tests {
     }
 
     fn texts(list: &Discoveries, task: TaskId) -> Vec<String> {
-        list.offered(task).iter().map(|it| it.text.clone()).collect()
+        list.offered_to_task(task).iter().map(|it| it.text.clone()).collect()
     }
 
     #[test]
@@ -263,7 +263,7 @@ mod tests {
         told(&mut list, A, 2, true, "[low] it rains");
         told(&mut list, A, 3, true, "[sic] as it stands");
         assert_eq!(texts(&list, B), ["use port 0", "[sic] as it stands", "it rains"]);
-        assert_eq!(list.offered(B)[0].impact, DiscoveryImpact::Critical);
+        assert_eq!(list.offered_to_task(B)[0].impact, DiscoveryImpact::Critical);
         told(&mut list, A, 4, true, "[critical]");
         assert_eq!(list.list(true).count(), 3);
     }
@@ -336,7 +336,7 @@ mod tests {
         assert_eq!(list.list(true).count(), GLOBAL_MAX + LOCAL_MAX);
         assert!(list.list(true).all(|it| it.text != "fact 0" && it.text != "own 0"));
         told(&mut list, A, 5_000, true, "fact 0");
-        assert_eq!(list.offered(B)[0].text, "fact 0", "a dropped one may be found again");
+        assert_eq!(list.offered_to_task(B)[0].text, "fact 0", "a dropped one may be found again");
     }
 
     #[test]

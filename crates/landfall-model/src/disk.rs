@@ -43,7 +43,7 @@ pub struct Thresholds {
 /// It gets worse at once. It gets better only when a tenth more than the threshold is free: an agent that writes and
 /// removes the same file must not stop and start the others with it.
 #[must_use]
-pub fn govern(before: DiskLevel, free: u64, thresholds: &Thresholds) -> DiskLevel {
+pub fn next_disk_level(before: DiskLevel, free: u64, thresholds: &Thresholds) -> DiskLevel {
     let Thresholds { warn, pause, stop } = *thresholds;
     let below = |extra: fn(u64) -> u64| match free {
         free if free < extra(stop) => DiskLevel::Stop,
@@ -58,14 +58,14 @@ pub fn govern(before: DiskLevel, free: u64, thresholds: &Thresholds) -> DiskLeve
 
 #[cfg(test)]
 mod tests {
-    use super::{DiskLevel, Thresholds, govern};
+    use super::{DiskLevel, Thresholds, next_disk_level};
 
     const AT: Thresholds = Thresholds { warn: 1000, pause: 500, stop: 100 };
 
     fn walk(frees: &[u64]) -> String {
         let mut disk = DiskLevel::Fine;
         let step = |free: &u64| {
-            disk = govern(disk, *free, &AT);
+            disk = next_disk_level(disk, *free, &AT);
             disk.word()
         };
         frees.iter().map(step).collect::<Vec<_>>().join(" ")
@@ -83,8 +83,8 @@ mod tests {
     fn what_was_before_never_makes_it_better_than_the_disk_is() {
         for before in [DiskLevel::Fine, DiskLevel::Warn, DiskLevel::Pause, DiskLevel::Stop] {
             for free in 0..1300 {
-                let at_least = govern(DiskLevel::Fine, free, &AT);
-                let now = govern(before, free, &AT);
+                let at_least = next_disk_level(DiskLevel::Fine, free, &AT);
+                let now = next_disk_level(before, free, &AT);
                 assert!(now >= at_least && now <= before.max(at_least), "{before:?} {free}: {now:?}");
             }
         }
@@ -93,8 +93,8 @@ mod tests {
     #[test]
     fn thresholds_of_nothing_switch_it_off() {
         let off = Thresholds { warn: 0, pause: 0, stop: 0 };
-        assert_eq!(govern(DiskLevel::Stop, 0, &off), DiskLevel::Fine);
+        assert_eq!(next_disk_level(DiskLevel::Stop, 0, &off), DiskLevel::Fine);
         let huge = Thresholds { warn: u64::MAX, pause: u64::MAX, stop: u64::MAX };
-        assert_eq!(govern(DiskLevel::Fine, u64::MAX - 1, &huge), DiskLevel::Stop);
+        assert_eq!(next_disk_level(DiskLevel::Fine, u64::MAX - 1, &huge), DiskLevel::Stop);
     }
 }

@@ -26,7 +26,7 @@ pub struct StartFilter {
 impl StartFilter {
     /// The tasks that a sprint may begin.
     #[must_use]
-    pub fn of_sprint(plan: &SprintSpec) -> Self {
+    pub fn for_sprint(plan: &SprintSpec) -> Self {
         Self {
             only: None,
             starts: (!plan.only.is_empty()).then(|| plan.only.clone()),
@@ -39,12 +39,12 @@ impl StartFilter {
 
     /// Whether the task may start.
     #[must_use]
-    pub fn admits(&self, spec: &TaskSpec, id: TaskId) -> bool {
+    pub fn admits_task(&self, spec: &TaskSpec, id: TaskId) -> bool {
         let Self { only: _, starts, resting, parents, tags_in, tags_out } = self;
         let part = |parents: &BTreeSet<TaskId>| {
             parents.contains(&id) || spec.parent.is_some_and(|parent| parents.contains(&parent))
         };
-        self.lets_go_on(id)
+        self.admits_continuation(id)
             && starts.as_ref().is_none_or(|starts| starts.contains(&id))
             && !resting.contains(&id)
             && (parents.is_empty() || part(parents))
@@ -54,7 +54,7 @@ impl StartFilter {
 
     /// Whether the task may go on once it was begun.
     #[must_use]
-    pub fn lets_go_on(&self, id: TaskId) -> bool {
+    pub fn admits_continuation(&self, id: TaskId) -> bool {
         self.only.as_ref().is_none_or(|only| only.contains(&id))
     }
 }

@@ -40,7 +40,7 @@ impl Flakes {
 
     /// The checks that were ever flaky, the worst first.
     #[must_use]
-    pub fn worst(&self) -> Vec<(&str, &FlakeHistory)> {
+    pub fn flakiest_checks(&self) -> Vec<(&str, &FlakeHistory)> {
         let mut found: Vec<(&str, &FlakeHistory)> = self
             .checks
             .iter()

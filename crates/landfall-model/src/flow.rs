@@ -2,7 +2,7 @@
 
 mod draw;
 
-pub use draw::{mermaid, text};
+pub use draw::{draw_as_mermaid, draw_as_text};
 pub use landfall_facts::flow::{
     EdgeTarget, Flow, FlowDefect, FlowEdge, FlowStep, StepKind, TrackerOperation,
 };

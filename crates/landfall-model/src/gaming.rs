@@ -22,8 +22,8 @@ mod sections;
 mod shell_text;
 
 pub use base_tests::{
-    BaseTestMode, BaseTestRun, TestRestoration, base_test_run, commands_with_tests, failing_tests, restores,
-    unrestored_tests,
+    BaseTestMode, BaseTestRun, TestRestoration, base_test_run, commands_with_tests, failing_tests,
+    plan_restorations, unrestored_tests,
 };
 pub use cases::{TestCase, test_cases, with_tests_of_base};
 pub use inputs::{INPUT_BYTES_MAX, InputScope, InputTrace, ProtectedInput};
@@ -66,7 +66,7 @@ pub fn needs_text(path: &str, inputs: &[ProtectedInput]) -> bool {
 /// Counts go over the whole change: a test that moves from one file to another is neither removed nor added. Tests that
 /// became one with several cases are not removed if as many run and those of the base still pass.
 #[must_use]
-pub fn concerns(
+pub fn find_concerns(
     files: &[ChangedFile],
     inputs: &[ProtectedInput],
     tests_now: Option<u64>,
@@ -75,12 +75,12 @@ pub fn concerns(
 ) -> Vec<ChangeConcern> {
     let mut found = Vec::new();
     let mut note = |code, detail: String| found.push(ChangeConcern { code, detail });
-    let tests = LineBalance::of(files, |file, line| begins_a_test(&file.path, line));
+    let tests = LineBalance::from_files(files, |file, line| begins_a_test(&file.path, line));
     // An assertion in other code is just code; one that came anywhere may be one that moved.
-    let checks = LineBalance::of(files, |file, line| is_test_path(&file.path) && asserts(line));
-    let is_check = |line: &&String| asserts(line) || cases::calls_helper(line);
+    let checks = LineBalance::from_files(files, |file, line| is_test_path(&file.path) && is_assertion(line));
+    let is_check = |line: &&String| is_assertion(line) || cases::calls_helper(line);
     let checks_came = files.iter().flat_map(|file| &file.added).filter(is_check).count();
-    let skips = LineBalance::of(files, |file, line| skips_a_test(&file.path, line));
+    let skips = LineBalance::from_files(files, |file, line| skips_a_test(&file.path, line));
     for file in files {
         if is_protected(&file.path) {
             note(ConcernCode::ProtectedPath, file.path.clone());
@@ -88,16 +88,18 @@ pub fn concerns(
         let held_tests = file.removed.iter().any(|line| begins_a_test(&file.path, line));
         let moved = !file.removed.is_empty()
             && files.iter().any(|other| !other.deleted && other.added == file.removed);
-        let all_there = held_tests && !tests.fell();
+        let all_there = held_tests && !tests.removes_more();
         if file.deleted && is_test_path(&file.path) && !moved && !all_there {
             note(ConcernCode::TestDeleted, file.path.clone());
         }
-        if skips.rose()
+        if skips.adds_more()
             && let Some(line) = file.added.iter().find(|line| skips_a_test(&file.path, line))
         {
             note(ConcernCode::TestSkipped, format!("{} ({})", file.path, line.trim()));
         }
-        if let Some(line) = runner_marks::find(file).or_else(|| runner_marks::product_in_tests(file, files)) {
+        if let Some(line) =
+            runner_marks::find_marked_line(file).or_else(|| runner_marks::product_in_tests(file, files))
+        {
             note(ConcernCode::RunnerPatched, format!("{} ({})", file.path, line.trim()));
         }
     }
@@ -110,13 +112,13 @@ pub fn concerns(
             format!("perhaps, with the module {module}: its file stays, and is not built"),
         );
     }
-    let emptied = emptied_tests(files, tests.fell());
+    let emptied = emptied_tests(files, tests.removes_more());
     let is_told = !emptied.is_empty();
     for detail in emptied {
         note(ConcernCode::EmptyTest, detail);
     }
     let lost = |balance: &LineBalance<'_>| {
-        let files = balance.files.iter().filter(|(path, _, _)| !deleted(files, path));
+        let files = balance.files.iter().filter(|(path, _, _)| !is_deleted_test_file(files, path));
         let named: Vec<_> = files
             .filter(|(_, came, went)| went > came)
             .map(|(path, came, went)| format!("{path} (−{went} +{came})"))
@@ -124,10 +126,11 @@ pub fn concerns(
         named.join(", ")
     };
     let as_many_run = tests_now.zip(tests_on_base).is_some_and(|(now, base)| now >= base);
-    let is_rewritten = tests.fell() && as_many_run && base_tests.is_some_and(|run| run.outcome.is_green());
-    if tests.fell() && !is_rewritten && !lost(&tests).is_empty() {
+    let is_rewritten =
+        tests.removes_more() && as_many_run && base_tests.is_some_and(|run| run.outcome.is_green());
+    if tests.removes_more() && !is_rewritten && !lost(&tests).is_empty() {
         note(ConcernCode::TestRemoved, lost(&tests));
-    } else if !is_rewritten && checks.went() > checks_came && !lost(&checks).is_empty() && !is_told {
+    } else if !is_rewritten && checks.removed_count() > checks_came && !lost(&checks).is_empty() && !is_told {
         note(ConcernCode::TestRemoved, format!("assertions in {}", lost(&checks)));
     }
     match (tests_now, tests_on_base) {
@@ -149,7 +152,7 @@ struct Tests {
 }
 
 impl Tests {
-    fn of(files: &[ChangedFile]) -> Self {
+    fn from_files(files: &[ChangedFile]) -> Self {
         let cases = |text: fn(&ChangedFile) -> Option<&String>| -> Vec<(String, TestCase)> {
             let of_file = |file: &ChangedFile| {
                 let cases = text(file).map(|text| test_cases(&file.path, text)).unwrap_or_default();
@@ -161,7 +164,7 @@ impl Tests {
     }
 
     /// The test as it is now: in the same file, or wherever it moved.
-    fn now(&self, path: &str, name: &str) -> Option<&TestCase> {
+    fn current_test(&self, path: &str, name: &str) -> Option<&TestCase> {
         let named = |same_file: bool| {
             // Of two tests with one name the later one runs.
             let mut cases = self.after.iter().rev();
@@ -178,7 +181,7 @@ impl Tests {
 /// How many tests and assertions the files of a change hold, before and after it.
 #[must_use]
 pub fn count_changed(files: &[ChangedFile]) -> TestCounts {
-    let tests = Tests::of(files);
+    let tests = Tests::from_files(files);
     let count = |length: usize| u64::try_from(length).unwrap_or(u64::MAX);
     let assertions =
         |cases: &[(String, TestCase)]| count(cases.iter().map(|(_, case)| case.assertions.len()).sum());
@@ -193,9 +196,9 @@ pub fn count_changed(files: &[ChangedFile]) -> TestCounts {
 /// The tests of the base that the change rewrites or removes, as `file: test`.
 #[must_use]
 pub fn changed_tests(files: &[ChangedFile]) -> Vec<String> {
-    let tests = Tests::of(files);
+    let tests = Tests::from_files(files);
     let differs = |(path, case): &&(String, TestCase)| {
-        tests.now(path, &case.name).is_none_or(|now| now.body != case.body)
+        tests.current_test(path, &case.name).is_none_or(|now| now.body != case.body)
     };
     tests.before.iter().filter(differs).map(|(path, case)| format!("{path}: {}", case.name)).collect()
 }
@@ -204,11 +207,11 @@ const NAMED_MAX: usize = 8; // tests that one concern names; the diff has the re
 
 /// Tests that could fail on the base and cannot any more, and tests that came and cannot fail.
 fn emptied_tests(files: &[ChangedFile], fewer_tests: bool) -> Vec<String> {
-    let tests = Tests::of(files);
+    let tests = Tests::from_files(files);
     let mut found = Vec::new();
     let mut gone = Vec::new();
     for (path, case) in tests.before.iter().filter(|(_, case)| case.can_fail) {
-        match tests.now(path, &case.name) {
+        match tests.current_test(path, &case.name) {
             None => gone.push(format!("{path}: {}", case.name)),
             Some(now) if !now.can_fail => {
                 found.push(format!(
@@ -254,7 +257,7 @@ fn lost_assertions(tests: &Tests, path: &str, before: &TestCase, now: &TestCase)
 }
 
 /// A test file that is gone has a concern of its own.
-fn deleted(files: &[ChangedFile], path: &str) -> bool {
+fn is_deleted_test_file(files: &[ChangedFile], path: &str) -> bool {
     is_test_path(path) && files.iter().any(|file| file.deleted && file.path == path)
 }
 
@@ -264,7 +267,7 @@ struct LineBalance<'a> {
 }
 
 impl<'a> LineBalance<'a> {
-    fn of(files: &'a [ChangedFile], is: impl Fn(&ChangedFile, &str) -> bool) -> Self {
+    fn from_files(files: &'a [ChangedFile], is: impl Fn(&ChangedFile, &str) -> bool) -> Self {
         let count = |file, lines: &[String]| lines.iter().filter(|line| is(file, line)).count();
         let balance = |file: &'a ChangedFile| {
             (file.path.as_str(), count(file, &file.added), count(file, &file.removed))
@@ -272,20 +275,20 @@ impl<'a> LineBalance<'a> {
         Self { files: files.iter().map(balance).filter(|(_, came, went)| came + went > 0).collect() }
     }
 
-    fn came(&self) -> usize {
+    fn added_count(&self) -> usize {
         self.files.iter().map(|(_, came, _)| came).sum()
     }
 
-    fn went(&self) -> usize {
+    fn removed_count(&self) -> usize {
         self.files.iter().map(|(_, _, went)| went).sum()
     }
 
-    fn fell(&self) -> bool {
-        self.went() > self.came()
+    fn removes_more(&self) -> bool {
+        self.removed_count() > self.added_count()
     }
 
-    fn rose(&self) -> bool {
-        self.came() > self.went()
+    fn adds_more(&self) -> bool {
+        self.added_count() > self.removed_count()
     }
 }
 
@@ -473,7 +476,7 @@ fn skips_a_test(path: &str, line: &str) -> bool {
         "fdescribe(",
     ];
     const JVM: &[&str] = &["@Disabled", "@Ignore"];
-    marked(path, line, [RUST, PYTHON, GO, SCRIPT, JVM])
+    begins_with_mark(path, line, [RUST, PYTHON, GO, SCRIPT, JVM])
 }
 
 fn begins_a_test(path: &str, line: &str) -> bool {
@@ -486,11 +489,11 @@ fn begins_a_test(path: &str, line: &str) -> bool {
     let spelled = line.trim_start().starts_with("test \"") || line.trim_start().starts_with("it \"");
     let spelled = spelled && Language::of(path) == Language::Other && is_test_path(path);
     let is_main = line.trim_start().starts_with("func TestMain("); // it runs the tests
-    spelled || (go_test && !is_main && marked(path, line, [RUST, PYTHON, GO, SCRIPT, JVM]))
+    spelled || (go_test && !is_main && begins_with_mark(path, line, [RUST, PYTHON, GO, SCRIPT, JVM]))
 }
 
 /// Whether the line begins with a mark of the file's language, in the order of [`Language`].
-fn marked(path: &str, line: &str, marks: [&[&str]; 5]) -> bool {
+fn begins_with_mark(path: &str, line: &str, marks: [&[&str]; 5]) -> bool {
     let line = line.trim_start();
     let begins = |marks: &[&str]| marks.iter().any(|mark| line.starts_with(mark));
     let [rust, python, go, script, jvm] = marks;
@@ -505,7 +508,7 @@ fn marked(path: &str, line: &str, marks: [&[&str]; 5]) -> bool {
     }
 }
 
-fn asserts(line: &str) -> bool {
+fn is_assertion(line: &str) -> bool {
     let line = line.trim_start();
     ["assert", "self.assert", "expect(", "require.", "debug_assert"].iter().any(|mark| line.starts_with(mark))
 }

@@ -20,7 +20,7 @@ pub struct CommandExit {
 }
 
 impl CommandExit {
-    fn alone(&self) -> CheckOutcome {
+    fn own_outcome(&self) -> CheckOutcome {
         if self.timed_out {
             return CheckOutcome::Timeout;
         }
@@ -40,13 +40,14 @@ impl CommandExit {
 /// nothing about the work: the first tests of a project fail on their own account. If the sandbox denies a path on the work
 /// and on the base, the settings are to blame, and the command is broken.
 #[must_use]
-pub fn weigh(
+pub fn compute_check_outcome(
     on_work: &CommandExit,
     again: Option<&CommandExit>,
     on_base: Option<&CommandExit>,
 ) -> CheckOutcome {
-    let first = on_work.alone();
-    let passes = |seen: Option<&CommandExit>| seen.is_some_and(|seen| seen.alone() == CheckOutcome::Pass);
+    let first = on_work.own_outcome();
+    let passes =
+        |seen: Option<&CommandExit>| seen.is_some_and(|seen| seen.own_outcome() == CheckOutcome::Pass);
     match first {
         CheckOutcome::Pass | CheckOutcome::Flaky | CheckOutcome::PreExisting => first,
         CheckOutcome::Broken if !passes(on_base) => CheckOutcome::Broken,
@@ -56,7 +57,7 @@ pub fn weigh(
             if passes(again) {
                 CheckOutcome::Flaky
             } else if on_base
-                .is_some_and(|seen| matches!(seen.alone(), CheckOutcome::Fail | CheckOutcome::Timeout))
+                .is_some_and(|seen| matches!(seen.own_outcome(), CheckOutcome::Fail | CheckOutcome::Timeout))
             {
                 let is_denied = on_work.is_denied && on_base.is_some_and(|seen| seen.is_denied);
                 if is_denied { CheckOutcome::Broken } else { CheckOutcome::PreExisting }

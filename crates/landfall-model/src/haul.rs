@@ -44,7 +44,7 @@ impl IssueBatchHistory {
 
     /// All of them, oldest first.
     #[must_use]
-    pub fn all(&self) -> &[IssueBatch] {
+    pub fn all_batches(&self) -> &[IssueBatch] {
         &self.all
     }
 
@@ -83,7 +83,7 @@ pub struct LiveIssue {
 
 /// What became of an issue. What the tracker shows wins over what is remembered of its task.
 #[must_use]
-pub fn fate(live: LiveIssue, task: Option<&Task>) -> BatchIssueOutcome {
+pub fn batch_issue_outcome(live: LiveIssue, task: Option<&Task>) -> BatchIssueOutcome {
     if !live.open {
         return BatchIssueOutcome::Done;
     }
@@ -133,7 +133,7 @@ pub fn order(issues: &[u64], blocked_by: &BTreeMap<u64, BTreeSet<u64>>) -> Resul
         };
         let Some(next) = issues.iter().find(is_free).copied() else {
             let stuck = issues.iter().copied().find(|issue| !ordered.contains(issue)).expect("some are left");
-            return Err(circle(stuck, &|issue| {
+            return Err(find_blocker_cycle(stuck, &|issue| {
                 blockers(issue).into_iter().find(|blocker| !ordered.contains(blocker))
             }));
         };
@@ -145,7 +145,7 @@ pub fn order(issues: &[u64], blocked_by: &BTreeMap<u64, BTreeSet<u64>>) -> Resul
 /// What to do next about the issues of a haul that are left; nothing if none is. `through` are done by now. Going on helps only
 /// if one of them can: whoever waits for an issue that stopped, or that is not among them, waits for ever.
 #[must_use]
-pub fn onward(
+pub fn suggest_next_step(
     haul: IssueBatchId,
     left: &[u64],
     through: &[u64],
@@ -173,7 +173,7 @@ pub fn onward(
 }
 
 /// Goes from blocker to blocker until one comes again: that is where the circle is.
-fn circle(start: u64, blocker: &dyn Fn(u64) -> Option<u64>) -> Vec<u64> {
+fn find_blocker_cycle(start: u64, blocker: &dyn Fn(u64) -> Option<u64>) -> Vec<u64> {
     let mut path = vec![start];
     loop {
         let last = *path.last().expect("it begins with one");
@@ -217,7 +217,7 @@ mod tests {
     fn a_haul_goes_on_only_if_one_of_its_issues_can() {
         let next = |left: &[u64], through: &[u64], blocked_by: &[(u64, &[u64])]| {
             let blocked_by = blocked_by.iter().map(|(issue, by)| (*issue, by.iter().copied().collect()));
-            onward(IssueBatchId(1), left, through, &blocked_by.collect()).unwrap_or_default()
+            suggest_next_step(IssueBatchId(1), left, through, &blocked_by.collect()).unwrap_or_default()
         };
         let goes_on = "`landfall auto --batch --resume H1` continues with what is left";
         assert_eq!(next(&[], &[5], &[(6, &[5])]), "");
@@ -232,13 +232,13 @@ mod tests {
     #[test]
     fn what_the_tracker_shows_wins() {
         let live = |open, phase| LiveIssue { open, phase };
-        assert_eq!(fate(live(false, None), None), BatchIssueOutcome::Done);
+        assert_eq!(batch_issue_outcome(live(false, None), None), BatchIssueOutcome::Done);
         assert_eq!(
-            fate(live(true, Some(IssuePhase::Done)), None),
+            batch_issue_outcome(live(true, Some(IssuePhase::Done)), None),
             BatchIssueOutcome::Done,
             "its label counts where nobody followed it"
         );
-        assert_eq!(fate(live(true, Some(IssuePhase::Code)), None), BatchIssueOutcome::Left);
+        assert_eq!(batch_issue_outcome(live(true, Some(IssuePhase::Code)), None), BatchIssueOutcome::Left);
     }
 
     #[test]

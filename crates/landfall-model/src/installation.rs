@@ -3,7 +3,7 @@
 
 use crate::cache::CACHE_COPY_MAX;
 use crate::gaming::{ProtectedInput, is_input_path};
-use crate::gate::{CheckOutcome, CommandExit, weigh};
+use crate::gate::{CheckOutcome, CommandExit, compute_check_outcome};
 
 /// How long a copy of an installation is used. Afterwards the command runs again: something outside of the project may have
 /// changed, such as an interpreter that the installation links to.
@@ -24,7 +24,7 @@ pub fn keeps_installation<'a>(
     let concerns = |path: &str| {
         let mut places =
             folders.iter().chain(sources).copied().chain(inputs.iter().map(|input| input.path.as_str()));
-        places.any(|place| overlaps(path, place)) || is_input_path(path, inputs)
+        places.any(|place| paths_overlap(path, place)) || is_input_path(path, inputs)
     };
     !changed.into_iter().any(concerns)
 }
@@ -79,7 +79,8 @@ pub fn is_copyable_installation(runs: &[CommandExit], left: &[String], folders: 
     let is_inside = |path: &str, folder: &InstalledFolder| {
         path.strip_prefix(folder.path.as_str()).is_some_and(|rest| rest.starts_with('/'))
     };
-    runs.iter().all(|seen| weigh(seen, None, None) == CheckOutcome::Pass && seen.tests.is_none())
+    runs.iter()
+        .all(|seen| compute_check_outcome(seen, None, None) == CheckOutcome::Pass && seen.tests.is_none())
         && left.iter().all(|path| folders.iter().any(|folder| is_inside(path, folder)))
         && folders.iter().all(|folder| is_copyable_folder(&folder.content))
 }
@@ -102,7 +103,7 @@ fn is_copyable_folder(content: &InstalledContent) -> bool {
 }
 
 /// Whether one of two paths is the other, or is inside of it. Letter case is ignored, as some disks do.
-fn overlaps(one: &str, other: &str) -> bool {
+fn paths_overlap(one: &str, other: &str) -> bool {
     let parts = |path: &str| path.split('/').map(str::to_lowercase).collect::<Vec<_>>();
     let (one, other) = (parts(one), parts(other));
     let length = one.len().min(other.len());

@@ -23,32 +23,32 @@ use crate::flow::TrackerOperation;
 use crate::{Commit, TaskSize, Timestamp};
 
 pub use blocked::blockers_in;
-pub use ci::{ChecksWait, CiCheck, CiCheckState, CiJobReport, StepEnd, overdue, weigh};
-pub use kind::{IssueKind, closing_words, headline};
+pub use ci::{ChecksWait, CiCheck, CiCheckState, CiJobReport, StepEnd, assess_ci_checks, is_ci_overdue};
+pub use kind::{IssueKind, closing_words, issue_headline};
 pub use landfall_facts::issue::{
     AcceptanceOutcome, CiStatus, IssueEvent, IssueOptions, IssueRoute, IssueSnapshot, PullRequestRef,
     PullRequestSnapshot, PullRequestState, ReviewDepth, RoutingDecision, SubIssue, SubIssueEnd,
     SubIssueOutcome,
 };
-pub use left::{LandedIssue, OpenCheckbox, is_left, left_boxes, left_words};
+pub use left::{LandedIssue, OpenCheckbox, describe_open_boxes, is_left, left_boxes};
 pub use paper::{
     DocumentSection, Handoff, ImprovementIdea, ImprovementTier as ProposalTier, IssueDocument, Retrospective,
-    later, normalised,
+    later_handoff, normalize_title,
 };
-pub use phase::{IssuePhase, aggregate};
+pub use phase::{IssuePhase, aggregate_phase};
 pub use progress::{IssueProgress, PhaseProgress, PhaseStatus};
-pub use reconcile::{ReconcilePoint, ReconcileResult, completion, precondition};
+pub use reconcile::{ReconcilePoint, ReconcileResult, check_completion, check_precondition};
 pub use rest::{WaitTimes, WaitsFor};
-pub use retro::{IssueRetrospective, PartLine, lookback};
-pub use rollup::{PhaseRow, RecoveryRow, SessionRow, TokenRow, TraceRollup, rollup};
+pub use retro::{IssueRetrospective, PartLine, issue_retrospective};
+pub use rollup::{PhaseRow, RecoveryRow, SessionRow, TokenRow, TraceRollup, roll_up_traces};
 pub use summary::{
-    IssueSummaryState, Summary, SummaryRow, again, closed_meanwhile, is_of_another_base, is_partial,
-    is_through, left_open, summary, unmet,
+    IssueSummaryState, Summary, SummaryRow, describe_left_open, describe_unmet_criteria,
+    explain_issue_closed, is_of_another_base, is_partial, is_through, suggest_resume, summarize_issue,
 };
-pub use trail::{IssueTraceEvent, Trace, trail};
+pub use trail::{IssueTraceEvent, Trace, build_trail};
 pub use whole::{
-    SubIssueProgress, SubIssuesState, goes_on_with_whole, is_taken_on_by, known_before, levels, resting,
-    stand, stays_closed,
+    SubIssueProgress, SubIssuesState, dependency_levels, earlier_outcome_feedback, goes_on_with_whole,
+    is_taken_on_by, resting_sub_issues, stays_closed, sub_issues_state,
 };
 
 /// An issue by its tracker and its number: what a task that follows it has as its source.
@@ -69,7 +69,7 @@ impl fmt::Display for IssueRef {
 impl IssueRef {
     /// The issue a task came from, if it came from one.
     #[must_use]
-    pub fn of(source: &str) -> Option<Self> {
+    pub fn from_source(source: &str) -> Option<Self> {
         let (tracker, number) = source.split_once(":#")?;
         let number = number.parse().ok().filter(|number| *number > 0)?;
         let word = !tracker.is_empty() && tracker.bytes().all(|byte| byte.is_ascii_lowercase());
@@ -79,7 +79,7 @@ impl IssueRef {
 
 /// The way for an issue of this size. A person's wishes win; a project may want a pull request for everything.
 #[must_use]
-pub fn route(size: Option<TaskSize>, wishes: &IssueOptions) -> RoutingDecision {
+pub fn route_issue(size: Option<TaskSize>, wishes: &IssueOptions) -> RoutingDecision {
     let (way, spec, depth) = match size {
         Some(TaskSize::XS) => (IssueRoute::Patch, false, ReviewDepth::None),
         Some(TaskSize::S) => (IssueRoute::Patch, true, ReviewDepth::None),
@@ -129,9 +129,9 @@ pub enum NextPhase {
 
 /// Where an issue goes on. What is seen wins over what was remembered.
 #[must_use]
-pub fn onward(seen: &IssueSnapshot, routed: &RoutingDecision) -> NextPhase {
+pub fn next_phase(seen: &IssueSnapshot, routed: &RoutingDecision) -> NextPhase {
     if !seen.open && seen.phase != Some(IssuePhase::Verify) {
-        return match completion(ReconcilePoint::Verify, seen).matches {
+        return match check_completion(ReconcilePoint::Verify, seen).matches {
             // Closed, and its acceptance was never looked at: by hand, or by a commit from elsewhere.
             true if seen.phase.is_some_and(|phase| phase < IssuePhase::Verify) => NextPhase::Accept,
             true => NextPhase::Done,
@@ -182,7 +182,7 @@ pub fn is_begun(seen: &IssueSnapshot, verified: bool) -> bool {
 /// What an issue without criteria comes to. What landed, and a whole whose parts are done, is done; where nothing of ours landed, nothing
 /// says that it is.
 #[must_use]
-pub fn unasked(landed: bool, whole: bool) -> VerifyOutcome {
+pub fn outcome_without_criteria(landed: bool, whole: bool) -> VerifyOutcome {
     if landed || whole { VerifyOutcome::Done } else { VerifyOutcome::Unsure }
 }
 
@@ -202,7 +202,7 @@ pub fn with_left(outcome: VerifyOutcome, left: usize) -> VerifyOutcome {
 
 /// How many of these parts landed and are left for a person, by what can be seen of them.
 #[must_use]
-pub fn left_of(parts: &[SubIssue]) -> usize {
+pub fn count_parts_left(parts: &[SubIssue]) -> usize {
     parts.iter().filter(|part| !part.done && part.at_verify).count()
 }
 
@@ -240,7 +240,7 @@ pub struct MergeWait {
 /// How long to leave a forge alone that refused to merge so often, where nothing has changed since: a person has to do something
 /// there, and may be asleep.
 #[must_use]
-pub fn refused_rest_ms(times: u32) -> u64 {
+pub fn refused_merge_pause_ms(times: u32) -> u64 {
     crate::decide::backoff_ms(times, REFUSED_MS, REFUSED_MAX_MS)
 }
 

@@ -48,7 +48,7 @@ pub struct AgentRunEvidence {
 impl AgentRunEvidence {
     /// Whether the run left a commit.
     #[must_use]
-    pub fn committed(&self) -> bool {
+    pub fn has_committed(&self) -> bool {
         self.head_after.is_some() && self.head_after != self.head_before
     }
 }

@@ -72,11 +72,12 @@ pub use account::{AccountPermit, AccountState, Accounts};
 pub use apply::{IllegalEvent, apply};
 pub use budget::{
     Budget, BudgetDay, BudgetScope, BudgetUse, ExhaustedBudget, Price, Prices, RunBudgets, SpendLog,
-    Spending, UsageCounter, usd,
+    Spending, UsageCounter, format_micro_usd,
 };
 pub use caps::{AREAS_MAX, ConcurrencyLimits, RepoArea};
 pub use decide::{
-    Decision, MESSAGES_MAX, NewsRefusal, OUTPUT_TRIES_MAX, REFINEMENTS_MAX, decide, possible_commands, step,
+    Decision, MESSAGES_MAX, NewsRefusal, OUTPUT_TRIES_MAX, REFINEMENTS_MAX, decide, decide_and_apply,
+    possible_commands,
 };
 pub use driving::{
     AgentAssignment, AgentDriveStyle, AgentRunTraces, AgentSession, ContextUsage, PastRun, SessionStart,
@@ -94,14 +95,15 @@ pub use input::{
 };
 pub use judge::{AgentRunEvidence, Verdict, judge};
 pub use queue::{BatchId, QueueEffect, QueueEvent, QueueNews};
-pub use recover::expects;
+pub use recover::expected_task_effects;
 pub use schedule::{
-    FlowMismatch, Grant, GrantKind, ProfileRoute, ScheduleLimits, TaskRank, World, plan, rank, score, spares,
+    FlowMismatch, Grant, GrantKind, ProfileRoute, ScheduleLimits, TaskRank, World, count_wanted_spares, plan,
+    rank_task, score_task,
 };
 pub use signal::{AgentFinish, AgentUsage, ControlSignal, Signal};
 pub use spec::{SpecError, Tag, TaskSize, TaskSpec};
 pub use sprint::SprintId;
-pub use status::{TaskStatus, TurnBlocker, WaitReason, why};
+pub use status::{TaskStatus, TurnBlocker, WaitReason, explain_task_state};
 pub use stride::{LoopStep, StopReason};
 pub use task::{
     AttemptPhase, ChangeConcern, ConcernCode, Counters, EndCode, EndKind, Ending, Feedback, LandingCandidate,

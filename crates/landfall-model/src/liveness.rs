@@ -134,7 +134,7 @@ fn unanswered_ms(pulse: &LivenessSample, calls: &ModelCalls) -> Option<u64> {
 
 /// What an agent is at, by what is known.
 #[must_use]
-pub fn class(pulse: &LivenessSample, watch: &LivenessLimits) -> AgentActivity {
+pub fn classify_activity(pulse: &LivenessSample, watch: &LivenessLimits) -> AgentActivity {
     let suspect_ms = watch.beat_ms.saturating_mul(u64::from(watch.beats));
     let lifeless_ms = lifeless_ms(pulse);
     let in_tool = pulse.tools_open > 0 && pulse.children > 0;
@@ -170,7 +170,7 @@ pub fn class(pulse: &LivenessSample, watch: &LivenessLimits) -> AgentActivity {
 /// How long an agent has done nothing but wait for its model. This is no working time unless the model answers.
 #[must_use]
 pub fn model_wait_ms(pulse: &LivenessSample, watch: &LivenessLimits) -> u64 {
-    match (class(pulse, watch), &pulse.calls) {
+    match (classify_activity(pulse, watch), &pulse.calls) {
         (AgentActivity::WaitingForModel | AgentActivity::Unanswered, Some(calls)) => {
             unanswered_ms(pulse, calls).unwrap_or(0)
         }
@@ -208,7 +208,12 @@ impl StreamDetector {
 
     /// Takes in what each connection has received in all. Returns whether a stream arrives. What a new connection has
     /// received by the first look counts for nothing: it is the handshake, or the answer to one more try.
-    pub fn look(&mut self, now_ms: u64, connections: &[(u64, u64)], watch: &LivenessLimits) -> bool {
+    pub fn note_connections(
+        &mut self,
+        now_ms: u64,
+        connections: &[(u64, u64)],
+        watch: &LivenessLimits,
+    ) -> bool {
         let grown = connections
             .iter()
             .filter_map(|(id, received)| self.known.get(id).map(|before| received.saturating_sub(*before)));
@@ -302,7 +307,11 @@ pub enum LoopStopNotice {
 
 /// How an agent with a loop of its own is brought to an end.
 #[must_use]
-pub fn farewell(early: &EarlyEndReason, course: &LoopProgress, limits: &TaskLimits) -> LoopStopNotice {
+pub fn choose_stop_notice(
+    early: &EarlyEndReason,
+    course: &LoopProgress,
+    limits: &TaskLimits,
+) -> LoopStopNotice {
     match early {
         EarlyEndReason::Stopped => LoopStopNotice::AfterStep(StopReason::UserStop),
         EarlyEndReason::IterationsUsed => LoopStopNotice::AfterStep(StopReason::MaxIterations),
@@ -323,17 +332,17 @@ pub fn farewell(early: &EarlyEndReason, course: &LoopProgress, limits: &TaskLimi
 
 /// Whether a run is to end now, and why. A person comes first, then money, then what it does.
 #[must_use]
-pub fn early(case: &RunEndInputs<'_>) -> Option<EarlyEndReason> {
+pub fn early_end_reason(case: &RunEndInputs<'_>) -> Option<EarlyEndReason> {
     if case.stopped {
         return Some(EarlyEndReason::Stopped);
     }
     if let Some(ExhaustedBudget { scope, what, .. }) = case.spent {
         return Some(EarlyEndReason::OverBudget(*scope, what.clone()));
     }
-    if let Some(what) = case.limits.attempt_budget.used_up(case.attempt.plus(case.here)) {
+    if let Some(what) = case.limits.attempt_budget.describe_used_up(case.attempt.plus(case.here)) {
         return Some(EarlyEndReason::OverBudget(BudgetScope::Attempt, what));
     }
-    if let Some(what) = case.limits.task_budget.used_up(case.task.plus(case.here)) {
+    if let Some(what) = case.limits.task_budget.describe_used_up(case.task.plus(case.here)) {
         return Some(EarlyEndReason::OverBudget(BudgetScope::Task, what));
     }
     if case.compactions >= case.compactions_max {
@@ -416,7 +425,7 @@ pub struct AccountWaitTime {
 
 impl AccountWaitTime {
     /// A wait begins, unless one is under way.
-    pub fn begin(&mut self, at: Timestamp, until: Option<Timestamp>) {
+    pub fn begin_wait(&mut self, at: Timestamp, until: Option<Timestamp>) {
         self.since.get_or_insert(at);
         self.until = until.or(self.until);
     }
@@ -437,7 +446,7 @@ impl AccountWaitTime {
 
 /// The evidence in a few words, beside the class.
 #[must_use]
-pub fn evidence(pulse: &LivenessSample) -> String {
+pub fn describe_liveness(pulse: &LivenessSample) -> String {
     let mut parts = Vec::new();
     match pulse.silent_ms {
         Some(ms) => parts.push(format!("last word {} ago", spell_ms(ms))),
@@ -496,11 +505,11 @@ impl RepetitionDetector {
             // It has got further, in whatever words it says so.
             Signal::Stride(stride) if self.stride.as_ref() != Some(&stride.mark) => {
                 self.stride = Some(stride.mark.clone());
-                self.forget();
+                self.forget_last();
             }
             Signal::Said(ControlSignal::Step(number)) if *number > self.plan_step => {
                 self.plan_step = *number;
-                self.forget();
+                self.forget_last();
             }
             Signal::Usage(_)
             | Signal::Started { .. }
@@ -523,12 +532,12 @@ impl RepetitionDetector {
 
     /// How often in a row it said and did the same.
     #[must_use]
-    pub fn count(&self) -> u32 {
+    pub fn repeat_count(&self) -> u32 {
         self.count
     }
 
     /// Compares with nothing that came before.
-    fn forget(&mut self) {
+    fn forget_last(&mut self) {
         (self.last, self.count) = (None, 0);
     }
 

@@ -36,7 +36,7 @@ impl Objective {
 
     /// Whether a yes would count now: it was shown as it is.
     #[must_use]
-    pub fn wants_a_yes(&self) -> bool {
+    pub fn awaits_approval(&self) -> bool {
         self.shown == Some(self.revision) && !self.is_confirmed()
     }
 }
@@ -82,7 +82,7 @@ const ADDING_SIGNS: [&str; 3] = ["还", "另外", "也"];
 impl ItemWish {
     /// Reads it out of a person's words about an objective with so many items.
     #[must_use]
-    pub fn of(words: &str, items: usize) -> Self {
+    pub fn from_words(words: &str, items: usize) -> Self {
         let lower = words.to_lowercase();
         let tokens: Vec<&str> =
             lower.split(|c: char| !(c.is_alphanumeric() || c == '\'')).filter(|it| !it.is_empty()).collect();
@@ -129,7 +129,7 @@ pub enum SplitError {
 ///
 /// # Errors
 /// When what comes out cannot be followed.
-pub fn merged(
+pub fn merge_items(
     known: &[ObjectiveItem],
     split: &ObjectiveSplit,
     wish: ItemWish,
@@ -138,14 +138,16 @@ pub fn merged(
     let mut taken = BTreeSet::new();
     for (place, item) in split.items.iter().enumerate() {
         let free = |at: &usize| !taken.contains(at);
-        let same = (0..known.len()).filter(free).find(|at| normal(&known[*at].text) == normal(&item.text));
+        let same = (0..known.len())
+            .filter(free)
+            .find(|at| normalize_text(&known[*at].text) == normalize_text(&item.text));
         let named = match split.replaces.get(&place) {
             Some(number) if !(1..=known.len()).contains(number) => return Err(SplitError::Unknown(*number)),
             Some(number) if wish != ItemWish::Add => Some(number - 1).filter(free),
             Some(_) | None => None,
         };
         let near = || {
-            let shared = |at: &usize| overlap(&known[*at].text, &item.text);
+            let shared = |at: &usize| keyword_overlap_percent(&known[*at].text, &item.text);
             let mut found: Vec<usize> = (0..known.len()).filter(free).filter(|at| shared(at) >= 50).collect();
             found.sort_by_key(|at| std::cmp::Reverse(shared(at)));
             found.first().copied().filter(|_| wish == ItemWish::Change)
@@ -176,11 +178,11 @@ pub fn merged(
     }
 }
 
-fn normal(text: &str) -> String {
+fn normalize_text(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
-fn keywords(text: &str) -> BTreeSet<String> {
+fn extract_keywords(text: &str) -> BTreeSet<String> {
     text.split(|c: char| !c.is_alphanumeric())
         .filter(|word| word.chars().count() > 2)
         .map(str::to_lowercase)
@@ -188,8 +190,8 @@ fn keywords(text: &str) -> BTreeSet<String> {
 }
 
 /// How many of the smaller text's words the other has, in per cent.
-fn overlap(one: &str, other: &str) -> usize {
-    let (one, other) = (keywords(one), keywords(other));
+fn keyword_overlap_percent(one: &str, other: &str) -> usize {
+    let (one, other) = (extract_keywords(one), extract_keywords(other));
     let least = one.len().min(other.len());
     if least == 0 {
         return 0;
@@ -233,7 +235,7 @@ const YES: [&str; 14] = [
 /// Whether a person's words are a plain yes. "OK, but …" is not.
 #[must_use]
 pub fn is_yes(text: &str) -> bool {
-    let text = normal(text);
+    let text = normalize_text(text);
     let bare = text.trim_end_matches(['.', '!', '。', '！']);
     YES.contains(&text.as_str()) || YES.contains(&bare)
 }
@@ -241,7 +243,7 @@ pub fn is_yes(text: &str) -> bool {
 /// Whether a person's words say nothing of the objective and only that it should go on. They confirm nothing.
 #[must_use]
 pub fn is_continue(text: &str) -> bool {
-    let text = normal(text);
+    let text = normalize_text(text);
     let bare = text.trim_end_matches(['.', '!', '…', '。', '！']);
     matches!(bare, "" | "continue" | "go on" | "proceed" | "carry on" | "继续" | "auto" | "start auto")
 }
@@ -319,14 +321,17 @@ mod tests {
 
     #[test]
     fn requirements_are_counted_through_all_items_and_anew_after_each_change() {
-        let first =
-            merged(&[], &split(vec![item("Log in", &["a", "b"]), item("Export", &["c"])]), ItemWish::Unsaid)
-                .expect("fits");
+        let first = merge_items(
+            &[],
+            &split(vec![item("Log in", &["a", "b"]), item("Export", &["c"])]),
+            ItemWish::Unsaid,
+        )
+        .expect("fits");
         let numbers = |items: &[ObjectiveItem]| {
             items.iter().flat_map(|it| it.requirements.iter().map(|r| r.number)).collect::<Vec<_>>()
         };
         assert_eq!(numbers(&first), [1, 2, 3]);
-        let more = merged(
+        let more = merge_items(
             &first,
             &split(vec![item("log  in", &["a", "b", "d"]), item("Send mail", &["e"])]),
             ItemWish::Add,
@@ -341,7 +346,7 @@ mod tests {
         let known = [item("Log in", &["a"]), item("Export a report as CSV", &["b"])];
         let pdf = || split(vec![item("Export the report as PDF", &["c"])]);
         let texts = |split: &ObjectiveSplit, words: &str| {
-            let items = merged(&known, split, ItemWish::of(words, known.len())).expect("fits");
+            let items = merge_items(&known, split, ItemWish::from_words(words, known.len())).expect("fits");
             items.iter().map(|it| it.text.clone()).collect::<Vec<_>>()
         };
         for adds in [
@@ -372,28 +377,31 @@ mod tests {
         assert_eq!(texts(&mail, "mail it"), ["Log in", "Send mail"]);
         assert_eq!(texts(&mail, "also mail it"), ["Log in", "Export a report as CSV", "Send mail"]);
         let missing = ObjectiveSplit { replaces: BTreeMap::from([(0, 3)]), ..mail };
-        assert_eq!(merged(&known, &missing, ItemWish::Unsaid), Err(SplitError::Unknown(3)));
+        assert_eq!(merge_items(&known, &missing, ItemWish::Unsaid), Err(SplitError::Unknown(3)));
     }
 
     #[test]
     fn what_cannot_be_followed_is_refused() {
-        assert_eq!(merged(&[], &ObjectiveSplit::default(), ItemWish::Unsaid), Err(SplitError::Empty));
+        assert_eq!(merge_items(&[], &ObjectiveSplit::default(), ItemWish::Unsaid), Err(SplitError::Empty));
         assert_eq!(
-            merged(&[], &split(vec![item("x", &[])]), ItemWish::Unsaid),
+            merge_items(&[], &split(vec![item("x", &[])]), ItemWish::Unsaid),
             Err(SplitError::Bare("x".to_owned()))
         );
         let many = vec!["r"; 31];
         assert_eq!(
-            merged(&[], &split(vec![item("x", &many)]), ItemWish::Unsaid),
+            merge_items(&[], &split(vec![item("x", &many)]), ItemWish::Unsaid),
             Err(SplitError::TooMany(31))
         );
     }
 
     #[test]
     fn behaviour_20_the_question_is_the_same_each_time() {
-        let items =
-            merged(&[], &split(vec![item("Log in", &["a", "b"]), item("Log out", &["c"])]), ItemWish::Unsaid)
-                .expect("fits");
+        let items = merge_items(
+            &[],
+            &split(vec![item("Log in", &["a", "b"]), item("Log out", &["c"])]),
+            ItemWish::Unsaid,
+        )
+        .expect("fits");
         let objective = Objective { items, ..Objective::default() };
         let wanted = "---\n📋 Objectives extracted — 2 items, 3 requirements:\n\n1. Log in (R: 2)\n2. Log out (R: 1)\n\n\
                       → Reply \"OK\" or \"confirmed\" to start. From then on it runs by itself.\n\
@@ -414,11 +422,11 @@ mod tests {
     #[test]
     fn edge_23_a_yes_counts_only_after_it_was_shown_and_unchanged() {
         let mut objective = Objective { revision: 2, ..Objective::default() };
-        assert!(!objective.wants_a_yes());
+        assert!(!objective.awaits_approval());
         objective.shown = Some(1);
-        assert!(!objective.wants_a_yes(), "it changed since");
+        assert!(!objective.awaits_approval(), "it changed since");
         objective.shown = Some(2);
-        assert!(objective.wants_a_yes());
+        assert!(objective.awaits_approval());
     }
 
     #[test]

@@ -59,7 +59,7 @@ impl PilotState {
 
     /// What a person picked and is being worked on.
     #[must_use]
-    pub fn assigned(&self) -> Option<TaskId> {
+    pub fn assigned_task(&self) -> Option<TaskId> {
         self.assigned
     }
 

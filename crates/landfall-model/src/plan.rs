@@ -31,11 +31,11 @@ impl PlanOutline {
     /// Reads a plan. A step is a heading such as `## Step 3: …`, or, where there is none, a line `3. …` at the margin.
     #[must_use]
     pub fn read(text: &str) -> Self {
-        let headed = Self::by(text, heading);
-        if headed.steps.is_empty() { Self::by(text, listed) } else { headed }
+        let headed = Self::parse_with(text, parse_step_heading);
+        if headed.steps.is_empty() { Self::parse_with(text, parse_step_item) } else { headed }
     }
 
-    fn by(text: &str, begins: fn(&str) -> Option<(u32, String)>) -> Self {
+    fn parse_with(text: &str, begins: fn(&str) -> Option<(u32, String)>) -> Self {
         let mut steps: Vec<PlanStep> = Vec::new();
         let mut fenced = false;
         for line in text.lines() {
@@ -49,12 +49,12 @@ impl PlanOutline {
             match begins(line) {
                 // Numbers go up by one; a list within a step begins anew and is none.
                 Some((number, title)) if number == next && steps.len() < STEPS_MAX => {
-                    steps.push(PlanStep { number, title, covers: covers(line), verify: None });
+                    steps.push(PlanStep { number, title, covers: parse_covers(line), verify: None });
                 }
                 _ => {
                     if let Some(step) = steps.last_mut() {
-                        step.covers.extend(covers(line));
-                        step.verify = step.verify.take().or_else(|| verify(line));
+                        step.covers.extend(parse_covers(line));
+                        step.verify = step.verify.take().or_else(|| parse_verify_command(line));
                     }
                 }
             }
@@ -87,36 +87,36 @@ impl PlanOutline {
 
     /// Every requirement that some step covers.
     #[must_use]
-    pub fn covered(&self) -> BTreeSet<u32> {
+    pub fn covered_requirements(&self) -> BTreeSet<u32> {
         self.steps.iter().flat_map(|step| step.covers.iter().copied()).collect()
     }
 }
 
-fn heading(line: &str) -> Option<(u32, String)> {
+fn parse_step_heading(line: &str) -> Option<(u32, String)> {
     let rest = line.strip_prefix('#')?.trim_start_matches('#').trim_start();
     let rest = rest.strip_prefix("Step ").or_else(|| rest.strip_prefix("step "))?;
-    numbered(rest)
+    parse_numbered(rest)
 }
 
-fn listed(line: &str) -> Option<(u32, String)> {
-    let (number, title) = numbered(line)?;
-    let mark = line[digits(line)..].chars().next()?;
+fn parse_step_item(line: &str) -> Option<(u32, String)> {
+    let (number, title) = parse_numbered(line)?;
+    let mark = line[leading_digits(line)..].chars().next()?;
     matches!(mark, '.' | ')').then_some((number, title))
 }
 
-fn digits(text: &str) -> usize {
+fn leading_digits(text: &str) -> usize {
     text.bytes().take_while(u8::is_ascii_digit).count()
 }
 
-fn numbered(text: &str) -> Option<(u32, String)> {
-    let length = digits(text);
+fn parse_numbered(text: &str) -> Option<(u32, String)> {
+    let length = leading_digits(text);
     let number = text[..length].parse().ok()?;
     let title = text[length..].trim_start_matches(['.', ')', ':', ' ', '-', '–', '—']).trim();
     Some((number, title.chars().take(200).collect()))
 }
 
 /// The requirements named after `Covers:` in a line.
-fn covers(line: &str) -> BTreeSet<u32> {
+fn parse_covers(line: &str) -> BTreeSet<u32> {
     let lower = line.to_ascii_lowercase();
     let Some(at) = lower.find("covers:") else { return BTreeSet::new() };
     let named = lower[at + "covers:".len()..].split(|c: char| !c.is_ascii_alphanumeric()).map(str::to_owned);
@@ -124,7 +124,7 @@ fn covers(line: &str) -> BTreeSet<u32> {
 }
 
 /// The command after `Verify:` at the beginning of a line, which may be an entry of a list or set in bold.
-fn verify(line: &str) -> Option<String> {
+fn parse_verify_command(line: &str) -> Option<String> {
     const COMMAND_CHARS_MAX: usize = 1_000; // a line of shell; more than that belongs into a file
     let line = line.trim_start().trim_start_matches(['-', '*', ' ']);
     let (word, rest) = line.split_once(':')?;
@@ -146,7 +146,7 @@ mod tests {
         let outline = PlanOutline::read(plan);
         assert_eq!(outline.len(), 2);
         assert_eq!(outline.steps[0].title, "Make it");
-        assert_eq!(outline.covered(), BTreeSet::from([1, 2, 3]));
+        assert_eq!(outline.covered_requirements(), BTreeSet::from([1, 2, 3]));
         let list =
             "Goal: x\n\n1. Make it. Covers: R1\n   1. inner\n2) Test it\n```\n3. not this\n```\n3. Ship it\n";
         assert_eq!(

@@ -51,7 +51,7 @@ impl Proof {
     /// How it stands. A check that cannot be run before the work, because the work brings its test along, is as good as
     /// one that fails there: what counts is that it does not pass.
     #[must_use]
-    pub fn standing(&self) -> ProofState {
+    pub fn proof_state(&self) -> ProofState {
         match (self.before, self.now) {
             (_, None) => ProofState::Owed,
             (Some(ProofColour::Green), Some(_)) => ProofState::Void,
@@ -65,15 +65,15 @@ impl Proof {
 
     /// Whether the work goes back because of it.
     #[must_use]
-    pub fn holds(&self) -> bool {
-        matches!(self.standing(), ProofState::Open | ProofState::Lost)
+    pub fn sends_work_back(&self) -> bool {
+        matches!(self.proof_state(), ProofState::Open | ProofState::Lost)
     }
 
     /// In a line, for whoever reads where a task stands.
     #[must_use]
     pub fn line(&self) -> String {
         let RequiredProof { of, about, command, .. } = &self.promise;
-        let what = match self.standing() {
+        let what = match self.proof_state() {
             ProofState::Owed => "not run yet",
             ProofState::Void => "void: it passes on the state before the work as well, so it proves nothing",
             ProofState::Open => "open: it does not pass",
@@ -98,7 +98,7 @@ pub const PROOFS_MAX: usize = 40;
 
 impl Proofs {
     /// Those to run when so many steps of the plan are done: all that should pass by now.
-    pub fn due(&self, steps_done: u32) -> impl Iterator<Item = &Proof> {
+    pub fn due_proofs(&self, steps_done: u32) -> impl Iterator<Item = &Proof> {
         self.all.iter().filter(move |proof| match proof.promise.of {
             ProofSubject::Step(number) => number <= steps_done,
             ProofSubject::Finding(_) => true,
@@ -107,8 +107,8 @@ impl Proofs {
 
     /// How many are proved, and how many there are.
     #[must_use]
-    pub fn progress(&self) -> (usize, usize) {
-        (self.count(ProofState::Proved), self.all.len())
+    pub fn count_proved(&self) -> (usize, usize) {
+        (self.count_in_state(ProofState::Proved), self.all.len())
     }
 
     /// The number the next finding has.
@@ -124,22 +124,22 @@ impl Proofs {
     /// The proofs of the plan that were run and how many of them prove something, if that is less than half: then the plan
     /// was not worked off proof first.
     #[must_use]
-    pub fn too_few(&self) -> Option<(usize, usize)> {
+    pub fn too_few_proofs(&self) -> Option<(usize, usize)> {
         let steps = || {
             self.all.iter().filter(|it| matches!(it.promise.of, ProofSubject::Step(_)) && it.now.is_some())
         };
-        let proved = steps().filter(|it| it.standing() == ProofState::Proved).count();
+        let proved = steps().filter(|it| it.proof_state() == ProofState::Proved).count();
         let all = steps().count();
         (proved * 2 < all).then_some((proved, all))
     }
 
-    fn count(&self, standing: ProofState) -> usize {
-        self.all.iter().filter(|proof| proof.standing() == standing).count()
+    fn count_in_state(&self, standing: ProofState) -> usize {
+        self.all.iter().filter(|proof| proof.proof_state() == standing).count()
     }
 
     /// Somebody named proofs. A plan that names the same check again keeps what is known of it. A judge who looks again
     /// takes back what is not proved: they were told how it stands.
-    pub(crate) fn promised(&mut self, by: ProofAuthor, promises: &[RequiredProof]) {
+    pub(crate) fn add_promises(&mut self, by: ProofAuthor, promises: &[RequiredProof]) {
         let before = std::mem::take(&mut self.all);
         let (steps, findings): (Vec<Proof>, Vec<Proof>) =
             before.into_iter().partition(|it| matches!(it.promise.of, ProofSubject::Step(_)));
@@ -152,25 +152,25 @@ impl Proofs {
             ProofAuthor::Planner => [named, findings].concat(),
             ProofAuthor::Judge => {
                 let kept =
-                    findings.into_iter().filter(|it| it.standing() == ProofState::Proved || it.lost > 0);
+                    findings.into_iter().filter(|it| it.proof_state() == ProofState::Proved || it.lost > 0);
                 [steps, kept.collect(), named].concat()
             }
         };
     }
 
     /// They were run. True: one of them is proved that was not.
-    pub(crate) fn ran(&mut self, runs: &[ProofRun]) -> bool {
+    pub(crate) fn note_runs(&mut self, runs: &[ProofRun]) -> bool {
         let mut turned = false;
         for run in runs {
             let Some(proof) = self.all.iter_mut().find(|it| it.promise.of == run.of) else { continue };
-            let was = proof.standing();
+            let was = proof.proof_state();
             proof.before = run.before.or(proof.before);
             if proof.now == Some(ProofColour::Green) && run.now != ProofColour::Green {
                 proof.lost += 1;
                 self.anomalies += 1;
             }
             proof.now = Some(run.now);
-            turned |= was != ProofState::Proved && proof.standing() == ProofState::Proved;
+            turned |= was != ProofState::Proved && proof.proof_state() == ProofState::Proved;
         }
         turned
     }
@@ -188,7 +188,7 @@ mod tests {
     fn plan(commands: &[&str]) -> Proofs {
         let mut proofs = Proofs::default();
         let all: Vec<_> = (1..).zip(commands).map(|(at, it)| promise(ProofSubject::Step(at), it)).collect();
-        proofs.promised(ProofAuthor::Planner, &all);
+        proofs.add_promises(ProofAuthor::Planner, &all);
         proofs
     }
 
@@ -197,23 +197,23 @@ mod tests {
     }
 
     fn standings(proofs: &Proofs) -> Vec<&'static str> {
-        proofs.all.iter().map(|proof| proof.standing().word()).collect()
+        proofs.all.iter().map(|proof| proof.proof_state().word()).collect()
     }
 
     #[test]
     fn red_before_and_green_after_is_a_proof_and_nothing_else_is() {
         let mut proofs = plan(&["a", "b", "c", "d"]);
         assert_eq!(standings(&proofs), ["owed"; 4]);
-        proofs.ran(&[
+        proofs.note_runs(&[
             run(ProofSubject::Step(1), Some(Red), Green),
             run(ProofSubject::Step(2), Some(Broken), Green),
             run(ProofSubject::Step(3), Some(Green), Green),
             run(ProofSubject::Step(4), Some(Red), Red),
         ]);
         assert_eq!(standings(&proofs), ["proved", "proved", "void", "open"]);
-        assert_eq!(proofs.progress(), (2, 4));
+        assert_eq!(proofs.count_proved(), (2, 4));
         assert_eq!(
-            proofs.all.iter().filter(|it| it.holds()).count(),
+            proofs.all.iter().filter(|it| it.sends_work_back()).count(),
             1,
             "a void one is for the judge to see"
         );
@@ -222,20 +222,23 @@ mod tests {
     #[test]
     fn what_passed_has_to_pass_still() {
         let mut proofs = plan(&["a", "b"]);
-        proofs.ran(&[run(ProofSubject::Step(1), Some(Red), Green)]);
-        proofs.ran(&[run(ProofSubject::Step(1), None, Broken), run(ProofSubject::Step(2), Some(Red), Green)]);
+        proofs.note_runs(&[run(ProofSubject::Step(1), Some(Red), Green)]);
+        proofs.note_runs(&[
+            run(ProofSubject::Step(1), None, Broken),
+            run(ProofSubject::Step(2), Some(Red), Green),
+        ]);
         assert_eq!((standings(&proofs), proofs.anomalies), (vec!["lost", "proved"], 1));
-        proofs.ran(&[run(ProofSubject::Step(1), None, Red)]);
+        proofs.note_runs(&[run(ProofSubject::Step(1), None, Red)]);
         assert_eq!(proofs.anomalies, 1, "it is lost once");
-        proofs.ran(&[run(ProofSubject::Step(1), None, Green)]);
+        proofs.note_runs(&[run(ProofSubject::Step(1), None, Green)]);
         assert_eq!((standings(&proofs), proofs.anomalies), (vec!["proved", "proved"], 1));
     }
 
     #[test]
     fn only_the_steps_that_are_done_are_due() {
         let mut proofs = plan(&["a", "b", "c"]);
-        proofs.promised(ProofAuthor::Judge, &[promise(ProofSubject::Finding(1), "f")]);
-        let due = |done| proofs.due(done).map(|it| it.promise.of.to_string()).collect::<Vec<_>>();
+        proofs.add_promises(ProofAuthor::Judge, &[promise(ProofSubject::Finding(1), "f")]);
+        let due = |done| proofs.due_proofs(done).map(|it| it.promise.of.to_string()).collect::<Vec<_>>();
         assert_eq!(due(0), ["finding 1"]);
         assert_eq!(due(2), ["step 1", "step 2", "finding 1"]);
     }
@@ -243,12 +246,12 @@ mod tests {
     #[test]
     fn a_plan_keeps_what_is_known_of_a_check_that_it_names_again() {
         let mut proofs = plan(&["a", "b"]);
-        proofs.ran(&[
+        proofs.note_runs(&[
             run(ProofSubject::Step(1), Some(Red), Green),
             run(ProofSubject::Step(2), Some(Green), Green),
         ]);
         let all = [promise(ProofSubject::Step(1), "a"), promise(ProofSubject::Step(2), "better")];
-        proofs.promised(ProofAuthor::Planner, &all);
+        proofs.add_promises(ProofAuthor::Planner, &all);
         assert_eq!(standings(&proofs), ["proved", "owed"]);
     }
 
@@ -256,27 +259,27 @@ mod tests {
     fn a_judge_who_looks_again_takes_back_what_is_not_proved() {
         let mut proofs = plan(&["a"]);
         let all = [promise(ProofSubject::Finding(1), "x"), promise(ProofSubject::Finding(2), "y")];
-        proofs.promised(ProofAuthor::Judge, &all);
-        proofs.ran(&[
+        proofs.add_promises(ProofAuthor::Judge, &all);
+        proofs.note_runs(&[
             run(ProofSubject::Finding(1), Some(Red), Green),
             run(ProofSubject::Finding(2), Some(Green), Green),
         ]);
         assert_eq!(standings(&proofs), ["owed", "proved", "void"]);
         assert_eq!(proofs.next_finding(), 3);
-        proofs.promised(ProofAuthor::Judge, &[promise(ProofSubject::Finding(3), "z")]);
+        proofs.add_promises(ProofAuthor::Judge, &[promise(ProofSubject::Finding(3), "z")]);
         assert_eq!(standings(&proofs), ["owed", "proved", "owed"]);
     }
 
     #[test]
     fn less_than_half_is_too_few() {
         let mut proofs = plan(&["a", "b", "c"]);
-        assert_eq!(proofs.too_few(), None, "nothing was run");
-        proofs.ran(&[
+        assert_eq!(proofs.too_few_proofs(), None, "nothing was run");
+        proofs.note_runs(&[
             run(ProofSubject::Step(1), Some(Red), Green),
             run(ProofSubject::Step(2), Some(Green), Green),
         ]);
-        assert_eq!(proofs.too_few(), None, "half is enough");
-        proofs.ran(&[run(ProofSubject::Step(3), Some(Green), Green)]);
-        assert_eq!(proofs.too_few(), Some((1, 3)));
+        assert_eq!(proofs.too_few_proofs(), None, "half is enough");
+        proofs.note_runs(&[run(ProofSubject::Step(3), Some(Green), Green)]);
+        assert_eq!(proofs.too_few_proofs(), Some((1, 3)));
     }
 }

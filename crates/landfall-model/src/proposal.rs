@@ -308,9 +308,9 @@ pub struct ProposalCheck {
 
 /// Looks at a proposal. At most `max` tasks are wanted; `known` are the tasks that are there.
 #[must_use]
-pub fn check(proposal: TaskProposal, max: usize, known: &[ExistingTask]) -> ProposalCheck {
+pub fn check_proposal(proposal: TaskProposal, max: usize, known: &[ExistingTask]) -> ProposalCheck {
     let mut desk = ProposalChecker { checked: ProposalCheck::default(), known };
-    desk.look(proposal, max);
+    desk.check_tasks(proposal, max);
     desk.checked
 }
 
@@ -328,7 +328,7 @@ struct ProposalChecker<'a> {
 }
 
 impl ProposalChecker<'_> {
-    fn look(&mut self, proposal: TaskProposal, max: usize) {
+    fn check_tasks(&mut self, proposal: TaskProposal, max: usize) {
         let TaskProposal { groups, tasks } = proposal;
         if tasks.is_empty() {
             return self.problem(ProposalProblem::Empty);
@@ -337,7 +337,7 @@ impl ProposalChecker<'_> {
             self.problem(ProposalProblem::TooMany { count: tasks.len(), max });
         }
         let ids = tasks.iter().map(|it| ("task", &it.id)).chain(groups.iter().map(|it| ("group", &it.id)));
-        if let Some(problem) = bad_names(ids) {
+        if let Some(problem) = find_bad_name(ids) {
             return self.problem(problem); // without names nothing else can be said about anything
         }
         let mut meant: BTreeMap<String, ProposalIdTarget> = BTreeMap::new();
@@ -348,21 +348,21 @@ impl ProposalChecker<'_> {
         if tasks.is_empty() {
             return self.problem(ProposalProblem::NothingNew);
         }
-        let tasks: Vec<ProposedTask> = tasks.into_iter().map(|part| self.words(part)).collect();
-        let homes: Vec<Option<usize>> = tasks.iter().map(|part| self.home(part, &meant)).collect();
+        let tasks: Vec<ProposedTask> = tasks.into_iter().map(|part| self.check_wording(part)).collect();
+        let homes: Vec<Option<usize>> = tasks.iter().map(|part| self.resolve_group(part, &meant)).collect();
         let needs: Vec<_> = (0..tasks.len()).map(|place| self.needs(place, &tasks, &homes, &meant)).collect();
-        self.circles(&tasks, &needs);
+        self.check_cycles(&tasks, &needs);
         let tasks = tasks.into_iter().zip(needs).zip(homes);
         self.checked.plan.tasks =
             tasks.map(|((part, needs), group)| PlannedTask { part, needs, group }).collect();
-        self.fill(groups);
+        self.fill_groups(groups);
     }
 
     fn problem(&mut self, problem: ProposalProblem) {
         self.checked.problems.push(problem);
     }
 
-    fn mended(&mut self, mended: ProposalFix) {
+    fn add_fix(&mut self, mended: ProposalFix) {
         self.checked.mended.push(mended);
     }
 
@@ -372,12 +372,17 @@ impl ProposalChecker<'_> {
         tasks: Vec<ProposedTask>,
         meant: &mut BTreeMap<String, ProposalIdTarget>,
     ) -> Vec<ProposedTask> {
-        let there: BTreeMap<String, usize> =
-            self.known.iter().enumerate().rev().map(|(at, known)| (same(&known.title), at)).collect();
+        let there: BTreeMap<String, usize> = self
+            .known
+            .iter()
+            .enumerate()
+            .rev()
+            .map(|(at, known)| (comparable_title(&known.title), at))
+            .collect();
         let mut first: BTreeMap<String, usize> = BTreeMap::new();
         let mut kept: Vec<ProposedTask> = Vec::new();
         for part in tasks {
-            let title = same(&part.title);
+            let title = comparable_title(&part.title);
             let is_there =
                 there.get(&title).copied().filter(|at| self.known[*at].standing != ExistingTaskState::Over);
             match (first.get(&title), is_there) {
@@ -387,12 +392,12 @@ impl ProposalChecker<'_> {
                 (Some(twin), _) => {
                     let stands = kept[*twin].id.clone();
                     meant.insert(part.id.clone(), ProposalIdTarget::Task(*twin));
-                    self.mended(ProposalFix::Twin { id: part.id, kept: stands });
+                    self.add_fix(ProposalFix::Twin { id: part.id, kept: stands });
                     continue;
                 }
                 (None, Some(at)) => {
                     meant.insert(part.id.clone(), ProposalIdTarget::There(at));
-                    self.mended(ProposalFix::There { id: part.id, task: self.known[at].id });
+                    self.add_fix(ProposalFix::There { id: part.id, task: self.known[at].id });
                     continue;
                 }
                 (None, None) => {
@@ -406,7 +411,7 @@ impl ProposalChecker<'_> {
     }
 
     /// One concern, small enough, and something to check.
-    fn words(&mut self, mut part: ProposedTask) -> ProposedTask {
+    fn check_wording(&mut self, mut part: ProposedTask) -> ProposedTask {
         let id = part.id.clone();
         part.title = part.title.split_whitespace().collect::<Vec<_>>().join(" ");
         part.body = part.body.trim().to_owned();
@@ -417,7 +422,7 @@ impl ProposalChecker<'_> {
         if chars > TITLE_CHARS_MAX {
             self.problem(ProposalProblem::LongTitle { id: id.clone(), chars });
         }
-        if let Some(word) = joins(&part.title) {
+        if let Some(word) = find_joining_word(&part.title) {
             self.problem(ProposalProblem::TwoConcerns { id: id.clone(), word });
         }
         if part.body.is_empty() {
@@ -435,18 +440,18 @@ impl ProposalChecker<'_> {
         for tag in std::mem::take(&mut part.tags) {
             match tag.parse::<Tag>() {
                 Ok(tag) => part.tags.push(tag.as_str().to_owned()),
-                Err(_) => self.mended(ProposalFix::Tag { id: id.clone(), tag: short(&tag) }),
+                Err(_) => self.add_fix(ProposalFix::Tag { id: id.clone(), tag: shorten_title(&tag) }),
             }
         }
         for path in std::mem::take(&mut part.touches) {
             match path.parse::<PathPattern>() {
                 Ok(touch) => part.touches.push(touch.as_str().to_owned()),
-                Err(_) => self.mended(ProposalFix::Touch { id: id.clone(), path: short(&path) }),
+                Err(_) => self.add_fix(ProposalFix::Touch { id: id.clone(), path: shorten_title(&path) }),
             }
         }
         if part.priority.is_some_and(|it| it > PRIORITY_MAX) {
             part.priority = None;
-            self.mended(ProposalFix::Priority(id));
+            self.add_fix(ProposalFix::Priority(id));
         }
         part
     }
@@ -457,27 +462,33 @@ impl ProposalChecker<'_> {
         part.criteria = std::mem::take(&mut part.criteria)
             .into_iter()
             .map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "))
-            .filter(|text| !text.is_empty() && seen.insert(same(text)))
+            .filter(|text| !text.is_empty() && seen.insert(comparable_title(text)))
             .collect();
         if part.criteria.len() < before && !part.criteria.is_empty() {
-            self.mended(ProposalFix::Criterion(part.id.clone()));
+            self.add_fix(ProposalFix::Criterion(part.id.clone()));
         }
         match part.criteria.len() {
             0 => self.problem(ProposalProblem::NoCriteria(part.id.clone())),
             1..=CRITERIA_MAX => {}
             count => self.problem(ProposalProblem::ManyCriteria { id: part.id.clone(), count }),
         }
-        for text in part.criteria.iter().filter(|text| VAGUE.contains(&same(text).as_str())) {
-            self.checked.problems.push(ProposalProblem::Vague { id: part.id.clone(), text: short(text) });
+        for text in part.criteria.iter().filter(|text| VAGUE.contains(&comparable_title(text).as_str())) {
+            self.checked
+                .problems
+                .push(ProposalProblem::Vague { id: part.id.clone(), text: shorten_title(text) });
         }
     }
 
-    fn home(&mut self, part: &ProposedTask, meant: &BTreeMap<String, ProposalIdTarget>) -> Option<usize> {
+    fn resolve_group(
+        &mut self,
+        part: &ProposedTask,
+        meant: &BTreeMap<String, ProposalIdTarget>,
+    ) -> Option<usize> {
         let group = part.group.as_ref()?;
         match meant.get(group) {
             Some(ProposalIdTarget::Group(place)) => Some(*place),
             Some(ProposalIdTarget::Task(_) | ProposalIdTarget::There(_)) | None => {
-                self.mended(ProposalFix::UnknownGroup { id: part.id.clone(), group: short(group) });
+                self.add_fix(ProposalFix::UnknownGroup { id: part.id.clone(), group: shorten_title(group) });
                 None
             }
         }
@@ -499,19 +510,19 @@ impl ProposalChecker<'_> {
                 at.map(ProposalIdTarget::There)
             };
             match meant.get(need).copied().or_else(there) {
-                None => self.mended(ProposalFix::UnknownNeed { id: id.clone(), need: short(need) }),
+                None => self.add_fix(ProposalFix::UnknownNeed { id: id.clone(), need: shorten_title(need) }),
                 Some(ProposalIdTarget::Task(other)) if other == place => {
-                    self.mended(ProposalFix::SelfNeed(id.clone()))
+                    self.add_fix(ProposalFix::SelfNeed(id.clone()))
                 }
                 Some(ProposalIdTarget::Task(other)) => {
                     if !needs.insert(ProposalDependency::Here(other)) {
-                        self.mended(ProposalFix::DoubleNeed { id: id.clone(), need: short(need) });
+                        self.add_fix(ProposalFix::DoubleNeed { id: id.clone(), need: shorten_title(need) });
                     }
                 }
                 Some(ProposalIdTarget::Group(group)) => {
                     let in_group = |it: &usize| homes[*it] == Some(group) && *it != place;
                     needs.extend((0..tasks.len()).filter(in_group).map(ProposalDependency::Here));
-                    self.mended(ProposalFix::GroupNeed { id: id.clone(), group: short(need) });
+                    self.add_fix(ProposalFix::GroupNeed { id: id.clone(), group: shorten_title(need) });
                 }
                 Some(ProposalIdTarget::There(at)) => match self.known[at].standing {
                     ExistingTaskState::Landed => {}
@@ -527,7 +538,7 @@ impl ProposalChecker<'_> {
         needs
     }
 
-    fn circles(&mut self, tasks: &[ProposedTask], needs: &[BTreeSet<ProposalDependency>]) {
+    fn check_cycles(&mut self, tasks: &[ProposedTask], needs: &[BTreeSet<ProposalDependency>]) {
         let number = |place: usize| TaskId(u32::try_from(place).expect("a proposal is small"));
         let place = |id: TaskId| id.0 as usize;
         let here = |of: TaskId| -> BTreeSet<TaskId> {
@@ -551,13 +562,13 @@ impl ProposalChecker<'_> {
     }
 
     /// Groups with tasks in them, and the places of the tasks' groups among those.
-    fn fill(&mut self, groups: Vec<ProposalGroup>) {
+    fn fill_groups(&mut self, groups: Vec<ProposalGroup>) {
         let mut places: BTreeMap<usize, usize> = BTreeMap::new();
         for (place, mut group) in groups.into_iter().enumerate() {
             let count = self.checked.plan.tasks.iter().filter(|it| it.group == Some(place)).count();
             match count {
                 0 => {
-                    self.mended(ProposalFix::EmptyGroup(group.id));
+                    self.add_fix(ProposalFix::EmptyGroup(group.id));
                     continue;
                 }
                 1..=GROUP_TASKS_MAX => {}
@@ -577,32 +588,32 @@ impl ProposalChecker<'_> {
 }
 
 /// Something without a name, or with the name of another.
-fn bad_names<'a>(ids: impl Iterator<Item = (&'static str, &'a String)>) -> Option<ProposalProblem> {
+fn find_bad_name<'a>(ids: impl Iterator<Item = (&'static str, &'a String)>) -> Option<ProposalProblem> {
     let mut seen = BTreeSet::new();
     for (number, (what, id)) in (1..).zip(ids) {
         if id.trim().is_empty() {
             return Some(ProposalProblem::NoId(format!("{what} number {number}")));
         }
         if !seen.insert(id) {
-            return Some(ProposalProblem::SameId(short(id)));
+            return Some(ProposalProblem::SameId(shorten_title(id)));
         }
     }
     None
 }
 
 /// The words of a text, whatever their case and what stands between them: two titles with the same are the same.
-fn same(text: &str) -> String {
+fn comparable_title(text: &str) -> String {
     let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     words.map(str::to_lowercase).collect::<Vec<_>>().join(" ")
 }
 
-fn short(text: &str) -> String {
+fn shorten_title(text: &str) -> String {
     const CHARS_MAX: usize = 60; // what a message holds
     text.chars().take(CHARS_MAX).collect()
 }
 
 /// What joins two concerns in a title. A plain "and" does not: "parse and check the file" may be one thing.
-fn joins(title: &str) -> Option<&'static str> {
+fn find_joining_word(title: &str) -> Option<&'static str> {
     const WORDS: [&str; 6] = ["; ", " and then ", ", then ", " and also ", " as well as ", " plus "];
     let title = title.to_lowercase();
     WORDS.into_iter().find(|word| title.contains(word)).map(str::trim)

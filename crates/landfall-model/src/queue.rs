@@ -79,7 +79,7 @@ impl LandingBatch {
         self.red_report.as_ref().is_some_and(|report| report.outcome().is_green())
     }
 
-    fn heads(&self, count: usize) -> Vec<Commit> {
+    fn member_heads(&self, count: usize) -> Vec<Commit> {
         self.members[..count].iter().map(|member| member.head.clone()).collect()
     }
 }
@@ -356,7 +356,7 @@ impl Queue {
     }
 
     /// The latest batches that are over, oldest first.
-    pub fn past(&self) -> impl Iterator<Item = &(LandingBatch, Closed, Timestamp)> {
+    pub fn past_batches(&self) -> impl Iterator<Item = &(LandingBatch, Closed, Timestamp)> {
         self.past.iter()
     }
 
@@ -406,7 +406,7 @@ impl Queue {
 
     /// When a hold ends by itself.
     #[must_use]
-    pub fn due(&self) -> Option<Timestamp> {
+    pub fn hold_until(&self) -> Option<Timestamp> {
         self.hold.as_ref().and_then(|hold| hold.until)
     }
 
@@ -442,7 +442,7 @@ impl Queue {
     }
 
     /// Takes a task in that was changed: it stands in line, or it does not.
-    pub fn put(&mut self, task: &Task) {
+    pub fn update_task(&mut self, task: &Task) {
         if let Some(before) = self.standing.remove(&task.id) {
             self.line.remove(&before.place);
         }
@@ -468,7 +468,7 @@ impl Queue {
     }
 
     /// Takes in what was seen of a commit that is the base, or may become it.
-    pub fn seen(&mut self, report: &GateReport) {
+    pub fn note_base_report(&mut self, report: &GateReport) {
         if !report.outcome().is_green() || self.tests.iter().any(|(commit, _)| *commit == report.commit) {
             return;
         }
@@ -480,35 +480,35 @@ impl Queue {
 
     /// What a person should look at before the longest green beginning lands, unless they have: fewer tests ran than on
     /// the base. Alone each member was compared with the base as it was then; tests that came since count as well.
-    fn doubt(&self, batch: &LandingBatch) -> Vec<ChangeConcern> {
+    fn batch_concerns(&self, batch: &LandingBatch) -> Vec<ChangeConcern> {
         let Some(report) = batch.green_report.as_ref().filter(|_| batch.green > 0) else { return Vec::new() };
         let waived = |member: &BatchMember| self.standing.get(&member.task).is_some_and(|it| it.waived);
         if batch.members[..batch.green].iter().any(waived) {
             return Vec::new();
         }
         let known = self.tests.iter().find(|(commit, _)| Some(commit) == batch.base.as_ref());
-        gaming::concerns(&[], &[], report.test_count(), known.and_then(|(_, tests)| *tests), None)
+        gaming::find_concerns(&[], &[], report.test_count(), known.and_then(|(_, tests)| *tests), None)
     }
 
     /// What should be under way, after a crash of the engine.
     #[must_use]
     pub fn expects(&self) -> Vec<QueueEffect> {
-        self.batches.iter().filter_map(|batch| self.order(batch)).collect()
+        self.batches.iter().filter_map(|batch| self.batch_effect(batch)).collect()
     }
 
-    fn order(&self, batch: &LandingBatch) -> Option<QueueEffect> {
+    fn batch_effect(&self, batch: &LandingBatch) -> Option<QueueEffect> {
         let prefix = |count: usize| batch.prefixes[count - 1].clone();
         match batch.doing {
             BatchDoing::Building => Some(QueueEffect::Build {
                 batch: batch.id,
-                on: batch.on.and_then(|on| self.tip(on)),
+                on: batch.on.and_then(|on| self.batch_tip(on)),
                 members: batch.members.clone(),
             }),
             BatchDoing::Checking(count) => Some(QueueEffect::Check {
                 batch: batch.id,
                 count,
                 base: batch.base.clone()?,
-                heads: batch.heads(count),
+                heads: batch.member_heads(count),
                 prefix: prefix(count),
             }),
             BatchDoing::Landing(count) => Some(QueueEffect::Land {
@@ -522,7 +522,7 @@ impl Queue {
     }
 
     /// What the base becomes when the whole of a batch lands.
-    fn tip(&self, id: BatchId) -> Option<Commit> {
+    fn batch_tip(&self, id: BatchId) -> Option<Commit> {
         let batch = self.batches.iter().find(|batch| batch.id == id)?;
         batch.prefixes.last().map(|prefix| prefix.commit.clone())
     }
@@ -625,7 +625,7 @@ impl Queue {
                         self.gate_holds = 0;
                     }
                 }
-                self.seen(report);
+                self.note_base_report(report);
             }
             QueueEvent::Doubted { batch, count } => {
                 let Some(it) = self.batch_mut(*batch, |doing| doing == BatchDoing::Resting) else {
@@ -720,8 +720,8 @@ pub fn decide(
         told: BTreeSet::new(),
         decision: QueueDecision::default(),
     };
-    draft.hear(news);
-    draft.settle();
+    draft.handle_news(news);
+    draft.advance_batches();
     draft.decision
 }
 
@@ -742,44 +742,49 @@ impl QueueDecisionDraft<'_> {
         self.decision.events.push(event);
     }
 
-    fn tell(&mut self, task: TaskId, news: News) {
+    fn tell_task(&mut self, task: TaskId, news: News) {
         self.told.insert(task);
         self.decision.tells.push((task, news));
     }
 
-    fn find(&self, id: BatchId, doing: impl Fn(BatchDoing) -> bool) -> Option<LandingBatch> {
+    fn find_batch(&self, id: BatchId, doing: impl Fn(BatchDoing) -> bool) -> Option<LandingBatch> {
         self.queue.batches.iter().find(|batch| batch.id == id && doing(batch.doing)).cloned()
     }
 
-    fn hear(&mut self, news: &QueueNews) {
+    fn handle_news(&mut self, news: &QueueNews) {
         match news {
             QueueNews::Look => {}
             QueueNews::Built { batch, base, prefixes, left_out, resolved } => {
-                self.built(*batch, base, prefixes, left_out, resolved);
+                self.handle_built(*batch, base, prefixes, left_out, resolved);
             }
             QueueNews::Checked { batch, count, report } => {
-                let found = self.find(*batch, |doing| doing == BatchDoing::Checking(*count));
+                let found = self.find_batch(*batch, |doing| doing == BatchDoing::Checking(*count));
                 let Some(found) = found else { return };
                 match found.prefixes[*count - 1].tree == report.tree {
-                    true => self.checked(*batch, *count, report),
-                    false => self.failed(*batch, "another tree was verified than the one that was merged"),
+                    true => self.handle_checked(*batch, *count, report),
+                    false => {
+                        self.handle_failure(*batch, "another tree was verified than the one that was merged")
+                    }
                 }
             }
-            QueueNews::Landed { batch, proof } => self.landed(*batch, proof),
+            QueueNews::Landed { batch, proof } => self.handle_landed(*batch, proof),
             QueueNews::LandMoved { batch, to } => {
                 let reason = format!("the base moved to {}", to.short());
-                self.landing_failed(*batch, reason, |attempt| News::LandMoved { attempt, to: to.clone() });
+                self.handle_landing_failure(*batch, reason, |attempt| News::LandMoved {
+                    attempt,
+                    to: to.clone(),
+                });
             }
             QueueNews::LandMismatch { batch, detail } => {
-                self.landing_failed(*batch, detail.clone(), |attempt| News::LandMismatch {
+                self.handle_landing_failure(*batch, detail.clone(), |attempt| News::LandMismatch {
                     attempt,
                     detail: detail.clone(),
                 });
             }
-            QueueNews::Failed { batch, detail } => self.failed(*batch, detail),
-            QueueNews::Exhausted { batch, detail } => drop(self.give_up(*batch, detail)),
-            QueueNews::BaseMoved { to } => self.base_moved(to),
-            QueueNews::Hold { why, reason } => self.hold(*why, reason.clone(), None),
+            QueueNews::Failed { batch, detail } => self.handle_failure(*batch, detail),
+            QueueNews::Exhausted { batch, detail } => drop(self.give_up_batch(*batch, detail)),
+            QueueNews::BaseMoved { to } => self.handle_base_moved(to),
+            QueueNews::Hold { why, reason } => self.hold_queue(*why, reason.clone(), None),
             QueueNews::Resume => {
                 if self.queue.hold.is_some() {
                     self.event(QueueEvent::Resumed);
@@ -798,7 +803,7 @@ impl QueueDecisionDraft<'_> {
         }
     }
 
-    fn hold(&mut self, why: HoldReason, reason: String, until: Option<Timestamp>) {
+    fn hold_queue(&mut self, why: HoldReason, reason: String, until: Option<Timestamp>) {
         // What a person said, or has to look at, is not overwritten by less.
         let stronger = |hold: &QueueHold| {
             matches!(
@@ -814,7 +819,7 @@ impl QueueDecisionDraft<'_> {
         self.event(QueueEvent::Held { why, reason, until });
     }
 
-    fn built(
+    fn handle_built(
         &mut self,
         id: BatchId,
         base: &Commit,
@@ -822,7 +827,7 @@ impl QueueDecisionDraft<'_> {
         left_out: &[(TaskId, BatchExclusion)],
         resolved: &[(TaskId, Commit)],
     ) {
-        let Some(batch) = self.find(id, |doing| doing == BatchDoing::Building) else { return };
+        let Some(batch) = self.find_batch(id, |doing| doing == BatchDoing::Building) else { return };
         let is_out = |member: &BatchMember| left_out.iter().any(|(task, _)| *task == member.task);
         let with_head = |member: &BatchMember| {
             let head = resolved.iter().find(|(task, _)| *task == member.task).map(|(_, head)| head.clone());
@@ -831,7 +836,7 @@ impl QueueDecisionDraft<'_> {
         let members: Vec<BatchMember> =
             batch.members.iter().filter(|member| !is_out(member)).map(with_head).collect();
         if members.len() != prefixes.len() {
-            return self.failed(id, "the merge of the batch does not tell of each member");
+            return self.handle_failure(id, "the merge of the batch does not tell of each member");
         }
         let mut crowded = Vec::new();
         for (task, why) in left_out {
@@ -843,7 +848,7 @@ impl QueueDecisionDraft<'_> {
             let guess = batch.on.is_some();
             let attempt = member.attempt;
             match why {
-                BatchExclusion::Landed { candidate, proof } => self.tell(
+                BatchExclusion::Landed { candidate, proof } => self.tell_task(
                     *task,
                     News::Landed {
                         attempt,
@@ -855,7 +860,7 @@ impl QueueDecisionDraft<'_> {
                 ),
                 BatchExclusion::Crowded => crowded.push(*task),
                 BatchExclusion::Conflict(_) | BatchExclusion::NothingChanged if guess => crowded.push(*task),
-                BatchExclusion::Conflict(clashes) => self.tell(
+                BatchExclusion::Conflict(clashes) => self.tell_task(
                     *task,
                     News::MergeConflict {
                         attempt,
@@ -864,7 +869,7 @@ impl QueueDecisionDraft<'_> {
                         clashes: clashes.clone(),
                     },
                 ),
-                BatchExclusion::NothingChanged => self.tell(*task, News::NothingChanged { attempt }),
+                BatchExclusion::NothingChanged => self.tell_task(*task, News::NothingChanged { attempt }),
             }
         }
         self.event(QueueEvent::Built {
@@ -876,28 +881,30 @@ impl QueueDecisionDraft<'_> {
         });
     }
 
-    fn checked(&mut self, id: BatchId, count: usize, report: &GateReport) {
+    fn handle_checked(&mut self, id: BatchId, count: usize, report: &GateReport) {
         self.event(QueueEvent::Checked { batch: id, count, report: report.clone() });
         if !matches!(report.outcome(), CheckOutcome::Broken | CheckOutcome::PreExisting) {
             return;
         }
-        let speculates = self.find(id, |_| true).is_some_and(|batch| batch.on.is_some());
+        let speculates = self.find_batch(id, |_| true).is_some_and(|batch| batch.on.is_some());
         let reason = crate::decide::gate_detail(report);
-        self.over(id, reason.clone());
+        self.end_batch(id, reason.clone());
         // What stands on a batch that is red itself is no measure of the gate.
         if !speculates {
             let pause_ms = crate::course::gate_pause_ms(self.queue.gate_holds);
-            self.hold(HoldReason::Gate, reason, Some(self.at.plus_ms(pause_ms)));
+            self.hold_queue(HoldReason::Gate, reason, Some(self.at.plus_ms(pause_ms)));
         }
     }
 
-    fn landed(&mut self, id: BatchId, proof: &str) {
-        let Some(batch) = self.find(id, |doing| matches!(doing, BatchDoing::Landing(_))) else { return };
+    fn handle_landed(&mut self, id: BatchId, proof: &str) {
+        let Some(batch) = self.find_batch(id, |doing| matches!(doing, BatchDoing::Landing(_))) else {
+            return;
+        };
         let BatchDoing::Landing(count) = batch.doing else { return };
         let prefix = batch.prefixes[count - 1].clone();
         let base = batch.base.clone().expect("a batch that lands was built");
         for member in &batch.members[..count] {
-            self.tell(
+            self.tell_task(
                 member.task,
                 News::Landed {
                     attempt: member.attempt,
@@ -919,38 +926,40 @@ impl QueueDecisionDraft<'_> {
     }
 
     /// A landing that came to nothing: its members hear of it, and stand in line again unless that ends them.
-    fn landing_failed(&mut self, id: BatchId, reason: String, news: impl Fn(Attempt) -> News) {
-        let Some(batch) = self.find(id, |doing| matches!(doing, BatchDoing::Landing(_))) else { return };
+    fn handle_landing_failure(&mut self, id: BatchId, reason: String, news: impl Fn(Attempt) -> News) {
+        let Some(batch) = self.find_batch(id, |doing| matches!(doing, BatchDoing::Landing(_))) else {
+            return;
+        };
         let BatchDoing::Landing(count) = batch.doing else { return };
         for member in &batch.members[..count] {
-            self.tell(member.task, news(member.attempt));
+            self.tell_task(member.task, news(member.attempt));
         }
-        self.over(id, reason);
+        self.end_batch(id, reason);
     }
 
     /// Something on this machine failed. What the base holds may be unknown then; building the next batch finds out.
-    fn failed(&mut self, id: BatchId, detail: &str) {
-        if self.give_up(id, detail).is_none() {
+    fn handle_failure(&mut self, id: BatchId, detail: &str) {
+        if self.give_up_batch(id, detail).is_none() {
             return;
         }
         let tries = self.queue.troubles + 1;
         let pause_ms = 1_000_u64 << tries.min(6);
-        self.hold(HoldReason::Machine, detail.to_owned(), Some(self.at.plus_ms(pause_ms)));
+        self.hold_queue(HoldReason::Machine, detail.to_owned(), Some(self.at.plus_ms(pause_ms)));
     }
 
     /// Ends a batch in the middle of what is done about it. None: nothing is.
-    fn give_up(&mut self, id: BatchId, detail: &str) -> Option<BatchId> {
-        let batch = self.find(id, |doing| doing != BatchDoing::Resting)?;
+    fn give_up_batch(&mut self, id: BatchId, detail: &str) -> Option<BatchId> {
+        let batch = self.find_batch(id, |doing| doing != BatchDoing::Resting)?;
         if let BatchDoing::Landing(count) = batch.doing {
             for member in &batch.members[..count] {
-                self.tell(member.task, News::LandUnsure { attempt: member.attempt });
+                self.tell_task(member.task, News::LandUnsure { attempt: member.attempt });
             }
         }
-        self.over(id, detail.to_owned());
+        self.end_batch(id, detail.to_owned());
         Some(id)
     }
 
-    fn base_moved(&mut self, to: &Commit) {
+    fn handle_base_moved(&mut self, to: &Commit) {
         let landing = |batch: &LandingBatch| matches!(batch.doing, BatchDoing::Landing(_));
         // A landing under way finds out by itself: its compare-and-swap fails.
         if let Some(front) = self.queue.batches.first()
@@ -958,14 +967,14 @@ impl QueueDecisionDraft<'_> {
             && front.base.as_ref().is_some_and(|base| base != to)
         {
             let id = front.id;
-            self.over(id, format!("the base moved to {}", to.short()));
+            self.end_batch(id, format!("the base moved to {}", to.short()));
         }
         self.resume_if(|why| why == HoldReason::Gate); // it may be whole on the new base
     }
 
     /// Ends a batch of which nobody lands, and whatever stands on it.
-    fn over(&mut self, id: BatchId, reason: String) {
-        let Some(batch) = self.find(id, |_| true) else { return };
+    fn end_batch(&mut self, id: BatchId, reason: String) {
+        let Some(batch) = self.find_batch(id, |_| true) else { return };
         self.drop_standing_on(id, "it stood on a batch that did not land");
         if matches!(batch.doing, BatchDoing::Building | BatchDoing::Checking(_)) {
             self.decision.effects.push(QueueEffect::Abandon { batch: id });
@@ -976,7 +985,7 @@ impl QueueDecisionDraft<'_> {
     fn drop_standing_on(&mut self, id: BatchId, reason: &str) {
         let above = self.queue.batches.iter().find(|batch| batch.on == Some(id)).map(|batch| batch.id);
         if let Some(above) = above {
-            self.over(above, reason.to_owned());
+            self.end_batch(above, reason.to_owned());
         }
     }
 
@@ -992,38 +1001,38 @@ impl QueueDecisionDraft<'_> {
     }
 
     /// Goes on with every batch that rests, and forms new ones, until there is nothing to do but wait.
-    fn settle(&mut self) {
-        if let Some(until) = self.queue.due()
+    fn advance_batches(&mut self) {
+        if let Some(until) = self.queue.hold_until()
             && until <= self.at
         {
             self.event(QueueEvent::Resumed);
         }
         let mut place = 0;
         while let Some(batch) = self.queue.batches.get(place).cloned() {
-            match self.go_on(&batch, place == 0) {
+            match self.advance_batch(&batch, place == 0) {
                 QueueStep::Again => {}
                 QueueStep::Next => place += 1,
             }
         }
-        self.form();
+        self.form_batches();
     }
 
-    fn go_on(&mut self, batch: &LandingBatch, front: bool) -> QueueStep {
+    fn advance_batch(&mut self, batch: &LandingBatch, front: bool) -> QueueStep {
         if batch.doing != BatchDoing::Resting {
             return QueueStep::Next;
         }
         let size = batch.members.len();
         if size == 0 {
-            self.over(batch.id, "nobody in it could be merged".to_owned());
+            self.end_batch(batch.id, "nobody in it could be merged".to_owned());
             return QueueStep::Again;
         }
         if let Some(gone) = batch.members.iter().find(|member| !self.is_standing(member)) {
             let reason = format!("{} has left the line", gone.task);
-            self.over(batch.id, reason);
+            self.end_batch(batch.id, reason);
             return QueueStep::Again;
         }
         // On what has not landed yet there is nothing to compare with: it is looked at when its turn comes.
-        if front && !self.queue.doubt(batch).is_empty() {
+        if front && !self.queue.batch_concerns(batch).is_empty() {
             self.drop_standing_on(batch.id, "it stood on a batch that a person must look at");
             self.event(QueueEvent::Doubted { batch: batch.id, count: batch.green });
             return QueueStep::Again;
@@ -1033,8 +1042,8 @@ impl QueueDecisionDraft<'_> {
         let runaway = begins && self.queue.trials >= self.policy.runaway;
         if runaway && front {
             let trials = self.queue.trials;
-            self.over(batch.id, "the queue was paused".to_owned());
-            self.hold(
+            self.end_batch(batch.id, "the queue was paused".to_owned());
+            self.hold_queue(
                 HoldReason::Runaway,
                 format!("{trials} verifications in a row and nothing landed; look at what they say before it goes on"),
                 None,
@@ -1042,29 +1051,29 @@ impl QueueDecisionDraft<'_> {
             return QueueStep::Again;
         }
         match batch.red {
-            None if batch.is_green() && front => self.land(batch, size),
+            None if batch.is_green() && front => self.start_landing(batch, size),
             None if batch.is_green() => return QueueStep::Next, // its turn comes
             None if self.queue.hold.is_some() => {
-                self.over(batch.id, "the queue is held".to_owned());
+                self.end_batch(batch.id, "the queue is held".to_owned());
             }
-            None => self.check(batch, size),
+            None => self.start_check(batch, size),
             Some(_) if !front => return QueueStep::Next, // searched on the base itself, if it comes to that
             Some(red) if red - batch.green > 1 => {
                 self.drop_standing_on(batch.id, "it stood on a batch that was red");
-                self.check(batch, culprit_half(batch.green, red));
+                self.start_check(batch, culprit_half(batch.green, red));
             }
-            Some(_) => self.eject(batch),
+            Some(_) => self.eject_culprit(batch),
         }
         QueueStep::Again
     }
 
-    fn check(&mut self, batch: &LandingBatch, count: usize) {
+    fn start_check(&mut self, batch: &LandingBatch, count: usize) {
         self.event(QueueEvent::CheckBegan { batch: batch.id, count });
-        let batch = self.find(batch.id, |_| true).expect("it was just changed");
-        self.decision.effects.extend(self.queue.order(&batch));
+        let batch = self.find_batch(batch.id, |_| true).expect("it was just changed");
+        self.decision.effects.extend(self.queue.batch_effect(&batch));
     }
 
-    fn land(&mut self, batch: &LandingBatch, count: usize) {
+    fn start_landing(&mut self, batch: &LandingBatch, count: usize) {
         let report = batch.green_report.clone().expect("what is green was seen");
         let base = batch.base.clone().expect("a batch that lands was built");
         let prefix = &batch.prefixes[count - 1];
@@ -1076,22 +1085,25 @@ impl QueueDecisionDraft<'_> {
                 tree: prefix.tree.clone(),
                 ..report.clone()
             };
-            self.tell(member.task, News::LandingBegan { attempt: member.attempt, batch: batch.id, report });
+            self.tell_task(
+                member.task,
+                News::LandingBegan { attempt: member.attempt, batch: batch.id, report },
+            );
         }
         self.event(QueueEvent::LandingBegan { batch: batch.id, count });
-        let batch = self.find(batch.id, |_| true).expect("it was just changed");
-        self.decision.effects.extend(self.queue.order(&batch));
+        let batch = self.find_batch(batch.id, |_| true).expect("it was just changed");
+        self.decision.effects.extend(self.queue.batch_effect(&batch));
     }
 
     /// The culprit is known: with everybody before it the batch is green, with it red. Those before it land, and then it is told.
-    fn eject(&mut self, batch: &LandingBatch) {
+    fn eject_culprit(&mut self, batch: &LandingBatch) {
         self.drop_standing_on(batch.id, "it stood on a batch that was red");
         match batch.green {
             0 => {
                 let reason = self.tell_culprit(batch, 0);
-                self.over(batch.id, reason);
+                self.end_batch(batch.id, reason);
             }
-            count => self.land(batch, count),
+            count => self.start_landing(batch, count),
         }
     }
 
@@ -1104,7 +1116,7 @@ impl QueueDecisionDraft<'_> {
         let (attempt, id) = (culprit.attempt, batch.id);
         let (news, reason) = if batch.is_doubted() {
             let doubted = LandingBatch { green: green + 1, green_report: Some(report), ..batch.clone() };
-            let concerns = self.queue.doubt(&doubted);
+            let concerns = self.queue.batch_concerns(&doubted);
             (News::Doubted { attempt, concerns }, format!("a person must look at {}", culprit.task))
         } else {
             let base = match green {
@@ -1115,13 +1127,13 @@ impl QueueDecisionDraft<'_> {
             (News::Ejected { attempt, batch: id, report }, format!("{} made it red", culprit.task))
         };
         if self.is_standing(culprit) {
-            self.tell(culprit.task, news);
+            self.tell_task(culprit.task, news);
         }
         reason
     }
 
     /// Takes whoever stands in line and is in no batch.
-    fn form(&mut self) {
+    fn form_batches(&mut self) {
         while self.policy.forms
             && self.queue.hold.is_none()
             && self.queue.batches.len() <= self.policy.speculate
@@ -1159,8 +1171,8 @@ impl QueueDecisionDraft<'_> {
             }
             let batch = BatchId(self.queue.last.0 + 1);
             self.event(QueueEvent::Formed { batch, on, members });
-            let batch = self.find(batch, |_| true).expect("it was just formed");
-            self.decision.effects.extend(self.queue.order(&batch));
+            let batch = self.find_batch(batch, |_| true).expect("it was just formed");
+            self.decision.effects.extend(self.queue.batch_effect(&batch));
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::task::{AttemptPhase, EndKind, Ending, LandingCandidate, Task, TaskSta
 /// The effects a task expects to be under way. Performing one that is already done, or adopting one that runs,
 /// gives the news that was missed.
 #[must_use]
-pub fn expects(task: &Task) -> Vec<Effect> {
+pub fn expected_task_effects(task: &Task) -> Vec<Effect> {
     let (id, attempt) = (task.id, task.attempt);
     match &task.state {
         TaskState::Active { step, doing } => match doing {
@@ -29,11 +29,11 @@ pub fn expects(task: &Task) -> Vec<Effect> {
                 }
                 effects
             }
-            AttemptPhase::Checking { .. } => vec![check(task)],
+            AttemptPhase::Checking { .. } => vec![check_effect(task)],
             AttemptPhase::Queued { .. } | AttemptPhase::Landing => Vec::new(), // the landing queue sees to them
             AttemptPhase::Reporting if seeded_bugs::is_active(SeededBug::RecoverySkipsReport) => Vec::new(),
             AttemptPhase::Reporting => vec![Effect::Report { task: id, attempt }],
-            AttemptPhase::Exchanging { .. } => vec![exchange(task)],
+            AttemptPhase::Exchanging { .. } => vec![exchange_effect(task)],
             AttemptPhase::Recovering { .. } => vec![Effect::Recover { task: id, attempt }],
         },
         TaskState::Ended(Ending { kind: EndKind::Done, .. }) if task.has_any_workspace() => {
@@ -48,7 +48,7 @@ pub fn expects(task: &Task) -> Vec<Effect> {
 }
 
 /// The exchange with the tracker that the step of a task is about.
-pub(crate) fn exchange(task: &Task) -> Effect {
+pub(crate) fn exchange_effect(task: &Task) -> Effect {
     let kind = task.step().and_then(|step| Some(&task.flow.as_ref()?.find_step(step)?.kind));
     let act = match kind {
         Some(StepKind::Tracker { act }) => Some(*act),
@@ -58,13 +58,13 @@ pub(crate) fn exchange(task: &Task) -> Effect {
 }
 
 /// Bring in, merge and verify: from the workspace if there is one, else the work that is in the store.
-pub(crate) fn check(task: &Task) -> Effect {
+pub(crate) fn check_effect(task: &Task) -> Effect {
     let head = if task.workspace.is_some() { None } else { task.head.clone() };
     Effect::Check { task: task.id, attempt: task.attempt, head }
 }
 
 /// What would land: what may have landed already, or else what verification found green.
-pub(crate) fn candidate(task: &Task) -> Option<LandingCandidate> {
+pub(crate) fn landing_candidate(task: &Task) -> Option<LandingCandidate> {
     if task.landing.is_some() {
         return task.landing.clone();
     }
@@ -79,5 +79,5 @@ pub(crate) fn candidate(task: &Task) -> Option<LandingCandidate> {
 
 /// Whether a landing may be ordered without another look: it was ordered before, or it is verified and cleared.
 pub(crate) fn may_land(task: &Task) -> bool {
-    task.landing.is_some() || (task.cleared && candidate(task).is_some())
+    task.landing.is_some() || (task.cleared && landing_candidate(task).is_some())
 }

@@ -15,20 +15,21 @@ mod plan;
 
 pub(crate) use climbed::is_climbed;
 pub use climbed::{
-    RecoveryContext, RecoveryStep, base_moved, brought_about, checked, look, point, stuck, unmet,
+    RecoveryContext, RecoveryStep, base_moved_fact, has_step_result, reconcile_point,
+    recovery_after_acceptance, recovery_after_checks, recovery_after_exchange, recovery_after_run,
 };
 pub use event::{
     Diagnosis, PendingRecovery, Recoveries, Recovery, RecoveryEvent, RecoveryOutcome, RecoveryTier,
 };
-pub use ladder::{ACTIONS_PER_STEP_MAX, Agent, TierDecision, climb};
+pub use ladder::{ACTIONS_PER_STEP_MAX, Agent, TierDecision, decide_tier};
 pub use landfall_facts::recovery::{COMMENT_CHARS_MAX, OPS, OpProblem, OpShape, RecoveryOp};
-pub use log::{PROMOTED_AT, PatternCandidate, entry, project_log, promotion};
+pub use log::{PROMOTED_AT, PatternCandidate, find_recurring_failures, project_log, render_recovery_entry};
 pub use pattern::{
     Known, Pattern, PatternCondition, PatternSample, RecoveryAction, Symptoms, TAIL_LINES_MAX,
-    claims_success, detect, shadowed,
+    claims_success, detect_pattern, find_shadowed_patterns,
 };
-pub use place::{IssueArtifacts, Milestone, is_restorable, milestone, restored};
+pub use place::{IssueArtifacts, Milestone, is_restorable, reached_milestone, restored_phase};
 pub use plan::{
     DraftStep, PlanAction, PlanProblem, RATIONALE_CHARS_MAX, RecoveryPlan, RecoveryPlanBounds,
-    RecoveryPlanDraft, STEPS_MAX, check,
+    RecoveryPlanDraft, STEPS_MAX, check_plan,
 };

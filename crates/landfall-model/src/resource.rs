@@ -55,7 +55,7 @@ const NUMBERS: [(i32, MachineResource); 6] = [
 
 /// Which resource a system error is about.
 #[must_use]
-pub fn named_by_errno(errno: i32) -> Option<MachineResource> {
+pub fn resource_for_errno(errno: i32) -> Option<MachineResource> {
     NUMBERS.iter().find(|(number, _)| *number == errno).map(|(_, resource)| *resource)
 }
 
@@ -64,7 +64,7 @@ pub fn named_by_errno(errno: i32) -> Option<MachineResource> {
 ///
 /// The errors of this program end with the number of the system error; those of git with its English text.
 #[must_use]
-pub fn named_in(text: &str) -> Option<MachineResource> {
+pub fn resource_in_text(text: &str) -> Option<MachineResource> {
     const TEXTS: [(&str, MachineResource); 8] = [
         ("Resource temporarily unavailable", MachineResource::Processes),
         ("unable to create thread", MachineResource::Processes),
@@ -92,7 +92,7 @@ fn named_by_number(text: &str) -> Option<MachineResource> {
 #[must_use]
 pub fn blamed_for_failure(detail: &str, missing: &[MachineResource]) -> Option<ResourceFailure> {
     let has_none = |resource: MachineResource| missing.contains(&resource);
-    let named = match named_in(detail) {
+    let named = match resource_in_text(detail) {
         Some(MachineResource::Disk) if has_none(MachineResource::Inodes) => Some(MachineResource::Inodes),
         named => named,
     };
@@ -118,7 +118,7 @@ pub struct ResourceFailure {
 
 /// The text of a failure in which a missing resource would be named; none if the news is no such failure.
 #[must_use]
-pub fn failure_of(news: &News) -> Option<&str> {
+pub fn failure_text(news: &News) -> Option<&str> {
     match news {
         News::MachineFailed { detail, hopeless: false, .. } => Some(detail),
         News::AgentEnded(run) => match &run.exit {
@@ -132,7 +132,7 @@ pub fn failure_of(news: &News) -> Option<&str> {
 /// What such news is once it is known to be about a resource. An agent that could not be started for lack of one has not
 /// run: this is no end of a run.
 #[must_use]
-pub fn exhausted(news: News, failure: ResourceFailure) -> News {
+pub fn to_resource_news(news: News, failure: ResourceFailure) -> News {
     let ResourceFailure { resource, is_missing } = failure;
     match news {
         News::MachineFailed { attempt, detail, hopeless: false } => {
@@ -150,7 +150,7 @@ pub fn exhausted(news: News, failure: ResourceFailure) -> News {
 
 /// The same of the landing queue: what its members came to is not decided while the resource is missing.
 #[must_use]
-pub fn queue_exhausted(news: QueueNews, failure: ResourceFailure) -> QueueNews {
+pub fn to_queue_resource_news(news: QueueNews, failure: ResourceFailure) -> QueueNews {
     match news {
         QueueNews::Failed { batch, detail } if failure.is_missing => QueueNews::Exhausted { batch, detail },
         news => news,
@@ -161,7 +161,7 @@ pub fn queue_exhausted(news: QueueNews, failure: ResourceFailure) -> QueueNews {
 /// `missing_afterwards` once its files were removed: if that ended the shortage, the check had caused it, and it is red, because
 /// nothing else would ever end such a shortage.
 #[must_use]
-pub fn blamed_for_red_check(
+pub fn resource_behind_red_check(
     missing: Option<MachineResource>,
     missing_afterwards: Option<MachineResource>,
 ) -> Option<MachineResource> {
@@ -179,7 +179,10 @@ pub struct OomKillCount {
 
 /// The resource that the end of the last engine is blamed on. `last` is its mark, which an orderly end removes.
 #[must_use]
-pub fn blamed_for_lost_engine(last: Option<&OomKillCount>, now: &OomKillCount) -> Option<MachineResource> {
+pub fn resource_behind_lost_engine(
+    last: Option<&OomKillCount>,
+    now: &OomKillCount,
+) -> Option<MachineResource> {
     last.filter(|last| last.boot == now.boot && now.kills > last.kills).map(|_| MachineResource::Memory)
 }
 
@@ -190,15 +193,16 @@ const OOM_RETRIES_MAX: u32 = 2;
 /// it ran, and that is so for the same check of the same files `earlier` times already. Files whose check needs more memory
 /// than there is would wait for ever, so after a few times the check is believed.
 #[must_use]
-pub fn blamed_for_oom_kills(oom_kills: u64, earlier: u32) -> Option<MachineResource> {
+pub fn resource_behind_oom_kills(oom_kills: u64, earlier: u32) -> Option<MachineResource> {
     (oom_kills > 0 && earlier < OOM_RETRIES_MAX).then_some(MachineResource::Memory)
 }
 
 #[cfg(test)]
 mod tests {
     use super::{
-        MachineResource, OomKillCount, ResourceFailure, blamed_for_failure, blamed_for_lost_engine,
-        blamed_for_oom_kills, blamed_for_red_check, exhausted, failure_of, named_in, queue_exhausted,
+        MachineResource, OomKillCount, ResourceFailure, blamed_for_failure, failure_text,
+        resource_behind_lost_engine, resource_behind_oom_kills, resource_behind_red_check, resource_in_text,
+        to_queue_resource_news, to_resource_news,
     };
     use crate::queue::QueueNews;
     use crate::{Attempt, BatchId, News};
@@ -207,8 +211,8 @@ mod tests {
     fn only_a_failure_that_may_pass_is_about_a_resource() {
         let failed =
             |hopeless| News::MachineFailed { attempt: Attempt(2), detail: "write".to_owned(), hopeless };
-        assert_eq!(failure_of(&failed(false)), Some("write"));
-        assert_eq!(failure_of(&failed(true)), None);
+        assert_eq!(failure_text(&failed(false)), Some("write"));
+        assert_eq!(failure_text(&failed(true)), None);
         let failure = ResourceFailure { resource: MachineResource::Disk, is_missing: true };
         let expected = News::Exhausted {
             attempt: Attempt(2),
@@ -216,8 +220,8 @@ mod tests {
             is_missing: true,
             detail: "write".to_owned(),
         };
-        assert_eq!(exhausted(failed(false), failure), expected);
-        assert_eq!(exhausted(failed(true), failure), failed(true));
+        assert_eq!(to_resource_news(failed(false), failure), expected);
+        assert_eq!(to_resource_news(failed(true), failure), failed(true));
     }
 
     #[test]
@@ -225,23 +229,24 @@ mod tests {
         let failed = || QueueNews::Failed { batch: BatchId(1), detail: "merge".to_owned() };
         let failure = |is_missing| ResourceFailure { resource: MachineResource::Processes, is_missing };
         let waits = QueueNews::Exhausted { batch: BatchId(1), detail: "merge".to_owned() };
-        assert_eq!(queue_exhausted(failed(), failure(true)), waits);
-        assert_eq!(queue_exhausted(failed(), failure(false)), failed());
+        assert_eq!(to_queue_resource_news(failed(), failure(true)), waits);
+        assert_eq!(to_queue_resource_news(failed(), failure(false)), failed());
     }
 
     #[test]
     fn a_check_that_ends_the_shortage_by_its_own_end_is_red() {
         let disk = Some(MachineResource::Disk);
-        assert_eq!(blamed_for_red_check(None, None), None, "nothing is missing");
-        assert_eq!(blamed_for_red_check(disk, disk), disk, "somebody else took it");
-        assert_eq!(blamed_for_red_check(disk, None), None, "the check took it");
+        assert_eq!(resource_behind_red_check(None, None), None, "nothing is missing");
+        assert_eq!(resource_behind_red_check(disk, disk), disk, "somebody else took it");
+        assert_eq!(resource_behind_red_check(disk, None), None, "the check took it");
     }
 
     #[test]
     fn an_engine_that_did_not_end_in_order_may_have_been_ended_for_memory() {
         let mark = |boot: &str, kills| OomKillCount { boot: boot.to_owned(), kills };
-        let blamed =
-            |last: Option<OomKillCount>| blamed_for_lost_engine(last.as_ref(), &mark("this", 5)).is_some();
+        let blamed = |last: Option<OomKillCount>| {
+            resource_behind_lost_engine(last.as_ref(), &mark("this", 5)).is_some()
+        };
         assert!(!blamed(None), "it ended in order");
         assert!(!blamed(Some(mark("this", 5))), "nothing was ended for memory since");
         assert!(blamed(Some(mark("this", 4))));
@@ -250,8 +255,9 @@ mod tests {
 
     #[test]
     fn a_check_that_runs_out_of_memory_is_run_again_and_believed_in_the_end() {
-        assert_eq!(blamed_for_oom_kills(0, 0), None);
-        let tries: Vec<bool> = (0..4).map(|earlier| blamed_for_oom_kills(1, earlier).is_some()).collect();
+        assert_eq!(resource_behind_oom_kills(0, 0), None);
+        let tries: Vec<bool> =
+            (0..4).map(|earlier| resource_behind_oom_kills(1, earlier).is_some()).collect();
         assert_eq!(tries, [true, true, false, false]);
     }
 
@@ -311,7 +317,7 @@ mod tests {
             ("lock it: Address already in use (os error 112)", None),
             ("the workspace is gone", None),
         ] {
-            assert_eq!(named_in(text), expected, "{text}");
+            assert_eq!(resource_in_text(text), expected, "{text}");
         }
     }
 }

@@ -6,7 +6,7 @@ pub use landfall_facts::review::{Finding, FindingSeverity, ReviewMode, ReviewRul
 
 /// What gives reason to look before this lands, besides what is in the change itself.
 #[must_use]
-pub fn reasons(task: &Task, report: &GateReport) -> Vec<ChangeConcern> {
+pub fn review_reasons(task: &Task, report: &GateReport) -> Vec<ChangeConcern> {
     // What a person asked to be taken back was made by no agent.
     if !task.is_made_by_an_agent() {
         return Vec::new();
@@ -63,7 +63,7 @@ pub const QUICK_ISSUES: [(&str, &str); 8] = [
 
 /// A person's complaints as words for the agent.
 #[must_use]
-pub fn complaint(issues: &[String], text: &str) -> String {
+pub fn format_complaint(issues: &[String], text: &str) -> String {
     let mut lines: Vec<String> = issues
         .iter()
         .map(|issue| match QUICK_ISSUES.iter().find(|(name, _)| name == issue) {
@@ -114,7 +114,7 @@ impl ReviewerFinding {
 
 /// The findings after one more review. What was found before stays open until a reviewer says that it is dealt with.
 #[must_use]
-pub fn merged(known: &[Finding], opinion: &ReviewOpinion) -> Vec<Finding> {
+pub fn merge_findings(known: &[Finding], opinion: &ReviewOpinion) -> Vec<Finding> {
     let mut all: Vec<Finding> = known.to_vec();
     for finding in &mut all {
         finding.resolved |= opinion.resolved.contains(&finding.id);
@@ -149,6 +149,6 @@ pub const ROUNDS_MAX: u32 = 3;
 const FINDINGS_MAX: usize = 50; // a reviewer who finds more has not chosen
 
 /// The findings that keep work from landing.
-pub fn blocking(findings: &[Finding]) -> impl Iterator<Item = &Finding> {
+pub fn blocking_findings(findings: &[Finding]) -> impl Iterator<Item = &Finding> {
     findings.iter().filter(|finding| !finding.resolved && finding.severity.blocks_landing())
 }

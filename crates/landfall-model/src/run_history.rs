@@ -108,13 +108,13 @@ impl RunRecord {
 
     /// How many tasks have come to something like this.
     #[must_use]
-    pub fn count(&self, is: impl Fn(TaskResult) -> bool) -> u64 {
+    pub fn count_results(&self, is: impl Fn(TaskResult) -> bool) -> u64 {
         self.tasks.iter().filter(|task| is(task.result)).count() as u64
     }
 
     /// What all its tasks used.
     #[must_use]
-    pub fn used(&self) -> TaskUsage {
+    pub fn total_usage(&self) -> TaskUsage {
         self.tasks.iter().fold(TaskUsage::default(), |sum, TaskInRun { used, .. }| TaskUsage {
             iterations: sum.iterations.saturating_add(used.iterations),
             agent_ms: sum.agent_ms.saturating_add(used.agent_ms),
@@ -166,7 +166,7 @@ impl RunHistory {
     pub fn hear(&mut self, entry: &JournalEntry) {
         match &entry.fact {
             Fact::Engine(event) => self.hear_engine(entry.at, event),
-            Fact::Task(id, event) => self.hear_task(entry.at, *id, event),
+            Fact::Task(id, event) => self.apply_task_event(entry.at, *id, event),
         }
     }
 
@@ -184,7 +184,7 @@ impl RunHistory {
                 if let Some(mut open) = self.open.take() {
                     open.last = at;
                     open.stop_pause();
-                    self.over.push(self.record(open, Some((at, *why))));
+                    self.over.push(self.to_record(open, Some((at, *why))));
                 }
                 return;
             }
@@ -225,7 +225,7 @@ impl RunHistory {
         }
         if let Some(open) = self.open.take() {
             let last = open.last;
-            self.over.push(self.record(open, Some((last, RunEnd::Lost))));
+            self.over.push(self.to_record(open, Some((last, RunEnd::Lost))));
         }
         self.open = Some(OpenRun {
             ids: vec![run],
@@ -241,7 +241,7 @@ impl RunHistory {
         });
     }
 
-    fn hear_task(&mut self, at: Timestamp, id: TaskId, event: &Event) {
+    fn apply_task_event(&mut self, at: Timestamp, id: TaskId, event: &Event) {
         let task = self.tasks.remove(&id);
         let Ok(task) = apply(task, id, at, event) else { return }; // a journal that was read has none of these
         self.tasks.insert(id, task);
@@ -273,7 +273,7 @@ impl RunHistory {
 
     /// All runs, oldest first. `alive` says whether the engine of the last one is there.
     #[must_use]
-    pub fn records(&self, alive: bool, now: Timestamp) -> Vec<RunRecord> {
+    pub fn to_records(&self, alive: bool, now: Timestamp) -> Vec<RunRecord> {
         let mut records = self.over.clone();
         if let Some(mut open) = self.open.clone() {
             if alive && !open.is_lost {
@@ -281,12 +281,12 @@ impl RunHistory {
             }
             open.stop_pause();
             let end = (!alive || open.is_lost).then_some((open.last, RunEnd::Lost));
-            records.push(self.record(open, end));
+            records.push(self.to_record(open, end));
         }
         records
     }
 
-    fn record(&self, open: OpenRun, end: Option<(Timestamp, RunEnd)>) -> RunRecord {
+    fn to_record(&self, open: OpenRun, end: Option<(Timestamp, RunEnd)>) -> RunRecord {
         let tasks = self.tasks.values().filter(|task| {
             let wanted = open.only.is_empty() || self.is_part_of(task, &open.only);
             let open_now = wanted && !task.is_over() && task.state != TaskState::Draft;
@@ -294,7 +294,7 @@ impl RunHistory {
         });
         let tasks = tasks.map(|task| TaskInRun {
             id: task.id,
-            result: self.result(task, &open),
+            result: self.task_result(task, &open),
             is_touched: open.used.contains_key(&task.id),
             used: open.used.get(&task.id).copied().unwrap_or_default(),
             commit: open.landed.get(&task.id).cloned(),
@@ -323,7 +323,7 @@ impl RunHistory {
         false
     }
 
-    fn result(&self, task: &Task, open: &OpenRun) -> TaskResult {
+    fn task_result(&self, task: &Task, open: &OpenRun) -> TaskResult {
         match &task.state {
             TaskState::Ended(ending) => match ending.kind {
                 EndKind::Done if open.landed.contains_key(&task.id) => TaskResult::Landed,
@@ -340,7 +340,7 @@ impl RunHistory {
             TaskState::Waiting { .. } => TaskResult::Waiting,
             TaskState::Active { .. } => TaskResult::AtWork,
             TaskState::Ready { .. } if task.is_held() => TaskResult::NeedsYou,
-            TaskState::Draft | TaskState::Ready { .. } => match self.behind(task) {
+            TaskState::Draft | TaskState::Ready { .. } => match self.find_root_blocker(task) {
                 Some(need) => TaskResult::Behind(need),
                 None if TaskStatus::of(task) == TaskStatus::Landing => TaskResult::AtWork,
                 None if open.used.contains_key(&task.id) => TaskResult::Waiting,
@@ -350,9 +350,9 @@ impl RunHistory {
     }
 
     /// The task at the root of what a task waits behind: one that gave up or was cancelled before one that only has its time.
-    fn behind(&self, task: &Task) -> Option<TaskId> {
+    fn find_root_blocker(&self, task: &Task) -> Option<TaskId> {
         let unmet = |task: &Task| -> Vec<TaskId> {
-            let is_met = |id: &TaskId| self.tasks.get(id).is_some_and(Task::unblocks);
+            let is_met = |id: &TaskId| self.tasks.get(id).is_some_and(Task::unblocks_dependents);
             task.spec.needs.iter().filter(|id| !is_met(id)).copied().collect()
         };
         let mut seen = BTreeSet::from([task.id]);

@@ -55,7 +55,7 @@ pub struct ScheduleLimits {
 }
 
 impl ScheduleLimits {
-    fn of(&self, standing: GrantKind) -> u32 {
+    fn limit_for(&self, standing: GrantKind) -> u32 {
         match standing {
             GrantKind::Landing => 1, // the base has one tip
             GrantKind::Free => u32::MAX,
@@ -211,7 +211,7 @@ impl World {
     pub fn set_filter(&mut self, filter: StartFilter) {
         self.filter = filter;
         for id in self.tasks().map(|task| task.id).collect::<Vec<_>>() {
-            self.place(id);
+            self.place_in_line(id);
         }
     }
 
@@ -225,7 +225,7 @@ impl World {
     pub fn set_caps(&mut self, caps: ConcurrencyLimits) {
         self.caps = caps;
         for id in self.tasks().map(|task| task.id).collect::<Vec<_>>() {
-            self.locate(id);
+            self.note_location(id);
         }
     }
 
@@ -239,7 +239,7 @@ impl World {
     /// it lands or is over.
     pub fn set_observed(&mut self, id: TaskId, files: Vec<PathPattern>) {
         let open = self.get(id).is_some_and(|task| !task.is_over() && task.landed.is_none());
-        match touch::gathered(files) {
+        match touch::condense_files(files) {
             files if open && !files.is_empty() => {
                 self.observed.insert(id, files);
             }
@@ -247,11 +247,11 @@ impl World {
                 self.observed.remove(&id);
             }
         }
-        self.locate(id);
+        self.note_location(id);
     }
 
     /// The files that were seen to change, by task.
-    pub fn observed(&self) -> impl Iterator<Item = (TaskId, &[PathPattern])> {
+    pub fn observed_files(&self) -> impl Iterator<Item = (TaskId, &[PathPattern])> {
         self.observed.iter().map(|(id, files)| (*id, files.as_slice()))
     }
 
@@ -303,12 +303,12 @@ impl World {
 
     /// The needs of a task that do not let it start yet.
     #[must_use]
-    pub fn unmet(&self, task: &Task) -> Vec<TaskId> {
+    pub fn unmet_needs(&self, task: &Task) -> Vec<TaskId> {
         task.spec.needs.iter().filter(|id| !self.is_met(**id)).copied().collect()
     }
 
     fn is_met(&self, need: TaskId) -> bool {
-        self.get(need).is_some_and(|need| need.unblocks())
+        self.get(need).is_some_and(|need| need.unblocks_dependents())
     }
 
     /// Tasks that need this one and are not over.
@@ -319,7 +319,7 @@ impl World {
 
     /// How many tasks hold this.
     #[must_use]
-    pub fn holding(&self, standing: GrantKind) -> usize {
+    pub fn holder_count(&self, standing: GrantKind) -> usize {
         self.holding[standing as usize].len()
     }
 
@@ -350,7 +350,7 @@ impl World {
 
     /// Notes how an account stands.
     pub fn set_account(&mut self, account: &str, state: AccountState) {
-        self.accounts.set(account, state);
+        self.accounts.set_state(account, state);
     }
 
     /// The profile a task asks for.
@@ -412,7 +412,7 @@ impl World {
     /// What the profile itself waits for.
     pub fn open_route<'a>(&'a self, profile: &'a str, now: Timestamp) -> Result<&'a str, WaitReason> {
         let mut first = None;
-        for at in self.chain(profile) {
+        for at in self.failover_chain(profile) {
             let account = self.account_of(at);
             let state = self.accounts.get(account);
             let shut = |until: Timestamp| match state {
@@ -425,9 +425,9 @@ impl World {
                     WaitReason::Quota { until, guessed: false }
                 }
             };
-            let in_the_way = match self.leave(account, now) {
+            let in_the_way = match self.account_permit(account, now) {
                 AccountPermit::Free => return Ok(at),
-                AccountPermit::One if self.charged.on_account(account) == 0 => return Ok(at),
+                AccountPermit::One if self.charged.count_on_account(account) == 0 => return Ok(at),
                 AccountPermit::One => shut(now),
                 AccountPermit::Never { until: Some(until) } => shut(until),
                 AccountPermit::Never { until: None } => {
@@ -444,7 +444,7 @@ impl World {
 
     /// What may be done on an account now.
     #[must_use]
-    pub fn leave(&self, account: &str, now: Timestamp) -> AccountPermit {
+    pub fn account_permit(&self, account: &str, now: Timestamp) -> AccountPermit {
         let asks = |id: TaskId| {
             let state = self.get(id).map(|task| &task.state);
             matches!(state, Some(TaskState::Waiting { wait: WaitReason::Login { .. }, .. }))
@@ -452,7 +452,7 @@ impl World {
         match self.accounts.get(account) {
             // Whoever asked has gone on, and the journal was cut before it said so: one agent finds out.
             AccountState::LoggedOut { task } if !asks(*task) => AccountPermit::One,
-            state => AccountPermit::of(state, now),
+            state => AccountPermit::for_state(state, now),
         }
     }
 
@@ -470,56 +470,57 @@ impl World {
             Ok(route) => route,
             Err(wait) => return Some(wait),
         };
-        let turn = self.full(route).or_else(|| self.charged.full_area(&self.caps, *areas));
+        let turn = self.full_limit(route).or_else(|| self.charged.full_area(&self.caps, *areas));
         // Where there is room, it starts in spite of the others: see `slot`.
-        let turn = turn.or_else(|| full.as_ref().and_then(|_| self.overlap(id)));
+        let turn = turn.or_else(|| full.as_ref().and_then(|_| self.overlapping_task(id)));
         turn.map(WaitReason::Turn).or(full)
     }
 
     /// Those at the front of the lines who are held back by something of their own, not just by too few slots.
     #[must_use]
-    pub fn turns(&self, limits: &ScheduleLimits) -> BTreeMap<TaskId, WaitReason> {
+    pub fn held_back_tasks(&self, limits: &ScheduleLimits) -> BTreeMap<TaskId, WaitReason> {
         let lines =
             self.by_profile.iter().flat_map(|(profile, lines)| lines.values().map(|line| (line, &**profile)));
-        let front = in_order(&lines.collect::<Vec<_>>()).take(LOOK_AHEAD);
+        let front = merge_lines(&lines.collect::<Vec<_>>()).take(LOOK_AHEAD);
         let held = front.filter_map(|(rank, _)| Some((rank.task, self.held(rank.task, limits)?)));
         held.filter(|(_, wait)| matches!(wait, WaitReason::Turn(_))).collect()
     }
 
     /// Which limit keeps another agent of this profile from starting, if one does.
-    fn full(&self, profile: &str) -> Option<TurnBlocker> {
-        self.charged.full(&self.caps, profile, self.account_of(profile))
+    fn full_limit(&self, profile: &str) -> Option<TurnBlocker> {
+        self.charged.full_limit(&self.caps, profile, self.account_of(profile))
     }
 
     /// Who is under way with the files of a task that would start anew. What was begun has its turn already.
-    fn overlap(&self, id: TaskId) -> Option<TurnBlocker> {
+    fn overlapping_task(&self, id: TaskId) -> Option<TurnBlocker> {
         let task = self.get(id).filter(|task| !is_begun(task))?;
-        let (with, path) = self.busy.meets(self.touches(task))?;
+        let (with, path) = self.busy.find_overlap(self.touched_files(task))?;
         Some(TurnBlocker::Overlap { with, path })
     }
 
     /// All files a task is thought or was seen to touch.
-    fn touches<'a>(&'a self, task: &'a Task) -> impl Iterator<Item = &'a PathPattern> + Clone {
+    fn touched_files<'a>(&'a self, task: &'a Task) -> impl Iterator<Item = &'a PathPattern> + Clone {
         task.spec.touches.iter().chain(self.observed.get(&task.id).into_iter().flatten())
     }
 
     fn is_full(&self, standing: GrantKind, limits: &ScheduleLimits) -> bool {
         let more = u32::from(seeded_bugs::is_active(SeededBug::OneSlotMore) && standing == GrantKind::Slot);
-        u32::try_from(self.holding(standing)).unwrap_or(u32::MAX) >= limits.of(standing).saturating_add(more)
+        u32::try_from(self.holder_count(standing)).unwrap_or(u32::MAX)
+            >= limits.limit_for(standing).saturating_add(more)
     }
 
     /// The next moment some task waits for.
     #[must_use]
     pub fn next_due(&self) -> Option<(Timestamp, TaskId)> {
-        self.due.iter().copied().find(|(_, id)| self.filter.lets_go_on(*id))
+        self.due.iter().copied().find(|(_, id)| self.filter.admits_continuation(*id))
     }
 
     /// The next moment an account opens that tasks stand in line for.
     #[must_use]
     pub fn next_opening(&self, now: Timestamp) -> Option<Timestamp> {
         let shut = self.by_profile.keys().filter(|profile| self.open_route(profile, now).is_err());
-        shut.flat_map(|profile| self.chain(profile))
-            .filter_map(|at| match self.leave(self.account_of(at), now) {
+        shut.flat_map(|profile| self.failover_chain(profile))
+            .filter_map(|at| match self.account_permit(self.account_of(at), now) {
                 AccountPermit::Never { until } => until,
                 AccountPermit::Free | AccountPermit::One => None,
             })
@@ -527,14 +528,14 @@ impl World {
     }
 
     /// A profile and those that take over from it.
-    fn chain<'a>(&'a self, profile: &'a str) -> impl Iterator<Item = &'a str> {
+    fn failover_chain<'a>(&'a self, profile: &'a str) -> impl Iterator<Item = &'a str> {
         let next = |at: &&'a str| self.routes.get(*at).and_then(|route| route.failover.as_deref());
         std::iter::successors(Some(profile), next).take(FAILOVERS_MAX)
     }
 
     /// A task that waits for an account although it, or one that takes over, can be worked on.
     #[must_use]
-    pub fn rescued(&self, now: Timestamp) -> Option<TaskId> {
+    pub fn find_rescuable_task(&self, now: Timestamp) -> Option<TaskId> {
         self.account_waits.iter().copied().find(|id| {
             let route = self.get(*id).map(|task| self.open_route(self.profile_for(task), now));
             // At the reset each is woken by its own time; before that, only where somebody else takes over or it is open.
@@ -561,7 +562,7 @@ impl World {
     }
 
     /// Takes a task in, new or changed, and moves whoever it affects.
-    pub fn put(&mut self, task: Task) {
+    pub fn put_task(&mut self, task: Task) {
         let id = task.id;
         let at = id.0 as usize;
         if self.seats.len() <= at {
@@ -570,10 +571,10 @@ impl World {
         let after = Arc::new(task);
         let before = self.seats[at].task.replace(after.clone());
 
-        if let Some(due) = before.as_ref().and_then(|task| task.due()) {
+        if let Some(due) = before.as_ref().and_then(|task| task.due_at()) {
             self.due.remove(&(due, id));
         }
-        if let Some(due) = after.due() {
+        if let Some(due) = after.due_at() {
             self.due.insert((due, id));
         }
         match &after.state {
@@ -591,19 +592,19 @@ impl World {
         if after.is_over() || after.landed.is_some() {
             self.observed.remove(&id);
         }
-        self.hold(&after);
-        self.locate(id);
-        self.join_needs(before.as_deref(), &after);
-        self.join_family(before.as_deref(), &after);
-        if before.is_some_and(|task| task.unblocks()) != after.unblocks() {
+        self.note_holding(&after);
+        self.note_location(id);
+        self.index_needs(before.as_deref(), &after);
+        self.index_family(before.as_deref(), &after);
+        if before.is_some_and(|task| task.unblocks_dependents()) != after.unblocks_dependents() {
             for dependent in self.dependents(id) {
-                self.place(dependent);
+                self.place_in_line(dependent);
             }
         }
     }
 
     /// Notes whom the task needs. How many a task unblocks is part of its score, so those move too.
-    fn join_needs(&mut self, before: Option<&Task>, after: &Task) {
+    fn index_needs(&mut self, before: Option<&Task>, after: &Task) {
         let open = |task: &Task| !task.is_over() && !task.spec.needs.is_empty();
         let same =
             before.is_some_and(|task| task.spec.needs == after.spec.needs && open(task) == open(after));
@@ -626,13 +627,13 @@ impl World {
             }
         }
         for need in before.into_iter().flat_map(|task| &task.spec.needs).chain(&after.spec.needs) {
-            self.place(*need);
+            self.place_in_line(*need);
         }
     }
 
     /// Notes whose part the task is. Its siblings move only when that tips the scale.
-    fn join_family(&mut self, before: Option<&Task>, after: &Task) {
-        let part = |task: &Task| task.spec.parent.map(|parent| (parent, task.unblocks()));
+    fn index_family(&mut self, before: Option<&Task>, after: &Task) {
+        let part = |task: &Task| task.spec.parent.map(|parent| (parent, task.unblocks_dependents()));
         let (was, is) = (before.and_then(part), part(after));
         if was == is {
             return;
@@ -656,14 +657,14 @@ impl World {
                 self.families.remove(&parent);
             }
             for sibling in moved {
-                self.place(sibling);
+                self.place_in_line(sibling);
             }
         }
-        self.place(after.id);
+        self.place_in_line(after.id);
     }
 
     /// Notes what an active task holds.
-    fn hold(&mut self, task: &Task) {
+    fn note_holding(&mut self, task: &Task) {
         let held = match &task.state {
             TaskState::Active { doing, .. } => match doing {
                 AttemptPhase::Queued { .. } => None, // it waits for others; the landing queue knows it
@@ -690,21 +691,23 @@ impl World {
     }
 
     /// Notes which files and areas a task touches, what its agent counts against, and where it stands.
-    fn locate(&mut self, id: TaskId) {
+    fn note_location(&mut self, id: TaskId) {
         let Some(task) = self.get(id).cloned() else { return };
         let areas = match self.caps.areas.is_empty() {
             true => RepoAreaSet::default(),
-            false => RepoAreaSet::of(&self.caps, self.touches(&task)),
+            false => RepoAreaSet::from_touches(&self.caps, self.touched_files(&task)),
         };
         let declared = task.spec.touches.iter();
         let observed = self.observed.get(&id);
         let nothing = BTreeSet::new();
-        match self.course(&task) {
-            WorkLocation::Agent => self.busy.set(id, declared.chain(observed.into_iter().flatten())),
+        match self.work_location(&task) {
+            WorkLocation::Agent => self.busy.set_touches(id, declared.chain(observed.into_iter().flatten())),
             // What is past its agent changes no more than what was seen: the guess has served.
-            WorkLocation::Queue if let Some(observed) = observed => self.busy.set(id, observed.iter()),
-            WorkLocation::Queue => self.busy.set(id, declared),
-            WorkLocation::No => self.busy.set(id, nothing.iter()),
+            WorkLocation::Queue if let Some(observed) = observed => {
+                self.busy.set_touches(id, observed.iter())
+            }
+            WorkLocation::Queue => self.busy.set_touches(id, declared),
+            WorkLocation::No => self.busy.set_touches(id, nothing.iter()),
         }
         let seat = &self.seats[id.0 as usize];
         let charge = (seat.held == Some(GrantKind::Slot)).then(|| {
@@ -714,7 +717,7 @@ impl World {
         });
         if seat.charge != charge {
             if let Some(charge) = &seat.charge {
-                self.charged.give_back(charge);
+                self.charged.release_claim(charge);
             }
             if let Some(charge) = &charge {
                 self.charged.take(charge);
@@ -722,11 +725,11 @@ impl World {
         }
         let seat = &mut self.seats[id.0 as usize];
         (seat.areas, seat.charge) = (areas, charge);
-        self.place(id);
+        self.place_in_line(id);
     }
 
     /// Whether the work of a task is under way: on its way to the base, by the engine's own doing.
-    fn course(&self, task: &Task) -> WorkLocation {
+    fn work_location(&self, task: &Task) -> WorkLocation {
         match &task.state {
             _ if task.landed.is_some() => WorkLocation::No,
             TaskState::Active {
@@ -751,9 +754,9 @@ impl World {
     }
 
     /// Puts a task where it belongs: into one line, or into none.
-    fn place(&mut self, id: TaskId) {
+    fn place_in_line(&mut self, id: TaskId) {
         let Some(task) = self.get(id) else { return };
-        let place = self.wants(task).map(|standing| (standing, rank(self, task)));
+        let place = self.wanted_grant(task).map(|standing| (standing, rank_task(self, task)));
         let seat = &self.seats[id.0 as usize];
         let line = matches!(place, Some((GrantKind::Slot, _))).then(|| (self.profile_for(task), seat.areas));
         let same_line = seat.line.as_ref().map(|(profile, areas)| (&**profile, *areas)) == line;
@@ -797,14 +800,14 @@ impl World {
     }
 
     /// What a task stands in line for, if it may go on at all.
-    fn wants(&self, task: &Task) -> Option<GrantKind> {
+    fn wanted_grant(&self, task: &Task) -> Option<GrantKind> {
         let TaskState::Ready { .. } = &task.state else { return None };
         if task.is_held() {
             return None;
         }
         let admitted = match is_begun(task) {
-            true => self.filter.lets_go_on(task.id),
-            false => self.filter.admits(&task.spec, task.id),
+            true => self.filter.admits_continuation(task.id),
+            false => self.filter.admits_task(&task.spec, task.id),
         };
         let needs = !(seeded_bugs::is_active(SeededBug::NeedIgnoredOnRetry) && task.counters.retries > 0);
         if !admitted || needs && !task.spec.needs.iter().all(|need| self.is_met(*need)) {
@@ -831,7 +834,7 @@ impl World {
 
 /// What is taken by what is due about a failure: an agent that looks is an agent at work.
 fn recover_standing(task: &Task) -> Option<GrantKind> {
-    Some(match task.recoveries.due(task.step()?)? {
+    Some(match task.recoveries.pending_recovery(task.step()?)? {
         PendingRecovery::Diagnosis => GrantKind::Slot,
         PendingRecovery::Ops(_) => GrantKind::Free,
     })
@@ -868,7 +871,7 @@ fn is_begun(task: &Task) -> bool {
 ///    task that needs it and is not over. 5. Twenty when more than half of its parent's parts are done.
 /// 6. Fifteen less for each retry.
 #[must_use]
-pub fn score(world: &World, task: &Task) -> i64 {
+pub fn score_task(world: &World, task: &Task) -> i64 {
     let mut score = (5 - i64::from(task.spec.priority)) * 100;
     for tag in &task.spec.tags {
         score += match tag.as_str() {
@@ -894,7 +897,7 @@ pub fn score(world: &World, task: &Task) -> i64 {
 
 /// The place of a ready task in its line.
 #[must_use]
-pub fn rank(world: &World, task: &Task) -> TaskRank {
+pub fn rank_task(world: &World, task: &Task) -> TaskRank {
     let since = match &task.state {
         TaskState::Ready { since, .. } => *since,
         TaskState::Draft
@@ -909,7 +912,7 @@ pub fn rank(world: &World, task: &Task) -> TaskRank {
     let spoken_to = if is_begun(task) && !task.messages.is_empty() { POINTS_OF_A_WORD } else { 0 };
     let minute = since.0.div_euclid(MS_A_POINT);
     let minute = if seeded_bugs::is_active(SeededBug::NewestFirst) { -minute } else { minute };
-    let points = score(world, task) - minute + spoken_to;
+    let points = score_task(world, task) - minute + spoken_to;
     TaskRank { begun: Reverse(is_begun(task)), points: Reverse(points), task: task.id }
 }
 
@@ -925,7 +928,7 @@ pub fn plan(world: &World, limits: &ScheduleLimits) -> Option<Grant> {
             return None;
         }
         if standing == GrantKind::Slot {
-            return slot(world, limits);
+            return next_slot_grant(world, limits);
         }
         let TaskRank { task, .. } = world.lines[standing as usize].first()?;
         let profile = world.profile_for(world.get(*task)?).to_owned();
@@ -937,7 +940,7 @@ pub fn plan(world: &World, limits: &ScheduleLimits) -> Option<Grant> {
 /// could be granted at once. Whoever goes on has a workspace already, and counts all the same: one spare too many is taken
 /// by the next.
 #[must_use]
-pub fn spares(world: &World, limits: &ScheduleLimits) -> usize {
+pub fn count_wanted_spares(world: &World, limits: &ScheduleLimits) -> usize {
     if limits.spent.is_some() {
         return 0; // no agent starts, and disk is worth more
     }
@@ -953,16 +956,16 @@ const SPARES_MAX: usize = 8; // a checkout each; agents rarely end more at once
 /// Whoever is passed over keeps its files: nobody behind it who would touch them is taken. So those in its way only grow
 /// fewer, and it starts when they have landed; at most as many overtake it as start meanwhile. When all would meet others,
 /// the first starts after all: a guess never leaves a slot idle.
-fn slot(world: &World, limits: &ScheduleLimits) -> Option<Grant> {
+fn next_slot_grant(world: &World, limits: &ScheduleLimits) -> Option<Grant> {
     if limits.spent.is_some() {
         return None;
     }
     let lines = open_lines(world, limits);
     let fronts = lines.iter().filter_map(|(line, profile)| Some((line.first()?, *profile)));
     let (first, profile) = fronts.min_by_key(|(rank, _)| **rank)?;
-    let (task, profile) = match world.overlap(first.task) {
+    let (task, profile) = match world.overlapping_task(first.task) {
         None => (first.task, profile),
-        Some(_) => past_overlaps(world, &lines).unwrap_or((first.task, profile)),
+        Some(_) => first_without_overlap(world, &lines).unwrap_or((first.task, profile)),
     };
     Some(Grant { task, standing: GrantKind::Slot, profile: profile.to_owned() })
 }
@@ -972,7 +975,7 @@ fn open_lines<'a>(world: &'a World, limits: &ScheduleLimits) -> Vec<(&'a BTreeSe
     let mut open = Vec::new();
     for (profile, lines) in &world.by_profile {
         let Ok(route) = world.open_route(profile, limits.now) else { continue };
-        if world.full(route).is_some() {
+        if world.full_limit(route).is_some() {
             continue;
         }
         let room = |areas: &RepoAreaSet| world.charged.full_area(&world.caps, *areas).is_none();
@@ -982,23 +985,25 @@ fn open_lines<'a>(world: &'a World, limits: &ScheduleLimits) -> Vec<(&'a BTreeSe
 }
 
 /// The first in these lines who meets nobody's files: neither of work under way nor of whoever stands before it.
-fn past_overlaps<'a>(
+fn first_without_overlap<'a>(
     world: &World,
     lines: &[(&'a BTreeSet<TaskRank>, &'a str)],
 ) -> Option<(TaskId, &'a str)> {
     let mut kept = ActiveFileIndex::default();
-    for (TaskRank { task: id, .. }, profile) in in_order(lines).take(LOOK_AHEAD) {
+    for (TaskRank { task: id, .. }, profile) in merge_lines(lines).take(LOOK_AHEAD) {
         let task = world.get(id)?;
-        if world.overlap(id).is_none() && (is_begun(task) || kept.meets(world.touches(task)).is_none()) {
+        if world.overlapping_task(id).is_none()
+            && (is_begun(task) || kept.find_overlap(world.touched_files(task)).is_none())
+        {
             return Some((id, profile));
         }
-        kept.set(id, world.touches(task));
+        kept.set_touches(id, world.touched_files(task));
     }
     None
 }
 
 /// Everybody in these lines, as if it were one.
-fn in_order<'a>(
+fn merge_lines<'a>(
     lines: &[(&'a BTreeSet<TaskRank>, &'a str)],
 ) -> impl Iterator<Item = (TaskRank, &'a str)> + use<'a> {
     let mut rests: Vec<_> = lines.iter().map(|(line, profile)| (line.iter(), *profile)).collect();

@@ -85,11 +85,11 @@ impl fmt::Display for Shortfall {
                 "{} ({}) is {}, below the gate of {}",
                 dimension.code(),
                 dimension.word(),
-                points(*score),
-                points(GATE)
+                format_score(*score),
+                format_score(GATE)
             ),
             Self::Composite { got, need } => {
-                write!(f, "the composite is {}, below {}", points(*got), points(*need))
+                write!(f, "the composite is {}, below {}", format_score(*got), format_score(*need))
             }
             Self::Verification => f.write_str("verification failed on just this work"),
             Self::Uncovered(numbers) => {
@@ -108,7 +108,7 @@ impl fmt::Display for Shortfall {
 
 /// A score for people: `0.75`.
 #[must_use]
-pub fn points(thousandths: u32) -> String {
+pub fn format_score(thousandths: u32) -> String {
     match thousandths % 10 {
         0 => format!("{}.{:02}", thousandths / 1000, thousandths % 1000 / 10),
         _ => format!("{}.{:03}", thousandths / 1000, thousandths % 1000),
@@ -134,7 +134,7 @@ const CAP: u32 = 400; // below every gate, so that a failing check of the projec
 ///
 /// A judge can be stricter than its scores, never milder. The gates come before the average.
 #[must_use]
-pub fn weigh(
+pub fn weigh_judgement(
     checkpoint: GatePoint,
     threshold: u32,
     weights: [u32; 6],
@@ -205,7 +205,7 @@ mod tests {
     }
 
     fn ruled(checkpoint: GatePoint, judgement: &Judgement, known: &ScoreFacts) -> JudgementOutcome {
-        weigh(checkpoint, checkpoint.default_threshold(), WEIGHTS, judgement, known)
+        weigh_judgement(checkpoint, checkpoint.default_threshold(), WEIGHTS, judgement, known)
             .expect("it can be weighed")
     }
 
@@ -268,7 +268,10 @@ mod tests {
     #[test]
     fn a_judgement_without_scores_is_an_error_of_the_judge() {
         let nothing = Judgement::default();
-        assert_eq!(weigh(GatePoint::PostExec, 750, WEIGHTS, &nothing, &ScoreFacts::default()), None);
+        assert_eq!(
+            weigh_judgement(GatePoint::PostExec, 750, WEIGHTS, &nothing, &ScoreFacts::default()),
+            None
+        );
     }
 
     #[test]

@@ -79,7 +79,7 @@ pub struct TaskStat {
 }
 
 impl TaskStat {
-    fn end(&mut self, at: Timestamp, kind: EndKind) {
+    fn record_end(&mut self, at: Timestamp, kind: EndKind) {
         if self.fate == Fate::Landed {
             return; // what comes after the landing does not take it back
         }
@@ -135,21 +135,21 @@ impl Sprint {
 
     /// How many tasks count for its goal: verified, whether they have landed yet or wait for a person.
     #[must_use]
-    pub fn verified(&self) -> usize {
+    pub fn count_verified(&self) -> usize {
         self.tasks.values().filter(|stat| stat.verified).count()
     }
 
     /// How many of its tasks stand so.
     #[must_use]
-    pub fn count(&self, fate: Fate) -> usize {
+    pub fn count_in_status(&self, fate: Fate) -> usize {
         self.tasks.values().filter(|stat| stat.fate == fate).count()
     }
 
     /// Whether it has what it wanted.
     #[must_use]
-    pub fn reached(&self, now: Timestamp, ready: usize) -> bool {
+    pub fn has_reached_goal(&self, now: Timestamp, ready: usize) -> bool {
         match self.plan.goal {
-            SprintEndCondition::Count(count) => self.verified() >= count as usize,
+            SprintEndCondition::Count(count) => self.count_verified() >= count as usize,
             SprintEndCondition::Duration { ms } => self.worked_ms(now) >= ms,
             SprintEndCondition::Until(at) => now >= at,
             SprintEndCondition::NoReady => ready == 0,
@@ -169,7 +169,7 @@ impl Sprint {
             )
             | (SprintPhase::Completing { .. } | SprintPhase::Over { .. }, _) => false,
         };
-        (looks && self.reached(now, ready)).then_some(match self.plan.goal {
+        (looks && self.has_reached_goal(now, ready)).then_some(match self.plan.goal {
             SprintEndCondition::NoReady => SprintEnd::NothingLeft,
             SprintEndCondition::Count(_)
             | SprintEndCondition::Duration { .. }
@@ -189,7 +189,7 @@ impl Sprint {
             SprintEndCondition::Count(count) => {
                 let open = |(id, stat): &(&TaskId, &TaskStat)| !stat.verified && goes_on(**id);
                 let under_way = self.tasks.iter().filter(open).count();
-                self.verified() + under_way < usize::try_from(count).unwrap_or(usize::MAX)
+                self.count_verified() + under_way < usize::try_from(count).unwrap_or(usize::MAX)
             }
             SprintEndCondition::Duration { .. }
             | SprintEndCondition::Until(_)
@@ -199,7 +199,7 @@ impl Sprint {
 
     /// What the end of its run means for it.
     #[must_use]
-    pub fn at_end_of_run(&self, why: RunEnd) -> Option<SprintEvent> {
+    pub fn event_at_run_end(&self, why: RunEnd) -> Option<SprintEvent> {
         let paused = match &self.phase {
             SprintPhase::Completing { why } => return Some(SprintEvent::Ended { why: *why }),
             SprintPhase::Paused { .. } => true,
@@ -216,7 +216,7 @@ impl Sprint {
 
     /// The moment its goal comes by the clock alone.
     #[must_use]
-    pub fn due(&self, now: Timestamp) -> Option<Timestamp> {
+    pub fn goal_due_at(&self, now: Timestamp) -> Option<Timestamp> {
         match (&self.phase, self.plan.goal) {
             (SprintPhase::Running, SprintEndCondition::Until(at)) => Some(at),
             (SprintPhase::Running, SprintEndCondition::Duration { ms }) => {
@@ -228,7 +228,7 @@ impl Sprint {
 
     /// When so many more tasks would have landed, at the pace of the last half of what landed. None: nothing to go by.
     #[must_use]
-    pub fn forecast(&self, now: Timestamp, more: usize) -> Option<Timestamp> {
+    pub fn forecast_completion(&self, now: Timestamp, more: usize) -> Option<Timestamp> {
         const LEAST: usize = 2; // one landing is no pace
         let landed = self.landings.len();
         if landed < LEAST || more == 0 {
@@ -332,10 +332,10 @@ impl Sprint {
                 (stat.fate, stat.verified) = (Fate::Landed, !is_queued_before);
                 self.landings.push((at, task));
             }
-            Event::Ended(Ending { kind, .. }) => stat.end(at, *kind),
+            Event::Ended(Ending { kind, .. }) => stat.record_end(at, *kind),
             // A flow ends without another word.
-            Event::Left { to: EdgeTarget::End, .. } => stat.end(at, EndKind::Done),
-            Event::Left { to: EdgeTarget::Stop, .. } => stat.end(at, EndKind::Blocked),
+            Event::Left { to: EdgeTarget::End, .. } => stat.record_end(at, EndKind::Done),
+            Event::Left { to: EdgeTarget::Stop, .. } => stat.record_end(at, EndKind::Blocked),
             Event::Retried { .. } => (stat.fate, stat.completed) = (Fate::Open, None),
             _ => {}
         }
@@ -351,7 +351,7 @@ pub struct Sprints {
 impl Sprints {
     /// Every one, oldest first.
     #[must_use]
-    pub fn all(&self) -> &[Sprint] {
+    pub fn all_sprints(&self) -> &[Sprint] {
         &self.all
     }
 

@@ -83,13 +83,13 @@ impl StagedState {
 
     /// The requirements that convergence is measured by.
     #[must_use]
-    pub fn baseline(&self) -> Vec<crate::objective::Requirement> {
+    pub fn baseline_requirements(&self) -> Vec<crate::objective::Requirement> {
         self.objective.as_ref().map(Objective::requirements).unwrap_or_default()
     }
 
     /// Requirements of the stage that no step of the plan covers.
     #[must_use]
-    pub fn uncovered(&self) -> Vec<u32> {
+    pub fn uncovered_requirements(&self) -> Vec<u32> {
         let focus = self.focus.iter().flat_map(|focus| focus.requirements.iter().copied());
         focus.filter(|number| !self.plan.covers.contains(number)).collect()
     }
@@ -135,7 +135,7 @@ impl StagedState {
                 let superseded = match before {
                     Some(old) if old != *paper => {
                         let number = self.plan.superseded + 1;
-                        self.papers.insert(superseded(number), old);
+                        self.papers.insert(superseded_plan_name(number), old);
                         number
                     }
                     Some(_) | None => self.plan.superseded,
@@ -170,7 +170,7 @@ impl StagedState {
             }
             StagedEvent::ObjectiveConfirmed => {
                 let Some(objective) = &mut self.objective else { return false };
-                if !objective.wants_a_yes() {
+                if !objective.awaits_approval() {
                     return false;
                 }
                 objective.confirmed = Some(objective.revision);
@@ -183,9 +183,9 @@ impl StagedState {
                 self.proofs = Proofs::default(); // its plan names its own
                 self.extent = None;
             }
-            StagedEvent::Promised { by, promises } => self.proofs.promised(*by, promises),
+            StagedEvent::Promised { by, promises } => self.proofs.add_promises(*by, promises),
             StagedEvent::Proved { runs, .. } => {
-                if self.proofs.ran(runs) {
+                if self.proofs.note_runs(runs) {
                     self.plan.proved_at = self.plan.done;
                 }
             }
@@ -234,7 +234,7 @@ impl StagedState {
                     let is_other = |old: &Digest| old != paper && *impact != AnnotationImpact::None;
                     if let Some(old) = before.filter(is_other) {
                         plan.superseded += 1;
-                        self.papers.insert(superseded(plan.superseded), old);
+                        self.papers.insert(superseded_plan_name(plan.superseded), old);
                     }
                     // What is done of it stays done: the person wrote into a plan that is under way.
                     plan.steps = *steps;
@@ -256,6 +256,6 @@ impl StagedState {
 
 /// The name under which a plan that was given up is kept: dotted, so that nobody reads two plans together.
 #[must_use]
-pub fn superseded(number: u32) -> String {
+pub fn superseded_plan_name(number: u32) -> String {
     format!(".plan-superseded-{number}.md")
 }

@@ -96,7 +96,7 @@ impl TaskStatus {
     /// The status of a task among others: with the needs that have not landed, and whether it wants a slot that
     /// others hold.
     #[must_use]
-    pub fn among(task: &Task, unmet: &[TaskId], starved: bool) -> Self {
+    pub fn for_task_among_others(task: &Task, unmet: &[TaskId], starved: bool) -> Self {
         match Self::of(task) {
             Self::Ready if !unmet.is_empty() || starved => Self::Waiting,
             own => own,
@@ -111,16 +111,16 @@ impl fmt::Display for TaskStatus {
 }
 
 fn wants_landing(task: &Task) -> bool {
-    wants(task, |kind| matches!(kind, StepKind::Land))
+    step_matches(task, |kind| matches!(kind, StepKind::Land))
 }
 
-fn wants(task: &Task, is: impl Fn(&StepKind) -> bool) -> bool {
+fn step_matches(task: &Task, is: impl Fn(&StepKind) -> bool) -> bool {
     task.step().and_then(|name| task.flow.as_ref()?.find_step(name)).is_some_and(|step| is(&step.kind))
 }
 
 /// Why a task is where it is, in one sentence. `held` is what keeps it from starting; `when` writes a moment for people.
 #[must_use]
-pub fn why(
+pub fn explain_task_state(
     task: &Task,
     unmet: &[TaskId],
     held: Option<&WaitReason>,
@@ -140,36 +140,43 @@ pub fn why(
         TaskState::Ready { .. } if wants_landing(task) => {
             format!("{id} is verified and waits for its turn to land.")
         }
-        TaskState::Ready { .. } if held.is_some() && wants(task, |kind| matches!(kind, StepKind::Verify)) => {
+        TaskState::Ready { .. }
+            if held.is_some() && step_matches(task, |kind| matches!(kind, StepKind::Verify)) =>
+        {
             format!("{id} waits to be verified; other tasks hold every lane.")
         }
         TaskState::Ready { next, .. } => match (held, next) {
-            (Some(wait), _) => format!("{id} {}", waiting(id, wait, when)),
+            (Some(wait), _) => format!("{id} {}", explain_waiting(id, wait, when)),
             (None, Some(step)) => {
                 format!("{id} is ready to go on with step `{step}`; `landfall run` drives it.")
             }
             (None, None) => format!("{id} is ready; `landfall run` starts it."),
         },
         TaskState::Active { step, doing } => {
-            and_then_held(task, format!("{id} {}", active(task, step.as_str(), doing, when)))
+            append_hold(task, format!("{id} {}", explain_active(task, step.as_str(), doing, when)))
         }
-        TaskState::Waiting { wait: WaitReason::Parts, .. } => {
-            and_then_held(task, format!("{id} {}", with_level(task, waiting(id, &WaitReason::Parts, when))))
+        TaskState::Waiting { wait: WaitReason::Parts, .. } => append_hold(
+            task,
+            format!("{id} {}", with_level(task, explain_waiting(id, &WaitReason::Parts, when))),
+        ),
+        TaskState::Waiting { wait: WaitReason::Pause, .. }
+            if let Some(again) = issue::suggest_resume(task) =>
+        {
+            append_hold(task, format!("{id} is paused by you; {again}."))
         }
-        TaskState::Waiting { wait: WaitReason::Pause, .. } if let Some(again) = issue::again(task) => {
-            and_then_held(task, format!("{id} is paused by you; {again}."))
+        TaskState::Waiting { wait, .. } => {
+            append_hold(task, format!("{id} {}", explain_waiting(id, wait, when)))
         }
-        TaskState::Waiting { wait, .. } => and_then_held(task, format!("{id} {}", waiting(id, wait, when))),
         TaskState::Review { .. } => {
             let list = task.concerns.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
-            let list = phrase(&list);
+            let list = to_phrase(&list);
             let sentence = format!(
                 "{id} passed its checks, but a person must look at it first: it {list}; \
                  `landfall diff {id}` shows it, `landfall answer {id} approve` lets it land."
             );
-            and_then_held(task, sentence)
+            append_hold(task, sentence)
         }
-        TaskState::Ended(ending) => ended(task, ending, when),
+        TaskState::Ended(ending) => explain_ended(task, ending, when),
     }
 }
 
@@ -179,12 +186,14 @@ fn with_level(task: &Task, sentence: String) -> String {
     let words: Vec<&str> = failing.map(|(words, _)| words.as_str()).collect();
     match words.is_empty() {
         true => sentence,
-        false => format!("{sentence} As a whole, this does not hold so far: {}.", phrase(&words.join("; "))),
+        false => {
+            format!("{sentence} As a whole, this does not hold so far: {}.", to_phrase(&words.join("; ")))
+        }
     }
 }
 
 /// The sentence with what a hold means for a task that is busy, or waits for something else.
-fn and_then_held(task: &Task, sentence: String) -> String {
+fn append_hold(task: &Task, sentence: String) -> String {
     let Some(hold) = &task.hold else { return sentence };
     let (id, because) = (task.id, after_colon(&hold.reason));
     format!(
@@ -194,24 +203,25 @@ fn and_then_held(task: &Task, sentence: String) -> String {
 }
 
 fn after_colon(text: &str) -> String {
-    match phrase(text) {
+    match to_phrase(text) {
         text if text.is_empty() => String::new(),
         text => format!(": {text}"),
     }
 }
 
-fn ended(task: &Task, ending: &Ending, when: &dyn Fn(Timestamp) -> String) -> String {
+fn explain_ended(task: &Task, ending: &Ending, when: &dyn Fn(Timestamp) -> String) -> String {
     let id = task.id;
-    let (code, detail) = (ending.code.word(), phrase(&ending.detail));
+    let (code, detail) = (ending.code.word(), to_phrase(&ending.detail));
     let because = if detail.is_empty() { String::new() } else { format!(": {detail}") };
-    let because = match issue::unmet(task) {
-        Some(unmet) => format!("{because}; {}", phrase(&unmet)),
+    let because = match issue::describe_unmet_criteria(task) {
+        Some(unmet) => format!("{because}; {}", to_phrase(&unmet)),
         None => because,
     };
     // Of an issue, whoever follows it is told the one way on that works.
-    let again = issue::again(task).unwrap_or_else(|| format!("`landfall retry {id}` tries it again"));
+    let again =
+        issue::suggest_resume(task).unwrap_or_else(|| format!("`landfall retry {id}` tries it again"));
     match (ending.kind, &task.landed) {
-        (EndKind::Done, landed) if let Some(left) = issue::left_open(task) => {
+        (EndKind::Done, landed) if let Some(left) = issue::describe_left_open(task) => {
             let landed = landed.as_ref();
             let landed = landed.map(|it| format!(": it landed as {} {}", it.commit.short(), when(it.at)));
             format!("{id} is done{}, but {left}.", landed.unwrap_or_default())
@@ -219,13 +229,14 @@ fn ended(task: &Task, ending: &Ending, when: &dyn Fn(Timestamp) -> String) -> St
         (EndKind::Done, Some(landed)) => {
             format!("{id} is done: it landed as {} {}.", landed.commit.short(), when(landed.at))
         }
-        (EndKind::Done, None) if let Some(many) = parts(task) => {
+        (EndKind::Done, None) if let Some(many) = sub_issue_names(task) => {
             format!("{id} is done: what it is made of is done ({many}).")
         }
         (EndKind::Done, None) => format!("{id} is done{because}."),
         (EndKind::Failed | EndKind::Timeout | EndKind::Blocked, Some(landed)) => {
             let commit = landed.commit.short();
-            let onward = issue::again(task).unwrap_or_else(|| format!("`landfall retry {id}` continues it"));
+            let onward =
+                issue::suggest_resume(task).unwrap_or_else(|| format!("`landfall retry {id}` continues it"));
             format!("{id} landed as {commit}, but what comes after that failed ({code}){because}; {onward}.")
         }
         (EndKind::Failed | EndKind::Timeout, None) if ending.code == EndCode::MaxIterations => {
@@ -246,13 +257,13 @@ fn ended(task: &Task, ending: &Ending, when: &dyn Fn(Timestamp) -> String) -> St
 
 /// Words from outside as part of a sentence: on one line, without its full stop, and not too long.
 /// The issues that the one of a task is made of, in words.
-fn parts(task: &Task) -> Option<String> {
+fn sub_issue_names(task: &Task) -> Option<String> {
     let parts = &task.issue.as_ref()?.parts;
     let names: Vec<String> = parts.iter().map(|part| format!("#{}", part.number)).collect();
-    (!names.is_empty()).then(|| phrase(&names.join(", ")))
+    (!names.is_empty()).then(|| to_phrase(&names.join(", ")))
 }
 
-fn phrase(text: &str) -> String {
+fn to_phrase(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let line = line.trim_end_matches(['.', ' ']);
     match line.char_indices().nth(PHRASE_CHARS_MAX) {
@@ -263,7 +274,12 @@ fn phrase(text: &str) -> String {
 
 const PHRASE_CHARS_MAX: usize = 300; // a sentence to read at a glance; `show` has it all
 
-fn active(task: &Task, step: &str, doing: &AttemptPhase, when: &dyn Fn(Timestamp) -> String) -> String {
+fn explain_active(
+    task: &Task,
+    step: &str,
+    doing: &AttemptPhase,
+    when: &dyn Fn(Timestamp) -> String,
+) -> String {
     match doing {
         AttemptPhase::Preparing { stop: None, .. } => {
             format!("is in step `{step}`: its workspace is being made.")
@@ -323,7 +339,7 @@ fn active(task: &Task, step: &str, doing: &AttemptPhase, when: &dyn Fn(Timestamp
     }
 }
 
-fn waiting(id: TaskId, wait: &WaitReason, when: &dyn Fn(Timestamp) -> String) -> String {
+fn explain_waiting(id: TaskId, wait: &WaitReason, when: &dyn Fn(Timestamp) -> String) -> String {
     match wait {
         WaitReason::Dependency(needs) => {
             let list = needs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
@@ -333,7 +349,7 @@ fn waiting(id: TaskId, wait: &WaitReason, when: &dyn Fn(Timestamp) -> String) ->
         WaitReason::Turn(TurnBlocker::Overlap { with, path }) => format!(
             "is held back: {with}, which has not landed, changes `{}` as well; it starts when {with} has landed, or when \
              nothing else can run.",
-            phrase(path)
+            to_phrase(path)
         ),
         WaitReason::Turn(
             turn @ (TurnBlocker::Profile { .. } | TurnBlocker::Account { .. } | TurnBlocker::Area { .. }),
@@ -354,7 +370,7 @@ fn waiting(id: TaskId, wait: &WaitReason, when: &dyn Fn(Timestamp) -> String) ->
             )
         }
         WaitReason::Login { account, detail, asker } => {
-            let said = match phrase(detail) {
+            let said = match to_phrase(detail) {
                 said if said.is_empty() => String::new(),
                 said => format!(": {said}"),
             };
@@ -375,13 +391,13 @@ fn waiting(id: TaskId, wait: &WaitReason, when: &dyn Fn(Timestamp) -> String) ->
             )
         }
         WaitReason::Question { text } => {
-            format!("waits for your answer: {} (`landfall answer {id} \"…\"`).", phrase(text))
+            format!("waits for your answer: {} (`landfall answer {id} \"…\"`).", to_phrase(text))
         }
-        WaitReason::Backoff { until, cause } => match phrase(cause) {
+        WaitReason::Backoff { until, cause } => match to_phrase(cause) {
             cause if cause.is_empty() => format!("tries again {}.", when(*until)),
             cause => format!("tries again {}: {cause}.", when(*until)),
         },
-        WaitReason::Disk { detail } => match phrase(detail) {
+        WaitReason::Disk { detail } => match to_phrase(detail) {
             detail if detail.is_empty() => "waits for room on the disk.".to_owned(),
             detail => format!("waits for room on the disk: {detail}."),
         },
@@ -389,7 +405,7 @@ fn waiting(id: TaskId, wait: &WaitReason, when: &dyn Fn(Timestamp) -> String) ->
             "waits for you to resolve its conflict with {} in {}: in its workspace (`landfall show {id}` says where), commit \
              what is there, merge {} and say `landfall answer {id} resolved`, or say how and the agent does it; after {} {}.",
             base.short(),
-            phrase(&files.join(", ")),
+            to_phrase(&files.join(", ")),
             base.short(),
             when(*until),
             overdue.sentence()
@@ -404,7 +420,7 @@ fn waiting(id: TaskId, wait: &WaitReason, when: &dyn Fn(Timestamp) -> String) ->
             format!(
                 "waits because the check `{command}` cannot be trusted: {}; when it is mended, \
                  `landfall retry {id}` goes on, and so does any change of the base.",
-                phrase(detail)
+                to_phrase(detail)
             )
         }
     }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::budget::{Spending, usd};
-use crate::decide::{jittered, spell_ms};
+use crate::budget::{Spending, format_micro_usd};
+use crate::decide::{add_jitter, spell_ms};
 use crate::driving::{AgentAssignment, AgentDriveStyle, AgentSession, ContextUsage, PastRun, SessionStart};
 use crate::flow::{Flow, StepKind};
 use crate::gaming::TestEvidence;
@@ -138,7 +138,7 @@ pub struct RequestedStep {
 impl Task {
     /// A task that was just asked for.
     #[must_use]
-    pub fn added(id: TaskId, spec: TaskSpec, at: Timestamp) -> Self {
+    pub fn from_spec(id: TaskId, spec: TaskSpec, at: Timestamp) -> Self {
         let state = if spec.draft { TaskState::Draft } else { TaskState::Ready { next: None, since: at } };
         Self {
             id,
@@ -218,7 +218,7 @@ impl Task {
 
     /// Whether tasks that need this one may start.
     #[must_use]
-    pub fn unblocks(&self) -> bool {
+    pub fn unblocks_dependents(&self) -> bool {
         let done = matches!(self.state, TaskState::Ended(Ending { kind: EndKind::Done, .. }));
         self.landed.is_some() || done || !self.landed_before.is_empty()
     }
@@ -244,22 +244,22 @@ impl Task {
 
     /// Whether something more follows by itself: nobody has to be asked, and no other task is waited for.
     #[must_use]
-    pub fn goes_on(&self) -> bool {
+    pub fn continues_by_itself(&self) -> bool {
         match &self.state {
             TaskState::Active { .. } => true,
             TaskState::Ready { .. } => !self.is_held(),
-            TaskState::Waiting { .. } => self.due().is_some(),
+            TaskState::Waiting { .. } => self.due_at().is_some(),
             TaskState::Draft | TaskState::Review { .. } | TaskState::Ended(_) => false,
         }
     }
 
     /// The moment it waits for, if it waits for one.
     #[must_use]
-    pub fn due(&self) -> Option<Timestamp> {
+    pub fn due_at(&self) -> Option<Timestamp> {
         match &self.state {
             // A little after the reset, and not all at once.
             TaskState::Waiting { wait: WaitReason::Quota { until, .. }, .. } => {
-                Some(until.plus_ms(jittered(self.id, QUOTA_JITTER_MS)))
+                Some(until.plus_ms(add_jitter(self.id, QUOTA_JITTER_MS)))
             }
             TaskState::Waiting {
                 wait: WaitReason::Backoff { until, .. } | WaitReason::Conflict { until, .. },
@@ -349,7 +349,7 @@ impl Task {
 
     /// What the next run of the agent begins with.
     #[must_use]
-    pub fn talk(&self) -> SessionStart {
+    pub fn session_start(&self) -> SessionStart {
         if self.is_read() {
             return SessionStart::New; // who judges does not go on with the thoughts of who worked
         }
@@ -496,7 +496,8 @@ pub fn own_limits_text(limits: TaskLimitOverrides) -> Option<String> {
         max => format!("{max} iterations"),
     });
     let time = limits.task_ms.map(|ms| format!("{} of working time", spell_ms(ms)));
-    let parts: Vec<String> = [iterations, time, limits.micro_usd.map(usd)].into_iter().flatten().collect();
+    let parts: Vec<String> =
+        [iterations, time, limits.micro_usd.map(format_micro_usd)].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 

@@ -17,7 +17,11 @@ pub(crate) struct ActiveFileIndex {
 
 impl ActiveFileIndex {
     /// Notes what a task touches now, instead of what it did.
-    pub(crate) fn set<'a>(&mut self, id: TaskId, touches: impl Iterator<Item = &'a PathPattern> + Clone) {
+    pub(crate) fn set_touches<'a>(
+        &mut self,
+        id: TaskId,
+        touches: impl Iterator<Item = &'a PathPattern> + Clone,
+    ) {
         if self.tasks.get(&id).map_or(&[][..], Vec::as_slice).iter().eq(touches.clone()) {
             return;
         }
@@ -44,17 +48,17 @@ impl ActiveFileIndex {
     }
 
     /// Somebody who touches what these touch, and where.
-    pub(crate) fn meets<'a>(
+    pub(crate) fn find_overlap<'a>(
         &self,
         mut touches: impl Iterator<Item = &'a PathPattern>,
     ) -> Option<(TaskId, String)> {
         if self.is_empty() {
             return None;
         }
-        touches.find_map(|touch| self.meets_one(touch))
+        touches.find_map(|touch| self.find_overlap_with(touch))
     }
 
-    fn meets_one(&self, touch: &PathPattern) -> Option<(TaskId, String)> {
+    fn find_overlap_with(&self, touch: &PathPattern) -> Option<(TaskId, String)> {
         let stem = touch.literal_prefix();
         let named = |(id, other): &(TaskId, PathPattern)| {
             // The narrower of the two says more.
@@ -77,7 +81,7 @@ impl ActiveFileIndex {
 const SCAN_MAX: usize = 256;
 
 /// The files that were seen, as few as are kept: beyond the bound whole folders stand for what is in them.
-pub(crate) fn gathered(files: Vec<PathPattern>) -> Vec<PathPattern> {
+pub(crate) fn condense_files(files: Vec<PathPattern>) -> Vec<PathPattern> {
     let mut files: BTreeSet<PathPattern> = files.into_iter().collect();
     while files.len() > OBSERVED_MAX {
         let wider = |file: &PathPattern| file.parent_folder().unwrap_or_else(|| file.clone());

@@ -10,12 +10,12 @@ pub use landfall_facts::tune::{GateParams, GatePointValues};
 /// known has the default numbers. Of several types the stricter number counts, each by itself: the higher
 /// threshold, fewer retries, the shorter interval, the emptier context.
 #[must_use]
-pub fn params_of(types: &[&str]) -> GateParams {
-    let each = words(types).into_iter().map(profile);
-    each.reduce(stricter).unwrap_or(GateParams::DEFAULT)
+pub fn params_for_types(types: &[&str]) -> GateParams {
+    let each = split_types(types).into_iter().map(built_in_params);
+    each.reduce(stricter_params).unwrap_or(GateParams::DEFAULT)
 }
 
-fn stricter(mine: GateParams, other: GateParams) -> GateParams {
+fn stricter_params(mine: GateParams, other: GateParams) -> GateParams {
     GateParams {
         thresholds: mine.thresholds.zip_with(other.thresholds, u32::max),
         ..mine.combine_each(other, u32::min)
@@ -27,7 +27,7 @@ fn stricter(mine: GateParams, other: GateParams) -> GateParams {
 /// A small fix may be judged mildly, and a second new plan for it is one too many. What everything else will stand on
 /// is judged harshly, and may try once more to get there. In a pipeline a mistake on the way spoils all that follows,
 /// so the check on the way is the strict one, and there is more room to mend.
-fn profile(word: &str) -> GateParams {
+fn built_in_params(word: &str) -> GateParams {
     let mut params = GateParams::DEFAULT;
     let GatePointValues { post_plan, mid_exec, post_exec } = &mut params.thresholds;
     match word.to_ascii_lowercase().as_str() {
@@ -51,7 +51,7 @@ fn profile(word: &str) -> GateParams {
 
 /// The words of types: `software|ml` is two. Words are whole, and each counts once, in whatever case it is written.
 #[must_use]
-pub fn words<'a>(types: &[&'a str]) -> Vec<&'a str> {
+pub fn split_types<'a>(types: &[&'a str]) -> Vec<&'a str> {
     let mut found: Vec<&str> = Vec::new();
     for word in types.iter().flat_map(|types| types.split('|')).map(str::trim) {
         if !word.is_empty() && !found.iter().any(|known| known.eq_ignore_ascii_case(word)) {
@@ -117,7 +117,7 @@ const LATER_PERCENT: u32 = 3; // 82 becomes 85, which suits short work
 /// With fewer than [`RUNS_MIN`] runs nothing moves, and of more than [`RUNS_MAX`] only the latest count. Everything stays
 /// within the bounds of [`Params`]. More trouble never makes a check stricter, nor less trouble a milder one.
 #[must_use]
-pub fn learn(params: GateParams, runs: &[RunObservation]) -> GateParams {
+pub fn learn_params(params: GateParams, runs: &[RunObservation]) -> GateParams {
     let params = params.within_bounds();
     let runs = &runs[runs.len().saturating_sub(RUNS_MAX)..];
     if runs.len() < RUNS_MIN {
@@ -160,13 +160,13 @@ pub fn learn(params: GateParams, runs: &[RunObservation]) -> GateParams {
 
 /// The kinds of work a task is, by its tags `type:…`.
 #[must_use]
-pub fn types(spec: &TaskSpec) -> Vec<&str> {
+pub fn task_types(spec: &TaskSpec) -> Vec<&str> {
     spec.tags.iter().filter_map(|tag| tag.as_str().strip_prefix("type:")).collect()
 }
 
 /// What the checks of one task were like.
 #[must_use]
-pub fn observed(task: &Task) -> RunObservation {
+pub fn observe_task(task: &Task) -> RunObservation {
     let judged = &task.staged.judged;
     let sent_back = |at: GatePoint| {
         let back = judged.iter().filter(|it| it.checkpoint == at && it.result != at.pass_result()).count();
@@ -269,19 +269,19 @@ fn adaptations(spec: &TaskSpec) -> Vec<Adaptation> {
 /// its own tags say. None when nobody said anything of these.
 #[must_use]
 pub fn for_task<'a>(task: &Task, others: impl Iterator<Item = &'a Task>) -> Option<GateParams> {
-    let kind = types(&task.spec);
+    let kind = task_types(&task.spec);
     let adaptations = adaptations(&task.spec);
     if kind.is_empty() && adaptations.is_empty() {
         return None;
     }
     let alike = |other: &&Task| {
         let done = matches!(other.state, TaskState::Ended(Ending { kind: EndKind::Done, .. }));
-        done && other.id != task.id && !other.staged.judged.is_empty() && types(&other.spec) == kind
+        done && other.id != task.id && !other.staged.judged.is_empty() && task_types(&other.spec) == kind
     };
     let mut before: Vec<&Task> = others.filter(|_| !kind.is_empty()).filter(alike).collect();
     before.sort_by_key(|other| (other.changed, other.id));
-    let runs: Vec<RunObservation> = before.into_iter().map(observed).collect();
-    let mut params = learn(params_of(&kind), &runs);
+    let runs: Vec<RunObservation> = before.into_iter().map(observe_task).collect();
+    let mut params = learn_params(params_for_types(&kind), &runs);
     for adaptation in adaptations {
         adaptation.set(&mut params);
     }
@@ -289,7 +289,7 @@ pub fn for_task<'a>(task: &Task, others: impl Iterator<Item = &'a Task>) -> Opti
 }
 
 /// What a type cares about more: a quarter more for each mark, by dimension.
-fn emphasis(word: &str) -> [u32; 6] {
+fn dimension_emphasis(word: &str) -> [u32; 6] {
     match word.to_ascii_lowercase().as_str() {
         "software" => [0, 1, 1, 0, 0, 0],
         "infrastructure" => [0, 2, 2, 0, 0, 0],
@@ -311,9 +311,9 @@ pub fn applied_threshold(task: &Task, checkpoint: GatePoint, of_flow: u32) -> u3
 /// What the scores of this task weigh, in thousandths.
 #[must_use]
 pub fn applied_weights(task: &Task) -> [u32; 6] {
-    match types(&task.spec).as_slice() {
+    match task_types(&task.spec).as_slice() {
         [] => WEIGHTS,
-        types => weights(types),
+        types => dimension_weights(types),
     }
 }
 
@@ -322,10 +322,10 @@ pub fn applied_weights(task: &Task) -> [u32; 6] {
 /// What a type emphasises once weighs a quarter more, twice half more; of several types the stronger emphasis counts for
 /// each dimension. Then all are scaled back. What rounding leaves over goes to the dimensions that lost most by it.
 #[must_use]
-pub fn weights(types: &[&str]) -> [u32; 6] {
+pub fn dimension_weights(types: &[&str]) -> [u32; 6] {
     let mut marks = [0; 6];
-    for word in words(types) {
-        for (mark, more) in marks.iter_mut().zip(emphasis(word)) {
+    for word in split_types(types) {
+        for (mark, more) in marks.iter_mut().zip(dimension_emphasis(word)) {
             *mark = more.max(*mark);
         }
     }
@@ -362,43 +362,47 @@ mod tests {
 
     #[test]
     fn each_type_has_its_numbers() {
-        let shown = |word| (thresholds(params_of(&[word])), retries(params_of(&[word])));
+        let shown = |word| (thresholds(params_for_types(&[word])), retries(params_for_types(&[word])));
         assert_eq!(shown("software"), ([700, 600, 750], [3, 2, 3]));
         assert_eq!(shown("bug-fix"), ([600, 600, 650], [2, 2, 3]));
         assert_eq!(shown("architecture"), ([750, 600, 800], [3, 2, 4]));
         assert_eq!(shown("data-pipeline"), ([700, 700, 750], [3, 3, 4]));
-        assert_eq!(params_of(&["knitting"]), GateParams::DEFAULT);
-        assert_eq!(params_of(&[]), GateParams::DEFAULT);
+        assert_eq!(params_for_types(&["knitting"]), GateParams::DEFAULT);
+        assert_eq!(params_for_types(&[]), GateParams::DEFAULT);
         assert_eq!(GateParams::DEFAULT.mid_exec_interval, 3);
         assert_eq!(GateParams::DEFAULT.compact_percent, 82);
     }
 
     #[test]
     fn of_several_types_the_stricter_number_counts() {
-        let both = params_of(&["bug-fix|architecture"]);
+        let both = params_for_types(&["bug-fix|architecture"]);
         assert_eq!((thresholds(both), retries(both)), ([750, 600, 800], [2, 2, 3]));
-        assert_eq!(both, params_of(&["architecture", "bug-fix"]));
-        assert_eq!(thresholds(params_of(&["bug-fix|knitting"])), [700, 600, 750], "a stranger is no excuse");
-        assert_eq!(thresholds(params_of(&["architecture|data-pipeline"])), [750, 700, 800]);
+        assert_eq!(both, params_for_types(&["architecture", "bug-fix"]));
+        assert_eq!(
+            thresholds(params_for_types(&["bug-fix|knitting"])),
+            [700, 600, 750],
+            "a stranger is no excuse"
+        );
+        assert_eq!(thresholds(params_for_types(&["architecture|data-pipeline"])), [750, 700, 800]);
     }
 
     #[test]
     fn edge_25_a_type_is_matched_whole() {
         for near in ["bug-fixes", "my-bug-fix", "software-architecture", "architecture:web", "data-pipelines"]
         {
-            assert_eq!(params_of(&[near]), GateParams::DEFAULT, "{near}");
-            assert_eq!(weights(&[near]), WEIGHTS, "{near}");
+            assert_eq!(params_for_types(&[near]), GateParams::DEFAULT, "{near}");
+            assert_eq!(dimension_weights(&[near]), WEIGHTS, "{near}");
         }
-        assert_eq!(weights(&["soft"]), WEIGHTS);
-        assert_eq!(weights(&["mlops"]), WEIGHTS);
-        assert_ne!(weights(&[" Software | x"]), WEIGHTS);
-        assert_eq!(words(&["a|b", "B", "", " | c"]), ["a", "b", "c"]);
+        assert_eq!(dimension_weights(&["soft"]), WEIGHTS);
+        assert_eq!(dimension_weights(&["mlops"]), WEIGHTS);
+        assert_ne!(dimension_weights(&[" Software | x"]), WEIGHTS);
+        assert_eq!(split_types(&["a|b", "B", "", " | c"]), ["a", "b", "c"]);
     }
 
     #[test]
     fn c34_the_profile_of_a_type_replaces_the_defaults_within_bounds() {
         for word in ["bug-fix", "architecture", "data-pipeline"] {
-            let params = params_of(&[word]);
+            let params = params_for_types(&[word]);
             assert_eq!(params.within_bounds(), params, "{word}");
             assert_ne!(params, GateParams::DEFAULT, "{word}");
         }
@@ -407,34 +411,37 @@ mod tests {
 
     #[test]
     fn few_runs_teach_nothing_and_old_ones_are_forgotten() {
-        assert_eq!(learn(GateParams::DEFAULT, &[run(3, 2, 3); 4]), GateParams::DEFAULT);
+        assert_eq!(learn_params(GateParams::DEFAULT, &[run(3, 2, 3); 4]), GateParams::DEFAULT);
         let mut runs = vec![run(9, 9, 9); 30];
         runs.extend([run(0, 0, 0); RUNS_MAX]);
-        assert_eq!(learn(GateParams::DEFAULT, &runs), learn(GateParams::DEFAULT, &[run(0, 0, 0); RUNS_MAX]));
+        assert_eq!(
+            learn_params(GateParams::DEFAULT, &runs),
+            learn_params(GateParams::DEFAULT, &[run(0, 0, 0); RUNS_MAX])
+        );
     }
 
     #[test]
     fn smooth_runs_tighten_a_little_and_hard_ones_loosen_a_little() {
-        let smooth = learn(GateParams::DEFAULT, &[run(0, 0, 0); 5]);
+        let smooth = learn_params(GateParams::DEFAULT, &[run(0, 0, 0); 5]);
         assert_eq!((thresholds(smooth), retries(smooth)), ([710, 610, 760], [3, 2, 3]));
         assert_eq!((smooth.mid_exec_interval, smooth.compact_percent), (4, 85));
-        let mixed = learn(
+        let mixed = learn_params(
             GateParams::DEFAULT,
             &[run(1, 0, 3), run(0, 1, 3), run(0, 0, 3), run(0, 0, 0), run(0, 0, 0)],
         );
         assert_eq!((thresholds(mixed), retries(mixed)), ([700, 600, 730], [3, 2, 4]));
         assert_eq!(mixed.mid_exec_interval, 3);
         let hard = RunObservation { compactions: 2, ..run(3, 2, 3) };
-        let hard = learn(GateParams::DEFAULT, &[hard; 5]);
+        let hard = learn_params(GateParams::DEFAULT, &[hard; 5]);
         assert_eq!((thresholds(hard), retries(hard)), ([680, 580, 730], [4, 3, 4]));
         assert_eq!((hard.mid_exec_interval, hard.compact_percent), (2, 78));
     }
 
     #[test]
     fn learning_stays_within_bounds() {
-        let loose = learn(GateParams::LEAST, &[run(9, 9, 9); 20]);
+        let loose = learn_params(GateParams::LEAST, &[run(9, 9, 9); 20]);
         assert_eq!(loose.thresholds, GateParams::LEAST.thresholds);
-        let tight = learn(GateParams::MOST, &[run(0, 0, 0); 20]);
+        let tight = learn_params(GateParams::MOST, &[run(0, 0, 0); 20]);
         assert_eq!(tight.thresholds, GateParams::MOST.thresholds);
         assert_eq!(tight.mid_exec_interval, GateParams::MOST.mid_exec_interval);
     }
@@ -447,8 +454,9 @@ mod tests {
             u32::try_from((state >> 33) % below).expect("small")
         };
         for round in 0..5_000 {
-            let params = [GateParams::DEFAULT, params_of(&["bug-fix"]), params_of(&["architecture"])]
-                [draw(3) as usize];
+            let params =
+                [GateParams::DEFAULT, params_for_types(&["bug-fix"]), params_for_types(&["architecture"])]
+                    [draw(3) as usize];
             let calm: Vec<RunObservation> = (0..draw(25))
                 .map(|_| RunObservation { compactions: draw(3), ..run(draw(5), draw(4), draw(5)) })
                 .collect();
@@ -459,7 +467,7 @@ mod tests {
                 run.retries.post_exec += draw(2);
                 run.compactions += draw(2);
             }
-            let (calm, wild) = (learn(params, &calm), learn(params, &wild));
+            let (calm, wild) = (learn_params(params, &calm), learn_params(params, &wild));
             for (milder, stricter) in thresholds(wild).into_iter().zip(thresholds(calm)) {
                 assert!(milder <= stricter, "round {round}: {calm:?} {wild:?}");
             }
@@ -480,12 +488,15 @@ mod tests {
     #[test]
     fn edge_20_an_arrow_is_a_quarter_and_the_weights_add_up() {
         // By hand: 250+250+250+100+100+150 is 1100, so D1 is 227.27 and D6 136.36; the three left over go where most was cut.
-        assert_eq!(weights(&["software"]), [227, 227, 227, 91, 91, 137]);
+        assert_eq!(dimension_weights(&["software"]), [227, 227, 227, 91, 91, 137]);
         // 250+300+300+100+100+150 is 1200.
-        assert_eq!(weights(&["infrastructure"]), [209, 250, 250, 83, 83, 125]);
+        assert_eq!(dimension_weights(&["infrastructure"]), [209, 250, 250, 83, 83, 125]);
         // 375+200+250+100+100+150 is 1175.
-        assert_eq!(weights(&["science"]), [319, 170, 213, 85, 85, 128]);
-        assert_eq!(weights(&["software", "infrastructure"]), weights(&["infrastructure"]));
+        assert_eq!(dimension_weights(&["science"]), [319, 170, 213, 85, 85, 128]);
+        assert_eq!(
+            dimension_weights(&["software", "infrastructure"]),
+            dimension_weights(&["infrastructure"])
+        );
     }
 
     #[test]
@@ -495,9 +506,9 @@ mod tests {
         for one in all {
             for other in all {
                 for third in all {
-                    let found = weights(&[one, other, third]);
+                    let found = dimension_weights(&[one, other, third]);
                     assert_eq!(found.iter().sum::<u32>(), 1000, "{one} {other} {third}: {found:?}");
-                    assert_eq!(found, weights(&[third, one, other]), "{one} {other} {third}");
+                    assert_eq!(found, dimension_weights(&[third, one, other]), "{one} {other} {third}");
                 }
             }
         }

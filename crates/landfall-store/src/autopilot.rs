@@ -73,7 +73,7 @@ pub(crate) fn loops(loops: &mut AgentLoops, entry: &JournalEntry) {
 
 pub(crate) fn checkpoints(checkpoints: &mut Checkpoints, entry: &JournalEntry) {
     match &entry.fact {
-        Fact::Task(task, Event::Landed { .. }) => checkpoints.landed(*task),
+        Fact::Task(task, Event::Landed { .. }) => checkpoints.note_landing(*task),
         Fact::Engine(EngineEvent::Checkpoint(event)) => checkpoints.apply(entry.at, event),
         Fact::Task(..) | Fact::Engine(_) => {}
     }

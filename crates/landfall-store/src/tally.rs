@@ -200,10 +200,11 @@ impl SlotTallies {
             Event::Waited { wait: WaitReason::Quota { .. }, .. } => self.one(Counted::QuotaWaits),
             Event::Waited { wait: WaitReason::Question { .. }, .. } => self.one(Counted::Questions),
             Event::Opinion { findings, .. } => {
-                let said = findings.as_ref().map(|findings| match review::blocking(findings).next() {
-                    None => "approved",
-                    Some(_) => "objected",
-                });
+                let said =
+                    findings.as_ref().map(|findings| match review::blocking_findings(findings).next() {
+                        None => "approved",
+                        Some(_) => "objected",
+                    });
                 self.tallies.push(CountChange::Mark(task, WorkChange::Opinion(said)));
             }
             Event::Reviewed { approved, .. } => self.person(task, *approved),

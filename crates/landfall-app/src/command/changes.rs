@@ -224,7 +224,8 @@ impl CommandHandler<'_> {
         let loops = self.reader()?.loops().map_err(|error| problems::store(&error))?;
         for id in asked.tasks.iter().copied().map(conversions::model_task) {
             let task = self.look().task(&*self.reader_of(id)?, id)?;
-            let session = loops.all().iter().rev().find(|it| it.task == id).map(|it| it.session.as_str());
+            let session =
+                loops.all_loops().iter().rev().find(|it| it.task == id).map(|it| it.session.as_str());
             modules::may_cancel(self.place, &task.spec.source, session)?;
         }
         let news = News::Cancel { reason: asked.reason.unwrap_or_default() };

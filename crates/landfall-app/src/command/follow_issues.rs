@@ -143,7 +143,7 @@ pub(crate) fn preview(
     let mut followed = shown(&plan);
     let tracker = issues::open(place)?;
     for (line, wanted) in followed.issues.iter_mut().zip(&plan.wanted) {
-        if issue::route(wanted.size, &plan.wishes).way == IssueRoute::Split && !wanted.is_settled() {
+        if issue::route_issue(wanted.size, &plan.wishes).way == IssueRoute::Split && !wanted.is_settled() {
             line.parts = parts(&*tracker, wanted.issue.number)?;
         }
     }
@@ -166,7 +166,7 @@ fn parts(tracker: &dyn Tracker, number: IssueNumber) -> Result<Vec<api::Followed
         let here = left.iter().filter(|part| numbers.contains(&part.number));
         here.map(|it| part(level, it)).collect()
     };
-    Ok((1..).zip(issue::levels(&left)).flat_map(of_level).collect())
+    Ok((1..).zip(issue::dependency_levels(&left)).flat_map(of_level).collect())
 }
 
 fn shown(plan: &IssueFollowPlan) -> api::IssuesFollowed {
@@ -174,7 +174,7 @@ fn shown(plan: &IssueFollowPlan) -> api::IssuesFollowed {
         number: wanted.number(),
         title: wanted.issue.title.clone(),
         size: wanted.size.map(conversions::size),
-        way: issue::route(wanted.size, &plan.wishes).words(),
+        way: issue::route_issue(wanted.size, &plan.wishes).words(),
         task: None,
         settled: wanted.is_settled(),
         blocked_by: wanted.open_blockers(),
@@ -296,8 +296,9 @@ fn plan(place: &ProjectLocation, asked: &api::IssuesFollow) -> Result<IssueFollo
                 return Err(Problem::new(ProblemCode::NotNow, what).hint("set `tracker.kind` back"));
             }
             let all = listed(&*tracker, &tasks, &haul.issues)?;
-            let left =
-                |it: &RequestedIssue| haul::fate(it.live(), it.task.as_ref()) == BatchIssueOutcome::Left;
+            let left = |it: &RequestedIssue| {
+                haul::batch_issue_outcome(it.live(), it.task.as_ref()) == BatchIssueOutcome::Left
+            };
             let wanted: Vec<RequestedIssue> = all.into_iter().filter(left).collect();
             let text = format!("{id}: {} of {} left", wanted.len(), haul.issues.len());
             (wanted, None, Some(id), text)
@@ -506,7 +507,8 @@ fn newest(tracker: &dyn Tracker, tasks: &IssueTasks, many: u32) -> TrackerResult
             continue;
         }
         let it = wanted(tracker, tasks, issue)?;
-        if small(it.size) && haul::fate(it.live(), it.task.as_ref()) != BatchIssueOutcome::Done {
+        if small(it.size) && haul::batch_issue_outcome(it.live(), it.task.as_ref()) != BatchIssueOutcome::Done
+        {
             found.push(it);
         }
     }
@@ -530,7 +532,7 @@ fn newest_text(asked: u32, found: usize) -> Result<String, Problem> {
 pub(crate) fn task_of_issue(place: &ProjectLocation, number: u64) -> Result<Option<api::TaskId>, Problem> {
     let kind = load_settings(&place.root).ok().and_then(|settings| settings.tracker.kind);
     let sources = backlog::sources(place)?.into_iter();
-    let of_issue = sources.filter_map(|(id, source)| Some((id, IssueRef::of(&source)?)));
+    let of_issue = sources.filter_map(|(id, source)| Some((id, IssueRef::from_source(&source)?)));
     let found: Vec<_> = of_issue.filter(|(_, source)| source.number == number).collect();
     let here = found.iter().rev().find(|(_, source)| Some(source.tracker.as_str()) == kind);
     Ok(here.or(found.last()).map(|(id, _)| conversions::task_id(*id)))
@@ -663,7 +665,7 @@ pub(crate) fn batches(place: &ProjectLocation) -> Result<api::HaulList, Problem>
     let Some(reader) = place.reader()? else { return Ok(api::HaulList { batches: Vec::new() }) };
     let hauls = reader.hauls().map_err(|error| problems::store(&error))?;
     drop(reader); // whoever writes meanwhile is not waited for
-    if hauls.all().is_empty() {
+    if hauls.all_batches().is_empty() {
         return Ok(api::HaulList { batches: Vec::new() });
     }
     let settings = load_settings(&place.root).map_err(|error| problems::open(&error))?.tracker;
@@ -672,14 +674,14 @@ pub(crate) fn batches(place: &ProjectLocation) -> Result<api::HaulList, Problem>
     let tasks = IssueTasks::of(place, kind)?;
     let mut known: BTreeMap<u64, BatchIssueOutcome> = BTreeMap::new();
     let mut lines = Vec::new();
-    for haul in hauls.all().iter().rev().filter(|haul| haul.tracker == kind) {
+    for haul in hauls.all_batches().iter().rev().filter(|haul| haul.tracker == kind) {
         for number in &haul.issues {
             if known.contains_key(number) {
                 continue;
             }
             let of = issues::number(*number)?;
             let fate = match tracker.issue(of) {
-                Ok(issue) => haul::fate(issues::live(&issue), tasks.find(of).as_ref()),
+                Ok(issue) => haul::batch_issue_outcome(issues::live(&issue), tasks.find(of).as_ref()),
                 // It is still to be done, once somebody has mended its file.
                 Err(TrackerError::Malformed { .. }) => BatchIssueOutcome::Left,
                 Err(error) => return Err(issues::tracker_problem(&error)),
@@ -720,7 +722,7 @@ pub(crate) fn summaries(
         let task = reader.task(id).map_err(|error| problems::store(&error))?;
         let task = task.ok_or_else(|| problems::unknown_task(id))?;
         let progress = progress(&reader, &task, None).map_err(|error| problems::store(&error))?;
-        all.extend(issue::summary(&task, &progress).map(wire_summary));
+        all.extend(issue::summarize_issue(&task, &progress).map(wire_summary));
     }
     Ok(all)
 }
@@ -739,7 +741,7 @@ pub(crate) fn progress(
         Fact::Engine(_) => None,
     });
     let events: Vec<&Event> = events.collect();
-    Ok(IssueProgress::of(task.flow.as_deref(), events))
+    Ok(IssueProgress::from_events(task.flow.as_deref(), events))
 }
 
 fn wire_summary(it: issue::Summary) -> api::IssueSummary {
@@ -754,7 +756,7 @@ fn wire_summary(it: issue::Summary) -> api::IssueSummary {
         number: it.number,
         task: conversions::task_id(it.task),
         stand: it.stand.standing(),
-        banner: it.banner(),
+        banner: it.render_banner(),
         phases: it.rows.iter().map(phase).collect(),
         title: it.title,
         way: it.way,

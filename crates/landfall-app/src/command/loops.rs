@@ -170,7 +170,7 @@ pub(crate) fn list(look: &Query<'_>, asked: &api::LoopsAsked) -> Result<api::Loo
             && asked.task.is_none_or(|task| conversions::model_task(task) == it.task)
     };
     let mut lines = Vec::new();
-    for it in loops.all().iter().rev().filter(wanted) {
+    for it in loops.all_loops().iter().rev().filter(wanted) {
         let task = reader.task(it.task).map_err(|error| problems::store(&error))?;
         lines.push(line(look, it, task.as_ref()));
     }
@@ -187,11 +187,11 @@ pub(crate) fn task_of_module(place: &ProjectLocation, dir: &str) -> Result<Optio
 pub(crate) fn to_drive(reader: &StoreReader) -> Result<Vec<api::TaskId>, Problem> {
     let loops = reader.loops().map_err(|error| problems::store(&error))?;
     let open: BTreeSet<TaskId> =
-        loops.all().iter().filter(|it| it.over.is_none()).map(|it| it.task).collect();
+        loops.all_loops().iter().filter(|it| it.over.is_none()).map(|it| it.task).collect();
     let mut tasks = Vec::new();
     for id in open {
         let task = reader.task(id).map_err(|error| problems::store(&error))?;
-        if task.is_some_and(|task| task.goes_on()) {
+        if task.is_some_and(|task| task.continues_by_itself()) {
             tasks.push(conversions::task_id(id));
         }
     }
@@ -207,7 +207,7 @@ fn line(look: &Query<'_>, it: &AgentLoop, task: Option<&Task>) -> api::LoopLine 
         }
         _ => None,
     });
-    let status = match it.standing() {
+    let status = match it.loop_state() {
         LoopState::Running => api::LoopStatus::Running,
         LoopState::Stopping => api::LoopStatus::Stopping,
         LoopState::Stopped => api::LoopStatus::Stopped,
@@ -231,7 +231,7 @@ fn line(look: &Query<'_>, it: &AgentLoop, task: Option<&Task>) -> api::LoopLine 
         dir: look.place.root.join(&it.module).display().to_string(),
         task: conversions::task_id(it.task),
         status,
-        holds: it.holds(),
+        holds: it.holds_session(),
         iterations: it.iterations,
         iterations_max: it.iterations_max,
         elapsed_ms: it.spent_ms + under_way.unwrap_or(0),

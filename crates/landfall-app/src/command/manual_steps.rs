@@ -104,7 +104,7 @@ impl CommandHandler<'_> {
                 asked.revision, objective.revision
             ));
         }
-        if !(objective.wants_a_yes() && asks_about_its_objective(&task)) {
+        if !(objective.awaits_approval() && asks_about_its_objective(&task)) {
             return refuse(format!("the objective of {id} was not shown to you yet"));
         }
         let changed = self.tell(&[asked.task], News::Answer { text: "OK".to_owned() })?;
@@ -128,7 +128,7 @@ impl CommandHandler<'_> {
             task.state,
             TaskState::Active { doing: AttemptPhase::Preparing { .. } | AttemptPhase::Running { .. }, .. }
         );
-        annotate::admits(&phase, at_work, &notes).map_err(|closed| {
+        annotate::check_annotations_allowed(&phase, at_work, &notes).map_err(|closed| {
             let hint = match closed {
                 Closed::AtWork => format!(
                     "`landfall task tell {id}` says it to the agent; `landfall task hold {id}` waits for its end"
@@ -152,7 +152,7 @@ impl CommandHandler<'_> {
             )));
         }
         let layer = DocumentSubject::of(&asked.paper);
-        let (impact, onward) = annotate::weigh(notes.iter().map(|note| (layer, note)));
+        let (impact, onward) = annotate::assess_annotations(notes.iter().map(|note| (layer, note)));
         let paper =
             papers::keep(&folder, &after).map_err(|error| problems::io("write into", &folder, &error))?;
         let outline = (asked.paper == PLAN).then(|| PlanOutline::read(&after));
@@ -229,9 +229,9 @@ fn annotation(note: &api::Note) -> Result<Annotation, Problem> {
     let api::Note { kind, before, selected, text, after } = note;
     let made = match kind {
         api::NoteKind::Insert => Annotation::insert(before, text, after),
-        api::NoteKind::Delete => Annotation::delete(before, selected, after),
+        api::NoteKind::Delete => Annotation::new_deletion(before, selected, after),
         api::NoteKind::Replace => Annotation::replace(before, selected, text, after),
-        api::NoteKind::Comment => Annotation::comment(CommentKind::Note, before, selected, text, after),
+        api::NoteKind::Comment => Annotation::new_comment(CommentKind::Note, before, selected, text, after),
     };
     made.map_err(|error| {
         Problem::new(ProblemCode::BadInput, error.to_string())

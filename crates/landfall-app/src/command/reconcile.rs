@@ -5,7 +5,9 @@ use landfall_engine::engine::load_settings;
 use landfall_engine::exchange::{ExchangeError, IdleIssueContext, seen_at_rest};
 use landfall_engine::host::git::{BranchName, Git, Repo, Store};
 use landfall_engine::model::Timestamp;
-use landfall_engine::model::issue::{IssueRef, IssueSnapshot, ReconcilePoint, completion, precondition};
+use landfall_engine::model::issue::{
+    IssueRef, IssueSnapshot, ReconcilePoint, check_completion, check_precondition,
+};
 
 use crate::project::place::ProjectLocation;
 use crate::project::problems;
@@ -25,7 +27,8 @@ pub(crate) fn reconcile(
             .hint(format!("known: {}", points().join(", ")))
     })?;
     let seen = look(place, asked.issue.0, asked.pr.map(|pr| pr.0))?;
-    let reconciled = if asked.begin { precondition(point, &seen) } else { completion(point, &seen) };
+    let reconciled =
+        if asked.begin { check_precondition(point, &seen) } else { check_completion(point, &seen) };
     Ok(api::Reconciliation {
         schema_version: "v1".to_owned(),
         phase: point.word().to_owned(),

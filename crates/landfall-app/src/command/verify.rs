@@ -12,9 +12,9 @@ use landfall_engine::exchange::{branch_of, landed_base, parts_at_rest};
 use landfall_engine::host::git::{BranchName, Git, Oid, Repo, Store};
 use landfall_engine::model::acceptance::{
     AcceptanceMode, AcceptanceReason, AcceptanceStage, BaseUrls, Criteria, Criterion, DeploymentKind,
-    VerifyKind, VerifyOutcome, VerifyResult, full_tells, handler_names, outcome_headline,
+    VerifyKind, VerifyOutcome, VerifyResult, gains_from_full_mode, handler_names, outcome_headline,
 };
-use landfall_engine::model::issue::{IssuePhase, is_begun, left_of};
+use landfall_engine::model::issue::{IssuePhase, count_parts_left, is_begun};
 use landfall_engine::model::{AgentUsage, Spending};
 use landfall_engine::settings::{ProfileSettings, Settings};
 use landfall_engine::tracker::{self, TrackerEnv};
@@ -74,7 +74,7 @@ pub(crate) fn verify(
     let base = sight.tree(&sight.base)?;
     let (handlers, mut notes) = accept::handlers(&base);
     let customs = handler_names(&handlers);
-    let criteria = Criteria::of(&issue.body, &customs);
+    let criteria = Criteria::from_body(&issue.body, &customs);
     if criteria.items.is_empty() {
         let message = format!("issue {number} has no acceptance criteria: nothing would be verified");
         return Err(Problem::new(ProblemCode::NotNow, message).hint(
@@ -123,7 +123,11 @@ pub(crate) fn verify(
         leave: asked.full, // whoever says `--full` gives it
         occasion: AcceptanceReason::Verify,
         happened: &happened,
-        base_url: urls.of(if merged { DeploymentKind::Production } else { DeploymentKind::Preview }),
+        base_url: urls.for_deployment(if merged {
+            DeploymentKind::Production
+        } else {
+            DeploymentKind::Preview
+        }),
         allow_localhost: asked.allow_localhost,
         handlers: &handlers,
         tracker: Some(&*tracker),
@@ -141,7 +145,7 @@ pub(crate) fn verify(
     }
     // A whole is no further than the issues it is made of, whoever looks at it.
     let parts = parts_at_rest(&*tracker, number).map_err(reconcile::trouble)?;
-    let left = left_of(&parts);
+    let left = count_parts_left(&parts);
     let settling = AcceptanceSettlement {
         tracker: &*tracker,
         issue: number,
@@ -354,7 +358,7 @@ fn not_begun(number: IssueNumber) -> String {
 /// What was not looked at because nothing was run, and how it is.
 fn about_safe(number: IssueNumber, criteria: &Criteria, checked: &[CriterionResult]) -> Option<String> {
     let unsaid = |(criterion, it): &(&Criterion, &CriterionResult)| {
-        it.result == VerifyResult::Uncertain && full_tells(criterion)
+        it.result == VerifyResult::Uncertain && gains_from_full_mode(criterion)
     };
     let unsaid: Vec<String> = criteria
         .items

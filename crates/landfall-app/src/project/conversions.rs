@@ -563,7 +563,7 @@ mod tests {
     #[test]
     fn a_ready_row_waits_for_its_needs_first_and_for_a_slot_then() {
         let spec = TaskSpec::new("a task").expect("a title");
-        let task = model::Task::added(model::TaskId(3), spec, model::Timestamp(0));
+        let task = model::Task::from_spec(model::TaskId(3), spec, model::Timestamp(0));
         let mut row = TaskRow::of(&task);
         let mut among = TaskRelations::default();
         assert_eq!(row_wait(&row, &among), None);

@@ -414,9 +414,9 @@ pub(crate) fn chain(error: &dyn Error) -> String {
 /// A session or a module has a loop already.
 fn loop_held(held: &AgentLoop) -> Problem {
     let (session, module) = (&held.session, &held.module);
-    let status = held.standing().word();
+    let status = held.loop_state().word();
     let what = format!("session `{session}` has a loop already: {} of `{module}` is {status}", held.task);
-    let hint = match held.standing() {
+    let hint = match held.loop_state() {
         LoopState::Failed => format!("look at it, and stop the loop of `{session}`: then it can begin anew"),
         LoopState::Stopping => "it ends when the step under way is finished; ask again then".to_owned(),
         LoopState::Running | LoopState::Stopped => {

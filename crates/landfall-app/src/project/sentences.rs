@@ -12,7 +12,7 @@ use landfall_engine::model::sprint::{SprintEnd, SprintEndCondition, SprintEvent}
 use landfall_engine::model::{
     AccountState, AgentExit, AgentUsage, AttemptStart, BaseMover, BudgetScope, EdgeTarget, EndCode, EndKind,
     Ending, EngineEvent, Event, ExhaustedBudget, RunEnd, SessionStart, StepResult, StopRequest, Task, TaskId,
-    Verdict, WaitReason, Warning, YieldReason, own_limits_text, usd,
+    Verdict, WaitReason, Warning, YieldReason, format_micro_usd, own_limits_text,
 };
 use landfall_text::{format_count, format_duration, pluralize};
 
@@ -204,7 +204,7 @@ pub(crate) fn engine(event: &EngineEvent) -> String {
 pub(crate) fn opinion(findings: Option<&[Finding]>) -> String {
     let Some(findings) = findings else { return "what its reviewer said could not be read".to_owned() };
     let open: Vec<&Finding> = findings.iter().filter(|finding| !finding.resolved).collect();
-    let blocking: Vec<String> = review::blocking(findings).map(ToString::to_string).collect();
+    let blocking: Vec<String> = review::blocking_findings(findings).map(ToString::to_string).collect();
     match (open.len(), blocking.len()) {
         (0, _) => "its reviewer found nothing to say against it".to_owned(),
         (many, 0) => format!("its reviewer agrees, with {}", pluralize(many as u64, "remark")),
@@ -505,7 +505,7 @@ fn used(usage: AgentUsage) -> String {
     };
     let cost = match usage.micro_usd {
         0 => String::new(),
-        some => format!(", {}", usd(some)),
+        some => format!(", {}", format_micro_usd(some)),
     };
     format!("{tokens_used}{cost}{}", unpriced(usage))
 }
@@ -538,7 +538,7 @@ pub(crate) fn effort(task: &Task) -> String {
     }
     if counters.usage.micro_usd > 0 {
         let all = counters.usage;
-        parts.push(format!("{}{}{}", at_least(all), usd(all.micro_usd), unpriced(all)));
+        parts.push(format!("{}{}{}", at_least(all), format_micro_usd(all.micro_usd), unpriced(all)));
     }
     parts.join(", ")
 }

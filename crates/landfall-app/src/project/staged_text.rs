@@ -1,6 +1,6 @@
 //! Plans, judges, objectives and stages in words.
 
-use landfall_engine::model::convergence::{StageProgress, share};
+use landfall_engine::model::convergence::{StageProgress, format_share};
 use landfall_engine::model::proof::{ProofAuthor, ProofRun};
 use landfall_engine::model::staged::StagedEvent;
 use landfall_engine::papers::judged_line;
@@ -38,14 +38,14 @@ pub(crate) fn line(event: &StagedEvent) -> String {
         StagedEvent::ObjectiveConfirmed => "you confirmed the objective".to_owned(),
         StagedEvent::StageBegan { number, focus } => format!("stage {number} begins, for {}", names(focus)),
         StagedEvent::Converged { previous, current, progress, .. } => {
-            let from = previous.map_or_else(|| "nothing".to_owned(), share);
+            let from = previous.map_or_else(|| "nothing".to_owned(), format_share);
             let what = match progress {
                 StageProgress::Satisfied => "the objective is met",
                 StageProgress::Closer => "another stage follows",
                 StageProgress::NoCloser => "the stage is rolled back",
                 StageProgress::Stuck => "the stage is to be mended",
             };
-            format!("convergence went from {from} to {}: {what}", share(*current))
+            format!("convergence went from {from} to {}: {what}", format_share(*current))
         }
         StagedEvent::GivenUp { exclusion } => {
             let kept = exclusion.abandoned.short();

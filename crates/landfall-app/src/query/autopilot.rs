@@ -75,7 +75,7 @@ pub(crate) fn made(
         reason: pause.reason.clone(),
         since_ms: pause.since.0,
     });
-    let picked = pilot.assigned().map(conversions::task_id);
+    let picked = pilot.assigned_task().map(conversions::task_id);
     let text = sentence(pilot, run, ready, next.as_ref(), spent);
     api::Pilot {
         run: Some(conversions::run_id(run.id)),
@@ -102,7 +102,7 @@ fn sentence(
     if let (None, PilotMode::Autopilot, Some(spent)) = (pilot.pause(), pilot.mode(), spent) {
         return format!("{id} starts no agent: {}. {tasks} ready.", sentences::budget_used_up(spent));
     }
-    match (pilot.pause(), pilot.mode(), pilot.assigned()) {
+    match (pilot.pause(), pilot.mode(), pilot.assigned_task()) {
         (Some(pause), ..) => format!(
             "{id} is paused since {}: {}; `landfall run resume` lets it continue.",
             clock::format_when(pause.since.0),

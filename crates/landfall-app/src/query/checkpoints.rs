@@ -24,14 +24,16 @@ fn line(all: &Checkpoints, it: &Checkpoint) -> api::CheckpointLine {
         at_ms: it.at.0,
         commit: it.commit.as_str().to_owned(),
         why: it.why.word().to_owned(),
-        landed_since: all.lost(it).len() as u64,
+        landed_since: all.landed_after(it).len() as u64,
     }
 }
 
 /// Those there are, newest first.
 pub(crate) fn list(look: &Query<'_>) -> Result<api::CheckpointList, Problem> {
     let (all, _) = all(look)?;
-    Ok(api::CheckpointList { checkpoints: all.kept().iter().rev().map(|it| line(&all, it)).collect() })
+    Ok(api::CheckpointList {
+        checkpoints: all.kept_checkpoints().iter().rev().map(|it| line(&all, it)).collect(),
+    })
 }
 
 /// One, and what going back to it takes away.
@@ -39,7 +41,7 @@ pub(crate) fn detail(look: &Query<'_>, name: &str) -> Result<api::CheckpointDeta
     let (all, reader) = all(look)?;
     let Some(checkpoint) = all.get(name) else { return Err(unknown(&all, name)) };
     let mut lost = Vec::new();
-    for id in all.lost(checkpoint) {
+    for id in all.landed_after(checkpoint) {
         lost.push(lost_task(reader.as_deref(), *id)?);
     }
     let commits = lost_commits(look, checkpoint)?;
@@ -84,7 +86,7 @@ fn lost_task(reader: Option<&StoreReader>, id: TaskId) -> Result<api::LostTask, 
 }
 
 fn unknown(all: &Checkpoints, name: &str) -> Problem {
-    let known = all.kept().iter().map(|it| it.name.as_str()).collect::<Vec<_>>().join(", ");
+    let known = all.kept_checkpoints().iter().map(|it| it.name.as_str()).collect::<Vec<_>>().join(", ");
     problems::ask(&AskError::UnknownCheckpoint { name: name.to_owned(), known })
 }
 
@@ -140,14 +142,14 @@ impl CommandHandler<'_> {
                 age_ms: asked.older_than_ms.unwrap_or(u64::MAX),
             };
             let now = landfall_engine::model::Timestamp(clock::now_ms());
-            names.extend(all_now.outdated(now, retention));
+            names.extend(all_now.find_outdated(now, retention));
         }
         names.sort();
         names.dedup();
         if !names.is_empty() {
             self.done(EngineRequest::DropCheckpoints { names: names.clone() })?;
         }
-        let left = (all_now.kept().len() - names.len()) as u64;
+        let left = (all_now.kept_checkpoints().len() - names.len()) as u64;
         Ok(api::CheckpointsDropped { names, left })
     }
 }

@@ -315,7 +315,8 @@ impl DoctorRun {
             self.warn("caches", format!("`{cache}`: {what}"), hint);
         }
         let shared: Vec<&str> = settings.run.sandbox_write.iter().map(String::as_str).collect();
-        let shared: Vec<&str> = shared.into_iter().filter(|path| PackageCache::at(path).is_some()).collect();
+        let shared: Vec<&str> =
+            shared.into_iter().filter(|path| PackageCache::find_by_path(path).is_some()).collect();
         if !shared.is_empty() {
             let (all, list) = (shared.join(", "), shared.iter().map(|path| format!("{path:?}")));
             self.warn(
@@ -348,7 +349,7 @@ impl DoctorRun {
         for (name, profile) in &settings.agents {
             let usage = registry::find(&profile.kind).map_or(UsageReport::Money, |entry| entry.usage);
             let model = profile.model.as_deref();
-            let priced = model.is_some_and(|model| settings.prices.of(model).is_some());
+            let priced = model.is_some_and(|model| settings.prices.for_model(model).is_some());
             let label = format!("budget of {name}");
             match usage {
                 UsageReport::Nothing if usd || counted => self.warn(

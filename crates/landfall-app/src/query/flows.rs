@@ -2,7 +2,7 @@
 
 use landfall_api::{self as api, Problem, ProblemCode, nearest};
 use landfall_engine::flows::{self, FlowCatalogue};
-use landfall_engine::model::flow::{mermaid, text};
+use landfall_engine::model::flow::{draw_as_mermaid, draw_as_text};
 
 use crate::project::place::ProjectLocation;
 use crate::project::problems;
@@ -40,8 +40,8 @@ pub(crate) fn show(place: &ProjectLocation, asked: &api::FlowShow) -> Result<api
     let name = &asked.name;
     let text = match (asked.form, loaded.flows.get(name), loaded.sources.get(name)) {
         (api::FlowForm::Source, _, Some(source)) => source.clone(),
-        (api::FlowForm::Text, Some(flow), _) => text(flow),
-        (api::FlowForm::Mermaid, Some(flow), _) => mermaid(flow),
+        (api::FlowForm::Text, Some(flow), _) => draw_as_text(flow),
+        (api::FlowForm::Mermaid, Some(flow), _) => draw_as_mermaid(flow),
         (_, None, Some(_)) => return Err(problems::flow(&loaded.errors)),
         (_, _, None) => {
             let known: Vec<&str> = loaded.sources.keys().map(String::as_str).collect();

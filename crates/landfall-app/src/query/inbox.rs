@@ -332,7 +332,7 @@ fn fill(item: &mut api::InboxItem, task: &Task) {
 /// What the reviewing agent found, and what the one that did the work says.
 fn positions(item: &mut api::InboxItem, task: &Task) {
     item.concerns = task.concerns.iter().map(conversions::concern).collect();
-    item.findings = review::blocking(&task.findings).map(ToString::to_string).collect();
+    item.findings = review::blocking_findings(&task.findings).map(ToString::to_string).collect();
     item.reply = task.reply.clone().filter(|reply| !reply.is_empty());
 }
 

@@ -54,7 +54,7 @@ pub(crate) fn events(
 }
 
 fn line(issue: u64, trace: &Trace) -> api::IssueTrace {
-    let fields = trace.what.fields().into_iter().filter(|(_, value)| !value.is_empty());
+    let fields = trace.what.named_fields().into_iter().filter(|(_, value)| !value.is_empty());
     api::IssueTrace {
         ts: utc(trace.at),
         issue,
@@ -73,13 +73,13 @@ pub(crate) fn rollup(place: &ProjectLocation, asked: api::RollupAsked) -> Result
     let days = if asked.days == 0 { DAYS } else { asked.days.min(DAYS_MAX) };
     let since = Timestamp(clock::now_ms() - i64::from(days) * DAY_MS);
     let all = trails(place, Some(since))?;
-    let sum = issue::rollup(all.iter().map(|(number, trail)| (*number, &trail[..])), since);
+    let sum = issue::roll_up_traces(all.iter().map(|(number, trail)| (*number, &trail[..])), since);
     let hauls = match place.reader()? {
         Some(reader) => reader.hauls().map_err(|error| problems::store(&error))?,
         None => IssueBatchHistory::default(),
     };
     let batches = |it: &issue::SessionRow| -> Vec<String> {
-        let of = hauls.all().iter().filter(|haul| haul.begun <= it.until);
+        let of = hauls.all_batches().iter().filter(|haul| haul.begun <= it.until);
         of.filter(|haul| haul.issues.iter().any(|number| it.issues.contains(number)))
             .map(|haul| haul.id.to_string())
             .collect()
@@ -156,7 +156,7 @@ fn trails(place: &ProjectLocation, since: Option<Timestamp>) -> Result<Vec<(u64,
     let Some(reader) = place.reader()? else { return Ok(Vec::new()) };
     let mut all = Vec::new();
     for task in followed(&reader)? {
-        let Some(source) = IssueRef::of(&task.spec.source) else { continue };
+        let Some(source) = IssueRef::from_source(&task.spec.source) else { continue };
         if since.is_some_and(|since| task.changed < since) {
             continue;
         }
@@ -172,7 +172,7 @@ fn trail(reader: &StoreReader, task: &Task) -> Result<Vec<Trace>, Problem> {
         Fact::Task(_, event) => Some((entry.at, event)),
         Fact::Engine(_) => None,
     });
-    Ok(issue::trail(task.flow.as_deref(), facts))
+    Ok(issue::build_trail(task.flow.as_deref(), facts))
 }
 
 /// The tasks that follow issues.
@@ -197,7 +197,7 @@ pub(crate) fn look_back(
     }
     // A report is worth reading also where the repository cannot be asked.
     let paper = paper(place, task).unwrap_or_default();
-    Ok(issue::lookback(task, &trail(reader, task)?, paper.as_ref()))
+    Ok(issue::issue_retrospective(task, &trail(reader, task)?, paper.as_ref()))
 }
 
 fn paper(place: &ProjectLocation, task: &Task) -> Result<Option<IssueDocument>, Problem> {

@@ -9,7 +9,9 @@ use landfall_api::{self as api, Problem, ProblemCode};
 use landfall_engine::engine::load_settings;
 use landfall_engine::exchange::{blockers_of, branch_of};
 use landfall_engine::model::TaskSize;
-use landfall_engine::model::acceptance::{Criteria, VerifyKind, find_box, tick as tick_lines, untick};
+use landfall_engine::model::acceptance::{
+    Criteria, VerifyKind, find_box, tick_boxes as tick_lines, untick_boxes,
+};
 use landfall_engine::model::haul::LiveIssue;
 use landfall_engine::model::issue::IssuePhase;
 use landfall_engine::settings::Settings;
@@ -370,7 +372,7 @@ fn tick(tracker: &dyn Tracker, number: IssueNumber, named: &str, open: bool) -> 
     let failed = |error| tracker_problem(&error);
     let issue = tracker.issue(number).map_err(failed)?;
     // Which words are commands does not matter for where boxes are.
-    let criteria = Criteria::of(&issue.body, &BTreeSet::new());
+    let criteria = Criteria::from_body(&issue.body, &BTreeSet::new());
     let found = find_box(&criteria, named).map_err(|why| {
         let all: Vec<String> =
             (1..).zip(&criteria.items).map(|(place, it): (u32, _)| format!("{place}. {}", it.text)).collect();
@@ -381,7 +383,7 @@ fn tick(tracker: &dyn Tracker, number: IssueNumber, named: &str, open: bool) -> 
         }
     })?;
     let which = BTreeSet::from([found.line]);
-    let body = if open { untick(&issue.body, &which) } else { tick_lines(&issue.body, &which) };
+    let body = if open { untick_boxes(&issue.body, &which) } else { tick_lines(&issue.body, &which) };
     if body != issue.body {
         tracker.edit_issue(number, &IssueTextEdit { title: None, body: Some(body) }).map_err(failed)?;
     }

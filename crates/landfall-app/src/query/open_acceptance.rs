@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use landfall_api::Problem;
 use landfall_engine::engine::load_settings;
 use landfall_engine::model::issue::{
-    IssuePhase, IssueRef, LandedIssue, OpenCheckbox, is_left, is_partial, left_boxes, left_words,
+    IssuePhase, IssueRef, LandedIssue, OpenCheckbox, describe_open_boxes, is_left, is_partial, left_boxes,
 };
 use landfall_engine::model::{Task, TaskStatus};
 use landfall_engine::store::{StoreReader, TaskRow};
@@ -54,7 +54,8 @@ pub(crate) fn all(place: &ProjectLocation, reader: &StoreReader) -> Result<Vec<O
         let Some(task) = task_cache::task(place, reader, &row)?.filter(|task| is_partial(task)) else {
             continue;
         };
-        if let Some(source) = IssueRef::of(&task.spec.source).filter(|source| source.tracker == kind) {
+        if let Some(source) = IssueRef::from_source(&task.spec.source).filter(|source| source.tracker == kind)
+        {
             found.insert(source.number, (row, task));
         }
     }
@@ -69,7 +70,7 @@ pub(crate) fn all(place: &ProjectLocation, reader: &StoreReader) -> Result<Vec<O
             Some(Some(IssueAnswer::Now(now))) if is_left(now) => Some(now),
             Some(Some(IssueAnswer::Now(_)) | None) => continue,
         };
-        let text = left_words(&task, now).unwrap_or_default();
+        let text = describe_open_boxes(&task, now).unwrap_or_default();
         let boxes = left_boxes(&task, now);
         all.push(OpenAcceptance { row, task, text, issue: number, boxes });
     }

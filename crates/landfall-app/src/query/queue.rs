@@ -57,7 +57,8 @@ pub(crate) fn place(queue: &Queue, task: &Task, place: u64) -> api::QueuePlace {
 }
 
 fn made(queue: &Queue, flakes: &Flakes, line: Vec<api::QueuePlace>) -> api::QueueReport {
-    let mut past: Vec<api::BatchLine> = queue.past().map(|(batch, how, at)| over(batch, how, at.0)).collect();
+    let mut past: Vec<api::BatchLine> =
+        queue.past_batches().map(|(batch, how, at)| over(batch, how, at.0)).collect();
     past.reverse();
     let flake = |(check, flake): (&str, &landfall_engine::model::flake::FlakeHistory)| api::FlakeLine {
         check: check.to_owned(),
@@ -70,7 +71,7 @@ fn made(queue: &Queue, flakes: &Flakes, line: Vec<api::QueuePlace>) -> api::Queu
         batches: queue.batches().iter().map(on_its_way).collect(),
         hold: queue.hold().map(hold),
         past,
-        flakes: flakes.worst().into_iter().map(flake).collect(),
+        flakes: flakes.flakiest_checks().into_iter().map(flake).collect(),
     }
 }
 

@@ -46,13 +46,13 @@ pub(crate) fn records_until(
         Ok(())
     });
     read.map_err(|error| problems::store(&error))?;
-    Ok(history.records(alive, Timestamp(clock::now_ms())))
+    Ok(history.to_records(alive, Timestamp(clock::now_ms())))
 }
 
 /// The figures of a run: the one place that turns a record into what people see.
 pub(crate) fn line(record: &RunRecord) -> api::RunLine {
-    let used = record.used();
-    let count = |result: RunResult| record.count(|task| wire_result(task).0 == result);
+    let used = record.total_usage();
+    let count = |result: RunResult| record.count_results(|task| wire_result(task).0 == result);
     let touched = record.tasks.iter().filter(|task| task.is_touched);
     api::RunLine {
         run: conversions::run_id(record.id()),
@@ -125,7 +125,9 @@ fn task_line(reader: &StoreReader, task: &TaskInRun) -> Result<Option<api::RunTa
         title: now.spec.title.clone(),
         result,
         behind,
-        status: conversions::status(landfall_engine::model::TaskStatus::among(&now, &unmet, false)),
+        status: conversions::status(landfall_engine::model::TaskStatus::for_task_among_others(
+            &now, &unmet, false,
+        )),
         iterations: task.used.iterations,
         agent_ms: task.used.agent_ms,
         usage: conversions::usage(task.used.usage),

@@ -67,7 +67,7 @@ fn line(task: &Task) -> api::ReviewLine {
             note => format!("was put off: {note}"),
         });
     }
-    let findings = review::blocking(&task.findings).map(ToString::to_string).collect();
+    let findings = review::blocking_findings(&task.findings).map(ToString::to_string).collect();
     api::ReviewLine {
         task: conversions::task_id(task.id),
         title: task.spec.title.clone(),

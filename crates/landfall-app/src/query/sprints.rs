@@ -108,7 +108,7 @@ fn admits(filter: &StartFilter, row: &TaskRow) -> bool {
     let Ok(mut spec) = TaskSpec::new(&row.title) else { return false };
     spec.parent = row.parent;
     spec.tags = row.tags.iter().filter_map(|tag| tag.parse().ok()).collect();
-    filter.admits(&spec, row.id)
+    filter.admits_task(&spec, row.id)
 }
 
 fn settings(look: &Query<'_>) -> Settings {
@@ -197,13 +197,14 @@ fn progress(sprint: &Sprint, ready: u64) -> (u64, u64) {
             sprint.tasks.len() as u64 + ready
         }
     };
-    (sprint.count(Fate::Landed) as u64, total)
+    (sprint.count_in_status(Fate::Landed) as u64, total)
 }
 
 /// A sprint in one line: `SPRINT | 14/23 tasks | 2 failed | Until 08:00 (6h 23m left)`.
 pub(crate) fn bar(sprint: &Sprint, ready: u64, now: Timestamp) -> String {
-    let failed =
-        (sprint.count(Fate::Failed) + sprint.count(Fate::Timeout) + sprint.count(Fate::Blocked)) as u64;
+    let failed = (sprint.count_in_status(Fate::Failed)
+        + sprint.count_in_status(Fate::Timeout)
+        + sprint.count_in_status(Fate::Blocked)) as u64;
     let (landed, total) = progress(sprint, ready);
     let mut parts = vec!["SPRINT".to_owned(), format!("{landed}/{total} tasks")];
     if failed > 0 {
@@ -266,8 +267,8 @@ pub(crate) fn report(look: &Query<'_>, asked: Option<SprintId>) -> Result<Box<ap
     let reader = look.place.reader()?.ok_or_else(|| unknown(asked))?;
     let sprints = reader.sprints().map_err(of)?;
     let found = match asked {
-        Some(id) => sprints.all().iter().find(|sprint| sprint.id == id),
-        None => sprints.all().last(),
+        Some(id) => sprints.all_sprints().iter().find(|sprint| sprint.id == id),
+        None => sprints.all_sprints().last(),
     };
     let sprint = found.ok_or_else(|| unknown(asked))?;
     let now = Timestamp(clock::now_ms());
@@ -284,14 +285,14 @@ pub(crate) fn report(look: &Query<'_>, asked: Option<SprintId>) -> Result<Box<ap
         _ if sprint.is_over() => 0,
         SprintEndCondition::Count(count) => u64::from(count).saturating_sub(landed),
         SprintEndCondition::Duration { .. } | SprintEndCondition::Until(_) | SprintEndCondition::NoReady => {
-            sprint.count(Fate::Open) as u64 + ready
+            sprint.count_in_status(Fate::Open) as u64 + ready
         }
     };
     let forecast = match sprint.phase {
         // The forecast counts from the last landing: during a pause it would move away.
         SprintPhase::Paused { .. } => None,
         SprintPhase::Running | SprintPhase::Completing { .. } | SprintPhase::Over { .. } => {
-            sprint.forecast(now, usize::try_from(more).unwrap_or(usize::MAX))
+            sprint.forecast_completion(now, usize::try_from(more).unwrap_or(usize::MAX))
         }
     };
     let because = match &sprint.phase {
@@ -380,7 +381,7 @@ fn task_line(reader: &StoreReader, task: &Task, stat: &TaskStat) -> Result<api::
         task: conversions::task_id(task.id),
         title: task.spec.title.clone(),
         fate: stat.fate,
-        status: conversions::status(TaskStatus::among(task, &unmet, false)),
+        status: conversions::status(TaskStatus::for_task_among_others(task, &unmet, false)),
         started_ms: stat.started.0,
         completed_ms: stat.completed.map(|at| at.0),
         iterations: stat.iterations,
@@ -399,7 +400,7 @@ fn task_line(reader: &StoreReader, task: &Task, stat: &TaskStat) -> Result<api::
 
 /// What became of it, in one sentence: the bad news is not left out.
 fn verdict(sprint: &Sprint, tasks: &[api::SprintTask]) -> String {
-    let count = |fate: Fate| sprint.count(fate) as u64;
+    let count = |fate: Fate| sprint.count_in_status(fate) as u64;
     let landed = count(Fate::Landed);
     let mut parts = vec![match (landed, tasks.len()) {
         (_, 0) => "no task was begun".to_owned(),
@@ -436,7 +437,9 @@ pub(crate) fn list(look: &Query<'_>) -> Result<api::SprintList, Problem> {
     let Some(reader) = look.place.reader()? else { return Ok(api::SprintList { sprints: Vec::new() }) };
     let sprints = reader.sprints().map_err(|error| problems::store(&error))?;
     let settings = settings(look);
-    Ok(api::SprintList { sprints: sprints.all().iter().map(|sprint| record(sprint, &settings)).collect() })
+    Ok(api::SprintList {
+        sprints: sprints.all_sprints().iter().map(|sprint| record(sprint, &settings)).collect(),
+    })
 }
 
 fn record(sprint: &Sprint, settings: &Settings) -> api::SprintRecord {
@@ -457,7 +460,7 @@ fn record(sprint: &Sprint, settings: &Settings) -> api::SprintRecord {
         verification_passed: stat.verified,
         review_decision: stat.review.map(|decision| decision.word().to_owned()),
     };
-    let count = |fate: Fate| sprint.count(fate) as u64;
+    let count = |fate: Fate| sprint.count_in_status(fate) as u64;
     api::SprintRecord {
         id: conversions::sprint_id(sprint.id),
         started_at: rfc3339(sprint.started),

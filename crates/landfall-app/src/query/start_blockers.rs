@@ -133,7 +133,7 @@ impl StartBlockers {
             self.world.set_account(account, state.clone());
         }
         for (_, task) in at_work {
-            self.world.put(Task::clone(task));
+            self.world.put_task(Task::clone(task));
         }
     }
 
@@ -269,5 +269,5 @@ fn spent_today(reader: &StoreReader, from: Timestamp, ledger: &mut SpendLog) -> 
             Fact::Task(..) | Fact::Engine(_) => {}
         }
     }
-    Ok(ledger.since(from))
+    Ok(ledger.spent_since(from))
 }

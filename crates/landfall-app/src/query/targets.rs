@@ -5,7 +5,7 @@ use std::sync::Arc;
 use landfall_api::{self as api, FlowCheckpoint, PhaseState, Problem, ProblemCode};
 use landfall_engine::flows;
 use landfall_engine::model::audit;
-use landfall_engine::model::convergence::{SATISFIED, WHOLE, share};
+use landfall_engine::model::convergence::{SATISFIED, WHOLE, format_share};
 use landfall_engine::model::objective::{Objective, RefinementStatus, Requirement};
 use landfall_engine::model::plan::PlanOutline;
 use landfall_engine::model::proof::Proof;
@@ -59,13 +59,13 @@ pub(crate) fn progress_in(task: &Task, flow: &Flow) -> Option<Box<api::Progress>
     let staged = &task.staged;
     let last = staged.last_judged();
     let phase = task.phase_word();
-    let fixes = audit::budget(task, flow).unwrap_or_default();
+    let fixes = audit::audit_budget(task, flow).unwrap_or_default();
     Some(Box::new(api::Progress {
         phases: phases(task, flow),
         plan_steps: staged.plan.steps,
         plan_done: staged.plan.done,
-        proofs: small(staged.proofs.progress().1),
-        proofs_done: small(staged.proofs.progress().0),
+        proofs: small(staged.proofs.count_proved().1),
+        proofs_done: small(staged.proofs.count_proved().0),
         anomalies: staged.proofs.anomalies,
         fixes: fixes.0,
         fixes_max: fixes.1,
@@ -219,7 +219,7 @@ pub(crate) fn target(look: &Query<'_>, id: TaskId) -> Result<Box<api::Target>, P
         revision: objective.revision,
         shown: objective.shown,
         confirmed: objective.confirmed,
-        awaits: question.is_some() && objective.wants_a_yes(),
+        awaits: question.is_some() && objective.awaits_approval(),
         question,
         satisfied_at: part(SATISFIED, WHOLE),
         stage: staged
@@ -286,7 +286,7 @@ fn proof_line(proof: &Proof) -> api::ProofLine {
         of: promise.of.to_string(),
         about: promise.about.clone(),
         command: promise.command.clone(),
-        standing: proof.standing().word().to_owned(),
+        standing: proof.proof_state().word().to_owned(),
     }
 }
 
@@ -417,7 +417,7 @@ pub(crate) fn details(task: &Task) -> Vec<String> {
         lines.push(format!("its plan: {} of {} steps are done", progress.plan_done, progress.plan_steps));
     }
     if let Some(stage) = progress.stage {
-        let close = task.staged.stages.last().map(|stage| share(stage.convergence));
+        let close = task.staged.stages.last().map(|stage| format_share(stage.convergence));
         let close = close.map(|it| format!("; convergence is {it}")).unwrap_or_default();
         lines.push(format!("stage {stage} is under way{close}"));
     }

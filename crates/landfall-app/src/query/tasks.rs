@@ -7,7 +7,7 @@ use conversions::TaskRelations;
 use landfall_api::{self as api, Problem, ProblemCode};
 use landfall_engine::host::disk;
 use landfall_engine::host::git::{BASE_REF, DiffOptions, Git, Oid, Repo, Store};
-use landfall_engine::model::base_gate::complaint_about_base;
+use landfall_engine::model::base_gate::explain_base_failure;
 use landfall_engine::model::pilot::{PilotEvent, PilotMode};
 use landfall_engine::model::sprint::SprintPhase;
 use landfall_engine::model::{
@@ -449,7 +449,7 @@ impl Query<'_> {
         else {
             return Ok(None);
         };
-        let Some(reason) = complaint_about_base(&report) else { return Ok(None) };
+        let Some(reason) = explain_base_failure(&report) else { return Ok(None) };
         let base = reader.base().map_err(|error| problems::store(&error))?;
         // What the user has committed since was not checked yet. Landed work may still wait to come into their branch.
         let tip = self.place.tip(&self.place.branch());
@@ -699,7 +699,12 @@ pub(crate) fn why_sentence(task: &Task, among: &TaskRelations) -> String {
     {
         return dead_ends::sentence(task.id, &among.unmet, end);
     }
-    landfall_engine::model::why(task, &among.unmet, among.held.as_ref(), &clock::format_when_or_left)
+    landfall_engine::model::explain_task_state(
+        task,
+        &among.unmet,
+        among.held.as_ref(),
+        &clock::format_when_or_left,
+    )
 }
 
 /// The rest of a sentence about a task that could start.
@@ -716,7 +721,7 @@ fn not_begun(task: &Task, view: &LiveSnapshot) -> Option<String> {
             pause.reason
         ));
     }
-    if pilot.mode() == PilotMode::SemiAuto && pilot.assigned() != Some(id) {
+    if pilot.mode() == PilotMode::SemiAuto && pilot.assigned_task() != Some(id) {
         return Some(format!("is ready, and you pick what is next: `landfall run next {id}` takes it."));
     }
     if let Some(reason) = &view.base_hold {
@@ -730,7 +735,7 @@ fn not_begun(task: &Task, view: &LiveSnapshot) -> Option<String> {
     }
     let sprint = view.sprint.as_ref()?;
     match &sprint.phase {
-        SprintPhase::Running if !sprints::filter(&sprint.plan).admits(&task.spec, id) => {
+        SprintPhase::Running if !sprints::filter(&sprint.plan).admits_task(&task.spec, id) => {
             Some(format!("is ready, but not one of the tasks of sprint {}, which is under way.", sprint.id))
         }
         SprintPhase::Completing { .. } => Some(format!(

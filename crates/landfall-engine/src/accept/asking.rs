@@ -57,7 +57,7 @@ impl Judge for JudgeAgent<'_> {
             (BudgetScope::Attempt, self.settings.attempt_budget, used),
             (BudgetScope::Day, self.settings.purse.day, self.today.plus(used)),
         ];
-        if let Some(what) = budgets.iter().find_map(|(_, budget, spent)| budget.used_up(*spent)) {
+        if let Some(what) = budgets.iter().find_map(|(_, budget, spent)| budget.describe_used_up(*spent)) {
             return Err(format!("the budget is used up: {what}"));
         }
         let asked = consult::ConsultRequest {

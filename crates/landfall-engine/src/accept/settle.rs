@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 
 use landfall_model::acceptance::{
     AcceptanceActions, AcceptanceFingerprint, Criteria, Criterion, CriterionFinding, FailureCount, ON_TRUST,
-    VerifyOutcome, VerifyResult, by_ticks, closed_by_hand, comment, count, moves, outcome, tick_again,
+    VerifyOutcome, VerifyResult, count_failures, moves_issue, outcome, outcome_after_manual_close,
+    render_acceptance_comment, results_with_ticks, retick_boxes,
 };
 use landfall_model::issue::{self, IssuePhase, with_left};
 use landfall_trackers::tracker::{
@@ -87,7 +88,7 @@ impl AcceptanceSettlement<'_> {
     /// What came of each criterion; a box that is ticked speaks for what cannot be looked at, and that is said.
     fn trusting(&self, looked: bool) -> Vec<CriterionResult> {
         let results: Vec<VerifyResult> = self.checked.iter().map(|it| it.result).collect();
-        let trusted = by_ticks(self.criteria, &results, looked);
+        let trusted = results_with_ticks(self.criteria, &results, looked);
         let all = self.criteria.items.iter().zip(self.checked).zip(trusted);
         all.map(|((criterion, it), result)| {
             let unseen = matches!(result, VerifyResult::Skipped | VerifyResult::PostMerge);
@@ -102,7 +103,7 @@ impl AcceptanceSettlement<'_> {
 
     /// Whether it is done and stays so, whatever could not be said about it now.
     pub fn stays(&self, outcome: VerifyOutcome) -> TrackerResult<bool> {
-        Ok(self.open_pr.is_none() && !moves(outcome, is_done(&self.tracker.issue(self.issue)?)))
+        Ok(self.open_pr.is_none() && !moves_issue(outcome, is_done(&self.tracker.issue(self.issue)?)))
     }
 
     fn is_own(&self, comment: &Comment) -> bool {
@@ -114,7 +115,8 @@ impl AcceptanceSettlement<'_> {
         // Only what this function said counts: others of ours carry words of agents.
         let ours: Vec<&str> =
             comments.iter().filter(|it| self.is_own(it)).map(|it| it.body.as_str()).collect();
-        let counted = count(&ours, AcceptanceFingerprint { commit: self.commit, of: &self.fingerprint() });
+        let counted =
+            count_failures(&ours, AcceptanceFingerprint { commit: self.commit, of: &self.fingerprint() });
         let checked = self.trusting(!ours.is_empty());
         let results: Vec<VerifyResult> = checked.iter().map(|it| it.result).collect();
         let own = outcome(self.criteria, &results, counted.iteration, self.iterations_max);
@@ -122,7 +124,7 @@ impl AcceptanceSettlement<'_> {
         let by_hand = || -> TrackerResult<bool> {
             Ok(!self.tracker.keeps_branches() && !self.tracker.issue(self.issue)?.state.is_open())
         };
-        let own = if self.open_pr.is_none() && by_hand()? { closed_by_hand(own) } else { own };
+        let own = if self.open_pr.is_none() && by_hand()? { outcome_after_manual_close(own) } else { own };
         Ok((with_left(own, self.left), counted, checked))
     }
 }
@@ -167,7 +169,7 @@ pub fn tick_boxes(
         return Ok(0);
     }
     let body = tracker.issue(issue)?.body;
-    let ticked = tick_again(&body, &open, customs);
+    let ticked = retick_boxes(&body, &open, customs);
     if ticked == body {
         return Ok(0);
     }
@@ -208,14 +210,17 @@ pub fn settle(settling: &AcceptanceSettlement<'_>) -> TrackerResult<AcceptanceRe
     // The issue is moved before it is told: a comment says that all the rest is done.
     if settling.open_pr.is_none() {
         let deeds = if settling.was_done {
-            AcceptanceActions::of_done(outcome)
+            AcceptanceActions::for_done_issue(outcome)
         } else {
-            AcceptanceActions::of(outcome)
+            AcceptanceActions::for_outcome(outcome)
         };
         move_issue(tracker, issue, deeds)?;
     }
-    let said =
-        tracker.comment(settling.thread(), &Marker::new(&key)?, &comment(&findings, outcome, sighting))?;
+    let said = tracker.comment(
+        settling.thread(),
+        &Marker::new(&key)?,
+        &render_acceptance_comment(&findings, outcome, sighting),
+    )?;
     let told = matches!(said, CreateOutcome::Made(_));
     Ok(AcceptanceReport { outcome, ticked, told, known, stays: false, checked: trusted })
 }

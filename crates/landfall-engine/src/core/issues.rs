@@ -44,7 +44,7 @@ impl Core {
             match &there {
                 Some(task) if goes_on(task, issue) => {
                     let wish = News::Wish(wishes_for(task, asked));
-                    landfall_model::step(task, &self.input(out, &wish))?;
+                    landfall_model::decide_and_apply(task, &self.input(out, &wish))?;
                 }
                 Some(_) => {}
                 None => new.push(new_task(issue, source)?),
@@ -113,7 +113,7 @@ impl Core {
             }
         }
         if let (TaskState::Ended(Ending { kind: EndKind::Done, .. }), Some(source)) =
-            (&task.state, IssueRef::of(&task.spec.source))
+            (&task.state, IssueRef::from_source(&task.spec.source))
         {
             let named = format!("#{}", source.number);
             self.look_again(out, &|by| by.contains(&named));
@@ -149,7 +149,7 @@ impl Core {
     fn look_again(&mut self, out: &dyn CoreEnvironment, is: &dyn Fn(&[String]) -> bool) {
         let waits = |id: &TaskId| match self.world.get(*id).map(|task| &task.state) {
             Some(TaskState::Waiting { wait: WaitReason::Blockers { by }, .. }) => {
-                is(by) && self.filter.lets_go_on(*id)
+                is(by) && self.filter.admits_continuation(*id)
             }
             Some(_) | None => false,
         };
@@ -160,7 +160,9 @@ impl Core {
 
     /// The parts of a whole become tasks. Those that are tasks already stay as they are.
     fn part(&mut self, out: &dyn CoreEnvironment, whole: &Task) {
-        let (Some(issue), Some(source)) = (&whole.issue, IssueRef::of(&whole.spec.source)) else { return };
+        let (Some(issue), Some(source)) = (&whole.issue, IssueRef::from_source(&whole.spec.source)) else {
+            return;
+        };
         let of = |number| IssueRef { tracker: source.tracker.clone(), number };
         let stands = |part: &&issue::SubIssue| {
             let task = self.follower(&of(part.number)).filter(|task| issue::is_taken_on_by(part, task));
@@ -171,7 +173,7 @@ impl Core {
         let before: BTreeMap<u64, Feedback> = issue
             .ended_before
             .iter()
-            .filter_map(|end| Some((end.number, issue::known_before(&end.end)?)))
+            .filter_map(|end| Some((end.number, issue::earlier_outcome_feedback(&end.end)?)))
             .collect();
         let fresh: Vec<_> =
             issue.parts.iter().filter(|part| !part.done && !there.contains_key(&part.number)).collect();
@@ -217,7 +219,7 @@ impl Core {
                 }
                 for id in ids {
                     self.hear(out, id, &News::Wish(wishes.clone()));
-                    let source = IssueRef::of(&self.task(id).spec.source);
+                    let source = IssueRef::from_source(&self.task(id).spec.source);
                     if let Some(feedback) = source.and_then(|source| before.get(&source.number)) {
                         self.hear(out, id, &News::Inform(feedback.clone()));
                     }
@@ -245,12 +247,12 @@ impl Core {
         else {
             return;
         };
-        let Some(source) = IssueRef::of(&task.spec.source) else { return };
+        let Some(source) = IssueRef::from_source(&task.spec.source) else { return };
         let of = |number| {
             let source = IssueRef { tracker: source.tracker.clone(), number };
             self.follower(&source).map(|task| &**task)
         };
-        match issue::stand(&issue.parts, &of) {
+        match issue::sub_issues_state(&issue.parts, &of) {
             SubIssuesState::Over(ends) => self.hear(out, whole, &News::PartsOver(ends)),
             SubIssuesState::Going { over, levels } if over != issue.level.over => {
                 self.hear(out, whole, &News::PartsCame { over, levels });
@@ -265,8 +267,8 @@ impl Core {
         for whole in &self.wholes {
             let parts =
                 self.world.tasks().filter(|task| task.spec.parent == Some(*whole)).map(|task| &**task);
-            let could_begin = |task: &Task| self.world.unmet(task).is_empty();
-            resting.append(&mut issue::resting(parts, self.rules.parts_max, &could_begin));
+            let could_begin = |task: &Task| self.world.unmet_needs(task).is_empty();
+            resting.append(&mut issue::resting_sub_issues(parts, self.rules.parts_max, &could_begin));
         }
         resting
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use landfall_model::recovery::{RecoveryEvent, promotion};
+use landfall_model::recovery::{RecoveryEvent, find_recurring_failures};
 use landfall_model::{Event, Fact, JournalEntry, Tag, Task, TaskId, TaskSpec};
 
 use super::{Core, CoreEnvironment};
@@ -11,9 +11,9 @@ impl Core {
     /// Proposes a task about each failure that was seen often enough, as a draft: only a person lets it start. `id` is the
     /// task it was seen at last.
     pub(super) fn promote(&mut self, out: &dyn CoreEnvironment, id: TaskId) {
-        let often = promotion(self.world.tasks().map(|task| &task.recoveries));
+        let often = find_recurring_failures(self.world.tasks().map(|task| &task.recoveries));
         for candidate in often {
-            let part = candidate.part();
+            let part = candidate.to_proposed_task();
             let source = format!("recovery:{}", candidate.symptom);
             let known = |task: &Arc<Task>| task.spec.source == source;
             let is_known = self.world.tasks().any(known);

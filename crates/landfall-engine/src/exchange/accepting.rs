@@ -9,7 +9,7 @@ use landfall_model::acceptance::{
     AcceptanceMode, AcceptanceReason, Criteria, Criterion, CustomVerifyCommand, VerifyOutcome, VerifyResult,
 };
 use landfall_model::flow::TrackerOperation;
-use landfall_model::issue::{AcceptanceOutcome, IssuePhase, unasked, with_left};
+use landfall_model::issue::{AcceptanceOutcome, IssuePhase, outcome_without_criteria, with_left};
 use landfall_model::recovery;
 use landfall_model::{EngineEvent, ExchangeResult, Spending, Task};
 use landfall_trackers::tracker::{CommitSha, Issue, PrNumber};
@@ -44,7 +44,7 @@ pub(super) fn accept(
     if heard.criteria.items.is_empty() {
         // Nothing is claimed about what nobody asked for; it is said where the issue is closed.
         let whole = issue.is_some_and(|issue| issue.ends.is_some());
-        let outcome = with_left(unasked(task.landed.is_some(), whole), left);
+        let outcome = with_left(outcome_without_criteria(task.landed.is_some(), whole), left);
         if let VerifyOutcome::LeftOver(_) = outcome {
             stand(at, IssuePhase::Verify)?;
         }
@@ -58,7 +58,7 @@ pub(super) fn accept(
         return Ok(ExchangeResult::Closed(closed));
     }
     let (accepted, _) = settle(site, at, heard, AcceptanceFacts { left, was_done: false })?;
-    let climbed = recovery::unmet(&site.catalogue, task, &accepted);
+    let climbed = recovery::recovery_after_acceptance(&site.catalogue, task, &accepted);
     Ok(ExchangeResult::Accepted { accepted, climbed })
 }
 
@@ -149,7 +149,7 @@ pub(super) fn hear(
     site.store.lend(&site.repo, &before)?;
     let (handlers, _) = accept::handlers(&AcceptanceTree::Commit(site.repo.tree_at(&before)?));
     let customs: BTreeSet<String> = handlers.iter().map(|handler| handler.name.clone()).collect();
-    let mut criteria = Criteria::of(&issue.body, &customs);
+    let mut criteria = Criteria::from_body(&issue.body, &customs);
     criteria.items.retain(|it| (hearing.only)(it));
     if criteria.items.is_empty() {
         return Ok(AcceptanceResult { criteria, customs, checked: Vec::new(), commit });

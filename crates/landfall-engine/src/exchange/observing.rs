@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use landfall_model::acceptance::{
-    AcceptanceReason, Criteria, Criterion, ObservationKind, VerifyResult, handler_names, held_in_passing,
-    observed, passed_by,
+    AcceptanceReason, Criteria, Criterion, ObservationKind, VerifyResult, criteria_checked_in_phase,
+    handler_names, render_observation, render_passing_checks,
 };
 use landfall_model::flow::TrackerOperation;
 use landfall_model::issue::{IssuePhase, IssueRef};
@@ -43,11 +43,11 @@ pub(super) fn passing(
         (TrackerOperation::Offer, ExchangeResult::Offered(_)) => of(IssuePhase::Code, None),
         (TrackerOperation::Reviewed, ExchangeResult::Told) => {
             let depth = task.issue.as_ref().and_then(|issue| issue.routed).map(|routed| routed.depth);
-            of(IssuePhase::Review, depth.and_then(ObservationKind::review))
+            of(IssuePhase::Review, depth.and_then(ObservationKind::from_review_depth))
         }
         (TrackerOperation::Merged, ExchangeResult::Told) => of(IssuePhase::Merge, None),
         (TrackerOperation::Accept, ExchangeResult::Accepted { accepted, .. }) => {
-            let event = ObservationKind::verified(accepted.outcome)?;
+            let event = ObservationKind::from_verify_outcome(accepted.outcome)?;
             of(IssuePhase::Verify, Some(event))
         }
         (TrackerOperation::Close, ExchangeResult::Told) => of(IssuePhase::Done, None),
@@ -93,7 +93,7 @@ fn try_pass(
         let source = IssueRef { number: issue.number.get(), ..at.source.clone() };
         let side = at.side.clone();
         let other = IssueHandle { tracker: at.tracker.clone(), source, number: issue.number, side };
-        let criteria = Criteria::of(&issue.body, &customs);
+        let criteria = Criteria::from_body(&issue.body, &customs);
         let told = event.map_or(Ok(()), |event| tell_one(&other, &criteria, event));
         let looked = phase.map_or(Ok(()), |phase| look_in_passing(site, &other, &issue, &criteria, phase));
         // One that cannot be told or looked at hides none of the others.
@@ -106,7 +106,7 @@ fn try_pass(
 
 /// Tells an issue whose box waits for it.
 fn tell_one(at: &IssueHandle, criteria: &Criteria, event: ObservationKind) -> Result<(), ExchangeError> {
-    let Some(text) = observed(criteria, event) else { return Ok(()) };
+    let Some(text) = render_observation(criteria, event) else { return Ok(()) };
     let marker = Marker::new(&format!("{OBSERVED_MARKER}{}/{}", event.word(), at.number.get()))?;
     at.tracker.comment(CommentThread::Issue(at.number), &marker, &text)?;
     Ok(())
@@ -120,7 +120,7 @@ fn look_in_passing(
     criteria: &Criteria,
     phase: IssuePhase,
 ) -> Result<(), ExchangeError> {
-    let lines: Vec<usize> = passed_by(criteria, phase).iter().map(|it| it.line).collect();
+    let lines: Vec<usize> = criteria_checked_in_phase(criteria, phase).iter().map(|it| it.line).collect();
     if lines.is_empty() {
         return Ok(());
     }
@@ -142,7 +142,7 @@ fn look_in_passing(
         return Ok(());
     }
     // It is said first: a box that is ticked is not looked at again, and nobody would learn why it is.
-    let text = held_in_passing(&held, phase);
+    let text = render_passing_checks(&held, phase);
     let marker = Marker::new(&format!("passing/{}/{}", issue.number.get(), &digest(&text).as_str()[..16]))?;
     at.tracker.comment(CommentThread::Issue(issue.number), &marker, &text)?;
     accept::tick_boxes(&*at.tracker, issue.number, &held, &heard.customs)?;

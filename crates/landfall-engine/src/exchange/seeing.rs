@@ -5,7 +5,7 @@ use std::sync::Arc;
 use landfall_host::git::{BranchName as GitBranch, BranchNews, CommitLogEntry, LogRange, Oid, Store};
 use landfall_model::issue::{
     ChecksWait, CiCheck, CiCheckState, CiJobReport, CiStatus, IssueKind, IssuePhase, IssueSnapshot,
-    PullRequestSnapshot, PullRequestState, StepEnd, SubIssue, weigh,
+    PullRequestSnapshot, PullRequestState, StepEnd, SubIssue, assess_ci_checks,
 };
 use landfall_model::{Commit, ExchangeResult, Task, Timestamp};
 use landfall_trackers::tracker::{
@@ -109,7 +109,7 @@ pub(super) fn look_on(
         },
         triaged: labels.iter().any(|label| label == "triaged"),
         size: tracker.size(*number)?.map(|seen| seen.size),
-        kind: IssueKind::of(labels.iter().map(String::as_str)).map(|kind| kind.word().to_owned()),
+        kind: IssueKind::from_labels(labels.iter().map(String::as_str)).map(|kind| kind.word().to_owned()),
         labels,
         pr: match ground.pr {
             Some(number) => Some(seen_pr(at, &tracker.pull_request(number)?)?),
@@ -310,7 +310,7 @@ pub(super) fn checks(
     };
     let here = checks_of(at, pr.head.as_str(), &|_| true)?;
     let says_something = |check: &CiCheck| check.stand != CiCheckState::Silent;
-    let fails: Vec<&str> = here.iter().filter(|it| it.fails()).map(|it| it.name.as_str()).collect();
+    let fails: Vec<&str> = here.iter().filter(|it| it.has_failed()).map(|it| it.name.as_str()).collect();
     let base = task.gate.as_ref().map(|gate| &gate.base).or(task.workspace.as_ref());
     // Where all is well here, nobody needs to know how the base is.
     let base = base.filter(|_| !fails.is_empty() || !here.iter().any(says_something));
@@ -320,10 +320,10 @@ pub(super) fn checks(
     };
     let now = site.now();
     let waited = match task.step() {
-        Some(step) => ChecksWait::of(issue, &task.recoveries, step, now),
+        Some(step) => ChecksWait::for_step(issue, &task.recoveries, step, now),
         None => ChecksWait { since: None, overdue: false, now }, // nobody waits for them
     };
-    let ci = weigh(&here, &base, waited);
+    let ci = assess_ci_checks(&here, &base, waited);
     let climbed = recovering::checked(site, task, &ci);
     Ok(ExchangeResult::Checks { ci, climbed })
 }

@@ -186,7 +186,7 @@ pub(super) fn looked_back(
 ) -> Result<(), ExchangeError> {
     let marker = Marker::new(&format!("retro/{}/{}", at.mark(task.id), task.landed_before.len()))?;
     // Agents wrote some of it: nothing in it may be taken for a mark of ours.
-    let text = lookback.markdown().replace("<!--", "&lt;!--");
+    let text = lookback.to_markdown().replace("<!--", "&lt;!--");
     at.tracker.comment(CommentThread::Issue(at.number), &marker, &text)?;
     Ok(())
 }

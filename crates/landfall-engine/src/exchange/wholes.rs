@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use landfall_model::acceptance::{AcceptanceStage, Criterion, VerifyOutcome, VerifyResult};
 use landfall_model::issue::{
-    AcceptanceOutcome, IssuePhase, IssueRef, Pipeline, SubIssueEnd, SubIssueOutcome, aggregate, stays_closed,
+    AcceptanceOutcome, IssuePhase, IssueRef, Pipeline, SubIssueEnd, SubIssueOutcome, aggregate_phase,
+    stays_closed,
 };
 use landfall_model::{ExchangeResult, Task};
 use landfall_trackers::tracker::{
@@ -65,7 +66,7 @@ fn follow_parts(at: &IssueHandle) -> Result<(), ExchangeError> {
     };
     let phases: Vec<Option<IssuePhase>> = children.iter().map(|child| phase(&child.issue)).collect();
     let now = seeing::phase_of(&at.tracker.issue(at.number)?);
-    match aggregate(now, &phases, false) {
+    match aggregate_phase(now, &phases, false) {
         Some(phase) if Some(phase) != now => Ok(stand(at, phase)?),
         Some(_) | None => Ok(()),
     }

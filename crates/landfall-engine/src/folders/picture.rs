@@ -1,10 +1,10 @@
 //! What the folder of a module shows of its task: the metadata and the papers, made from the state of the journal and from
 //! what lies there. It decides nothing and touches no disk.
 
-use landfall_model::convergence::share;
+use landfall_model::convergence::format_share;
 use landfall_model::objective::{RefinementStatus, Weight};
-use landfall_model::score::{Dimension, GatePoint, points};
-use landfall_model::staged::{JudgeResult, PLAN, superseded};
+use landfall_model::score::{Dimension, GatePoint, format_score};
+use landfall_model::staged::{JudgeResult, PLAN, superseded_plan_name};
 use landfall_model::stride::{ENDS, STEPS, agent_step};
 use landfall_model::{Digest, EndKind, Ending, StepKind, Task, TaskState, Timestamp};
 use landfall_trackers::modules::baseline::{Baseline, BaselineRow};
@@ -118,7 +118,7 @@ fn stage(task: &Task, there: Option<&NotebookStages>, now: Timestamp) -> Noteboo
             name: it.focus.iter().map(|number| format!("R{number}")).collect::<Vec<_>>().join(", "),
             completed_at: moment(now),
             commit: commit.to_owned(),
-            convergence: share(it.convergence).parse().ok(),
+            convergence: format_share(it.convergence).parse().ok(),
         })
     });
     NotebookStages {
@@ -131,10 +131,10 @@ fn stage(task: &Task, there: Option<&NotebookStages>, now: Timestamp) -> Noteboo
 fn score(judged: &JudgeResult) -> Option<Value> {
     let number = |text: String| text.parse::<f64>().map_or(Value::Null, Value::from);
     let (scores, composite) = (judged.scores?, judged.composite?);
-    let mut all = json!({ "overall": number(points(composite / 1000)) });
+    let mut all = json!({ "overall": number(format_score(composite / 1000)) });
     let names = ["correctness", "security", "reliability", "performance", "architecture", "maintainability"];
     for (nth, (dimension, name)) in (1..).zip(Dimension::ALL.into_iter().zip(names)) {
-        all[format!("d{nth}_{name}")] = number(points(scores.of(dimension)));
+        all[format!("d{nth}_{name}")] = number(format_score(scores.of(dimension)));
     }
     Some(all)
 }
@@ -206,7 +206,7 @@ pub(super) fn papers(
         return papers;
     }
     for number in 1..=staged.plan.superseded {
-        papers.superseded.extend(staged.papers.get(&superseded(number)).and_then(read));
+        papers.superseded.extend(staged.papers.get(&superseded_plan_name(number)).and_then(read));
     }
     papers.closed_stages = match &staged.focus {
         Some(focus) => staged.stages.iter().map(|it| it.number).filter(|it| *it < focus.number).collect(),
@@ -335,7 +335,7 @@ fn summary_of(task: &Task, module: &ModuleRecord) -> String {
     let steps = staged.papers.contains_key(PLAN).then_some(staged.plan.steps);
     let next = task.step().map_or("-", |step| step.as_str());
     let from = staged.judged.len().saturating_sub(JUDGED_SHOWN);
-    let why = landfall_model::why(task, &[], None, &moment);
+    let why = landfall_model::explain_task_state(task, &[], None, &moment);
     let layers = SummarySections {
         plan: steps.map_or_else(String::new, |steps| {
             format!("The plan has {steps} steps; {} are done. It is in `.plan.md`.", staged.plan.done)
@@ -380,7 +380,7 @@ mod tests {
     fn task(body: &str) -> Task {
         let mut spec = TaskSpec::new("a task").expect("a title");
         spec.body = body.trim().to_owned();
-        let mut task = Task::added(TaskId(1), spec, Timestamp(0));
+        let mut task = Task::from_spec(TaskId(1), spec, Timestamp(0));
         let requirements = vec![Requirement::new(1, "a file is written", "", Weight::Critical)];
         let items = vec![ObjectiveItem { text: "Export a report".to_owned(), requirements }];
         let (revision, shown, confirmed) = (1, Some(1), Some(1));

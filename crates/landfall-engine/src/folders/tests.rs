@@ -46,7 +46,7 @@ impl World {
         let mut spec = TaskSpec::new("One").expect("a title");
         spec.body = "# T\n\n## Objective\n\nIt works.".to_owned();
         spec.source = format!("module:{sort}");
-        let task = Arc::new(Task::added(TaskId(1), spec, Timestamp(1_773_144_000_000)));
+        let task = Arc::new(Task::from_spec(TaskId(1), spec, Timestamp(1_773_144_000_000)));
         let mut world = Self { root, task, now: Timestamp(1_773_144_000_000), words: Vec::new() };
         world.look(true);
         world
@@ -81,7 +81,7 @@ impl World {
                 poll_ms: POLL_MS,
                 news,
             };
-            *task = Arc::new(landfall_model::step(task, &input)?.0);
+            *task = Arc::new(landfall_model::decide_and_apply(task, &input)?.0);
             Ok(EngineReply::Tasks(vec![task.clone()]))
         })
     }

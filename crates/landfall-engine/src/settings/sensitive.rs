@@ -261,7 +261,7 @@ impl SensitiveSettings {
             self.add("run.sandbox", sandbox.word(), Exposure::LowersSandbox);
         }
         // Nobody keeps secrets in a known cache, and nothing that a run does in one reaches it. Another folder it would see.
-        for path in caches.iter().filter(|path| PackageCache::at(path).is_none()) {
+        for path in caches.iter().filter(|path| PackageCache::find_by_path(path).is_none()) {
             self.add("run.caches", path, Exposure::LowersSandbox);
         }
         for path in sandbox_write {

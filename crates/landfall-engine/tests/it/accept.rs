@@ -165,7 +165,7 @@ fn ground<'a>(
 }
 
 fn criteria(hint: &str) -> Criteria {
-    Criteria::of(&format!("- [ ] <!-- verify: {hint} --> it holds"), &["dns-check".to_owned()].into())
+    Criteria::from_body(&format!("- [ ] <!-- verify: {hint} --> it holds"), &["dns-check".to_owned()].into())
 }
 
 fn look(ground: &AcceptanceContext<'_>, hint: &str) -> CriterionResult {
@@ -299,7 +299,7 @@ fn commands_run_on_a_checkout_in_the_sandbox_and_see_nothing_secret() {
     // Within one, the next command finds what the one before it made: one installs, the other tests.
     let body = "- [ ] <!-- verify: command \"echo y > here\" --> a\n- [ ] <!-- verify: command \"test -f here\" --> b\n";
     let both: Vec<_> =
-        run(&Criteria::of(body, &BTreeSet::new()), &full).into_iter().map(|it| it.result).collect();
+        run(&Criteria::from_body(body, &BTreeSet::new()), &full).into_iter().map(|it| it.result).collect();
     assert_eq!(both, [Pass, Pass]);
     let failed = look(&full, r#"command "echo the reason; exit 3""#);
     assert_eq!(failed.evidence, "it ended with code 3: the reason");
@@ -784,7 +784,7 @@ fn verified_on(
 ) -> (Vec<VerifyResult>, AcceptanceReport) {
     let tree = scene.at_commit();
     let body = tracker.issue(issue).expect("there").body;
-    let criteria = Criteria::of(&body, &BTreeSet::new());
+    let criteria = Criteria::from_body(&body, &BTreeSet::new());
     let ground = AcceptanceContext { tracker: Some(tracker), ..ground(&tree, None, AcceptanceMode::Safe) };
     let checked = run(&criteria, &ground);
     let settled = settle(&AcceptanceSettlement {
@@ -923,7 +923,7 @@ fn what_comes_after_the_merge_is_not_looked_at_before() {
     let scene = Scene::new();
     let tree = scene.at_commit();
     let body = "### Pre-merge\n- [ ] <!-- verify: file_exists \"README.md\" --> a\n### Post-merge\n- [ ] <!-- verify: file_exists \"README.md\" --> b\n";
-    let criteria = Criteria::of(body, &BTreeSet::new());
+    let criteria = Criteria::from_body(body, &BTreeSet::new());
     let results = |merged| -> Vec<VerifyResult> {
         let ground = AcceptanceContext { merged, ..ground(&tree, None, AcceptanceMode::Safe) };
         run(&criteria, &ground).into_iter().map(|it| it.result).collect()

@@ -22,7 +22,7 @@ const FULL: &str = "[disk]\nwarn = \"90TiB\"\npause = \"90TiB\"\nstop = \"0B\"\n
 fn ended(number: u32, kind: EndKind) -> Task {
     let spec = TaskSpec::new("Ends").expect("a title");
     let ending = Ending { kind, code: EndCode::Person, detail: String::new() };
-    let task = Task::added(TaskId(number), spec, Timestamp(1));
+    let task = Task::from_spec(TaskId(number), spec, Timestamp(1));
     Task { attempt: Attempt(1), state: TaskState::Ended(ending), ..task }
 }
 
@@ -63,11 +63,11 @@ fn when_room_is_short_only_what_nobody_can_want_back_goes_by_itself() {
     let mut world = World::new(BTreeMap::new(), "loop");
     let done = scene.workspace_of(TaskId(1));
     std::fs::write(done.path().join("left.txt"), "work\n").expect("a file");
-    world.put(ended(1, EndKind::Cancelled));
+    world.put_task(ended(1, EndKind::Cancelled));
     let failed = scene.workspace_of(TaskId(2));
-    world.put(ended(2, EndKind::Failed));
+    world.put_task(ended(2, EndKind::Failed));
     let open = scene.workspace_of(TaskId(3));
-    world.put(Task { state: TaskState::Draft, ..ended(3, EndKind::Done) });
+    world.put_task(Task { state: TaskState::Draft, ..ended(3, EndKind::Done) });
     let (old, old_tmp) = record(&scene, "T1-a1-i1");
     let (needed, needed_tmp) = record(&scene, "T3-a1-i1");
 

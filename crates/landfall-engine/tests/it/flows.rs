@@ -5,7 +5,7 @@ use std::fs;
 use expect_test::{Expect, expect};
 use landfall_engine::flows::{self, FlowError};
 use landfall_engine::prompts::Prompts;
-use landfall_model::flow::{mermaid, text};
+use landfall_model::flow::{draw_as_mermaid, draw_as_text};
 use landfall_model::{Flow, StepKind, StepResult};
 
 fn shown(errors: &[FlowError]) -> String {
@@ -598,8 +598,8 @@ fn every_built_in_flow_looks_like_this() {
         pictures.each_ref().map(|(name, ..)| *name)
     );
     for (name, as_text, as_mermaid) in pictures {
-        as_text.assert_eq(&text(&built_in(name)));
-        as_mermaid.assert_eq(&mermaid(&built_in(name)));
+        as_text.assert_eq(&draw_as_text(&built_in(name)));
+        as_mermaid.assert_eq(&draw_as_mermaid(&built_in(name)));
     }
 }
 

@@ -29,7 +29,7 @@ impl Scene {
         let mut world = World::new(BTreeMap::new(), "loop");
         for number in 1..=50 {
             let spec = TaskSpec::new(&format!("Title {number}")).expect("a title");
-            world.put(Task::added(TaskId(number), spec, Timestamp(1)));
+            world.put_task(Task::from_spec(TaskId(number), spec, Timestamp(1)));
         }
         let path = std::env::var("PATH").expect("there is one");
         Self { folder, world, environment: vec![("PATH".to_owned(), path)] }

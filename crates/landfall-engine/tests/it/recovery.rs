@@ -8,7 +8,8 @@ use landfall_engine::{catalogue, diagnose};
 use landfall_model::AgentExit;
 use landfall_model::issue::ReconcilePoint;
 use landfall_model::recovery::{
-    OPS, PlanAction, RecoveryOp, RecoveryPlan, RecoveryPlanBounds, Symptoms, check, detect, shadowed,
+    OPS, PlanAction, RecoveryOp, RecoveryPlan, RecoveryPlanBounds, Symptoms, check_plan, detect_pattern,
+    find_shadowed_patterns,
 };
 
 use crate::workspace::Scene;
@@ -16,12 +17,12 @@ use crate::workspace::Scene;
 #[test]
 fn every_pattern_gets_its_own_sample_and_orders_this() {
     let catalogue = catalogue::built_in();
-    assert_eq!(shadowed(&catalogue), []);
+    assert_eq!(find_shadowed_patterns(&catalogue), []);
     let line = |sample: &landfall_model::recovery::Pattern| {
-        let found = detect(&catalogue, &sample.sample()).expect("something fits");
+        let found = detect_pattern(&catalogue, &sample.sample_symptoms()).expect("something fits");
         assert_eq!(found.name, sample.name);
         let ops: Vec<&str> =
-            found.action.ops().iter().map(landfall_model::recovery::RecoveryOp::word).collect();
+            found.action.to_operations().iter().map(landfall_model::recovery::RecoveryOp::word).collect();
         let ops = if ops.is_empty() { String::new() } else { format!(" ({})", ops.join(", ")) };
         format!("{}: {}{ops}, at most {}×", found.name, found.action.word(), found.limit)
     };
@@ -59,10 +60,10 @@ fn every_pattern_gets_its_own_sample_and_orders_this() {
 fn no_pattern_fits_when_each_of_its_needed_signs_is_taken_away() {
     let catalogue = catalogue::built_in();
     for pattern in &catalogue {
-        let mut blank = pattern.sample();
+        let mut blank = pattern.sample_symptoms();
         (blank.tail, blank.exit, blank.matches, blank.took_ms) = (String::new(), None, None, u64::MAX);
         blank.facts.clear();
-        assert!(!pattern.fits(&blank), "`{}` fits what nothing is known of", pattern.name);
+        assert!(!pattern.matches_symptoms(&blank), "`{}` fits what nothing is known of", pattern.name);
     }
 }
 
@@ -150,7 +151,7 @@ fn what_is_wrong_with_a_catalogue_is_said_with_the_line() {
 fn measured(words: &str) -> Result<RecoveryPlan, String> {
     let checks = BTreeSet::from(["test".to_owned()]);
     let bounds = RecoveryPlanBounds { matches: Some(false), checks: &checks };
-    diagnose::read(words).and_then(|draft| check(&draft, &bounds)).map_err(|problem| problem.to_string())
+    diagnose::read(words).and_then(|draft| check_plan(&draft, &bounds)).map_err(|problem| problem.to_string())
 }
 
 #[test]
@@ -246,7 +247,7 @@ fn an_agent_is_shown_the_evidence_and_its_plan_is_measured() {
          [[verify.command]]\nname = \"test\"\nrun = \"true\"\n",
     );
     let site = scene.site();
-    let symptoms = Symptoms::of(
+    let symptoms = Symptoms::from_step_end(
         ReconcilePoint::CodePr,
         &AgentExit::Code(1),
         5_000,

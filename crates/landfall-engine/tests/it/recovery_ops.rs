@@ -173,7 +173,7 @@ fn committed_work_that_was_never_offered_is_put_on_the_base_pushed_and_offered_o
     let case = Case::new();
     let head = case.collected();
     case.base_moves("other.txt", "x\n");
-    let ops = RecoveryAction::OpenPr.ops();
+    let ops = RecoveryAction::OpenPr.to_operations();
     let did = case.perform(&head, &ops).unwrap_or_else(|error| panic!("{error}"));
     assert_ne!(did.head, head);
     assert_eq!(case.forge(&["rev-parse", "landfall/t7"]), did.head.as_str());
@@ -206,7 +206,9 @@ fn a_sign_off_is_added_once_and_pushed_over_our_own_commit_only() {
     let case = Case::new();
     let head = case.collected();
     case.perform(&head, &[RecoveryOp::PushBranch]).expect("pushed");
-    let did = case.perform(&head, &RecoveryAction::SignOff.ops()).unwrap_or_else(|error| panic!("{error}"));
+    let did = case
+        .perform(&head, &RecoveryAction::SignOff.to_operations())
+        .unwrap_or_else(|error| panic!("{error}"));
     let message = case.forge(&["log", "-1", "--format=%B", "landfall/t7"]);
     assert_eq!(message, "feat: greet.txt\n\nSigned-off-by: Ada <ada@example.org>");
     let again = case.perform(&did.head, &[RecoveryOp::AmendSignOff]).expect("it is signed off");

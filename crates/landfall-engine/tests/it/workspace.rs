@@ -48,7 +48,7 @@ impl Scene {
             EngineOptions { program, command: "test".to_owned(), environment, base: None, lock: None };
         let engine = Engine::open(&at("shop"), &options).expect("it opens");
         let spec = TaskSpec::new("Greet <by> name").expect("a title");
-        let task = Task { attempt: Attempt(1), ..Task::added(TaskId(7), spec, Timestamp(1)) };
+        let task = Task { attempt: Attempt(1), ..Task::from_spec(TaskId(7), spec, Timestamp(1)) };
         Self { folder, engine, task }
     }
 

@@ -91,6 +91,6 @@ pub const CATALOGUE: &[CommandSpec] = &[
 ];
 
 /// The command of this name.
-pub(super) fn find(name: &str) -> Option<&'static CommandSpec> {
+pub(super) fn find_command(name: &str) -> Option<&'static CommandSpec> {
     CATALOGUE.iter().find(|command| command.name == name)
 }

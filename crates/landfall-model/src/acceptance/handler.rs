@@ -44,7 +44,7 @@ impl CustomVerifyCommand {
     /// Whether a command of ours has the same name. Ours goes first, and whoever wrote this one is told.
     #[must_use]
     pub fn is_hidden(&self) -> bool {
-        catalogue::find(&self.name).is_some()
+        catalogue::find_command(&self.name).is_some()
     }
 }
 

@@ -329,7 +329,7 @@ impl VerifyHint {
                 HintWord::Option(name, value) => options.take(name, value)?,
             }
         }
-        let check = match catalogue::find(&name) {
+        let check = match catalogue::find_command(&name) {
             // Ours go before those of a project with the same name.
             Some(spec) => build(spec, given, &mut options)?,
             None if customs.contains(&name) => CriterionCheck::Custom { name, given },
@@ -348,13 +348,13 @@ impl VerifyHint {
 
     /// The command of the catalogue; none for one of the project's own.
     #[must_use]
-    pub fn spec(&self) -> Option<&'static CommandSpec> {
-        catalogue::find(self.check.name())
+    pub fn command_spec(&self) -> Option<&'static CommandSpec> {
+        catalogue::find_command(self.check.name())
     }
 
     /// The address it looks at, if it looks at one.
     #[must_use]
-    pub fn address(&self) -> Option<&AddressTemplate> {
+    pub fn address_template(&self) -> Option<&AddressTemplate> {
         match &self.check {
             CriterionCheck::HttpStatus { url, .. }
             | CriterionCheck::HtmlCheck { url, .. }
@@ -442,7 +442,7 @@ impl HintOptions {
     }
 
     /// An option of one command alone.
-    fn own(&mut self, name: &str) -> Option<(String, Option<String>)> {
+    fn take_option(&mut self, name: &str) -> Option<(String, Option<String>)> {
         let index = self.others.iter().position(|(it, _)| it == name)?;
         Some(self.others.remove(index))
     }
@@ -456,7 +456,7 @@ fn build(
     // `--exists` and `--count=2` say how many, in quotes or without.
     if spec.name == "html_check" {
         for name in ["exists", "count"] {
-            if let Some((name, value)) = options.own(name) {
+            if let Some((name, value)) = options.take_option(name) {
                 given.push(value.map_or(format!("--{name}"), |value| format!("--{name}={value}")));
             }
         }
@@ -519,7 +519,7 @@ fn build(
         "html_check" => CriterionCheck::HtmlCheck {
             url: AddressTemplate::parse(&next())?,
             selector: filled(next())?,
-            hits: hits(&next())?,
+            hits: parse_match_count(&next())?,
         },
         "api_check" => CriterionCheck::ApiCheck {
             url: AddressTemplate::parse(&next())?,
@@ -556,8 +556,8 @@ fn build(
         "visual_diff" => CriterionCheck::VisualDiff {
             reference: filled(next())?,
             url: AddressTemplate::parse(&next())?,
-            viewports: options.own("viewports").and_then(|(_, value)| value),
-            states: options.own("states").and_then(|(_, value)| value),
+            viewports: options.take_option("viewports").and_then(|(_, value)| value),
+            states: options.take_option("states").and_then(|(_, value)| value),
         },
         "mcp_call" => CriterionCheck::McpCall { tool: filled(next())?, description: filled(next())? },
         "github_check" => {
@@ -568,7 +568,7 @@ fn build(
     })
 }
 
-fn hits(text: &str) -> Result<MatchCount, HintError> {
+fn parse_match_count(text: &str) -> Result<MatchCount, HintError> {
     let count = text.strip_prefix("--count=").map(|count| count.trim_matches('"').parse::<u32>());
     match (text, count) {
         ("--exists", _) => Ok(MatchCount::Some),
@@ -657,7 +657,7 @@ fn words(text: &str) -> Result<Vec<HintWord>, HintError> {
     let mut rest = text.trim_start();
     while !rest.is_empty() {
         if let Some(after) = rest.strip_prefix('"') {
-            let (quoted, after) = quoted(after)?;
+            let (quoted, after) = parse_quoted(after)?;
             words.push(HintWord::Quoted(quoted));
             rest = after;
         } else if let Some(after) = rest.strip_prefix("--") {
@@ -665,7 +665,7 @@ fn words(text: &str) -> Result<Vec<HintWord>, HintError> {
             let (name, after) = after.split_at(end);
             match after.strip_prefix("=\"") {
                 Some(after) => {
-                    let (value, after) = quoted(after)?;
+                    let (value, after) = parse_quoted(after)?;
                     words.push(HintWord::Option(name.to_owned(), Some(value)));
                     rest = after;
                 }
@@ -692,7 +692,7 @@ fn words(text: &str) -> Result<Vec<HintWord>, HintError> {
 }
 
 /// What stands until the quote that ends it, and what comes behind it.
-fn quoted(text: &str) -> Result<(String, &str), HintError> {
+fn parse_quoted(text: &str) -> Result<(String, &str), HintError> {
     let mut value = String::new();
     let mut chars = text.char_indices().peekable();
     while let Some((at, c)) = chars.next() {

@@ -71,7 +71,7 @@ pub struct BaseUrls {
 impl BaseUrls {
     /// The one for this place. None is none: another place would answer for something else.
     #[must_use]
-    pub fn of(&self, place: DeploymentKind) -> Option<&WebAddress> {
+    pub fn for_deployment(&self, place: DeploymentKind) -> Option<&WebAddress> {
         match place {
             DeploymentKind::Local => self.local.as_ref(),
             DeploymentKind::Preview => self.preview.as_ref(),
@@ -123,7 +123,7 @@ pub fn plan<'a>(criterion: &'a Criterion, standing: CriterionContext<'_>) -> Cri
         Some(Err(error)) => return CriterionPlan::Known(VerifyResult::Uncertain, error.to_string()),
         None => return known(VerifyResult::Uncertain, "it is to be verified and does not say how"),
     };
-    let address = match verify.address() {
+    let address = match verify.address_template() {
         None => None,
         Some(template) => match template.resolve(standing.base_url) {
             Some(address) => Some(address),
@@ -141,14 +141,14 @@ pub fn plan<'a>(criterion: &'a Criterion, standing: CriterionContext<'_>) -> Cri
         return known(VerifyResult::Uncertain, "it may do more than read");
     }
     let handler = standing.handlers.iter().find(|handler| handler.name == verify.check.name());
-    let (permission, in_safe_mode) = match (verify.spec(), handler) {
+    let (permission, in_safe_mode) = match (verify.command_spec(), handler) {
         (Some(spec), _) => (spec.permission, spec.in_safe_mode),
         (None, Some(handler)) if handler.in_safe_mode => (handler.permission, SafeModeRule::Runs),
         (None, Some(handler)) => (handler.permission, SafeModeRule::Open),
         (None, None) => (Permission::Ask, SafeModeRule::Open),
     };
     // In safe mode only what was allowed once and for all goes by itself.
-    if verify.spec().is_none() && permission == Permission::Ask && !standing.leave {
+    if verify.command_spec().is_none() && permission == Permission::Ask && !standing.leave {
         return known(VerifyResult::Uncertain, "the project does not allow it");
     }
     if standing.mode == AcceptanceMode::Full {
@@ -188,7 +188,7 @@ pub const ITERATIONS_MAX: u32 = 20;
 pub fn next_iteration<'a>(comments: impl IntoIterator<Item = &'a str>) -> u32 {
     let numbers = comments
         .into_iter()
-        .flat_map(super::comments)
+        .flat_map(super::extract_comments)
         .filter_map(|comment| comment.strip_prefix("verify-iteration:")?.trim().parse::<u32>().ok());
     numbers.max().unwrap_or(0).saturating_add(1)
 }
@@ -196,7 +196,7 @@ pub fn next_iteration<'a>(comments: impl IntoIterator<Item = &'a str>) -> u32 {
 /// What an outcome becomes by the word of a person who closed the issue themselves: the boxes that only a person can tick hold.
 /// What failed, and what nobody could look at, is not theirs to say by that.
 #[must_use]
-pub fn closed_by_hand(outcome: VerifyOutcome) -> VerifyOutcome {
+pub fn outcome_after_manual_close(outcome: VerifyOutcome) -> VerifyOutcome {
     match outcome {
         VerifyOutcome::LeftOver(_) => VerifyOutcome::Done,
         VerifyOutcome::Done
@@ -209,7 +209,7 @@ pub fn closed_by_hand(outcome: VerifyOutcome) -> VerifyOutcome {
 
 /// Whether an outcome moves an issue. One that is `done` is moved by what does not hold, and not by a look that could not say.
 #[must_use]
-pub fn moves(outcome: VerifyOutcome, done: bool) -> bool {
+pub fn moves_issue(outcome: VerifyOutcome, done: bool) -> bool {
     match outcome {
         VerifyOutcome::Done | VerifyOutcome::Reopen { .. } | VerifyOutcome::Exhausted { .. } => true,
         VerifyOutcome::LeftOver(_) | VerifyOutcome::Waiting | VerifyOutcome::Unsure => !done,
@@ -218,9 +218,9 @@ pub fn moves(outcome: VerifyOutcome, done: bool) -> bool {
 
 /// Whether a look that may run commands would say more about a criterion than one that may not.
 #[must_use]
-pub fn full_tells(criterion: &Criterion) -> bool {
+pub fn gains_from_full_mode(criterion: &Criterion) -> bool {
     let Some(Ok(verify)) = &criterion.verify else { return false };
-    let in_safe_mode = verify.spec().map_or(SafeModeRule::Open, |spec| spec.in_safe_mode);
+    let in_safe_mode = verify.command_spec().map_or(SafeModeRule::Open, |spec| spec.in_safe_mode);
     match in_safe_mode {
         SafeModeRule::FromChecks | SafeModeRule::Open | SafeModeRule::PublicOnly => {
             !matches!(verify.check.name(), "mcp_call") // nobody looks at that yet
@@ -235,7 +235,7 @@ pub const ON_TRUST: &str = "taken on trust: the box is ticked";
 /// The results, where boxes that were ticked after somebody had `looked` speak for what cannot be looked at now: an earlier look found
 /// that they hold, or a person did who was told of them. Boxes that were ticked before anybody looked say nothing.
 #[must_use]
-pub fn by_ticks(criteria: &Criteria, results: &[VerifyResult], looked: bool) -> Vec<VerifyResult> {
+pub fn results_with_ticks(criteria: &Criteria, results: &[VerifyResult], looked: bool) -> Vec<VerifyResult> {
     let both = criteria.items.iter().zip(results);
     both.map(|(criterion, result)| match result {
         VerifyResult::Uncertain if looked && criterion.ticked => VerifyResult::Skipped,

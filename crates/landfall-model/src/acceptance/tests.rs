@@ -1,16 +1,16 @@
 use super::*;
 
-fn customs() -> BTreeSet<String> {
+fn custom_commands() -> BTreeSet<String> {
     ["dns-check".to_owned(), "file_exists".to_owned()].into()
 }
 
 fn read(text: &str) -> Result<VerifyHint, HintError> {
-    VerifyHint::parse(text, &customs())
+    VerifyHint::parse(text, &custom_commands())
 }
 
-fn criterion(hint: &str) -> Criterion {
+fn make_criterion(hint: &str) -> Criterion {
     let body = format!("- [ ] <!-- verify: {hint} --> it holds");
-    Criteria::of(&body, &customs()).items.remove(0)
+    Criteria::from_body(&body, &custom_commands()).items.remove(0)
 }
 
 const BODY: &str = "\
@@ -43,7 +43,7 @@ const BODY: &str = "\
 
 #[test]
 fn criteria_are_read_by_their_sections() {
-    let criteria = Criteria::of(BODY, &customs());
+    let criteria = Criteria::from_body(BODY, &custom_commands());
     let seen: Vec<_> =
         criteria.items.iter().map(|it| (it.line, it.ticked, it.section, it.text.as_str())).collect();
     use AcceptanceStage::{PostMerge, PreMerge};
@@ -75,7 +75,7 @@ fn criteria_are_read_by_their_sections() {
 #[test]
 fn without_sections_all_boxes_count() {
     let texts = |body: &str| -> Vec<String> {
-        Criteria::of(body, &customs()).items.into_iter().map(|it| it.text).collect()
+        Criteria::from_body(body, &custom_commands()).items.into_iter().map(|it| it.text).collect()
     };
     assert_eq!(texts("- [ ] a\n## x\n- [x] b\r\n"), ["a", "b"]);
     assert_eq!(texts("- [ ] a\n## Acceptance criteria\n- [ ] b\n### x\n- [ ] c\n## y\n- [ ] d"), ["b", "c"]);
@@ -85,13 +85,13 @@ fn without_sections_all_boxes_count() {
 
 #[test]
 fn boxes_are_ticked_and_nothing_else_changes() {
-    let ticked = tick(BODY, &[10, 11, 13, 16, 99].into());
+    let ticked = tick_boxes(BODY, &[10, 11, 13, 16, 99].into());
     let changed: Vec<_> = BODY.lines().zip(ticked.lines()).enumerate().filter(|(_, (a, b))| a != b).collect();
     assert_eq!(changed.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [10, 16]);
     assert!(changed[0].1.1.starts_with("- [x] <!-- verify: file_exists"));
-    assert_eq!(tick(BODY, &[].into()), BODY);
-    assert_eq!(tick("a\r\n- [ ] b [ ]\r\n", &[1].into()), "a\r\n- [x] b [ ]\r\n");
-    assert_eq!(tick(&ticked, &[10].into()), ticked);
+    assert_eq!(tick_boxes(BODY, &[].into()), BODY);
+    assert_eq!(tick_boxes("a\r\n- [ ] b [ ]\r\n", &[1].into()), "a\r\n- [x] b [ ]\r\n");
+    assert_eq!(tick_boxes(&ticked, &[10].into()), ticked);
 }
 
 /// Each command: one that is well, and some that are not.
@@ -157,7 +157,7 @@ fn every_command_of_the_catalogue_is_read_and_refused() {
     assert!(names.is_sorted());
     for (well, wrong) in COMMANDS {
         let verify = read(well).unwrap_or_else(|error| panic!("{well}: {error}"));
-        assert_eq!(verify.spec().map(|spec| spec.name), well.split(' ').next(), "{well}");
+        assert_eq!(verify.command_spec().map(|spec| spec.name), well.split(' ').next(), "{well}");
         assert!(read(&format!("{well} --when=\"true\"")).is_ok_and(|verify| verify.when.is_some()), "{well}");
         for wrong in *wrong {
             assert!(read(wrong).is_err(), "{wrong}");
@@ -179,7 +179,7 @@ fn what_cannot_be_understood_says_why() {
     assert_eq!(why("http_status \"https://h\" \"999\""), "`999` is not a status from 100 to 599");
     // Two hints beside one box.
     let body = "- [ ] <!-- verify: file_exists \"a\" --> x <!-- verify: file_exists \"b\" -->";
-    assert_eq!(Criteria::of(body, &customs()).items[0].verify, Some(Err(HintError::Twice)));
+    assert_eq!(Criteria::from_body(body, &custom_commands()).items[0].verify, Some(Err(HintError::Twice)));
 }
 
 #[test]
@@ -339,7 +339,7 @@ fn a_base_is_put_where_it_belongs() {
     }
 }
 
-fn standing(mode: AcceptanceMode) -> CriterionContext<'static> {
+fn make_context(mode: AcceptanceMode) -> CriterionContext<'static> {
     CriterionContext {
         mode,
         merged: true,
@@ -353,12 +353,12 @@ fn standing(mode: AcceptanceMode) -> CriterionContext<'static> {
 }
 
 /// What is done in safe mode, in full mode, and in full mode without leave.
-fn planned(hint: &str) -> [String; 3] {
-    let criterion = criterion(hint);
+fn plan_in_modes(hint: &str) -> [String; 3] {
+    let criterion = make_criterion(hint);
     let standings = [
-        standing(AcceptanceMode::Safe),
-        standing(AcceptanceMode::Full),
-        CriterionContext { leave: false, ..standing(AcceptanceMode::Full) },
+        make_context(AcceptanceMode::Safe),
+        make_context(AcceptanceMode::Full),
+        CriterionContext { leave: false, ..make_context(AcceptanceMode::Full) },
     ];
     standings.map(|standing| match plan(&criterion, standing) {
         CriterionPlan::Run(..) => "runs".to_owned(),
@@ -388,12 +388,12 @@ fn in_safe_mode_nothing_of_an_issue_is_run_and_no_private_address_is_asked() {
         (r#"nonsense "a""#, [open, open, open]),
         (r#"file_exists"#, [open, open, open]),
     ] {
-        assert_eq!(planned(hint), expected, "{hint}");
+        assert_eq!(plan_in_modes(hint), expected, "{hint}");
     }
     // Every command of the catalogue that runs something or asks for leave stays open or is asked for elsewhere.
     for (well, _) in COMMANDS {
-        let spec = read(well).expect("well").spec().expect("ours");
-        let [safe, ..] = planned(well);
+        let spec = read(well).expect("well").command_spec().expect("ours");
+        let [safe, ..] = plan_in_modes(well);
         let looks = spec.permission == Permission::Allow
             || matches!(spec.in_safe_mode, SafeModeRule::PublicOnly | SafeModeRule::ReadOnly);
         assert!(looks || safe != "runs", "{well}: {safe}");
@@ -402,8 +402,8 @@ fn in_safe_mode_nothing_of_an_issue_is_run_and_no_private_address_is_asked() {
 
 #[test]
 fn what_comes_after_the_merge_waits_for_it() {
-    let criteria = Criteria::of(BODY, &customs());
-    let before = CriterionContext { merged: false, ..standing(AcceptanceMode::Full) };
+    let criteria = Criteria::from_body(BODY, &custom_commands());
+    let before = CriterionContext { merged: false, ..make_context(AcceptanceMode::Full) };
     let word = |plan: CriterionPlan<'_>| match plan {
         CriterionPlan::Run(..) => "runs",
         CriterionPlan::AskChecks(_) => "asks",
@@ -412,7 +412,7 @@ fn what_comes_after_the_merge_waits_for_it() {
     let words: Vec<_> = criteria.items.iter().map(|it| word(plan(it, before))).collect();
     assert_eq!(words, ["runs", "runs", "SKIPPED", "UNCERTAIN", "POST-MERGE", "POST-MERGE", "POST-MERGE"]);
     let words: Vec<_> =
-        criteria.items.iter().map(|it| word(plan(it, standing(AcceptanceMode::Full)))).collect();
+        criteria.items.iter().map(|it| word(plan(it, make_context(AcceptanceMode::Full)))).collect();
     assert_eq!(words, ["runs", "runs", "SKIPPED", "UNCERTAIN", "SKIPPED", "SKIPPED", "UNCERTAIN"]);
 }
 
@@ -420,8 +420,8 @@ fn what_comes_after_the_merge_waits_for_it() {
 fn results_come_to_one_outcome() {
     use VerifyResult::{Fail, Pass, Pending, PostMerge, Skipped, Uncertain};
     let body = "- [ ] <!-- verify: file_exists \"a\" --> a\n- [ ] <!-- verify: file_exists \"b\" --> b\n- [ ] by hand\n";
-    let open = Criteria::of(body, &customs());
-    let ticked = Criteria::of(&tick(body, &[2].into()), &customs());
+    let open = Criteria::from_body(body, &custom_commands());
+    let ticked = Criteria::from_body(&tick_boxes(body, &[2].into()), &custom_commands());
     let come = |criteria: &Criteria, results: [VerifyResult; 3], iteration| {
         outcome(criteria, &results, iteration, 3)
     };
@@ -511,17 +511,17 @@ fn any_text_is_read_without_a_panic() {
     let mut read_well = 0;
     for _ in 0..20_000 {
         let text: String = (0..next(24)).map(|_| PIECES[next(PIECES.len())]).collect();
-        let criteria = Criteria::of(&text, &customs());
+        let criteria = Criteria::from_body(&text, &custom_commands());
         let all: BTreeSet<usize> = (0..40).collect();
-        let ticked = tick(&text, &all);
-        let again = Criteria::of(&ticked, &customs());
+        let ticked = tick_boxes(&text, &all);
+        let again = Criteria::from_body(&ticked, &custom_commands());
         assert_eq!(again.items.len(), criteria.items.len(), "{text:?}");
         assert!(again.items.iter().all(|it| it.ticked), "{text:?}");
         for criterion in &criteria.items {
             read_well += usize::from(matches!(criterion.verify, Some(Ok(_))));
-            let _ = plan(criterion, standing(AcceptanceMode::Safe)); // that it answers is all
+            let _ = plan(criterion, make_context(AcceptanceMode::Safe)); // that it answers is all
         }
-        let _ = VerifyHint::parse(&text, &customs()); // as above
+        let _ = VerifyHint::parse(&text, &custom_commands()); // as above
         let _ = WebAddress::new(&text); // as above
     }
     assert!(read_well > 0, "nothing was ever read: the pieces do not fit");
@@ -529,13 +529,13 @@ fn any_text_is_read_without_a_panic() {
 
 #[test]
 fn this_machine_is_asked_only_when_a_person_says_so() {
-    let local = CriterionContext { allow_localhost: true, ..standing(AcceptanceMode::Safe) };
+    let local = CriterionContext { allow_localhost: true, ..make_context(AcceptanceMode::Safe) };
     let runs = |url: &str, standing| {
-        let criterion = criterion(&format!("http_status \"{url}\" \"200\""));
+        let criterion = make_criterion(&format!("http_status \"{url}\" \"200\""));
         matches!(plan(&criterion, standing), CriterionPlan::Run(..))
     };
     for url in ["http://localhost:3000/x", "http://127.0.0.1", "http://[::1]", "http://[::ffff:127.0.0.1]"] {
-        assert!(runs(url, local) && !runs(url, standing(AcceptanceMode::Safe)), "{url}");
+        assert!(runs(url, local) && !runs(url, make_context(AcceptanceMode::Safe)), "{url}");
     }
     for url in ["http://10.0.0.1", "http://169.254.169.254", "http://db.internal", "http://2130706433"] {
         assert!(!runs(url, local), "{url}");
@@ -556,10 +556,10 @@ fn a_projects_own_command_says_what_it_may_be_used_for() {
         handler_names(&[loose.clone(), CustomVerifyCommand::parse("grep", "").expect("a name")]).len(),
         1
     );
-    let criterion = criterion("dns-check \"x\"");
+    let criterion = make_criterion("dns-check \"x\"");
     let runs = |handlers: &[CustomVerifyCommand], mode, leave| {
         matches!(
-            plan(&criterion, CriterionContext { handlers, leave, ..standing(mode) }),
+            plan(&criterion, CriterionContext { handlers, leave, ..make_context(mode) }),
             CriterionPlan::Run(..)
         )
     };
@@ -577,9 +577,9 @@ fn occasions_run_what_waited_for_them() {
     let body = "- [ ] <!-- verify: file_exists \"a\" --> a <!-- verify-type: opportunistic -->\n\
         - [ ] <!-- verify: file_exists \"b\" --> b <!-- verify-type: observation event=fix-cycle -->\n\
         - [ ] c <!-- verify-type: observation event=fix-cycle -->\n";
-    let criteria = Criteria::of(body, &customs());
+    let criteria = Criteria::from_body(body, &custom_commands());
     let runs = |occasion, happened: &[ObservationKind]| -> Vec<bool> {
-        let standing = CriterionContext { occasion, happened, ..standing(AcceptanceMode::Full) };
+        let standing = CriterionContext { occasion, happened, ..make_context(AcceptanceMode::Full) };
         criteria.items.iter().map(|it| matches!(plan(it, standing), CriterionPlan::Run(..))).collect()
     };
     assert_eq!(runs(AcceptanceReason::Verify, &[]), [false, false, false]);
@@ -589,9 +589,9 @@ fn occasions_run_what_waited_for_them() {
         runs(AcceptanceReason::Verify, &[ObservationKind::AutoRun, ObservationKind::FixCycle]),
         [false, true, false]
     );
-    let said = observed(&criteria, ObservationKind::FixCycle).expect("two wait");
+    let said = render_observation(&criteria, ObservationKind::FixCycle).expect("two wait");
     assert!(said.contains("- b\n- c\n"), "{said}");
-    assert_eq!(observed(&criteria, ObservationKind::AutoRun), None);
+    assert_eq!(render_observation(&criteria, ObservationKind::AutoRun), None);
 }
 
 #[test]
@@ -599,17 +599,17 @@ fn what_happens_in_a_run_is_an_event_that_boxes_wait_for() {
     use crate::event::AgentExit;
     use crate::issue::ReviewDepth;
     assert_eq!(
-        ReviewDepth::ALL.map(ObservationKind::review),
+        ReviewDepth::ALL.map(ObservationKind::from_review_depth),
         [None, Some(ObservationKind::PrReviewLight), Some(ObservationKind::PrReviewFull)]
     );
-    assert_eq!(ObservationKind::end(&AgentExit::Silent), Some(ObservationKind::WatchdogKill));
-    assert_eq!(ObservationKind::end(&AgentExit::Code(1)), None);
+    assert_eq!(ObservationKind::from_agent_exit(&AgentExit::Silent), Some(ObservationKind::WatchdogKill));
+    assert_eq!(ObservationKind::from_agent_exit(&AgentExit::Code(1)), None);
     assert_eq!(
-        ObservationKind::verified(VerifyOutcome::Reopen { iteration: 1 }),
+        ObservationKind::from_verify_outcome(VerifyOutcome::Reopen { iteration: 1 }),
         Some(ObservationKind::FixCycle)
     );
-    assert_eq!(ObservationKind::verified(VerifyOutcome::Done), Some(ObservationKind::AutoRun));
-    assert_eq!(ObservationKind::verified(VerifyOutcome::Waiting), None, "it is not over");
+    assert_eq!(ObservationKind::from_verify_outcome(VerifyOutcome::Done), Some(ObservationKind::AutoRun));
+    assert_eq!(ObservationKind::from_verify_outcome(VerifyOutcome::Waiting), None, "it is not over");
     assert!(
         ObservationKind::ALL.into_iter().all(|event| ObservationKind::from_word(event.word()) == Some(event))
     );
@@ -624,8 +624,10 @@ fn an_opportunistic_box_is_looked_at_at_the_end_of_the_phase_it_names() {
         - [x] <!-- verify: file_exists \"d\" --> d, /review <!-- verify-type: opportunistic -->\n\
         - [ ] <!-- verify: file_exists \"e\" --> src/review is e <!-- verify-type: opportunistic -->\n\
         - [ ] <!-- verify: file_exists \"f\" --> /review is f\n";
-    let criteria = Criteria::of(body, &customs());
-    let by = |phase| -> Vec<usize> { passed_by(&criteria, phase).iter().map(|it| it.line).collect() };
+    let criteria = Criteria::from_body(body, &custom_commands());
+    let by = |phase| -> Vec<usize> {
+        criteria_checked_in_phase(&criteria, phase).iter().map(|it| it.line).collect()
+    };
     assert_eq!(by(IssuePhase::Review), [0], "it is open, says how, and names the phase");
     assert_eq!(by(IssuePhase::Code), [1], "an event nobody knows is looked at when someone comes by");
     assert!(by(IssuePhase::Merge).is_empty());
@@ -633,13 +635,14 @@ fn an_opportunistic_box_is_looked_at_at_the_end_of_the_phase_it_names() {
 
 #[test]
 fn what_was_told_of_the_same_thing_is_no_new_failure() {
-    let criteria = Criteria::of("- [ ] <!-- verify: file_exists \"a\" --> a <b> | c\n", &customs());
+    let criteria =
+        Criteria::from_body("- [ ] <!-- verify: file_exists \"a\" --> a <b> | c\n", &custom_commands());
     let evidence = "no `a` <!-- verify-iteration: 99 -->";
     let findings = [CriterionFinding { criterion: &criteria.items[0], result: VerifyResult::Fail, evidence }];
     // The first letter stands for the commit.
     let look = |of: &'static str| AcceptanceFingerprint { commit: &of[..1], of };
-    let count = |comments: &[&str], of| count(comments, look(of));
-    let first = comment(&findings, VerifyOutcome::Reopen { iteration: 1 }, look("abc"));
+    let count = |comments: &[&str], of| count_failures(comments, look(of));
+    let first = render_acceptance_comment(&findings, VerifyOutcome::Reopen { iteration: 1 }, look("abc"));
     assert!(
         first.contains("| a &lt;b> &#124; c | FAIL | no 'a' &lt;!-- verify-iteration: 99 --> |"),
         "{first}"
@@ -647,26 +650,26 @@ fn what_was_told_of_the_same_thing_is_no_new_failure() {
     assert_eq!(count(&[], "abc"), FailureCount { iteration: 1, told: false });
     assert_eq!(count(&[&first], "abc"), FailureCount { iteration: 1, told: true });
     assert_eq!(count(&[&first], "def"), FailureCount { iteration: 2, told: false });
-    let second = comment(&findings, VerifyOutcome::Exhausted { iteration: 2 }, look("def"));
+    let second = render_acceptance_comment(&findings, VerifyOutcome::Exhausted { iteration: 2 }, look("def"));
     assert!(second.contains(MAX_ITERATIONS_REACHED) && second.contains("needs a person"), "{second}");
     // Back to what was found first: that is a failure again, for something else was found in between.
     assert_eq!(count(&[&first, &second], "abc"), FailureCount { iteration: 3, told: false });
     // Something else was found of the same commit: that is told, and nobody has failed again.
     assert_eq!(count(&[&first], "axy"), FailureCount { iteration: 1, told: false });
-    let other = comment(&findings, VerifyOutcome::Reopen { iteration: 1 }, look("axy"));
+    let other = render_acceptance_comment(&findings, VerifyOutcome::Reopen { iteration: 1 }, look("axy"));
     for known in ["abc", "axy"] {
         assert_eq!(count(&[&first, &other], known), FailureCount { iteration: 1, told: true });
     }
     // The cell alone counts nothing.
-    let fine = comment(&findings, VerifyOutcome::Unsure, look("ghi"));
+    let fine = render_acceptance_comment(&findings, VerifyOutcome::Unsure, look("ghi"));
     assert_eq!(count(&[&fine], "x"), FailureCount { iteration: 1, told: false });
 }
 
 #[test]
 fn boxes_are_found_again_when_the_rest_was_edited() {
     let line = "- [ ] <!-- verify: file_exists \"a\" --> a";
-    let read = Criteria::of(line, &customs());
-    let again = |body: &str| tick_again(body, &[&read.items[0]], &customs());
+    let read = Criteria::from_body(line, &custom_commands());
+    let again = |body: &str| retick_boxes(body, &[&read.items[0]], &custom_commands());
     assert_eq!(
         again(&format!("new words\r\n\r\n{line}\r\n")),
         format!("new words\r\n\r\n{}\r\n", line.replace("[ ]", "[x]"))
@@ -679,22 +682,25 @@ fn boxes_are_found_again_when_the_rest_was_edited() {
 #[test]
 fn a_box_is_named_by_its_place_or_its_words_and_ticked_both_ways() {
     let body = "- [ ] <!-- verify: file_exists \"a\" --> the shop is open\n* [X] a person likes it\n- [ ] a person buys it\n";
-    let criteria = Criteria::of(body, &customs());
+    let criteria = Criteria::from_body(body, &custom_commands());
     let line = |named: &str| find_box(&criteria, named).map(|it| it.line);
     assert_eq!((line("1"), line("2"), line("likes"), line("The shop is OPEN")), (Ok(0), Ok(1), Ok(1), Ok(0)));
     assert_eq!(line("4"), Err("there is no box 4: there are 3".to_owned()));
     assert_eq!(line("0"), Err("there is no box 0: there are 3".to_owned()));
     assert_eq!(line("a person"), Err("2 boxes say `a person`".to_owned()));
     assert_eq!(line("moon"), Err("no box says `moon`".to_owned()));
-    assert!(find_box(&criteria, "").is_err() && find_box(&Criteria::of("none", &customs()), "1").is_err());
-    let both = tick(&untick(body, &[1].into()), &[2].into());
+    assert!(
+        find_box(&criteria, "").is_err()
+            && find_box(&Criteria::from_body("none", &custom_commands()), "1").is_err()
+    );
+    let both = tick_boxes(&untick_boxes(body, &[1].into()), &[2].into());
     assert_eq!(both, body.replace("[X]", "[ ]").replace("- [ ] a person", "- [x] a person"));
-    assert_eq!(untick(&both, &[0, 1].into()), both, "what is open stays so");
+    assert_eq!(untick_boxes(&both, &[0, 1].into()), both, "what is open stays so");
 }
 
 #[test]
 fn whoever_closes_an_issue_says_that_what_only_they_can_look_at_holds() {
-    assert_eq!(closed_by_hand(VerifyOutcome::LeftOver(2)), VerifyOutcome::Done);
+    assert_eq!(outcome_after_manual_close(VerifyOutcome::LeftOver(2)), VerifyOutcome::Done);
     for other in [
         VerifyOutcome::Done,
         VerifyOutcome::Reopen { iteration: 1 },
@@ -702,7 +708,7 @@ fn whoever_closes_an_issue_says_that_what_only_they_can_look_at_holds() {
         VerifyOutcome::Waiting,
         VerifyOutcome::Unsure,
     ] {
-        assert_eq!(closed_by_hand(other), other);
+        assert_eq!(outcome_after_manual_close(other), other);
     }
 }
 
@@ -713,10 +719,10 @@ fn what_is_done_is_not_moved_by_a_look_that_could_not_say() {
         VerifyOutcome::Reopen { iteration: 1 },
         VerifyOutcome::Exhausted { iteration: 3 },
     ] {
-        assert!(moves(sure, true) && moves(sure, false), "{sure:?}");
+        assert!(moves_issue(sure, true) && moves_issue(sure, false), "{sure:?}");
     }
     for open in [VerifyOutcome::LeftOver(1), VerifyOutcome::Waiting, VerifyOutcome::Unsure] {
-        assert!(!moves(open, true) && moves(open, false), "{open:?}");
+        assert!(!moves_issue(open, true) && moves_issue(open, false), "{open:?}");
     }
 }
 
@@ -724,25 +730,27 @@ fn what_is_done_is_not_moved_by_a_look_that_could_not_say() {
 fn a_tick_speaks_for_what_cannot_be_looked_at_once_somebody_has_looked() {
     use VerifyResult::{Fail, Pass, Skipped, Uncertain};
     let hint = "<!-- verify: command \"make\" -->";
-    let criteria = Criteria::of(&format!("- [x] {hint} a\n- [ ] {hint} b\n- [x] {hint} c\n"), &customs());
+    let criteria =
+        Criteria::from_body(&format!("- [x] {hint} a\n- [ ] {hint} b\n- [x] {hint} c\n"), &custom_commands());
     let results = [Uncertain, Uncertain, Fail];
     assert_eq!(
-        by_ticks(&criteria, &results, true),
+        results_with_ticks(&criteria, &results, true),
         [Skipped, Uncertain, Fail],
         "a failure is one, ticked or not"
     );
-    assert_eq!(by_ticks(&criteria, &results, false), results, "boxes are ticked by anybody");
-    let ticked = Criteria::of(&format!("- [x] {hint} a\n- [x] b\n"), &customs());
-    let come_to = |looked| outcome(&ticked, &by_ticks(&ticked, &[Uncertain, Skipped], looked), 1, 3);
+    assert_eq!(results_with_ticks(&criteria, &results, false), results, "boxes are ticked by anybody");
+    let ticked = Criteria::from_body(&format!("- [x] {hint} a\n- [x] b\n"), &custom_commands());
+    let come_to =
+        |looked| outcome(&ticked, &results_with_ticks(&ticked, &[Uncertain, Skipped], looked), 1, 3);
     assert_eq!((come_to(true), come_to(false)), (VerifyOutcome::Done, VerifyOutcome::Unsure));
-    assert_eq!(by_ticks(&ticked, &[Pass, Skipped], true), [Pass, Skipped]);
+    assert_eq!(results_with_ticks(&ticked, &[Pass, Skipped], true), [Pass, Skipped]);
 }
 
 #[test]
 fn what_a_full_look_would_say_more_about_is_known() {
     let of = |hint: &str| {
-        let criteria = Criteria::of(&format!("- [ ] <!-- verify: {hint} --> a\n"), &customs());
-        full_tells(&criteria.items[0])
+        let criteria = Criteria::from_body(&format!("- [ ] <!-- verify: {hint} --> a\n"), &custom_commands());
+        gains_from_full_mode(&criteria.items[0])
     };
     for more in [
         "command \"make\"",
@@ -755,5 +763,7 @@ fn what_a_full_look_would_say_more_about_is_known() {
     for same in ["file_exists \"a\"", "mcp_call \"tool\" \"what\"", "file_exists", "moon \"a\""] {
         assert!(!of(same), "{same}");
     }
-    assert!(!full_tells(&Criteria::of("- [ ] a person likes it\n", &customs()).items[0]));
+    assert!(!gains_from_full_mode(
+        &Criteria::from_body("- [ ] a person likes it\n", &custom_commands()).items[0]
+    ));
 }

@@ -32,7 +32,7 @@ pub struct AcceptanceActions {
 impl AcceptanceActions {
     /// What follows from an outcome.
     #[must_use]
-    pub fn of(outcome: VerifyOutcome) -> Self {
+    pub fn for_outcome(outcome: VerifyOutcome) -> Self {
         match outcome {
             VerifyOutcome::Done => Self { phase: Some("done"), close: true, reopen: false },
             VerifyOutcome::Reopen { .. } => Self { phase: None, close: false, reopen: true },
@@ -45,8 +45,8 @@ impl AcceptanceActions {
 
     /// What follows for one that was done before. At the limit an issue is left as it is; but one that was done must not look so.
     #[must_use]
-    pub fn of_done(outcome: VerifyOutcome) -> Self {
-        let deeds = Self::of(outcome);
+    pub fn for_done_issue(outcome: VerifyOutcome) -> Self {
+        let deeds = Self::for_outcome(outcome);
         Self { reopen: deeds.reopen || matches!(outcome, VerifyOutcome::Exhausted { .. }), ..deeds }
     }
 }
@@ -68,7 +68,7 @@ pub fn outcome_headline(outcome: VerifyOutcome) -> String {
         VerifyOutcome::Exhausted { iteration } => {
             format!(
                 "needs a person: something does not hold for the {} time ({MAX_ITERATIONS_REACHED})",
-                ordinal(iteration)
+                format_ordinal(iteration)
             )
         }
         VerifyOutcome::Waiting => "some checks are still running; look again when they are over".to_owned(),
@@ -76,7 +76,7 @@ pub fn outcome_headline(outcome: VerifyOutcome) -> String {
     }
 }
 
-fn ordinal(number: u32) -> String {
+fn format_ordinal(number: u32) -> String {
     let ending = match (number % 10, number % 100) {
         (1, rest) if rest != 11 => "st",
         (2, rest) if rest != 12 => "nd",
@@ -100,7 +100,7 @@ pub struct AcceptanceFingerprint<'a> {
 
 /// The comment under an issue or a pull request.
 #[must_use]
-pub fn comment(
+pub fn render_acceptance_comment(
     findings: &[CriterionFinding<'_>],
     outcome: VerifyOutcome,
     sighting: AcceptanceFingerprint<'_>,
@@ -157,9 +157,9 @@ pub struct FailureCount {
 /// Counts by the comments of ours, oldest first. What was found of the same commit before is no new failure, whatever else was found of
 /// it: nobody has worked on it since.
 #[must_use]
-pub fn count(comments: &[&str], now: AcceptanceFingerprint<'_>) -> FailureCount {
+pub fn count_failures(comments: &[&str], now: AcceptanceFingerprint<'_>) -> FailureCount {
     let marked = |comment: &str, label: &str| {
-        let marks = super::comments(comment);
+        let marks = super::extract_comments(comment);
         marks.into_iter().find_map(|mark| Some(mark.strip_prefix(label)?.trim().to_owned()))
     };
     let number = |comment: &str| marked(comment, "verify-iteration:")?.parse::<u32>().ok();
@@ -186,7 +186,7 @@ fn waiting_for(criteria: &Criteria, event: ObservationKind) -> Vec<&Criterion> {
 
 /// What is said when it has happened; none if nobody waits for it.
 #[must_use]
-pub fn observed(criteria: &Criteria, event: ObservationKind) -> Option<String> {
+pub fn render_observation(criteria: &Criteria, event: ObservationKind) -> Option<String> {
     let waiting = waiting_for(criteria, event);
     if waiting.is_empty() {
         return None;
@@ -201,18 +201,18 @@ pub fn observed(criteria: &Criteria, event: ObservationKind) -> Option<String> {
 
 /// The open boxes that are looked at by whoever comes to the end of this phase, and say how: `when /review runs`.
 #[must_use]
-pub fn passed_by(criteria: &Criteria, phase: IssuePhase) -> Vec<&Criterion> {
+pub fn criteria_checked_in_phase(criteria: &Criteria, phase: IssuePhase) -> Vec<&Criterion> {
     let waits = |it: &&Criterion| {
         !it.ticked
             && it.kind == VerifyKind::Opportunistic
             && matches!(it.verify, Some(Ok(_)))
-            && names(&it.text, phase)
+            && names_phase(&it.text, phase)
     };
     criteria.items.iter().filter(waits).collect()
 }
 
 /// Whether a text names a phase as one would call it: `/review`.
-fn names(text: &str, phase: IssuePhase) -> bool {
+fn names_phase(text: &str, phase: IssuePhase) -> bool {
     let words = text.split(|c: char| !(c.is_alphanumeric() || c == '/' || c == '-'));
     words.filter_map(|word| word.strip_prefix('/')).any(|word| match word {
         "triage" => phase == IssuePhase::Issue,
@@ -223,7 +223,7 @@ fn names(text: &str, phase: IssuePhase) -> bool {
 
 /// What is said when boxes were looked at in passing and hold.
 #[must_use]
-pub fn held_in_passing(held: &[&Criterion], phase: IssuePhase) -> String {
+pub fn render_passing_checks(held: &[&Criterion], phase: IssuePhase) -> String {
     let lines: String = held.iter().map(|it| format!("- {}\n", cell(&it.text, TEXT_CHARS_MAX))).collect();
     format!("Looked at when `{}` ended, and ticked because they hold:\n\n{lines}", phase.word())
 }

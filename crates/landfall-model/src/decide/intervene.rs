@@ -1,6 +1,6 @@
 //! What a person says to one task while it goes on: a message, a hold, a block, other limits.
 
-use super::{DecisionDraft, NewsRefusal, not_now};
+use super::{DecisionDraft, NewsRefusal, not_now_refusal};
 use crate::budget::{BudgetUse as _, Spending};
 use crate::event::{Event, StepResult};
 use crate::flow::{EdgeTarget, StepKind};
@@ -18,21 +18,24 @@ const WORTHWHILE_MS: u64 = 1_000;
 
 impl DecisionDraft {
     /// Something for the agent: with its next prompt, or at once.
-    pub(super) fn message(&mut self, text: &str, now: bool) -> Result<(), NewsRefusal> {
+    pub(super) fn message_agent(&mut self, text: &str, now: bool) -> Result<(), NewsRefusal> {
         match &self.task.state {
             TaskState::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }) => {
-                return Err(not_now(&self.task, "no agent works on it any more"));
+                return Err(not_now_refusal(&self.task, "no agent works on it any more"));
             }
             TaskState::Active { doing: AttemptPhase::Landing | AttemptPhase::Reporting, .. } => {
-                return Err(not_now(&self.task, "no agent works on it any more, unless it comes back"));
+                return Err(not_now_refusal(
+                    &self.task,
+                    "no agent works on it any more, unless it comes back",
+                ));
             }
             _ if self.task.landed.is_some() => {
-                return Err(not_now(&self.task, "it has landed; no agent works on it any more"));
+                return Err(not_now_refusal(&self.task, "it has landed; no agent works on it any more"));
             }
             _ => {}
         }
         if self.task.messages.len() >= MESSAGES_MAX {
-            return Err(not_now(&self.task, "as many messages as may be wait for its agent already"));
+            return Err(not_now_refusal(&self.task, "as many messages as may be wait for its agent already"));
         }
         self.event(Event::Messaged { about: None, text: text.to_owned() })?;
         if !now {
@@ -46,7 +49,7 @@ impl DecisionDraft {
                 self.event(Event::StopAsked { stop: StopRequest::Redirect })
             }
             TaskState::Active { step, doing: AttemptPhase::Queued { .. } } if self.task.landing.is_none() => {
-                self.redirected(&step)
+                self.redirect_to_agent(&step)
             }
             // Whoever is not at work begins with it; whoever is being stopped for another reason, too, one day.
             TaskState::Active { .. }
@@ -59,25 +62,25 @@ impl DecisionDraft {
     }
 
     /// Something the next run of its agent should know, which nobody said to it: it stands apart from a person's words.
-    pub(super) fn inform(&mut self, Feedback { about, text }: &Feedback) -> Result<(), NewsRefusal> {
+    pub(super) fn inform_agent(&mut self, Feedback { about, text }: &Feedback) -> Result<(), NewsRefusal> {
         if self.task.is_over() || self.task.landed.is_some() {
-            return Err(not_now(&self.task, "no agent works on it any more"));
+            return Err(not_now_refusal(&self.task, "no agent works on it any more"));
         }
         self.event(Event::Messaged { about: Some(about.clone()), text: text.clone() })
     }
 
     /// The agent is to hear what a person said: it goes on with that, or gets the work back.
-    pub(super) fn redirected(&mut self, step: &StepName) -> Result<(), NewsRefusal> {
+    pub(super) fn redirect_to_agent(&mut self, step: &StepName) -> Result<(), NewsRefusal> {
         let result = match self.flow_step(step).kind {
-            StepKind::Agent { .. } => return self.go_on(),
+            StepKind::Agent { .. } => return self.continue_step(),
             StepKind::Land => StepResult::Red,
             StepKind::Review => StepResult::Changes,
             _ => StepResult::Fail,
         };
-        let back = self.edge(step, result).map(|edge| edge.to);
+        let back = self.find_edge(step, result).map(|edge| edge.to);
         let Some(to @ EdgeTarget::Step(_)) = back else {
             // A flow without a way back: whoever comes to it next, hears it.
-            return self.yielded(YieldReason::Redirected, None);
+            return self.yield_attempt(YieldReason::Redirected, None);
         };
         let (attempt, step) = (self.task.attempt, step.clone());
         // As after a person's review: their word uses up no round of the flow.
@@ -86,13 +89,13 @@ impl DecisionDraft {
 
     /// The work of this step is gone and has to be done again: the agent gets the task back, by an edge that leads to one, else
     /// by name. No other step may come first, and the step itself may not be repeated: both would end here again, for ever.
-    pub(super) fn work_again(&mut self, step: &StepName) -> Result<(), NewsRefusal> {
+    pub(super) fn redo_work(&mut self, step: &StepName) -> Result<(), NewsRefusal> {
         let is_agent = |kind: &StepKind| matches!(kind, StepKind::Agent { .. });
         if is_agent(&self.flow_step(step).kind) {
-            return self.go_on();
+            return self.continue_step();
         }
         let by_edge = [StepResult::Fail, StepResult::Red, StepResult::Changes].into_iter().find_map(
-            |result| match self.edge(step, result)?.to {
+            |result| match self.find_edge(step, result)?.to {
                 EdgeTarget::Step(to) => Some(to).filter(|to| is_agent(&self.flow_step(to).kind)),
                 EdgeTarget::End | EdgeTarget::Stop => None,
             },
@@ -104,7 +107,7 @@ impl DecisionDraft {
         let Some(worker) = by_edge.or_else(|| by_name.map(|worker| worker.name.clone())) else {
             let detail = "Landfall rebuilt its workspace after this machine or its disk stopped, and its flow has no agent that \
                           could do the lost work again; `landfall retry --fresh` begins it anew";
-            return self.end(EndKind::Blocked, EndCode::Machine, detail.to_owned());
+            return self.end_task(EndKind::Blocked, EndCode::Machine, detail.to_owned());
         };
         let (attempt, step) = (self.task.attempt, step.clone());
         let to = EdgeTarget::Step(worker);
@@ -112,8 +115,8 @@ impl DecisionDraft {
     }
 
     /// The same step again, first in line for the slot it leaves; nothing is counted.
-    pub(super) fn go_on(&mut self) -> Result<(), NewsRefusal> {
-        self.yielded(YieldReason::Redirected, None)
+    pub(super) fn continue_step(&mut self) -> Result<(), NewsRefusal> {
+        self.yield_attempt(YieldReason::Redirected, None)
     }
 
     /// Whether a person gave it more time than the run that just ended was told of.
@@ -125,30 +128,31 @@ impl DecisionDraft {
     pub(super) fn money_was_raised(&self) -> bool {
         let counters = &self.task.counters;
         let spent = Spending { usage: counters.usage, time_ms: counters.agent_ms };
-        self.task.own_limits.micro_usd.is_some() && self.task.limits.task_budget.used_up(spent).is_none()
+        self.task.own_limits.micro_usd.is_some()
+            && self.task.limits.task_budget.describe_used_up(spent).is_none()
     }
 
     /// What is under way is finished; then it waits for the person.
-    pub(super) fn hold(&mut self, reason: &str) -> Result<(), NewsRefusal> {
+    pub(super) fn hold_task(&mut self, reason: &str) -> Result<(), NewsRefusal> {
         let held = Event::Held { reason: reason.to_owned() };
         if self.task.hold.is_some() {
-            return Err(not_now(&self.task, "it is held already"));
+            return Err(not_now_refusal(&self.task, "it is held already"));
         }
         if self.task.landed.is_some() {
-            return Err(not_now(&self.task, "it has landed; there is nothing to hold"));
+            return Err(not_now_refusal(&self.task, "it has landed; there is nothing to hold"));
         }
         match self.task.state.clone() {
-            TaskState::Draft => Err(not_now(&self.task, "a draft does not start by itself")),
-            TaskState::Ended(_) => Err(not_now(&self.task, "there is nothing to hold")),
+            TaskState::Draft => Err(not_now_refusal(&self.task, "a draft does not start by itself")),
+            TaskState::Ended(_) => Err(not_now_refusal(&self.task, "there is nothing to hold")),
             TaskState::Waiting { wait: WaitReason::Pause, .. } => {
-                Err(not_now(&self.task, "it is paused already"))
+                Err(not_now_refusal(&self.task, "it is paused already"))
             }
             TaskState::Active { doing: AttemptPhase::Landing | AttemptPhase::Reporting, .. } => {
-                Err(not_now(&self.task, "it is too late to hold it"))
+                Err(not_now_refusal(&self.task, "it is too late to hold it"))
             }
             TaskState::Active { doing: AttemptPhase::Queued { .. }, .. } => {
                 self.event(held)?;
-                self.yielded(YieldReason::Held, None)
+                self.yield_attempt(YieldReason::Held, None)
             }
             TaskState::Active {
                 doing:
@@ -166,11 +170,11 @@ impl DecisionDraft {
     }
 
     /// It goes on where it was.
-    pub(super) fn release(&mut self) -> Result<(), NewsRefusal> {
+    pub(super) fn release_task(&mut self) -> Result<(), NewsRefusal> {
         let held = self.task.hold.is_some();
         let paused = matches!(self.task.state, TaskState::Waiting { wait: WaitReason::Pause, .. });
         if !held && !paused {
-            return Err(not_now(&self.task, "it is not held"));
+            return Err(not_now_refusal(&self.task, "it is not held"));
         }
         if held {
             self.event(Event::Released)?;
@@ -182,13 +186,13 @@ impl DecisionDraft {
     }
 
     /// It ends as if its agent had said that it cannot go on.
-    pub(super) fn block(&mut self, reason: &str) -> Result<(), NewsRefusal> {
+    pub(super) fn block_task(&mut self, reason: &str) -> Result<(), NewsRefusal> {
         let stop = StopRequest::Block { reason: reason.to_owned() };
         if self.task.landed.is_some() {
-            return Err(not_now(&self.task, "it has landed; there is nothing to block"));
+            return Err(not_now_refusal(&self.task, "it has landed; there is nothing to block"));
         }
         if self.task.landing.is_some() {
-            return Err(not_now(&self.task, "it may have landed already; the next run finds out"));
+            return Err(not_now_refusal(&self.task, "it may have landed already; the next run finds out"));
         }
         match self.task.state.clone() {
             TaskState::Active {
@@ -215,23 +219,23 @@ impl DecisionDraft {
                     | AttemptPhase::Exchanging { .. }
                     | AttemptPhase::Recovering { .. },
                 ..
-            } => Err(not_now(&self.task, "it is being ended already")),
+            } => Err(not_now_refusal(&self.task, "it is being ended already")),
             TaskState::Active { doing: AttemptPhase::Landing | AttemptPhase::Reporting, .. } => {
-                Err(not_now(&self.task, "it is too late to block it"))
+                Err(not_now_refusal(&self.task, "it is too late to block it"))
             }
-            TaskState::Draft => Err(not_now(&self.task, "a draft does not start by itself")),
-            TaskState::Ended(_) => Err(not_now(&self.task, "there is nothing to block")),
+            TaskState::Draft => Err(not_now_refusal(&self.task, "a draft does not start by itself")),
+            TaskState::Ended(_) => Err(not_now_refusal(&self.task, "there is nothing to block")),
             TaskState::Active { doing: AttemptPhase::Queued { .. }, .. }
             | TaskState::Ready { .. }
             | TaskState::Waiting { .. }
-            | TaskState::Review { .. } => self.end(EndKind::Blocked, EndCode::Person, reason.to_owned()),
+            | TaskState::Review { .. } => self.end_task(EndKind::Blocked, EndCode::Person, reason.to_owned()),
         }
     }
 
     /// Other limits, from here on.
     pub(super) fn set_limits(&mut self, limits: TaskLimitOverrides) -> Result<(), NewsRefusal> {
         if let TaskState::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }) = &self.task.state {
-            return Err(not_now(&self.task, "no agent works on it any more"));
+            return Err(not_now_refusal(&self.task, "no agent works on it any more"));
         }
         self.event(Event::LimitsSet { limits })
     }

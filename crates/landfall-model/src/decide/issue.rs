@@ -1,6 +1,6 @@
 //! What follows from an exchange with the tracker of a task: which way its issue takes, what it waits for, and when it is over.
 
-use super::{DecisionDraft, NewsRefusal, backoff_ms, jittered, not_now};
+use super::{DecisionDraft, NewsRefusal, add_jitter, backoff_ms, not_now_refusal};
 use crate::acceptance::VerifyOutcome;
 use crate::event::{Event, StepResult, Warning};
 use crate::flow::{StepKind, TrackerOperation};
@@ -28,18 +28,18 @@ impl DecisionDraft {
         self.task.issue.as_ref().expect("a flow that follows an issue is granted only to a task that does")
     }
 
-    fn routed(&self) -> Option<RoutingDecision> {
+    fn routing_decision(&self) -> Option<RoutingDecision> {
         self.task.issue.as_ref()?.routed
     }
 
     /// A person says how the issue is to be done.
-    pub(super) fn wish(&mut self, wishes: &IssueOptions) -> Result<(), NewsRefusal> {
+    pub(super) fn set_issue_options(&mut self, wishes: &IssueOptions) -> Result<(), NewsRefusal> {
         if self.task.issue.as_ref().is_some_and(|issue| issue.wishes == *wishes) {
             return Ok(());
         }
         match &self.task.state {
             TaskState::Active { .. } => {
-                Err(not_now(&self.task, "it is under way; say it when the run is over"))
+                Err(not_now_refusal(&self.task, "it is under way; say it when the run is over"))
             }
             TaskState::Draft
             | TaskState::Ready { .. }
@@ -51,11 +51,11 @@ impl DecisionDraft {
 
     /// Whether nobody is to read the work: its issue is too small for that.
     pub(super) fn needs_no_reader(&self) -> bool {
-        self.routed().is_some_and(|routed| routed.depth == ReviewDepth::None)
+        self.routing_decision().is_some_and(|routed| routed.depth == ReviewDepth::None)
     }
 
     /// Whether another reader is to read the same work.
-    pub(super) fn more_readers(&self) -> bool {
+    pub(super) fn needs_another_reader(&self) -> bool {
         self.task.issue.as_ref().is_some_and(|issue| issue.readers > 0)
     }
 
@@ -71,8 +71,8 @@ impl DecisionDraft {
                 Ok(true)
             }
             TrackerOperation::Accept if !self.pipeline().wishes.accept => {
-                self.settle(step)?;
-                self.leave(StepResult::Partial, None)?;
+                self.make_current(step)?;
+                self.leave_step(StepResult::Partial, None)?;
                 Ok(true)
             }
             TrackerOperation::Observe
@@ -88,13 +88,13 @@ impl DecisionDraft {
         }
     }
 
-    pub(super) fn exchanged(&mut self, exchanged: &ExchangeResult) -> Result<(), NewsRefusal> {
+    pub(super) fn handle_exchange(&mut self, exchanged: &ExchangeResult) -> Result<(), NewsRefusal> {
         let TaskState::Active { step, doing: AttemptPhase::Exchanging { stop } } = self.task.state.clone()
         else {
-            return Err(not_now(&self.task, "no tracker is asked"));
+            return Err(not_now_refusal(&self.task, "no tracker is asked"));
         };
         if let Some(stop) = stop {
-            return self.exchange_stopped(exchanged, stop, step);
+            return self.handle_exchange_stop(exchanged, stop, step);
         }
         let act = match self.flow_step(&step).kind {
             StepKind::Tracker { act } => Some(act),
@@ -105,72 +105,72 @@ impl DecisionDraft {
             (Some(TrackerOperation::Gather), ExchangeResult::Trouble { .. })
                 if self.pipeline().ends.is_none() =>
             {
-                self.levelled(None, step)
+                self.note_level_checked(None, step)
             }
             (_, ExchangeResult::Trouble { detail, until: Some(until), hopeless: false }) => {
-                self.yielded(YieldReason::Transient, None)?;
+                self.yield_attempt(YieldReason::Transient, None)?;
                 let wait = WaitReason::Backoff { until: *until, cause: detail.clone() };
                 self.event(Event::Waited { wait, then: step })
             }
             (_, ExchangeResult::Trouble { detail, hopeless: true, .. }) => {
-                self.end(EndKind::Blocked, EndCode::Tracker, detail.clone())
+                self.end_task(EndKind::Blocked, EndCode::Tracker, detail.clone())
             }
             (_, ExchangeResult::Trouble { detail, until: None, hopeless: false }) => {
-                self.not_yet(detail, self.poll_ms.min(OUTAGE_MS_MAX), step)
+                self.wait_for_outside_event(detail, self.poll_ms.min(OUTAGE_MS_MAX), step)
             }
-            (_, ExchangeResult::Stuck(climbed)) => self.stuck(climbed, &step),
-            (_, ExchangeResult::Closed(closed)) => self.closed_meanwhile(*closed),
+            (_, ExchangeResult::Stuck(climbed)) => self.recover_from_exchange(climbed, &step),
+            (_, ExchangeResult::Closed(closed)) => self.handle_issue_closed(*closed),
             (Some(TrackerOperation::Observe), ExchangeResult::Seen { seen, head }) => {
-                self.observed(seen, head.as_ref(), &step)
+                self.handle_observed_issue(seen, head.as_ref(), &step)
             }
             (Some(TrackerOperation::Triaged), ExchangeResult::Seen { seen, .. }) => {
-                let routed = self.seen(seen)?;
-                self.leave(after_triage(seen, &routed), None)
+                let routed = self.note_issue_seen(seen)?;
+                self.leave_step(result_after_triage(seen, &routed), None)
             }
             (Some(TrackerOperation::Triaged), ExchangeResult::Unread { why }) => {
                 let about = "What you left cannot be read".to_owned();
-                self.leave(StepResult::Fail, Some(Feedback { about, text: why.clone() }))
+                self.leave_step(StepResult::Fail, Some(Feedback { about, text: why.clone() }))
             }
             (Some(TrackerOperation::Sized), ExchangeResult::Seen { seen, .. }) => {
-                let routed = self.seen(seen)?;
+                let routed = self.note_issue_seen(seen)?;
                 let result =
                     if routed.way == IssueRoute::Split { StepResult::Split } else { StepResult::Code };
-                self.leave(result, None)
+                self.leave_step(result, None)
             }
             (Some(TrackerOperation::Offer), ExchangeResult::Offered(None)) => {
-                self.leave(StepResult::Patch, None)
+                self.leave_step(StepResult::Patch, None)
             }
-            (Some(TrackerOperation::Offer), ExchangeResult::Offered(Some(pr))) => self.offered(pr),
+            (Some(TrackerOperation::Offer), ExchangeResult::Offered(Some(pr))) => self.note_pull_request(pr),
             (Some(TrackerOperation::Checks), ExchangeResult::Checks { ci, climbed }) => {
-                self.ci(ci, climbed.as_ref(), step)
+                self.handle_ci_status(ci, climbed.as_ref(), step)
             }
             (Some(TrackerOperation::Accept), ExchangeResult::Accepted { accepted, climbed }) => {
-                self.accepted(accepted, climbed.as_ref(), step)
+                self.handle_acceptance(accepted, climbed.as_ref(), step)
             }
             (Some(TrackerOperation::Gather), ExchangeResult::Gathered { ends, reopened }) => {
                 self.gathered(ends, reopened)
             }
             (Some(TrackerOperation::Gather), ExchangeResult::Levelled { failing }) => {
-                self.levelled(failing.as_deref(), step)
+                self.note_level_checked(failing.as_deref(), step)
             }
             (
                 Some(TrackerOperation::Reviewed | TrackerOperation::Merged | TrackerOperation::Close),
                 ExchangeResult::Told,
-            ) => self.leave(StepResult::Done, None),
+            ) => self.leave_step(StepResult::Done, None),
             (Some(TrackerOperation::Merged), ExchangeResult::NotYet { what }) => {
-                self.not_yet(what, self.poll_ms.min(PUBLISHED_MS_MAX), step)
+                self.wait_for_outside_event(what, self.poll_ms.min(PUBLISHED_MS_MAX), step)
             }
-            (None, ExchangeResult::Parts(parts)) => self.parted(parts),
+            (None, ExchangeResult::Parts(parts)) => self.handle_split(parts),
             (_, other) => {
                 let word = act.map_or("split", TrackerOperation::word);
                 let detail = format!("the exchange `{word}` was answered with something else: {other:?}");
-                self.end(EndKind::Failed, EndCode::Machine, detail)
+                self.end_task(EndKind::Failed, EndCode::Machine, detail)
             }
         }
     }
 
     /// Somebody closed the issue. Nothing of ours is thrown away, and nothing is done against that.
-    fn closed_meanwhile(&mut self, closed: IssueResolution) -> Result<(), NewsRefusal> {
+    fn handle_issue_closed(&mut self, closed: IssueResolution) -> Result<(), NewsRefusal> {
         let kept = match (&self.task.landed, &self.pipeline().pr, &self.task.head) {
             (Some(landed), _, _) => format!("its work has landed as {}", landed.commit.short()),
             (None, Some(pr), _) => format!("its work is kept as pull request #{}", pr.number),
@@ -178,13 +178,13 @@ impl DecisionDraft {
             (None, None, None) => "nothing was made yet".to_owned(),
         };
         let number = self.pipeline().seen.as_ref().map(|seen| seen.number).unwrap_or_default();
-        let closed = issue::closed_meanwhile(number, closed);
+        let closed = issue::explain_issue_closed(number, closed);
         let detail = format!("{closed}; {kept}. Open it again and ask for it again, and it goes on");
-        self.end(EndKind::Blocked, EndCode::Tracker, detail)
+        self.end_task(EndKind::Blocked, EndCode::Tracker, detail)
     }
 
     /// A person wanted it stopped meanwhile. What was done in the tracker is found there again.
-    fn exchange_stopped(
+    fn handle_exchange_stop(
         &mut self,
         exchanged: &ExchangeResult,
         stop: StopRequest,
@@ -194,11 +194,11 @@ impl DecisionDraft {
             let (attempt, pr) = (self.task.attempt, pr.clone());
             self.event(Event::Issue(IssueEvent::Offered { attempt, pr }))?;
         }
-        self.stopped(stop, step)
+        self.apply_stop(stop, step)
     }
 
     /// Writes down what was seen and the way that follows from it.
-    fn seen(&mut self, seen: &IssueSnapshot) -> Result<RoutingDecision, NewsRefusal> {
+    fn note_issue_seen(&mut self, seen: &IssueSnapshot) -> Result<RoutingDecision, NewsRefusal> {
         let attempt = self.task.attempt;
         if self.pipeline().seen.as_ref() != Some(seen) {
             self.event(Event::Issue(IssueEvent::Seen { attempt, seen: Box::new(seen.clone()) }))?;
@@ -213,25 +213,25 @@ impl DecisionDraft {
         if spec != self.task.spec {
             self.event(Event::Edited { spec })?;
         }
-        let routed = issue::route(seen.size, &self.pipeline().wishes);
+        let routed = issue::route_issue(seen.size, &self.pipeline().wishes);
         if self.pipeline().routed != Some(routed) {
             self.event(Event::Issue(IssueEvent::Routed(routed)))?;
         }
         Ok(routed)
     }
 
-    fn observed(
+    fn handle_observed_issue(
         &mut self,
         seen: &IssueSnapshot,
         head: Option<&Commit>,
         step: &StepName,
     ) -> Result<(), NewsRefusal> {
-        let routed = self.seen(seen)?;
-        let onward = issue::onward(seen, &routed);
+        let routed = self.note_issue_seen(seen)?;
+        let onward = issue::next_phase(seen, &routed);
         let begins =
             matches!(onward, NextPhase::Triage | NextPhase::Spec | NextPhase::Code | NextPhase::Split);
         if begins && !seen.blockers.is_empty() {
-            self.yielded(YieldReason::NotYet, None)?;
+            self.yield_attempt(YieldReason::NotYet, None)?;
             let wait = WaitReason::Blockers { by: seen.blockers.clone() };
             return self.event(Event::Waited { wait, then: step.clone() });
         }
@@ -242,41 +242,41 @@ impl DecisionDraft {
             NextPhase::Spec | NextPhase::Code if made && self.task.workspace.is_none() => StepResult::Offered,
             NextPhase::Spec => StepResult::Spec,
             NextPhase::Code => StepResult::Code,
-            NextPhase::Verify => return self.take_up(seen, head, made),
+            NextPhase::Verify => return self.adopt_pull_request(seen, head, made),
             NextPhase::Accept => StepResult::Landed,
             NextPhase::Split => StepResult::Split,
             NextPhase::Done => StepResult::Done,
         };
-        self.leave(result, None)
+        self.leave_step(result, None)
     }
 
     /// The pull request is there, from another run or another engine: its work goes on from where it is.
-    fn take_up(
+    fn adopt_pull_request(
         &mut self,
         seen: &IssueSnapshot,
         head: Option<&Commit>,
         made: bool,
     ) -> Result<(), NewsRefusal> {
         if made {
-            return self.leave(StepResult::Offered, None);
+            return self.leave_step(StepResult::Offered, None);
         }
-        let (Some(head), Some(pr)) = (head, &seen.pr) else { return self.leave(StepResult::Code, None) };
+        let (Some(head), Some(pr)) = (head, &seen.pr) else { return self.leave_step(StepResult::Code, None) };
         let attempt = self.task.attempt;
         let pr = PullRequestRef { number: pr.number, url: pr.url.clone(), head: head.clone() };
         self.event(Event::Offered { head: head.clone() })?;
         self.event(Event::Issue(IssueEvent::Offered { attempt, pr }))?;
-        self.leave(StepResult::Offered, None)
+        self.leave_step(StepResult::Offered, None)
     }
 
-    fn offered(&mut self, pr: &PullRequestRef) -> Result<(), NewsRefusal> {
+    fn note_pull_request(&mut self, pr: &PullRequestRef) -> Result<(), NewsRefusal> {
         let (attempt, pr) = (self.task.attempt, pr.clone());
         self.event(Event::Issue(IssueEvent::Offered { attempt, pr }))?;
-        self.leave(StepResult::Pr, None)
+        self.leave_step(StepResult::Pr, None)
     }
 
     /// The forge's own checks. Ours have passed already: what is broken there, or was before, keeps nothing from landing. What
     /// counts against the work is run once more on the same commit before the work is blamed.
-    fn ci(
+    fn handle_ci_status(
         &mut self,
         ci: &CiStatus,
         climbed: Option<&RecoveryContext>,
@@ -286,10 +286,10 @@ impl DecisionDraft {
         self.event(Event::Issue(IssueEvent::Checks { attempt, ci: ci.clone() }))?;
         match climbed.map(|climbed| (climbed, &climbed.climb)) {
             Some((climbed, RecoveryStep::Act(RecoveryAction::RerunCi | RecoveryAction::RetryAfter(_)))) => {
-                return self.stuck(climbed, &step);
+                return self.recover_from_exchange(climbed, &step);
             }
             Some((climbed, RecoveryStep::Act(action @ RecoveryAction::Proceed))) => {
-                self.tried(climbed, RecoveryTier::Pattern, action.said(), &step)?;
+                self.note_recovery_try(climbed, RecoveryTier::Pattern, action.said(), &step)?;
             }
             // The rest is for steps that can be done otherwise. Here it is the checks that say what follows.
             Some((
@@ -303,31 +303,31 @@ impl DecisionDraft {
             | None => {
                 if matches!(ci, CiStatus::Failed(_) | CiStatus::Broken(_)) {
                     let detail = "they end on the same commit as before".to_owned();
-                    self.recovery_over(&step, RecoveryOutcome::Failed, detail)?;
+                    self.record_recovery_outcome(&step, RecoveryOutcome::Failed, detail)?;
                 }
             }
         }
         match ci {
-            CiStatus::Absent | CiStatus::Passed => self.leave(StepResult::Pass, None),
+            CiStatus::Absent | CiStatus::Passed => self.leave_step(StepResult::Pass, None),
             CiStatus::Failed(names) => {
                 let text = format!(
                     "These checks of the forge fail on your work and not on the base: {}. What they say is with the pull \
                      request. Find out what they run, make it pass, commit and signal COMPLETE.",
                     names.join(", ")
                 );
-                self.leave(
+                self.leave_step(
                     StepResult::Fail,
                     Some(Feedback { about: "Checks of the forge failed".to_owned(), text }),
                 )
             }
             CiStatus::PreExisting(names) | CiStatus::Broken(names) => {
-                self.unheeded(names)?;
-                self.leave(StepResult::Pass, None)
+                self.warn_ignored_checks(names)?;
+                self.leave_step(StepResult::Pass, None)
             }
             CiStatus::Running(names) => {
-                if issue::overdue(self.pipeline(), &self.task.recoveries, &step, self.at) {
-                    self.unheeded(names)?;
-                    return self.leave(StepResult::Pass, None);
+                if issue::is_ci_overdue(self.pipeline(), &self.task.recoveries, &step, self.at) {
+                    self.warn_ignored_checks(names)?;
+                    return self.leave_step(StepResult::Pass, None);
                 }
                 let cause = format!("checks of the forge run: {}", names.join(", "));
                 self.back_off(YieldReason::NotYet, self.poll_ms, cause, step)
@@ -335,27 +335,32 @@ impl DecisionDraft {
         }
     }
 
-    fn unheeded(&mut self, names: &[String]) -> Result<(), NewsRefusal> {
+    fn warn_ignored_checks(&mut self, names: &[String]) -> Result<(), NewsRefusal> {
         names.iter().try_for_each(|name| {
             self.event(Event::Warned(Warning::OptionalFailed { command: format!("{name} (of the forge)") }))
         })
     }
 
     /// Something outside has not happened yet. It is looked for again, and at last a person is told.
-    fn not_yet(&mut self, what: &str, every_ms: u64, step: StepName) -> Result<(), NewsRefusal> {
+    fn wait_for_outside_event(
+        &mut self,
+        what: &str,
+        every_ms: u64,
+        step: StepName,
+    ) -> Result<(), NewsRefusal> {
         if self.pipeline().looks >= LOOKS_MAX {
             let detail = format!("{what}, and {LOOKS_MAX} looks did not change that");
-            return self.end(EndKind::Blocked, EndCode::Tracker, detail);
+            return self.end_task(EndKind::Blocked, EndCode::Tracker, detail);
         }
         let attempt = self.task.attempt;
         self.event(Event::Issue(IssueEvent::Looked { attempt }))?;
         let pause = backoff_ms(1 + self.pipeline().looks / 5, every_ms, REST_MS);
-        self.yielded(YieldReason::NotYet, None)?;
-        let until = self.at.plus_ms(jittered(self.task.id, pause));
+        self.yield_attempt(YieldReason::NotYet, None)?;
+        let until = self.at.plus_ms(add_jitter(self.task.id, pause));
         self.event(Event::Waited { wait: WaitReason::Backoff { until, cause: what.to_owned() }, then: step })
     }
 
-    fn accepted(
+    fn handle_acceptance(
         &mut self,
         accepted: &AcceptanceOutcome,
         climbed: Option<&RecoveryContext>,
@@ -364,69 +369,78 @@ impl DecisionDraft {
         let attempt = self.task.attempt;
         self.event(Event::Issue(IssueEvent::Accepted { attempt, accepted: accepted.clone() }))?;
         match accepted.outcome {
-            VerifyOutcome::Done => self.leave(StepResult::Pass, None),
-            VerifyOutcome::LeftOver(_) | VerifyOutcome::Unsure => self.leave(StepResult::Partial, None),
+            VerifyOutcome::Done => self.leave_step(StepResult::Pass, None),
+            VerifyOutcome::LeftOver(_) | VerifyOutcome::Unsure => self.leave_step(StepResult::Partial, None),
             VerifyOutcome::Waiting if self.pipeline().looks >= LOOKS_MAX => {
-                self.leave(StepResult::Partial, None)
+                self.leave_step(StepResult::Partial, None)
             }
             VerifyOutcome::Waiting => {
                 let what = "checks that an acceptance criterion asks for are running";
-                self.not_yet(what, self.poll_ms, step)
+                self.wait_for_outside_event(what, self.poll_ms, step)
             }
             VerifyOutcome::Reopen { .. }
-                if self.routed().is_some_and(|routed| routed.way == IssueRoute::Split) =>
+                if self.routing_decision().is_some_and(|routed| routed.way == IssueRoute::Split) =>
             {
                 let detail = format!(
                     "its parts are done, but the whole does not hold:\n{}",
                     accepted.describe_failed_items()
                 );
-                self.end(EndKind::Blocked, EndCode::AcceptanceFailed, detail)
+                self.end_task(EndKind::Blocked, EndCode::AcceptanceFailed, detail)
             }
             VerifyOutcome::Reopen { .. }
                 if let Some(RecoveryStep::Stop(why)) = climbed.map(|it| &it.climb) =>
             {
                 let detail = format!("{why}\n{}", accepted.describe_failed_items());
-                self.end(EndKind::Blocked, EndCode::AcceptanceFailed, detail)
+                self.end_task(EndKind::Blocked, EndCode::AcceptanceFailed, detail)
             }
             VerifyOutcome::Reopen { .. } => {
                 // How often is for the tracker's own count to say; what it may cost, for the budget that every run is held to.
                 if let Some(climbed) = climbed {
-                    self.tried(climbed, RecoveryTier::Pattern, RecoveryAction::Retry.said(), &step)?;
+                    self.note_recovery_try(
+                        climbed,
+                        RecoveryTier::Pattern,
+                        RecoveryAction::Retry.said(),
+                        &step,
+                    )?;
                 }
                 let feedback = Feedback {
                     about: "Your work landed, but its issue's acceptance criteria do not hold".to_owned(),
                     text: accepted.describe_failed_items(),
                 };
                 self.event(Event::Issue(IssueEvent::Reworked { attempt }))?;
-                self.leave(StepResult::Fail, Some(feedback))
+                self.leave_step(StepResult::Fail, Some(feedback))
             }
             VerifyOutcome::Exhausted { iteration } => {
                 let detail = format!(
                     "MAX_ITERATIONS_REACHED: its acceptance criteria failed {iteration} times; it needs a person\n{}",
                     accepted.describe_failed_items()
                 );
-                self.end(EndKind::Blocked, EndCode::AcceptanceFailed, detail)
+                self.end_task(EndKind::Blocked, EndCode::AcceptanceFailed, detail)
             }
         }
     }
 
-    fn parted(&mut self, parts: &[SubIssue]) -> Result<(), NewsRefusal> {
+    fn handle_split(&mut self, parts: &[SubIssue]) -> Result<(), NewsRefusal> {
         if parts.is_empty() {
             let detail = "it is too big for one piece of work (XL) and not made of other issues: split it into sub-issues, \
                           or give it a smaller size";
-            return self.end(EndKind::Blocked, EndCode::Tracker, detail.to_owned());
+            return self.end_task(EndKind::Blocked, EndCode::Tracker, detail.to_owned());
         }
         let attempt = self.task.attempt;
         self.event(Event::Issue(IssueEvent::Parted { attempt, parts: parts.to_vec() }))?;
-        self.leave(StepResult::Done, None)
+        self.leave_step(StepResult::Done, None)
     }
 
     /// How far the parts have come is written down: the whole waits for the others. What does not hold yet is worth knowing and no more.
-    fn levelled(&mut self, failing: Option<&[(String, String)]>, step: StepName) -> Result<(), NewsRefusal> {
+    fn note_level_checked(
+        &mut self,
+        failing: Option<&[(String, String)]>,
+        step: StepName,
+    ) -> Result<(), NewsRefusal> {
         let attempt = self.task.attempt;
         let failing = failing.map_or_else(|| self.pipeline().level.failing.clone(), <[_]>::to_vec);
         self.event(Event::Issue(IssueEvent::Levelled { attempt, failing }))?;
-        self.yielded(YieldReason::NotYet, None)?;
+        self.yield_attempt(YieldReason::NotYet, None)?;
         self.event(Event::Waited { wait: WaitReason::Parts, then: step })
     }
 
@@ -437,21 +451,21 @@ impl DecisionDraft {
             self.event(Event::Issue(IssueEvent::PartsOver(ends.to_vec())))?;
         }
         let again = |end: &&SubIssueEnd| !reopened.contains(&end.number);
-        let hopeless: Vec<String> = ends.iter().filter(again).filter_map(undone).collect();
+        let hopeless: Vec<String> = ends.iter().filter(again).filter_map(describe_undone).collect();
         match (hopeless.is_empty(), reopened.is_empty()) {
-            (true, true) => self.leave(StepResult::Done, None),
-            (true, false) => self.leave(StepResult::Split, None),
+            (true, true) => self.leave_step(StepResult::Done, None),
+            (true, false) => self.leave_step(StepResult::Split, None),
             (false, _) => {
-                let all: Vec<String> = ends.iter().filter_map(undone).collect();
-                self.end(EndKind::Blocked, EndCode::PartsFailed, all.join("; "))
+                let all: Vec<String> = ends.iter().filter_map(describe_undone).collect();
+                self.end_task(EndKind::Blocked, EndCode::PartsFailed, all.join("; "))
             }
         }
     }
 }
 
 /// Where an issue goes on once it is known what it is.
-fn after_triage(seen: &IssueSnapshot, routed: &RoutingDecision) -> StepResult {
-    match issue::onward(&IssueSnapshot { triaged: true, ..seen.clone() }, routed) {
+fn result_after_triage(seen: &IssueSnapshot, routed: &RoutingDecision) -> StepResult {
+    match issue::next_phase(&IssueSnapshot { triaged: true, ..seen.clone() }, routed) {
         NextPhase::Split => StepResult::Split,
         NextPhase::Spec => StepResult::Spec,
         NextPhase::Triage | NextPhase::Code | NextPhase::Verify | NextPhase::Accept | NextPhase::Done => {
@@ -460,7 +474,7 @@ fn after_triage(seen: &IssueSnapshot, routed: &RoutingDecision) -> StepResult {
     }
 }
 
-fn undone(end: &SubIssueEnd) -> Option<String> {
+fn describe_undone(end: &SubIssueEnd) -> Option<String> {
     match &end.end {
         SubIssueOutcome::Done | SubIssueOutcome::Left => None,
         SubIssueOutcome::Failed(why) => Some(format!("#{} failed: {why}", end.number)),

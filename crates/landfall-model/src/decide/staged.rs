@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use super::{DecisionDraft, NewsRefusal, not_now};
+use super::{DecisionDraft, NewsRefusal, not_now_refusal};
 use crate::annotate::AnnotationResumePoint;
 use crate::audit::ChangeSize;
-use crate::convergence::{self, AcceptedStage, Exclusion, StageProgress, share};
+use crate::convergence::{self, AcceptedStage, Exclusion, StageProgress, format_share};
 use crate::event::{Event, StepResult};
 use crate::flow::{EdgeTarget, Flow, FlowStep, StepKind};
 use crate::input::{AnnotatedDocument, EndedRun, YieldReason};
@@ -16,7 +16,9 @@ use crate::objective::{
 use crate::plan::PlanOutline;
 use crate::proof::{self, PROOFS_MAX, ProofAuthor, ProofState, ProofSubject, RequiredProof};
 use crate::review::ReviewerFinding;
-use crate::score::{self, GatePoint, Judgement, JudgementOutcome, RefinementImpact, ScoreFacts, points};
+use crate::score::{
+    self, GatePoint, Judgement, JudgementOutcome, RefinementImpact, ScoreFacts, format_score,
+};
 use crate::staged::{JudgeResult, PLAN, STEPS_WITHOUT_PROOF, StagedEvent};
 use crate::task::{AttemptPhase, EndCode, EndKind, Ending, Feedback, StopRequest, Task, TaskState};
 use crate::tune::{self, GateParams};
@@ -33,12 +35,12 @@ const FILL_TARGET: &str =
     "its target says nothing yet: fill .target.md first, then `landfall retry` takes it up";
 
 impl DecisionDraft {
-    fn staged(&mut self, event: StagedEvent) -> Result<(), NewsRefusal> {
+    fn add_staged_event(&mut self, event: StagedEvent) -> Result<(), NewsRefusal> {
         self.event(Event::Staged(event))
     }
 
     /// Whether the words of a task say what to do. A title is enough, but not for a module: its title is only a name.
-    pub(super) fn says_nothing(&self) -> bool {
+    pub(super) fn has_empty_spec(&self) -> bool {
         let spec = &self.task.spec;
         spec.source.starts_with("module:")
             && spec.criteria.is_empty()
@@ -46,12 +48,12 @@ impl DecisionDraft {
     }
 
     /// It cannot begin: nobody said what it is for.
-    pub(super) fn empty_target(&mut self) -> Result<(), NewsRefusal> {
-        self.end(EndKind::Blocked, EndCode::EmptyTarget, FILL_TARGET.to_owned())
+    pub(super) fn end_for_empty_target(&mut self) -> Result<(), NewsRefusal> {
+        self.end_task(EndKind::Blocked, EndCode::EmptyTarget, FILL_TARGET.to_owned())
     }
 
     /// Takes in what an agent wrote for those after it: the plan, and how far it is.
-    pub(super) fn papers_left(&mut self, run: &EndedRun) -> Result<(), NewsRefusal> {
+    pub(super) fn note_papers(&mut self, run: &EndedRun) -> Result<(), NewsRefusal> {
         let attempt = run.attempt;
         let evidence = &run.evidence;
         let known = &self.task.staged.papers;
@@ -70,13 +72,13 @@ impl DecisionDraft {
         let written = plans && evidence.missing.is_empty();
         let plan = plan.filter(|digest| written || known.get(PLAN) != Some(digest));
         if let (Some(paper), Some(outline)) = (plan, &evidence.outline) {
-            let covers = outline.covered().into_iter().collect();
+            let covers = outline.covered_requirements().into_iter().collect();
             let (steps, approach) = (outline.len(), outline.approach());
-            self.staged(StagedEvent::Planned { attempt, paper, steps, covers, approach })?;
+            self.add_staged_event(StagedEvent::Planned { attempt, paper, steps, covers, approach })?;
             self.promise_steps(outline)?;
         }
         if !others.is_empty() {
-            self.staged(StagedEvent::PapersKept { attempt, papers: others })?;
+            self.add_staged_event(StagedEvent::PapersKept { attempt, papers: others })?;
         }
         Ok(())
     }
@@ -92,7 +94,7 @@ impl DecisionDraft {
         if promises.is_empty() && !had {
             return Ok(());
         }
-        self.staged(StagedEvent::Promised { by: ProofAuthor::Planner, promises })
+        self.add_staged_event(StagedEvent::Promised { by: ProofAuthor::Planner, promises })
     }
 
     /// Takes in the tests that a judge names for what is to be mended, in place of what was not proved of the last ones.
@@ -115,17 +117,17 @@ impl DecisionDraft {
         };
         let unproved = |it: &proof::Proof| {
             matches!(it.promise.of, ProofSubject::Finding(_))
-                && it.standing() != ProofState::Proved
+                && it.proof_state() != ProofState::Proved
                 && it.lost == 0
         };
         if promises.is_empty() && !self.task.staged.proofs.all.iter().any(unproved) {
             return Ok(());
         }
-        self.staged(StagedEvent::Promised { by: ProofAuthor::Judge, promises })
+        self.add_staged_event(StagedEvent::Promised { by: ProofAuthor::Judge, promises })
     }
 
     /// Takes in what the checks showed that the plan and judges named.
-    pub(super) fn proved(
+    pub(super) fn note_proofs(
         &mut self,
         head: &crate::Commit,
         proofs: &[(proof::ProofRun, String)],
@@ -134,24 +136,28 @@ impl DecisionDraft {
             return Ok(());
         }
         let (attempt, head) = (self.task.attempt, head.clone());
-        self.staged(StagedEvent::Proved { attempt, head, runs: proofs.iter().map(|(run, _)| *run).collect() })
+        self.add_staged_event(StagedEvent::Proved {
+            attempt,
+            head,
+            runs: proofs.iter().map(|(run, _)| *run).collect(),
+        })
     }
 
     /// Takes in how large the change is.
-    pub(super) fn sized(&mut self, extent: Option<ChangeSize>) -> Result<(), NewsRefusal> {
+    pub(super) fn note_change_size(&mut self, extent: Option<ChangeSize>) -> Result<(), NewsRefusal> {
         match extent {
             Some(extent) if self.task.staged.extent != Some(extent) => {
                 let attempt = self.task.attempt;
-                self.staged(StagedEvent::Measured { attempt, extent })
+                self.add_staged_event(StagedEvent::Measured { attempt, extent })
             }
             Some(_) | None => Ok(()),
         }
     }
 
     /// Whether one of the checks that were run just now does not pass and should.
-    pub(super) fn holds_back(&self, proofs: &[(proof::ProofRun, String)]) -> bool {
+    pub(super) fn has_failing_proof(&self, proofs: &[(proof::ProofRun, String)]) -> bool {
         let all = &self.task.staged.proofs.all;
-        all.iter().any(|it| it.holds() && proofs.iter().any(|(run, _)| run.of == it.promise.of))
+        all.iter().any(|it| it.sends_work_back() && proofs.iter().any(|(run, _)| run.of == it.promise.of))
     }
 
     /// What whoever works is told of the checks that do not pass.
@@ -159,7 +165,9 @@ impl DecisionDraft {
         let mut text = String::new();
         for (run, excerpt) in proofs {
             let all = &self.task.staged.proofs.all;
-            let Some(proof) = all.iter().find(|it| it.promise.of == run.of && it.holds()) else { continue };
+            let Some(proof) = all.iter().find(|it| it.promise.of == run.of && it.sends_work_back()) else {
+                continue;
+            };
             text.push_str(&format!("- {}\n{}\n", proof.line(), excerpt.trim_end()));
         }
         text.push_str(
@@ -170,25 +178,25 @@ impl DecisionDraft {
     }
 
     /// Counts the steps of the plan that an agent says are done.
-    pub(super) fn steps_done(&mut self, said: Option<u32>, complete: bool) -> Result<(), NewsRefusal> {
+    pub(super) fn note_steps_done(&mut self, said: Option<u32>, complete: bool) -> Result<(), NewsRefusal> {
         let plan = &self.task.staged.plan;
         let done = if complete { plan.steps } else { said.unwrap_or(0).min(plan.steps) };
         if done > plan.done {
             let attempt = self.task.attempt;
-            return self.staged(StagedEvent::Advanced { attempt, done });
+            return self.add_staged_event(StagedEvent::Advanced { attempt, done });
         }
         Ok(())
     }
 
     /// Whether a judge is to look before the agent goes on: enough steps are done, or a person changed their mind.
-    pub(super) fn wants_a_look(&self, step: &StepName) -> bool {
+    pub(super) fn wants_judge(&self, step: &StepName) -> bool {
         let StepKind::Agent { every, .. } = self.flow_step(step).kind else { return false };
-        if self.edge(step, StepResult::MidExec).is_none() {
+        if self.find_edge(step, StepResult::MidExec).is_none() {
             return false;
         }
         let staged = &self.task.staged;
         let plan = &staged.plan;
-        let every = match self.params() {
+        let every = match self.gate_params() {
             Some(params) if every > 0 => params.mid_exec_interval,
             _ => every,
         };
@@ -201,22 +209,22 @@ impl DecisionDraft {
     }
 
     /// A judge has read the work.
-    pub(super) fn judged(&mut self, run: &EndedRun, step: &StepName) -> Result<(), NewsRefusal> {
+    pub(super) fn handle_judgement(&mut self, run: &EndedRun, step: &StepName) -> Result<(), NewsRefusal> {
         let StepKind::Check { checkpoint, threshold } = self.flow_step(step).kind else {
-            return Err(not_now(&self.task, "nothing is being judged"));
+            return Err(not_now_refusal(&self.task, "nothing is being judged"));
         };
         let Some(judgement) = &run.evidence.judgement else {
-            return self.judge_failed("it said nothing that could be read as a judgement");
+            return self.handle_judge_failure("it said nothing that could be read as a judgement");
         };
         let counted = self.counted_coverage(checkpoint, judgement);
         if checkpoint == GatePoint::PostExec && self.has_objective() && counted.is_empty() {
-            return self.judge_failed("it did not say how far the requirements are covered");
+            return self.handle_judge_failure("it did not say how far the requirements are covered");
         }
-        let known = self.known_of(judgement, checkpoint);
+        let known = self.score_facts(judgement, checkpoint);
         let threshold = tune::applied_threshold(&self.task, checkpoint, threshold);
         let weights = tune::applied_weights(&self.task);
-        let Some(ruling) = score::weigh(checkpoint, threshold, weights, judgement, &known) else {
-            return self.judge_failed("it gave no scores");
+        let Some(ruling) = score::weigh_judgement(checkpoint, threshold, weights, judgement, &known) else {
+            return self.handle_judge_failure("it gave no scores");
         };
         let JudgementOutcome { result, scores, composite, shortfalls } = ruling;
         let judged = JudgeResult {
@@ -232,7 +240,7 @@ impl DecisionDraft {
             at: self.at,
         };
         let reasons = judged.reasons.clone();
-        self.staged(StagedEvent::Judged { attempt: run.attempt, judged })?;
+        self.add_staged_event(StagedEvent::Judged { attempt: run.attempt, judged })?;
         if checkpoint != GatePoint::PostPlan {
             self.promise_findings(judgement, result)?;
         }
@@ -248,34 +256,34 @@ impl DecisionDraft {
                 feedback.text.push_str(&format!("- {}\n", refinement.text.replace('\n', " ")));
             }
             let numbers = open.iter().map(|it| it.number).collect();
-            self.staged(StagedEvent::RefinementsTaken { numbers })?;
+            self.add_staged_event(StagedEvent::RefinementsTaken { numbers })?;
         }
         if result == StepResult::CheckBlocked {
             let reason = judgement.reason.trim();
             let detail =
                 if reason.is_empty() { "the judge says that it cannot be done as it stands" } else { reason };
-            let goes_on = self.edge(step, result).is_some_and(|edge| edge.to != EdgeTarget::Stop);
+            let goes_on = self.find_edge(step, result).is_some_and(|edge| edge.to != EdgeTarget::Stop);
             if !goes_on {
-                return self.end(EndKind::Blocked, EndCode::CheckBlocked, detail.to_owned());
+                return self.end_task(EndKind::Blocked, EndCode::CheckBlocked, detail.to_owned());
             }
         }
         let says = !feedback.text.trim().is_empty() && result != StepResult::Accept;
-        self.leave(result, says.then_some(feedback))
+        self.leave_step(result, says.then_some(feedback))
     }
 
     /// What its kind asks of checks, settled when it was bound; none when nobody said what kind it is.
-    fn params(&self) -> Option<GateParams> {
+    fn gate_params(&self) -> Option<GateParams> {
         self.task.limits.tuning
     }
 
     /// How often an edge may be taken: what the kind of the task says, or else the flow. The size of the change is no reason.
-    pub(super) fn bound_of(&self, step: &StepName, result: StepResult, max: u32) -> u32 {
+    pub(super) fn edge_bound(&self, step: &StepName, result: StepResult, max: u32) -> u32 {
         let is_retry = match (&self.flow_step(step).kind, result) {
             (StepKind::Check { .. }, StepResult::NeedsRevision | StepResult::NeedsFix) => true,
             (StepKind::Check { checkpoint, .. }, StepResult::Replan) => *checkpoint == GatePoint::PostExec,
             _ => false,
         };
-        match (&self.flow_step(step).kind, self.params()) {
+        match (&self.flow_step(step).kind, self.gate_params()) {
             (StepKind::Check { checkpoint, .. }, Some(params)) if is_retry => params.retries.of(*checkpoint),
             _ => max,
         }
@@ -291,22 +299,22 @@ impl DecisionDraft {
             return convergence::Coverage::new();
         }
         let staged = &self.task.staged;
-        let baseline = staged.baseline();
+        let baseline = staged.baseline_requirements();
         let before = staged.stages.last().map(|stage| &stage.coverage);
-        let mut all = convergence::coverage(before, &judgement.coverage);
+        let mut all = convergence::update_coverage(before, &judgement.coverage);
         all.retain(|number, _| baseline.iter().any(|requirement| requirement.number == *number));
         all
     }
 
     /// What the engine knows of the work, which no judge can overrule.
-    fn known_of(&self, judgement: &Judgement, checkpoint: GatePoint) -> ScoreFacts {
+    fn score_facts(&self, judgement: &Judgement, checkpoint: GatePoint) -> ScoreFacts {
         let task = &self.task;
         let red = match &task.gate {
             Some(gate) => !gate.outcome().is_green(),
             None => checkpoint == GatePoint::PostExec, // nobody verified it
         };
         let proofs = &task.staged.proofs;
-        let red = red || proofs.due(task.staged.plan.done).any(proof::Proof::holds);
+        let red = red || proofs.due_proofs(task.staged.plan.done).any(proof::Proof::sends_work_back);
         let impact = |it: &Refinement| {
             let said = judgement.impacts.iter().find(|(number, _)| *number == it.number);
             match (said, it.state) {
@@ -317,8 +325,8 @@ impl DecisionDraft {
         };
         ScoreFacts {
             red,
-            uncovered: task.staged.uncovered(),
-            unproved: proofs.too_few(),
+            uncovered: task.staged.uncovered_requirements(),
+            unproved: proofs.too_few_proofs(),
             caps: task.gate.iter().flat_map(|gate| gate.dimension_caps()).collect(),
             refinement: task
                 .staged
@@ -340,7 +348,7 @@ impl DecisionDraft {
             .collect();
         for number in pending {
             let said = judgement.impacts.iter().find(|(it, _)| *it == number).map(|(_, impact)| *impact);
-            self.staged(StagedEvent::RefinementWeighed {
+            self.add_staged_event(StagedEvent::RefinementWeighed {
                 number,
                 impact: said.unwrap_or(RefinementImpact::Minor),
             })?;
@@ -349,22 +357,22 @@ impl DecisionDraft {
     }
 
     /// Where no judge weighs what a person wants otherwise, whoever works hears it itself.
-    fn hears_refinements(&self, step: &StepName) -> bool {
+    fn delivers_refinements(&self, step: &StepName) -> bool {
         let judged = self.task.flow.as_ref().is_none_or(|flow| flow.has_judge());
         !judged && matches!(self.flow_step(step).kind, StepKind::Agent { iterate: true, .. })
     }
 
     /// The run that begins is told what is new of it.
-    pub(super) fn tell_refinements(&mut self, step: &StepName) -> Result<(), NewsRefusal> {
-        if !self.hears_refinements(step) {
+    pub(super) fn mark_refinements_told(&mut self, step: &StepName) -> Result<(), NewsRefusal> {
+        if !self.delivers_refinements(step) {
             return Ok(());
         }
         self.weigh_refinements(&Judgement::default())
     }
 
     /// The run that is done has dealt with what it was told. True: something was said since, and is not to be lost.
-    pub(super) fn heard_refinements(&mut self, step: &StepName) -> Result<bool, NewsRefusal> {
-        if !self.hears_refinements(step) {
+    pub(super) fn resolve_told_refinements(&mut self, step: &StepName) -> Result<bool, NewsRefusal> {
+        if !self.delivers_refinements(step) {
             return Ok(false);
         }
         let open = || self.task.staged.open_refinements();
@@ -372,28 +380,28 @@ impl DecisionDraft {
             open().filter(|it| it.state != RefinementStatus::Pending).map(|it| it.number).collect::<Vec<_>>();
         let more = open().count() > told.len();
         if !told.is_empty() {
-            self.staged(StagedEvent::RefinementsTaken { numbers: told })?;
+            self.add_staged_event(StagedEvent::RefinementsTaken { numbers: told })?;
         }
         Ok(more)
     }
 
     /// An error of the judge, not of the work: it stops, and no round is spent.
-    pub(super) fn judge_failed(&mut self, why: &str) -> Result<(), NewsRefusal> {
-        let step = self.current();
+    pub(super) fn handle_judge_failure(&mut self, why: &str) -> Result<(), NewsRefusal> {
+        let step = self.current_step();
         let detail = format!("the judge of step `{step}` failed: {why}; nothing is known of the work");
-        self.end(EndKind::Failed, EndCode::CheckFailed, detail)
+        self.end_task(EndKind::Failed, EndCode::CheckFailed, detail)
     }
 
     /// What a task in a step of kind `target` begins with, if not with an agent. True: it is dealt with.
     pub(super) fn enter_target(&mut self, step: &StepName) -> Result<bool, NewsRefusal> {
         let objective = self.task.staged.objective.clone();
         if objective.as_ref().is_some_and(Objective::is_confirmed) {
-            self.settle(step)?;
+            self.make_current(step)?;
             self.begin_stage()?;
             return Ok(true);
         }
-        if self.says_nothing() {
-            self.empty_target()?;
+        if self.has_empty_spec() {
+            self.end_for_empty_target()?;
             return Ok(true);
         }
         let heard = !self.task.feedback.is_empty() || !self.task.messages.is_empty();
@@ -406,27 +414,27 @@ impl DecisionDraft {
                 .take(objective::REQUIREMENTS_MAX)
                 .collect();
             let items = vec![ObjectiveItem { text: self.task.spec.title.clone(), requirements }];
-            self.staged(StagedEvent::ObjectiveSet { items, constraints: Vec::new() })?;
-            self.settle(step)?;
-            self.ask_for_a_yes(step)?;
+            self.add_staged_event(StagedEvent::ObjectiveSet { items, constraints: Vec::new() })?;
+            self.make_current(step)?;
+            self.ask_for_approval(step)?;
             return Ok(true);
         }
         if objective.is_some() && !heard {
-            self.settle(step)?;
-            self.ask_for_a_yes(step)?;
+            self.make_current(step)?;
+            self.ask_for_approval(step)?;
             return Ok(true);
         }
         Ok(false) // an agent splits it, in an attempt of its own
     }
 
-    fn ask_for_a_yes(&mut self, step: &StepName) -> Result<(), NewsRefusal> {
-        self.staged(StagedEvent::ObjectiveShown)?;
+    fn ask_for_approval(&mut self, step: &StepName) -> Result<(), NewsRefusal> {
+        self.add_staged_event(StagedEvent::ObjectiveShown)?;
         let text = objective::prompt(self.task.staged.objective.as_ref().expect("just shown"));
         self.event(Event::Waited { wait: WaitReason::Question { text }, then: step.clone() })
     }
 
     /// An agent has split the objective, after it was told this.
-    pub(super) fn target_said(
+    pub(super) fn handle_target_split(
         &mut self,
         run: &EndedRun,
         step: &StepName,
@@ -441,12 +449,12 @@ impl DecisionDraft {
             return self.try_output_again("its agent's answer held no JSON block", unread(what));
         };
         if let Some(question) = split.ask.as_ref().filter(|text| !text.trim().is_empty()) {
-            self.yielded(YieldReason::Asked, None)?;
+            self.yield_attempt(YieldReason::Asked, None)?;
             let wait = WaitReason::Question { text: question.clone() };
             return self.event(Event::Waited { wait, then: step.clone() });
         }
         let known = self.task.staged.objective.clone().unwrap_or_default();
-        let items = match objective::merged(&known.items, split, item_wish(told, known.items.len())) {
+        let items = match objective::merge_items(&known.items, split, item_wish(told, known.items.len())) {
             Ok(items) => items,
             Err(error) => {
                 let what = format!("its agent's answer cannot be used: {error}");
@@ -455,24 +463,24 @@ impl DecisionDraft {
         };
         let constraints =
             if split.constraints.is_empty() { known.constraints } else { split.constraints.clone() };
-        self.staged(StagedEvent::ObjectiveSet { items, constraints })?;
-        self.yielded(YieldReason::Asked, None)?;
-        self.ask_for_a_yes(step)
+        self.add_staged_event(StagedEvent::ObjectiveSet { items, constraints })?;
+        self.yield_attempt(YieldReason::Asked, None)?;
+        self.ask_for_approval(step)
     }
 
     /// A person spoke about the objective. Only a yes to what was shown, unchanged since, begins the work.
-    pub(super) fn target_answered(
+    pub(super) fn handle_target_answer(
         &mut self,
         question: &str,
         text: &str,
         step: &StepName,
     ) -> Result<(), NewsRefusal> {
         let objective = self.task.staged.objective.clone();
-        let awaits = objective.as_ref().is_some_and(Objective::wants_a_yes);
+        let awaits = objective.as_ref().is_some_and(Objective::awaits_approval);
         let confirmed = objective.as_ref().is_some_and(Objective::is_confirmed); // a cut journal still asks
         if (awaits || confirmed) && objective::is_yes(text) {
             if awaits {
-                self.staged(StagedEvent::ObjectiveConfirmed)?;
+                self.add_staged_event(StagedEvent::ObjectiveConfirmed)?;
             }
             self.event(Event::Resumed { feedback: None })?;
             return self.begin_stage();
@@ -480,7 +488,7 @@ impl DecisionDraft {
         if objective.is_some() && (objective::is_yes(text) || objective::is_continue(text)) {
             // It was never shown, or changed since, or nothing was said about it: it is shown first.
             self.event(Event::Resumed { feedback: None })?;
-            return self.ask_for_a_yes(step);
+            return self.ask_for_approval(step);
         }
         let asked = Feedback {
             about: "What the person was asked about the objective".to_owned(),
@@ -495,7 +503,7 @@ impl DecisionDraft {
     }
 
     /// The words of a task changed while its objective is worked out: what was shown is stale.
-    pub(super) fn objective_is_stale(&mut self) -> Result<(), NewsRefusal> {
+    pub(super) fn handle_stale_objective(&mut self) -> Result<(), NewsRefusal> {
         let at_target = self.task.step().is_some_and(|step| {
             self.task
                 .flow
@@ -505,7 +513,7 @@ impl DecisionDraft {
         });
         let Some(objective) = self.task.staged.objective.clone().filter(|_| at_target) else { return Ok(()) };
         let Objective { items, constraints, .. } = objective;
-        self.staged(StagedEvent::ObjectiveSet { items, constraints })?;
+        self.add_staged_event(StagedEvent::ObjectiveSet { items, constraints })?;
         if matches!(&self.task.state, TaskState::Waiting { wait: WaitReason::Question { .. }, .. }) {
             let feedback = Feedback {
                 about: WORDS_CHANGED.to_owned(),
@@ -526,7 +534,7 @@ impl DecisionDraft {
         let coverage = staged.stages.last().map_or(&none, |stage| &stage.coverage);
         let number = staged.stages.last().map_or(0, |stage| stage.number) + 1;
         let barred = staged.barred_directions();
-        match (convergence::next_focus(&staged.baseline(), coverage, barred), barred.len()) {
+        match (convergence::next_focus(&staged.baseline_requirements(), coverage, barred), barred.len()) {
             (Some(focus), _) => Ok((number, focus)),
             (None, 0) => Err("no requirement is left that a stage could be for".to_owned()),
             (None, tried) => Err(format!("every direction was tried: {tried} were given up")),
@@ -537,54 +545,61 @@ impl DecisionDraft {
     fn begin_stage(&mut self) -> Result<(), NewsRefusal> {
         if self.task.staged.focus.is_none() {
             match self.next_focus() {
-                Ok((number, focus)) => self.staged(StagedEvent::StageBegan { number, focus })?,
-                Err(detail) => return self.end(EndKind::Blocked, EndCode::DirectionsUsedUp, detail),
+                Ok((number, focus)) => self.add_staged_event(StagedEvent::StageBegan { number, focus })?,
+                Err(detail) => return self.end_task(EndKind::Blocked, EndCode::DirectionsUsedUp, detail),
             }
         }
-        self.leave(StepResult::Answered, None)
+        self.leave_step(StepResult::Answered, None)
     }
 
     /// A stage is measured against the objective.
-    pub(super) fn converge(&mut self, step: &StepName) -> Result<(), NewsRefusal> {
-        self.settle(step)?;
+    pub(super) fn measure_convergence(&mut self, step: &StepName) -> Result<(), NewsRefusal> {
+        self.make_current(step)?;
         let staged = self.task.staged.clone();
         let (Some(focus), Some(judged)) = (&staged.focus, staged.last_judged()) else {
             if staged.objective.is_none() {
                 // A flow without a target has nothing to measure by: what was accepted is all there is.
-                return self.leave(StepResult::Satisfied, None);
+                return self.leave_step(StepResult::Satisfied, None);
             }
             let detail = format!("step `{step}` has nothing to measure: no stage was begun and judged");
-            return self.end(EndKind::Failed, EndCode::CheckFailed, detail);
+            return self.end_task(EndKind::Failed, EndCode::CheckFailed, detail);
         };
         let Some(commit) = judged.head.clone().or_else(|| self.task.head.clone()) else {
             let detail = format!("step `{step}` has nothing to measure: no commit");
-            return self.end(EndKind::Blocked, EndCode::NothingChanged, detail);
+            return self.end_task(EndKind::Blocked, EndCode::NothingChanged, detail);
         };
-        let baseline = staged.baseline();
-        let Some(current) = convergence::convergence(&baseline, &judged.coverage) else {
+        let baseline = staged.baseline_requirements();
+        let Some(current) = convergence::compute_convergence(&baseline, &judged.coverage) else {
             let detail = "there is no requirement to measure it by".to_owned();
-            return self.end(EndKind::Failed, EndCode::CheckFailed, detail);
+            return self.end_task(EndKind::Failed, EndCode::CheckFailed, detail);
         };
         // Under today's requirements: they may have changed since.
-        let score = |stage: &AcceptedStage| convergence::convergence(&baseline, &stage.coverage);
+        let score = |stage: &AcceptedStage| convergence::compute_convergence(&baseline, &stage.coverage);
         let previous = staged.stage_before().and_then(score);
         let progress = convergence::progress(previous, current);
         let attempt = self.task.attempt;
-        self.staged(StagedEvent::Converged { attempt, previous, current, progress, commit: commit.clone() })?;
+        self.add_staged_event(StagedEvent::Converged {
+            attempt,
+            previous,
+            current,
+            progress,
+            commit: commit.clone(),
+        })?;
         match progress {
-            StageProgress::Satisfied => self.leave(StepResult::Satisfied, None),
+            StageProgress::Satisfied => self.leave_step(StepResult::Satisfied, None),
             StageProgress::Closer => self.next_stage(StepResult::Continue, None),
             StageProgress::Stuck => {
                 let about = "The stage came no closer to the objective".to_owned();
                 let text = format!(
                     "Convergence is {} and was 0. Look at the requirements of the stage.",
-                    share(current)
+                    format_share(current)
                 );
-                self.leave(StepResult::NeedsFix, Some(Feedback { about, text }))
+                self.leave_step(StepResult::NeedsFix, Some(Feedback { about, text }))
             }
             StageProgress::NoCloser => {
                 let from = previous.unwrap_or(0);
-                let reason = format!("convergence went from {} to {}", share(from), share(current));
+                let reason =
+                    format!("convergence went from {} to {}", format_share(from), format_share(current));
                 let focus = focus.requirements.clone();
                 self.roll_back(focus, reason, (from, current), commit)
             }
@@ -595,13 +610,13 @@ impl DecisionDraft {
     fn next_stage(&mut self, result: StepResult, feedback: Option<Feedback>) -> Result<(), NewsRefusal> {
         let (number, focus) = match self.next_focus() {
             Ok(next) => next,
-            Err(detail) => return self.end(EndKind::Blocked, EndCode::DirectionsUsedUp, detail),
+            Err(detail) => return self.end_task(EndKind::Blocked, EndCode::DirectionsUsedUp, detail),
         };
-        self.leave(result, feedback)?;
+        self.leave_step(result, feedback)?;
         if self.task.is_over() {
             return Ok(());
         }
-        self.staged(StagedEvent::StageBegan { number, focus })
+        self.add_staged_event(StagedEvent::StageBegan { number, focus })
     }
 
     /// A stage is given up: its branch goes back to the stage before, its direction is not taken again.
@@ -613,7 +628,7 @@ impl DecisionDraft {
         abandoned: crate::Commit,
     ) -> Result<(), NewsRefusal> {
         let Some(back) = self.task.staged.stage_before().cloned() else {
-            return self.end(EndKind::Blocked, EndCode::DirectionsUsedUp, reason);
+            return self.end_task(EndKind::Blocked, EndCode::DirectionsUsedUp, reason);
         };
         let stage = back.number + 1;
         let names = focus.iter().map(|number| format!("R{number}")).collect::<Vec<_>>().join(", ");
@@ -627,12 +642,12 @@ impl DecisionDraft {
             back.number
         );
         let exclusion = Exclusion { stage, focus, direction, reason, abandoned, from, to };
-        self.staged(StagedEvent::GivenUp { exclusion })?;
+        self.add_staged_event(StagedEvent::GivenUp { exclusion })?;
         if let Err(detail) = self.next_focus().and_then(|next| self.another_direction(next)) {
             self.back_to_stage(&back)?;
             let at = back.commit.short();
             let detail = format!("{detail}; the branch is back at the end of stage {} ({at})", back.number);
-            return self.end(EndKind::Blocked, EndCode::DirectionsUsedUp, detail);
+            return self.end_task(EndKind::Blocked, EndCode::DirectionsUsedUp, detail);
         }
         let feedback = Feedback { about: "The last stage was rolled back".to_owned(), text };
         self.next_stage(StepResult::Rollback, Some(feedback))?;
@@ -644,9 +659,9 @@ impl DecisionDraft {
 
     /// The next direction, if the flow lets the task be rolled back once more.
     fn another_direction(&self, next: (u32, Vec<u32>)) -> Result<(u32, Vec<u32>), String> {
-        let step = self.current();
+        let step = self.current_step();
         let taken = self.task.counters.edges.get(&(step.clone(), StepResult::Rollback)).copied().unwrap_or(0);
-        match self.edge(&step, StepResult::Rollback).and_then(|edge| edge.max) {
+        match self.find_edge(&step, StepResult::Rollback).and_then(|edge| edge.max) {
             Some(max) if taken >= max => {
                 Err(format!("{max} directions were given up, as many as its flow allows"))
             }
@@ -681,7 +696,7 @@ impl DecisionDraft {
         {
             self.back_to_stage(&back)?;
         }
-        self.staged(StagedEvent::StageBegan { number, focus })?;
+        self.add_staged_event(StagedEvent::StageBegan { number, focus })?;
         self.event(Event::Directed { step: plan.clone(), alone: false })?;
         Ok(true)
     }
@@ -699,19 +714,19 @@ impl DecisionDraft {
     }
 
     /// Gives the stage up because a judge sent it back too often.
-    pub(super) fn give_up(&mut self, converge: &StepName, reason: String) -> Result<(), NewsRefusal> {
+    pub(super) fn give_up_stage(&mut self, converge: &StepName, reason: String) -> Result<(), NewsRefusal> {
         let staged = &self.task.staged;
         let focus = staged.focus.as_ref().map(|focus| focus.requirements.clone()).unwrap_or_default();
         let from = staged.stage_before().map_or(0, |stage| stage.convergence);
         let Some(head) = self.task.head.clone() else {
-            return self.end(EndKind::Failed, EndCode::EdgeLimit, reason);
+            return self.end_task(EndKind::Failed, EndCode::EdgeLimit, reason);
         };
-        self.settle(converge)?;
+        self.make_current(converge)?;
         self.roll_back(focus, reason, (from, from), head)
     }
 
     /// A person wants one step done now. Their step comes next; then the flow goes on from what it left.
-    pub(super) fn do_step(
+    pub(super) fn run_requested_step(
         &mut self,
         (command, checkpoint): (&str, Option<GatePoint>),
         alone: bool,
@@ -719,7 +734,7 @@ impl DecisionDraft {
     ) -> Result<(), NewsRefusal> {
         let task = &self.task;
         let Some(flow) = flow else {
-            return Err(not_now(task, "it has no flow that could be followed"));
+            return Err(not_now_refusal(task, "it has no flow that could be followed"));
         };
         let phase = task.phase_word_in(flow);
         let refuse = || NewsRefusal::NotAllowed {
@@ -743,7 +758,7 @@ impl DecisionDraft {
         if matches!(flow.find_step(&step).map(|step| &step.kind), Some(StepKind::Land))
             && !is_accepted(task, flow)
         {
-            return Err(not_now(
+            return Err(not_now_refusal(
                 task,
                 "no judge has accepted this work: `check --checkpoint post-exec` comes first",
             ));
@@ -756,7 +771,7 @@ impl DecisionDraft {
             }
             // The step under way is finished first.
             TaskState::Active { doing: AttemptPhase::Queued { .. }, step: at } => {
-                self.stopped(StopRequest::Pause, at)?;
+                self.apply_stop(StopRequest::Pause, at)?;
                 self.event(Event::Directed { step, alone })
             }
             TaskState::Draft
@@ -794,14 +809,17 @@ impl DecisionDraft {
     }
 
     /// A person changed their mind: it is weighed at the next check. A task that is done is taken up again.
-    pub(super) fn refine(&mut self, text: &str) -> Result<(), NewsRefusal> {
+    pub(super) fn add_refinement(&mut self, text: &str) -> Result<(), NewsRefusal> {
         let open = self.task.staged.open_refinements().count();
         let number = self.task.staged.refinements.iter().map(|it| it.number).max().unwrap_or(0) + 1;
         match &self.task.state {
             // Its next workspace would be made while the old one is taken away.
-            TaskState::Ended(Ending { kind: EndKind::Done, .. }) if self.task.workspace.is_some() => Err(
-                not_now(&self.task, "what it left behind is still being put away; say it again in a moment"),
-            ),
+            TaskState::Ended(Ending { kind: EndKind::Done, .. }) if self.task.workspace.is_some() => {
+                Err(not_now_refusal(
+                    &self.task,
+                    "what it left behind is still being put away; say it again in a moment",
+                ))
+            }
             TaskState::Ended(Ending { kind: EndKind::Done, .. }) => {
                 self.event(Event::Reopened { text: text.to_owned() })?;
                 let Some(flow) = self.task.flow.clone() else { return Ok(()) };
@@ -811,36 +829,43 @@ impl DecisionDraft {
                 }
             }
             TaskState::Ended(Ending { kind: EndKind::Cancelled, .. }) => {
-                Err(not_now(&self.task, "it was cancelled; add a new task instead"))
+                Err(not_now_refusal(&self.task, "it was cancelled; add a new task instead"))
             }
-            _ if open >= REFINEMENTS_MAX => {
-                Err(not_now(&self.task, "as many refinements as may be are open; change its words instead"))
-            }
-            _ if self.task.landed.is_some() => Err(not_now(
+            _ if open >= REFINEMENTS_MAX => Err(not_now_refusal(
+                &self.task,
+                "as many refinements as may be are open; change its words instead",
+            )),
+            _ if self.task.landed.is_some() => Err(not_now_refusal(
                 &self.task,
                 "it has landed and its report is being written; refine it after that",
             )),
-            _ => self.staged(StagedEvent::Refined { number, text: text.to_owned() }),
+            _ => self.add_staged_event(StagedEvent::Refined { number, text: text.to_owned() }),
         }
     }
 
     /// A person wrote into the margin of a paper. A plan that says something else now is judged again.
-    pub(super) fn annotated(&mut self, annotated: &AnnotatedDocument) -> Result<(), NewsRefusal> {
+    pub(super) fn handle_annotation(&mut self, annotated: &AnnotatedDocument) -> Result<(), NewsRefusal> {
         let AnnotatedDocument { name, of, paper, outline, impact, onward } = annotated;
         let at_work = matches!(
             self.task.state,
             TaskState::Active { doing: AttemptPhase::Preparing { .. } | AttemptPhase::Running { .. }, .. }
         );
         if at_work {
-            return Err(not_now(&self.task, "an agent is at work on it, and reads its papers as they were"));
+            return Err(not_now_refusal(
+                &self.task,
+                "an agent is at work on it, and reads its papers as they were",
+            ));
         }
         if self.task.staged.papers.get(name) != Some(of) {
-            return Err(not_now(&self.task, "the paper has changed since it was read; look at it again"));
+            return Err(not_now_refusal(
+                &self.task,
+                "the paper has changed since it was read; look at it again",
+            ));
         }
         let steps = outline.as_ref().map_or(0, PlanOutline::len);
-        let covers = outline.iter().flat_map(|outline| outline.covered()).collect();
+        let covers = outline.iter().flat_map(|outline| outline.covered_requirements()).collect();
         let (name, paper) = (name.clone(), paper.clone());
-        self.staged(StagedEvent::Annotated { name, paper, steps, covers, impact: *impact })?;
+        self.add_staged_event(StagedEvent::Annotated { name, paper, steps, covers, impact: *impact })?;
         if let Some(outline) = outline {
             self.promise_steps(outline)?;
         }
@@ -868,7 +893,7 @@ impl DecisionDraft {
             }
             TaskState::Active { doing: AttemptPhase::Queued { .. }, step: at } => {
                 let at = at.clone();
-                self.stopped(StopRequest::Pause, at)?;
+                self.apply_stop(StopRequest::Pause, at)?;
                 self.event(Event::Directed { step, alone: false })
             }
             _ => self.event(Event::Directed { step, alone: false }),
@@ -879,9 +904,9 @@ impl DecisionDraft {
     pub(super) fn withdraw(&mut self, number: u32) -> Result<(), NewsRefusal> {
         let open = self.task.staged.open_refinements().any(|it| it.number == number);
         if !open {
-            return Err(not_now(&self.task, "there is no open refinement of that number"));
+            return Err(not_now_refusal(&self.task, "there is no open refinement of that number"));
         }
-        self.staged(StagedEvent::RefinementWithdrawn { number })
+        self.add_staged_event(StagedEvent::RefinementWithdrawn { number })
     }
 }
 
@@ -897,7 +922,7 @@ fn item_wish(told: &[Feedback], items: usize) -> ItemWish {
         return ItemWish::Change;
     }
     let said: Vec<&str> = told.iter().filter(|it| it.about == ON_OBJECTIVE).map(|it| &*it.text).collect();
-    ItemWish::of(&said.join("\n"), items)
+    ItemWish::from_words(&said.join("\n"), items)
 }
 
 fn check_feedback(
@@ -925,7 +950,7 @@ fn check_feedback(
         text.push_str(&format!("\nIn the judge's words: {}\n", judgement.reason.trim()));
     }
     if !passed && let Some(scores) = judgement.scores {
-        let all = scores.to_array().map(points);
+        let all = scores.to_array().map(format_score);
         text.push_str(&format!("Scores D1 to D6: {}\n", all.join(", ")));
     }
     Feedback { about, text }

@@ -4,7 +4,7 @@ use crate::flow::{EdgeTarget, Flow, FlowEdge};
 
 /// The flow as text, a step a paragraph.
 #[must_use]
-pub fn text(flow: &Flow) -> String {
+pub fn draw_as_text(flow: &Flow) -> String {
     let mut out = format!("{}: {}\n", flow.name, flow.about);
     for step in &flow.steps {
         let entry = if step.name == flow.entry { " ◀ entry" } else { "" };
@@ -12,7 +12,12 @@ pub fn text(flow: &Flow) -> String {
         out.push_str(&format!("\n● {name}  [{kind}, phase {phase}]{entry}\n"));
         for (at, edge) in step.on.iter().enumerate() {
             let branch = if at + 1 == step.on.len() { "└─" } else { "├─" };
-            out.push_str(&format!("  {branch} {} → {}{}\n", edge.result.word(), target(edge), bound(edge)));
+            out.push_str(&format!(
+                "  {branch} {} → {}{}\n",
+                edge.result.word(),
+                format_target(edge),
+                format_bound(edge)
+            ));
         }
     }
     for (phase, step) in &flow.entries {
@@ -26,7 +31,7 @@ pub fn text(flow: &Flow) -> String {
 
 /// The flow as a Mermaid chart.
 #[must_use]
-pub fn mermaid(flow: &Flow) -> String {
+pub fn draw_as_mermaid(flow: &Flow) -> String {
     let mut out = String::from("flowchart TD\n");
     let number = |name: &crate::StepName| flow.steps.iter().position(|step| step.name == *name).unwrap_or(0);
     for (at, step) in flow.steps.iter().enumerate() {
@@ -40,13 +45,13 @@ pub fn mermaid(flow: &Flow) -> String {
                 EdgeTarget::End => "finish((end))".to_owned(),
                 EdgeTarget::Stop => "halt((stop))".to_owned(),
             };
-            out.push_str(&format!("  s{at} -->|\"{}{}\"| {to}\n", edge.result.word(), bound(edge)));
+            out.push_str(&format!("  s{at} -->|\"{}{}\"| {to}\n", edge.result.word(), format_bound(edge)));
         }
     }
     out
 }
 
-fn target(edge: &FlowEdge) -> String {
+fn format_target(edge: &FlowEdge) -> String {
     match &edge.to {
         EdgeTarget::Step(name) => name.to_string(),
         EdgeTarget::End => "end".to_owned(),
@@ -54,6 +59,6 @@ fn target(edge: &FlowEdge) -> String {
     }
 }
 
-fn bound(edge: &FlowEdge) -> String {
+fn format_bound(edge: &FlowEdge) -> String {
     edge.max.map(|max| format!(" (at most {max}×)")).unwrap_or_default()
 }

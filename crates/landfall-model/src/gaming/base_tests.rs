@@ -35,7 +35,7 @@ impl BaseTestMode {
 
     /// Why a person should look, if they should.
     #[must_use]
-    pub fn concern(self, run: &BaseTestRun) -> Option<ChangeConcern> {
+    pub fn to_concern(self, run: &BaseTestRun) -> Option<ChangeConcern> {
         match self {
             Self::Off | Self::Report => None,
             Self::Review if run.outcome.is_green() || run.failing.is_empty() => None,
@@ -124,7 +124,7 @@ pub fn base_test_run(
 /// none came that could alter how the others run. `sources_tests`: a script of the check reads files into its own shell whose
 /// names cannot be told.
 #[must_use]
-pub fn restores(files: &[ChangedFile], sources_tests: bool) -> Vec<TestRestoration> {
+pub fn plan_restorations(files: &[ChangedFile], sources_tests: bool) -> Vec<TestRestoration> {
     let is_prose = |path: &str| path.ends_with(".md") || path.ends_with(".rst");
     let mut found = Vec::new();
     let mut is_needed = false;
@@ -177,7 +177,7 @@ fn is_only_named_so(file: &ChangedFile) -> bool {
 /// assertions in its documentation, and tests in files that are not called so.
 #[must_use]
 pub fn unrestored_tests(files: &[ChangedFile], mode: BaseTestMode) -> Option<ChangeConcern> {
-    let now = Tests::of(files).after;
+    let now = Tests::from_files(files).after;
     let is_kept =
         |case: &TestCase| now.iter().any(|(_, other)| other.name == case.name && other.body == case.body);
     let documented = |text: &str| -> Vec<String> {

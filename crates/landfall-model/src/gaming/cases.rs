@@ -42,7 +42,7 @@ pub fn test_cases(path: &str, text: &str) -> Vec<TestCase> {
                 is_test_path(path) && [".sh", ".bash", ".bats"].iter().any(|ending| path.ends_with(ending));
             if is_script {
                 let name = path.rsplit('/').next().unwrap_or_default();
-                cases.push(case(path, name.to_owned(), &lines, false));
+                cases.push(make_test_case(path, name.to_owned(), &lines, false));
             }
         }
     }
@@ -78,7 +78,7 @@ fn python_cases(lines: &[&str], cases: &mut Vec<TestCase>) {
         };
         body.extend(lines[begin.min(lines.len())..].iter().take_while(deeper).take(BODY_MAX));
         let name = class.map_or_else(|| name.to_owned(), |(_, class)| format!("{class}.{name}"));
-        cases.push(case(".py", name, &body, false));
+        cases.push(make_test_case(".py", name, &body, false));
     }
 }
 
@@ -159,17 +159,21 @@ fn braced_case(path: &str, lines: &[&str], mark: usize, cases: &mut Vec<TestCase
         let end = line.trim_end().trim_end_matches(';');
         *line = end.strip_suffix("})").or(end.strip_suffix('}')).unwrap_or(line); // of the test itself
     }
-    cases.push(case(path, name, &body, panics));
+    cases.push(make_test_case(path, name, &body, panics));
     end
 }
 
-fn case(path: &str, name: String, body: &[&str], panics: bool) -> TestCase {
-    let body = reached(body);
+fn make_test_case(path: &str, name: String, body: &[&str], panics: bool) -> TestCase {
+    let body = reachable_lines(body);
     let code: Vec<&str> = body.iter().map(|line| line.trim()).filter(|line| !is_comment(line)).collect();
     let is_caught = catches_failures(&code);
     let assertions: Vec<String> = match is_caught {
         true => Vec::new(),
-        false => code.iter().filter(|line| asserts_something(path, line)).map(|line| normal(line)).collect(),
+        false => code
+            .iter()
+            .filter(|line| asserts_something(path, line))
+            .map(|line| normalize_spaces(line))
+            .collect(),
     };
     let may = |line: &&str| {
         const MAY: [&str; 13] = [
@@ -193,11 +197,17 @@ fn case(path: &str, name: String, body: &[&str], panics: bool) -> TestCase {
     // A call may fail, too; only a test without one is hollow.
     let calls = |line: &&str| line.contains('(') && !is_trivial(line);
     let is_hollow = !can_fail && !code.iter().any(calls);
-    TestCase { name, body: code.iter().map(|line| normal(line)).collect(), assertions, can_fail, is_hollow }
+    TestCase {
+        name,
+        body: code.iter().map(|line| normalize_spaces(line)).collect(),
+        assertions,
+        can_fail,
+        is_hollow,
+    }
 }
 
 /// The lines before the first one that always ends the test.
-fn reached<'a>(body: &[&'a str]) -> Vec<&'a str> {
+fn reachable_lines<'a>(body: &[&'a str]) -> Vec<&'a str> {
     let indent_of = |line: &str| line.len() - line.trim_start().len();
     let indent = body
         .iter()
@@ -367,7 +377,7 @@ fn is_literal(text: &str) -> bool {
 }
 
 /// A line with single spaces.
-fn normal(line: &str) -> String {
+fn normalize_spaces(line: &str) -> String {
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

@@ -2,7 +2,7 @@
 //! they mean.
 
 use super::Language;
-use super::rust_tests::{block_comment, quoted, raw_string};
+use super::rust_tests::{block_comment, quoted_length, raw_string};
 
 /// How a language quotes and comments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,12 +39,12 @@ impl CodeSyntax {
 pub(super) const QUOTED: u8 = b'"';
 
 /// The text, each byte in its place: blank in comments, [`QUOTED`] in quotes and on them.
-pub(super) fn mask(syntax: CodeSyntax, text: &str) -> Vec<u8> {
+pub(super) fn mask_code(syntax: CodeSyntax, text: &str) -> Vec<u8> {
     let bytes = text.as_bytes();
     let mut out = bytes.to_vec();
     let mut at = 0;
     while at < bytes.len() {
-        let Some((length, fill)) = opaque(syntax, text, at) else {
+        let Some((length, fill)) = find_opaque_span(syntax, text, at) else {
             at += 1;
             continue;
         };
@@ -58,7 +58,7 @@ pub(super) fn mask(syntax: CodeSyntax, text: &str) -> Vec<u8> {
 }
 
 /// The length of the comment or quoted text that begins at this byte, and what takes its place.
-fn opaque(syntax: CodeSyntax, text: &str, at: usize) -> Option<(usize, u8)> {
+fn find_opaque_span(syntax: CodeSyntax, text: &str, at: usize) -> Option<(usize, u8)> {
     let bytes = text.as_bytes();
     let rest = &bytes[at..];
     let before = at.checked_sub(1).map(|at| bytes[at]);
@@ -83,19 +83,19 @@ fn opaque(syntax: CodeSyntax, text: &str, at: usize) -> Option<(usize, u8)> {
             raw_string(rest).map(|length| (length, QUOTED))
         }
         [b'`', ..] if matches!(syntax, CodeSyntax::Script | CodeSyntax::Go) => {
-            Some((quoted(rest, b'`'), QUOTED))
+            Some((quoted_length(rest, b'`'), QUOTED))
         }
         [b'\'', ..] if syntax == CodeSyntax::Rust => {
             let inside = text.get(at + 1..)?.chars().next()?;
             let is_character = inside == '\\' || bytes.get(at + 1 + inside.len_utf8()) == Some(&b'\'');
             // A lifetime has no second quote.
-            is_character.then(|| (quoted(rest, b'\''), QUOTED))
+            is_character.then(|| (quoted_length(rest, b'\''), QUOTED))
         }
         [b'\'', ..] if syntax == CodeSyntax::Shell => Some((until(b"'", 1)?, QUOTED)),
         [b'\\', _, ..] if syntax == CodeSyntax::Shell => Some((2, QUOTED)),
         [b'<', b'<', ..] if syntax == CodeSyntax::Shell => here_document(text, at),
         [quote @ (b'"' | b'\''), ..] => {
-            let length = quoted(rest, *quote);
+            let length = quoted_length(rest, *quote);
             // Where quotes end with their line, one without its end is no quote: an apostrophe in a pattern, say.
             let spans = matches!(syntax, CodeSyntax::Rust | CodeSyntax::Shell);
             let inside = &rest[..length.min(rest.len())];
@@ -137,7 +137,7 @@ mod tests {
     fn comments_are_blank_and_quotes_are_marked() {
         let check = |path: &str, text: &str, expected: &str| {
             let syntax = CodeSyntax::of(path).expect("the language is known");
-            assert_eq!(String::from_utf8_lossy(&mask(syntax, text)), expected, "{path}: {text}");
+            assert_eq!(String::from_utf8_lossy(&mask_code(syntax, text)), expected, "{path}: {text}");
         };
         check("a.rs", "a('x', \"//\") // b", "a(\"\"\", \"\"\"\")     ");
         check("a.rs", "fn f<'a>(x: &'a str)", "fn f<'a>(x: &'a str)");

@@ -247,7 +247,7 @@ pub(super) struct CheckTool {
     pub sections: &'static [(&'static str, &'static str)],
 }
 
-const fn tool(
+const fn check_tool(
     command: &'static str,
     files: &'static [&'static str],
     sections: &'static [(&'static str, &'static str)],
@@ -257,41 +257,41 @@ const fn tool(
 
 /// Their settings count where a verify command runs the tool.
 pub(super) const CHECK_TOOLS: &[CheckTool] = &[
-    tool("fmt", &["*rustfmt.toml"], &[]),
-    tool("rustfmt", &["*rustfmt.toml"], &[]),
-    tool("deny", &["*deny.toml"], &[]),
-    tool("typos", &["*typos.toml"], &[]),
-    tool("gulp", &["gulpfile.*"], &[]),
-    tool("grunt", &["Gruntfile.*"], &[]),
-    tool("mage", &["magefile.go", "magefiles/*"], &[]),
-    tool("doit", &["dodo.py"], &[]),
-    tool("stylelint", &["*.stylelintrc*", "*stylelint.config.*"], &[]),
-    tool("oxlint", &["*.oxlintrc.json"], &[]),
-    tool("hadolint", &["*.hadolint.*"], &[]),
+    check_tool("fmt", &["*rustfmt.toml"], &[]),
+    check_tool("rustfmt", &["*rustfmt.toml"], &[]),
+    check_tool("deny", &["*deny.toml"], &[]),
+    check_tool("typos", &["*typos.toml"], &[]),
+    check_tool("gulp", &["gulpfile.*"], &[]),
+    check_tool("grunt", &["Gruntfile.*"], &[]),
+    check_tool("mage", &["magefile.go", "magefiles/*"], &[]),
+    check_tool("doit", &["dodo.py"], &[]),
+    check_tool("stylelint", &["*.stylelintrc*", "*stylelint.config.*"], &[]),
+    check_tool("oxlint", &["*.oxlintrc.json"], &[]),
+    check_tool("hadolint", &["*.hadolint.*"], &[]),
     // `git archive` leaves out what the attributes name.
-    tool("archive", &["*.gitattributes"], &[]),
-    tool("clippy", &["*clippy.toml"], &[("*Cargo.toml", "lints"), ("*Cargo.toml", "workspace.lints")]),
-    tool("ruff", &["*ruff.toml"], &[("*pyproject.toml", "tool.ruff")]),
-    tool("mypy", &["*mypy.ini"], &[("*pyproject.toml", "tool.mypy"), ("*setup.cfg", "mypy")]),
-    tool("flake8", &["*.flake8"], &[("*setup.cfg", "flake8")]),
-    tool("pylint", &["*pylintrc"], &[("*pyproject.toml", "tool.pylint"), ("*setup.cfg", "pylint")]),
-    tool("pyright", &["*pyrightconfig.json"], &[("*pyproject.toml", "tool.pyright")]),
-    tool("black", &[], &[("*pyproject.toml", "tool.black")]),
-    tool("isort", &["*.isort.cfg"], &[("*pyproject.toml", "tool.isort"), ("*setup.cfg", "isort")]),
-    tool("bandit", &["*.bandit"], &[("*pyproject.toml", "tool.bandit")]),
-    tool("eslint", &["*eslint.config.*", "*.eslintrc*", "*.eslintignore"], &[]),
-    tool("prettier", &["*.prettierrc*", "*.prettierignore"], &[]),
-    tool("biome", &["*biome.json*"], &[]),
-    tool("tsc", &["*tsconfig*.json"], &[]),
-    tool("golangci-lint", &["*.golangci.*"], &[]),
-    tool("shellcheck", &["*.shellcheckrc"], &[]),
-    tool("yamllint", &["*.yamllint*"], &[]),
-    tool("pre-commit", &[".pre-commit-config.yaml"], &[]),
-    tool("invoke", &["tasks.py"], &[]),
-    tool("inv", &["tasks.py"], &[]),
-    tool("docker", COMPOSED, &[]),
-    tool("docker-compose", COMPOSED, &[]),
-    tool("podman", COMPOSED, &[]),
+    check_tool("archive", &["*.gitattributes"], &[]),
+    check_tool("clippy", &["*clippy.toml"], &[("*Cargo.toml", "lints"), ("*Cargo.toml", "workspace.lints")]),
+    check_tool("ruff", &["*ruff.toml"], &[("*pyproject.toml", "tool.ruff")]),
+    check_tool("mypy", &["*mypy.ini"], &[("*pyproject.toml", "tool.mypy"), ("*setup.cfg", "mypy")]),
+    check_tool("flake8", &["*.flake8"], &[("*setup.cfg", "flake8")]),
+    check_tool("pylint", &["*pylintrc"], &[("*pyproject.toml", "tool.pylint"), ("*setup.cfg", "pylint")]),
+    check_tool("pyright", &["*pyrightconfig.json"], &[("*pyproject.toml", "tool.pyright")]),
+    check_tool("black", &[], &[("*pyproject.toml", "tool.black")]),
+    check_tool("isort", &["*.isort.cfg"], &[("*pyproject.toml", "tool.isort"), ("*setup.cfg", "isort")]),
+    check_tool("bandit", &["*.bandit"], &[("*pyproject.toml", "tool.bandit")]),
+    check_tool("eslint", &["*eslint.config.*", "*.eslintrc*", "*.eslintignore"], &[]),
+    check_tool("prettier", &["*.prettierrc*", "*.prettierignore"], &[]),
+    check_tool("biome", &["*biome.json*"], &[]),
+    check_tool("tsc", &["*tsconfig*.json"], &[]),
+    check_tool("golangci-lint", &["*.golangci.*"], &[]),
+    check_tool("shellcheck", &["*.shellcheckrc"], &[]),
+    check_tool("yamllint", &["*.yamllint*"], &[]),
+    check_tool("pre-commit", &[".pre-commit-config.yaml"], &[]),
+    check_tool("invoke", &["tasks.py"], &[]),
+    check_tool("inv", &["tasks.py"], &[]),
+    check_tool("docker", COMPOSED, &[]),
+    check_tool("docker-compose", COMPOSED, &[]),
+    check_tool("podman", COMPOSED, &[]),
 ];
 
 const COMPOSED: &[&str] =
@@ -347,7 +347,7 @@ pub(super) fn loaded_by(file: &ChangedFile) -> Option<&'static Ecosystem> {
     let lower = file.path.to_ascii_lowercase();
     ECOSYSTEMS.iter().find(|ecosystem| {
         let name = lower.rsplit('/').next().unwrap_or_default();
-        let is_named = ecosystem.files.iter().any(|pattern| matches(pattern, name));
+        let is_named = ecosystem.files.iter().any(|pattern| matches_name_pattern(pattern, name));
         // A module of the crate that is called `build` is no build script.
         let runs = |text: &Option<String>| text.as_ref().is_some_and(|text| text.contains("fn main("));
         let is_module = name == "build.rs"
@@ -373,11 +373,11 @@ pub(super) fn loaded_by(file: &ChangedFile) -> Option<&'static Ecosystem> {
             || is_nested
             || is_mock
             || ecosystem.folders.iter().any(is_in)
-            || (file.created && shadows(ecosystem, &lower))
+            || (file.created && shadows_module(ecosystem, &lower))
             || (file.created
                 && file.after.is_none()
                 && !name.contains('.')
-                && shadows(ecosystem, &format!("{lower}/__init__.py")))
+                && shadows_module(ecosystem, &format!("{lower}/__init__.py")))
     })
 }
 
@@ -389,7 +389,7 @@ pub(super) fn may_be_loaded(path: &str) -> bool {
 
 /// Whether a new file takes the place of a module that the runner imports. A folder is a module by its `__init__` alone; a link
 /// may lead to such a folder.
-fn shadows(ecosystem: &Ecosystem, lower: &str) -> bool {
+fn shadows_module(ecosystem: &Ecosystem, lower: &str) -> bool {
     let module_in = |folder: &str| -> Option<&str> {
         let (module, rest) = lower.strip_prefix(folder)?.split_once(['.', '/'])?;
         let is_file = ecosystem.module_endings.contains(&rest);
@@ -405,7 +405,7 @@ fn shadows(ecosystem: &Ecosystem, lower: &str) -> bool {
 }
 
 /// Whether a line sets a variable that decides what a runner of tests, or a tool of the language, does.
-pub(super) fn steers_a_runner(line: &str) -> bool {
+pub(super) fn sets_runner_variable(line: &str) -> bool {
     const NAMES: [&str; 25] = [
         "PATH",
         "PYTEST_ADDOPTS",
@@ -471,7 +471,7 @@ pub(super) fn section_rule(path: &str) -> Option<&'static SectionRule> {
         .find(|rule| rule.file.eq_ignore_ascii_case(name))
 }
 
-fn matches(pattern: &str, name: &str) -> bool {
+fn matches_name_pattern(pattern: &str, name: &str) -> bool {
     match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
         (Some(ending), _) => name.ends_with(ending),
         (None, Some(beginning)) => name.starts_with(beginning),

@@ -30,7 +30,8 @@ fn find_imported_files(path: &str, text: &str, counts: impl Fn(&str) -> bool) ->
             modules.flat_map(|module| python_files(folder, &module)).collect()
         }
         "js" | "cjs" | "mjs" | "ts" | "cts" | "mts" => {
-            let names = text.lines().filter(|line| loads(line)).flat_map(quoted_paths).take(NAMES_MAX);
+            let names =
+                text.lines().filter(|line| is_import_line(line)).flat_map(quoted_paths).take(NAMES_MAX);
             names.flat_map(|name| script_files(folder, name, ending)).collect()
         }
         _ => Vec::new(),
@@ -49,7 +50,7 @@ pub(super) fn configured_files(path: &str, text: &str) -> Vec<String> {
             && !name.contains(['*', ' ', '{', '$', '(', ':'])
             && !name.starts_with(['/', '.', '-'])
     };
-    files.filter(is_file).take(NAMES_MAX).filter_map(|name| below(folder, name)).collect()
+    files.filter(is_file).take(NAMES_MAX).filter_map(|name| join_in_repository(folder, name)).collect()
 }
 
 /// Files that a text names and that are scripts by their ending: what the commands of a settings file, or of a check program, run.
@@ -71,7 +72,7 @@ pub(super) fn named_scripts(path: &str, text: &str) -> Vec<String> {
     for word in words.filter(is_script) {
         let name = word.trim_start_matches('/').trim_start_matches("./");
         for folder in ["", folder] {
-            let file = below(folder, name).filter(|file| file != path && !found.contains(file));
+            let file = join_in_repository(folder, name).filter(|file| file != path && !found.contains(file));
             found.extend(file.filter(|_| found.len() < SCRIPTS_MAX * 2));
         }
     }
@@ -147,7 +148,7 @@ fn conftest_modules(text: &str) -> Vec<String> {
     found
 }
 
-fn loads(line: &str) -> bool {
+fn is_import_line(line: &str) -> bool {
     let code = line.trim_start();
     ["import ", "import{", "export ", "} from"].iter().any(|word| code.starts_with(word))
         || ["require(", "import("].iter().any(|word| code.contains(word))
@@ -208,7 +209,7 @@ fn python_files(folder: &str, module: &str) -> Vec<String> {
         .iter()
         .filter_map(|end| {
             let end = if end.starts_with('/') { (*end).to_owned() } else { format!(".{end}") };
-            below(folder, &format!("{name}{end}"))
+            join_in_repository(folder, &format!("{name}{end}"))
         })
         .collect()
 }
@@ -223,11 +224,11 @@ fn script_files(folder: &str, name: &str, ending: &str) -> Vec<String> {
             endings.into_iter().map(|end| format!("{name}{end}")).collect()
         }
     };
-    names.iter().filter_map(|name| below(folder, name)).collect()
+    names.iter().filter_map(|name| join_in_repository(folder, name)).collect()
 }
 
 /// A path from the root; none for one outside of the repository.
-fn below(folder: &str, name: &str) -> Option<String> {
+fn join_in_repository(folder: &str, name: &str) -> Option<String> {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in name.split('/') {
         match part {

@@ -147,7 +147,7 @@ pub struct InputTrace {
 impl InputTrace {
     /// Begins with a command that runs outside of the sandbox, by the name of its setting.
     #[must_use]
-    pub fn of_unconfined(setting: &str, line: &str) -> Self {
+    pub fn from_unconfined_command(setting: &str, line: &str) -> Self {
         let mut trace = Self { unconfined: Some(setting.to_owned()), ..Self::default() };
         trace.follow_text(line, CommandSource::Line, setting, "", 0);
         trace
@@ -182,7 +182,7 @@ impl InputTrace {
                         | RequestKind::Settings
                         | RequestKind::Make { .. }
                         | RequestKind::Package { .. } => {
-                            self.protect(&request.path, InputScope::WholeFile, &request.used_by);
+                            self.protect_input(&request.path, InputScope::WholeFile, &request.used_by);
                         }
                     }
                 }
@@ -190,8 +190,8 @@ impl InputTrace {
                 Some(file) => {
                     let request = self.requests.pop_front().expect("it is at the front");
                     match file {
-                        BaseFile::Missing => self.answer(&request, None),
-                        BaseFile::Text(text) => self.answer(&request, Some(&text)),
+                        BaseFile::Missing => self.follow_file(&request, None),
+                        BaseFile::Text(text) => self.follow_file(&request, Some(&text)),
                         BaseFile::Link { link, target } => self.follow_link(&request, &link, &target),
                     }
                 }
@@ -200,7 +200,7 @@ impl InputTrace {
     }
 
     /// What a file holds on the base; none: there is no such file, or it is too large to follow.
-    pub fn provide(&mut self, path: &str, text: Option<String>) {
+    pub fn provide_file(&mut self, path: &str, text: Option<String>) {
         self.texts.insert(path.to_owned(), text.map_or(BaseFile::Missing, BaseFile::Text));
     }
 
@@ -211,11 +211,12 @@ impl InputTrace {
     }
 
     fn follow_link(&mut self, request: &FileRequest, link: &str, target: &str) {
-        self.protect(link, InputScope::WholeFile, &request.used_by);
+        self.protect_input(link, InputScope::WholeFile, &request.used_by);
         let rest = request.path.strip_prefix(link).unwrap_or_default();
-        if let Some(path) = resolve(folder_of(link), target).and_then(|to| resolve(&to, &format!(".{rest}")))
+        if let Some(path) =
+            resolve_word(folder_of(link), target).and_then(|to| resolve_word(&to, &format!(".{rest}")))
         {
-            self.request(path, request.kind.clone(), link, request.depth + 1);
+            self.request_file(path, request.kind.clone(), link, request.depth + 1);
         }
     }
 
@@ -231,7 +232,7 @@ impl InputTrace {
         self.inputs.into_values().collect()
     }
 
-    fn request(&mut self, path: String, kind: RequestKind, used_by: &str, depth: usize) {
+    fn request_file(&mut self, path: String, kind: RequestKind, used_by: &str, depth: usize) {
         let key = format!("{path} {kind:?}");
         if depth <= DEPTH_MAX && self.requests.len() < self.files_max() * 4 && self.done.insert(key) {
             self.requests.push_back(FileRequest { path, kind, used_by: used_by.to_owned(), depth });
@@ -246,7 +247,7 @@ impl InputTrace {
         if self.is_unconfined() { WORDS_MAX } else { FILES_MAX }
     }
 
-    fn protect(&mut self, path: &str, scope: InputScope, used_by: &str) {
+    fn protect_input(&mut self, path: &str, scope: InputScope, used_by: &str) {
         let outside = self.unconfined.as_ref().map(|setting| format!("{setting}, outside of the sandbox"));
         let (scope, used_by) = match &outside {
             Some(outside) => (InputScope::Verbatim, outside.as_str()),
@@ -276,11 +277,11 @@ impl InputTrace {
         }
     }
 
-    fn answer(&mut self, request: &FileRequest, text: Option<&str>) {
+    fn follow_file(&mut self, request: &FileRequest, text: Option<&str>) {
         let FileRequest { path, kind, used_by, depth } = request;
         match kind {
             RequestKind::Settings => {
-                self.protect(path, InputScope::WholeFile, used_by);
+                self.protect_input(path, InputScope::WholeFile, used_by);
                 // `node --require ./setup.js`
                 if let Some(text) = text {
                     self.follow_imports(path, text, *depth);
@@ -289,15 +290,15 @@ impl InputTrace {
             RequestKind::Program { is_sure, is_sourced } => {
                 let Some(text) = text else {
                     if *is_sure {
-                        self.protect(path, InputScope::WholeFile, used_by); // it may come with the change
+                        self.protect_input(path, InputScope::WholeFile, used_by); // it may come with the change
                     } else if self.is_unconfined() {
-                        self.protect(&format!("{path}/*"), InputScope::Verbatim, used_by); // a folder, perhaps
+                        self.protect_input(&format!("{path}/*"), InputScope::Verbatim, used_by); // a folder, perhaps
                     }
                     return;
                 };
                 if !is_sure && !self.is_unconfined() && !is_check_like(path, text) {
                     if *is_sourced {
-                        self.protect(path, InputScope::Sourced, used_by);
+                        self.protect_input(path, InputScope::Sourced, used_by);
                     }
                     return; // the product, which the check runs
                 }
@@ -311,7 +312,7 @@ impl InputTrace {
                     false if is_justfile => InputScope::Recipes,
                     false => InputScope::WholeFile,
                 };
-                self.protect(path, scope, used_by);
+                self.protect_input(path, scope, used_by);
                 if is_shell(path, text) {
                     self.follow_text(text, CommandSource::Script, path, folder_of(path), depth + 1);
                 } else {
@@ -322,7 +323,7 @@ impl InputTrace {
             RequestKind::Import => {
                 let Some(text) = text else {
                     if self.is_unconfined() {
-                        self.protect(path, InputScope::Verbatim, used_by); // it would be found before the system's
+                        self.protect_input(path, InputScope::Verbatim, used_by); // it would be found before the system's
                     }
                     return;
                 };
@@ -330,7 +331,7 @@ impl InputTrace {
                 let is_part = has_check_name(path) || (is_neighbour && !is_in_product(path));
                 // Files of tests are judged by themselves: the version of the base runs against the work.
                 if self.is_unconfined() || (is_part && !is_test_path(path)) {
-                    self.protect(path, InputScope::WholeFile, used_by);
+                    self.protect_input(path, InputScope::WholeFile, used_by);
                     self.follow_imports(path, text, *depth);
                 }
             }
@@ -352,13 +353,13 @@ impl InputTrace {
             RequestKind::Expectation => {
                 // Files of tests are judged by themselves, and code is the product.
                 if text.is_some() && !is_code(path) && !is_test_path(path) {
-                    self.protect(path, InputScope::WholeFile, used_by);
+                    self.protect_input(path, InputScope::WholeFile, used_by);
                 }
             }
             RequestKind::NamedScript => {
                 if text.is_some() && has_check_name(path) && !is_test_path(path) {
                     let kind = RequestKind::Program { is_sure: true, is_sourced: false };
-                    self.request(path.clone(), kind, used_by, *depth);
+                    self.request_file(path.clone(), kind, used_by, *depth);
                 }
             }
             RequestKind::CargoAlias { name, rest } => {
@@ -372,35 +373,35 @@ impl InputTrace {
             }
             RequestKind::Make { targets, root } => {
                 let Some(text) = text else { return };
-                self.protect(path, InputScope::MakeTargets(targets.clone()), used_by);
+                self.protect_input(path, InputScope::MakeTargets(targets.clone()), used_by);
                 let makefile = Makefile::parse(text);
                 let folder = folder_of(path);
                 self.follow_search_path(text, path, folder);
                 let needed = makefile.needed_targets(targets);
                 let root = root.as_deref().unwrap_or(path);
-                for include in makefile.includes() {
+                for include in makefile.included_files() {
                     // Names of included files are looked up where `make` runs: mostly the folder of the first one.
                     if include.contains('*') {
                         let pattern = join(folder, include.trim_start_matches("./"));
-                        self.protect(&pattern, InputScope::MakeTargets(needed.clone()), used_by);
-                    } else if let Some(path) = resolve(folder, &include) {
-                        self.protect(&path, InputScope::MakeTargets(needed.clone()), used_by);
+                        self.protect_input(&pattern, InputScope::MakeTargets(needed.clone()), used_by);
+                    } else if let Some(path) = resolve_word(folder, &include) {
+                        self.protect_input(&path, InputScope::MakeTargets(needed.clone()), used_by);
                         let kind = RequestKind::Make { targets: needed.clone(), root: Some(root.to_owned()) };
-                        self.request(path, kind, used_by, depth + 1);
+                        self.request_file(path, kind, used_by, depth + 1);
                     }
                 }
                 if root != path {
                     // The file that includes it may define the variables that it uses.
                     let names = needed.iter().filter(|name| name.starts_with('$')).cloned().collect();
                     let kind = RequestKind::Make { targets: names, root: None };
-                    self.request(root.to_owned(), kind, used_by, depth + 1);
+                    self.request_file(root.to_owned(), kind, used_by, depth + 1);
                 }
                 for target in makefile.targets_like_files(targets) {
-                    if let Some(file) = resolve(folder, &target) {
-                        self.protect(&file, InputScope::Absent, path);
+                    if let Some(file) = resolve_word(folder, &target) {
+                        self.protect_input(&file, InputScope::Absent, path);
                     }
                 }
-                for commands in makefile.commands(targets) {
+                for commands in makefile.commands_for_targets(targets) {
                     self.follow_text(&commands, CommandSource::Recipe, path, folder, depth + 1);
                 }
             }
@@ -408,7 +409,11 @@ impl InputTrace {
                 let Some(text) = text else { return };
                 let scripts = package_scripts(text);
                 let names = with_hooks(script);
-                self.protect(path, InputScope::PackageScripts(names.iter().cloned().collect()), used_by);
+                self.protect_input(
+                    path,
+                    InputScope::PackageScripts(names.iter().cloned().collect()),
+                    used_by,
+                );
                 let is_used = |name: &String| names.iter().any(|wanted| is_script(wanted, name));
                 for (_, line) in scripts.iter().filter(|(name, _)| is_used(name)) {
                     self.follow_text(line, CommandSource::Recipe, path, folder_of(path), depth + 1);
@@ -426,14 +431,14 @@ impl InputTrace {
             false => imported_files(path, text),
         };
         for file in files {
-            self.request(file, RequestKind::Import, path, depth + 1);
+            self.request_file(file, RequestKind::Import, path, depth + 1);
         }
     }
 
     /// Scripts that a text names, in a way that cannot be told: by a variable, or as arguments of another program.
     fn follow_names(&mut self, path: &str, text: &str, depth: usize) {
         for file in named_scripts(path, text) {
-            self.request(file, RequestKind::NamedScript, path, depth + 1);
+            self.request_file(file, RequestKind::NamedScript, path, depth + 1);
         }
     }
 
@@ -451,9 +456,11 @@ impl InputTrace {
             let value = line[at..].split_once('=').map_or("", |(_, value)| value).trim_start();
             let value = value.split([' ', ';', '\t']).next().unwrap_or_default();
             for place in value.split(':').map(|place| place.trim_matches(['"', '\''])) {
-                let Some(place) = resolve(folder, place).filter(|place| !place.is_empty()) else { continue };
+                let Some(place) = resolve_word(folder, place).filter(|place| !place.is_empty()) else {
+                    continue;
+                };
                 for program in PROGRAMS {
-                    self.protect(&join(&place, program), InputScope::WholeFile, used_by);
+                    self.protect_input(&join(&place, program), InputScope::WholeFile, used_by);
                 }
             }
         }
@@ -492,12 +499,12 @@ impl InputTrace {
         };
         for pattern in patterns.iter().filter(|pattern| is_run && pattern.contains('*')) {
             let (start, rest) = pattern.split_at(pattern.find('*').unwrap_or_default());
-            let Some(start) = resolve(folder, start).filter(|start| !start.is_empty()) else { continue };
+            let Some(start) = resolve_word(folder, start).filter(|start| !start.is_empty()) else { continue };
             let slash =
                 if pattern[..pattern.find('*').unwrap_or_default()].ends_with('/') { "/" } else { "" };
             let pattern = format!("{start}{slash}{rest}");
             if has_check_name(&pattern) && !is_test_path(&pattern) {
-                self.protect(&pattern, InputScope::WholeFile, used_by);
+                self.protect_input(&pattern, InputScope::WholeFile, used_by);
             }
         }
     }
@@ -506,7 +513,7 @@ impl InputTrace {
     fn request_loaded(&mut self, file: String, used_by: &str, depth: usize) {
         if !is_in_product(&file) && !is_test_path(&file) {
             let kind = RequestKind::Program { is_sure: true, is_sourced: false };
-            self.request(file, kind, used_by, depth + 1);
+            self.request_file(file, kind, used_by, depth + 1);
         }
     }
 
@@ -531,7 +538,7 @@ impl InputTrace {
             // `hatch run test`: a wrapper is no word of the command.
             if commands_name(text, tool) {
                 for file in *files {
-                    self.request(join(folder, file), RequestKind::CommandFile, used_by, depth);
+                    self.request_file(join(folder, file), RequestKind::CommandFile, used_by, depth);
                 }
             }
         }
@@ -579,7 +586,7 @@ impl InputTrace {
             // Any word may be a program, or a file that one reads: `env X=1 timeout 5 node tools/notify.js`.
             for path in words.iter().flat_map(|word| paths_in(folder, word)) {
                 let kind = RequestKind::Program { is_sure: false, is_sourced: false };
-                self.request(path, kind, used_by, depth);
+                self.request_file(path, kind, used_by, depth);
             }
         }
         let is_sure = match place {
@@ -590,8 +597,8 @@ impl InputTrace {
         };
         let is_sourced = matches!(program, "." | "source");
         let program_kind = || RequestKind::Program { is_sure, is_sourced };
-        for path in settings_of(&words).into_iter().filter_map(|word| resolve(folder, word)) {
-            self.request(path, RequestKind::Settings, used_by, depth);
+        for path in settings_of(&words).into_iter().filter_map(|word| resolve_word(folder, word)) {
+            self.request_file(path, RequestKind::Settings, used_by, depth);
         }
         // `cargo +nightly clippy`, `python3 -m mypy`
         let runs = |tool: &str| {
@@ -599,21 +606,21 @@ impl InputTrace {
         };
         for CheckTool { files, sections, .. } in CHECK_TOOLS.iter().filter(|tool| runs(tool.command)) {
             for pattern in *files {
-                self.protect(pattern, InputScope::WholeFile, used_by);
+                self.protect_input(pattern, InputScope::WholeFile, used_by);
             }
             for (pattern, section) in *sections {
                 let sections = BTreeSet::from([(*section).to_owned()]);
-                self.protect(pattern, InputScope::Sections(sections), used_by);
+                self.protect_input(pattern, InputScope::Sections(sections), used_by);
             }
         }
         for (_, names) in RUNNER_SETTINGS.iter().filter(|(runner, _)| runs(runner)) {
             for name in *names {
-                self.request(join(folder, name), RequestKind::RunnerSettings, used_by, depth);
+                self.request_file(join(folder, name), RequestKind::RunnerSettings, used_by, depth);
             }
         }
         if runs("pytest") || runs("py.test") {
             for file in PYTEST_FILES {
-                self.request(join(folder, file), RequestKind::PytestSettings, used_by, depth);
+                self.request_file(join(folder, file), RequestKind::PytestSettings, used_by, depth);
             }
             for name in plugin_options(words.iter().copied()) {
                 for file in [
@@ -632,42 +639,42 @@ impl InputTrace {
             }
             "just" => {
                 for name in ["justfile", "Justfile", ".justfile"] {
-                    self.request(join(folder, name), program_kind(), used_by, depth);
+                    self.request_file(join(folder, name), program_kind(), used_by, depth);
                 }
             }
-            "task" => self.request(join(folder, "Taskfile.yml"), program_kind(), used_by, depth),
-            "rake" => self.request(join(folder, "Rakefile"), program_kind(), used_by, depth),
+            "task" => self.request_file(join(folder, "Taskfile.yml"), program_kind(), used_by, depth),
+            "rake" => self.request_file(join(folder, "Rakefile"), program_kind(), used_by, depth),
             "sh" | "bash" | "dash" | "zsh" | "ksh" | "ash" | "." | "source" => {
                 match shell_argument(&words[1..]) {
                     Some(ShellArgument::Text(text)) => {
                         self.follow_text(text, place, used_by, folder, depth + 1)
                     }
-                    Some(ShellArgument::File(word)) => match resolve(folder, word) {
-                        Some(path) => self.request(path, program_kind(), used_by, depth),
+                    Some(ShellArgument::File(word)) => match resolve_word(folder, word) {
+                        Some(path) => self.request_file(path, program_kind(), used_by, depth),
                         None => self.sources_tests |= is_sourced,
                     },
                     None => {}
                 }
             }
             _ if words[0].contains('/') => {
-                if let Some(path) = resolve(folder, words[0]) {
-                    self.request(path, program_kind(), used_by, depth);
+                if let Some(path) = resolve_word(folder, words[0]) {
+                    self.request_file(path, program_kind(), used_by, depth);
                 }
             }
             // `uv run check.py`: a runner was before it.
             _ if program.ends_with(".py") => {
-                self.request(join(folder, program), program_kind(), used_by, depth);
+                self.request_file(join(folder, program), program_kind(), used_by, depth);
             }
             "diff" | "cmp" | "comm" => {
-                for path in words[1..].iter().filter_map(|word| resolve(folder, word)) {
-                    self.request(path, RequestKind::Expectation, used_by, depth);
+                for path in words[1..].iter().filter_map(|word| resolve_word(folder, word)) {
+                    self.request_file(path, RequestKind::Expectation, used_by, depth);
                 }
             }
             "cargo" => self.follow_cargo(&words[1..], used_by, depth),
             "deno" => self.follow_deno(&words[1..], used_by, folder, depth),
             _ if is_interpreter(program) => {
-                for path in interpreted(&words[1..], folder) {
-                    self.request(path, program_kind(), used_by, depth);
+                for path in interpreter_files(&words[1..], folder) {
+                    self.request_file(path, program_kind(), used_by, depth);
                 }
             }
             _ => {}
@@ -689,10 +696,10 @@ impl InputTrace {
             if in_workspaces {
                 // Which folders they are in cannot be told from here.
                 let names = with_hooks(&script).into_iter().collect();
-                self.protect("*package.json", InputScope::PackageScripts(names), used_by);
+                self.protect_input("*package.json", InputScope::PackageScripts(names), used_by);
             }
             let path = join(&own, "package.json");
-            self.request(path, RequestKind::Package { script }, used_by, depth);
+            self.request_file(path, RequestKind::Package { script }, used_by, depth);
         }
         if words[0] == "concurrently" {
             for text in words[1..].iter().filter(|word| word.contains(' ')) {
@@ -713,17 +720,22 @@ impl InputTrace {
                 let words: Vec<&str> = rest.copied().take_while(|word| *word != "--").collect();
                 for folder in run_packages(&words) {
                     for part in ["src/*", "build.rs"] {
-                        self.protect(&join(&folder, part), InputScope::WholeFile, used_by);
+                        self.protect_input(&join(&folder, part), InputScope::WholeFile, used_by);
                     }
                     if !folder.contains('*') {
-                        self.request(join(&folder, "src/main.rs"), RequestKind::CommandFile, used_by, depth);
+                        self.request_file(
+                            join(&folder, "src/main.rs"),
+                            RequestKind::CommandFile,
+                            used_by,
+                            depth,
+                        );
                     }
                 }
             }
             Some(name) if !OWN.contains(name) => {
                 let rest = rest.map(|word| (*word).to_owned()).collect();
                 let kind = RequestKind::CargoAlias { name: (*name).to_owned(), rest };
-                self.request(".cargo/config.toml".to_owned(), kind, used_by, depth);
+                self.request_file(".cargo/config.toml".to_owned(), kind, used_by, depth);
             }
             Some(_) | None => {}
         }
@@ -732,8 +744,8 @@ impl InputTrace {
     fn follow_deno(&mut self, words: &[&str], used_by: &str, folder: &str, depth: usize) {
         let program = RequestKind::Program { is_sure: true, is_sourced: false };
         if words.first() == Some(&"run") {
-            for path in interpreted(words, folder) {
-                self.request(path, program.clone(), used_by, depth);
+            for path in interpreter_files(words, folder) {
+                self.request_file(path, program.clone(), used_by, depth);
             }
         }
         let task = words.iter().skip(1).find(|word| !word.starts_with('-')).filter(|_| words[0] == "task");
@@ -741,8 +753,8 @@ impl InputTrace {
             let path = join(folder, name);
             let script = task.map(|task| (*task).to_owned()).unwrap_or_default();
             let scripts = BTreeSet::from([script.clone()]);
-            self.protect(&path, InputScope::PackageScripts(scripts), used_by);
-            self.request(path, RequestKind::Package { script }, used_by, depth);
+            self.protect_input(&path, InputScope::PackageScripts(scripts), used_by);
+            self.request_file(path, RequestKind::Package { script }, used_by, depth);
         }
     }
 
@@ -754,7 +766,7 @@ impl InputTrace {
         while let Some(word) = rest.next() {
             match *word {
                 "-C" | "--directory" => {
-                    folder = rest.next().and_then(|next| resolve(&folder, next)).unwrap_or(folder)
+                    folder = rest.next().and_then(|next| resolve_word(&folder, next)).unwrap_or(folder)
                 }
                 "-f" | "--file" | "--makefile" => file = rest.next().copied(),
                 "-j" | "-l" | "-o" | "-W" => {
@@ -765,7 +777,7 @@ impl InputTrace {
                 }
                 word if word.starts_with('-') || word.contains('=') => {
                     if let Some(inside) = word.strip_prefix("-C").or(word.strip_prefix("--directory=")) {
-                        folder = resolve(&folder, inside).unwrap_or(folder);
+                        folder = resolve_word(&folder, inside).unwrap_or(folder);
                     } else if let Some(inside) = word.strip_prefix("-f").or(word.strip_prefix("--file=")) {
                         file = Some(inside);
                     }
@@ -780,10 +792,10 @@ impl InputTrace {
         }
         let names = file.map_or_else(|| vec!["GNUmakefile", "makefile", "Makefile"], |file| vec![file]);
         for name in names {
-            if let Some(path) = resolve(&folder, name) {
+            if let Some(path) = resolve_word(&folder, name) {
                 // One that comes with the change is read before the one that is there.
-                self.protect(&path, InputScope::MakeTargets(targets.clone()), used_by);
-                self.request(
+                self.protect_input(&path, InputScope::MakeTargets(targets.clone()), used_by);
+                self.request_file(
                     path,
                     RequestKind::Make { targets: targets.clone(), root: None },
                     used_by,
@@ -857,7 +869,7 @@ const FOLDERS_MAX: usize = 8; // that commands of one text may run in
 
 /// Changes the folders in which the next commands may run.
 fn enter_folder(folders: &mut Vec<String>, word: Option<&String>, place: CommandSource) {
-    let target = word.and_then(|word| resolve(&folders[0], word));
+    let target = word.and_then(|word| resolve_word(&folders[0], word));
     let is_sure = target.is_some() && place != CommandSource::Script;
     if is_sure {
         folders.clear();
@@ -908,7 +920,7 @@ fn is_interpreter(program: &str) -> bool {
 }
 
 /// The files that an interpreter runs: a script, or a module of the repository.
-fn interpreted(words: &[&str], folder: &str) -> Vec<String> {
+fn interpreter_files(words: &[&str], folder: &str) -> Vec<String> {
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
         match *word {
@@ -923,7 +935,7 @@ fn interpreted(words: &[&str], folder: &str) -> Vec<String> {
                 let path = module.replace('.', "/");
                 return [format!("{path}.py"), format!("{path}/__main__.py")]
                     .iter()
-                    .filter_map(|path| resolve(folder, path))
+                    .filter_map(|path| resolve_word(folder, path))
                     .collect();
             }
             "-c" | "-e" | "--eval" | "-p" | "--test" | "-" => return Vec::new(),
@@ -932,7 +944,7 @@ fn interpreted(words: &[&str], folder: &str) -> Vec<String> {
             }
             "run" => {} // deno run
             word if word.starts_with('-') => {}
-            word => return resolve(folder, word).into_iter().collect(),
+            word => return resolve_word(folder, word).into_iter().collect(),
         }
     }
     Vec::new()
@@ -1025,7 +1037,8 @@ fn manager_use(words: &[&str], folder: &str) -> Option<PackageUse> {
         match word {
             "--" => break,
             "--prefix" | "-C" | "--dir" | "--cwd" => {
-                found.folder = rest.next().and_then(|next| resolve(folder, next)).unwrap_or(found.folder);
+                found.folder =
+                    rest.next().and_then(|next| resolve_word(folder, next)).unwrap_or(found.folder);
             }
             "-w" | "--workspace" | "--filter" | "-F" => {
                 found.in_workspaces = true;
@@ -1084,16 +1097,16 @@ fn paths_in(folder: &str, word: &str) -> Vec<String> {
     if word.bytes().all(|byte| matches!(byte, b'.' | b'/')) {
         return Vec::new(); // `.` reads a file into the shell, or is everything
     }
-    let mut found: Vec<String> = resolve(folder, word).into_iter().collect();
+    let mut found: Vec<String> = resolve_word(folder, word).into_iter().collect();
     if word.starts_with(['/', '~']) || word.contains('$') {
         let ends = word.match_indices('/').rev().take(ENDS_MAX).map(|(at, _)| &word[at + 1..]);
-        found.extend(ends.filter_map(|end| resolve("", end)));
+        found.extend(ends.filter_map(|end| resolve_word("", end)));
     }
     found.retain(|path| !path.is_empty());
     found
 }
 
-fn resolve(folder: &str, word: &str) -> Option<String> {
+fn resolve_word(folder: &str, word: &str) -> Option<String> {
     // `"$(dirname "$0")/x"`, `$PWD/x`, `${HERE}/x`: what is behind the last of them is tried from this folder.
     let word = if word.contains(['$', '`']) {
         let behind = match word.rfind([')', '}', '`']) {
@@ -1127,7 +1140,7 @@ fn resolve(folder: &str, word: &str) -> Option<String> {
 
 /// Where a link leads, from the root of the repository; none if it leads outside.
 pub(super) fn resolve_link(link: &str, target: &str) -> Option<String> {
-    resolve(folder_of(link), target)
+    resolve_word(folder_of(link), target)
 }
 
 fn join(folder: &str, name: &str) -> String {

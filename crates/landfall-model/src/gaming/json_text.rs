@@ -2,7 +2,7 @@
 //! no more than this.
 
 /// The members of an object with their values as they are written; none if the text is no object.
-pub(super) fn members(text: &str) -> Option<Vec<(String, &str)>> {
+pub(super) fn object_members(text: &str) -> Option<Vec<(String, &str)>> {
     let inside = text.trim_start_matches('\u{feff}').trim().strip_prefix('{')?.strip_suffix('}')?;
     let mut found = Vec::new();
     let mut rest = inside.trim_start();
@@ -79,15 +79,16 @@ pub(super) fn string(value: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{members, string};
+    use super::{object_members, string};
 
     #[test]
     fn members_are_read_as_they_are_written() {
-        let found = members(" { \"a\" : \"x, \\\"y\\\"\", \"b\":{\"c\":[1,2]},\n\"d\": true , \"e\":1 }\n");
+        let found =
+            object_members(" { \"a\" : \"x, \\\"y\\\"\", \"b\":{\"c\":[1,2]},\n\"d\": true , \"e\":1 }\n");
         let expected = [("a", "\"x, \\\"y\\\"\""), ("b", "{\"c\":[1,2]}"), ("d", "true"), ("e", "1")];
         assert_eq!(found, Some(expected.map(|(name, value)| (name.to_owned(), value)).to_vec()));
         assert_eq!(string("\"x, \\\"y\\\" \\u0041\""), Some("x, \"y\" A".to_owned()));
-        assert_eq!(members("{}"), Some(Vec::new()));
+        assert_eq!(object_members("{}"), Some(Vec::new()));
     }
 
     #[test]
@@ -95,8 +96,8 @@ mod tests {
         for text in
             ["", "[]", "{", "}", "{\"a\"}", "{\"a\":}", "{a:1}", "{\"a\":1 2:3}", "{\"a", "{\"a\":[}", "{]}"]
         {
-            assert_eq!(members(text), None, "{text}");
+            assert_eq!(object_members(text), None, "{text}");
         }
-        assert_eq!(members(&"{\"a\":".repeat(100_000)), None);
+        assert_eq!(object_members(&"{\"a\":".repeat(100_000)), None);
     }
 }

@@ -12,7 +12,7 @@ pub(super) enum LineChange {
 const CELLS_MAX: usize = 250_000; // of the table; a larger difference is taken as a whole
 
 /// The lines of both that are not in common, in order.
-pub(super) fn difference<L: PartialEq>(old_lines: &[L], new_lines: &[L]) -> Vec<LineChange> {
+pub(super) fn diff_lines<L: PartialEq>(old_lines: &[L], new_lines: &[L]) -> Vec<LineChange> {
     // What both begin and end with is the same; in between is the change.
     let pairs = old_lines.iter().zip(new_lines);
     let begin = pairs.take_while(|(old, new)| old == new).count();
@@ -55,7 +55,7 @@ pub(super) fn difference<L: PartialEq>(old_lines: &[L], new_lines: &[L]) -> Vec<
 /// The places of the lines that only the new text has.
 pub(super) fn added_lines(before: &str, after: &str) -> BTreeSet<usize> {
     let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
-    let added = difference(&old, &new).into_iter().filter_map(|change| match change {
+    let added = diff_lines(&old, &new).into_iter().filter_map(|change| match change {
         LineChange::Added(at) => Some(at),
         LineChange::Removed(_) => None,
     });

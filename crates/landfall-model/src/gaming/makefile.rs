@@ -87,7 +87,7 @@ impl Makefile {
             let around = conditions[conditions.len().saturating_sub(CONDITIONS_MAX)..].join(" / ");
             if let Some((head, mut lines)) = in_define.take() {
                 if bare == "endef" {
-                    makefile.define(&head, &lines.join("\n"), around);
+                    makefile.define_variable(&head, &lines.join("\n"), around);
                 } else {
                     lines.push(line.to_owned());
                     in_define = Some((head, lines));
@@ -136,7 +136,7 @@ impl Makefile {
         makefile
     }
 
-    fn define(&mut self, head: &str, value: &str, conditions: String) {
+    fn define_variable(&mut self, head: &str, value: &str, conditions: String) {
         let mut words = head.split_whitespace().skip_while(|word| *word != "define").skip(1);
         let name = words.next().unwrap_or_default().to_owned();
         if head.starts_with("export ") {
@@ -234,7 +234,7 @@ impl Makefile {
     }
 
     /// The files that it includes. A `*` stands for what cannot be told.
-    pub(super) fn includes(&self) -> Vec<String> {
+    pub(super) fn included_files(&self) -> Vec<String> {
         let expand = |name: &String| {
             let mut name = name.trim_end_matches([')', '}']).to_owned();
             for variable in variable_names(&name) {
@@ -258,7 +258,10 @@ impl Makefile {
         targets.find(|target| !target.starts_with('.') && !target.contains('%')).map(String::as_str)
     }
 
-    fn named<'a>(&'a self, name: &str) -> impl DoubleEndedIterator<Item = (usize, &'a MakeVariable)> {
+    fn variables_named<'a>(
+        &'a self,
+        name: &str,
+    ) -> impl DoubleEndedIterator<Item = (usize, &'a MakeVariable)> {
         let places = self.places.get(name).map(Vec::as_slice).unwrap_or_default();
         places.iter().map(|place| (*place, &self.variables[*place]))
     }
@@ -277,7 +280,7 @@ impl Makefile {
             let name = word.strip_prefix("$(").and_then(|rest| rest.strip_suffix(')'));
             let name = name.or_else(|| word.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')));
             let before = found.len();
-            for (_, variable) in self.named(name.unwrap_or_default()) {
+            for (_, variable) in self.variables_named(name.unwrap_or_default()) {
                 let values = variable.value.split_whitespace().take(WORDS_MAX - found.len().min(WORDS_MAX));
                 found.extend(values.map(str::to_owned));
             }
@@ -365,7 +368,7 @@ impl Makefile {
             };
             let is_new = *known != more;
             *known = more;
-            for (place, variable) in self.named(&name) {
+            for (place, variable) in self.variables_named(&name) {
                 if found.variables[place] && !is_new {
                     continue;
                 }
@@ -400,7 +403,7 @@ impl Makefile {
     }
 
     /// The lines that decide what these targets do.
-    pub(super) fn lines(&self, targets: &BTreeSet<String>) -> Vec<String> {
+    pub(super) fn lines_for_targets(&self, targets: &BTreeSet<String>) -> Vec<String> {
         let used = self.use_of(targets);
         let mut lines = Vec::new();
         let mut around = String::new();
@@ -417,7 +420,7 @@ impl Makefile {
         for (variable, _) in self.variables.iter().zip(&used.variables).filter(|(_, used)| **used) {
             add(&variable.line.conditions, variable.line.text.clone());
         }
-        let phony = self.phony();
+        let phony = self.phony_targets();
         for target in used.targets.iter().filter(|target| phony.contains(*target)) {
             add("", format!("{PHONY_MARK}{target}"));
         }
@@ -431,7 +434,7 @@ impl Makefile {
         lines
     }
 
-    fn phony(&self) -> BTreeSet<String> {
+    fn phony_targets(&self) -> BTreeSet<String> {
         let rules = self.rules.iter().filter(|rule| rule.targets.iter().any(|name| name == ".PHONY"));
         rules.flat_map(|rule| self.words_of(&rule.needs)).collect()
     }
@@ -439,7 +442,7 @@ impl Makefile {
     /// Used targets that are not made if a file of their name is there.
     pub(super) fn targets_like_files(&self, targets: &BTreeSet<String>) -> Vec<String> {
         let used = self.use_of(targets);
-        let phony = self.phony();
+        let phony = self.phony_targets();
         let rules =
             self.rules.iter().zip(&used.rules).filter(|(rule, used)| **used && !rule.recipe.is_empty());
         let made: BTreeSet<String> = rules.flat_map(|(rule, _)| self.words_of(&rule.targets)).collect();
@@ -448,10 +451,10 @@ impl Makefile {
     }
 
     /// The commands that these targets run, with their variables in place. Each text is a shell of its own.
-    pub(super) fn commands(&self, targets: &BTreeSet<String>) -> Vec<String> {
+    pub(super) fn commands_for_targets(&self, targets: &BTreeSet<String>) -> Vec<String> {
         let used = self.use_of(targets);
         let value = |name: &str| {
-            let mut values = self.named(name).rev().filter(|(place, _)| used.variables[*place]);
+            let mut values = self.variables_named(name).rev().filter(|(place, _)| used.variables[*place]);
             values.next().map(|(_, variable)| variable.value.as_str())
         };
         let expand = |line: &MakeLine| {

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use super::code_text::{CodeSyntax, QUOTED, mask};
+use super::code_text::{CodeSyntax, QUOTED, mask_code};
 use super::line_diff::added_lines;
 use super::{ChangedFile, ProtectedInput, Tests, is_test_path, protected, rust_tests};
 use crate::gate::CheckOutcome;
@@ -41,7 +41,7 @@ impl MutationMode {
 
     /// Why a person should review the change, if a person should.
     #[must_use]
-    pub fn concern(self, run: &MutationRun) -> Option<ChangeConcern> {
+    pub fn to_concern(self, run: &MutationRun) -> Option<ChangeConcern> {
         match self {
             Self::Report | Self::Off => None,
             Self::Review => run
@@ -77,7 +77,7 @@ pub struct MutationBudget {
 impl MutationBudget {
     /// From how long the checks took. None: they take too long to run them again for this.
     #[must_use]
-    pub fn of_check(check_ms: u64) -> Option<Self> {
+    pub fn from_check_duration(check_ms: u64) -> Option<Self> {
         const CHECK_MAX_MS: u64 = 30_000;
         const TOTAL_MIN_MS: u64 = 3_000; // four quick checks, with the start of their processes
         const CHECKS: u64 = 2; // a finding needs two survivors
@@ -130,7 +130,7 @@ const MUTATIONS_MAX: usize = 4;
 /// The tests that a change adds or rewrites, as `file: test`.
 #[must_use]
 pub fn tests_of_change(files: &[ChangedFile]) -> Vec<String> {
-    let tests = Tests::of(files);
+    let tests = Tests::from_files(files);
     let is_known = |body: &[String]| tests.before.iter().any(|(_, case)| case.body == body);
     let came = tests.after.iter().filter(|(_, case)| !is_known(&case.body));
     came.map(|(path, case)| format!("{path}: {}", case.name)).collect()
@@ -164,13 +164,13 @@ pub fn choose_mutations(files: &[ChangedFile], inputs: &[ProtectedInput]) -> Vec
     let mut queues: Vec<Vec<MutationCandidate<'_>>> = files
         .iter()
         .filter(|file| is_mutable(&file.path) && !protected::is_input(&file.path, inputs))
-        .map(|file| candidates(file, &gone))
+        .map(|file| find_mutation_candidates(file, &gone))
         .collect();
     let mut chosen: Vec<Mutation> = Vec::new();
     let mut turn = 0;
     while chosen.len() < MUTATIONS_MAX && queues.iter().any(|queue| turn < queue.len()) {
         let waiting = queues.iter_mut().filter_map(|queue| queue.get(turn));
-        chosen.extend(waiting.take(MUTATIONS_MAX - chosen.len()).map(MutationCandidate::mutation));
+        chosen.extend(waiting.take(MUTATIONS_MAX - chosen.len()).map(MutationCandidate::to_mutation));
         turn += 1;
     }
     let mut sizes: BTreeSet<usize> =
@@ -211,7 +211,7 @@ struct MutationEdit {
 }
 
 impl MutationCandidate<'_> {
-    fn mutation(&self) -> Mutation {
+    fn to_mutation(&self) -> Mutation {
         let MutationEdit { from, to, by, .. } = &self.alteration;
         let line = self.text[self.begin..].lines().next().unwrap_or_default();
         let altered = format!("{}{by}{}", &line[..*from], &line[*to..]);
@@ -228,11 +228,11 @@ impl MutationCandidate<'_> {
 }
 
 /// The alterations of the changed lines of a file, the best first.
-fn candidates<'a>(file: &'a ChangedFile, gone: &BTreeSet<&str>) -> Vec<MutationCandidate<'a>> {
+fn find_mutation_candidates<'a>(file: &'a ChangedFile, gone: &BTreeSet<&str>) -> Vec<MutationCandidate<'a>> {
     let (Some(text), Some(syntax)) = (&file.after, CodeSyntax::of(&file.path)) else { return Vec::new() };
     let changed = added_lines(file.before.as_deref().unwrap_or_default(), text);
     let tests = if syntax == CodeSyntax::Rust { rust_tests::module_ranges(text) } else { Vec::new() };
-    let masked = mask(syntax, text);
+    let masked = mask_code(syntax, text);
     let mut found = Vec::new();
     let mut begin = 0;
     for (place, line) in text.split_inclusive('\n').enumerate() {
@@ -244,7 +244,7 @@ fn candidates<'a>(file: &'a ChangedFile, gone: &BTreeSet<&str>) -> Vec<MutationC
         {
             continue;
         }
-        let mut alterations = alterations(syntax, line, &masked[here..here + line.len()]);
+        let mut alterations = find_mutation_edits(syntax, line, &masked[here..here + line.len()]);
         alterations.sort_by_key(|alteration| (alteration.kind, alteration.from));
         let ranked = alterations.into_iter().enumerate().map(|(rank, alteration)| MutationCandidate {
             file,
@@ -372,7 +372,7 @@ const TEXT: usize = 130;
 const COMMAND: usize = 140;
 
 /// Every alteration of one line whose mask is given.
-fn alterations(syntax: CodeSyntax, line: &str, masked: &[u8]) -> Vec<MutationEdit> {
+fn find_mutation_edits(syntax: CodeSyntax, line: &str, masked: &[u8]) -> Vec<MutationEdit> {
     let code_begin = body_begin(syntax, line, masked);
     // Every masked byte is ASCII, or one of a character outside of quotes: then nothing is found there.
     let code: String =

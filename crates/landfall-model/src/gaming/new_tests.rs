@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use super::code_text::{CodeSyntax, QUOTED, mask};
+use super::code_text::{CodeSyntax, QUOTED, mask_code};
 use super::{ChangedFile, Language};
 
 /// Whether it may. `sources_tests`: a script of the check reads files into its own shell whose names cannot be told.
@@ -25,7 +25,7 @@ pub(super) fn may_alter_other_tests(file: &ChangedFile, sources_tests: bool) -> 
 /// The lines without comments; what is in quotes is marked. In Python, what brackets keep together is one line.
 fn code_lines(path: &str, text: &str) -> Vec<String> {
     let Some(syntax) = CodeSyntax::of(path) else { return text.lines().map(str::to_owned).collect() };
-    let code = String::from_utf8_lossy(&mask(syntax, text)).into_owned();
+    let code = String::from_utf8_lossy(&mask_code(syntax, text)).into_owned();
     let mut lines: Vec<String> = Vec::new();
     let mut depth = 0i64;
     for line in code.lines().map(str::trim_end) {
@@ -168,7 +168,7 @@ fn is_plain(rules: &TestFileGrammar, lines: &[String]) -> bool {
     }
     let own = own_names(rules, lines);
     let changes_own = |assignment: Assignment<'_>| {
-        let is_new = assignment.is_short || declared(rules, assignment.target).is_some();
+        let is_new = assignment.is_short || declared_name(rules, assignment.target).is_some();
         is_new
             || assignment.target.split(',').all(|target| {
                 let target = target.trim().trim_start_matches(['*', '(', '[']);
@@ -177,7 +177,7 @@ fn is_plain(rules: &TestFileGrammar, lines: &[String]) -> bool {
             })
     };
     // An imported module is changed by `x.y = …`, a name of the file by `x = …`.
-    lines.iter().flat_map(|line| assignments(line)).all(changes_own)
+    lines.iter().flat_map(|line| find_assignments(line)).all(changes_own)
 }
 
 /// Whether a line at the very left only declares. A call there runs as soon as the file is read; requiring a module is what
@@ -185,9 +185,9 @@ fn is_plain(rules: &TestFileGrammar, lines: &[String]) -> bool {
 fn is_plain_top(rules: &TestFileGrammar, line: &str) -> bool {
     let is_import = rules.imports.iter().any(|word| line.contains(word));
     let begins = |words: &[&str]| words.iter().any(|begin| line.starts_with(begin));
-    match assignments(line).first() {
+    match find_assignments(line).first() {
         Some(first) if rules.declares.is_empty() || begins(rules.declares) => {
-            let is_call = calls(first.value) && !first.value.contains("=>") && !is_import;
+            let is_call = has_call(first.value) && !first.value.contains("=>") && !is_import;
             let is_target = !rules.declares.is_empty() || is_name(first.target);
             is_target && !is_call
         }
@@ -196,7 +196,7 @@ fn is_plain_top(rules: &TestFileGrammar, line: &str) -> bool {
 }
 
 /// Whether a value calls something: a parenthesis behind a name.
-fn calls(value: &str) -> bool {
+fn has_call(value: &str) -> bool {
     value.match_indices('(').any(|(at, _)| {
         let before = value[..at].trim_end().chars().next_back();
         before.is_some_and(|char| char.is_alphanumeric() || matches!(char, '_' | ')' | ']'))
@@ -208,9 +208,9 @@ fn own_names<'a>(rules: &TestFileGrammar, lines: &'a [String]) -> BTreeSet<&'a s
     const VALUES: [&str; 8] = ["True", "False", "None", "true", "false", "null", "nil", "new "];
     let mut names = BTreeSet::new();
     for line in lines.iter().filter(|line| !rules.imports.iter().any(|word| line.contains(word))) {
-        let assigned = assignments(line);
+        let assigned = find_assignments(line);
         if assigned.is_empty() {
-            names.extend(declared(rules, line)); // `let total;`
+            names.extend(declared_name(rules, line)); // `let total;`
         }
         for Assignment { target, value, is_short } in assigned {
             let is_made = value.contains('(')
@@ -221,7 +221,9 @@ fn own_names<'a>(rules: &TestFileGrammar, lines: &'a [String]) -> BTreeSet<&'a s
             let name_of = |part: &'a str| {
                 let bare =
                     part.split(':').next().unwrap_or_default().trim().rsplit(' ').next().unwrap_or_default();
-                declared(rules, part).or_else(|| may_be_bare.then_some(bare)).filter(|name| is_name(name))
+                declared_name(rules, part)
+                    .or_else(|| may_be_bare.then_some(bare))
+                    .filter(|name| is_name(name))
             };
             names.extend(target.split(',').filter_map(name_of).filter(|_| is_made));
         }
@@ -230,7 +232,7 @@ fn own_names<'a>(rules: &TestFileGrammar, lines: &'a [String]) -> BTreeSet<&'a s
 }
 
 /// The name behind a word that declares one.
-fn declared<'a>(rules: &TestFileGrammar, target: &'a str) -> Option<&'a str> {
+fn declared_name<'a>(rules: &TestFileGrammar, target: &'a str) -> Option<&'a str> {
     let rest = rules.declares.iter().find_map(|word| target.trim_start().strip_prefix(word))?;
     rest.split(|char: char| !(char.is_alphanumeric() || char == '_')).next()
 }
@@ -244,7 +246,7 @@ struct Assignment<'a> {
 }
 
 /// What a line assigns: no comparisons, no arguments by name, no defaults of parameters.
-fn assignments(line: &str) -> Vec<Assignment<'_>> {
+fn find_assignments(line: &str) -> Vec<Assignment<'_>> {
     let bytes = line.as_bytes();
     let byte_at = |at: usize| bytes.get(at).copied().unwrap_or(b' ');
     let mut found = Vec::new();

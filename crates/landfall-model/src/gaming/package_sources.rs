@@ -49,7 +49,7 @@ impl SourceFile {
     }
 
     /// The lines that count, if that can be told from each version alone.
-    pub(super) fn counts(self, line: &str) -> bool {
+    pub(super) fn is_source_line(self, line: &str) -> bool {
         let code = line.trim();
         match self {
             Self::Requirements => {
@@ -76,7 +76,7 @@ impl SourceFile {
                 PROGRAM.iter().any(|word| code.starts_with(word))
                     || ANYWHERE.iter().any(|word| code.contains(word))
             }
-            Self::Variables => super::ecosystems::steers_a_runner(code),
+            Self::Variables => super::ecosystems::sets_runner_variable(code),
             Self::Lock | Self::Shrinkwrap => false,
         }
     }
@@ -190,16 +190,16 @@ fn source_of(code: &str) -> Option<String> {
 
 /// Dependencies of a manifest that came from a registry and come from a folder or a repository now.
 pub(super) fn moved_dependencies(before: &str, after: &str) -> Vec<String> {
-    let before = dependencies(before);
+    let before = parse_dependencies(before);
     let is_moved = |(name, (is_elsewhere, _)): &(&String, &(bool, String))| {
         *is_elsewhere && before.get(*name).is_some_and(|(was_elsewhere, _)| !was_elsewhere)
     };
-    let after = dependencies(after);
+    let after = parse_dependencies(after);
     after.iter().filter(is_moved).map(|(name, (_, text))| format!("+{name} = {text}")).collect()
 }
 
 /// The dependencies of a manifest by their whole key, each with whether it comes from elsewhere.
-fn dependencies(text: &str) -> BTreeMap<String, (bool, String)> {
+fn parse_dependencies(text: &str) -> BTreeMap<String, (bool, String)> {
     let Ok(table) = DeTable::parse(text) else { return BTreeMap::new() };
     let mut found = BTreeMap::new();
     let mut pending: Vec<(String, &DeTable<'_>)> = vec![(String::new(), table.get_ref())];

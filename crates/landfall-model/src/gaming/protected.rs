@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::ecosystems::{SettingsFormat, loaded_by, may_be_loaded, section_rule};
 use super::inputs::{InputScope, ProtectedInput};
-use super::line_diff::{LineChange, difference};
+use super::line_diff::{LineChange, diff_lines};
 use super::makefile::{Makefile, PHONY_MARK};
 use super::package_sources::{SourceFile, moved_dependencies, moved_packages};
 use super::runner_marks::{ends_the_reader, shell_function};
@@ -70,7 +70,7 @@ fn protected_change(file: &ChangedFile, inputs: &[ProtectedInput]) -> Option<Pro
             InputScope::TestScript => changed_test_script(file),
             InputScope::Recipes => changed_lines(file, code_lines).filter(|_| !adds_recipes(file)),
             InputScope::MakeTargets(targets) => {
-                let lines = changed_lines(file, |text| Makefile::parse(text).lines(targets));
+                let lines = changed_lines(file, |text| Makefile::parse(text).lines_for_targets(targets));
                 lines.filter(|lines| !is_more_of_the_same(lines, file, targets))
             }
             InputScope::Sourced => changed_lines(file, code_lines).filter(|lines| {
@@ -154,7 +154,7 @@ fn changed_sources(file: &ChangedFile, kind: SourceFile) -> Option<Vec<String>> 
                     && line.starts_with('+')
                     && code.trim_start().starts_with("- ")
                     && !code.contains('!');
-                kind.counts(code) && !comes
+                kind.is_source_line(code) && !comes
             });
             Some(lines)
         }
@@ -255,7 +255,7 @@ fn changed_lines(file: &ChangedFile, part: impl Fn(&str) -> Vec<String>) -> Opti
     if before == after {
         return None;
     }
-    let signed = difference(&before, &after).into_iter().map(|change| match change {
+    let signed = diff_lines(&before, &after).into_iter().map(|change| match change {
         LineChange::Removed(at) => format!("−{}", before[at]),
         LineChange::Added(at) => format!("+{}", after[at]),
     });
@@ -317,7 +317,7 @@ fn is_longer_loop(old: &str, new: &str) -> bool {
 /// Whether a justfile has all that it had, in recipes of other names only more.
 fn adds_recipes(file: &ChangedFile) -> bool {
     let (Some(before), Some(after)) = (&file.before, &file.after) else { return false };
-    let (before, after) = (recipes(before), recipes(after));
+    let (before, after) = (parse_recipes(before), parse_recipes(after));
     // The first one is run if none is named.
     let first = |recipes: &[(String, Vec<String>)]| recipes.get(1).map(|(name, _)| name.clone());
     let is_same_first = first(&before) == first(&after);
@@ -333,7 +333,7 @@ fn adds_recipes(file: &ChangedFile) -> bool {
 }
 
 /// The recipes of a justfile by name; the first entry, without a name, has the lines outside of them.
-fn recipes(text: &str) -> Vec<(String, Vec<String>)> {
+fn parse_recipes(text: &str) -> Vec<(String, Vec<String>)> {
     const OUTSIDE: [&str; 6] = ["set ", "export ", "alias ", "import ", "import? ", "mod "];
     let mut found = vec![(String::new(), Vec::new())];
     let mut attributes = Vec::new();

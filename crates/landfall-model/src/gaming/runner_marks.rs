@@ -20,7 +20,7 @@ struct MarkContext<'a> {
 }
 
 /// The first added line that does; none for honest code.
-pub(super) fn find(file: &ChangedFile) -> Option<&String> {
+pub(super) fn find_marked_line(file: &ChangedFile) -> Option<&String> {
     if ecosystems::loaded_by(file).is_some() {
         return None; // it is protected as a whole
     }
@@ -33,11 +33,11 @@ pub(super) fn find(file: &ChangedFile) -> Option<&String> {
         is_test: is_test_path(&file.path) || !cases::test_cases(&file.path, text).is_empty(),
         is_helper: is_test_helper(&file.path),
         is_entry: is_entry(&file.path, text),
-        libraries: libraries(&file.path, text),
+        libraries: assertion_library_names(&file.path, text),
         asking_lines: asking_lines(&file.path, text),
     };
     file.added.iter().enumerate().find_map(|(at, line)| {
-        let code = tighten(line);
+        let code = normalize_spacing(line);
         let is_mark = !is_comment(&code)
             && (asks_for_tests(&context, &code)
                 || asks_for_caller(&context, &code)
@@ -54,7 +54,7 @@ fn asking_lines(path: &str, text: &str) -> Vec<String> {
         return Vec::new();
     }
     let product = rust_tests::without_modules(text);
-    product.lines().filter(|line| asks(line)).map(tighten).collect()
+    product.lines().filter(|line| asks(line)).map(normalize_spacing).collect()
 }
 
 /// The first function of a Go test file that product code beside it had: the product has it no more, and its tests do not tell.
@@ -96,7 +96,7 @@ fn receiver_type(receiver: &str) -> Option<&str> {
 }
 
 /// The line without blanks beside punctuation, so that every spelling is one.
-fn tighten(line: &str) -> String {
+fn normalize_spacing(line: &str) -> String {
     let is_name = |char: char| char.is_alphanumeric() || matches!(char, '_' | '$' | '/' | '#' | '*');
     let mut tight = String::new();
     for word in line.split_whitespace() {
@@ -153,7 +153,7 @@ fn is_comment(code: &str) -> bool {
 }
 
 /// Names of a library that asserts: its own, and those that the file gives to it.
-fn libraries(path: &str, text: &str) -> Vec<String> {
+fn assertion_library_names(path: &str, text: &str) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let mut add = |list: &str| {
         for part in list.split([',', '{', '}']) {
@@ -183,7 +183,7 @@ fn libraries(path: &str, text: &str) -> Vec<String> {
         Language::Script => {
             ["assert", "expect", "chai"].iter().for_each(|name| add(name));
             for line in text.lines() {
-                let code = plain_requires(&tighten(line));
+                let code = plain_requires(&normalize_spacing(line));
                 let declared = ["const ", "let ", "var "].iter().find_map(|word| code.strip_prefix(word));
                 let declared = declared.or_else(|| code.strip_prefix("const")).unwrap_or_default();
                 if let Some((list, from)) = declared.split_once('=')
@@ -506,7 +506,7 @@ pub(super) fn ends_the_reader(line: &str) -> bool {
     let code = line.trim();
     let ends = |part: &str| matches!(part.trim(), "exit" | "exit 0" | "exit $?");
     BEGINNINGS.iter().any(|beginning| code.starts_with(beginning))
-        || ecosystems::steers_a_runner(code)
+        || ecosystems::sets_runner_variable(code)
         || code.split([';', '{', '}', '&', '|']).any(ends)
         || shell_function(code).is_some_and(is_comparison)
 }

@@ -39,7 +39,7 @@ struct TestModule<'a> {
 /// The file of the work with the tests of the base in place of its own: in Rust, unit tests are in the file that they test.
 /// None if there are none, or they are the same.
 pub(super) fn with_modules_of_base(base: &str, work: &str) -> Option<String> {
-    let (base_masked, work_masked) = (mask(base), mask(work));
+    let (base_masked, work_masked) = (mask_rust_code(base), mask_rust_code(work));
     let base_modules = modules(&base_masked);
     let work_modules = modules(&work_masked);
     let is_in_a_test_file = |name: &str| is_test_path(&format!("{name}.rs"));
@@ -89,7 +89,7 @@ pub(super) fn without_modules(text: &str) -> String {
 
 /// Where the modules of tests are, in bytes.
 pub(super) fn module_ranges(text: &str) -> Vec<std::ops::Range<usize>> {
-    let masked = mask(text);
+    let masked = mask_rust_code(text);
     let of_tests = modules(&masked).into_iter().filter(|module| module.is_test);
     of_tests.map(|module| module.begin..module.end).collect()
 }
@@ -179,7 +179,7 @@ fn module_of(masked: &str, begin: usize, head_end: usize, end: usize) -> Option<
 }
 
 /// The text with blanks for comments and for what is in quotes, so that what is left is code. Each byte keeps its place.
-fn mask(text: &str) -> String {
+fn mask_rust_code(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = bytes.to_vec();
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
@@ -189,7 +189,7 @@ fn mask(text: &str) -> String {
         let end = match rest {
             [b'/', b'/', ..] => at + rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len()),
             [b'/', b'*', ..] => at + block_comment(rest),
-            [b'"', ..] => at + quoted(rest, b'"'),
+            [b'"', ..] => at + quoted_length(rest, b'"'),
             [b'r', ..] | [b'b' | b'c', b'r', ..] if at == 0 || !is_name(bytes[at - 1]) => {
                 match raw_string(rest) {
                     Some(length) => at + length,
@@ -199,7 +199,7 @@ fn mask(text: &str) -> String {
                     }
                 }
             }
-            [b'\'', b'\\', ..] => at + quoted(rest, b'\''),
+            [b'\'', b'\\', ..] => at + quoted_length(rest, b'\''),
             // A lifetime has no second quote.
             [b'\'', ..] => match text.get(at + 1..).and_then(|rest| rest.chars().next()) {
                 Some(char) if bytes.get(at + 1 + char.len_utf8()) == Some(&b'\'') => at + char.len_utf8() + 2,
@@ -242,7 +242,7 @@ pub(super) fn block_comment(bytes: &[u8]) -> usize {
     bytes.len()
 }
 
-pub(super) fn quoted(bytes: &[u8], quote: u8) -> usize {
+pub(super) fn quoted_length(bytes: &[u8], quote: u8) -> usize {
     let mut at = 1;
     while at < bytes.len() {
         match bytes[at] {

@@ -6,7 +6,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::ecosystems::{PACKAGE_KEYS, SectionRule, SettingsFormat};
-use super::json_text::{members, string};
+use super::json_text::{object_members, string};
 
 /// The lines of a settings file that count by a rule of the table, and those of these sections.
 pub(super) fn settings_lines(text: &str, rule: &SectionRule, also: &BTreeSet<String>) -> Vec<String> {
@@ -154,7 +154,7 @@ fn go_mod_lines(text: &str, rule: &SectionRule) -> Vec<String> {
 /// The scripts of a package.json that these names run, and its settings for runners, a line each. A text that is no
 /// JSON object counts as a whole.
 pub(super) fn package_lines(text: &str, scripts: &BTreeSet<String>) -> Vec<String> {
-    let Some(package) = members(text) else {
+    let Some(package) = object_members(text) else {
         return text.lines().map(|line| line.trim().to_owned()).collect();
     };
     let mut lines = Vec::new();
@@ -171,9 +171,9 @@ pub(super) fn package_lines(text: &str, scripts: &BTreeSet<String>) -> Vec<Strin
     }
     // What goes from the list is not checked any more.
     for (_, value) in package.iter().filter(|(name, _)| name == "workspaces") {
-        let packages = members(value).into_iter().flatten().find(|(name, _)| name == "packages");
+        let packages = object_members(value).into_iter().flatten().find(|(name, _)| name == "packages");
         let list = packages.map_or(*value, |(_, list)| list);
-        lines.extend(elements(list).into_iter().map(|folder| format!("{WORKSPACE_MARK}{folder}")));
+        lines.extend(split_json_list(list).into_iter().map(|folder| format!("{WORKSPACE_MARK}{folder}")));
     }
     for (name, value) in package.iter().filter(|(name, _)| matches!(name.as_str(), "pnpm" | "packageManager"))
     {
@@ -185,7 +185,7 @@ pub(super) fn package_lines(text: &str, scripts: &BTreeSet<String>) -> Vec<Strin
     // A package that does not come from the registry under its own name can be any program.
     let tables = ["dependencies", "devDependencies", "optionalDependencies", "overrides", "resolutions"];
     for (_, table) in package.iter().filter(|(name, _)| tables.contains(&name.as_str())) {
-        for (name, from) in members(table).unwrap_or_default() {
+        for (name, from) in object_members(table).unwrap_or_default() {
             let is_elsewhere = |from: &String| {
                 let is_own = from.starts_with("workspace:") || from.starts_with("catalog:");
                 !is_own && from.contains([':', '/'])
@@ -202,7 +202,7 @@ pub(super) fn package_lines(text: &str, scripts: &BTreeSet<String>) -> Vec<Strin
 pub(super) const WORKSPACE_MARK: &str = "\"workspaces\": ";
 
 /// The strings of a JSON list as they are written.
-fn elements(list: &str) -> Vec<&str> {
+fn split_json_list(list: &str) -> Vec<&str> {
     let inside = list.trim().trim_start_matches('[').trim_end_matches(']');
     inside.split(',').map(str::trim).filter(|element| !element.is_empty()).collect()
 }
@@ -211,7 +211,7 @@ fn elements(list: &str) -> Vec<&str> {
 /// repository, a line each.
 pub(super) fn deno_lines(text: &str, tasks: &BTreeSet<String>) -> Vec<String> {
     const KEYS: [&str; 6] = ["test", "lint", "fmt", "importMap", "exclude", "nodeModulesDir"];
-    let Some(settings) = members(text) else {
+    let Some(settings) = object_members(text) else {
         return text.lines().map(|line| line.trim().to_owned()).collect();
     };
     let used = package_scripts(text).into_iter().filter(|(name, _)| tasks.contains(name));
@@ -222,7 +222,7 @@ pub(super) fn deno_lines(text: &str, tasks: &BTreeSet<String>) -> Vec<String> {
         }
     }
     let imports = settings.iter().filter(|(name, _)| matches!(name.as_str(), "imports" | "scopes"));
-    for (name, from) in imports.flat_map(|(_, table)| members(table).unwrap_or_default()) {
+    for (name, from) in imports.flat_map(|(_, table)| object_members(table).unwrap_or_default()) {
         let registries = ["\"npm:", "\"jsr:", "\"node:", "\"https:"];
         if !registries.iter().any(|registry| from.starts_with(registry)) {
             lines.push(format!("\"{name}\": {from}"));
@@ -244,11 +244,11 @@ pub(super) fn is_script(wanted: &str, name: &str) -> bool {
 /// The scripts of a package.json, or the tasks of a deno.json. Of two with one name the later one counts, as in npm.
 pub(super) fn package_scripts(text: &str) -> BTreeMap<String, String> {
     let is_table = |name: &str| matches!(name, "scripts" | "tasks");
-    let tables = members(text).unwrap_or_default().into_iter().filter(|(name, _)| is_table(name));
-    let scripts = tables.flat_map(|(_, table)| members(table).unwrap_or_default());
+    let tables = object_members(text).unwrap_or_default().into_iter().filter(|(name, _)| is_table(name));
+    let scripts = tables.flat_map(|(_, table)| object_members(table).unwrap_or_default());
     // A task of Deno may be an object.
     let line_of = |value: &str| {
-        let inside = members(value).into_iter().flatten().find(|(name, _)| name == "command");
+        let inside = object_members(value).into_iter().flatten().find(|(name, _)| name == "command");
         string(inside.map_or(value, |(_, line)| line))
     };
     scripts.filter_map(|(name, value)| Some((name, line_of(value)?))).collect()
@@ -256,7 +256,7 @@ pub(super) fn package_scripts(text: &str) -> BTreeMap<String, String> {
 
 /// The values of a package.json that configure runners, as one text.
 pub(super) fn runner_settings(text: &str) -> String {
-    let package = members(text).unwrap_or_default();
+    let package = object_members(text).unwrap_or_default();
     let values = package.iter().filter(|(name, _)| PACKAGE_KEYS.contains(&name.as_str()));
     values.map(|(_, value)| format!("{value}\n")).collect()
 }

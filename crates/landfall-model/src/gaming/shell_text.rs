@@ -108,7 +108,7 @@ fn read_commands(text: &str, is_captured: bool, depth: usize, found: &mut Vec<Si
                             at += 2;
                         }
                         '$' if chars.get(at + 1) == Some(&'(') => {
-                            at = substitute(&chars, at, depth, &mut reader, found)
+                            at = read_substitution(&chars, at, depth, &mut reader, found)
                         }
                         other => {
                             reader.word.push(other);
@@ -118,7 +118,7 @@ fn read_commands(text: &str, is_captured: bool, depth: usize, found: &mut Vec<Si
                 }
             }
             '$' if next == Some('(') => {
-                at = substitute(&chars, at, depth, &mut reader, found);
+                at = read_substitution(&chars, at, depth, &mut reader, found);
                 continue;
             }
             '`' => {
@@ -215,7 +215,7 @@ fn read_commands(text: &str, is_captured: bool, depth: usize, found: &mut Vec<Si
 }
 
 /// Reads `$(…)` at `at`; the place after it. The word keeps it as it is written.
-fn substitute(
+fn read_substitution(
     chars: &[char],
     at: usize,
     depth: usize,
@@ -271,7 +271,7 @@ struct CommandWrapper {
     operands: usize,
 }
 
-const fn wrapper(
+const fn command_wrapper(
     words: &'static [&'static str],
     with_value: &'static str,
     operands: usize,
@@ -280,47 +280,59 @@ const fn wrapper(
 }
 
 const WRAPPERS: &[CommandWrapper] = &[
-    wrapper(&["exec"], "a", 0),
-    wrapper(&["command"], "", 0),
-    wrapper(&["builtin"], "", 0),
-    CommandWrapper { long_with_value: &["--unset", "--chdir"], ..wrapper(&["env"], "uC", 0) },
+    command_wrapper(&["exec"], "a", 0),
+    command_wrapper(&["command"], "", 0),
+    command_wrapper(&["builtin"], "", 0),
+    CommandWrapper { long_with_value: &["--unset", "--chdir"], ..command_wrapper(&["env"], "uC", 0) },
     CommandWrapper {
         long_with_value: &["--user", "--group", "--chdir"],
-        ..wrapper(&["sudo"], "ugChprtTUDR", 0)
+        ..command_wrapper(&["sudo"], "ugChprtTUDR", 0)
     },
-    CommandWrapper { long_with_value: &["--adjustment"], ..wrapper(&["nice"], "n", 0) },
-    wrapper(&["nohup"], "", 0),
-    wrapper(&["setsid"], "", 0),
-    wrapper(&["xvfb-run"], "nefpsw", 0),
-    CommandWrapper { long_with_value: &["--input", "--output", "--error"], ..wrapper(&["stdbuf"], "ioe", 0) },
-    CommandWrapper { long_with_value: &["--kill-after", "--signal"], ..wrapper(&["timeout"], "ks", 1) },
-    CommandWrapper { long_with_value: &["--class", "--classdata"], ..wrapper(&["ionice"], "cnpPu", 0) },
-    wrapper(&["chrt"], "TPD", 1),
-    wrapper(&["taskset"], "", 1),
-    CommandWrapper { long_with_value: &["--timeout", "--wait"], ..wrapper(&["flock"], "wE", 1) },
-    CommandWrapper { long_with_value: &["--max-args", "--max-procs"], ..wrapper(&["xargs"], "nPILsdaE", 0) },
-    CommandWrapper { long_with_value: &["--package"], ..wrapper(&["npx"], "p", 0) },
-    wrapper(&["bunx"], "", 0),
-    wrapper(&["npm", "exec"], "p", 0),
-    wrapper(&["pnpm", "exec"], "", 0),
-    wrapper(&["yarn", "exec"], "", 0),
+    CommandWrapper { long_with_value: &["--adjustment"], ..command_wrapper(&["nice"], "n", 0) },
+    command_wrapper(&["nohup"], "", 0),
+    command_wrapper(&["setsid"], "", 0),
+    command_wrapper(&["xvfb-run"], "nefpsw", 0),
+    CommandWrapper {
+        long_with_value: &["--input", "--output", "--error"],
+        ..command_wrapper(&["stdbuf"], "ioe", 0)
+    },
+    CommandWrapper {
+        long_with_value: &["--kill-after", "--signal"],
+        ..command_wrapper(&["timeout"], "ks", 1)
+    },
+    CommandWrapper {
+        long_with_value: &["--class", "--classdata"],
+        ..command_wrapper(&["ionice"], "cnpPu", 0)
+    },
+    command_wrapper(&["chrt"], "TPD", 1),
+    command_wrapper(&["taskset"], "", 1),
+    CommandWrapper { long_with_value: &["--timeout", "--wait"], ..command_wrapper(&["flock"], "wE", 1) },
+    CommandWrapper {
+        long_with_value: &["--max-args", "--max-procs"],
+        ..command_wrapper(&["xargs"], "nPILsdaE", 0)
+    },
+    CommandWrapper { long_with_value: &["--package"], ..command_wrapper(&["npx"], "p", 0) },
+    command_wrapper(&["bunx"], "", 0),
+    command_wrapper(&["npm", "exec"], "p", 0),
+    command_wrapper(&["pnpm", "exec"], "", 0),
+    command_wrapper(&["yarn", "exec"], "", 0),
     CommandWrapper {
         long_with_value: &["--with", "--python", "--extra", "--group", "--package", "--env-file"],
-        ..wrapper(&["uv", "run"], "p", 0)
+        ..command_wrapper(&["uv", "run"], "p", 0)
     },
-    wrapper(&["poetry", "run"], "", 0),
-    wrapper(&["pipenv", "run"], "", 0),
-    wrapper(&["pdm", "run"], "p", 0),
-    wrapper(&["hatch", "run"], "", 0),
-    wrapper(&["rye", "run"], "", 0),
-    wrapper(&["bundle", "exec"], "", 0),
-    wrapper(&["direnv", "exec"], "", 1),
-    wrapper(&["mise", "exec"], "", 0),
+    command_wrapper(&["poetry", "run"], "", 0),
+    command_wrapper(&["pipenv", "run"], "", 0),
+    command_wrapper(&["pdm", "run"], "p", 0),
+    command_wrapper(&["hatch", "run"], "", 0),
+    command_wrapper(&["rye", "run"], "", 0),
+    command_wrapper(&["bundle", "exec"], "", 0),
+    command_wrapper(&["direnv", "exec"], "", 1),
+    command_wrapper(&["mise", "exec"], "", 0),
 ];
 
 impl CommandWrapper {
     /// How many words of the command are the wrapper's own; none if the command is another one.
-    fn length(&self, words: &[String]) -> Option<usize> {
+    fn matched_length(&self, words: &[String]) -> Option<usize> {
         let is_this =
             words.len() > self.words.len() && self.words.iter().zip(words).all(|(own, word)| own == word);
         if !is_this {
@@ -353,7 +365,7 @@ fn without_prefixes(words: Vec<String>) -> Vec<String> {
         });
         if RESERVED.contains(&first.as_str()) || is_assignment {
             words.remove(0);
-        } else if let Some(length) = WRAPPERS.iter().find_map(|wrapper| wrapper.length(&words)) {
+        } else if let Some(length) = WRAPPERS.iter().find_map(|wrapper| wrapper.matched_length(&words)) {
             words.drain(..length);
         } else {
             return words;

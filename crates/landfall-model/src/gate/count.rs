@@ -12,7 +12,7 @@ pub fn count_tests(output: &str) -> Option<u64> {
     for line in output.lines() {
         tally.read(without_colour(line).trim());
     }
-    tally.total()
+    tally.total_tests()
 }
 
 #[derive(Default)]
@@ -33,7 +33,7 @@ impl TestCounter {
         self.ran = Some(self.ran.unwrap_or(0).saturating_add(count));
     }
 
-    fn total(&self) -> Option<u64> {
+    fn total_tests(&self) -> Option<u64> {
         match self.ran {
             Some(0) if self.failed_suite => None,
             Some(ran) => Some(ran.saturating_sub(self.skipped)),
@@ -45,28 +45,28 @@ impl TestCounter {
     fn read(&mut self, line: &str) {
         if let Some(rest) = line.strip_prefix("test result:") {
             // cargo test: "test result: ok. 3 passed; 1 failed; 0 ignored; …", one line a binary
-            self.add(before(rest, "passed").saturating_add(before(rest, "failed")));
+            self.add(number_before(rest, "passed").saturating_add(number_before(rest, "failed")));
         } else if line.starts_with("Summary [") && (line.contains("tests run:") || line.contains("test run:"))
         {
             // nextest: "Summary [ 0.2s] 12 tests run: 12 passed, 0 skipped"
-            self.add(before(line, "tests run:").saturating_add(before(line, "test run:")));
+            self.add(number_before(line, "tests run:").saturating_add(number_before(line, "test run:")));
         } else if line.starts_with("Starting 0 tests") || line.starts_with("NO TESTS RAN") {
             self.add(0); // nextest, unittest
         } else if line.starts_with("No tests found") || line.starts_with("No test files found") {
             self.add(0); // jest, vitest
-        } else if let Some(count) = pytest(line) {
+        } else if let Some(count) = parse_pytest_summary(line) {
             self.add(count);
-        } else if let Some(count) = node(line, "tests") {
+        } else if let Some(count) = parse_node_count(line, "tests") {
             self.add(count);
-        } else if let Some(count) = node(line, "skipped") {
+        } else if let Some(count) = parse_node_count(line, "skipped") {
             self.skipped = self.skipped.saturating_add(count);
         } else if line.starts_with("Test Suites:") {
-            self.failed_suite = before(line, "failed") > 0;
+            self.failed_suite = number_before(line, "failed") > 0;
         } else if line.starts_with("Tests:") && line.ends_with("total") {
             // jest: "Tests: 1 failed, 1 skipped, 2 passed, 4 total"
-            let skipped = before(line, "skipped").saturating_add(before(line, "todo"));
-            self.add(before(line, "total").saturating_sub(skipped));
-        } else if let Some(count) = line.strip_prefix("Tests ").and_then(vitest) {
+            let skipped = number_before(line, "skipped").saturating_add(number_before(line, "todo"));
+            self.add(number_before(line, "total").saturating_sub(skipped));
+        } else if let Some(count) = line.strip_prefix("Tests ").and_then(parse_vitest_summary) {
             self.add(count);
         } else if line.starts_with("--- PASS:") || line.starts_with("--- FAIL:") {
             self.add(1); // go test -v
@@ -76,19 +76,19 @@ impl TestCounter {
             self.empty_package = true;
         } else if line.starts_with("ok  \t") || line.starts_with("FAIL\t") {
             self.other_package = true;
-        } else if let Some(count) = unittest(line) {
+        } else if let Some(count) = parse_unittest_summary(line) {
             self.add(count);
         } else if line.starts_with("OK (") || line.starts_with("FAILED (") {
             let skipped = line.split_once("skipped=").map_or("", |(_, rest)| rest);
-            self.skipped = self.skipped.saturating_add(leading(skipped).unwrap_or(0));
-        } else if let Some(count) = mocha(line).or_else(|| plain(line)) {
+            self.skipped = self.skipped.saturating_add(leading_number(skipped).unwrap_or(0));
+        } else if let Some(count) = parse_mocha_line(line).or_else(|| parse_plain_summary(line)) {
             self.add(count);
         }
     }
 }
 
 /// "==== 1 failed, 2 passed, 3 skipped in 0.12s ====", or the same without the bars.
-fn pytest(line: &str) -> Option<u64> {
+fn parse_pytest_summary(line: &str) -> Option<u64> {
     let (told, took) = line.trim_matches(['=', ' ']).rsplit_once(" in ")?;
     if !took.starts_with(|c: char| c.is_ascii_digit()) || !took.contains('s') {
         return None;
@@ -112,13 +112,13 @@ fn pytest(line: &str) -> Option<u64> {
 }
 
 /// "# tests 3" or "ℹ tests 3", alone on its line.
-fn node(line: &str, word: &str) -> Option<u64> {
+fn parse_node_count(line: &str, word: &str) -> Option<u64> {
     let rest = line.strip_prefix("# ").or_else(|| line.strip_prefix("ℹ "))?;
     rest.strip_prefix(word)?.strip_prefix(' ')?.parse().ok()
 }
 
 /// What follows "Tests ": "1 failed | 2 passed | 3 skipped (6)".
-fn vitest(rest: &str) -> Option<u64> {
+fn parse_vitest_summary(rest: &str) -> Option<u64> {
     let (told, _) = rest.trim().strip_suffix(')')?.rsplit_once(" (")?;
     let mut ran: u64 = 0;
     for part in told.split(" | ") {
@@ -134,20 +134,20 @@ fn vitest(rest: &str) -> Option<u64> {
 }
 
 /// "Ran 3 tests in 0.001s"; bun says "Ran 3 tests across 1 files."
-fn unittest(line: &str) -> Option<u64> {
+fn parse_unittest_summary(line: &str) -> Option<u64> {
     let (count, rest) = line.strip_prefix("Ran ")?.split_once(' ')?;
     if rest.starts_with("test ") || rest.starts_with("tests ") { count.parse().ok() } else { None }
 }
 
 /// "3 passing (5ms)", "1 failing".
-fn mocha(line: &str) -> Option<u64> {
+fn parse_mocha_line(line: &str) -> Option<u64> {
     let (count, rest) = line.split_once(' ')?;
     let told = rest == "failing" || rest == "passing" || rest.starts_with("passing (");
     if told { count.parse().ok() } else { None }
 }
 
 /// "3 passed, 0 failed" alone on its line, whatever the language.
-fn plain(line: &str) -> Option<u64> {
+fn parse_plain_summary(line: &str) -> Option<u64> {
     let mut parts = line.split(", ");
     let passed: u64 = parts.next()?.strip_suffix(" passed")?.parse().ok()?;
     let failed: u64 = parts.next()?.strip_suffix(" failed")?.parse().ok()?;
@@ -155,7 +155,7 @@ fn plain(line: &str) -> Option<u64> {
 }
 
 /// The number before `word`, or none at all: 0.
-fn before(line: &str, word: &str) -> u64 {
+fn number_before(line: &str, word: &str) -> u64 {
     let found = line.match_indices(word).map(|(at, _)| at).find(|at| {
         line[..*at].ends_with(' ')
             && line[at + word.len()..].chars().next().is_none_or(|next| !next.is_ascii_alphabetic())
@@ -164,7 +164,7 @@ fn before(line: &str, word: &str) -> u64 {
     found.and_then(number).unwrap_or(0)
 }
 
-fn leading(text: &str) -> Option<u64> {
+fn leading_number(text: &str) -> Option<u64> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     text[..end].parse().ok()
 }

@@ -97,7 +97,7 @@ impl CiJobReport {
 impl CiCheck {
     /// Whether it failed for reasons that may be in the work.
     #[must_use]
-    pub fn fails(&self) -> bool {
+    pub fn has_failed(&self) -> bool {
         match &self.stand {
             CiCheckState::Failed(job) => job.as_ref().is_none_or(|job| job.broken_by().is_none()),
             CiCheckState::Queued
@@ -109,7 +109,7 @@ impl CiCheck {
     }
 
     /// Why it says nothing about the work, if it is over and says nothing.
-    fn broken(&self, stalled: bool) -> Option<String> {
+    fn broken_reason(&self, stalled: bool) -> Option<String> {
         let why = match &self.stand {
             CiCheckState::Broken => return Some(self.shown.clone()),
             CiCheckState::Failed(job) => job.as_ref()?.broken_by()?,
@@ -136,9 +136,9 @@ pub struct ChecksWait {
 impl ChecksWait {
     /// How long those of the task at this step have been waited for.
     #[must_use]
-    pub fn of(pipeline: &Pipeline, recoveries: &Recoveries, step: &StepName, now: Timestamp) -> Self {
+    pub fn for_step(pipeline: &Pipeline, recoveries: &Recoveries, step: &StepName, now: Timestamp) -> Self {
         let since = pipeline.ci.as_ref().map(|(_, since)| *since);
-        Self { since, overdue: overdue(pipeline, recoveries, step, now), now }
+        Self { since, overdue: is_ci_overdue(pipeline, recoveries, step, now), now }
     }
 }
 
@@ -146,12 +146,12 @@ impl ChecksWait {
 /// was broken before; one that fails only here counts. It is told when the others have ended, too: until a run is over, nothing
 /// of it can be run again. Those that do not end hide it no longer than they are waited for.
 #[must_use]
-pub fn weigh(here: &[CiCheck], base: &[CiCheck], waited: ChecksWait) -> CiStatus {
+pub fn assess_ci_checks(here: &[CiCheck], base: &[CiCheck], waited: ChecksWait) -> CiStatus {
     let ChecksWait { since, overdue, now } = waited;
     let names = |checks: Vec<&CiCheck>| checks.into_iter().map(|it| it.shown.clone()).collect();
-    let fails_there = |name: &str| base.iter().any(|it| it.name == name && it.fails());
+    let fails_there = |name: &str| base.iter().any(|it| it.name == name && it.has_failed());
     let (old, new): (Vec<_>, Vec<_>) =
-        here.iter().filter(|it| it.fails()).partition(|it| fails_there(&it.name));
+        here.iter().filter(|it| it.has_failed()).partition(|it| fails_there(&it.name));
     let stalled = since.is_some_and(|since| now >= since.plus_ms(QUEUE_MS));
     let goes_on = |it: &&CiCheck| match it.stand {
         CiCheckState::Running => true,
@@ -165,7 +165,7 @@ pub fn weigh(here: &[CiCheck], base: &[CiCheck], waited: ChecksWait) -> CiStatus
     if !running.is_empty() {
         return CiStatus::Running(names(running));
     }
-    let broken: Vec<String> = here.iter().filter_map(|it| it.broken(stalled)).collect();
+    let broken: Vec<String> = here.iter().filter_map(|it| it.broken_reason(stalled)).collect();
     if !broken.is_empty() {
         return CiStatus::Broken(broken);
     }
@@ -189,7 +189,7 @@ pub fn weigh(here: &[CiCheck], base: &[CiCheck], waited: ChecksWait) -> CiStatus
 /// Whether the checks of the forge have been waited for long enough: since they were first looked at, or since they were last
 /// run again.
 #[must_use]
-pub fn overdue(pipeline: &Pipeline, recoveries: &Recoveries, step: &StepName, now: Timestamp) -> bool {
+pub fn is_ci_overdue(pipeline: &Pipeline, recoveries: &Recoveries, step: &StepName, now: Timestamp) -> bool {
     let Some((_, since)) = pipeline.ci else { return false };
     let reruns = recoveries.tried.iter().filter(|it| it.step == *step);
     let reruns = reruns.filter(|it| RecoveryAction::of_said(&it.action) == Some(RecoveryAction::RerunCi));
@@ -219,7 +219,7 @@ mod tests {
     }
 
     fn now(here: &[CiCheck], base: &[CiCheck]) -> CiStatus {
-        weigh(here, base, ChecksWait { since: None, overdue: false, now: SECOND })
+        assess_ci_checks(here, base, ChecksWait { since: None, overdue: false, now: SECOND })
     }
 
     fn of(names: &[&str]) -> Vec<String> {
@@ -255,7 +255,7 @@ mod tests {
     fn a_failure_is_told_when_the_rest_has_ended_or_was_waited_for_long_enough() {
         let with = |stand| [check("test", failed()), check("docs", stand)];
         let at = |here: &[CiCheck], overdue, ms| {
-            weigh(here, &[], ChecksWait { since: Some(SECOND), overdue, now: SECOND.plus_ms(ms) })
+            assess_ci_checks(here, &[], ChecksWait { since: Some(SECOND), overdue, now: SECOND.plus_ms(ms) })
         };
         let tells = CiStatus::Failed(of(&["test"]));
         for goes_on in [CiCheckState::Running, CiCheckState::Queued] {
@@ -309,7 +309,11 @@ mod tests {
     fn what_does_not_begin_is_waited_for_and_then_said() {
         let queued = [check("test", CiCheckState::Queued)];
         let at = |here: &[CiCheck], base: &[CiCheck], ms| {
-            weigh(here, base, ChecksWait { since: Some(SECOND), overdue: false, now: SECOND.plus_ms(ms) })
+            assess_ci_checks(
+                here,
+                base,
+                ChecksWait { since: Some(SECOND), overdue: false, now: SECOND.plus_ms(ms) },
+            )
         };
         assert_eq!(at(&queued, &[], QUEUE_MS - 1), CiStatus::Running(of(&["test"])));
         assert_eq!(

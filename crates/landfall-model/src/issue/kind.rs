@@ -40,7 +40,7 @@ impl IssueKind {
 
     /// The kind that labels say: `type/bug` before `bug`, which people and forges write. Two that differ say nothing.
     #[must_use]
-    pub fn of<'a>(labels: impl IntoIterator<Item = &'a str> + Clone) -> Option<Self> {
+    pub fn from_labels<'a>(labels: impl IntoIterator<Item = &'a str> + Clone) -> Option<Self> {
         let typed = |label: &str| {
             label
                 .split_once('/')
@@ -59,7 +59,7 @@ impl IssueKind {
 /// The first line of what lands of an issue: what kind of work it is, and its title. A number behind `#` in the title would be an
 /// order to close another issue, so it loses its `#`.
 #[must_use]
-pub fn headline(kind: Option<IssueKind>, title: &str) -> String {
+pub fn issue_headline(kind: Option<IssueKind>, title: &str) -> String {
     let prefix = match kind {
         Some(IssueKind::Bug) => "fix",
         Some(IssueKind::Feature) => "feat",

@@ -43,17 +43,18 @@ pub fn is_left(now: &LandedIssue) -> bool {
 /// The boxes that are not ticked, as their issue shows them. Where nobody can ask the tracker, as they were last seen.
 #[must_use]
 pub fn left_boxes(task: &Task, now: Option<&LandedIssue>) -> Vec<OpenCheckbox> {
-    let mut boxes = now.map_or_else(|| boxes_seen(task), |now| open_boxes(&now.body));
+    let mut boxes = now.map_or_else(|| boxes_seen_open(task), |now| open_boxes(&now.body));
     for it in &mut boxes {
-        it.by_hand |= looked_at(task).any(|(words, result, _)| *words == it.text && is_for_others(*result));
+        it.by_hand |=
+            checked_items(task).any(|(words, result, _)| *words == it.text && is_for_others(*result));
     }
     boxes
 }
 
 /// What is left, in lines for a person, with what to do about each. Where nobody can ask the tracker, as it was last seen.
 #[must_use]
-pub fn left_words(task: &Task, now: Option<&LandedIssue>) -> Option<String> {
-    let number = IssueRef::of(&task.spec.source)?.number;
+pub fn describe_open_boxes(task: &Task, now: Option<&LandedIssue>) -> Option<String> {
+    let number = IssueRef::from_source(&task.spec.source)?.number;
     let boxes = left_boxes(task, now);
     let mut lines = vec![match &task.landed {
         Some(landed) => {
@@ -88,14 +89,14 @@ pub fn left_words(task: &Task, now: Option<&LandedIssue>) -> Option<String> {
 
 fn open_boxes(body: &str) -> Vec<OpenCheckbox> {
     // Which words are commands does not matter for who ticks a box.
-    let criteria = Criteria::of(body, &BTreeSet::new());
+    let criteria = Criteria::from_body(body, &BTreeSet::new());
     let open = (1..).zip(criteria.items).filter(|(_, it)| !it.ticked);
     open.map(|(place, it)| OpenCheckbox { place, text: it.text, by_hand: it.kind != VerifyKind::Auto })
         .collect()
 }
 
 /// What was seen of each box when somebody last looked.
-fn looked_at(task: &Task) -> impl Iterator<Item = &(String, VerifyResult, String)> {
+fn checked_items(task: &Task) -> impl Iterator<Item = &(String, VerifyResult, String)> {
     task.issue.iter().filter_map(|issue| issue.accepted.as_ref()).flat_map(|accepted| &accepted.items)
 }
 
@@ -108,7 +109,7 @@ fn is_for_others(result: VerifyResult) -> bool {
 }
 
 /// The boxes that did not hold when somebody last looked.
-fn boxes_seen(task: &Task) -> Vec<OpenCheckbox> {
-    let left = (1..).zip(looked_at(task)).filter(|(_, (_, result, _))| *result != VerifyResult::Pass);
+fn boxes_seen_open(task: &Task) -> Vec<OpenCheckbox> {
+    let left = (1..).zip(checked_items(task)).filter(|(_, (_, result, _))| *result != VerifyResult::Pass);
     left.map(|(place, (text, ..))| OpenCheckbox { place, text: text.clone(), by_hand: false }).collect()
 }

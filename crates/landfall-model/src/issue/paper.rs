@@ -111,11 +111,11 @@ impl IssueDocument {
                 // A later one takes the place of an earlier one, also where it was put beside it.
                 paper.handoff = Some(Handoff::read(&section.text));
             } else if let Some(phase) = heading.strip_suffix(RETROSPECTIVE) {
-                let (text, proposals) = proposals(&section.text);
-                let phase = cut(phase.trim(), TITLE_CHARS_MAX);
+                let (text, proposals) = parse_proposals(&section.text);
+                let phase = truncate_chars(phase.trim(), TITLE_CHARS_MAX);
                 paper.retrospectives.push(Retrospective { phase, text, proposals });
             } else if heading == PROPOSALS {
-                let proposals = improvements(&section.text);
+                let proposals = parse_improvements(&section.text);
                 paper.retrospectives.push(Retrospective {
                     phase: String::new(),
                     text: String::new(),
@@ -128,7 +128,7 @@ impl IssueDocument {
 
     /// What was asked for and is not there, or is empty. `bug`: of a bug more is asked.
     #[must_use]
-    pub fn gaps(&self, bug: bool) -> Vec<&'static str> {
+    pub fn missing_sections(&self, bug: bool) -> Vec<&'static str> {
         let there = |name: &str| {
             let mut sections = self.sections.iter();
             sections.any(|it| it.heading.eq_ignore_ascii_case(name) && !it.text.trim().is_empty())
@@ -143,7 +143,7 @@ impl IssueDocument {
     }
 
     /// Every proposal in it, with the phase it comes from.
-    pub fn proposals(&self) -> impl Iterator<Item = (&str, &ImprovementIdea)> {
+    pub fn all_proposals(&self) -> impl Iterator<Item = (&str, &ImprovementIdea)> {
         self.retrospectives.iter().flat_map(|it| it.proposals.iter().map(|one| (it.phase.as_str(), one)))
     }
 }
@@ -236,7 +236,7 @@ impl Handoff {
 
 /// Of two handoffs the one of the later phase; of the same phase the first.
 #[must_use]
-pub fn later(first: Option<Handoff>, second: Option<Handoff>) -> Option<Handoff> {
+pub fn later_handoff(first: Option<Handoff>, second: Option<Handoff>) -> Option<Handoff> {
     match (first, second) {
         (Some(first), Some(second)) if second.phase > first.phase || first.is_empty() => Some(second),
         (Some(first), _) => Some(first),
@@ -247,7 +247,7 @@ pub fn later(first: Option<Handoff>, second: Option<Handoff>) -> Option<Handoff>
 
 /// What a proposal is known by, however it is set: two that differ in nothing else are the same.
 #[must_use]
-pub fn normalised(title: &str) -> String {
+pub fn normalize_title(title: &str) -> String {
     let plain = |c: char| if c.is_alphanumeric() { c } else { ' ' };
     let text: String = title.to_lowercase().chars().map(plain).collect();
     text.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -268,7 +268,7 @@ fn sections(text: &str) -> Vec<DocumentSection> {
         let more = sections.len() < SECTIONS_MAX;
         match (heading, sections.last_mut()) {
             (Some(heading), _) if more => {
-                let heading = cut(heading.trim().trim_end_matches('#').trim(), TITLE_CHARS_MAX);
+                let heading = truncate_chars(heading.trim().trim_end_matches('#').trim(), TITLE_CHARS_MAX);
                 sections.push(DocumentSection { heading, text: String::new() });
             }
             (_, Some(last)) => {
@@ -291,7 +291,7 @@ fn marked_phase(text: &str) -> Option<IssuePhase> {
 }
 
 /// The words of a retrospective, and its proposals.
-fn proposals(text: &str) -> (String, Vec<ImprovementIdea>) {
+fn parse_proposals(text: &str) -> (String, Vec<ImprovementIdea>) {
     let level = |line: &str| line.len() - line.trim_start_matches('#').len();
     let is_heading = |line: &str| (3..=6).contains(&level(line)) && line[level(line)..].starts_with(' ');
     let (mut words, mut wanted) = (String::new(), String::new());
@@ -308,19 +308,19 @@ fn proposals(text: &str) -> (String, Vec<ImprovementIdea>) {
         to.push_str(line);
         to.push('\n');
     }
-    (words.trim().to_owned(), improvements(&wanted))
+    (words.trim().to_owned(), parse_improvements(&wanted))
 }
 
-fn improvements(text: &str) -> Vec<ImprovementIdea> {
+fn parse_improvements(text: &str) -> Vec<ImprovementIdea> {
     let mut items = Vec::new();
     for line in text.lines().filter(|line| !line.trim_start().starts_with("<!--")) {
         take_line(&mut items, line, PROPOSALS_MAX);
     }
-    items.iter().filter(|item| !is_nothing(item)).map(|item| improvement(item)).collect()
+    items.iter().filter(|item| !is_nothing(item)).map(|item| parse_improvement(item)).collect()
 }
 
 /// `[issue] Title: why`, or the same in words of other tools: `Tier 1: …`.
-fn improvement(item: &str) -> ImprovementIdea {
+fn parse_improvement(item: &str) -> ImprovementIdea {
     const MARKS: [(&str, ImprovementTier); 6] = [
         ("[issue]", ImprovementTier::Issue),
         ("[memory]", ImprovementTier::Memory),
@@ -338,7 +338,7 @@ fn improvement(item: &str) -> ImprovementIdea {
     let text = text.trim_start_matches([')', ':', '*', '_', ' ']).trim();
     let end = [": ", ". ", "; ", " — "].iter().filter_map(|stop| text.find(stop)).min();
     let title = end.map_or(text, |end| &text[..end]).trim_matches(['*', '_', ' ', '.']);
-    ImprovementIdea { tier, title: cut(title, TITLE_CHARS_MAX), text: text.to_owned() }
+    ImprovementIdea { tier, title: truncate_chars(title, TITLE_CHARS_MAX), text: text.to_owned() }
 }
 
 /// A point of a list begins with a bullet or a number; other lines go on with the point before them.
@@ -356,20 +356,23 @@ fn take_line(items: &mut Vec<String>, line: &str, most: usize) {
     match (boxed, items.last_mut()) {
         (Some(text), _) if !indented || first => {
             if items.len() < most {
-                items.push(cut(text.trim(), ITEM_CHARS_MAX));
+                items.push(truncate_chars(text.trim(), ITEM_CHARS_MAX));
             }
         }
-        (_, Some(last)) => *last = cut(&format!("{last} {bare}"), ITEM_CHARS_MAX),
-        (_, None) => items.push(cut(bare, ITEM_CHARS_MAX)),
+        (_, Some(last)) => *last = truncate_chars(&format!("{last} {bare}"), ITEM_CHARS_MAX),
+        (_, None) => items.push(truncate_chars(bare, ITEM_CHARS_MAX)),
     }
 }
 
 /// Whether somebody who had to write something says that there is nothing.
 fn is_nothing(item: &str) -> bool {
-    matches!(normalised(item).as_str(), "" | "none" | "n a" | "na" | "nothing" | "no" | "nothing to note")
+    matches!(
+        normalize_title(item).as_str(),
+        "" | "none" | "n a" | "na" | "nothing" | "no" | "nothing to note"
+    )
 }
 
-fn cut(text: &str, chars_max: usize) -> String {
+fn truncate_chars(text: &str, chars_max: usize) -> String {
     match text.char_indices().nth(chars_max) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
@@ -445,8 +448,8 @@ It took longer.
             ]
         );
         assert!(paper.sections[2].text.contains("## not a heading"));
-        assert_eq!(paper.gaps(false), Vec::<&str>::new());
-        assert_eq!(paper.gaps(true), ["Reproduction", "Root Cause"]);
+        assert_eq!(paper.missing_sections(false), Vec::<&str>::new());
+        assert_eq!(paper.missing_sections(true), ["Reproduction", "Root Cause"]);
         let handoff = paper.handoff.expect("it is there");
         assert_eq!(handoff.phase, Some(IssuePhase::Spec));
         assert_eq!(
@@ -472,8 +475,11 @@ It took longer.
     fn what_is_missing_or_empty_is_named() {
         let paper =
             IssueDocument::read("# x\n## Overview\n\n## verification\nyes\n## Phase Handoff\n- none\n");
-        assert_eq!(paper.gaps(false), ["Overview", "Changed Files", "Implementation Steps", "Phase Handoff"]);
-        assert_eq!(IssueDocument::read("").gaps(false).len(), ASKED.len() + 1);
+        assert_eq!(
+            paper.missing_sections(false),
+            ["Overview", "Changed Files", "Implementation Steps", "Phase Handoff"]
+        );
+        assert_eq!(IssueDocument::read("").missing_sections(false).len(), ASKED.len() + 1);
     }
 
     #[test]
@@ -494,11 +500,11 @@ It took longer.
         };
         let notes = |it: Option<Handoff>| it.map(|it| it.notes.concat());
         let (spec, code) = (of(Some(IssuePhase::Spec), "a"), of(Some(IssuePhase::Code), "b"));
-        assert_eq!(notes(later(spec.clone(), code.clone())), Some("b".to_owned()));
-        assert_eq!(notes(later(code.clone(), spec.clone())), Some("b".to_owned()));
-        assert_eq!(notes(later(spec.clone(), of(Some(IssuePhase::Spec), "c"))), Some("a".to_owned()));
-        assert_eq!(notes(later(None, spec)), Some("a".to_owned()));
-        assert_eq!(later(Some(Handoff::default()), None), None, "an empty one is none");
+        assert_eq!(notes(later_handoff(spec.clone(), code.clone())), Some("b".to_owned()));
+        assert_eq!(notes(later_handoff(code.clone(), spec.clone())), Some("b".to_owned()));
+        assert_eq!(notes(later_handoff(spec.clone(), of(Some(IssuePhase::Spec), "c"))), Some("a".to_owned()));
+        assert_eq!(notes(later_handoff(None, spec)), Some("a".to_owned()));
+        assert_eq!(later_handoff(Some(Handoff::default()), None), None, "an empty one is none");
         let code = code.expect("it is there");
         let takes: Vec<IssuePhase> =
             IssuePhase::ALL.into_iter().filter(|phase| code.is_for(*phase)).collect();
@@ -510,8 +516,8 @@ It took longer.
 
     #[test]
     fn titles_that_differ_in_nothing_that_matters_are_the_same() {
-        assert_eq!(normalised("  Say *where* profiles are!"), normalised("say where Profiles are"));
-        assert_ne!(normalised("say where profiles are"), normalised("say where profiles were"));
+        assert_eq!(normalize_title("  Say *where* profiles are!"), normalize_title("say where Profiles are"));
+        assert_ne!(normalize_title("say where profiles are"), normalize_title("say where profiles were"));
     }
 
     #[test]
@@ -550,7 +556,7 @@ It took longer.
                 text.push_str(pieces[usize::try_from(seed >> 33).expect("31 bits") % pieces.len()]);
             }
             let paper = IssueDocument::read(&text);
-            let _ = paper.gaps(true); // it came to an end
+            let _ = paper.missing_sections(true); // it came to an end
         }
         let long = format!("## Phase Handoff\n{}", format!("- {}\n", "é".repeat(5_000)).repeat(500));
         let handoff = IssueDocument::read(&long).handoff.expect("it is there");

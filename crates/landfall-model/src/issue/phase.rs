@@ -5,7 +5,7 @@ pub use landfall_facts::issue::IssuePhase;
 /// The phase of an issue that is made of others, by theirs. It never goes backwards: a part that is opened again leaves the
 /// whole where it was, unless the whole was opened again itself.
 #[must_use]
-pub fn aggregate(
+pub fn aggregate_phase(
     now: Option<IssuePhase>,
     parts: &[Option<IssuePhase>],
     reopened: bool,

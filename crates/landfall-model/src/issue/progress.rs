@@ -74,7 +74,7 @@ impl PhaseProgress {
 
     /// What is worth knowing about it, in a few words; nothing if all went as it should.
     #[must_use]
-    pub fn notes(&self) -> String {
+    pub fn notes_text(&self) -> String {
         let mended = if self.mark == PhaseStatus::Done { " → fixed" } else { "" };
         let counted = |number: u32, one: &str, many: &str| match number {
             0 => None,
@@ -124,7 +124,7 @@ const TRIAGE: &str = "triage";
 impl IssueProgress {
     /// Folds the facts of a task, oldest first.
     #[must_use]
-    pub fn of<'a>(flow: Option<&Flow>, events: impl IntoIterator<Item = &'a Event>) -> Self {
+    pub fn from_events<'a>(flow: Option<&Flow>, events: impl IntoIterator<Item = &'a Event>) -> Self {
         let mut progress = Self::default();
         for event in events {
             progress.hear(flow, event);
@@ -138,52 +138,54 @@ impl IssueProgress {
         match event {
             Event::Entered { step: name, .. } => {
                 return step(name)
-                    .and_then(|step| self.column(step))
-                    .map_or_else(Vec::new, |at| self.enter(at));
+                    .and_then(|step| self.phase_of_step(step))
+                    .map_or_else(Vec::new, |at| self.enter_phase(at));
             }
             Event::Left { step: name, result, to, .. } => {
-                self.count(step(name), *result);
+                self.count_result(step(name), *result);
                 return match to {
                     EdgeTarget::Step(to) => {
-                        let to = step(to).and_then(|to| self.column(to));
-                        to.map_or_else(Vec::new, |to| self.leave(to))
+                        let to = step(to).and_then(|to| self.phase_of_step(to));
+                        to.map_or_else(Vec::new, |to| self.leave_phase(to))
                     }
-                    EdgeTarget::End => self.end(EndKind::Done),
-                    EdgeTarget::Stop => self.end(EndKind::Blocked),
+                    EdgeTarget::End => self.end_phase(EndKind::Done),
+                    EdgeTarget::Stop => self.end_phase(EndKind::Blocked),
                 };
             }
-            Event::Ended(Ending { kind, .. }) => return self.end(*kind),
+            Event::Ended(Ending { kind, .. }) => return self.end_phase(*kind),
             Event::Retried { .. } => self.now = None, // where it goes on is found out anew
             Event::Verified { report, .. } if !report.outcome().is_green() => {
-                self.note(|row| row.red += 1);
+                self.update_current_row(|row| row.red += 1);
             }
             Event::IterationEnded { usage, .. } => {
-                self.note(|row| row.usage = row.usage.plus(*usage));
+                self.update_current_row(|row| row.usage = row.usage.plus(*usage));
             }
-            Event::Ejected { .. } => self.note(|row| row.red += 1),
-            Event::Conflicted { .. } => self.note(|row| row.conflicts += 1),
-            Event::Landed { commit, .. } => self.note(|row| row.landed = Some(commit.clone())),
+            Event::Ejected { .. } => self.update_current_row(|row| row.red += 1),
+            Event::Conflicted { .. } => self.update_current_row(|row| row.conflicts += 1),
+            Event::Landed { commit, .. } => self.update_current_row(|row| row.landed = Some(commit.clone())),
             Event::Recovery(RecoveryEvent::Tried { symptom, .. }) => {
-                self.note(|row| row.recoveries.push((symptom.clone(), false)));
+                self.update_current_row(|row| row.recoveries.push((symptom.clone(), false)));
             }
             Event::Recovery(RecoveryEvent::Ended { outcome: RecoveryOutcome::Success, .. }) => {
-                self.note(|row| {
+                self.update_current_row(|row| {
                     if let Some((_, recovered)) = row.recoveries.last_mut() {
                         *recovered = true;
                     }
                 });
             }
-            Event::Issue(IssueEvent::Routed(routed)) => return self.route(*routed),
+            Event::Issue(IssueEvent::Routed(routed)) => return self.set_route(*routed),
             Event::Issue(IssueEvent::Offered { pr, .. }) => self.pr = Some(pr.number),
             Event::Issue(IssueEvent::Levelled { failing, .. }) => {
-                self.note(|row| row.failing = failing.iter().map(|(words, _)| words.clone()).collect());
+                self.update_current_row(|row| {
+                    row.failing = failing.iter().map(|(words, _)| words.clone()).collect()
+                });
             }
             // What the whole promises is looked at once more from here, and told there.
-            Event::Issue(IssueEvent::PartsOver(_)) => self.note(|row| row.failing.clear()),
+            Event::Issue(IssueEvent::PartsOver(_)) => self.update_current_row(|row| row.failing.clear()),
             Event::Issue(IssueEvent::Reworked { .. }) => self.pr = None,
             Event::Issue(IssueEvent::Accepted { accepted, .. }) => {
                 if let Some(iteration) = accepted.outcome.iteration() {
-                    self.row("verify").failures = iteration;
+                    self.row_for_phase("verify").failures = iteration;
                 }
             }
             _ => {}
@@ -193,7 +195,7 @@ impl IssueProgress {
 
     /// The way it takes.
     #[must_use]
-    pub fn routed(&self) -> Option<&RoutingDecision> {
+    pub fn routing_decision(&self) -> Option<&RoutingDecision> {
         self.routed.as_ref()
     }
 
@@ -205,13 +207,13 @@ impl IssueProgress {
 
     /// The phase that is under way, or was last.
     #[must_use]
-    pub fn now(&self) -> Option<&'static str> {
+    pub fn current_phase(&self) -> Option<&'static str> {
         self.now
     }
 
     /// Every phase of its way in order, also those that have not begun; what it is comes first, if that had to be found out.
     #[must_use]
-    pub fn rows(&self) -> Vec<PhaseProgress> {
+    pub fn phase_rows(&self) -> Vec<PhaseProgress> {
         let known = |phase: &'static str| self.rows.iter().find(|row| row.phase == phase).cloned();
         let phases = self.phases();
         let mut rows: Vec<PhaseProgress> =
@@ -227,7 +229,7 @@ impl IssueProgress {
     }
 
     /// The phase a step belongs to, as people count them; none for a look at the issue itself.
-    fn column(&self, step: &FlowStep) -> Option<&'static str> {
+    fn phase_of_step(&self, step: &FlowStep) -> Option<&'static str> {
         let way = self.routed.map(|routed| routed.way);
         let phases = self.phases();
         let or_code = |phase: &'static str| if phases.contains(&phase) { phase } else { "code" };
@@ -245,55 +247,55 @@ impl IssueProgress {
         })
     }
 
-    fn enter(&mut self, at: &'static str) -> Vec<String> {
-        if self.now == Some(at) && self.row(at).mark == PhaseStatus::UnderWay {
+    fn enter_phase(&mut self, at: &'static str) -> Vec<String> {
+        if self.now == Some(at) && self.row_for_phase(at).mark == PhaseStatus::UnderWay {
             return Vec::new();
         }
         self.now = Some(at);
-        self.row(at).mark = PhaseStatus::UnderWay;
-        vec![self.counted(at)]
+        self.row_for_phase(at).mark = PhaseStatus::UnderWay;
+        vec![self.format_phase(at)]
     }
 
     /// Whatever comes before `to` is through; what comes after it is to be done again.
-    fn leave(&mut self, to: &'static str) -> Vec<String> {
+    fn leave_phase(&mut self, to: &'static str) -> Vec<String> {
         let Some(now) = self.now.filter(|now| *now != to) else { return Vec::new() };
-        let (from, onto) = (self.place(now), self.place(to));
+        let (from, onto) = (self.phase_number(now), self.phase_number(to));
         if onto > from {
-            if self.row(now).mark == PhaseStatus::Done {
+            if self.row_for_phase(now).mark == PhaseStatus::Done {
                 return Vec::new();
             }
-            self.row(now).mark = PhaseStatus::Done;
-            return vec![self.done(now)];
+            self.row_for_phase(now).mark = PhaseStatus::Done;
+            return vec![self.format_phase_done(now)];
         }
         let again: Vec<&'static str> =
-            self.phases().into_iter().filter(|phase| self.place(phase) >= onto).collect();
+            self.phases().into_iter().filter(|phase| self.phase_number(phase) >= onto).collect();
         for phase in again {
-            let row = self.row(phase);
+            let row = self.row_for_phase(phase);
             if row.mark == PhaseStatus::Done {
                 row.mark = PhaseStatus::UnderWay;
             }
         }
-        vec![format!("{} → back to {to}", self.counted(now))]
+        vec![format!("{} → back to {to}", self.format_phase(now))]
     }
 
-    fn end(&mut self, kind: EndKind) -> Vec<String> {
+    fn end_phase(&mut self, kind: EndKind) -> Vec<String> {
         let Some(now) = self.now else { return Vec::new() };
         match kind {
-            EndKind::Done if self.row(now).mark == PhaseStatus::Done => Vec::new(),
+            EndKind::Done if self.row_for_phase(now).mark == PhaseStatus::Done => Vec::new(),
             EndKind::Done => {
-                self.row(now).mark = PhaseStatus::Done;
-                vec![self.done(now)]
+                self.row_for_phase(now).mark = PhaseStatus::Done;
+                vec![self.format_phase_done(now)]
             }
-            _ if self.row(now).mark == PhaseStatus::Stopped => Vec::new(),
+            _ if self.row_for_phase(now).mark == PhaseStatus::Stopped => Vec::new(),
             EndKind::Failed | EndKind::Timeout | EndKind::Blocked | EndKind::Cancelled => {
-                self.row(now).mark = PhaseStatus::Stopped;
-                vec![format!("{} → stopped", self.counted(now))]
+                self.row_for_phase(now).mark = PhaseStatus::Stopped;
+                vec![format!("{} → stopped", self.format_phase(now))]
             }
         }
     }
 
     /// Another way than before is worth a line.
-    fn route(&mut self, routed: RoutingDecision) -> Vec<String> {
+    fn set_route(&mut self, routed: RoutingDecision) -> Vec<String> {
         let before = self.routed.replace(routed);
         // Before it is known how big it is, its way is only guessed at.
         let known = before.filter(|before| *before != routed && before.size.is_some());
@@ -302,31 +304,31 @@ impl IssueProgress {
             routed.size.map_or_else(|| "no size".to_owned(), |size| size.to_string())
         };
         let line = format!("{} → {}", size(&before), routed.words());
-        self.row("spec").ways.push(line.clone());
+        self.row_for_phase("spec").ways.push(line.clone());
         vec![format!("its way changes: {line}")]
     }
 
-    fn count(&mut self, step: Option<&FlowStep>, result: StepResult) {
+    fn count_result(&mut self, step: Option<&FlowStep>, result: StepResult) {
         let kind = step.map(|step| &step.kind);
         match (kind, result) {
-            (Some(StepKind::Review), StepResult::Changes) => self.note(|row| row.changes += 1),
+            (Some(StepKind::Review), StepResult::Changes) => self.update_current_row(|row| row.changes += 1),
             (Some(StepKind::Tracker { act: TrackerOperation::Checks }), StepResult::Fail) => {
-                self.note(|row| row.forge_red += 1);
+                self.update_current_row(|row| row.forge_red += 1);
             }
             (Some(StepKind::Tracker { act: TrackerOperation::Gather }), StepResult::Split) => {
-                self.note(|row| row.regressed += 1);
+                self.update_current_row(|row| row.regressed += 1);
             }
             _ => {}
         }
     }
 
-    fn note(&mut self, note: impl FnOnce(&mut PhaseProgress)) {
+    fn update_current_row(&mut self, note: impl FnOnce(&mut PhaseProgress)) {
         if let Some(now) = self.now {
-            note(self.row(now));
+            note(self.row_for_phase(now));
         }
     }
 
-    fn row(&mut self, phase: &'static str) -> &mut PhaseProgress {
+    fn row_for_phase(&mut self, phase: &'static str) -> &mut PhaseProgress {
         let place = self.rows.iter().position(|row| row.phase == phase).unwrap_or_else(|| {
             self.rows.push(PhaseProgress::new(phase));
             self.rows.len() - 1
@@ -335,20 +337,20 @@ impl IssueProgress {
     }
 
     /// The number of a phase, from 1; 0 for what comes before the way is known.
-    fn place(&self, phase: &str) -> usize {
+    fn phase_number(&self, phase: &str) -> usize {
         self.phases().iter().position(|it| *it == phase).map_or(0, |place| place + 1)
     }
 
-    fn counted(&self, phase: &str) -> String {
-        match self.place(phase) {
+    fn format_phase(&self, phase: &str) -> String {
+        match self.phase_number(phase) {
             0 => phase.to_owned(),
             place => format!("[{place}/{}] {phase}", self.phases().len()),
         }
     }
 
-    fn done(&self, phase: &str) -> String {
+    fn format_phase_done(&self, phase: &str) -> String {
         let pr = self.pr.filter(|_| phase != "spec" && phase != TRIAGE);
         let pr = pr.map(|pr| format!(" (PR #{pr})")).unwrap_or_default();
-        format!("{} → done{pr}", self.counted(phase))
+        format!("{} → done{pr}", self.format_phase(phase))
     }
 }

@@ -57,11 +57,11 @@ pub struct ReconcileResult {
     pub diagnosis: String,
 }
 
-fn says(matches: bool, yes: &str, no: impl Into<String>) -> ReconcileResult {
+fn to_reconcile_result(matches: bool, yes: &str, no: impl Into<String>) -> ReconcileResult {
     ReconcileResult { matches, diagnosis: if matches { yes.to_owned() } else { no.into() } }
 }
 
-fn labelled(seen: &IssueSnapshot) -> String {
+fn describe_phase_label(seen: &IssueSnapshot) -> String {
     seen.phase.map_or_else(|| "no phase label".to_owned(), |phase| format!("label phase/{}", phase.word()))
 }
 
@@ -74,39 +74,49 @@ fn pr_words(seen: &IssueSnapshot) -> String {
 
 /// Whether a phase can begin. It warns, and keeps nothing from beginning.
 #[must_use]
-pub fn precondition(point: ReconcilePoint, seen: &IssueSnapshot) -> ReconcileResult {
+pub fn check_precondition(point: ReconcilePoint, seen: &IssueSnapshot) -> ReconcileResult {
     let pr_open = seen.pr.as_ref().is_some_and(|pr| pr.state == PullRequestState::Open);
     match point {
-        ReconcilePoint::Issue => says(seen.open, "it is open", "it is closed"),
+        ReconcilePoint::Issue => to_reconcile_result(seen.open, "it is open", "it is closed"),
         ReconcilePoint::Spec => {
             let there = matches!(seen.phase, Some(IssuePhase::Issue | IssuePhase::Spec));
-            says(there, "it was looked at and not begun", labelled(seen))
+            to_reconcile_result(there, "it was looked at and not begun", describe_phase_label(seen))
         }
-        ReconcilePoint::CodePatch | ReconcilePoint::CodePr => {
-            says(seen.phase == Some(IssuePhase::Ready), "it is ready", labelled(seen))
-        }
+        ReconcilePoint::CodePatch | ReconcilePoint::CodePr => to_reconcile_result(
+            seen.phase == Some(IssuePhase::Ready),
+            "it is ready",
+            describe_phase_label(seen),
+        ),
         // Whether somebody approved says nothing where the author reads their own work; our own verdict is asked for.
         ReconcilePoint::Review | ReconcilePoint::Merge => {
-            says(pr_open, "its pull request is open", pr_words(seen))
+            to_reconcile_result(pr_open, "its pull request is open", pr_words(seen))
         }
         ReconcilePoint::Verify => {
             let there = !seen.open || seen.phase == Some(IssuePhase::Verify);
-            says(there, "it is on the base", format!("it is open, {}", labelled(seen)))
+            to_reconcile_result(
+                there,
+                "it is on the base",
+                format!("it is open, {}", describe_phase_label(seen)),
+            )
         }
     }
 }
 
 /// Whether a phase is complete.
 #[must_use]
-pub fn completion(point: ReconcilePoint, seen: &IssueSnapshot) -> ReconcileResult {
+pub fn check_completion(point: ReconcilePoint, seen: &IssueSnapshot) -> ReconcileResult {
     match point {
         ReconcilePoint::Issue => {
-            says(seen.triaged, "it has the label triaged", "the label triaged is not there")
+            to_reconcile_result(seen.triaged, "it has the label triaged", "the label triaged is not there")
         }
         ReconcilePoint::Spec => match (&seen.spec_file, seen.phase >= Some(IssuePhase::Ready)) {
-            (Some(file), true) => says(true, &format!("{file} is there, {}", labelled(seen)), ""),
-            (Some(file), false) => says(false, "", format!("{file} is there, but {}", labelled(seen))),
-            (None, _) => says(false, "", "no file says what is to be done"),
+            (Some(file), true) => {
+                to_reconcile_result(true, &format!("{file} is there, {}", describe_phase_label(seen)), "")
+            }
+            (Some(file), false) => {
+                to_reconcile_result(false, "", format!("{file} is there, but {}", describe_phase_label(seen)))
+            }
+            (None, _) => to_reconcile_result(false, "", "no file says what is to be done"),
         },
         ReconcilePoint::CodePatch => {
             let closed = !seen.open;
@@ -114,14 +124,14 @@ pub fn completion(point: ReconcilePoint, seen: &IssueSnapshot) -> ReconcileResul
             let why = match (&seen.commit, closed, later) {
                 (Some(commit), _, _) => format!("commit {} closes it", commit.short()),
                 (None, true, _) => "it is closed".to_owned(),
-                (None, false, true) => labelled(seen),
+                (None, false, true) => describe_phase_label(seen),
                 (None, false, false) => String::new(),
             };
             let no = match seen.reopened {
                 Some(_) => "no commit on the base closes it since it was opened again",
                 None => "no commit on the base closes it",
             };
-            says(!why.is_empty(), &why, no)
+            to_reconcile_result(!why.is_empty(), &why, no)
         }
         // One that is merged was offered: it is complete, and so is what comes after.
         ReconcilePoint::CodePr => {
@@ -129,19 +139,27 @@ pub fn completion(point: ReconcilePoint, seen: &IssueSnapshot) -> ReconcileResul
                 PullRequestState::Open | PullRequestState::Merged => true,
                 PullRequestState::Closed => false,
             });
-            says(offered, &pr_words(seen), pr_words(seen))
+            to_reconcile_result(offered, &pr_words(seen), pr_words(seen))
         }
         ReconcilePoint::Review => {
             let read = seen.pr.as_ref().is_some_and(|pr| pr.reviewed);
-            says(read, "the review is summed up there", format!("no review is summed up: {}", pr_words(seen)))
+            to_reconcile_result(
+                read,
+                "the review is summed up there",
+                format!("no review is summed up: {}", pr_words(seen)),
+            )
         }
         ReconcilePoint::Merge => {
             let merged = seen.pr.as_ref().is_some_and(|pr| pr.state == PullRequestState::Merged);
-            says(merged, &pr_words(seen), pr_words(seen))
+            to_reconcile_result(merged, &pr_words(seen), pr_words(seen))
         }
         ReconcilePoint::Verify => {
             let done = !seen.open || seen.phase == Some(IssuePhase::Done);
-            says(done, "it is closed or done", format!("it is open, {}", labelled(seen)))
+            to_reconcile_result(
+                done,
+                "it is closed or done",
+                format!("it is open, {}", describe_phase_label(seen)),
+            )
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::trail::span;
+use super::trail::elapsed_ms;
 use super::{CiStatus, IssueEvent};
 use crate::event::{AttemptStart, Event};
 use crate::gate::GateReport;
@@ -70,7 +70,7 @@ pub(super) struct WaitTracker {
 
 impl WaitTracker {
     /// Counts anew from here.
-    pub fn begin(&mut self, at: Timestamp) {
+    pub fn restart_count(&mut self, at: Timestamp) {
         self.waits.clear();
         if let Some((_, since)) = &mut self.now {
             *since = at;
@@ -78,7 +78,7 @@ impl WaitTracker {
     }
 
     /// How long it waited since it was last counted anew.
-    pub fn waits(&self) -> &WaitTimes {
+    pub fn wait_times(&self) -> &WaitTimes {
         &self.waits
     }
 
@@ -87,28 +87,30 @@ impl WaitTracker {
         match event {
             Event::Entered { opening, .. } => {
                 let stands_in_line = *opening == AttemptStart::Queue;
-                self.turn(at, stands_in_line.then_some(WaitsFor::Queue));
+                self.switch_wait(at, stands_in_line.then_some(WaitsFor::Queue));
             }
-            Event::Requeued { .. } => self.turn(at, Some(WaitsFor::Queue)),
-            Event::LandingBegan { report, .. } | Event::Ejected { report, .. } => self.verified(at, report),
-            Event::Conflicted { .. } | Event::Landed { .. } | Event::Ended(_) => self.turn(at, None),
+            Event::Requeued { .. } => self.switch_wait(at, Some(WaitsFor::Queue)),
+            Event::LandingBegan { report, .. } | Event::Ejected { report, .. } => {
+                self.note_verified(at, report)
+            }
+            Event::Conflicted { .. } | Event::Landed { .. } | Event::Ended(_) => self.switch_wait(at, None),
             Event::Left { .. } => {
                 self.checks = false;
-                self.turn(at, Some(WaitsFor::Slot));
+                self.switch_wait(at, Some(WaitsFor::Slot));
             }
             Event::Yielded { .. }
             | Event::Resumed { .. }
             | Event::Reviewed { .. }
             | Event::Retried { .. }
-            | Event::Reopened { .. } => self.turn(at, Some(WaitsFor::Slot)),
-            Event::Waited { wait, .. } => self.turn(at, Some(self.behind(wait))),
-            Event::ReviewWanted { .. } => self.turn(at, Some(WaitsFor::Person)),
-            Event::Held { .. } => self.hold(at, true),
-            Event::Released => self.hold(at, false),
+            | Event::Reopened { .. } => self.switch_wait(at, Some(WaitsFor::Slot)),
+            Event::Waited { wait, .. } => self.switch_wait(at, Some(self.classify_wait(wait))),
+            Event::ReviewWanted { .. } => self.switch_wait(at, Some(WaitsFor::Person)),
+            Event::Held { .. } => self.set_held(at, true),
+            Event::Released => self.set_held(at, false),
             Event::Directed { .. } => {
-                self.hold(at, false);
+                self.set_held(at, false);
                 if self.now.is_some() {
-                    self.turn(at, Some(WaitsFor::Slot));
+                    self.switch_wait(at, Some(WaitsFor::Slot));
                 }
             }
             Event::Issue(IssueEvent::Checks { ci, .. }) => self.checks = matches!(ci, CiStatus::Running(_)),
@@ -116,7 +118,7 @@ impl WaitTracker {
         }
     }
 
-    fn behind(&self, wait: &WaitReason) -> WaitsFor {
+    fn classify_wait(&self, wait: &WaitReason) -> WaitsFor {
         match wait {
             WaitReason::Question { .. }
             | WaitReason::Login { .. }
@@ -135,27 +137,27 @@ impl WaitTracker {
     }
 
     /// What it waits for from here on; what it waited for until here is counted.
-    fn turn(&mut self, at: Timestamp, now: Option<WaitsFor>) {
-        self.count(at, 0);
+    fn switch_wait(&mut self, at: Timestamp, now: Option<WaitsFor>) {
+        self.count_wait(at, 0);
         self.now = now.map(|now| (now, at));
     }
 
     /// Its batch was verified while it stood in line: that was work.
-    fn verified(&mut self, at: Timestamp, report: &GateReport) {
-        self.count(at, if report.reused { 0 } else { report.took_ms });
+    fn note_verified(&mut self, at: Timestamp, report: &GateReport) {
+        self.count_wait(at, if report.reused { 0 } else { report.took_ms });
         self.now = None;
     }
 
-    fn hold(&mut self, at: Timestamp, held: bool) {
-        self.turn(at, self.now.map(|(now, _)| now));
+    fn set_held(&mut self, at: Timestamp, held: bool) {
+        self.switch_wait(at, self.now.map(|(now, _)| now));
         self.held = held;
     }
 
-    fn count(&mut self, at: Timestamp, but_ms: u64) {
+    fn count_wait(&mut self, at: Timestamp, but_ms: u64) {
         let Some((what, since)) = self.now else { return };
         // Whoever is held would have to wait for a person if it had leave to go on.
         let what = if self.held && what == WaitsFor::Slot { WaitsFor::Person } else { what };
-        let ms = span(since, at).saturating_sub(but_ms);
+        let ms = elapsed_ms(since, at).saturating_sub(but_ms);
         if ms > 0 {
             *self.waits.entry(what).or_default() += ms;
         }

@@ -44,14 +44,18 @@ pub struct PartLine {
 /// What is said about the issue of a task; none if nothing is worth saying. `result` is how it ended, in a word of the log; none
 /// while it is about to end well. `paper` is its spec, or what takes its place.
 #[must_use]
-pub fn lookback(task: &Task, trail: &[Trace], paper: Option<&IssueDocument>) -> Option<IssueRetrospective> {
+pub fn issue_retrospective(
+    task: &Task,
+    trail: &[Trace],
+    paper: Option<&IssueDocument>,
+) -> Option<IssueRetrospective> {
     let issue = task.issue.as_deref()?;
-    IssueRef::of(&task.spec.source)?;
+    IssueRef::from_source(&task.spec.source)?;
     let split = issue.routed.is_some_and(|routed| routed.way == IssueRoute::Split);
-    let unusual = unusual(trail);
+    let unusual = list_unusual_events(trail);
     // Work without a spec leaves its retrospective in a paper that only this machine has: it is written down in the tracker.
     let is_without_spec = issue.routed.is_some_and(|routed| !routed.spec);
-    let is_transcribed = is_without_spec && paper.is_some_and(|paper| paper.proposals().next().is_some());
+    let is_transcribed = is_without_spec && paper.is_some_and(|paper| paper.all_proposals().next().is_some());
     if unusual.is_empty() && !split && !is_transcribed {
         return None;
     }
@@ -62,21 +66,22 @@ pub fn lookback(task: &Task, trail: &[Trace], paper: Option<&IssueDocument>) -> 
     });
     let bug = issue.seen.as_ref().is_some_and(|seen| seen.kind.as_deref() == Some("bug"));
     let specified = issue.routed.is_some_and(|routed| routed.spec);
-    let gaps = paper.filter(|_| specified).map(|paper| paper.gaps(bug)).unwrap_or_default();
+    let gaps = paper.filter(|_| specified).map(|paper| paper.missing_sections(bug)).unwrap_or_default();
     let handoff = paper.and_then(|paper| paper.handoff.as_ref());
-    let proposals = paper
-        .map(|paper| paper.proposals().map(|(_, it)| (it.tier.word(), it.title.clone())).collect::<Vec<_>>());
+    let proposals = paper.map(|paper| {
+        paper.all_proposals().map(|(_, it)| (it.tier.word(), it.title.clone())).collect::<Vec<_>>()
+    });
     Some(IssueRetrospective {
         result: ended.flatten().unwrap_or_else(|| "SUCCESS".to_owned()),
         unusual,
-        parts: issue.ends.iter().flatten().map(|end| part(issue, end)).collect(),
+        parts: issue.ends.iter().flatten().map(|end| format_sub_issue(issue, end)).collect(),
         deferred: handoff.map(|handoff| handoff.deferred.clone()).unwrap_or_default(),
         gaps: gaps.into_iter().map(ToOwned::to_owned).collect(),
         proposals: proposals.unwrap_or_default(),
     })
 }
 
-fn part(issue: &Pipeline, SubIssueEnd { number, end, .. }: &SubIssueEnd) -> PartLine {
+fn format_sub_issue(issue: &Pipeline, SubIssueEnd { number, end, .. }: &SubIssueEnd) -> PartLine {
     let result = match end {
         SubIssueOutcome::Done => "SUCCESS".to_owned(),
         SubIssueOutcome::Left => "LANDED (something is left for a person)".to_owned(),
@@ -85,7 +90,7 @@ fn part(issue: &Pipeline, SubIssueEnd { number, end, .. }: &SubIssueEnd) -> Part
     };
     let known = issue.parts.iter().find(|part| part.number == *number);
     let named = |numbers: &[u64]| numbers.iter().map(|it| format!("#{it}")).collect::<Vec<_>>().join(", ");
-    let levels = super::levels(&issue.parts);
+    let levels = super::dependency_levels(&issue.parts);
     let beside: Vec<u64> = levels.into_iter().filter(|level| level.contains(number)).flatten().collect();
     let beside: Vec<u64> = beside.into_iter().filter(|it| it != number).collect();
     let mut notes = Vec::new();
@@ -99,13 +104,13 @@ fn part(issue: &Pipeline, SubIssueEnd { number, end, .. }: &SubIssueEnd) -> Part
         number: *number,
         title: known.map(|part| part.title.clone()).unwrap_or_default(),
         result,
-        route: known.map(|part| super::route(part.size, &issue.wishes).words()).unwrap_or_default(),
+        route: known.map(|part| super::route_issue(part.size, &issue.wishes).words()).unwrap_or_default(),
         notes: notes.join("; "),
     }
 }
 
 /// What was out of the ordinary: a phase that was done again, a recovery, a person who stepped in, a limit that was hit.
-fn unusual(trail: &[Trace]) -> Vec<String> {
+fn list_unusual_events(trail: &[Trace]) -> Vec<String> {
     let mut begun: BTreeMap<&str, u32> = BTreeMap::new();
     let mut lines: Vec<String> = Vec::new();
     let mut counted: Vec<(String, u32)> = Vec::new();
@@ -183,7 +188,7 @@ impl IssueRetrospective {
 
     /// As Markdown, below a heading of its own.
     #[must_use]
-    pub fn markdown(&self) -> String {
+    pub fn to_markdown(&self) -> String {
         let list = |name: &str, lines: &[String]| -> String {
             let lines: String = lines.iter().map(|line| format!("- {}\n", line.replace('\n', " "))).collect();
             if lines.is_empty() { lines } else { format!("\n### {name}\n\n{lines}") }

@@ -92,7 +92,10 @@ const ORDER: [&str; 7] = ["triage", "spec", "code", "sub-issues", "review", "mer
 
 /// What the logs of issues come to, each given with its number. Lines before `since` are left out.
 #[must_use]
-pub fn rollup<'a>(trails: impl IntoIterator<Item = (u64, &'a [Trace])>, since: Timestamp) -> TraceRollup {
+pub fn roll_up_traces<'a>(
+    trails: impl IntoIterator<Item = (u64, &'a [Trace])>,
+    since: Timestamp,
+) -> TraceRollup {
     let mut sessions: BTreeMap<RunId, SessionRow> = BTreeMap::new();
     let mut begun: BTreeMap<&str, u64> = BTreeMap::new();
     let mut took: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
@@ -138,7 +141,7 @@ pub fn rollup<'a>(trails: impl IntoIterator<Item = (u64, &'a [Trace])>, since: T
                     *interventions.entry(kind).or_default() += 1
                 }
                 IssueTraceEvent::TokenUsage { phase, model, usage } => {
-                    let row = tokens.entry((place(phase), phase, model)).or_insert_with(|| TokenRow {
+                    let row = tokens.entry((phase_rank(phase), phase, model)).or_insert_with(|| TokenRow {
                         phase: (*phase).to_owned(),
                         model: model.clone(),
                         runs: 0,
@@ -165,8 +168,8 @@ pub fn rollup<'a>(trails: impl IntoIterator<Item = (u64, &'a [Trace])>, since: T
             }
         }
     }
-    let mut names: BTreeSet<(usize, &str)> = begun.keys().map(|phase| (place(phase), *phase)).collect();
-    names.extend(took.keys().map(|phase| (place(phase), *phase)));
+    let mut names: BTreeSet<(usize, &str)> = begun.keys().map(|phase| (phase_rank(phase), *phase)).collect();
+    names.extend(took.keys().map(|phase| (phase_rank(phase), *phase)));
     let phase = |(_, phase): (usize, &str)| {
         let mut all = took.get(phase).cloned().unwrap_or_default();
         all.sort_unstable();
@@ -177,8 +180,8 @@ pub fn rollup<'a>(trails: impl IntoIterator<Item = (u64, &'a [Trace])>, since: T
             phase: phase.to_owned(),
             begun: begun.get(phase).copied().unwrap_or(0),
             count: all.len() as u64,
-            median_ms: rank(&all, 50),
-            p95_ms: rank(&all, 95),
+            median_ms: nearest_rank(&all, 50),
+            p95_ms: nearest_rank(&all, 95),
             worked_ms: all.iter().sum(),
             waits,
         }
@@ -187,22 +190,22 @@ pub fn rollup<'a>(trails: impl IntoIterator<Item = (u64, &'a [Trace])>, since: T
         sessions: sessions.into_values().collect(),
         phases: names.into_iter().map(phase).collect(),
         recoveries: recoveries.into_values().collect(),
-        anomalies: often(anomalies),
-        interventions: often(interventions),
+        anomalies: sort_by_count(anomalies),
+        interventions: sort_by_count(interventions),
         tokens: tokens.into_values().collect(),
     }
 }
 
-fn place(phase: &str) -> usize {
+fn phase_rank(phase: &str) -> usize {
     ORDER.iter().position(|name| *name == phase).unwrap_or(ORDER.len())
 }
 
 /// The nearest rank: the smallest that so many of a hundred are not above.
-fn rank(sorted: &[u64], percent: usize) -> Option<u64> {
+fn nearest_rank(sorted: &[u64], percent: usize) -> Option<u64> {
     sorted.get((sorted.len() * percent).div_ceil(100).saturating_sub(1)).copied()
 }
 
-fn often(counts: BTreeMap<&str, u64>) -> Vec<(String, u64)> {
+fn sort_by_count(counts: BTreeMap<&str, u64>) -> Vec<(String, u64)> {
     let mut all: Vec<(String, u64)> =
         counts.into_iter().map(|(name, many)| (name.to_owned(), many)).collect();
     all.sort_by(|a, b| (b.1, &a.0).cmp(&(a.1, &b.0)));

@@ -91,7 +91,7 @@ pub struct SummaryRow {
 impl Summary {
     /// In one line.
     #[must_use]
-    pub fn banner(&self) -> String {
+    pub fn render_banner(&self) -> String {
         let number = self.number;
         match &self.stand {
             IssueSummaryState::Complete => format!("auto #{number} complete"),
@@ -108,12 +108,12 @@ impl Summary {
 
 /// What became of the issue of a task; none if it follows none.
 #[must_use]
-pub fn summary(task: &Task, progress: &IssueProgress) -> Option<Summary> {
-    let number = IssueRef::of(&task.spec.source)?.number;
+pub fn summarize_issue(task: &Task, progress: &IssueProgress) -> Option<Summary> {
+    let number = IssueRef::from_source(&task.spec.source)?.number;
     let issue = task.issue.as_deref()?;
-    let at = progress.now().unwrap_or("the beginning");
-    let (stand, why) = stand(task, issue, at);
-    let rows = progress.rows();
+    let at = progress.current_phase().unwrap_or("the beginning");
+    let (stand, why) = summary_state(task, issue, at);
+    let rows = progress.phase_rows();
     let rows = rows.iter().map(|row| {
         let result = match row.mark {
             PhaseStatus::NotRun => "-",
@@ -135,12 +135,12 @@ pub fn summary(task: &Task, progress: &IssueProgress) -> Option<Summary> {
             }
             PhaseStatus::UnderWay => "under way",
         };
-        SummaryRow { phase: row.phase, result, notes: row.notes(), usage: row.usage }
+        SummaryRow { phase: row.phase, result, notes: row.notes_text(), usage: row.usage }
     });
     let rows = rows.collect();
     let pending =
         if stand == IssueSummaryState::Partial || matches!(stand, IssueSummaryState::NeedsPerson { .. }) {
-            pending(issue)
+            pending_criteria(issue)
         } else {
             Vec::new()
         };
@@ -148,7 +148,7 @@ pub fn summary(task: &Task, progress: &IssueProgress) -> Option<Summary> {
         number,
         task: task.id,
         title: task.spec.title.clone(),
-        way: progress.routed().map(super::RoutingDecision::words),
+        way: progress.routing_decision().map(super::RoutingDecision::words),
         pr: progress.pr(),
         rows,
         next: next(number, task, issue, &stand),
@@ -158,12 +158,12 @@ pub fn summary(task: &Task, progress: &IssueProgress) -> Option<Summary> {
     })
 }
 
-fn stand(task: &Task, issue: &Pipeline, at: &'static str) -> (IssueSummaryState, Option<String>) {
+fn summary_state(task: &Task, issue: &Pipeline, at: &'static str) -> (IssueSummaryState, Option<String>) {
     match &task.state {
-        TaskState::Ended(Ending { kind: EndKind::Done, .. }) => (landed(issue), None),
+        TaskState::Ended(Ending { kind: EndKind::Done, .. }) => (landed_state(issue), None),
         TaskState::Ended(ending) => {
             let line = first_words(&ending.detail).unwrap_or_else(|| ending.code.word().to_owned());
-            let why = Some(match unmet(task) {
+            let why = Some(match describe_unmet_criteria(task) {
                 Some(unmet) => format!("{line}; {unmet}"),
                 None => line,
             });
@@ -176,7 +176,7 @@ fn stand(task: &Task, issue: &Pipeline, at: &'static str) -> (IssueSummaryState,
                 _ => (IssueSummaryState::Stopped { at }, why),
             }
         }
-        TaskState::Waiting { wait, .. } => (IssueSummaryState::Waits { what: awaited(wait) }, None),
+        TaskState::Waiting { wait, .. } => (IssueSummaryState::Waits { what: describe_wait(wait) }, None),
         TaskState::Review { .. } => (IssueSummaryState::Waits { what: "your review".to_owned() }, None),
         TaskState::Draft | TaskState::Ready { .. } | TaskState::Active { .. } => {
             (IssueSummaryState::UnderWay, None)
@@ -193,7 +193,7 @@ fn first_words(text: &str) -> Option<String> {
     Some(if announces { format!("{first} {}", rest.join("; ")) } else { first.to_owned() })
 }
 
-fn landed(issue: &Pipeline) -> IssueSummaryState {
+fn landed_state(issue: &Pipeline) -> IssueSummaryState {
     match issue.accepted.as_ref().map(|accepted| &accepted.outcome) {
         Some(VerifyOutcome::Done) => IssueSummaryState::Complete,
         Some(
@@ -234,34 +234,37 @@ pub fn is_of_another_base(verified_on: &[Option<String>], here: Option<&str>) ->
 
 /// That it had landed and what did not hold then, if it was worked on once more because of that.
 #[must_use]
-pub fn unmet(task: &Task) -> Option<String> {
+pub fn describe_unmet_criteria(task: &Task) -> Option<String> {
     let landed = task.landed_before.last()?;
     let accepted = task.issue.as_ref()?.accepted.as_ref()?;
     let failed = accepted.items.iter().filter(|(_, result, _)| *result == VerifyResult::Fail);
     let words: Vec<String> = failed.map(|(words, ..)| format!("`{words}`")).collect();
     let again = !words.is_empty() && task.landed.is_none();
-    again.then(|| format!("it had landed as {}, and {} did not hold", landed.commit.short(), named(&words)))
+    again.then(|| {
+        format!("it had landed as {}, and {} did not hold", landed.commit.short(), join_first_items(&words))
+    })
 }
 
 /// What was left of the issue of a task that is done when somebody last looked, and what closes it.
 #[must_use]
-pub fn left_open(task: &Task) -> Option<String> {
-    let number = IssueRef::of(&task.spec.source)?.number;
+pub fn describe_left_open(task: &Task) -> Option<String> {
+    let number = IssueRef::from_source(&task.spec.source)?.number;
     let issue = task.issue.as_deref().filter(|_| is_partial(task))?;
-    let (left, next) = (named(&pending(issue)), next(number, task, issue, &IssueSummaryState::Partial));
+    let (left, next) =
+        (join_first_items(&pending_criteria(issue)), next(number, task, issue, &IssueSummaryState::Partial));
     Some(format!("issue #{number} was left open for this: {left}; {next}"))
 }
 
 /// That somebody closed an issue while its task was at it.
 #[must_use]
-pub fn closed_meanwhile(number: u64, closed: IssueResolution) -> String {
+pub fn explain_issue_closed(number: u64, closed: IssueResolution) -> String {
     format!("#{number} was closed as {} meanwhile", closed.words())
 }
 
 /// What lets a task of an issue go on that stopped, in a way that works; none if it follows no issue.
 #[must_use]
-pub fn again(task: &Task) -> Option<String> {
-    let number = IssueRef::of(&task.spec.source).filter(|_| task.issue.is_some())?.number;
+pub fn suggest_resume(task: &Task) -> Option<String> {
+    let number = IssueRef::from_source(&task.spec.source).filter(|_| task.issue.is_some())?.number;
     Some(match &task.state {
         TaskState::Ended(ending) if was_closed(number, ending) => {
             format!("`landfall issue reopen {number}`, then `landfall auto {number}` continues from there")
@@ -280,7 +283,7 @@ pub fn again(task: &Task) -> Option<String> {
 /// Whether a task stopped because somebody closed its issue: `landfall auto` refuses that one, or finds it done. The journal says so only in the words
 /// we wrote there.
 fn was_closed(number: u64, ending: &Ending) -> bool {
-    let said = |closed| ending.detail.starts_with(&closed_meanwhile(number, closed));
+    let said = |closed| ending.detail.starts_with(&explain_issue_closed(number, closed));
     ending.code == EndCode::Tracker
         && [IssueResolution::Done, IssueResolution::NotPlanned].into_iter().any(said)
 }
@@ -288,7 +291,7 @@ fn was_closed(number: u64, ending: &Ending) -> bool {
 /// Criteria that are named in a sentence; the others are counted.
 const NAMED_MAX: usize = 3;
 
-fn named(words: &[String]) -> String {
+fn join_first_items(words: &[String]) -> String {
     let some = words[..words.len().min(NAMED_MAX)].join("; ");
     match words.len().saturating_sub(NAMED_MAX) {
         0 => some,
@@ -296,7 +299,7 @@ fn named(words: &[String]) -> String {
     }
 }
 
-fn awaited(wait: &WaitReason) -> String {
+fn describe_wait(wait: &WaitReason) -> String {
     match wait {
         WaitReason::Blockers { by } => by.join(", "),
         WaitReason::Parts => "the issues it is made of".to_owned(),
@@ -316,7 +319,7 @@ fn awaited(wait: &WaitReason) -> String {
     }
 }
 
-fn pending(issue: &Pipeline) -> Vec<String> {
+fn pending_criteria(issue: &Pipeline) -> Vec<String> {
     match &issue.accepted {
         Some(accepted) => {
             let holds = |result: VerifyResult, evidence: &str| {
@@ -342,7 +345,7 @@ fn next(number: u64, task: &Task, issue: &Pipeline, stand: &IssueSummaryState) -
             )
         }
         IssueSummaryState::Stopped { .. } => {
-            let again = again(task).expect("it follows an issue, or it had no summary");
+            let again = suggest_resume(task).expect("it follows an issue, or it had no summary");
             format!("{again}; `landfall log {id}` shows its history")
         }
         IssueSummaryState::NeedsPerson { .. } => format!(

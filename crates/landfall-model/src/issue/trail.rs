@@ -178,7 +178,7 @@ impl IssueTraceEvent {
 
     /// What else is known, by name. All of it is text, as in the logs that are read beside it.
     #[must_use]
-    pub fn fields(&self) -> Vec<(&'static str, String)> {
+    pub fn named_fields(&self) -> Vec<(&'static str, String)> {
         let seconds = |ms: &u64| (ms / 1_000).to_string();
         match self {
             Self::SubStart { size } => vec![("size", size.clone())],
@@ -250,7 +250,10 @@ impl IssueTraceEvent {
 
 /// The log of a task, by its facts, oldest first.
 #[must_use]
-pub fn trail<'a>(flow: Option<&Flow>, facts: impl IntoIterator<Item = (Timestamp, &'a Event)>) -> Vec<Trace> {
+pub fn build_trail<'a>(
+    flow: Option<&Flow>,
+    facts: impl IntoIterator<Item = (Timestamp, &'a Event)>,
+) -> Vec<Trace> {
     let mut trail = IssueTraceBuilder { flow, ..IssueTraceBuilder::default() };
     for (at, event) in facts {
         trail.hear(at, event);
@@ -289,36 +292,36 @@ impl IssueTraceBuilder<'_> {
             if !self.begun {
                 self.begun = true;
                 // What its tracker says is seen only once it has begun.
-                let size = self.progress.routed().and_then(|routed| routed.size).or(self.size);
+                let size = self.progress.routing_decision().and_then(|routed| routed.size).or(self.size);
                 let size = size.map(|size| size.to_string()).unwrap_or_default();
-                self.say(at, IssueTraceEvent::SubStart { size });
+                self.add_trace(at, IssueTraceEvent::SubStart { size });
             }
         }
         if let Event::Left { .. } = event {
             self.ci_since = None; // nobody waits for checks that it went on without
         }
-        let before = self.progress.routed().copied();
+        let before = self.progress.routing_decision().copied();
         self.progress.hear(self.flow, event);
         self.rest.hear(at, event);
-        self.in_phase(at, event);
-        self.turn(at);
+        self.trace_phase_event(at, event);
+        self.note_phase_change(at);
         if let (Event::Issue(IssueEvent::Routed(now)), Some(before)) = (event, before)
             && before != *now
             && before.size.is_some()
         {
-            let (from, to) = (size_of(Some(&before)), size_of(Some(now)));
-            self.say(at, IssueTraceEvent::SizeRefresh { from, to, route: now.way.word().to_owned() });
+            let (from, to) = (size_label(Some(&before)), size_label(Some(now)));
+            self.add_trace(at, IssueTraceEvent::SizeRefresh { from, to, route: now.way.word().to_owned() });
         }
         // One that was never taken up is not over either; and the end of a flow may be told twice.
-        if let Some(result) = end_of(event).filter(|_| self.begun) {
+        if let Some(result) = end_label(event).filter(|_| self.begun) {
             self.begun = false;
-            self.say(at, IssueTraceEvent::SubComplete { result });
+            self.add_trace(at, IssueTraceEvent::SubComplete { result });
         }
     }
 
     /// What is said of the phase under way.
-    fn in_phase(&mut self, at: Timestamp, event: &Event) {
-        let phase = self.since.map(|(phase, _)| phase).or(self.progress.now()).unwrap_or("observe");
+    fn trace_phase_event(&mut self, at: Timestamp, event: &Event) {
+        let phase = self.since.map(|(phase, _)| phase).or(self.progress.current_phase()).unwrap_or("observe");
         let anomaly = |pattern: &str, detail: String| IssueTraceEvent::Anomaly {
             phase,
             pattern: pattern.to_owned(),
@@ -328,66 +331,69 @@ impl IssueTraceBuilder<'_> {
         match event {
             Event::Bound { driving, .. } => self.profile.clone_from(&driving.profile),
             Event::IterationEnded { exit, took_ms, usage, traces, .. } => {
-                let (code, how) = exit_of(exit);
-                self.say(at, IssueTraceEvent::WrapperExit { phase, code, how, took_ms: *took_ms });
+                let (code, how) = shell_exit(exit);
+                self.add_trace(at, IssueTraceEvent::WrapperExit { phase, code, how, took_ms: *took_ms });
                 if *exit == AgentExit::Silent {
                     let (took_ms, silent_ms) = (*took_ms, traces.quiet_ms);
-                    self.say(at, IssueTraceEvent::WatchdogKill { phase, took_ms, silent_ms });
+                    self.add_trace(at, IssueTraceEvent::WatchdogKill { phase, took_ms, silent_ms });
                 } else if traces.quiet_ms > 0 {
-                    self.say(at, IssueTraceEvent::MaxSilentWindow { phase, silent_ms: traces.quiet_ms });
+                    self.add_trace(
+                        at,
+                        IssueTraceEvent::MaxSilentWindow { phase, silent_ms: traces.quiet_ms },
+                    );
                 }
                 if *usage != AgentUsage::default() {
                     let model = traces.model.clone().unwrap_or_else(|| self.profile.clone());
-                    self.say(at, IssueTraceEvent::TokenUsage { phase, model, usage: *usage });
+                    self.add_trace(at, IssueTraceEvent::TokenUsage { phase, model, usage: *usage });
                 }
             }
             Event::Recovery(RecoveryEvent::Tried { symptom, tier, action, .. }) => {
                 self.tried = Some((*tier, symptom.clone()));
                 match tier {
-                    RecoveryTier::Person => self.say(at, manual("recovery")),
+                    RecoveryTier::Person => self.add_trace(at, manual("recovery")),
                     RecoveryTier::Reconcile | RecoveryTier::Pattern | RecoveryTier::Agent => {
-                        self.say(at, anomaly(symptom, action.clone()));
+                        self.add_trace(at, anomaly(symptom, action.clone()));
                     }
                 }
             }
             Event::Recovery(RecoveryEvent::Ended { outcome, .. }) => {
                 if let Some((tier, symptom)) = self.tried.clone() {
-                    let (tier, result) = (tier_of(tier), *outcome);
-                    self.say(at, IssueTraceEvent::Recovery { phase, tier, symptom, result });
+                    let (tier, result) = (tier_label(tier), *outcome);
+                    self.add_trace(at, IssueTraceEvent::Recovery { phase, tier, symptom, result });
                 }
             }
             Event::Warned(warning) => {
-                if let Some(pattern) = unusual(warning) {
-                    self.say(at, anomaly(pattern, warning.sentence()));
+                if let Some(pattern) = unusual_warning_name(warning) {
+                    self.add_trace(at, anomaly(pattern, warning.sentence()));
                 }
             }
-            Event::Conflicted { paths, .. } => self.say(at, anomaly("base-conflict", paths.join(", "))),
+            Event::Conflicted { paths, .. } => self.add_trace(at, anomaly("base-conflict", paths.join(", "))),
             Event::Ejected { .. } => {
-                self.say(
+                self.add_trace(
                     at,
                     anomaly("red-together", "green alone, red with what landed before it".to_owned()),
                 );
             }
             Event::BaseMoved { to, .. } => {
-                self.say(at, IssueTraceEvent::ConcurrentCommit { commit: to.as_str().to_owned() });
+                self.add_trace(at, IssueTraceEvent::ConcurrentCommit { commit: to.as_str().to_owned() });
             }
             Event::Verified { report, .. } => {
                 let (result, tests) = (report.outcome().word(), report.test_count());
-                self.say(at, IssueTraceEvent::TestResult { result, tests });
+                self.add_trace(at, IssueTraceEvent::TestResult { result, tests });
             }
-            Event::Issue(issue) => self.of_issue(at, issue),
-            Event::Retried { .. } => self.say(at, manual("retry")),
-            Event::Messaged { about: None, .. } => self.say(at, manual("message")),
-            Event::Reviewed { .. } => self.say(at, manual("review")),
-            Event::Held { .. } => self.say(at, manual("hold")),
-            Event::Directed { .. } => self.say(at, manual("directed")),
-            Event::Reopened { .. } => self.say(at, manual("reopen")),
-            Event::Staged(StagedEvent::Refined { .. }) => self.say(at, manual("refine")),
+            Event::Issue(issue) => self.trace_issue_event(at, issue),
+            Event::Retried { .. } => self.add_trace(at, manual("retry")),
+            Event::Messaged { about: None, .. } => self.add_trace(at, manual("message")),
+            Event::Reviewed { .. } => self.add_trace(at, manual("review")),
+            Event::Held { .. } => self.add_trace(at, manual("hold")),
+            Event::Directed { .. } => self.add_trace(at, manual("directed")),
+            Event::Reopened { .. } => self.add_trace(at, manual("reopen")),
+            Event::Staged(StagedEvent::Refined { .. }) => self.add_trace(at, manual("refine")),
             _ => {}
         }
     }
 
-    fn of_issue(&mut self, at: Timestamp, event: &IssueEvent) {
+    fn trace_issue_event(&mut self, at: Timestamp, event: &IssueEvent) {
         match event {
             IssueEvent::Checks { ci, .. } => {
                 let since = *self.ci_since.get_or_insert(at);
@@ -400,7 +406,10 @@ impl IssueTraceBuilder<'_> {
                     CiStatus::Broken(names) => ("infrastructure", names.len()),
                 };
                 self.ci_since = None;
-                self.say(at, IssueTraceEvent::CiWait { wait_ms: span(since, at), result, failed });
+                self.add_trace(
+                    at,
+                    IssueTraceEvent::CiWait { wait_ms: elapsed_ms(since, at), result, failed },
+                );
             }
             IssueEvent::Accepted { accepted, .. } => {
                 let failed = accepted.items.iter().find(|(_, result, _)| *result == VerifyResult::Fail);
@@ -410,7 +419,7 @@ impl IssueTraceBuilder<'_> {
             IssueEvent::Reworked { .. } => {
                 // The tracker's own count, which its comments name: work that is looked at once more is not counted twice.
                 let (iteration, reason) = (self.failures, std::mem::take(&mut self.failed));
-                self.say(at, IssueTraceEvent::VerifyReopenCycle { iteration, reason });
+                self.add_trace(at, IssueTraceEvent::VerifyReopenCycle { iteration, reason });
             }
             IssueEvent::Wanted(_)
             | IssueEvent::Seen { .. }
@@ -425,33 +434,35 @@ impl IssueTraceBuilder<'_> {
     }
 
     /// The phase that ended and the one that began, if that changed.
-    fn turn(&mut self, at: Timestamp) {
-        let rows = self.progress.rows();
+    fn note_phase_change(&mut self, at: Timestamp) {
+        let rows = self.progress.phase_rows();
         let mark = |phase: &str| rows.iter().find(|row| row.phase == phase).map(|row| row.mark);
         if let Some((phase, since)) = self.since {
             if mark(phase) == Some(PhaseStatus::Done) {
                 self.since = None;
-                let (took_ms, waits) = (span(since, at), self.rest.waits().clone());
-                self.say(at, IssueTraceEvent::PhaseComplete { phase, took_ms, waits });
-            } else if mark(phase) == Some(PhaseStatus::Stopped) || self.progress.now() != Some(phase) {
+                let (took_ms, waits) = (elapsed_ms(since, at), self.rest.wait_times().clone());
+                self.add_trace(at, IssueTraceEvent::PhaseComplete { phase, took_ms, waits });
+            } else if mark(phase) == Some(PhaseStatus::Stopped)
+                || self.progress.current_phase() != Some(phase)
+            {
                 self.since = None; // it was left without an end of its own
             }
         }
-        let now = self.progress.now().filter(|now| mark(now) == Some(PhaseStatus::UnderWay));
+        let now = self.progress.current_phase().filter(|now| mark(now) == Some(PhaseStatus::UnderWay));
         if let Some(phase) = now.filter(|_| self.since.is_none()) {
             self.since = Some((phase, at));
-            self.rest.begin(at);
-            self.say(at, IssueTraceEvent::PhaseStart { phase });
+            self.rest.restart_count(at);
+            self.add_trace(at, IssueTraceEvent::PhaseStart { phase });
         }
     }
 
-    fn say(&mut self, at: Timestamp, what: IssueTraceEvent) {
+    fn add_trace(&mut self, at: Timestamp, what: IssueTraceEvent) {
         self.traces.push(Trace { at, run: self.run, what });
     }
 }
 
 /// How a task is over by this fact, if it is.
-fn end_of(event: &Event) -> Option<String> {
+fn end_label(event: &Event) -> Option<String> {
     match event {
         Event::Left { to: EdgeTarget::End, .. } => Some("SUCCESS".to_owned()),
         Event::Left { to: EdgeTarget::Stop, .. } => Some("FAILED (stopped by its flow)".to_owned()),
@@ -466,15 +477,15 @@ fn end_of(event: &Event) -> Option<String> {
     }
 }
 
-fn size_of(routed: Option<&RoutingDecision>) -> String {
+fn size_label(routed: Option<&RoutingDecision>) -> String {
     routed.and_then(|routed| routed.size).map(|size| size.to_string()).unwrap_or_default()
 }
 
-pub(super) fn span(since: Timestamp, until: Timestamp) -> u64 {
+pub(super) fn elapsed_ms(since: Timestamp, until: Timestamp) -> u64 {
     u64::try_from(until.0 - since.0).unwrap_or(0) // a clock that was set back
 }
 
-fn tier_of(tier: RecoveryTier) -> &'static str {
+fn tier_label(tier: RecoveryTier) -> &'static str {
     match tier {
         RecoveryTier::Reconcile => "1",
         RecoveryTier::Pattern => "2",
@@ -484,7 +495,7 @@ fn tier_of(tier: RecoveryTier) -> &'static str {
 }
 
 /// An end as shells count it: a signal is 128 more than its number, a limit of time is 124.
-fn exit_of(exit: &AgentExit) -> (i32, &'static str) {
+fn shell_exit(exit: &AgentExit) -> (i32, &'static str) {
     match exit {
         AgentExit::Code(code) => (*code, "exit"),
         AgentExit::Signal(signal) => (128 + signal, "signal"),
@@ -500,7 +511,7 @@ fn exit_of(exit: &AgentExit) -> (i32, &'static str) {
 }
 
 /// The word for a warning that is out of the ordinary.
-fn unusual(warning: &Warning) -> Option<&'static str> {
+fn unusual_warning_name(warning: &Warning) -> Option<&'static str> {
     match warning {
         Warning::Stuck { .. } => Some("no-commits"),
         Warning::OptionalFailed { .. } => Some("optional-check-failed"),

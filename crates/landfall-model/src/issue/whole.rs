@@ -53,13 +53,13 @@ pub enum SubIssuesState {
 
 /// How the parts of a whole stand.
 #[must_use]
-pub fn stand<'a>(parts: &[SubIssue], task_of: &dyn Fn(u64) -> Option<&'a Task>) -> SubIssuesState {
-    let known = fates(parts, task_of);
-    if let Some(ends) = ended(parts, task_of, &known) {
+pub fn sub_issues_state<'a>(parts: &[SubIssue], task_of: &dyn Fn(u64) -> Option<&'a Task>) -> SubIssuesState {
+    let known = sub_issue_outcomes(parts, task_of);
+    if let Some(ends) = collect_endings(parts, task_of, &known) {
         return SubIssuesState::Over(ends);
     }
     let is_over = |level: &Vec<u64>| level.iter().all(|number| known.contains_key(number));
-    let levels = levels(parts).iter().take_while(|level| is_over(level)).count();
+    let levels = dependency_levels(parts).iter().take_while(|level| is_over(level)).count();
     SubIssuesState::Going {
         over: known.into_keys().collect(),
         levels: u32::try_from(levels).unwrap_or(u32::MAX),
@@ -69,7 +69,7 @@ pub fn stand<'a>(parts: &[SubIssue], task_of: &dyn Fn(u64) -> Option<&'a Task>) 
 /// The parts by level: those that need no other of them, those that need only these, and so on. What needs itself in a circle
 /// comes last, together.
 #[must_use]
-pub fn levels(parts: &[SubIssue]) -> Vec<Vec<u64>> {
+pub fn dependency_levels(parts: &[SubIssue]) -> Vec<Vec<u64>> {
     let mut levels: Vec<Vec<u64>> = Vec::new();
     let mut left: Vec<&SubIssue> = parts.iter().collect();
     while !left.is_empty() {
@@ -85,7 +85,7 @@ pub fn levels(parts: &[SubIssue]) -> Vec<Vec<u64>> {
 
 /// How the parts of a whole ended; none while one of them still goes on, or may. A part that waits for one that failed does
 /// not go on: it is left out, and so is whatever waits for it.
-fn ended<'a>(
+fn collect_endings<'a>(
     parts: &[SubIssue],
     task_of: &dyn Fn(u64) -> Option<&'a Task>,
     known: &BTreeMap<u64, SubIssueOutcome>,
@@ -98,7 +98,7 @@ fn ended<'a>(
 }
 
 /// What became of those that are over.
-fn fates<'a>(
+fn sub_issue_outcomes<'a>(
     parts: &[SubIssue],
     task_of: &dyn Fn(u64) -> Option<&'a Task>,
 ) -> BTreeMap<u64, SubIssueOutcome> {
@@ -107,7 +107,7 @@ fn fates<'a>(
         let before = known.len();
         for part in parts {
             if !known.contains_key(&part.number)
-                && let Some(fate) = fate(part, task_of(part.number), &known)
+                && let Some(fate) = sub_issue_outcome(part, task_of(part.number), &known)
             {
                 known.insert(part.number, fate);
             }
@@ -118,7 +118,7 @@ fn fates<'a>(
     }
 }
 
-fn fate(
+fn sub_issue_outcome(
     part: &SubIssue,
     task: Option<&Task>,
     known: &BTreeMap<u64, SubIssueOutcome>,
@@ -197,7 +197,7 @@ pub fn goes_on_with_whole(part: &SubIssue, task: &Task, accept: bool) -> bool {
 /// What the agent of a part is told that was done before, and failed or holds no more. It carries words of the issue and of what was
 /// looked at, which anybody may have written: so it is handed over as what was seen, never as a person's word.
 #[must_use]
-pub fn known_before(fate: &SubIssueOutcome) -> Option<Feedback> {
+pub fn earlier_outcome_feedback(fate: &SubIssueOutcome) -> Option<Feedback> {
     match fate {
         SubIssueOutcome::Failed(why) => Some(Feedback {
             about: "What was seen on the base".to_owned(),
@@ -216,7 +216,7 @@ pub fn stays_closed(told_before: bool, open: bool) -> bool {
 /// Which parts may not begin yet, so that no more than `most` of one whole are worked on at once. Those that wait for others take
 /// nobody's place: they could not begin.
 #[must_use]
-pub fn resting<'a>(
+pub fn resting_sub_issues<'a>(
     children: impl IntoIterator<Item = &'a Task>,
     most: u32,
     could_begin: &dyn Fn(&Task) -> bool,

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use super::event::Recoveries;
-use super::ladder::{Agent, TierDecision, climb};
-use super::pattern::{Known, Pattern, RecoveryAction, Symptoms, detect};
+use super::ladder::{Agent, TierDecision, decide_tier};
+use super::pattern::{Known, Pattern, RecoveryAction, Symptoms, detect_pattern};
 use crate::acceptance::VerifyOutcome;
 use crate::event::AgentExit;
 use crate::flow::{FlowStep, StepKind};
@@ -52,15 +52,15 @@ pub enum RecoveryStep {
 }
 
 impl RecoveryContext {
-    fn of(
+    fn from_symptoms(
         catalogue: &[Pattern],
         past: &Recoveries,
         agent: Agent,
         step: &StepName,
         symptoms: &Symptoms,
     ) -> Self {
-        let known = detect(catalogue, symptoms).map(|pattern| pattern.name.clone());
-        let climb = match climb(catalogue, past, agent, step, symptoms) {
+        let known = detect_pattern(catalogue, symptoms).map(|pattern| pattern.name.clone());
+        let climb = match decide_tier(catalogue, past, agent, step, symptoms) {
             TierDecision::Done => RecoveryStep::Done,
             TierDecision::Act(pattern) => RecoveryStep::Act(pattern.action),
             TierDecision::Diagnose(_) => RecoveryStep::Diagnose,
@@ -71,7 +71,7 @@ impl RecoveryContext {
         Self {
             symptom,
             exit: symptoms.exit,
-            tail: kept(&symptoms.tail),
+            tail: keep_tail(&symptoms.tail),
             took_ms: symptoms.took_ms,
             known: symptoms.facts.clone(),
             climb,
@@ -79,7 +79,7 @@ impl RecoveryContext {
     }
 }
 
-fn kept(tail: &str) -> String {
+fn keep_tail(tail: &str) -> String {
     let lines: Vec<&str> = tail.lines().collect();
     let lines = lines[lines.len().saturating_sub(TAIL_LINES_KEPT)..].iter();
     lines.map(|line| line.chars().take(LINE_CHARS_KEPT).collect::<String>()).collect::<Vec<_>>().join("\n")
@@ -87,7 +87,7 @@ fn kept(tail: &str) -> String {
 
 /// The point on the way of its issue that a step of a task is about.
 #[must_use]
-pub fn point(task: &Task, step: &FlowStep) -> Option<ReconcilePoint> {
+pub fn reconcile_point(task: &Task, step: &FlowStep) -> Option<ReconcilePoint> {
     let way = task.issue.as_ref()?.routed.map(|routed| routed.way);
     Some(match IssuePhase::from_word(&step.phase)? {
         IssuePhase::Issue => ReconcilePoint::Issue,
@@ -103,13 +103,18 @@ pub fn point(task: &Task, step: &FlowStep) -> Option<ReconcilePoint> {
 /// Whether what an agent's step was to bring about is there; none if that cannot be told. `clean` says that the agent came
 /// to an end of its own.
 #[must_use]
-pub fn brought_about(task: &Task, step: &FlowStep, evidence: &AgentRunEvidence, clean: bool) -> Option<bool> {
+pub fn has_step_result(
+    task: &Task,
+    step: &FlowStep,
+    evidence: &AgentRunEvidence,
+    clean: bool,
+) -> Option<bool> {
     match &step.kind {
         StepKind::Review => Some(evidence.opinion.is_some()),
         StepKind::Agent { iterate: true, .. } => {
             let head = evidence.head_after.as_ref()?;
             let authored = task.issue.as_ref().and_then(|issue| issue.authored.as_ref());
-            let is_there = evidence.committed() || authored == Some(head);
+            let is_there = evidence.has_committed() || authored == Some(head);
             // What was sent back is not done before something has changed; an agent may say that nothing needs to.
             let sent_back = !clean && task.head.as_ref() == Some(head);
             Some(is_there && !sent_back)
@@ -138,7 +143,7 @@ enum AgentEndKind {
 }
 
 /// Whether the ladder is for such an end. Accounts, budgets, providers and people are dealt with elsewhere.
-fn manner(verdict: &Verdict) -> Option<AgentEndKind> {
+fn agent_end_kind(verdict: &Verdict) -> Option<AgentEndKind> {
     match verdict {
         Verdict::Complete | Verdict::Continue => Some(AgentEndKind::Clean),
         Verdict::Crashed { .. }
@@ -163,14 +168,14 @@ fn manner(verdict: &Verdict) -> Option<AgentEndKind> {
 
 /// Whether the ladder is for such an end.
 pub(crate) fn is_climbed(verdict: &Verdict) -> bool {
-    manner(verdict).is_some()
+    agent_end_kind(verdict).is_some()
 }
 
 /// Which rung follows from the end of a run. None where nothing has to be done about it: the task follows no issue, the end
 /// is not one for the ladder, or all is well. `changed` says that there are changes nobody has committed: the engine commits
 /// those when the work is verified. `log` is the end of what the run wrote.
 #[must_use]
-pub fn look(
+pub fn recovery_after_run(
     catalogue: &[Pattern],
     agent: Agent,
     task: &Task,
@@ -184,8 +189,8 @@ pub fn look(
         return None;
     }
     let verdict = judge(&run.seen, &run.exit, &run.evidence);
-    let manner = manner(&verdict)?;
-    let matches = brought_about(task, step, &run.evidence, manner == AgentEndKind::Clean);
+    let manner = agent_end_kind(&verdict)?;
+    let matches = has_step_result(task, step, &run.evidence, manner == AgentEndKind::Clean);
     if matches!(verdict, Verdict::NotStarted { .. }) && matches != Some(true) {
         return None; // it is this machine that failed, not the step: it is tried again within its limits
     }
@@ -193,7 +198,8 @@ pub fn look(
     if manner == AgentEndKind::Clean && (matches != Some(false) || works && changed) {
         return None;
     }
-    let mut symptoms = Symptoms::of(point(task, step)?, &run.exit, run.took_ms, log, matches);
+    let mut symptoms =
+        Symptoms::from_step_end(reconcile_point(task, step)?, &run.exit, run.took_ms, log, matches);
     if manner == AgentEndKind::Clean {
         symptoms.facts.insert(Known::ClaimsSuccess); // whoever ends without a word of trouble says so
     }
@@ -216,7 +222,7 @@ pub fn look(
     if offered && waits_for_checks(&symptoms.tail) {
         symptoms.facts.insert(Known::WaitedForChecks);
     }
-    Some(RecoveryContext::of(catalogue, &task.recoveries, agent, &step.name, &symptoms))
+    Some(RecoveryContext::from_symptoms(catalogue, &task.recoveries, agent, &step.name, &symptoms))
 }
 
 /// What agents say, and run, that wait for the checks of their pull request; in small letters.
@@ -233,7 +239,7 @@ fn waits_for_checks(tail: &str) -> bool {
 /// What is known by how the base stands to the work: whether the work holds it, and whether the two merge. Nothing, if the base
 /// has not moved.
 #[must_use]
-pub fn base_moved(held: bool, merges: bool) -> Option<Known> {
+pub fn base_moved_fact(held: bool, merges: bool) -> Option<Known> {
     match (held, merges) {
         (true, _) => None,
         (false, true) => Some(Known::BaseMovedApart),
@@ -243,7 +249,7 @@ pub fn base_moved(held: bool, merges: bool) -> Option<Known> {
 
 /// Which rung follows from an exchange that did not work out, in these words. `facts` are what else is known of it.
 #[must_use]
-pub fn stuck(
+pub fn recovery_after_exchange(
     catalogue: &[Pattern],
     agent: Agent,
     task: &Task,
@@ -251,32 +257,45 @@ pub fn stuck(
     facts: impl IntoIterator<Item = Known>,
 ) -> Option<RecoveryContext> {
     let step = task.flow.as_ref()?.find_step(task.step()?)?;
-    let mut symptoms = Symptoms::of(point(task, step)?, &AgentExit::Code(1), 0, detail, Some(false));
+    let mut symptoms =
+        Symptoms::from_step_end(reconcile_point(task, step)?, &AgentExit::Code(1), 0, detail, Some(false));
     symptoms.facts.extend(facts);
     if task.head.is_some() {
         symptoms.facts.insert(Known::Commit);
     }
-    Some(RecoveryContext::of(catalogue, &task.recoveries, agent, &step.name, &symptoms))
+    Some(RecoveryContext::from_symptoms(catalogue, &task.recoveries, agent, &step.name, &symptoms))
 }
 
 /// Which rung follows from what the checks of the forge came to. None where nothing has to be done about it. What was tried
 /// for a commit before this one does not count: each may be unlucky once.
 #[must_use]
-pub fn checked(catalogue: &[Pattern], task: &Task, ci: &CiStatus, now: Timestamp) -> Option<RecoveryContext> {
+pub fn recovery_after_checks(
+    catalogue: &[Pattern],
+    task: &Task,
+    ci: &CiStatus,
+    now: Timestamp,
+) -> Option<RecoveryContext> {
     let pipeline = task.issue.as_ref()?;
     let step = task.flow.as_ref()?.find_step(task.step()?)?;
     let passed_before = matches!(pipeline.ci, Some((CiStatus::Passed, _)));
     let (facts, names) = match ci {
         CiStatus::Absent | CiStatus::Passed => return None,
-        CiStatus::Running(_) if !issue::overdue(pipeline, &task.recoveries, &step.name, now) => return None,
+        CiStatus::Running(_) if !issue::is_ci_overdue(pipeline, &task.recoveries, &step.name, now) => {
+            return None;
+        }
         CiStatus::Running(names) => (vec![Known::Silence, Known::WaitedForChecks], names),
         CiStatus::Failed(names) if passed_before => (vec![Known::ChecksFlaky], names),
         CiStatus::Failed(names) => (vec![Known::ChecksFailed], names),
         CiStatus::PreExisting(names) => (vec![Known::FailsOnBase], names),
         CiStatus::Broken(names) => (vec![Known::ChecksBroken], names),
     };
-    let mut symptoms =
-        Symptoms::of(point(task, step)?, &AgentExit::Code(0), 0, &names.join("\n"), Some(false));
+    let mut symptoms = Symptoms::from_step_end(
+        reconcile_point(task, step)?,
+        &AgentExit::Code(0),
+        0,
+        &names.join("\n"),
+        Some(false),
+    );
     symptoms.exit = None; // no program of ours ended
     symptoms.facts = facts.into_iter().collect();
     symptoms.facts.insert(Known::Commit);
@@ -284,28 +303,32 @@ pub fn checked(catalogue: &[Pattern], task: &Task, ci: &CiStatus, now: Timestamp
     let first = pipeline.ci.as_ref().map(|(_, since)| *since);
     let of_this = past.tried.iter().position(|it| first.is_some_and(|first| it.at >= first));
     past.past = past.past.max(of_this.unwrap_or(past.tried.len()));
-    Some(RecoveryContext::of(catalogue, &past, Agent::Off, &step.name, &symptoms))
+    Some(RecoveryContext::from_symptoms(catalogue, &past, Agent::Off, &step.name, &symptoms))
 }
 
 /// What is done about what landed and does not hold what its issue promises. None where it holds, and where the catalogue does
 /// not know about it.
 #[must_use]
-pub fn unmet(catalogue: &[Pattern], task: &Task, accepted: &AcceptanceOutcome) -> Option<RecoveryContext> {
+pub fn recovery_after_acceptance(
+    catalogue: &[Pattern],
+    task: &Task,
+    accepted: &AcceptanceOutcome,
+) -> Option<RecoveryContext> {
     let VerifyOutcome::Reopen { .. } = accepted.outcome else { return None };
     let step = task.flow.as_ref()?.find_step(task.step()?)?;
-    let mut symptoms = Symptoms::of(
-        point(task, step)?,
+    let mut symptoms = Symptoms::from_step_end(
+        reconcile_point(task, step)?,
         &AgentExit::Code(0),
         0,
         &accepted.describe_failed_items(),
         Some(false),
     );
     symptoms.facts = [Known::CriterionFails].into();
-    let pattern = detect(catalogue, &symptoms)?;
+    let pattern = detect_pattern(catalogue, &symptoms)?;
     let climb = match pattern.action {
         RecoveryAction::Stop => RecoveryStep::Stop(format!("`{}`: {}", pattern.name, pattern.about)),
         action => RecoveryStep::Act(action),
     };
-    let (symptom, tail) = (pattern.name.clone(), kept(&symptoms.tail));
+    let (symptom, tail) = (pattern.name.clone(), keep_tail(&symptoms.tail));
     Some(RecoveryContext { symptom, exit: None, tail, took_ms: 0, known: symptoms.facts, climb })
 }

@@ -119,30 +119,30 @@ impl Recoveries {
 
     /// The last try of a step, if it is not known yet what came of it in the end.
     #[must_use]
-    pub fn under_way(&self, step: &StepName) -> Option<&Recovery> {
+    pub fn unresolved_try(&self, step: &StepName) -> Option<&Recovery> {
         self.tried.iter().rev().find(|it| it.step == *step).filter(|it| it.is_open())
     }
 
     /// What is to be done for a step before it is tried again.
     #[must_use]
-    pub fn due(&self, step: &StepName) -> Option<PendingRecovery> {
-        let open = self.under_way(step).filter(|it| it.outcome.is_none())?;
+    pub fn pending_recovery(&self, step: &StepName) -> Option<PendingRecovery> {
+        let open = self.unresolved_try(step).filter(|it| it.outcome.is_none())?;
         let ops = match (&open.tier, &open.diagnosis) {
             (RecoveryTier::Agent, None) => return Some(PendingRecovery::Diagnosis),
             (RecoveryTier::Agent, Some(diagnosis)) => diagnosis.ops.clone(),
-            (RecoveryTier::Pattern, _) => RecoveryAction::of_said(&open.action)?.ops(),
+            (RecoveryTier::Pattern, _) => RecoveryAction::of_said(&open.action)?.to_operations(),
             (RecoveryTier::Reconcile | RecoveryTier::Person, _) => Vec::new(),
         };
         (!ops.is_empty()).then_some(PendingRecovery::Ops(ops))
     }
 
     /// A person takes the task up again: what was tried before counts no more.
-    pub(crate) fn retried(&mut self) {
+    pub(crate) fn note_user_retry(&mut self) {
         self.past = self.tried.len();
     }
 
     /// What was tried for a step since it last came to a good end. Limits count these.
-    pub fn since_success(&self, step: &StepName) -> impl Iterator<Item = &Recovery> {
+    pub fn tries_since_success(&self, step: &StepName) -> impl Iterator<Item = &Recovery> {
         let of_step = self.tried.iter().skip(self.past).rev().filter(move |it| it.step == *step);
         of_step.take_while(|it| !matches!(it.outcome, Some((RecoveryOutcome::Success, _))))
     }

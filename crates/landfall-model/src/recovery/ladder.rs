@@ -1,7 +1,7 @@
 //! Which rung a failed step is on. What was tried is counted, so that every way up ends.
 
 use super::event::{Recoveries, RecoveryTier};
-use super::pattern::{Pattern, Symptoms, detect};
+use super::pattern::{Pattern, Symptoms, detect_pattern};
 use crate::StepName;
 
 /// So many patterns are tried for one step, whatever their own limits are: failures that follow each other in turn
@@ -37,7 +37,7 @@ pub enum TierDecision<'a> {
 /// The next rung for a step that ended. `past` is what was tried for the task; `symptoms.matches` says whether what the
 /// step was to bring about is there, which counts for more than its exit code.
 #[must_use]
-pub fn climb<'a>(
+pub fn decide_tier<'a>(
     catalogue: &'a [Pattern],
     past: &Recoveries,
     agent: Agent,
@@ -47,11 +47,11 @@ pub fn climb<'a>(
     if symptoms.matches == Some(true) {
         return TierDecision::Done;
     }
-    let pattern = detect(catalogue, symptoms);
+    let pattern = detect_pattern(catalogue, symptoms);
     let name = pattern.map_or_else(|| symptoms.name(), |pattern| pattern.name.clone());
     let mut why_not = "no known pattern fits";
     if let Some(pattern) = pattern {
-        let used = || past.since_success(step).filter(|it| it.tier == RecoveryTier::Pattern);
+        let used = || past.tries_since_success(step).filter(|it| it.tier == RecoveryTier::Pattern);
         let of_this = used().filter(|it| it.symptom == pattern.name).count();
         match pattern.action {
             super::RecoveryAction::Stop => return TierDecision::Stop(format!("`{name}`: {}", pattern.about)),
@@ -61,7 +61,7 @@ pub fn climb<'a>(
             _ => return TierDecision::Act(pattern),
         }
     }
-    if past.since_success(step).any(|it| it.tier == RecoveryTier::Agent) {
+    if past.tries_since_success(step).any(|it| it.tier == RecoveryTier::Agent) {
         return TierDecision::Stop(format!("`{name}`: {why_not}, and an agent has looked already"));
     }
     match agent {

@@ -15,7 +15,7 @@ const FENCE_MIN: usize = 3;
 
 /// One recovery as Markdown. `when` is its moment, `subject` what it was about, in words.
 #[must_use]
-pub fn entry(recovery: &Recovery, when: &str, subject: &str, seen: usize) -> String {
+pub fn render_recovery_entry(recovery: &Recovery, when: &str, subject: &str, seen: usize) -> String {
     let Recovery { step, symptom, tier, action, exit, tail, took_ms, known, diagnosis, outcome, .. } =
         recovery;
     let source = match tier {
@@ -38,7 +38,7 @@ pub fn entry(recovery: &Recovery, when: &str, subject: &str, seen: usize) -> Str
     let lines: Vec<&str> = tail.lines().collect();
     let lines = &lines[lines.len().saturating_sub(TAIL_LINES_SHOWN)..];
     if !lines.is_empty() {
-        let fence = fence(lines);
+        let fence = code_fence_for(lines);
         text.push_str(&format!("\n{fence}text\n{}\n{fence}\n", lines.join("\n")));
     }
     let (said, applied) = match diagnosis {
@@ -88,14 +88,14 @@ pub fn project_log<'a>(
     for (subject, recovery) in &tried {
         let count = seen.entry(&recovery.symptom).or_default();
         *count += 1;
-        entries.push(entry(recovery, &when(recovery.at), subject, *count));
+        entries.push(render_recovery_entry(recovery, &when(recovery.at), subject, *count));
     }
     entries.reverse();
     entries
 }
 
 /// A fence that the text in it cannot end.
-fn fence(lines: &[&str]) -> String {
+fn code_fence_for(lines: &[&str]) -> String {
     let longest = lines.iter().map(|line| line.len() - line.trim_start_matches('`').len()).max().unwrap_or(0);
     let indented = lines
         .iter()
@@ -118,7 +118,7 @@ pub struct PatternCandidate {
 impl PatternCandidate {
     /// The task that is proposed about it.
     #[must_use]
-    pub fn part(&self) -> ProposedTask {
+    pub fn to_proposed_task(&self) -> ProposedTask {
         let Self { symptom, seen, steps } = self;
         let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
         ProposedTask {
@@ -142,7 +142,7 @@ impl PatternCandidate {
 /// What was seen often and never proposed, over all tasks. Work that was there in spite of its exit code is no trouble
 /// and does not count.
 #[must_use]
-pub fn promotion<'a>(all: impl IntoIterator<Item = &'a Recoveries>) -> Vec<PatternCandidate> {
+pub fn find_recurring_failures<'a>(all: impl IntoIterator<Item = &'a Recoveries>) -> Vec<PatternCandidate> {
     let mut proposed: BTreeSet<&str> = BTreeSet::new();
     let mut seen: BTreeMap<&str, PatternCandidate> = BTreeMap::new();
     for recoveries in all {

@@ -211,7 +211,7 @@ impl RecoveryAction {
     /// The operations it takes before the step goes on. One that says where the work is cannot be known here:
     /// [`restored`](super::restored) names the phase and [`milestone`](super::milestone) what is left.
     #[must_use]
-    pub fn ops(self) -> Vec<RecoveryOp> {
+    pub fn to_operations(self) -> Vec<RecoveryOp> {
         match self {
             Self::OpenPr => vec![RecoveryOp::RebaseOntoBase, RecoveryOp::PushBranch, RecoveryOp::OpenPr],
             Self::Rebase => vec![RecoveryOp::RebaseOntoBase, RecoveryOp::PushBranch],
@@ -257,7 +257,7 @@ pub struct Pattern {
 impl Pattern {
     /// Whether it fits. One without any sign fits nothing: it would hide all that come after it.
     #[must_use]
-    pub fn fits(&self, symptoms: &Symptoms) -> bool {
+    pub fn matches_symptoms(&self, symptoms: &Symptoms) -> bool {
         let somewhere = self.phases.is_empty() || self.phases.contains(&symptoms.phase);
         let all = self.all.iter().all(|sign| sign.is_seen(symptoms));
         let any = self.any.is_empty() || self.any.iter().any(|sign| sign.is_seen(symptoms));
@@ -267,7 +267,7 @@ impl Pattern {
 
     /// Its sample, as if that had just happened.
     #[must_use]
-    pub fn sample(&self) -> Symptoms {
+    pub fn sample_symptoms(&self) -> Symptoms {
         let PatternSample { phase, log, exit, took_s, matches, facts } = &self.sample;
         Symptoms {
             phase: *phase,
@@ -317,7 +317,7 @@ pub struct Symptoms {
 impl Symptoms {
     /// What the end of a step says by itself. Of the log only the end is kept; more facts may be put in afterwards.
     #[must_use]
-    pub fn of(
+    pub fn from_step_end(
         phase: ReconcilePoint,
         exit: &AgentExit,
         took_ms: u64,
@@ -343,7 +343,7 @@ impl Symptoms {
                 None
             }
         };
-        let tail = tail(log);
+        let tail = last_lines(log);
         if claims_success(&tail) {
             facts.insert(Known::ClaimsSuccess);
         }
@@ -359,7 +359,7 @@ impl Symptoms {
 }
 
 /// The last lines of a log.
-fn tail(log: &str) -> String {
+fn last_lines(log: &str) -> String {
     let lines: Vec<&str> = log.lines().collect();
     lines[lines.len().saturating_sub(TAIL_LINES_MAX)..].join("\n")
 }
@@ -387,13 +387,14 @@ pub fn claims_success(log: &str) -> bool {
 
 /// The first pattern that fits.
 #[must_use]
-pub fn detect<'a>(catalogue: &'a [Pattern], symptoms: &Symptoms) -> Option<&'a Pattern> {
-    catalogue.iter().find(|pattern| pattern.fits(symptoms))
+pub fn detect_pattern<'a>(catalogue: &'a [Pattern], symptoms: &Symptoms) -> Option<&'a Pattern> {
+    catalogue.iter().find(|pattern| pattern.matches_symptoms(symptoms))
 }
 
 /// Every pattern whose own sample it does not get, with what gets it instead. A catalogue without any is in order.
 #[must_use]
-pub fn shadowed(catalogue: &[Pattern]) -> Vec<(&Pattern, Option<&Pattern>)> {
-    let found = catalogue.iter().map(|pattern| (pattern, detect(catalogue, &pattern.sample())));
+pub fn find_shadowed_patterns(catalogue: &[Pattern]) -> Vec<(&Pattern, Option<&Pattern>)> {
+    let found =
+        catalogue.iter().map(|pattern| (pattern, detect_pattern(catalogue, &pattern.sample_symptoms())));
     found.filter(|(pattern, found)| found.is_none_or(|found| found.name != pattern.name)).collect()
 }

@@ -24,7 +24,7 @@ pub struct IssueArtifacts {
 
 /// The phase that an issue is in, by what it has left behind.
 #[must_use]
-pub fn restored(hints: IssueArtifacts) -> IssuePhase {
+pub fn restored_phase(hints: IssueArtifacts) -> IssuePhase {
     match hints {
         IssueArtifacts { pr_open: true, reviewed: true, .. } => IssuePhase::Merge,
         IssueArtifacts { pr_open: true, reviewed: false, .. } => IssuePhase::Review,
@@ -52,7 +52,7 @@ words!(
 
 /// How far the work of an issue is, so that nothing is done twice and nothing that was done is thrown away.
 #[must_use]
-pub fn milestone(hints: IssueArtifacts) -> Milestone {
+pub fn reached_milestone(hints: IssueArtifacts) -> Milestone {
     match hints {
         IssueArtifacts { pr_open: true, .. } => Milestone::Offered,
         // Changes on top of commits are work in progress: whoever goes on has both.
@@ -66,7 +66,7 @@ pub fn milestone(hints: IssueArtifacts) -> Milestone {
 impl Milestone {
     /// What is left to do until a pull request is open. None if an agent has to go on with the work itself.
     #[must_use]
-    pub fn rest(self) -> Option<Vec<RecoveryOp>> {
+    pub fn remaining_operations(self) -> Option<Vec<RecoveryOp>> {
         match self {
             Self::Nothing | Self::Changed => None,
             Self::Committed => Some(vec![RecoveryOp::PushBranch, RecoveryOp::OpenPr]),

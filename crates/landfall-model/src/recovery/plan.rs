@@ -121,7 +121,7 @@ pub enum PlanProblem {
 ///
 /// # Errors
 /// The first reason why it is refused.
-pub fn check(
+pub fn check_plan(
     draft: &RecoveryPlanDraft,
     bounds: &RecoveryPlanBounds<'_>,
 ) -> Result<RecoveryPlan, PlanProblem> {

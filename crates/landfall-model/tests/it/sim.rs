@@ -26,7 +26,7 @@ use landfall_model::{
     News, NewsRefusal, POLL_MS, ProfileRoute, QueueEffect, QueueEvent, QueueNews, ReviewInput, RunBudgets,
     RunId, ScheduleLimits, SessionStart, SignOff, Signal, SpendLog, Spending, StepKind, StepName, StepResult,
     Task, TaskId, TaskInput, TaskLimitOverrides, TaskLimits, TaskSpec, TaskState, Timestamp, Tree, Verdict,
-    WaitReason, World, apply, expects, graph, plan, step,
+    WaitReason, World, apply, decide_and_apply, expected_task_effects, graph, plan,
 };
 
 use crate::flows_used::{asks, lifecycle, loops, polishes, stages, takes_back, tries_once};
@@ -448,7 +448,7 @@ impl Sim {
         self.grant_tasks();
         // Whoever hears something by a decision is not taken up by the same one.
         for _ in 0..10 {
-            if !self.queue.is_busy() && self.queue.due().is_none() {
+            if !self.queue.is_busy() && self.queue.hold_until().is_none() {
                 return; // nobody stands in line, or it is held until somebody says otherwise
             }
             let entries = self.journal.len();
@@ -465,7 +465,7 @@ impl Sim {
             return;
         }
         let mut rescued = 0;
-        while let Some(id) = self.world.rescued(self.now) {
+        while let Some(id) = self.world.find_rescuable_task(self.now) {
             let taken = self.hear(id, News::RouteOpened);
             self.demand(taken, || format!("{id} waits for an account that is open"));
             rescued += 1;
@@ -475,7 +475,7 @@ impl Sim {
         let mut grants = 0;
         while let Some(grant) = plan(&self.world, &self.limits_now()) {
             let task = self.world.get(grant.task).expect("granted tasks exist").clone();
-            let unmet = self.world.unmet(&task);
+            let unmet = self.world.unmet_needs(&task);
             self.demand(unmet.is_empty(), || format!("{} started before {unmet:?} landed", task.id));
             self.demand(matches!(task.state, TaskState::Ready { .. }), || {
                 format!("{} was not ready", task.id)
@@ -564,12 +564,13 @@ impl Sim {
             _ => self.spent().and_then(|spent| spent.until),
         };
         let due = self.world.next_due().map(|(due, _)| due);
-        [due, self.opening(), tomorrow, self.queue.due()].into_iter().flatten().min()
+        [due, self.opening(), tomorrow, self.queue.hold_until()].into_iter().flatten().min()
     }
 
     /// When an account opens that tasks stand in line for, found out by looking at all of them.
     fn opening(&self) -> Option<Timestamp> {
-        let opens = |profile: &str| match self.world.leave(self.world.account_of(profile), self.now) {
+        let opens = |profile: &str| match self.world.account_permit(self.world.account_of(profile), self.now)
+        {
             AccountPermit::Never { until } => until,
             AccountPermit::Free | AccountPermit::One => None,
         };
@@ -638,8 +639,8 @@ impl Sim {
         let Some(task) = at_work.get(self.rng.below(at_work.len())) else { return };
         let account = task.driving.as_ref().expect("settled before it runs").account.clone();
         let before = self.world.accounts().get(&account).clone();
-        let Some(state) = self.world.accounts().answered(&account, self.now) else { return };
-        self.demand(AccountPermit::of(&before, self.now) == AccountPermit::One, || {
+        let Some(state) = self.world.accounts().state_after_answer(&account, self.now) else { return };
+        self.demand(AccountPermit::for_state(&before, self.now) == AccountPermit::One, || {
             format!("{account} was opened from {before:?}")
         });
         self.openings += 1;
@@ -689,8 +690,8 @@ impl Sim {
             task = apply(Some(task), id, self.now, &offered).expect("a new task takes it");
             self.append(id, offered);
         }
-        self.queue.put(&task);
-        self.world.put(task);
+        self.queue.update_task(&task);
+        self.world.put_task(task);
     }
 
     fn any_task(&mut self) -> TaskId {
@@ -706,7 +707,7 @@ impl Sim {
     fn person_acts(&mut self) {
         // Whoever is kept from work by an account is looked at more often.
         let accounts = self.world.accounts();
-        let shut = self.world.tasks().find(|task| accounts.overruled(task, self.now).is_some());
+        let shut = self.world.tasks().find(|task| accounts.state_after_override(task, self.now).is_some());
         let shut = shut.map(|task| task.id);
         let task = shut.filter(|_| self.rng.once_in(2)).unwrap_or_else(|| self.any_task());
         let before = self.world.get(task).expect("it exists").clone();
@@ -884,10 +885,10 @@ impl Sim {
             news,
         };
         let overruled = match &input.news {
-            News::Retry { .. } => self.world.accounts().overruled(&task, self.now),
+            News::Retry { .. } => self.world.accounts().state_after_override(&task, self.now),
             _ => None,
         };
-        let (after, decision) = match step(&task, &input) {
+        let (after, decision) = match decide_and_apply(&task, &input) {
             Ok(taken) => taken,
             Err(NewsRefusal::Bug(illegal)) => self.fail(&format!("{illegal} after {:?}", input.news)),
             Err(NewsRefusal::Stale { .. } | NewsRefusal::NotNow { .. } | NewsRefusal::NotAllowed { .. }) => {
@@ -907,7 +908,7 @@ impl Sim {
             if let Event::IterationEnded { usage, took_ms, .. } = &event {
                 self.ledger.note(self.now, Spending { usage: *usage, time_ms: *took_ms });
             }
-            let follows = self.world.accounts().follows(&before, self.now, &event);
+            let follows = self.world.accounts().state_after_event(&before, self.now, &event);
             let driving = before.driving.clone();
             before = apply(Some(before), id, self.now, &event).expect("it was decided just so");
             self.append(id, event);
@@ -924,8 +925,8 @@ impl Sim {
             self.world.set_account(&account, state.clone());
             self.fact(EngineEvent::Account { account, state });
         }
-        self.queue.put(&after);
-        self.world.put(after);
+        self.queue.update_task(&after);
+        self.world.put_task(after);
         if self.faults.crash && self.rng.once_in(150) {
             self.crash(); // written, but nothing was performed
             return true;
@@ -940,7 +941,7 @@ impl Sim {
     /// The same for the landing queue: what tasks hear first, then its own facts, then its orders.
     fn queue_hears(&mut self, news: &QueueNews) {
         self.heard += 1;
-        let is_met = |id| self.world.get(id).is_some_and(|task| self.world.unmet(task).is_empty());
+        let is_met = |id| self.world.get(id).is_some_and(|task| self.world.unmet_needs(task).is_empty());
         let policy = QueuePolicy { forms: self.drive == IntakeState::Running, ..self.policy };
         let decision = queue::decide(&self.queue, &policy, self.now, news, &is_met);
         self.check_queue_decision(&decision);
@@ -1045,7 +1046,7 @@ impl Sim {
         let tasks = fold(&self.journal);
         let queue = read_queue(&self.journal, &tasks);
         for task in tasks {
-            world.put(task);
+            world.put_task(task);
         }
         (world, queue, ledger)
     }
@@ -1061,7 +1062,7 @@ impl Sim {
         let tasks = fold(&self.journal);
         (self.world, self.queue, self.ledger) = self.read();
         for task in &tasks {
-            for effect in expects(task) {
+            for effect in expected_task_effects(task) {
                 self.perform(effect);
             }
         }
@@ -1413,8 +1414,8 @@ impl Sim {
         let task = self.world.get(task).expect("it exists");
         let here = Spending { usage, time_ms: 0 };
         let in_all = Spending { usage: task.counters.usage.plus(usage), time_ms: 0 };
-        let of_attempt = task.limits.attempt_budget.used_up(task.counters.attempt.plus(here));
-        let of_task = task.limits.task_budget.used_up(in_all);
+        let of_attempt = task.limits.attempt_budget.describe_used_up(task.counters.attempt.plus(here));
+        let of_task = task.limits.task_budget.describe_used_up(in_all);
         of_attempt.map(|what| (BudgetScope::Attempt, what)).or(of_task.map(|what| (BudgetScope::Task, what)))
     }
 
@@ -1639,7 +1640,7 @@ impl Sim {
     // ── the invariants ───────────────────────────────────────────────────────────────────────────────────
 
     fn check_limits(&self) {
-        let held = |standing| u32::try_from(self.world.holding(standing)).expect("small");
+        let held = |standing| u32::try_from(self.world.holder_count(standing)).expect("small");
         self.demand(held(GrantKind::Slot) <= self.limits.slots, || "too many slots are held".to_owned());
         self.demand(held(GrantKind::Lane) <= self.limits.lanes, || "too many lanes are held".to_owned());
     }
@@ -1679,7 +1680,7 @@ impl Sim {
             });
             for member in members {
                 let task = self.world.get(member.task).expect("members are tasks");
-                let unmet = self.world.unmet(task);
+                let unmet = self.world.unmet_needs(task);
                 self.demand(unmet.is_empty(), || format!("{} is taken before {unmet:?} landed", task.id));
                 self.demand(task.head.as_ref() == Some(&member.head), || {
                     format!("{} lands other work", task.id)
@@ -1743,7 +1744,7 @@ impl Sim {
         let forms = self.drive == IntakeState::Running;
         let free = self.queue.line().filter(|_| forms).find(|id| {
             let task = self.world.get(*id).expect("who stands is a task");
-            self.queue.batch_of(*id).is_none() && self.world.unmet(task).is_empty()
+            self.queue.batch_of(*id).is_none() && self.world.unmet_needs(task).is_empty()
         });
         let idle = self.queue.hold().is_none() && self.queue.batches().is_empty();
         self.demand(!idle || free.is_none(), || format!("{free:?} stands in line and nobody takes it"));
@@ -1769,7 +1770,7 @@ impl Sim {
             works && task.driving.as_ref().is_some_and(|driving| driving.account == account)
         };
         let state = self.world.accounts().get(&account);
-        let open = match self.world.leave(&account, self.now) {
+        let open = match self.world.account_permit(&account, self.now) {
             AccountPermit::Free => true,
             AccountPermit::One => !self.world.tasks().any(|task| at_work(&task)),
             AccountPermit::Never { .. } => false,
@@ -1824,8 +1825,8 @@ impl Sim {
             let spent = Spending { usage: task.counters.usage, time_ms: task.counters.agent_ms };
             task.limits
                 .task_budget
-                .used_up(spent)
-                .or(task.limits.attempt_budget.used_up(task.counters.attempt))
+                .describe_used_up(spent)
+                .or(task.limits.attempt_budget.describe_used_up(task.counters.attempt))
         };
         self.demand(!began || used_up(after).is_none(), || {
             format!("{id} began an iteration over its budget")
@@ -1974,7 +1975,8 @@ impl Sim {
     fn check_settled(&self) {
         self.demand(self.orders.is_empty(), || format!("orders go on for ever: {:?}", self.orders));
         for task in self.world.tasks() {
-            let hopeless = |need: &TaskId| !self.world.get(*need).is_some_and(|need| need.unblocks());
+            let hopeless =
+                |need: &TaskId| !self.world.get(*need).is_some_and(|need| need.unblocks_dependents());
             let settled = match &task.state {
                 TaskState::Ended(_) | TaskState::Draft => true,
                 TaskState::Ready { .. } | TaskState::Active { doing: AttemptPhase::Queued { .. }, .. } => {
@@ -2060,7 +2062,7 @@ pub fn read_queue(journal: &[JournalEntry], tasks: &[Task]) -> Queue {
             Fact::Engine(_) => {}
         }
     }
-    tasks.iter().for_each(|task| queue.put(task));
+    tasks.iter().for_each(|task| queue.update_task(task));
     queue
 }
 
@@ -2140,7 +2142,7 @@ fn expects_order(world: &World, order: &Effect) -> bool {
         std::mem::discriminant(wanted) == std::mem::discriminant(order)
             && attempt_of(wanted) == attempt_of(order)
     };
-    world.get(order.task()).is_some_and(|task| expects(task).iter().any(same))
+    world.get(order.task()).is_some_and(|task| expected_task_effects(task).iter().any(same))
 }
 
 fn attempt_in(news: &News) -> Option<Attempt> {

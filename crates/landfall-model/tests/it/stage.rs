@@ -13,7 +13,7 @@ use landfall_model::queue::{
 use landfall_model::{
     AgentAssignment, AgentDriveStyle, Attempt, AttemptStart, BatchId, Commit, EngineEvent, Event, Fact,
     IntakeState, JournalEntry, News, POLL_MS, QueueEffect, QueueEvent, QueueNews, RunId, StepName, Task,
-    TaskId, TaskInput, TaskLimits, TaskSpec, TaskState, Timestamp, Tree, step,
+    TaskId, TaskInput, TaskLimits, TaskSpec, TaskState, Timestamp, Tree, decide_and_apply,
 };
 
 use crate::flows_used::loops;
@@ -99,7 +99,7 @@ impl Stage {
         let task =
             landfall_model::apply(self.tasks.remove(&id), id, self.at, &event).expect("a fact that can be");
         self.queue.note(id, &event);
-        self.queue.put(&task);
+        self.queue.update_task(&task);
         self.tasks.insert(id, task);
         self.journal.push(JournalEntry { at: self.at, fact: Fact::Task(id, event) });
     }
@@ -116,7 +116,7 @@ impl Stage {
             poll_ms: POLL_MS,
             news,
         };
-        match step(&self.tasks[&id], &input) {
+        match decide_and_apply(&self.tasks[&id], &input) {
             Ok((_, decision)) => {
                 let word = decision.events.first().map_or("nothing", |event| event.name()).to_owned();
                 for event in decision.events {

@@ -16,7 +16,7 @@ use landfall_model::{
     BatchId, ChangeConcern, Commit, ConcernCode, ControlSignal, Digest, Effect, EndedRun, Event,
     ExhaustedBudget, Flow, IntakeState, News, POLL_MS, Prices, ReviewInput, RunId, SessionStart, Signal,
     StopRequest, Task, TaskId, TaskInput, TaskLimitOverrides, TaskLimits, TaskSpec, TaskState, Timestamp,
-    Tree, UsageCounter, WaitReason, apply, decide, step as take,
+    Tree, UsageCounter, WaitReason, apply, decide, decide_and_apply as take,
 };
 
 use crate::flows_used::{loops, polishes};
@@ -58,7 +58,7 @@ impl Scene {
         let spec = TaskSpec::new("a task").expect("a title");
         let journal = vec![(Timestamp(0), Event::Added { spec: spec.clone() })];
         Self {
-            task: Task::added(TaskId(1), spec, Timestamp(0)),
+            task: Task::from_spec(TaskId(1), spec, Timestamp(0)),
             flow,
             limits: TaskLimits::default(),
             driving: AgentAssignment {
@@ -123,7 +123,7 @@ impl Scene {
                     folded = Some(apply(folded, TaskId(1), *at, event).expect("the journal replays"));
                 }
                 assert_eq!(folded.as_ref(), Some(&self.task), "the fold of the journal is the task");
-                let orders = orders(&landfall_model::expects(&self.task));
+                let orders = orders(&landfall_model::expected_task_effects(&self.task));
                 return Some(format!("restart → {}{orders}", place(&self.task)));
             }
             Line::News(name, make) => {
@@ -286,8 +286,8 @@ pub fn ran<const N: usize>(name: &str, exit: AgentExit, seen: [Signal; N]) -> Li
                 ..AgentRunEvidence::default()
             },
             took_ms: 1_000,
-            usage: tally.usage(&Prices::default()),
-            traces: tally.traces(&|words| Digest::new(words)),
+            usage: tally.total_usage(&Prices::default()),
+            traces: tally.to_traces(&|words| Digest::new(words)),
             climbed: None,
         })
     })

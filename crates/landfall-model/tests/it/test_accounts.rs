@@ -9,7 +9,7 @@ use landfall_model::{
     AgentRunTraces, AgentUsage, AttemptPhase, BudgetScope, ControlSignal, EndedRun, ExhaustedBudget,
     GrantKind, IntakeState, News, POLL_MS, ProfileRoute, RunId, ScheduleLimits, SessionStart, Signal,
     StepName, Task, TaskId, TaskInput, TaskLimits, TaskSpec, TaskState, Timestamp, WaitReason, World, apply,
-    plan, step, why,
+    decide_and_apply, explain_task_state, plan,
 };
 
 use crate::flows_used::loops;
@@ -35,7 +35,7 @@ fn route(line: &str) -> (String, ProfileRoute) {
 
 /// A task that asks a person to log in.
 fn asker(id: u32) -> Task {
-    let mut task = Task::added(TaskId(id), TaskSpec::new("a task").expect("a title"), Timestamp(0));
+    let mut task = Task::from_spec(TaskId(id), TaskSpec::new("a task").expect("a title"), Timestamp(0));
     let account = "any".to_owned();
     task.driving = Some(AgentAssignment {
         profile: "any".to_owned(),
@@ -56,7 +56,7 @@ impl Backlog {
         for (id, agent) in (1..).zip(agents) {
             let mut spec = TaskSpec::new("a task").expect("a title");
             spec.agent = Some(agent.to_owned());
-            world.put(Task::added(TaskId(id), spec, Timestamp(0)));
+            world.put_task(Task::from_spec(TaskId(id), spec, Timestamp(0)));
         }
         let limits = ScheduleLimits { slots: 9, lanes: 9, now: Timestamp(1_000), spent: None };
         Self { world, limits, told: String::new() }
@@ -70,14 +70,14 @@ impl Backlog {
         let (at, spent) = (self.limits.now, self.limits.spent.clone());
         let mut task = self.task(id);
         let overruled = match &news {
-            News::Retry { .. } => self.world.accounts().overruled(&task, at),
+            News::Retry { .. } => self.world.accounts().state_after_override(&task, at),
             _ => None,
         };
         let input =
             TaskInput { at, drive: IntakeState::Running, spent, attended: true, poll_ms: POLL_MS, news };
-        let (after, decision) = step(&task, &input).unwrap_or_else(|refusal| panic!("{refusal}"));
+        let (after, decision) = decide_and_apply(&task, &input).unwrap_or_else(|refusal| panic!("{refusal}"));
         for event in &decision.events {
-            let follows = self.world.accounts().follows(&task, at, event);
+            let follows = self.world.accounts().state_after_event(&task, at, event);
             if let Some(state) = follows {
                 let account = task.driving.as_ref().expect("a fact about an account").account.clone();
                 self.world.set_account(&account, state);
@@ -88,13 +88,13 @@ impl Backlog {
         if let Some((account, state)) = overruled {
             self.world.set_account(&account, state);
         }
-        self.world.put(after);
+        self.world.put_task(after);
     }
 
     /// Whoever may start, starts, and its agent runs.
     fn start(mut self) -> Self {
         let mut started = Vec::new();
-        while let Some(id) = self.world.rescued(self.limits.now) {
+        while let Some(id) = self.world.find_rescuable_task(self.limits.now) {
             self.hear(id.0, News::RouteOpened);
         }
         while let Some(grant) = plan(&self.world, &self.limits) {
@@ -117,7 +117,7 @@ impl Backlog {
 
     fn tell(mut self, what: &str, id: u32) -> Self {
         let place = place(&self.task(id));
-        let shut = self.world.accounts().shut().map(|(account, state)| match state {
+        let shut = self.world.accounts().closed_accounts().map(|(account, state)| match state {
             AccountState::Open => unreachable!("those are left out"),
             AccountState::UsedUp { until, .. } => format!("; {account} is used up until {}", until.0),
             AccountState::Troubled { until, .. } => format!("; {account} is in trouble until {}", until.0),
@@ -162,7 +162,7 @@ impl Backlog {
     /// The agent of a task has heard from its model, and goes on.
     fn answered(mut self, id: u32) -> Self {
         let account = self.task(id).driving.expect("it runs").account;
-        if let Some(state) = self.world.accounts().answered(&account, self.limits.now) {
+        if let Some(state) = self.world.accounts().state_after_answer(&account, self.limits.now) {
             self.world.set_account(&account, state);
         }
         self.tell("is answered", id)
@@ -205,7 +205,7 @@ impl Backlog {
     fn why(mut self, id: u32) -> Self {
         let task = self.task(id);
         let held = self.world.held(TaskId(id), &self.limits);
-        let sentence = why(&task, &[], held.as_ref(), &|at| format!("{} ms", at.0));
+        let sentence = explain_task_state(&task, &[], held.as_ref(), &|at| format!("{} ms", at.0));
         writeln!(self.told, "why: {sentence}").expect("a string takes it");
         self
     }
@@ -319,7 +319,7 @@ fn nothing_is_spent_while_an_account_is_used_up() {
     );
     assert_eq!((counters.spent_ms, counters.agent_ms, counters.quota_waits), (1_000, 1_000, 1));
     assert_eq!(
-        task.talk(),
+        task.session_start(),
         SessionStart::Resumed { session: "s1".to_owned(), compact: false },
         "it goes on where it was"
     );
@@ -391,7 +391,7 @@ fn a_reset_is_kept_once_whoever_tells_it() {
 #[test]
 fn an_agent_that_was_at_work_already_does_not_open_the_account_before_its_reset() {
     let story = Backlog::new(&[], ["main", "main"]).start().quota(1, Some(500_000)).complete(2);
-    let leave = AccountPermit::of(story.world.accounts().get("main"), story.limits.now);
+    let leave = AccountPermit::for_state(story.world.accounts().get("main"), story.limits.now);
     assert!(matches!(leave, AccountPermit::Never { until: Some(_) }), "{leave:?}");
 }
 
@@ -431,16 +431,16 @@ fn a_retry_overrules_a_reset_and_one_finds_out_for_the_others() {
 fn only_a_task_that_waits_for_its_account_overrules_it_and_only_a_time() {
     let shut = |task: u32| {
         let story = Backlog::new(&[], ["main", "main", "main"]).start().quota(1, Some(500_000));
-        story.world.accounts().overruled(&story.task(task), story.limits.now)
+        story.world.accounts().state_after_override(&story.task(task), story.limits.now)
     };
     let tried = AccountState::UsedUp { until: Timestamp(1_000), guessed: false };
     assert_eq!(shut(1), Some(("main".to_owned(), tried)));
     assert_eq!(shut(2), None, "it is at work");
     let story = Backlog::new(&[], ["main", "main"]).start().unauthorized(1);
-    let overruled = story.world.accounts().overruled(&story.task(1), story.limits.now);
+    let overruled = story.world.accounts().state_after_override(&story.task(1), story.limits.now);
     assert_eq!(overruled, None, "the answer to its question does that");
     let story = Backlog::new(&[], ["main"]).start().quota(1, Some(500_000)).at(500_000);
-    let overruled = story.world.accounts().overruled(&story.task(1), story.limits.now);
+    let overruled = story.world.accounts().state_after_override(&story.task(1), story.limits.now);
     assert_eq!(overruled, None, "it may be tried already");
 }
 
@@ -472,7 +472,7 @@ fn an_answer_opens_no_account_before_its_time_or_its_login() {
         assert_eq!(*story.world.accounts(), before, "{}", story.told);
     }
     let open = Backlog::new(&[], ["main"]).start();
-    assert_eq!(open.world.accounts().answered("main", open.limits.now), None, "it is open already");
+    assert_eq!(open.world.accounts().state_after_answer("main", open.limits.now), None, "it is open already");
 }
 
 // ── a provider in trouble ────────────────────────────────────────────────────────────────────────────────
@@ -566,7 +566,7 @@ fn a_later_try_is_not_drawn_nearer_by_whoever_was_at_work_as_well() {
     story.limits.slots = 9;
     let mut other = story.task(2);
     other.counters.transients = 1;
-    story.world.put(other);
+    story.world.put_task(other);
     story.told.clear();
     story.start().overloaded(1).overloaded(2).check(expect![[r#"
         T2 by main started
@@ -724,7 +724,7 @@ fn an_agent_that_waits_for_its_account_keeps_the_others_away_and_spends_no_time(
         *story.world.accounts().get("main"),
         AccountState::UsedUp { until: Timestamp(90_000), guessed: false }
     );
-    let told = why(&story.task(1), &[], None, &|at| format!("{} ms", at.0));
+    let told = explain_task_state(&story.task(1), &[], None, &|at| format!("{} ms", at.0));
     assert!(told.contains("waits for its account, which is used up until 90000 ms"), "{told}");
     // What the journal knows is what the next engine begins with.
     assert_eq!(story.task(1).account_waits.since, Some(Timestamp(1_000)));
@@ -806,7 +806,7 @@ fn whoever_waits_goes_on_as_soon_as_another_has_found_the_account_open() {
 #[test]
 fn when_both_accounts_are_shut_the_first_is_named_and_profiles_that_lead_round_in_a_circle_end() {
     let mut story = Backlog::new(&["main → a, else spare", "spare → b, else main"], ["main"]);
-    story.world.put(asker(9));
+    story.world.put_task(asker(9));
     story.world.set_account("a", AccountState::UsedUp { until: Timestamp(500_000), guessed: false });
     story.world.set_account("b", AccountState::LoggedOut { task: TaskId(9) });
     story.start().why(1).check(expect![[r#"
@@ -818,7 +818,7 @@ fn when_both_accounts_are_shut_the_first_is_named_and_profiles_that_lead_round_i
 #[test]
 fn the_next_opening_is_when_the_account_opens() {
     let mut story = Backlog::new(&["main → a"], ["main"]);
-    story.world.put(asker(9));
+    story.world.put_task(asker(9));
     assert_eq!(story.world.next_opening(Timestamp(0)), None);
     story.world.set_account("a", AccountState::UsedUp { until: Timestamp(500_000), guessed: false });
     assert_eq!(story.world.next_opening(Timestamp(0)), Some(Timestamp(500_000)));
@@ -834,7 +834,7 @@ fn the_next_opening_is_also_that_of_the_profile_that_takes_over() {
         AccountState::LoggedOut { task: TaskId(9) },
     ] {
         let mut story = Backlog::new(&["main → a, else spare", "spare → b"], ["main"]);
-        story.world.put(asker(9));
+        story.world.put_task(asker(9));
         story.world.set_account("a", first);
         story.world.set_account("b", AccountState::UsedUp { until: Timestamp(500), guessed: false });
         let opens = story.world.next_opening(Timestamp(0));
@@ -940,7 +940,7 @@ fn an_answer_to_either_of_two_askers_lets_one_try() {
     for asker in [1, 2] {
         let mut story = Backlog::new(&[], ["main", "main"]).start().unauthorized(1).unauthorized(2);
         story = story.person("answer", asker, answer());
-        let leave = AccountPermit::of(story.world.accounts().get("main"), story.limits.now);
+        let leave = AccountPermit::for_state(story.world.accounts().get("main"), story.limits.now);
         assert_eq!(leave, AccountPermit::One, "after an answer to T{asker}");
     }
 }
@@ -951,7 +951,7 @@ fn an_account_whose_asker_has_gone_on_is_tried_by_one() {
     let story = Backlog::new(&[], ["main", "main"]).start().unauthorized(1).nothing(2);
     let mut story = story.person("answer", 1, answer());
     story.world.set_account("main", AccountState::LoggedOut { task: TaskId(1) });
-    assert_eq!(story.world.leave("main", story.limits.now), AccountPermit::One);
+    assert_eq!(story.world.account_permit("main", story.limits.now), AccountPermit::One);
     assert_eq!(
         story.world.held(TaskId(1), &story.limits),
         Some(WaitReason::Quota { until: story.limits.now, guessed: false })
@@ -1064,7 +1064,7 @@ impl Naive<'_> {
                 });
                 if asks { AccountPermit::Never { until: None } } else { AccountPermit::One }
             }
-            state => AccountPermit::of(state, self.limits.now),
+            state => AccountPermit::for_state(state, self.limits.now),
         };
         match leave {
             AccountPermit::Free => true,
@@ -1080,7 +1080,7 @@ impl Naive<'_> {
             next.as_ref().is_none_or(|next| next.as_str() == "work"))
         };
         let mut ready: Vec<_> = self.world.tasks().filter(ready).collect();
-        ready.sort_by_key(|task| landfall_model::rank(self.world, task));
+        ready.sort_by_key(|task| landfall_model::rank_task(self.world, task));
         let by = |task: &Task| {
             self.chain(World::profile_of(task)).into_iter().find(|profile| self.may_start(profile))
         };
@@ -1116,7 +1116,7 @@ fn the_lines_agree_with_a_naive_model_and_no_grant_is_on_a_shut_account() {
                     let state = match rng.below(4) {
                         0 => {
                             if rng.below(4) > 0 {
-                                world.put(asker(id.0));
+                                world.put_task(asker(id.0));
                             }
                             AccountState::LoggedOut { task: id }
                         }
@@ -1130,7 +1130,7 @@ fn the_lines_agree_with_a_naive_model_and_no_grant_is_on_a_shut_account() {
                             guessed: false,
                         },
                     };
-                    accounts.set(account, state.clone());
+                    accounts.set_state(account, state.clone());
                     world.set_account(account, state);
                 }
                 2 => {
@@ -1145,7 +1145,7 @@ fn the_lines_agree_with_a_naive_model_and_no_grant_is_on_a_shut_account() {
                     let mut spec = TaskSpec::new("a task").expect("a title");
                     spec.agent = (rng.below(6) > 0).then(|| profiles[rng.below(5)].to_owned());
                     spec.priority = rng.below(10) as u8;
-                    let mut task = Task::added(id, spec, limits.now);
+                    let mut task = Task::from_spec(id, spec, limits.now);
                     task.flow = Some(loops());
                     let name = |word| StepName::new(word);
                     task.state = match rng.below(6) {
@@ -1158,12 +1158,12 @@ fn the_lines_agree_with_a_naive_model_and_no_grant_is_on_a_shut_account() {
                         },
                         _ => TaskState::Active { step: name("report"), doing: AttemptPhase::Reporting },
                     };
-                    world.put(task);
+                    world.put_task(task);
                 }
             }
             let naive = Naive { world: &world, routes: &routes, accounts: &accounts, limits: &limits };
             let line = naive.slots();
-            let room = world.holding(GrantKind::Slot) < limits.slots as usize && limits.spent.is_none();
+            let room = world.holder_count(GrantKind::Slot) < limits.slots as usize && limits.spent.is_none();
             let first = line.iter().find(|(_, by)| by.is_some()).filter(|_| room);
             for (task, by) in &line {
                 let free = room && by.is_some();
@@ -1184,17 +1184,17 @@ fn the_lines_agree_with_a_naive_model_and_no_grant_is_on_a_shut_account() {
                 task.driving = Some(AgentAssignment { profile, account, style: AgentDriveStyle::Fresh });
                 let doing = AttemptPhase::Preparing { fresh: true, stop: None };
                 task.state = TaskState::Active { step: StepName::new("work"), doing };
-                world.put(task);
+                world.put_task(task);
                 grants += 1;
             }
         }
         let mut anew = World::new(BTreeMap::from([("loop".to_owned(), loops())]), "loop");
         anew.set_routes(routes.clone());
-        for (account, state) in world.accounts().shut() {
+        for (account, state) in world.accounts().closed_accounts() {
             anew.set_account(account, state.clone());
         }
         for task in world.tasks() {
-            anew.put((**task).clone());
+            anew.put_task((**task).clone());
         }
         assert!(anew == world, "seed {seed}: the kept world is not the one made anew");
     }

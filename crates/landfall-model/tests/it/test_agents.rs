@@ -79,7 +79,7 @@ fn c01_a_session_is_resumed_in_the_next_iteration_and_in_the_next_step() {
             workspace → polish a5: running 4 [workspace-made, iteration-began] ! spawn a5/4 for 1777s resuming s1
         "#]],
     );
-    assert_eq!(task.talk(), SessionStart::Resumed { session: "s1".to_owned(), compact: false });
+    assert_eq!(task.session_start(), SessionStart::Resumed { session: "s1".to_owned(), compact: false });
 }
 
 #[test]
@@ -294,14 +294,14 @@ fn a_session_whose_workspace_is_gone_is_not_resumed() {
     let removed = crate::story::workspace_removed();
     let task = session().play_all([granted(), workspace(), blocked, removed, retry(), granted()]).task;
     assert_eq!(task.workspace, None);
-    assert_eq!(task.talk(), SessionStart::New);
+    assert_eq!(task.session_start(), SessionStart::New);
 }
 
 #[test]
 fn a_session_without_room_is_not_resumed_by_a_retry() {
     let used_up = of("s1", ran("context", AgentExit::ContextUsedUp, []));
     let task = session().play_all([granted(), workspace(), used_up, retry()]).task;
-    assert_eq!(task.talk(), SessionStart::New);
+    assert_eq!(task.session_start(), SessionStart::New);
 }
 
 #[test]
@@ -387,7 +387,7 @@ fn c11_a_session_with_little_room_is_asked_once_to_sum_itself_up() {
             no word, session s2, 90% full → work a2: running 3 [iteration-ended continue, iteration-began] ! spawn a2/3 for 1797s resuming s2, to be summed up
         "#]],
     );
-    assert_eq!(another.talk(), SessionStart::Resumed { session: "s2".to_owned(), compact: false });
+    assert_eq!(another.session_start(), SessionStart::Resumed { session: "s2".to_owned(), compact: false });
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use landfall_model::gaming::{
     BaseTestMode, BaseTestRun, ChangedFile, TestRestoration, base_test_run, commands_with_tests,
-    failing_tests, restores, unrestored_tests,
+    failing_tests, plan_restorations, unrestored_tests,
 };
 use landfall_model::gate::CheckOutcome;
 
@@ -16,7 +16,7 @@ fn paths(files: &[ChangedFile]) -> Vec<String> {
         TestRestoration::Remove { path } => format!("remove {path}"),
         TestRestoration::Text { path, .. } => format!("text {path}"),
     };
-    restores(files, true).iter().map(word).collect()
+    plan_restorations(files, true).iter().map(word).collect()
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn plain_new_tests_start_no_run_of_those_of_the_base() {
             after: Some(text.to_owned()),
             ..ChangedFile { path: path.to_owned(), ..ChangedFile::default() }
         };
-        assert_eq!(!restores(&[file], false).is_empty(), is_run, "{path}: {text}");
+        assert_eq!(!plan_restorations(&[file], false).is_empty(), is_run, "{path}: {text}");
     };
     let python = "import unittest\n\nfrom calc import add\n\nCASES = [(1, 2, 3)]\n\n\nclass Sums(unittest.TestCase):\n    \
                   def setUp(self):\n        self.start = 0\n\n    def test_adds(self):\n        for a, b, c in CASES:\n            \
@@ -146,7 +146,7 @@ fn unit_tests_in_a_rust_file_come_back_by_themselves() {
     };
     let file = ChangedFile { before: Some(tests(1)), after: Some(tests(2)), ..changed("src/lib.rs") };
     assert_eq!(
-        restores(&[file], false),
+        plan_restorations(&[file], false),
         [TestRestoration::Text { path: "src/lib.rs".to_owned(), text: tests(1) }]
     );
 }
@@ -188,7 +188,8 @@ fn a_failure_asks_for_a_review_that_names_the_test() {
         let failing = failing.iter().map(|name| (*name).to_owned()).collect();
         base_test_run(&restore, &[changed("tests/a.py")], outcome, failing, None, 7)
     };
-    let told = |run: &BaseTestRun, mode: BaseTestMode| mode.concern(run).map(|concern| concern.to_string());
+    let told =
+        |run: &BaseTestRun, mode: BaseTestMode| mode.to_concern(run).map(|concern| concern.to_string());
     let red = run(CheckOutcome::Fail, &["test_add"]);
     let words = "fails tests of the base: test_add (the version on the base of tests/a.py)";
     assert_eq!(told(&red, BaseTestMode::Review).as_deref(), Some(words));
@@ -207,7 +208,7 @@ fn a_failure_without_the_new_tests_names_a_test_or_is_about_something_else() {
     let told = |failing: &[&str], tests| {
         let failing = failing.iter().map(|name| (*name).to_owned()).collect();
         let run = base_test_run(&restore, &[changed("tests/b.py")], CheckOutcome::Fail, failing, tests, 7);
-        BaseTestMode::Review.concern(&run).map(|concern| concern.to_string())
+        BaseTestMode::Review.to_concern(&run).map(|concern| concern.to_string())
     };
     let words = "fails tests of the base: test_add (without the test files that the change adds)";
     assert_eq!(told(&["test_add"], Some(3)).as_deref(), Some(words));

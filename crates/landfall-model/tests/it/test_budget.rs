@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use expect_test::expect;
 use landfall_model::{
     AgentFinish, AgentUsage, Budget, BudgetDay, BudgetScope, BudgetUse as _, ContextUsage, Digest, Price,
-    Prices, RunBudgets, Signal, SpendLog, Spending, Timestamp, UsageCounter, usd,
+    Prices, RunBudgets, Signal, SpendLog, Spending, Timestamp, UsageCounter, format_micro_usd,
 };
 
 const HOUR_MS: i64 = 60 * 60 * 1000;
@@ -34,7 +34,7 @@ fn prices<const N: usize>(table: [(&str, u64, u64, u64); N]) -> Prices {
 }
 
 fn money(prices: &Prices, signals: &[Signal]) -> (u64, u64) {
-    let usage = tally(signals).usage(prices);
+    let usage = tally(signals).total_usage(prices);
     (usage.micro_usd, usage.micro_usd_priced)
 }
 
@@ -49,7 +49,7 @@ fn the_longest_beginning_of_a_models_name_counts() {
         ("z", 9, 0, 0),
         ("", 7, 0, 0),
     ]);
-    let of = |model: &str| table.of(model).map(|price| price.input / 1_000_000);
+    let of = |model: &str| table.for_model(model).map(|price| price.input / 1_000_000);
     assert_eq!(of("opus"), Some(1));
     assert_eq!(of("opus-3"), Some(1));
     assert_eq!(of("opus-4-5"), Some(2));
@@ -57,8 +57,8 @@ fn the_longest_beginning_of_a_models_name_counts() {
     assert_eq!(of("opus-5"), Some(1), "`opus-4-6` stands between them in order and does not fit");
     assert_eq!(of("zebra"), Some(9));
     assert_eq!(of("gpt"), Some(7), "the empty name fits all");
-    assert_eq!(prices([("opus", 1, 0, 0)]).of("op"), None);
-    assert_eq!(Prices::default().of("opus"), None);
+    assert_eq!(prices([("opus", 1, 0, 0)]).for_model("op"), None);
+    assert_eq!(Prices::default().for_model("opus"), None);
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn every_model_costs_what_the_longest_name_in_the_table_says() {
         for model in models {
             let fits = table.0.iter().filter(|(name, _)| model.starts_with(name.as_str()));
             let longest = fits.max_by_key(|(name, _)| name.len()).map(|(_, price)| *price);
-            assert_eq!(table.of(model), longest, "{model} in {:?}", table.0.keys());
+            assert_eq!(table.for_model(model), longest, "{model} in {:?}", table.0.keys());
         }
     }
 }
@@ -113,11 +113,12 @@ fn the_agents_own_word_about_money_is_believed_over_the_table() {
 
 #[test]
 fn usage_adds_up_over_a_run_and_nonsense_does_not_wrap() {
-    let used = tally(&[usage(10, 5, 1, 1), usage(20, 0, 2, 1), usage(0, 0, 3, 0)]).usage(&Prices::default());
+    let used =
+        tally(&[usage(10, 5, 1, 1), usage(20, 0, 2, 1), usage(0, 0, 3, 0)]).total_usage(&Prices::default());
     assert_eq!((used.tokens_in, used.tokens_cached, used.tokens_out, used.turns), (30, 5, 6, 2));
     assert_eq!(used.tokens(), 36, "what came from the cache is part of what was read");
     let most = tally(&[started("m"), usage(u64::MAX, 0, u64::MAX, 1), usage(1, 0, 1, 1)]);
-    let used = most.usage(&prices([("m", 1_000_000, 0, 1)]));
+    let used = most.total_usage(&prices([("m", 1_000_000, 0, 1)]));
     assert_eq!((used.tokens_in, used.tokens(), used.micro_usd), (u64::MAX, u64::MAX, u64::MAX));
     let before = AgentUsage { tokens_in: 10, turns: 3, ..AgentUsage::default() };
     let since = AgentUsage { tokens_in: 25, turns: 1, ..AgentUsage::default() }.difference_from(before);
@@ -146,10 +147,13 @@ fn a_tally_keeps_what_was_said_last() {
         Signal::Finished { how: AgentFinish::Success, text: String::new() },
     ]);
     assert_eq!((tally.tools_open(), tally.compactions(), tally.model()), (1, 2, Some("m2")));
-    assert_eq!((tally.context(), tally.words()), (Some(ContextUsage { used: 5, size: 10 }), "last words "));
-    let traces = tally.traces(&|words| Digest::new(words));
+    assert_eq!(
+        (tally.context(), tally.last_words()),
+        (Some(ContextUsage { used: 5, size: 10 }), "last words ")
+    );
+    let traces = tally.to_traces(&|words| Digest::new(words));
     assert_eq!((traces.session.as_deref(), traces.words), (Some("s1"), Some(Digest::new("last words"))));
-    let silent = UsageCounter::default().traces(&|words| Digest::new(words));
+    let silent = UsageCounter::default().to_traces(&|words| Digest::new(words));
     assert_eq!((silent.session, silent.words), (None, None), "no words are not the same words");
 }
 
@@ -162,7 +166,7 @@ fn more_tools_done_than_begun_are_none_open() {
 
 #[test]
 fn long_last_words_are_cut_between_letters() {
-    let words = tally(&[Signal::Text("ü".repeat(5_000))]).words().to_owned();
+    let words = tally(&[Signal::Text("ü".repeat(5_000))]).last_words().to_owned();
     assert_eq!(words.chars().count(), 4_000);
 }
 
@@ -187,9 +191,9 @@ fn each_thing_is_bounded_by_itself_and_reached_is_used_up() {
     ];
     let mut told = String::new();
     for (budget, under, over) in rows {
-        assert_eq!(budget.used_up(under), None, "{budget:?}");
-        told += &(budget.used_up(over).expect("used up") + "\n");
-        assert_eq!(none.used_up(over), None, "no bound is never used up");
+        assert_eq!(budget.describe_used_up(under), None, "{budget:?}");
+        told += &(budget.describe_used_up(over).expect("used up") + "\n");
+        assert_eq!(none.describe_used_up(over), None, "no bound is never used up");
     }
     expect![[r#"
         $40.12 of $40.00
@@ -199,13 +203,14 @@ fn each_thing_is_bounded_by_itself_and_reached_is_used_up() {
     "#]]
     .assert_eq(&told);
     let nothing = Budget { turns: Some(0), ..none };
-    assert!(nothing.used_up(Spending::default()).is_some(), "nothing may be spent at all");
+    assert!(nothing.describe_used_up(Spending::default()).is_some(), "nothing may be spent at all");
 }
 
 #[test]
 fn money_reads_like_money() {
-    let told =
-        [0, 1, 4_999, 5_000, 10_000, 994_999, 999_999, 1_000_000, 12_345_678, u64::MAX].map(usd).join(" ");
+    let told = [0, 1, 4_999, 5_000, 10_000, 994_999, 999_999, 1_000_000, 12_345_678, u64::MAX]
+        .map(format_micro_usd)
+        .join(" ");
     expect!["$0.00 $0.000001 $0.004999 $0.01 $0.01 $0.99 $1.00 $1.00 $12.35 $18446744073709.55"]
         .assert_eq(&told);
 }
@@ -217,9 +222,9 @@ fn a_day_begins_at_its_midnight_and_a_run_where_it_was_started() {
     ledger.note(Timestamp(23 * HOUR_MS), spent(0, 0, 1, 10));
     ledger.note(Timestamp(24 * HOUR_MS - 1), spent(0, 0, 2, 10));
     ledger.note(Timestamp(24 * HOUR_MS), spent(0, 0, 4, 10));
-    assert_eq!(ledger.since(day(0).from).usage.turns, 7);
-    assert_eq!(ledger.since(day(24).from), spent(0, 0, 4, 10));
-    assert_eq!(ledger.since(day(48).from), Spending::default());
+    assert_eq!(ledger.spent_since(day(0).from).usage.turns, 7);
+    assert_eq!(ledger.spent_since(day(24).from), spent(0, 0, 4, 10));
+    assert_eq!(ledger.spent_since(day(48).from), Spending::default());
     let purse = RunBudgets {
         run: Budget { turns: Some(8), ..Budget::default() },
         day: Budget { turns: Some(6), ..Budget::default() },
@@ -237,7 +242,7 @@ fn a_day_begins_at_its_midnight_and_a_run_where_it_was_started() {
     ledger.run_started();
     assert_eq!(purse.spent(&ledger, live(0), day(24)), None);
     assert_eq!(ledger.run(), Spending::default());
-    assert_eq!(ledger.since(day(0).from).usage.turns, 7, "another run is the same day");
+    assert_eq!(ledger.spent_since(day(0).from).usage.turns, 7, "another run is the same day");
 }
 
 #[test]
@@ -247,7 +252,7 @@ fn midnights_of_all_time_zones_are_told_apart() {
         let mut ledger = SpendLog::default();
         ledger.note(Timestamp(midnight - 1), spent(0, 0, 1, 0));
         ledger.note(Timestamp(midnight), spent(0, 0, 2, 0));
-        assert_eq!(ledger.since(Timestamp(midnight)).usage.turns, 2, "midnight at {midnight}");
+        assert_eq!(ledger.spent_since(Timestamp(midnight)).usage.turns, 2, "midnight at {midnight}");
     }
 }
 
@@ -264,7 +269,7 @@ fn a_ledger_agrees_with_a_plain_sum_and_forgets_only_what_is_a_week_old() {
         let midnight = at.div_euclid(24 * HOUR_MS) * 24 * HOUR_MS;
         for from in [midnight, midnight - 24 * HOUR_MS, midnight - 6 * 24 * HOUR_MS] {
             let sum: u64 = notes.iter().filter(|(at, _)| *at >= from).map(|(_, turns)| turns).sum();
-            assert_eq!(ledger.since(Timestamp(from)).usage.turns, sum, "from {from} at {at}");
+            assert_eq!(ledger.spent_since(Timestamp(from)).usage.turns, sum, "from {from} at {at}");
         }
     }
     let all: BTreeMap<i64, u64> = notes.iter().copied().collect();
@@ -282,5 +287,5 @@ fn what_is_spent_outside_of_a_run_is_of_the_day_alone() {
     let spent = |time_ms| Spending { time_ms, ..Spending::default() };
     ledger.note(Timestamp(HOUR_MS), spent(1));
     ledger.note_aside(Timestamp(HOUR_MS), spent(10));
-    assert_eq!((ledger.since(Timestamp(0)).time_ms, ledger.run().time_ms), (11, 1));
+    assert_eq!((ledger.spent_since(Timestamp(0)).time_ms, ledger.run().time_ms), (11, 1));
 }

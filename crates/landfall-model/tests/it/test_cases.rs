@@ -1,7 +1,7 @@
 //! The tests in a file, one by one: which of them can fail, and which lost what they asserted.
 
 use expect_test::{Expect, expect};
-use landfall_model::gaming::{ChangedFile, concerns, count_changed, test_cases, with_tests_of_base};
+use landfall_model::gaming::{ChangedFile, count_changed, find_concerns, test_cases, with_tests_of_base};
 
 fn check(path: &str, text: &str, expect: Expect) {
     let words = test_cases(path, text)
@@ -37,7 +37,7 @@ fn change(path: &str, before: &str, after: &str) -> ChangedFile {
 }
 
 fn check_change<const N: usize>(files: [ChangedFile; N], expect: Expect) {
-    let found = concerns(&files, &[], None, None, None);
+    let found = find_concerns(&files, &[], None, None, None);
     expect.assert_eq(&found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
 }
 
@@ -118,7 +118,7 @@ fn honest_changes_of_tests_are_not_named() {
             "    assert (f(), g()) == (1, 2)\n    assert f() < g()\n",
         ),
     ] {
-        assert_eq!(concerns(&[change("test_a.py", TWO, &after)], &[], None, None, None), [], "{after}");
+        assert_eq!(find_concerns(&[change("test_a.py", TWO, &after)], &[], None, None, None), [], "{after}");
     }
     let moved = change("tests/unit/test_a.py", "", TWO);
     check_change([change("test_a.py", TWO, ""), moved], expect![[""]]);

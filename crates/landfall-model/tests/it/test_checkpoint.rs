@@ -18,21 +18,21 @@ fn named(checkpoints: &mut Checkpoints, at: i64, name: &str) {
 }
 
 fn names(checkpoints: &Checkpoints) -> Vec<&str> {
-    checkpoints.kept().iter().map(|it| it.name.as_str()).collect()
+    checkpoints.kept_checkpoints().iter().map(|it| it.name.as_str()).collect()
 }
 
 #[test]
 fn one_is_due_after_every_few_landings() {
     let mut checkpoints = Checkpoints::default();
     for id in 1..EVERY {
-        checkpoints.landed(TaskId(id));
+        checkpoints.note_landing(TaskId(id));
     }
     assert!(!checkpoints.is_due());
-    checkpoints.landed(TaskId(EVERY));
+    checkpoints.note_landing(TaskId(EVERY));
     assert!(checkpoints.is_due());
     made(&mut checkpoints, 1, CheckpointReason::Landings);
     assert!(!checkpoints.is_due());
-    (1..=EVERY).for_each(|id| checkpoints.landed(TaskId(id)));
+    (1..=EVERY).for_each(|id| checkpoints.note_landing(TaskId(id)));
     assert!(checkpoints.is_due());
     made(&mut checkpoints, 2, CheckpointReason::Person);
     assert!(!checkpoints.is_due(), "a person's own does as well");
@@ -41,12 +41,12 @@ fn one_is_due_after_every_few_landings() {
 #[test]
 fn going_back_takes_away_what_landed_after_it() {
     let mut checkpoints = Checkpoints::default();
-    checkpoints.landed(TaskId(1));
+    checkpoints.note_landing(TaskId(1));
     let first = made(&mut checkpoints, 1, CheckpointReason::Sprint);
-    checkpoints.landed(TaskId(3));
-    checkpoints.landed(TaskId(2));
+    checkpoints.note_landing(TaskId(3));
+    checkpoints.note_landing(TaskId(2));
     let second = made(&mut checkpoints, 2, CheckpointReason::Landings);
-    let lost = |name: &str| checkpoints.lost(checkpoints.get(name).expect("it is kept")).to_vec();
+    let lost = |name: &str| checkpoints.landed_after(checkpoints.get(name).expect("it is kept")).to_vec();
     assert_eq!((lost(&first), lost(&second)), (vec![TaskId(3), TaskId(2)], vec![]));
     assert_eq!(checkpoints.get(&first).map(|it| it.commit.as_str()), Some("c1"));
     assert_eq!(checkpoints.get("cp-9"), None);
@@ -76,9 +76,9 @@ fn the_oldest_past_the_count_are_outdated() {
     let mut checkpoints = Checkpoints::default();
     (1..=6).for_each(|at| drop(made(&mut checkpoints, at, CheckpointReason::Landings)));
     let retention = Retention { count: 4, age_ms: FOREVER };
-    assert_eq!(checkpoints.outdated(Timestamp(7), retention), ["cp-1", "cp-2"]);
+    assert_eq!(checkpoints.find_outdated(Timestamp(7), retention), ["cp-1", "cp-2"]);
     let retention = Retention { count: 6, age_ms: FOREVER };
-    assert!(checkpoints.outdated(Timestamp(7), retention).is_empty());
+    assert!(checkpoints.find_outdated(Timestamp(7), retention).is_empty());
 }
 
 #[test]
@@ -87,12 +87,12 @@ fn the_latest_few_and_those_of_a_person_are_kept_however_old() {
     named(&mut checkpoints, 1, "mine");
     (2..=6).for_each(|at| drop(made(&mut checkpoints, at, CheckpointReason::Landings)));
     let retention = Retention { count: 0, age_ms: 0 };
-    let outdated = checkpoints.outdated(Timestamp(1_000_000), retention);
+    let outdated = checkpoints.find_outdated(Timestamp(1_000_000), retention);
     assert_eq!(outdated, ["cp-2", "cp-3"], "three stay, and mine");
     for name in outdated {
         checkpoints.apply(Timestamp(7), &CheckpointEvent::Dropped { name });
     }
-    assert!(checkpoints.outdated(Timestamp(1_000_000), retention).is_empty());
+    assert!(checkpoints.find_outdated(Timestamp(1_000_000), retention).is_empty());
 }
 
 #[test]
@@ -100,8 +100,8 @@ fn what_is_too_old_is_outdated_however_few_there_are() {
     let mut checkpoints = Checkpoints::default();
     (1..=5).for_each(|at| drop(made(&mut checkpoints, at * 100, CheckpointReason::Sprint)));
     let retention = Retention { count: 99, age_ms: 450 };
-    assert_eq!(checkpoints.outdated(Timestamp(550), retention), Vec::<String>::new());
-    assert_eq!(checkpoints.outdated(Timestamp(551), retention), ["cp-1"]);
+    assert_eq!(checkpoints.find_outdated(Timestamp(550), retention), Vec::<String>::new());
+    assert_eq!(checkpoints.find_outdated(Timestamp(551), retention), ["cp-1"]);
 }
 
 #[test]

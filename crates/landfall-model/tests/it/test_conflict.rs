@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use landfall_model::conflict::{
-    ConflictClass, ConflictTimeoutAction, ConflictingFile, FileConflictKind, class,
+    ConflictClass, ConflictTimeoutAction, ConflictingFile, FileConflictKind, classify_conflict,
 };
 
 use crate::flows_used::takes_back;
@@ -12,7 +12,9 @@ use crate::story::{
 };
 
 fn of(clashes: &[(FileConflictKind, u32)]) -> ConflictClass {
-    class(&clashes.iter().map(|(kind, lines)| clash("a", *kind, *lines)).collect::<Vec<ConflictingFile>>())
+    classify_conflict(
+        &clashes.iter().map(|(kind, lines)| clash("a", *kind, *lines)).collect::<Vec<ConflictingFile>>(),
+    )
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use landfall_model::course::{
     ExpectedEvent, Interruption, PersonPresence, RunSnapshot, ShortageSpan, ShortageStopAction,
-    decide_short_stop, filter, is_far_ahead, waits_for_batch, waits_for_task,
+    build_start_filter, decide_short_stop, is_far_ahead, waits_for_batch, waits_for_task,
 };
 use landfall_model::pilot::{Phase, PilotMode};
 use landfall_model::queue::BatchDoing;
@@ -40,7 +40,7 @@ fn spent(until: Option<Timestamp>) -> Option<ExhaustedBudget> {
 fn a_run_that_is_to_end_now_waits_for_what_must_be_known_unless_it_was_cut_short() {
     let check = |doing: AttemptPhase, waits: [bool; 3]| {
         let spec = TaskSpec::new("a task").expect("a title");
-        let mut task = Task::added(TaskId(1), spec, NOW);
+        let mut task = Task::from_spec(TaskId(1), spec, NOW);
         let step = StepName::new("work");
         task.state = TaskState::Active { step, doing };
         let all = [Interruption::None, Interruption::Asked, Interruption::CutShort];
@@ -161,22 +161,22 @@ fn begun(goal: SprintEndCondition, tasks: &[u32]) -> Sprints {
 fn a_sprint_begins_no_more_than_it_needs() {
     let two = begun(SprintEndCondition::Count(2), &[1, 2]);
     let starts = |goes_on: &dyn Fn(TaskId) -> bool| {
-        filter(two.open(), goes_on, (PilotMode::Autopilot, None), None).starts
+        build_start_filter(two.open(), goes_on, (PilotMode::Autopilot, None), None).starts
     };
     assert_eq!(starts(&|_| true), Some(BTreeSet::new()), "both may do");
     assert_eq!(starts(&|id| id == TaskId(1)), None, "one has given up: another may begin");
     let long = begun(SprintEndCondition::NoReady, &[1, 2]);
-    assert_eq!(filter(long.open(), &|_| true, (PilotMode::Autopilot, None), None).starts, None);
+    assert_eq!(build_start_filter(long.open(), &|_| true, (PilotMode::Autopilot, None), None).starts, None);
 }
 
 #[test]
 fn what_a_person_picks_or_names_is_all_that_begins() {
-    let picked = filter(None, &|_| true, (PilotMode::SemiAuto, Some(TaskId(7))), None);
+    let picked = build_start_filter(None, &|_| true, (PilotMode::SemiAuto, Some(TaskId(7))), None);
     assert_eq!(picked.starts, Some(BTreeSet::from([TaskId(7)])));
-    let nothing = filter(None, &|_| true, (PilotMode::SemiAuto, None), None);
+    let nothing = build_start_filter(None, &|_| true, (PilotMode::SemiAuto, None), None);
     assert_eq!(nothing.starts, Some(BTreeSet::new()));
     let only = BTreeSet::from([TaskId(3)]);
-    let named = filter(None, &|_| true, (PilotMode::Autopilot, None), Some(&only));
+    let named = build_start_filter(None, &|_| true, (PilotMode::Autopilot, None), Some(&only));
     assert_eq!((named.only, named.starts), (Some(only), None));
 }
 
@@ -187,7 +187,7 @@ fn the_end_of_a_run_ends_or_pauses_its_sprint() {
         if let Some(event) = phase {
             sprints.apply(NOW, &event);
         }
-        sprints.open().expect("it is open").at_end_of_run(why)
+        sprints.open().expect("it is open").event_at_run_end(why)
     };
     let over = |why: SprintEnd| Some(SprintEvent::Ended { why });
     let paused = || Some(SprintEvent::Paused { reason: "lunch".to_owned() });
@@ -259,9 +259,9 @@ fn a_shortage_lasts_from_its_first_look_and_survives_a_short_gap_only() {
     const THREADS: Option<MachineResource> = Some(MachineResource::Processes);
     // The looks, each at a moment, and for how long the last one finds the resource missing.
     let check = |looks: &[(u64, Option<MachineResource>)], missing_ms: Option<u64>, why: &str| {
-        let look = |span, (at_ms, found): &(u64, _)| ShortageSpan::after_look(span, *found, *at_ms);
+        let look = |span, (at_ms, found): &(u64, _)| ShortageSpan::after_check(span, *found, *at_ms);
         let span = looks.iter().fold(None, look);
-        assert_eq!(span.and_then(|span| span.missing()).map(|(_, ms)| ms), missing_ms, "{why}");
+        assert_eq!(span.and_then(|span| span.missing_resource()).map(|(_, ms)| ms), missing_ms, "{why}");
     };
     check(&[(5_000, None)], None, "nothing is missing");
     check(&[(5_000, FILES)], Some(0), "it is missing for the first time");

@@ -86,7 +86,7 @@ impl Yard {
     }
 
     fn put(&mut self, task: Task) {
-        self.world.put(task);
+        self.world.put_task(task);
         self.check_rebuilt();
     }
 
@@ -94,15 +94,15 @@ impl Yard {
     fn check_rebuilt(&self) {
         let mut anew = World::new(BTreeMap::from([("loop".to_owned(), loops())]), "loop");
         anew.set_routes(self.routes.clone());
-        for (account, state) in self.world.accounts().shut() {
+        for (account, state) in self.world.accounts().closed_accounts() {
             anew.set_account(account, state.clone());
         }
         for task in self.world.tasks().collect::<Vec<_>>().into_iter().rev() {
-            anew.put((**task).clone());
+            anew.put_task((**task).clone());
         }
         anew.set_caps(self.caps.clone());
         anew.set_filter(self.filter.clone());
-        for (id, files) in self.world.observed() {
+        for (id, files) in self.world.observed_files() {
             anew.set_observed(id, files.to_vec());
         }
         assert!(anew == self.world, "seed {}: the kept world is not the one made anew", self.seed);
@@ -129,7 +129,7 @@ impl Yard {
     fn add(&mut self) {
         self.last += 1;
         let spec = self.spec(self.last);
-        self.put(Task::added(TaskId(self.last), spec, self.limits.now));
+        self.put(Task::from_spec(TaskId(self.last), spec, self.limits.now));
     }
 
     fn ready(&self, mut task: Task, step: Option<&str>) -> Task {
@@ -263,7 +263,7 @@ impl Yard {
                 self.seed
             );
             for need in &after.spec.needs {
-                let landed = self.world.get(*need).is_some_and(|need| need.unblocks());
+                let landed = self.world.get(*need).is_some_and(|need| need.unblocks_dependents());
                 assert!(landed, "seed {}: {task} starts before {need} has landed", self.seed);
             }
             let (step, doing) = match standing {
@@ -346,7 +346,11 @@ impl Yard {
     }
 
     fn observed(&self, id: TaskId) -> Vec<PathPattern> {
-        self.world.observed().filter(|(task, _)| *task == id).flat_map(|(_, files)| files.to_vec()).collect()
+        self.world
+            .observed_files()
+            .filter(|(task, _)| *task == id)
+            .flat_map(|(_, files)| files.to_vec())
+            .collect()
     }
 
     fn files(&self, task: &Task) -> Vec<PathPattern> {
@@ -395,7 +399,11 @@ impl Yard {
         let named = only.as_ref().is_none_or(|only| only.contains(&task.id));
         named
             && admitted
-            && task.spec.needs.iter().all(|need| self.world.get(*need).is_some_and(|it| it.unblocks()))
+            && task
+                .spec
+                .needs
+                .iter()
+                .all(|need| self.world.get(*need).is_some_and(|it| it.unblocks_dependents()))
     }
 
     /// The points of a task, from the words of the rule.
@@ -408,7 +416,7 @@ impl Yard {
         points += 10 * self.world.tasks().filter(needs_it).count() as i64;
         if let Some(parent) = task.spec.parent {
             let parts: Vec<_> = self.world.tasks().filter(|it| it.spec.parent == Some(parent)).collect();
-            let done = parts.iter().filter(|it| it.unblocks()).count();
+            let done = parts.iter().filter(|it| it.unblocks_dependents()).count();
             points += if 2 * done > parts.len() { 20 } else { 0 };
         }
         points - self.ready_since(task).0.div_euclid(60_000)
@@ -538,7 +546,7 @@ fn when_nothing_goes_wrong_any_more_everybody_lands() {
             assert!(round < 2_000, "seed {}: somebody starves", yard.seed);
             yard.limits.now = yard.limits.now.plus_ms(MINUTE);
             yard.grants();
-            if yard.world.tasks().all(|task| task.unblocks()) {
+            if yard.world.tasks().all(|task| task.unblocks_dependents()) {
                 break;
             }
             let busy: Vec<u32> = yard.world.active().map(|task| task.id.0).collect();
@@ -562,18 +570,18 @@ fn the_least_urgent_starts_when_its_age_outweighs_the_rest() {
     (modest.priority, modest.tags) = (9, tags(&["later"]));
     let mut urgent = TaskSpec::new("at once").expect("a title");
     (urgent.priority, urgent.tags) = (0, tags(&["next", "critical"]));
-    yard.world.put(Task::added(TaskId(1), modest, begin));
+    yard.world.put_task(Task::from_spec(TaskId(1), modest, begin));
     let mut last = 1;
     // -400 and -200 against 500, 200 and 50.
     let bound = begin.plus_ms((1_350 + 10) * MINUTE);
     while matches!(yard.task(1).state, TaskState::Ready { .. }) {
         assert!(yard.limits.now <= bound, "it should have started");
         last += 1;
-        yard.world.put(Task::added(TaskId(last), urgent.clone(), yard.limits.now));
+        yard.world.put_task(Task::from_spec(TaskId(last), urgent.clone(), yard.limits.now));
         let grant = plan(&yard.world, &yard.limits).expect("the slot is free");
         let task = yard.task(grant.task.0);
         let next = yard.landed(task);
-        yard.world.put(next);
+        yard.world.put_task(next);
         yard.limits.now = yard.limits.now.plus_ms(10 * MINUTE);
     }
     assert!(last > 130, "it waited for the urgent ones: {last}");
@@ -591,12 +599,12 @@ fn a_broad_task_is_not_starved_by_narrow_ones() {
         spec.touches.insert(touch(touches));
         spec
     };
-    yard.world.put(Task::added(TaskId(1), spec("src/one.rs"), yard.limits.now));
+    yard.world.put_task(Task::from_spec(TaskId(1), spec("src/one.rs"), yard.limits.now));
     yard.grants();
-    yard.world.put(Task::added(TaskId(2), spec("src/"), yard.limits.now));
+    yard.world.put_task(Task::from_spec(TaskId(2), spec("src/"), yard.limits.now));
     for id in 3..40 {
         let path = if id % 2 == 0 { format!("src/f{id}.rs") } else { format!("web/f{id}.ts") };
-        yard.world.put(Task::added(TaskId(id), spec(&path), yard.limits.now));
+        yard.world.put_task(Task::from_spec(TaskId(id), spec(&path), yard.limits.now));
     }
     let mut overtaken = Vec::new();
     for _ in 0..3 {
@@ -604,12 +612,12 @@ fn a_broad_task_is_not_starved_by_narrow_ones() {
         overtaken.push(grant.task.0);
         let task = yard.task(grant.task.0);
         let next = yard.landed(task);
-        yard.world.put(next);
+        yard.world.put_task(next);
     }
     assert_eq!(overtaken, [3, 5, 7], "those of another folder overtake it, those of its own do not");
     let first = yard.task(1);
     let next = yard.landed(first);
-    yard.world.put(next);
+    yard.world.put_task(next);
     let grant = plan(&yard.world, &yard.limits).expect("a slot is free");
     assert_eq!(grant.task, TaskId(2), "nobody is in its way any more");
 }

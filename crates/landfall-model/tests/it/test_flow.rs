@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
-use landfall_model::flow::{TrackerOperation, mermaid, text};
+use landfall_model::flow::{TrackerOperation, draw_as_mermaid, draw_as_text};
 use landfall_model::score::GatePoint;
 use landfall_model::{Flow, StepKind, StepName, StepResult};
 
@@ -250,7 +250,7 @@ fn a_flow_is_drawn_as_text() {
 
         entry for phase executing: verify
     "#]]
-    .assert_eq(&text(&drawn));
+    .assert_eq(&draw_as_text(&drawn));
 }
 
 #[test]
@@ -270,5 +270,5 @@ fn a_flow_is_drawn_as_mermaid() {
           s2 -->|"red (at most 10×)"| s0
           s3 -->|"done"| finish((end))
     "#]]
-    .assert_eq(&mermaid(&loops()));
+    .assert_eq(&draw_as_mermaid(&loops()));
 }

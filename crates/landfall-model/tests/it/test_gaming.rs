@@ -1,7 +1,7 @@
 //! Signs that a change bends the rules it is judged by, and changes that only look like it.
 
 use expect_test::{Expect, expect};
-use landfall_model::gaming::{BaseTestRun, ChangedFile, concerns, is_telling};
+use landfall_model::gaming::{BaseTestRun, ChangedFile, find_concerns, is_telling};
 use landfall_model::gate::CheckOutcome;
 
 fn file(path: &str, added: &[&str], removed: &[&str]) -> ChangedFile {
@@ -19,12 +19,13 @@ fn deleted(path: &str, removed: &[&str]) -> ChangedFile {
 }
 
 fn check<const N: usize>(files: [ChangedFile; N], expect: Expect) {
-    let found: Vec<_> = concerns(&files, &[], None, None, None).iter().map(ToString::to_string).collect();
+    let found: Vec<_> =
+        find_concerns(&files, &[], None, None, None).iter().map(ToString::to_string).collect();
     expect.assert_eq(&found.join("\n"));
 }
 
 fn clean<const N: usize>(files: [ChangedFile; N]) {
-    assert_eq!(concerns(&files, &[], None, None, None), [], "{files:?}");
+    assert_eq!(find_concerns(&files, &[], None, None, None), [], "{files:?}");
 }
 
 #[test]
@@ -87,7 +88,7 @@ fn a_test_that_is_switched_off_wants_an_eye() {
         ("a.spec.js", "xit('works', () => {"),
         ("ATest.java", "    @Disabled"),
     ] {
-        let found = concerns(&[file(path, &[line], &[])], &[], None, None, None);
+        let found = find_concerns(&[file(path, &[line], &[])], &[], None, None, None);
         let words: Vec<_> = found.iter().map(|concern| concern.code.word()).collect();
         assert_eq!(words, ["test-skipped"], "{path}: {line}");
     }
@@ -108,7 +109,7 @@ fn a_test_that_is_gone_wants_an_eye_whatever_the_language() {
         ("ATest.kt", "    @Test"),
         ("a_test.exs", "  test \"works\" do"),
     ] {
-        let found = concerns(&[file(path, &["x"], &[line])], &[], None, None, None);
+        let found = find_concerns(&[file(path, &["x"], &[line])], &[], None, None, None);
         let words: Vec<_> = found.iter().map(|concern| concern.code.word()).collect();
         assert_eq!(words, ["test-removed"], "{path}: {line}");
     }
@@ -117,7 +118,7 @@ fn a_test_that_is_gone_wants_an_eye_whatever_the_language() {
 #[test]
 fn fewer_tests_than_on_the_base_want_an_eye() {
     let words = |now, base| -> Vec<String> {
-        concerns(&[], &[], now, base, None).iter().map(ToString::to_string).collect()
+        find_concerns(&[], &[], now, base, None).iter().map(ToString::to_string).collect()
     };
     assert_eq!(words(Some(3), Some(4)), ["runs fewer tests than the base: 3 ran, 4 on the base"]);
     assert!(words(Some(4), Some(4)).is_empty());
@@ -185,7 +186,7 @@ fn tests_that_become_one_are_not_removed() {
         took_ms: 1,
     };
     let found = |now: Option<u64>, run: Option<&BaseTestRun>| {
-        !concerns(std::slice::from_ref(&file), &[], now, Some(2), run).is_empty()
+        !find_concerns(std::slice::from_ref(&file), &[], now, Some(2), run).is_empty()
     };
     assert!(!found(Some(2), Some(&run(CheckOutcome::Pass))), "as many run, and those of the base pass");
     assert!(found(Some(2), None));

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
-use landfall_model::gate::{CheckOutcome, CommandExit, GateReport, count_tests, weigh};
+use landfall_model::gate::{CheckOutcome, CommandExit, GateReport, compute_check_outcome, count_tests};
 
 use crate::story::{command, report};
 
@@ -33,7 +33,7 @@ fn a_command_weighs_its_run_on_the_work_then_again_then_on_the_base() {
         for (second, again) in &options {
             let row: Vec<_> = options
                 .iter()
-                .map(|(_, on_base)| weigh(&on_work, again.as_ref(), on_base.as_ref()).word())
+                .map(|(_, on_base)| compute_check_outcome(&on_work, again.as_ref(), on_base.as_ref()).word())
                 .collect();
             let row = row.join(" · ");
             match lines.iter_mut().find(|(_, known)| *known == row) {

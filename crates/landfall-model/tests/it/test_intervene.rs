@@ -308,7 +308,7 @@ fn an_accepted_task_gives_back_the_workspace_that_a_fresh_retry_discarded() {
             accept → Done(person: you said that it is already done, because somebody else did it) [ended] ! tidy
         "#]],
     );
-    assert_eq!(landfall_model::expects(&task).len(), 1, "a new engine tidies as well");
+    assert_eq!(landfall_model::expected_task_effects(&task).len(), 1, "a new engine tidies as well");
     let task = check_in(
         working(),
         [stop(), is_killed(), cancel(), accepts("it is there")],

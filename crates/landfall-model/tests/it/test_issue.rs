@@ -7,16 +7,18 @@ use landfall_model::flow::{FlowEdge, FlowStep, TrackerOperation};
 use landfall_model::issue::{
     AcceptanceOutcome, CiStatus, IssueOptions, IssuePhase, IssueResolution, IssueRoute, IssueSnapshot,
     Pipeline, PullRequestRef, PullRequestSnapshot, PullRequestState, ReconcilePoint, ReviewDepth, SubIssue,
-    SubIssueEnd, SubIssueOutcome, SubIssuesState, completion, goes_on_with_whole, is_of_round,
-    is_taken_on_by, known_before, precondition, stand, stops_at,
+    SubIssueEnd, SubIssueOutcome, SubIssuesState, check_completion, check_precondition,
+    earlier_outcome_feedback, goes_on_with_whole, is_of_round, is_taken_on_by, stops_at, sub_issues_state,
 };
 use landfall_model::recovery::{
-    Known, Pattern, PatternCondition, PatternSample, RecoveryAction, RecoveryOutcome, checked, unmet,
+    Known, Pattern, PatternCondition, PatternSample, RecoveryAction, RecoveryOutcome,
+    recovery_after_acceptance, recovery_after_checks,
 };
 use landfall_model::{
     AgentAssignment, AgentDriveStyle, Commit, EdgeTarget, Effect, EndCode, EndKind, Ending, Event,
     ExchangeResult, Flow, IntakeState, News, POLL_MS, RecoveryResult, RunId, StepKind, StepName, Task,
-    TaskId, TaskInput, TaskLimits, TaskSize, TaskSpec, TaskState, Timestamp, WaitReason, expects, step,
+    TaskId, TaskInput, TaskLimits, TaskSize, TaskSpec, TaskState, Timestamp, WaitReason, decide_and_apply,
+    expected_task_effects,
 };
 
 /// The part of the flow that talks to a tracker. What lies between is a report, which needs nothing.
@@ -70,7 +72,7 @@ impl Walk {
         let mut spec = TaskSpec::new("Fix the door").expect("a title");
         spec.source = "local:#7".to_owned();
         let mut walk = Self {
-            task: Task::added(TaskId(1), spec, Timestamp(0)),
+            task: Task::from_spec(TaskId(1), spec, Timestamp(0)),
             at: 0,
             effects: Vec::new(),
             result: "",
@@ -101,7 +103,8 @@ impl Walk {
             poll_ms: self.poll_ms,
             news,
         };
-        let (task, decision) = step(&self.task, &input).unwrap_or_else(|refusal| panic!("{refusal}"));
+        let (task, decision) =
+            decide_and_apply(&self.task, &input).unwrap_or_else(|refusal| panic!("{refusal}"));
         let left = decision.events.iter().rev().find_map(|event| match event {
             Event::Left { result, .. } => Some(result.word()),
             _ => None,
@@ -121,7 +124,11 @@ impl Walk {
     }
 
     fn answers(&mut self, exchanged: ExchangeResult) {
-        assert_eq!(expects(&self.task), self.effects, "after a crash the same is ordered again");
+        assert_eq!(
+            expected_task_effects(&self.task),
+            self.effects,
+            "after a crash the same is ordered again"
+        );
         self.hears(News::Exchanged { attempt: self.task.attempt, exchanged });
     }
 
@@ -282,7 +289,7 @@ fn about_checks() -> Vec<Pattern> {
 
 impl Walk {
     fn checks(&mut self, ci: CiStatus) -> String {
-        let climbed = checked(&about_checks(), &self.task, &ci, Timestamp(self.at + 1_000));
+        let climbed = recovery_after_checks(&about_checks(), &self.task, &ci, Timestamp(self.at + 1_000));
         self.answers(ExchangeResult::Checks { ci, climbed });
         self.stands()
     }
@@ -473,7 +480,7 @@ fn what_does_not_hold_is_known_to_the_catalogue_which_may_stop_it() {
         };
         catalogue.insert(0, Pattern { name: "again".to_owned(), ..again });
         let task = Task { flow: walk.task.flow.clone().map(|flow| verifying(&flow)), ..walk.task.clone() };
-        let climbed = unmet(&catalogue, &task, &failed);
+        let climbed = recovery_after_acceptance(&catalogue, &task, &failed);
         walk.answers(ExchangeResult::Accepted { accepted: failed.clone(), climbed });
         walk
     };
@@ -482,7 +489,7 @@ fn what_does_not_hold_is_known_to_the_catalogue_which_may_stop_it() {
     assert_eq!(by(RecoveryAction::Stop).stands(), "Blocked acceptance_failed");
     let walk = Walk::at(TrackerOperation::Accept, seen(Some(IssuePhase::Verify), Some(TaskSize::M)));
     let fine = AcceptanceOutcome { outcome: VerifyOutcome::Done, ..failed };
-    assert_eq!(unmet(&about_checks(), &walk.task, &fine), None);
+    assert_eq!(recovery_after_acceptance(&about_checks(), &walk.task, &fine), None);
 }
 
 /// The same flow, whose step `accept` is in the phase in which it is.
@@ -550,14 +557,14 @@ fn a_whole_waits_for_its_parts_and_stays_open_when_one_fails() {
 #[test]
 fn what_came_of_an_issue_before_is_never_told_as_the_word_of_a_person() {
     let why = "it was done, and does not hold any more: the door is quiet (it creaks)";
-    let feedback = known_before(&SubIssueOutcome::Failed(why.to_owned())).expect("it failed");
+    let feedback = earlier_outcome_feedback(&SubIssueOutcome::Failed(why.to_owned())).expect("it failed");
     let mut walk = Walk::new(IssueOptions::default());
     walk.hears(News::Inform(feedback.clone()));
     assert_eq!((&walk.task.feedback, &walk.task.messages), (&vec![feedback.clone()], &Vec::new()));
     assert_eq!(feedback.about, "What was seen on the base");
     assert!(feedback.text.ends_with(why), "{}", feedback.text);
     for fate in [SubIssueOutcome::Done, SubIssueOutcome::Left, SubIssueOutcome::Skipped(8)] {
-        assert_eq!(known_before(&fate), None);
+        assert_eq!(earlier_outcome_feedback(&fate), None);
     }
 }
 
@@ -579,7 +586,7 @@ fn a_part_that_landed_and_is_left_for_a_person_is_not_done_anew_with_its_whole()
     let ended =
         || TaskState::Ended(Ending { kind: EndKind::Done, code: EndCode::Landed, detail: String::new() });
     walk.task.state = ended();
-    let stood = |task: &Task| match stand(&[part(true)], &|_| Some(task)) {
+    let stood = |task: &Task| match sub_issues_state(&[part(true)], &|_| Some(task)) {
         SubIssuesState::Over(ends) => ends[0].end.clone(),
         SubIssuesState::Going { .. } => panic!("it is over"),
     };
@@ -623,7 +630,7 @@ fn a_whole_is_told_of_as_its_parts_come_and_waits_for_the_others() {
     walk.answers(ExchangeResult::Levelled { failing: Some(failing.clone()) });
     assert_eq!(walk.stands(), "waits for sub-issues", "what does not hold yet is worth knowing and no more");
     assert_eq!(level(&walk).failing, failing);
-    let why = landfall_model::why(&walk.task, &[], None, &|_| String::new());
+    let why = landfall_model::explain_task_state(&walk.task, &[], None, &|_| String::new());
     assert!(why.ends_with("As a whole, this does not hold so far: the door is quiet."), "{why}");
     // A look that nobody took leaves what was seen before.
     walk.hears(News::PartsCame { over: vec![8, 9, 10], levels: 1 });
@@ -678,7 +685,7 @@ fn a_tracker_in_trouble_is_asked_again_and_one_that_says_no_is_told() {
 fn a_task_that_comes_from_no_issue_is_not_bound_to_the_flow_of_one() {
     let spec = TaskSpec::new("Fix the door").expect("a title");
     let mut walk = Walk {
-        task: Task::added(TaskId(1), spec, Timestamp(0)),
+        task: Task::from_spec(TaskId(1), spec, Timestamp(0)),
         at: 0,
         effects: Vec::new(),
         result: "",
@@ -727,14 +734,14 @@ fn c25_a_merge_needs_our_own_verdict_and_nobodys_approval() {
     };
     let read = IssueSnapshot { pr: Some(pr), ..seen(Some(IssuePhase::Merge), Some(TaskSize::M)) };
     assert!(
-        precondition(ReconcilePoint::Merge, &read).matches,
+        check_precondition(ReconcilePoint::Merge, &read).matches,
         "who reads their own work is approved by nobody"
     );
-    assert!(completion(ReconcilePoint::Review, &read).matches);
+    assert!(check_completion(ReconcilePoint::Review, &read).matches);
     let unread =
         IssueSnapshot { pr: read.pr.clone().map(|pr| PullRequestSnapshot { reviewed: false, ..pr }), ..read };
     assert!(
-        !completion(ReconcilePoint::Review, &unread).matches,
+        !check_completion(ReconcilePoint::Review, &unread).matches,
         "without a summary of ours it was not read"
     );
 }

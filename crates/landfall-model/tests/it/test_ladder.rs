@@ -8,14 +8,14 @@ use landfall_model::issue::IssueOptions;
 use landfall_model::issue::ReconcilePoint;
 use landfall_model::recovery::{
     Agent, Pattern, PatternCondition, PatternSample, PlanAction, RecoveryAction, RecoveryContext,
-    RecoveryEvent, RecoveryOp, RecoveryOutcome, RecoveryStep, RecoveryTier, look,
+    RecoveryEvent, RecoveryOp, RecoveryOutcome, RecoveryStep, RecoveryTier, recovery_after_run,
 };
 use landfall_model::review::ReviewOpinion;
 use landfall_model::{
     AgentAssignment, AgentDriveStyle, AgentExit, AgentRunEvidence, AgentRunTraces, AgentUsage, Commit,
     ControlSignal, EdgeTarget, Effect, EndCode, EndedRun, Ending, Event, ExchangeResult, Flow, IntakeState,
     News, POLL_MS, RecoveryResult, RunId, Signal, StepKind, StepName, StepResult, Task, TaskId, TaskInput,
-    TaskLimits, TaskSpec, TaskState, Timestamp, WaitReason, expects, step,
+    TaskLimits, TaskSpec, TaskState, Timestamp, WaitReason, decide_and_apply, expected_task_effects,
 };
 
 fn edge(result: StepResult, to: &str) -> FlowEdge {
@@ -121,7 +121,7 @@ impl Walk {
     fn at(step_name: &str) -> Self {
         let mut spec = TaskSpec::new("Fix the door").expect("a title");
         spec.source = "local:#7".to_owned();
-        let task = Task::added(TaskId(1), spec, Timestamp(0));
+        let task = Task::from_spec(TaskId(1), spec, Timestamp(0));
         let mut walk = Self { task, at: 0, effects: Vec::new(), events: Vec::new() };
         walk.hears(News::Wish(IssueOptions::default()));
         walk.task.state = TaskState::Ready { next: Some(StepName::new(step_name)), since: Timestamp(0) };
@@ -139,7 +139,8 @@ impl Walk {
             poll_ms: POLL_MS,
             news,
         };
-        let (task, decision) = step(&self.task, &input).unwrap_or_else(|refusal| panic!("{refusal}"));
+        let (task, decision) =
+            decide_and_apply(&self.task, &input).unwrap_or_else(|refusal| panic!("{refusal}"));
         // After any cut of the journal, something can be gone on with.
         let mut cut = self.task.clone();
         for event in &decision.events {
@@ -165,7 +166,11 @@ impl Walk {
         if let [Effect::Prepare { attempt, .. }] = self.effects[..] {
             self.hears(News::WorkspaceReady { attempt, base: Commit::new("base") });
         }
-        assert_eq!(expects(&self.task), self.effects, "after a crash the same is ordered again");
+        assert_eq!(
+            expected_task_effects(&self.task),
+            self.effects,
+            "after a crash the same is ordered again"
+        );
     }
 
     /// Its agent ends like this; what was made of it, and where the task is then.
@@ -188,7 +193,7 @@ impl Walk {
             climbed: None,
         };
         change(&mut run);
-        run.climbed = look(&catalogue(), Agent::Free, &self.task, &run, log, false);
+        run.climbed = recovery_after_run(&catalogue(), Agent::Free, &self.task, &run, log, false);
         self.hears(News::AgentEnded(run));
         self.stands()
     }
@@ -198,7 +203,11 @@ impl Walk {
     }
 
     fn answers(&mut self, recovered: RecoveryResult) -> String {
-        assert_eq!(expects(&self.task), self.effects, "after a crash the same is ordered again");
+        assert_eq!(
+            expected_task_effects(&self.task),
+            self.effects,
+            "after a crash the same is ordered again"
+        );
         self.hears(News::Recovered { attempt: self.task.attempt, recovered });
         self.stands()
     }
@@ -442,7 +451,7 @@ fn a_stop_waits_for_what_is_being_done_and_loses_nothing_of_it() {
     walk.ends(AgentExit::Code(3), "who knows", |_| {});
     walk.goes_on();
     walk.hears(News::StopTask);
-    walk.effects = expects(&walk.task);
+    walk.effects = expected_task_effects(&walk.task);
     let plan = diagnosed(Some(PlanAction::Recover), vec![RecoveryOp::CommitLeftovers]);
     assert_eq!(walk.answers(plan), "waits for pause before code; recovery-diagnosed");
     walk.hears(News::Retry { fresh: false, note: None });

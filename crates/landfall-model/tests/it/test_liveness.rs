@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use expect_test::expect;
 use landfall_model::liveness::{
     AccountWaitTime, AgentActivity, ECHOES_MAX, EarlyEndReason, LivenessLimits, LivenessSample, ModelCalls,
-    RepetitionDetector, RunEndInputs, StreamDetector, class, early, evidence, is_answer, is_life,
-    model_wait_ms,
+    RepetitionDetector, RunEndInputs, StreamDetector, classify_activity, describe_liveness, early_end_reason,
+    is_answer, is_life, model_wait_ms,
 };
 use landfall_model::{
     AgentFinish, AgentUsage, Budget, BudgetScope, ControlSignal, ExhaustedBudget, LoopStep, Signal, Spending,
@@ -66,7 +66,8 @@ fn the_class_follows_from_the_evidence() {
     for (name, make) in rows {
         write!(told, "{name}:").expect("a string takes it");
         for minutes in [0, 2, 3, 4, 5, 9, 10, 29, 30] {
-            write!(told, " {minutes}m {};", class(&make(minutes), &WATCH).word()).expect("a string takes it");
+            write!(told, " {minutes}m {};", classify_activity(&make(minutes), &WATCH).word())
+                .expect("a string takes it");
         }
         told.push('\n');
     }
@@ -91,36 +92,39 @@ fn a_silent_child_that_computes_for_minutes_is_work() {
             children: 1,
             ..lifeless(0)
         };
-        assert_eq!(class(&busy, &WATCH), AgentActivity::Working, "silent for {minutes} minutes");
+        assert_eq!(classify_activity(&busy, &WATCH), AgentActivity::Working, "silent for {minutes} minutes");
         assert_eq!(
-            class(&LivenessSample { silent_ms: None, ..busy }, &WATCH),
+            classify_activity(&LivenessSample { silent_ms: None, ..busy }, &WATCH),
             AgentActivity::Working,
             "and it never said a word"
         );
-        assert_eq!(class(&LivenessSample { tools_open: 1, ..busy }, &WATCH), AgentActivity::InTool);
+        assert_eq!(
+            classify_activity(&LivenessSample { tools_open: 1, ..busy }, &WATCH),
+            AgentActivity::InTool
+        );
         let writes = LivenessSample { idle_ms: minutes * MINUTE_MS, still_ms: 900, ..busy };
-        assert_eq!(class(&writes, &WATCH), AgentActivity::Working, "its workspace changes");
+        assert_eq!(classify_activity(&writes, &WATCH), AgentActivity::Working, "its workspace changes");
     }
 }
 
 #[test]
 fn an_idle_process_with_a_dead_connection_is_dead_when_the_silence_is_over_and_not_before() {
     let mut pulse = lifeless(10);
-    assert_eq!(class(&pulse, &WATCH), AgentActivity::Dead);
+    assert_eq!(classify_activity(&pulse, &WATCH), AgentActivity::Dead);
     pulse.silent_ms = Some(WATCH.silence_ms - 1);
-    assert_eq!(class(&pulse, &WATCH), AgentActivity::WaitingForModel);
+    assert_eq!(classify_activity(&pulse, &WATCH), AgentActivity::WaitingForModel);
 }
 
 #[test]
 fn an_agent_without_a_word_is_counted_from_its_start() {
     let young = LivenessSample { idle_ms: 60 * MINUTE_MS, still_ms: 60 * MINUTE_MS, ..mute(1) };
-    assert_eq!(class(&young, &WATCH), AgentActivity::Working, "older evidence is of another run");
+    assert_eq!(classify_activity(&young, &WATCH), AgentActivity::Working, "older evidence is of another run");
     let just_before = LivenessSample { running_ms: WATCH.first_output_ms - 1, ..mute(60) };
-    assert_eq!(class(&just_before, &WATCH), AgentActivity::WaitingForModel);
-    assert_eq!(class(&mute(5), &WATCH), AgentActivity::Dead);
+    assert_eq!(classify_activity(&just_before, &WATCH), AgentActivity::WaitingForModel);
+    assert_eq!(classify_activity(&mute(5), &WATCH), AgentActivity::Dead);
     let patient = LivenessLimits { first_output_ms: u64::MAX, ..WATCH };
     assert_eq!(
-        class(&mute(10), &patient),
+        classify_activity(&mute(10), &patient),
         AgentActivity::Dead,
         "the first word is due no later than any other"
     );
@@ -128,12 +132,12 @@ fn an_agent_without_a_word_is_counted_from_its_start() {
 
 #[test]
 fn a_tool_is_borne_with_for_longer_and_not_for_ever() {
-    assert_eq!(class(&in_tool(lifeless(29)), &WATCH), AgentActivity::InTool);
-    assert_eq!(class(&in_tool(lifeless(30)), &WATCH), AgentActivity::Dead);
-    assert_eq!(class(&in_tool(mute(29)), &WATCH), AgentActivity::InTool);
+    assert_eq!(classify_activity(&in_tool(lifeless(29)), &WATCH), AgentActivity::InTool);
+    assert_eq!(classify_activity(&in_tool(lifeless(30)), &WATCH), AgentActivity::Dead);
+    assert_eq!(classify_activity(&in_tool(mute(29)), &WATCH), AgentActivity::InTool);
     let ended = LivenessSample { children: 0, ..in_tool(lifeless(10)) };
     assert_eq!(
-        class(&ended, &WATCH),
+        classify_activity(&ended, &WATCH),
         AgentActivity::Dead,
         "a tool that left no process is over, whatever was said"
     );
@@ -148,9 +152,12 @@ fn a_circle_is_one_however_lively() {
         in_tool(lifeless(0)),
         LivenessSample { asking: true, ..lifeless(0) },
     ] {
-        assert_eq!(class(&LivenessSample { echoes: ECHOES_MAX, ..pulse }, &WATCH), AgentActivity::Looping);
+        assert_eq!(
+            classify_activity(&LivenessSample { echoes: ECHOES_MAX, ..pulse }, &WATCH),
+            AgentActivity::Looping
+        );
         assert_ne!(
-            class(&LivenessSample { echoes: ECHOES_MAX - 1, ..pulse }, &WATCH),
+            classify_activity(&LivenessSample { echoes: ECHOES_MAX - 1, ..pulse }, &WATCH),
             AgentActivity::Looping
         );
     }
@@ -177,31 +184,35 @@ fn unanswered(minutes: u64) -> LivenessSample {
 
 #[test]
 fn the_program_of_an_agent_that_waits_for_its_model_is_no_sign_of_life() {
-    assert_eq!(class(&unanswered(9), &WATCH), AgentActivity::WaitingForModel);
-    assert_eq!(class(&unanswered(10), &WATCH), AgentActivity::Unanswered);
+    assert_eq!(classify_activity(&unanswered(9), &WATCH), AgentActivity::WaitingForModel);
+    assert_eq!(classify_activity(&unanswered(10), &WATCH), AgentActivity::Unanswered);
     let unknown = LivenessSample { calls: None, ..unanswered(10) };
-    assert_eq!(class(&unknown, &WATCH), AgentActivity::Working, "where nothing is known of its connections");
+    assert_eq!(
+        classify_activity(&unknown, &WATCH),
+        AgentActivity::Working,
+        "where nothing is known of its connections"
+    );
     let calls = |change: fn(&mut ModelCalls)| {
         let pulse = unanswered(300);
         let mut calls = pulse.calls.expect("it calls one");
         change(&mut calls);
-        class(&LivenessSample { calls: Some(calls), ..pulse }, &WATCH)
+        classify_activity(&LivenessSample { calls: Some(calls), ..pulse }, &WATCH)
     };
     assert_eq!(calls(|calls| calls.inflow_ms = MINUTE_MS), AgentActivity::Working, "it receives an answer");
     assert_eq!(calls(|calls| calls.tools_idle_ms = MINUTE_MS), AgentActivity::Working, "a command computes");
     assert_eq!(calls(|calls| calls.connections = 0), AgentActivity::Unanswered, "between two tries");
     let pulse = unanswered(300);
     assert_eq!(
-        class(&LivenessSample { still_ms: 0, ..pulse }, &WATCH),
+        classify_activity(&LivenessSample { still_ms: 0, ..pulse }, &WATCH),
         AgentActivity::Working,
         "files change"
     );
     assert_eq!(
-        class(&in_tool(LivenessSample { silent_ms: Some(MINUTE_MS), ..pulse }), &WATCH),
+        classify_activity(&in_tool(LivenessSample { silent_ms: Some(MINUTE_MS), ..pulse }), &WATCH),
         AgentActivity::InTool
     );
     assert_eq!(
-        class(&LivenessSample { asking: true, idle_ms: 9 * MINUTE_MS, ..pulse }, &WATCH),
+        classify_activity(&LivenessSample { asking: true, idle_ms: 9 * MINUTE_MS, ..pulse }, &WATCH),
         AgentActivity::Dead
     );
 }
@@ -211,14 +222,17 @@ fn without_a_first_word_a_connected_agent_may_wait_as_long_as_any_other() {
     let calls = |connections| Some(ModelCalls { tools_idle_ms: 0, inflow_ms: 5 * MINUTE_MS, connections });
     let calls =
         |connections| calls(connections).map(|calls| ModelCalls { tools_idle_ms: 5 * MINUTE_MS, ..calls });
-    assert_eq!(class(&LivenessSample { calls: calls(1), ..mute(5) }, &WATCH), AgentActivity::WaitingForModel);
     assert_eq!(
-        class(&LivenessSample { calls: calls(0), ..mute(5) }, &WATCH),
+        classify_activity(&LivenessSample { calls: calls(1), ..mute(5) }, &WATCH),
+        AgentActivity::WaitingForModel
+    );
+    assert_eq!(
+        classify_activity(&LivenessSample { calls: calls(0), ..mute(5) }, &WATCH),
         AgentActivity::Dead,
         "its own fault"
     );
     let starting = LivenessSample { calls: calls(0), idle_ms: 0, ..mute(5) };
-    assert_eq!(class(&starting, &WATCH), AgentActivity::Working, "it is starting");
+    assert_eq!(classify_activity(&starting, &WATCH), AgentActivity::Working, "it is starting");
 }
 
 #[test]
@@ -239,7 +253,7 @@ fn streams(rows: impl IntoIterator<Item = Option<u64>>) -> Vec<usize> {
             Some(bytes) => received += bytes,
             None => (id, received) = (id + 1, 50_000),
         }
-        if inflow.look(look as u64 * 15_000, &[(id, received)], &WATCH) {
+        if inflow.note_connections(look as u64 * 15_000, &[(id, received)], &WATCH) {
             seen.push(look);
         }
     }
@@ -289,25 +303,25 @@ fn a_newly_reported_step_is_no_repetition() {
         echo.hear(&Signal::Stride(stride));
         say(&mut echo);
         echo.hear(&Signal::Said(ControlSignal::Step(number)));
-        assert!(echo.count() < ECHOES_MAX, "after step {number}");
+        assert!(echo.repeat_count() < ECHOES_MAX, "after step {number}");
     }
     for _ in 0..ECHOES_MAX {
         say(&mut echo);
         echo.hear(&Signal::Stride(LoopStep { mark: "m5".to_owned(), ..LoopStep::default() }));
         echo.hear(&Signal::Said(ControlSignal::Step(5)));
     }
-    assert_eq!(echo.count(), ECHOES_MAX, "the same step again is none");
+    assert_eq!(echo.repeat_count(), ECHOES_MAX, "the same step again is none");
 }
 
 #[test]
 fn waits_for_an_account_add_up() {
     let mut waits = AccountWaitTime::default();
-    waits.begin(Timestamp(1_000), None);
-    waits.begin(Timestamp(2_000), Some(Timestamp(9_000)));
+    waits.begin_wait(Timestamp(1_000), None);
+    waits.begin_wait(Timestamp(2_000), Some(Timestamp(9_000)));
     assert_eq!((waits.all_ms(Timestamp(3_000)), waits.until), (2_000, Some(Timestamp(9_000))));
     waits.end(Timestamp(4_000));
     assert_eq!(waits.all_ms(Timestamp(99_000)), 3_000);
-    waits.begin(Timestamp(10_000), None);
+    waits.begin_wait(Timestamp(10_000), None);
     assert_eq!((waits.all_ms(Timestamp(10_500)), waits.until), (3_500, None));
 }
 
@@ -333,14 +347,14 @@ fn calm(limits: &TaskLimits) -> RunEndInputs<'_> {
 fn working_time_that_is_used_up_ends_a_run_whatever_it_is_at() {
     let limits = five_and_ten();
     let case = RunEndInputs { worked_ms: MINUTE_MS, ..calm(&limits) };
-    assert_eq!(early(&case), Some(EarlyEndReason::TimeUsed));
+    assert_eq!(early_end_reason(&case), Some(EarlyEndReason::TimeUsed));
 }
 
 #[test]
 fn only_the_dead_and_those_in_a_circle_are_ended() {
     let limits = five_and_ten();
     let told = AgentActivity::ALL.map(|class| {
-        let early = early(&RunEndInputs { class: Some(class), ..calm(&limits) });
+        let early = early_end_reason(&RunEndInputs { class: Some(class), ..calm(&limits) });
         format!("{}: {early:?}\n", class.word())
     });
     expect![[r#"
@@ -354,7 +368,7 @@ fn only_the_dead_and_those_in_a_circle_are_ended() {
     "#]]
     .assert_eq(&told.concat());
     assert_eq!(
-        early(&RunEndInputs { class: None, ..calm(&limits) }),
+        early_end_reason(&RunEndInputs { class: None, ..calm(&limits) }),
         None,
         "its processes are gone, it is at its end"
     );
@@ -391,10 +405,10 @@ fn of_several_reasons_a_person_comes_first_then_money_then_what_it_does() {
     let mut told = String::new();
     for (what, mend) in mends {
         mend(&mut case);
-        writeln!(told, "{what}: {:?}", early(&case)).expect("a string takes it");
+        writeln!(told, "{what}: {:?}", early_end_reason(&case)).expect("a string takes it");
     }
     case.class = Some(AgentActivity::Working);
-    writeln!(told, "it works: {:?}", early(&case)).expect("a string takes it");
+    writeln!(told, "it works: {:?}", early_end_reason(&case)).expect("a string takes it");
     expect![[r#"
         all of it: Some(Stopped)
         nobody stopped it: Some(OverBudget(Day, "$41.00 of $40.00"))
@@ -413,21 +427,21 @@ fn what_a_run_spends_counts_on_top_of_what_was_spent_before() {
     let limits = five_and_ten();
     for (before, here, over) in [(0, 4, false), (0, 5, true), (4, 0, false), (4, 1, true), (1, 3, false)] {
         let case = RunEndInputs { attempt: turns(before), here: turns(here), ..calm(&limits) };
-        let scope = early(&case).map(|early| match early {
+        let scope = early_end_reason(&case).map(|early| match early {
             EarlyEndReason::OverBudget(scope, _) => scope,
             other => panic!("{other:?}"),
         });
         assert_eq!(scope, over.then_some(BudgetScope::Attempt), "{before} before, {here} here");
     }
     let case = RunEndInputs { task: turns(9), here: turns(1), ..calm(&limits) };
-    assert!(matches!(early(&case), Some(EarlyEndReason::OverBudget(BudgetScope::Task, _))));
+    assert!(matches!(early_end_reason(&case), Some(EarlyEndReason::OverBudget(BudgetScope::Task, _))));
 }
 
 #[test]
 fn a_run_whose_processes_are_gone_is_still_named_for_a_used_up_budget() {
     let limits = five_and_ten();
     let case = RunEndInputs { here: turns(5), class: None, ..calm(&limits) };
-    assert!(matches!(early(&case), Some(EarlyEndReason::OverBudget(BudgetScope::Attempt, _))));
+    assert!(matches!(early_end_reason(&case), Some(EarlyEndReason::OverBudget(BudgetScope::Attempt, _))));
 }
 
 // ── what the class is worth ──────────────────────────────────────────────────────────────────────────────
@@ -455,18 +469,18 @@ fn whatever_the_figures_more_life_never_makes_it_dead() {
             LivenessSample { still_ms: 0, ..pulse },
         ];
         for other in livelier {
-            assert_ne!(class(&other, &WATCH), AgentActivity::Dead, "{other:?}");
+            assert_ne!(classify_activity(&other, &WATCH), AgentActivity::Dead, "{other:?}");
         }
         let all_over =
             pulse.silent_ms.unwrap_or(running_ms).min(pulse.idle_ms).min(pulse.still_ms) >= WATCH.tool_ms;
-        assert!(!all_over || class(&pulse, &WATCH) == AgentActivity::Dead, "{pulse:?}");
+        assert!(!all_over || classify_activity(&pulse, &WATCH) == AgentActivity::Dead, "{pulse:?}");
     }
 }
 
 #[test]
 fn the_evidence_is_told_beside_the_class() {
     let pulses = [lifeless(3), mute(4), LivenessSample { echoes: 2, ..in_tool(lifeless(0)) }];
-    let told = pulses.map(|pulse| evidence(&pulse)).join("\n");
+    let told = pulses.map(|pulse| describe_liveness(&pulse)).join("\n");
     expect![[r#"
         last word 3m ago, processor or disk 3m ago
         no word since it began 4m ago, processor or disk 4m ago
@@ -491,7 +505,7 @@ fn turn() -> Signal {
 fn echoes(signals: &[Signal]) -> u32 {
     let mut echo = RepetitionDetector::default();
     signals.iter().for_each(|signal| echo.hear(signal));
-    echo.count()
+    echo.repeat_count()
 }
 
 fn repeated(step: &[Signal], times: usize) -> Vec<Signal> {

@@ -1,12 +1,12 @@
 //! Files that a check uses without naming them on its line: what its tools load, and what its programs run.
 
-use landfall_model::gaming::{ChangedFile, InputScope, ProtectedInput, concerns};
+use landfall_model::gaming::{ChangedFile, InputScope, ProtectedInput, find_concerns};
 
 use crate::test_protected::{Files, change, trace};
 
 /// What a change of files asks a review for, with the codes that tests do not count here.
 fn found(line: &str, base: Files<'_>, changed: &[ChangedFile]) -> Vec<String> {
-    let found = concerns(changed, &trace(line, base), None, None, None);
+    let found = find_concerns(changed, &trace(line, base), None, None, None);
     found.iter().map(ToString::to_string).collect()
 }
 
@@ -323,7 +323,7 @@ fn a_folder_in_the_place_of_a_target_is_shown() {
     let target = inputs.iter().find(|input| input.scope == InputScope::Absent).cloned().expect("a target");
     // The engine adds this where the base has no such folder.
     inputs.push(ProtectedInput { path: format!("{}/*", target.path), ..target });
-    let found = |path: &str| concerns(&[change(path, "", "later\n")], &inputs, None, None, None).len();
+    let found = |path: &str| find_concerns(&[change(path, "", "later\n")], &inputs, None, None, None).len();
     assert_eq!((found("check/notes.txt"), found("checked/notes.txt")), (1, 0));
 }
 

@@ -1,6 +1,6 @@
 //! Which parts of a Makefile decide what `make test` does.
 
-use landfall_model::gaming::concerns;
+use landfall_model::gaming::find_concerns;
 
 use crate::test_protected::{Files, change, trace};
 
@@ -8,7 +8,7 @@ use crate::test_protected::{Files, change, trace};
 fn check_make(base: &str, old: &str, new: &str, is_shown: bool) {
     assert!(base.contains(old), "{old}");
     let changed = change("Makefile", base, &base.replacen(old, new, 1));
-    let found = concerns(&[changed], &trace("make test", &[("Makefile", base)]), None, None, None);
+    let found = find_concerns(&[changed], &trace("make test", &[("Makefile", base)]), None, None, None);
     assert_eq!(!found.is_empty(), is_shown, "{old} -> {new}: {found:?}");
 }
 
@@ -59,7 +59,13 @@ fn a_target_that_is_made_always_stays_so() {
     check_make(base, ".PHONY: test other", ".PHONY: test", false);
     check_make(base, ".PHONY: test other", ".PHONY: test other unit", false);
     let comes = |path: &str| {
-        concerns(&[change(path, "", "x\n")], &trace("make test", &[("Makefile", base)]), None, None, None)
+        find_concerns(
+            &[change(path, "", "x\n")],
+            &trace("make test", &[("Makefile", base)]),
+            None,
+            None,
+            None,
+        )
     };
     assert_eq!(comes("unit").len(), 1, "a file of the name of a target that is not phony");
     assert_eq!(comes("other"), []);
@@ -100,7 +106,7 @@ fn variables_that_an_included_file_uses_count() {
     ];
     let shown = |path: &str, before: &str, old: &str, new: &str| {
         let changed = change(path, before, &before.replacen(old, new, 1));
-        !concerns(&[changed], &trace("make test", files), None, None, None).is_empty()
+        !find_concerns(&[changed], &trace("make test", files), None, None, None).is_empty()
     };
     assert!(shown("Makefile", files[0].1, "RUNNER = sh", "RUNNER = true"));
     assert!(shown("Makefile", files[0].1, "RUNNER = sh", "RUNNER = sh noop.sh"));
@@ -108,12 +114,12 @@ fn variables_that_an_included_file_uses_count() {
     assert!(!shown("Makefile", files[0].1, "UNUSED = x", "UNUSED = y"));
     let evil = change("mk/evil.mk", "", "unit:\n\ttrue\n");
     assert_eq!(
-        concerns(&[evil], &trace("make test", files), None, None, None).len(),
+        find_concerns(&[evil], &trace("make test", files), None, None, None).len(),
         1,
         "found by its pattern"
     );
     let other = change("mk/docs.mk", "", "docs:\n\ttrue\n");
-    assert_eq!(concerns(&[other], &trace("make test", files), None, None, None), []);
+    assert_eq!(find_concerns(&[other], &trace("make test", files), None, None, None), []);
 }
 
 #[test]
@@ -131,7 +137,8 @@ fn a_hostile_makefile_is_read_in_bounded_time() {
     ] {
         let changed = change("Makefile", base, &text);
         assert!(
-            !concerns(&[changed], &trace("make test", &[("Makefile", base)]), None, None, None).is_empty()
+            !find_concerns(&[changed], &trace("make test", &[("Makefile", base)]), None, None, None)
+                .is_empty()
         );
         let _ = trace("make test", &[("Makefile", &text)]);
     }

@@ -161,8 +161,8 @@ fn only_several_survivors_and_nothing_caught_are_a_finding() {
         (&[], false),
     ] {
         assert_eq!(run(outcomes).is_finding(), is_finding, "{outcomes:?}");
-        assert_eq!(MutationMode::Review.concern(&run(outcomes)).is_some(), is_finding);
-        assert_eq!(MutationMode::Report.concern(&run(outcomes)), None);
+        assert_eq!(MutationMode::Review.to_concern(&run(outcomes)).is_some(), is_finding);
+        assert_eq!(MutationMode::Report.to_concern(&run(outcomes)), None);
     }
     assert_eq!(
         run(&[Survived, Survived]).summary_text(),
@@ -173,9 +173,9 @@ fn only_several_survivors_and_nothing_caught_are_a_finding() {
 
 #[test]
 fn the_time_for_mutations_follows_from_that_of_the_check() {
-    let total = |check_ms| MutationBudget::of_check(check_ms).map(|budget| budget.total_ms);
+    let total = |check_ms| MutationBudget::from_check_duration(check_ms).map(|budget| budget.total_ms);
     assert_eq!((total(100), total(10_000), total(60_000)), (Some(3_000), Some(20_000), None));
-    let budget = MutationBudget::of_check(10_000).expect("it is short enough");
+    let budget = MutationBudget::from_check_duration(10_000).expect("it is short enough");
     assert!(budget.allows_another(0) && budget.allows_another(11_000));
     assert!(!budget.allows_another(19_000) && !budget.allows_another(25_000));
     assert_eq!(MutationBudget::command_limit_ms(Some(1_000), 600_000), 10_000);

@@ -1,11 +1,11 @@
 //! The numbers of objectives, stages and gates, each computed by hand from the description of the third source system. The table
 //! shares no constant with the code.
 
-use landfall_model::audit::{ChangeSize, rounds, rounds_of};
-use landfall_model::convergence::{Coverage, convergence, progress};
+use landfall_model::audit::{ChangeSize, count_audit_rounds, rounds_of};
+use landfall_model::convergence::{Coverage, compute_convergence, progress};
 use landfall_model::objective::{Requirement, Weight};
-use landfall_model::score::{GatePoint, Judgement, ScoreFacts, Scores, WEIGHTS, weigh};
-use landfall_model::tune::{GateParams, for_task, params_of, weights};
+use landfall_model::score::{GatePoint, Judgement, ScoreFacts, Scores, WEIGHTS, weigh_judgement};
+use landfall_model::tune::{GateParams, dimension_weights, for_task, params_for_types};
 use landfall_model::{Event, Task, TaskState};
 
 use crate::flows_used::lifecycle;
@@ -35,7 +35,7 @@ const CASES: [Case; 26] = [
     // 250, 200·5/4, 200·5/4, 100, 100, 150 of 1100
     (
         "software weighs D2 and D3 more",
-        || format!("{:?}", weights(&["software"])),
+        || format!("{:?}", dimension_weights(&["software"])),
         "[227, 227, 227, 91, 91, 137]",
     ),
     ("a plan is revised three times", plan_judged, "4 judged, failed"),
@@ -48,7 +48,7 @@ const CASES: [Case; 26] = [
     // ⌈11/5⌉ + ⌈300/200⌉ + ⌈2/3⌉ = 3 + 2 + 1
     (
         "its check has six rounds",
-        || rounds(ChangeSize { files: 11, lines: 300, dirs: 2 }, &[]).to_string(),
+        || count_audit_rounds(ChangeSize { files: 11, lines: 300, dirs: 2 }, &[]).to_string(),
         "6",
     ),
     // ⌈100/5⌉ + … is 10 at most; the least is 2; without a measure it is 3
@@ -105,7 +105,7 @@ fn ruled(checkpoint: GatePoint, scores: [u32; 6]) -> landfall_model::score::Judg
     let known =
         ScoreFacts { red: false, uncovered: Vec::new(), unproved: None, caps: Vec::new(), refinement: None };
     let threshold = GateParams::DEFAULT.thresholds.of(checkpoint);
-    weigh(checkpoint, threshold, WEIGHTS, &judgement, &known).expect("six scores are enough")
+    weigh_judgement(checkpoint, threshold, WEIGHTS, &judgement, &known).expect("six scores are enough")
 }
 
 fn verdict(checkpoint: GatePoint, scores: [u32; 6]) -> String {
@@ -152,8 +152,8 @@ fn end_judged(extent: ChangeSize) -> String {
 }
 
 fn rounds_bounds() -> String {
-    let large = rounds(ChangeSize { files: 100, lines: 9_000, dirs: 40 }, &["software"]);
-    let small = rounds(ChangeSize { files: 0, lines: 0, dirs: 0 }, &[]);
+    let large = count_audit_rounds(ChangeSize { files: 100, lines: 9_000, dirs: 40 }, &["software"]);
+    let small = count_audit_rounds(ChangeSize { files: 0, lines: 0, dirs: 0 }, &[]);
     format!("{large} {small} {}", rounds_of(&begun(lifecycle()).task))
 }
 
@@ -163,7 +163,7 @@ fn shown(params: GateParams) -> String {
 }
 
 fn profile(kind: &str) -> String {
-    shown(params_of(&[kind]))
+    shown(params_for_types(&[kind]))
 }
 
 fn from_profile() -> String {
@@ -189,7 +189,7 @@ fn share(covered: &[(u32, u32)]) -> String {
     let baseline: Vec<Requirement> =
         (1..).zip(weights).map(|(number, weight)| Requirement::new(number, "it holds", "", weight)).collect();
     let coverage: Coverage = covered.iter().copied().collect();
-    format!("{:?}", convergence(&baseline, &coverage))
+    format!("{:?}", compute_convergence(&baseline, &coverage))
 }
 
 /// One requirement, half met in stage 1; every later stage comes no closer.

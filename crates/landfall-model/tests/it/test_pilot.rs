@@ -63,12 +63,12 @@ fn in_semi_auto_a_person_picks_and_it_waits_for_them_again() {
     pilot.apply(NOW, &PilotEvent::ModeSet { mode: PilotMode::SemiAuto });
     assert_eq!(pilot.phase(), Phase::WaitingUser);
     pilot.apply(NOW, &PilotEvent::Assigned { task: TaskId(7) });
-    assert_eq!((pilot.phase(), pilot.assigned()), (Phase::Running, Some(TaskId(7))));
+    assert_eq!((pilot.phase(), pilot.assigned_task()), (Phase::Running, Some(TaskId(7))));
     pilot.apply(NOW, &PilotEvent::Settled);
-    assert_eq!((pilot.phase(), pilot.assigned()), (Phase::WaitingUser, None));
+    assert_eq!((pilot.phase(), pilot.assigned_task()), (Phase::WaitingUser, None));
     pilot.apply(NOW, &PilotEvent::Assigned { task: TaskId(8) });
     pilot.apply(NOW, &PilotEvent::ModeSet { mode: PilotMode::Autopilot });
-    assert_eq!((pilot.phase(), pilot.assigned()), (Phase::Running, None));
+    assert_eq!((pilot.phase(), pilot.assigned_task()), (Phase::Running, None));
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use expect_test::{Expect, expect};
 use landfall_model::proposal::{
-    ExistingTask, ExistingTaskState, ProposalDependency, ProposalGroup, ProposedTask, TaskProposal, check,
+    ExistingTask, ExistingTaskState, ProposalDependency, ProposalGroup, ProposedTask, TaskProposal,
+    check_proposal,
 };
 use landfall_model::{TaskId, TaskSize};
 
@@ -38,7 +39,7 @@ fn known() -> Vec<ExistingTask> {
 }
 
 fn told(proposal: TaskProposal, max: usize) -> String {
-    let checked = check(proposal, max, &known());
+    let checked = check_proposal(proposal, max, &known());
     let mut lines: Vec<String> = Vec::new();
     lines.extend(checked.problems.iter().map(|it| format!("problem: {it}")));
     lines.extend(checked.mended.iter().map(|it| format!("mended: {it}")));
@@ -199,7 +200,7 @@ fn whatever_is_proposed_the_plan_that_stands_can_be_worked_through() {
                 part(&format!("{}: Title {} < {needs}{home}", ids[place as usize], next(12)))
             })
             .collect();
-        let checked = check(TaskProposal { groups: vec![group("G")], tasks }, 20, &known());
+        let checked = check_proposal(TaskProposal { groups: vec![group("G")], tasks }, 20, &known());
         if !checked.problems.is_empty() {
             fell += 1;
             continue;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use expect_test::{Expect, expect};
-use landfall_model::gaming::{ChangedFile, InputScope, InputTrace, ProtectedInput, concerns};
+use landfall_model::gaming::{ChangedFile, InputScope, InputTrace, ProtectedInput, find_concerns};
 
 pub type Files<'a> = &'a [(&'a str, &'a str)];
 
@@ -14,7 +14,7 @@ pub fn trace(line: &str, files: Files<'_>) -> Vec<ProtectedInput> {
     while let Some(path) = trace.next_path() {
         asked += 1;
         assert!(asked <= 128, "it asks for ever");
-        trace.provide(&path, files.get(path.as_str()).map(|text| (*text).to_owned()));
+        trace.provide_file(&path, files.get(path.as_str()).map(|text| (*text).to_owned()));
     }
     trace.into_inputs()
 }
@@ -58,7 +58,7 @@ pub fn change(path: &str, before: &str, after: &str) -> ChangedFile {
 }
 
 pub fn check_change(line: &str, files: Files<'_>, changed: ChangedFile, expect: Expect) {
-    let found = concerns(&[changed], &trace(line, files), None, None, None);
+    let found = find_concerns(&[changed], &trace(line, files), None, None, None);
     expect.assert_eq(&found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
 }
 
@@ -202,7 +202,7 @@ fn check_scripts(line: &str, path: &str, expected: &[&str]) {
             package,
             &package.replace(&format!(r#""{script}": "x""#), &format!(r#""{script}": "true""#)),
         );
-        let found = concerns(&[changed], &inputs, None, None, None).len();
+        let found = find_concerns(&[changed], &inputs, None, None, None).len();
         assert_eq!(found == 1, expected.contains(&script), "{line}: {script} of {path}");
     }
 }
@@ -245,7 +245,7 @@ fn settings_of_a_linter_count_where_a_check_runs_it() {
     let shown = |line: &str, path: &str| {
         let package = r#"{"scripts": {"lint": "eslint ."}}"#;
         let inputs = trace(line, &[("package.json", package)]);
-        !concerns(&[change(path, "x = 1\n", "x = 2\n")], &inputs, None, None, None).is_empty()
+        !find_concerns(&[change(path, "x = 1\n", "x = 2\n")], &inputs, None, None, None).is_empty()
     };
     for (line, path) in [
         ("cargo clippy --all-targets", "clippy.toml"),
@@ -287,9 +287,9 @@ fn links_of_the_base_are_followed() {
         match path.as_str() {
             "check.sh" => trace.provide_link(&path, "check.sh", "scripts/real.sh"),
             "ci/run.sh" => trace.provide_link(&path, "ci", "./tools/ci/"),
-            "scripts/real.sh" => trace.provide(&path, Some("true\n".to_owned())),
+            "scripts/real.sh" => trace.provide_file(&path, Some("true\n".to_owned())),
             "tools/ci/run.sh" => trace.provide_link(&path, "tools/ci/run.sh", "run.sh"), // to itself
-            path => trace.provide(path, None),
+            path => trace.provide_file(path, None),
         }
     }
     let paths: Vec<_> = trace.into_inputs().into_iter().map(|input| input.path).collect();
@@ -334,7 +334,7 @@ fn files_that_include_each_other_and_large_ones_end_the_trace() {
 fn a_shown_line_hides_nothing() {
     let shown = |after: &str| {
         let changed = change("ci.sh", "true\n", after);
-        let found = concerns(&[changed], &trace("sh ci.sh", &[("ci.sh", "true\n")]), None, None, None);
+        let found = find_concerns(&[changed], &trace("sh ci.sh", &[("ci.sh", "true\n")]), None, None, None);
         found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     };
     let hidden = shown(&format!("true{}; exit 0\n", " ".repeat(300)));
@@ -510,7 +510,7 @@ fn what_a_runner_loads_by_itself_is_protected_in_every_ecosystem() {
         "lib/inspect.so",
         "sub/go.mod",
     ] {
-        let found = concerns(&[change(path, "", "x = 1\n")], &[], None, None, None);
+        let found = find_concerns(&[change(path, "", "x = 1\n")], &[], None, None, None);
         let words: Vec<_> = found.iter().map(|concern| concern.code.word()).collect();
         assert_eq!(words, ["protected-input"], "{path}");
     }
@@ -531,24 +531,24 @@ fn what_a_runner_loads_by_itself_is_protected_in_every_ecosystem() {
         "go.sum",
         "a.config.js",
     ] {
-        assert_eq!(concerns(&[change(path, "", "x = 1\n")], &[], None, None, None), [], "{path}");
+        assert_eq!(find_concerns(&[change(path, "", "x = 1\n")], &[], None, None, None), [], "{path}");
     }
 }
 
 #[test]
 fn a_module_of_the_base_that_shadows_may_change() {
-    let changed = |path: &str| concerns(&[change(path, "x = 1\n", "x = 2\n")], &[], None, None, None);
+    let changed = |path: &str| find_concerns(&[change(path, "x = 1\n", "x = 2\n")], &[], None, None, None);
     assert_eq!(changed("src/collections/__init__.py"), []);
     assert_eq!(changed("signal.py"), [], "the base has it already");
     let script =
-        |text: &str| concerns(&[change("src/thing/build.rs", "", text)], &[], None, None, None).len();
+        |text: &str| find_concerns(&[change("src/thing/build.rs", "", text)], &[], None, None, None).len();
     assert_eq!((script("fn main() {}\n"), script("pub fn build() {}\n")), (1, 0));
 }
 
 /// Whether a change of one settings file is shown.
 fn is_shown(path: &str, before: &str, old: &str, new: &str) -> bool {
     assert!(before.contains(old), "{old}");
-    !concerns(&[change(path, before, &before.replacen(old, new, 1))], &[], None, None, None).is_empty()
+    !find_concerns(&[change(path, before, &before.replacen(old, new, 1))], &[], None, None, None).is_empty()
 }
 
 #[test]
@@ -637,7 +637,7 @@ fn only_sections_about_tests_count_in_shared_settings() {
 fn a_new_recipe_of_a_justfile_is_no_news() {
     let base = "set shell := [\"sh\"]\n\ntest: build\n    cargo test\n\nbuild:\n    cargo build\n";
     let shown = |after: &str| {
-        let found = concerns(
+        let found = find_concerns(
             &[change("justfile", base, after)],
             &trace("just test", &[("justfile", base)]),
             None,
@@ -659,7 +659,7 @@ fn a_loop_over_tests_may_grow() {
     let base = "for name in adds adds_nothing; do\n  sh \"tests/$name.sh\" || exit 1\ndone\n";
     let shown = |new: &str| {
         let changed = change("tests/run.sh", base, &base.replace("adds adds_nothing", new));
-        !concerns(&[changed], &trace("sh tests/run.sh", &[("tests/run.sh", base)]), None, None, None)
+        !find_concerns(&[changed], &trace("sh tests/run.sh", &[("tests/run.sh", base)]), None, None, None)
             .is_empty()
     };
     assert!(!shown("adds adds_nothing minus"));
@@ -746,7 +746,7 @@ fn a_package_that_the_check_runs_is_protected_whole() {
         ("cargo xtask test", "xtask/README.md", false),
     ] {
         let files = [(".cargo/config.toml", alias), ("ci.sh", "cargo xtask test\n")];
-        let found = concerns(
+        let found = find_concerns(
             &[change(changed, "fn a() {}\n", "fn b() {}\n")],
             &trace(line, &files),
             None,
@@ -893,12 +893,18 @@ fn a_file_that_is_loaded_first_is_protected_with_what_it_imports() {
 #[test]
 fn settings_behind_a_link_are_protected_where_they_are() {
     let inputs = landfall_model::gaming::linked_settings("landfall.toml", "config/landfall.toml");
-    let found = concerns(&[change("config/landfall.toml", "a = 1\n", "a = 2\n")], &inputs, None, None, None);
+    let found =
+        find_concerns(&[change("config/landfall.toml", "a = 1\n", "a = 2\n")], &inputs, None, None, None);
     expect!["changes what the checks do: config/landfall.toml (used by landfall.toml): −a = 1 ⏎ +a = 2"]
         .assert_eq(&found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
     let inputs = landfall_model::gaming::linked_settings(".landfall", "tools/landfall");
-    let found =
-        concerns(&[change("tools/landfall/flows/a.toml", "a = 1\n", "a = 2\n")], &inputs, None, None, None);
+    let found = find_concerns(
+        &[change("tools/landfall/flows/a.toml", "a = 1\n", "a = 2\n")],
+        &inputs,
+        None,
+        None,
+        None,
+    );
     assert_eq!(found.len(), 1);
     assert_eq!(landfall_model::gaming::linked_settings("landfall.toml", "../other.toml"), []);
 }
@@ -918,23 +924,23 @@ fn tests_are_built_like_the_development_profile() {
 
 /// What commands outside of the sandbox may run or read, and that is there.
 fn check_unconfined(line: &str, files: Files<'_>, expected: &[&str]) {
-    let mut trace = InputTrace::of_unconfined("hooks.post-merge", line);
+    let mut trace = InputTrace::from_unconfined_command("hooks.post-merge", line);
     let mut asked = 0;
     while let Some(path) = trace.next_path() {
         asked += 1;
         assert!(asked <= 512, "it asks for ever");
         let text = files.iter().find(|(name, _)| *name == path).map(|(_, text)| (*text).to_owned());
-        trace.provide(&path, text);
+        trace.provide_file(&path, text);
     }
     let inputs = trace.into_inputs();
     for path in expected {
         let change = change(path, "a\n", "# a remark\na\n");
-        let found = concerns(&[change], &inputs, None, None, None);
+        let found = find_concerns(&[change], &inputs, None, None, None);
         let shown = format!("{path} (used by hooks.post-merge, outside of the sandbox)");
         assert!(found.iter().any(|it| it.detail.starts_with(&shown)), "{line}: {path}: {inputs:?}");
     }
     let other = change("scripts/other.sh", "a\n", "b\n");
-    assert_eq!(concerns(&[other], &inputs, None, None, None), [], "{line}: {inputs:?}");
+    assert_eq!(find_concerns(&[other], &inputs, None, None, None), [], "{line}: {inputs:?}");
 }
 
 #[test]

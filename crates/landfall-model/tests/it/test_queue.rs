@@ -149,7 +149,7 @@ fn wherever_the_culprit_stands_it_alone_is_sent_back() {
         let innocents: Vec<u32> = (1..=5).filter(|task| *task != bad).collect();
         assert_eq!((stage.landed(), stage.ejected()), (innocents, vec![bad]));
         // Five in a row: one look at all, three halves at most, and one at those who stood behind the culprit.
-        let search = stage.queue.past().next().expect("the first batch").0.looks.len();
+        let search = stage.queue.past_batches().next().expect("the first batch").0.looks.len();
         assert!(search <= 4, "{search} looks for the culprit {bad}");
         let culprit = &stage.tasks[&TaskId(bad)];
         let feedback = culprit.feedback.last().expect("it hears why");
@@ -600,7 +600,7 @@ fn a_trouble_of_the_machine_backs_off_and_a_run_does_not_wait_for_the_third() {
     assert!(stage.queue.resumes_soon());
     stage.look();
     stage.fails(3);
-    assert!(!stage.queue.resumes_soon() && stage.queue.due().is_some());
+    assert!(!stage.queue.resumes_soon() && stage.queue.hold_until().is_some());
     stage.wait(600_000);
     stage.look();
     stage.tells(expect![[r#"
@@ -1019,11 +1019,11 @@ fn five_by_agents() -> Stage {
     let mut stage = line(5);
     for task in stage.tasks.values_mut() {
         task.counters.runs = 1;
-        stage.queue.put(task);
+        stage.queue.update_task(task);
     }
     let mut base = report(vec![command("tests", CheckOutcome::Pass)]);
     (base.commit, base.commands[0].tests) = (Commit::new("root"), Some(10));
-    stage.queue.seen(&base);
+    stage.queue.note_base_report(&base);
     stage
 }
 
@@ -1075,7 +1075,7 @@ fn as_many_tests_as_on_the_base_or_a_base_that_does_not_tell_are_no_news() {
     let mut silent = five_by_agents();
     silent.queue = Queue::default();
     for task in silent.tasks.values() {
-        silent.queue.put(task);
+        silent.queue.update_task(task);
     }
     play(&mut silent, &|_| Some(1));
     assert_eq!((silent.landed().len(), silent.checks), (5, 1));

@@ -100,7 +100,7 @@ fn walk(seed: u64) -> Stage {
 /// Whoever was sent back makes red what is green without it.
 fn check_ejected(seed: u64, stage: &Stage, nature: &Nature, culprit: TaskId) {
     let of = |batch: &&landfall_model::queue::LandingBatch| batch.members.iter().any(|it| it.task == culprit);
-    let past = stage.queue.past().map(|(batch, _, _)| batch);
+    let past = stage.queue.past_batches().map(|(batch, _, _)| batch);
     let batch = stage.queue.batches().iter().chain(past).filter(of).max_by_key(|it| it.id);
     let batch = batch.expect("it was in a batch");
     let place = batch.members.iter().position(|member| member.task == culprit).expect("it is in it");

@@ -7,8 +7,9 @@ use landfall_model::issue::{IssuePhase, ReconcilePoint};
 use landfall_model::recovery::{
     Agent, DraftStep, IssueArtifacts, Known, Milestone, OPS, Pattern, PatternCondition, PatternSample,
     PlanAction, Recoveries, RecoveryAction, RecoveryEvent, RecoveryOp, RecoveryOutcome, RecoveryPlan,
-    RecoveryPlanBounds, RecoveryPlanDraft, RecoveryTier, STEPS_MAX, Symptoms, TierDecision, check, climb,
-    detect, entry, is_restorable, milestone, project_log, promotion, restored,
+    RecoveryPlanBounds, RecoveryPlanDraft, RecoveryTier, STEPS_MAX, Symptoms, TierDecision, check_plan,
+    decide_tier, detect_pattern, find_recurring_failures, is_restorable, project_log, reached_milestone,
+    render_recovery_entry, restored_phase,
 };
 use landfall_model::{AgentExit, Event, StepName, Task, TaskId, TaskSpec, Timestamp, apply};
 
@@ -17,7 +18,7 @@ fn code() -> StepName {
 }
 
 fn symptoms(exit: &AgentExit, log: &str, matches: Option<bool>) -> Symptoms {
-    Symptoms::of(ReconcilePoint::CodePr, exit, 600_000, log, matches)
+    Symptoms::from_step_end(ReconcilePoint::CodePr, exit, 600_000, log, matches)
 }
 
 fn pattern(name: &str, all: Vec<PatternCondition>, action: RecoveryAction, limit: u32) -> Pattern {
@@ -80,7 +81,7 @@ fn task(events: impl IntoIterator<Item = RecoveryEvent>) -> Task {
 
 fn rung(past: &Recoveries, agent: Agent, symptoms: &Symptoms) -> String {
     let catalogue = catalogue();
-    match climb(&catalogue, past, agent, &code(), symptoms) {
+    match decide_tier(&catalogue, past, agent, &code(), symptoms) {
         TierDecision::Done => "done".to_owned(),
         TierDecision::Act(pattern) => format!("{}: {}", pattern.name, pattern.action.word()),
         TierDecision::Diagnose(name) => format!("an agent looks at {name}"),
@@ -140,7 +141,7 @@ fn every_way_up_ends() {
     let mut events = Vec::new();
     for _ in 0..100 {
         let past = task(events.clone()).recoveries;
-        match climb(&catalogue(), &past, Agent::Free, &code(), &failure) {
+        match decide_tier(&catalogue(), &past, Agent::Free, &code(), &failure) {
             TierDecision::Act(pattern) => events.push(tried(&pattern.name, RecoveryTier::Pattern)),
             TierDecision::Diagnose(name) => events.push(tried(&name, RecoveryTier::Agent)),
             TierDecision::Stop(_) => break,
@@ -176,14 +177,18 @@ fn a_pattern_may_skip_rungs_and_an_agent_may_be_busy_or_off() {
 fn the_first_pattern_that_fits_wins_and_only_the_end_of_a_log_is_looked_at() {
     let name = |log: &str| {
         let catalogue = catalogue();
-        detect(&catalogue, &symptoms(&AgentExit::Code(1), log, None)).map(|pattern| pattern.name.clone())
+        detect_pattern(&catalogue, &symptoms(&AgentExit::Code(1), log, None))
+            .map(|pattern| pattern.name.clone())
     };
     assert_eq!(name("dirt, overlap, flood").as_deref(), Some("flood"));
     let lines = |count: usize| format!("flood\n{}dirt", "fine\n".repeat(count));
     assert_eq!(name(&lines(198)).as_deref(), Some("flood"), "the 200th line from the end");
     assert_eq!(name(&lines(199)).as_deref(), Some("dirt"), "the 201st is not looked at");
     let silent = pattern("all", Vec::new(), RecoveryAction::Proceed, 1);
-    assert!(!silent.fits(&symptoms(&AgentExit::Code(1), "", None)), "a pattern without signs fits nothing");
+    assert!(
+        !silent.matches_symptoms(&symptoms(&AgentExit::Code(1), "", None)),
+        "a pattern without signs fits nothing"
+    );
 }
 
 #[test]
@@ -230,11 +235,11 @@ fn the_phase_and_what_is_left_are_told_from_what_is_there() {
         IssueArtifacts { reviewed: true, ..open },
     ];
     let line = |hints: IssueArtifacts| {
-        let milestone = milestone(hints);
-        let rest = milestone.rest().map_or("go on with the work".to_owned(), |ops| {
+        let milestone = reached_milestone(hints);
+        let rest = milestone.remaining_operations().map_or("go on with the work".to_owned(), |ops| {
             ops.iter().map(RecoveryOp::word).collect::<Vec<_>>().join(", ")
         });
-        format!("{} {}: {rest}", restored(hints).word(), milestone.word()).trim_end().to_owned()
+        format!("{} {}: {rest}", restored_phase(hints).word(), milestone.word()).trim_end().to_owned()
     };
     expect![[r#"
         spec nothing: go on with the work
@@ -246,9 +251,9 @@ fn the_phase_and_what_is_left_are_told_from_what_is_there() {
         review offered:
         merge offered:"#]]
     .assert_eq(&rows.map(line).join("\n"));
-    assert!(rows.iter().all(|hints| is_restorable(restored(*hints))));
+    assert!(rows.iter().all(|hints| is_restorable(restored_phase(*hints))));
     assert_eq!(
-        milestone(IssueArtifacts { pushed: true, ..none }),
+        reached_milestone(IssueArtifacts { pushed: true, ..none }),
         Milestone::Nothing,
         "a branch without work"
     );
@@ -267,7 +272,7 @@ fn draft(action: &str, steps: Vec<DraftStep>) -> RecoveryPlanDraft {
 
 fn measured(draft: &RecoveryPlanDraft, matches: Option<bool>) -> Result<RecoveryPlan, String> {
     let checks = BTreeSet::from(["test".to_owned(), "lint".to_owned()]);
-    check(draft, &RecoveryPlanBounds { matches, checks: &checks }).map_err(|problem| problem.to_string())
+    check_plan(draft, &RecoveryPlanBounds { matches, checks: &checks }).map_err(|problem| problem.to_string())
 }
 
 fn refused(draft: &RecoveryPlanDraft, expected: Expect) {
@@ -464,7 +469,7 @@ fn whatever_is_proposed_a_plan_that_is_taken_holds_only_what_is_in_the_list() {
 fn what_is_seen_three_times_is_proposed_once() {
     let of = |count: usize, tier| task(vec![tried("no-op", tier); count]).recoveries;
     let seen = |all: &[Recoveries]| {
-        promotion(all).iter().map(|it| (it.symptom.clone(), it.seen)).collect::<Vec<_>>()
+        find_recurring_failures(all).iter().map(|it| (it.symptom.clone(), it.seen)).collect::<Vec<_>>()
     };
     assert_eq!(seen(&[of(2, RecoveryTier::Pattern)]), []);
     assert_eq!(seen(&[of(2, RecoveryTier::Pattern), of(1, RecoveryTier::Agent)]), [("no-op".to_owned(), 3)]);
@@ -475,9 +480,9 @@ fn what_is_seen_three_times_is_proposed_once() {
     );
     let told = task([RecoveryEvent::Proposed { symptom: "no-op".to_owned() }]).recoveries;
     assert_eq!(seen(&[of(9, RecoveryTier::Pattern), told]), []);
-    let part = promotion(&[of(3, RecoveryTier::Pattern)])[0].part();
+    let part = find_recurring_failures(&[of(3, RecoveryTier::Pattern)])[0].to_proposed_task();
     assert_eq!(part.title, "Keep `no-op` from happening");
-    let checked = landfall_model::proposal::check(
+    let checked = landfall_model::proposal::check_proposal(
         landfall_model::proposal::TaskProposal { groups: Vec::new(), tasks: vec![part] },
         1,
         &[],
@@ -512,7 +517,7 @@ fn a_recovery_is_told_in_full() {
     ];
     let lines: Vec<String> = events.iter().map(RecoveryEvent::line).collect();
     let task = task(events);
-    let text = entry(&task.recoveries.tried[0], "2026-11-16 01:34 UTC", "issue #12 (T7)", 1);
+    let text = render_recovery_entry(&task.recoveries.tried[0], "2026-11-16 01:34 UTC", "issue #12 (T7)", 1);
     expect![[r#"
         step `code` failed (dco-missing); an agent looks: diagnose
         an agent's plan: recover (amend-signoff, push-branch): The last commit is not signed off.

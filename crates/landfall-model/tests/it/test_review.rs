@@ -3,7 +3,7 @@
 use expect_test::expect;
 use landfall_model::flake::Flakes;
 use landfall_model::gate::CheckOutcome;
-use landfall_model::review::{QUICK_ISSUES, RedoChoice, ReviewMode, complaint, reasons};
+use landfall_model::review::{QUICK_ISSUES, RedoChoice, ReviewMode, format_complaint, review_reasons};
 use landfall_model::sprint::ReviewDecision;
 use landfall_model::{Event, ReviewInput, SignOff, Task, Timestamp};
 
@@ -29,7 +29,7 @@ fn changes(redo: RedoChoice) -> Line {
 }
 
 fn why(task: &Task, report: &landfall_model::gate::GateReport) -> Vec<String> {
-    reasons(task, report).iter().map(ToString::to_string).collect()
+    review_reasons(task, report).iter().map(ToString::to_string).collect()
 }
 
 // ── when ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -356,14 +356,14 @@ fn complaints_that_have_a_name_are_spelled_out() {
         - It changes more than the task asks for.
         - the button is red
         and so on"#]]
-    .assert_eq(&complaint(&issues, "  and so on \n"));
-    assert_eq!(complaint(&[], " "), "");
+    .assert_eq(&format_complaint(&issues, "  and so on \n"));
+    assert_eq!(format_complaint(&[], " "), "");
     assert!(QUICK_ISSUES.iter().all(|(_, sentence)| sentence.ends_with('.')));
 }
 
 #[test]
 fn a_concern_of_settings_reads_well() {
-    let [asked] = &reasons(&in_mode(ReviewMode::PerTask).task, &report(Vec::new()))[..] else {
+    let [asked] = &review_reasons(&in_mode(ReviewMode::PerTask).task, &report(Vec::new()))[..] else {
         panic!("one reason")
     };
     expect!["is to be reviewed: a person looks at every task; deletes a test file: tests/a.rs"]
@@ -387,6 +387,6 @@ fn the_ledger_counts_runs_and_flakes_and_forgets_what_did_not_run() {
     flakes.note(Timestamp(4), &copied);
     flakes.note(Timestamp(5), &report(vec![command("steady", CheckOutcome::Pass)]));
     let worst: Vec<_> =
-        flakes.worst().into_iter().map(|(name, it)| (name, it.flakes, it.runs, it.last)).collect();
+        flakes.flakiest_checks().into_iter().map(|(name, it)| (name, it.flakes, it.runs, it.last)).collect();
     assert_eq!(worst, [("tests", 2, 3, Some(Timestamp(3))), ("lint", 1, 3, Some(Timestamp(2)))]);
 }

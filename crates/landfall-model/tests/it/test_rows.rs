@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use landfall_model::audit::{ChangeSize, budget, rounds_of};
+use landfall_model::audit::{ChangeSize, audit_budget, rounds_of};
 use landfall_model::convergence::{DIRECTIONS_MAX, StageProgress};
 use landfall_model::gate::CheckOutcome;
 use landfall_model::objective::{ObjectiveItem, ObjectiveSplit, Requirement, Weight};
@@ -34,7 +34,7 @@ pub fn begun(flow: Arc<Flow>) -> Scene {
 
 pub fn added(flow: Arc<Flow>, spec: TaskSpec) -> Scene {
     let mut scene = Scene::new(flow);
-    scene.task = Task::added(TaskId(1), spec.clone(), Timestamp(0));
+    scene.task = Task::from_spec(TaskId(1), spec.clone(), Timestamp(0));
     scene.journal = vec![(Timestamp(0), Event::Added { spec })];
     scene
 }
@@ -270,7 +270,7 @@ fn c18_edge_24_no_clock_runs_while_a_person_thinks_about_the_objective() {
     let mut scene = begun(stages());
     play(&mut scene, [granted()]);
     assert!(matches!(&scene.task.state, TaskState::Waiting { wait: WaitReason::Question { .. }, .. }));
-    assert_eq!(scene.task.due(), None, "silence is no answer");
+    assert_eq!(scene.task.due_at(), None, "silence is no answer");
     play(&mut scene, [Line::Wait(30 * 24 * 3_600_000)]);
     assert!(tell_of(&mut scene, &due()).contains('✗'));
     // Other words than a yes are words about the objective, and do not begin the work.
@@ -434,7 +434,7 @@ fn edge_11_a_report_is_written_once_and_nobody_is_blocked_without_a_reason() {
         play(&mut scene, [says_blocked(words)]);
         let TaskState::Ended(ending) = &scene.task.state else { panic!("it is blocked") };
         assert_eq!(ending.kind, EndKind::Blocked);
-        assert!(!landfall_model::why(&scene.task, &[], None, &|_| String::new()).is_empty());
+        assert!(!landfall_model::explain_task_state(&scene.task, &[], None, &|_| String::new()).is_empty());
     }
 }
 
@@ -587,7 +587,7 @@ fn checks_of_a_plan_send_work_back_until_they_are_green_and_when_one_is_lost() {
     );
     let told = scene.task.feedback.iter().map(|it| it.text.as_str()).collect::<String>();
     assert!(next(&scene) == "exec" && told.contains("check 2") && !told.contains("check 1"), "{told}");
-    assert_eq!(scene.task.staged.proofs.progress(), (1, 2));
+    assert_eq!(scene.task.staged.proofs.count_proved(), (1, 2));
     play(&mut scene, [granted(), workspace(), says_complete(), granted()]);
     play(
         &mut scene,
@@ -596,7 +596,7 @@ fn checks_of_a_plan_send_work_back_until_they_are_green_and_when_one_is_lost() {
     assert_eq!((next(&scene), scene.task.staged.proofs.anomalies), ("exec", 1));
     play(&mut scene, [granted(), workspace(), says_complete(), granted()]);
     play(&mut scene, [proves([(ProofSubject::Step(1), None, green), (ProofSubject::Step(2), None, green)])]);
-    assert_eq!((next(&scene), scene.task.staged.proofs.progress()), ("check-exec", (2, 2)));
+    assert_eq!((next(&scene), scene.task.staged.proofs.count_proved()), ("check-exec", (2, 2)));
     play(&mut scene, [granted(), workspace(), judges(900, [4, 0, 0]), granted()]);
     assert_eq!((next(&scene), scene.task.staged.proofs.all.len()), ("plan", 0), "the next plan has its own");
 }
@@ -666,7 +666,7 @@ fn the_size_of_a_change_gives_its_judge_more_rounds_and_its_work_no_more_retries
             judged += 1;
         }
         check_ended(&scene, EndKind::Failed, EndCode::EdgeLimit);
-        assert_eq!(budget(&scene.task, &stages()), Some((3, 3)));
+        assert_eq!(audit_budget(&scene.task, &stages()), Some((3, 3)));
         (judged, rounds_of(&scene.task))
     };
     assert_eq!(refused(ChangeSize { files: 1, lines: 10, dirs: 1 }), (4, 3));

@@ -69,7 +69,7 @@ impl Night {
     }
 
     fn records(&self, alive: bool) -> Vec<RunRecord> {
-        self.history.records(alive, Timestamp(self.now * MINUTE))
+        self.history.to_records(alive, Timestamp(self.now * MINUTE))
     }
 
     fn last(&self) -> RunRecord {
@@ -98,8 +98,8 @@ fn a_run_that_lost_its_engine_goes_on_with_the_next_one() {
     assert_eq!((run.end, run.engines_lost()), (Some(RunEnd::NothingLeft), 1));
     assert_eq!(minutes(run.down_ms()), 10, "from the last that the engine wrote to the next start");
     assert_eq!(run.tasks.len(), 3);
-    assert_eq!(run.count(|task| task == TaskResult::Accepted), 2);
-    assert_eq!(run.count(|task| task == TaskResult::NotStarted), 1);
+    assert_eq!(run.count_results(|task| task == TaskResult::Accepted), 2);
+    assert_eq!(run.count_results(|task| task == TaskResult::NotStarted), 1);
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! Code that reaches into the test runner, and code that only looks like it.
 
-use landfall_model::gaming::{ChangedFile, concerns};
+use landfall_model::gaming::{ChangedFile, find_concerns};
 
 use crate::test_protected::{change, trace};
 
 fn words(path: &str, text: &str) -> Vec<&'static str> {
-    let found = concerns(&[change(path, "", &format!("{text}\n"))], &[], None, None, None);
+    let found = find_concerns(&[change(path, "", &format!("{text}\n"))], &[], None, None, None);
     found.iter().map(|concern| concern.code.word()).collect()
 }
 
@@ -170,7 +170,7 @@ fn shell_that_ends_the_script_that_reads_it_is_shown() {
     let found = |path: &str, line: &str| {
         let before = files.iter().find(|(name, _)| *name == path).expect("it is there").1;
         let changed = change(path, before, &format!("{before}{line}\n"));
-        concerns(&[changed], &trace("sh check.sh", &files), None, None, None).len().min(1)
+        find_concerns(&[changed], &trace("sh check.sh", &files), None, None, None).len().min(1)
     };
     for line in [
         "trap finish EXIT",
@@ -289,7 +289,7 @@ fn a_product_that_looks_for_a_test_among_its_callers_is_shown() {
 fn product_code_that_moves_to_go_tests_is_shown() {
     const ADD: &str = "package calc\n\nfunc Add(a, b int) int {\n\treturn a + b\n}\n";
     let words = |changes: &[landfall_model::gaming::ChangedFile]| {
-        let found = concerns(changes, &[], None, None, None);
+        let found = find_concerns(changes, &[], None, None, None);
         found.iter().map(|concern| concern.code.word()).collect::<Vec<_>>()
     };
     let moved_to = |path: &str| words(&[change("calc.go", ADD, "package calc\n"), change(path, "", ADD)]);
@@ -313,7 +313,7 @@ fn a_go_function_that_moves_to_a_test_file_is_shown() {
         };
         let tests =
             ChangedFile { path: "x_test.go".to_owned(), added: lines(come), ..ChangedFile::default() };
-        concerns(&[product, tests], &[], None, None, None).len()
+        find_concerns(&[product, tests], &[], None, None, None).len()
     };
     let table = [
         ("func Add(a, b int) int {", "func Add(a, b int) int {", 1, "a function"),

@@ -7,8 +7,8 @@ use landfall_model::gate::CheckOutcome;
 use landfall_model::{
     AgentAssignment, AgentDriveStyle, Attempt, AttemptPhase, ConcurrencyLimits, EndCode, EndKind, Ending,
     Grant, GrantKind, PathPattern, ProfileRoute, RepoArea, ScheduleLimits, SessionStart, StartFilter,
-    StepName, Task, TaskId, TaskSize, TaskSpec, TaskState, Timestamp, TurnBlocker, WaitReason, World, plan,
-    spares, why,
+    StepName, Task, TaskId, TaskSize, TaskSpec, TaskState, Timestamp, TurnBlocker, WaitReason, World,
+    count_wanted_spares, explain_task_state, plan,
 };
 
 use crate::flows_used::{asks, lifecycle, loops, takes_back, watches};
@@ -24,7 +24,7 @@ fn world() -> World {
 fn task(id: u32, change: impl Fn(&mut TaskSpec)) -> Task {
     let mut spec = TaskSpec::new("a task").expect("a title");
     change(&mut spec);
-    Task::added(TaskId(id), spec, Timestamp(0))
+    Task::from_spec(TaskId(id), spec, Timestamp(0))
 }
 
 fn in_state(mut task: Task, state: TaskState) -> Task {
@@ -61,14 +61,14 @@ fn waiting(task: Task, wait: WaitReason) -> Task {
 #[test]
 fn as_many_workspaces_stand_ready_as_could_be_granted_at_once() {
     let mut world = world();
-    assert_eq!(spares(&world, &LIMITS), 0, "nobody stands in line");
-    world.put(task(1, |_| {}));
-    world.put(done(task(2, |_| {})));
-    assert_eq!(spares(&world, &LIMITS), 1);
-    (3..30).for_each(|id| world.put(task(id, |_| {})));
-    assert_eq!(spares(&world, &LIMITS), 2, "there are two slots");
+    assert_eq!(count_wanted_spares(&world, &LIMITS), 0, "nobody stands in line");
+    world.put_task(task(1, |_| {}));
+    world.put_task(done(task(2, |_| {})));
+    assert_eq!(count_wanted_spares(&world, &LIMITS), 1);
+    (3..30).for_each(|id| world.put_task(task(id, |_| {})));
+    assert_eq!(count_wanted_spares(&world, &LIMITS), 2, "there are two slots");
     let many = ScheduleLimits { slots: 100, ..LIMITS };
-    assert_eq!(spares(&world, &many), 8, "a checkout each: not without end");
+    assert_eq!(count_wanted_spares(&world, &many), 8, "a checkout each: not without end");
 }
 
 /// The order in which tasks are granted when nothing ever ends and there is room for all.
@@ -78,7 +78,7 @@ fn order(world: &World) -> Vec<u32> {
     while let Some(Grant { task, .. }) = plan(&world, &room) {
         granted.push(task.0);
         let it = (**world.get(task).expect("granted")).clone();
-        world.put(waiting(it, WaitReason::Pause));
+        world.put_task(waiting(it, WaitReason::Pause));
     }
     granted
 }
@@ -86,7 +86,7 @@ fn order(world: &World) -> Vec<u32> {
 fn check<const N: usize>(tasks: [Task; N], expect: &[u32]) -> World {
     let mut world = world();
     for task in tasks {
-        world.put(task);
+        world.put_task(task);
     }
     assert_eq!(order(&world), expect);
     check_rebuilt(&world);
@@ -97,7 +97,7 @@ fn check<const N: usize>(tasks: [Task; N], expect: &[u32]) -> World {
 fn check_rebuilt(kept: &World) {
     let mut anew = world();
     for task in kept.tasks() {
-        anew.put((**task).clone());
+        anew.put_task((**task).clone());
     }
     assert!(*kept == anew, "the kept world is not the one made anew");
 }
@@ -160,12 +160,12 @@ fn what_is_nearest_to_landed_goes_first() {
 fn only_a_ready_task_whose_needs_have_landed_is_granted() {
     let needs_one = |spec: &mut TaskSpec| spec.needs = BTreeSet::from([TaskId(1)]);
     let mut world = check([task(1, |_| ()), task(2, needs_one), task(3, |spec| spec.draft = true)], &[1]);
-    let unmet = world.unmet(world.get(TaskId(2)).expect("put"));
+    let unmet = world.unmet_needs(world.get(TaskId(2)).expect("put"));
     assert_eq!(unmet, [TaskId(1)]);
     let ending = Ending { kind: EndKind::Failed, code: EndCode::Machine, detail: String::new() };
-    world.put(in_state(task(1, |_| ()), TaskState::Ended(ending)));
+    world.put_task(in_state(task(1, |_| ()), TaskState::Ended(ending)));
     assert_eq!(order(&world), [0; 0], "a failed need is not met");
-    world.put(done(task(1, |_| ())));
+    world.put_task(done(task(1, |_| ())));
     assert_eq!(order(&world), [2]);
     check_rebuilt(&world);
 }
@@ -178,12 +178,12 @@ fn a_need_that_does_not_exist_is_never_met() {
 #[test]
 fn an_edit_of_needs_moves_both_ends() {
     let mut world = check([task(1, |_| ()), task(2, |_| ()), task(3, |_| ())], &[1, 2, 3]);
-    world.put(task(1, |spec| spec.needs = BTreeSet::from([TaskId(3)])));
+    world.put_task(task(1, |spec| spec.needs = BTreeSet::from([TaskId(3)])));
     assert_eq!(order(&world), [3, 2]);
     assert_eq!(world.dependents(TaskId(3)), [TaskId(1)]);
-    world.put(task(1, |spec| spec.needs = BTreeSet::from([TaskId(2)])));
+    world.put_task(task(1, |spec| spec.needs = BTreeSet::from([TaskId(2)])));
     assert_eq!(order(&world), [2, 3]);
-    world.put(task(1, |_| ()));
+    world.put_task(task(1, |_| ()));
     assert_eq!(order(&world), [1, 2, 3]);
     check_rebuilt(&world);
 }
@@ -192,7 +192,7 @@ fn an_edit_of_needs_moves_both_ends() {
 fn more_than_half_of_the_siblings_done_pulls_the_rest_along() {
     let of_nine = |spec: &mut TaskSpec| spec.parent = Some(TaskId(9));
     let mut world = check([task(1, |_| ()), task(2, of_nine), done(task(3, of_nine))], &[1, 2]);
-    world.put(done(task(4, of_nine)));
+    world.put_task(done(task(4, of_nine)));
     assert_eq!(order(&world), [2, 1], "two of three are done");
     check_rebuilt(&world);
 }
@@ -202,10 +202,10 @@ fn a_new_sibling_tips_the_scale_back() {
     let of_nine = |spec: &mut TaskSpec| spec.parent = Some(TaskId(9));
     let mut world =
         check([task(1, |_| ()), task(2, of_nine), done(task(3, of_nine)), done(task(4, of_nine))], &[2, 1]);
-    world.put(task(5, of_nine));
+    world.put_task(task(5, of_nine));
     assert_eq!(order(&world), [1, 2, 5], "two of four are not more than half");
     check_rebuilt(&world);
-    world.put(task(5, |_| ()));
+    world.put_task(task(5, |_| ()));
     assert_eq!(order(&world), [2, 1, 5], "it was moved away again");
     check_rebuilt(&world);
 }
@@ -215,37 +215,37 @@ fn slots_and_lanes_are_held_apart_and_standing_in_line_to_land_holds_nothing() {
     use landfall_model::AttemptPhase::{Checking, Landing, Preparing, Queued, Reporting, Running};
     let running = || Running { iteration: 1, since: Timestamp(0), stop: None, talk: SessionStart::New };
     let mut world = world();
-    world.put(active(task(1, |_| ()), "work", running()));
+    world.put_task(active(task(1, |_| ()), "work", running()));
     assert_eq!(plan(&world, &LIMITS), None);
-    world.put(task(2, |_| ()));
+    world.put_task(task(2, |_| ()));
     assert_eq!(plan(&world, &LIMITS), grant(TaskId(2), GrantKind::Slot));
-    world.put(active(task(2, |_| ()), "work", Preparing { fresh: true, stop: None }));
-    world.put(task(3, |_| ()));
+    world.put_task(active(task(2, |_| ()), "work", Preparing { fresh: true, stop: None }));
+    world.put_task(task(3, |_| ()));
     assert_eq!(plan(&world, &LIMITS), None, "both slots are held");
     assert_eq!(world.held(TaskId(3), &LIMITS), Some(WaitReason::Slot));
     assert_eq!(world.held(TaskId(1), &LIMITS), None, "it stands in no line");
 
-    world.put(ready_for(task(4, |_| ()), "verify"));
+    world.put_task(ready_for(task(4, |_| ()), "verify"));
     assert_eq!(plan(&world, &LIMITS), grant(TaskId(4), GrantKind::Lane));
-    world.put(active(task(4, |_| ()), "verify", Checking { stop: None }));
-    world.put(ready_for(task(5, |_| ()), "verify"));
+    world.put_task(active(task(4, |_| ()), "verify", Checking { stop: None }));
+    world.put_task(ready_for(task(5, |_| ()), "verify"));
     assert_eq!(plan(&world, &LIMITS), None, "the lane is held");
 
-    world.put(ready_for(task(6, |_| ()), "land"));
+    world.put_task(ready_for(task(6, |_| ()), "land"));
     assert_eq!(plan(&world, &LIMITS), None, "what is not verified yet wants the lane first");
-    world.put(verified(task(6, |_| ())));
+    world.put_task(verified(task(6, |_| ())));
     assert_eq!(plan(&world, &LIMITS), grant(TaskId(6), GrantKind::Free), "verified, it only stands in line");
-    world.put(active(task(6, |_| ()), "land", Queued { since: Timestamp(0) }));
+    world.put_task(active(task(6, |_| ()), "land", Queued { since: Timestamp(0) }));
     assert_eq!(plan(&world, &LIMITS), None);
-    assert_eq!(GrantKind::ALL.map(|standing| world.holding(standing)), [0, 0, 1, 2], "it holds nothing");
-    world.put(active(task(6, |_| ()), "land", Landing));
-    world.put(active(task(7, |_| ()), "land", Landing));
-    assert_eq!(world.holding(GrantKind::Landing), 2, "several land together");
+    assert_eq!(GrantKind::ALL.map(|standing| world.holder_count(standing)), [0, 0, 1, 2], "it holds nothing");
+    world.put_task(active(task(6, |_| ()), "land", Landing));
+    world.put_task(active(task(7, |_| ()), "land", Landing));
+    assert_eq!(world.holder_count(GrantKind::Landing), 2, "several land together");
 
-    world.put(ready_for(task(8, |_| ()), "report"));
+    world.put_task(ready_for(task(8, |_| ()), "report"));
     assert_eq!(plan(&world, &LIMITS), grant(TaskId(8), GrantKind::Free));
-    world.put(active(task(8, |_| ()), "report", Reporting));
-    assert_eq!(GrantKind::ALL.map(|standing| world.holding(standing)), [2, 1, 1, 2]);
+    world.put_task(active(task(8, |_| ()), "report", Reporting));
+    assert_eq!(GrantKind::ALL.map(|standing| world.holder_count(standing)), [2, 1, 1, 2]);
     assert_eq!(GrantKind::ALL.map(|standing| world.waiting_for(standing)), [0, 0, 1, 1]);
     assert_eq!(world.active().count(), 6);
     check_rebuilt(&world);
@@ -256,7 +256,7 @@ fn a_run_may_be_restricted_to_some_tasks() {
     let mut world = check([task(1, |_| ()), task(2, |_| ()), task(3, |_| ())], &[1, 2, 3]);
     world.set_filter(StartFilter { only: Some(BTreeSet::from([TaskId(3)])), ..StartFilter::default() });
     assert_eq!(order(&world), [3]);
-    world.put(task(2, |spec| spec.priority = 0));
+    world.put_task(task(2, |spec| spec.priority = 0));
     assert_eq!(order(&world), [3]);
     world.set_filter(StartFilter::default());
     assert_eq!(order(&world), [2, 1, 3]);
@@ -265,16 +265,19 @@ fn a_run_may_be_restricted_to_some_tasks() {
 #[test]
 fn moments_and_broken_gates_are_kept_in_order() {
     let mut world = world();
-    world.put(waiting(task(1, |_| ()), WaitReason::Quota { until: Timestamp(9), guessed: false }));
-    world.put(waiting(task(2, |_| ()), WaitReason::Backoff { until: Timestamp(5), cause: String::new() }));
-    world.put(waiting(
+    world.put_task(waiting(task(1, |_| ()), WaitReason::Quota { until: Timestamp(9), guessed: false }));
+    world.put_task(waiting(
+        task(2, |_| ()),
+        WaitReason::Backoff { until: Timestamp(5), cause: String::new() },
+    ));
+    world.put_task(waiting(
         task(3, |_| ()),
         WaitReason::GateBroken { command: String::new(), detail: String::new() },
     ));
     assert_eq!(world.next_due(), Some((Timestamp(5), TaskId(2))));
     assert_eq!(world.gate_waits(), [TaskId(3)]);
-    world.put(task(2, |_| ()));
-    world.put(task(3, |_| ()));
+    world.put_task(task(2, |_| ()));
+    world.put_task(task(3, |_| ()));
     let (due, first) = world.next_due().expect("one waits for a reset");
     let late = due.0 - 9;
     assert!(first == TaskId(1) && (5_000..=5_500).contains(&late), "{first} {late} ms after the reset");
@@ -286,7 +289,7 @@ fn moments_and_broken_gates_are_kept_in_order() {
 fn numbers_grow_and_flows_are_found_by_name() {
     let mut world = world();
     assert_eq!(world.next_id(), TaskId(1));
-    world.put(task(7, |spec| spec.flow = Some("rollback".to_owned())));
+    world.put_task(task(7, |spec| spec.flow = Some("rollback".to_owned())));
     assert_eq!(world.next_id(), TaskId(8));
     let put = world.get(TaskId(7)).expect("put");
     assert_eq!(world.flow_of(put).map(|flow| flow.name.clone()).as_deref(), Some("rollback"));
@@ -324,7 +327,7 @@ fn at_work(task: Task, account: &str) -> Task {
 fn told(world: &World, id: u32, limits: &ScheduleLimits) -> String {
     let task = world.get(TaskId(id)).expect("put");
     let held = world.held(TaskId(id), limits);
-    why(task, &world.unmet(task), held.as_ref(), &|at| at.0.to_string())
+    explain_task_state(task, &world.unmet_needs(task), held.as_ref(), &|at| at.0.to_string())
 }
 
 #[test]
@@ -332,26 +335,26 @@ fn a_profile_and_an_account_have_as_many_agents_as_they_may() {
     let mut world = world();
     let one = |name: &str| BTreeMap::from([(name.to_owned(), 1)]);
     world.set_caps(ConcurrencyLimits { profiles: one("slow"), accounts: one("shared"), areas: Vec::new() });
-    world.put(at_work(task(1, by("slow")), "own"));
-    world.put(task(2, by("slow")));
-    world.put(task(3, by("fast")));
+    world.put_task(at_work(task(1, by("slow")), "own"));
+    world.put_task(task(2, by("slow")));
+    world.put_task(task(3, by("fast")));
     assert_eq!(plan(&world, &ROOM).map(|grant| grant.task), Some(TaskId(3)), "the other goes before it");
     assert_eq!(
         told(&world, 2, &ROOM),
         "T2 waits for its turn; other tasks hold all slots of profile `slow`, 1 at once."
     );
-    assert_eq!(world.turns(&ROOM).keys().copied().collect::<Vec<_>>(), [TaskId(2)]);
+    assert_eq!(world.held_back_tasks(&ROOM).keys().copied().collect::<Vec<_>>(), [TaskId(2)]);
 
-    world.put(at_work(task(3, by("shared")), "shared"));
-    world.put(task(4, by("shared")));
+    world.put_task(at_work(task(3, by("shared")), "shared"));
+    world.put_task(task(4, by("shared")));
     assert_eq!(plan(&world, &ROOM), None);
     assert_eq!(
         told(&world, 4, &ROOM),
         "T4 waits for its turn; other tasks hold all slots of account `shared`, 1 at once."
     );
-    world.put(ready_for(task(3, by("shared")), "verify"));
-    world.put(ready_for(task(1, by("slow")), "verify"));
-    world.put(at_work(task(9, |_| ()), "own"));
+    world.put_task(ready_for(task(3, by("shared")), "verify"));
+    world.put_task(ready_for(task(1, by("slow")), "verify"));
+    world.put_task(at_work(task(9, |_| ()), "own"));
     let room = ScheduleLimits { lanes: 0, ..ROOM };
     assert_eq!(plan(&world, &room).map(|grant| grant.task), Some(TaskId(2)), "both have room again");
 }
@@ -368,10 +371,10 @@ fn an_area_has_as_many_agents_as_it_may() {
         areas: vec![area("web", "web/", 1), area("docs", "**/*.md", 2)],
         ..ConcurrencyLimits::default()
     });
-    world.put(at_work(task(1, touches("web/app.ts")), "own"));
-    world.put(task(2, touches("web/style.css")));
-    world.put(task(3, touches("docs/guide.md")));
-    world.put(task(4, |_| ()));
+    world.put_task(at_work(task(1, touches("web/app.ts")), "own"));
+    world.put_task(task(2, touches("web/style.css")));
+    world.put_task(task(3, touches("docs/guide.md")));
+    world.put_task(task(4, |_| ()));
     assert_eq!(order_with(&world, &ROOM), [3, 4], "the area is full, not the house");
     assert_eq!(
         told(&world, 2, &ROOM),
@@ -379,12 +382,12 @@ fn an_area_has_as_many_agents_as_it_may() {
     );
 
     // What is seen counts like what was said.
-    world.put(at_work(task(1, |_| ()), "own"));
+    world.put_task(at_work(task(1, |_| ()), "own"));
     assert_eq!(order_with(&world, &ROOM), [2, 3, 4]);
     world.set_observed(TaskId(1), vec![PathPattern::file("web/new.ts").expect("a path")]);
     assert_eq!(order_with(&world, &ROOM), [3, 4]);
-    world.put(done(task(1, |_| ())));
-    assert_eq!(world.observed().count(), 0, "what is over touches nothing");
+    world.put_task(done(task(1, |_| ())));
+    assert_eq!(world.observed_files().count(), 0, "what is over touches nothing");
     assert_eq!(order_with(&world, &ROOM), [2, 3, 4]);
 }
 
@@ -393,7 +396,7 @@ fn order_with(world: &World, limits: &ScheduleLimits) -> Vec<u32> {
     while let Some(Grant { task, .. }) = plan(&world, limits) {
         granted.push(task.0);
         let it = (**world.get(task).expect("granted")).clone();
-        world.put(waiting(it, WaitReason::Pause));
+        world.put_task(waiting(it, WaitReason::Pause));
     }
     granted
 }
@@ -403,19 +406,19 @@ fn order_with(world: &World, limits: &ScheduleLimits) -> Vec<u32> {
 #[test]
 fn who_would_meet_work_under_way_is_passed_over_while_others_can_run() {
     let mut world = world();
-    world.put(at_work(task(1, touches("src/lib.rs")), "own"));
-    world.put(task(2, touches("src/")));
-    world.put(task(3, touches("src/main.rs")));
-    world.put(task(4, touches("web/")));
+    world.put_task(at_work(task(1, touches("src/lib.rs")), "own"));
+    world.put_task(task(2, touches("src/")));
+    world.put_task(task(3, touches("src/main.rs")));
+    world.put_task(task(4, touches("web/")));
     assert_eq!(plan(&world, &ROOM), grant(TaskId(4), GrantKind::Slot), "T3 would stand in the way of T2");
-    world.put(at_work(task(4, touches("web/")), "own"));
+    world.put_task(at_work(task(4, touches("web/")), "own"));
     assert_eq!(
         told(&world, 2, &LIMITS),
         "T2 is held back: T1, which has not landed, changes `src/lib.rs` as well; it starts when T1 has landed, or when \
          nothing else can run."
     );
     let overlap = WaitReason::Turn(TurnBlocker::Overlap { with: TaskId(1), path: "src/lib.rs".to_owned() });
-    assert_eq!(world.turns(&LIMITS), BTreeMap::from([(TaskId(2), overlap)]));
+    assert_eq!(world.held_back_tasks(&LIMITS), BTreeMap::from([(TaskId(2), overlap)]));
     assert_eq!(plan(&world, &ROOM), grant(TaskId(2), GrantKind::Slot), "but no slot is idle for a guess");
 }
 
@@ -423,33 +426,33 @@ fn who_would_meet_work_under_way_is_passed_over_while_others_can_run() {
 fn work_is_in_the_way_until_it_has_landed() {
     let seen = || vec![PathPattern::file("src/lib.rs").expect("a path")];
     let mut world = world();
-    world.put(at_work(task(1, touches("src/")), "own"));
-    world.put(task(2, touches("src/main.rs")));
-    world.put(task(3, |_| ()));
+    world.put_task(at_work(task(1, touches("src/")), "own"));
+    world.put_task(task(2, touches("src/main.rs")));
+    world.put_task(task(3, |_| ()));
     let no_lane = ScheduleLimits { lanes: 0, ..ROOM };
     let first = |world: &World| plan(world, &no_lane).map(|grant| grant.task.0);
     assert_eq!(first(&world), Some(3));
-    world.put(ready_for(task(1, touches("src/")), "verify"));
+    world.put_task(ready_for(task(1, touches("src/")), "verify"));
     assert_eq!(first(&world), Some(3), "it stands in line to be verified");
     world.set_observed(TaskId(1), seen());
     assert_eq!(first(&world), Some(2), "what it changed is known now: another file");
-    world.put(active(task(1, touches("src/")), "land", AttemptPhase::Landing));
+    world.put_task(active(task(1, touches("src/")), "land", AttemptPhase::Landing));
     assert_eq!(first(&world), Some(2));
     world.set_observed(TaskId(1), Vec::new());
     assert_eq!(first(&world), Some(3));
-    world.put(waiting(task(1, touches("src/")), WaitReason::Pause));
+    world.put_task(waiting(task(1, touches("src/")), WaitReason::Pause));
     assert_eq!(first(&world), Some(2), "nobody knows when it goes on");
-    world.put(at_work(task(1, touches("src/")), "own"));
-    world.put(done(task(1, touches("src/"))));
+    world.put_task(at_work(task(1, touches("src/")), "own"));
+    world.put_task(done(task(1, touches("src/"))));
     assert_eq!(first(&world), Some(2));
 }
 
 #[test]
 fn what_was_begun_is_not_held_back_for_its_files() {
     let mut world = world();
-    world.put(at_work(task(1, touches("src/lib.rs")), "own"));
-    world.put(task(2, |_| ()));
-    world.put(ready_for(task(3, touches("src/lib.rs")), "work"));
+    world.put_task(at_work(task(1, touches("src/lib.rs")), "own"));
+    world.put_task(task(2, |_| ()));
+    world.put_task(ready_for(task(3, touches("src/lib.rs")), "work"));
     assert_eq!(plan(&world, &ROOM), grant(TaskId(3), GrantKind::Slot));
     assert_eq!(world.held(TaskId(3), &ScheduleLimits { slots: 1, ..ROOM }), Some(WaitReason::Slot));
 }
@@ -457,13 +460,13 @@ fn what_was_begun_is_not_held_back_for_its_files() {
 #[test]
 fn beyond_the_look_ahead_the_first_starts_all_the_same() {
     let mut world = world();
-    world.put(at_work(task(1, touches("src/")), "own"));
+    world.put_task(at_work(task(1, touches("src/")), "own"));
     for id in 2..=70 {
-        world.put(task(id, touches("src/")));
+        world.put_task(task(id, touches("src/")));
     }
-    world.put(task(71, |_| ()));
+    world.put_task(task(71, |_| ()));
     assert_eq!(plan(&world, &ROOM), grant(TaskId(2), GrantKind::Slot));
-    world.put(task(71, |spec| spec.priority = 4));
+    world.put_task(task(71, |spec| spec.priority = 4));
     assert_eq!(plan(&world, &ROOM), grant(TaskId(71), GrantKind::Slot));
 }
 
@@ -474,7 +477,7 @@ fn points_grow_with_the_minutes_since_a_task_became_ready() {
     let since = |id: u32, minutes: i64, change: &dyn Fn(&mut TaskSpec)| {
         let mut spec = TaskSpec::new("a task").expect("a title");
         change(&mut spec);
-        Task::added(TaskId(id), spec, Timestamp(minutes * 60_000))
+        Task::from_spec(TaskId(id), spec, Timestamp(minutes * 60_000))
     };
     let later = |spec: &mut TaskSpec| spec.priority = 6;
     check([since(1, 0, &later), since(2, 99, &|_| ())], &[2, 1]);
@@ -524,7 +527,7 @@ fn a_filter_admits_parts_and_tags_and_what_was_begun_goes_on() {
     world.set_filter(StartFilter { tags_out: word("ui"), ..StartFilter::default() });
     assert_eq!(order(&world), [4, 1, 2]);
     let ui = |spec: &mut TaskSpec| spec.tags = word("ui");
-    world.put(task(1, ui));
+    world.put_task(task(1, ui));
     assert_eq!(order(&world), [4, 2], "an edit is looked at like the rest");
     world.set_filter(StartFilter { only: Some(BTreeSet::from([TaskId(2)])), ..StartFilter::default() });
     assert_eq!(order(&world), [2], "a person who names tasks means just these");

@@ -59,7 +59,7 @@ impl Story {
     }
 
     fn sprint(&self) -> &Sprint {
-        self.sprints.all().last().expect("one began")
+        self.sprints.all_sprints().last().expect("one began")
     }
 
     fn worked(&self) -> u64 {
@@ -67,7 +67,7 @@ impl Story {
     }
 
     fn reached(&self) -> bool {
-        self.sprint().reached(self.now, 1)
+        self.sprint().has_reached_goal(self.now, 1)
     }
 
     fn fate(&self, id: u32) -> Fate {
@@ -137,7 +137,11 @@ fn a_count_counts_what_is_verified_whether_it_has_landed_or_not() {
     story.task(2, &[verified(CheckOutcome::Flaky)]);
     assert!(story.reached());
     story.task(1, &[landed()]);
-    assert_eq!((story.reached(), story.sprint().verified()), (true, 2), "landing counts no second time");
+    assert_eq!(
+        (story.reached(), story.sprint().count_verified()),
+        (true, 2),
+        "landing counts no second time"
+    );
 }
 
 #[test]
@@ -181,10 +185,10 @@ fn a_duration_does_not_count_pauses() {
     story.pass(4).pause().pass(60);
     assert_eq!(story.worked(), 4);
     assert!(!story.reached());
-    assert_eq!(story.sprint().due(story.now), None, "nothing comes by the clock in a pause");
+    assert_eq!(story.sprint().goal_due_at(story.now), None, "nothing comes by the clock in a pause");
     story.pause().pass(1).resume();
     assert_eq!((story.worked(), story.sprint().paused_ms), (4, 61 * MINUTE.unsigned_abs()));
-    assert_eq!(story.sprint().due(story.now), Some(story.now.plus_ms(6 * MINUTE.unsigned_abs())));
+    assert_eq!(story.sprint().goal_due_at(story.now), Some(story.now.plus_ms(6 * MINUTE.unsigned_abs())));
     story.resume().pass(5);
     assert!(!story.reached());
     story.pass(1);
@@ -205,7 +209,7 @@ fn what_completes_out_of_a_pause_does_not_count_the_pause() {
 #[test]
 fn until_is_a_moment_whatever_was_paused() {
     let mut story = Story::new(SprintEndCondition::Until(Timestamp(10 * MINUTE)));
-    assert_eq!(story.sprint().due(story.now), Some(Timestamp(10 * MINUTE)));
+    assert_eq!(story.sprint().goal_due_at(story.now), Some(Timestamp(10 * MINUTE)));
     story.pass(9).pause();
     assert!(!story.reached());
     story.pass(1);
@@ -215,8 +219,8 @@ fn until_is_a_moment_whatever_was_paused() {
 #[test]
 fn no_ready_is_reached_when_nothing_is() {
     let story = Story::new(SprintEndCondition::NoReady);
-    assert!(!story.sprint().reached(story.now, 1) && story.sprint().reached(story.now, 0));
-    assert_eq!(story.sprint().due(story.now), None);
+    assert!(!story.sprint().has_reached_goal(story.now, 1) && story.sprint().has_reached_goal(story.now, 0));
+    assert_eq!(story.sprint().goal_due_at(story.now), None);
 }
 
 // ── what becomes of tasks ────────────────────────────────────────────────────────────────────────────────
@@ -239,7 +243,7 @@ fn each_task_has_its_fate_and_what_it_used() {
         story.task(id, &[entered()]);
         assert_eq!(story.fate(id), Fate::Open);
         story.task(id, &[ended(kind)]);
-        assert_eq!((story.fate(id), story.sprint().count(fate)), (fate, 1));
+        assert_eq!((story.fate(id), story.sprint().count_in_status(fate)), (fate, 1));
         story.task(id, &[Event::Retried { fresh: false, feedback: None }]);
         assert_eq!((story.fate(id), story.sprint().tasks[&TaskId(id)].completed), (Fate::Open, None));
     }
@@ -273,8 +277,8 @@ fn a_task_queued_before_the_sprint_is_among_its_landings() {
         [(Timestamp(2 * MINUTE), TaskId(1))],
         "the plot counts what the verdict counts"
     );
-    assert_eq!(sprint.count(Fate::Landed), 1);
-    assert_eq!(sprint.verified(), 0, "another run verified it");
+    assert_eq!(sprint.count_in_status(Fate::Landed), 1);
+    assert_eq!(sprint.count_verified(), 0, "another run verified it");
 }
 
 #[test]
@@ -289,7 +293,7 @@ fn reviews_are_part_of_the_statistics_even_afterwards() {
     story.start(SprintEndCondition::NoReady);
     let signed = Event::Signed { decision: ReviewDecision::Redo, note: String::new() };
     story.task(1, &[signed, ended(EndKind::Failed), entered()]);
-    let first = &story.sprints.all()[0].tasks[&TaskId(1)];
+    let first = &story.sprints.all_sprints()[0].tasks[&TaskId(1)];
     assert_eq!((first.review, first.fate), (Some(ReviewDecision::Redo), Fate::Landed));
 }
 
@@ -331,20 +335,24 @@ fn a_forecast_goes_by_the_pace_of_the_last_half() {
     for id in 1..=4 {
         story.task(id, &[entered()]);
     }
-    assert_eq!(story.sprint().forecast(story.now, 5), None);
+    assert_eq!(story.sprint().forecast_completion(story.now, 5), None);
     story.pass(40).task(1, &[landed()]);
-    assert_eq!(story.sprint().forecast(story.now, 5), None, "one landing is no pace");
+    assert_eq!(story.sprint().forecast_completion(story.now, 5), None, "one landing is no pace");
     story.pass(20).task(2, &[landed()]);
     let half_an_hour_each = Timestamp(story.now.0 + 2 * 30 * MINUTE);
-    assert_eq!(story.sprint().forecast(story.now, 2), Some(half_an_hour_each));
+    assert_eq!(story.sprint().forecast_completion(story.now, 2), Some(half_an_hour_each));
     story.pass(5).task(3, &[landed()]).pass(5).task(4, &[landed()]);
     let five_minutes_each = Timestamp(story.now.0 + 3 * 5 * MINUTE);
-    assert_eq!(story.sprint().forecast(story.now, 3), Some(five_minutes_each), "the slow first hour is past");
-    assert_eq!(story.sprint().forecast(story.now, 0), None);
+    assert_eq!(
+        story.sprint().forecast_completion(story.now, 3),
+        Some(five_minutes_each),
+        "the slow first hour is past"
+    );
+    assert_eq!(story.sprint().forecast_completion(story.now, 0), None);
     story.pass(10);
     let ten_minutes_each = Timestamp(story.now.0 + 10 * MINUTE);
     assert_eq!(
-        story.sprint().forecast(story.now, 1),
+        story.sprint().forecast_completion(story.now, 1),
         Some(ten_minutes_each),
         "it slows down while nothing lands"
     );

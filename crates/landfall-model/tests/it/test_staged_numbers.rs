@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use landfall_model::convergence::{
-    Coverage, DIRECTIONS_MAX, Exclusion, StageProgress, convergence, next_focus, progress, snap,
+    Coverage, DIRECTIONS_MAX, Exclusion, StageProgress, compute_convergence, next_focus, progress,
+    snap_to_quarter,
 };
 use landfall_model::objective::{Requirement, Weight};
 use landfall_model::score::{
-    Dimension, GatePoint, Judgement, RefinementImpact, ScoreFacts, Scores, Shortfall, weigh,
+    Dimension, GatePoint, Judgement, RefinementImpact, ScoreFacts, Scores, Shortfall, weigh_judgement,
 };
-use landfall_model::tune::{GateParams, params_of, weights};
+use landfall_model::tune::{GateParams, dimension_weights, params_for_types};
 use landfall_model::{Commit, StepResult};
 
 use crate::sim::Rng;
@@ -64,8 +65,8 @@ fn composite_gates_and_verdict_are_those_of_the_second_opinion() {
         let types = types(rng);
         let (weights, threshold) = match rng.below(3) {
             0 => (oracle::TABLE, oracle::threshold(checkpoint.word())),
-            1 => (weights(&types), params_of(&types).thresholds.of(checkpoint)),
-            _ => (weights(&types), number(rng, 1001)),
+            1 => (dimension_weights(&types), params_for_types(&types).thresholds.of(checkpoint)),
+            _ => (dimension_weights(&types), number(rng, 1001)),
         };
         let scores: [u32; 6] = match rng.below(8) {
             // All the same: the composite is just at, or beside, the threshold.
@@ -90,7 +91,7 @@ fn composite_gates_and_verdict_are_those_of_the_second_opinion() {
             unproved: None,
         };
         let judgement = Judgement { scores: Scores::new(scores), word: said, ..Judgement::default() };
-        let ruling = weigh(checkpoint, threshold, weights, &judgement, &known)
+        let ruling = weigh_judgement(checkpoint, threshold, weights, &judgement, &known)
             .unwrap_or_else(|| panic!("seed {seed}: six scores are enough to weigh"));
         let told = format!(
             "seed {seed}: {} at {threshold} with {scores:?} by {weights:?}, said {said:?}, {facts:?}",
@@ -133,7 +134,7 @@ fn weights_are_within_rounding_of_the_exact_ones() {
     for seed in 0..seeds() / 10 {
         let rng = &mut Rng::new(seed);
         let types = types(rng);
-        let found = weights(&types);
+        let found = dimension_weights(&types);
         assert_eq!(found.iter().sum::<u32>(), 1000, "seed {seed}: {types:?}");
         let strongest: [u128; 6] =
             std::array::from_fn(|at| types.iter().map(|word| quarters(word)[at]).max().unwrap_or(4));
@@ -210,9 +211,11 @@ fn convergence_over_whole_histories_is_that_of_the_second_opinion() {
             let flat: Vec<(u32, u32)> = wanted.iter().map(|it| (it.number, it.weight.figure())).collect();
             let expected = oracle::gate(Some(&flat), &now, before.as_deref());
 
-            let kept = |said: &[(u32, u32)]| said.iter().map(|(r, c)| (*r, snap(*c))).collect::<Coverage>();
-            let previous = before.as_ref().map(|before| convergence(&wanted, &kept(before)));
-            let found = match (convergence(&wanted, &kept(&now)), previous) {
+            let kept = |said: &[(u32, u32)]| {
+                said.iter().map(|(r, c)| (*r, snap_to_quarter(*c))).collect::<Coverage>()
+            };
+            let previous = before.as_ref().map(|before| compute_convergence(&wanted, &kept(before)));
+            let found = match (compute_convergence(&wanted, &kept(&now)), previous) {
                 (None, _) | (_, Some(None)) => "error",
                 (Some(current), previous) => {
                     let exact = oracle::convergence(&flat, &now).expect("both have a baseline");
@@ -260,7 +263,7 @@ fn a_next_stage_is_for_something_unmet_and_never_for_what_was_given_up() {
     for seed in 0..seeds() / 20 {
         let rng = &mut Rng::new(seed);
         let wanted = baseline(rng);
-        let met: Coverage = covered(rng).into_iter().map(|(r, c)| (r, snap(c))).collect();
+        let met: Coverage = covered(rng).into_iter().map(|(r, c)| (r, snap_to_quarter(c))).collect();
         let unmet = |number: u32| met.get(&number).copied().unwrap_or(0) < 1000;
         let unmet_count = wanted.iter().filter(|it| unmet(it.number)).count();
         let mut excluded: Vec<Exclusion> = Vec::new();

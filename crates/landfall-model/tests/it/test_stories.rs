@@ -51,7 +51,7 @@ fn complete_and_green_lands_and_is_reported() {
         "#]],
     );
     assert_eq!(TaskStatus::of(&task), TaskStatus::Done);
-    assert!(task.unblocks());
+    assert!(task.unblocks_dependents());
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! Agents that run a loop of their own: what counts as a step, and how such a loop is brought to an end.
 
 use landfall_model::liveness::{
-    AgentActivity, EarlyEndReason, LoopProgress, LoopStopNotice, RunEndInputs, early, farewell,
+    AgentActivity, EarlyEndReason, LoopProgress, LoopStopNotice, RunEndInputs, choose_stop_notice,
+    early_end_reason,
 };
 use landfall_model::{
     AgentAssignment, AgentDriveStyle, Attempt, AttemptStart, Commit, Event, IntakeState, LoopStep, News,
     POLL_MS, RunId, SessionStart, Spending, StepName, StopReason, Task, TaskId, TaskInput, TaskLimits,
-    TaskSpec, Timestamp, apply, step,
+    TaskSpec, Timestamp, apply, decide_and_apply,
 };
 
 use crate::flows_used::loops;
@@ -47,7 +48,7 @@ fn strode(task: &Task, attempt: u32, iteration: u32, stride: LoopStep) -> Result
         poll_ms: POLL_MS,
         news,
     };
-    step(task, &input).map(|(task, _)| task).map_err(|refusal| refusal.to_string())
+    decide_and_apply(task, &input).map(|(task, _)| task).map_err(|refusal| refusal.to_string())
 }
 
 #[test]
@@ -84,7 +85,7 @@ fn c15_a_loop_is_stopped_when_as_many_steps_are_finished_as_there_may_be() {
     let limits = TaskLimits { iterations_max: 20, ..TaskLimits::default() };
     let course = |strides, worked_ms| (LoopProgress { strides, stalls: (0, 0), loops: 0 }, worked_ms);
     let said = |(course, worked_ms), class| {
-        early(&RunEndInputs {
+        early_end_reason(&RunEndInputs {
             stopped: false,
             spent: None,
             here: Spending::default(),
@@ -126,7 +127,7 @@ fn every_end_of_a_loop_has_its_reason() {
         (EarlyEndReason::Looping, course((0, 0), 3), LoopStopNotice::Now(Some(StopReason::ReasoningLoop))),
         (EarlyEndReason::ContextUsedUp, calm, LoopStopNotice::Now(None)),
     ] {
-        assert_eq!(farewell(&early, &course, &limits), told, "{early:?}");
+        assert_eq!(choose_stop_notice(&early, &course, &limits), told, "{early:?}");
     }
     let words: Vec<&str> = StopReason::ALL.map(StopReason::word).to_vec();
     assert_eq!(words, ["timeout", "max_iterations", "user_stop", "stall_limit", "reasoning_loop"]);
@@ -157,7 +158,7 @@ fn ended(task: &Task, iteration: u32) -> Task {
         poll_ms: POLL_MS,
         news,
     };
-    step(task, &input).expect("it runs").0
+    decide_and_apply(task, &input).expect("it runs").0
 }
 
 #[test]

@@ -7,7 +7,8 @@ use landfall_model::flow::{FlowStep, TrackerOperation};
 use landfall_model::gate::GateReport;
 use landfall_model::issue::{
     AcceptanceOutcome, CiStatus, IssueDocument, IssueEvent, IssueRoute, Pipeline, ReviewDepth,
-    RoutingDecision, SubIssue, SubIssueEnd, SubIssueOutcome, Trace, lookback, rollup, trail,
+    RoutingDecision, SubIssue, SubIssueEnd, SubIssueOutcome, Trace, build_trail, issue_retrospective,
+    roll_up_traces,
 };
 use landfall_model::recovery::{RecoveryEvent, RecoveryOutcome, RecoveryTier};
 use landfall_model::{
@@ -104,13 +105,13 @@ fn ended(kind: EndKind, code: EndCode) -> Event {
 /// A second passes between two facts.
 fn log(events: &[Event]) -> Vec<Trace> {
     let flow = flow();
-    trail(Some(&flow), (0..).map(|n| Timestamp(n * 1_000)).zip(events))
+    build_trail(Some(&flow), (0..).map(|n| Timestamp(n * 1_000)).zip(events))
 }
 
 fn lines(traces: &[Trace]) -> String {
     let line = |trace: &Trace| {
         let fields: Vec<String> =
-            trace.what.fields().iter().map(|(name, value)| format!("{name}={value}")).collect();
+            trace.what.named_fields().iter().map(|(name, value)| format!("{name}={value}")).collect();
         format!("{} {} {}\n", trace.at.0 / 1_000, trace.what.word(), fields.join(" "))
     };
     traces.iter().map(line).collect()
@@ -272,7 +273,7 @@ fn timed(groups: &[(i64, Vec<Event>)]) -> Vec<Trace> {
     let flow = flow();
     let facts =
         groups.iter().flat_map(|(at, all)| all.iter().map(move |event| (Timestamp(at * 1_000), event)));
-    trail(Some(&flow), facts)
+    build_trail(Some(&flow), facts)
 }
 
 #[test]
@@ -287,7 +288,7 @@ fn the_time_of_a_phase_is_told_apart_into_work_and_waits() {
         605 phase_complete phase=verify duration_sec=37 wait_sec=34 waited_for=person, slot
     "#]]
     .assert_eq(&lines(&over));
-    let sum = rollup([(7, &all[..])], Timestamp(0));
+    let sum = roll_up_traces([(7, &all[..])], Timestamp(0));
     let rows: Vec<_> = sum
         .phases
         .iter()
@@ -363,7 +364,7 @@ fn a_log_that_is_cut_anywhere_is_the_beginning_of_the_whole() {
 fn many_logs_come_to_counts_times_and_tokens() {
     let (first, second) = (log(&whole()), log(&whole()[..8]));
     let all = [(7, &first[..]), (8, &second[..])];
-    let sum = rollup(all, Timestamp(0));
+    let sum = roll_up_traces(all, Timestamp(0));
     let [session] = &sum.sessions[..] else { panic!("{:?}", sum.sessions) };
     assert_eq!((session.run, session.issues.len(), session.done, session.failed), (RunId(3), 2, 0, 1));
     let phases: Vec<_> = sum
@@ -391,13 +392,13 @@ fn many_logs_come_to_counts_times_and_tokens() {
         .map(|it| (it.phase.as_str(), it.model.as_str(), it.runs, it.usage.tokens_in))
         .collect();
     assert_eq!(tokens, [("spec", "large", 2, 400), ("code", "small", 1, 50)]);
-    assert!(rollup(all, Timestamp(1_000_000)).phases.is_empty(), "what is older is left out");
+    assert!(roll_up_traces(all, Timestamp(1_000_000)).phases.is_empty(), "what is older is left out");
 }
 
 fn task(way: IssueRoute, ends: Option<Vec<SubIssueEnd>>) -> Task {
     let mut spec = TaskSpec::new("Greet").expect("a title");
     spec.source = "local:#7".to_owned();
-    let mut task = Task::added(TaskId(1), spec, Timestamp(0));
+    let mut task = Task::from_spec(TaskId(1), spec, Timestamp(0));
     let routed = RoutingDecision {
         size: Some(TaskSize::M),
         way,
@@ -411,11 +412,12 @@ fn task(way: IssueRoute, ends: Option<Vec<SubIssueEnd>>) -> Task {
 #[test]
 fn something_is_said_afterwards_only_of_what_was_out_of_the_ordinary() {
     let smooth = [bound(), entered("spec"), left("spec", StepResult::Done, "code"), entered("code")];
-    assert_eq!(lookback(&task(IssueRoute::Pr, None), &log(&smooth), None), None);
+    assert_eq!(issue_retrospective(&task(IssueRoute::Pr, None), &log(&smooth), None), None);
     let paper = IssueDocument::read(
         "## Overview\nx\n## Phase Handoff\n### Deferred Items\n- the plural\n## Code Retrospective\n### Improvement Proposals\n- [issue] Name it: why\n",
     );
-    let said = lookback(&task(IssueRoute::Pr, None), &log(&whole()), Some(&paper)).expect("much was");
+    let said =
+        issue_retrospective(&task(IssueRoute::Pr, None), &log(&whole()), Some(&paper)).expect("much was");
     expect_test::expect![[r#"
         ## Auto Retrospective
 
@@ -444,7 +446,7 @@ fn something_is_said_afterwards_only_of_what_was_out_of_the_ordinary() {
 
         - [issue] Name it
     "#]]
-    .assert_eq(&said.markdown());
+    .assert_eq(&said.to_markdown());
 }
 
 #[test]
@@ -453,7 +455,7 @@ fn the_retrospective_of_work_without_a_spec_is_transcribed() {
         IssueDocument::read("## Code Retrospective\n### Improvement Proposals\n- [issue] Name it: why\n");
     let smooth = [bound(), entered("code")];
     let mut tiny = task(IssueRoute::Patch, None);
-    assert_eq!(lookback(&tiny, &log(&smooth), Some(&paper)), None, "a spec on the base has it");
+    assert_eq!(issue_retrospective(&tiny, &log(&smooth), Some(&paper)), None, "a spec on the base has it");
     let issue = tiny.issue.as_mut().expect("it follows one");
     issue.routed = Some(RoutingDecision {
         size: Some(TaskSize::XS),
@@ -461,9 +463,9 @@ fn the_retrospective_of_work_without_a_spec_is_transcribed() {
         spec: false,
         depth: ReviewDepth::None,
     });
-    let said = lookback(&tiny, &log(&smooth), Some(&paper)).expect("there is a paper");
+    let said = issue_retrospective(&tiny, &log(&smooth), Some(&paper)).expect("there is a paper");
     assert_eq!(said.proposals, [("issue", "Name it".to_owned())]);
-    assert_eq!(lookback(&tiny, &log(&smooth), None), None, "nothing was left");
+    assert_eq!(issue_retrospective(&tiny, &log(&smooth), None), None, "nothing was left");
 }
 
 #[test]
@@ -487,9 +489,9 @@ fn of_a_whole_something_is_always_said() {
         part(9, "Store", TaskSize::M, &[]),
         part(10, "Show", TaskSize::XS, &[9]),
     ];
-    let said = lookback(&whole, &[], None).expect("it is a whole");
+    let said = issue_retrospective(&whole, &[], None).expect("it is a whole");
     assert_eq!(said.result, "SUCCESS");
-    let text = said.markdown();
+    let text = said.to_markdown();
     for row in [
         "| # | Title | Route | Result | Notes |",
         "| #8 | Parse a\\|b | S: patch, spec first | SUCCESS | in parallel with #9 |",
@@ -509,7 +511,7 @@ fn the_corpus_of_the_fuzzer_is_read() {
         let text = std::fs::read_to_string(entry.expect("it can be listed").path()).expect("it is text");
         let paper = IssueDocument::read(&text);
         assert!(paper.handoff.as_ref().is_some_and(|it| it.phase.is_some() && !it.is_empty()), "{text}");
-        assert!(paper.proposals().count() > 0, "{text}");
+        assert!(paper.all_proposals().count() > 0, "{text}");
         seen += 1;
     }
     assert!(seen >= 2);
@@ -542,7 +544,7 @@ fn a_failed_acceptance_has_the_number_of_its_tracker_everywhere() {
     let cycles: Vec<&str> = told.lines().filter(|line| line.contains("verify_reopen_cycle")).collect();
     assert!(cycles.len() == 2 && cycles.iter().all(|line| line.contains("iteration=2")), "{cycles:?}");
     let flow = flow();
-    let rows = landfall_model::issue::IssueProgress::of(Some(&flow), &events).rows();
+    let rows = landfall_model::issue::IssueProgress::from_events(Some(&flow), &events).phase_rows();
     let verify = rows.iter().find(|row| row.phase == "verify").expect("it was verified");
-    assert_eq!(verify.notes(), "3 failed acceptances");
+    assert_eq!(verify.notes_text(), "3 failed acceptances");
 }

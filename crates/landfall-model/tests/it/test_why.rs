@@ -7,7 +7,8 @@ use expect_test::expect;
 use landfall_model::conflict::ConflictTimeoutAction;
 use landfall_model::{
     AttemptPhase, Commit, EndCode, EndKind, Ending, LandingRecord, SessionStart, StepName, StopRequest, Task,
-    TaskHold, TaskId, TaskSpec, TaskState, TaskStatus, Timestamp, Tree, TurnBlocker, WaitReason, why,
+    TaskHold, TaskId, TaskSpec, TaskState, TaskStatus, Timestamp, Tree, TurnBlocker, WaitReason,
+    explain_task_state,
 };
 
 use crate::flows_used::loops;
@@ -153,7 +154,7 @@ fn doings() -> Vec<AttemptPhase> {
 
 fn task(state: TaskState) -> Task {
     let spec = TaskSpec::new("a task").expect("a title");
-    let mut task = Task::added(TaskId(7), spec, Timestamp(0));
+    let mut task = Task::from_spec(TaskId(7), spec, Timestamp(0));
     task.flow = Some(loops());
     task.concerns = vec![concern()];
     task.state = state;
@@ -261,7 +262,7 @@ fn when(at: Timestamp) -> String {
 }
 
 fn said(case: &(Task, Vec<TaskId>, Option<WaitReason>)) -> String {
-    why(&case.0, &case.1, case.2.as_ref(), &when)
+    explain_task_state(&case.0, &case.1, case.2.as_ref(), &when)
 }
 
 /// One sentence, about this task, in words, that does no harm.
@@ -294,8 +295,10 @@ fn every_status_and_every_wait_is_one_sentence() {
 
 #[test]
 fn every_status_there_is_is_asked_about() {
-    let seen: BTreeSet<TaskStatus> =
-        cases().iter().map(|(task, unmet, held)| TaskStatus::among(task, unmet, held.is_some())).collect();
+    let seen: BTreeSet<TaskStatus> = cases()
+        .iter()
+        .map(|(task, unmet, held)| TaskStatus::for_task_among_others(task, unmet, held.is_some()))
+        .collect();
     assert_eq!(seen, TaskStatus::ALL.into_iter().collect());
 }
 
@@ -536,7 +539,7 @@ fn words_from_outside_stay_one_line_and_one_sentence() {
             },
         ];
         for state in states {
-            let sentence = why(&task(state), &[], None, &when);
+            let sentence = explain_task_state(&task(state), &[], None, &when);
             assert!(sentence.starts_with("T7 "), "{sentence}");
             assert!(sentence.ends_with('.') && !sentence.ends_with(".."), "{sentence}");
             assert!(!sentence.contains(['\n', '\r', '\t']), "{sentence:?}");

@@ -33,7 +33,7 @@ use landfall_model::review::{Finding, FindingSeverity, ReviewMode, ReviewRule};
 use landfall_model::score::{Dimension, GatePoint, RefinementImpact, Scores};
 use landfall_model::sprint::{ReviewDecision, SprintEnd, SprintEndCondition, SprintEvent, SprintSpec};
 use landfall_model::staged::{JudgeResult, StagedEvent};
-use landfall_model::tune::params_of;
+use landfall_model::tune::params_for_types;
 use landfall_model::{
     AccountState, AgentAssignment, AgentDriveStyle, AgentExit, AgentRunTraces, AgentUsage, Attempt,
     AttemptStart, BaseMover, BatchId, Budget, BudgetScope, ChangeConcern, Commit, ConcernCode, ContextUsage,
@@ -836,7 +836,7 @@ fn staged_facts(facts: &mut Facts) {
         )]),
         steps: vec![exec],
     };
-    let tuning = Some(params_of(&["architecture"]));
+    let tuning = Some(params_for_types(&["architecture"]));
     let (limits, driving) = (TaskLimits { tuning, ..TaskLimits::default() }, AgentAssignment::default());
     facts.task(task, Event::Bound { flow: Arc::new(flow), limits, driving });
     let (attempt, run, opening) = (Attempt(1), RunId(1), AttemptStart::Workspace);

@@ -243,7 +243,7 @@ impl StoreReader {
         for status in [TaskStatus::Landing, TaskStatus::Active] {
             for row in self.task_rows(&query::of_status(), &[&status.word()])? {
                 if let Some(task) = self.read_task(row.id)? {
-                    queue.put(&task);
+                    queue.update_task(&task);
                 }
             }
         }

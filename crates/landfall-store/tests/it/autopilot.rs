@@ -55,14 +55,14 @@ fn a_reader_folds_what_a_replay_of_everything_folds() {
             history.tasks.iter().filter_map(|(id, task)| Some((*id, owed(task)?))).collect();
         assert_eq!(reader.sign_offs().expect("it is whole"), owed, "seed {seed}");
 
-        let sprints = read.sprints.all();
+        let sprints = read.sprints.all_sprints();
         let sizes = [
-            read.queue.past().filter(|(_, how, _)| matches!(how, Closed::Landed { .. })).count(),
+            read.queue.past_batches().filter(|(_, how, _)| matches!(how, Closed::Landed { .. })).count(),
             read.queue.len(),
             sprints.iter().map(|sprint| sprint.tasks.len()).sum(),
             sprints.iter().map(|sprint| sprint.landings.len()).sum(),
-            read.checkpoints.kept().len(),
-            read.flakes.worst().len(),
+            read.checkpoints.kept_checkpoints().len(),
+            read.flakes.flakiest_checks().len(),
             owed.len(),
         ];
         seen.iter_mut().zip(sizes).for_each(|(sum, size)| *sum += size);
@@ -81,7 +81,7 @@ fn replayed(journal: &dyn Journal) -> Autopilot {
             tasks.insert(*id, task);
         }
     }
-    tasks.values().for_each(|task| autopilot.queue.put(task));
+    tasks.values().for_each(|task| autopilot.queue.update_task(task));
     autopilot
 }
 
@@ -122,7 +122,7 @@ fn who_stands_in_line_and_what_is_being_verified_can_be_seen_without_an_engine()
     assert_eq!(queue.hold().map(|hold| hold.reason.as_str()), Some("not today"));
     let flakes = reader.flakes().expect("it is whole");
     assert_eq!(
-        flakes.worst().iter().map(|(name, it)| (*name, it.flakes)).collect::<Vec<_>>(),
+        flakes.flakiest_checks().iter().map(|(name, it)| (*name, it.flakes)).collect::<Vec<_>>(),
         [("tests", 1)]
     );
     // What several tasks passed together need not be verified again for the tree that it was.
@@ -302,7 +302,7 @@ fn loops_are_read_as_a_replay_of_everything_folds_them() {
         }
     }
     let read = StoreReader::open(&place.path()).expect("it opens").loops().expect("it is whole");
-    assert_eq!(read.all(), all.all());
-    assert_eq!(read.all().len(), 15);
-    assert!(read.all().iter().any(|it| it.over.is_some()), "some are over");
+    assert_eq!(read.all_loops(), all.all_loops());
+    assert_eq!(read.all_loops().len(), 15);
+    assert!(read.all_loops().iter().any(|it| it.over.is_some()), "some are over");
 }

@@ -83,7 +83,7 @@ impl History {
             self.autopilot.take(&entry).expect("drawn only where it can follow");
             if let Fact::Task(id, _) = &entry.fact {
                 touched.insert(*id, ());
-                self.autopilot.queue.put(&self.tasks[id]);
+                self.autopilot.queue.update_task(&self.tasks[id]);
             }
             batch.entries.push(entry);
         }

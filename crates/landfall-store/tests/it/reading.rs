@@ -26,7 +26,7 @@ fn a_reader_answers_what_the_history_says() {
         let (_place, sqlite, history) = filled(seed);
         let reader = sqlite.reader().expect("it opens");
         let rows = reader.tables().expect("they can be read").tasks;
-        let unblocks = |task: &TaskId| history.tasks.get(task).is_some_and(|task| task.unblocks());
+        let unblocks = |task: &TaskId| history.tasks.get(task).is_some_and(|task| task.unblocks_dependents());
 
         for (id, task) in &history.tasks {
             assert_eq!(reader.task(*id).expect("it is whole").as_ref(), Some(&**task), "seed {seed}: {id}");
@@ -34,7 +34,11 @@ fn a_reader_answers_what_the_history_says() {
             assert_eq!(reader.unmet(*id).expect("it can be read"), unmet, "seed {seed}: {id}");
             let row = reader.row(*id).expect("it can be read").expect("it is there");
             assert_eq!(row.unmet as usize, unmet.len(), "seed {seed}: {id}");
-            assert_eq!(row.shown(), TaskStatus::among(task, &unmet, false), "seed {seed}: {id}");
+            assert_eq!(
+                row.shown(),
+                TaskStatus::for_task_among_others(task, &unmet, false),
+                "seed {seed}: {id}"
+            );
             let needed =
                 |(_, other): &(&TaskId, &std::sync::Arc<landfall_model::Task>)| other.spec.needs.contains(id);
             let dependents: Vec<TaskId> =

@@ -66,7 +66,7 @@ pub fn wanted(seen: &ModuleFolderSnapshot) -> Result<ModuleSpec, ModuleTaskError
     }));
     // The type and the type profile set the numbers of its checks: tags say so where a person can read and change them.
     let kinds =
-        tune::words(&[&module.kind]).into_iter().map(|word| format!("type:{}", word.replace(' ', "-")));
+        tune::split_types(&[&module.kind]).into_iter().map(|word| format!("type:{}", word.replace(' ', "-")));
     let profile = seen.text(TYPE_PROFILE).unwrap_or_default();
     let numbers = type_profile::adaptations(&profile).into_iter().map(Adaptation::tag);
     let own = module.tags.iter().filter(|tag| !tag.starts_with("type:") || module.kind.is_empty());

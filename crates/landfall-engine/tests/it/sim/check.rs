@@ -155,7 +155,7 @@ impl Sim {
         }
         self.note_place(before.as_ref(), &after, event);
         self.book.queue.note(id, event);
-        self.book.queue.put(&after);
+        self.book.queue.update_task(&after);
         self.book.tasks.insert(id, after);
     }
 
@@ -334,10 +334,10 @@ impl Sim {
             (day, used) if day == self.today() => used,
             _ => Spending::default(),
         };
-        let over = purse.run.used_up(self.book.used).or(purse.day.used_up(today));
+        let over = purse.run.describe_used_up(self.book.used).or(purse.day.describe_used_up(today));
         self.demand(over.is_none(), || format!("21 {id} goes on although the budget is used up: {over:?}"));
         let in_all = Spending { usage: task.counters.usage, time_ms: task.counters.agent_ms };
-        let over = task.limits.task_budget.used_up(in_all);
+        let over = task.limits.task_budget.describe_used_up(in_all);
         self.demand(over.is_none(), || format!("21 {id} goes on although its budget is used up: {over:?}"));
     }
 
@@ -474,7 +474,7 @@ impl Sim {
             }
             EngineEvent::Measured { report } => {
                 self.check_report(report);
-                self.book.queue.seen(report);
+                self.book.queue.note_base_report(report);
             }
             EngineEvent::Queue(event) => self.absorb_queue(entry, event),
             EngineEvent::BaseMoved { from, to, by } => {
@@ -676,7 +676,7 @@ impl Sim {
     pub fn check_turn(&mut self) {
         let core = self.core.as_ref().expect("it runs");
         let (slots, lanes) = (core.rules().limits.slots, core.rules().limits.lanes);
-        let held = |standing| u32::try_from(core.world().holding(standing)).expect("small");
+        let held = |standing| u32::try_from(core.world().holder_count(standing)).expect("small");
         let (agents, checks) = (held(GrantKind::Slot), held(GrantKind::Lane));
         self.demand(self.book.began == 0 || agents <= slots, || {
             format!("14 {agents} agents on {slots} slots")
@@ -739,14 +739,14 @@ impl Sim {
         }
         let core = self.core();
         let (world, limits) = (core.world(), core.limits(&self.out));
-        let lead = |id: TaskId, since: Timestamp| score(world, &core.task(id)) * POINT_MS - since.0;
+        let lead = |id: TaskId, since: Timestamp| score_task(world, &core.task(id)) * POINT_MS - since.0;
         for id in self.book.readied.keys() {
             let task = &self.book.tasks[id];
             let TaskState::Ready { next: None, since } = &task.state else { continue };
             // Files and earlier work may hold it back for good reasons.
             let plain = task.spec.touches.is_empty() && task.counters.runs == 0 && task.landing.is_none();
             let waits = plain
-                && world.filter().admits(&task.spec, *id)
+                && world.filter().admits_task(&task.spec, *id)
                 && self.book.needs_met(task)
                 && self.wants_an_agent(task)
                 && matches!(world.held(*id, &limits), Some(WaitReason::Slot));
@@ -918,7 +918,7 @@ impl Sim {
         let batch = u32::try_from(core.rules().queue.batch_max).expect("small");
         let paced = queued >= limits.slots.max(batch);
         let free = core.drive() == IntakeState::Running
-            && u32::try_from(world.holding(GrantKind::Slot)).expect("small") < limits.slots
+            && u32::try_from(world.holder_count(GrantKind::Slot)).expect("small") < limits.slots
             && limits.spent.is_none()
             && !paced
             && core.base_hold().is_none();
@@ -929,8 +929,8 @@ impl Sim {
             }
             let begun = next.is_some() || task.landed.is_some() || task.landing.is_some();
             let admitted = match begun {
-                true => world.filter().lets_go_on(task.id),
-                false => world.filter().admits(&task.spec, task.id),
+                true => world.filter().admits_continuation(task.id),
+                false => world.filter().admits_task(&task.spec, task.id),
             };
             let flow = world.flow_of(task);
             let kind =
@@ -953,7 +953,8 @@ impl Sim {
         let core = self.core();
         let (out, mut again) = self.rebuilt();
         again.world_mut().set_filter(core.world().filter().clone());
-        let observed: Vec<_> = core.world().observed().map(|(id, files)| (id, files.to_vec())).collect();
+        let observed: Vec<_> =
+            core.world().observed_files().map(|(id, files)| (id, files.to_vec())).collect();
         for (id, files) in observed {
             again.world_mut().set_observed(id, files);
         }

@@ -462,8 +462,8 @@ impl Sim {
             let here = Spending { usage, time_ms: 0 };
             self.out.live(of.0, Some(here));
             let in_all = Spending { usage: task.counters.usage.plus(usage), time_ms: 0 };
-            let of_attempt = task.limits.attempt_budget.used_up(task.counters.attempt.plus(here));
-            let of_task = task.limits.task_budget.used_up(in_all);
+            let of_attempt = task.limits.attempt_budget.describe_used_up(task.counters.attempt.plus(here));
+            let of_task = task.limits.task_budget.describe_used_up(in_all);
             over = self.out.spent().map(|spent| (spent.scope, spent.what));
             over = over.or(of_task.map(|what| (BudgetScope::Task, what)));
             over = over.or(of_attempt.map(|what| (BudgetScope::Attempt, what)));

@@ -162,7 +162,7 @@ impl Sim {
         if self.core().world().tasks().count() >= self.scene.tasks_max + 4 {
             return;
         }
-        let kept = self.core().checkpoints().kept().to_vec();
+        let kept = self.core().checkpoints().kept_checkpoints().to_vec();
         let Some(checkpoint) = self.rng.pick(&kept) else { return };
         let Ok((base, ..)) = self.look() else { return };
         let files = self.git.files(oid(&checkpoint.commit)).clone();
@@ -192,7 +192,7 @@ impl Sim {
             12..=13 => self.resume_queue(),
             14 if core.base().is_some() => drop(core.checkpoint(&self.out, None, CheckpointReason::Person)),
             15 => {
-                let kept = core.checkpoints().kept().first().map(|it| it.name.clone());
+                let kept = core.checkpoints().kept_checkpoints().first().map(|it| it.name.clone());
                 if let Some(name) = kept {
                     core.fact(&self.out, EngineEvent::Checkpoint(CheckpointEvent::Dropped { name }));
                 }

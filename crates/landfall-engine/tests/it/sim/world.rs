@@ -757,7 +757,7 @@ impl Sim {
         let core = self.core.as_ref().expect("it runs");
         let wanted = |order: &Order| match order {
             Order::Task(effect) => core.world().get(effect.task()).is_some_and(|task| {
-                landfall_model::expects(task).iter().any(|it| super::check::is_same(it, effect))
+                landfall_model::expected_task_effects(task).iter().any(|it| super::check::is_same(it, effect))
             }),
             Order::Follow(..)
             | Order::Queue(_)
