@@ -19,16 +19,16 @@ pub fn format_duration(ms: u64) -> String {
 
 /// A large number, short: `812`, `12.3k`, `4.1M`, `2G`.
 pub fn format_count(number: u64) -> String {
-    scale(number, &["", "k", "M", "G"])
+    format_scaled(number, &["", "k", "M", "G"])
 }
 
 /// A number of bytes: `812 B`, `12.3 kB`, `1.2 GB`.
 pub fn format_bytes(number: u64) -> String {
-    scale(number, &[" B", " kB", " MB", " GB", " TB"])
+    format_scaled(number, &[" B", " kB", " MB", " GB", " TB"])
 }
 
 /// `number` in the largest unit of which it holds at least one, with one decimal place that is not zero.
-fn scale(number: u64, units: &[&str]) -> String {
+fn format_scaled(number: u64, units: &[&str]) -> String {
     let mut size = 1;
     let mut unit = units.first().copied().unwrap_or_default();
     for next in units.iter().skip(1) {
