@@ -33,7 +33,7 @@ impl Agent for Acp {
         command_line(profile).map(drop)
     }
 
-    fn launch(&self, brief: &LaunchRequest) -> Result<LaunchCommand, LaunchError> {
+    fn build_launch_command(&self, brief: &LaunchRequest) -> Result<LaunchCommand, LaunchError> {
         self.check(&brief.profile)?;
         let order = AcpOrder {
             argv: command_line(&brief.profile)?,
@@ -42,7 +42,7 @@ impl Agent for Acp {
             modes: MODES.map(str::to_owned).to_vec(),
             model: brief.profile.model.clone(),
             effort: brief.profile.effort.clone(),
-            mcp: mcp::program(brief).map(|program| McpServer {
+            mcp: mcp::mcp_program(brief).map(|program| McpServer {
                 name: mcp::NAME.to_owned(),
                 command: program.to_owned(),
                 args: mcp::ARGS.map(str::to_owned).to_vec(),
@@ -52,15 +52,15 @@ impl Agent for Acp {
         let file = brief.attempt_dir.join("bridge.json");
         Ok(LaunchCommand {
             argv: vec![brief.program.clone().into(), "bridge".into(), "acp".into()],
-            env: brief.env(),
+            env: brief.agent_environment(),
             // By stdin: whatever the agent may not read, it has been opened before.
             stdin: Some(file.clone()),
             files: vec![(file, order.json())],
         })
     }
 
-    fn parser(&self, ear: &ParserContext) -> Box<dyn OutputParser + Send> {
-        parser::parser(ear)
+    fn create_parser(&self, ear: &ParserContext) -> Box<dyn OutputParser + Send> {
+        parser::conversation_parser(ear)
     }
 
     fn needs(&self, profile: &LaunchProfile) -> AgentRequirements {
@@ -69,7 +69,9 @@ impl Agent for Acp {
             version_args: &[],
             install: "install the agent that `run` names; it must speak the Agent Client Protocol on stdio",
             login: "log in as that agent wants it, once, in a terminal",
-            state: command_line(profile).map(|words| family::state(&words, profile)).unwrap_or_default(),
+            state: command_line(profile)
+                .map(|words| family::state_paths(&words, profile))
+                .unwrap_or_default(),
             terminal: false,
         }
     }
@@ -78,7 +80,7 @@ impl Agent for Acp {
         true
     }
 
-    fn closes(&self) -> bool {
+    fn has_closing_message(&self) -> bool {
         true // the answer to the prompt
     }
 }

@@ -16,17 +16,17 @@ pub trait Agent: Send {
     fn check(&self, profile: &LaunchProfile) -> Result<(), LaunchError>;
 
     /// What to run for this brief. The prompt travels by file or stdin, never in argv.
-    fn launch(&self, brief: &LaunchRequest) -> Result<LaunchCommand, LaunchError>;
+    fn build_launch_command(&self, brief: &LaunchRequest) -> Result<LaunchCommand, LaunchError>;
 
     /// A fresh ear for one run of the agent.
-    fn parser(&self, ear: &ParserContext) -> Box<dyn OutputParser + Send>;
+    fn create_parser(&self, ear: &ParserContext) -> Box<dyn OutputParser + Send>;
 
     /// What this agent needs on the machine.
     fn needs(&self, profile: &LaunchProfile) -> AgentRequirements;
 
     /// Whether its protocol has a closing word. Without one from such an agent, a run did not end well, whatever its
     /// exit code.
-    fn closes(&self) -> bool;
+    fn has_closing_message(&self) -> bool;
 
     /// Whether it calls a model itself and shows what the model says and does. Then only that is a sign of life, not what its
     /// program does while it waits; and when there is none, its provider does not answer.
@@ -36,7 +36,7 @@ pub trait Agent: Send {
 
     /// A file the agent keeps of a session, beside what it writes out; it is read when the run is over and fed to the
     /// parser as [`Stream::Aside`], before [`Parse::finish`].
-    fn aside(&self, profile: &LaunchProfile, session: &str) -> Option<SideFile> {
+    fn session_side_file(&self, profile: &LaunchProfile, session: &str) -> Option<SideFile> {
         let _ = (profile, session);
         None
     }
@@ -315,7 +315,7 @@ impl LaunchProfile {
     }
 
     /// The program to look for.
-    pub(crate) fn program(&self, usual: &str) -> Option<String> {
+    pub(crate) fn program_name(&self, usual: &str) -> Option<String> {
         self.program_words(usual).ok().and_then(|words| words.into_iter().next())
     }
 
@@ -341,11 +341,11 @@ impl LaunchRequest {
     /// The environment of an agent that has settings of its own there: `usual`, then what every agent gets. So the
     /// profile has the last word.
     pub(crate) fn env_after(&self, usual: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
-        usual.iter().map(|(key, value)| (key.into(), value.into())).chain(self.env()).collect()
+        usual.iter().map(|(key, value)| (key.into(), value.into())).chain(self.agent_environment()).collect()
     }
 
     /// The environment every agent gets: what its profile says, then which run this is.
-    pub(crate) fn env(&self) -> Vec<(OsString, OsString)> {
+    pub(crate) fn agent_environment(&self) -> Vec<(OsString, OsString)> {
         let profile = self.profile.env.iter().map(|(key, value)| (key.into(), value.into()));
         let ours = [
             ("LANDFALL_TASK", self.task.clone()),

@@ -14,10 +14,11 @@ use crate::agent::{
     ParserContext,
 };
 use crate::json::{
-    AgentProtocol, EventRecognition, JsonLines, brief as shorten, count, detail, micro_usd, moment, words,
+    AgentProtocol, EventRecognition, JsonLines, brief as shorten, count_or_zero, describe_tool_input,
+    micro_usd, text_or_empty, timestamp_from_seconds,
 };
 use crate::mcp;
-use crate::provider::trouble;
+use crate::provider::classify_http_status;
 use crate::voice::MessageParser;
 
 /// The adapter.
@@ -43,7 +44,7 @@ impl Agent for Claude {
         profile.program_words(PROGRAM).map(drop)
     }
 
-    fn launch(&self, brief: &LaunchRequest) -> Result<LaunchCommand, LaunchError> {
+    fn build_launch_command(&self, brief: &LaunchRequest) -> Result<LaunchCommand, LaunchError> {
         let profile = &brief.profile;
         self.check(profile)?;
         let mut argv = profile.program_words(PROGRAM)?;
@@ -65,7 +66,7 @@ impl Agent for Claude {
             Some(session) => option("--resume", session.clone()),
             None => option("--session-id", brief.session.clone()),
         }
-        if let Some(program) = mcp::program(brief) {
+        if let Some(program) = mcp::mcp_program(brief) {
             option("--mcp-config", mcp_config(program).to_string());
         }
         argv.extend(profile.flags.iter().cloned());
@@ -77,13 +78,13 @@ impl Agent for Claude {
         })
     }
 
-    fn parser(&self, ear: &ParserContext) -> Box<dyn OutputParser + Send> {
+    fn create_parser(&self, ear: &ParserContext) -> Box<dyn OutputParser + Send> {
         Box::new(JsonLines::new(ClaudeEvents::new(ear)))
     }
 
     fn needs(&self, profile: &LaunchProfile) -> AgentRequirements {
         AgentRequirements {
-            program: profile.program(PROGRAM),
+            program: profile.program_name(PROGRAM),
             version_args: &["--version"],
             install: "npm install -g @anthropic-ai/claude-code",
             login: "run `claude` once and use /login, or export ANTHROPIC_API_KEY and write `pass_env = [\"ANTHROPIC_API_KEY\"]` in the profile",
@@ -99,7 +100,7 @@ impl Agent for Claude {
         true
     }
 
-    fn closes(&self) -> bool {
+    fn has_closing_message(&self) -> bool {
         true
     }
 }
@@ -159,8 +160,8 @@ impl ClaudeEvents {
         }
     }
 
-    fn system(&mut self, event: &Value, signals: &mut Vec<Signal>) -> EventRecognition {
-        match words(&event["subtype"]) {
+    fn handle_system(&mut self, event: &Value, signals: &mut Vec<Signal>) -> EventRecognition {
+        match text_or_empty(&event["subtype"]) {
             "init" => {
                 self.started = true;
                 self.model = event["model"].as_str().map(str::to_owned);
@@ -170,13 +171,14 @@ impl ClaudeEvents {
             // It tries again by itself. If that helps, what follows takes this back.
             "api_retry" => signals.push(Signal::Transient {
                 detail: match event["error_status"].as_u64() {
-                    Some(status) => format!("{} (status {status})", shorten(words(&event["error"]))),
-                    None => shorten(words(&event["error"])),
+                    Some(status) => format!("{} (status {status})", shorten(text_or_empty(&event["error"]))),
+                    None => shorten(text_or_empty(&event["error"])),
                 },
             }),
             "compact_boundary" => signals.push(Signal::Compacted),
             "permission_denied" => {
-                let what = format!("{}: {}", words(&event["tool_name"]), words(&event["message"]));
+                let what =
+                    format!("{}: {}", text_or_empty(&event["tool_name"]), text_or_empty(&event["message"]));
                 signals.push(Signal::PermissionAsked { what: shorten(&what) });
             }
             // Told again with every new try of a request.
@@ -197,7 +199,7 @@ impl ClaudeEvents {
         EventRecognition::Yes
     }
 
-    fn assistant(&mut self, event: &Value, signals: &mut Vec<Signal>) {
+    fn handle_assistant(&mut self, event: &Value, signals: &mut Vec<Signal>) {
         let message = &event["message"];
         // A helper of the agent has a conversation of its own; its words are for the agent, not for us.
         let main = event["parent_tool_use_id"].is_null();
@@ -205,26 +207,26 @@ impl ClaudeEvents {
             // A message that the program wrote itself, because the provider gave none.
             self.error = error.to_owned();
             let limit = &event["api_error_params"]["rate_limit_info"];
-            if words(&limit["status"]) == "rejected" {
-                self.rejected = Some(moment(&limit["resetsAt"]));
+            if text_or_empty(&limit["status"]) == "rejected" {
+                self.rejected = Some(timestamp_from_seconds(&limit["resetsAt"]));
             }
             return;
         }
-        self.usage(main, message, signals);
+        self.count_usage(main, message, signals);
         let blocks = message["content"].as_array().map(Vec::as_slice).unwrap_or_default();
         for block in blocks {
-            match words(&block["type"]) {
-                "text" if main => self.voice.message(words(&block["text"]), signals),
+            match text_or_empty(&block["type"]) {
+                "text" if main => self.voice.push_message(text_or_empty(&block["text"]), signals),
                 "tool_use" | "server_tool_use" | "mcp_tool_use" => {
                     if main {
-                        self.tools.insert(words(&block["id"]).to_owned());
+                        self.tools.insert(text_or_empty(&block["id"]).to_owned());
                         if self.tools.len() > TOOLS_MAX {
                             self.tools.pop_first();
                         }
                     }
                     signals.push(Signal::ToolUse {
-                        name: shorten(words(&block["name"])),
-                        detail: detail(&block["input"]),
+                        name: shorten(text_or_empty(&block["name"])),
+                        detail: describe_tool_input(&block["input"]),
                     });
                 }
                 // Thoughts, and whatever is to come.
@@ -234,8 +236,8 @@ impl ClaudeEvents {
     }
 
     /// The usage of one answer. Its output is counted while it is being written, so the sum is set right at the end.
-    fn usage(&mut self, main: bool, message: &Value, signals: &mut Vec<Signal>) {
-        let id = words(&message["id"]);
+    fn count_usage(&mut self, main: bool, message: &Value, signals: &mut Vec<Signal>) {
+        let id = text_or_empty(&message["id"]);
         if id.is_empty() || self.answers.iter().any(|answer| answer == id) {
             return;
         }
@@ -244,14 +246,14 @@ impl ClaudeEvents {
             self.answers.pop_front();
         }
         let usage = &message["usage"];
-        let cached = count(&usage["cache_read_input_tokens"]);
-        let tokens_in = count(&usage["input_tokens"])
-            .saturating_add(count(&usage["cache_creation_input_tokens"]))
+        let cached = count_or_zero(&usage["cache_read_input_tokens"]);
+        let tokens_in = count_or_zero(&usage["input_tokens"])
+            .saturating_add(count_or_zero(&usage["cache_creation_input_tokens"]))
             .saturating_add(cached);
         let usage = AgentUsage {
             tokens_in,
             tokens_cached: cached,
-            tokens_out: count(&usage["output_tokens"]),
+            tokens_out: count_or_zero(&usage["output_tokens"]),
             turns: 1,
             ..AgentUsage::default()
         };
@@ -264,19 +266,19 @@ impl ClaudeEvents {
         signals.push(Signal::Usage(usage));
     }
 
-    fn user(&mut self, event: &Value, signals: &mut Vec<Signal>) {
+    fn handle_user(&mut self, event: &Value, signals: &mut Vec<Signal>) {
         let blocks = event["message"]["content"].as_array().map(Vec::as_slice).unwrap_or_default();
-        for block in blocks.iter().filter(|block| words(&block["type"]) == "tool_result") {
+        for block in blocks.iter().filter(|block| text_or_empty(&block["type"]) == "tool_result") {
             let main = event["parent_tool_use_id"].is_null();
-            if !main || self.tools.remove(words(&block["tool_use_id"])) {
+            if !main || self.tools.remove(text_or_empty(&block["tool_use_id"])) {
                 signals.push(Signal::ToolDone);
             }
         }
     }
 
-    fn limit(&mut self, info: &Value, signals: &mut Vec<Signal>) {
-        let until = moment(&info["resetsAt"]);
-        match words(&info["status"]) {
+    fn handle_limit(&mut self, info: &Value, signals: &mut Vec<Signal>) {
+        let until = timestamp_from_seconds(&info["resetsAt"]);
+        match text_or_empty(&info["status"]) {
             "rejected" => {
                 self.rejected = Some(until);
                 signals.push(Signal::Quota { until });
@@ -292,15 +294,15 @@ impl ClaudeEvents {
         }
     }
 
-    fn result(&mut self, event: &Value, signals: &mut Vec<Signal>) {
-        self.totals(event, signals);
+    fn handle_result(&mut self, event: &Value, signals: &mut Vec<Signal>) {
+        self.report_totals(event, signals);
         let error = event["is_error"].as_bool().unwrap_or(true);
         let errors = event["errors"].as_array().map(Vec::as_slice).unwrap_or_default();
         let text = match event["result"].as_str() {
             Some(text) => text.to_owned(),
             None => errors.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n"),
         };
-        let how = match (words(&event["subtype"]), words(&event["terminal_reason"])) {
+        let how = match (text_or_empty(&event["subtype"]), text_or_empty(&event["terminal_reason"])) {
             ("success", _) if !error => AgentFinish::Success,
             ("error_max_turns" | "error_max_budget_usd", _) | (_, "max_turns" | "budget_exhausted") => {
                 AgentFinish::Limit
@@ -309,19 +311,19 @@ impl ClaudeEvents {
             _ => AgentFinish::Error,
         };
         if how == AgentFinish::Error {
-            errors.iter().for_each(|error| self.complaint(words(error), signals));
-            signals.extend(self.trouble(event, shorten(&text)));
+            errors.iter().for_each(|error| self.handle_stderr_line(text_or_empty(error), signals));
+            signals.extend(self.classify_error(event, shorten(&text)));
         }
         signals.push(Signal::Finished { how, text });
     }
 
     /// What was behind an error, by the fields that say so.
-    fn trouble(&self, event: &Value, detail: String) -> Option<Signal> {
-        let kind = match words(&event["api_error_type"]) {
+    fn classify_error(&self, event: &Value, detail: String) -> Option<Signal> {
+        let kind = match text_or_empty(&event["api_error_type"]) {
             "" => self.error.as_str(),
             kind => kind,
         };
-        if words(&event["api_error"]) == "usage_limit_reached" || self.rejected.is_some() {
+        if text_or_empty(&event["api_error"]) == "usage_limit_reached" || self.rejected.is_some() {
             return Some(Signal::Quota { until: self.rejected.flatten() });
         }
         match (kind, event["api_error_status"].as_u64()) {
@@ -336,7 +338,7 @@ impl ClaudeEvents {
                 | "cloud_credential_error",
                 _,
             ) => Some(Signal::Unauthorized { detail }),
-            (_, Some(status)) => trouble(status, detail),
+            (_, Some(status)) => classify_http_status(status, detail),
             // The connection broke before there was an answer.
             ("rate_limit" | "overloaded" | "server_error" | "unknown", None) => {
                 Some(Signal::Transient { detail })
@@ -346,15 +348,15 @@ impl ClaudeEvents {
     }
 
     /// Sets right what was told while answers were being written, and tells what the run has cost.
-    fn totals(&mut self, event: &Value, signals: &mut Vec<Signal>) {
+    fn report_totals(&mut self, event: &Value, signals: &mut Vec<Signal>) {
         self.run = match &event["model_usage_since_last_result"] {
             // Counted by this process alone, so it is right also in a session that was resumed.
-            Value::Object(models) => self.run.plus(sum(models)),
+            Value::Object(models) => self.run.plus(sum_models(models)),
             _ => match &event["modelUsage"] {
                 Value::Object(models) => {
                     let session =
-                        AgentUsage { micro_usd: micro_usd(&event["total_cost_usd"]), ..sum(models) };
-                    since(session, self.before)
+                        AgentUsage { micro_usd: micro_usd(&event["total_cost_usd"]), ..sum_models(models) };
+                    usage_since(session, self.before)
                 }
                 _ => self.run,
             },
@@ -368,13 +370,13 @@ impl ClaudeEvents {
         if self.run.micro_usd > 0 {
             signals.push(Signal::Cost(self.run.micro_usd));
         }
-        if let Some(size) = self.window(event).filter(|_| self.context > 0) {
+        if let Some(size) = self.context_window_size(event).filter(|_| self.context > 0) {
             signals.push(Signal::Context { used: self.context, size });
         }
     }
 
     /// The size of the context window of the model that leads.
-    fn window(&self, event: &Value) -> Option<u64> {
+    fn context_window_size(&self, event: &Value) -> Option<u64> {
         let models = event["modelUsage"].as_object()?;
         let leading = self.model.as_ref().and_then(|model| models.get(model));
         let size = |model: &Value| model["contextWindow"].as_u64().filter(|size| *size > 0);
@@ -387,17 +389,17 @@ impl ClaudeEvents {
 
 impl AgentProtocol for ClaudeEvents {
     fn event(&mut self, event: &Value, signals: &mut Vec<Signal>) -> EventRecognition {
-        match words(&event["type"]) {
-            "system" => return self.system(event, signals),
+        match text_or_empty(&event["type"]) {
+            "system" => return self.handle_system(event, signals),
             "assistant" => {
-                self.assistant(event, signals);
+                self.handle_assistant(event, signals);
                 if event["error"].is_string() {
                     return EventRecognition::Status; // written by the program, because the provider gave nothing
                 }
             }
-            "user" => self.user(event, signals),
-            "rate_limit_event" => self.limit(&event["rate_limit_info"], signals),
-            "result" => self.result(event, signals),
+            "user" => self.handle_user(event, signals),
+            "rate_limit_event" => self.handle_limit(&event["rate_limit_info"], signals),
+            "result" => self.handle_result(event, signals),
             // Pieces of what comes whole, and what only an editor shows.
             "stream_event" | "tool_progress" | "tool_use_summary" | "auth_status" | "prompt_suggestion" => {}
             _ => return EventRecognition::No,
@@ -405,7 +407,7 @@ impl AgentProtocol for ClaudeEvents {
         EventRecognition::Yes
     }
 
-    fn complaint(&mut self, line: &str, signals: &mut Vec<Signal>) {
+    fn handle_stderr_line(&mut self, line: &str, signals: &mut Vec<Signal>) {
         if self.resumed && !self.started && !self.gone && line.starts_with(SESSION_GONE) {
             self.gone = true;
             signals.push(Signal::SessionGone);
@@ -417,16 +419,16 @@ impl AgentProtocol for ClaudeEvents {
 const SESSION_GONE: &str = "No conversation found with session ID";
 
 /// Tokens and money of all models together.
-fn sum(models: &serde_json::Map<String, Value>) -> AgentUsage {
+fn sum_models(models: &serde_json::Map<String, Value>) -> AgentUsage {
     models.values().fold(AgentUsage::default(), |sum, model| {
-        let cached = count(&model["cacheReadInputTokens"]);
-        let tokens_in = count(&model["inputTokens"])
-            .saturating_add(count(&model["cacheCreationInputTokens"]))
+        let cached = count_or_zero(&model["cacheReadInputTokens"]);
+        let tokens_in = count_or_zero(&model["inputTokens"])
+            .saturating_add(count_or_zero(&model["cacheCreationInputTokens"]))
             .saturating_add(cached);
         sum.plus(AgentUsage {
             tokens_in,
             tokens_cached: cached,
-            tokens_out: count(&model["outputTokens"]),
+            tokens_out: count_or_zero(&model["outputTokens"]),
             micro_usd: micro_usd(&model["costUSD"]),
             ..AgentUsage::default()
         })
@@ -434,7 +436,7 @@ fn sum(models: &serde_json::Map<String, Value>) -> AgentUsage {
 }
 
 /// What a session has used since `before`. Where the total is less than that, it is no total of the session.
-fn since(session: AgentUsage, before: AgentUsage) -> AgentUsage {
+fn usage_since(session: AgentUsage, before: AgentUsage) -> AgentUsage {
     if session.tokens() < before.tokens() || session.micro_usd < before.micro_usd {
         session
     } else {

@@ -12,10 +12,11 @@ use crate::agent::{
     ParserContext, SideFile,
 };
 use crate::json::{
-    AgentProtocol, EventRecognition, JsonLines, brief as shorten, count, detail, moment, words,
+    AgentProtocol, EventRecognition, JsonLines, brief as shorten, count_or_zero, describe_tool_input,
+    text_or_empty, timestamp_from_seconds,
 };
 use crate::mcp;
-use crate::provider::trouble;
+use crate::provider::classify_http_status;
 use crate::voice::MessageParser;
 
 /// The adapter.
@@ -29,7 +30,7 @@ impl Agent for Codex {
         profile.program_words(PROGRAM).map(drop)
     }
 
-    fn launch(&self, brief: &LaunchRequest) -> Result<LaunchCommand, LaunchError> {
+    fn build_launch_command(&self, brief: &LaunchRequest) -> Result<LaunchCommand, LaunchError> {
         let profile = &brief.profile;
         self.check(profile)?;
         let mut argv = profile.program_words(PROGRAM)?;
@@ -53,12 +54,13 @@ impl Agent for Codex {
             option("-m", model.clone());
         }
         if let Some(effort) = &profile.effort {
-            option("-c", format!("model_reasoning_effort={}", quoted(effort)));
+            option("-c", format!("model_reasoning_effort={}", to_toml_string(effort)));
         }
-        if let Some(program) = mcp::program(brief) {
-            let list = |words: &[&str]| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(",");
+        if let Some(program) = mcp::mcp_program(brief) {
+            let list =
+                |words: &[&str]| words.iter().map(|word| to_toml_string(word)).collect::<Vec<_>>().join(",");
             let server = format!("mcp_servers.{}", mcp::NAME);
-            option("-c", format!("{server}.command={}", quoted(program)));
+            option("-c", format!("{server}.command={}", to_toml_string(program)));
             option("-c", format!("{server}.args=[{}]", list(&mcp::ARGS)));
             // By name: it passes on the values it finds in its own environment.
             option("-c", format!("{server}.env_vars=[{}]", list(&mcp::ENV)));
@@ -70,23 +72,23 @@ impl Agent for Codex {
         argv.push("-".to_owned());
         Ok(LaunchCommand {
             argv: argv.into_iter().map(Into::into).collect(),
-            env: brief.env(),
+            env: brief.agent_environment(),
             stdin: Some(brief.prompt_file.clone()),
             files: Vec::new(),
         })
     }
 
-    fn parser(&self, ear: &ParserContext) -> Box<dyn OutputParser + Send> {
+    fn create_parser(&self, ear: &ParserContext) -> Box<dyn OutputParser + Send> {
         Box::new(JsonLines::new(CodexEvents::new(ear)))
     }
 
     fn needs(&self, profile: &LaunchProfile) -> AgentRequirements {
         AgentRequirements {
-            program: profile.program(PROGRAM),
+            program: profile.program_name(PROGRAM),
             version_args: &["--version"],
             install: "npm install -g @openai/codex",
             login: "run `codex login`, or export CODEX_API_KEY and write `pass_env = [\"CODEX_API_KEY\"]` in the profile",
-            state: vec![home(profile)],
+            state: vec![codex_home(profile)],
             terminal: false,
         }
     }
@@ -95,21 +97,24 @@ impl Agent for Codex {
         true
     }
 
-    fn closes(&self) -> bool {
+    fn has_closing_message(&self) -> bool {
         true
     }
 
-    fn aside(&self, profile: &LaunchProfile, session: &str) -> Option<SideFile> {
-        Some(SideFile { root: format!("{}/sessions", home(profile)), suffix: format!("-{session}.jsonl") })
+    fn session_side_file(&self, profile: &LaunchProfile, session: &str) -> Option<SideFile> {
+        Some(SideFile {
+            root: format!("{}/sessions", codex_home(profile)),
+            suffix: format!("-{session}.jsonl"),
+        })
     }
 }
 
-fn home(profile: &LaunchProfile) -> String {
+fn codex_home(profile: &LaunchProfile) -> String {
     profile.env.get("CODEX_HOME").cloned().unwrap_or_else(|| "~/.codex".to_owned())
 }
 
 /// A text as TOML writes it.
-fn quoted(text: &str) -> String {
+fn to_toml_string(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }
 
@@ -161,28 +166,28 @@ impl CodexEvents {
     }
 
     /// The model says or does something: the first thing after the result of a tool is a new answer.
-    fn answer(&mut self, signals: &mut Vec<Signal>) {
+    fn begin_answer(&mut self, signals: &mut Vec<Signal>) {
         if !self.answering {
             self.answering = true;
-            self.tell(AgentUsage { turns: 1, ..AgentUsage::default() }, signals);
+            self.report_usage(AgentUsage { turns: 1, ..AgentUsage::default() }, signals);
         }
     }
 
-    fn tell(&mut self, usage: AgentUsage, signals: &mut Vec<Signal>) {
+    fn report_usage(&mut self, usage: AgentUsage, signals: &mut Vec<Signal>) {
         if usage != AgentUsage::default() {
             self.told = self.told.plus(usage);
             signals.push(Signal::Usage(usage));
         }
     }
 
-    fn item(&mut self, phase: &str, item: &Value, signals: &mut Vec<Signal>) -> EventRecognition {
-        let (name, detail) = match words(&item["type"]) {
+    fn handle_item(&mut self, phase: &str, item: &Value, signals: &mut Vec<Signal>) -> EventRecognition {
+        let (name, detail) = match text_or_empty(&item["type"]) {
             "agent_message" => {
                 if phase == "item.completed" {
-                    self.answer(signals);
-                    let text = words(&item["text"]);
+                    self.begin_answer(signals);
+                    let text = text_or_empty(&item["text"]);
                     self.last_words = text.to_owned();
-                    self.voice.message(text, signals);
+                    self.voice.push_message(text, signals);
                 }
                 return EventRecognition::Yes;
             }
@@ -194,30 +199,32 @@ impl CodexEvents {
                 return EventRecognition::Yes;
             }
             "reasoning" => {
-                self.answer(signals);
+                self.begin_answer(signals);
                 return EventRecognition::Yes;
             }
             // A list for a person, and warnings of the program itself.
             "todo_list" | "error" => return EventRecognition::Yes,
-            "command_execution" => ("shell".to_owned(), shorten(words(&item["command"]))),
+            "command_execution" => ("shell".to_owned(), shorten(text_or_empty(&item["command"]))),
             "file_change" => {
                 let changes = item["changes"].as_array().map(Vec::as_slice).unwrap_or_default();
-                let paths: Vec<&str> = changes.iter().map(|change| words(&change["path"])).collect();
+                let paths: Vec<&str> = changes.iter().map(|change| text_or_empty(&change["path"])).collect();
                 // What is written is not told, so two changes of a file are taken for different ones.
-                ("edit".to_owned(), format!("{} {}", shorten(&paths.join(" ")), words(&item["id"])))
+                ("edit".to_owned(), format!("{} {}", shorten(&paths.join(" ")), text_or_empty(&item["id"])))
             }
             "mcp_tool_call" => {
-                let name = format!("{}.{}", words(&item["server"]), words(&item["tool"]));
-                (shorten(&name), detail(&item["arguments"]))
+                let name = format!("{}.{}", text_or_empty(&item["server"]), text_or_empty(&item["tool"]));
+                (shorten(&name), describe_tool_input(&item["arguments"]))
             }
-            "web_search" => ("web_search".to_owned(), shorten(words(&item["query"]))),
-            "collab_tool_call" => (shorten(words(&item["tool"])), shorten(words(&item["prompt"]))),
+            "web_search" => ("web_search".to_owned(), shorten(text_or_empty(&item["query"]))),
+            "collab_tool_call" => {
+                (shorten(text_or_empty(&item["tool"])), shorten(text_or_empty(&item["prompt"])))
+            }
             _ => return EventRecognition::No,
         };
-        let id = words(&item["id"]);
+        let id = text_or_empty(&item["id"]);
         let under_way = self.tools.iter().position(|tool| tool == id);
         if under_way.is_none() && phase != "item.updated" {
-            self.answer(signals);
+            self.begin_answer(signals);
             signals.push(Signal::ToolUse { name, detail });
             if phase == "item.started" {
                 self.tools.push(id.to_owned());
@@ -237,36 +244,36 @@ impl CodexEvents {
     }
 
     /// An error of the protocol. The program says it once as an event and once as the end of the turn.
-    fn error(&mut self, message: &str, signals: &mut Vec<Signal>) {
+    fn report_error(&mut self, message: &str, signals: &mut Vec<Signal>) {
         if let Some(why) = message.strip_prefix("Reconnecting...") {
             // It tries again by itself. If that helps, what follows takes this back.
             signals.push(Signal::Transient { detail: shorten(why.trim()) });
         } else if self.error != message {
             self.error = message.to_owned();
-            signals.extend(meaning(message));
+            signals.extend(classify_error(message));
         }
     }
 
-    fn complete(&mut self, usage: &Value, signals: &mut Vec<Signal>) {
-        let session = tokens(usage);
+    fn complete_turn(&mut self, usage: &Value, signals: &mut Vec<Signal>) {
+        let session = read_usage(usage);
         // Where the total is less than what was used before, it is no total of the session.
         let run = if session.tokens() < self.before.tokens() {
             session
         } else {
             session.difference_from(self.before)
         };
-        self.rest(AgentUsage { turns: 0, ..run }, signals);
+        self.report_remaining_usage(AgentUsage { turns: 0, ..run }, signals);
         let text = std::mem::take(&mut self.last_words);
         signals.push(Signal::Finished { how: AgentFinish::Success, text });
     }
 
     /// Tells what of this run's usage has not been told.
-    fn rest(&mut self, run: AgentUsage, signals: &mut Vec<Signal>) {
-        self.tell(run.difference_from(self.told), signals);
+    fn report_remaining_usage(&mut self, run: AgentUsage, signals: &mut Vec<Signal>) {
+        self.report_usage(run.difference_from(self.told), signals);
     }
 
-    fn fail(&mut self, message: &str, signals: &mut Vec<Signal>) {
-        self.error(message, signals);
+    fn fail_turn(&mut self, message: &str, signals: &mut Vec<Signal>) {
+        self.report_error(message, signals);
         let how = if message.starts_with("Incomplete response returned, reason: max_output_tokens") {
             AgentFinish::Limit
         } else {
@@ -278,7 +285,7 @@ impl CodexEvents {
 
 impl AgentProtocol for CodexEvents {
     fn event(&mut self, event: &Value, signals: &mut Vec<Signal>) -> EventRecognition {
-        match words(&event["type"]) {
+        match text_or_empty(&event["type"]) {
             "thread.started" => {
                 self.started = true;
                 let session = event["thread_id"].as_str().map(str::to_owned);
@@ -286,20 +293,20 @@ impl AgentProtocol for CodexEvents {
             }
             "turn.started" => {}
             phase @ ("item.started" | "item.updated" | "item.completed") => {
-                return self.item(phase, &event["item"], signals);
+                return self.handle_item(phase, &event["item"], signals);
             }
             "error" => {
-                self.error(words(&event["message"]), signals);
+                self.report_error(text_or_empty(&event["message"]), signals);
                 return EventRecognition::Status;
             }
-            "turn.completed" => self.complete(&event["usage"], signals),
-            "turn.failed" => self.fail(words(&event["error"]["message"]), signals),
+            "turn.completed" => self.complete_turn(&event["usage"], signals),
+            "turn.failed" => self.fail_turn(text_or_empty(&event["error"]["message"]), signals),
             _ => return EventRecognition::No,
         }
         EventRecognition::Yes
     }
 
-    fn complaint(&mut self, line: &str, signals: &mut Vec<Signal>) {
+    fn handle_stderr_line(&mut self, line: &str, signals: &mut Vec<Signal>) {
         let gone = line.starts_with("Error:") && line.contains("no rollout found for thread id");
         if gone && self.resumed && !self.started {
             self.started = true; // said once is enough
@@ -307,9 +314,9 @@ impl AgentProtocol for CodexEvents {
         }
     }
 
-    fn record(&mut self, record: &Value) {
+    fn handle_side_record(&mut self, record: &Value) {
         let payload = &record["payload"];
-        match (words(&record["type"]), words(&payload["type"])) {
+        match (text_or_empty(&record["type"]), text_or_empty(&payload["type"])) {
             // Each run is a task of the session, and the last one is ours.
             ("event_msg", "task_started") => self.kept = CodexSessionData::default(),
             ("event_msg", "task_complete") => self.kept.failure = Some(payload["error"].clone()),
@@ -317,14 +324,14 @@ impl AgentProtocol for CodexEvents {
                 if payload["rate_limits"].is_object() {
                     self.kept.limits = Some(payload["rate_limits"].clone());
                 }
-                let used = count(&payload["info"]["last_token_usage"]["total_tokens"]);
-                let size = count(&payload["info"]["model_context_window"]);
+                let used = count_or_zero(&payload["info"]["last_token_usage"]["total_tokens"]);
+                let size = count_or_zero(&payload["info"]["model_context_window"]);
                 if used > 0 && size > 0 {
                     self.kept.context = Some((used, size));
                 }
             }
             ("token_usage_record", _) => {
-                let answer = AgentUsage { turns: 1, ..tokens(&payload["usage"]) };
+                let answer = AgentUsage { turns: 1, ..read_usage(&payload["usage"]) };
                 self.kept.usage = self.kept.usage.plus(answer);
             }
             ("compacted", _) => self.kept.compactions += 1,
@@ -332,9 +339,9 @@ impl AgentProtocol for CodexEvents {
         }
     }
 
-    fn end(&mut self, signals: &mut Vec<Signal>) {
+    fn end_stream(&mut self, signals: &mut Vec<Signal>) {
         let kept = std::mem::take(&mut self.kept);
-        self.rest(kept.usage, signals);
+        self.report_remaining_usage(kept.usage, signals);
         if let Some((used, size)) = kept.context {
             signals.push(Signal::Context { used, size });
         }
@@ -345,20 +352,20 @@ impl AgentProtocol for CodexEvents {
         let failure = kept.failure.filter(Value::is_object).unwrap_or_default();
         let limits = kept.limits.unwrap_or_default();
         match failure_signal(&failure) {
-            Some(Signal::Quota { .. }) => signals.push(Signal::Quota { until: reset(&limits) }),
+            Some(Signal::Quota { .. }) => signals.push(Signal::Quota { until: limits_reset_at(&limits) }),
             Some(signal) if self.error.is_empty() => signals.push(signal),
             Some(_) => {}
-            None => signals.extend(allowance(&limits)),
+            None => signals.extend(fullest_window(&limits)),
         }
     }
 }
 
 /// Tokens of an object of usage. Those from the cache are among those read.
-fn tokens(usage: &Value) -> AgentUsage {
+fn read_usage(usage: &Value) -> AgentUsage {
     AgentUsage {
-        tokens_in: count(&usage["input_tokens"]),
-        tokens_cached: count(&usage["cached_input_tokens"]),
-        tokens_out: count(&usage["output_tokens"]),
+        tokens_in: count_or_zero(&usage["input_tokens"]),
+        tokens_cached: count_or_zero(&usage["cached_input_tokens"]),
+        tokens_out: count_or_zero(&usage["output_tokens"]),
         ..AgentUsage::default()
     }
 }
@@ -368,7 +375,7 @@ const QUOTA: &str = "ve hit your usage limit";
 const BILLING: &str = "Quota exceeded. Check your plan and billing details.";
 
 /// What an error event means. The stream has no field for it, but its sentences are fixed and the program's own.
-fn meaning(message: &str) -> Option<Signal> {
+fn classify_error(message: &str) -> Option<Signal> {
     let detail = shorten(message);
     let number = |text: &str| text.split([' ', ':']).next().and_then(|word| word.parse().ok());
     let status = message
@@ -376,7 +383,7 @@ fn meaning(message: &str) -> Option<Signal> {
         .or_else(|| message.strip_prefix("exceeded retry limit, last status: "))
         .and_then(number);
     if let Some(status) = status {
-        return trouble(status, detail);
+        return classify_http_status(status, detail);
     }
     let starts = |words: &[&str]| words.iter().any(|words| message.starts_with(words));
     // The apostrophe comes in two forms.
@@ -408,7 +415,7 @@ fn meaning(message: &str) -> Option<Signal> {
 
 /// What the file says of the error of a task.
 fn failure_signal(failure: &Value) -> Option<Signal> {
-    let detail = shorten(words(&failure["message"]));
+    let detail = shorten(text_or_empty(&failure["message"]));
     match &failure["codex_error_info"] {
         Value::String(kind) => match kind.as_str() {
             "usage_limit_exceeded" if detail == BILLING => Some(Signal::Unauthorized { detail }),
@@ -420,7 +427,7 @@ fn failure_signal(failure: &Value) -> Option<Signal> {
         Value::Object(kinds) => {
             let status = kinds.values().find_map(|kind| kind["http_status_code"].as_u64());
             match status {
-                Some(status) => trouble(status, detail),
+                Some(status) => classify_http_status(status, detail),
                 // The connection broke before there was an answer.
                 None => Some(Signal::Transient { detail }),
             }
@@ -430,19 +437,22 @@ fn failure_signal(failure: &Value) -> Option<Signal> {
 }
 
 /// When the windows that are used up have all been reset.
-fn reset(limits: &Value) -> Option<Timestamp> {
+fn limits_reset_at(limits: &Value) -> Option<Timestamp> {
     let windows = ["primary", "secondary"].map(|name| &limits[name]);
     let full = windows.iter().filter(|window| window["used_percent"].as_f64() >= Some(100.0));
-    full.filter_map(|window| moment(&window["resets_at"]))
+    full.filter_map(|window| timestamp_from_seconds(&window["resets_at"]))
         .max()
-        .or_else(|| moment(&limits["primary"]["resets_at"]))
+        .or_else(|| timestamp_from_seconds(&limits["primary"]["resets_at"]))
 }
 
 /// The fullest window.
-fn allowance(limits: &Value) -> Option<Signal> {
+fn fullest_window(limits: &Value) -> Option<Signal> {
     let windows = ["primary", "secondary"].map(|name| &limits[name]);
     let used =
         |window: &&Value| window["used_percent"].as_f64().map(|used| used.round().clamp(0.0, 100.0) as u8);
     let window = windows.into_iter().filter(|window| used(window).is_some()).max_by_key(used)?;
-    Some(Signal::Allowance { used_percent: used(&window)?, until: moment(&window["resets_at"]) })
+    Some(Signal::Allowance {
+        used_percent: used(&window)?,
+        until: timestamp_from_seconds(&window["resets_at"]),
+    })
 }

@@ -23,7 +23,7 @@ impl Agent for CommandAgent {
     fn check(&self, profile: &LaunchProfile) -> Result<(), LaunchError> {
         profile.check_env()?;
         for word in command_line(profile)? {
-            for piece in pieces(&word) {
+            for piece in split_template(&word) {
                 if let TemplatePiece::Name(name) = piece {
                     check_name(profile, name)?;
                 }
@@ -32,19 +32,22 @@ impl Agent for CommandAgent {
         Ok(())
     }
 
-    fn launch(&self, brief: &LaunchRequest) -> Result<LaunchCommand, LaunchError> {
+    fn build_launch_command(&self, brief: &LaunchRequest) -> Result<LaunchCommand, LaunchError> {
         self.check(&brief.profile)?;
         let words = command_line(&brief.profile)?;
         Ok(LaunchCommand {
-            argv: words.iter().map(|word| fill(brief, word)).collect(),
-            env: brief.env(),
+            argv: words.iter().map(|word| fill_template(brief, word)).collect(),
+            env: brief.agent_environment(),
             stdin: Some(brief.prompt_file.clone()),
             files: Vec::new(),
         })
     }
 
-    fn parser(&self, ear: &ParserContext) -> Box<dyn OutputParser + Send> {
-        Box::new(CommandParser { lines: Lines::default(), tags: ControlTagParser::of_a_program(&ear.nonce) })
+    fn create_parser(&self, ear: &ParserContext) -> Box<dyn OutputParser + Send> {
+        Box::new(CommandParser {
+            lines: Lines::default(),
+            tags: ControlTagParser::for_program_output(&ear.nonce),
+        })
     }
 
     fn needs(&self, profile: &LaunchProfile) -> AgentRequirements {
@@ -58,7 +61,7 @@ impl Agent for CommandAgent {
         }
     }
 
-    fn closes(&self) -> bool {
+    fn has_closing_message(&self) -> bool {
         false // a program of a person's own says what it likes
     }
 }
@@ -73,7 +76,7 @@ impl OutputParser for CommandParser {
         match stream {
             AgentStream::Out => {
                 let lines = self.lines.feed(bytes);
-                lines.into_iter().filter_map(|line| self.tags.signals(line)).collect()
+                lines.into_iter().filter_map(|line| self.tags.read_signal(line)).collect()
             }
             AgentStream::Err | AgentStream::Aside => Vec::new(),
         }
@@ -81,7 +84,7 @@ impl OutputParser for CommandParser {
 
     fn finish(&mut self) -> Vec<Signal> {
         let last = self.lines.finish();
-        last.into_iter().filter_map(|line| self.tags.signals(line)).collect()
+        last.into_iter().filter_map(|line| self.tags.read_signal(line)).collect()
     }
 
     fn raw_lines_unknown(&self) -> u64 {
@@ -89,7 +92,7 @@ impl OutputParser for CommandParser {
     }
 
     fn lines_cut(&self) -> u64 {
-        self.lines.cut()
+        self.lines.cut_count()
     }
 }
 
@@ -118,9 +121,9 @@ fn check_name(profile: &LaunchProfile, name: &str) -> Result<(), LaunchError> {
     }
 }
 
-fn fill(brief: &LaunchRequest, word: &str) -> OsString {
+fn fill_template(brief: &LaunchRequest, word: &str) -> OsString {
     let mut filled = OsString::new();
-    for piece in pieces(word) {
+    for piece in split_template(word) {
         match piece {
             TemplatePiece::Text(text) => filled.push(text),
             TemplatePiece::Name("model") => {
@@ -141,7 +144,7 @@ enum TemplatePiece<'a> {
 }
 
 /// The word cut at `{name}`, where a name is lower-case letters and underscores.
-fn pieces(word: &str) -> Vec<TemplatePiece<'_>> {
+fn split_template(word: &str) -> Vec<TemplatePiece<'_>> {
     let mut pieces = Vec::new();
     let mut rest = word;
     let mut from = 0;

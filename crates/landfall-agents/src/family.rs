@@ -8,7 +8,7 @@ use crate::opencode::Opencode;
 
 /// Files and folders that the agent of this command line keeps its own state in. None for those we do not know: a
 /// person opens theirs by a setting.
-pub(crate) fn state(words: &[String], profile: &LaunchProfile) -> Vec<String> {
+pub(crate) fn state_paths(words: &[String], profile: &LaunchProfile) -> Vec<String> {
     /// Words looked at: a runner, its flag, and the package.
     const WORDS_MAX: usize = 3;
     let of = |name: &str| words.iter().take(WORDS_MAX).any(|word| word.contains(name));
@@ -77,14 +77,14 @@ pub const RUNS: [&str; 18] = [
 
 #[cfg(test)]
 mod tests {
-    use super::state;
+    use super::state_paths;
     use crate::agent::LaunchProfile;
 
     #[test]
     fn known_agents_get_their_folders_and_strangers_none() {
         let of = |line: &str| {
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-            state(&words, &LaunchProfile::default())
+            state_paths(&words, &LaunchProfile::default())
         };
         assert_eq!(of("gemini --acp"), ["~/.gemini"]);
         assert_eq!(of("/opt/bin/codex"), ["~/.codex"]);

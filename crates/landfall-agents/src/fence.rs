@@ -34,14 +34,14 @@ impl CodeFenceTracker {
     /// Takes the next line and says where it stands.
     pub fn line<'a>(&mut self, line: &'a str) -> LinePosition<'a> {
         match self.open {
-            Some(open) => match fence(line, line.trim_start_matches(' ')) {
-                Some((shut, "")) if shut.closes(open) => {
+            Some(open) => match parse_fence(line, line.trim_start_matches(' ')) {
+                Some((shut, "")) if shut.closes_fence(open) => {
                     self.open = None;
                     LinePosition::Closes
                 }
                 Some(_) | None => LinePosition::Code,
             },
-            None => match fence(line, content(line)) {
+            None => match parse_fence(line, strip_list_markers(line)) {
                 Some((open, info)) => {
                     self.open = Some(open);
                     LinePosition::Opens { info }
@@ -53,21 +53,21 @@ impl CodeFenceTracker {
 
     /// Whether the next line is code, unless it closes the block.
     #[must_use]
-    pub fn inside(&self) -> bool {
+    pub fn is_inside(&self) -> bool {
         self.open.is_some()
     }
 }
 
 impl CodeFence {
     /// A fence deeper in the line than three spaces past the one that opened the block is part of the code.
-    fn closes(self, open: Self) -> bool {
+    fn closes_fence(self, open: Self) -> bool {
         self.mark == open.mark && self.length >= open.length && self.column <= open.column + 3
     }
 }
 
 /// A line without its indentation and list markers: `- ```` opens a block too. We are generous about what opens a
 /// block, because code taken for text could end a task, while text taken for code only costs another iteration.
-fn content(line: &str) -> &str {
+fn strip_list_markers(line: &str) -> &str {
     let mut rest = line.trim_start_matches(' ');
     // Lists nest a few levels at most; the bound keeps a line of a million dashes cheap.
     for _ in 0..8 {
@@ -85,7 +85,7 @@ fn content(line: &str) -> &str {
     rest
 }
 
-fn fence<'a>(line: &str, text: &'a str) -> Option<(CodeFence, &'a str)> {
+fn parse_fence<'a>(line: &str, text: &'a str) -> Option<(CodeFence, &'a str)> {
     let column = line.len() - text.len();
     let mark = *text.as_bytes().first().filter(|byte| matches!(byte, b'`' | b'~'))?;
     let length = text.bytes().take_while(|byte| *byte == mark).count();

@@ -55,15 +55,17 @@ pub enum LoopFileKind {
 impl LoopFileKind {
     /// What kind of file has this name, of those in [`STATUSES`].
     #[must_use]
-    pub fn status(name: &str) -> Self {
+    pub fn for_status_file(name: &str) -> Self {
         if name.ends_with(".md") { Self::Front } else { Self::Status }
     }
 }
 
 /// The step that a loop begins with, as the status of its module says.
 #[must_use]
-pub fn entry(file: LoopFileKind, bytes: &[u8]) -> &'static str {
-    let Ok(Some(StatusFileProgress { status, phase, .. })) = standing(file, bytes) else { return "plan" };
+pub fn loop_entry_step(file: LoopFileKind, bytes: &[u8]) -> &'static str {
+    let Ok(Some(StatusFileProgress { status, phase, .. })) = parse_status_file(file, bytes) else {
+        return "plan";
+    };
     match (status.as_str(), phase.as_str()) {
         ("planning" | "executing", _) | ("re-planning", "needs-check") => "check",
         ("review", _) => "exec",
@@ -109,13 +111,13 @@ struct StatusFileProgress {
 
 impl LoopFileParser {
     /// What is there before the run begins is no news of it.
-    pub fn begin(&mut self, file: LoopFileKind, bytes: &[u8]) {
-        let mark = mark(bytes);
+    pub fn note_initial_file(&mut self, file: LoopFileKind, bytes: &[u8]) {
+        let mark = hash_content(bytes);
         match file {
             LoopFileKind::Signal => self.signal.taken = Some(mark),
             LoopFileKind::Status | LoopFileKind::Front => {
                 self.status.taken = Some(mark);
-                self.standing = standing(file, bytes).ok().flatten();
+                self.standing = parse_status_file(file, bytes).ok().flatten();
             }
         }
     }
@@ -126,16 +128,16 @@ impl LoopFileParser {
             LoopFileKind::Signal => &mut self.signal,
             LoopFileKind::Status | LoopFileKind::Front => &mut self.status,
         };
-        let mark = mark(bytes);
+        let mark = hash_content(bytes);
         if looks.taken == Some(mark) {
             looks.half = None;
-            return if file == LoopFileKind::Signal { Vec::new() } else { self.stands() };
+            return if file == LoopFileKind::Signal { Vec::new() } else { self.handle_unchanged_status() };
         }
         let read = match file {
             _ if bytes.len() > BYTES_MAX => Err(LoopFileError::Code("FILE_TOO_LARGE")),
-            LoopFileKind::Signal => signal(bytes, mark).map(LoopFileContent::Stride),
+            LoopFileKind::Signal => parse_signal_file(bytes, mark).map(LoopFileContent::Stride),
             LoopFileKind::Status | LoopFileKind::Front => {
-                standing(file, bytes).map(LoopFileContent::Standing)
+                parse_status_file(file, bytes).map(LoopFileContent::Standing)
             }
         };
         match read {
@@ -149,17 +151,17 @@ impl LoopFileParser {
                     return Vec::new();
                 }
                 looks.taken = Some(mark); // said once
-                vec![malformed("FILE_NOT_JSON", bytes)]
+                vec![malformed_signal("FILE_NOT_JSON", bytes)]
             }
             Err(LoopFileError::Code(code)) => {
                 (looks.taken, looks.half) = (Some(mark), None);
-                vec![malformed(code, bytes)]
+                vec![malformed_signal(code, bytes)]
             }
             Ok(heard) => {
                 (looks.taken, looks.half) = (Some(mark), None);
                 match heard {
-                    LoopFileContent::Stride(stride) => self.stride(stride),
-                    LoopFileContent::Standing(standing) => self.stand(standing, mark),
+                    LoopFileContent::Stride(stride) => self.handle_loop_step(stride),
+                    LoopFileContent::Standing(standing) => self.handle_status(standing, mark),
                 }
             }
         }
@@ -178,7 +180,7 @@ impl LoopFileParser {
         heard
     }
 
-    fn stride(&mut self, stride: LoopStep) -> Vec<Signal> {
+    fn handle_loop_step(&mut self, stride: LoopStep) -> Vec<Signal> {
         self.signals = true;
         self.held = None; // it was the status of this very step
         let stops = stride.next == "(stop)";
@@ -189,7 +191,7 @@ impl LoopFileParser {
         heard
     }
 
-    fn stand(&mut self, standing: Option<StatusFileProgress>, mark: u64) -> Vec<Signal> {
+    fn handle_status(&mut self, standing: Option<StatusFileProgress>, mark: u64) -> Vec<Signal> {
         let Some(standing) = standing else { return Vec::new() };
         let progress = self.standing.as_ref().is_none_or(|before| !before.is_at(&standing));
         self.moved |= progress;
@@ -199,12 +201,12 @@ impl LoopFileParser {
         if !progress || self.signals {
             return Vec::new();
         }
-        let stride = LoopStep { step, checkpoint: phase, mark: spelt(mark), ..LoopStep::default() };
+        let stride = LoopStep { step, checkpoint: phase, mark: format_hash(mark), ..LoopStep::default() };
         self.held.replace((stride, 0)).map(|(before, _)| Signal::Stride(before)).into_iter().collect()
     }
 
     /// The status is what it was. A loop that signals writes it a moment before; one that does not has taken a step.
-    fn stands(&mut self) -> Vec<Signal> {
+    fn handle_unchanged_status(&mut self) -> Vec<Signal> {
         match &mut self.held {
             Some((_, looks)) if *looks < HALF_LOOKS => {
                 *looks += 1;
@@ -266,12 +268,12 @@ enum LoopFileError {
     Code(&'static str),
 }
 
-fn malformed(code: &'static str, bytes: &[u8]) -> Signal {
+fn malformed_signal(code: &'static str, bytes: &[u8]) -> Signal {
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(TEXT_MAX)]).into_owned();
     Signal::Malformed { code, text }
 }
 
-fn object(bytes: &[u8]) -> Result<Map<String, Value>, LoopFileError> {
+fn parse_json_object(bytes: &[u8]) -> Result<Map<String, Value>, LoopFileError> {
     match serde_json::from_slice(bytes) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(_) => Err(LoopFileError::Code("FILE_NOT_AN_OBJECT")),
@@ -280,7 +282,7 @@ fn object(bytes: &[u8]) -> Result<Map<String, Value>, LoopFileError> {
 }
 
 /// A text that must be there.
-fn text<'a>(object: &'a Map<String, Value>, key: &str) -> Result<&'a str, LoopFileError> {
+fn required_text<'a>(object: &'a Map<String, Value>, key: &str) -> Result<&'a str, LoopFileError> {
     match object.get(key) {
         Some(Value::String(text)) => Ok(text),
         Some(_) => Err(LoopFileError::Code("FILE_INVALID_FIELD")),
@@ -289,15 +291,19 @@ fn text<'a>(object: &'a Map<String, Value>, key: &str) -> Result<&'a str, LoopFi
 }
 
 /// A text that may be missing.
-fn optional<'a>(object: &'a Map<String, Value>, key: &str) -> Result<&'a str, LoopFileError> {
+fn optional_text<'a>(object: &'a Map<String, Value>, key: &str) -> Result<&'a str, LoopFileError> {
     match object.get(key) {
         None | Some(Value::Null) => Ok(""),
-        Some(_) => text(object, key),
+        Some(_) => required_text(object, key),
     }
 }
 
 /// A whole number from 0 that may be missing.
-fn count(object: &Map<String, Value>, key: &str, code: &'static str) -> Result<Option<u32>, LoopFileError> {
+fn optional_count(
+    object: &Map<String, Value>,
+    key: &str,
+    code: &'static str,
+) -> Result<Option<u32>, LoopFileError> {
     match object.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(value) => {
@@ -307,28 +313,29 @@ fn count(object: &Map<String, Value>, key: &str, code: &'static str) -> Result<O
     }
 }
 
-fn signal(bytes: &[u8], mark: u64) -> Result<LoopStep, LoopFileError> {
-    let object = object(bytes)?;
-    let (step, result, next) = (text(&object, "step")?, text(&object, "result")?, text(&object, "next")?);
-    let checkpoint = optional(&object, "checkpoint")?;
+fn parse_signal_file(bytes: &[u8], mark: u64) -> Result<LoopStep, LoopFileError> {
+    let object = parse_json_object(bytes)?;
+    let (step, result, next) =
+        (required_text(&object, "step")?, required_text(&object, "result")?, required_text(&object, "next")?);
+    let checkpoint = optional_text(&object, "checkpoint")?;
     if !STEPS.contains(&step) {
         return Err(LoopFileError::Code("FILE_UNKNOWN_STEP"));
     }
-    if !(RESULTS.contains(&result) || numbered(result, "(step-", ")")) {
+    if !(RESULTS.contains(&result) || is_numbered_word(result, "(step-", ")")) {
         return Err(LoopFileError::Code("FILE_UNKNOWN_RESULT"));
     }
     if !(STEPS.contains(&next) || ENDS.contains(&next)) {
         return Err(LoopFileError::Code("FILE_UNKNOWN_NEXT"));
     }
-    if !(CHECKPOINTS.contains(&checkpoint) || numbered(checkpoint, "step-", "")) {
+    if !(CHECKPOINTS.contains(&checkpoint) || is_numbered_word(checkpoint, "step-", "")) {
         return Err(LoopFileError::Code("FILE_UNKNOWN_CHECKPOINT"));
     }
-    if !PHASES.contains(&optional(&object, "phase")?) {
+    if !PHASES.contains(&optional_text(&object, "phase")?) {
         return Err(LoopFileError::Code("FILE_UNKNOWN_PHASE"));
     }
-    let iteration = count(&object, "iteration", "FILE_INVALID_ITERATION")?;
-    let compactions = count(&object, "compaction_count", "FILE_INVALID_COUNT")?.unwrap_or(0);
-    if !is_moment(text(&object, "timestamp")?) {
+    let iteration = optional_count(&object, "iteration", "FILE_INVALID_ITERATION")?;
+    let compactions = optional_count(&object, "compaction_count", "FILE_INVALID_COUNT")?.unwrap_or(0);
+    if !is_moment(required_text(&object, "timestamp")?) {
         return Err(LoopFileError::Code("FILE_INVALID_TIMESTAMP"));
     }
     Ok(LoopStep {
@@ -338,25 +345,25 @@ fn signal(bytes: &[u8], mark: u64) -> Result<LoopStep, LoopFileError> {
         checkpoint: checkpoint.to_owned(),
         iteration,
         compactions,
-        mark: spelt(mark),
+        mark: format_hash(mark),
     })
 }
 
 /// What a status file says; none where it has no status, which is no mistake of a loop.
-fn standing(file: LoopFileKind, bytes: &[u8]) -> Result<Option<StatusFileProgress>, LoopFileError> {
+fn parse_status_file(file: LoopFileKind, bytes: &[u8]) -> Result<Option<StatusFileProgress>, LoopFileError> {
     let object = match file {
-        LoopFileKind::Front => match front(bytes) {
+        LoopFileKind::Front => match parse_front_matter(bytes) {
             Some(object) => object,
             None => return Ok(None),
         },
-        LoopFileKind::Signal | LoopFileKind::Status => object(bytes)?,
+        LoopFileKind::Signal | LoopFileKind::Status => parse_json_object(bytes)?,
     };
     let Some(status) = object.get("status") else { return Ok(None) };
     let status = status
         .as_str()
         .filter(|word| WORDS.contains(word))
         .ok_or(LoopFileError::Code("FILE_UNKNOWN_STATUS"))?;
-    let phase = optional(&object, "phase")?;
+    let phase = optional_text(&object, "phase")?;
     if !PHASES.contains(&phase) {
         return Err(LoopFileError::Code("FILE_UNKNOWN_PHASE"));
     }
@@ -372,7 +379,7 @@ fn standing(file: LoopFileKind, bytes: &[u8]) -> Result<Option<StatusFileProgres
 }
 
 /// The plain `key: value` lines between the first two rules of a Markdown file; none while there are not two.
-fn front(bytes: &[u8]) -> Option<Map<String, Value>> {
+fn parse_front_matter(bytes: &[u8]) -> Option<Map<String, Value>> {
     let text = std::str::from_utf8(bytes).ok()?;
     let mut lines = text.lines();
     if lines.next()?.trim_end() != "---" {
@@ -395,7 +402,7 @@ fn front(bytes: &[u8]) -> Option<Map<String, Value>> {
 }
 
 /// `before`, a number, `after`.
-fn numbered(word: &str, before: &str, after: &str) -> bool {
+fn is_numbered_word(word: &str, before: &str, after: &str) -> bool {
     let number = word.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
     number.is_some_and(|number| {
         (1..=9).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit())
@@ -434,11 +441,11 @@ fn is_moment(text: &str) -> bool {
 }
 
 /// Tells contents apart; the same on every machine and in every version, because the journal keeps it.
-fn mark(bytes: &[u8]) -> u64 {
+fn hash_content(bytes: &[u8]) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
-fn spelt(mark: u64) -> String {
+fn format_hash(mark: u64) -> String {
     format!("{mark:016x}")
 }

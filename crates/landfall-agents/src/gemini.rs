@@ -11,9 +11,12 @@ use crate::agent::{
     Agent, AgentRequirements, LaunchCommand, LaunchError, LaunchProfile, LaunchRequest, OutputParser,
     ParserContext,
 };
-use crate::json::{AgentProtocol, EventRecognition, JsonLines, brief as shorten, count, detail, words};
+use crate::json::{
+    AgentProtocol, EventRecognition, JsonLines, brief as shorten, count_or_zero, describe_tool_input,
+    text_or_empty,
+};
 use crate::mcp;
-use crate::provider::trouble;
+use crate::provider::classify_http_status;
 use crate::voice::MessageParser;
 
 /// The adapter.
@@ -33,7 +36,7 @@ impl Agent for Gemini {
         profile.program_words(PROGRAM).map(drop)
     }
 
-    fn launch(&self, brief: &LaunchRequest) -> Result<LaunchCommand, LaunchError> {
+    fn build_launch_command(&self, brief: &LaunchRequest) -> Result<LaunchCommand, LaunchError> {
         let profile = &brief.profile;
         self.check(profile)?;
         let mut argv = profile.program_words(PROGRAM)?;
@@ -56,17 +59,17 @@ impl Agent for Gemini {
             argv: argv.into_iter().map(Into::into).collect(),
             env: std::iter::once(defaults).chain(brief.env_after(&ENV)).collect(),
             stdin: Some(brief.prompt_file.clone()),
-            files: vec![(file, settings(brief).to_string().into_bytes())],
+            files: vec![(file, build_settings(brief).to_string().into_bytes())],
         })
     }
 
-    fn parser(&self, ear: &ParserContext) -> Box<dyn OutputParser + Send> {
+    fn create_parser(&self, ear: &ParserContext) -> Box<dyn OutputParser + Send> {
         Box::new(JsonLines::new(GeminiEvents::new(ear)))
     }
 
     fn needs(&self, profile: &LaunchProfile) -> AgentRequirements {
         AgentRequirements {
-            program: profile.program(PROGRAM),
+            program: profile.program_name(PROGRAM),
             version_args: &["--version"],
             install: "npm install -g @google/gemini-cli",
             login: "run `gemini` once and log in, or export GEMINI_API_KEY and write `pass_env = [\"GEMINI_API_KEY\"]` in the profile",
@@ -82,12 +85,12 @@ impl Agent for Gemini {
         true
     }
 
-    fn closes(&self) -> bool {
+    fn has_closing_message(&self) -> bool {
         true
     }
 }
 
-fn settings(brief: &LaunchRequest) -> Value {
+fn build_settings(brief: &LaunchRequest) -> Value {
     let mut settings = json!({
         "general": {
             "enableAutoUpdate": false,
@@ -98,7 +101,7 @@ fn settings(brief: &LaunchRequest) -> Value {
     if let Some(turns) = brief.profile.turns_max {
         settings["model"] = json!({"maxSessionTurns": turns});
     }
-    if let Some(program) = mcp::program(brief) {
+    if let Some(program) = mcp::mcp_program(brief) {
         // It takes everything that looks like a secret from the environment of a server unless it is named here, and
         // fills in `${NAME}` itself.
         let env: Map<String, Value> =
@@ -138,50 +141,50 @@ impl GeminiEvents {
         }
     }
 
-    fn tell(&mut self, usage: AgentUsage, signals: &mut Vec<Signal>) {
+    fn report_usage(&mut self, usage: AgentUsage, signals: &mut Vec<Signal>) {
         if usage != AgentUsage::default() {
             self.told = self.told.plus(usage);
             signals.push(Signal::Usage(usage));
         }
     }
 
-    fn answer(&mut self, signals: &mut Vec<Signal>) {
+    fn begin_answer(&mut self, signals: &mut Vec<Signal>) {
         if !self.answering {
             self.answering = true;
             self.last_words.clear();
-            self.tell(AgentUsage { turns: 1, ..AgentUsage::default() }, signals);
+            self.report_usage(AgentUsage { turns: 1, ..AgentUsage::default() }, signals);
         }
     }
 
-    fn message(&mut self, event: &Value, signals: &mut Vec<Signal>) {
-        if words(&event["role"]) != "assistant" {
+    fn handle_message(&mut self, event: &Value, signals: &mut Vec<Signal>) {
+        if text_or_empty(&event["role"]) != "assistant" {
             return; // the prompt, played back
         }
-        self.answer(signals);
-        let text = words(&event["content"]);
+        self.begin_answer(signals);
+        let text = text_or_empty(&event["content"]);
         let room = CLOSING_MAX.saturating_sub(self.last_words.len());
         self.last_words.push_str(&text[..text.floor_char_boundary(room)]);
-        self.voice.piece(text);
+        self.voice.push_piece(text);
         if event["delta"].as_bool() != Some(true) {
-            self.voice.end(signals);
+            self.voice.end_message(signals);
         }
     }
 
-    fn result(&mut self, event: &Value, signals: &mut Vec<Signal>) {
+    fn handle_result(&mut self, event: &Value, signals: &mut Vec<Signal>) {
         let stats = &event["stats"];
-        let (read, written) = (count(&stats["input_tokens"]), count(&stats["output_tokens"]));
+        let (read, written) = (count_or_zero(&stats["input_tokens"]), count_or_zero(&stats["output_tokens"]));
         // Thoughts are in the total alone.
-        let written = written.max(count(&stats["total_tokens"]).saturating_sub(read));
+        let written = written.max(count_or_zero(&stats["total_tokens"]).saturating_sub(read));
         let run = AgentUsage {
             tokens_in: read,
-            tokens_cached: count(&stats["cached"]),
+            tokens_cached: count_or_zero(&stats["cached"]),
             tokens_out: written,
             ..AgentUsage::default()
         };
-        self.tell(run.difference_from(self.told), signals);
+        self.report_usage(run.difference_from(self.told), signals);
         let error = &event["error"];
-        let message = words(&error["message"]);
-        let how = match (words(&event["status"]), words(&error["type"])) {
+        let message = text_or_empty(&error["message"]);
+        let how = match (text_or_empty(&event["status"]), text_or_empty(&error["type"])) {
             (_, "FatalTurnLimitedError") => AgentFinish::Limit,
             (_, "FatalCancellationError") => AgentFinish::Interrupted,
             ("success", _) if self.limit => AgentFinish::Limit,
@@ -189,7 +192,7 @@ impl GeminiEvents {
             _ => AgentFinish::Error,
         };
         if how == AgentFinish::Error {
-            signals.extend(meaning(words(&error["type"]), message));
+            signals.extend(classify_error(text_or_empty(&error["type"]), message));
         }
         let last_words = std::mem::take(&mut self.last_words);
         let text = if message.is_empty() { last_words } else { message.to_owned() };
@@ -199,9 +202,9 @@ impl GeminiEvents {
 
 impl AgentProtocol for GeminiEvents {
     fn event(&mut self, event: &Value, signals: &mut Vec<Signal>) -> EventRecognition {
-        let kind = words(&event["type"]);
+        let kind = text_or_empty(&event["type"]);
         if kind != "message" {
-            self.voice.end(signals);
+            self.voice.end_message(signals);
         }
         match kind {
             "init" => {
@@ -211,11 +214,11 @@ impl AgentProtocol for GeminiEvents {
                     model: event["model"].as_str().map(str::to_owned),
                 });
             }
-            "message" => self.message(event, signals),
+            "message" => self.handle_message(event, signals),
             "tool_use" => {
-                self.answer(signals);
-                let name = shorten(words(&event["tool_name"]));
-                signals.push(Signal::ToolUse { name, detail: detail(&event["parameters"]) });
+                self.begin_answer(signals);
+                let name = shorten(text_or_empty(&event["tool_name"]));
+                signals.push(Signal::ToolUse { name, detail: describe_tool_input(&event["parameters"]) });
             }
             "tool_result" => {
                 self.answering = false;
@@ -223,16 +226,16 @@ impl AgentProtocol for GeminiEvents {
             }
             "error" => {
                 let stopped = ["Loop detected, stopping execution", "Maximum session turns exceeded"];
-                self.limit |= stopped.contains(&words(&event["message"]));
+                self.limit |= stopped.contains(&text_or_empty(&event["message"]));
                 return EventRecognition::Status;
             }
-            "result" => self.result(event, signals),
+            "result" => self.handle_result(event, signals),
             _ => return EventRecognition::No,
         }
         EventRecognition::Yes
     }
 
-    fn complaint(&mut self, line: &str, signals: &mut Vec<Signal>) {
+    fn handle_stderr_line(&mut self, line: &str, signals: &mut Vec<Signal>) {
         if self.started {
             return;
         }
@@ -247,14 +250,14 @@ impl AgentProtocol for GeminiEvents {
         signals.push(signal);
     }
 
-    fn end(&mut self, signals: &mut Vec<Signal>) {
-        self.voice.end(signals);
+    fn end_stream(&mut self, signals: &mut Vec<Signal>) {
+        self.voice.end_message(signals);
     }
 }
 
 /// What the error of a result means. The provider's own answer stands in it where it was not understood; what was
 /// understood, a limit or an overload, is told by its text alone.
-fn meaning(kind: &str, message: &str) -> Option<Signal> {
+fn classify_error(kind: &str, message: &str) -> Option<Signal> {
     let detail = shorten(message);
     if kind.starts_with("FatalAuthentication") {
         return Some(Signal::Unauthorized { detail });
@@ -269,8 +272,8 @@ fn meaning(kind: &str, message: &str) -> Option<Signal> {
         return Some(Signal::Transient { detail });
     };
     let details = error["details"].as_array().map(Vec::as_slice).unwrap_or_default();
-    if details.iter().any(|detail| words(&detail["reason"]) == "API_KEY_INVALID") {
+    if details.iter().any(|detail| text_or_empty(&detail["reason"]) == "API_KEY_INVALID") {
         return Some(Signal::Unauthorized { detail });
     }
-    trouble(count(&error["code"]), detail)
+    classify_http_status(count_or_zero(&error["code"]), detail)
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::agent::{AgentStream, OutputParser};
 use crate::lines::{Lines, StreamLine};
-use crate::tags::text;
+use crate::tags::text_signal;
 
 /// What one agent makes of its events.
 pub(crate) trait AgentProtocol {
@@ -13,17 +13,17 @@ pub(crate) trait AgentProtocol {
     fn event(&mut self, event: &Value, signals: &mut Vec<Signal>) -> EventRecognition;
 
     /// A line on standard error. It is for people: only fixed words of the program itself may mean something here.
-    fn complaint(&mut self, line: &str, signals: &mut Vec<Signal>) {
+    fn handle_stderr_line(&mut self, line: &str, signals: &mut Vec<Signal>) {
         let _ = (line, signals);
     }
 
     /// A record of the file the agent keeps beside its output.
-    fn record(&mut self, record: &Value) {
+    fn handle_side_record(&mut self, record: &Value) {
         let _ = record;
     }
 
     /// Everything has been heard.
-    fn end(&mut self, signals: &mut Vec<Signal>) {
+    fn end_stream(&mut self, signals: &mut Vec<Signal>) {
         let _ = signals;
     }
 }
@@ -55,7 +55,7 @@ impl<P: AgentProtocol> JsonLines<P> {
     }
 
     fn out_line(&mut self, line: StreamLine, signals: &mut Vec<Signal>) {
-        match object(&line) {
+        match parse_object_line(&line) {
             Some(event) => {
                 let known = self.protocol.event(&event, signals);
                 self.unknown += u64::from(known == EventRecognition::No);
@@ -64,7 +64,7 @@ impl<P: AgentProtocol> JsonLines<P> {
             // No protocol has such lines, but programs have warnings and last words. A person may want to read them.
             None => {
                 self.spoke = true;
-                if let Some(words) = text(line) {
+                if let Some(words) = text_signal(line) {
                     self.unknown += 1;
                     signals.push(words);
                 }
@@ -72,15 +72,19 @@ impl<P: AgentProtocol> JsonLines<P> {
         }
     }
 
-    fn lines(&mut self, stream: AgentStream, lines: impl IntoIterator<Item = StreamLine>) -> Vec<Signal> {
+    fn handle_lines(
+        &mut self,
+        stream: AgentStream,
+        lines: impl IntoIterator<Item = StreamLine>,
+    ) -> Vec<Signal> {
         let mut signals = Vec::new();
         for line in lines {
             match stream {
                 AgentStream::Out => self.out_line(line, &mut signals),
-                AgentStream::Err => self.protocol.complaint(&line.text, &mut signals),
+                AgentStream::Err => self.protocol.handle_stderr_line(&line.text, &mut signals),
                 AgentStream::Aside => {
-                    if let Some(record) = object(&line) {
-                        self.protocol.record(&record);
+                    if let Some(record) = parse_object_line(&line) {
+                        self.protocol.handle_side_record(&record);
                     }
                 }
             }
@@ -97,7 +101,7 @@ impl<P: AgentProtocol> OutputParser for JsonLines<P> {
             AgentStream::Err => self.err.feed(bytes),
             AgentStream::Aside => self.aside.feed(bytes),
         };
-        self.lines(stream, lines)
+        self.handle_lines(stream, lines)
     }
 
     fn was_only_status(&self) -> bool {
@@ -106,10 +110,10 @@ impl<P: AgentProtocol> OutputParser for JsonLines<P> {
 
     fn finish(&mut self) -> Vec<Signal> {
         let (out, err, aside) = (self.out.finish(), self.err.finish(), self.aside.finish());
-        let mut signals = self.lines(AgentStream::Out, out);
-        signals.extend(self.lines(AgentStream::Err, err));
-        signals.extend(self.lines(AgentStream::Aside, aside));
-        self.protocol.end(&mut signals);
+        let mut signals = self.handle_lines(AgentStream::Out, out);
+        signals.extend(self.handle_lines(AgentStream::Err, err));
+        signals.extend(self.handle_lines(AgentStream::Aside, aside));
+        self.protocol.end_stream(&mut signals);
         signals
     }
 
@@ -118,12 +122,12 @@ impl<P: AgentProtocol> OutputParser for JsonLines<P> {
     }
 
     fn lines_cut(&self) -> u64 {
-        self.out.cut()
+        self.out.cut_count()
     }
 }
 
 /// The object in a line. A line that was cut holds none, however well it begins.
-fn object(line: &StreamLine) -> Option<Value> {
+fn parse_object_line(line: &StreamLine) -> Option<Value> {
     if !line.whole {
         return None;
     }
@@ -131,7 +135,7 @@ fn object(line: &StreamLine) -> Option<Value> {
 }
 
 /// A count in an event; nonsense is nothing.
-pub(crate) fn count(value: &Value) -> u64 {
+pub(crate) fn count_or_zero(value: &Value) -> u64 {
     value.as_u64().or_else(|| value.as_f64().map(|number| number as u64)).unwrap_or(0)
 }
 
@@ -141,13 +145,13 @@ pub(crate) fn micro_usd(value: &Value) -> u64 {
 }
 
 /// A text in an event; empty when it is not there.
-pub(crate) fn words(value: &Value) -> &str {
+pub(crate) fn text_or_empty(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
 /// Seconds since 1970 in an event, as the moment they name.
-pub(crate) fn moment(value: &Value) -> Option<landfall_model::Timestamp> {
-    let seconds = count(value);
+pub(crate) fn timestamp_from_seconds(value: &Value) -> Option<landfall_model::Timestamp> {
+    let seconds = count_or_zero(value);
     let ms = i64::try_from(seconds).ok()?.checked_mul(1000)?;
     (seconds > 0).then_some(landfall_model::Timestamp(ms))
 }
@@ -160,7 +164,7 @@ pub(crate) fn brief(text: &str) -> String {
 }
 
 /// What a tool is used on: the telling field of its input, and a mark that tells two different inputs apart.
-pub(crate) fn detail(input: &Value) -> String {
+pub(crate) fn describe_tool_input(input: &Value) -> String {
     /// Fields that say most, in this order; the agents have different names for the same.
     const TELLING: [&str; 9] =
         ["command", "file_path", "filePath", "path", "pattern", "query", "url", "description", "prompt"];

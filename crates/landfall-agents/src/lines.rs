@@ -26,11 +26,11 @@ impl Lines {
     pub fn feed(&mut self, mut bytes: &[u8]) -> Vec<StreamLine> {
         let mut lines = Vec::new();
         while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
-            self.hold(&bytes[..end]);
+            self.hold_bytes(&bytes[..end]);
             lines.push(self.take());
             bytes = &bytes[end + 1..];
         }
-        self.hold(bytes);
+        self.hold_bytes(bytes);
         lines
     }
 
@@ -41,11 +41,11 @@ impl Lines {
 
     /// How many lines were cut so far.
     #[must_use]
-    pub fn cut(&self) -> u64 {
+    pub fn cut_count(&self) -> u64 {
         self.cut
     }
 
-    fn hold(&mut self, bytes: &[u8]) {
+    fn hold_bytes(&mut self, bytes: &[u8]) {
         let room = LINE_MAX - self.held.len();
         self.held.extend_from_slice(&bytes[..bytes.len().min(room)]);
         self.overlong |= bytes.len() > room;
@@ -89,13 +89,13 @@ mod tests {
         let mut fit = vec![b'a'; LINE_MAX];
         fit.push(b'\n');
         assert!(lines.feed(&fit)[0].whole);
-        assert_eq!(lines.cut(), 0);
+        assert_eq!(lines.cut_count(), 0);
         let mut over = vec![b'a'; LINE_MAX + 1];
         over.push(b'\n');
         let got = lines.feed(&over);
         assert!(!got[0].whole);
         assert_eq!(got[0].text.len(), LINE_MAX);
-        assert_eq!(lines.cut(), 1);
+        assert_eq!(lines.cut_count(), 1);
         assert_eq!(lines.feed(b"next\n"), [line("next")]);
     }
 }

@@ -14,6 +14,6 @@ pub(crate) const ENV: [&str; 3] = ["LANDFALL_SIGNAL", "LANDFALL_KEY", "LANDFALL_
 
 /// The program to name; none when the profile wants no server, or when its path is no text and so cannot be written
 /// into a file of settings. The agent still has its shell and the tags.
-pub(crate) fn program(brief: &LaunchRequest) -> Option<&str> {
+pub(crate) fn mcp_program(brief: &LaunchRequest) -> Option<&str> {
     brief.program.to_str().filter(|_| brief.profile.mcp)
 }

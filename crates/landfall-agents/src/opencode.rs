@@ -11,10 +11,11 @@ use crate::agent::{
     ParserContext,
 };
 use crate::json::{
-    AgentProtocol, EventRecognition, JsonLines, brief as shorten, count, detail, micro_usd, moment, words,
+    AgentProtocol, EventRecognition, JsonLines, brief as shorten, count_or_zero, describe_tool_input,
+    micro_usd, text_or_empty, timestamp_from_seconds,
 };
 use crate::mcp;
-use crate::provider::trouble;
+use crate::provider::classify_http_status;
 use crate::voice::MessageParser;
 
 /// The adapter.
@@ -33,7 +34,7 @@ impl Agent for Opencode {
         profile.program_words(PROGRAM).map(drop)
     }
 
-    fn launch(&self, brief: &LaunchRequest) -> Result<LaunchCommand, LaunchError> {
+    fn build_launch_command(&self, brief: &LaunchRequest) -> Result<LaunchCommand, LaunchError> {
         let profile = &brief.profile;
         self.check(profile)?;
         let mut argv = profile.program_words(PROGRAM)?;
@@ -50,7 +51,7 @@ impl Agent for Opencode {
         }
         argv.extend(profile.flags.iter().cloned());
         let mut env = brief.env_after(&ENV);
-        env.push((CONFIG.into(), config(brief).into()));
+        env.push((CONFIG.into(), build_config(brief).into()));
         Ok(LaunchCommand {
             argv: argv.into_iter().map(Into::into).collect(),
             env,
@@ -59,7 +60,7 @@ impl Agent for Opencode {
         })
     }
 
-    fn parser(&self, ear: &ParserContext) -> Box<dyn OutputParser + Send> {
+    fn create_parser(&self, ear: &ParserContext) -> Box<dyn OutputParser + Send> {
         Box::new(JsonLines::new(OpencodeEvents::new(ear)))
     }
 
@@ -69,7 +70,7 @@ impl Agent for Opencode {
             None => format!("~/{usual}/opencode"),
         };
         AgentRequirements {
-            program: profile.program(PROGRAM),
+            program: profile.program_name(PROGRAM),
             version_args: &["--version"],
             install: "npm install -g opencode-ai",
             login: "run `opencode auth login`, or export the key of the provider and name it in `pass_env` of the profile",
@@ -87,15 +88,15 @@ impl Agent for Opencode {
         true
     }
 
-    fn closes(&self) -> bool {
+    fn has_closing_message(&self) -> bool {
         true
     }
 }
 
 /// Our settings, and over them what the profile says in the same variable.
-fn config(brief: &LaunchRequest) -> String {
+fn build_config(brief: &LaunchRequest) -> String {
     let mut config = json!({"autoupdate": false, "share": "disabled"});
-    if let Some(program) = mcp::program(brief) {
+    if let Some(program) = mcp::mcp_program(brief) {
         let command: Vec<&str> = std::iter::once(program).chain(mcp::ARGS).collect();
         // It fills in `{env:NAME}` itself, so the key stands in no value.
         let env: Map<String, Value> =
@@ -107,7 +108,7 @@ fn config(brief: &LaunchRequest) -> String {
         None => config.to_string(),
         Some(theirs) => match serde_json::from_str(theirs) {
             Ok(theirs @ Value::Object(_)) => {
-                lay_over(&mut config, theirs);
+                merge_json(&mut config, theirs);
                 config.to_string()
             }
             // It may have comments, which are none of our business.
@@ -116,11 +117,11 @@ fn config(brief: &LaunchRequest) -> String {
     }
 }
 
-fn lay_over(ours: &mut Value, theirs: Value) {
+fn merge_json(ours: &mut Value, theirs: Value) {
     match (ours, theirs) {
         (Value::Object(ours), Value::Object(theirs)) => {
             for (key, value) in theirs {
-                lay_over(ours.entry(key).or_insert(Value::Null), value);
+                merge_json(ours.entry(key).or_insert(Value::Null), value);
             }
         }
         (ours, theirs) => *ours = theirs,
@@ -149,15 +150,16 @@ impl OpencodeEvents {
         }
     }
 
-    fn step(&mut self, part: &Value, signals: &mut Vec<Signal>) {
+    fn handle_step(&mut self, part: &Value, signals: &mut Vec<Signal>) {
         let tokens = &part["tokens"];
-        let cached = count(&tokens["cache"]["read"]);
-        let tokens_in =
-            count(&tokens["input"]).saturating_add(count(&tokens["cache"]["write"])).saturating_add(cached);
+        let cached = count_or_zero(&tokens["cache"]["read"]);
+        let tokens_in = count_or_zero(&tokens["input"])
+            .saturating_add(count_or_zero(&tokens["cache"]["write"]))
+            .saturating_add(cached);
         signals.push(Signal::Usage(AgentUsage {
             tokens_in,
             tokens_cached: cached,
-            tokens_out: count(&tokens["output"]).saturating_add(count(&tokens["reasoning"])),
+            tokens_out: count_or_zero(&tokens["output"]).saturating_add(count_or_zero(&tokens["reasoning"])),
             turns: 1,
             ..AgentUsage::default()
         }));
@@ -166,7 +168,7 @@ impl OpencodeEvents {
         if self.micro_usd > 0 {
             signals.push(Signal::Cost(self.micro_usd));
         }
-        let how = match words(&part["reason"]) {
+        let how = match text_or_empty(&part["reason"]) {
             "stop" | "end_turn" => AgentFinish::Success,
             "length" => AgentFinish::Limit,
             "tool-calls" => return, // it goes on
@@ -175,10 +177,10 @@ impl OpencodeEvents {
         self.closing = Some((how, self.last_words.clone()));
     }
 
-    fn error(&mut self, error: &Value, signals: &mut Vec<Signal>) {
+    fn handle_error(&mut self, error: &Value, signals: &mut Vec<Signal>) {
         let data = &error["data"];
-        let name = words(&error["name"]);
-        let message = match words(&data["message"]) {
+        let name = text_or_empty(&error["name"]);
+        let message = match text_or_empty(&data["message"]) {
             "" => name,
             message => message,
         };
@@ -188,7 +190,7 @@ impl OpencodeEvents {
             _ => AgentFinish::Error,
         };
         if how == AgentFinish::Error {
-            signals.extend(meaning(name, data, shorten(message)));
+            signals.extend(classify_error(name, data, shorten(message)));
         }
         self.closing = Some((how, message.to_owned()));
     }
@@ -201,28 +203,28 @@ impl AgentProtocol for OpencodeEvents {
             signals.push(Signal::Started { session: Some(session.to_owned()), model: None });
         }
         let part = &event["part"];
-        match words(&event["type"]) {
+        match text_or_empty(&event["type"]) {
             "step_start" => self.closing = None,
             "text" => {
-                let text = words(&part["text"]);
+                let text = text_or_empty(&part["text"]);
                 self.last_words = text.to_owned();
-                self.voice.message(text, signals);
+                self.voice.push_message(text, signals);
             }
             "tool_use" => {
                 // It is told when it is over.
-                let name = shorten(words(&part["tool"]));
-                signals.push(Signal::ToolUse { name, detail: detail(&part["state"]["input"]) });
+                let name = shorten(text_or_empty(&part["tool"]));
+                signals.push(Signal::ToolUse { name, detail: describe_tool_input(&part["state"]["input"]) });
                 signals.push(Signal::ToolDone);
             }
-            "step_finish" => self.step(part, signals),
-            "error" => self.error(&event["error"], signals),
+            "step_finish" => self.handle_step(part, signals),
+            "error" => self.handle_error(&event["error"], signals),
             "reasoning" => {}
             _ => return EventRecognition::No,
         }
         EventRecognition::Yes
     }
 
-    fn complaint(&mut self, line: &str, signals: &mut Vec<Signal>) {
+    fn handle_stderr_line(&mut self, line: &str, signals: &mut Vec<Signal>) {
         // The line is coloured.
         if self.resumed && !self.started && line.contains("Error:") && line.ends_with("Session not found") {
             self.started = true; // said once is enough
@@ -230,7 +232,7 @@ impl AgentProtocol for OpencodeEvents {
         }
     }
 
-    fn end(&mut self, signals: &mut Vec<Signal>) {
+    fn end_stream(&mut self, signals: &mut Vec<Signal>) {
         if let Some((how, text)) = self.closing.take() {
             signals.push(Signal::Finished { how, text });
         }
@@ -238,7 +240,7 @@ impl AgentProtocol for OpencodeEvents {
 }
 
 /// What an error means, by its name, the status, and what the provider answered.
-fn meaning(name: &str, data: &Value, detail: String) -> Option<Signal> {
+fn classify_error(name: &str, data: &Value, detail: String) -> Option<Signal> {
     if name == "ProviderAuthError" {
         return Some(Signal::Unauthorized { detail });
     }
@@ -246,20 +248,22 @@ fn meaning(name: &str, data: &Value, detail: String) -> Option<Signal> {
         return None;
     }
     let headers = &data["responseHeaders"];
-    if words(&headers["anthropic-ratelimit-unified-status"]) == "rejected" {
-        let reset = words(&headers["anthropic-ratelimit-unified-reset"]).parse::<u64>();
-        return Some(Signal::Quota { until: reset.ok().and_then(|reset| moment(&json!(reset))) });
+    if text_or_empty(&headers["anthropic-ratelimit-unified-status"]) == "rejected" {
+        let reset = text_or_empty(&headers["anthropic-ratelimit-unified-reset"]).parse::<u64>();
+        return Some(Signal::Quota {
+            until: reset.ok().and_then(|reset| timestamp_from_seconds(&json!(reset))),
+        });
     }
-    let body: Value = serde_json::from_str(words(&data["responseBody"])).unwrap_or_default();
-    let (kind, code) = (words(&body["error"]["type"]), words(&body["error"]["code"]));
+    let body: Value = serde_json::from_str(text_or_empty(&data["responseBody"])).unwrap_or_default();
+    let (kind, code) = (text_or_empty(&body["error"]["type"]), text_or_empty(&body["error"]["code"]));
     if kind == "usage_limit_reached" {
-        return Some(Signal::Quota { until: moment(&body["error"]["resets_at"]) });
+        return Some(Signal::Quota { until: timestamp_from_seconds(&body["error"]["resets_at"]) });
     }
     if kind == "insufficient_quota" || code == "insufficient_quota" {
         return Some(Signal::Unauthorized { detail }); // a matter of money, not of time
     }
     match data["statusCode"].as_u64() {
-        Some(status) => trouble(status, detail),
+        Some(status) => classify_http_status(status, detail),
         // The connection broke before there was an answer.
         None => data["isRetryable"].as_bool().unwrap_or(false).then_some(Signal::Transient { detail }),
     }

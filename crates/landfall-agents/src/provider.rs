@@ -3,7 +3,7 @@
 use landfall_model::Signal;
 
 /// The trouble behind an HTTP status; none when it is of another kind, such as a request that makes no sense.
-pub(crate) fn trouble(status: u64, detail: String) -> Option<Signal> {
+pub(crate) fn classify_http_status(status: u64, detail: String) -> Option<Signal> {
     match status {
         401..=403 => Some(Signal::Unauthorized { detail }),
         408 | 409 | 425 | 429 | 499 | 500..=599 => Some(Signal::Transient { detail }),

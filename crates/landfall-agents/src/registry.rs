@@ -100,7 +100,7 @@ pub const AGENTS: &[AgentEntry] = &[
 impl AgentEntry {
     /// An adapter for it.
     #[must_use]
-    pub fn agent(&self) -> Box<dyn Agent> {
+    pub fn create_agent(&self) -> Box<dyn Agent> {
         (self.make)()
     }
 }
@@ -129,7 +129,7 @@ impl UnknownAgent {
 }
 
 /// The agent of this kind.
-pub fn find(kind: &str) -> Result<&'static AgentEntry, UnknownAgent> {
+pub fn find_agent(kind: &str) -> Result<&'static AgentEntry, UnknownAgent> {
     let known = || AGENTS.iter().map(|entry| entry.name);
     AGENTS.iter().find(|entry| entry.name == kind).ok_or_else(|| UnknownAgent {
         given: kind.chars().take(40).collect(),

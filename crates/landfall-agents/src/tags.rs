@@ -63,13 +63,13 @@ pub enum LineKind {
 impl ControlTagParser {
     /// For the text of a model: a word counts only with this key.
     #[must_use]
-    pub fn of_a_model(key: &str) -> Self {
+    pub fn for_model_output(key: &str) -> Self {
         Self { fences: CodeFenceTracker::default(), key: TagKey::Demanded(key.to_owned()) }
     }
 
     /// For what a program writes: a word may leave the key out, and counts with no other.
     #[must_use]
-    pub fn of_a_program(key: &str) -> Self {
+    pub fn for_program_output(key: &str) -> Self {
         Self { fences: CodeFenceTracker::default(), key: TagKey::Optional(key.to_owned()) }
     }
 
@@ -78,7 +78,7 @@ impl ControlTagParser {
         match self.fences.line(&line.text) {
             LinePosition::Opens { .. } | LinePosition::Code | LinePosition::Closes => LineKind::Code,
             LinePosition::Text if line.whole => {
-                control(&self.key, &line.text).map_or(LineKind::Words, LineKind::Signal)
+                parse_control_tag(&self.key, &line.text).map_or(LineKind::Words, LineKind::Signal)
             }
             LinePosition::Text => LineKind::Words,
         }
@@ -90,40 +90,40 @@ impl ControlTagParser {
     }
 
     /// The signals one line amounts to: a control word, or its text unless it is blank.
-    pub(crate) fn signals(&mut self, line: StreamLine) -> Option<Signal> {
+    pub(crate) fn read_signal(&mut self, line: StreamLine) -> Option<Signal> {
         match self.hear(&line) {
             LineKind::Signal(signal) => Some(signal),
-            LineKind::Words | LineKind::Code => text(line),
+            LineKind::Words | LineKind::Code => text_signal(line),
         }
     }
 }
 
 /// The line as words for a person; nothing when it is blank.
-pub(crate) fn text(line: StreamLine) -> Option<Signal> {
+pub(crate) fn text_signal(line: StreamLine) -> Option<Signal> {
     (!line.text.trim().is_empty()).then_some(Signal::Text(line.text))
 }
 
-fn control(key: &TagKey, line: &str) -> Option<Signal> {
+fn parse_control_tag(key: &TagKey, line: &str) -> Option<Signal> {
     // Four spaces or a tab would make it code.
     let tag = line.trim_start_matches(' ');
     if line.len() - tag.len() > 3 {
         return None;
     }
     let tag = tag.trim_end_matches([' ', '\t', '\r']);
-    let (name, opened) = NAMES.into_iter().find_map(|name| Some((name, opened(name, tag)?)))?;
-    let said = match closed(name, opened.inner) {
-        TagEnd::Inner(inner) => key.fits(opened.key).and_then(|()| said(inner)),
+    let (name, opened) = NAMES.into_iter().find_map(|name| Some((name, parse_open_tag(name, tag)?)))?;
+    let said = match parse_tag_end(name, opened.inner) {
+        TagEnd::Inner(inner) => key.check_key(opened.key).and_then(|()| parse_control_signal(inner)),
         TagEnd::Never => Err(MALFORMED),
         TagEnd::ThenWords => return None,
     };
     Some(match said {
         Ok(said) => Signal::Said(said),
-        Err(code) => Signal::Malformed { code, text: shorten(tag).to_owned() },
+        Err(code) => Signal::Malformed { code, text: shorten_payload(tag).to_owned() },
     })
 }
 
 impl TagKey {
-    fn fits(&self, given: Option<&str>) -> Result<(), &'static str> {
+    fn check_key(&self, given: Option<&str>) -> Result<(), &'static str> {
         match (self, given) {
             (Self::Demanded(_), None) => Err(WITHOUT_KEY),
             (Self::Optional(_), None) => Ok(()),
@@ -143,7 +143,7 @@ struct OpenTag<'a> {
 }
 
 /// `<landfall>` or `<landfall key="…">`. The key may stand in either kind of quotes, or in none.
-fn opened<'a>(name: &str, tag: &'a str) -> Option<OpenTag<'a>> {
+fn parse_open_tag<'a>(name: &str, tag: &'a str) -> Option<OpenTag<'a>> {
     let rest = tag.strip_prefix('<')?.strip_prefix(name)?;
     if let Some(inner) = rest.strip_prefix('>') {
         return Some(OpenTag { key: None, inner });
@@ -166,7 +166,7 @@ enum TagEnd<'a> {
     ThenWords,
 }
 
-fn closed<'a>(name: &str, inner: &'a str) -> TagEnd<'a> {
+fn parse_tag_end<'a>(name: &str, inner: &'a str) -> TagEnd<'a> {
     let shut = inner
         .strip_suffix('>')
         .and_then(|rest| rest.strip_suffix(name))
@@ -178,7 +178,7 @@ fn closed<'a>(name: &str, inner: &'a str) -> TagEnd<'a> {
     }
 }
 
-fn said(inner: &str) -> Result<ControlSignal, &'static str> {
+fn parse_control_signal(inner: &str) -> Result<ControlSignal, &'static str> {
     let (kind, payload) = match inner.split_once(':') {
         Some((kind, payload)) => (kind, Some(payload.trim())),
         None => (inner, None),
@@ -189,7 +189,7 @@ fn said(inner: &str) -> Result<ControlSignal, &'static str> {
     let words = || match payload {
         None | Some("") => Err(MISSING_PAYLOAD),
         Some(words) if words.contains('<') => Err(INVALID_PAYLOAD),
-        Some(words) => Ok(shorten(words).to_owned()),
+        Some(words) => Ok(shorten_payload(words).to_owned()),
     };
     let alone = |said| if payload.is_none() { Ok(said) } else { Err(INVALID_PAYLOAD) };
     match kind {
@@ -200,7 +200,7 @@ fn said(inner: &str) -> Result<ControlSignal, &'static str> {
         "DISCOVERY_LOCAL" => words().map(ControlSignal::DiscoveryLocal),
         "DISCOVERY_GLOBAL" => words().map(ControlSignal::DiscoveryGlobal),
         "PROGRESS" => percent(&words()?).map(ControlSignal::Progress),
-        "STEP" => number(&words()?).map(ControlSignal::Step),
+        "STEP" => parse_step_number(&words()?).map(ControlSignal::Step),
         "CHECK" => words().map(ControlSignal::Check),
         _ => Err(UNKNOWN_TYPE),
     }
@@ -212,11 +212,11 @@ fn percent(words: &str) -> Result<u8, &'static str> {
 }
 
 /// The number of a step, from 1.
-fn number(words: &str) -> Result<u32, &'static str> {
+fn parse_step_number(words: &str) -> Result<u32, &'static str> {
     let plain = words.bytes().all(|byte| byte.is_ascii_digit());
     words.parse().ok().filter(|number| plain && *number > 0).ok_or(INVALID_PAYLOAD)
 }
 
-fn shorten(text: &str) -> &str {
+fn shorten_payload(text: &str) -> &str {
     &text[..text.floor_char_boundary(PAYLOAD_MAX)]
 }

@@ -14,9 +14,9 @@ mod screen;
 #[cfg(test)]
 mod tests;
 
-pub use blocks::messages;
-pub use deny::destructive;
-pub use look::{ScreenKey, ScreenPrompt, ScreenPromptKind, ScreenState, look};
+pub use blocks::visible_messages;
+pub use deny::is_destructive;
+pub use look::{ScreenKey, ScreenPrompt, ScreenPromptKind, ScreenState, read_screen};
 pub use note::Note;
 pub use order::{AttachTarget, NEXT, NextInput, POLL_MS, SOCKET, TERMINAL, TmuxOrder};
 pub use screen::TerminalScreen;
@@ -87,7 +87,7 @@ impl Agent for Tmux {
         command_line(profile).map(drop)
     }
 
-    fn launch(&self, brief: &LaunchRequest) -> Result<LaunchCommand, LaunchError> {
+    fn build_launch_command(&self, brief: &LaunchRequest) -> Result<LaunchCommand, LaunchError> {
         self.check(&brief.profile)?;
         let (cli, argv) = argv(brief)?;
         let order = TmuxOrder {
@@ -114,8 +114,8 @@ impl Agent for Tmux {
         })
     }
 
-    fn parser(&self, ear: &ParserContext) -> Box<dyn OutputParser + Send> {
-        parser::parser(ear)
+    fn create_parser(&self, ear: &ParserContext) -> Box<dyn OutputParser + Send> {
+        parser::terminal_parser(ear)
     }
 
     fn needs(&self, profile: &LaunchProfile) -> AgentRequirements {
@@ -124,12 +124,14 @@ impl Agent for Tmux {
             version_args: &[],
             install: "install tmux and the agent that `run` names",
             login: "log in as that agent wants it, once, in a terminal",
-            state: command_line(profile).map(|words| family::state(&words, profile)).unwrap_or_default(),
+            state: command_line(profile)
+                .map(|words| family::state_paths(&words, profile))
+                .unwrap_or_default(),
             terminal: true,
         }
     }
 
-    fn closes(&self) -> bool {
+    fn has_closing_message(&self) -> bool {
         true // the bridge says how it ended
     }
 }
@@ -164,7 +166,7 @@ fn argv(brief: &LaunchRequest) -> Result<(TerminalAgentKind, Vec<String>), Launc
                 Some(session) => option("--resume", session.clone()),
                 None => option("--session-id", brief.session.clone()),
             }
-            if let Some(program) = mcp::program(brief) {
+            if let Some(program) = mcp::mcp_program(brief) {
                 option("--mcp-config", claude::mcp_config(program).to_string());
             }
         }

@@ -17,17 +17,17 @@ pub(crate) struct MessageParser {
 impl MessageParser {
     /// For a run with this key.
     pub(crate) fn new(key: &str) -> Self {
-        Self { tags: ControlTagParser::of_a_model(key), held: String::new(), cut: false }
+        Self { tags: ControlTagParser::for_model_output(key), held: String::new(), cut: false }
     }
 
     /// A whole message.
-    pub(crate) fn message(&mut self, text: &str, signals: &mut Vec<Signal>) {
-        self.piece(text);
-        self.end(signals);
+    pub(crate) fn push_message(&mut self, text: &str, signals: &mut Vec<Signal>) {
+        self.push_piece(text);
+        self.end_message(signals);
     }
 
     /// A piece of a message that goes on. Beyond a bound only the beginning is kept.
-    pub(crate) fn piece(&mut self, text: &str) {
+    pub(crate) fn push_piece(&mut self, text: &str) {
         let room = LINE_MAX - self.held.len();
         let kept = &text[..text.floor_char_boundary(room)];
         if !self.cut {
@@ -37,7 +37,7 @@ impl MessageParser {
     }
 
     /// The message is over. Its words come as one text for each stretch between control words.
-    pub(crate) fn end(&mut self, signals: &mut Vec<Signal>) {
+    pub(crate) fn end_message(&mut self, signals: &mut Vec<Signal>) {
         let held = std::mem::take(&mut self.held);
         let cut = std::mem::take(&mut self.cut);
         self.tags.new_message();
@@ -52,16 +52,16 @@ impl MessageParser {
                     stretch.push('\n');
                 }
                 LineKind::Signal(signal) => {
-                    say(&mut stretch, signals);
+                    emit_text(&mut stretch, signals);
                     signals.push(signal);
                 }
             }
         }
-        say(&mut stretch, signals);
+        emit_text(&mut stretch, signals);
     }
 }
 
-fn say(stretch: &mut String, signals: &mut Vec<Signal>) {
+fn emit_text(stretch: &mut String, signals: &mut Vec<Signal>) {
     let words = std::mem::take(stretch);
     let words = words.trim_matches(['\n', '\r']);
     if !words.trim().is_empty() {

@@ -114,7 +114,7 @@ pub fn installed_agents() -> Vec<(String, PathBuf, String)> {
             kind: kind.clone(),
             ..landfall_agents::LaunchProfile::default()
         };
-        let needs = entry.agent().needs(&profile);
+        let needs = entry.create_agent().needs(&profile);
         Some((kind, agents::on_path(&needs.program?)?, needs.login.to_owned()))
     };
     ready_made.filter_map(find).collect()
@@ -122,8 +122,8 @@ pub fn installed_agents() -> Vec<(String, PathBuf, String)> {
 
 /// Whether agents of this kind report the tokens they use, but not what they cost.
 pub fn reports_tokens_alone(kind: &str) -> bool {
-    use landfall_agents::registry::{UsageReport, find};
-    find(kind).is_ok_and(|entry| entry.usage == UsageReport::Tokens)
+    use landfall_agents::registry::{UsageReport, find_agent};
+    find_agent(kind).is_ok_and(|entry| entry.usage == UsageReport::Tokens)
 }
 
 /// Where to attach to the agent of a task in the project at `at`.

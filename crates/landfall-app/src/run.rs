@@ -179,7 +179,7 @@ fn check_agents<'a>(
             };
             return Err(Problem::new(ProblemCode::AgentMissing, message).hint(hint));
         };
-        if let Err(unknown) = landfall_agents::registry::find(&profile.kind) {
+        if let Err(unknown) = landfall_agents::registry::find_agent(&profile.kind) {
             let message =
                 format!("the agent profile `{name}` has the kind `{}`, which is not known", profile.kind);
             return Err(Problem::new(ProblemCode::AgentMissing, message).hint(unknown.hint()));

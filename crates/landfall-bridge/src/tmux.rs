@@ -13,7 +13,8 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use landfall_agents::tmux::{
-    NEXT, NextInput, Note, POLL_MS, ScreenKey, ScreenState, TerminalScreen, TmuxOrder, look, messages,
+    NEXT, NextInput, Note, POLL_MS, ScreenKey, ScreenState, TerminalScreen, TmuxOrder, read_screen,
+    visible_messages,
 };
 
 use crate::say;
@@ -221,7 +222,7 @@ impl<'a> Bridge<'a> {
             if let Some(how) = dead {
                 return TerminalDriveEnd::Failed(format!("the agent ended by itself: {how}"));
             }
-            let seen = look(self.order.cli, &screen);
+            let seen = read_screen(self.order.cli, &screen);
             let (settled, times) = self.remember(&seen, &screen);
             let twice = times >= 2;
             if !matches!(self.phase, TmuxPhase::Starting) {
@@ -401,7 +402,7 @@ impl<'a> Bridge<'a> {
             return false;
         }
         // What stands there now is from before.
-        self.watch.begin(screen, messages(self.order.cli, screen));
+        self.watch.begin(screen, visible_messages(self.order.cli, screen));
         note(&Note::Key { keys: "the prompt, Enter".to_owned(), why: "prompt".to_owned() });
         if let Err(problem) = self.server.paste(text) {
             note(&Note::Lines { lines: vec![problem] });

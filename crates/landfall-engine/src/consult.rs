@@ -112,8 +112,12 @@ pub(crate) fn ask(
     listener.end(&spec, &*agent, &profile);
     let unanswered = listener.unanswered_ms.is_some();
     let model_wait_ms = listener.unanswered_ms.unwrap_or_else(|| liveness::lifeless_ms(&listener.pulse()));
-    let evidence =
-        AgentRunEvidence { closes: agent.closes(), unanswered, model_wait_ms, ..AgentRunEvidence::default() };
+    let evidence = AgentRunEvidence {
+        closes: agent.has_closing_message(),
+        unanswered,
+        model_wait_ms,
+        ..AgentRunEvidence::default()
+    };
     Ok(ConsultReply {
         verdict: judge(&listener.seen, &exit, &evidence),
         words: listener.tally.last_words().to_owned(),
@@ -220,7 +224,7 @@ fn prepare(
 ) -> Result<PreparedConsultation, String> {
     let io = |what: &str, error: std::io::Error| format!("{what}: {error}");
     let profile = agent_profile(question.profile);
-    let agent = registry::find(&profile.kind).map_err(|error| error.to_string())?.agent();
+    let agent = registry::find_agent(&profile.kind).map_err(|error| error.to_string())?.create_agent();
     let (key, session) = key_and_session().map_err(|error| io("make a key", error))?;
     let (dir, tmp) = (scratch.run(), scratch.tmp());
     let (work, objects) = scratch.ground(question.ground)?;
@@ -274,7 +278,7 @@ fn prepare(
     reach.read.extend(objects);
     confine::make_state(home.as_deref(), &reach.own);
     let LaunchCommand { argv, env: mut own, stdin, files } =
-        agent.launch(&brief).map_err(|error| error.to_string())?;
+        agent.build_launch_command(&brief).map_err(|error| error.to_string())?;
     own.push(("PWD".into(), work.as_os_str().to_owned()));
     for (path, bytes) in files {
         std::fs::write(&path, bytes).map_err(|error| io("write a file of the run", error))?;
@@ -397,14 +401,14 @@ impl ConsultListener {
             clock: SystemClock,
             vitals: AgentVitals::begin(SystemClock.mono_ms(), calls_model),
             calls_model,
-            closes: agent.closes(),
+            closes: agent.has_closing_message(),
             echo: RepetitionDetector::default(),
             asking: false,
             class: None,
             unanswered_ms: None,
             out: follow(SitterStream::Out),
             err: follow(SitterStream::Err),
-            parser: agent.parser(ear),
+            parser: agent.create_parser(ear),
             tally,
             seen: Vec::new(),
             texts: Vec::new(),
@@ -498,7 +502,8 @@ impl ConsultListener {
             Signal::Started { session, .. } => session.clone(),
             _ => None,
         });
-        if let Some(SideFile { root, suffix }) = session.and_then(|id| agent.aside(profile, &id)) {
+        if let Some(SideFile { root, suffix }) = session.and_then(|id| agent.session_side_file(profile, &id))
+        {
             let home = variable(&spec.env, "HOME").map(PathBuf::from);
             let bytes = confine::expand(home.as_deref(), &root)
                 .and_then(|root| crate::session_file::kept_aside(&root, &suffix));

@@ -550,7 +550,7 @@ impl FollowerState {
         };
         let state = open.followed.agent.needs(&open.followed.profile).state;
         let touched = guard::touched(&open.followed.guard, &guard::prints(&confine::own_state(site, &state)));
-        let closes = open.followed.agent.closes();
+        let closes = open.followed.agent.has_closing_message();
         let FollowTarget { task, attempt, iteration, .. } = open.followed;
         if reads(&task) {
             let task = task.clone();
@@ -730,7 +730,7 @@ impl FollowedRun {
             Signal::Started { session, .. } => session.clone(),
             _ => None,
         });
-        let aside = session.and_then(|id| self.followed.agent.aside(&self.followed.profile, &id));
+        let aside = session.and_then(|id| self.followed.agent.session_side_file(&self.followed.profile, &id));
         let Some(SideFile { root, suffix }) = aside else { return };
         let home = confine::home(site);
         let Some(root) = confine::expand(home.as_deref(), &root) else { return };
@@ -766,7 +766,7 @@ impl FollowedRun {
     }
 
     fn pulse(&self, now: u64) -> LivenessSample {
-        let closes = self.followed.agent.closes();
+        let closes = self.followed.agent.has_closing_message();
         let agent = AgentState {
             tools_open: self.tally.tools_open(),
             asking: self.asking,

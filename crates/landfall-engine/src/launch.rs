@@ -217,7 +217,7 @@ fn followed(
         sandbox: Confinement::Off,
         guard: ConfigFingerprints::new(),
     });
-    let agent = registry::find(&kind)?.agent();
+    let agent = registry::find_agent(&kind)?.create_agent();
     if !known {
         guard = guard::prints(&confine::own_state(site, &agent.needs(&profile).state));
     }
@@ -228,7 +228,7 @@ fn followed(
         dir: dir.to_owned(),
         sitting,
         deadline_ms: run.deadline_ms,
-        parser: agent.parser(&ear),
+        parser: agent.create_parser(&ear),
         agent,
         profile,
         sandbox,
@@ -378,13 +378,13 @@ fn begin(
     // Whoever worked here before has ended, perhaps in the middle of a git command.
     workspace.heal_locks().map_err(|error| io("remove stale locks of the workspace", error))?;
     let (key, session) = key_and_session().map_err(|error| io("make a key", error))?;
-    let agent = registry::find(&profile.kind)
+    let agent = registry::find_agent(&profile.kind)
         .map_err(|error| LaunchFailure::Hopeless(format!("{error} ({})", error.hint())))?
-        .agent();
+        .create_agent();
     let level = site.settings.agents[profile_name(task)].sandbox;
     check_terminal(&profile.name, &agent.needs(&profile), level)
         .map_err(|TerminalError { problem, hint }| LaunchFailure::Hopeless(format!("{problem} ({hint})")))?;
-    let tag_key = agent.closes().then_some(key.as_str());
+    let tag_key = agent.has_closing_message().then_some(key.as_str());
     let prompt = prompt(site, task, run, &workspace, tag_key).map_err(LaunchFailure::Hopeless)?;
     std::fs::create_dir_all(dir).map_err(|error| io("make the folder of the run", error))?;
     journal_link::note_head(&site.folder, site.end.head());
@@ -458,7 +458,7 @@ fn begin(
         program: site.program.clone(),
     };
     confine::make_state(confine::home(site).as_deref(), &reach.own);
-    let LaunchCommand { argv, mut env, stdin, files } = agent.launch(&brief)?;
+    let LaunchCommand { argv, mut env, stdin, files } = agent.build_launch_command(&brief)?;
     env.push(("PWD".into(), workspace.path().as_os_str().to_owned())); // some trust it over where they are
     env.extend(ports::variables(site, task.id).map_err(LaunchFailure::Machine)?);
     for (path, bytes) in files {

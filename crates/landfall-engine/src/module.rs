@@ -78,7 +78,7 @@ fn status(nook: &ExchangeFolder) -> Option<(&'static str, Vec<u8>)> {
 pub(crate) fn entry(task: &Task, workspace: &Path) -> &'static str {
     let nook = ExchangeFolder::open(workspace, path_of(task)).ok();
     let found = nook.as_ref().and_then(status);
-    found.map_or("plan", |(name, bytes)| files::entry(LoopFileKind::status(name), &bytes))
+    found.map_or("plan", |(name, bytes)| files::loop_entry_step(LoopFileKind::for_status_file(name), &bytes))
 }
 
 /// The section of the prompt that points a step which carries the plan out to the newest entry about what is wrong.
@@ -136,7 +136,7 @@ impl WatchedModule {
         if let Some(end) = before.iter().position(|byte| *byte == b'\n')
             && let Ok(name) = std::str::from_utf8(&before[..end])
         {
-            ear.begin(LoopFileKind::status(name), &before[end + 1..]);
+            ear.note_initial_file(LoopFileKind::for_status_file(name), &before[end + 1..]);
         }
         Self { workspace: workspace.to_owned(), path: path_of(task).to_owned(), dir: dir.to_owned(), ear }
     }
@@ -161,7 +161,7 @@ impl WatchedModule {
         let mut heard = Vec::new();
         // The status first: a loop that stops has written it before it says so.
         if let Some((name, bytes)) = status(&nook) {
-            heard.extend(self.ear.feed(LoopFileKind::status(name), &bytes));
+            heard.extend(self.ear.feed(LoopFileKind::for_status_file(name), &bytes));
         }
         if let Ok(Some(bytes)) = nook.read(files::SIGNAL, files::BYTES_MAX) {
             heard.extend(self.ear.feed(LoopFileKind::Signal, &bytes));

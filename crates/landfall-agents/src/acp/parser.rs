@@ -7,8 +7,10 @@ use serde_json::Value;
 
 use super::note::{Fault, Note};
 use crate::agent::{OutputParser, ParserContext};
-use crate::json::{AgentProtocol, EventRecognition, JsonLines, count, detail, micro_usd, words};
-use crate::provider::trouble;
+use crate::json::{
+    AgentProtocol, EventRecognition, JsonLines, count_or_zero, describe_tool_input, micro_usd, text_or_empty,
+};
+use crate::provider::classify_http_status;
 use crate::voice::MessageParser;
 
 /// Tools told apart at a time. More than any agent has under way; an agent that never ends one must not fill us up.
@@ -17,7 +19,7 @@ const TOOLS_MAX: usize = 256;
 const CLOSING_MAX: usize = 16 << 10;
 
 /// The ear for one conversation.
-pub(super) fn parser(ear: &ParserContext) -> Box<dyn OutputParser + Send> {
+pub(super) fn conversation_parser(ear: &ParserContext) -> Box<dyn OutputParser + Send> {
     Box::new(JsonLines::new(Conversation {
         voice: MessageParser::new(&ear.nonce),
         message: None,
@@ -57,30 +59,30 @@ struct OpenToolCall {
 impl AgentProtocol for Conversation {
     fn event(&mut self, event: &Value, signals: &mut Vec<Signal>) -> EventRecognition {
         if let Some(message) = event.get("acp") {
-            return self.update(message, signals);
+            return self.handle_message(message, signals);
         }
         match Note::deserialize(event) {
-            Some(note) => self.note(note, signals),
+            Some(note) => self.handle_note(note, signals),
             None => EventRecognition::No,
         }
     }
 
-    fn end(&mut self, signals: &mut Vec<Signal>) {
+    fn end_stream(&mut self, signals: &mut Vec<Signal>) {
         self.end_message(signals);
     }
 }
 
 impl Conversation {
     /// A message of the agent. Answers are not looked at here: the bridge knows what they answer.
-    fn update(&mut self, message: &Value, signals: &mut Vec<Signal>) -> EventRecognition {
-        if words(&message["method"]) != "session/update" || !self.prompted {
+    fn handle_message(&mut self, message: &Value, signals: &mut Vec<Signal>) -> EventRecognition {
+        if text_or_empty(&message["method"]) != "session/update" || !self.prompted {
             return EventRecognition::Yes;
         }
         let update = &message["params"]["update"];
         match update["sessionUpdate"].as_str() {
-            Some("agent_message_chunk") => self.chunk(update, signals),
-            Some("tool_call" | "tool_call_update") => return self.tool(update, signals),
-            Some("usage_update") => self.usage(update, signals),
+            Some("agent_message_chunk") => self.handle_chunk(update, signals),
+            Some("tool_call" | "tool_call_update") => return self.handle_tool_call(update, signals),
+            Some("usage_update") => self.handle_usage(update, signals),
             // Thoughts, plans, commands and titles are for a person at an editor.
             Some(_) => {}
             None => return EventRecognition::No,
@@ -88,58 +90,58 @@ impl Conversation {
         EventRecognition::Yes
     }
 
-    fn chunk(&mut self, update: &Value, signals: &mut Vec<Signal>) {
-        self.turn(signals);
-        let id = words(&update["messageId"]);
+    fn handle_chunk(&mut self, update: &Value, signals: &mut Vec<Signal>) {
+        self.count_turn(signals);
+        let id = text_or_empty(&update["messageId"]);
         if self.message.as_deref() != Some(id) {
             self.end_message(signals);
             self.message = Some(id.to_owned());
             self.last_words.clear();
         }
-        let text = words(&update["content"]["text"]);
+        let text = text_or_empty(&update["content"]["text"]);
         let room = CLOSING_MAX.saturating_sub(self.last_words.len());
         self.last_words.push_str(&text[..text.floor_char_boundary(room)]);
-        self.voice.piece(text);
+        self.voice.push_piece(text);
     }
 
     fn end_message(&mut self, signals: &mut Vec<Signal>) {
         if self.message.take().is_some() {
-            self.voice.end(signals);
+            self.voice.end_message(signals);
         }
     }
 
     /// The model has begun an answer, if it was not in the middle of one.
-    fn turn(&mut self, signals: &mut Vec<Signal>) {
+    fn count_turn(&mut self, signals: &mut Vec<Signal>) {
         if !std::mem::replace(&mut self.answering, true) {
             signals.push(Signal::Usage(AgentUsage { turns: 1, ..AgentUsage::default() }));
         }
     }
 
-    fn tool(&mut self, update: &Value, signals: &mut Vec<Signal>) -> EventRecognition {
+    fn handle_tool_call(&mut self, update: &Value, signals: &mut Vec<Signal>) -> EventRecognition {
         let Some(id) = update["toolCallId"].as_str() else { return EventRecognition::No };
-        let status = words(&update["status"]);
+        let status = text_or_empty(&update["status"]);
         let done = ["completed", "failed"].contains(&status);
         if !self.tools.contains_key(id) {
             // Many agents send one more word about a tool that is done.
-            let late = words(&update["sessionUpdate"]) == "tool_call_update" && !done;
+            let late = text_or_empty(&update["sessionUpdate"]) == "tool_call_update" && !done;
             if late || self.tools.len() >= TOOLS_MAX {
                 return EventRecognition::Yes;
             }
             self.end_message(signals);
-            self.turn(signals);
+            self.count_turn(signals);
         }
         let tool = self.tools.entry(id.to_owned()).or_default();
-        match (words(&update["name"]), words(&update["kind"])) {
+        match (text_or_empty(&update["name"]), text_or_empty(&update["kind"])) {
             ("", kind) if tool.name.is_empty() => kind.clone_into(&mut tool.name),
             ("", _) => {}
             (name, _) => name.clone_into(&mut tool.name),
         }
-        let input = detail(&update["rawInput"]);
+        let input = describe_tool_input(&update["rawInput"]);
         let known = !input.is_empty();
         if known {
             tool.detail = input;
         } else if tool.detail.is_empty() || !tool.told {
-            let title: Vec<&str> = words(&update["title"]).split_whitespace().collect();
+            let title: Vec<&str> = text_or_empty(&update["title"]).split_whitespace().collect();
             if !title.is_empty() {
                 tool.detail = crate::json::brief(&title.join(" "));
             }
@@ -158,18 +160,18 @@ impl Conversation {
         EventRecognition::Yes
     }
 
-    fn usage(&mut self, update: &Value, signals: &mut Vec<Signal>) {
+    fn handle_usage(&mut self, update: &Value, signals: &mut Vec<Signal>) {
         if let (Some(used), Some(size)) = (update["used"].as_u64(), update["size"].as_u64()) {
             signals.push(Signal::Context { used, size });
         }
         // Cost is told over the whole session. In other money it only stands in the log.
         let cost = &update["cost"];
-        if cost["amount"].is_number() && words(&cost["currency"]) == "USD" {
+        if cost["amount"].is_number() && text_or_empty(&cost["currency"]) == "USD" {
             signals.push(Signal::Cost(micro_usd(&cost["amount"]).saturating_sub(self.cost_before)));
         }
     }
 
-    fn note(&mut self, note: Note, signals: &mut Vec<Signal>) -> EventRecognition {
+    fn handle_note(&mut self, note: Note, signals: &mut Vec<Signal>) -> EventRecognition {
         match note {
             Note::Session { id, model, .. } => {
                 signals.push(Signal::Started { session: Some(id), model });
@@ -180,7 +182,7 @@ impl Conversation {
             Note::Answered { result } => self.answered(&result, signals),
             Note::Failed(fault) => {
                 self.end_message(signals);
-                signals.extend(class(&fault));
+                signals.extend(classify_fault(&fault));
                 self.close = Some((AgentFinish::Error, fault.message));
             }
             Note::Raw { .. } => return EventRecognition::No,
@@ -200,8 +202,8 @@ impl Conversation {
 
     fn answered(&mut self, result: &Value, signals: &mut Vec<Signal>) {
         self.end_message(signals);
-        signals.extend(tokens(result).map(Signal::Usage));
-        let how = match words(&result["stopReason"]) {
+        signals.extend(read_usage(result).map(Signal::Usage));
+        let how = match text_or_empty(&result["stopReason"]) {
             "end_turn" => AgentFinish::Success,
             "max_tokens" | "max_turn_requests" => AgentFinish::Limit,
             "cancelled" => AgentFinish::Interrupted,
@@ -212,15 +214,17 @@ impl Conversation {
 }
 
 /// What kind of trouble it is, by its fields alone.
-fn class(fault: &Fault) -> Option<Signal> {
+fn classify_fault(fault: &Fault) -> Option<Signal> {
     const AUTH_REQUIRED: i64 = -32_000;
     let detail = || fault.message.clone();
     if fault.code == Some(AUTH_REQUIRED) {
         return Some(Signal::Unauthorized { detail: detail() });
     }
     // Some pass on what the provider said to them.
-    if let Some(trouble) =
-        fault.code.and_then(|code| u64::try_from(code).ok()).and_then(|code| trouble(code, detail()))
+    if let Some(trouble) = fault
+        .code
+        .and_then(|code| u64::try_from(code).ok())
+        .and_then(|code| classify_http_status(code, detail()))
     {
         return Some(trouble);
     }
@@ -245,22 +249,23 @@ fn class(fault: &Fault) -> Option<Signal> {
 }
 
 /// The tokens of a prompt's answer: where the protocol puts them, else where some agents do.
-fn tokens(result: &Value) -> Option<AgentUsage> {
+fn read_usage(result: &Value) -> Option<AgentUsage> {
     let usage = &result["usage"];
     if usage.is_object() {
-        let cached = count(&usage["cachedReadTokens"]);
-        let read = count(&usage["inputTokens"]).saturating_add(count(&usage["cachedWriteTokens"]));
+        let cached = count_or_zero(&usage["cachedReadTokens"]);
+        let read =
+            count_or_zero(&usage["inputTokens"]).saturating_add(count_or_zero(&usage["cachedWriteTokens"]));
         return Some(AgentUsage {
             tokens_in: read.saturating_add(cached),
             tokens_cached: cached,
-            tokens_out: count(&usage["outputTokens"]),
+            tokens_out: count_or_zero(&usage["outputTokens"]),
             ..AgentUsage::default()
         });
     }
     let told = &result["_meta"]["quota"]["token_count"];
     told.is_object().then(|| AgentUsage {
-        tokens_in: count(&told["input_tokens"]),
-        tokens_out: count(&told["output_tokens"]),
+        tokens_in: count_or_zero(&told["input_tokens"]),
+        tokens_out: count_or_zero(&told["output_tokens"]),
         ..AgentUsage::default()
     })
 }

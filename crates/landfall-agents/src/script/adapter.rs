@@ -10,7 +10,7 @@ use crate::agent::{
 };
 use crate::fence::{CodeFenceTracker, LinePosition};
 use crate::lines::{Lines, StreamLine};
-use crate::tags::{ControlTagParser, LineKind, text};
+use crate::tags::{ControlTagParser, LineKind, text_signal};
 
 /// The adapter.
 pub(crate) struct ScriptedAgent;
@@ -23,7 +23,7 @@ impl Agent for ScriptedAgent {
         profile.check_env()
     }
 
-    fn launch(&self, brief: &LaunchRequest) -> Result<LaunchCommand, LaunchError> {
+    fn build_launch_command(&self, brief: &LaunchRequest) -> Result<LaunchCommand, LaunchError> {
         self.check(&brief.profile)?;
         let text = script_of(brief)?;
         let file = brief.attempt_dir.join("script.toml");
@@ -40,16 +40,16 @@ impl Agent for ScriptedAgent {
                 "--step-run".into(),
                 brief.step_run.to_string().into(),
             ],
-            env: brief.env(),
+            env: brief.agent_environment(),
             stdin: Some(brief.prompt_file.clone()),
             files: vec![(file, text.into_bytes())],
         })
     }
 
-    fn parser(&self, ear: &ParserContext) -> Box<dyn OutputParser + Send> {
+    fn create_parser(&self, ear: &ParserContext) -> Box<dyn OutputParser + Send> {
         Box::new(ScriptedParser {
             lines: Lines::default(),
-            tags: ControlTagParser::of_a_program(&ear.nonce),
+            tags: ControlTagParser::for_program_output(&ear.nonce),
             unknown: 0,
         })
     }
@@ -62,22 +62,25 @@ impl Agent for ScriptedAgent {
         }
     }
 
-    fn closes(&self) -> bool {
+    fn has_closing_message(&self) -> bool {
         false
     }
 }
 
 /// The script for this task, checked: the block in its text, else the file of the profile, else the empty script.
 fn script_of(brief: &LaunchRequest) -> Result<String, LaunchError> {
-    let (place, lines_before, text) = match (block(&brief.body)?, &brief.profile.script, &brief.script_text) {
-        (Some(block), _, _) => ("the script in the task's body".to_owned(), block.lines_before, block.text),
-        (None, Some(file), Some(text)) => (format!("the script `{file}`"), 0, text.clone()),
-        (None, None, Some(text)) => ("the script of the profile".to_owned(), 0, text.clone()),
-        (None, Some(file), None) => {
-            return Err(LaunchError::Unread { profile: brief.profile.name.clone(), file: file.clone() });
-        }
-        (None, None, None) => ("the empty script".to_owned(), 0, String::new()),
-    };
+    let (place, lines_before, text) =
+        match (find_script_block(&brief.body)?, &brief.profile.script, &brief.script_text) {
+            (Some(block), _, _) => {
+                ("the script in the task's body".to_owned(), block.lines_before, block.text)
+            }
+            (None, Some(file), Some(text)) => (format!("the script `{file}`"), 0, text.clone()),
+            (None, None, Some(text)) => ("the script of the profile".to_owned(), 0, text.clone()),
+            (None, Some(file), None) => {
+                return Err(LaunchError::Unread { profile: brief.profile.name.clone(), file: file.clone() });
+            }
+            (None, None, None) => ("the empty script".to_owned(), 0, String::new()),
+        };
     match Script::parse(&text) {
         Ok(_) => Ok(text),
         Err(mut problem) => {
@@ -93,7 +96,7 @@ struct ScriptBlock {
     text: String,
 }
 
-fn block(body: &str) -> Result<Option<ScriptBlock>, LaunchError> {
+fn find_script_block(body: &str) -> Result<Option<ScriptBlock>, LaunchError> {
     let mut fences = CodeFenceTracker::default();
     let mut found: Option<ScriptBlock> = None;
     let mut open = false;
@@ -132,17 +135,17 @@ struct ScriptedParser {
 }
 
 impl ScriptedParser {
-    fn line(&mut self, line: StreamLine) -> Option<Signal> {
+    fn handle_line(&mut self, line: StreamLine) -> Option<Signal> {
         match self.tags.hear(&line) {
             LineKind::Signal(signal) => Some(signal),
-            LineKind::Words if Note::meant(&line.text) => match Note::read(&line.text) {
-                Some(note) => Some(note.signal()),
+            LineKind::Words if Note::is_note(&line.text) => match Note::read(&line.text) {
+                Some(note) => Some(note.into_signal()),
                 None => {
                     self.unknown += 1;
-                    text(line)
+                    text_signal(line)
                 }
             },
-            LineKind::Words | LineKind::Code => text(line),
+            LineKind::Words | LineKind::Code => text_signal(line),
         }
     }
 }
@@ -152,7 +155,7 @@ impl OutputParser for ScriptedParser {
         match stream {
             AgentStream::Out => {
                 let lines = self.lines.feed(bytes);
-                lines.into_iter().filter_map(|line| self.line(line)).collect()
+                lines.into_iter().filter_map(|line| self.handle_line(line)).collect()
             }
             AgentStream::Err | AgentStream::Aside => Vec::new(),
         }
@@ -160,7 +163,7 @@ impl OutputParser for ScriptedParser {
 
     fn finish(&mut self) -> Vec<Signal> {
         let last = self.lines.finish();
-        last.into_iter().filter_map(|line| self.line(line)).collect()
+        last.into_iter().filter_map(|line| self.handle_line(line)).collect()
     }
 
     fn raw_lines_unknown(&self) -> u64 {
@@ -168,6 +171,6 @@ impl OutputParser for ScriptedParser {
     }
 
     fn lines_cut(&self) -> u64 {
-        self.lines.cut()
+        self.lines.cut_count()
     }
 }

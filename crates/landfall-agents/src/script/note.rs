@@ -40,7 +40,7 @@ pub enum Note {
 
 impl Note {
     /// Whether a line is meant as a note; [`Note::read`] says whether it is one.
-    pub(super) fn meant(line: &str) -> bool {
+    pub(super) fn is_note(line: &str) -> bool {
         line.starts_with("{\"landfall\":")
     }
 
@@ -56,7 +56,7 @@ impl Note {
         serde_json::to_string(self).expect("strings and numbers always have a JSON form")
     }
 
-    pub(super) fn signal(self) -> Signal {
+    pub(super) fn into_signal(self) -> Signal {
         match self {
             Self::Session { id } => Signal::Started { session: Some(id), model: None },
             Self::Usage { tokens_in, tokens_out, micro_usd } => {

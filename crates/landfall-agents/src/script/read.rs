@@ -13,7 +13,7 @@ use super::turn::{
     FileContent, RepoAttack, Script, ScriptCommit, ScriptEdit, ScriptMessage, ScriptMisbehavior, ScriptTurn,
     ScriptWrite, TestWeakening,
 };
-use super::units::{bytes, duration_ms};
+use super::units::{duration_ms, parse_bytes};
 use crate::agent::AgentStream;
 use crate::lines::StreamLine;
 use crate::nearest::nearest;
@@ -118,7 +118,7 @@ pub(super) fn read(text: &str) -> Result<Script, ScriptError> {
     let otherwise = top.get("otherwise").map(|value| turn("otherwise", value)).transpose()?;
     if turns.is_empty() {
         let empty = top.is_empty();
-        turns.push(if empty { ScriptTurn { signals: vec![tag("COMPLETE")], ..lone } } else { lone });
+        turns.push(if empty { ScriptTurn { signals: vec![wrap_in_tag("COMPLETE")], ..lone } } else { lone });
     }
     let mut steps = BTreeMap::new();
     if let Some(by_step) = top.get("step") {
@@ -148,7 +148,7 @@ fn turn_key(key: &str) -> bool {
     TURN_KEYS.contains(&key) || MODE_KEYS.iter().any(|(known, _)| *known == key)
 }
 
-fn tag(inner: &str) -> String {
+fn wrap_in_tag(inner: &str) -> String {
     format!("<landfall>{inner}</landfall>")
 }
 
@@ -169,7 +169,7 @@ impl<'a> ScriptReader<'a> {
                     | ScriptMisbehavior::WeakenTest { .. }
             ) =>
             {
-                vec![tag("COMPLETE")]
+                vec![wrap_in_tag("COMPLETE")]
             }
             None => Vec::new(),
         };
@@ -355,9 +355,10 @@ impl<'a> ScriptReader<'a> {
             }
             let (kind, payload) = given.split_once(':').map_or((given.as_str(), None), |(k, p)| (k, Some(p)));
             let kind = kind.replace('-', "_").to_ascii_uppercase();
-            let tag = tag(&payload.map_or(kind.clone(), |payload| format!("{kind}:{payload}")));
-            let refuse =
-                |code| self.at(value.span().start, ScriptProblem::Signal { given: cut(&given), code });
+            let tag = wrap_in_tag(&payload.map_or(kind.clone(), |payload| format!("{kind}:{payload}")));
+            let refuse = |code| {
+                self.at(value.span().start, ScriptProblem::Signal { given: shorten_word(&given), code })
+            };
             if tag.contains(['\n', '\r']) {
                 return Err(refuse("more than one line"));
             }
@@ -377,7 +378,7 @@ impl<'a> ScriptReader<'a> {
         if inside && !given.is_empty() && !given.contains('\0') {
             Ok(path.to_path_buf())
         } else {
-            Err(self.at(value.span().start, ScriptProblem::Outside { key, given: cut(&given) }))
+            Err(self.at(value.span().start, ScriptProblem::Outside { key, given: shorten_word(&given) }))
         }
     }
 
@@ -424,7 +425,7 @@ impl<'a> ScriptReader<'a> {
 
     fn bytes(&self, key: &'static str, value: &ScriptValue<'a>) -> Result<u64, ScriptError> {
         let wanted = "a size such as \"64MiB\" or \"10GB\"";
-        value.get_ref().as_str().and_then(bytes).ok_or_else(|| self.value(key, value, wanted))
+        value.get_ref().as_str().and_then(parse_bytes).ok_or_else(|| self.value(key, value, wanted))
     }
 
     fn hex(&self, key: &'static str, value: &ScriptValue<'a>) -> Result<Vec<u8>, ScriptError> {
@@ -452,8 +453,10 @@ impl<'a> ScriptReader<'a> {
         }
         let known: Vec<&'static str> = known.iter().map(|(name, _)| *name).collect();
         let nearest = nearest(&given, known.iter().copied());
-        Err(self
-            .at(value.span().start, ScriptProblem::UnknownWord { what, given: cut(&given), nearest, known }))
+        Err(self.at(
+            value.span().start,
+            ScriptProblem::UnknownWord { what, given: shorten_word(&given), nearest, known },
+        ))
     }
 
     fn each<T>(
@@ -492,9 +495,9 @@ impl<'a> ScriptReader<'a> {
         place: &'static str,
         key: &'static str,
     ) -> Result<&'v ScriptValue<'a>, ScriptError> {
-        table
-            .get(key)
-            .ok_or_else(|| self.at(value.span().start, ScriptProblem::Missing { place, wanted: backed(key) }))
+        table.get(key).ok_or_else(|| {
+            self.at(value.span().start, ScriptProblem::Missing { place, wanted: quote_key(key) })
+        })
     }
 
     fn missing(&self, keys: ScriptKeys<'_, 'a>, wanted: &'static str) -> ScriptError {
@@ -513,14 +516,14 @@ impl<'a> ScriptReader<'a> {
         let Some(key) = unknown else { return Ok(()) };
         let known: Vec<&'static str> = every_key().filter(|key| is_known(key)).collect();
         let nearest = nearest(key.get_ref(), known.iter().copied());
-        let problem = ScriptProblem::UnknownKey { key: cut(key.get_ref()), place, nearest, known };
+        let problem = ScriptProblem::UnknownKey { key: shorten_word(key.get_ref()), place, nearest, known };
         Err(self.at(key.span().start, problem))
     }
 
     fn value(&self, key: &'static str, value: &ScriptValue<'a>, wanted: &'static str) -> ScriptError {
         let given = match value.get_ref() {
-            DeValue::String(text) => format!("`{}`", cut(text)),
-            DeValue::Integer(number) => format!("`{}`", cut(&number.to_string())),
+            DeValue::String(text) => format!("`{}`", shorten_word(text)),
+            DeValue::Integer(number) => format!("`{}`", shorten_word(&number.to_string())),
             other => format!("of type {}", other.type_str()),
         };
         self.at(value.span().start, ScriptProblem::Value { key, given, wanted })
@@ -556,7 +559,7 @@ fn every_key() -> impl Iterator<Item = &'static str> {
         .chain(figures)
 }
 
-fn backed(key: &'static str) -> &'static str {
+fn quote_key(key: &'static str) -> &'static str {
     match key {
         "path" => "`path`",
         "find" => "`find`",
@@ -567,6 +570,6 @@ fn backed(key: &'static str) -> &'static str {
 }
 
 /// Enough of a word to recognise it by, on one line.
-fn cut(text: &str) -> String {
+fn shorten_word(text: &str) -> String {
     text.chars().take(40).flat_map(char::escape_debug).collect()
 }

@@ -244,7 +244,7 @@ impl Script {
 
     /// What to do in the run of this number, from 1. Past the end it is `[otherwise]`, else the last one again.
     #[must_use]
-    pub fn turn(&self, iteration: u32) -> &ScriptTurn {
+    pub fn turn_for_iteration(&self, iteration: u32) -> &ScriptTurn {
         let index = usize::try_from(iteration.max(1) - 1).unwrap_or(usize::MAX);
         let last = self.turns.last().expect("never empty");
         self.turns.get(index).or(self.otherwise.as_ref()).unwrap_or(last)
@@ -254,7 +254,7 @@ impl Script {
 impl ScriptTurn {
     /// Whether the script itself changes files.
     #[must_use]
-    pub fn changes(&self) -> bool {
+    pub fn changes_files(&self) -> bool {
         !(self.writes.is_empty() && self.deletes.is_empty() && self.edits.is_empty())
     }
 }

@@ -1,11 +1,11 @@
 //! What of a screen the agent says itself.
 
 use super::TerminalAgentKind;
-use super::screen::{TerminalScreen, after, is_rule};
+use super::screen::{TerminalScreen, is_rule, text_after_mark};
 
 /// The agent's own messages that can be seen whole, oldest first. None where we do not know how a program marks them.
 #[must_use]
-pub fn messages(cli: TerminalAgentKind, screen: &TerminalScreen) -> Vec<String> {
+pub fn visible_messages(cli: TerminalAgentKind, screen: &TerminalScreen) -> Vec<String> {
     let mark = match cli {
         TerminalAgentKind::Claude => "●",
         TerminalAgentKind::Codex => "•",
@@ -21,7 +21,7 @@ pub fn messages(cli: TerminalAgentKind, screen: &TerminalScreen) -> Vec<String> 
     for line in &screen.lines {
         if is_clock(line) {
             close(open.take());
-        } else if let Some(first) = after(line, mark) {
+        } else if let Some(first) = text_after_mark(line, mark) {
             close(open.take());
             open = Some(vec![first]);
         } else if line.is_empty() {

@@ -3,14 +3,17 @@
 /// Whether a text that asks for leave names something that cannot be taken back, or that reaches beyond the workspace.
 /// Wide on purpose: a person is asked once too often rather than once too seldom.
 #[must_use]
-pub fn destructive(text: &str) -> bool {
+pub fn is_destructive(text: &str) -> bool {
     let text = text.to_lowercase();
     // A dialog breaks long commands, so blanks of every kind are one blank.
     let words: Vec<&str> = text.split_whitespace().filter(|word| *word != "│").collect();
     let line = words.join(" ");
     ANYWHERE.iter().any(|mark| line.contains(mark))
-        || PROGRAMS.iter().any(|program| words.iter().any(|word| names(word, program)))
-        || words.iter().enumerate().any(|(at, word)| names(word, "rm") && removes_all(&words[at + 1..]))
+        || PROGRAMS.iter().any(|program| words.iter().any(|word| names_program(word, program)))
+        || words
+            .iter()
+            .enumerate()
+            .any(|(at, word)| names_program(word, "rm") && removes_all(&words[at + 1..]))
         || (line.contains("git push")
             && ["--force", " -f", "--mirror", "--delete", " +"].iter().any(|it| line.contains(it)))
         || (["curl ", "wget "].iter().any(|it| line.contains(it)) && pipes_into_a_shell(&line))
@@ -49,7 +52,7 @@ const PROGRAMS: [&str; 14] = [
 ];
 
 /// Whether a word of a command line starts this program: alone, with a path, or after what separates commands.
-fn names(word: &str, program: &str) -> bool {
+fn names_program(word: &str, program: &str) -> bool {
     let word = word.trim_matches(['`', '"', '\'', '(', ')', '{', '}', ';', '&', '|', '$', '!']);
     let word = word.rsplit('/').next().unwrap_or(word);
     word == program
@@ -70,13 +73,13 @@ fn pipes_into_a_shell(line: &str) -> bool {
         let program = part.split_whitespace().next().unwrap_or_default();
         ["sh", "bash", "zsh", "dash", "python", "python3", "perl", "node", "ruby"]
             .iter()
-            .any(|shell| names(program, shell))
+            .any(|shell| names_program(program, shell))
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::destructive;
+    use super::is_destructive;
 
     #[test]
     fn what_destroys_is_known_and_ordinary_work_is_not() {
@@ -99,7 +102,7 @@ mod tests {
             " │ git push \n │ --force",
             "`rm -rf x`",
         ] {
-            assert!(destructive(bad), "{bad}");
+            assert!(is_destructive(bad), "{bad}");
         }
         for good in [
             "git add -A && git commit -q -m 'add hello' && git log --oneline -1",
@@ -114,7 +117,7 @@ mod tests {
             "ls | sort",
             "sumo wrestling, added firm words",
         ] {
-            assert!(!destructive(good), "{good}");
+            assert!(!is_destructive(good), "{good}");
         }
     }
 }

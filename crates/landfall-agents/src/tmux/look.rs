@@ -5,8 +5,8 @@
 //! nothing here, whatever it looks like.
 
 use super::TerminalAgentKind;
-use super::deny::destructive;
-use super::screen::{TerminalScreen, after, is_rule};
+use super::deny::is_destructive;
+use super::screen::{TerminalScreen, is_rule, text_after_mark};
 
 /// What a screen shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,19 +103,19 @@ impl ScreenState {
 
 /// What this screen of this program shows.
 #[must_use]
-pub fn look(cli: TerminalAgentKind, screen: &TerminalScreen) -> ScreenState {
+pub fn read_screen(cli: TerminalAgentKind, screen: &TerminalScreen) -> ScreenState {
     match cli {
-        TerminalAgentKind::Claude => claude(screen),
-        TerminalAgentKind::Codex => codex(screen),
-        TerminalAgentKind::Other => other(screen),
+        TerminalAgentKind::Claude => read_claude_screen(screen),
+        TerminalAgentKind::Codex => read_codex_screen(screen),
+        TerminalAgentKind::Other => read_unknown_screen(screen),
     }
 }
 
 /// Lines of the frame that are looked at: dialogs are short.
 const DIALOG_MAX: usize = 40;
 
-fn claude(screen: &TerminalScreen) -> ScreenState {
-    let full = screen.full();
+fn read_claude_screen(screen: &TerminalScreen) -> ScreenState {
+    let full = screen.nonblank_lines();
     let Some((last_at, last)) = full.last().copied() else { return ScreenState::Unknown };
     let footer = last.trim();
     // Dialogs close with what Enter and Esc do. They stand instead of the input box.
@@ -123,7 +123,7 @@ fn claude(screen: &TerminalScreen) -> ScreenState {
         // A dialog begins with a rule. Without it we do not see all of it, or it is none.
         let above = &screen.lines[last_at.saturating_sub(DIALOG_MAX)..last_at];
         return match above.iter().rposition(|line| is_rule(line)) {
-            Some(from) if indent(last) <= 2 => dialog(&above[from..], &CLAUDE_DIALOGS),
+            Some(from) if indent(last) <= 2 => read_dialog(&above[from..], &CLAUDE_DIALOGS),
             Some(_) | None => ScreenState::Unknown,
         };
     }
@@ -132,7 +132,7 @@ fn claude(screen: &TerminalScreen) -> ScreenState {
     }
     let rules: Vec<usize> = full.iter().filter(|(_, line)| is_rule(line)).map(|(at, _)| *at).collect();
     let [.., top, bottom] = rules.as_slice() else { return ScreenState::Unknown };
-    let boxed = full.iter().any(|(at, line)| at > top && at < bottom && after(line, "❯").is_some());
+    let boxed = full.iter().any(|(at, line)| at > top && at < bottom && text_after_mark(line, "❯").is_some());
     if !boxed || last_at <= *bottom {
         return ScreenState::Unknown;
     }
@@ -152,32 +152,35 @@ fn claude(screen: &TerminalScreen) -> ScreenState {
     ScreenState::Idle
 }
 
-fn codex(screen: &TerminalScreen) -> ScreenState {
-    let full = screen.full();
+fn read_codex_screen(screen: &TerminalScreen) -> ScreenState {
+    let full = screen.nonblank_lines();
     let Some((last_at, last)) = full.last().copied() else { return ScreenState::Unknown };
     let footer = last.trim();
     let closes = ["enter continue", "enter/esc confirm", "enter select", "press enter to confirm"];
     if closes.iter().any(|close| footer.to_lowercase().starts_with(close)) {
         // The cursor of a dialog is in the first column, where nothing that the agent shows can be.
         let above = &screen.lines[last_at.saturating_sub(DIALOG_MAX)..last_at];
-        let drawn = indent(last) <= 2 && above.iter().any(|line| after(line, "›").is_some());
-        return if drawn { dialog(above, &CODEX_DIALOGS) } else { ScreenState::Unknown };
+        let drawn = indent(last) <= 2 && above.iter().any(|line| text_after_mark(line, "›").is_some());
+        return if drawn { read_dialog(above, &CODEX_DIALOGS) } else { ScreenState::Unknown };
     }
     if full.iter().any(|(_, line)| line.trim() == "Sign in with ChatGPT") {
         return ScreenState::Login("Sign in with ChatGPT".to_owned());
     }
     // The input is the last line that begins with its mark; what stands above it begins in the first column too.
-    let Some((input_at, _)) = full.iter().rev().find(|(_, line)| after(line, "›").is_some()) else {
+    let Some((input_at, _)) = full.iter().rev().find(|(_, line)| text_after_mark(line, "›").is_some())
+    else {
         return ScreenState::Unknown;
     };
     let above: Vec<&str> = full.iter().filter(|(at, _)| at < input_at).map(|(_, line)| *line).collect();
     let spins = screen.title.starts_with(|letter| ('\u{2800}'..='\u{28ff}').contains(&letter));
-    let working = |line: &&&str| after(line, "•").is_some_and(|rest| rest.ends_with("esc to interrupt)"));
+    let working =
+        |line: &&&str| text_after_mark(line, "•").is_some_and(|rest| rest.ends_with("esc to interrupt)"));
     if spins || above.iter().rev().take(3).find(working).is_some() {
         return ScreenState::Busy;
     }
     if let Some(limit) = above.iter().rev().take(6).find(|line| {
-        after(line, "■").is_some_and(|rest| rest.replace('’', "'").starts_with("You've hit your usage limit"))
+        text_after_mark(line, "■")
+            .is_some_and(|rest| rest.replace('’', "'").starts_with("You've hit your usage limit"))
     }) {
         return ScreenState::Limit((*limit).to_owned());
     }
@@ -288,18 +291,18 @@ const CODEX_DIALOGS: [KnownDialog; 6] = [
 
 /// What these lines of a dialog ask, up to its last one. Its key is pressed only when the cursor of the dialog is where it
 /// must be, so an option is never taken blindly.
-fn dialog(lines: &[String], known: &[KnownDialog]) -> ScreenState {
-    let options = options(lines);
+fn read_dialog(lines: &[String], known: &[KnownDialog]) -> ScreenState {
+    let options = parse_dialog_options(lines);
     let shown = |line: &&str| !line.is_empty() && !is_rule(line) && !line.starts_with("╌╌");
     let words: Vec<&str> = lines.iter().map(|line| line.trim()).filter(shown).collect();
     let text = words.join("\n");
     let Some(found) = known.iter().find(|it| it.is_asked(&words, &options)) else {
         return ScreenState::Ask(ScreenPrompt { why: ScreenPromptKind::Question, text, key: None });
     };
-    let key = if found.why != ScreenPromptKind::Edit && destructive(&text) {
+    let key = if found.why != ScreenPromptKind::Edit && is_destructive(&text) {
         None
     } else {
-        options.toward(found.take)
+        options.key_toward(found.take)
     };
     ScreenState::Ask(ScreenPrompt { why: found.why, text, key })
 }
@@ -342,7 +345,7 @@ struct DialogOptions<'a> {
 
 impl DialogOptions<'_> {
     /// The key that brings us to the option that begins so, or takes it.
-    fn toward(&self, wanted: &str) -> Option<ScreenKey> {
+    fn key_toward(&self, wanted: &str) -> Option<ScreenKey> {
         let at = self.texts.iter().position(|(_, chosen)| *chosen)?;
         // The shortest that begins so: `Yes` and not `Yes, and don't ask again`.
         let to = self
@@ -360,7 +363,7 @@ impl DialogOptions<'_> {
     }
 }
 
-fn options(lines: &[String]) -> DialogOptions<'_> {
+fn parse_dialog_options(lines: &[String]) -> DialogOptions<'_> {
     let full: Vec<&str> = lines.iter().map(String::as_str).filter(|line| !line.trim().is_empty()).collect();
     // The cursor's line tells where options begin: the last that has a mark.
     let is_cursor = |line: &&str| line.trim_start().starts_with(['❯', '›']);
@@ -372,16 +375,17 @@ fn options(lines: &[String]) -> DialogOptions<'_> {
         line.chars().count() - mark.trim_start().chars().count()
     };
     let indent = column(full[cursor]);
-    let numbered = number(plain(full[cursor])).is_some();
-    let is_option = |line: &str| column(line) == indent && (!numbered || number(plain(line)).is_some());
+    let numbered = option_number(strip_cursor(full[cursor])).is_some();
+    let is_option =
+        |line: &str| column(line) == indent && (!numbered || option_number(strip_cursor(line)).is_some());
     // Upward only as far as options reach; a line that goes on is deeper.
     let mut first = cursor;
     while first > 0 && (is_option(full[first - 1]) || numbered && column(full[first - 1]) > indent) {
-        if !numbered && plain(full[first - 1]).ends_with(['?', '.', ':']) {
+        if !numbered && strip_cursor(full[first - 1]).ends_with(['?', '.', ':']) {
             break;
         }
         first -= 1;
-        if numbered && number(plain(full[first])) == Some(1) {
+        if numbered && option_number(strip_cursor(full[first])) == Some(1) {
             break;
         }
     }
@@ -389,21 +393,21 @@ fn options(lines: &[String]) -> DialogOptions<'_> {
         .iter()
         .enumerate()
         .filter(|(_, line)| is_option(line))
-        .map(|(at, line)| (unnumbered(plain(line)), first + at == cursor))
+        .map(|(at, line)| (strip_option_number(strip_cursor(line)), first + at == cursor))
         .collect();
     DialogOptions { texts, lines: full.len() - first }
 }
 
-fn plain(line: &str) -> &str {
+fn strip_cursor(line: &str) -> &str {
     line.trim_start().trim_start_matches(['❯', '›']).trim()
 }
 
-fn number(text: &str) -> Option<u32> {
+fn option_number(text: &str) -> Option<u32> {
     let (number, _) = text.split_once(". ")?;
     number.parse().ok()
 }
 
-fn unnumbered(text: &str) -> &str {
+fn strip_option_number(text: &str) -> &str {
     match text.split_once(". ") {
         Some((number, rest)) if number.parse::<u32>().is_ok() => rest.trim_start(),
         _ => text,
@@ -411,7 +415,7 @@ fn unnumbered(text: &str) -> &str {
 }
 
 /// Programs we do not know: only the line the cursor is in says something, and only with its end.
-fn other(screen: &TerminalScreen) -> ScreenState {
+fn read_unknown_screen(screen: &TerminalScreen) -> ScreenState {
     let Some(line) = screen.lines.get(screen.cursor).map(|line| line.trim()) else {
         return ScreenState::Unknown;
     };
@@ -424,7 +428,7 @@ fn other(screen: &TerminalScreen) -> ScreenState {
     let ask = |why: ScreenPromptKind, line: &'static str| {
         let from = screen.cursor.saturating_sub(8);
         let text = screen.lines[from..=screen.cursor].join("\n").trim().to_owned();
-        let key = if destructive(&text) {
+        let key = if is_destructive(&text) {
             None
         } else if line.is_empty() {
             Some(ScreenKey::Enter)

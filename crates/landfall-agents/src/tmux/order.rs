@@ -69,7 +69,7 @@ pub struct AttachTarget {
 impl TmuxOrder {
     /// As it is written.
     pub(super) fn json(&self) -> Result<Vec<u8>, LaunchError> {
-        json(self)
+        serialize_json(self)
     }
 
     /// As it was written; else what is wrong with it.
@@ -80,7 +80,7 @@ impl TmuxOrder {
 
 impl AttachTarget {
     pub(super) fn json(&self) -> Result<Vec<u8>, LaunchError> {
-        json(self)
+        serialize_json(self)
     }
 
     /// As it was written; else what is wrong with it.
@@ -102,7 +102,7 @@ impl NextInput {
     }
 }
 
-fn json(value: &impl Serialize) -> Result<Vec<u8>, LaunchError> {
+fn serialize_json(value: &impl Serialize) -> Result<Vec<u8>, LaunchError> {
     serde_json::to_vec(value).map_err(|_| LaunchError::Env {
         profile: String::new(),
         key: "TMPDIR".to_owned(),

@@ -9,7 +9,7 @@ use crate::json::{AgentProtocol, EventRecognition, JsonLines, brief};
 use crate::voice::MessageParser;
 
 /// The ear for one terminal.
-pub(super) fn parser(ear: &ParserContext) -> Box<dyn OutputParser + Send> {
+pub(super) fn terminal_parser(ear: &ParserContext) -> Box<dyn OutputParser + Send> {
     Box::new(JsonLines::new(TmuxParser {
         voice: MessageParser::new(&ear.nonce),
         last_words: String::new(),
@@ -28,7 +28,7 @@ impl AgentProtocol for TmuxParser {
     fn event(&mut self, event: &Value, signals: &mut Vec<Signal>) -> EventRecognition {
         match Note::deserialize(event) {
             Some(note) => {
-                self.note(note, signals);
+                self.handle_note(note, signals);
                 EventRecognition::Yes
             }
             None => EventRecognition::No,
@@ -37,11 +37,11 @@ impl AgentProtocol for TmuxParser {
 }
 
 impl TmuxParser {
-    fn note(&mut self, note: Note, signals: &mut Vec<Signal>) {
+    fn handle_note(&mut self, note: Note, signals: &mut Vec<Signal>) {
         match note {
             Note::Started { session, .. } => signals.push(Signal::Started { session, model: None }),
             Note::Prompted => signals.push(Signal::Usage(AgentUsage { turns: 1, ..AgentUsage::default() })),
-            Note::Said { text } => self.said(&text, signals),
+            Note::Said { text } => self.handle_message(&text, signals),
             Note::Asked { why, text } if why == "permission" => {
                 signals.push(Signal::PermissionAsked { what: brief(&text) });
             }
@@ -65,12 +65,12 @@ impl TmuxParser {
 
     /// A screen shows no fences around code. So a control word counts only where a message closes with it, which no
     /// quotation does.
-    fn said(&mut self, text: &str, signals: &mut Vec<Signal>) {
+    fn handle_message(&mut self, text: &str, signals: &mut Vec<Signal>) {
         brief(text).clone_into(&mut self.last_words);
         let text = text.trim_end();
         let (words, last) = text.rsplit_once('\n').map_or(("", text), |(words, last)| (words, last));
         let mut closing = Vec::new();
-        self.voice.message(last, &mut closing);
+        self.voice.push_message(last, &mut closing);
         if matches!(closing.as_slice(), [Signal::Said(_) | Signal::Malformed { .. }]) {
             if !words.trim().is_empty() {
                 signals.push(Signal::Text(words.trim_matches('\n').to_owned()));

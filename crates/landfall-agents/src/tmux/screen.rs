@@ -20,7 +20,7 @@ impl TerminalScreen {
     }
 
     /// The lines that are not empty, each with where it is.
-    pub(super) fn full(&self) -> Vec<(usize, &str)> {
+    pub(super) fn nonblank_lines(&self) -> Vec<(usize, &str)> {
         let lines = self.lines.iter().map(String::as_str).enumerate();
         lines.filter(|(_, line)| !line.trim().is_empty()).collect()
     }
@@ -34,6 +34,6 @@ pub(super) fn is_rule(line: &str) -> bool {
 }
 
 /// What follows a mark at the very beginning of a line.
-pub(super) fn after<'a>(line: &'a str, mark: &str) -> Option<&'a str> {
+pub(super) fn text_after_mark<'a>(line: &'a str, mark: &str) -> Option<&'a str> {
     line.strip_prefix(mark).map(|rest| rest.strip_prefix(' ').unwrap_or(rest))
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use expect_test::expect_file;
 
-use super::{TerminalAgentKind, TerminalScreen, look, messages};
+use super::{TerminalAgentKind, TerminalScreen, look, visible_messages};
 
 /// A screen in a file: its lines, then `[cursor N] title`.
 fn read(path: &Path) -> TerminalScreen {
@@ -33,12 +33,12 @@ fn edge_05_every_screen_is_what_it_is() {
             _ => TerminalAgentKind::Other,
         };
         let screen = read(path);
-        let found = match look(cli, &screen) {
+        let found = match read_screen(cli, &screen) {
             super::ScreenState::Ask(ask) => format!("{:?}, {:?}", ask.why, ask.key),
             other => format!("{other:?}"),
         };
         seen += &format!("{name}: {found}\n");
-        for message in messages(cli, &screen) {
+        for message in visible_messages(cli, &screen) {
             seen += &format!("    {:?}\n", message);
         }
     }
@@ -63,9 +63,9 @@ fn a_screen_cut_anywhere_is_never_answered_otherwise() {
                 let lines = whole.lines[from..to].to_vec();
                 for cursor in 0..=lines.len() {
                     let screen = TerminalScreen { lines: lines.clone(), cursor, title: whole.title.clone() };
-                    if let super::ScreenState::Ask(ask) = look(cli, &screen) {
+                    if let super::ScreenState::Ask(ask) = read_screen(cli, &screen) {
                         // A part of a question that hides what it is about must not be agreed to.
-                        let kept = lines.iter().any(|line| super::destructive(line));
+                        let kept = lines.iter().any(|line| super::is_destructive(line));
                         assert!(
                             ask.key.is_none() || cli != TerminalAgentKind::Claude && !kept && from > 0,
                             "{name} from {from} to {to}, cursor {cursor}: {ask:?}"

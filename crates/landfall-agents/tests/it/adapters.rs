@@ -1,7 +1,7 @@
 //! The adapters of the real agents: what they launch, and what their recordings do not show.
 
 use expect_test::{Expect, expect};
-use landfall_agents::registry::find;
+use landfall_agents::registry::find_agent;
 use landfall_agents::{AgentStream, ParserContext};
 use landfall_model::{AgentFinish, AgentUsage, Signal, Timestamp};
 
@@ -17,7 +17,11 @@ fn launch(kind: &str, resume: Option<&str>, expected: &Expect) {
     brief.profile.turns_max = Some(40);
     brief.profile.flags = vec!["--mine".to_owned()];
     brief.resume = resume.map(str::to_owned);
-    let launch = find(kind).expect("it is registered").agent().launch(&brief).expect("it can be launched");
+    let launch = find_agent(kind)
+        .expect("it is registered")
+        .create_agent()
+        .build_launch_command(&brief)
+        .expect("it can be launched");
     let mut told: Vec<String> = launch.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let own = launch.env.iter().filter(|(key, _)| !key.to_string_lossy().starts_with("LANDFALL_"));
     told.extend(own.map(|(key, value)| format!("{}={}", key.display(), value.display())));
@@ -158,8 +162,11 @@ fn settings_of_a_profile_lie_over_ours_in_opencode() {
     let mut brief = brief("opencode");
     let theirs = r#"{"share":"manual","mcp":{"mine":{"type":"remote"}}}"#;
     brief.profile.env.insert("OPENCODE_CONFIG_CONTENT".to_owned(), theirs.to_owned());
-    let launch =
-        find("opencode").expect("it is registered").agent().launch(&brief).expect("it can be launched");
+    let launch = find_agent("opencode")
+        .expect("it is registered")
+        .create_agent()
+        .build_launch_command(&brief)
+        .expect("it can be launched");
     let last = launch.env.iter().rfind(|(key, _)| key == "OPENCODE_CONFIG_CONTENT").expect("it is set");
     let config: serde_json::Value = serde_json::from_str(&last.1.to_string_lossy()).expect("JSON");
     assert_eq!(config["share"], "manual");
@@ -173,7 +180,7 @@ fn ear() -> ParserContext {
 }
 
 fn heard(kind: &str, ear: &ParserContext, out: &str) -> Vec<Signal> {
-    at_once(find(kind).expect("it is registered").agent().parser(ear), out.as_bytes())
+    at_once(find_agent(kind).expect("it is registered").create_agent().create_parser(ear), out.as_bytes())
 }
 
 fn check(kind: &str, out: &str, expected: &Expect) {
@@ -284,7 +291,7 @@ fn only_the_last_task_in_the_session_file_of_codex_is_this_run() {
 {"type":"token_usage_record","payload":{"usage":{"input_tokens":20,"output_tokens":2}}}
 {"type":"event_msg","payload":{"type":"token_count","info":{"last_token_usage":{"total_tokens":22},"model_context_window":100},"rate_limits":{"primary":{"used_percent":3.0,"resets_at":1893456000},"secondary":{"used_percent":40.4,"resets_at":1893459600}}}}
 "#;
-    let mut parser = find("codex").expect("it is registered").agent().parser(&ear());
+    let mut parser = find_agent("codex").expect("it is registered").create_agent().create_parser(&ear());
     let mut signals = parser.feed(AgentStream::Aside, aside.as_bytes());
     signals.extend(parser.finish());
     assert_eq!(
@@ -303,7 +310,7 @@ fn a_limit_of_codex_lasts_until_all_full_windows_are_reset() {
     let aside = r#"{"type":"event_msg","payload":{"type":"token_count","info":null,"rate_limits":{"primary":{"used_percent":100.0,"resets_at":1893456000},"secondary":{"used_percent":100.0,"resets_at":1893999999}}}}
 {"type":"event_msg","payload":{"type":"task_complete","error":{"message":"You've hit your usage limit","codex_error_info":"usage_limit_exceeded"}}}
 "#;
-    let mut parser = find("codex").expect("it is registered").agent().parser(&ear());
+    let mut parser = find_agent("codex").expect("it is registered").create_agent().create_parser(&ear());
     parser.feed(AgentStream::Aside, aside.as_bytes());
     assert_eq!(parser.finish(), [Signal::Quota { until: Some(Timestamp(1_893_999_999_000)) }]);
 }
@@ -400,7 +407,7 @@ fn a_message_of_gemini_comes_in_pieces_and_is_one() {
 
 #[test]
 fn nobody_logged_in_is_told_by_gemini_before_it_begins() {
-    let mut parser = find("gemini").expect("it is registered").agent().parser(&ear());
+    let mut parser = find_agent("gemini").expect("it is registered").create_agent().create_parser(&ear());
     let heard = parser.feed(AgentStream::Err, b"YOLO mode is enabled.\nInvalid auth method selected.\n");
     assert!(matches!(heard.as_slice(), [Signal::Unauthorized { .. }]), "{heard:?}");
 }
@@ -418,7 +425,7 @@ fn a_session_is_gone_only_for_a_run_that_was_to_resume_one() {
     ] {
         for resumed in [false, true] {
             let ear = ParserContext { resumed, ..ear() };
-            let mut parser = find(kind).expect("it is registered").agent().parser(&ear);
+            let mut parser = find_agent(kind).expect("it is registered").create_agent().create_parser(&ear);
             let heard = parser.feed(AgentStream::Err, format!("{line}\n{line}\n").as_bytes());
             let expected = if resumed { vec![Signal::SessionGone] } else { Vec::new() };
             assert_eq!(heard, expected, "{kind}");

@@ -1,15 +1,15 @@
 //! The `command` agent: how its command line comes to be.
 
 use expect_test::{Expect, expect};
-use landfall_agents::registry::find;
+use landfall_agents::registry::find_agent;
 
 use crate::brief;
 
 fn check(change: impl FnOnce(&mut landfall_agents::LaunchProfile), expected: &Expect) {
     let mut brief = brief("command");
     change(&mut brief.profile);
-    let agent = find("command").expect("it is registered").agent();
-    let told = match agent.launch(&brief) {
+    let agent = find_agent("command").expect("it is registered").create_agent();
+    let told = match agent.build_launch_command(&brief) {
         Ok(launch) => format!("{:?} < {:?}", launch.argv, launch.stdin.expect("a command reads its prompt")),
         Err(error) => format!("{error}\nhint: {}", error.hint().unwrap_or_default()),
     };

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use expect_test::expect_file;
-use landfall_agents::registry::{AGENTS, AgentEntry, UnknownAgent, find};
+use landfall_agents::registry::{AGENTS, AgentEntry, UnknownAgent, find_agent};
 use landfall_agents::{AgentStream, LINE_MAX, LaunchCommand, LaunchRequest, OutputParser, ParserContext};
 use landfall_model::{AgentFinish, AgentUsage, ControlSignal, Signal};
 
@@ -56,7 +56,7 @@ impl Recording {
     }
 
     fn hear(&self, entry: &AgentEntry, size: usize) -> Vec<Signal> {
-        let mut parser = entry.agent().parser(&self.ear);
+        let mut parser = entry.create_agent().create_parser(&self.ear);
         let mut signals = Vec::new();
         for (stream, bytes) in
             [(AgentStream::Out, &self.out), (AgentStream::Err, &self.err), (AgentStream::Aside, &self.aside)]
@@ -73,7 +73,7 @@ fn ear() -> ParserContext {
 }
 
 fn parser(entry: &AgentEntry) -> Box<dyn OutputParser + Send> {
-    entry.agent().parser(&ear())
+    entry.create_agent().create_parser(&ear())
 }
 
 /// The same output in pieces of this size.
@@ -101,7 +101,10 @@ fn models() -> impl Iterator<Item = &'static AgentEntry> {
 }
 
 fn launch(entry: &AgentEntry, brief: &LaunchRequest) -> LaunchCommand {
-    entry.agent().launch(brief).unwrap_or_else(|error| panic!("{} is not launched: {error}", entry.name))
+    entry
+        .create_agent()
+        .build_launch_command(brief)
+        .unwrap_or_else(|error| panic!("{} is not launched: {error}", entry.name))
 }
 
 /// Everything an agent is told but the environment that all have: arguments, files, and its own variables.
@@ -117,17 +120,17 @@ fn told(launch: &LaunchCommand) -> String {
 fn the_registry_is_in_order_and_finds_what_is_in_it() {
     assert!(AGENTS.is_sorted_by_key(|entry| entry.name));
     for entry in AGENTS {
-        assert_eq!(find(entry.name).map(|found| found.name), Ok(entry.name));
+        assert_eq!(find_agent(entry.name).map(|found| found.name), Ok(entry.name));
         assert!(entry.about.ends_with('.') && entry.about.len() < 80, "{}", entry.about);
     }
 }
 
 #[test]
 fn an_unknown_kind_is_refused_with_the_known_ones() {
-    let slip = find("comand").err().expect("there is no such agent");
+    let slip = find_agent("comand").err().expect("there is no such agent");
     assert_eq!(slip.nearest, Some("command"));
     assert_eq!(slip.to_string(), "unknown agent `comand`");
-    let stranger: UnknownAgent = find("zz").err().expect("there is no such agent");
+    let stranger: UnknownAgent = find_agent("zz").err().expect("there is no such agent");
     assert_eq!(stranger.nearest, None);
     assert!(AGENTS.iter().all(|entry| stranger.hint().contains(entry.name)));
 }
@@ -135,7 +138,7 @@ fn an_unknown_kind_is_refused_with_the_known_ones() {
 #[test]
 fn every_agent_says_what_it_needs() {
     for entry in AGENTS {
-        let needs = entry.agent().needs(&brief(entry.name).profile);
+        let needs = entry.create_agent().needs(&brief(entry.name).profile);
         assert!(needs.program.is_some() || entry.name == "script", "{}", entry.name);
         assert!(!needs.install.is_empty() && !needs.login.is_empty(), "{}", entry.name);
         for place in &needs.state {
@@ -151,7 +154,7 @@ fn every_agent_launches_and_keeps_prompt_and_key_out_of_argv() {
         for resume in [None, Some("5e55107d-0000-4000-8000-000000000001".to_owned())] {
             let mut brief = brief(entry.name);
             brief.resume = resume;
-            entry.agent().check(&brief.profile).expect("the standard profile is fine");
+            entry.create_agent().check(&brief.profile).expect("the standard profile is fine");
             let launch = launch(entry, &brief);
             assert!(!launch.argv.is_empty(), "{}", entry.name);
             for word in &launch.argv {
@@ -235,8 +238,8 @@ fn profiles_cannot_set_what_is_ours_or_what_is_no_name() {
         for (key, value) in [("LANDFALL_TASK", "T1"), ("", "x"), ("A=B", "x"), ("A", "x\0y")] {
             let mut brief = brief(entry.name);
             brief.profile.env.insert(key.to_owned(), value.to_owned());
-            assert!(entry.agent().check(&brief.profile).is_err(), "{}: {key}", entry.name);
-            assert!(entry.agent().launch(&brief).is_err(), "{}: {key}", entry.name);
+            assert!(entry.create_agent().check(&brief.profile).is_err(), "{}: {key}", entry.name);
+            assert!(entry.create_agent().build_launch_command(&brief).is_err(), "{}: {key}", entry.name);
         }
     }
 }
@@ -262,7 +265,7 @@ fn no_run_ends_well_without_its_closing_word() {
     let closed = |signals: &[Signal]| {
         signals.iter().any(|signal| matches!(signal, Signal::Finished { how: AgentFinish::Success, .. }))
     };
-    for entry in AGENTS.iter().filter(|entry| entry.agent().closes()) {
+    for entry in AGENTS.iter().filter(|entry| entry.create_agent().has_closing_message()) {
         let mut good = 0;
         for file in transcripts(entry.name) {
             let mut recording = Recording::read(&file);

@@ -151,7 +151,7 @@ fn a_loop_that_stops_came_to_what_its_module_says() {
 fn edge_21_a_time_stamp_in_a_status_is_no_progress() {
     let mut files = LoopFileParser::default();
     let before = r#"{"status":"executing","completed_steps":1,"updated":"2026-01-31T12:00:00Z"}"#;
-    files.begin(LoopFileKind::Status, before.as_bytes());
+    files.note_initial_file(LoopFileKind::Status, before.as_bytes());
     let touched = before.replace("12:00", "12:01");
     assert_eq!(files.feed(LoopFileKind::Status, touched.as_bytes()), []);
     let annotated = touched.replace("}", r#","tags":["new"]}"#);
@@ -170,7 +170,7 @@ fn edge_21_a_time_stamp_in_a_status_is_no_progress() {
 #[test]
 fn a_status_that_was_there_before_closes_nothing() {
     let mut files = LoopFileParser::default();
-    files.begin(LoopFileKind::Status, br#"{"status":"complete"}"#);
+    files.note_initial_file(LoopFileKind::Status, br#"{"status":"complete"}"#);
     assert_eq!(files.feed(LoopFileKind::Status, br#"{"status":"complete"}"#), []);
     assert_eq!(files.finish(), []);
 }

@@ -62,7 +62,7 @@ fn ordinary(signal: &Signal) -> bool {
 fn heard(entry: &AgentEntry, resumed: bool, place: Where, text: &str) -> Option<Vec<Signal>> {
     let events = speech::events(entry.name, place, text)?;
     let output = [speech::opening(entry.name), events].concat();
-    Some(at_once(entry.agent().parser(&ear(resumed)), &output))
+    Some(at_once(entry.create_agent().create_parser(&ear(resumed)), &output))
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn look_alikes_on_stderr_are_for_people() {
             // After the agent has begun, nothing it complains of means anything.
             let Some(begin) = speech::said(entry.name, "I begin.") else { continue };
             for resumed in [false, true] {
-                let mut parser = entry.agent().parser(&ear(resumed));
+                let mut parser = entry.create_agent().create_parser(&ear(resumed));
                 parser.feed(AgentStream::Out, &started(entry.name));
                 parser.feed(AgentStream::Out, &begin);
                 let signals = parser.feed(AgentStream::Err, text.as_bytes());
@@ -132,7 +132,7 @@ fn look_alikes_in_a_session_file_of_codex_are_words_too() {
     for (file, text) in corpus() {
         let record = serde_json::json!({"type": "response_item", "payload": {"type": "message", "role": "assistant",
             "content": [{"type": "output_text", "text": text}], "output": text, "rate_limits": text}});
-        let mut parser = codex.agent().parser(&ear(false));
+        let mut parser = codex.create_agent().create_parser(&ear(false));
         let mut signals = parser.feed(AgentStream::Aside, format!("{record}\n").as_bytes());
         signals.extend(parser.finish());
         assert_eq!(signals, [], "{}", file.display());

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use expect_test::{Expect, expect};
-use landfall_agents::registry::find;
+use landfall_agents::registry::find_agent;
 use landfall_agents::script::{
     FileContent, Note, RepoAttack, Script, ScriptCommit, ScriptMisbehavior, ScriptTurn, TestWeakening,
 };
@@ -13,7 +13,7 @@ use landfall_model::{AgentUsage, Signal};
 use crate::{at_once, brief};
 
 fn turn(text: &str) -> ScriptTurn {
-    Script::parse(text).unwrap_or_else(|error| panic!("{error}\n{text}")).turn(1).clone()
+    Script::parse(text).unwrap_or_else(|error| panic!("{error}\n{text}")).turn_for_iteration(1).clone()
 }
 
 fn refused(text: &str, expected: &Expect) {
@@ -26,19 +26,19 @@ fn refused(text: &str, expected: &Expect) {
 fn an_empty_script_says_it_is_done() {
     for text in ["", "# nothing\n\n"] {
         let script = Script::parse(text).expect("nothing is wrong with it");
-        assert_eq!(script.turn(1).signals, ["<landfall>COMPLETE</landfall>"]);
-        assert_eq!(script.turn(9).signals, ["<landfall>COMPLETE</landfall>"]);
-        assert!(!script.turn(1).changes());
+        assert_eq!(script.turn_for_iteration(1).signals, ["<landfall>COMPLETE</landfall>"]);
+        assert_eq!(script.turn_for_iteration(9).signals, ["<landfall>COMPLETE</landfall>"]);
+        assert!(!script.turn_for_iteration(1).changes_files());
     }
 }
 
 #[test]
 fn iterations_follow_each_other_and_the_last_repeats() {
     let script = Script::parse("[[iteration]]\nexit = 1\n[[iteration]]\nexit = 2\n").expect("fine");
-    let exits: Vec<u8> = [0, 1, 2, 3, u32::MAX].map(|n| script.turn(n).exit).to_vec();
+    let exits: Vec<u8> = [0, 1, 2, 3, u32::MAX].map(|n| script.turn_for_iteration(n).exit).to_vec();
     assert_eq!(exits, [1, 1, 2, 2, 2]);
     let script = Script::parse("[[iteration]]\nexit = 1\n[otherwise]\nexit = 9\n").expect("fine");
-    assert_eq!([1, 2, 3].map(|n| script.turn(n).exit), [1, 9, 9]);
+    assert_eq!([1, 2, 3].map(|n| script.turn_for_iteration(n).exit), [1, 9, 9]);
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn what_stands_at_the_top_is_the_default_of_every_iteration() {
          [[iteration]]\nmisbehave = \"ok\"\n[[iteration]]\nbytes = \"2kB\"\nusage = { tokens_out = 6 }\n",
     )
     .expect("fine");
-    let (first, second) = (script.turn(1), script.turn(2));
+    let (first, second) = (script.turn_for_iteration(1), script.turn_for_iteration(2));
     assert_eq!(first.mode, ScriptMisbehavior::Ok);
     assert_eq!(second.mode, ScriptMisbehavior::Flood { bytes: 2000 });
     assert_eq!(first.usage, Some(AgentUsage { tokens_in: 5, ..AgentUsage::default() }));
@@ -367,7 +367,8 @@ fn launch(body: &str, file: Option<&str>, text: Option<&str>) -> Result<String, 
     brief.body = body.to_owned();
     brief.profile.script = file.map(ToOwned::to_owned);
     brief.script_text = text.map(ToOwned::to_owned);
-    let launch = find("script").expect("it is registered").agent().launch(&brief)?;
+    let launch =
+        find_agent("script").expect("it is registered").create_agent().build_launch_command(&brief)?;
     let words = [
         "/usr/bin/landfall",
         "play",
@@ -444,10 +445,10 @@ fn notes_survive_the_way_through_the_output() {
         assert_eq!(line.lines().count(), 1);
         assert_eq!(Note::read(&line).as_ref(), Some(&note));
         let signals = at_once(
-            find("script")
+            find_agent("script")
                 .expect("it is registered")
-                .agent()
-                .parser(&landfall_agents::ParserContext::default()),
+                .create_agent()
+                .create_parser(&landfall_agents::ParserContext::default()),
             line.as_bytes(),
         );
         assert!(!matches!(signals.as_slice(), [Signal::Text(_)]), "{line}");
@@ -456,15 +457,16 @@ fn notes_survive_the_way_through_the_output() {
 
 #[test]
 fn notes_in_code_blocks_and_broken_notes_are_text() {
-    let agent = find("script").expect("it is registered").agent();
+    let agent = find_agent("script").expect("it is registered").create_agent();
     let quota = "{\"landfall\":\"quota\",\"until_ms\":1}";
     for text in
         [format!("```\n{quota}\n```"), format!("  {quota}"), format!("{quota} ok"), format!("> {quota}")]
     {
-        let signals = at_once(agent.parser(&landfall_agents::ParserContext::default()), text.as_bytes());
+        let signals =
+            at_once(agent.create_parser(&landfall_agents::ParserContext::default()), text.as_bytes());
         assert!(signals.iter().all(|signal| matches!(signal, Signal::Text(_))), "{text}: {signals:?}");
     }
-    let mut parser = agent.parser(&landfall_agents::ParserContext::default());
+    let mut parser = agent.create_parser(&landfall_agents::ParserContext::default());
     parser.feed(
         AgentStream::Out,
         b"{\"landfall\":\"quota\",\"until_ms\":\"soon\"}\n{\"landfall\":\"x\"}\n{\"other\":1}\n",

@@ -1,7 +1,7 @@
 //! Control words: what is one, what only looks like one, and what is a broken one.
 
 use expect_test::expect;
-use landfall_agents::registry::find;
+use landfall_agents::registry::find_agent;
 use landfall_agents::{ControlTagParser, LineKind, PAYLOAD_MAX, StreamLine};
 use landfall_model::{ControlSignal, Signal};
 
@@ -9,7 +9,10 @@ use crate::{at_once, render};
 
 fn heard(text: &str) -> Vec<Signal> {
     at_once(
-        find("command").expect("it is registered").agent().parser(&landfall_agents::ParserContext::default()),
+        find_agent("command")
+            .expect("it is registered")
+            .create_agent()
+            .create_parser(&landfall_agents::ParserContext::default()),
         text.as_bytes(),
     )
 }
@@ -124,7 +127,7 @@ fn texts_that_only_look_like_signals_are_text() {
 /// What a line amounts to in the voice of a model, and in the output of a program. The key is `k7`.
 fn keyed(text: &str) -> [String; 2] {
     let line = StreamLine { text: text.to_owned(), whole: true };
-    [ControlTagParser::of_a_model("k7"), ControlTagParser::of_a_program("k7")].map(|mut tags| {
+    [ControlTagParser::for_model_output("k7"), ControlTagParser::for_program_output("k7")].map(|mut tags| {
         match tags.hear(&line) {
             LineKind::Signal(Signal::Said(said)) => format!("{said:?}"),
             LineKind::Signal(Signal::Malformed { code, .. }) => code.to_owned(),
@@ -162,9 +165,11 @@ fn a_model_has_to_know_the_key_and_a_program_has_not() {
 #[test]
 fn an_empty_key_opens_nothing() {
     let line = StreamLine { text: "<landfall key=\"\">COMPLETE</landfall>".to_owned(), whole: true };
-    for mut tags in
-        [ControlTagParser::of_a_model(""), ControlTagParser::of_a_program(""), ControlTagParser::default()]
-    {
+    for mut tags in [
+        ControlTagParser::for_model_output(""),
+        ControlTagParser::for_program_output(""),
+        ControlTagParser::default(),
+    ] {
         assert!(matches!(
             tags.hear(&line),
             LineKind::Signal(Signal::Malformed { code: "SIGNAL_WRONG_KEY", .. })

@@ -82,7 +82,8 @@ fn kind(entry: &registry::AgentEntry) -> AgentKind {
         kind: entry.name.to_owned(),
         ..landfall_agents::LaunchProfile::default()
     };
-    let AgentRequirements { program, version_args, install, login, .. } = entry.agent().needs(&profile);
+    let AgentRequirements { program, version_args, install, login, .. } =
+        entry.create_agent().needs(&profile);
     let path = program.as_deref().and_then(on_path);
     let (version, problem) = match (&path, version_args) {
         (None, _) | (_, []) => (None, None),
@@ -202,10 +203,10 @@ pub(crate) struct ProfileProblem {
 /// Whether a profile could work, as far as that is known without trying, and where its program is.
 pub(crate) fn fitness(profile: &ProfileSettings) -> Result<Option<PathBuf>, ProfileProblem> {
     let name = &profile.name;
-    let entry = registry::find(&profile.kind)
+    let entry = registry::find_agent(&profile.kind)
         .map_err(|unknown| ProfileProblem { problem: unknown.to_string(), hint: unknown.hint() })?;
     let brief = agent_profile(profile);
-    let agent = entry.agent();
+    let agent = entry.create_agent();
     agent.check(&brief).map_err(|error| ProfileProblem {
         problem: error.to_string(),
         hint: error.hint().unwrap_or_else(|| format!("mend `[agent.{name}]` in landfall.toml")),
@@ -230,7 +231,7 @@ fn command(place: &ProjectLocation, profile: &ProfileSettings) -> Result<String,
         hint: hint.unwrap_or_else(|| format!("mend `[agent.{}]` in landfall.toml", profile.name)),
     };
     let entry =
-        registry::find(&profile.kind).map_err(|error| unfit(error.to_string(), Some(error.hint())))?;
+        registry::find_agent(&profile.kind).map_err(|error| unfit(error.to_string(), Some(error.hint())))?;
     let script_text = match &profile.script {
         Some(path) => Some(
             read_user_text(&place.root.join(path), USER_FILE_BYTES_MAX)
@@ -260,7 +261,10 @@ fn command(place: &ProjectLocation, profile: &ProfileSettings) -> Result<String,
         script_text,
         program: "landfall".into(),
     };
-    let launch = entry.agent().launch(&brief).map_err(|error| unfit(error.to_string(), error.hint()))?;
+    let launch = entry
+        .create_agent()
+        .build_launch_command(&brief)
+        .map_err(|error| unfit(error.to_string(), error.hint()))?;
     let secrets: BTreeSet<&str> =
         profile.env.iter().filter(|(name, _)| is_secret(name)).map(|(_, value)| value.as_str()).collect();
     let mut words: Vec<String> = Vec::new();

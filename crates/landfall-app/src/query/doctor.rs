@@ -236,12 +236,12 @@ impl DoctorRun {
                 }
             };
             fit = true;
-            let entry = registry::find(&profile.kind).expect("it fits");
+            let entry = registry::find_agent(&profile.kind).expect("it fits");
             let Some(path) = path else {
                 self.ok(&label, entry.about);
                 continue;
             };
-            let login = entry.agent().needs(&landfall_engine::agent_profile(profile)).login;
+            let login = entry.create_agent().needs(&landfall_engine::agent_profile(profile)).login;
             let hint = format!(
                 "whether it is logged in shows only when it is tried: `landfall agents --probe {name}`; to log in: {login}"
             );
@@ -259,9 +259,10 @@ impl DoctorRun {
             );
         }
         let terminal = settings.agents.values().find(|profile| {
-            let needs =
-                |agent: &registry::AgentEntry| agent.agent().needs(&landfall_engine::agent_profile(profile));
-            registry::find(&profile.kind).is_ok_and(|agent| needs(agent).terminal)
+            let needs = |agent: &registry::AgentEntry| {
+                agent.create_agent().needs(&landfall_engine::agent_profile(profile))
+            };
+            registry::find_agent(&profile.kind).is_ok_and(|agent| needs(agent).terminal)
         });
         if let Some(profile) = terminal.filter(|_| agents::on_path(TERMINAL_PROGRAM).is_none()) {
             self.bad(
@@ -347,7 +348,7 @@ impl DoctorRun {
         let usd = all.iter().any(|budget| budget.micro_usd.is_some());
         let counted = all.iter().any(|budget| budget.tokens.is_some() || budget.turns.is_some());
         for (name, profile) in &settings.agents {
-            let usage = registry::find(&profile.kind).map_or(UsageReport::Money, |entry| entry.usage);
+            let usage = registry::find_agent(&profile.kind).map_or(UsageReport::Money, |entry| entry.usage);
             let model = profile.model.as_deref();
             let priced = model.is_some_and(|model| settings.prices.for_model(model).is_some());
             let label = format!("budget of {name}");
@@ -784,7 +785,7 @@ fn suggestion() -> String {
             kind: entry.name.to_owned(),
             ..landfall_agents::LaunchProfile::default()
         };
-        let needs = entry.agent().needs(&profile);
+        let needs = entry.create_agent().needs(&profile);
         match needs.program.as_deref().map(agents::on_path) {
             Some(Some(_)) => there.push(entry.name),
             Some(None) => others.push(format!("{}: {}", entry.name, needs.install)),

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use landfall_agents::tmux::{Note, ScreenState, TerminalAgentKind, TerminalScreen, messages};
+use landfall_agents::tmux::{Note, ScreenState, TerminalAgentKind, TerminalScreen, visible_messages};
 
 use crate::say;
 
@@ -38,7 +38,7 @@ impl ScreenWatch {
 
     /// A look at the agent at work.
     pub(super) fn see(&mut self, seen: &ScreenState, screen: &TerminalScreen) {
-        let mut now = messages(self.cli, screen);
+        let mut now = visible_messages(self.cli, screen);
         // The last message grows while the agent works.
         if !matches!(seen, ScreenState::Idle | ScreenState::Ask(_)) {
             now.pop();
@@ -49,7 +49,7 @@ impl ScreenWatch {
 
     /// The last look.
     pub(super) fn close(&mut self, screen: &TerminalScreen) {
-        self.tell(messages(self.cli, screen));
+        self.tell(visible_messages(self.cli, screen));
         self.tell_lines(screen);
     }
 

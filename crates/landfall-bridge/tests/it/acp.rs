@@ -92,7 +92,10 @@ fn finish(mut child: Guarded, before: Vec<u8>) -> Told {
     let Ok(out) = told.recv_timeout(PATIENCE) else { panic!("the bridge did not end") };
     reader.join().expect("it read");
     let code = child.0.wait().expect("ours").code();
-    let mut parser = registry::find("acp").expect("built in").agent().parser(&ParserContext::default());
+    let mut parser = registry::find_agent("acp")
+        .expect("built in")
+        .create_agent()
+        .create_parser(&ParserContext::default());
     let mut signals = parser.feed(AgentStream::Out, &out);
     signals.extend(parser.finish());
     Told { code, out: String::from_utf8_lossy(&out).into_owned(), signals }

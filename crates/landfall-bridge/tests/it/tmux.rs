@@ -131,7 +131,10 @@ impl Run {
     fn end(&mut self) -> (Option<i32>, Vec<Signal>) {
         self.until("end", |note| matches!(note, Note::Ended { .. }));
         let code = self.child.wait().expect("ours").code();
-        let mut parser = registry::find("tmux").expect("built in").agent().parser(&ParserContext::default());
+        let mut parser = registry::find_agent("tmux")
+            .expect("built in")
+            .create_agent()
+            .create_parser(&ParserContext::default());
         let mut signals = parser.feed(AgentStream::Out, self.out.as_bytes());
         signals.extend(parser.finish());
         (code, signals)

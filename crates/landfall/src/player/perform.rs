@@ -123,7 +123,7 @@ fn agent(
     let script =
         Script::parse(&text).map_err(|problem| ScriptFailure::Script { file: file.into(), problem })?;
     let of_step = step.and_then(|(step, run)| script.step_turn(&step, run));
-    let turn = of_step.unwrap_or_else(|| script.turn(iteration));
+    let turn = of_step.unwrap_or_else(|| script.turn_for_iteration(iteration));
     if turn.mode == ScriptMisbehavior::Fail {
         return Ok(1);
     }
@@ -180,7 +180,7 @@ fn commit_message(turn: &ScriptTurn, iteration: u32) -> Option<String> {
         _ if turn.mode == ScriptMisbehavior::ForgetCommit => None,
         ScriptCommit::Never => None,
         ScriptCommit::Always(message) => Some(message.clone().unwrap_or_else(own)),
-        ScriptCommit::IfChanged => (turn.changes() || weakens).then(own),
+        ScriptCommit::IfChanged => (turn.changes_files() || weakens).then(own),
     }
 }
 

@@ -36,8 +36,8 @@ impl LineFormat {
             EngineLocation::There { .. } | EngineLocation::Resting { .. } | EngineLocation::Nowhere => None,
         };
         let kind = at_work.or_else(|| kind_in(&load_settings(&look.place.root).ok()?));
-        let entry = kind.and_then(|kind| registry::find(&kind).ok());
-        entry.map_or(Self::Plain, |entry| Self::Agent(entry.agent()))
+        let entry = kind.and_then(|kind| registry::find_agent(&kind).ok());
+        entry.map_or(Self::Plain, |entry| Self::Agent(entry.create_agent()))
     }
 
     pub fn render(&self, line: &SpoolLine) -> Vec<Said> {
@@ -48,7 +48,7 @@ impl LineFormat {
             Self::Plain => return vec![said(guess(&text), &text)],
             Self::Agent(agent) => agent,
         };
-        let mut parser = agent.parser(&ParserContext::default());
+        let mut parser = agent.create_parser(&ParserContext::default());
         let mut signals = parser.feed(AgentStream::Out, &line.bytes);
         signals.extend(parser.feed(AgentStream::Out, b"\n"));
         signals.extend(parser.finish());
@@ -245,7 +245,7 @@ mod tests {
     fn every_line_of_every_agent_says_something_and_never_panics() {
         let odd = ["", "{", "{}", "null", "[1]", "\u{1b}[31mred", "{\"type\":\"assistant\"}", "plain words"];
         for entry in registry::AGENTS {
-            let voice = LineFormat::Agent(entry.agent());
+            let voice = LineFormat::Agent(entry.create_agent());
             for text in odd {
                 assert!(!voice.render(&line(text)).is_empty(), "{}: {text}", entry.name);
             }
@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn what_a_tool_printed_is_shown_in_place_of_the_message_that_carries_it() {
         let check = |agent: &str, message: &str, expected: &[(Option<ToolOutcome>, &str)]| {
-            let voice = LineFormat::Agent(registry::find(agent).expect("it is known").agent());
+            let voice = LineFormat::Agent(registry::find_agent(agent).expect("it is known").create_agent());
             let said = voice.render(&line(message));
             let seen: Vec<_> = said.iter().map(|it| (it.tool, it.text.as_str())).collect();
             assert_eq!(seen, expected, "{agent}");
@@ -266,14 +266,14 @@ mod tests {
         let error = r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"no such file"}],"is_error":true}]}}"#;
         check("claude", error, &[(failed, "no such file")]);
         let item = r#"{"type":"item.completed","item":{"type":"command_execution","command":"ls","aggregated_output":"","exit_code":1}}"#;
-        let voice = LineFormat::Agent(registry::find("codex").expect("it is known").agent());
+        let voice = LineFormat::Agent(registry::find_agent("codex").expect("it is known").create_agent());
         let said = voice.render(&line(item));
         assert!(said.iter().any(|it| it.tool == failed && it.text == "(printed nothing)"), "{said:?}");
     }
 
     #[test]
     fn an_agent_that_speaks_json_is_shown_in_its_own_words() {
-        let voice = LineFormat::Agent(registry::find("claude").expect("it is known").agent());
+        let voice = LineFormat::Agent(registry::find_agent("claude").expect("it is known").create_agent());
         let text = r#"{"type":"assistant","timestamp":"2026-03-02T12:00:00Z","message":{"role":"assistant","content":[{"type":"text","text":"one\ntwo"},{"type":"tool_use","id":"t","name":"Bash","input":{"command":"ls"}}]}}"#;
         let said = voice.render(&line(text));
         let seen: Vec<(Level, &str)> = said.iter().map(|it| (it.level, it.text.as_str())).collect();
