@@ -314,7 +314,7 @@ impl Engine {
             settings,
             prompts,
             journal_id: opened.id,
-            end: journal.end(),
+            end: journal.journal_end(),
             clock,
             program: options.program.clone(),
             env,

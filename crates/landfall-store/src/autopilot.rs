@@ -29,23 +29,23 @@ impl Autopilot {
     /// # Errors
     /// When the fact cannot follow.
     pub fn take(&mut self, entry: &JournalEntry) -> Result<(), IllegalQueueEvent> {
-        queue(&mut self.queue, entry)?;
-        pilot(&mut self.pilot, entry);
-        sprints(&mut self.sprints, entry);
-        checkpoints(&mut self.checkpoints, entry);
-        flakes(&mut self.flakes, entry);
+        apply_to_queue(&mut self.queue, entry)?;
+        apply_to_pilot(&mut self.pilot, entry);
+        apply_to_sprints(&mut self.sprints, entry);
+        apply_to_checkpoints(&mut self.checkpoints, entry);
+        apply_to_flakes(&mut self.flakes, entry);
         Ok(())
     }
 }
 
-pub(crate) fn queue(queue: &mut Queue, entry: &JournalEntry) -> Result<(), IllegalQueueEvent> {
+pub(crate) fn apply_to_queue(queue: &mut Queue, entry: &JournalEntry) -> Result<(), IllegalQueueEvent> {
     match &entry.fact {
         Fact::Engine(EngineEvent::Queue(event)) => queue.apply(entry.at, event),
         Fact::Engine(_) | Fact::Task(..) => Ok(()),
     }
 }
 
-pub(crate) fn pilot(pilot: &mut PilotState, entry: &JournalEntry) {
+pub(crate) fn apply_to_pilot(pilot: &mut PilotState, entry: &JournalEntry) {
     match &entry.fact {
         Fact::Task(task, event) => pilot.note(*task, event),
         Fact::Engine(EngineEvent::RunStarted { .. }) => pilot.run_started(),
@@ -55,7 +55,7 @@ pub(crate) fn pilot(pilot: &mut PilotState, entry: &JournalEntry) {
     }
 }
 
-pub(crate) fn sprints(sprints: &mut Sprints, entry: &JournalEntry) {
+pub(crate) fn apply_to_sprints(sprints: &mut Sprints, entry: &JournalEntry) {
     match &entry.fact {
         Fact::Task(task, event) => sprints.note(entry.at, *task, event),
         Fact::Engine(EngineEvent::Sprint(event)) => sprints.apply(entry.at, event),
@@ -63,7 +63,7 @@ pub(crate) fn sprints(sprints: &mut Sprints, entry: &JournalEntry) {
     }
 }
 
-pub(crate) fn loops(loops: &mut AgentLoops, entry: &JournalEntry) {
+pub(crate) fn apply_to_loops(loops: &mut AgentLoops, entry: &JournalEntry) {
     match &entry.fact {
         Fact::Task(task, event) => loops.note(entry.at, *task, event),
         Fact::Engine(EngineEvent::Auto(event)) => loops.apply(entry.at, event),
@@ -71,7 +71,7 @@ pub(crate) fn loops(loops: &mut AgentLoops, entry: &JournalEntry) {
     }
 }
 
-pub(crate) fn checkpoints(checkpoints: &mut Checkpoints, entry: &JournalEntry) {
+pub(crate) fn apply_to_checkpoints(checkpoints: &mut Checkpoints, entry: &JournalEntry) {
     match &entry.fact {
         Fact::Task(task, Event::Landed { .. }) => checkpoints.note_landing(*task),
         Fact::Engine(EngineEvent::Checkpoint(event)) => checkpoints.apply(entry.at, event),
@@ -80,7 +80,7 @@ pub(crate) fn checkpoints(checkpoints: &mut Checkpoints, entry: &JournalEntry) {
 }
 
 /// What a task hears of its batch's verification is that of the batch: it did not run once more.
-pub(crate) fn flakes(flakes: &mut Flakes, entry: &JournalEntry) {
+pub(crate) fn apply_to_flakes(flakes: &mut Flakes, entry: &JournalEntry) {
     match &entry.fact {
         Fact::Task(_, Event::Verified { report, .. })
         | Fact::Engine(

@@ -44,7 +44,7 @@ pub(crate) struct HashChain {
 }
 
 impl HashChain {
-    pub fn link(&mut self, before: &Hash, raw: RawRow<'_>) -> Hash {
+    pub fn link_row(&mut self, before: &Hash, raw: RawRow<'_>) -> Hash {
         let RawRow { seq: Seq(seq), at_ms, task, kind, body } = raw;
         let buffer = &mut self.buffer;
         buffer.clear();

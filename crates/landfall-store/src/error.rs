@@ -161,7 +161,7 @@ impl StoreError {
         }
     }
 
-    pub(crate) fn corrupt(seq: impl Into<Option<Seq>>, what: impl Into<String>) -> Self {
+    pub(crate) fn corrupt_at(seq: impl Into<Option<Seq>>, what: impl Into<String>) -> Self {
         Self::Corrupt { seq: seq.into(), what: what.into() }
     }
 
@@ -187,7 +187,7 @@ impl<T> StoreResultExt<T> for Result<T, rusqlite::Error> {
     fn doing(self, doing: &'static str, path: &Path) -> Result<T, StoreError> {
         self.map_err(|source| match source.sqlite_error_code() {
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-                StoreError::corrupt(None, format!("{doing}: {source}"))
+                StoreError::corrupt_at(None, format!("{doing}: {source}"))
             }
             Some(ErrorCode::DiskFull) => StoreError::Full,
             Some(ErrorCode::ReadOnly) => StoreError::ReadOnly { path: path.to_owned() },
@@ -197,13 +197,15 @@ impl<T> StoreResultExt<T> for Result<T, rusqlite::Error> {
                 rusqlite::Error::InvalidColumnType(..)
                 | rusqlite::Error::IntegralValueOutOfRange(..)
                 | rusqlite::Error::FromSqlConversionFailure(..)
-                | rusqlite::Error::Utf8Error(..) => StoreError::corrupt(None, format!("{doing}: {source}")),
+                | rusqlite::Error::Utf8Error(..) => {
+                    StoreError::corrupt_at(None, format!("{doing}: {source}"))
+                }
                 source => StoreError::Sql { doing, source: Arc::new(source) },
             },
         })
     }
 }
 
-fn at(seq: &Option<Seq>) -> String {
+fn format_position(seq: &Option<Seq>) -> String {
     seq.map_or_else(String::new, |seq| format!(" at event {seq}"))
 }

@@ -11,7 +11,7 @@ use landfall_model::{
 };
 
 use crate::Seq;
-use crate::tally::{CountChange, CountIncrement, CountKey, CountRow, WorkChange, WorkRow, tallies};
+use crate::tally::{CountChange, CountIncrement, CountKey, CountRow, WorkChange, WorkRow, count_changes};
 
 /// A task as lists show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,7 +81,7 @@ pub struct TaskRow {
 impl TaskRow {
     /// The row of a task, without what only its place among others and in the journal tells.
     #[must_use]
-    pub fn of(task: &Task) -> Self {
+    pub fn from_task(task: &Task) -> Self {
         let (wait, detail, asks, ended) = match &task.state {
             TaskState::Ready { .. } if let Some(hold) = &task.hold => {
                 (Some(WaitReason::Pause.word().to_owned()), hold.reason.clone(), None, None)
@@ -139,8 +139,8 @@ impl TaskRow {
             iterations: task.counters.iterations,
             iterations_max: task.limits.iterations_max,
             attempt: task.attempt,
-            tokens: capped(usage.tokens_in.saturating_add(usage.tokens_out)),
-            micro_usd: capped(usage.micro_usd),
+            tokens: cap_to_i64(usage.tokens_in.saturating_add(usage.tokens_out)),
+            micro_usd: cap_to_i64(usage.micro_usd),
             flow: task.flow.as_ref().map(|flow| flow.name.clone()).or_else(|| task.spec.flow.clone()),
             agent: task.spec.agent.clone(),
             draft: task.spec.draft,
@@ -157,7 +157,7 @@ impl TaskRow {
 
     /// The status among others: a ready task with unmet needs waits.
     #[must_use]
-    pub fn shown(&self) -> TaskStatus {
+    pub fn effective_status(&self) -> TaskStatus {
         match self.status {
             TaskStatus::Ready if self.unmet > 0 => TaskStatus::Waiting,
             own => own,
@@ -166,7 +166,7 @@ impl TaskRow {
 
     /// What a row must still come to when it is read. `unmet` is added on top rather than hashed, so that it can
     /// be counted up and down in place; two bits are left free for that.
-    pub(crate) fn checksum(&self, buffer: &mut String) -> i64 {
+    pub(crate) fn compute_checksum(&self, buffer: &mut String) -> i64 {
         buffer.clear();
         let text = |buffer: &mut String, text: Option<&str>| match text {
             Some(text) => write!(buffer, "{}:{text}", text.len()).expect("a string takes all"),
@@ -253,7 +253,7 @@ fn wait_detail(wait: &WaitReason) -> String {
 }
 
 /// SQLite has no unsigned numbers; a figure beyond this is nonsense anyway.
-fn capped(figure: u64) -> u64 {
+fn cap_to_i64(figure: u64) -> u64 {
     figure.min(i64::MAX as u64)
 }
 
@@ -320,7 +320,7 @@ pub struct Tables {
 impl Tables {
     /// The first difference, in words.
     #[must_use]
-    pub fn difference(&self, other: &Self) -> Option<String> {
+    pub fn first_difference(&self, other: &Self) -> Option<String> {
         fn first<T: PartialEq + std::fmt::Debug>(what: &str, ours: &[T], theirs: &[T]) -> Option<String> {
             let longest = ours.len().max(theirs.len());
             (0..longest)
@@ -361,7 +361,7 @@ pub(crate) enum TableChange {
 }
 
 /// What a batch does to the tables.
-pub(crate) fn changes(entries: &[JournalEntry], tasks: &[Arc<Task>]) -> Vec<TableChange> {
+pub(crate) fn collect_changes(entries: &[JournalEntry], tasks: &[Arc<Task>]) -> Vec<TableChange> {
     let mut marks: HashMap<TaskId, TaskEventMarks> = HashMap::with_capacity(tasks.len());
     let mut changes = Vec::with_capacity(tasks.len());
     for (nth, entry) in (0..).zip(entries) {
@@ -369,12 +369,12 @@ pub(crate) fn changes(entries: &[JournalEntry], tasks: &[Arc<Task>]) -> Vec<Tabl
             marks.entry(*task).or_default().note(nth, entry.at, event);
         }
         changes.extend(change_of(nth, entry));
-        changes.extend(tallies(entry).into_iter().map(TableChange::Tally));
+        changes.extend(count_changes(entry).into_iter().map(TableChange::Tally));
     }
     for task in tasks {
         let marks = marks.remove(&task.id).unwrap_or_default();
         if marks.events > 0 {
-            changes.push(marks.task(task));
+            changes.push(marks.to_task_change(task));
         }
     }
     changes
@@ -451,8 +451,8 @@ impl TaskEventMarks {
         }
     }
 
-    pub fn task(self, task: &Task) -> TableChange {
-        let mut row = TaskRow::of(task);
+    pub fn to_task_change(self, task: &Task) -> TableChange {
+        let mut row = TaskRow::from_task(task);
         row.events = self.events;
         row.started = self.started;
         let needs = self.respecified.then(|| task.spec.needs.iter().copied().collect());
@@ -475,7 +475,7 @@ pub(crate) struct InMemoryTables {
 }
 
 impl InMemoryTables {
-    pub fn tables(&self) -> Tables {
+    pub fn to_tables(&self) -> Tables {
         Tables {
             tasks: self.tasks.values().cloned().collect(),
             needs: self.needs.iter().copied().collect(),
@@ -506,7 +506,7 @@ impl InMemoryTables {
                 row.started = before.and_then(|before| before.started).or(row.started);
                 self.tasks.insert(id, *row);
                 if let Some(needs) = needs {
-                    for (_, need) in pairs(&self.needs, id) {
+                    for (_, need) in pairs_of_task(&self.needs, id) {
                         self.needs.remove(&(id, need));
                         self.needed.remove(&(need, id));
                     }
@@ -514,7 +514,7 @@ impl InMemoryTables {
                     self.needed.extend(needs.iter().map(|need| (*need, id)));
                 }
                 self.count_unmet(id);
-                for (_, dependent) in pairs(&self.needed, id) {
+                for (_, dependent) in pairs_of_task(&self.needed, id) {
                     self.count_unmet(dependent);
                 }
             }
@@ -536,7 +536,7 @@ impl InMemoryTables {
                 (self.base.published, self.base.held) = (Some(commit), None);
             }
             TableChange::Held { reason } => self.base.held = Some(reason),
-            TableChange::Tally(CountChange::Count(count)) => self.count(count),
+            TableChange::Tally(CountChange::Count(count)) => self.add_count(count),
             TableChange::Tally(CountChange::Mark(task, mark)) => {
                 let work = self.work.entry(task).or_default();
                 match mark {
@@ -552,7 +552,7 @@ impl InMemoryTables {
         }
     }
 
-    fn count(&mut self, CountIncrement { slot, what, key, by }: CountIncrement) {
+    fn add_count(&mut self, CountIncrement { slot, what, key, by }: CountIncrement) {
         let work = |task: &TaskId| self.work.get(task);
         let key = match key {
             CountKey::Word(word) => word,
@@ -567,14 +567,14 @@ impl InMemoryTables {
 
     fn count_unmet(&mut self, task: TaskId) {
         let met = |need: &TaskId| self.tasks.get(need).is_some_and(|row| row.unblocks);
-        let unmet = pairs(&self.needs, task).iter().filter(|(_, need)| !met(need)).count();
+        let unmet = pairs_of_task(&self.needs, task).iter().filter(|(_, need)| !met(need)).count();
         if let Some(row) = self.tasks.get_mut(&task) {
             row.unmet = u32::try_from(unmet).unwrap_or(u32::MAX);
         }
     }
 }
 
-fn pairs(set: &BTreeSet<(TaskId, TaskId)>, first: TaskId) -> Vec<(TaskId, TaskId)> {
+fn pairs_of_task(set: &BTreeSet<(TaskId, TaskId)>, first: TaskId) -> Vec<(TaskId, TaskId)> {
     set.range((first, TaskId(0))..=(first, TaskId(u32::MAX))).copied().collect()
 }
 

@@ -76,7 +76,7 @@ impl JournalEnd {
     }
 
     /// Says where it ends now.
-    pub(crate) fn move_to(&self, head: JournalHead) {
+    pub(crate) fn advance_head(&self, head: JournalHead) {
         *self.head.lock().unwrap_or_else(PoisonError::into_inner) = head;
         self.moved.notify_all();
     }
@@ -93,7 +93,7 @@ pub struct EntryBatch {
 
 impl EntryBatch {
     /// Says whether every task that is touched is there.
-    pub(crate) fn check(&self) -> Result<(), StoreError> {
+    pub(crate) fn check_tasks_present(&self) -> Result<(), StoreError> {
         let held: BTreeSet<TaskId> = self.tasks.iter().map(|task| task.id).collect();
         for entry in &self.entries {
             if let Fact::Task(task, _) = &entry.fact

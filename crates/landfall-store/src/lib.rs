@@ -21,7 +21,7 @@ pub use autopilot::Autopilot;
 pub use chain::Hash;
 pub use error::StoreError;
 pub use fold::{BaseState, GUESS, PassRow, RunRow, Tables, TaskRow};
-pub use format::{FormatError, FormatErrorKind, written};
+pub use format::{FormatError, FormatErrorKind, encode_as_json};
 pub use journal::{
     AppendReceipt, EntryBatch, EventOrderError, Journal, JournalEnd, JournalHead, PendingAck, ReplayReport,
     ReplayStop, Seq,

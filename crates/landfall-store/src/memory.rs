@@ -45,7 +45,7 @@ impl MemoryJournal {
     /// Its tables.
     #[must_use]
     pub fn tables(&self) -> Tables {
-        self.kept().folded.tables()
+        self.kept().folded.to_tables()
     }
 
     fn kept(&self) -> MutexGuard<'_, MemoryState> {
@@ -56,7 +56,7 @@ impl MemoryJournal {
 
 impl Journal for MemoryJournal {
     fn append_later(&self, batch: EntryBatch) -> PendingAck {
-        PendingAck(PendingFrom::Known(batch.check().map(|()| self.kept().append(&batch))))
+        PendingAck(PendingFrom::Known(batch.check_tasks_present().map(|()| self.kept().append_batch(&batch))))
     }
 
     fn replay(
@@ -73,7 +73,7 @@ impl Journal for MemoryJournal {
             if seq < from && event.kind != "bound" {
                 continue;
             }
-            let entry = format::decode(raw, &mut flows)?; // an earlier one may bring a flow that is named later
+            let entry = format::decode_entry(raw, &mut flows)?; // an earlier one may bring a flow that is named later
             if seq < from {
                 continue;
             }
@@ -101,22 +101,22 @@ impl MemoryState {
         JournalHead { seq, hash: last.map_or(Hash::NONE, |event| event.hash) }
     }
 
-    fn append(&mut self, batch: &EntryBatch) -> AppendReceipt {
+    fn append_batch(&mut self, batch: &EntryBatch) -> AppendReceipt {
         let first = Seq(self.events.len() as u64 + 1);
         for entry in &batch.entries {
-            let written = format::encode(entry);
+            let written = format::encode_entry(entry);
             let body = match &written.flow {
-                Some(flow) if self.flows.insert(flow.digest.clone()) => written.long(flow),
+                Some(flow) if self.flows.insert(flow.digest.clone()) => written.body_with_flow(flow),
                 Some(_) | None => written.short,
             };
             let before = self.head_at(Seq(self.events.len() as u64));
             let (at_ms, task, kind) = (written.at_ms, written.task, written.kind);
             let hash = self
                 .chain
-                .link(&before.hash, RawRow { seq: before.seq.next(), at_ms, task, kind, body: &body });
+                .link_row(&before.hash, RawRow { seq: before.seq.next(), at_ms, task, kind, body: &body });
             self.events.push(MemoryRow { at_ms, task, kind, body, hash });
         }
-        for change in fold::changes(&batch.entries, &batch.tasks) {
+        for change in fold::collect_changes(&batch.entries, &batch.tasks) {
             self.folded.put(first, change);
         }
         AppendReceipt { last: Seq(self.events.len() as u64) }

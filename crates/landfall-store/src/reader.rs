@@ -23,7 +23,7 @@ use crate::chain::{Hash, HashChain};
 use crate::error::StoreResultExt;
 use crate::fold::{BaseState, PassRow, RunRow, Tables, TaskRow, run_end_from};
 use crate::format::{self, FlowCache, RawRow};
-use crate::sqlite::beside;
+use crate::sqlite::sibling_path;
 use crate::{JournalHead, ReplayReport, ReplayStop, Seq, StoreError, schema};
 
 /// A connection that only reads.
@@ -94,7 +94,7 @@ impl StoreReader {
     /// # Errors
     /// When there is none, or it is of another version.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let (conn, follows) = connect(path)?;
+        let (conn, follows) = open_connection(path)?;
         Ok(Self { conn, path: path.to_owned(), follows, flows: RefCell::new(None) })
     }
 
@@ -148,7 +148,7 @@ impl StoreReader {
         from: Seq,
         each: &mut dyn FnMut(Seq, JournalEntry) -> Result<(), ReplayStop>,
     ) -> Result<ReplayReport, StoreError> {
-        self.steady(|| stream(&self.conn, &self.path, from, each))
+        self.steady(|| stream_entries(&self.conn, &self.path, from, each))
     }
 
     /// How many tasks there are, by status.
@@ -187,8 +187,8 @@ impl StoreReader {
         let parent = filter.parent.map(|parent| parent.0);
         let mut page = Vec::new();
         // A status that two kinds of row share is read as two pages in one order.
-        for status in query::statuses(filter.status) {
-            let sql = query::tasks(filter, *status);
+        for status in query::status_conditions(filter.status) {
+            let sql = query::task_page_sql(filter, *status);
             let mut statement = self.conn.prepare_cached(&sql).doing(TASK, &self.path)?;
             let word = filter.status.map(TaskStatus::word);
             let named: [(&str, &dyn ToSql); 6] = [
@@ -219,7 +219,7 @@ impl StoreReader {
     /// # Errors
     /// When they cannot be read.
     pub fn waiting(&self, limit: u32) -> Result<Vec<TaskRow>, StoreError> {
-        self.task_rows(&query::waiting(), &[&limit])
+        self.task_rows(&query::waiting_tasks_sql(), &[&limit])
     }
 
     /// The ready tasks whose needs have not landed, by id.
@@ -227,7 +227,7 @@ impl StoreReader {
     /// # Errors
     /// When they cannot be read.
     pub fn held(&self, limit: u32) -> Result<Vec<TaskRow>, StoreError> {
-        self.task_rows(&query::held(), &[&limit])
+        self.task_rows(&query::held_tasks_sql(), &[&limit])
     }
 
     /// The tasks that could start, most urgent first.
@@ -243,7 +243,7 @@ impl StoreReader {
     /// # Errors
     /// When it cannot be read.
     pub fn row(&self, task: TaskId) -> Result<Option<TaskRow>, StoreError> {
-        Ok(self.task_rows(&query::row(), &[&task.0])?.pop())
+        Ok(self.task_rows(&query::task_row_sql(), &[&task.0])?.pop())
     }
 
     /// One task, folded from its own events.
@@ -324,7 +324,7 @@ impl StoreReader {
     /// # Errors
     /// When they cannot be read.
     pub fn runs(&self, limit: u32) -> Result<Vec<RunRow>, StoreError> {
-        runs(&self.conn, query::RUNS, limit, &self.path)
+        read_runs(&self.conn, query::RUNS, limit, &self.path)
     }
 
     /// What waits for a person.
@@ -332,7 +332,7 @@ impl StoreReader {
     /// # Errors
     /// When it cannot be read.
     pub fn inbox(&self) -> Result<Vec<InboxRow>, StoreError> {
-        let rows = self.task_rows(&query::inbox(), &[])?;
+        let rows = self.task_rows(&query::inbox_sql(), &[])?;
         Ok(rows
             .into_iter()
             .filter_map(|row| {
@@ -380,7 +380,7 @@ impl StoreReader {
     /// # Errors
     /// When they cannot be read.
     pub fn tables(&self) -> Result<Tables, StoreError> {
-        self.steady(|| tables(&self.conn, &self.path))
+        self.steady(|| read_tables(&self.conn, &self.path))
     }
 
     /// Lets all questions that are asked meanwhile see the same moment, and says which one it is.
@@ -419,7 +419,7 @@ impl StoreReader {
             .doing(TASK, &self.path)?;
         if counted.unwrap_or(0) != entries.len() as u64 {
             let what = format!("{task} has {} of its {} events", entries.len(), counted.unwrap_or(0));
-            return Err(StoreError::corrupt(None, what));
+            return Err(StoreError::corrupt_at(None, what));
         }
         let (mut folded, mut landed) = (None, None);
         for (seq, entry) in entries {
@@ -496,8 +496,8 @@ impl StoreReader {
                 None => None,
                 Some(bytes) => Hash::from_bytes(bytes),
             };
-            if before.map(|before| chain.link(&before, raw)) != hash {
-                return Err(StoreError::corrupt(raw.seq, "its hash is not that of its content"));
+            if before.map(|before| chain.link_row(&before, raw)) != hash {
+                return Err(StoreError::corrupt_at(raw.seq, "its hash is not that of its content"));
             }
             if raw.kind == "bound" {
                 let mut flows = self.flows.borrow_mut();
@@ -507,7 +507,7 @@ impl StoreReader {
                 };
                 take(raw.seq, self.decode_bound(raw, known)?)?;
             } else {
-                take(raw.seq, format::decode(raw, &mut FlowCache::default())?)?;
+                take(raw.seq, format::decode_entry(raw, &mut FlowCache::default())?)?;
             }
         }
         Ok(())
@@ -515,10 +515,10 @@ impl StoreReader {
 
     /// A flow may have been added since the flows were read.
     fn decode_bound(&self, raw: RawRow<'_>, flows: &mut FlowCache) -> Result<JournalEntry, StoreError> {
-        match format::decode(raw, flows) {
+        match format::decode_entry(raw, flows) {
             Err(error) if matches!(error.what, format::FormatErrorKind::UnknownFlow(_)) => {
                 *flows = self.read_flows()?;
-                Ok(format::decode(raw, flows)?)
+                Ok(format::decode_entry(raw, flows)?)
             }
             decoded => Ok(decoded?),
         }
@@ -541,22 +541,22 @@ impl Drop for ReadTransactionGuard<'_> {
 
 /// Opens a connection that only reads.
 /// A connection, and whether it sees what is written from now on.
-fn connect(path: &Path) -> Result<(Connection, bool), StoreError> {
+fn open_connection(path: &Path) -> Result<(Connection, bool), StoreError> {
     if let Err(error) = std::fs::metadata(path) {
         return Err(StoreError::io("look at", path, error));
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(path, flags).doing("open the journal", path)?;
-    let (conn, found, follows) = match schema::version(&conn, path) {
+    let (conn, found, follows) = match schema::read_schema_version(&conn, path) {
         Ok(found) => {
             conn.busy_timeout(BUSY).doing("set the patience", path)?;
             (conn, found, true)
         }
         Err(error) if is_locked_folder(&error) && !has_log(path) => {
             // A folder that takes no files, and nobody writes: SQLite may be told that the file will not change.
-            let conn = Connection::open_with_flags(still(path), flags | OpenFlags::SQLITE_OPEN_URI)
+            let conn = Connection::open_with_flags(immutable_uri(path), flags | OpenFlags::SQLITE_OPEN_URI)
                 .doing("open the journal", path)?;
-            let found = schema::version(&conn, path)?;
+            let found = schema::read_schema_version(&conn, path)?;
             (conn, found, false)
         }
         Err(other) => return Err(other),
@@ -580,11 +580,11 @@ fn is_locked_folder(error: &StoreError) -> bool {
 }
 
 fn has_log(path: &Path) -> bool {
-    std::fs::metadata(beside(path, "-wal")).is_ok_and(|wal| wal.len() > 0)
+    std::fs::metadata(sibling_path(path, "-wal")).is_ok_and(|wal| wal.len() > 0)
 }
 
 /// The address of a file that does not change.
-fn still(path: &Path) -> String {
+fn immutable_uri(path: &Path) -> String {
     use std::os::unix::ffi::OsStrExt;
     let mut address = "file:".to_owned();
     for byte in path.as_os_str().as_bytes() {
@@ -610,7 +610,7 @@ pub(crate) fn head(conn: &Connection, path: &Path) -> Result<JournalHead, StoreE
             let hash = Hash::from_bytes(&hash);
             JournalHead {
                 seq: Seq(seq),
-                hash: hash.ok_or_else(|| StoreError::corrupt(Seq(seq), "it has no hash"))?,
+                hash: hash.ok_or_else(|| StoreError::corrupt_at(Seq(seq), "it has no hash"))?,
             }
         }
         (_, _) => JournalHead::EMPTY,
@@ -624,13 +624,13 @@ fn check_head(head: JournalHead, said: Option<String>) -> Result<(), StoreError>
     if said != seen {
         let word = |end: Option<String>| end.unwrap_or_else(|| "nothing".to_owned());
         let what = format!("it ends with {} and should end with {}", word(seen), word(said));
-        return Err(StoreError::corrupt(head.seq, what));
+        return Err(StoreError::corrupt_at(head.seq, what));
     }
     Ok(())
 }
 
 /// Streams events and checks them: dense, chained, and ending where the head says.
-pub(crate) fn stream(
+pub(crate) fn stream_entries(
     conn: &Connection,
     path: &Path,
     from: Seq,
@@ -651,7 +651,7 @@ pub(crate) fn stream(
             .optional()
             .doing(doing, path)?;
         let hash = hash.and_then(|hash| Hash::from_bytes(&hash));
-        at = JournalHead { seq, hash: hash.ok_or_else(|| StoreError::corrupt(seq, "it is not there"))? };
+        at = JournalHead { seq, hash: hash.ok_or_else(|| StoreError::corrupt_at(seq, "it is not there"))? };
         flows = read_flows(conn, path)?;
     }
     let mut chain = HashChain::default();
@@ -662,15 +662,15 @@ pub(crate) fn stream(
         let (raw, hash) = event_row(row).doing(doing, path)?;
         let seq = at.seq.next();
         if raw.seq != seq {
-            return Err(StoreError::corrupt(seq, format!("it is not there; {} follows", raw.seq)));
+            return Err(StoreError::corrupt_at(seq, format!("it is not there; {} follows", raw.seq)));
         }
-        let link = chain.link(&at.hash, raw);
+        let link = chain.link_row(&at.hash, raw);
         if hash != Some(link) {
-            return Err(StoreError::corrupt(seq, "its hash is not that of its content"));
+            return Err(StoreError::corrupt_at(seq, "its hash is not that of its content"));
         }
         at = JournalHead { seq, hash: link };
         events += 1;
-        match each(seq, format::decode(raw, &mut flows)?) {
+        match each(seq, format::decode_entry(raw, &mut flows)?) {
             Ok(()) => {}
             Err(ReplayStop::Enough) => return Ok(ReplayReport { events, to: at }),
             Err(ReplayStop::Illegal(source)) => return Err(StoreError::Illegal { seq, source }),
@@ -705,8 +705,8 @@ fn event_row<'a>(row: &'a Row<'_>) -> rusqlite::Result<(RawRow<'a>, Option<Hash>
 
 fn task_row(row: &Row<'_>, path: &Path) -> Result<TaskRow, StoreError> {
     let (made, checksum) = read_task_row(row).doing(TASK, path)??;
-    if made.checksum(&mut String::with_capacity(512)) != checksum {
-        return Err(StoreError::corrupt(None, format!("the row of {} is not what was written", made.id)));
+    if made.compute_checksum(&mut String::with_capacity(512)) != checksum {
+        return Err(StoreError::corrupt_at(None, format!("the row of {} is not what was written", made.id)));
     }
     Ok(made)
 }
@@ -718,7 +718,7 @@ fn read_task_row(row: &Row<'_>) -> rusqlite::Result<Result<(TaskRow, i64), Store
         Ok(status) => status,
         Err(error) => return Ok(Err(error)),
     };
-    let wrong = |what: &str| StoreError::corrupt(None, format!("{what} of T{id} cannot be read"));
+    let wrong = |what: &str| StoreError::corrupt_at(None, format!("{what} of T{id} cannot be read"));
     let size = match row.get_ref(7)?.as_str_or_null()?.map(str::parse).transpose() {
         Ok(size) => size,
         Err(_) => return Ok(Err(wrong("the size"))),
@@ -761,7 +761,7 @@ fn read_task_row(row: &Row<'_>) -> rusqlite::Result<Result<(TaskRow, i64), Store
 
 fn status_from(word: &str) -> Result<TaskStatus, StoreError> {
     let known = TaskStatus::ALL.into_iter().find(|status| status.word() == word);
-    known.ok_or_else(|| StoreError::corrupt(None, format!("`{word}` is not a status")))
+    known.ok_or_else(|| StoreError::corrupt_at(None, format!("`{word}` is not a status")))
 }
 
 fn pass_row(row: &Row<'_>) -> rusqlite::Result<PassRow> {
@@ -774,7 +774,7 @@ fn pass_row(row: &Row<'_>) -> rusqlite::Result<PassRow> {
     })
 }
 
-fn runs(conn: &Connection, sql: &str, limit: u32, path: &Path) -> Result<Vec<RunRow>, StoreError> {
+fn read_runs(conn: &Connection, sql: &str, limit: u32, path: &Path) -> Result<Vec<RunRow>, StoreError> {
     let doing = "read runs";
     let mut statement = conn.prepare_cached(sql).doing(doing, path)?;
     let mut rows = statement.query([limit]).doing(doing, path)?;
@@ -793,7 +793,7 @@ fn runs(conn: &Connection, sql: &str, limit: u32, path: &Path) -> Result<Vec<Run
         let (mut run, word) = read(row).doing(doing, path)?;
         if let Some(word) = word {
             let why = run_end_from(&word);
-            run.why = Some(why.ok_or_else(|| StoreError::corrupt(None, format!("`{word}` ends no run")))?);
+            run.why = Some(why.ok_or_else(|| StoreError::corrupt_at(None, format!("`{word}` ends no run")))?);
         }
         runs.push(run);
     }
@@ -815,10 +815,10 @@ fn base(conn: &Connection, path: &Path) -> Result<BaseState, StoreError> {
         .doing("read the base", path)
 }
 
-pub(crate) fn tables(conn: &Connection, path: &Path) -> Result<Tables, StoreError> {
+pub(crate) fn read_tables(conn: &Connection, path: &Path) -> Result<Tables, StoreError> {
     let doing = "read the tables";
     let mut tasks = Vec::new();
-    let mut statement = conn.prepare(&query::all_tasks()).doing(doing, path)?;
+    let mut statement = conn.prepare(&query::all_tasks_sql()).doing(doing, path)?;
     let mut rows = statement.query([]).doing(doing, path)?;
     while let Some(row) = rows.next().doing(doing, path)? {
         tasks.push(task_row(row, path)?);
@@ -832,8 +832,8 @@ pub(crate) fn tables(conn: &Connection, path: &Path) -> Result<Tables, StoreErro
         .prepare("SELECT tree, config, environment, seq, task FROM pass ORDER BY 1, 2, 3")
         .doing(doing, path)?;
     let passes = statement.query_map([], pass_row).and_then(Iterator::collect).doing(doing, path)?;
-    let runs = runs(conn, query::ALL_RUNS, u32::MAX, path)?;
-    let (counts, work) = counts::all(conn, path)?;
+    let runs = read_runs(conn, query::ALL_RUNS, u32::MAX, path)?;
+    let (counts, work) = counts::read_all_counts(conn, path)?;
     Ok(Tables { tasks, needs, runs, passes, base: base(conn, path)?, counts, work })
 }
 
@@ -851,7 +851,7 @@ fn read_flows(conn: &Connection, path: &Path) -> Result<FlowCache, StoreError> {
     while let Some(row) = rows.next().doing(doing, path)? {
         let (digest, json): (String, String) =
             row.get(0).and_then(|digest| Ok((digest, row.get(1)?))).doing(doing, path)?;
-        let wrong = |what: String| StoreError::corrupt(None, format!("the flow {digest}: {what}"));
+        let wrong = |what: String| StoreError::corrupt_at(None, format!("the flow {digest}: {what}"));
         if blake3::hash(json.as_bytes()).to_hex().as_str() != digest {
             return Err(wrong("its content is not what it is named for".to_owned()));
         }

@@ -151,7 +151,7 @@ UPDATE base SET at_commit = NULL, published = NULL, held = NULL;
 ";
 
 /// Looks whose the database is and how old, without changing it. Zero means it is new.
-pub(crate) fn version(conn: &Connection, path: &Path) -> Result<i64, StoreError> {
+pub(crate) fn read_schema_version(conn: &Connection, path: &Path) -> Result<i64, StoreError> {
     let number = |sql: &str| conn.query_row(sql, [], |row| row.get::<_, i64>(0));
     let doing = "read the schema's version";
     let found = number("PRAGMA user_version").doing(doing, path)?;
@@ -167,18 +167,18 @@ pub(crate) fn version(conn: &Connection, path: &Path) -> Result<i64, StoreError>
 }
 
 /// Brings the database up to date, one step a transaction: a crash leaves a whole schema, old or new.
-pub(crate) fn migrate(conn: &mut Connection, path: &Path) -> Result<(), StoreError> {
+pub(crate) fn migrate_schema(conn: &mut Connection, path: &Path) -> Result<(), StoreError> {
     loop {
         let doing = "bring the schema up to date";
         let step = conn.transaction_with_behavior(TransactionBehavior::Immediate).doing(doing, path)?;
         // Read again inside the transaction: another process may have done the step.
-        let from = version(&step, path)?;
+        let from = read_schema_version(&step, path)?;
         let Some(sql) = usize::try_from(from).ok().and_then(|from| MIGRATIONS.get(from)) else {
             return Ok(());
         };
         step.execute_batch(sql).doing(doing, path)?;
         if from > 0 && REFILLED.contains(&(from + 1)) {
-            crate::sqlite::refill(&step, path)?;
+            crate::sqlite::refill_tables(&step, path)?;
         }
         step.pragma_update(None, "application_id", APPLICATION_ID).doing(doing, path)?;
         step.pragma_update(None, "user_version", from + 1).doing(doing, path)?;

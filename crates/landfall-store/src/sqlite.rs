@@ -18,7 +18,7 @@ use crate::{
     EntryBatch, Journal, JournalEnd, JournalHead, PendingAck, ReplayReport, ReplayStop, Seq, StoreError,
     Tables, fold, format,
 };
-pub(crate) use rebuild::refill;
+pub(crate) use rebuild::refill_tables;
 use writer::{AppendRequest, Writer, WriterCommand};
 
 /// How a journal is opened.
@@ -98,7 +98,7 @@ impl Sqlite {
 
     /// Where it ends, as it grows.
     #[must_use]
-    pub fn end(&self) -> Arc<JournalEnd> {
+    pub fn journal_end(&self) -> Arc<JournalEnd> {
         Arc::clone(&self.inner.end)
     }
 
@@ -116,7 +116,7 @@ impl Sqlite {
     /// When an event is damaged or cannot follow; the tables then stay as they were.
     pub fn rebuild(&self) -> Result<(), StoreError> {
         let (answer, answered) = sync_channel(1);
-        self.inner.order(WriterCommand::Rebuild(answer))?;
+        self.inner.send_command(WriterCommand::Rebuild(answer))?;
         answered.recv().unwrap_or(Err(StoreError::Closed))
     }
 
@@ -124,24 +124,24 @@ impl Sqlite {
     ///
     /// # Errors
     /// When they cannot be read.
-    pub fn tables(&self) -> Result<Tables, StoreError> {
+    pub fn read_tables(&self) -> Result<Tables, StoreError> {
         self.reader()?.tables()
     }
 }
 
 impl Journal for Sqlite {
     fn append_later(&self, batch: EntryBatch) -> PendingAck {
-        if let Err(error) = batch.check() {
+        if let Err(error) = batch.check_tasks_present() {
             return PendingAck(PendingFrom::Known(Err(error)));
         }
         // Encoding happens here, on the caller's thread: the one that writes has enough to do.
         let (answer, answered) = sync_channel(1);
         let request = AppendRequest {
-            events: batch.entries.iter().map(format::encode).collect(),
-            changes: fold::changes(&batch.entries, &batch.tasks),
+            events: batch.entries.iter().map(format::encode_entry).collect(),
+            changes: fold::collect_changes(&batch.entries, &batch.tasks),
             answer,
         };
-        match self.inner.order(WriterCommand::Append(request)) {
+        match self.inner.send_command(WriterCommand::Append(request)) {
             Ok(()) => PendingAck(PendingFrom::Writer(answered)),
             Err(error) => PendingAck(PendingFrom::Known(Err(error))),
         }
@@ -162,7 +162,7 @@ impl Journal for Sqlite {
 }
 
 impl SqliteInner {
-    fn order(&self, order: WriterCommand) -> Result<(), StoreError> {
+    fn send_command(&self, order: WriterCommand) -> Result<(), StoreError> {
         let orders = self.orders.as_ref().expect("taken only when the last handle goes");
         orders.send(order).map_err(|_| StoreError::Closed)
     }
@@ -185,7 +185,7 @@ fn end_process(error: &StoreError) -> ! {
 }
 
 /// The file that SQLite keeps beside the database.
-pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
+pub(crate) fn sibling_path(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     PathBuf::from(name)

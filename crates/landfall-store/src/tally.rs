@@ -13,7 +13,7 @@ use landfall_model::{
 pub const SLOT_MS: i64 = 15 * 60 * 1000;
 
 /// The slot a moment is in.
-pub(crate) fn slot(at: Timestamp) -> i64 {
+pub(crate) fn time_slot(at: Timestamp) -> i64 {
     at.0.div_euclid(SLOT_MS)
 }
 
@@ -137,14 +137,14 @@ pub(crate) enum CountChange {
 }
 
 /// What a fact adds, in this order.
-pub(crate) fn tallies(entry: &JournalEntry) -> Vec<CountChange> {
-    let mut made = SlotTallies { slot: slot(entry.at), tallies: Vec::new() };
+pub(crate) fn count_changes(entry: &JournalEntry) -> Vec<CountChange> {
+    let mut made = SlotTallies { slot: time_slot(entry.at), tallies: Vec::new() };
     match &entry.fact {
-        Fact::Task(task, event) => made.task(entry.at, *task, event),
+        Fact::Task(task, event) => made.count_task_event(entry.at, *task, event),
         Fact::Engine(
             EngineEvent::Measured { report } | EngineEvent::Queue(QueueEvent::Checked { report, .. }),
-        ) => made.gate(report),
-        Fact::Engine(EngineEvent::RunEnded { why: RunEnd::Lost, .. }) => made.one(Counted::Recoveries),
+        ) => made.count_gate_report(report),
+        Fact::Engine(EngineEvent::RunEnded { why: RunEnd::Lost, .. }) => made.add_one(Counted::Recoveries),
         Fact::Engine(_) => {}
     }
     made.tallies
@@ -156,7 +156,7 @@ struct SlotTallies {
 }
 
 impl SlotTallies {
-    fn count(&mut self, what: Counted, key: CountKey, by: u64) {
+    fn add_count(&mut self, what: Counted, key: CountKey, by: u64) {
         if by > 0 {
             // SQLite has no unsigned numbers; a figure beyond this is nonsense anyway.
             let by = by.min(u64::from(u32::MAX) * 1_000);
@@ -164,41 +164,41 @@ impl SlotTallies {
         }
     }
 
-    fn one(&mut self, what: Counted) {
-        self.count(what, CountKey::Word(String::new()), 1);
+    fn add_one(&mut self, what: Counted) {
+        self.add_count(what, CountKey::Word(String::new()), 1);
     }
 
-    fn task(&mut self, at: Timestamp, task: TaskId, event: &Event) {
+    fn count_task_event(&mut self, at: Timestamp, task: TaskId, event: &Event) {
         match event {
             Event::Added { spec } => {
-                self.one(Counted::Added);
+                self.add_one(Counted::Added);
                 if spec.source.starts_with("rollback:") {
-                    self.one(Counted::Rollbacks);
+                    self.add_one(Counted::Rollbacks);
                 }
             }
             Event::Bound { driving, .. } => {
                 self.tallies.push(CountChange::Mark(task, WorkChange::Profile(driving.profile.clone())));
             }
-            Event::Entered { .. } => self.one(Counted::Attempts),
+            Event::Entered { .. } => self.add_one(Counted::Attempts),
             Event::IterationEnded { took_ms, usage, .. } => {
                 let tokens = usage.tokens_in.saturating_add(usage.tokens_out);
-                self.count(Counted::Iterations, CountKey::Profile(task), 1);
-                self.count(Counted::Tokens, CountKey::Profile(task), tokens);
-                self.count(Counted::MicroUsd, CountKey::Profile(task), usage.micro_usd);
-                self.count(Counted::UnpricedTokens, CountKey::Profile(task), usage.tokens_unpriced);
-                self.count(Counted::PartialUsage, CountKey::Profile(task), u64::from(usage.at_least));
-                self.count(Counted::AgentMs, CountKey::Profile(task), *took_ms);
+                self.add_count(Counted::Iterations, CountKey::Profile(task), 1);
+                self.add_count(Counted::Tokens, CountKey::Profile(task), tokens);
+                self.add_count(Counted::MicroUsd, CountKey::Profile(task), usage.micro_usd);
+                self.add_count(Counted::UnpricedTokens, CountKey::Profile(task), usage.tokens_unpriced);
+                self.add_count(Counted::PartialUsage, CountKey::Profile(task), u64::from(usage.at_least));
+                self.add_count(Counted::AgentMs, CountKey::Profile(task), *took_ms);
             }
-            Event::Verified { report, .. } => self.gate(report),
-            Event::Conflicted { .. } => self.one(Counted::Conflicts),
+            Event::Verified { report, .. } => self.count_gate_report(report),
+            Event::Conflicted { .. } => self.add_one(Counted::Conflicts),
             Event::Yielded {
                 why: YieldReason::Crashed | YieldReason::Lost | YieldReason::Machine | YieldReason::Shortage,
                 ..
             } => {
-                self.one(Counted::Recoveries);
+                self.add_one(Counted::Recoveries);
             }
-            Event::Waited { wait: WaitReason::Quota { .. }, .. } => self.one(Counted::QuotaWaits),
-            Event::Waited { wait: WaitReason::Question { .. }, .. } => self.one(Counted::Questions),
+            Event::Waited { wait: WaitReason::Quota { .. }, .. } => self.add_one(Counted::QuotaWaits),
+            Event::Waited { wait: WaitReason::Question { .. }, .. } => self.add_one(Counted::Questions),
             Event::Opinion { findings, .. } => {
                 let said =
                     findings.as_ref().map(|findings| match review::blocking_findings(findings).next() {
@@ -207,42 +207,42 @@ impl SlotTallies {
                     });
                 self.tallies.push(CountChange::Mark(task, WorkChange::Opinion(said)));
             }
-            Event::Reviewed { approved, .. } => self.person(task, *approved),
-            Event::Signed { decision: ReviewDecision::Approved, .. } => self.person(task, true),
+            Event::Reviewed { approved, .. } => self.count_agreement(task, *approved),
+            Event::Signed { decision: ReviewDecision::Approved, .. } => self.count_agreement(task, true),
             Event::Signed { decision: ReviewDecision::Redo | ReviewDecision::Rejected, .. } => {
-                self.person(task, false);
+                self.count_agreement(task, false);
             }
             Event::Landed { .. } => {
-                self.count(Counted::Landed, CountKey::Profile(task), 1);
+                self.add_count(Counted::Landed, CountKey::Profile(task), 1);
                 self.tallies.push(CountChange::Mark(task, WorkChange::Landed(at)));
             }
             Event::Ended(ending) => match ending.kind {
                 EndKind::Done => self.tallies.push(CountChange::Mark(task, WorkChange::Accepted(at))),
-                EndKind::Cancelled => self.one(Counted::Cancelled),
+                EndKind::Cancelled => self.add_one(Counted::Cancelled),
                 EndKind::Failed | EndKind::Timeout | EndKind::Blocked => {
-                    self.count(Counted::Failed, CountKey::Profile(task), 1);
+                    self.add_count(Counted::Failed, CountKey::Profile(task), 1);
                 }
             },
             _ => {} // nothing that is drawn
         }
     }
 
-    fn person(&mut self, task: TaskId, approved: bool) {
+    fn count_agreement(&mut self, task: TaskId, approved: bool) {
         let said = if approved { "approved" } else { "objected" };
-        self.count(Counted::Agreement, CountKey::Opinion(task, said), 1);
+        self.add_count(Counted::Agreement, CountKey::Opinion(task, said), 1);
     }
 
     /// What was reused did not run.
-    fn gate(&mut self, report: &GateReport) {
-        self.count(Counted::Gates, CountKey::Word(report.outcome().word().to_owned()), 1);
+    fn count_gate_report(&mut self, report: &GateReport) {
+        self.add_count(Counted::Gates, CountKey::Word(report.outcome().word().to_owned()), 1);
         if report.reused {
             return;
         }
-        self.count(Counted::VerifyMs, CountKey::Word(String::new()), report.took_ms);
+        self.add_count(Counted::VerifyMs, CountKey::Word(String::new()), report.took_ms);
         for command in &report.commands {
-            self.count(Counted::CheckRuns, CountKey::Word(command.name.clone()), 1);
+            self.add_count(Counted::CheckRuns, CountKey::Word(command.name.clone()), 1);
             if command.outcome == CheckOutcome::Flaky {
-                self.count(Counted::CheckFlakes, CountKey::Word(command.name.clone()), 1);
+                self.add_count(Counted::CheckFlakes, CountKey::Word(command.name.clone()), 1);
             }
         }
     }

@@ -146,7 +146,7 @@ impl CommandHandler<'_> {
                 true => Vec::new(),
                 false => reader.unmet(task.id).map_err(|error| problems::store(&error))?,
             };
-            let mut row = TaskRow::of(&task);
+            let mut row = TaskRow::from_task(&task);
             row.unmet = u32::try_from(unmet.len()).unwrap_or(u32::MAX);
             lines.push(conversions::line(row, &TaskRelations { needs, unmet, ..TaskRelations::default() }));
         }
@@ -338,7 +338,8 @@ impl CommandHandler<'_> {
         let mut lines = Vec::new();
         for task in tasks {
             let row = reader.row(task.id).map_err(|error| problems::store(&error))?;
-            let status = row.map_or(landfall_engine::model::TaskStatus::of(task), |row| row.shown());
+            let status =
+                row.map_or(landfall_engine::model::TaskStatus::of(task), |row| row.effective_status());
             let text = format!("{} {what}.", task.id);
             lines.push(api::ChangedTask {
                 id: conversions::task_id(task.id),

@@ -204,7 +204,7 @@ impl TaskRelations {
 
 /// The status of a row among others.
 pub(crate) fn row_status(row: &TaskRow, starved: bool) -> TaskStatus {
-    match row.shown() {
+    match row.effective_status() {
         TaskStatus::Ready if starved => TaskStatus::Waiting,
         shown => shown,
     }
@@ -564,7 +564,7 @@ mod tests {
     fn a_ready_row_waits_for_its_needs_first_and_for_a_slot_then() {
         let spec = TaskSpec::new("a task").expect("a title");
         let task = model::Task::from_spec(model::TaskId(3), spec, model::Timestamp(0));
-        let mut row = TaskRow::of(&task);
+        let mut row = TaskRow::from_task(&task);
         let mut among = TaskRelations::default();
         assert_eq!(row_wait(&row, &among), None);
         among.held = Some(WaitReason::Slot);

@@ -69,7 +69,7 @@ pub(crate) fn known(place: &ProjectLocation) -> Result<(Vec<ExistingTask>, Vec<S
         })
         .collect();
     let open = rows.iter().zip(&known).filter(|(_, known)| known.standing == ExistingTaskState::Open);
-    let lines = open.map(|(row, _)| format!("{} {} ({})", row.id, row.title, row.shown().word()));
+    let lines = open.map(|(row, _)| format!("{} {} ({})", row.id, row.title, row.effective_status().word()));
     let lines = lines.rev().take(LINES_MAX).collect::<Vec<_>>().into_iter().rev().collect();
     Ok((known, lines))
 }

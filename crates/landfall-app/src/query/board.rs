@@ -228,13 +228,13 @@ impl<'a> BoardBuilder<'a> {
                 self.counts.of(TaskStatus::Active)
             }
             ColumnName::InReview => {
-                for row in reader.of_status(TaskStatus::Review, limit).map_err(of)? {
+                for row in reader.list_by_status(TaskStatus::Review, limit).map_err(of)? {
                     cards.push(self.card(row, true)?);
                 }
                 self.counts.of(TaskStatus::Review)
             }
             ColumnName::Landing => {
-                for row in reader.of_status(TaskStatus::Landing, limit).map_err(of)? {
+                for row in reader.list_by_status(TaskStatus::Landing, limit).map_err(of)? {
                     cards.push(self.card(row, true)?);
                 }
                 self.counts.of(TaskStatus::Landing)
@@ -242,10 +242,10 @@ impl<'a> BoardBuilder<'a> {
             ColumnName::NeedsYou => {
                 let mut rows = Vec::new();
                 for wait in FOR_A_PERSON.into_iter().filter(|wait| self.waits.contains_key(wait)) {
-                    rows.extend(reader.waiting_for(wait.word(), limit).map_err(of)?);
+                    rows.extend(reader.list_waiting_for(wait.word(), limit).map_err(of)?);
                 }
                 for status in GAVE_UP {
-                    rows.extend(reader.of_status(status, limit).map_err(of)?);
+                    rows.extend(reader.list_by_status(status, limit).map_err(of)?);
                 }
                 rows.sort_by_key(|row| (row.changed, row.id));
                 rows.truncate(limit as usize);
@@ -271,7 +271,7 @@ impl<'a> BoardBuilder<'a> {
             ColumnName::Waiting => {
                 let mut rows = Vec::new();
                 for wait in self.waits.keys().filter(|wait| !FOR_A_PERSON.contains(wait)) {
-                    rows.extend(reader.waiting_for(wait.word(), limit).map_err(of)?);
+                    rows.extend(reader.list_waiting_for(wait.word(), limit).map_err(of)?);
                 }
                 rows.sort_by_key(|row| (row.due.is_none(), row.due, row.id));
                 rows.truncate(limit as usize);

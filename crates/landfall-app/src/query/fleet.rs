@@ -91,7 +91,9 @@ fn folders(path: &Path) -> Vec<String> {
 fn at_work(look: &Query<'_>, reader: &StoreReader) -> Result<Vec<api::FleetAgent>, Problem> {
     let live = look.engine.live();
     let mut found: Vec<(api::FleetAgent, Option<SitterProcess>)> = Vec::new();
-    for row in reader.of_status(TaskStatus::Active, AGENTS_MAX).map_err(|error| problems::store(&error))? {
+    for row in
+        reader.list_by_status(TaskStatus::Active, AGENTS_MAX).map_err(|error| problems::store(&error))?
+    {
         let Some(task) = task_cache::task(look.place, reader, &row)? else { continue };
         let TaskState::Active { doing: AttemptPhase::Running { iteration, since, .. }, .. } = &task.state
         else {
@@ -182,7 +184,7 @@ fn workspaces(
         let (state, why) = purpose(row.as_ref());
         found.push(api::FleetWorkspace {
             task: id.map(conversions::task_id),
-            status: row.as_ref().map(|row| conversions::status(row.shown())),
+            status: row.as_ref().map(|row| conversions::status(row.effective_status())),
             bytes: count.then(|| dir_size(&root.join(&name)).ok()).flatten(),
             state: state.to_owned(),
             why,

@@ -76,7 +76,7 @@ pub(crate) fn graph(look: &Query<'_>, asked: &api::GraphAsked) -> Result<api::Gr
         .into_values()
         .map(|row| api::GraphNode {
             id: conversions::task_id(row.id),
-            status: conversions::status(row.shown()),
+            status: conversions::status(row.effective_status()),
             size: row.size.map(conversions::size),
             phase: row.phase,
             priority: row.priority,
@@ -204,7 +204,7 @@ fn around(
             near.extend(reader.parts(row.id).map_err(of)?);
             near.extend(row.parent);
             near.retain(|id| seen.insert(*id));
-            for next in reader.rows_of(&near).map_err(of)? {
+            for next in reader.read_rows(&near).map_err(of)? {
                 let over = matches!(next.status, TaskStatus::Done | TaskStatus::Cancelled);
                 if asked.done || !over {
                     open.push_back((next, away + 1));
@@ -240,9 +240,9 @@ fn all(
     };
     let counts = reader.counts().map_err(of)?;
     let mut total: u64 = OPEN.iter().map(|status| counts.of(*status)).sum::<u64>() + counts.dependency;
-    take(&mut rows, reader.rows_of(critical).map_err(of)?);
+    take(&mut rows, reader.read_rows(critical).map_err(of)?);
     for status in &OPEN[..5] {
-        take(&mut rows, reader.of_status(*status, limit).map_err(of)?);
+        take(&mut rows, reader.list_by_status(*status, limit).map_err(of)?);
     }
     let mut holders: Vec<(&TaskId, usize)> = web.needed.iter().map(|(task, by)| (task, by.len())).collect();
     holders.sort_by_key(|(task, many)| (std::cmp::Reverse(*many), **task));
@@ -252,15 +252,15 @@ fn all(
         if rows.len() >= max {
             break;
         }
-        take(&mut rows, reader.rows_of(&near).map_err(of)?);
+        take(&mut rows, reader.read_rows(&near).map_err(of)?);
     }
     take(&mut rows, reader.next(limit).map_err(of)?);
     take(&mut rows, reader.held(limit).map_err(of)?);
-    take(&mut rows, reader.of_status(TaskStatus::Draft, limit).map_err(of)?);
+    take(&mut rows, reader.list_by_status(TaskStatus::Draft, limit).map_err(of)?);
     if asked.done {
         for status in [TaskStatus::Done, TaskStatus::Failed, TaskStatus::Timeout, TaskStatus::Cancelled] {
             total += counts.of(status);
-            take(&mut rows, reader.of_status(status, limit).map_err(of)?);
+            take(&mut rows, reader.list_by_status(status, limit).map_err(of)?);
         }
     } else {
         // What gave up and is needed all the same holds others up: it is there, though it is not open.

@@ -51,7 +51,9 @@ pub(crate) fn inbox(look: &Query<'_>, asked: &api::InboxAsked) -> Result<api::In
                     continue;
                 };
                 *counts.entry(kind).or_default() += many;
-                rows.extend(reader.waiting_for(&word, limit).map_err(of)?.into_iter().map(|row| (kind, row)));
+                rows.extend(
+                    reader.list_waiting_for(&word, limit).map_err(of)?.into_iter().map(|row| (kind, row)),
+                );
             }
             let by_status = reader.counts().map_err(of)?;
             for (status, kind) in [
@@ -63,7 +65,7 @@ pub(crate) fn inbox(look: &Query<'_>, asked: &api::InboxAsked) -> Result<api::In
                 if wanted(kind) && by_status.of(status) > 0 {
                     *counts.entry(kind).or_default() += by_status.of(status);
                     rows.extend(
-                        reader.of_status(status, limit).map_err(of)?.into_iter().map(|row| (kind, row)),
+                        reader.list_by_status(status, limit).map_err(of)?.into_iter().map(|row| (kind, row)),
                     );
                 }
             }
@@ -73,7 +75,7 @@ pub(crate) fn inbox(look: &Query<'_>, asked: &api::InboxAsked) -> Result<api::In
                     counts.insert(InboxKind::Owed, owed.len() as u64);
                     let some = &owed[..owed.len().min(limit as usize)];
                     rows.extend(
-                        reader.rows_of(some).map_err(of)?.into_iter().map(|row| (InboxKind::Owed, row)),
+                        reader.read_rows(some).map_err(of)?.into_iter().map(|row| (InboxKind::Owed, row)),
                     );
                 }
             }

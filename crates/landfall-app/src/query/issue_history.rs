@@ -178,7 +178,7 @@ fn trail(reader: &StoreReader, task: &Task) -> Result<Vec<Trace>, Problem> {
 /// The tasks that follow issues.
 fn followed(reader: &StoreReader) -> Result<Vec<Task>, Problem> {
     let of = |error| problems::store(&error);
-    let ids: BTreeSet<TaskId> = reader.tasks_with(FOLLOWS).map_err(of)?;
+    let ids: BTreeSet<TaskId> = reader.tasks_with_kind(FOLLOWS).map_err(of)?;
     let mut tasks = Vec::new();
     for id in ids {
         tasks.extend(reader.task(id).map_err(of)?);

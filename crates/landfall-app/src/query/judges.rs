@@ -17,7 +17,7 @@ use crate::project::problems;
 /// By the profile that judged.
 pub(crate) fn agreement(reader: &StoreReader) -> Result<Vec<JudgeAgreement>, Problem> {
     let of = |error| problems::store(&error);
-    let tasks: BTreeSet<TaskId> = reader.tasks_with("judged").map_err(of)?;
+    let tasks: BTreeSet<TaskId> = reader.tasks_with_kind("judged").map_err(of)?;
     let mut all: BTreeMap<String, JudgeAgreement> = BTreeMap::new();
     for task in tasks {
         let events = reader.events(Seq::ZERO, Some(task), u32::MAX).map_err(of)?;

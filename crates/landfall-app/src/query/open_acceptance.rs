@@ -49,7 +49,7 @@ pub(crate) fn all(place: &ProjectLocation, reader: &StoreReader) -> Result<Vec<O
     // Of several that follow the same issue the last one counts.
     let mut found: BTreeMap<u64, (TaskRow, Arc<Task>)> = BTreeMap::new();
     for row in
-        reader.rows_of(&unaccepted).map_err(of)?.into_iter().filter(|row| row.status == TaskStatus::Done)
+        reader.read_rows(&unaccepted).map_err(of)?.into_iter().filter(|row| row.status == TaskStatus::Done)
     {
         let Some(task) = task_cache::task(place, reader, &row)?.filter(|task| is_partial(task)) else {
             continue;

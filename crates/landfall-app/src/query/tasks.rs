@@ -15,7 +15,7 @@ use landfall_engine::model::{
     Task, TaskId, TaskState, TaskStatus, WaitReason, own_limits_text,
 };
 use landfall_engine::settings::PublishTarget;
-use landfall_engine::store::{Seq, StoreReader, TaskFilter, TaskRow, written};
+use landfall_engine::store::{Seq, StoreReader, TaskFilter, TaskRow, encode_as_json};
 use landfall_engine::{LiveAgent, LiveSnapshot, journal_link};
 use landfall_text::{format_bytes, pluralize};
 
@@ -200,8 +200,11 @@ impl Query<'_> {
         let row = reader.row(id).map_err(of)?.ok_or_else(|| problems::unknown_task(id))?;
         let task = reader.task(id).map_err(of)?.ok_or_else(|| problems::unknown_task(id))?;
         // Only a task that could start wants to know what is in its way.
-        let holds =
-            if row.shown() == TaskStatus::Ready { self.holds(&reader)? } else { StartBlockers::default() };
+        let holds = if row.effective_status() == TaskStatus::Ready {
+            self.holds(&reader)?
+        } else {
+            StartBlockers::default()
+        };
         let among = self.among(&reader, &row, &holds)?;
         let status = conversions::status(conversions::row_status(&row, among.held.is_some()));
         let account =
@@ -233,7 +236,7 @@ impl Query<'_> {
 
     /// Why a task is where it is; a run that does not begin it is named.
     fn sentence(&self, reader: &StoreReader, task: &Task, row: &TaskRow, among: &TaskRelations) -> String {
-        let free = row.shown() == TaskStatus::Ready && among.held.is_none();
+        let free = row.effective_status() == TaskStatus::Ready && among.held.is_none();
         let why = if free { self.engine.view(|view| not_begun(task, view)).flatten() } else { None };
         let red = || match free && !self.engine.is_alive() {
             true => self.red_base(reader).ok().flatten().map(|reason| base_hold_text(&reason)),
@@ -509,7 +512,7 @@ impl Query<'_> {
                     Fact::Task(id, event) => (Some(conversions::task_id(*id)), sentences::event(event)),
                     Fact::Engine(event) => (None, sentences::engine(event)),
                 };
-                let (kind, data) = written(&entry);
+                let (kind, data) = encode_as_json(&entry);
                 api::LogEntry { seq: seq.0, at_ms: entry.at.0, task, kind: kind.to_owned(), text, data }
             })
             .collect();
@@ -751,7 +754,7 @@ fn details(reader: &StoreReader, task: &Task, among: &TaskRelations) -> Result<V
     let mut details = Vec::new();
     for need in &among.unmet {
         match reader.row(*need).map_err(|error| problems::store(&error))? {
-            Some(row) => details.push(format!("needs {need} ({}): {}", row.shown(), row.title)),
+            Some(row) => details.push(format!("needs {need} ({}): {}", row.effective_status(), row.title)),
             None => details.push(format!("needs {need}, which is not there")),
         }
     }

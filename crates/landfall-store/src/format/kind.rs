@@ -70,7 +70,7 @@ struct EventSerializer {
 }
 
 impl EventSerializer {
-    fn body(self) -> Result<EventBody, EventError> {
+    fn into_body(self) -> Result<EventBody, EventError> {
         let kind = self.kind.ok_or(EventError::UnknownKind)?;
         Ok(EventBody { kind, json: b"{".to_vec() })
     }
@@ -83,7 +83,7 @@ struct EventBody {
 }
 
 impl EventBody {
-    fn key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), EventError> {
+    fn write_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), EventError> {
         if self.json.len() > 1 {
             self.json.push(b',');
         }
@@ -92,7 +92,7 @@ impl EventBody {
         Ok(())
     }
 
-    fn value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), EventError> {
+    fn write_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), EventError> {
         Ok(serde_json::to_writer(&mut self.json, value)?)
     }
 
@@ -111,8 +111,8 @@ impl SerializeStruct for EventBody {
         key: &'static str,
         value: &T,
     ) -> Result<(), EventError> {
-        self.key(key)?;
-        self.value(value)
+        self.write_key(key)?;
+        self.write_value(value)
     }
 
     fn end(self) -> Result<Self::Ok, EventError> {
@@ -129,8 +129,8 @@ impl SerializeStructVariant for EventBody {
         key: &'static str,
         value: &T,
     ) -> Result<(), EventError> {
-        self.key(key)?;
-        self.value(value)
+        self.write_key(key)?;
+        self.write_value(value)
     }
 
     fn end(self) -> Result<Self::Ok, EventError> {
@@ -144,11 +144,11 @@ impl SerializeMap for EventBody {
     type Error = EventError;
 
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), EventError> {
-        self.key(key)
+        self.write_key(key)
     }
 
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), EventError> {
-        self.value(value)
+        self.write_value(value)
     }
 
     fn end(self) -> Result<Self::Ok, EventError> {
@@ -242,11 +242,11 @@ impl Serializer for EventSerializer {
     }
 
     fn serialize_map(self, _: Option<usize>) -> Result<EventBody, EventError> {
-        self.body()
+        self.into_body()
     }
 
     fn serialize_struct(self, _: &'static str, _: usize) -> Result<EventBody, EventError> {
-        self.body()
+        self.into_body()
     }
 
     fn serialize_struct_variant(
@@ -256,7 +256,7 @@ impl Serializer for EventSerializer {
         kind: &'static str,
         _: usize,
     ) -> Result<EventBody, EventError> {
-        Self { kind: Some(kind) }.body()
+        Self { kind: Some(kind) }.into_body()
     }
 }
 
@@ -268,7 +268,7 @@ struct EventDeserializer<'a> {
 
 impl<'a> EventDeserializer<'a> {
     /// Reads the whole body.
-    fn body<T>(
+    fn read_body<T>(
         self,
         read: impl FnOnce(&mut serde_json::Deserializer<serde_json::de::StrRead<'a>>) -> serde_json::Result<T>,
     ) -> Result<T, EventError> {
@@ -322,16 +322,16 @@ impl<'a> VariantAccess<'a> for EventDeserializer<'a> {
     type Error = EventError;
 
     fn unit_variant(self) -> Result<(), EventError> {
-        let EmptyBody {} = self.body(|json| EmptyBody::deserialize(json))?;
+        let EmptyBody {} = self.read_body(|json| EmptyBody::deserialize(json))?;
         Ok(())
     }
 
     fn newtype_variant_seed<S: DeserializeSeed<'a>>(self, seed: S) -> Result<S::Value, EventError> {
-        self.body(|json| seed.deserialize(json))
+        self.read_body(|json| seed.deserialize(json))
     }
 
     fn tuple_variant<V: Visitor<'a>>(self, len: usize, visitor: V) -> Result<V::Value, EventError> {
-        self.body(|json| json.deserialize_tuple(len, visitor))
+        self.read_body(|json| json.deserialize_tuple(len, visitor))
     }
 
     fn struct_variant<V: Visitor<'a>>(
@@ -339,6 +339,6 @@ impl<'a> VariantAccess<'a> for EventDeserializer<'a> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, EventError> {
-        self.body(|json| json.deserialize_struct("body", fields, visitor))
+        self.read_body(|json| json.deserialize_struct("body", fields, visitor))
     }
 }

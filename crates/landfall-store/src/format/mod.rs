@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use crate::Seq;
 
-pub(crate) use v1::{decode, encode, flow_from_text, flow_text};
+pub(crate) use v1::{decode_entry, encode_entry, flow_from_text, flow_text};
 
 /// A fact as it is written: all of a row but its number and hash.
 #[derive(Debug, Clone)]
@@ -35,7 +35,7 @@ pub(crate) struct FlowText {
 
 impl EncodedRow {
     /// The body with the flow inside: for the first fact that names the flow.
-    pub fn long(&self, flow: &FlowText) -> String {
+    pub fn body_with_flow(&self, flow: &FlowText) -> String {
         let open = self.short.strip_suffix('}').expect("a body is an object");
         format!("{open},\"inline\":{}}}", flow.json)
     }
@@ -43,8 +43,8 @@ impl EncodedRow {
 
 /// How the journal writes a fact: its kind and its body.
 #[must_use]
-pub fn written(entry: &JournalEntry) -> (&'static str, serde_json::Value) {
-    let written = encode(entry);
+pub fn encode_as_json(entry: &JournalEntry) -> (&'static str, serde_json::Value) {
+    let written = encode_entry(entry);
     let body = serde_json::from_str(&written.short).expect("a body is JSON");
     (written.kind, body)
 }

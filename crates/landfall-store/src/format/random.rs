@@ -53,104 +53,105 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    pub(super) fn below(&mut self, bound: usize) -> usize {
+    pub(super) fn next_below(&mut self, bound: usize) -> usize {
         usize::try_from(self.next() % u64::try_from(bound.max(1)).expect("fits")).expect("below the bound")
     }
 
     /// Numbers that fields leave out or that are special, and any other.
-    fn number(&mut self, max: u64) -> u64 {
+    fn random_number(&mut self, max: u64) -> u64 {
         const NUMBERS: [u64; 9] = [0, 1, 2, 3, 20, 82, 700, 1_000, 3_600_000];
-        match self.below(12) {
+        match self.next_below(12) {
             drawn @ 0..9 => NUMBERS[drawn].min(max),
             9 => max,
             _ => self.next() & max,
         }
     }
 
-    fn text(&mut self) -> &'static str {
-        TEXTS[self.below(TEXTS.len())]
+    fn random_text(&mut self) -> &'static str {
+        TEXTS[self.next_below(TEXTS.len())]
     }
 
     /// A value of this type. Validating constructors refuse some draws, so it draws again.
-    fn draw<T: for<'de> Deserialize<'de>>(&mut self) -> T {
+    fn draw_value<T: for<'de> Deserialize<'de>>(&mut self) -> T {
         (0..10_000).find_map(|_| T::deserialize(&mut *self).ok()).expect("one of many draws is valid")
     }
 
-    pub(super) fn entry(&mut self) -> JournalEntry {
-        let at = Timestamp(i64::try_from(self.number(1 << 45)).expect("fits"));
-        let task = TaskId(self.draw::<u32>());
+    pub(super) fn random_entry(&mut self) -> JournalEntry {
+        let at = Timestamp(i64::try_from(self.random_number(1 << 45)).expect("fits"));
+        let task = TaskId(self.draw_value::<u32>());
         let of_task = |event| Fact::Task(task, event);
-        let fact = match self.below(100) {
-            0..40 => of_task(self.event()),
-            40..55 => of_task(Event::Issue(self.issue())),
-            55..72 => of_task(Event::Staged(self.staged())),
-            72..77 => of_task(Event::Recovery(self.recovery())),
-            77..86 => Fact::Engine(self.draw()),
-            86..93 => Fact::Engine(EngineEvent::Queue(self.draw::<QueueEvent>())),
-            93..95 => Fact::Engine(EngineEvent::Pilot(self.draw::<PilotEvent>())),
-            95..97 => Fact::Engine(EngineEvent::Sprint(self.draw::<SprintEvent>())),
-            97 => Fact::Engine(EngineEvent::Checkpoint(self.draw::<CheckpointEvent>())),
-            98 => Fact::Engine(EngineEvent::Auto(self.draw::<AutoEvent>())),
-            _ => Fact::Engine(EngineEvent::Haul(self.draw::<IssueBatchEvent>())),
+        let fact = match self.next_below(100) {
+            0..40 => of_task(self.random_event()),
+            40..55 => of_task(Event::Issue(self.random_issue_event())),
+            55..72 => of_task(Event::Staged(self.random_staged_event())),
+            72..77 => of_task(Event::Recovery(self.random_recovery_event())),
+            77..86 => Fact::Engine(self.draw_value()),
+            86..93 => Fact::Engine(EngineEvent::Queue(self.draw_value::<QueueEvent>())),
+            93..95 => Fact::Engine(EngineEvent::Pilot(self.draw_value::<PilotEvent>())),
+            95..97 => Fact::Engine(EngineEvent::Sprint(self.draw_value::<SprintEvent>())),
+            97 => Fact::Engine(EngineEvent::Checkpoint(self.draw_value::<CheckpointEvent>())),
+            98 => Fact::Engine(EngineEvent::Auto(self.draw_value::<AutoEvent>())),
+            _ => Fact::Engine(EngineEvent::Haul(self.draw_value::<IssueBatchEvent>())),
         };
         JournalEntry { at, fact }
     }
 
-    fn event(&mut self) -> Event {
-        match self.below(80) {
+    fn random_event(&mut self) -> Event {
+        match self.next_below(80) {
             0 => {
-                let turn = TurnBlocker::Overlap { with: self.draw(), path: self.text().to_owned() };
-                Event::Waited { wait: WaitReason::Turn(turn), then: self.draw() }
+                let turn =
+                    TurnBlocker::Overlap { with: self.draw_value(), path: self.random_text().to_owned() };
+                Event::Waited { wait: WaitReason::Turn(turn), then: self.draw_value() }
             }
-            _ => self.draw(),
+            _ => self.draw_value(),
         }
     }
 
     // Serde does not say which fields flattened parts have, so the variants with such parts are put together here.
 
-    fn issue(&mut self) -> IssueEvent {
-        match self.below(12) {
-            0 => IssueEvent::Offered { attempt: self.draw(), pr: self.draw() },
-            1 => IssueEvent::Accepted { attempt: self.draw(), accepted: self.draw() },
+    fn random_issue_event(&mut self) -> IssueEvent {
+        match self.next_below(12) {
+            0 => IssueEvent::Offered { attempt: self.draw_value(), pr: self.draw_value() },
+            1 => IssueEvent::Accepted { attempt: self.draw_value(), accepted: self.draw_value() },
             2 | 3 => {
                 let seen = IssueSnapshot {
-                    number: self.draw(),
-                    words: self.draw(),
-                    open: self.draw(),
-                    phase: self.draw(),
-                    labels: self.draw(),
-                    triaged: self.draw(),
-                    size: self.draw(),
-                    kind: self.draw(),
-                    pr: self.draw(),
-                    spec_file: self.draw(),
-                    commit: self.draw(),
-                    reopened: self.draw(),
-                    parts: self.draw(),
-                    blockers: self.draw(),
-                    side_base: self.draw(),
+                    number: self.draw_value(),
+                    words: self.draw_value(),
+                    open: self.draw_value(),
+                    phase: self.draw_value(),
+                    labels: self.draw_value(),
+                    triaged: self.draw_value(),
+                    size: self.draw_value(),
+                    kind: self.draw_value(),
+                    pr: self.draw_value(),
+                    spec_file: self.draw_value(),
+                    commit: self.draw_value(),
+                    reopened: self.draw_value(),
+                    parts: self.draw_value(),
+                    blockers: self.draw_value(),
+                    side_base: self.draw_value(),
                 };
-                IssueEvent::Seen { attempt: self.draw(), seen: Box::new(seen) }
+                IssueEvent::Seen { attempt: self.draw_value(), seen: Box::new(seen) }
             }
-            _ => self.draw(),
+            _ => self.draw_value(),
         }
     }
 
-    fn staged(&mut self) -> StagedEvent {
-        match self.below(18) {
+    fn random_staged_event(&mut self) -> StagedEvent {
+        match self.next_below(18) {
             0..2 => {
-                let mut judged: JudgeResult = self.draw();
-                judged.coverage = self.draw::<Coverage>();
-                StagedEvent::Judged { attempt: self.draw(), judged }
+                let mut judged: JudgeResult = self.draw_value();
+                judged.coverage = self.draw_value::<Coverage>();
+                StagedEvent::Judged { attempt: self.draw_value(), judged }
             }
-            2 => StagedEvent::Measured { attempt: self.draw(), extent: self.draw() },
-            _ => self.draw(),
+            2 => StagedEvent::Measured { attempt: self.draw_value(), extent: self.draw_value() },
+            _ => self.draw_value(),
         }
     }
 
     /// An operation is valid only with what it takes.
-    fn recovery(&mut self) -> RecoveryEvent {
-        let mut event = self.draw();
+    fn random_recovery_event(&mut self) -> RecoveryEvent {
+        let mut event = self.draw_value();
         if let RecoveryEvent::Diagnosed { ops, .. } = &mut event {
             let all = [
                 RecoveryOp::CommitLeftovers,
@@ -165,7 +166,7 @@ impl Random {
                 RecoveryOp::MarkReview,
                 RecoveryOp::RunCheck { name: "test".to_owned() },
             ];
-            *ops = (0..self.below(4)).map(|_| all[self.below(all.len())].clone()).collect();
+            *ops = (0..self.next_below(4)).map(|_| all[self.next_below(all.len())].clone()).collect();
         }
         event
     }
@@ -194,19 +195,19 @@ impl<'de> Deserializer<'de> for &mut Random {
     }
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        visitor.visit_bool(self.below(2) == 1)
+        visitor.visit_bool(self.next_below(2) == 1)
     }
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        visitor.visit_str(self.text())
+        visitor.visit_str(self.random_text())
     }
 
     fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        visitor.visit_str(self.text())
+        visitor.visit_str(self.random_text())
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        if self.below(2) == 0 { visitor.visit_none() } else { visitor.visit_some(self) }
+        if self.next_below(2) == 0 { visitor.visit_none() } else { visitor.visit_some(self) }
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
@@ -218,7 +219,7 @@ impl<'de> Deserializer<'de> for &mut Random {
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        let left = self.below(4);
+        let left = self.next_below(4);
         visitor.visit_seq(Elements { random: self, left })
     }
 
@@ -227,7 +228,7 @@ impl<'de> Deserializer<'de> for &mut Random {
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        let left = self.below(4);
+        let left = self.next_below(4);
         visitor.visit_map(Elements { random: self, left })
     }
 
@@ -246,7 +247,7 @@ impl<'de> Deserializer<'de> for &mut Random {
         variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        let variant = variants[self.below(variants.len())];
+        let variant = variants[self.next_below(variants.len())];
         visitor.visit_enum(RandomVariant { random: self, variant })
     }
 

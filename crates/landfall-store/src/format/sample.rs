@@ -43,18 +43,18 @@ use landfall_model::{
     Tree, Verdict, WaitReason, Warning, YieldReason, apply, flow::FlowEdge,
 };
 
-use super::{EncodedRow, FlowCache, FormatErrorKind, RawRow, decode, encode};
+use super::{EncodedRow, FlowCache, FormatErrorKind, RawRow, decode_entry, encode_entry};
 use crate::{Autopilot, Seq};
 
 #[test]
 fn every_line_of_the_sample_reads_and_writes_back_to_the_same_bytes() {
     let mut flows = FlowCache::default();
     let mut inlined = BTreeSet::new();
-    for (line, at) in sample().lines().zip(1..) {
+    for (line, at) in read_sample().lines().zip(1..) {
         let raw = parse(line);
         assert_eq!(raw.seq, Seq(at), "the sample is dense");
-        let entry = decode(raw, &mut flows).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(write(raw.seq, &encode(&entry), &mut inlined), as_written_now(line), "line {at}");
+        let entry = decode_entry(raw, &mut flows).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(write(raw.seq, &encode_entry(&entry), &mut inlined), as_written_now(line), "line {at}");
     }
 }
 
@@ -62,7 +62,7 @@ fn every_line_of_the_sample_reads_and_writes_back_to_the_same_bytes() {
 fn the_sample_folds_and_is_what_this_version_would_write() {
     let mut flows = FlowCache::default();
     let read: Vec<JournalEntry> =
-        sample().lines().map(|line| decode(parse(line), &mut flows).expect("it reads")).collect();
+        read_sample().lines().map(|line| decode_entry(parse(line), &mut flows).expect("it reads")).collect();
     let mut tasks: BTreeMap<TaskId, Task> = BTreeMap::new();
     let mut autopilot = Autopilot::default();
     for entry in &read {
@@ -79,19 +79,20 @@ fn the_sample_folds_and_is_what_this_version_would_write() {
 fn an_unknown_field_is_ignored_and_an_unknown_kind_is_named() {
     let body = r#"{"attempt":1,"iteration":2,"mood":{"of":["the",3]}}"#;
     let raw = RawRow { seq: Seq(7), at_ms: 5, task: Some(1), kind: "iteration-began", body };
-    let entry = decode(raw, &mut FlowCache::default()).expect("new fields do not stop an old reader");
+    let entry = decode_entry(raw, &mut FlowCache::default()).expect("new fields do not stop an old reader");
     let event = Event::IterationBegan { attempt: Attempt(1), iteration: 2, talk: SessionStart::New };
     assert_eq!(entry, JournalEntry { at: Timestamp(5), fact: Fact::Task(TaskId(1), event) });
 
-    let error =
-        decode(RawRow { kind: "dreamt", ..raw }, &mut FlowCache::default()).expect_err("nobody knows it");
+    let error = decode_entry(RawRow { kind: "dreamt", ..raw }, &mut FlowCache::default())
+        .expect_err("nobody knows it");
     assert_eq!(
         (error.seq, error.kind.as_str(), &error.what),
         (Seq(7), "dreamt", &FormatErrorKind::UnknownKind)
     );
-    let error = decode(RawRow { task: None, ..raw }, &mut FlowCache::default()).expect_err("whose is it?");
+    let error =
+        decode_entry(RawRow { task: None, ..raw }, &mut FlowCache::default()).expect_err("whose is it?");
     assert_eq!(error.what, FormatErrorKind::NoTask);
-    let error = decode(RawRow { body: r#"{"attempt":1}"#, ..raw }, &mut FlowCache::default())
+    let error = decode_entry(RawRow { body: r#"{"attempt":1}"#, ..raw }, &mut FlowCache::default())
         .expect_err("half a body");
     assert!(matches!(error.what, FormatErrorKind::Body(_)), "{error}");
     assert!(error.to_string().contains("event 7"), "{error}");
@@ -99,12 +100,13 @@ fn an_unknown_field_is_ignored_and_an_unknown_kind_is_named() {
 
 #[test]
 fn limits_that_say_nothing_of_conflicts_and_reviews_mean_what_they_always_meant() {
-    let mut flows = FlowCache::from([("f0".to_owned(), Arc::new(flow()))]);
+    let mut flows = FlowCache::from([("f0".to_owned(), Arc::new(sample_flow()))]);
     let limits = r#""iterations_max":1,"task_ms":2,"stuck_after":3,"restarts_max":4,"stalls_step_max":5,
         "stalls_total_max":6,"transients_max":7,"conflicts_max":8"#;
     let body = format!(r#"{{"flow":"f0","limits":{{{limits}}}}}"#);
     let raw = RawRow { seq: Seq(1), at_ms: 0, task: Some(1), kind: "bound", body: &body };
-    let Fact::Task(_, Event::Bound { limits, .. }) = decode(raw, &mut flows).expect("it reads").fact else {
+    let Fact::Task(_, Event::Bound { limits, .. }) = decode_entry(raw, &mut flows).expect("it reads").fact
+    else {
         panic!("it binds")
     };
     assert_eq!((limits.conflict_ms, limits.overdue), (3_600_000, ConflictTimeoutAction::Defer));
@@ -123,10 +125,11 @@ fn an_unknown_word_is_named_with_those_that_are_known() {
         ("checkpoint-made", r#"{"name":"a","commit":"b","why":"luck"}"#, "luck", "restore"),
     ] {
         let raw = RawRow { seq: Seq(7), at_ms: 5, task: None, kind, body };
-        let error = decode(raw, &mut FlowCache::default()).expect_err("nobody knows it").to_string();
+        let error = decode_entry(raw, &mut FlowCache::default()).expect_err("nobody knows it").to_string();
         let named = [kind, "event 7", word, known].iter().all(|it| error.contains(it));
         assert!(named, "{kind}: {error}");
-        let stray = decode(RawRow { task: Some(1), ..raw }, &mut FlowCache::default()).expect_err("as above");
+        let stray =
+            decode_entry(RawRow { task: Some(1), ..raw }, &mut FlowCache::default()).expect_err("as above");
         assert!(matches!(stray.what, FormatErrorKind::Body(_)), "{stray}");
     }
     for (kind, body, word, known) in [
@@ -141,11 +144,11 @@ fn an_unknown_word_is_named_with_those_that_are_known() {
         ),
     ] {
         let raw = RawRow { seq: Seq(7), at_ms: 5, task: Some(1), kind, body };
-        let error = decode(raw, &mut FlowCache::default()).expect_err("nobody knows it").to_string();
+        let error = decode_entry(raw, &mut FlowCache::default()).expect_err("nobody knows it").to_string();
         assert!(error.contains(word) && error.contains(known), "{kind}: {error}");
     }
     let stray = RawRow { seq: Seq(7), at_ms: 5, task: Some(1), kind: "queue-resumed", body: "{}" };
-    let error = decode(stray, &mut FlowCache::default()).expect_err("the queue is nobody's");
+    let error = decode_entry(stray, &mut FlowCache::default()).expect_err("the queue is nobody's");
     assert_eq!(error.what, FormatErrorKind::StrayTask);
 }
 
@@ -157,7 +160,7 @@ fn write_the_sample() {
     let lines: Vec<String> = (1..)
         .map(Seq)
         .zip(&every_fact())
-        .map(|(seq, entry)| write(seq, &encode(entry), &mut inlined))
+        .map(|(seq, entry)| write(seq, &encode_entry(entry), &mut inlined))
         .collect();
     let mut text = std::fs::read_to_string(sample_path()).unwrap_or_default();
     let kept: Vec<String> = text.lines().map(as_written_now).collect();
@@ -175,21 +178,21 @@ fn as_written_now(line: &str) -> String {
 }
 
 /// Every kind that format 1 has.
-pub(super) fn kinds() -> BTreeSet<&'static str> {
-    every_fact().iter().map(|entry| encode(entry).kind).collect()
+pub(super) fn all_kinds() -> BTreeSet<&'static str> {
+    every_fact().iter().map(|entry| encode_entry(entry).kind).collect()
 }
 
 fn sample_path() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("samples/v1.jsonl")
 }
 
-fn sample() -> String {
+fn read_sample() -> String {
     std::fs::read_to_string(sample_path()).expect("the sample is kept")
 }
 
 pub(super) fn write(seq: Seq, written: &EncodedRow, inlined: &mut BTreeSet<String>) -> String {
     let body = match &written.flow {
-        Some(flow) if inlined.insert(flow.digest.clone()) => written.long(flow),
+        Some(flow) if inlined.insert(flow.digest.clone()) => written.body_with_flow(flow),
         Some(_) | None => written.short.clone(),
     };
     let task = written.task.map_or_else(|| "null".to_owned(), |task| task.to_string());
@@ -259,27 +262,40 @@ impl Facts {
         self.entries.push(JournalEntry { at: Timestamp(self.at), fact });
     }
 
-    fn engine(&mut self, event: EngineEvent) {
+    fn push_engine_event(&mut self, event: EngineEvent) {
         self.push(Fact::Engine(event));
     }
 
-    fn task(&mut self, task: u32, event: Event) {
+    fn push_task_event(&mut self, task: u32, event: Event) {
         self.push(Fact::Task(TaskId(task), event));
     }
 }
 
 fn engine_facts(facts: &mut Facts) {
-    facts.engine(EngineEvent::Started { version: "0.1.0".to_owned() });
-    facts.engine(EngineEvent::BaseMoved { from: None, to: commit('a'), by: BaseMover::Person });
-    facts.engine(EngineEvent::BaseMoved {
-        from: Some(commit('a')),
-        to: commit('b'),
+    facts.push_engine_event(EngineEvent::Started { version: "0.1.0".to_owned() });
+    facts.push_engine_event(EngineEvent::BaseMoved {
+        from: None,
+        to: sample_commit('a'),
+        by: BaseMover::Person,
+    });
+    facts.push_engine_event(EngineEvent::BaseMoved {
+        from: Some(sample_commit('a')),
+        to: sample_commit('b'),
         by: BaseMover::Landing(TaskId(1)),
     });
-    facts.engine(EngineEvent::BaseMoved { from: Some(commit('b')), to: commit('c'), by: BaseMover::Rebuild });
-    facts.engine(EngineEvent::Published { commit: commit('c'), how: "fast-forward".to_owned() });
-    facts
-        .engine(EngineEvent::PublishHeld { commit: commit('c'), reason: "`a file` is \"dirty\"".to_owned() });
+    facts.push_engine_event(EngineEvent::BaseMoved {
+        from: Some(sample_commit('b')),
+        to: sample_commit('c'),
+        by: BaseMover::Rebuild,
+    });
+    facts.push_engine_event(EngineEvent::Published {
+        commit: sample_commit('c'),
+        how: "fast-forward".to_owned(),
+    });
+    facts.push_engine_event(EngineEvent::PublishHeld {
+        commit: sample_commit('c'),
+        reason: "`a file` is \"dirty\"".to_owned(),
+    });
     let states = [
         AccountState::UsedUp { until: Timestamp(1_700_000_900_000), guessed: false },
         AccountState::Troubled { until: Timestamp(1_700_000_900_000), tries: 2 },
@@ -287,19 +303,19 @@ fn engine_facts(facts: &mut Facts) {
         AccountState::Open,
     ];
     for state in states {
-        facts.engine(EngineEvent::Account { account: "claude".to_owned(), state });
+        facts.push_engine_event(EngineEvent::Account { account: "claude".to_owned(), state });
     }
-    facts.engine(EngineEvent::Measured { report: report(CheckOutcome::ALL.to_vec()) });
+    facts.push_engine_event(EngineEvent::Measured { report: sample_report(CheckOutcome::ALL.to_vec()) });
     let ends = [RunEnd::NothingLeft, RunEnd::Drained, RunEnd::Interrupted, RunEnd::Spent, RunEnd::Lost];
     for (run, why) in (1..).map(RunId).zip(ends) {
         let only = if run.0 == 1 { Vec::new() } else { vec![TaskId(1), TaskId(2)] };
-        facts.engine(EngineEvent::RunStarted { run, slots: 3, only });
-        facts.engine(EngineEvent::RunEnded { run, why });
+        facts.push_engine_event(EngineEvent::RunStarted { run, slots: 3, only });
+        facts.push_engine_event(EngineEvent::RunEnded { run, why });
     }
 }
 
 fn spec_facts(facts: &mut Facts) {
-    facts.task(1, Event::Added { spec: TaskSpec::new("a title, and no more").expect("a title") });
+    facts.push_task_event(1, Event::Added { spec: TaskSpec::new("a title, and no more").expect("a title") });
     let mut spec = TaskSpec::new("ein Titel, „groß“ \\ \"genug\" 🦀").expect("a title");
     spec.body = "line one\n\tline two\u{0}\u{7f}".to_owned();
     spec.criteria = vec!["it holds".to_owned(), String::new()];
@@ -311,10 +327,10 @@ fn spec_facts(facts: &mut Facts) {
     spec.flow = Some("loop".to_owned());
     spec.agent = Some("judge".to_owned());
     spec.draft = true;
-    facts.task(2, Event::Added { spec: spec.clone() });
+    facts.push_task_event(2, Event::Added { spec: spec.clone() });
     for size in TaskSize::ALL {
         spec.size = Some(size);
-        facts.task(2, Event::Edited { spec: spec.clone() });
+        facts.push_task_event(2, Event::Edited { spec: spec.clone() });
     }
 }
 
@@ -322,7 +338,7 @@ fn touch_facts(facts: &mut Facts) {
     let mut spec = TaskSpec::new("it says what it touches").expect("a title");
     let touches = ["src/lib.rs", "web/", "docs/**/*.md", "**", ".github"];
     spec.touches = touches.iter().map(|touch| touch.parse().expect("a path")).collect();
-    facts.task(4, Event::Added { spec });
+    facts.push_task_event(4, Event::Added { spec });
 }
 
 fn work_facts(facts: &mut Facts) {
@@ -342,17 +358,19 @@ fn work_facts(facts: &mut Facts) {
     };
     let driving =
         |style| AgentAssignment { profile: "default".to_owned(), account: "claude".to_owned(), style };
-    facts.task(1, Event::Offered { head: commit('d') });
-    facts.task(
+    facts.push_task_event(1, Event::Offered { head: sample_commit('d') });
+    facts.push_task_event(
         1,
         Event::Bound {
-            flow: Arc::new(flow()),
+            flow: Arc::new(sample_flow()),
             limits: limits.clone(),
             driving: driving(AgentDriveStyle::Fresh),
         },
     );
-    facts
-        .task(1, Event::Bound { flow: Arc::new(flow()), limits, driving: driving(AgentDriveStyle::Session) });
+    facts.push_task_event(
+        1,
+        Event::Bound { flow: Arc::new(sample_flow()), limits, driving: driving(AgentDriveStyle::Session) },
+    );
     let openings = [
         AttemptStart::Workspace,
         AttemptStart::FreshWorkspace,
@@ -363,7 +381,10 @@ fn work_facts(facts: &mut Facts) {
     let mut attempt = Attempt(0);
     let mut enter = |facts: &mut Facts, opening| {
         attempt = attempt.next();
-        facts.task(1, Event::Entered { attempt, step: step("work"), run: RunId(1), opening });
+        facts.push_task_event(
+            1,
+            Event::Entered { attempt, step: sample_step("work"), run: RunId(1), opening },
+        );
         attempt
     };
     let partings = [
@@ -388,17 +409,17 @@ fn work_facts(facts: &mut Facts) {
     ];
     for opening in openings {
         let attempt = enter(facts, opening);
-        facts.task(1, Event::Yielded { attempt, why: YieldReason::Drained, feedback: None });
+        facts.push_task_event(1, Event::Yielded { attempt, why: YieldReason::Drained, feedback: None });
     }
 
     let attempt = enter(facts, AttemptStart::Workspace);
-    facts.task(1, Event::WorkspaceMade { attempt, base: commit('a') });
+    facts.push_task_event(1, Event::WorkspaceMade { attempt, base: sample_commit('a') });
     for (iteration, (exit, verdict)) in (1..).zip(ends_of_iterations()) {
         let talk = match iteration % 3 {
             0 => SessionStart::New,
             rest => SessionStart::Resumed { session: "5f0c".to_owned(), compact: rest == 1 },
         };
-        facts.task(1, Event::IterationBegan { attempt, iteration, talk });
+        facts.push_task_event(1, Event::IterationBegan { attempt, iteration, talk });
         let usage = AgentUsage {
             tokens_in: 12,
             tokens_cached: 3,
@@ -409,7 +430,7 @@ fn work_facts(facts: &mut Facts) {
             tokens_unpriced: 0,
             at_least: false,
         };
-        let head = (iteration % 2 == 0).then(|| commit('e'));
+        let head = (iteration % 2 == 0).then(|| sample_commit('e'));
         let traces = match iteration % 2 {
             0 => AgentRunTraces::default(),
             _ => AgentRunTraces {
@@ -424,7 +445,7 @@ fn work_facts(facts: &mut Facts) {
             },
         };
         let took_ms = 1234;
-        facts.task(
+        facts.push_task_event(
             1,
             Event::IterationEnded { attempt, iteration, exit, verdict, took_ms, usage, head, traces },
         );
@@ -433,34 +454,40 @@ fn work_facts(facts: &mut Facts) {
         [StopRequest::Pause, StopRequest::Interrupt, StopRequest::Cancel { reason: "enough".to_owned() }]
     {
         let attempt = enter(facts, AttemptStart::Check);
-        facts.task(1, Event::StopAsked { stop });
-        facts.task(1, Event::Yielded { attempt, why: YieldReason::Stopped, feedback: Some(feedback()) });
+        facts.push_task_event(1, Event::StopAsked { stop });
+        facts.push_task_event(
+            1,
+            Event::Yielded { attempt, why: YieldReason::Stopped, feedback: Some(sample_feedback()) },
+        );
     }
     for why in partings {
         let attempt = enter(facts, AttemptStart::Check);
-        facts.task(1, Event::Yielded { attempt, why, feedback: None });
+        facts.push_task_event(1, Event::Yielded { attempt, why, feedback: None });
     }
     let attempt = enter(facts, AttemptStart::Check);
-    facts.task(1, Event::Collected { attempt, head: commit('e'), leftovers: true });
-    facts.task(1, Event::Verified { attempt, report: report(CheckOutcome::ALL.to_vec()), evidence: None });
+    facts.push_task_event(1, Event::Collected { attempt, head: sample_commit('e'), leftovers: true });
+    facts.push_task_event(
+        1,
+        Event::Verified { attempt, report: sample_report(CheckOutcome::ALL.to_vec()), evidence: None },
+    );
     let attempt = enter(facts, AttemptStart::Check);
-    let mut reused = report(vec![CheckOutcome::Pass]);
+    let mut reused = sample_report(vec![CheckOutcome::Pass]);
     (reused.reused, reused.required) = (true, true);
-    facts.task(1, Event::Verified { attempt, report: reused, evidence: None });
+    facts.push_task_event(1, Event::Verified { attempt, report: reused, evidence: None });
     let attempt = enter(facts, AttemptStart::Check);
     let paths = vec!["src/a.rs".to_owned(), "b \"b\"".to_owned()];
-    facts.task(1, Event::Conflicted { attempt, base: commit('a'), paths });
+    facts.push_task_event(1, Event::Conflicted { attempt, base: sample_commit('a'), paths });
     let attempt = enter(facts, AttemptStart::Land);
-    facts.task(1, Event::BaseMoved { attempt, to: commit('b') });
-    for warning in warnings() {
-        facts.task(1, Event::Warned(warning));
+    facts.push_task_event(1, Event::BaseMoved { attempt, to: sample_commit('b') });
+    for warning in sample_warnings() {
+        facts.push_task_event(1, Event::Warned(warning));
     }
-    for wait in waits() {
-        facts.task(1, Event::Waited { wait, then: step("work") });
+    for wait in sample_waits() {
+        facts.push_task_event(1, Event::Waited { wait, then: sample_step("work") });
     }
-    facts.task(1, Event::Resumed { feedback: None });
-    facts.task(1, Event::Waited { wait: WaitReason::Pause, then: step("work") });
-    facts.task(1, Event::Resumed { feedback: Some(feedback()) });
+    facts.push_task_event(1, Event::Resumed { feedback: None });
+    facts.push_task_event(1, Event::Waited { wait: WaitReason::Pause, then: sample_step("work") });
+    facts.push_task_event(1, Event::Resumed { feedback: Some(sample_feedback()) });
     let concern = |code| ChangeConcern { code, detail: "tests/a.rs".to_owned() };
     let codes = [
         ConcernCode::ProtectedPath,
@@ -470,64 +497,69 @@ fn work_facts(facts: &mut Facts) {
         ConcernCode::FewerTests,
     ];
     let concerns = codes.map(concern).to_vec();
-    facts.task(1, Event::ReviewWanted { concerns: concerns.clone(), then: step("work") });
-    facts.task(1, Event::Reviewed { approved: true, note: "fine".to_owned() });
-    facts.task(1, Event::ReviewWanted { concerns, then: step("work") });
-    facts.task(1, Event::Reviewed { approved: false, note: String::new() });
+    facts.push_task_event(1, Event::ReviewWanted { concerns: concerns.clone(), then: sample_step("work") });
+    facts.push_task_event(1, Event::Reviewed { approved: true, note: "fine".to_owned() });
+    facts.push_task_event(1, Event::ReviewWanted { concerns, then: sample_step("work") });
+    facts.push_task_event(1, Event::Reviewed { approved: false, note: String::new() });
     for result in StepResult::ALL.into_iter().take(20) {
-        let (step, to) = (step("work"), EdgeTarget::Step(step("work")));
-        facts.task(1, Event::Left { attempt, step, result, to, feedback: None });
+        let (step, to) = (sample_step("work"), EdgeTarget::Step(sample_step("work")));
+        facts.push_task_event(1, Event::Left { attempt, step, result, to, feedback: None });
     }
     let attempt = enter(facts, AttemptStart::Land);
-    facts.task(
+    facts.push_task_event(
         1,
         Event::Landed {
             attempt,
-            commit: commit('f'),
-            base_before: commit('a'),
+            commit: sample_commit('f'),
+            base_before: sample_commit('a'),
             tree: Tree::new("7e7e"),
             proof: "tree 7e7e recomputed".to_owned(),
         },
     );
     let attempt = enter(facts, AttemptStart::Report);
-    facts.task(1, Event::Reported { attempt, report: Digest::new("11"), certificate: None });
+    facts.push_task_event(1, Event::Reported { attempt, report: Digest::new("11"), certificate: None });
     let attempt = enter(facts, AttemptStart::Report);
-    facts.task(
+    facts.push_task_event(
         1,
         Event::Reported { attempt, report: Digest::new("11"), certificate: Some(Digest::new("22")) },
     );
-    let left =
-        |to, feedback| Event::Left { attempt, step: step("work"), result: StepResult::Done, to, feedback };
-    facts.task(1, left(EdgeTarget::End, Some(feedback())));
+    let left = |to, feedback| Event::Left {
+        attempt,
+        step: sample_step("work"),
+        result: StepResult::Done,
+        to,
+        feedback,
+    };
+    facts.push_task_event(1, left(EdgeTarget::End, Some(sample_feedback())));
 }
 
 fn end_facts(facts: &mut Facts) {
     let mut ready = TaskSpec::new("to end in every way").expect("a title");
     ready.draft = false;
-    facts.task(3, Event::Added { spec: ready });
+    facts.push_task_event(3, Event::Added { spec: ready });
     for (nth, code) in EndCode::ALL.into_iter().take(22).enumerate() {
         let kind = EndKind::ALL[nth % EndKind::ALL.len()];
         let detail = if nth == 0 { String::new() } else { format!("because of {nth}") };
-        facts.task(3, Event::Ended(Ending { kind, code, detail }));
-        let feedback = (nth % 2 == 0).then(feedback);
-        facts.task(3, Event::Retried { fresh: nth % 3 == 0, feedback });
+        facts.push_task_event(3, Event::Ended(Ending { kind, code, detail }));
+        let feedback = (nth % 2 == 0).then(sample_feedback);
+        facts.push_task_event(3, Event::Retried { fresh: nth % 3 == 0, feedback });
     }
-    facts.task(3, Event::WorkspaceRemoved { kept: None });
-    facts.task(3, Event::WorkspaceRemoved { kept: Some(commit('9')) });
-    facts.task(3, Event::Waited { wait: WaitReason::Slot, then: step("work") });
+    facts.push_task_event(3, Event::WorkspaceRemoved { kept: None });
+    facts.push_task_event(3, Event::WorkspaceRemoved { kept: Some(sample_commit('9')) });
+    facts.push_task_event(3, Event::Waited { wait: WaitReason::Slot, then: sample_step("work") });
     let left = Event::Left {
         attempt: Attempt(0),
-        step: step("work"),
+        step: sample_step("work"),
         result: StepResult::Blocked,
         to: EdgeTarget::Stop,
         feedback: None,
     };
-    facts.task(3, left);
+    facts.push_task_event(3, left);
 }
 
 /// What the landing queue and reviews mean for a task.
 fn queued_facts(facts: &mut Facts) {
-    facts.task(5, Event::Added { spec: TaskSpec::new("to stand in line").expect("a title") });
+    facts.push_task_event(5, Event::Added { spec: TaskSpec::new("to stand in line").expect("a title") });
     let modes = [ReviewMode::Skip, ReviewMode::AutoApprove, ReviewMode::Batch, ReviewMode::PerTask]
         .into_iter()
         .chain([ReviewMode::Skip]);
@@ -540,66 +572,76 @@ fn queued_facts(facts: &mut Facts) {
             account: "claude".to_owned(),
             style: AgentDriveStyle::Fresh,
         };
-        facts.task(5, Event::Bound { flow: Arc::new(flow()), limits, driving });
+        facts.push_task_event(5, Event::Bound { flow: Arc::new(sample_flow()), limits, driving });
     }
     let (mut attempt, batch) = (Attempt(0), BatchId(1));
     let mut enter = |facts: &mut Facts| {
         attempt = attempt.next();
-        facts.task(
+        facts.push_task_event(
             5,
-            Event::Entered { attempt, step: step("land"), run: RunId(1), opening: AttemptStart::Queue },
+            Event::Entered {
+                attempt,
+                step: sample_step("land"),
+                run: RunId(1),
+                opening: AttemptStart::Queue,
+            },
         );
         attempt
     };
     let attempt = enter(facts);
-    let green = || report(vec![CheckOutcome::Pass]);
+    let green = || sample_report(vec![CheckOutcome::Pass]);
     for unsure in [true, false] {
-        facts.task(5, Event::LandingBegan { attempt, batch, report: green() });
-        facts.task(5, Event::Requeued { attempt, unsure });
+        facts.push_task_event(5, Event::LandingBegan { attempt, batch, report: green() });
+        facts.push_task_event(5, Event::Requeued { attempt, unsure });
     }
-    facts.task(5, Event::Ejected { attempt, batch, report: report(vec![CheckOutcome::Fail]) });
-    facts.task(5, Event::SentBack { to: commit('8') });
+    facts.push_task_event(
+        5,
+        Event::Ejected { attempt, batch, report: sample_report(vec![CheckOutcome::Fail]) },
+    );
+    facts.push_task_event(5, Event::SentBack { to: sample_commit('8') });
     let concern =
         ChangeConcern { code: ConcernCode::ReviewAsked, detail: "a person looks at every task".to_owned() };
-    facts.task(5, Event::ReviewWanted { concerns: vec![concern], then: step("land") });
-    facts.task(5, Event::Reviewed { approved: true, note: "fine".to_owned() });
+    facts.push_task_event(5, Event::ReviewWanted { concerns: vec![concern], then: sample_step("land") });
+    facts.push_task_event(5, Event::Reviewed { approved: true, note: "fine".to_owned() });
     for overdue in ConflictTimeoutAction::ALL {
-        let (base, until) = (commit('a'), Timestamp(1_700_000_900_000));
+        let (base, until) = (sample_commit('a'), Timestamp(1_700_000_900_000));
         let files = vec!["src/a.rs".to_owned(), "b \"b\"".to_owned()];
         let wait = WaitReason::Conflict { base, files, until, overdue };
-        facts.task(5, Event::Waited { wait, then: step("land") });
-        facts.task(5, Event::Resumed { feedback: None });
+        facts.push_task_event(5, Event::Waited { wait, then: sample_step("land") });
+        facts.push_task_event(5, Event::Resumed { feedback: None });
     }
     let attempt = enter(facts);
-    facts.task(5, Event::LandingBegan { attempt, batch, report: green() });
-    facts.task(
+    facts.push_task_event(5, Event::LandingBegan { attempt, batch, report: green() });
+    facts.push_task_event(
         5,
         Event::Landed {
             attempt,
-            commit: commit('f'),
-            base_before: commit('a'),
+            commit: sample_commit('f'),
+            base_before: sample_commit('a'),
             tree: Tree::new("7e7e"),
             proof: "tree 7e7e recomputed".to_owned(),
         },
     );
-    facts.task(5, Event::ReviewOwed);
+    facts.push_task_event(5, Event::ReviewOwed);
     for decision in ReviewDecision::ALL {
         let note = if decision == ReviewDecision::Approved { String::new() } else { "seen".to_owned() };
-        facts.task(5, Event::Signed { decision, note });
+        facts.push_task_event(5, Event::Signed { decision, note });
     }
 }
 
 fn queue_facts(facts: &mut Facts) {
     let (one, two) = (BatchId(1), BatchId(2));
-    let member = |task, head| BatchMember { task: TaskId(task), attempt: Attempt(task), head: commit(head) };
+    let member =
+        |task, head| BatchMember { task: TaskId(task), attempt: Attempt(task), head: sample_commit(head) };
     let members = || vec![member(1, 'd'), member(2, 'e')];
-    let prefix = |digit| BatchPrefix { commit: commit(digit), tree: Tree::new("7e7e") };
-    let checked = |batch, count, outcome| QueueEvent::Checked { batch, count, report: report(vec![outcome]) };
+    let prefix = |digit| BatchPrefix { commit: sample_commit(digit), tree: Tree::new("7e7e") };
+    let checked =
+        |batch, count, outcome| QueueEvent::Checked { batch, count, report: sample_report(vec![outcome]) };
     let dropped =
         |batch| QueueEvent::Over { batch, how: Closed::Dropped { reason: "T2 made it red".to_owned() } };
     let built = |batch, members, prefixes, crowded| QueueEvent::Built {
         batch,
-        base: commit('a'),
+        base: sample_commit('a'),
         members,
         prefixes,
         crowded,
@@ -615,35 +657,36 @@ fn queue_facts(facts: &mut Facts) {
         QueueEvent::CheckBegan { batch: one, count: 1 },
         checked(one, 1, CheckOutcome::Pass),
         QueueEvent::LandingBegan { batch: one, count: 1 },
-        QueueEvent::Over { batch: one, how: Closed::Landed { count: 1, commit: commit('1') } },
+        QueueEvent::Over { batch: one, how: Closed::Landed { count: 1, commit: sample_commit('1') } },
     ];
     for event in queue {
-        facts.engine(EngineEvent::Queue(event));
+        facts.push_engine_event(EngineEvent::Queue(event));
     }
     for (nth, why) in HoldReason::ALL.into_iter().enumerate() {
         let until = (nth % 2 == 0).then_some(Timestamp(1_700_000_900_000));
-        facts.engine(EngineEvent::Queue(QueueEvent::Held {
+        facts.push_engine_event(EngineEvent::Queue(QueueEvent::Held {
             why,
             reason: format!("because of {nth}"),
             until,
         }));
-        facts.engine(EngineEvent::Queue(QueueEvent::Resumed));
+        facts.push_engine_event(EngineEvent::Queue(QueueEvent::Resumed));
     }
 }
 
 fn autopilot_facts(facts: &mut Facts) {
     for (run, why) in (6..).map(RunId).zip([RunEnd::Paused, RunEnd::Goal, RunEnd::OneDone]) {
-        facts.engine(EngineEvent::RunStarted { run, slots: 3, only: Vec::new() });
-        facts.engine(EngineEvent::RunEnded { run, why });
+        facts.push_engine_event(EngineEvent::RunStarted { run, slots: 3, only: Vec::new() });
+        facts.push_engine_event(EngineEvent::RunEnded { run, why });
     }
     for mode in PilotMode::ALL {
-        facts.engine(EngineEvent::Pilot(PilotEvent::ModeSet { mode }));
+        facts.push_engine_event(EngineEvent::Pilot(PilotEvent::ModeSet { mode }));
     }
-    facts.engine(EngineEvent::Pilot(PilotEvent::Assigned { task: TaskId(2) }));
-    facts.engine(EngineEvent::Pilot(PilotEvent::Settled));
+    facts.push_engine_event(EngineEvent::Pilot(PilotEvent::Assigned { task: TaskId(2) }));
+    facts.push_engine_event(EngineEvent::Pilot(PilotEvent::Settled));
     for why in PauseReason::ALL {
-        facts.engine(EngineEvent::Pilot(PilotEvent::Paused { why, reason: why.word().to_owned() }));
-        facts.engine(EngineEvent::Pilot(PilotEvent::Resumed));
+        facts
+            .push_engine_event(EngineEvent::Pilot(PilotEvent::Paused { why, reason: why.word().to_owned() }));
+        facts.push_engine_event(EngineEvent::Pilot(PilotEvent::Resumed));
     }
     let goals = [
         SprintEndCondition::Count(3),
@@ -660,23 +703,23 @@ fn autopilot_facts(facts: &mut Facts) {
             plan.tags_out = ["later"].iter().map(|tag| tag.parse().expect("a tag")).collect();
             (plan.checkpoint, plan.pause_on_error, plan.batch_review) = (false, true, true);
         }
-        facts.engine(EngineEvent::Sprint(SprintEvent::Started { sprint, plan, ready: 5 }));
-        facts.engine(EngineEvent::Sprint(SprintEvent::Paused { reason: "lunch".to_owned() }));
-        facts.engine(EngineEvent::Sprint(SprintEvent::Resumed));
-        facts.engine(EngineEvent::Sprint(SprintEvent::Completing { why }));
-        facts.engine(EngineEvent::Sprint(SprintEvent::Ended { why }));
+        facts.push_engine_event(EngineEvent::Sprint(SprintEvent::Started { sprint, plan, ready: 5 }));
+        facts.push_engine_event(EngineEvent::Sprint(SprintEvent::Paused { reason: "lunch".to_owned() }));
+        facts.push_engine_event(EngineEvent::Sprint(SprintEvent::Resumed));
+        facts.push_engine_event(EngineEvent::Sprint(SprintEvent::Completing { why }));
+        facts.push_engine_event(EngineEvent::Sprint(SprintEvent::Ended { why }));
     }
     for (nth, why) in (1..).zip(CheckpointReason::ALL) {
-        let (name, commit) = (format!("cp-{nth}"), commit('a'));
-        facts.engine(EngineEvent::Checkpoint(CheckpointEvent::Made { name, commit, why }));
+        let (name, commit) = (format!("cp-{nth}"), sample_commit('a'));
+        facts.push_engine_event(EngineEvent::Checkpoint(CheckpointEvent::Made { name, commit, why }));
     }
-    facts.engine(EngineEvent::Checkpoint(CheckpointEvent::Dropped { name: "cp-1".to_owned() }));
+    facts.push_engine_event(EngineEvent::Checkpoint(CheckpointEvent::Dropped { name: "cp-1".to_owned() }));
 }
 
 /// What reviewers said, and what the agent said to that.
 fn opinion_facts(facts: &mut Facts) {
-    facts.task(5, Event::Replied { text: "It is checked by the caller.".to_owned() });
-    facts.task(6, Event::Added { spec: TaskSpec::new("Read by a reviewer").expect("a title") });
+    facts.push_task_event(5, Event::Replied { text: "It is checked by the caller.".to_owned() });
+    facts.push_task_event(6, Event::Added { spec: TaskSpec::new("Read by a reviewer").expect("a title") });
     let finding = |(nth, severity)| Finding {
         id: format!("F{nth}"),
         severity,
@@ -687,38 +730,44 @@ fn opinion_facts(facts: &mut Facts) {
     };
     let findings = (1..).zip(FindingSeverity::ALL).map(finding).collect();
     let attempt = Attempt(0);
-    facts.task(6, Event::Opinion { attempt, head: Some(commit('9')), findings: Some(findings) });
-    facts.task(6, Event::Opinion { attempt, head: None, findings: None });
+    facts.push_task_event(
+        6,
+        Event::Opinion { attempt, head: Some(sample_commit('9')), findings: Some(findings) },
+    );
+    facts.push_task_event(6, Event::Opinion { attempt, head: None, findings: None });
     let concern = ChangeConcern { code: ConcernCode::Disputed, detail: "F1".to_owned() };
-    facts.task(6, Event::ReviewWanted { concerns: vec![concern], then: step("land") });
+    facts.push_task_event(6, Event::ReviewWanted { concerns: vec![concern], then: sample_step("land") });
 }
 
 /// What people said while it went on.
 fn intervention_facts(facts: &mut Facts) {
     let task = 7;
-    facts.task(task, Event::Added { spec: TaskSpec::new("Told something").expect("a title") });
-    facts.task(task, Event::Messaged { about: None, text: "use the \"other\" parser\nplease".to_owned() });
+    facts.push_task_event(task, Event::Added { spec: TaskSpec::new("Told something").expect("a title") });
+    facts.push_task_event(
+        task,
+        Event::Messaged { about: None, text: "use the \"other\" parser\nplease".to_owned() },
+    );
     for reason in ["", "the design is not settled"] {
-        facts.task(task, Event::Held { reason: reason.to_owned() });
-        facts.task(task, Event::Released);
+        facts.push_task_event(task, Event::Held { reason: reason.to_owned() });
+        facts.push_task_event(task, Event::Released);
     }
     let limits =
         TaskLimitOverrides { iterations_max: Some(80), task_ms: Some(3_600_000), micro_usd: Some(5_000_000) };
-    facts.task(task, Event::LimitsSet { limits });
-    facts.task(task, Event::LimitsSet { limits: TaskLimitOverrides { task_ms: None, ..limits } });
+    facts.push_task_event(task, Event::LimitsSet { limits });
+    facts.push_task_event(task, Event::LimitsSet { limits: TaskLimitOverrides { task_ms: None, ..limits } });
     let reason = || "no key".to_owned();
     let rounds = [
         (StopRequest::Redirect, YieldReason::Redirected),
         (StopRequest::Block { reason: reason() }, YieldReason::Held),
     ];
     for (attempt, (stop, why)) in (1..).map(Attempt).zip(rounds) {
-        let (step, run, opening) = (step("work"), RunId(1), AttemptStart::Check);
-        facts.task(task, Event::Entered { attempt, step, run, opening });
-        facts.task(task, Event::StopAsked { stop });
-        facts.task(task, Event::Yielded { attempt, why, feedback: None });
+        let (step, run, opening) = (sample_step("work"), RunId(1), AttemptStart::Check);
+        facts.push_task_event(task, Event::Entered { attempt, step, run, opening });
+        facts.push_task_event(task, Event::StopAsked { stop });
+        facts.push_task_event(task, Event::Yielded { attempt, why, feedback: None });
     }
     let ending = Ending { kind: EndKind::Blocked, code: EndCode::Person, detail: reason() };
-    facts.task(task, Event::Ended(ending));
+    facts.push_task_event(task, Event::Ended(ending));
 }
 
 /// What a person wrote into the margin.
@@ -726,7 +775,7 @@ fn annotated_facts(facts: &mut Facts) {
     for (name, impact) in ["plan.md", "notes/a.md", "plan.md", "plan.md"].into_iter().zip(Mattering::ALL) {
         let (name, paper) = (name.to_owned(), Digest::new("dd"));
         let event = StagedEvent::Annotated { name, paper, steps: 3, covers: vec![2], impact };
-        facts.task(8, Event::Staged(event));
+        facts.push_task_event(8, Event::Staged(event));
     }
 }
 
@@ -734,8 +783,8 @@ fn annotated_facts(facts: &mut Facts) {
 fn staged_facts(facts: &mut Facts) {
     let task = 8;
     let attempt = Attempt(0);
-    facts.task(task, Event::Added { spec: TaskSpec::new("In stages").expect("a title") });
-    let mut staged = |event| facts.task(task, Event::Staged(event));
+    facts.push_task_event(task, Event::Added { spec: TaskSpec::new("In stages").expect("a title") });
+    let mut staged = |event| facts.push_task_event(task, Event::Staged(event));
     let requirement = |(number, weight)| {
         Requirement::new(number, "it \"holds\"", if number == 1 { "see it" } else { "" }, weight)
     };
@@ -773,7 +822,7 @@ fn staged_facts(facts: &mut Facts) {
         let judged = JudgeResult {
             checkpoint,
             stage: whole.then_some(1),
-            head: whole.then(|| commit('9')),
+            head: whole.then(|| sample_commit('9')),
             scores: whole.then(|| Scores::new([900, 800, 700, 600, 500, 1000]).expect("in range")),
             composite: whole.then_some(777_500),
             result: checkpoint.pass_result(),
@@ -790,34 +839,40 @@ fn staged_facts(facts: &mut Facts) {
         (StageProgress::Closer, Some(2)),
         (StageProgress::Satisfied, None),
     ] {
-        staged(StagedEvent::Converged { attempt, previous, current: 9_500, progress, commit: commit('9') });
+        staged(StagedEvent::Converged {
+            attempt,
+            previous,
+            current: 9_500,
+            progress,
+            commit: sample_commit('9'),
+        });
     }
     let exclusion = Exclusion {
         stage: 2,
         focus: vec![3],
         direction: "stage 2 for R3".to_owned(),
         reason: "it came no closer".to_owned(),
-        abandoned: commit('8'),
+        abandoned: sample_commit('8'),
         from: 5_000,
         to: 5_000,
     };
     staged(StagedEvent::GivenUp { exclusion });
     for alone in [false, true] {
-        facts.task(task, Event::Directed { step: step("plan"), alone });
+        facts.push_task_event(task, Event::Directed { step: sample_step("plan"), alone });
     }
     let ended = |code| Ending { kind: EndKind::Blocked, code, detail: String::new() };
     for code in [EndCode::EmptyTarget, EndCode::CheckBlocked, EndCode::CheckFailed, EndCode::DirectionsUsedUp]
     {
-        facts.task(task, Event::Ended(ended(code)));
+        facts.push_task_event(task, Event::Ended(ended(code)));
     }
-    facts.task(
+    facts.push_task_event(
         task,
         Event::Ended(Ending { kind: EndKind::Done, code: EndCode::Accepted, detail: String::new() }),
     );
-    facts.task(task, Event::Reopened { text: "and a \"second\" one".to_owned() });
+    facts.push_task_event(task, Event::Reopened { text: "and a \"second\" one".to_owned() });
     let kind = StepKind::Agent { prompt: "exec".to_owned(), output: Vec::new(), iterate: true, every: 3 };
     let exec = FlowStep {
-        name: step("exec"),
+        name: sample_step("exec"),
         kind,
         phase: "executing".to_owned(),
         before: Some("review".to_owned()),
@@ -827,23 +882,23 @@ fn staged_facts(facts: &mut Facts) {
     let flow = Flow {
         name: "by hand".to_owned(),
         about: String::new(),
-        entry: step("exec"),
+        entry: sample_step("exec"),
         entries: BTreeMap::new(),
         style: None,
         commands: BTreeMap::from([(
             "exec".to_owned(),
-            BTreeMap::from([("review".to_owned(), step("exec"))]),
+            BTreeMap::from([("review".to_owned(), sample_step("exec"))]),
         )]),
         steps: vec![exec],
     };
     let tuning = Some(params_for_types(&["architecture"]));
     let (limits, driving) = (TaskLimits { tuning, ..TaskLimits::default() }, AgentAssignment::default());
-    facts.task(task, Event::Bound { flow: Arc::new(flow), limits, driving });
+    facts.push_task_event(task, Event::Bound { flow: Arc::new(flow), limits, driving });
     let (attempt, run, opening) = (Attempt(1), RunId(1), AttemptStart::Workspace);
-    facts.task(task, Event::Entered { attempt, step: step("exec"), run, opening });
-    facts.task(task, Event::WorkspaceMade { attempt, base: commit('1') });
-    facts.task(task, Event::IterationBegan { attempt, iteration: 1, talk: SessionStart::New });
-    facts.task(
+    facts.push_task_event(task, Event::Entered { attempt, step: sample_step("exec"), run, opening });
+    facts.push_task_event(task, Event::WorkspaceMade { attempt, base: sample_commit('1') });
+    facts.push_task_event(task, Event::IterationBegan { attempt, iteration: 1, talk: SessionStart::New });
+    facts.push_task_event(
         task,
         Event::IterationEnded {
             attempt,
@@ -856,30 +911,30 @@ fn staged_facts(facts: &mut Facts) {
             traces: AgentRunTraces::default(),
         },
     );
-    let mut report = report(vec![CheckOutcome::Fail; 6]);
+    let mut report = sample_report(vec![CheckOutcome::Fail; 6]);
     for (command, dimension) in report.commands.iter_mut().zip(Dimension::ALL) {
         command.caps = Some(dimension);
     }
-    facts.engine(EngineEvent::Measured { report });
+    facts.push_engine_event(EngineEvent::Measured { report });
 }
 
 /// What sessions of clients ask for.
 fn loop_facts(facts: &mut Facts) {
     let session = "main \"1\"".to_owned();
-    facts.engine(EngineEvent::Auto(AutoEvent::Started {
+    facts.push_engine_event(EngineEvent::Auto(AutoEvent::Started {
         session: session.clone(),
         module: "AiTasks/auth-refactor".to_owned(),
         task: TaskId(1),
         iterations_max: 20,
         minutes_max: 30,
     }));
-    facts.engine(EngineEvent::Auto(AutoEvent::StopAsked { session }));
+    facts.push_engine_event(EngineEvent::Auto(AutoEvent::StopAsked { session }));
 }
 
 /// What was done when steps failed.
 fn recovery_facts(facts: &mut Facts) {
-    let step = step("code");
-    let mut fact = |event| facts.task(9, Event::Recovery(event));
+    let step = sample_step("code");
+    let mut fact = |event| facts.push_task_event(9, Event::Recovery(event));
     for (tier, exit) in [
         (RecoveryTier::Reconcile, Some(1)),
         (RecoveryTier::Pattern, Some(0)),
@@ -938,7 +993,7 @@ fn recovery_facts(facts: &mut Facts) {
 
 /// What happens beside tasks and runs.
 fn aside_facts(facts: &mut Facts) {
-    facts.engine(EngineEvent::DiscoveryDropped { number: 3 });
+    facts.push_engine_event(EngineEvent::DiscoveryDropped { number: 3 });
     let usage = AgentUsage {
         tokens_in: 900,
         tokens_cached: 100,
@@ -950,49 +1005,49 @@ fn aside_facts(facts: &mut Facts) {
         at_least: false,
     };
     let (about, profile) = ("proposal".to_owned(), "default".to_owned());
-    facts.engine(EngineEvent::Consulted { about, profile, usage, took_ms: 12_000 });
-    let member = BatchMember { task: TaskId(4), attempt: Attempt(4), head: commit('3') };
-    let (batch, prefix) = (BatchId(3), BatchPrefix { commit: commit('5'), tree: Tree::new("7e7e") });
+    facts.push_engine_event(EngineEvent::Consulted { about, profile, usage, took_ms: 12_000 });
+    let member = BatchMember { task: TaskId(4), attempt: Attempt(4), head: sample_commit('3') };
+    let (batch, prefix) = (BatchId(3), BatchPrefix { commit: sample_commit('5'), tree: Tree::new("7e7e") });
     for event in [
         QueueEvent::Formed { batch, on: None, members: vec![member.clone()] },
         QueueEvent::Built {
             batch,
-            base: commit('1'),
+            base: sample_commit('1'),
             members: vec![member],
             prefixes: vec![prefix],
             crowded: Vec::new(),
         },
         QueueEvent::CheckBegan { batch, count: 1 },
-        QueueEvent::Checked { batch, count: 1, report: report(vec![CheckOutcome::Pass]) },
+        QueueEvent::Checked { batch, count: 1, report: sample_report(vec![CheckOutcome::Pass]) },
         QueueEvent::Doubted { batch, count: 1 },
         QueueEvent::Over { batch, how: Closed::Dropped { reason: "a person must look at T4".to_owned() } },
     ] {
-        facts.engine(EngineEvent::Queue(event));
+        facts.push_engine_event(EngineEvent::Queue(event));
     }
     let detail = "`workspace.after_run` ended with exit code 1".to_owned();
-    facts.task(6, Event::Warned(Warning::HookFailed { detail }));
+    facts.push_task_event(6, Event::Warned(Warning::HookFailed { detail }));
 }
 
 /// What was seen in the folder of a module.
 fn folder_facts(facts: &mut Facts) {
     let what = "`status` was set to \"review\" by hand".to_owned();
-    facts.task(9, Event::Warned(Warning::Folder { what }));
+    facts.push_task_event(9, Event::Warned(Warning::Folder { what }));
 }
 
 /// What an agent with a loop of its own says.
 fn stride_facts(facts: &mut Facts) {
     let task = 9;
-    facts.task(task, Event::Added { spec: TaskSpec::new("Walks by itself").expect("a title") });
+    facts.push_task_event(task, Event::Added { spec: TaskSpec::new("Walks by itself").expect("a title") });
     for style in [AgentDriveStyle::Own, AgentDriveStyle::Dispatch] {
         let driving = AgentAssignment { profile: "default".to_owned(), account: "claude".to_owned(), style };
-        let flow = Arc::new(Flow { style: Some(style), ..flow() });
-        facts.task(task, Event::Bound { flow, limits: TaskLimits::default(), driving });
+        let flow = Arc::new(Flow { style: Some(style), ..sample_flow() });
+        facts.push_task_event(task, Event::Bound { flow, limits: TaskLimits::default(), driving });
     }
     let (attempt, iteration) = (Attempt(1), 1);
     let (run, opening) = (RunId(1), AttemptStart::FreshWorkspace);
-    facts.task(task, Event::Entered { attempt, step: step("work"), run, opening });
-    facts.task(task, Event::WorkspaceMade { attempt, base: commit('a') });
-    facts.task(task, Event::IterationBegan { attempt, iteration, talk: SessionStart::New });
+    facts.push_task_event(task, Event::Entered { attempt, step: sample_step("work"), run, opening });
+    facts.push_task_event(task, Event::WorkspaceMade { attempt, base: sample_commit('a') });
+    facts.push_task_event(task, Event::IterationBegan { attempt, iteration, talk: SessionStart::New });
     let stride = LoopStep {
         step: "check".to_owned(),
         result: "PASS".to_owned(),
@@ -1002,10 +1057,10 @@ fn stride_facts(facts: &mut Facts) {
         compactions: 1,
         mark: "00000000000000a1".to_owned(),
     };
-    facts.task(task, Event::Strode { attempt, stride });
+    facts.push_task_event(task, Event::Strode { attempt, stride });
     let stride =
         LoopStep { step: "executing".to_owned(), mark: "00000000000000a2".to_owned(), ..LoopStep::default() };
-    facts.task(task, Event::Strode { attempt, stride });
+    facts.push_task_event(task, Event::Strode { attempt, stride });
     let ended = Event::IterationEnded {
         attempt,
         iteration,
@@ -1016,7 +1071,7 @@ fn stride_facts(facts: &mut Facts) {
         head: None,
         traces: AgentRunTraces { revision: Some(Digest::new("f00d")), ..AgentRunTraces::default() },
     };
-    facts.task(task, ended);
+    facts.push_task_event(task, ended);
 }
 
 fn ends_of_iterations() -> Vec<(AgentExit, Verdict)> {
@@ -1046,7 +1101,7 @@ fn ends_of_iterations() -> Vec<(AgentExit, Verdict)> {
     ]
 }
 
-fn warnings() -> Vec<Warning> {
+fn sample_warnings() -> Vec<Warning> {
     let text = |text: &str| text.to_owned();
     vec![
         Warning::Stuck { iterations: 5 },
@@ -1061,7 +1116,7 @@ fn warnings() -> Vec<Warning> {
     ]
 }
 
-fn waits() -> Vec<WaitReason> {
+fn sample_waits() -> Vec<WaitReason> {
     let text = |text: &str| text.to_owned();
     vec![
         WaitReason::Dependency(vec![TaskId(2), TaskId(3)]),
@@ -1078,7 +1133,7 @@ fn waits() -> Vec<WaitReason> {
     ]
 }
 
-fn flow() -> Flow {
+fn sample_flow() -> Flow {
     let text = |text: &str| text.to_owned();
     let kinds = [
         StepKind::Agent { prompt: text("work"), output: vec![text("plan.md")], iterate: true, every: 0 },
@@ -1094,12 +1149,12 @@ fn flow() -> Flow {
     ];
     let edge = |result, to, max| FlowEdge { result, to, max };
     let edges = vec![
-        edge(StepResult::Done, EdgeTarget::Step(step("verify")), Some(3)),
+        edge(StepResult::Done, EdgeTarget::Step(sample_step("verify")), Some(3)),
         edge(StepResult::Blocked, EdgeTarget::Stop, None),
         edge(StepResult::MidExec, EdgeTarget::End, None),
     ];
     let steps = kinds.into_iter().enumerate().map(|(nth, kind)| FlowStep {
-        name: step(if nth == 0 { "work" } else { kind.word() }),
+        name: sample_step(if nth == 0 { "work" } else { kind.word() }),
         phase: format!("phase/{}", kind.word()),
         before: None,
         agent: None,
@@ -1109,15 +1164,15 @@ fn flow() -> Flow {
     Flow {
         name: text("every"),
         about: text("Every kind of step."),
-        entry: step("work"),
-        entries: [(text("phase/code"), step("work"))].into(),
+        entry: sample_step("work"),
+        entries: [(text("phase/code"), sample_step("work"))].into(),
         commands: BTreeMap::new(),
         style: None,
         steps: steps.collect(),
     }
 }
 
-fn report(outcomes: Vec<CheckOutcome>) -> GateReport {
+fn sample_report(outcomes: Vec<CheckOutcome>) -> GateReport {
     let result = |(nth, outcome): (usize, CheckOutcome)| CommandResult {
         name: format!("check {nth}"),
         command: "cargo test".to_owned(),
@@ -1133,9 +1188,9 @@ fn report(outcomes: Vec<CheckOutcome>) -> GateReport {
         copied_from_base: false,
     };
     GateReport {
-        base: commit('a'),
-        head: commit('e'),
-        commit: commit('f'),
+        base: sample_commit('a'),
+        head: sample_commit('e'),
+        commit: sample_commit('f'),
         tree: Tree::new("7e7e"),
         config: Digest::new("c0"),
         environment: Digest::new("e0"),
@@ -1147,28 +1202,28 @@ fn report(outcomes: Vec<CheckOutcome>) -> GateReport {
     }
 }
 
-fn feedback() -> Feedback {
+fn sample_feedback() -> Feedback {
     Feedback { about: "verification".to_owned(), text: "a test failed\n".to_owned() }
 }
 
-fn commit(digit: char) -> Commit {
+fn sample_commit(digit: char) -> Commit {
     Commit::new(&digit.to_string().repeat(40))
 }
 
-fn step(name: &str) -> StepName {
+fn sample_step(name: &str) -> StepName {
     StepName::new(name)
 }
 
 /// An attempt that does something about a failure, and one that could not.
 fn ladder_facts(facts: &mut Facts) {
     let attempt = Attempt(2);
-    let (step, run, opening) = (step("observe"), RunId(1), AttemptStart::Recover);
+    let (step, run, opening) = (sample_step("observe"), RunId(1), AttemptStart::Recover);
     let task = 12;
-    facts.task(task, Event::Retried { fresh: false, feedback: None });
-    facts.task(task, Event::Entered { attempt, step, run, opening });
-    facts.task(task, Event::Yielded { attempt, why: YieldReason::Recovered, feedback: None });
+    facts.push_task_event(task, Event::Retried { fresh: false, feedback: None });
+    facts.push_task_event(task, Event::Entered { attempt, step, run, opening });
+    facts.push_task_event(task, Event::Yielded { attempt, why: YieldReason::Recovered, feedback: None });
     let (kind, code) = (EndKind::Blocked, EndCode::RecoveryFailed);
-    facts.task(
+    facts.push_task_event(
         task,
         Event::Ended(Ending { kind, code, detail: "step `offer` failed by `dco-missing`".to_owned() }),
     );
@@ -1178,18 +1233,18 @@ fn ladder_facts(facts: &mut Facts) {
 fn level_facts(facts: &mut Facts) {
     let (task, attempt) = (12, Attempt(2));
     let of = Event::Issue;
-    facts.task(task, of(IssueEvent::PartsCame { over: vec![10, 8], levels: 1 }));
+    facts.push_task_event(task, of(IssueEvent::PartsCame { over: vec![10, 8], levels: 1 }));
     let failing = vec![("the door is quiet".to_owned(), "it creaks".to_owned())];
-    facts.task(task, of(IssueEvent::Levelled { attempt, failing }));
+    facts.push_task_event(task, of(IssueEvent::Levelled { attempt, failing }));
     let left = SubIssueEnd { number: 8, task: Some(TaskId(2)), end: SubIssueOutcome::Left };
-    facts.task(task, of(IssueEvent::PartsOver(vec![left])));
+    facts.push_task_event(task, of(IssueEvent::PartsOver(vec![left])));
 }
 
 fn issue_facts(facts: &mut Facts) {
     let (task, attempt) = (12, Attempt(1));
-    facts.task(task, Event::Added { spec: TaskSpec::new("Follows an issue").expect("a title") });
+    facts.push_task_event(task, Event::Added { spec: TaskSpec::new("Follows an issue").expect("a title") });
     let acts = TrackerOperation::ALL.into_iter().map(|act| FlowStep {
-        name: step(act.word()),
+        name: sample_step(act.word()),
         kind: StepKind::Tracker { act },
         phase: "verify".to_owned(),
         before: None,
@@ -1203,7 +1258,7 @@ fn issue_facts(facts: &mut Facts) {
     let flow = Flow {
         name: "issue".to_owned(),
         about: String::new(),
-        entry: step("observe"),
+        entry: sample_step("observe"),
         entries: BTreeMap::new(),
         commands: BTreeMap::new(),
         style: None,
@@ -1215,12 +1270,12 @@ fn issue_facts(facts: &mut Facts) {
         account: "claude".to_owned(),
         style: AgentDriveStyle::Fresh,
     };
-    facts.task(task, Event::Bound { flow: Arc::new(flow), limits, driving });
+    facts.push_task_event(task, Event::Bound { flow: Arc::new(flow), limits, driving });
     let (run, opening) = (RunId(1), AttemptStart::Exchange);
-    facts.task(task, Event::Entered { attempt, step: step("observe"), run, opening });
+    facts.push_task_event(task, Event::Entered { attempt, step: sample_step("observe"), run, opening });
     let of = Event::Issue;
-    facts.task(task, of(IssueEvent::Wanted(IssueOptions::default())));
-    facts.task(
+    facts.push_task_event(task, of(IssueEvent::Wanted(IssueOptions::default())));
+    facts.push_task_event(
         task,
         of(IssueEvent::Wanted(IssueOptions {
             way: Some(IssueRoute::Pr),
@@ -1230,7 +1285,7 @@ fn issue_facts(facts: &mut Facts) {
         })),
     );
     let bare = IssueSnapshot { number: 7, open: true, ..IssueSnapshot::default() };
-    facts.task(task, of(IssueEvent::Seen { attempt, seen: Box::new(bare) }));
+    facts.push_task_event(task, of(IssueEvent::Seen { attempt, seen: Box::new(bare) }));
     for (phase, state) in IssuePhase::ALL
         .into_iter()
         .zip([PullRequestState::Open, PullRequestState::Closed, PullRequestState::Merged].into_iter().cycle())
@@ -1239,7 +1294,7 @@ fn issue_facts(facts: &mut Facts) {
             number: 9,
             url: "https://forge.example/9".to_owned(),
             state,
-            head: Some(commit('d')),
+            head: Some(sample_commit('d')),
             reviewed: true,
         };
         let seen = IssueSnapshot {
@@ -1253,24 +1308,25 @@ fn issue_facts(facts: &mut Facts) {
             kind: Some("bug".to_owned()),
             pr: Some(pr),
             spec_file: Some("docs/spec/issue-7-door.md".to_owned()),
-            commit: Some(commit('e')),
+            commit: Some(sample_commit('e')),
             reopened: Some(Timestamp(5)),
             parts: 2,
             blockers: vec!["#3".to_owned(), "other/place#4".to_owned()],
             side_base: false,
         };
-        facts.task(task, of(IssueEvent::Seen { attempt, seen: Box::new(seen) }));
+        facts.push_task_event(task, of(IssueEvent::Seen { attempt, seen: Box::new(seen) }));
     }
     for way in [IssueRoute::Patch, IssueRoute::Pr, IssueRoute::Split] {
         for depth in ReviewDepth::ALL {
-            facts.task(
+            facts.push_task_event(
                 task,
                 of(IssueEvent::Routed(RoutingDecision { size: Some(TaskSize::XL), way, spec: true, depth })),
             );
         }
     }
-    let pr = PullRequestRef { number: 9, url: "https://forge.example/9".to_owned(), head: commit('d') };
-    facts.task(task, of(IssueEvent::Offered { attempt, pr }));
+    let pr =
+        PullRequestRef { number: 9, url: "https://forge.example/9".to_owned(), head: sample_commit('d') };
+    facts.push_task_event(task, of(IssueEvent::Offered { attempt, pr }));
     let names = || vec!["build / linux".to_owned()];
     let checks = [
         CiStatus::Absent,
@@ -1281,7 +1337,7 @@ fn issue_facts(facts: &mut Facts) {
         CiStatus::Broken(names()),
     ];
     for ci in checks {
-        facts.task(task, of(IssueEvent::Checks { attempt, ci }));
+        facts.push_task_event(task, of(IssueEvent::Checks { attempt, ci }));
     }
     let outcomes = [
         VerifyOutcome::Done,
@@ -1302,10 +1358,10 @@ fn issue_facts(facts: &mut Facts) {
     for outcome in outcomes {
         let item = |result| ("the door is quiet".to_owned(), result, "exit code 0".to_owned());
         let accepted = AcceptanceOutcome { items: results.into_iter().map(item).collect(), outcome };
-        facts.task(task, of(IssueEvent::Accepted { attempt, accepted }));
+        facts.push_task_event(task, of(IssueEvent::Accepted { attempt, accepted }));
     }
-    facts.task(task, of(IssueEvent::Looked { attempt }));
-    facts.task(task, of(IssueEvent::Reworked { attempt }));
+    facts.push_task_event(task, of(IssueEvent::Looked { attempt }));
+    facts.push_task_event(task, of(IssueEvent::Reworked { attempt }));
     let part = SubIssue {
         number: 8,
         title: "Hinges".to_owned(),
@@ -1322,9 +1378,9 @@ fn issue_facts(facts: &mut Facts) {
         at_verify: false,
         needs: Vec::new(),
     };
-    facts.task(task, of(IssueEvent::Parted { attempt, parts: vec![part, done] }));
+    facts.push_task_event(task, of(IssueEvent::Parted { attempt, parts: vec![part, done] }));
     let end = |number, task, end| SubIssueEnd { number, task, end };
-    facts.task(
+    facts.push_task_event(
         task,
         of(IssueEvent::PartsOver(vec![
             end(8, Some(TaskId(2)), SubIssueOutcome::Failed("no hinge fits".to_owned())),
@@ -1333,11 +1389,14 @@ fn issue_facts(facts: &mut Facts) {
         ])),
     );
     for wait in [WaitReason::Parts, WaitReason::Blockers { by: vec!["#3".to_owned()] }] {
-        facts.task(task, Event::Waited { wait, then: step("observe") });
-        facts.task(task, Event::Resumed { feedback: None });
+        facts.push_task_event(task, Event::Waited { wait, then: sample_step("observe") });
+        facts.push_task_event(task, Event::Resumed { feedback: None });
     }
     for code in [EndCode::AcceptanceFailed, EndCode::PartsFailed, EndCode::Tracker] {
-        facts.task(task, Event::Ended(Ending { kind: EndKind::Blocked, code, detail: String::new() }));
+        facts.push_task_event(
+            task,
+            Event::Ended(Ending { kind: EndKind::Blocked, code, detail: String::new() }),
+        );
     }
 }
 
@@ -1345,7 +1404,7 @@ fn issue_facts(facts: &mut Facts) {
 fn haul_facts(facts: &mut Facts) {
     for (number, chosen) in [(1, IssueSelection::Listed), (2, IssueSelection::Newest(5))] {
         let (haul, tracker) = (IssueBatchId(number), "local".to_owned());
-        facts.engine(EngineEvent::Haul(IssueBatchEvent::Begun {
+        facts.push_engine_event(EngineEvent::Haul(IssueBatchEvent::Begun {
             haul,
             chosen,
             tracker,
@@ -1356,7 +1415,7 @@ fn haul_facts(facts: &mut Facts) {
 
 /// Checks that a plan or a judge named, and the size of a change.
 fn proof_facts(facts: &mut Facts) {
-    let mut staged = |event| facts.task(8, Event::Staged(event));
+    let mut staged = |event| facts.push_task_event(8, Event::Staged(event));
     let attempt = Attempt(1);
     let promise = |of, before| RequiredProof {
         of,
@@ -1366,14 +1425,14 @@ fn proof_facts(facts: &mut Facts) {
     };
     let promises = vec![promise(ProofSubject::Step(1), None), promise(ProofSubject::Step(2), None)];
     staged(StagedEvent::Promised { by: ProofAuthor::Planner, promises });
-    let promises = vec![promise(ProofSubject::Finding(1), Some(commit('8')))];
+    let promises = vec![promise(ProofSubject::Finding(1), Some(sample_commit('8')))];
     staged(StagedEvent::Promised { by: ProofAuthor::Judge, promises });
     for now in [ProofColour::Red, ProofColour::Green, ProofColour::Broken] {
         let runs = vec![
             ProofRun { of: ProofSubject::Step(1), before: Some(ProofColour::Broken), now },
             ProofRun { of: ProofSubject::Finding(1), before: None, now },
         ];
-        staged(StagedEvent::Proved { attempt, head: commit('9'), runs });
+        staged(StagedEvent::Proved { attempt, head: sample_commit('9'), runs });
     }
     let extent = ChangeSize { files: 12, lines: 340, dirs: 3 };
     staged(StagedEvent::Measured { attempt, extent });
@@ -1382,28 +1441,28 @@ fn proof_facts(facts: &mut Facts) {
 /// What an agent is told that no person said, and a part that is left for a person.
 fn informed_facts(facts: &mut Facts) {
     let about = Some("What was seen on the base".to_owned());
-    facts.task(12, Event::Messaged { about, text: "the hinge \"creaks\"".to_owned() });
+    facts.push_task_event(12, Event::Messaged { about, text: "the hinge \"creaks\"".to_owned() });
     let title = "Hinges".to_owned();
     let part = SubIssue { number: 8, title, size: None, done: false, at_verify: true, needs: Vec::new() };
-    facts.task(12, Event::Issue(IssueEvent::Parted { attempt: Attempt(2), parts: vec![part] }));
-    facts.task(12, Event::Retried { fresh: false, feedback: None });
-    let (attempt, step, run, opening) = (Attempt(3), step("observe"), RunId(1), AttemptStart::Recover);
-    facts.task(12, Event::Entered { attempt, step, run, opening });
-    facts.task(12, Event::Yielded { attempt, why: YieldReason::NotYet, feedback: None });
+    facts.push_task_event(12, Event::Issue(IssueEvent::Parted { attempt: Attempt(2), parts: vec![part] }));
+    facts.push_task_event(12, Event::Retried { fresh: false, feedback: None });
+    let (attempt, step, run, opening) = (Attempt(3), sample_step("observe"), RunId(1), AttemptStart::Recover);
+    facts.push_task_event(12, Event::Entered { attempt, step, run, opening });
+    facts.push_task_event(12, Event::Yielded { attempt, why: YieldReason::NotYet, feedback: None });
 }
 
 /// What is known of the tests of a change, and what a person is asked to look at because of it.
 fn evidence_facts(facts: &mut Facts) {
-    let (attempt, step_name) = (Attempt(4), step("observe"));
+    let (attempt, step_name) = (Attempt(4), sample_step("observe"));
     let enter = |facts: &mut Facts, attempt| {
         let (step, run, opening) = (step_name.clone(), RunId(1), AttemptStart::Check);
-        facts.task(12, Event::Entered { attempt, step, run, opening });
+        facts.push_task_event(12, Event::Entered { attempt, step, run, opening });
     };
     enter(facts, attempt);
     let evidence = Some(TestEvidence::default());
-    let mut isolated = report(vec![CheckOutcome::Pass]);
+    let mut isolated = sample_report(vec![CheckOutcome::Pass]);
     isolated.sandbox = Some(landfall_model::sandbox::Confinement::Isolated);
-    facts.task(12, Event::Verified { attempt, report: isolated, evidence });
+    facts.push_task_event(12, Event::Verified { attempt, report: isolated, evidence });
     let attempt = Attempt(5);
     enter(facts, attempt);
     let protected = vec![ProtectedChange {
@@ -1420,7 +1479,10 @@ fn evidence_facts(facts: &mut Facts) {
     let counts = TestCounts { tests_before: 3, tests_after: 2, assertions_before: 5, assertions_after: 4 };
     let evidence =
         Some(TestEvidence { protected, base_tests, tests_run_on_base: Some(3), counts, mutations: None });
-    facts.task(12, Event::Verified { attempt, report: report(vec![CheckOutcome::Pass]), evidence });
+    facts.push_task_event(
+        12,
+        Event::Verified { attempt, report: sample_report(vec![CheckOutcome::Pass]), evidence },
+    );
     let codes = [
         ConcernCode::ProtectedInput,
         ConcernCode::EmptyTest,
@@ -1428,13 +1490,13 @@ fn evidence_facts(facts: &mut Facts) {
         ConcernCode::BaseTestFails,
     ];
     let concerns = codes.map(|code| ChangeConcern { code, detail: "tests/a.rs".to_owned() }).to_vec();
-    facts.task(12, Event::ReviewWanted { concerns, then: step("observe") });
+    facts.push_task_event(12, Event::ReviewWanted { concerns, then: sample_step("observe") });
 }
 
 /// Altered lines that tests notice, or do not.
 fn mutation_facts(facts: &mut Facts) {
-    let (attempt, step, run, opening) = (Attempt(7), step("observe"), RunId(1), AttemptStart::Check);
-    facts.task(12, Event::Entered { attempt, step, run, opening });
+    let (attempt, step, run, opening) = (Attempt(7), sample_step("observe"), RunId(1), AttemptStart::Check);
+    facts.push_task_event(12, Event::Entered { attempt, step, run, opening });
     let trial = |outcome| MutationTrial {
         path: "src/a.rs".to_owned(),
         line: 7,
@@ -1445,12 +1507,15 @@ fn mutation_facts(facts: &mut Facts) {
     let trials = MutationOutcome::ALL.map(trial).to_vec();
     let mutations = Some(MutationRun { tests: vec!["tests/a.rs: adds".to_owned()], trials, took_ms: 90 });
     let evidence = Some(TestEvidence { mutations, ..TestEvidence::default() });
-    facts.task(12, Event::Verified { attempt, report: report(vec![CheckOutcome::Pass]), evidence });
+    facts.push_task_event(
+        12,
+        Event::Verified { attempt, report: sample_report(vec![CheckOutcome::Pass]), evidence },
+    );
 }
 
 /// What the sandbox denied to checks.
 fn denial_facts(facts: &mut Facts) {
-    let mut denied = report(vec![CheckOutcome::Broken]);
+    let mut denied = sample_report(vec![CheckOutcome::Broken]);
     denied.commands[0].denied = [(DeniedAccess::Write, "~/.tool-*"), (DeniedAccess::Read, "/srv/data")]
         .into_iter()
         .map(|(access, allow)| SandboxDenial {
@@ -1459,33 +1524,40 @@ fn denial_facts(facts: &mut Facts) {
             allow: allow.to_owned(),
         })
         .collect();
-    facts.engine(EngineEvent::Measured { report: denied });
+    facts.push_engine_event(EngineEvent::Measured { report: denied });
 }
 
 /// Waits for an account within a run, guessed resets, and usage that is known in part.
 fn provider_facts(facts: &mut Facts) {
     let until = Timestamp(1_700_000_900_000);
     for state in [AccountState::UsedUp { until, guessed: true }, AccountState::Troubled { until, tries: 3 }] {
-        facts.engine(EngineEvent::Account { account: "claude".to_owned(), state });
+        facts.push_engine_event(EngineEvent::Account { account: "claude".to_owned(), state });
     }
     let (task, attempt, iteration) = (13, Attempt(1), 1);
-    facts.task(task, Event::Added { spec: TaskSpec::new("Waits for its provider").expect("a title") });
+    facts.push_task_event(
+        task,
+        Event::Added { spec: TaskSpec::new("Waits for its provider").expect("a title") },
+    );
     let driving = AgentAssignment {
         profile: "default".to_owned(),
         account: "claude".to_owned(),
         style: AgentDriveStyle::Fresh,
     };
-    facts.task(task, Event::Bound { flow: Arc::new(flow()), limits: TaskLimits::default(), driving });
+    facts.push_task_event(
+        task,
+        Event::Bound { flow: Arc::new(sample_flow()), limits: TaskLimits::default(), driving },
+    );
     let opening = AttemptStart::Workspace;
-    facts.task(task, Event::Entered { attempt, step: step("work"), run: RunId(1), opening });
-    facts.task(task, Event::WorkspaceMade { attempt, base: commit('a') });
-    facts.task(task, Event::IterationBegan { attempt, iteration, talk: SessionStart::New });
+    facts
+        .push_task_event(task, Event::Entered { attempt, step: sample_step("work"), run: RunId(1), opening });
+    facts.push_task_event(task, Event::WorkspaceMade { attempt, base: sample_commit('a') });
+    facts.push_task_event(task, Event::IterationBegan { attempt, iteration, talk: SessionStart::New });
     for until in [None, Some(until)] {
-        facts.task(task, Event::AccountWaitBegan { attempt, until });
-        facts.task(task, Event::AccountWaitEnded { attempt });
+        facts.push_task_event(task, Event::AccountWaitBegan { attempt, until });
+        facts.push_task_event(task, Event::AccountWaitEnded { attempt });
     }
     let usage = AgentUsage { tokens_in: 12, tokens_unpriced: 8, at_least: true, ..AgentUsage::default() };
-    facts.task(
+    facts.push_task_event(
         task,
         Event::IterationEnded {
             attempt,
@@ -1498,22 +1570,28 @@ fn provider_facts(facts: &mut Facts) {
             traces: AgentRunTraces::default(),
         },
     );
-    facts.task(task, Event::Yielded { attempt, why: YieldReason::Drained, feedback: None });
-    facts.task(task, Event::Waited { wait: WaitReason::Quota { until, guessed: true }, then: step("work") });
+    facts.push_task_event(task, Event::Yielded { attempt, why: YieldReason::Drained, feedback: None });
+    facts.push_task_event(
+        task,
+        Event::Waited { wait: WaitReason::Quota { until, guessed: true }, then: sample_step("work") },
+    );
 }
 
 /// A try that failed for lack of a resource.
 fn shortage_facts(facts: &mut Facts) {
     let ending = Ending { kind: EndKind::Blocked, code: EndCode::Tracker, detail: String::new() };
-    facts.task(12, Event::Ended(ending));
-    facts.task(12, Event::Retried { fresh: false, feedback: None });
-    let (attempt, step, run, opening) = (Attempt(6), step("observe"), RunId(1), AttemptStart::Check);
-    facts.task(12, Event::Entered { attempt, step, run, opening });
-    facts.task(12, Event::Yielded { attempt, why: YieldReason::Shortage, feedback: None });
+    facts.push_task_event(12, Event::Ended(ending));
+    facts.push_task_event(12, Event::Retried { fresh: false, feedback: None });
+    let (attempt, step, run, opening) = (Attempt(6), sample_step("observe"), RunId(1), AttemptStart::Check);
+    facts.push_task_event(12, Event::Entered { attempt, step, run, opening });
+    facts.push_task_event(12, Event::Yielded { attempt, why: YieldReason::Shortage, feedback: None });
 }
 
 /// A step that never left its output behind.
 fn output_facts(facts: &mut Facts) {
     let detail = "step `spec` ended 3 times in a row without its output".to_owned();
-    facts.task(12, Event::Ended(Ending { kind: EndKind::Failed, code: EndCode::OutputMissing, detail }));
+    facts.push_task_event(
+        12,
+        Event::Ended(Ending { kind: EndKind::Failed, code: EndCode::OutputMissing, detail }),
+    );
 }

@@ -40,7 +40,7 @@ struct BoundBody {
 }
 
 /// Writes a fact down.
-pub(crate) fn encode(entry: &JournalEntry) -> EncodedRow {
+pub(crate) fn encode_entry(entry: &JournalEntry) -> EncodedRow {
     let at_ms = entry.at.0;
     match &entry.fact {
         Fact::Task(task, Event::Bound { flow, limits, driving }) => {
@@ -62,7 +62,7 @@ pub(crate) fn encode(entry: &JournalEntry) -> EncodedRow {
 const BOUND: &str = "bound";
 
 /// Reads a fact. Flows it brings are kept in `flows`; flows it names are taken from there.
-pub(crate) fn decode(raw: RawRow<'_>, flows: &mut FlowCache) -> Result<JournalEntry, FormatError> {
+pub(crate) fn decode_entry(raw: RawRow<'_>, flows: &mut FlowCache) -> Result<JournalEntry, FormatError> {
     let wrong = |what| FormatError { seq: raw.seq, kind: raw.kind.to_owned(), what };
     let fact = match decode_event(raw, flows).map_err(wrong)? {
         Some(event) => {

@@ -112,7 +112,7 @@ impl StoreReader {
     /// When an event is damaged.
     pub fn loops(&self) -> Result<AgentLoops, StoreError> {
         self.steady(|| {
-            let mut seqs = self.of_kinds(AUTO)?;
+            let mut seqs = self.event_numbers_of_kinds(AUTO)?;
             let mut tasks = BTreeSet::new();
             self.each(&seqs, |entry| {
                 if let Fact::Engine(EngineEvent::Auto(AutoEvent::Started { task, .. })) = &entry.fact {
@@ -129,7 +129,7 @@ impl StoreReader {
             seqs.sort_unstable();
             let mut loops = AgentLoops::default();
             self.each(&seqs, |entry| {
-                autopilot::loops(&mut loops, entry);
+                autopilot::apply_to_loops(&mut loops, entry);
                 Ok(())
             })?;
             Ok(loops)
@@ -143,7 +143,7 @@ impl StoreReader {
     pub fn hauls(&self) -> Result<IssueBatchHistory, StoreError> {
         self.steady(|| {
             let mut hauls = IssueBatchHistory::default();
-            self.each(&self.of_kinds(&["haul-begun"])?, |entry| {
+            self.each(&self.event_numbers_of_kinds(&["haul-begun"])?, |entry| {
                 if let Fact::Engine(EngineEvent::Haul(event)) = &entry.fact {
                     hauls.apply(entry.at, event);
                 }
@@ -168,7 +168,7 @@ impl StoreReader {
     pub fn sign_offs(&self) -> Result<BTreeMap<TaskId, SignOff>, StoreError> {
         self.steady(|| {
             let mut all = BTreeMap::new();
-            self.each(&self.of_kinds(SIGN_OFF)?, |entry| {
+            self.each(&self.event_numbers_of_kinds(SIGN_OFF)?, |entry| {
                 match &entry.fact {
                     Fact::Task(task, Event::ReviewOwed) => all.insert(*task, SignOff::Owed),
                     Fact::Task(task, Event::Signed { decision, note }) => {
@@ -189,7 +189,7 @@ impl StoreReader {
     pub fn acceptances(&self) -> Result<BTreeMap<TaskId, Option<bool>>, StoreError> {
         self.steady(|| {
             let mut all = BTreeMap::new();
-            self.each(&self.of_kinds(ACCEPTANCE)?, |entry| {
+            self.each(&self.event_numbers_of_kinds(ACCEPTANCE)?, |entry| {
                 match &entry.fact {
                     Fact::Task(task, Event::Issue(IssueEvent::Wanted(_))) => {
                         all.entry(*task).or_insert(None);
@@ -225,9 +225,9 @@ impl StoreReader {
     ///
     /// # Errors
     /// When one is damaged.
-    pub fn tasks_with(&self, kind: &str) -> Result<BTreeSet<TaskId>, StoreError> {
+    pub fn tasks_with_kind(&self, kind: &str) -> Result<BTreeSet<TaskId>, StoreError> {
         let mut tasks = BTreeSet::new();
-        self.each(&self.of_kinds(&[kind])?, |entry| {
+        self.each(&self.event_numbers_of_kinds(&[kind])?, |entry| {
             if let Fact::Task(task, _) = &entry.fact {
                 tasks.insert(*task);
             }
@@ -238,10 +238,12 @@ impl StoreReader {
 
     fn read_queue(&self) -> Result<Queue, StoreError> {
         let mut queue = Queue::default();
-        self.each(&self.of_kinds(QUEUE)?, |entry| Ok(autopilot::queue(&mut queue, entry)?))?;
+        self.each(&self.event_numbers_of_kinds(QUEUE)?, |entry| {
+            Ok(autopilot::apply_to_queue(&mut queue, entry)?)
+        })?;
         // Whoever stands in line shows as landing, or as active where its flow does not say that it lands.
         for status in [TaskStatus::Landing, TaskStatus::Active] {
-            for row in self.task_rows(&query::of_status(), &[&status.word()])? {
+            for row in self.task_rows(&query::status_sql(), &[&status.word()])? {
                 if let Some(task) = self.read_task(row.id)? {
                     queue.update_task(&task);
                 }
@@ -252,62 +254,62 @@ impl StoreReader {
 
     fn read_pilot(&self) -> Result<PilotState, StoreError> {
         let mut pilot = PilotState::default();
-        let mut seqs = self.of_kinds(PILOT)?;
-        let run = self.of_kind_between("run-started", Seq::ZERO, None)?.pop().unwrap_or(Seq::ZERO);
+        let mut seqs = self.event_numbers_of_kinds(PILOT)?;
+        let run = self.event_numbers_between("run-started", Seq::ZERO, None)?.pop().unwrap_or(Seq::ZERO);
         for kind in PILOT_TASK {
-            seqs.extend(self.of_kind_between(kind, run, None)?);
+            seqs.extend(self.event_numbers_between(kind, run, None)?);
         }
         seqs.sort_unstable();
         self.each(&seqs, |entry| {
-            autopilot::pilot(&mut pilot, entry);
+            autopilot::apply_to_pilot(&mut pilot, entry);
             Ok(())
         })?;
         Ok(pilot)
     }
 
     fn read_sprints(&self) -> Result<Sprints, StoreError> {
-        let goes_on = self.of_kinds(SPRINT)?.into_iter().map(|seq| (seq, false));
-        let ends = self.of_kinds(&[SPRINT_ENDED])?.into_iter().map(|seq| (seq, true));
+        let goes_on = self.event_numbers_of_kinds(SPRINT)?.into_iter().map(|seq| (seq, false));
+        let ends = self.event_numbers_of_kinds(&[SPRINT_ENDED])?.into_iter().map(|seq| (seq, true));
         let mut facts: Vec<(Seq, bool)> = goes_on.chain(ends).collect();
         facts.sort_unstable();
-        let mut seqs = self.of_kinds(&["signed"])?; // a person may look long after the end
+        let mut seqs = self.event_numbers_of_kinds(&["signed"])?; // a person may look long after the end
         let mut since = None;
         for (seq, ends) in facts {
             seqs.push(seq);
             match since {
                 None if !ends => since = Some(seq),
                 Some(start) if ends => {
-                    seqs.extend(self.of_sprint(start, Some(seq))?);
+                    seqs.extend(self.sprint_event_numbers(start, Some(seq))?);
                     since = None;
                 }
                 None | Some(_) => {}
             }
         }
         if let Some(start) = since {
-            seqs.extend(self.of_sprint(start, None)?);
+            seqs.extend(self.sprint_event_numbers(start, None)?);
         }
         seqs.sort_unstable();
         let mut sprints = Sprints::default();
         self.each(&seqs, |entry| {
-            autopilot::sprints(&mut sprints, entry);
+            autopilot::apply_to_sprints(&mut sprints, entry);
             Ok(())
         })?;
         Ok(sprints)
     }
 
     /// The numbers of the events of tasks that count for a sprint.
-    fn of_sprint(&self, start: Seq, end: Option<Seq>) -> Result<Vec<Seq>, StoreError> {
+    fn sprint_event_numbers(&self, start: Seq, end: Option<Seq>) -> Result<Vec<Seq>, StoreError> {
         let mut seqs = Vec::new();
         for kind in SPRINT_TASK {
-            seqs.extend(self.of_kind_between(kind, start, end)?);
+            seqs.extend(self.event_numbers_between(kind, start, end)?);
         }
         Ok(seqs)
     }
 
     fn read_checkpoints(&self) -> Result<Checkpoints, StoreError> {
         let mut checkpoints = Checkpoints::default();
-        self.each(&self.of_kinds(CHECKPOINT)?, |entry| {
-            autopilot::checkpoints(&mut checkpoints, entry);
+        self.each(&self.event_numbers_of_kinds(CHECKPOINT)?, |entry| {
+            autopilot::apply_to_checkpoints(&mut checkpoints, entry);
             Ok(())
         })?;
         Ok(checkpoints)
@@ -315,25 +317,30 @@ impl StoreReader {
 
     fn read_flakes(&self) -> Result<Flakes, StoreError> {
         let mut flakes = Flakes::default();
-        self.each(&self.of_kinds(FLAKE)?, |entry| {
-            autopilot::flakes(&mut flakes, entry);
+        self.each(&self.event_numbers_of_kinds(FLAKE)?, |entry| {
+            autopilot::apply_to_flakes(&mut flakes, entry);
             Ok(())
         })?;
         Ok(flakes)
     }
 
     /// The numbers of all events of these kinds, in order.
-    fn of_kinds(&self, kinds: &[&str]) -> Result<Vec<Seq>, StoreError> {
+    fn event_numbers_of_kinds(&self, kinds: &[&str]) -> Result<Vec<Seq>, StoreError> {
         let mut seqs = Vec::new();
         for kind in kinds {
-            seqs.extend(self.of_kind_between(kind, Seq::ZERO, None)?);
+            seqs.extend(self.event_numbers_between(kind, Seq::ZERO, None)?);
         }
         seqs.sort_unstable();
         Ok(seqs)
     }
 
     /// The numbers of the events of a kind after `start` and up to `end`, in order.
-    fn of_kind_between(&self, kind: &str, start: Seq, end: Option<Seq>) -> Result<Vec<Seq>, StoreError> {
+    fn event_numbers_between(
+        &self,
+        kind: &str,
+        start: Seq,
+        end: Option<Seq>,
+    ) -> Result<Vec<Seq>, StoreError> {
         let end = end.map_or(i64::MAX as u64, |end| end.0);
         let params: [&dyn ToSql; 3] = [&kind, &start.0, &end];
         self.rows(query::OF_KIND, &params, "look for events", |row| row.get(0).map(Seq))
@@ -354,7 +361,7 @@ impl StoreReader {
         })?;
         if read != seqs.len() {
             let what = format!("the index on kinds names {} events, of which {read} are there", seqs.len());
-            return Err(StoreError::corrupt(None, what));
+            return Err(StoreError::corrupt_at(None, what));
         }
         Ok(())
     }

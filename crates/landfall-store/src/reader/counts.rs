@@ -69,7 +69,7 @@ impl StoreReader {
     /// When they cannot be read.
     pub fn done_since(&self, since: Timestamp, limit: u32) -> Result<Vec<(TaskRow, Timestamp)>, StoreError> {
         let doing = "read finished work";
-        let mut statement = self.conn.prepare_cached(&query::done_since()).doing(doing, &self.path)?;
+        let mut statement = self.conn.prepare_cached(&query::done_since_sql()).doing(doing, &self.path)?;
         let params: [&dyn ToSql; 2] = [&since.0, &limit];
         let mut rows = statement.query(&params[..]).doing(doing, &self.path)?;
         let mut made = Vec::new();
@@ -92,8 +92,8 @@ impl StoreReader {
     ///
     /// # Errors
     /// When they cannot be read.
-    pub fn of_status(&self, status: TaskStatus, limit: u32) -> Result<Vec<TaskRow>, StoreError> {
-        self.task_rows(&query::some_of_status(), &[&status.word(), &limit])
+    pub fn list_by_status(&self, status: TaskStatus, limit: u32) -> Result<Vec<TaskRow>, StoreError> {
+        self.task_rows(&query::some_of_status_sql(), &[&status.word(), &limit])
     }
 
     /// How many tasks wait for each of these words by their own facts.
@@ -108,18 +108,18 @@ impl StoreReader {
     ///
     /// # Errors
     /// When they cannot be read.
-    pub fn waiting_for(&self, wait: &str, limit: u32) -> Result<Vec<TaskRow>, StoreError> {
-        self.task_rows(&query::waiting_for(), &[&wait, &limit])
+    pub fn list_waiting_for(&self, wait: &str, limit: u32) -> Result<Vec<TaskRow>, StoreError> {
+        self.task_rows(&query::waiting_for_sql(), &[&wait, &limit])
     }
 
     /// These tasks, by id; those that are not there are left out.
     ///
     /// # Errors
     /// When they cannot be read.
-    pub fn rows_of(&self, tasks: &[TaskId]) -> Result<Vec<TaskRow>, StoreError> {
+    pub fn read_rows(&self, tasks: &[TaskId]) -> Result<Vec<TaskRow>, StoreError> {
         let list: Vec<u32> = tasks.iter().map(|task| task.0).collect();
         let list = serde_json::to_string(&list).expect("numbers are JSON");
-        self.task_rows(&query::listed_tasks(), &[&list])
+        self.task_rows(&query::listed_tasks_sql(), &[&list])
     }
 
     /// How much work each of these tasks is thought to be.
@@ -169,7 +169,7 @@ impl StoreReader {
 type StoredCounts = (Vec<CountRow>, Vec<(TaskId, WorkRow)>);
 
 /// Everything that is counted, in the order of its keys.
-pub(super) fn all(conn: &Connection, path: &Path) -> Result<StoredCounts, StoreError> {
+pub(super) fn read_all_counts(conn: &Connection, path: &Path) -> Result<StoredCounts, StoreError> {
     let doing = "read the counts";
     let mut statement = conn
         .prepare("SELECT slot, what, key, many FROM tally ORDER BY slot, what, key")

@@ -65,11 +65,11 @@ pub(super) const LISTED_EVENTS: &str = "SELECT event.seq, event.at_ms, event.tas
      LEFT JOIN event AS before ON before.seq = event.seq - 1";
 pub(super) const TAIL: &str = events!("ORDER BY event.seq DESC LIMIT ?1");
 
-pub(super) fn row() -> String {
+pub(super) fn task_row_sql() -> String {
     format!("SELECT {TASK_COLUMNS} FROM task WHERE id = ?1")
 }
 
-pub(super) fn all_tasks() -> String {
+pub(super) fn all_tasks_sql() -> String {
     format!("SELECT {TASK_COLUMNS} FROM task ORDER BY id")
 }
 
@@ -79,21 +79,21 @@ pub(super) fn next() -> String {
     )
 }
 
-pub(super) fn waiting() -> String {
+pub(super) fn waiting_tasks_sql() -> String {
     format!("SELECT {TASK_COLUMNS} FROM task WHERE status = 'waiting' ORDER BY id LIMIT ?1")
 }
 
-pub(super) fn of_status() -> String {
+pub(super) fn status_sql() -> String {
     format!("SELECT {TASK_COLUMNS} FROM task WHERE status = ?1 ORDER BY id")
 }
 
-pub(super) fn held() -> String {
+pub(super) fn held_tasks_sql() -> String {
     format!(
         "SELECT {TASK_COLUMNS} FROM task INDEXED BY task_held WHERE status = 'ready' AND unmet > 0 ORDER BY id LIMIT ?1"
     )
 }
 
-pub(super) fn inbox() -> String {
+pub(super) fn inbox_sql() -> String {
     format!("SELECT {TASK_COLUMNS} FROM task WHERE asks IS NOT NULL ORDER BY id")
 }
 
@@ -115,24 +115,24 @@ pub(super) const SIZES: &str =
 pub(super) const LAST_OF: &str =
     "SELECT seq, at_ms FROM event WHERE task = ?1 AND kind = ?2 ORDER BY seq DESC LIMIT 1";
 
-pub(super) fn done_since() -> String {
+pub(super) fn done_since_sql() -> String {
     format!(
         "SELECT {TASK_COLUMNS}, work.done FROM work INDEXED BY work_done CROSS JOIN task ON task.id = work.task \
          WHERE work.done >= ?1 ORDER BY work.done DESC LIMIT ?2"
     )
 }
 
-pub(super) fn some_of_status() -> String {
+pub(super) fn some_of_status_sql() -> String {
     format!("SELECT {TASK_COLUMNS} FROM task WHERE status = ?1 ORDER BY id LIMIT ?2")
 }
 
-pub(super) fn waiting_for() -> String {
+pub(super) fn waiting_for_sql() -> String {
     format!(
         "SELECT {TASK_COLUMNS} FROM task INDEXED BY task_waits WHERE status = 'waiting' AND wait = ?1 ORDER BY id LIMIT ?2"
     )
 }
 
-pub(super) fn listed_tasks() -> String {
+pub(super) fn listed_tasks_sql() -> String {
     format!("SELECT {TASK_COLUMNS} FROM json_each(?1) AS listed CROSS JOIN task ON task.id = listed.value")
 }
 
@@ -149,7 +149,7 @@ pub(super) enum StatusCondition {
     Held,
 }
 
-pub(super) fn statuses(status: Option<TaskStatus>) -> &'static [StatusCondition] {
+pub(super) fn status_conditions(status: Option<TaskStatus>) -> &'static [StatusCondition] {
     match status {
         None => &[StatusCondition::Any],
         Some(TaskStatus::Ready) => &[StatusCondition::Free],
@@ -169,7 +169,7 @@ pub(super) fn statuses(status: Option<TaskStatus>) -> &'static [StatusCondition]
 }
 
 /// A page of tasks. A tag leads if there is one: it is the narrowest.
-pub(super) fn tasks(filter: &TaskFilter, stored: StatusCondition) -> String {
+pub(super) fn task_page_sql(filter: &TaskFilter, stored: StatusCondition) -> String {
     let (from, id) = match (&filter.tag, stored) {
         (Some(_), _) => ("tag CROSS JOIN task ON task.id = tag.task", "tag.task"),
         (None, StatusCondition::Held) if filter.parent.is_none() => ("task INDEXED BY task_held", "task.id"),
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn no_question_reads_a_whole_table_or_sorts_it() {
         let mut conn = Connection::open_in_memory().expect("there is memory");
-        crate::schema::migrate(&mut conn, "memory".as_ref()).expect("it is new");
+        crate::schema::migrate_schema(&mut conn, "memory".as_ref()).expect("it is new");
         let filter = |status, tag: bool, parent: bool| TaskFilter {
             status,
             tag: tag.then(|| "next".to_owned()),
@@ -233,12 +233,12 @@ mod tests {
             (LISTED_EVENTS.to_owned(), "SEARCH event USING INTEGER PRIMARY KEY (rowid=?)"),
             (OF_KIND.to_owned(), "COVERING INDEX event_kind (kind=? AND rowid>? AND rowid<?)"),
             (SEQS_OF_TASK.to_owned(), "event_task (task=?)"),
-            (of_status(), "task_status (status=?)"),
-            (row(), "INTEGER PRIMARY KEY (rowid=?)"),
+            (status_sql(), "task_status (status=?)"),
+            (task_row_sql(), "INTEGER PRIMARY KEY (rowid=?)"),
             (next(), "task_next"),
-            (inbox(), "task_asks"),
-            (waiting(), "task_status (status=?)"),
-            (held(), "task_held"),
+            (inbox_sql(), "task_asks"),
+            (waiting_tasks_sql(), "task_status (status=?)"),
+            (held_tasks_sql(), "task_held"),
             (TALLIES.to_owned(), "PRIMARY KEY (slot>?)"),
             (LANDED_SINCE.to_owned(), "work_done (done>?)"),
             (COUNT_DONE.to_owned(), "work_done (done>?)"),
@@ -247,18 +247,33 @@ mod tests {
             (OPEN_NEEDS.to_owned(), "SCAN need"),
             (PARTS.to_owned(), "task_parent (parent=?)"),
             (LAST_OF.to_owned(), "event_task (task=?)"),
-            (done_since(), "work_done (done>?)"),
-            (some_of_status(), "task_status (status=?)"),
+            (done_since_sql(), "work_done (done>?)"),
+            (some_of_status_sql(), "task_status (status=?)"),
             (SIZES.to_owned(), "SEARCH task USING INTEGER PRIMARY KEY (rowid=?)"),
-            (waiting_for(), "task_waits (wait=?)"),
-            (listed_tasks(), "SEARCH task USING INTEGER PRIMARY KEY (rowid=?)"),
-            (tasks(&filter(None, false, false), StatusCondition::Any), "INTEGER PRIMARY KEY (rowid>?)"),
-            (tasks(&filter(word, false, false), StatusCondition::Word), "task_status (status=? AND rowid>?)"),
-            (tasks(&filter(free, false, false), StatusCondition::Free), "(status=? AND rowid>?)"),
-            (tasks(&filter(waits, false, false), StatusCondition::Held), "task_held"),
-            (tasks(&filter(None, true, false), StatusCondition::Any), "PRIMARY KEY (tag=? AND task>?)"),
-            (tasks(&filter(word, true, false), StatusCondition::Word), "PRIMARY KEY (tag=? AND task>?)"),
-            (tasks(&filter(None, false, true), StatusCondition::Any), "task_parent (parent=? AND rowid>?)"),
+            (waiting_for_sql(), "task_waits (wait=?)"),
+            (listed_tasks_sql(), "SEARCH task USING INTEGER PRIMARY KEY (rowid=?)"),
+            (
+                task_page_sql(&filter(None, false, false), StatusCondition::Any),
+                "INTEGER PRIMARY KEY (rowid>?)",
+            ),
+            (
+                task_page_sql(&filter(word, false, false), StatusCondition::Word),
+                "task_status (status=? AND rowid>?)",
+            ),
+            (task_page_sql(&filter(free, false, false), StatusCondition::Free), "(status=? AND rowid>?)"),
+            (task_page_sql(&filter(waits, false, false), StatusCondition::Held), "task_held"),
+            (
+                task_page_sql(&filter(None, true, false), StatusCondition::Any),
+                "PRIMARY KEY (tag=? AND task>?)",
+            ),
+            (
+                task_page_sql(&filter(word, true, false), StatusCondition::Word),
+                "PRIMARY KEY (tag=? AND task>?)",
+            ),
+            (
+                task_page_sql(&filter(None, false, true), StatusCondition::Any),
+                "task_parent (parent=? AND rowid>?)",
+            ),
         ];
         for (sql, by) in served {
             let mut statement = conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).expect("it is SQL");

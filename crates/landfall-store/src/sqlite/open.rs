@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::{JournalCheck, JournalOpenReport, JournalOptions, beside, rebuild};
+use super::{JournalCheck, JournalOpenReport, JournalOptions, rebuild, sibling_path};
 use crate::error::StoreResultExt;
 use crate::{JournalHead, StoreError, reader, schema};
 
@@ -31,20 +31,20 @@ pub(super) fn open(
         return Err(StoreError::OldSqlite { found: rusqlite::version() });
     }
     // SQLite removes its log when the last connection closes. One with content is what a crash leaves behind.
-    let unclean = std::fs::metadata(beside(path, "-wal")).is_ok_and(|wal| wal.len() > 0);
-    let created = create(path)?;
+    let unclean = std::fs::metadata(sibling_path(path, "-wal")).is_ok_and(|wal| wal.len() > 0);
+    let created = create_database_file(path)?;
     let bytes = std::fs::metadata(path).map_err(|error| StoreError::io("look at", path, error))?.len();
 
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut conn = Connection::open_with_flags(path, flags).doing("open the journal", path)?;
     conn.busy_timeout(BUSY).doing("set the patience", path)?;
-    let version = schema::version(&conn, path)?; // before anything is changed
+    let version = schema::read_schema_version(&conn, path)?; // before anything is changed
     if conn.is_readonly("main").doing("ask whether it can be written to", path)? {
         return Err(StoreError::ReadOnly { path: path.to_owned() });
     }
     set_up(&conn, options, path)?;
     if version < schema::NEWEST {
-        schema::migrate(&mut conn, path)?;
+        schema::migrate_schema(&mut conn, path)?;
     }
 
     let structure = match options.check {
@@ -56,19 +56,19 @@ pub(super) fn open(
     if let Some(sql) = structure {
         let said: String = conn.query_row(sql, [], |row| row.get(0)).doing("check the file", path)?;
         if said != "ok" {
-            return Err(StoreError::corrupt(None, said));
+            return Err(StoreError::corrupt_at(None, said));
         }
     }
     let head: JournalHead = reader::head(&conn, path)?;
-    let id = identify(&conn, path)?;
+    let id = ensure_journal_id(&conn, path)?;
     if options.check == JournalCheck::Full {
-        rebuild::compare(&conn, path)?;
+        rebuild::verify_tables(&conn, path)?;
     }
     Ok((conn, JournalOpenReport { id, head, created, unclean }))
 }
 
 /// The id of the journal; given once. Older versions keep it and do not look at it.
-fn identify(conn: &Connection, path: &Path) -> Result<String, StoreError> {
+fn ensure_journal_id(conn: &Connection, path: &Path) -> Result<String, StoreError> {
     if let Some(id) = reader::journal_id(conn, path)? {
         return Ok(id);
     }
@@ -79,12 +79,12 @@ fn identify(conn: &Connection, path: &Path) -> Result<String, StoreError> {
     .doing("give the journal an id", path)?;
     let id = reader::journal_id(conn, path)?;
     id.ok_or_else(|| {
-        StoreError::corrupt(None, "the id of the journal is gone as soon as it is written".to_owned())
+        StoreError::corrupt_at(None, "the id of the journal is gone as soon as it is written".to_owned())
     })
 }
 
 /// Makes the file if there is none: readable by its owner only, since prompts and answers are in it.
-fn create(path: &Path) -> Result<bool, StoreError> {
+fn create_database_file(path: &Path) -> Result<bool, StoreError> {
     let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     match made {
         Ok(_) => {

@@ -11,40 +11,40 @@ use super::tables::{self, RowBuffers};
 use crate::error::StoreResultExt;
 use crate::fold::{InMemoryTables, TableChange, TaskEventMarks, change_of};
 use crate::format::{FlowText, flow_text};
-use crate::tally::{CountChange, CountIncrement, CountKey, Counted, tallies};
+use crate::tally::{CountChange, CountIncrement, CountKey, Counted, count_changes};
 use crate::{ReplayStop, Seq, StoreError, reader, schema};
 
 /// Makes the tables again, in one transaction: a failure leaves them as they were.
 pub(super) fn rebuild(conn: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let doing = "rebuild the tables";
     let step = conn.transaction_with_behavior(TransactionBehavior::Immediate).doing(doing, path)?;
-    refill(&step, path)?;
+    refill_tables(&step, path)?;
     step.commit().doing(doing, path)
 }
 
 /// Makes the tables again, within a transaction of the caller's.
-pub(crate) fn refill(conn: &Connection, path: &Path) -> Result<(), StoreError> {
-    let RebuiltTables { flows, changes } = refold(conn, path)?;
+pub(crate) fn refill_tables(conn: &Connection, path: &Path) -> Result<(), StoreError> {
+    let RebuiltTables { flows, changes } = refold_journal(conn, path)?;
     conn.execute_batch(schema::EMPTY_FOLDS).doing("rebuild the tables", path)?;
     for (seq, flow) in &flows {
         tables::put_flow(conn, path, *seq, flow)?;
     }
     let mut scratch = RowBuffers::default();
     for change in &changes {
-        tables::put(conn, path, &mut scratch, Seq::FIRST, change)?;
+        tables::apply_table_change(conn, path, &mut scratch, Seq::FIRST, change)?;
     }
     Ok(())
 }
 
 /// Says whether the tables are what the events make.
-pub(super) fn compare(conn: &Connection, path: &Path) -> Result<(), StoreError> {
-    let RebuiltTables { flows, changes } = refold(conn, path)?;
+pub(super) fn verify_tables(conn: &Connection, path: &Path) -> Result<(), StoreError> {
+    let RebuiltTables { flows, changes } = refold_journal(conn, path)?;
     let mut folded = InMemoryTables::default();
     for change in changes {
         folded.put(Seq::FIRST, change);
     }
-    if let Some(difference) = reader::tables(conn, path)?.difference(&folded.tables()) {
-        return Err(StoreError::corrupt(
+    if let Some(difference) = reader::read_tables(conn, path)?.first_difference(&folded.to_tables()) {
+        return Err(StoreError::corrupt_at(
             None,
             format!("the tables are not what the events make: {difference}"),
         ));
@@ -54,14 +54,14 @@ pub(super) fn compare(conn: &Connection, path: &Path) -> Result<(), StoreError> 
     made.sort();
     kept.sort();
     if made != kept {
-        return Err(StoreError::corrupt(None, "the flows are not those of the events"));
+        return Err(StoreError::corrupt_at(None, "the flows are not those of the events"));
     }
     Ok(())
 }
 
-fn refold(conn: &Connection, path: &Path) -> Result<RebuiltTables, StoreError> {
+fn refold_journal(conn: &Connection, path: &Path) -> Result<RebuiltTables, StoreError> {
     let mut refold = TableRebuild::default();
-    reader::stream(conn, path, Seq::FIRST, &mut |seq, entry| refold.take(seq, &entry))?;
+    reader::stream_entries(conn, path, Seq::FIRST, &mut |seq, entry| refold.take(seq, &entry))?;
     Ok(refold.finish())
 }
 
@@ -88,7 +88,7 @@ impl TableRebuild {
         // Offsets count from the first event.
         let nth = seq.0 - Seq::FIRST.0;
         self.changes.extend(change_of(nth, entry));
-        self.tally(entry);
+        self.add_counts(entry);
         let (id, event) = match &entry.fact {
             Fact::Task(id, event) => (id, event),
             Fact::Engine(EngineEvent::Queue(event)) => return Ok(self.queue.apply(entry.at, event)?),
@@ -107,8 +107,8 @@ impl TableRebuild {
     }
 
     /// Counts of the same thing in the same slot are one change: a journal has many times more facts than counts.
-    fn tally(&mut self, entry: &JournalEntry) {
-        for tally in tallies(entry) {
+    fn add_counts(&mut self, entry: &JournalEntry) {
+        for tally in count_changes(entry) {
             match tally {
                 CountChange::Count(CountIncrement { slot, what, key: CountKey::Word(word), by }) => {
                     *self.counts.entry((slot, what, word)).or_default() += by;
@@ -135,7 +135,7 @@ impl TableRebuild {
                 by,
             }))
         }));
-        changes.extend(marks.into_iter().map(|(id, marks)| marks.task(&tasks[&id])));
+        changes.extend(marks.into_iter().map(|(id, marks)| marks.to_task_change(&tasks[&id])));
         RebuiltTables { flows, changes }
     }
 }

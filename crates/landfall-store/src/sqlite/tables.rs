@@ -18,7 +18,7 @@ pub(super) struct RowBuffers {
 }
 
 /// Carries out one change of a batch whose first event is `first`.
-pub(super) fn put(
+pub(super) fn apply_table_change(
     conn: &Connection,
     path: &Path,
     scratch: &mut RowBuffers,
@@ -212,7 +212,7 @@ fn put_task(
         now.asks,
         row.seq.0,
         row.events,
-        row.checksum(&mut scratch.text),
+        row.compute_checksum(&mut scratch.text),
     ])?;
     if before.unblocks != row.unblocks {
         let by = if row.unblocks { -1 } else { 1 };

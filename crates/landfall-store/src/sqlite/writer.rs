@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, ErrorCode, params};
 
 use super::tables::{self, RowBuffers};
-use super::{beside, rebuild};
+use super::{rebuild, sibling_path};
 use crate::chain::HashChain;
 use crate::error::StoreResultExt;
 use crate::fold::TableChange;
@@ -72,7 +72,8 @@ impl Writer {
         on_fatal: fn(&StoreError) -> !,
     ) -> Result<Self, StoreError> {
         let flows = reader::flow_digests(&conn, path)?;
-        let files = JournalFiles::look(path).map_err(|error| StoreError::io("look at", path, error))?;
+        let files =
+            JournalFiles::read_identities(path).map_err(|error| StoreError::io("look at", path, error))?;
         let log = WalState { dirty: false, commits: 0, pushed: None };
         Ok(Self {
             conn,
@@ -131,7 +132,7 @@ impl Writer {
                 let done = self.rebuild();
                 let _ = answer.send(done); // whoever asked may have left
             }
-            self.tend_log();
+            self.checkpoint_log();
         }
         // SQLite empties and removes the log when the last connection goes. One that only reads cannot, and a log
         // that is left looks like a crash to whoever opens next, so it is emptied before.
@@ -197,13 +198,13 @@ impl Writer {
         };
         self.log.dirty = true;
         // What went into a file that nobody can find again is not durable.
-        if !self.files.are_there(&self.path) {
+        if !self.files.still_exist(&self.path) {
             let error = StoreError::Replaced { path: self.path.clone() };
             self.refused = Some(error.clone());
             return Err(error);
         }
         self.head = head;
-        self.shown.move_to(head);
+        self.shown.advance_head(head);
         Ok(lasts)
     }
 
@@ -232,11 +233,11 @@ impl Writer {
                 {
                     fresh.push(flow.digest.clone());
                     tables::put_flow(conn, path, seq, flow)?;
-                    long = event.long(flow);
+                    long = event.body_with_flow(flow);
                     body = &long;
                 }
                 let raw = RawRow { seq, at_ms: event.at_ms, task: event.task, kind: event.kind, body };
-                let hash = chain.link(&head.hash, raw);
+                let hash = chain.link_row(&head.hash, raw);
                 let done =
                     insert.execute(params![seq.0, raw.at_ms, raw.task, raw.kind, raw.body, hash.as_bytes()]);
                 if let Err(error) = &done
@@ -248,7 +249,7 @@ impl Writer {
                 head = JournalHead { seq, hash };
             }
             for change in &request.changes {
-                tables::put(conn, path, scratch, first, change)?;
+                tables::apply_table_change(conn, path, scratch, first, change)?;
             }
             lasts.push(head.seq);
         }
@@ -273,7 +274,7 @@ impl Writer {
     }
 
     /// Keeps the log short. Called after everyone got their answer.
-    fn tend_log(&mut self) {
+    fn checkpoint_log(&mut self) {
         self.log.commits += 1;
         if self.log.commits < WAL_LOOK_EVERY {
             return;
@@ -319,20 +320,20 @@ struct JournalFiles {
 }
 
 impl JournalFiles {
-    fn look(path: &Path) -> std::io::Result<Self> {
-        Ok(Self { main: identity(path)?, wal: identity(&beside(path, "-wal")).ok() })
+    fn read_identities(path: &Path) -> std::io::Result<Self> {
+        Ok(Self { main: file_identity(path)?, wal: file_identity(&sibling_path(path, "-wal")).ok() })
     }
 
-    fn are_there(&mut self, path: &Path) -> bool {
-        if !identity(path).is_ok_and(|now| now == self.main) {
+    fn still_exist(&mut self, path: &Path) -> bool {
+        if !file_identity(path).is_ok_and(|now| now == self.main) {
             return false;
         }
-        let Ok(now) = identity(&beside(path, "-wal")) else { return false };
+        let Ok(now) = file_identity(&sibling_path(path, "-wal")) else { return false };
         // The log may have been made only by the first write.
         *self.wal.get_or_insert(now) == now
     }
 }
 
-fn identity(path: &Path) -> std::io::Result<(u64, u64)> {
+fn file_identity(path: &Path) -> std::io::Result<(u64, u64)> {
     std::fs::symlink_metadata(path).map(|file| (file.dev(), file.ino()))
 }

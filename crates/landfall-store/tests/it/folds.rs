@@ -22,12 +22,12 @@ fn live_tables_equal_rebuilt_tables_after_random_histories() {
         for pending in pending {
             pending.wait().expect("there is room");
         }
-        let live = sqlite.tables().expect("they can be read");
+        let live = sqlite.read_tables().expect("they can be read");
         seen.iter_mut().zip(sizes(&live)).for_each(|(sum, size)| *sum += size);
-        assert_eq!(live.difference(&memory.tables()), None, "seed {seed}: sqlite and memory");
+        assert_eq!(live.first_difference(&memory.tables()), None, "seed {seed}: sqlite and memory");
         sqlite.rebuild().expect("the journal is whole");
         assert_eq!(
-            live.difference(&sqlite.tables().expect("they can be read")),
+            live.first_difference(&sqlite.read_tables().expect("they can be read")),
             None,
             "seed {seed}: rebuilt"
         );
@@ -61,14 +61,14 @@ fn rebuilding_mends_tables_that_were_changed_behind_our_back() {
     for _ in 0..80 {
         sqlite.append(history.batch()).expect("there is room");
     }
-    let live = sqlite.tables().expect("they can be read");
+    let live = sqlite.read_tables().expect("they can be read");
     place.tamper(
         "UPDATE task SET unmet = unmet + 1; DELETE FROM need WHERE task % 2 = 0; DELETE FROM pass; DELETE FROM flow;
          UPDATE base SET held = 'never'; DELETE FROM task WHERE id % 7 = 0; DELETE FROM tag;
          UPDATE tally SET many = many + 1; DELETE FROM work WHERE task % 2 = 0;",
     );
     sqlite.rebuild().expect("the journal is whole");
-    assert_eq!(live.difference(&sqlite.tables().expect("they can be read")), None);
+    assert_eq!(live.first_difference(&sqlite.read_tables().expect("they can be read")), None);
     // The flows are back as well: later events may name them.
     for _ in 0..20 {
         sqlite.append(history.batch()).expect("there is room");

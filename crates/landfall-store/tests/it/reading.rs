@@ -35,7 +35,7 @@ fn a_reader_answers_what_the_history_says() {
             let row = reader.row(*id).expect("it can be read").expect("it is there");
             assert_eq!(row.unmet as usize, unmet.len(), "seed {seed}: {id}");
             assert_eq!(
-                row.shown(),
+                row.effective_status(),
                 TaskStatus::for_task_among_others(task, &unmet, false),
                 "seed {seed}: {id}"
             );
@@ -56,7 +56,7 @@ fn a_reader_answers_what_the_history_says() {
         let counts = reader.counts().expect("it can be read");
         let mut by: BTreeMap<TaskStatus, u64> = BTreeMap::new();
         for row in &rows {
-            *by.entry(row.status).or_default() += u64::from(row.shown() == row.status);
+            *by.entry(row.status).or_default() += u64::from(row.effective_status() == row.status);
         }
         by.retain(|_, many| *many > 0);
         let counted: BTreeMap<TaskStatus, u64> =
@@ -65,7 +65,7 @@ fn a_reader_answers_what_the_history_says() {
         assert_eq!(counts.total(), rows.len() as u64);
 
         let mut ready: Vec<TaskRow> =
-            rows.iter().filter(|row| row.shown() == TaskStatus::Ready).cloned().collect();
+            rows.iter().filter(|row| row.effective_status() == TaskStatus::Ready).cloned().collect();
         ready.sort_by_key(|row| (row.priority, row.id));
         assert_eq!(reader.next(1_000).expect("it can be read"), ready, "seed {seed}");
         let asked: Vec<TaskId> = rows.iter().filter(|row| row.asks.is_some()).map(|row| row.id).collect();
@@ -77,12 +77,12 @@ fn a_reader_answers_what_the_history_says() {
 #[test]
 fn the_end_is_told_when_it_can_be_read_and_whoever_waits_for_it_is_woken() {
     let (_place, sqlite, mut history) = filled(3);
-    let (end, reader) = (sqlite.end(), sqlite.reader().expect("it opens"));
+    let (end, reader) = (sqlite.journal_end(), sqlite.reader().expect("it opens"));
     assert_eq!(end.head(), reader.head().expect("it can be read"));
     for _ in 0..20 {
         let before = end.head().seq;
         let waits = {
-            let end = sqlite.end();
+            let end = sqlite.journal_end();
             std::thread::spawn(move || {
                 let began = std::time::Instant::now();
                 end.wait_past(before, std::time::Duration::from_secs(60));
@@ -133,7 +133,7 @@ fn filters_and_pages_show_each_task_once() {
 
 fn fits(filter: &TaskFilter, row: &TaskRow) -> bool {
     let lower = |text: &str| text.to_ascii_lowercase();
-    filter.status.is_none_or(|status| row.shown() == status)
+    filter.status.is_none_or(|status| row.effective_status() == status)
         && filter.tag.as_ref().is_none_or(|tag| row.tags.contains(tag))
         && filter.text.as_ref().is_none_or(|text| lower(&row.title).contains(&lower(text)))
         && filter.parent.is_none_or(|parent| row.parent == Some(parent))
