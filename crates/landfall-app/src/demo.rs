@@ -95,7 +95,7 @@ fn make_project(root: &Path) -> Result<(), Problem> {
         let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, text));
         written.map_err(|error| problems::io("write", &path, &error))?;
     }
-    let git = Git::find().map_err(|error| problems::git(&error))?;
+    let git = Git::find_installed().map_err(|error| problems::git(&error))?;
     let main = BranchName::new("main").expect("a plain word is a branch");
     let by = Signature {
         name: "Demo".to_owned(),

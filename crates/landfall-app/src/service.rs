@@ -352,7 +352,7 @@ impl Service for ProjectService {
         match &self.hand {
             EngineAccess::Kept(keeper) => keeper.wait_past(mark, at_most),
             EngineAccess::Running(_) | EngineAccess::Door => {
-                FolderWatch::of_writes(self.place.folder.root()).wait(at_most);
+                FolderWatch::for_writes(self.place.folder.root()).wait(at_most);
             }
         }
     }

@@ -39,7 +39,7 @@ pub fn agent_profile(profile: &crate::settings::ProfileSettings) -> LaunchProfil
 
 /// Where the task's branch stands; for evidence, read without a process.
 pub(crate) fn head_of(site: &HostContext, task: &Task) -> Option<landfall_model::Commit> {
-    let workspace = site.pool.existing(&task.id.to_string())?;
+    let workspace = site.pool.find_workspace(&task.id.to_string())?;
     site.store.workspace_head(&workspace).map(|oid| ids::commit(&oid))
 }
 

@@ -37,7 +37,7 @@ impl BaseChecker {
             let _fuse = AbortOnPanic;
             let (found, news) = match land::base(&site) {
                 Ok(base) => (Some(ids::commit(&base)), check_base(&site, &base)),
-                Err(error) => (None, Some(BaseNews::Failed(error.full()))),
+                Err(error) => (None, Some(BaseNews::Failed(error.full_message()))),
             };
             if let Some(news) = news {
                 let result = Box::new(BaseCheckResult { known, found, news });
@@ -61,10 +61,10 @@ impl BaseChecker {
 fn check_base(site: &EngineContext, base: &Oid) -> Option<BaseNews> {
     const NAME: &str = "base";
     match verify_section(site, base) {
-        Err(error) => Some(BaseNews::Failed(error.full())),
+        Err(error) => Some(BaseNews::Failed(error.full_message())),
         Ok(Ok(section)) if section.red_base == RedBasePolicy::Start => Some(BaseNews::Exempt),
         Ok(_) => match verify(site, NAME, base, base, base) {
-            Err(error) => Some(BaseNews::Failed(error.full())),
+            Err(error) => Some(BaseNews::Failed(error.full_message())),
             Ok(report) => report.map(|report| BaseNews::Checked(Box::new(report))),
         },
     }

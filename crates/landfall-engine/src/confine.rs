@@ -209,7 +209,7 @@ pub(crate) fn checkout_of(repo: &Repo) -> Vec<PathBuf> {
 
 /// The same for the repository at this root.
 pub(crate) fn checkout_at(root: &Path) -> Vec<PathBuf> {
-    let repo = Git::find().ok().and_then(|git| Repo::discover(&git, root).ok());
+    let repo = Git::find_installed().ok().and_then(|git| Repo::discover(&git, root).ok());
     repo.map_or_else(|| vec![root.to_owned()], |repo| checkout_of(&repo))
 }
 

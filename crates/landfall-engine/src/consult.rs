@@ -103,7 +103,7 @@ pub(crate) fn ask(
     let scratch = ScratchFolder::make().map_err(|error| format!("make a scratch folder: {error}"))?;
     let PreparedConsultation { spec, agent, profile, ear } = prepare(question, &scratch, prompt)?;
     let dir = scratch.run();
-    let sitting = sitter::start(question.program, &dir, &spec).map_err(|error| {
+    let sitting = sitter::start_sitter(question.program, &dir, &spec).map_err(|error| {
         let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
         format!("{error}{cause}")
     })?;
@@ -159,13 +159,13 @@ impl ScratchFolder {
 
     /// Makes the ground: where the agent works, and what it must be able to read besides.
     pub(crate) fn ground(&self, ground: ConsultWorkspace<'_>) -> Result<(PathBuf, Vec<PathBuf>), String> {
-        let git = Git::find().map_err(|error| error.full())?;
+        let git = Git::find_installed().map_err(|error| error.full_message())?;
         match ground {
             ConsultWorkspace::Empty => {
                 let work = self.0.join("work");
                 std::fs::create_dir(&work).map_err(|error| format!("make a scratch folder: {error}"))?;
                 let branch = "main".parse().expect("a good name");
-                let by = Signature::landfall(SystemClock.now_ms());
+                let by = Signature::for_engine(SystemClock.now_ms());
                 Repo::create(&git, &work, &branch, "Nothing yet", &by).map_err(|error| error.to_string())?;
                 Ok((work, Vec::new()))
             }
@@ -173,8 +173,9 @@ impl ScratchFolder {
                 let store = self.borrowing_store(&git, repo)?;
                 // It borrows from the user's repository, which is hidden but for this folder.
                 let objects = [store.dir(), repo.common_dir()].map(|dir| dir.join("objects")).to_vec();
-                let pool = WorkspacePool::open(&store, &self.0.join("work")).map_err(|error| error.full())?;
-                let workspace = pool.prepare("look", commit, "look").map_err(|error| error.full())?;
+                let pool = WorkspacePool::open(&store, &self.0.join("work"))
+                    .map_err(|error| error.full_message())?;
+                let workspace = pool.prepare("look", commit, "look").map_err(|error| error.full_message())?;
                 Ok((workspace.path().to_owned(), objects))
             }
         }
@@ -183,7 +184,8 @@ impl ScratchFolder {
     /// A store of its own that borrows the person's objects: nothing is copied, and the project's store is not touched.
     fn borrowing_store(&self, git: &Git, repo: &Repo) -> Result<Store, String> {
         use std::os::unix::ffi::OsStrExt as _;
-        let store = Store::open(git, &self.0.join("store.git"), repo).map_err(|error| error.full())?;
+        let store =
+            Store::open(git, &self.0.join("store.git"), repo).map_err(|error| error.full_message())?;
         let theirs = repo.common_dir().join("objects");
         let mut alternates = theirs.as_os_str().as_bytes().to_vec();
         if alternates.contains(&b'\n') {
@@ -317,7 +319,7 @@ fn wait(
     let mut told: Option<AgentExit> = None;
     let mut watch = None;
     loop {
-        match sitter::find(dir) {
+        match sitter::find_sitter(dir) {
             Ok(SitterState::Ended(ended)) => {
                 return match (ended.cause, ended.exit) {
                     (_, sitter::ChildExit::NotStarted { message, denied, .. }) => {
@@ -348,7 +350,7 @@ fn wait(
                     listener.unanswered_ms = Some(wait_ms).filter(|_| is_unanswered);
                     told = Some(enough);
                     deadline = Instant::now() + Duration::from_millis(spec.grace_ms) + MARGIN;
-                    let _ = sitter::stop(sitting, sitter::StopMode::Gently); // gone already is as good; else it is abandoned
+                    let _ = sitter::stop_sitter(sitting, sitter::StopMode::Gently); // gone already is as good; else it is abandoned
                 }
                 wait_for_end(&mut watch, sitting, LOOK); // its end is heard at once; what it writes is looked for
             }
@@ -481,7 +483,7 @@ impl ConsultListener {
     fn look(&mut self, sitting: &SitterProcess, watch: &LivenessLimits) {
         let now = self.clock.mono_ms();
         if self.vitals.is_due(now, watch) {
-            self.vitals.look(now, sitter::pulse(sitting), 0, watch);
+            self.vitals.look(now, sitter::measure_activity(sitting), 0, watch);
             self.class = Some(liveness::classify_activity(&self.pulse(), watch));
         }
     }

@@ -120,7 +120,7 @@ impl Inventory<'_> {
                 continue;
             }
             // One whose sitter vanished may have left someone behind whom the engine has yet to end.
-            let ended = matches!(sitter::find(&path), Ok(SitterState::Ended(_)));
+            let ended = matches!(sitter::find_sitter(&path), Ok(SitterState::Ended(_)));
             if ended && let Some(tmp) = confine::private_tmp(&path) {
                 let why_safe = "the run they belong to has ended, and nobody else can see them".to_owned();
                 items.push(item(DiskItemKind::Temporary, tmp, why_safe));
@@ -211,7 +211,7 @@ impl Inventory<'_> {
 
 /// Whether the run in `dir` is over for certain, or never was.
 fn is_over(dir: &Path) -> bool {
-    matches!(sitter::find(dir), Ok(SitterState::Never | SitterState::Ended(_) | SitterState::Vanished))
+    matches!(sitter::find_sitter(dir), Ok(SitterState::Never | SitterState::Ended(_) | SitterState::Vanished))
 }
 
 fn item(kind: DiskItemKind, path: PathBuf, why_safe: String) -> DiskItem {
@@ -231,15 +231,15 @@ pub fn remove(site: &HostContext, item: &DiskItem, task: Option<&Task>) -> Resul
     let io = |error: std::io::Error| format!("remove {}: {error}", item.path.display());
     match item.kind {
         DiskItemKind::Workspace(id) => {
-            let Some(workspace) = site.pool.existing(&id.to_string()) else {
+            let Some(workspace) = site.pool.find_workspace(&id.to_string()) else {
                 // Never ready: no agent has worked in it. Its next start clears it away by itself.
                 return Ok(None);
             };
             let Some(task) = task else { return Err(format!("there is no task {id}")) };
             workspace::before_remove(site, task, &workspace);
             let keep = RefName::new(&kept_ref(task)).expect("made of our own words");
-            let by = Signature::landfall(site.clock.now_ms());
-            let kept = site.pool.remove(workspace, &keep, &by);
+            let by = Signature::for_engine(site.clock.now_ms());
+            let kept = site.pool.remove_workspace(workspace, &keep, &by);
             let kept = kept.map_err(|error| crate::git_refs::collect_detail(&error))?;
             let kept = kept.refs.first().map(|(_, oid)| Commit::new(oid.as_str()));
             Ok(Some(News::WorkspaceRemoved { kept }))
@@ -251,7 +251,7 @@ pub fn remove(site: &HostContext, item: &DiskItem, task: Option<&Task>) -> Resul
                 Err(error) => Err(io(error)),
             }
         }
-        DiskItemKind::Warm => site.pool.drop_warm().map(|_| None).map_err(|error| error.full()),
+        DiskItemKind::Warm => site.pool.drop_warm().map(|_| None).map_err(|error| error.full_message()),
     }
 }
 
@@ -395,10 +395,10 @@ fn clean(site: &Arc<EngineContext>, world: &World, cleaning: Arc<AtomicBool>) {
 /// Packs the store if that is worth it, and there is room for the pack beside what it replaces.
 fn pack(site: &HostContext) {
     const WORTH: u64 = 16 << 20; // less is not worth a minute of git
-    let Ok(loose) = site.store.loose() else { return };
+    let Ok(loose) = site.store.count_loose_objects() else { return };
     let room = landfall_host::disk::free_bytes(site.folder.root()).unwrap_or(0);
     if loose.bytes >= WORTH && loose.bytes < room / 2 {
-        let _ = site.store.pack(); // nothing is lost when it fails, and nothing gained
+        let _ = site.store.pack_loose_objects(); // nothing is lost when it fails, and nothing gained
     }
 }
 

@@ -84,7 +84,7 @@ impl TerminalDispatch {
     /// without a signal it is told to continue only from the state that its command was given in: of a module that was
     /// changed meanwhile, the status says what comes next, and the agent is told to read it anew.
     pub fn tell(&mut self, site: &HostContext, task: &Task, last: Option<&LoopStep>, leaves: bool, now: u64) {
-        let workspace = site.pool.existing(&task.id.to_string());
+        let workspace = site.pool.find_workspace(&task.id.to_string());
         let path = workspace.as_ref().map(|it| it.path());
         let revision = || path.and_then(|path| module::revision(task, path));
         let stride = last.filter(|last| self.mark.as_ref() != Some(&last.mark));
@@ -132,7 +132,7 @@ impl TerminalDispatch {
             self.waits = None;
             self.pending = Some(NextInput { count: self.count, text });
             self.record();
-            crash::point("dispatch.decided");
+            crash::pass_point("dispatch.decided");
         }
         if let Some(next) = &self.pending
             && self.say(next).is_ok()

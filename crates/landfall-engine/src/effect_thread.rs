@@ -14,9 +14,9 @@ where
     let theirs = context.clone();
     let work = move || {
         let _fuse = AbortOnPanic;
-        crash::point(&format!("effect.{what}.before"));
+        crash::pass_point(&format!("effect.{what}.before"));
         work(&theirs);
-        crash::point(&format!("effect.{what}.after"));
+        crash::pass_point(&format!("effect.{what}.after"));
     };
     C::as_ref(context).shortages.start(what, Box::new(work));
 }

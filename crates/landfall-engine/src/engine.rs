@@ -223,7 +223,7 @@ impl Engine {
     /// # Errors
     /// What is in the way. Nothing was changed.
     pub fn open(path: &Path, options: &EngineOptions) -> Result<Self, OpenError> {
-        let git = Git::find()?;
+        let git = Git::find_installed()?;
         let repo = Repo::discover(&git, path)?;
         let settings = load_settings(repo.root())?.overridden(&|name| {
             let found = options.environment.iter().find(|(key, _)| key == name);
@@ -421,7 +421,7 @@ impl Engine {
         }
         recover::look_for_oom_kills(&self.site);
         recover::clear_lanes(&self.site);
-        recover::repair_objects(&self.site).map_err(|error| AskError::Machine(error.full()))?;
+        recover::repair_objects(&self.site).map_err(|error| AskError::Machine(error.full_message()))?;
         let _ = self.site.store.remove_quarantines(); // what stays takes room, and is tried again next time
         let rebuilt = recover::replace_untrusted_checkouts(&self.site, self.core.world().tasks())
             .map_err(AskError::Machine)?;
@@ -780,14 +780,14 @@ impl Engine {
     fn commit_turn(&mut self) -> Result<CoreTurn, StoreError> {
         let mut turn = self.core.take_turn();
         if !turn.entries.is_empty() {
-            crash::point("journal.append.before");
+            crash::pass_point("journal.append.before");
             let tasks = turn.touched.values().cloned().collect();
             let entries = std::mem::take(&mut turn.entries);
             let heard = if self.herald.is_idle() { Vec::new() } else { entries.clone() };
             self.append(EntryBatch { entries, tasks })?;
             self.herald.hear(&heard, self.core.world());
             self.folders.hear(turn.touched.values());
-            crash::point("journal.append.after");
+            crash::pass_point("journal.append.after");
         }
         for (to, reply) in std::mem::take(&mut self.replies) {
             let _ = to.send(reply); // the asker has left, nobody to tell
@@ -915,11 +915,11 @@ impl Engine {
             if branch == site.branch || site.repo.branch_tip(&branch)?.is_none() {
                 return Ok(None);
             }
-            let tip = site.store.import(&site.repo, &branch)?;
+            let tip = site.store.import_branch(&site.repo, &branch)?;
             let landed = site.store.is_ancestor(&tip, &land::base(site)?)?;
             Ok((!landed).then(|| ids::commit(&tip)))
         };
-        position.work = bring().map_err(|error| AskError::Machine(error.full()))?;
+        position.work = bring().map_err(|error| AskError::Machine(error.full_message()))?;
         Ok(())
     }
 
@@ -927,7 +927,7 @@ impl Engine {
         let site = self.site.clone();
         let hold = self.core.queue().hold().ok_or(AskError::QueueMoves)?;
         if matches!(hold.why, HoldReason::Rewritten | HoldReason::Deleted) {
-            let machine = |error: GitError| AskError::Machine(error.full());
+            let machine = |error: GitError| AskError::Machine(error.full_message());
             for moved in land::accept_rewrite(&site, rewritten).map_err(machine)? {
                 self.core.fact(&*site, moved);
             }
@@ -952,7 +952,7 @@ impl Engine {
     /// Finds out where the base is. What a person has committed since the last fact about it is part of it.
     fn find_base(&mut self) -> Result<(), AskError> {
         let site = self.site.clone();
-        let base = land::base(&site).map_err(|error| AskError::Machine(error.full()))?;
+        let base = land::base(&site).map_err(|error| AskError::Machine(error.full_message()))?;
         let (from, to) = (self.core.base().cloned(), ids::commit(&base));
         if from.as_ref() != Some(&to) {
             self.core.fact(&*site, EngineEvent::BaseMoved { from, to, by: BaseMover::Person });
@@ -995,8 +995,8 @@ impl Engine {
         };
         let new = self.core.world().next_id();
         self.find_base()?;
-        let head =
-            land::restore(&self.site, &checkpoint, new).map_err(|error| AskError::Machine(error.full()))?;
+        let head = land::restore(&self.site, &checkpoint, new)
+            .map_err(|error| AskError::Machine(error.full_message()))?;
         let site = self.site.clone();
         let spec = going_back(&format!("Restore checkpoint {name}"), &format!("restore:{name}"))?;
         self.core.checkpoint(&*site, None, CheckpointReason::Restore); // the way back from the way back
@@ -1022,7 +1022,8 @@ impl Engine {
         if let Some(by) = self.core.world().tasks().find(by) {
             return Err(AskError::TakenBack { task: task.id, by: by.id });
         }
-        let head = land::revert(&self.site, task, new).map_err(|error| AskError::Machine(error.full()))?;
+        let head =
+            land::revert(&self.site, task, new).map_err(|error| AskError::Machine(error.full_message()))?;
         let spec = going_back(&format!("Roll back {}: {}", task.id, task.spec.title), &source)?;
         Ok((spec, head))
     }

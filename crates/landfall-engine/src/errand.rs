@@ -133,7 +133,7 @@ pub(crate) fn run_keeping(
         sandbox: errand.sandbox.clone(),
         signal: None,
     };
-    let sitting = sitter::start(program, dir, &spec).map_err(|error| error_chain(&error))?;
+    let sitting = sitter::start_sitter(program, dir, &spec).map_err(|error| error_chain(&error))?;
     wait(dir, &sitting, errand).map_err(lost)
 }
 
@@ -146,7 +146,7 @@ fn wait(dir: &Path, sitting: &SitterProcess, errand: &UserCommand) -> Result<Use
     let mut patience = KillEscalation::with_limit(clock.mono_ms(), errand.limit_ms, errand.grace_ms);
     let mut watch = None;
     loop {
-        match sitter::find(dir) {
+        match sitter::find_sitter(dir) {
             Ok(SitterState::Ended(ended)) => return Ok(came_of(dir, &ended)),
             Ok(SitterState::Vanished | SitterState::Never) => break,
             // A folder that cannot be read right now, for want of descriptors perhaps, says nothing about the command.
@@ -202,7 +202,7 @@ fn make_free_folder(place: &Path) -> std::io::Result<PathBuf> {
 pub fn sweep(place: &Path) {
     for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
         let dir = entry.path();
-        match sitter::find(&dir) {
+        match sitter::find_sitter(&dir) {
             Ok(SitterState::Running(_) | SitterState::Starting) | Err(_) => {}
             Ok(SitterState::Vanished) => {
                 abandon(&dir, &marker(&dir));

@@ -101,7 +101,7 @@ pub fn seen_at_rest(asked: IdleIssueContext<'_>) -> Result<IssueSnapshot, Exchan
     let none = |what: &str| ExchangeError::Else(format!("0 is not the number of {what}"));
     let number = IssueNumber::new(source.number).ok_or_else(|| none("an issue"))?;
     let pr = pr.map(|pr| PrNumber::new(pr).ok_or_else(|| none("a pull request"))).transpose()?;
-    let theirs = store.import(repo, branch)?;
+    let theirs = store.import_branch(repo, branch)?;
     let base = landed_base(store, theirs)?;
     let work = task.map(|task| task.seen_head.iter().chain(&task.head).map(ids::oid).collect());
     let ground = seeing::ObservationContext {
@@ -168,7 +168,9 @@ impl From<ExchangeError> for ExchangeResult {
                 };
                 Self::Trouble { detail, until: passes.flatten(), hopeless: passes.is_none() }
             }
-            ExchangeError::Git(error) => Self::Trouble { detail: error.full(), until: None, hopeless: false },
+            ExchangeError::Git(error) => {
+                Self::Trouble { detail: error.full_message(), until: None, hopeless: false }
+            }
             ExchangeError::Refused(detail) | ExchangeError::Else(detail) => {
                 Self::Trouble { detail, until: None, hopeless: true }
             }

@@ -693,7 +693,7 @@ fn committed(root: &Path, place: &ModuleLocation, path: &str) -> Option<Vec<u8>>
         Some(worktree) => Path::new(path).strip_prefix(worktree).ok()?.to_str()?,
         None => path,
     };
-    let git = Git::find().ok()?;
+    let git = Git::find_installed().ok()?;
     let repo = Repo::discover(&git, &at).ok()?;
     let tip = match repo.head().ok()? {
         CheckoutHead::Branch { tip, .. } | CheckoutHead::Detached { tip } => tip,

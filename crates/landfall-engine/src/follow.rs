@@ -184,7 +184,7 @@ struct LoopFollower {
 impl LoopFollower {
     fn of(site: &HostContext, followed: &FollowTarget) -> Option<Self> {
         let task = &followed.task;
-        let workspace = strides(task).then(|| site.pool.existing(&task.id.to_string())).flatten()?;
+        let workspace = strides(task).then(|| site.pool.find_workspace(&task.id.to_string())).flatten()?;
         let module = WatchedModule::of(task, workspace.path(), &followed.dir);
         if followed.sitting.is_none() {
             module.adopt(task);
@@ -349,7 +349,7 @@ impl FollowerState {
         self.next += 1;
         let sitting = match &followed.sitting {
             Some(sitting) => Some(sitting.clone()),
-            None => match sitter::find(&followed.dir) {
+            None => match sitter::find_sitter(&followed.dir) {
                 Ok(SitterState::Running(sitting)) => Some(sitting),
                 // It may well run: what cannot be looked at is not given up.
                 Err(error) if error.is_shortage() => {
@@ -435,7 +435,7 @@ impl FollowerState {
             self.open.iter().filter(|(_, open)| open.is_due(site, now)).map(|(id, _)| *id).collect();
         let sittings: Vec<SitterProcess> =
             due.iter().filter_map(|id| self.open[id].sitting.clone()).collect();
-        for (id, pulse) in due.into_iter().zip(sitter::pulses(&sittings)) {
+        for (id, pulse) in due.into_iter().zip(sitter::measure_activities(&sittings)) {
             if let Some(open) = self.open.get_mut(&id) {
                 open.look(site, now, pulse);
             }
@@ -476,7 +476,7 @@ impl FollowerState {
         let now = self.site.clock.mono_ms();
         // All of its output and its end are read before anything is concluded from them.
         let ended = match open.read_to_end(&self.site, now) {
-            Ok(()) => sitter::find(&open.followed.dir),
+            Ok(()) => sitter::find_sitter(&open.followed.dir),
             Err(error) => Err(FindError::in_folder(&open.followed.dir, error)),
         };
         if let Err(error) = &ended
@@ -527,7 +527,7 @@ impl FollowerState {
             None => open.model_wait_ms(now),
         };
         let unanswered = open.asked == Some(AgentEndReason::Early(EarlyEndReason::Unanswered));
-        let workspace = site.pool.existing(&open.followed.task.id.to_string());
+        let workspace = site.pool.find_workspace(&open.followed.task.id.to_string());
         let module = workspace.filter(|_| !reads(&open.followed.task));
         let revision = module.and_then(|it| module::revision(&open.followed.task, it.path()));
         let last_error = match &exit {
@@ -559,7 +559,7 @@ impl FollowerState {
         }
         let kind =
             task.step().and_then(|step| task.flow.as_ref()?.find_step(step)).map(|step| step.kind.clone());
-        let (papers, outline) = match site.pool.existing(&task.id.to_string()) {
+        let (papers, outline) = match site.pool.find_workspace(&task.id.to_string()) {
             Some(workspace) if !reads(&task) => papers::take(site, &task, &workspace),
             _ => (Vec::new(), None),
         };
@@ -885,7 +885,7 @@ impl FollowedRun {
     /// Asks the run to end.
     fn ask(&mut self, asked: AgentEndReason, now: u64, grace_ms: u64) {
         let Some(sitting) = &self.sitting else { return };
-        let _ = sitter::stop(sitting, sitter::StopMode::Gently); // gone already is as good; its end is news either way
+        let _ = sitter::stop_sitter(sitting, sitter::StopMode::Gently); // gone already is as good; its end is news either way
         self.asked = Some(asked);
         self.patience = KillEscalation::asked(now, grace_ms);
     }
@@ -1019,7 +1019,7 @@ fn exit_for(asked: AgentEndReason) -> AgentExit {
 fn fingerprint(site: &HostContext, task: &Task) -> u64 {
     use std::hash::{DefaultHasher, Hash as _, Hasher as _};
     let mut hasher = DefaultHasher::new();
-    if let Some(workspace) = site.pool.existing(&task.id.to_string()) {
+    if let Some(workspace) = site.pool.find_workspace(&task.id.to_string()) {
         head_of(site, task).map(|head| head.as_str().to_owned()).hash(&mut hasher);
         for part in ["", ".git", ".git/index"] {
             let meta = std::fs::symlink_metadata(workspace.path().join(part)).ok();
@@ -1031,7 +1031,7 @@ fn fingerprint(site: &HostContext, task: &Task) -> u64 {
 
 /// Notes that a run has left its workspace with all its processes.
 fn note_vacated(site: &HostContext, followed: &FollowTarget) {
-    let Some(workspace) = site.pool.existing(&followed.task.id.to_string()) else { return };
+    let Some(workspace) = site.pool.find_workspace(&followed.task.id.to_string()) else { return };
     // Without the note the next one gets another folder, which costs time and nothing else.
     let _noted = workspace.note_vacated(&marker(site, &followed.dir));
 }

@@ -100,8 +100,8 @@ const INTERRUPT_MAX: Duration = Duration::from_secs(30);
 const INTERRUPT_SHORT_MAX: Duration = Duration::from_secs(2); // the next run ends what this one cannot
 
 fn tell_to_end(dir: &Path) {
-    if let Ok(SitterState::Running(sitting)) = sitter::find(dir) {
-        let _ = sitter::stop(&sitting, sitter::StopMode::Now); // gone already is as good
+    if let Ok(SitterState::Running(sitting)) = sitter::find_sitter(dir) {
+        let _ = sitter::stop_sitter(&sitting, sitter::StopMode::Now); // gone already is as good
     }
 }
 
@@ -109,7 +109,7 @@ fn tell_to_end(dir: &Path) {
 pub(crate) fn end_check(site: &HostContext, dir: &Path) {
     match settled(dir) {
         Ok(SitterState::Running(sitting)) => {
-            let _ = sitter::stop(&sitting, sitter::StopMode::Now); // gone already is as good
+            let _ = sitter::stop_sitter(&sitting, sitter::StopMode::Now); // gone already is as good
             let _ = wait(site, dir, &sitting, KillEscalation::told(site.clock.mono_ms())); // only its end matters
         }
         Ok(SitterState::Starting | SitterState::Vanished) | Err(_) => abandon(dir, &marker(site, dir)),
@@ -123,13 +123,13 @@ fn try_check(
     attempt: Attempt,
     head: Option<Commit>,
 ) -> Result<Option<News>, String> {
-    let git = |error: GitError| error.full();
+    let git = |error: GitError| error.full_message();
     let (head, leftovers) = match head {
         Some(head) => (ids::oid(&head), false),
         None if is_rebuilt(site, task) => {
             // What this attempt has collected is whole. Anything else is less than what the agent called complete.
             let pin = task_ref("tasks", task.id, &attempt.to_string());
-            match site.store.resolve(&pin).map_err(git)? {
+            match site.store.resolve_ref(&pin).map_err(git)? {
                 Some(collected) => (collected, false),
                 None => return Ok(Some(News::WorkspaceRebuilt { attempt })),
             }
@@ -142,14 +142,14 @@ fn try_check(
             Err(error) => return Err(collect_detail(&error)),
         },
     };
-    crash::point("check.collected");
+    crash::pass_point("check.collected");
     site.landing.wait();
     // What others push to a forge while an issue is worked on is met here, before anybody reads the work.
     let base = match task.issue {
         Some(_) => land::look_far(site, 0).map_err(git)?.ours,
         None => land::base(site).map_err(git)?,
     };
-    let by = Signature::landfall(site.clock.now_ms());
+    let by = Signature::for_engine(site.clock.now_ms());
     let conflict = |head: &Oid, paths: &[ConflictedPath]| {
         let (head, base) = (ids::commit(head), ids::commit(&base));
         Ok(Some(News::MergeConflict { attempt, head, base, clashes: clashes(paths) }))
@@ -158,12 +158,12 @@ fn try_check(
         PremergeResult::AsItIs => head,
         PremergeResult::Anew(settled) => {
             let pin = task_ref("tasks", task.id, &format!("{attempt}-merged"));
-            site.store.pin(&pin, &settled).map_err(git)?;
+            site.store.pin_commit(&pin, &settled).map_err(git)?;
             settled
         }
         PremergeResult::Conflict(paths) => return conflict(&head, &paths),
     };
-    let tree = match site.store.merge(&base, &head).map_err(git)? {
+    let tree = match site.store.merge_commits(&base, &head).map_err(git)? {
         MergeResult::Clean { tree } => tree,
         MergeResult::Conflict { paths, .. } => return conflict(&head, &paths),
     };
@@ -171,11 +171,12 @@ fn try_check(
         return Ok(Some(News::NothingChanged { attempt }));
     }
     let message = message(task, attempt);
-    let merged = site.store.commit(&tree, &[base.clone(), head.clone()], &message, &by, &by).map_err(git)?;
-    crash::point("check.merged");
+    let merged =
+        site.store.create_commit(&tree, &[base.clone(), head.clone()], &message, &by, &by).map_err(git)?;
+    crash::pass_point("check.merged");
     let name = format!("{}-{attempt}", task.id);
     let Some(report) = verify(site, &name, &base, &head, &merged).map_err(git)? else { return Ok(None) };
-    crash::point("check.verified");
+    crash::pass_point("check.verified");
     let proofs = match report.outcome().is_green() {
         true => match prove(site, task, &name, &base, &merged).map_err(git)? {
             Some(proofs) => proofs,
@@ -212,15 +213,15 @@ pub(crate) fn is_rebuilt(site: &HostContext, task: &Task) -> bool {
     if !task.flow.as_ref().is_some_and(|flow| flow.has_agent()) {
         return false;
     }
-    let workspace = site.pool.existing(&task.id.to_string());
+    let workspace = site.pool.find_workspace(&task.id.to_string());
     workspace.is_some_and(|workspace| workspace.unannounced_rebuild().is_some())
 }
 
 fn collect(site: &HostContext, task: &Task, attempt: Attempt) -> Result<(Oid, bool), CollectError> {
-    let workspace = site.pool.existing(&task.id.to_string()).ok_or(CollectError::WorkspaceGone)?;
+    let workspace = site.pool.find_workspace(&task.id.to_string()).ok_or(CollectError::WorkspaceGone)?;
     let leftovers = site.settings.land.commit_leftovers.then(|| LeftoverCommit {
         message: format!("{} ({}): what the agent left uncommitted\n", subject(&task.spec.title), task.id),
-        signature: Signature::landfall(site.clock.now_ms()),
+        signature: Signature::for_engine(site.clock.now_ms()),
     });
     let options = CollectOptions {
         pin: Some(task_ref("tasks", task.id, &attempt.to_string())),
@@ -424,7 +425,7 @@ fn extent(site: &HostContext, from: &Oid, to: &Oid) -> Result<ChangeSize, GitErr
     let dirs: BTreeSet<Option<Vec<u8>>> = names.iter().map(parent).collect();
     let options =
         DiffOptions { context: 0, renames: false, text: false, bytes_max: DIFF_MAX, paths: Vec::new() };
-    let diff = site.store.diff(from, to, &options)?.bytes;
+    let diff = site.store.diff_commits(from, to, &options)?.bytes;
     let lines = changed_lines(&String::from_utf8_lossy(&diff));
     let lines = lines.values().map(|(added, removed)| added.len() + removed.len()).sum::<usize>();
     let small = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
@@ -570,7 +571,7 @@ impl<'s> BorrowedLane<'s> {
     pub(crate) fn lane(site: &'s HostContext) -> Result<Self, GitError> {
         // There is a lane for every verification that may run, and one for the landing; a rebuild may have to wait.
         let (number, hold) = site.lanes.take_numbered();
-        let lane = Lane::open(&site.store, &site.folder.lanes().join(number.to_string()))?;
+        let lane = Lane::open_lane(&site.store, &site.folder.lanes().join(number.to_string()))?;
         Ok(Self { lane, _hold: hold })
     }
 
@@ -578,7 +579,7 @@ impl<'s> BorrowedLane<'s> {
     /// one measured.
     fn base_lane(site: &'s HostContext) -> Result<Self, GitError> {
         let hold = site.lanes.take_base();
-        let lane = Lane::open(&site.store, &site.folder.lanes().join("base"))?;
+        let lane = Lane::open_lane(&site.store, &site.folder.lanes().join("base"))?;
         Ok(Self { lane, _hold: hold })
     }
 }
@@ -802,8 +803,8 @@ impl VerificationRun<'_> {
         command: &VerifyCommand,
         name: &str,
     ) -> Result<CheckRunEnd, GitError> {
-        let checkout = self.lane.checkout(commit, ignored)?;
-        crash::point("verify.checked-out");
+        let checkout = self.lane.check_out_commit(commit, ignored)?;
+        crash::pass_point("verify.checked-out");
         let dir = free_folder(self.site, name);
         let tmp = confine::make_tmp(&dir)
             .map_err(|error| GitError::io("make a folder for temporary files of a check", error))?;
@@ -815,7 +816,7 @@ impl VerificationRun<'_> {
             &self.site.folder,
             &self.site.env,
             settings.sandbox,
-            &self.lane.caches(),
+            &self.lane.caches_path(),
         )
         .map_err(|error| GitError::io("make the caches of a check ready", error))?;
         confine::log_cache_notices(self.site, &caches);
@@ -850,7 +851,7 @@ impl VerificationRun<'_> {
         journal_link::note_head(&self.site.folder, self.site.end.head());
         // Without the mark, or the folder, the sitter says what is wrong.
         let _ = std::fs::create_dir(&dir).and_then(|()| journal_link::mark_run(&dir, &self.site.journal_id));
-        crash::point("verify.run.before");
+        crash::pass_point("verify.run.before");
         let begun = ActiveCheck {
             name: self.name.to_owned(),
             check: command.name.clone(),
@@ -861,12 +862,12 @@ impl VerificationRun<'_> {
         if is_interrupted(self.site) || self.site.active.is_abandoned(self.name) {
             return Ok(CheckRunEnd::Interrupted);
         }
-        let ended = match sitter::start(&self.site.program, &dir, &spec) {
+        let ended = match sitter::start_sitter(&self.site.program, &dir, &spec) {
             Ok(sitting) => {
                 let now = self.site.clock.mono_ms();
                 let patience = match is_interrupted(self.site) {
                     true => {
-                        let _ = sitter::stop(&sitting, sitter::StopMode::Now); // gone already is as good
+                        let _ = sitter::stop_sitter(&sitting, sitter::StopMode::Now); // gone already is as good
                         KillEscalation::told(now)
                     }
                     false => KillEscalation::with_limit(now, spec.deadline_ms, spec.grace_ms),
@@ -882,7 +883,7 @@ impl VerificationRun<'_> {
         if is_interrupted(self.site) || self.site.active.is_abandoned(self.name) {
             return Ok(CheckRunEnd::Interrupted); // what it came to may be our own doing
         }
-        crash::point("verify.run.after");
+        crash::pass_point("verify.run.after");
         if let CheckWaitResult::Ended { ended, .. } = &ended
             && [ended.out, ended.err].iter().any(|spool| spool.left_out > 0 && spool.bytes <= spec.out_cap)
         {
@@ -1002,7 +1003,7 @@ impl VerificationRun<'_> {
 
     /// Removes what a check wrote, and finds out what is missing after that.
     fn missing_after_cleanup(&self, commit: &Oid, dir: &Path) -> Option<MachineResource> {
-        let _ = self.lane.checkout(commit, IgnoredFilesPolicy::Remove); // if it fails, the shortage is still there
+        let _ = self.lane.check_out_commit(commit, IgnoredFilesPolicy::Remove); // if it fails, the shortage is still there
         confine::remove_tmp(dir);
         self.site.shortages.find()
     }
@@ -1057,7 +1058,7 @@ fn wait(
     let mut overdue = false;
     let mut watch = None;
     loop {
-        match sitter::find(dir) {
+        match sitter::find_sitter(dir) {
             Ok(SitterState::Ended(ended)) => return CheckWaitResult::Ended { ended, overdue },
             Ok(SitterState::Vanished | SitterState::Never) => break,
             // A folder that cannot be read right now, for want of descriptors perhaps, says nothing about the check.

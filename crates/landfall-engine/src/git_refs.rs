@@ -16,7 +16,7 @@ pub(crate) fn task_ref(kind: &str, task: TaskId, rest: &str) -> RefName {
 /// What a failed collection says to a person.
 pub(crate) fn collect_detail(error: &CollectError) -> String {
     match error {
-        CollectError::Git(error) => error.full(),
+        CollectError::Git(error) => error.full_message(),
         CollectError::WorkspaceGone
         | CollectError::HeadUnreadable { .. }
         | CollectError::TooManyPaths { .. }

@@ -192,7 +192,7 @@ impl ScriptSource for CheckoutFiles<'_> {
             }
         }
         let Some(oid) = self.tracked.get(path) else { return Ok(ProjectFile::None) };
-        let blob = oid.as_ref().map(|oid| self.blobs.read(oid, SCRIPT_BYTES_MAX)).transpose()?;
+        let blob = oid.as_ref().map(|oid| self.blobs.read_content(oid, SCRIPT_BYTES_MAX)).transpose()?;
         match blob.flatten() {
             Some(BlobContent::Whole(bytes)) => return Ok(ProjectFile::Content(bytes)),
             Some(BlobContent::Larger(bytes)) => return Ok(ProjectFile::Large(bytes)),

@@ -86,7 +86,7 @@ pub(crate) fn copy_installation(gate: &VerificationRun<'_>) -> Result<Option<Cop
     if !keeps_installation(changed.iter().map(String::as_str), &folders, &sources, &inputs) {
         return nothing;
     }
-    let place = gate.lane.installation();
+    let place = gate.lane.installation_path();
     let key = key(gate, &commands, &sources, &inputs)?;
     let filled = match find(&place, &key) {
         Some(found) => found,
@@ -98,7 +98,7 @@ pub(crate) fn copy_installation(gate: &VerificationRun<'_>) -> Result<Option<Cop
     if filled != InstallationState::Usable {
         return nothing;
     }
-    let checkout = gate.lane.checkout(gate.merged, IgnoredFilesPolicy::Remove)?;
+    let checkout = gate.lane.check_out_commit(gate.merged, IgnoredFilesPolicy::Remove)?;
     let copied = folders
         .iter()
         .enumerate()
@@ -202,7 +202,7 @@ fn fill(
     }
     let left = gate.lane.extra_paths()?;
     let tree = gate.lane.path();
-    let caches = gate.lane.caches();
+    let caches = gate.lane.caches_path();
     let installed: Vec<InstalledFolder> =
         folders.iter().map(|folder| look_at_folder(tree, folder, &caches, place)).collect();
     let is_usable = is_copyable_installation(&runs, &left, &installed);

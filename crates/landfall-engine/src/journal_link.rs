@@ -265,18 +265,18 @@ fn end_runs(attempts: &Path) -> std::io::Result<()> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),
     };
-    let running = |dir: &PathBuf| match sitter::find(dir) {
+    let running = |dir: &PathBuf| match sitter::find_sitter(dir) {
         Ok(SitterState::Running(sitting)) => Ok(Some(sitting)),
         Err(error) if error.is_shortage() => Err(std::io::Error::other(error_chain(&error))),
         Ok(_) | Err(_) => Ok(None),
     };
     for dir in &left {
         if let Some(sitting) = running(dir)? {
-            let _ = sitter::stop(&sitting, sitter::StopMode::Now); // gone already is as good
+            let _ = sitter::stop_sitter(&sitting, sitter::StopMode::Now); // gone already is as good
         }
     }
     // One that does not end in time keeps the folder it works in, which is moved as it is.
-    let ended = wait::retry(END_MAX, Duration::from_millis(10), || {
+    let ended = wait::retry_until(END_MAX, Duration::from_millis(10), || {
         let mut unknown = None;
         left.retain(|dir| {
             running(dir).map_or_else(

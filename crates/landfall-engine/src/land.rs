@@ -45,7 +45,7 @@ pub(crate) fn look(site: &EngineContext) -> Result<BaseObservation, GitError> {
     let _one = site.base.compare();
     let branch = site.branch.as_str();
     let Some(ours) = site.store.base()? else {
-        let theirs = site.store.import(&site.repo, &site.branch)?;
+        let theirs = site.store.import_branch(&site.repo, &site.branch)?;
         site.base.trust(&ids::commit(&theirs));
         site.store.set_base(&theirs, None)?;
         seen(site, &theirs)?;
@@ -69,14 +69,14 @@ pub(crate) fn look(site: &EngineContext) -> Result<BaseObservation, GitError> {
         site.tell_queue(QueueNews::Hold { why: HoldReason::Deleted, reason: reason.clone() });
         return Ok(BaseObservation { ours, theirs: None, apart: None, trouble: Some(reason) });
     }
-    let theirs = site.store.import(&site.repo, &site.branch)?;
+    let theirs = site.store.import_branch(&site.repo, &site.branch)?;
     if !site.base.trusts(&ids::commit(&ours)) && !is_innocent(site, &ours, &theirs)? {
         let what = format!("it is at {ours}, where neither a landing nor you have put it");
         // Nothing is built on it. The way out is the person's own branch, which nobody else writes.
         let reason =
             format!("the base is at {}, where neither a landing nor your branch `{branch}` is", ours.short());
         site.tell_queue(QueueNews::Hold { why: HoldReason::Rewritten, reason });
-        return Err(GitError::output("look at the base of the store", what));
+        return Err(GitError::unexpected_output("look at the base of the store", what));
     }
     if let BranchNews::Rewritten { old, .. } = news {
         let reason = format!(
@@ -220,11 +220,11 @@ fn ask_afar(site: &HostContext, remote: &str, ours: &Oid) -> Result<RemoteBranch
 
 /// The base goes ahead to what a person has.
 fn follow(site: &EngineContext, ours: Oid, theirs: &Oid) -> Result<Oid, GitError> {
-    crash::point("base.follow");
+    crash::pass_point("base.follow");
     site.base.trust(&ids::commit(theirs));
     Ok(match site.store.set_base(theirs, Some(&ours))? {
         CompareAndSwap::Moved => {
-            crash::point("base.followed");
+            crash::pass_point("base.followed");
             tell_moved(site, Some(&ours), theirs, BaseMover::Person);
             theirs.clone()
         }
@@ -236,7 +236,7 @@ fn follow(site: &EngineContext, ours: Oid, theirs: &Oid) -> Result<Oid, GitError
 /// brought a line of landings in, those of that line.
 pub(crate) fn line(store: &Store, range: &LogRange, most: u32) -> Result<Vec<CommitLogEntry>, GitError> {
     let all = LogRange { first_parent: false, ..range.clone() };
-    let entries = store.log(&all, most)?;
+    let entries = store.read_log(&all, most)?;
     let by: HashMap<&Oid, &CommitLogEntry> = entries.iter().map(|entry| (&entry.oid, entry)).collect();
     let (mut on, mut next) = (HashSet::new(), vec![&range.to]);
     while let Some(oid) = next.pop() {
@@ -286,7 +286,7 @@ pub(crate) fn accept_rewrite(
     how: RewrittenBaseChoice,
 ) -> Result<Vec<EngineEvent>, GitError> {
     let _one = site.base.compare();
-    let mut theirs = site.store.import(&site.repo, &site.branch)?;
+    let mut theirs = site.store.import_branch(&site.repo, &site.branch)?;
     let Some(ours) = site.store.base()? else { return Ok(Vec::new()) };
     seen(site, &theirs)?;
     if let Some(afar) = rewritten_afar(site)? {
@@ -302,7 +302,7 @@ pub(crate) fn accept_rewrite(
     if how == RewrittenBaseChoice::Keep && !site.base.trusts(&ids::commit(&ours)) {
         let what =
             format!("it is at {ours}, which no landing has put there; your branch can be taken as it is");
-        return Err(GitError::output("keep the base as it is", what));
+        return Err(GitError::unexpected_output("keep the base as it is", what));
     }
     if how == RewrittenBaseChoice::Keep {
         // The base stays where it is; that their branch was seen is written down all the same, for the next engine.
@@ -310,13 +310,14 @@ pub(crate) fn accept_rewrite(
     }
     // What landed stays reachable: certificates name it, and a person may want it back.
     let keep = RefName::new(&format!("refs/landfall/rewritten/{ours}")).expect("made of our own words");
-    site.store.pin(&keep, &ours)?;
+    site.store.pin_commit(&keep, &ours)?;
     site.base.trust(&ids::commit(&theirs));
     match site.store.set_base(&theirs, Some(&ours))? {
         CompareAndSwap::Moved => Ok(vec![moved(&ours, &theirs, BaseMover::Person)]),
-        CompareAndSwap::Lost { .. } => {
-            Err(GitError::output("take the rewritten branch", "the base moved meanwhile".to_owned()))
-        }
+        CompareAndSwap::Lost { .. } => Err(GitError::unexpected_output(
+            "take the rewritten branch",
+            "the base moved meanwhile".to_owned(),
+        )),
     }
 }
 
@@ -329,7 +330,7 @@ fn rewritten_afar(site: &EngineContext) -> Result<Option<Oid>, GitError> {
         BranchNews::Same | BranchNews::Ahead { .. } => None,
         BranchNews::Deleted | BranchNews::Unborn => {
             let what = format!("the branch `{}` of `{remote}` is still gone", site.branch.as_str());
-            return Err(GitError::output("go on", what));
+            return Err(GitError::unexpected_output("go on", what));
         }
     };
     if let Some(now) = &now {
@@ -350,7 +351,7 @@ fn is_innocent(site: &EngineContext, ours: &Oid, theirs: &Oid) -> Result<bool, G
     if !site.base.trusts(&ids::commit(landed)) || !site.store.is_ancestor(person, theirs)? {
         return Ok(false);
     }
-    Ok(site.store.merge(person, landed)? == MergeResult::Clean { tree: site.store.tree_of(ours)? })
+    Ok(site.store.merge_commits(person, landed)? == MergeResult::Clean { tree: site.store.tree_of(ours)? })
 }
 
 pub(crate) fn tell_moved(site: &HostContext, from: Option<&Oid>, to: &Oid, by: BaseMover) {
@@ -381,13 +382,14 @@ pub(crate) fn prove(site: &HostContext, claim: &LandingClaim) -> Result<Result<S
 /// A commit that undoes everything of a task that landed, pinned for the task `new` that will land it. What landed together with it
 /// stays.
 pub(crate) fn revert(site: &HostContext, task: &Task, new: TaskId) -> Result<Commit, GitError> {
-    let by = Signature::landfall(site.clock.now_ms());
+    let by = Signature::for_engine(site.clock.now_ms());
     // The newest first: what came before it is taken back from what is left.
     let mut all =
         task.landings().rev().map(|landed| undone(site, task, landed, &by)).collect::<Result<Vec<_>, _>>()?;
     let rest = all.split_off(1);
-    let newest =
-        all.pop().ok_or_else(|| GitError::output("roll back", format!("nothing of {} landed", task.id)))?;
+    let newest = all
+        .pop()
+        .ok_or_else(|| GitError::unexpected_output("roll back", format!("nothing of {} landed", task.id)))?;
     let head = match rest.is_empty() {
         true => newest,
         false => {
@@ -399,12 +401,12 @@ pub(crate) fn revert(site: &HostContext, task: &Task, new: TaskId) -> Result<Com
                 Some(_) | None => {
                     let what =
                         format!("what {} landed one after the other cannot be taken back together", task.id);
-                    return Err(GitError::output("roll back", what));
+                    return Err(GitError::unexpected_output("roll back", what));
                 }
             }
         }
     };
-    site.store.pin(&task_ref("tasks", new, "offered"), &head)?;
+    site.store.pin_commit(&task_ref("tasks", new, "offered"), &head)?;
     Ok(ids::commit(&head))
 }
 
@@ -414,7 +416,7 @@ fn undone(site: &HostContext, task: &Task, landed: &LandingRecord, by: &Signatur
     let parents = site.store.parents_of(&commit)?;
     let (base, heads) = parents
         .split_first()
-        .ok_or_else(|| GitError::output("roll back", format!("{commit} has no parent")))?;
+        .ok_or_else(|| GitError::unexpected_output("roll back", format!("{commit} has no parent")))?;
     // Where it landed alone there is nothing to keep of the others.
     let others: Vec<Oid> = match heads {
         [] | [_] => Vec::new(),
@@ -423,7 +425,7 @@ fn undone(site: &HostContext, task: &Task, landed: &LandingRecord, by: &Signatur
             let own = newest.map(|gate| ids::oid(&gate.head)).ok_or_else(|| {
                 let (commit, id) = (commit.short(), task.id);
                 let what = format!("{commit} landed several tasks together, and which part was that of {id} is not known any more");
-                GitError::output("roll back", what)
+                GitError::unexpected_output("roll back", what)
             })?;
             several.iter().filter(|head| **head != own).cloned().collect()
         }
@@ -432,7 +434,7 @@ fn undone(site: &HostContext, task: &Task, landed: &LandingRecord, by: &Signatur
     if without.prefixes.len() != others.len() {
         let what =
             format!("what landed together with {} as {} does not fit without it", task.id, commit.short());
-        return Err(GitError::output("roll back", what));
+        return Err(GitError::unexpected_output("roll back", what));
     }
     let before = match without.prefixes.last() {
         Some(prefix) => prefix.tree.clone(),
@@ -444,7 +446,7 @@ fn undone(site: &HostContext, task: &Task, landed: &LandingRecord, by: &Signatur
         crate::commit_message::subject(&task.spec.title),
         landed.commit
     );
-    site.store.commit(&before, &[commit], &message, by, by)
+    site.store.create_commit(&before, &[commit], &message, by, by)
 }
 
 /// A commit on top of the base with every file as it was at a checkpoint, pinned for the task `new` that will land it.
@@ -459,9 +461,9 @@ pub(crate) fn restore(
         "Restore checkpoint {}\n\nEvery file is as it was at {}.\n",
         checkpoint.name, checkpoint.commit
     );
-    let by = Signature::landfall(site.clock.now_ms());
-    let head = site.store.commit(&tree, &[now], &message, &by, &by)?;
-    site.store.pin(&task_ref("tasks", new, "offered"), &head)?;
+    let by = Signature::for_engine(site.clock.now_ms());
+    let head = site.store.create_commit(&tree, &[now], &message, &by, &by)?;
+    site.store.pin_commit(&task_ref("tasks", new, "offered"), &head)?;
     Ok(ids::commit(&head))
 }
 
@@ -477,14 +479,14 @@ pub(crate) fn keep_checkpoints(site: &HostContext, events: &[CheckpointEvent]) {
         match event {
             CheckpointEvent::Made { name: made, commit, .. } => {
                 if let Some(name) = checkpoint_ref(made) {
-                    let _ = site.store.pin(&name, &ids::oid(commit)); // the base has it
+                    let _ = site.store.pin_commit(&name, &ids::oid(commit)); // the base has it
                 }
             }
             CheckpointEvent::Dropped { name: dropped } => {
                 if let Some(name) = checkpoint_ref(dropped)
-                    && let Ok(Some(oid)) = site.store.resolve(&name)
+                    && let Ok(Some(oid)) = site.store.resolve_ref(&name)
                 {
-                    let _ = site.store.unpin(&name, &oid); // a ref too many keeps no more than it names
+                    let _ = site.store.unpin_commit(&name, &oid); // a ref too many keeps no more than it names
                 }
             }
         }

@@ -81,7 +81,7 @@ pub(crate) fn launch(site: &HostContext, follower: &Follower, task: &Arc<Task>, 
         }
         match begin(site, task, run, &dir, &marker) {
             Ok(Some(sitting)) => {
-                crash::point("spawn.found");
+                crash::pass_point("spawn.found");
                 return follow_when_readable(site, follower, task, run, &dir, Some(sitting));
             }
             Ok(None) => match settled_when_readable(site, &dir) {
@@ -101,7 +101,7 @@ pub(crate) fn launch(site: &HostContext, follower: &Follower, task: &Arc<Task>, 
     }
     match found {
         Ok(SitterState::Running(_) | SitterState::Ended(_)) => {
-            crash::point("spawn.found");
+            crash::pass_point("spawn.found");
             follow_when_readable(site, follower, task, run, &dir, None);
         }
         Ok(SitterState::Never | SitterState::Starting | SitterState::Vanished) => {
@@ -372,7 +372,7 @@ fn begin(
             .map_err(LaunchFailure::Machine)?,
         false => site
             .pool
-            .existing(&workspace_name(task))
+            .find_workspace(&workspace_name(task))
             .ok_or_else(|| LaunchFailure::Machine("the workspace is gone".to_owned()))?,
     };
     // Whoever worked here before has ended, perhaps in the middle of a git command.
@@ -420,7 +420,7 @@ fn begin(
         .cloned()
         .collect();
     let passed = with(&site.env, passed);
-    let (run_settings, room) = (&site.settings.run, workspace.caches());
+    let (run_settings, room) = (&site.settings.run, workspace.caches_path());
     let caches = confine::caches(run_settings, &site.folder, &passed, settings.sandbox, &room)
         .map_err(|error| io("make the caches of the workspace ready", error))?;
     confine::log_cache_notices(site, &caches);
@@ -492,11 +492,13 @@ fn begin(
         return Err(LaunchFailure::Stopped);
     }
     let may_hand_out = confine::may_hand_out(settings, &reach);
-    workspace.note_occupant(marker, may_hand_out).map_err(|error| LaunchFailure::Machine(error.full()))?;
+    workspace
+        .note_occupant(marker, may_hand_out)
+        .map_err(|error| LaunchFailure::Machine(error.full_message()))?;
     // Before it is started: a run that is found later was told.
-    workspace.announce_rebuild().map_err(|error| LaunchFailure::Machine(error.full()))?;
-    crash::point("spawn.before");
-    let sitting = match sitter::start(&site.program, dir, &spec) {
+    workspace.announce_rebuild().map_err(|error| LaunchFailure::Machine(error.full_message()))?;
+    crash::pass_point("spawn.before");
+    let sitting = match sitter::start_sitter(&site.program, dir, &spec) {
         Ok(sitting) => Some(sitting),
         Err(StartError::AlreadyStarted { .. }) => None,
         Err(StartError::Spec { problem }) => return Err(LaunchFailure::Hopeless(problem.to_owned())),
@@ -506,7 +508,7 @@ fn begin(
             return Err(LaunchFailure::Machine(format!("{error}{cause}")));
         }
     };
-    crash::point("spawn.after");
+    crash::pass_point("spawn.after");
     Ok(sitting)
 }
 

@@ -58,7 +58,7 @@ pub(crate) fn prepare(task: &Task, workspace: &Workspace, dir: &Path) -> std::io
     if aside(task).is_some() {
         workspace.set_aside(&[&exclude(path_of(task))])?;
     }
-    let nook = ExchangeFolder::make(workspace.path(), path_of(task))?;
+    let nook = ExchangeFolder::open_or_create(workspace.path(), path_of(task))?;
     for name in [files::STOP, files::SIGNAL, files::SIGNAL_TMP] {
         nook.remove(name)?;
     }

@@ -58,7 +58,9 @@ pub(crate) fn put(site: &HostContext, task: &Task, workspace: &Workspace) -> Res
         all.push((name.clone(), text.into_bytes()));
     }
     all.extend(told(task).into_iter().map(|(name, text)| (name.to_owned(), text.into_bytes())));
-    workspace.put_beside(&PARTS, &all).map_err(|error| format!("write the papers into `{FOLDER}`: {error}"))
+    workspace
+        .write_workspace_files(&PARTS, &all)
+        .map_err(|error| format!("write the papers into `{FOLDER}`: {error}"))
 }
 
 /// A paper by its hash.
@@ -90,7 +92,7 @@ pub(crate) fn take(
     }
     let mut kept = Vec::new();
     let mut outline = None;
-    for (name, bytes) in workspace.take_beside(&PARTS).unwrap_or_default() {
+    for (name, bytes) in workspace.read_workspace_files(&PARTS).unwrap_or_default() {
         if TOLD.contains(&name.as_str()) || name.starts_with(".plan-superseded") {
             continue;
         }

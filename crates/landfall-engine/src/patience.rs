@@ -65,12 +65,12 @@ impl KillEscalation {
 
     /// Presses on if patience is at an end.
     pub fn press(&mut self, now_ms: u64, sitting: &SitterProcess) -> KillAction {
-        if !self.left.spend(now_ms) {
+        if !self.left.spend_elapsed(now_ms) {
             return KillAction::Wait;
         }
         match self.next {
             KillStep::Tell => {
-                let _ = sitter::stop(sitting, sitter::StopMode::Now); // gone already is as good; else we press on
+                let _ = sitter::stop_sitter(sitting, sitter::StopMode::Now); // gone already is as good; else we press on
                 *self = Self::told(now_ms);
                 KillAction::Told
             }
@@ -95,14 +95,14 @@ pub(crate) fn wait_for_end(watch: &mut Option<SitterWatch>, sitting: &SitterProc
     };
     let until = Instant::now() + most;
     if watch.is_none() {
-        *watch = wait::retry(most, LOOK_AGAIN, || make().ok());
+        *watch = wait::retry_until(most, LOOK_AGAIN, || make().ok());
     }
     let left = until.saturating_duration_since(Instant::now());
     if let Some(watch) = watch
         && watch.wait(Some(left)).is_err()
     {
         // The machine is short of something: whether the sitter ended is seen by the next look, or when this wait is over.
-        wait::retry(left, LOOK_AGAIN, || watch.wait(Some(Duration::ZERO)).ok());
+        wait::retry_until(left, LOOK_AGAIN, || watch.wait(Some(Duration::ZERO)).ok());
     }
 }
 
@@ -111,7 +111,7 @@ pub(crate) fn wait_for_end(watch: &mut Option<SitterWatch>, sitting: &SitterProc
 pub(crate) fn abandon(dir: &Path, marker: &str) {
     const SPAN: Duration = Duration::from_secs(4);
     const PAUSE: Duration = Duration::from_secs(1);
-    let _ = wait::retry(SPAN, PAUSE, || match sitter::abandon(dir, marker) {
+    let _ = wait::retry_until(SPAN, PAUSE, || match sitter::abandon_sitter(dir, marker) {
         Ok(_) | Err(sitter::SweepError::Left { .. }) => Some(()), // what cannot be killed is stuck in the kernel
         Err(_) => None,
     }); // the next run sweeps what is left

@@ -89,8 +89,8 @@ pub(crate) fn tidying(site: &EngineContext) -> bool {
 /// Ends every agent and check that runs, at once. What they come to is told as always, or found by the next run.
 pub(crate) fn end_agents(site: &HostContext) {
     for entry in std::fs::read_dir(site.folder.attempts()).into_iter().flatten().flatten() {
-        if let Ok(sitter::SitterState::Running(sitting)) = sitter::find(&entry.path()) {
-            let _ = sitter::stop(&sitting, sitter::StopMode::Now); // gone already is as good
+        if let Ok(sitter::SitterState::Running(sitting)) = sitter::find_sitter(&entry.path()) {
+            let _ = sitter::stop_sitter(&sitting, sitter::StopMode::Now); // gone already is as good
         }
     }
 }
@@ -114,7 +114,7 @@ fn try_prepare(
         return prepare_to_read(site, task, attempt);
     }
     let name = task.id.to_string();
-    if let Some(standing) = site.pool.existing(&name) {
+    if let Some(standing) = site.pool.find_workspace(&name) {
         let made_for_this = task.workspace.is_some() || !fresh;
         if made_for_this {
             workspace::after_create(site, task, &standing)?; // it may have been cut short
@@ -122,12 +122,12 @@ fn try_prepare(
         }
         workspace::before_remove(site, task, &standing);
         let keep = task_ref("kept", task.id, &attempt.to_string());
-        let by = Signature::landfall(site.clock.now_ms());
-        site.pool.remove(standing, &keep, &by).map_err(|error| collect_detail(&error))?;
-        crash::point("workspace.removed");
+        let by = Signature::for_engine(site.clock.now_ms());
+        site.pool.remove_workspace(standing, &keep, &by).map_err(|error| collect_detail(&error))?;
+        crash::pass_point("workspace.removed");
     }
     let branch = format!("landfall/{}", lower(task.id));
-    if let Some(workspace) = spare::take(site, task, &name, &branch).map_err(|error| error.full())? {
+    if let Some(workspace) = spare::take(site, task, &name, &branch).map_err(|error| error.full_message())? {
         workspace::after_create(site, task, &workspace)?;
         return Ok(ids::commit(workspace.base()));
     }
@@ -135,9 +135,10 @@ fn try_prepare(
         _ if task.restart.is_some() => ids::oid(task.restart.as_ref().expect("just seen")),
         // The folder was lost, the work was not: it goes on from what is in the store.
         (Some(head), true) => ids::oid(head),
-        _ => land::base(site).map_err(|error| error.full())?,
+        _ => land::base(site).map_err(|error| error.full_message())?,
     };
-    let workspace = site.pool.prepare(&name, &base, &branch).map_err(|error: GitError| error.full())?;
+    let workspace =
+        site.pool.prepare(&name, &base, &branch).map_err(|error: GitError| error.full_message())?;
     workspace::after_create(site, task, &workspace)?;
     Ok(ids::commit(workspace.base()))
 }
@@ -145,7 +146,7 @@ fn try_prepare(
 /// Ends the agent of an attempt. One that is only about to begin finds the stop on record: the launch looks before it
 /// starts a sitter, the follower once there is one. Asking twice is asking once.
 pub(crate) fn kill(site: &HostContext, task: &Task, attempt: Attempt, stop: &StopRequest) {
-    crash::point("effect.kill.before");
+    crash::pass_point("effect.kill.before");
     // A loop of the agent's own is left between two steps, if nobody is in a hurry. The follower sees to it that it is.
     let manner = match stop {
         StopRequest::Pause if task.strides() && !reads(task) => AgentStopMode::AfterStep,
@@ -170,16 +171,16 @@ pub(crate) fn kill(site: &HostContext, task: &Task, attempt: Attempt, stop: &Sto
             continue;
         }
         if manner == AgentStopMode::AfterStep
-            && let Some(workspace) = site.pool.existing(&id.to_string())
+            && let Some(workspace) = site.pool.find_workspace(&id.to_string())
             && module::person_stops(task, workspace.path(), &entry.path(), site.now())
         {
             continue;
         }
-        if let Ok(sitter::SitterState::Running(sitting)) = sitter::find(&entry.path()) {
-            let _ = sitter::stop(&sitting, how); // gone already is as good; its end is news either way
+        if let Ok(sitter::SitterState::Running(sitting)) = sitter::find_sitter(&entry.path()) {
+            let _ = sitter::stop_sitter(&sitting, how); // gone already is as good; its end is news either way
         }
     }
-    crash::point("effect.kill.after");
+    crash::pass_point("effect.kill.after");
 }
 
 /// Gives the workspace of a landed task back to the pool. What it holds is kept under a ref first, so that doing it
@@ -194,12 +195,12 @@ fn tidy(site: &HostContext, task: &Task) {
 
 fn try_tidy(site: &HostContext, task: &Task) -> Result<Option<landfall_model::Commit>, CollectError> {
     give_up_reading(site, task, task.attempt)?;
-    let Some(workspace) = site.pool.existing(&task.id.to_string()) else { return Ok(None) };
+    let Some(workspace) = site.pool.find_workspace(&task.id.to_string()) else { return Ok(None) };
     workspace::before_remove(site, task, &workspace);
     let at = site.clock.now_ms();
     let leftovers = landfall_host::git::LeftoverCommit {
         message: format!("Work left in the workspace of {} after it landed\n", task.id),
-        signature: Signature::landfall(at),
+        signature: Signature::for_engine(at),
     };
     let options = CollectOptions {
         pin: Some(task_ref("done", task.id, "head")),
@@ -209,10 +210,10 @@ fn try_tidy(site: &HostContext, task: &Task) -> Result<Option<landfall_model::Co
         paths_max: site.settings.land.paths_max,
     };
     let collected = site.store.collect(&workspace, &options)?;
-    crash::point("tidy.collected");
+    crash::pass_point("tidy.collected");
     let head = ids::commit(&collected.head);
-    let kept = site.pool.release(workspace, &collected, &task_ref("kept", task.id, "done"))?;
-    crash::point("tidy.released");
+    let kept = site.pool.release_workspace(workspace, &collected, &task_ref("kept", task.id, "done"))?;
+    crash::pass_point("tidy.released");
     let landed = task.head.as_ref() == Some(&head);
     Ok(if landed { kept.first().map(|(_, oid)| ids::commit(oid)) } else { Some(head) })
 }

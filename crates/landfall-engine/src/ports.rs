@@ -50,7 +50,7 @@ pub fn variables(site: &HostContext, task: TaskId) -> Result<Vec<(OsString, OsSt
     let stands = |holder: &str| {
         let (name, of) = holder.split_once('@').map_or((holder, None), |(name, of)| (name, Some(of)));
         match of == side {
-            true => site.pool.existing(name).is_some(),
+            true => site.pool.find_workspace(name).is_some(),
             false => site.folder.of_side(of).workspaces().join(name).is_dir(), // of another base of the project
         }
     };

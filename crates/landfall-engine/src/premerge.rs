@@ -26,19 +26,19 @@ pub(crate) fn settle(
     if let Some(from) = gone_below(site, base, head)? {
         return move_over(site, &from, base, head, by);
     }
-    if matches!(site.store.merge(base, head)?, MergeResult::Clean { .. }) {
+    if matches!(site.store.merge_commits(base, head)?, MergeResult::Clean { .. }) {
         return Ok(PremergeResult::AsItIs);
     }
     let Some(tree) = site.store.merge_simple(base, head)? else { return Ok(PremergeResult::AsItIs) };
     let message = "Bring the base in: the changes lie side by side\n";
-    site.store.commit(&tree, &[head.clone(), base.clone()], message, by, by).map(PremergeResult::Anew)
+    site.store.create_commit(&tree, &[head.clone(), base.clone()], message, by, by).map(PremergeResult::Anew)
 }
 
 /// Where work left a base that a person has rewritten since, if merging it would bring back what they took away.
 fn gone_below(site: &HostContext, base: &Oid, head: &Oid) -> Result<Option<Oid>, GitError> {
     let below = RefName::new("refs/landfall/rewritten").expect("made of our own words");
     let met = site.store.merge_bases(base, head)?;
-    for (_, gone) in site.store.refs(&below)? {
+    for (_, gone) in site.store.list_refs(&below)? {
         // Whoever has brought the new branch in has said what they want of the old one: to move their work over would meet
         // the same conflict for ever.
         let mut old = true;
@@ -66,7 +66,8 @@ fn move_over(
     by: &Signature,
 ) -> Result<PremergeResult, GitError> {
     let store = &site.store;
-    let step = |tree: Oid, parents: &[Oid]| store.commit(&tree, parents, "A step of moving work\n", by, by);
+    let step =
+        |tree: Oid, parents: &[Oid]| store.create_commit(&tree, parents, "A step of moving work\n", by, by);
     // A merge whose common ancestor is `from`, whatever the histories say.
     let root = step(store.tree_of(from)?, &[])?;
     let ours = step(store.tree_of(base)?, std::slice::from_ref(&root))?;
@@ -74,10 +75,10 @@ fn move_over(
     if ours == theirs {
         return Ok(PremergeResult::Anew(base.clone())); // the base holds all of it: nothing changes
     }
-    match store.merge(&ours, &theirs)? {
+    match store.merge_commits(&ours, &theirs)? {
         MergeResult::Clean { tree } => {
             let message = format!("The work of {}, moved over to a rewritten branch\n", head.short());
-            store.commit(&tree, std::slice::from_ref(base), &message, by, by).map(PremergeResult::Anew)
+            store.create_commit(&tree, std::slice::from_ref(base), &message, by, by).map(PremergeResult::Anew)
         }
         MergeResult::Conflict { paths, .. } => Ok(PremergeResult::Conflict(paths)),
     }

@@ -139,9 +139,10 @@ pub fn expected_report(request: &CheckRequest<'_>) -> Result<GateReport, CheckEr
 /// # Errors
 /// When git fails.
 pub fn commit_with_file(store: &Store, base: &Oid, name: &str, text: &str) -> Result<Commit, GitError> {
-    let by = Signature::landfall(SystemClock.now_ms());
+    let by = Signature::for_engine(SystemClock.now_ms());
     let tree = store.tree_with_file(base, name, text.as_bytes())?;
-    let commit = store.commit(&tree, std::slice::from_ref(base), &format!("Add {name}\n"), &by, &by)?;
+    let commit =
+        store.create_commit(&tree, std::slice::from_ref(base), &format!("Add {name}\n"), &by, &by)?;
     Ok(ids::commit(&commit))
 }
 
@@ -164,7 +165,7 @@ pub fn run_checks(
         remove_tree(&old).map_err(|error| machine("remove what an earlier check left", &error))?;
     }
     make_private(&room.join("runs")).map_err(|error| machine("make a folder for checks", &error))?;
-    let lane = Lane::open(request.store, &room.join("lane"))?;
+    let lane = Lane::open_lane(request.store, &room.join("lane"))?;
     let began_ms = SystemClock.mono_ms();
     for (place, command) in rules.commands.iter().enumerate() {
         let spent = Duration::from_millis(SystemClock.mono_ms() - began_ms);
@@ -201,7 +202,7 @@ impl ProjectCheckCommand<'_> {
     fn run(&self, dir: &Path, watcher: &mut dyn CheckWatcher) -> Result<CommandResult, CheckError> {
         let CheckRequest { settings, folder, .. } = self.request;
         let ignored = if self.place == 0 { IgnoredFilesPolicy::Remove } else { IgnoredFilesPolicy::Keep };
-        let checkout = self.lane.checkout(self.request.commit, ignored)?;
+        let checkout = self.lane.check_out_commit(self.request.commit, ignored)?;
         let tmp =
             confine::make_tmp(dir).map_err(|error| machine("make a folder for temporary files", &error))?;
         let level = if self.request.is_unconfined { Confinement::Off } else { settings.run.sandbox };
@@ -209,7 +210,7 @@ impl ProjectCheckCommand<'_> {
         if level != Confinement::Off {
             warm_caches::give(self.request.store, &folder.lanes(), self.lane);
         }
-        let caches = confine::caches(&settings.run, folder, &env, level, &self.lane.caches())
+        let caches = confine::caches(&settings.run, folder, &env, level, &self.lane.caches_path())
             .map_err(|error| machine("make the caches of a check ready", &error))?;
         let env = with(&env, caches.env.clone());
         let reach = ConfinementScope {
@@ -240,7 +241,7 @@ impl ProjectCheckCommand<'_> {
             out_cap: settings.run.output_cap,
             marker: marker(folder, dir),
         };
-        let sitting = sitter::start(self.request.program, dir, &spec)
+        let sitting = sitter::start_sitter(self.request.program, dir, &spec)
             .map_err(|error| machine("start a check", &error))?;
         let ended = wait(dir, &spec, &sitting, watcher);
         confine::remove_tmp(dir);
@@ -302,7 +303,7 @@ fn wait(
     let mut patience = KillEscalation::with_limit(SystemClock.mono_ms(), spec.deadline_ms, spec.grace_ms);
     let (mut watch, mut is_stopped) = (None, false);
     loop {
-        let found = sitter::find(dir);
+        let found = sitter::find_sitter(dir);
         for output in &mut outputs {
             output.pass_on(watcher);
         }
@@ -320,7 +321,7 @@ fn wait(
         }
         if watcher.is_stopped() && !is_stopped {
             is_stopped = true;
-            let _ = sitter::stop(sitting, sitter::StopMode::Now); // gone already is as good
+            let _ = sitter::stop_sitter(sitting, sitter::StopMode::Now); // gone already is as good
             patience = KillEscalation::told(SystemClock.mono_ms());
         }
         match patience.press(SystemClock.mono_ms(), sitting) {

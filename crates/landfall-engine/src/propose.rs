@@ -164,11 +164,11 @@ pub fn propose(
     tell: &mut dyn FnMut(&ProposalProgress),
 ) -> Result<ProposalResult, ProposeError> {
     let project = |error: String| ProposeError::Project(error);
-    let git = Git::find().map_err(|error| project(error.full()))?;
+    let git = Git::find_installed().map_err(|error| project(error.full_message()))?;
     let repo = Repo::discover(&git, asked.root).map_err(|error| project(error.to_string()))?;
     let missing = || project(format!("the base branch `{}` does not exist", asked.base));
     let branch: BranchName = asked.base.parse().map_err(|_| missing())?;
-    let tip = repo.branch_tip(&branch).map_err(|error| project(error.full()))?.ok_or_else(missing)?;
+    let tip = repo.branch_tip(&branch).map_err(|error| project(error.full_message()))?.ok_or_else(missing)?;
     let prompts = Prompts::load(Some(&asked.root.join(".landfall/prompts")))?;
     let mut effort = ProposalCost::default();
     let mut feedback: Vec<(String, String)> = Vec::new();

@@ -154,7 +154,7 @@ impl Publisher {
         let work = move || {
             let site = &theirs;
             let _fuse = crate::effect_thread::AbortOnPanic;
-            crash::point("effect.publish.before");
+            crash::pass_point("effect.publish.before");
             let now = match publish(site, &before) {
                 Ok(now) => now,
                 Err(error) => {
@@ -168,7 +168,7 @@ impl Publisher {
                     PublishHold { reason: Some(reason), refused: 0, is_in_checkout: true }
                 }
             };
-            crash::point("effect.publish.after");
+            crash::pass_point("effect.publish.after");
             let _ = end.send(now); // the run is over
             let _ = site.mail.send(EngineMessage::PublishOver); // the engine has left
         };
@@ -185,8 +185,12 @@ fn name_full_disk(site: &HostContext, error: &GitError) -> String {
     const ROOM: u64 = 1 << 20; // less is not enough for a ref and an index
     let is_full = landfall_host::disk::free_bytes(site.repo.common_dir()).is_ok_and(|free| free < ROOM);
     match is_full {
-        true => format!("no disk space is left in `{}`: {}", site.repo.common_dir().display(), error.full()),
-        false => error.full(),
+        true => format!(
+            "no disk space is left in `{}`: {}",
+            site.repo.common_dir().display(),
+            error.full_message()
+        ),
+        false => error.full_message(),
     }
 }
 
@@ -196,7 +200,7 @@ fn past_locks(publish: impl Fn() -> Result<PublishOutcome, GitError>) -> Result<
     const WAIT: Duration = Duration::from_secs(1);
     const PAUSE: Duration = Duration::from_millis(250);
     let mut last = None;
-    wait::retry(WAIT, PAUSE, || {
+    wait::retry_until(WAIT, PAUSE, || {
         let published = publish();
         let is_locked = matches!(&published, Ok(PublishOutcome::Held(HeldReason::OperationInProgress { sign, .. })) if is_lock(sign));
         last = Some(published);
@@ -282,11 +286,12 @@ fn publish(site: &EngineContext, before: &PublishHold) -> Result<PublishHold, Gi
                 Err(trouble) => return Ok(held(&ours, trouble.to_string())),
             }
         }
-        let by = Signature::landfall(site.clock.now_ms());
-        crash::point("publish.before");
-        match past_locks(|| site.store.publish(&site.repo, &site.branch, &ours, &theirs, &mode, &by))? {
+        let by = Signature::for_engine(site.clock.now_ms());
+        crash::pass_point("publish.before");
+        match past_locks(|| site.store.publish_branch(&site.repo, &site.branch, &ours, &theirs, &mode, &by))?
+        {
             PublishOutcome::Done(how) => {
-                crash::point("publish.after");
+                crash::pass_point("publish.after");
                 pushed(site, &ours)?;
                 let how = match how {
                     PublishMethod::Ref => "the branch was moved".to_owned(),
@@ -330,7 +335,7 @@ enum RebuildResult {
 
 /// The person committed while landed work waited: both are merged on top of theirs, verified, and become the base.
 fn rebuild(site: &EngineContext, ours: &Oid, theirs: &Oid) -> Result<RebuildResult, GitError> {
-    let tree = match site.store.merge(theirs, ours)? {
+    let tree = match site.store.merge_commits(theirs, ours)? {
         MergeResult::Clean { tree } => tree,
         MergeResult::Conflict { paths, .. } => {
             let list =
@@ -343,9 +348,9 @@ fn rebuild(site: &EngineContext, ours: &Oid, theirs: &Oid) -> Result<RebuildResu
             )));
         }
     };
-    let by = Signature::landfall(site.clock.now_ms());
+    let by = Signature::for_engine(site.clock.now_ms());
     let message = format!("{} `{}` together\n", land::TOGETHER, site.branch.as_str());
-    let merged = site.store.commit(&tree, &[theirs.clone(), ours.clone()], &message, &by, &by)?;
+    let merged = site.store.create_commit(&tree, &[theirs.clone(), ours.clone()], &message, &by, &by)?;
     let Some(report) = gate::verify(site, "rebuild", theirs, ours, &merged)? else {
         return Ok(RebuildResult::Interrupted);
     };
@@ -356,7 +361,7 @@ fn rebuild(site: &EngineContext, ours: &Oid, theirs: &Oid) -> Result<RebuildResu
             "your commits and landed work fit together, but {what} does not pass on the result"
         )));
     }
-    crash::point("rebuild.swap.before");
+    crash::pass_point("rebuild.swap.before");
     site.base.trust(&ids::commit(&merged));
     match site.store.set_base(&merged, Some(ours))? {
         CompareAndSwap::Moved => land::tell_moved(site, Some(ours), &merged, BaseMover::Rebuild),

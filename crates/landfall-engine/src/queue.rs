@@ -28,7 +28,7 @@ pub(crate) fn build(
 ) {
     let news = match try_build(site, tasks, batch, on, members) {
         Ok(news) => news,
-        Err(error) => QueueNews::Failed { batch, detail: error.full() },
+        Err(error) => QueueNews::Failed { batch, detail: error.full_message() },
     };
     site.tell_queue(news);
 }
@@ -58,7 +58,7 @@ fn try_build(
             _ => work.push((member, ids::oid(&member.head))),
         }
     }
-    let by = Signature::landfall(site.clock.now_ms());
+    let by = Signature::for_engine(site.clock.now_ms());
     let mut resolved = Vec::new();
     if on.is_none() {
         let mut unfit = Vec::new();
@@ -67,7 +67,7 @@ fn try_build(
                 PremergeResult::AsItIs => {}
                 PremergeResult::Anew(settled) => {
                     let pin = task_ref("tasks", member.task, &format!("{}-merged", member.attempt));
-                    site.store.pin(&pin, &settled)?;
+                    site.store.pin_commit(&pin, &settled)?;
                     resolved.push((member.task, ids::commit(&settled)));
                     *head = settled;
                 }
@@ -79,7 +79,7 @@ fn try_build(
         work.retain(|(member, _)| unfit.iter().all(|(task, _)| *task != member.task));
         left_out.append(&mut unfit);
     }
-    crash::point("queue.build.before");
+    crash::pass_point("queue.build.before");
     let heads: Vec<Oid> = work.iter().map(|(_, head)| head.clone()).collect();
     let title = |task: TaskId| {
         let of = tasks.iter().find(|it| it.id == task);
@@ -100,7 +100,7 @@ fn try_build(
     let merged = site.store.merge_batch(&base, &fitting, &message, &by)?;
     if merged.prefixes.len() != fitting.len() {
         let what = "merging the same work twice gave two results".to_owned();
-        return Err(GitError::output("merge a batch", what));
+        return Err(GitError::unexpected_output("merge a batch", what));
     }
     for (place, why) in trial.left_out {
         let (member, head) = &work[place];
@@ -109,7 +109,7 @@ fn try_build(
             left_out_why(site, &base, head, why, fits.first().is_some_and(|it| *it < place))?,
         ));
     }
-    crash::point("queue.build.after");
+    crash::pass_point("queue.build.after");
     let prefix = |prefix: &git::MergedPrefix| BatchPrefix {
         commit: ids::commit(&prefix.commit),
         tree: Tree::new(prefix.tree.as_str()),
@@ -132,7 +132,7 @@ fn left_out_why(
     others_before: bool,
 ) -> Result<BatchExclusion, GitError> {
     if others_before {
-        return Ok(match site.store.merge(base, head)? {
+        return Ok(match site.store.merge_commits(base, head)? {
             MergeResult::Clean { tree } if tree == site.store.tree_of(base)? => {
                 BatchExclusion::NothingChanged
             }
@@ -184,7 +184,7 @@ fn landed_before(site: &HostContext, candidate: &LandingCandidate) -> Result<Bat
     };
     match prove(site, &claim)? {
         Ok(proof) => Ok(BatchExclusion::Landed { candidate: candidate.clone(), proof }),
-        Err(mismatch) => Err(GitError::output("prove an earlier landing", mismatch)),
+        Err(mismatch) => Err(GitError::unexpected_output("prove an earlier landing", mismatch)),
     }
 }
 
@@ -201,11 +201,11 @@ pub(crate) fn check(
     let name = format!("{batch}-{count}");
     match gate::verify(site, &name, &ids::oid(base), &ids::oid(head), &ids::oid(&prefix.commit)) {
         Ok(Some(report)) => {
-            crash::point("queue.checked");
+            crash::pass_point("queue.checked");
             site.tell_queue(QueueNews::Checked { batch, count, report });
         }
         Ok(None) => {}
-        Err(error) => site.tell_queue(QueueNews::Failed { batch, detail: error.full() }),
+        Err(error) => site.tell_queue(QueueNews::Failed { batch, detail: error.full_message() }),
     }
 }
 
@@ -226,7 +226,7 @@ pub(crate) fn land(
 ) {
     let news = match try_land(site, tasks, batch, base, members, prefix) {
         Ok(news) => news,
-        Err(error) => QueueNews::Failed { batch, detail: error.full() },
+        Err(error) => QueueNews::Failed { batch, detail: error.full_message() },
     };
     site.tell_queue(news);
 }
@@ -259,12 +259,12 @@ fn try_land(
             return Ok(QueueNews::LandMismatch { batch, detail: mismatch });
         }
         for member in members {
-            site.store.pin(&task_ref("landed", member.task, &member.attempt.to_string()), &new)?;
+            site.store.pin_commit(&task_ref("landed", member.task, &member.attempt.to_string()), &new)?;
         }
         site.base.trust(&prefix.commit);
-        crash::point("land.swap.before");
+        crash::pass_point("land.swap.before");
         match site.store.set_base(&new, Some(&old))? {
-            CompareAndSwap::Moved => crash::point("land.swap.after"),
+            CompareAndSwap::Moved => crash::pass_point("land.swap.after"),
             CompareAndSwap::Lost { actual } => {
                 let to = actual.unwrap_or(old);
                 return Ok(QueueNews::LandMoved { batch, to: ids::commit(&to) });
@@ -274,7 +274,7 @@ fn try_land(
     Ok(match prove(site, &claim)? {
         Ok(proof) => {
             trust_landing(site, tasks, base, members, &prefix.commit); // before it is published, where hooks run
-            crash::point("land.proved");
+            crash::pass_point("land.proved");
             QueueNews::Landed { batch, proof }
         }
         Err(mismatch) => QueueNews::LandMismatch { batch, detail: mismatch },

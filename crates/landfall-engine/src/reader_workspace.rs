@@ -38,7 +38,7 @@ pub(crate) fn take_room(
         Some((of, by)) => of == attempt && by.is_none_or(|by| by == iteration),
         None => true, // another engine made it, and whoever is in it is not disturbed
     };
-    match site.pool.existing(&workspace_name(task)).filter(|_| ours) {
+    match site.pool.find_workspace(&workspace_name(task)).filter(|_| ours) {
         Some(standing) => Ok(standing),
         None => make_room(site, task, attempt, find_base).map(|(workspace, _)| workspace),
     }
@@ -54,11 +54,13 @@ fn make_room(
     // Before there is work, a plan or an objective is read beside what is there.
     let head = match &task.head {
         Some(head) => ids::oid(head),
-        None => find_base().map_err(|error| error.full())?,
+        None => find_base().map_err(|error| error.full_message())?,
     };
     let branch = format!("landfall/{}-review", lower(task.id));
-    let workspace =
-        site.pool.prepare(&workspace_name(task), &head, &branch).map_err(|error: GitError| error.full())?;
+    let workspace = site
+        .pool
+        .prepare(&workspace_name(task), &head, &branch)
+        .map_err(|error: GitError| error.full_message())?;
     papers::put(site, task, &workspace)?;
     let base = task.workspace.clone().unwrap_or_else(|| ids::commit(&head));
     Ok((workspace, base))
@@ -91,8 +93,8 @@ fn rooms(site: &HostContext) -> MutexGuard<'_, BTreeMap<TaskId, (Attempt, Option
 }
 
 fn remove_room(site: &HostContext, task: &Task, attempt: Attempt) -> Result<(), CollectError> {
-    let Some(standing) = site.pool.existing(&format!("{}-review", task.id)) else { return Ok(()) };
+    let Some(standing) = site.pool.find_workspace(&format!("{}-review", task.id)) else { return Ok(()) };
     let keep = task_ref("kept", task.id, &format!("review-{attempt}"));
-    let by = Signature::landfall(site.clock.now_ms());
-    site.pool.remove(standing, &keep, &by).map(drop)
+    let by = Signature::for_engine(site.clock.now_ms());
+    site.pool.remove_workspace(standing, &keep, &by).map(drop)
 }

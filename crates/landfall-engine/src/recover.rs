@@ -45,8 +45,8 @@ pub(crate) fn clear_lanes(site: &HostContext) {
 /// # Errors
 /// When the store cannot be read or written.
 pub(crate) fn repair_objects(site: &HostContext) -> Result<(), GitError> {
-    let names = site.pool.names()?;
-    let workspaces = names.iter().filter_map(|name| site.pool.existing(name));
+    let names = site.pool.workspace_names()?;
+    let workspaces = names.iter().filter_map(|name| site.pool.find_workspace(name));
     let of_workspaces = workspaces.map(|workspace| workspace.path().join(".git/objects"));
     let mut sources = vec![site.repo.common_dir().join("objects")];
     sources.extend(of_workspaces.filter(|folder| folder.is_dir()));
@@ -91,7 +91,7 @@ pub(crate) fn restore_refs(site: &HostContext, core: &Core) -> Result<(), GitErr
         let Some(head) = task.head.as_ref().map(ids::oid) else { continue };
         // Not under an attempt: such a ref says that the attempt has collected all of its work.
         if site.store.contains(&head)? {
-            site.store.pin(&task_ref("tasks", task.id, "restored"), &head)?;
+            site.store.pin_commit(&task_ref("tasks", task.id, "restored"), &head)?;
         }
     }
     for checkpoint in core.checkpoints().kept_checkpoints() {
@@ -99,7 +99,7 @@ pub(crate) fn restore_refs(site: &HostContext, core: &Core) -> Result<(), GitErr
         if let Some(name) = land::checkpoint_ref(&checkpoint.name)
             && site.store.contains(&commit)?
         {
-            site.store.pin(&name, &commit)?;
+            site.store.pin_commit(&name, &commit)?;
         }
     }
     Ok(())
@@ -126,16 +126,19 @@ pub(crate) fn replace_untrusted_checkouts<'a>(
     let may_keep = |recorded: Option<&MountIdentity>| {
         fate(CheckoutKind::Pooled, recorded, false) == CheckoutAction::Keep
     };
-    match site.pool.sort_out_pooled(&may_keep) {
+    match site.pool.delete_untrusted_pooled(&may_keep) {
         Ok(0) => {}
         Ok(count) => {
             tell(site, "pooled checkouts", &format!("{count} deleted: not synced before the last end"))
         }
-        Err(error) => return Err(untrusted(&site.folder.workspaces(), &error.full())),
+        Err(error) => return Err(untrusted(&site.folder.workspaces(), &error.full_message())),
     }
-    let names = site.pool.names().map_err(|error| untrusted(&site.folder.workspaces(), &error.full()))?;
+    let names = site
+        .pool
+        .workspace_names()
+        .map_err(|error| untrusted(&site.folder.workspaces(), &error.full_message()))?;
     for name in names {
-        let Some(workspace) = site.pool.existing(&name) else { continue };
+        let Some(workspace) = site.pool.find_workspace(&name) else { continue };
         let task = name.parse::<TaskId>().ok().and_then(|id| tasks.get(&id).copied());
         let kind = if task.is_some() { CheckoutKind::TaskWorkspace } else { CheckoutKind::ReaderWorkspace };
         let recorded = workspace.recorded_mount();
@@ -164,7 +167,7 @@ pub(crate) fn replace_untrusted_checkouts<'a>(
             }
         }
         if let Some(task) = task
-            && let Some(rebuilt) = site.pool.existing(&name).and_then(|it| it.unannounced_rebuild())
+            && let Some(rebuilt) = site.pool.find_workspace(&name).and_then(|it| it.unannounced_rebuild())
         {
             let feedback = rebuild_feedback(&rebuilt);
             if !task.feedback.contains(&feedback) {
@@ -220,16 +223,16 @@ pub(crate) fn mark_checkouts_clean(site: &HostContext) {
 
 fn replace_lanes(site: &HostContext) -> Result<(), String> {
     let folder = site.folder.lanes();
-    let (clean, current) = (MountIdentity::clean_mark_of(&folder), MountIdentity::of(&folder).ok());
+    let (clean, current) = (MountIdentity::clean_mark_of(&folder), MountIdentity::of_path(&folder).ok());
     let may_keep = |recorded: Option<&MountIdentity>| {
         let (current, clean) = (current.as_ref(), clean.as_ref());
         let evidence = CheckoutEvidence { recorded, current, clean, is_occupied: false };
         decide_checkout(CheckoutKind::Lane, &evidence) == CheckoutAction::Keep
     };
-    match Lane::sort_out(&folder, &may_keep) {
+    match Lane::delete_untrusted_lanes(&folder, &may_keep) {
         Ok(0) => {}
         Ok(count) => tell(site, "lanes", &format!("{count} deleted: not synced before the last end")),
-        Err(error) => return Err(untrusted(&folder, &error.full())),
+        Err(error) => return Err(untrusted(&folder, &error.full_message())),
     }
     Ok(())
 }
@@ -252,7 +255,7 @@ fn is_occupied(site: &HostContext, workspace: &str) -> Result<bool, FindError> {
         if !run.file_name().to_string_lossy().starts_with(&prefix) {
             continue;
         }
-        match sitter::find(&run.path()) {
+        match sitter::find_sitter(&run.path()) {
             Ok(SitterState::Running(_) | SitterState::Starting) => return Ok(true),
             Err(error) if error.is_shortage() => return Err(error),
             // Its folder is damaged: whoever may still work for it is ended before the workspace is replaced.
@@ -265,7 +268,7 @@ fn is_occupied(site: &HostContext, workspace: &str) -> Result<bool, FindError> {
 
 fn rebuild(site: &HostContext, task: &Task, workspace: &Workspace) -> Result<(), String> {
     let keep = free_keep(site, task.id);
-    let by = Signature::landfall(site.clock.now_ms());
+    let by = Signature::for_engine(site.clock.now_ms());
     match site.pool.rebuild(workspace, last_collected(site, task).as_ref(), &keep, &by) {
         Ok(rebuilt) => {
             let kept = match &rebuilt.uncommitted {
@@ -283,7 +286,7 @@ fn discard(site: &HostContext, workspace: &Workspace) -> Result<(), String> {
     let name = workspace.name().to_ascii_lowercase();
     let keep = RefName::new(&format!("refs/landfall/kept/{name}/unclean-end"))
         .expect("a workspace has a plain name");
-    let by = Signature::landfall(site.clock.now_ms());
+    let by = Signature::for_engine(site.clock.now_ms());
     match site.pool.discard(workspace, &keep, &by) {
         Ok(()) => {
             tell(site, &format!("workspace {}", workspace.name()), "removed: not synced before the last end");
@@ -302,7 +305,7 @@ fn set_aside(site: &HostContext, workspace: &Workspace, why: &str) -> Result<(),
             Ok(())
         }
         Err(error) => {
-            let why = format!("{why}; move it: {}", error.full());
+            let why = format!("{why}; move it: {}", error.full_message());
             tell(site, &about, &why);
             Err(untrusted(workspace.path(), &why))
         }
@@ -313,7 +316,7 @@ fn set_aside(site: &HostContext, workspace: &Workspace, why: &str) -> Result<(),
 /// work that was given up, and the journal knows the others.
 fn last_collected(site: &HostContext, task: &Task) -> Option<Oid> {
     let pin = task_ref("tasks", task.id, &task.attempt.to_string());
-    let pinned = site.store.resolve(&pin).ok().flatten();
+    let pinned = site.store.resolve_ref(&pin).ok().flatten();
     let known = task.head.as_ref().map(ids::oid);
     [pinned, known].into_iter().flatten().find(|oid| site.store.contains(oid).unwrap_or(false))
 }
@@ -322,7 +325,7 @@ fn last_collected(site: &HostContext, task: &Task) -> Option<Oid> {
 fn free_keep(site: &HostContext, task: TaskId) -> RefName {
     (1_u32..)
         .map(|number| task_ref("kept", task, &format!("unclean-end-{number}")))
-        .find(|name| site.store.resolve(name).is_ok_and(|kept| kept.is_none()))
+        .find(|name| site.store.resolve_ref(name).is_ok_and(|kept| kept.is_none()))
         .expect("there are more numbers than power cuts")
 }
 

@@ -129,7 +129,7 @@ impl RecoveryOpContext<'_> {
         let seen = self.workspace.and_then(|workspace| self.store.workspace_head(workspace));
         // Work that was changed in the store is ahead of its workspace.
         if let Some(seen) = seen.filter(|seen| seen != self.head) {
-            let known = self.store.contains(&seen).map_err(|error| error.full())?;
+            let known = self.store.contains(&seen).map_err(|error| error.full_message())?;
             if !known {
                 return Err(format!("the work has moved to {}", seen.short()));
             }
@@ -216,7 +216,7 @@ impl RecoveryOperator<'_> {
         self.base_below()?;
         let RecoveryOpContext { store, by, .. } = *self.ground;
         let range = LogRange { to: self.head.clone(), from: None, first_parent: true };
-        let last = store.log(&range, 1).map_err(git)?.pop().ok_or("the last commit cannot be read")?;
+        let last = store.read_log(&range, 1).map_err(git)?.pop().ok_or("the last commit cannot be read")?;
         let line = format!("Signed-off-by: {} <{}>", by.name, by.email);
         if last.message.lines().any(|it| it.trim() == line) {
             return Ok("the last commit is signed off".to_owned());
@@ -224,7 +224,8 @@ impl RecoveryOperator<'_> {
         let message = last.message.trim_end();
         let gap = if ends_with_trailers(message) { "\n" } else { "\n\n" };
         let message = format!("{message}{gap}{line}\n");
-        let amended = store.commit(&last.tree, &last.parents, &message, &last.author, by).map_err(git)?;
+        let amended =
+            store.create_commit(&last.tree, &last.parents, &message, &last.author, by).map_err(git)?;
         self.move_to(amended)?;
         Ok(format!("signed off as {}", self.head.short()))
     }
@@ -249,13 +250,13 @@ impl RecoveryOperator<'_> {
         if store.is_ancestor(&base, &self.head).map_err(git)? {
             return Ok("the base is in the work".to_owned());
         }
-        let tree = match store.merge(&self.head, &base).map_err(git)? {
+        let tree = match store.merge_commits(&self.head, &base).map_err(git)? {
             MergeResult::Clean { tree } => tree,
             MergeResult::Conflict { paths, .. } => return Err(rebase::in_dispute(&paths)),
         };
         let message = format!("Merge `{base_name}` into `{branch}`\n");
         let merged =
-            store.commit(&tree, &[self.head.clone(), base.clone()], &message, by, by).map_err(git)?;
+            store.create_commit(&tree, &[self.head.clone(), base.clone()], &message, by, by).map_err(git)?;
         self.move_to(merged)?;
         Ok(format!("merged {} as {}", base.short(), self.head.short()))
     }
@@ -263,8 +264,10 @@ impl RecoveryOperator<'_> {
     /// The work stands elsewhere now. What it was stays reachable under the name it had.
     fn move_to(&mut self, to: Oid) -> Result<(), String> {
         let RecoveryOpContext { store, task, mark, .. } = *self.ground;
-        store.pin(&task_ref("kept", task, &format!("before-{mark}")), self.ground.head).map_err(git)?;
-        store.pin(&task_ref("tasks", task, &format!("recovered-{mark}")), &to).map_err(git)?;
+        store
+            .pin_commit(&task_ref("kept", task, &format!("before-{mark}")), self.ground.head)
+            .map_err(git)?;
+        store.pin_commit(&task_ref("tasks", task, &format!("recovered-{mark}")), &to).map_err(git)?;
         self.head = to;
         Ok(())
     }
@@ -389,7 +392,7 @@ impl RecoveryOperator<'_> {
 }
 
 fn git(error: landfall_host::git::GitError) -> String {
-    error.full()
+    error.full_message()
 }
 
 fn sha(oid: &Oid) -> Result<CommitSha, String> {

@@ -66,7 +66,7 @@ fn is_changed(site: &HostContext, task: &Task) -> bool {
         aside: None,
         paths_max: site.settings.land.paths_max,
     };
-    let workspace = site.pool.existing(&task.id.to_string());
+    let workspace = site.pool.find_workspace(&task.id.to_string());
     let seen = workspace.map(|workspace| site.store.collect(&workspace, &options));
     // One that cannot be read is for verification to complain about.
     seen.is_none_or(|seen| seen.map_or(true, |seen| seen.dirty_count > 0))
@@ -82,7 +82,7 @@ fn moved_base(site: &EngineContext, task: &Task) -> Option<Known> {
     let head = ids::oid(task.head.as_ref().filter(|_| task.landed.is_none())?);
     let base = land::look_far(site, 0).ok()?.ours; // one that cannot be asked is not known to have moved
     let held = site.store.is_ancestor(&base, &head).ok()?;
-    let merges = held || matches!(site.store.merge(&base, &head).ok()?, MergeResult::Clean { .. });
+    let merges = held || matches!(site.store.merge_commits(&base, &head).ok()?, MergeResult::Clean { .. });
     base_moved_fact(held, merges)
 }
 
@@ -242,18 +242,18 @@ fn perform(
     ops: &[RecoveryOp],
 ) -> Result<RecoveryResult, String> {
     let at = exchange::desk(site, task).map_err(|trouble| trouble.to_string())?;
-    let workspace = site.pool.existing(&task.id.to_string());
+    let workspace = site.pool.find_workspace(&task.id.to_string());
     let head = tip(site, task, workspace.as_ref())?;
     let base = TrackerBranchName::new(site.branch.as_str()).map_err(|error| error.to_string())?;
     let remote = match &site.settings.land.publish {
         PublishTarget::Push { remote, .. } if at.tracker.keeps_branches() => Some(remote.as_str()),
         _ => None,
     };
-    let by = Signature::landfall(site.clock.now_ms());
+    let by = Signature::for_engine(site.clock.now_ms());
     let hints = || {
         let seen = exchange::look(site, task, &at).map_err(|trouble| trouble.to_string())?;
-        let base = land::base(site).map_err(|error| error.full())?;
-        let commit = !site.store.is_ancestor(&head, &base).map_err(|error| error.full())?;
+        let base = land::base(site).map_err(|error| error.full_message())?;
+        let commit = !site.store.is_ancestor(&head, &base).map_err(|error| error.full_message())?;
         let pr = seen.pr.as_ref().filter(|pr| pr.state == PullRequestState::Open);
         Ok(IssueArtifacts {
             spec: seen.spec_file.is_some(),
@@ -319,17 +319,17 @@ fn tip(site: &HostContext, task: &Task, workspace: Option<&Workspace>) -> Result
 
 /// Runs a check of the project on the work as it would land.
 fn run_check(site: &EngineContext, task: &Task, name: &str, head: &Oid) -> Result<(), String> {
-    let base = land::base(site).map_err(|error| error.full())?;
-    let tree = match site.store.merge(&base, head).map_err(|error| error.full())? {
+    let base = land::base(site).map_err(|error| error.full_message())?;
+    let tree = match site.store.merge_commits(&base, head).map_err(|error| error.full_message())? {
         MergeResult::Clean { tree } => tree,
         MergeResult::Conflict { .. } => return Err("the work does not merge into the base".to_owned()),
     };
-    let by = Signature::landfall(site.clock.now_ms());
+    let by = Signature::for_engine(site.clock.now_ms());
     let message = format!("{} on its base, to be checked\n", task.id);
-    let merged = site.store.commit(&tree, &[base.clone(), head.clone()], &message, &by, &by);
-    let merged = merged.map_err(|error| error.full())?;
+    let merged = site.store.create_commit(&tree, &[base.clone(), head.clone()], &message, &by, &by);
+    let merged = merged.map_err(|error| error.full_message())?;
     let about = format!("{}-recovery", task.id);
-    let report = gate::verify(site, &about, &base, head, &merged).map_err(|error| error.full())?;
+    let report = gate::verify(site, &about, &base, head, &merged).map_err(|error| error.full_message())?;
     let report = report.ok_or("the engine is being stopped")?;
     match report.commands.iter().find(|it| it.name == name) {
         Some(it) if it.outcome.is_green() => Ok(()),

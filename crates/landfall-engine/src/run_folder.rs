@@ -15,7 +15,7 @@ pub(crate) fn settled(dir: &Path) -> Result<SitterState, FindError> {
     let deadline = Instant::now() + SPAN;
     let mut watch = None;
     loop {
-        match sitter::find(dir)? {
+        match sitter::find_sitter(dir)? {
             SitterState::Starting if Instant::now() < deadline => {}
             found => return Ok(found),
         }

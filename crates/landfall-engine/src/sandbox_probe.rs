@@ -65,7 +65,7 @@ pub struct Probe {
 /// The levels that this machine supports.
 #[must_use]
 pub fn supported_levels() -> Vec<Confinement> {
-    let can = |level: Confinement| match (level, sandbox::probed()) {
+    let can = |level: Confinement| match (level, sandbox::cached_probe()) {
         (Confinement::Off, _) | (Confinement::Write, Ok(_)) => true,
         (_, Err(_)) => false,
         (Confinement::Isolated, Ok(SandboxSupport { isolated, .. })) => isolated.is_none(),
@@ -133,7 +133,7 @@ fn probe_level(
         .and_then(|mut file| io::Write::write_all(&mut file, CONTENT.as_bytes()))
         .map_err(|error| doing("make shared memory", error))?;
     let bind = |path: PathBuf| UnixListener::bind(path).map_err(|error| doing("listen on a socket", error));
-    let _before = [bind(scene.outside().join("before.sock"))?, bind(scene.home().join("before.sock"))?];
+    let _before = [bind(scene.outside_path().join("before.sock"))?, bind(scene.home().join("before.sock"))?];
     let _engine = serve(&scene.engine_socket())?;
     // Otherwise nobody could act as the user there, and the probes would say nothing.
     UnixStream::connect(scene.engine_socket())
@@ -143,7 +143,7 @@ fn probe_level(
     let _abstract = address
         .and_then(|address| UnixListener::bind_addr(&address))
         .map_err(|error| doing("listen on an abstract socket", error))?;
-    let passing = bind(scene.shared().join("pass.sock"))?;
+    let passing = bind(scene.shared_path().join("pass.sock"))?;
     passing.set_nonblocking(true).map_err(|error| doing("listen on a socket", error))?;
     let other = fs::OpenOptions::new().read(true).write(true).open(scene.other_work().join("file"));
     let other = other.map_err(|error| doing("open a file of another workspace", error))?;
@@ -158,11 +158,11 @@ fn probe_level(
         let until = Instant::now() + Duration::from_secs(10);
         let mut after = Vec::new();
         // It ends by itself: each of its steps has a limit. This one only bounds the wait for it.
-        wait::retry(PROBE_MAX, Duration::from_millis(2), || {
-            if after.is_empty() && (scene.work().join("ready").exists() || Instant::now() > until) {
-                after.push(bind(scene.outside().join("after.sock")));
+        wait::retry_until(PROBE_MAX, Duration::from_millis(2), || {
+            if after.is_empty() && (scene.work_path().join("ready").exists() || Instant::now() > until) {
+                after.push(bind(scene.outside_path().join("after.sock")));
                 after.push(bind(scene.home().join("after.sock")));
-                let _ = fs::write(scene.go(), ""); // it gives up waiting by itself
+                let _ = fs::write(scene.go_file(), ""); // it gives up waiting by itself
             }
             if let Ok((stream, _)) = passing.accept() {
                 let _ = pass_descriptor(&stream, &other); // then it has none, and says so
@@ -199,13 +199,13 @@ fn outcomes(said: &str, is_mounted: bool) -> Result<BTreeMap<String, ProbeOutcom
 
 fn run_inside(program: &Path, scene: &AttemptScene, level: Confinement) -> Result<String, String> {
     const OUT_BYTES_MAX: u64 = 1 << 20;
-    let state = StateFolder::at(scene.state());
-    let dir = scene.state().join("attempts/probe");
-    let tmp = scene.state().join("tmp");
+    let state = StateFolder::at(scene.state_path());
+    let dir = scene.state_path().join("attempts/probe");
+    let tmp = scene.state_path().join("tmp");
     let reach = ConfinementScope {
         confinement: level,
-        checkout: vec![scene.project()],
-        work: scene.work(),
+        checkout: vec![scene.project_path()],
+        work: scene.work_path(),
         tmp: tmp.clone(),
         own: Vec::new(),
         read: Vec::new(),
@@ -220,14 +220,14 @@ fn run_inside(program: &Path, scene: &AttemptScene, level: Confinement) -> Resul
     .map(|(name, value)| (name.into(), value))
     .to_vec();
     let mut settings = Settings::defaults().run;
-    settings.sandbox_write.push(scene.shared().display().to_string());
+    settings.sandbox_write.push(scene.shared_path().display().to_string());
     let mut argv: Vec<OsString> = vec![program.into(), "attempt".into(), scene.root.clone().into()];
     argv.extend([scene.engine.to_string(), scene.port.to_string()].map(OsString::from));
     argv.push(scene.terminal.clone().into());
     argv.extend(secret_places().map(OsString::from));
     let errand = UserCommand {
         argv,
-        cwd: scene.work(),
+        cwd: scene.work_path(),
         sandbox: confine::around(&settings, &state, &env, &reach),
         env,
         stdin: Vec::new(),
@@ -244,14 +244,14 @@ fn run_inside(program: &Path, scene: &AttemptScene, level: Confinement) -> Resul
 fn lay_out(scene: &AttemptScene) -> io::Result<()> {
     let home = scene.home();
     for folder in [
-        scene.project(),
-        scene.work(),
+        scene.project_path(),
+        scene.work_path(),
         scene.other_work(),
-        scene.state().join("attempts"),
-        scene.state().join("tmp"),
-        scene.state().join("store.git/objects"),
-        scene.shared(),
-        scene.outside(),
+        scene.state_path().join("attempts"),
+        scene.state_path().join("tmp"),
+        scene.state_path().join("store.git/objects"),
+        scene.shared_path(),
+        scene.outside_path(),
         scene.root.join("mount"),
         home.join(".cargo"),
         scene.moved_cargo(),
@@ -259,11 +259,11 @@ fn lay_out(scene: &AttemptScene) -> io::Result<()> {
         fs::create_dir_all(folder)?;
     }
     for file in [
-        scene.project().join("file"),
-        scene.state().join("file"),
-        scene.work().join("own"),
+        scene.project_path().join("file"),
+        scene.state_path().join("file"),
+        scene.work_path().join("own"),
         scene.other_work().join("file"),
-        scene.outside().join("file"),
+        scene.outside_path().join("file"),
         home.join("notes"),
         home.join(".cargo/config.toml"),
         scene.moved_cargo().join("credentials.toml"),
@@ -279,7 +279,7 @@ fn lay_out(scene: &AttemptScene) -> io::Result<()> {
     fs::remove_file(home.join(".ssh"))?;
     fs::create_dir(home.join(".ssh"))?;
     fs::write(home.join(".ssh/id"), CONTENT)?;
-    fs::hard_link(home.join("notes"), scene.outside().join("hard-link"))?;
+    fs::hard_link(home.join("notes"), scene.outside_path().join("hard-link"))?;
     symlink(&home, scene.root.join("link"))
 }
 

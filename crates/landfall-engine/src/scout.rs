@@ -68,7 +68,7 @@ impl OverlapWatcher {
 fn look(site: &Arc<EngineContext>, tasks: &[TaskId]) {
     let mut seen: Vec<(TaskId, Workspace, BTreeSet<String>)> = Vec::new();
     for task in tasks {
-        let Some(workspace) = site.pool.existing(&task.to_string()) else { continue };
+        let Some(workspace) = site.pool.find_workspace(&task.to_string()) else { continue };
         // A workspace that is being made or given up cannot be read for a moment; the next look sees it.
         let Ok(paths) = site.store.changed_paths(&workspace) else { continue };
         let paths: BTreeSet<String> =

@@ -335,7 +335,7 @@ impl DiskReserve {
         let is_there = std::fs::metadata(&self.path).is_ok_and(|meta| meta.len() == Self::BYTES);
         let folder = self.path.parent().unwrap_or(Path::new("."));
         let plenty = || landfall_host::disk::free_bytes(folder).is_ok_and(|free| free > 4 * Self::BYTES);
-        if !is_there && plenty() && landfall_host::disk::allocate(&self.path, Self::BYTES).is_err() {
+        if !is_there && plenty() && landfall_host::disk::allocate_file(&self.path, Self::BYTES).is_err() {
             self.release(); // a part of it helps nobody
         }
     }

@@ -35,7 +35,7 @@ impl WarmWorkspaceMaker {
         if self.thread.as_ref().is_some_and(|thread| !thread.is_finished()) {
             return;
         }
-        let spares = self.site.pool.spares();
+        let spares = self.site.pool.list_spares();
         let ready = spares.iter().filter(|spare| !is_stale(spare, &base)).count();
         if ready >= wanted || self.site.pool.warm_count() <= ready {
             return;

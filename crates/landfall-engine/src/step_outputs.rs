@@ -24,7 +24,7 @@ fn has_text(path: &Path) -> bool {
 pub(crate) fn missing_outputs(site: &HostContext, task: &Task, began_ms: i64) -> Vec<String> {
     let step = task.step().and_then(|name| task.flow.as_ref()?.find_step(name));
     let Some(StepKind::Agent { output, .. }) = step.map(|step| &step.kind) else { return Vec::new() };
-    let Some(workspace) = site.pool.existing(&task.id.to_string()) else { return output.clone() };
+    let Some(workspace) = site.pool.find_workspace(&task.id.to_string()) else { return output.clone() };
     let there = |name: &str| {
         let plain = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
         let Ok(meta) = std::fs::symlink_metadata(workspace.path().join(name)) else { return false };

@@ -196,7 +196,7 @@ fn changed_files(
     let options = DiffOptions { context: 0, renames: false, text: true, bytes_max: DIFF_MAX, paths };
     let (diff, is_cut) = match is_silent {
         true => (Vec::new(), false),
-        false => site.store.diff(base, merged, &options).map(|diff| (diff.bytes, diff.cut))?,
+        false => site.store.diff_commits(base, merged, &options).map(|diff| (diff.bytes, diff.cut))?,
     };
     let mut lines = changed_lines(&String::from_utf8_lossy(&diff));
     let text = |commit: &Oid, path: &[u8]| -> Result<Option<String>, GitError> {
@@ -284,9 +284,10 @@ impl BaseTests<'_> {
         };
         let paths: Vec<(Vec<u8>, PathContent)> = restores.iter().filter_map(content).collect();
         let tree = self.site.store.edit_tree(self.merged, &paths)?;
-        let by = Signature::landfall(self.site.clock.now_ms());
+        let by = Signature::for_engine(self.site.clock.now_ms());
         let message = "The work with the tests of its base\n";
-        let commit = self.site.store.commit(&tree, std::slice::from_ref(self.merged), message, &by, &by)?;
+        let commit =
+            self.site.store.create_commit(&tree, std::slice::from_ref(self.merged), message, &by, &by)?;
         let lane = BorrowedLane::lane(self.site)?;
         let gate = VerificationRun {
             site: self.site,
@@ -400,9 +401,10 @@ impl MutationRunner<'_> {
         let content = PathContent::Text(mutation.text.clone());
         let tree =
             self.site.store.edit_tree(self.merged, &[(mutation.path.clone().into_bytes(), content)])?;
-        let by = Signature::landfall(self.site.clock.now_ms());
+        let by = Signature::for_engine(self.site.clock.now_ms());
         let message = "The work with one line altered\n";
-        let commit = self.site.store.commit(&tree, std::slice::from_ref(self.merged), message, &by, &by)?;
+        let commit =
+            self.site.store.create_commit(&tree, std::slice::from_ref(self.merged), message, &by, &by)?;
         let config = &self.report.config;
         let (site, name, section) = (self.site, self.name, self.section);
         let gate = VerificationRun { site, name, lane, section, base: self.base, merged: &commit, config };

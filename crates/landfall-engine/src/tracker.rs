@@ -169,9 +169,9 @@ fn forge(settings: &TrackerSettings, around: &TrackerEnv<'_>) -> TrackerResult<(
     }
     let set = "set `tracker.repository = \"owner/name\"` in landfall.toml";
     let failed = |why: String| refused(format!("{why}; {set}"));
-    let git = Git::find().map_err(|error| failed(error.full()))?;
+    let git = Git::find_installed().map_err(|error| failed(error.full_message()))?;
     let repo = Repo::discover(&git, around.root).map_err(|error| failed(error.to_string()))?;
-    let url = repo.remote_url(ORIGIN).map_err(|error| failed(error.full()))?;
+    let url = repo.remote_url(ORIGIN).map_err(|error| failed(error.full_message()))?;
     let url =
         url.ok_or_else(|| failed(format!("there is no remote `{ORIGIN}` to find the repository by")))?;
     // The address may hold a password, so it is not repeated.
@@ -249,8 +249,10 @@ fn tokens(
         true => sources.environment(base.is_public(), |name| variable(around, name)),
         false => sources,
     };
-    Ok(sources
-        .asking("gh auth token", Arc::new(move || git::login(&host).map_err(|error| error.to_string()))))
+    Ok(sources.asking(
+        "gh auth token",
+        Arc::new(move || git::read_login_token(&host).map_err(|error| error.to_string())),
+    ))
 }
 
 fn variable(around: &TrackerEnv<'_>, name: &str) -> Option<String> {
@@ -301,9 +303,9 @@ mod tests {
     impl Ground {
         fn new(environment: &[(&str, &str)]) -> Self {
             let folder = tempfile::tempdir().expect("a folder");
-            let git = Git::find().expect("git is there");
+            let git = Git::find_installed().expect("git is there");
             let branch = BranchName::new("main").expect("a name");
-            Repo::create(&git, folder.path(), &branch, "first", &Signature::landfall(0))
+            Repo::create(&git, folder.path(), &branch, "first", &Signature::for_engine(0))
                 .expect("a repository");
             let state = StateFolder::at(folder.path().join("state"));
             // `gh` must not be found: whoever runs the tests may be logged in.

@@ -17,8 +17,8 @@ const WORK: &str = "work";
 
 /// Keeps the changes to caches that passing checks of the base made in `lane`. Without room for a copy nothing is kept.
 pub(crate) fn keep(store: &Store, lanes: &Path, lane: &Lane) {
-    let Ok(warm) = Lane::open(store, &lanes.join(NAME)) else { return };
-    let (from, to) = (lane.caches(), warm.caches());
+    let Ok(warm) = Lane::open_lane(store, &lanes.join(NAME)) else { return };
+    let (from, to) = (lane.caches_path(), warm.caches_path());
     if !from.is_dir() {
         return;
     }
@@ -40,12 +40,12 @@ pub(crate) fn keep(store: &Store, lanes: &Path, lane: &Lane) {
 
 /// Lets the checks in `lane` begin with what was kept, unless they have changes of their own already.
 pub(crate) fn give(store: &Store, lanes: &Path, lane: &Lane) {
-    let to = lane.caches();
+    let to = lane.caches_path();
     if to.exists() || !lanes.join(NAME).is_dir() {
         return;
     }
-    let Ok(warm) = Lane::open(store, &lanes.join(NAME)) else { return };
-    let from = warm.caches();
+    let Ok(warm) = Lane::open_lane(store, &lanes.join(NAME)) else { return };
+    let from = warm.caches_path();
     if from.is_dir() && copy_room(&from, &to).is_err() {
         let _ = remove_tree(&to); // half of it is worse than nothing
     }

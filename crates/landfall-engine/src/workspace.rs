@@ -32,7 +32,8 @@ pub fn after_create(site: &HostContext, task: &Task, workspace: &Workspace) -> R
     if done.is_marked() {
         return Ok(());
     }
-    let included = site.pool.include(&site.repo, workspace).map_err(|error| error.full())?;
+    let included =
+        site.pool.copy_included_files(&site.repo, workspace).map_err(|error| error.full_message())?;
     if included.skipped_count > 0 {
         let named = |(path, why): &(Vec<u8>, _)| format!("{}: {why:?}", String::from_utf8_lossy(path));
         let skipped: Vec<String> = included.skipped.iter().take(SKIPPED_MAX).map(named).collect();
@@ -79,7 +80,7 @@ pub fn after_run(site: &HostContext, task: &Task, attempt: Attempt, iteration: u
     if reads(task) {
         return;
     }
-    let Some(workspace) = site.pool.existing(&task.id.to_string()) else { return };
+    let Some(workspace) = site.pool.find_workspace(&task.id.to_string()) else { return };
     if site.interrupted.is_set() {
         return; // the engine is told to stop at once
     }
@@ -141,7 +142,7 @@ fn run(
     let profile = site.settings.agents.get(World::profile_of(task));
     let confinement = profile.map_or(site.settings.run.sandbox, |profile| profile.sandbox);
     let caches =
-        confine::caches(&site.settings.run, &site.folder, &site.env, confinement, &workspace.caches())
+        confine::caches(&site.settings.run, &site.folder, &site.env, confinement, &workspace.caches_path())
             .map_err(|error| format!("make the caches of the workspace ready: {error}"))?;
     let env = with(&site.env, caches.env.clone());
     let reach = ConfinementScope {
@@ -157,7 +158,7 @@ fn run(
     ours.push(("TMPDIR".into(), tmp.into_os_string()));
     ours.extend(ports::variables(site, task.id)?);
     let may_hand_out = confine::may_hand_out(&site.settings.run, &reach);
-    workspace.note_occupant(word, may_hand_out).map_err(|error| error.full())?;
+    workspace.note_occupant(word, may_hand_out).map_err(|error| error.full_message())?;
     let errand = UserCommand {
         argv: errand::shell(line),
         cwd: workspace.path().to_owned(),
@@ -169,7 +170,7 @@ fn run(
     };
     let ran = errand::run(&site.program, &dir, &errand);
     if ran.as_ref().is_ok_and(|ran| ran.is_over) {
-        workspace.note_vacated(word).map_err(|error| error.full())?;
+        workspace.note_vacated(word).map_err(|error| error.full_message())?;
     }
     let mut entry = json!({ "at_ms": site.now().0, "hook": word, "task": task.id.to_string() });
     match &ran {
@@ -193,7 +194,7 @@ fn fresh_or_alive(dir: &Path) -> PathBuf {
     let mut dir = dir.to_owned();
     let mut number = 2;
     loop {
-        match sitter::find(&dir) {
+        match sitter::find_sitter(&dir) {
             Ok(SitterState::Never | SitterState::Running(_) | SitterState::Starting) | Err(_) => return dir,
             Ok(SitterState::Ended(ended)) if ended.exit == sitter::ChildExit::Code(0) => return dir,
             Ok(SitterState::Ended(_) | SitterState::Vanished) => {}

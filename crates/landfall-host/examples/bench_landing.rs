@@ -16,20 +16,20 @@ fn main() -> Result<(), Box<dyn Error>> {
     let [repository, state, landings, ..] = args.as_slice() else {
         return Err("bench_landing <repository> <state folder> <landings>".into());
     };
-    let git = Git::find()?;
+    let git = Git::find_installed()?;
     let repo = Repo::discover(&git, Path::new(repository))?;
     let store = Store::open(&git, &Path::new(state).join("store.git"), &repo)?;
     let main = BranchName::new("main")?;
-    let base = store.import(&repo, &main)?;
+    let base = store.import_branch(&repo, &main)?;
     store.set_base(&base, None)?;
 
     let (mut took, mut processes) = (Vec::new(), 0);
     for number in 0..landings.parse::<u32>()? {
-        let head = store.import(&repo, &BranchName::new(&format!("candidate-{number}"))?)?;
-        let (began, spawned) = (Instant::now(), git.spawned());
+        let head = store.import_branch(&repo, &BranchName::new(&format!("candidate-{number}"))?)?;
+        let (began, spawned) = (Instant::now(), git.spawned_count());
         land(&store, &repo, &main, number, &head)?;
         took.push(began.elapsed().as_secs_f64() * 1e3);
-        processes += git.spawned() - spawned;
+        processes += git.spawned_count() - spawned;
     }
     took.sort_by(f64::total_cmp);
     let p50 = took.get(took.len() / 2).ok_or("no landing")?;
@@ -45,17 +45,19 @@ fn land(
     head: &Oid,
 ) -> Result<(), Box<dyn Error>> {
     // The candidate: as a check makes it.
-    store.import(repo, branch)?;
+    store.import_branch(repo, branch)?;
     let base = store.base()?.ok_or("no base")?;
-    let MergeResult::Clean { tree } = store.merge(&base, head)? else { return Err("a conflict".into()) };
+    let MergeResult::Clean { tree } = store.merge_commits(&base, head)? else {
+        return Err("a conflict".into());
+    };
     if tree == store.tree_of(&base)? {
         return Err("nothing changed".into());
     }
-    let by = Signature::landfall(0);
-    let merged = store.commit(&tree, &[base.clone(), head.clone()], "Land it\n", &by, &by)?;
+    let by = Signature::for_engine(0);
+    let merged = store.create_commit(&tree, &[base.clone(), head.clone()], "Land it\n", &by, &by)?;
     // The landing: the person's branch is looked at again, the tree is computed again, the base moves, and it is
     // computed once more.
-    store.import(repo, branch)?;
+    store.import_branch(repo, branch)?;
     if store.base()?.as_ref() != Some(&base) {
         return Err("somebody else moved the base".into());
     }
@@ -66,7 +68,7 @@ fn land(
         tree,
     };
     store.check_landing(&claim)?;
-    store.pin(&RefName::new(&format!("refs/landfall/landed/t{number}/1"))?, &merged)?;
+    store.pin_commit(&RefName::new(&format!("refs/landfall/landed/t{number}/1"))?, &merged)?;
     if store.set_base(&merged, Some(&base))? != CompareAndSwap::Moved {
         return Err("somebody else moved the base".into());
     }

@@ -25,7 +25,7 @@ struct CrashPlan {
 static PLAN: LazyLock<CrashPlan> = LazyLock::new(read_plan);
 
 /// Passes the crash point `name`; does not return if a test armed it.
-pub fn point(name: &str) {
+pub fn pass_point(name: &str) {
     if let Some(path) = &PLAN.list
         && let Ok(mut file) = std::fs::OpenOptions::new().create(true).append(true).open(path)
     {

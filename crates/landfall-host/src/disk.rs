@@ -19,7 +19,7 @@ pub fn free_inodes(path: &Path) -> io::Result<Option<u64>> {
 }
 
 /// Makes a file of so many bytes that the file system has really set aside.
-pub fn allocate(path: &Path, bytes: u64) -> io::Result<()> {
+pub fn allocate_file(path: &Path, bytes: u64) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
     match rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, bytes) {
         Ok(()) => {}
@@ -95,7 +95,7 @@ pub fn dir_size(path: &Path) -> io::Result<u64> {
 /// Removes a file, link or whole folder, read-only folders in it included; gone already is fine. Nothing outside of it is
 /// touched, ever.
 pub fn remove_tree(path: &Path) -> io::Result<()> {
-    crate::git::files::remove(path)
+    crate::git::files::remove_path(path)
 }
 
 /// Whether `path` lies on a file system where locks and shared memory cannot be relied upon: another machine's disk,

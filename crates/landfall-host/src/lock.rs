@@ -111,7 +111,7 @@ impl StateLock {
         })?;
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(held(&path, &mut file)),
+            Err(TryLockError::WouldBlock) => return Err(read_holder(&path, &mut file)),
             Err(TryLockError::Error(source)) => return Err(io(source)),
         }
         write_holder(&mut file, about).map_err(io)?;
@@ -162,7 +162,7 @@ fn write_holder(file: &mut File, about: &LockHolder) -> io::Result<()> {
 }
 
 /// The holder writes its name just after it got the lock, so a newcomer may be a moment too early to read it.
-fn held(path: &Path, file: &mut File) -> StateLockError {
+fn read_holder(path: &Path, file: &mut File) -> StateLockError {
     const SPAN: Duration = Duration::from_millis(100);
     let deadline = Instant::now() + SPAN;
     let watch = FolderWatch::new(path.parent().unwrap_or(path));

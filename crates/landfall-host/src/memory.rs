@@ -21,8 +21,8 @@ pub struct OomCounter {
 impl OomCounter {
     /// Begins to count. None where the kernel does not.
     #[must_use]
-    pub fn start() -> Option<OomCounter> {
-        let of_group = groups().into_iter().next().map(|group| {
+    pub fn start_counting() -> Option<OomCounter> {
+        let of_group = memory_groups().into_iter().next().map(|group| {
             let files = ["memory.events", "memory.oom_control"]; // of version 2 and of version 1
             files.map(|file| group.join(file))
         });
@@ -37,7 +37,7 @@ impl OomCounter {
 
     /// How many there were since then.
     #[must_use]
-    pub fn count(&self) -> u64 {
+    pub fn count_kills(&self) -> u64 {
         kills_in(&self.file).unwrap_or(self.before).saturating_sub(self.before)
     }
 }
@@ -54,11 +54,11 @@ pub fn available_bytes() -> Option<u64> {
         let kib = field(&fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:")?;
         kib.checked_mul(1024)
     };
-    of_machine().into_iter().chain(groups().iter().filter_map(|group| room_in(group))).min()
+    of_machine().into_iter().chain(memory_groups().iter().filter_map(|group| available_in_group(group))).min()
 }
 
 /// The control groups that may limit the memory of this process, the innermost first.
-fn groups() -> Vec<PathBuf> {
+fn memory_groups() -> Vec<PathBuf> {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
     groups_in(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"))
 }
@@ -88,7 +88,7 @@ fn groups_in(mounts: &str, own: &str) -> Vec<PathBuf> {
 }
 
 /// What is left in a group below its limit. What the kernel keeps of files can be had as well.
-fn room_in(group: &Path) -> Option<u64> {
+fn available_in_group(group: &Path) -> Option<u64> {
     let read = |name: &str| fs::read_to_string(group.join(name)).ok();
     let number = |name: &str| read(name)?.trim().parse::<u64>().ok();
     let (limit, used) = match number("memory.max") {
@@ -137,27 +137,27 @@ mod tests {
         };
         write(3);
         let counter = OomCounter::of_file(file.clone()).expect("it counts");
-        assert_eq!(counter.count(), 0);
+        assert_eq!(counter.count_kills(), 0);
         write(5);
-        assert_eq!(counter.count(), 2);
+        assert_eq!(counter.count_kills(), 2);
         fs::remove_file(&file).expect("ours");
-        assert_eq!(counter.count(), 0, "the group is gone");
+        assert_eq!(counter.count_kills(), 0, "the group is gone");
     }
 
     #[test]
     fn the_room_in_a_group_counts_what_is_kept_of_files() {
         let folder = tempfile::tempdir().expect("a folder");
         let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("ours");
-        assert_eq!(room_in(folder.path()), None);
+        assert_eq!(available_in_group(folder.path()), None);
         write("memory.limit_in_bytes", "1000\n");
         write("memory.usage_in_bytes", "900\n");
-        assert_eq!(room_in(folder.path()), Some(100));
+        assert_eq!(available_in_group(folder.path()), Some(100));
         write("memory.stat", "inactive_file 1\ntotal_inactive_file 300\n");
-        assert_eq!(room_in(folder.path()), Some(400));
+        assert_eq!(available_in_group(folder.path()), Some(400));
         write("memory.max", "2000\n");
         write("memory.current", "2500\n");
-        assert_eq!(room_in(folder.path()), Some(0));
+        assert_eq!(available_in_group(folder.path()), Some(0));
         write("memory.max", "max\n");
-        assert_eq!(room_in(folder.path()), Some(400), "no limit in this version");
+        assert_eq!(available_in_group(folder.path()), Some(400), "no limit in this version");
     }
 }

@@ -37,7 +37,7 @@ impl MountIdentity {
     /// # Errors
     /// When the system cannot tell. Then nothing can be trusted that was not marked clean.
     #[cfg(target_os = "linux")]
-    pub fn of(path: &Path) -> io::Result<Self> {
+    pub fn of_path(path: &Path) -> io::Result<Self> {
         use rustix::fs::{AtFlags, CWD, StatxFlags, makedev, statx};
         // `STATX_MNT_ID_UNIQUE`: never used twice in one start of the machine. Older kernels do not return the bit.
         const UNIQUE: u32 = 0x4000;
@@ -89,7 +89,7 @@ impl MountIdentity {
     pub fn mark_clean(folders: &[&Path]) -> io::Result<()> {
         let mut synced: Vec<u64> = Vec::new();
         for folder in folders {
-            let identity = Self::of(folder)?;
+            let identity = Self::of_path(folder)?;
             if !synced.contains(&identity.device) {
                 rustix::fs::syncfs(std::fs::File::open(folder)?)?;
                 synced.push(identity.device);
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn a_record_is_read_back_and_a_damaged_one_is_none() {
         let folder = tempfile::tempdir().expect("a folder");
-        let here = MountIdentity::of(folder.path()).expect("Linux can tell");
+        let here = MountIdentity::of_path(folder.path()).expect("Linux can tell");
         assert_eq!(MountIdentity::recorded_in(folder.path()), None, "nothing is recorded yet");
         here.record_in(folder.path()).expect("it can be written");
         assert_eq!(MountIdentity::recorded_in(folder.path()), Some(here.clone()));
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn an_identity_whose_id_may_be_reused_equals_no_record() {
         let folder = tempfile::tempdir().expect("a folder");
-        let here = MountIdentity::of(folder.path()).expect("Linux can tell");
+        let here = MountIdentity::of_path(folder.path()).expect("Linux can tell");
         let reusable = MountIdentity { is_unique: false, ..here };
         reusable.record_in(folder.path()).expect("it can be written");
         let recorded = MountIdentity::recorded_in(folder.path()).expect("it is whole");
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn a_clean_mark_names_the_mount_until_it_is_cleared() {
         let folder = tempfile::tempdir().expect("a folder");
-        let here = MountIdentity::of(folder.path()).expect("Linux can tell");
+        let here = MountIdentity::of_path(folder.path()).expect("Linux can tell");
         MountIdentity::clear_clean_mark(folder.path()).expect("no mark is fine");
         MountIdentity::mark_clean(&[folder.path()]).expect("it can be synced");
         assert_eq!(MountIdentity::clean_mark_of(folder.path()), Some(here));

@@ -215,7 +215,7 @@ mod tests {
 
     const MAX: TreeSize = TreeSize { files: 100, bytes: 1_000 };
 
-    fn cache() -> (tempfile::TempDir, PathBuf) {
+    fn make_cache() -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().expect("a folder");
         let cache = folder.path().join("cache");
         for inner in ["src/deep", "index"] {
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn a_copy_has_the_same_files_modes_and_times_but_for_what_is_left_out() {
-        let (folder, cache) = cache();
+        let (folder, cache) = make_cache();
         let copy = folder.path().join("copy");
         copy_tree(&cache, &copy, &["src"]).expect("there is room");
         assert_eq!(fs::read_to_string(copy.join("index/a")).expect("copied"), "12345");
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn a_tree_is_measured_up_to_a_bound() {
-        let (_folder, cache) = cache();
+        let (_folder, cache) = make_cache();
         assert_eq!(measure_tree(&cache, &["src"], MAX), TreeSize { files: 4, bytes: 8 });
         assert_eq!(measure_tree(&cache, &[], MAX), TreeSize { files: 7, bytes: 15 });
         let few = TreeSize { files: 2, bytes: 1_000 };
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn files_of_another_user_are_noticed() {
-        let (_folder, cache) = cache();
+        let (_folder, cache) = make_cache();
         assert!(!has_foreign_files(&cache));
         if rustix::process::geteuid().is_root() {
             std::os::unix::fs::chown(cache.join("index/a"), Some(65_534), None).expect("we are root");

@@ -40,7 +40,7 @@ pub fn wait_for_child(child: &mut Child, deadline: Instant) -> io::Result<Option
     let Ok(pidfd) = pidfd_open(Pid::from_child(child), PidfdFlags::empty()) else {
         // No descriptor is left to wait on. Whoever is told of an error would kill a child that is well.
         let span = deadline.saturating_duration_since(Instant::now());
-        return retry(span, Duration::from_millis(20), || child.try_wait().transpose()).transpose();
+        return retry_until(span, Duration::from_millis(20), || child.try_wait().transpose()).transpose();
     };
     if !poll_until(&mut [PollFd::new(&pidfd, PollFlags::IN)], deadline)? {
         return Ok(None);
@@ -50,7 +50,7 @@ pub fn wait_for_child(child: &mut Child, deadline: Instant) -> io::Result<Option
 
 /// Tries until it succeeds or the time is over, with a pause in between. For conditions without an event: a lock that another
 /// process holds, a process tree that keeps forking. Everything else waits for its event.
-pub fn retry<T>(span: Duration, pause: Duration, mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
+pub fn retry_until<T>(span: Duration, pause: Duration, mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
     let deadline = Instant::now() + span;
     loop {
         let done = attempt();
@@ -78,16 +78,16 @@ impl FolderWatch {
             | WatchFlags::MOVED_FROM
             | WatchFlags::MODIFY
             | WatchFlags::CLOSE_WRITE; // also the end of a process that held a lock file open
-        Self::watch(folder, changes)
+        Self::watch_changes(folder, changes)
     }
 
     /// Watches only what is written to files of this folder: whoever reads them there does not wake itself by that.
     #[must_use]
-    pub fn of_writes(folder: &Path) -> Self {
-        Self::watch(folder, WatchFlags::MODIFY)
+    pub fn for_writes(folder: &Path) -> Self {
+        Self::watch_changes(folder, WatchFlags::MODIFY)
     }
 
-    fn watch(folder: &Path, changes: WatchFlags) -> Self {
+    fn watch_changes(folder: &Path, changes: WatchFlags) -> Self {
         let watch = || -> io::Result<OwnedFd> {
             let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
             inotify::add_watch(&inotify, folder, changes)?;

@@ -142,7 +142,7 @@ struct CheckContext {
 impl CheckContext {
     fn find(place: &ProjectLocation, asked: &CheckOptions) -> Result<Self, Problem> {
         let of = |error| problems::git(&error);
-        let git = Git::find().map_err(of)?;
+        let git = Git::find_installed().map_err(of)?;
         let repo = Repo::discover(&git, &place.root).map_err(problems::repo)?;
         let branch = place.branch();
         let name = BranchName::new(&branch).map_err(|_| problems::detached())?;
@@ -150,7 +150,7 @@ impl CheckContext {
         if repo.branch_tip(&name).map_err(of)?.is_none() {
             return Err(problems::unborn(&branch));
         }
-        let theirs = store.import(&repo, &name).map_err(of)?;
+        let theirs = store.import_branch(&repo, &name).map_err(of)?;
         let base = landed_base(&store, theirs).map_err(of)?;
         let (rules, commit) = match asked.task {
             Some(task) => (base.clone(), work_of(place, &store, &base, conversions::model_task(task))?),
@@ -186,7 +186,7 @@ fn work_of(place: &ProjectLocation, store: &Store, base: &Oid, id: TaskId) -> Re
     if store.is_ancestor(&head, base).map_err(of)? {
         return Ok(head);
     }
-    let tree = match store.merge(base, &head).map_err(of)? {
+    let tree = match store.merge_commits(base, &head).map_err(of)? {
         MergeResult::Clean { tree } => tree,
         MergeResult::Conflict { paths, .. } => {
             let files: Vec<String> =
@@ -196,8 +196,10 @@ fn work_of(place: &ProjectLocation, store: &Store, base: &Oid, id: TaskId) -> Re
                 .hint(format!("`landfall why {id}` says who resolves it")));
         }
     };
-    let by = Signature::landfall(SystemClock.now_ms());
-    store.commit(&tree, &[base.clone(), head], &format!("{id} merged for a check\n"), &by, &by).map_err(of)
+    let by = Signature::for_engine(SystemClock.now_ms());
+    store
+        .create_commit(&tree, &[base.clone(), head], &format!("{id} merged for a check\n"), &by, &by)
+        .map_err(of)
 }
 
 fn checked(

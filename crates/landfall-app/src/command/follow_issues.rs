@@ -595,7 +595,7 @@ pub(crate) fn watch(
     let Ok(client) = Client::connect(&place.folder.socket()) else { return Ok(false) };
     let Ok(view) = client.run_now(api::RunNowAsked { after: None }) else { return Ok(false) };
     let mut shown = view.head;
-    let watch = FolderWatch::of_writes(place.folder.root()); // the journal is there
+    let watch = FolderWatch::for_writes(place.folder.root()); // the journal is there
     let is_over = |task: &Option<Task>| task.as_ref().is_none_or(Task::is_over);
     loop {
         // Whether they are over is asked first: what happened until then is still told.

@@ -57,13 +57,13 @@ pub(crate) fn init(place: &ProjectLocation, asked: &ModuleRequest) -> Result<Mod
         }
     };
     let mut around = init::look(&place.root, &ask).map_err(refused)?;
-    let git = Git::find().map_err(|error| problems::git(&error))?;
+    let git = Git::find_installed().map_err(|error| problems::git(&error))?;
     let repo = Repo::discover(&git, &place.root).map_err(problems::repo)?;
     let branch = BranchName::new(&ask.branch())
         .map_err(|error| Problem::new(ProblemCode::BadInput, error.to_string()))?;
     around.branch_exists = repo.branch_tip(&branch).map_err(|error| problems::git(&error))?.is_some();
     if asked.commit {
-        around.dirty = repo.uncommitted().map_err(|error| problems::git(&error))?;
+        around.dirty = repo.list_uncommitted().map_err(|error| problems::git(&error))?;
     }
     let writes = init::init(&ask, &around, now()).map_err(refused)?;
     let applied = apply(&place.root, &writes).map_err(|error| file(&error))?;
@@ -139,7 +139,7 @@ fn committed(place: &ProjectLocation, module: &Module, path: &str) -> Option<Vec
         Some(worktree) => Path::new(path).strip_prefix(worktree).ok()?.to_str()?,
         None => path,
     };
-    let git = Git::find().ok()?;
+    let git = Git::find_installed().ok()?;
     let repo = Repo::discover(&git, &root).ok()?;
     let tip = match repo.head().ok()? {
         CheckoutHead::Branch { tip, .. } | CheckoutHead::Detached { tip } => tip,

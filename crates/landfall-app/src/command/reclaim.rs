@@ -59,7 +59,7 @@ pub(crate) fn workspaces(
 fn unmerged(engine: &Engine, base: Option<&Commit>, kept: Option<&Commit>) -> u64 {
     let oid = |commit: Option<&Commit>| commit?.as_str().parse::<Oid>().ok();
     let (Some(base), Some(kept)) = (oid(base), oid(kept)) else { return 0 };
-    engine.site().store.ahead(&base, &kept).map_or(0, u64::from)
+    engine.site().store.count_ahead(&base, &kept).map_or(0, u64::from)
 }
 
 /// Removes one thing; the work of a workspace that was kept, if any was.

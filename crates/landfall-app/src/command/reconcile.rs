@@ -43,7 +43,7 @@ pub(crate) fn look(place: &ProjectLocation, issue: u64, pr: Option<u64>) -> Resu
     let settings = load_settings(&place.root).map_err(|error| problems::open(&error))?.tracker;
     let tracker = settings.kind.unwrap_or("none").to_owned();
     let source = IssueRef { tracker, number: issue };
-    let git = Git::find().map_err(|error| problems::git(&error))?;
+    let git = Git::find_installed().map_err(|error| problems::git(&error))?;
     let repo = Repo::discover(&git, &place.root).map_err(problems::repo)?;
     place.folder.make().map_err(|error| problems::io("make", place.folder.root(), &error))?;
     let store = Store::open(&git, &place.folder.store(), &repo).map_err(|error| problems::git(&error))?;

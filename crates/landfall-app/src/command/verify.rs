@@ -263,7 +263,7 @@ impl VerifyTarget {
         tracker: &dyn Tracker,
         pull: Option<&PullRequest>,
     ) -> Result<Self, Problem> {
-        let git = Git::find().map_err(|error| problems::git(&error))?;
+        let git = Git::find_installed().map_err(|error| problems::git(&error))?;
         let repo = Repo::discover(&git, &place.root).map_err(problems::repo)?;
         let branch = BranchName::new(&place.branch()).map_err(|_| problems::detached())?;
         let of = |error| problems::git(&error);
@@ -277,12 +277,12 @@ impl VerifyTarget {
             Some(fetched) => fetched,
             None => {
                 repo.branch_tip(&branch).map_err(of)?.ok_or_else(|| problems::unborn(branch.as_str()))?;
-                store.import(&repo, &branch).map_err(of)?
+                store.import_branch(&repo, &branch).map_err(of)?
             }
         };
         // Work that has landed counts, too, while it waits to come into the branch: a checkout with changes keeps it out.
         let base = landed_base(&store, theirs).map_err(of)?;
-        store.lend(&repo, &base).map_err(of)?;
+        store.lend_commit(&repo, &base).map_err(of)?;
         let Some(pull) = pull else {
             return Ok(Self { repo, commit: base.clone(), base, merged: true });
         };

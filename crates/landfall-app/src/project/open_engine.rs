@@ -7,7 +7,7 @@ use landfall_api::socket::PeerProcess;
 use landfall_api::{Problem, ProblemCode};
 use landfall_engine::host::lock::StateLockError;
 use landfall_engine::host::sitter::{is_confined, raise_file_limit};
-use landfall_engine::host::wait::retry;
+use landfall_engine::host::wait::retry_until;
 use landfall_engine::{Engine, EngineOptions, OpenError};
 
 use super::place::ProjectLocation;
@@ -31,7 +31,7 @@ pub(crate) fn retry_while_held<T, E>(
     mut attempt: impl FnMut() -> Result<T, HolderRefusal<E>>,
 ) -> Result<T, E> {
     let mut refusal = None;
-    let done = retry(PATIENCE, PAUSE, || match attempt() {
+    let done = retry_until(PATIENCE, PAUSE, || match attempt() {
         Ok(done) => Some(Ok(done)),
         Err(HolderRefusal::Failed(error)) => Some(Err(error)),
         Err(HolderRefusal::Held(error)) => {

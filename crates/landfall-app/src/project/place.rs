@@ -63,7 +63,7 @@ impl ProjectLocation {
             return Err(Problem::new(ProblemCode::BadInput, what)
                 .hint("`--base` takes a local branch such as `release/1.2`"));
         };
-        let git = Git::find().map_err(|error| problems::git(&error))?;
+        let git = Git::find_installed().map_err(|error| problems::git(&error))?;
         let repo = Repo::discover(&git, &self.root).map_err(problems::repo)?;
         if repo.branch_tip(&branch).map_err(|error| problems::git(&error))?.is_none() {
             let problem = problems::open(&landfall_engine::OpenError::NoBranch(base.to_owned()));
@@ -143,7 +143,7 @@ impl ProjectLocation {
     }
 
     fn repo(&self) -> Option<Repo> {
-        Repo::discover(&Git::find().ok()?, &self.root).ok()
+        Repo::discover(&Git::find_installed().ok()?, &self.root).ok()
     }
 
     /// The last commit of a branch.
@@ -229,14 +229,14 @@ fn common_dir(git_dir: &Path) -> PathBuf {
 
 /// The files that git tracks in the project.
 pub(crate) fn tracked_files(place: &ProjectLocation) -> Result<std::collections::BTreeSet<String>, Problem> {
-    let git = Git::find().map_err(|error| problems::git(&error))?;
+    let git = Git::find_installed().map_err(|error| problems::git(&error))?;
     let repo = Repo::discover(&git, &place.root).map_err(problems::repo)?;
     repo.tracked_files().map_err(|error| problems::git(&error))
 }
 
 /// The branch of the project around `dir` by git itself, for whoever is about to write settings.
 pub(crate) fn branch_by_git(place: &ProjectLocation) -> Result<String, Problem> {
-    let git = Git::find().map_err(|error| problems::git(&error))?;
+    let git = Git::find_installed().map_err(|error| problems::git(&error))?;
     let repo = Repo::discover(&git, &place.root).map_err(problems::repo)?;
     match repo.head().map_err(|error| problems::git(&error))? {
         CheckoutHead::Branch { name, .. } => Ok(name.as_str().to_owned()),

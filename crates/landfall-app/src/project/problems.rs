@@ -177,7 +177,7 @@ pub(crate) fn store(error: &StoreError) -> Problem {
 
 /// git said no, or could not be asked.
 pub(crate) fn git(error: &GitError) -> Problem {
-    let message = error.full();
+    let message = error.full_message();
     match &error.kind {
         GitErrorKind::Spawn(_) | GitErrorKind::Version { .. } => {
             Problem::new(ProblemCode::GitFailed, message)

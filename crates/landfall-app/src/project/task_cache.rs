@@ -273,7 +273,7 @@ impl<'a> Diffstats<'a> {
             self.store = self.look.store().ok();
         }
         let options = DiffOptions { context: 0, ..DiffOptions::default() };
-        let text = self.store.as_ref()?.diff(&from, &to, &options).ok()?;
+        let text = self.store.as_ref()?.diff_commits(&from, &to, &options).ok()?;
         Some((!text.cut).then(|| counted(&text.bytes)))
     }
 }

@@ -147,7 +147,7 @@ fn with_scripts(place: &ProjectLocation, settings: &Settings) -> Result<Sensitiv
     if settings.unconfined_commands().is_empty() {
         return Ok(SensitiveSettings::of(settings));
     }
-    let git = Git::find().map_err(|error| problems::git(&error))?;
+    let git = Git::find_installed().map_err(|error| problems::git(&error))?;
     let repo = Repo::discover(&git, &place.root).map_err(problems::repo)?;
     sensitive_in_checkout(settings, &repo).map_err(|error| problems::git(&error))
 }

@@ -25,7 +25,7 @@ pub struct CertificateCheck {
 pub fn check_certificate(at: &ProjectLocator, certificate: &Value) -> Result<Vec<CertificateCheck>, Problem> {
     let named = NamedCommits::read(certificate)?;
     let place = ProjectLocation::find(at)?;
-    let git = Git::find().map_err(|error| problems::git(&error))?;
+    let git = Git::find_installed().map_err(|error| problems::git(&error))?;
     let repo = Repo::discover(&git, &place.root).map_err(problems::repo)?;
     let branch = place.base_branch().and_then(|name| name.parse::<BranchName>().ok()).ok_or_else(|| {
         Problem::new(ProblemCode::BadInput, "the base branch is unknown: HEAD is on no branch")
@@ -36,7 +36,7 @@ pub fn check_certificate(at: &ProjectLocator, certificate: &Value) -> Result<Vec
         Problem::new(ProblemCode::Internal, format!("create a temporary folder: {error}"))
     })?;
     let store = Store::open(&git, &folder.path().join("store.git"), &repo).map_err(failed)?;
-    let tip = store.import(&repo, &branch).map_err(failed)?;
+    let tip = store.import_branch(&repo, &branch).map_err(failed)?;
 
     let mut checks = vec![verified_tree(certificate, &named), passed_commands(certificate)];
     if !store.contains(&named.landed).map_err(failed)? {

@@ -52,7 +52,7 @@ pub(crate) fn detail(look: &Query<'_>, name: &str) -> Result<api::CheckpointDeta
 fn lost_commits(look: &Query<'_>, checkpoint: &Checkpoint) -> Result<Vec<api::LostCommit>, Problem> {
     const MAX: u32 = 10_000; // a person who reads more than that does not
     let failed = |error: GitError| problems::git(&error);
-    let git = Git::find().map_err(failed)?;
+    let git = Git::find_installed().map_err(failed)?;
     let repo = Repo::discover(&git, &look.place.root).map_err(problems::repo)?;
     let (Ok(branch), Ok(from)) = (BranchName::new(&look.place.branch()), checkpoint.commit.as_str().parse())
     else {
@@ -61,11 +61,11 @@ fn lost_commits(look: &Query<'_>, checkpoint: &Checkpoint) -> Result<Vec<api::Lo
     let Some(to) = repo.branch_tip(&branch).map_err(failed)? else { return Ok(Vec::new()) };
     let store = look.store()?;
     if !store.contains(&to).map_err(failed)? {
-        store.import(&repo, &branch).map_err(failed)?; // as the engine will, before it goes back
+        store.import_branch(&repo, &branch).map_err(failed)?; // as the engine will, before it goes back
     }
     let range = LogRange { to, from: Some(from), first_parent: true };
-    let mut log = store.log(&range, MAX).map_err(failed)?;
-    let ours = Signature::landfall(0);
+    let mut log = store.read_log(&range, MAX).map_err(failed)?;
+    let ours = Signature::for_engine(0);
     log.retain(|entry| entry.author.email != ours.email);
     let commit = |entry: CommitLogEntry| api::LostCommit {
         commit: entry.oid.as_str().to_owned(),

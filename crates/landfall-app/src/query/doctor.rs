@@ -127,7 +127,7 @@ impl DoctorRun {
     }
 
     fn repository(&mut self, place: &ProjectLocation) -> Option<Repo> {
-        let git = match Git::find() {
+        let git = match Git::find_installed() {
             Ok(git) => git,
             Err(error) => {
                 self.problem("git", problems::git(&error));
@@ -284,7 +284,7 @@ impl DoctorRun {
         let asked: BTreeSet<Confinement> =
             settings.agents.values().map(|profile| profile.sandbox).chain([settings.run.sandbox]).collect();
         let highest = asked.last().copied().unwrap_or(Confinement::Off);
-        let found = sandbox::probed();
+        let found = sandbox::cached_probe();
         let missing = match (found, highest) {
             (Err(missing), _) => Some(missing),
             (Ok(SandboxSupport { strict, .. }), Confinement::Strict) => strict.as_ref(),
@@ -608,7 +608,7 @@ impl DoctorRun {
         }
         stores.extend(journal_link::older_states(&place.folder).iter().map(|state| state.join("store.git")));
         for dir in stores.iter().filter(|dir| dir.exists()) {
-            match Git::find().and_then(|git| Store::list_work(&git, dir)) {
+            match Git::find_installed().and_then(|git| Store::list_work(&git, dir)) {
                 Ok(work) => self.recoverable(repo, dir, &work),
                 Err(error) => self.problem("recovery", problems::git(&error)),
             }
@@ -723,8 +723,10 @@ impl DoctorRun {
         let mut strays = Vec::new();
         for folder in folders(&place.folder.attempts()) {
             let task = folder.split('-').next().unwrap_or_default().to_owned();
-            let alive =
-                matches!(sitter::find(&place.folder.attempts().join(&folder)), Ok(SitterState::Running(_)));
+            let alive = matches!(
+                sitter::find_sitter(&place.folder.attempts().join(&folder)),
+                Ok(SitterState::Running(_))
+            );
             if alive && !expected.contains(&task) && !look.engine.is_alive() {
                 strays.push(folder);
             }
@@ -760,8 +762,9 @@ impl DoctorRun {
             }
             Err(error) => return self.problem("store", problems::git(&error)),
         }
-        let checked =
-            Git::find().and_then(|git| Store::open(&git, &dir, repo)).and_then(|store| store.fsck());
+        let checked = Git::find_installed()
+            .and_then(|git| Store::open(&git, &dir, repo))
+            .and_then(|store| store.run_fsck());
         match checked {
             Ok(health) if health.problems.is_empty() => {
                 self.ok("store", "every object that is needed is there")

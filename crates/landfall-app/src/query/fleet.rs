@@ -69,7 +69,7 @@ pub(crate) fn lanes(place: &ProjectLocation) -> Vec<(String, Option<String>)> {
     let check = |lane: &str| {
         let noted = std::fs::read(place.folder.lanes().join(lane).join("running")).ok()?;
         let dir = Path::new(std::ffi::OsStr::from_bytes(&noted));
-        let alive = matches!(sitter::find(dir), Ok(SitterState::Running(_) | SitterState::Starting));
+        let alive = matches!(sitter::find_sitter(dir), Ok(SitterState::Running(_) | SitterState::Starting));
         alive.then(|| dir.file_name().map(|name| name.to_string_lossy().into_owned())).flatten()
     };
     folders(&place.folder.lanes()).into_iter().map(|lane| (lane.clone(), check(&lane))).collect()
@@ -100,7 +100,7 @@ fn at_work(look: &Query<'_>, reader: &StoreReader) -> Result<Vec<api::FleetAgent
             continue;
         };
         let dir = look.place.folder.iteration(task.id, task.attempt, *iteration);
-        let sitting = match sitter::find(&dir) {
+        let sitting = match sitter::find_sitter(&dir) {
             Ok(SitterState::Running(sitting)) => Some(sitting),
             Ok(
                 SitterState::Never | SitterState::Starting | SitterState::Ended(_) | SitterState::Vanished,
@@ -127,7 +127,7 @@ fn at_work(look: &Query<'_>, reader: &StoreReader) -> Result<Vec<api::FleetAgent
         ));
     }
     let sittings: Vec<SitterProcess> = found.iter().filter_map(|(_, sitting)| sitting.clone()).collect();
-    let mut pulses = sitter::pulses(&sittings).into_iter();
+    let mut pulses = sitter::measure_activities(&sittings).into_iter();
     let told = |(agent, sitting): (api::FleetAgent, Option<SitterProcess>)| {
         let Some(sitting) = sitting else { return agent };
         let pulse = pulses.next().unwrap_or_default();
@@ -257,7 +257,7 @@ fn strays(look: &Query<'_>, reader: Option<&StoreReader>) -> Result<Vec<api::Fle
     let attempts = look.place.folder.attempts();
     let mut found = Vec::new();
     for name in folders(&attempts) {
-        let Ok(SitterState::Running(sitting)) = sitter::find(&attempts.join(&name)) else { continue };
+        let Ok(SitterState::Running(sitting)) = sitter::find_sitter(&attempts.join(&name)) else { continue };
         let task = name.split('-').next().unwrap_or_default();
         let hint = match open.iter().any(|it| it == task) {
             true => "`landfall run` adopts it",

@@ -41,7 +41,7 @@ pub(crate) fn clean_up(place: &ProjectLocation, repo: &Repo) -> Cleanup {
     match repo.recover_publishing() {
         Ok(false) => Cleanup::Nothing,
         Ok(true) => Cleanup::Done,
-        Err(error) => Cleanup::Failed(error.full()),
+        Err(error) => Cleanup::Failed(error.full_message()),
     }
 }
 
@@ -51,6 +51,6 @@ pub(crate) fn clean_up_here(place: &ProjectLocation) -> Cleanup {
     if !Repo::shows_publishing_traces(&place.git_dir) {
         return Cleanup::Nothing;
     }
-    let repo = Git::find().ok().and_then(|git| Repo::discover(&git, &place.root).ok());
+    let repo = Git::find_installed().ok().and_then(|git| Repo::discover(&git, &place.root).ok());
     repo.map_or(Cleanup::Nothing, |repo| clean_up(place, &repo))
 }

@@ -211,7 +211,7 @@ fn ground(place: &ProjectLocation) -> Result<Option<(Store, Oid)>, Problem> {
     if !place.folder.store().exists() {
         return Ok(None);
     }
-    let git = Git::find().map_err(|error| problems::git(&error))?;
+    let git = Git::find_installed().map_err(|error| problems::git(&error))?;
     let repo = Repo::discover(&git, &place.root).map_err(problems::repo)?;
     let store = Store::open(&git, &place.folder.store(), &repo).map_err(|error| problems::git(&error))?;
     let base = store.base().map_err(|error| problems::git(&error))?;

@@ -20,7 +20,7 @@ pub(crate) fn running(place: &ProjectLocation, reader: &StoreReader) -> Result<V
             continue;
         };
         let dir = place.folder.iteration(task.id, task.attempt, iteration);
-        match sitter::find(&dir) {
+        match sitter::find_sitter(&dir) {
             Ok(SitterState::Running(_) | SitterState::Starting) => found.push(task.id),
             Ok(SitterState::Never | SitterState::Ended(_) | SitterState::Vanished) | Err(_) => {}
         }

@@ -204,7 +204,7 @@ impl<'a> RunRecords<'a> {
             Ok(meta) if meta.is_file() => meta.len(),
             Ok(_) | Err(_) => 0,
         };
-        let (mut began_ms, mut ended_ms, grows) = match sitter::find(&dir) {
+        let (mut began_ms, mut ended_ms, grows) = match sitter::find_sitter(&dir) {
             Ok(SitterState::Ended(ended)) => (Some(ended.began_ms), Some(ended.ended_ms), false),
             Ok(SitterState::Running(_) | SitterState::Starting) => (made_ms(&dir), None, true),
             Ok(SitterState::Never | SitterState::Vanished) | Err(_) => (made_ms(&dir), None, false),

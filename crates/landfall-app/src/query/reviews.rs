@@ -87,7 +87,7 @@ fn kept_under(task: TaskId) -> RefName {
 
 /// The attempts of a task whose work is kept.
 fn attempts_kept(store: &landfall_engine::host::git::Store, task: TaskId) -> Result<Vec<u32>, Problem> {
-    let refs = store.refs(&kept_under(task)).map_err(|error| problems::git(&error))?;
+    let refs = store.list_refs(&kept_under(task)).map_err(|error| problems::git(&error))?;
     let attempt = |name: &RefName| name.as_str().rsplit('/').next()?.strip_prefix('a')?.parse::<u32>().ok();
     let mut attempts: Vec<u32> = refs.iter().filter_map(|(name, _)| attempt(name)).collect();
     attempts.sort_unstable();
@@ -147,7 +147,7 @@ impl CommandHandler<'_> {
         let store = self.look().store()?;
         let name =
             RefName::new(&format!("{}/a{attempt}", kept_under(*id).as_str())).expect("made of our own words");
-        if let Some(oid) = store.resolve(&name).map_err(|error| problems::git(&error))? {
+        if let Some(oid) = store.resolve_ref(&name).map_err(|error| problems::git(&error))? {
             return Ok(RedoChoice::From(landfall_engine::model::Commit::new(oid.as_str())));
         }
         let known: Vec<String> =

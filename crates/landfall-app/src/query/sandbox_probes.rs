@@ -9,7 +9,7 @@ use landfall_api::{Problem, SandboxReport};
 #[cfg(target_os = "linux")]
 pub fn sandbox_report(root: &Path) -> Result<SandboxReport, Problem> {
     use landfall_api::{ProblemCode, SandboxProbe};
-    use landfall_engine::host::sandbox::{SandboxSupport, probed};
+    use landfall_engine::host::sandbox::{SandboxSupport, cached_probe};
     use landfall_engine::sandbox_probe::{probe_all, supported_levels};
     let failed = |detail: String| Problem::new(ProblemCode::Internal, format!("probe the sandbox: {detail}"));
     let program = std::env::current_exe().map_err(|error| failed(format!("find this program: {error}")))?;
@@ -28,7 +28,7 @@ pub fn sandbox_report(root: &Path) -> Result<SandboxReport, Problem> {
     Ok(SandboxReport {
         level: level.word().to_owned(),
         leaves_open: level.leaves_open().iter().map(|&open| open.to_owned()).collect(),
-        landlock: probed().as_ref().map_or(0, |SandboxSupport { landlock, .. }| *landlock),
+        landlock: cached_probe().as_ref().map_or(0, |SandboxSupport { landlock, .. }| *landlock),
         supported: supported_levels().into_iter().map(|level| level.word().to_owned()).collect(),
         probes: probes.collect(),
         took_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),

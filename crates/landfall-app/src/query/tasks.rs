@@ -564,7 +564,8 @@ impl Query<'_> {
             )
             .hint("`landfall doctor` says more"));
         };
-        let text = store.diff(&a, &b, &DiffOptions::default()).map_err(|error| problems::git(&error))?;
+        let text =
+            store.diff_commits(&a, &b, &DiffOptions::default()).map_err(|error| problems::git(&error))?;
         let mut bytes = text.bytes;
         if text.cut {
             bytes.extend_from_slice(b"\n[the rest of the diff is left out]\n");
@@ -587,7 +588,7 @@ impl Query<'_> {
     }
 
     pub fn store(&self) -> Result<Store, Problem> {
-        let git = Git::find().map_err(|error| problems::git(&error))?;
+        let git = Git::find_installed().map_err(|error| problems::git(&error))?;
         let repo = Repo::discover(&git, &self.place.root).map_err(problems::repo)?;
         Store::open(&git, &self.place.folder.store(), &repo).map_err(|error| problems::git(&error))
     }

@@ -34,7 +34,7 @@ pub(crate) fn start(place: &ProjectLocation, asked: &RunAsked) -> Result<Option<
             mode: RunMode::Running,
             view: RunView::default(),
             lost: None,
-            watch: FolderWatch::of_writes(place.folder.root()),
+            watch: FolderWatch::for_writes(place.folder.root()),
         })),
         // An engine that drives by itself: whoever wants its lock says whose it is.
         Err(problem) if problem.code == ProblemCode::EngineBusy => Ok(None),

@@ -48,7 +48,9 @@ impl AcceptanceTree {
     /// Whether git knows the path: a file, a link, or a folder with something in it.
     pub(super) fn is_committed(&self, path: &str) -> Result<bool, String> {
         match self {
-            Self::Commit(tree) | Self::Folder { committed: Some(tree), .. } => Ok(tree.kind(path).is_some()),
+            Self::Commit(tree) | Self::Folder { committed: Some(tree), .. } => {
+                Ok(tree.kind_at(path).is_some())
+            }
             Self::Folder { committed: None, .. } => Err("the folder belongs to no commit".to_owned()),
         }
     }
@@ -56,7 +58,7 @@ impl AcceptanceTree {
     /// What stands at exactly this path, links not followed.
     fn look(&self, path: &str) -> Result<Option<TreeEntryKind>, String> {
         match self {
-            Self::Commit(tree) => Ok(tree.kind(path)),
+            Self::Commit(tree) => Ok(tree.kind_at(path)),
             Self::Folder { root, .. } => match std::fs::symlink_metadata(root.join(path)) {
                 Ok(meta) if meta.is_symlink() => Ok(Some(TreeEntryKind::Link)),
                 Ok(meta) if meta.is_dir() => Ok(Some(TreeEntryKind::Folder)),
@@ -91,7 +93,9 @@ impl AcceptanceTree {
 
     fn target(&self, path: &str) -> Result<String, String> {
         let bytes = match self {
-            Self::Commit(tree) => tree.read(path, 4096).map_err(|error| error.full())?.unwrap_or_default(),
+            Self::Commit(tree) => {
+                tree.read_content(path, 4096).map_err(|error| error.full_message())?.unwrap_or_default()
+            }
             Self::Folder { root, .. } => {
                 use std::os::unix::ffi::OsStringExt as _;
                 let target = std::fs::read_link(root.join(path));
@@ -152,7 +156,7 @@ impl AcceptanceTree {
         let large = || format!("`{path}` is larger than {} MiB and is not read", FILE_BYTES_MAX >> 20);
         match self {
             Self::Commit(tree) => {
-                let read = tree.read(&real, FILE_BYTES_MAX).map_err(|error| error.full())?;
+                let read = tree.read_content(&real, FILE_BYTES_MAX).map_err(|error| error.full_message())?;
                 read.ok_or_else(large).map(Some)
             }
             Self::Folder { root, .. } => {
@@ -164,7 +168,7 @@ impl AcceptanceTree {
     /// The paths of all files, but for git's own.
     pub(super) fn files(&self) -> Result<Vec<String>, String> {
         match self {
-            Self::Commit(tree) => Ok(tree.files().map(str::to_owned).collect()),
+            Self::Commit(tree) => Ok(tree.file_paths().map(str::to_owned).collect()),
             Self::Folder { root, .. } => {
                 let (mut files, mut open) = (Vec::new(), vec![String::new()]);
                 while let Some(folder) = open.pop() {
@@ -198,7 +202,7 @@ impl AcceptanceTree {
                     let name = path.strip_prefix(folder)?.strip_prefix('/')?;
                     (!name.contains('/')).then(|| name.to_owned())
                 };
-                Ok(tree.files().filter_map(inside).collect())
+                Ok(tree.file_paths().filter_map(inside).collect())
             }
             Self::Folder { root, .. } => {
                 let Ok(entries) = std::fs::read_dir(root.join(folder)) else { return Ok(Vec::new()) };

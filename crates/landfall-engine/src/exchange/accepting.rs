@@ -125,7 +125,7 @@ pub(super) fn handlers_of_base(
     site: &EngineContext,
 ) -> Result<(Vec<CustomVerifyCommand>, Vec<String>), ExchangeError> {
     let base = land::base(site)?;
-    site.store.lend(&site.repo, &base)?;
+    site.store.lend_commit(&site.repo, &base)?;
     Ok(accept::handlers(&AcceptanceTree::Commit(site.repo.tree_at(&base)?)))
 }
 
@@ -142,11 +142,11 @@ pub(super) fn hear(
         Some(landed) if !site.store.is_ancestor(&landed.commit, &base)? => landed.commit.clone(),
         Some(_) | None => base,
     };
-    site.store.lend(&site.repo, &commit)?;
+    site.store.lend_commit(&site.repo, &commit)?;
     let tree = AcceptanceTree::Commit(site.repo.tree_at(&commit)?);
     // What the work itself says about how it is verified is not asked.
     let before = hearing.landed.as_ref().map_or_else(|| commit.clone(), |landed| landed.before.clone());
-    site.store.lend(&site.repo, &before)?;
+    site.store.lend_commit(&site.repo, &before)?;
     let (handlers, _) = accept::handlers(&AcceptanceTree::Commit(site.repo.tree_at(&before)?));
     let customs: BTreeSet<String> = handlers.iter().map(|handler| handler.name.clone()).collect();
     let mut criteria = Criteria::from_body(&issue.body, &customs);
@@ -253,7 +253,7 @@ pub(super) fn settle(
 }
 
 fn changed(site: &HostContext, before: &Oid, after: &Oid) -> Option<String> {
-    site.store.lend(&site.repo, after).ok()?;
+    site.store.lend_commit(&site.repo, after).ok()?;
     let bytes = site.repo.diff_since(before, after, DIFF_BYTES_MAX).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }

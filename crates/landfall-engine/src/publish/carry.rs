@@ -90,10 +90,10 @@ pub(super) fn carry(
         if !holds_all || seen.trouble.is_some() {
             return Ok(PullRequestResult::Moved);
         }
-        crash::point("publish.merge.before");
+        crash::pass_point("publish.merge.before");
         let no = match tracker.merge(pr.number, &merge) {
             Ok(_) => {
-                crash::point("publish.merge.after");
+                crash::pass_point("publish.merge.after");
                 let name =
                     GitBranch::new(head.as_str()).map_err(|error| ExchangeError::Else(error.to_string()))?;
                 let _ = site.store.drop_task_branch(&site.repo, remote, &name, ours); // one that stays is in nobody's way

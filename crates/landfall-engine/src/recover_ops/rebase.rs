@@ -10,9 +10,9 @@ const PATHS_NAMED_MAX: usize = 5;
 /// # Errors
 /// Why it cannot be done; nothing is changed then.
 pub(super) fn onto(store: &Store, base: &Oid, head: &Oid, by: &Signature) -> Result<Oid, String> {
-    let git = |error: landfall_host::git::GitError| error.full();
+    let git = |error: landfall_host::git::GitError| error.full_message();
     let range = LogRange { to: head.clone(), from: Some(base.clone()), first_parent: false };
-    let mut commits = store.log(&range, COMMITS_MAX + 1).map_err(git)?;
+    let mut commits = store.read_log(&range, COMMITS_MAX + 1).map_err(git)?;
     if commits.len() > COMMITS_MAX as usize {
         return Err(format!("the work has more than {COMMITS_MAX} commits"));
     }
@@ -27,7 +27,7 @@ pub(super) fn onto(store: &Store, base: &Oid, head: &Oid, by: &Signature) -> Res
             MergeResult::Conflict { paths, .. } => return Err(in_dispute(&paths)),
         };
         if tree != store.tree_of(&tip).map_err(git)? {
-            tip = store.commit(&tree, &[tip], &commit.message, &commit.author, by).map_err(git)?;
+            tip = store.create_commit(&tree, &[tip], &commit.message, &commit.author, by).map_err(git)?;
         }
     }
     Ok(tip)
@@ -42,10 +42,10 @@ fn pick(
     by: &Signature,
 ) -> Result<MergeResult, landfall_host::git::GitError> {
     let parent_tree = store.tree_of(&commit.parents[0])?;
-    let from = store.commit(&parent_tree, &[], "from", by, by)?;
-    let ours = store.commit(&store.tree_of(tip)?, std::slice::from_ref(&from), "ours", by, by)?;
-    let theirs = store.commit(&commit.tree, std::slice::from_ref(&from), "theirs", by, by)?;
-    store.merge(&ours, &theirs)
+    let from = store.create_commit(&parent_tree, &[], "from", by, by)?;
+    let ours = store.create_commit(&store.tree_of(tip)?, std::slice::from_ref(&from), "ours", by, by)?;
+    let theirs = store.create_commit(&commit.tree, std::slice::from_ref(&from), "theirs", by, by)?;
+    store.merge_commits(&ours, &theirs)
 }
 
 /// That paths are in dispute, by name.

@@ -96,7 +96,7 @@ impl Scene {
             git(&root, args);
         }
         write("untracked.txt", "here\n");
-        let found = Git::find().expect("git");
+        let found = Git::find_installed().expect("git");
         let repo = Repo::discover(&found, &root).expect("a repository");
         let commit: Oid = git(&root, &["rev-parse", "HEAD"]).parse().expect("an id");
         let settings = load_settings(&root).expect("settings");

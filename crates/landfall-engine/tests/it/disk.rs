@@ -136,9 +136,9 @@ fn the_store_is_packed_and_those_who_borrow_from_it_notice_nothing() {
     let scene = Scene::new("");
     let site = scene.site();
     let workspace = scene.workspace();
-    assert!(site.store.loose().expect("it can be counted").count > 0);
-    site.store.pack().expect("it can be packed");
-    assert_eq!(site.store.loose().expect("it can be counted").count, 0);
+    assert!(site.store.count_loose_objects().expect("it can be counted").count > 0);
+    site.store.pack_loose_objects().expect("it can be packed");
+    assert_eq!(site.store.count_loose_objects().expect("it can be counted").count, 0);
     let status = Command::new("git").current_dir(workspace.path()).args(["fsck", "--full"]).output();
     let status = status.expect("git is there");
     assert!(status.status.success(), "{}", String::from_utf8_lossy(&status.stderr));

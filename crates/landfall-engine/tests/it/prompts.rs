@@ -340,10 +340,10 @@ fn every_git_command_that_a_prompt_names_works_in_the_workspace() {
     };
     let commit = "git -c user.name=P -c user.email=p@example.invalid commit -q --allow-empty -m";
     run(&person, &format!("git init -q -b main && {commit} first"));
-    let git = Git::find().expect("git is here");
+    let git = Git::find_installed().expect("git is here");
     let repo = Repo::discover(&git, &person).expect("it is a repository");
     let store = Store::open(&git, &place.path().join("store.git"), &repo).expect("the store opens");
-    let base = store.import(&repo, &BranchName::new("main").expect("a name")).expect("it is imported");
+    let base = store.import_branch(&repo, &BranchName::new("main").expect("a name")).expect("it is imported");
     let pool = WorkspacePool::open(&store, &place.path().join("workspaces")).expect("the pool opens");
     let workspace = pool.prepare("T7", &base, "landfall/t7").expect("the workspace is made");
     run(workspace.path(), &format!("{commit} work"));

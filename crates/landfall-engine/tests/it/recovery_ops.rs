@@ -70,7 +70,7 @@ impl Case {
         let issue = tracker.create_issue(&new).expect("it is made").into_inner().number;
         let workspace = scene.workspace();
         let site = scene.site();
-        let base = site.store.import(&site.repo, &site.branch).expect("a commit");
+        let base = site.store.import_branch(&site.repo, &site.branch).expect("a commit");
         site.store.set_base(&base, None).expect("git runs");
         let case = Self {
             scene,
@@ -119,7 +119,7 @@ impl Case {
         git(&self.at("shop"), &["commit", "-qm", "elsewhere"]);
         let site = self.scene.site();
         let before = site.store.base().expect("readable");
-        let tip = site.store.import(&site.repo, &site.branch).expect("a commit");
+        let tip = site.store.import_branch(&site.repo, &site.branch).expect("a commit");
         site.store.set_base(&tip, before.as_ref()).expect("git runs");
     }
 
@@ -198,7 +198,7 @@ fn committed_work_that_was_never_offered_is_put_on_the_base_pushed_and_offered_o
     );
     // What the work was before is kept.
     let kept = landfall_engine::host::git::RefName::new("refs/landfall/kept/t7/before-1-1").expect("a name");
-    assert_eq!(case.scene.site().store.resolve(&kept).expect("readable"), Some(head));
+    assert_eq!(case.scene.site().store.resolve_ref(&kept).expect("readable"), Some(head));
 }
 
 #[test]

@@ -62,7 +62,7 @@ impl Scene {
 
     pub fn workspace_of(&self, task: TaskId) -> Workspace {
         let site = self.site();
-        let base = site.store.import(&site.repo, &site.branch).expect("a commit");
+        let base = site.store.import_branch(&site.repo, &site.branch).expect("a commit");
         site.pool.prepare(&task.to_string(), &base, &format!("landfall/t{}", task.0)).expect("a workspace")
     }
 
@@ -90,8 +90,8 @@ fn after_create_is_run_once_for_each_workspace_in_it_and_in_its_sandbox() {
     // The same name, another workspace.
     workspace::before_remove(site, &scene.task, &made);
     let keep = landfall_engine::host::git::RefName::new("refs/landfall/kept/t7/test").expect("a name");
-    let by = landfall_engine::host::git::Signature::landfall(0);
-    site.pool.remove(made, &keep, &by).expect("it goes");
+    let by = landfall_engine::host::git::Signature::for_engine(0);
+    site.pool.remove_workspace(made, &keep, &by).expect("it goes");
     let task = Task { attempt: Attempt(2), ..scene.task.clone() };
     let again = scene.workspace();
     workspace::after_create(site, &task, &again).expect("it works again");

@@ -10,7 +10,7 @@ use super::collect::machine_failed;
 use super::files;
 use super::names::Oid;
 use super::run::{GitError, GitErrorKind, GitResultExt as _, SLOW};
-use super::store::{ObjectCheck, Store, quoted, transfer};
+use super::store::{ObjectCheck, Store, quote_alternate_path, transfer_pack};
 use crate::disk;
 
 /// How the names of folders begin that received objects are checked in.
@@ -47,7 +47,7 @@ impl Store {
         for entry in std::fs::read_dir(self.dir())? {
             let entry = entry?;
             if entry.file_name().to_string_lossy().starts_with(QUARANTINE) {
-                files::remove(&entry.path())?;
+                files::remove_path(&entry.path())?;
             }
         }
         Ok(())
@@ -62,18 +62,18 @@ impl Store {
     ) -> Result<Option<String>, GitError> {
         let doing = || format!("check the objects of {want}");
         let folder = disk::create_unique_folder(self.dir(), QUARANTINE).doing(doing)?;
-        let pack = self.call(doing());
-        let result = transfer(pack, pack_args, want, have, ObjectCheck::Remote, |receive| {
-            self.call(doing())
+        let pack = self.prepare_call(doing());
+        let result = transfer_pack(pack, pack_args, want, have, ObjectCheck::Remote, |receive| {
+            self.prepare_call(doing())
                 .config("core.fsync=none")
                 .env("GIT_OBJECT_DIRECTORY", &folder)
-                .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(&self.objects_dir()))
+                .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", quote_alternate_path(&self.objects_dir()))
                 .args(receive.args)
                 .input_pipe(receive.pipe)
                 .timeout(SLOW)
                 .output()
         });
-        files::remove(&folder).doing(doing)?;
+        files::remove_path(&folder).doing(doing)?;
         match result {
             Ok(()) => Ok(None),
             Err(GitError { kind: GitErrorKind::Failed { code: 128, stderr }, .. })

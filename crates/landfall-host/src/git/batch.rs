@@ -53,7 +53,7 @@ impl Store {
         let mut so_far = (base.clone(), self.tree_of(base)?);
         let mut within: Vec<usize> = Vec::new();
         for (place, head) in heads.iter().enumerate() {
-            let tree = match self.merge(&so_far.0, head)? {
+            let tree = match self.merge_commits(&so_far.0, head)? {
                 MergeResult::Clean { tree } => tree,
                 MergeResult::Conflict { paths, .. } => {
                     batch.left_out.push((place, BatchMergeExclusion::Conflict(paths)));
@@ -67,7 +67,7 @@ impl Store {
             within.push(place);
             let parents = within.iter().map(|place| &heads[*place]);
             let parents: Vec<Oid> = std::iter::once(base).chain(parents).cloned().collect();
-            let commit = self.commit(&tree, &parents, &message(within.len()), by, by)?;
+            let commit = self.create_commit(&tree, &parents, &message(within.len()), by, by)?;
             batch.prefixes.push(MergedPrefix {
                 commit: commit.clone(),
                 tree: tree.clone(),

@@ -23,10 +23,10 @@ impl Workspace {
     ///
     /// # Errors
     /// When something else stands where the folder or a file should be.
-    pub fn put_beside(&self, folder: &[&str], all: &[(String, Vec<u8>)]) -> std::io::Result<()> {
-        let place = open(self, folder, true)?;
+    pub fn write_workspace_files(&self, folder: &[&str], all: &[(String, Vec<u8>)]) -> std::io::Result<()> {
+        let place = open_workspace_folder(self, folder, true)?;
         for (name, bytes) in all {
-            let name = plain(name)?;
+            let name = check_plain_name(name)?;
             let part = format!(".{name}.part");
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let mode = Mode::from_raw_mode(0o644);
@@ -44,8 +44,8 @@ impl Workspace {
     ///
     /// # Errors
     /// When the folder cannot be read. One that is not there is empty.
-    pub fn take_beside(&self, folder: &[&str]) -> std::io::Result<Vec<(String, Vec<u8>)>> {
-        let place = match open(self, folder, false) {
+    pub fn read_workspace_files(&self, folder: &[&str]) -> std::io::Result<Vec<(String, Vec<u8>)>> {
+        let place = match open_workspace_folder(self, folder, false) {
             Ok(place) => place,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(error),
@@ -54,7 +54,7 @@ impl Workspace {
             .into_iter()
             .filter(|(_, kind)| *kind == FileType::RegularFile)
             .filter_map(|(name, _)| name.into_string().ok())
-            .filter(|name| plain(name).is_ok() && !name.ends_with(".part"))
+            .filter(|name| check_plain_name(name).is_ok() && !name.ends_with(".part"))
             .collect();
         names.sort();
         names.truncate(FILES_MAX);
@@ -66,10 +66,10 @@ impl Workspace {
     }
 }
 
-fn open(workspace: &Workspace, folder: &[&str], make: bool) -> std::io::Result<OwnedFd> {
+fn open_workspace_folder(workspace: &Workspace, folder: &[&str], make: bool) -> std::io::Result<OwnedFd> {
     let mut place = files::open_folder(workspace.path())?;
     for part in folder {
-        let part = plain(part)?;
+        let part = check_plain_name(part)?;
         if make {
             match rustix::fs::mkdirat(&place, part, Mode::from_raw_mode(0o755)) {
                 Ok(()) | Err(Errno::EXIST) => {}
@@ -82,7 +82,7 @@ fn open(workspace: &Workspace, folder: &[&str], make: bool) -> std::io::Result<O
     Ok(place)
 }
 
-fn plain(name: &str) -> std::io::Result<&str> {
+fn check_plain_name(name: &str) -> std::io::Result<&str> {
     let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     let odd = name.is_empty() || name.len() > 100 || name == "." || name == ".." || !name.chars().all(legal);
     if odd {

@@ -91,7 +91,7 @@ pub(crate) struct UpdateRequest<'r> {
 impl<L> CheckoutUpdate<L> {
     /// Updates files and index. `lock_branch` is called when the new files are made: the user's filters may take long, and
     /// their git must not wait for them. `is_idle` is asked once nobody else can begin anything.
-    pub fn perform(
+    pub fn perform_update(
         request: &UpdateRequest<'_>,
         lock_branch: impl Fn() -> Result<Result<L, Option<Oid>>, GitError>,
         is_idle: impl Fn() -> Result<bool, GitError>,
@@ -106,7 +106,7 @@ impl<L> CheckoutUpdate<L> {
                 stage: StageFolder::create(&checkout.git_dir).doing(doing)?,
                 root: files::open_folder(&checkout.root).doing(doing)?,
             };
-            let result = work.update(&index, request, &lock_branch, &is_idle);
+            let result = work.update_checkout(&index, request, &lock_branch, &is_idle);
             match result {
                 Ok(CheckoutUpdateStep::IndexChanged(stage)) => stage.remove().doing(doing)?,
                 Ok(CheckoutUpdateStep::Over(result)) => return Ok(*result),
@@ -117,10 +117,10 @@ impl<L> CheckoutUpdate<L> {
     }
 
     /// Moves the branch with `commit`, then unlocks the index and forgets the old files.
-    pub fn finish(self, commit: impl FnOnce(L) -> Result<(), GitError>) -> Result<(), GitError> {
+    pub fn finish_with_commit(self, commit: impl FnOnce(L) -> Result<(), GitError>) -> Result<(), GitError> {
         commit(self.branch)?;
-        crate::crash::point("git.publish.moved");
-        self.swap.finish().doing(|| "remove the files that were replaced".to_owned())
+        crate::crash::pass_point("git.publish.moved");
+        self.swap.finish_swap().doing(|| "remove the files that were replaced".to_owned())
     }
 }
 
@@ -161,7 +161,7 @@ enum DiskPathState {
 }
 
 impl CheckoutUpdateRun<'_> {
-    fn update<L>(
+    fn update_checkout<L>(
         self,
         index: &Path,
         request: &UpdateRequest<'_>,
@@ -174,7 +174,7 @@ impl CheckoutUpdateRun<'_> {
         // Without a lock, because the user's filters may take long and their git must not wait for them.
         let staged = self.stage_new_files(index_before.as_deref(), old, new)?;
         let old_files = self.read_old_files(objects, changes)?;
-        crate::crash::point("git.publish.staged");
+        crate::crash::pass_point("git.publish.staged");
         let branch = match lock_branch() {
             Ok(Ok(branch)) => branch,
             Ok(Err(actual)) => {
@@ -186,8 +186,8 @@ impl CheckoutUpdateRun<'_> {
                 return Err(error);
             }
         };
-        crate::crash::point("git.publish.locked");
-        let Some(lock) = IndexLock::take(&self.checkout.git_dir, &self.stage).doing(doing)? else {
+        crate::crash::pass_point("git.publish.locked");
+        let Some(lock) = IndexLock::take_index_lock(&self.checkout.git_dir, &self.stage).doing(doing)? else {
             self.stage.remove().doing(doing)?;
             return Ok(CheckoutUpdateStep::Over(Box::new(Err(UpdateRefusal::Busy))));
         };
@@ -198,7 +198,7 @@ impl CheckoutUpdateRun<'_> {
             self.stage.remove().doing(doing)?;
             return Ok(CheckoutUpdateStep::Over(Box::new(Err(UpdateRefusal::Busy))));
         }
-        let plan = match self.plan(request, &old_files) {
+        let plan = match self.plan_update(request, &old_files) {
             Ok(Ok(plan)) => plan,
             Ok(Err(blocked)) => {
                 self.stage.remove().doing(doing)?;
@@ -213,9 +213,9 @@ impl CheckoutUpdateRun<'_> {
             let _ = self.stage.remove(); // the error that counts is the first one
             return Err(error);
         }
-        crate::crash::point("git.publish.checked");
+        crate::crash::pass_point("git.publish.checked");
         let CheckoutUpdateRun { repo, checkout, stage, root: _ } = self;
-        let swap = match FileSwap::perform(&checkout.root, stage, plan) {
+        let swap = match FileSwap::perform_swap(&checkout.root, stage, plan) {
             Ok(swap) => swap,
             Err(SwapError::Io(path, error)) => {
                 let path = String::from_utf8_lossy(&path).into_owned();
@@ -235,10 +235,10 @@ impl CheckoutUpdateRun<'_> {
             }
         };
         if let Err(error) = replace_index(repo, checkout, &swap, index) {
-            swap.undo();
+            swap.undo_swap();
             return Err(error);
         }
-        crate::crash::point("git.publish.index");
+        crate::crash::pass_point("git.publish.index");
         Ok(CheckoutUpdateStep::Over(Box::new(Ok(CheckoutUpdate { swap, _lock: lock, branch }))))
     }
 
@@ -252,21 +252,21 @@ impl CheckoutUpdateRun<'_> {
         old: &Oid,
         new: &Oid,
     ) -> Result<Result<(), GitError>, GitError> {
-        let copy = self.stage.file("index");
+        let copy = self.stage.file_path("index");
         if let Some(bytes) = index {
             files::write_whole(&copy, bytes).doing(|| "copy the index of the checkout".to_owned())?;
         }
-        let said = call(self.repo, self.checkout, "make the new files of the checkout")
+        let said = checkout_call(self.repo, self.checkout, "make the new files of the checkout")
             .work_tree(&self.stage.new_files())
             .env("GIT_INDEX_FILE", &copy)
             .args(["read-tree", "-m", "-u", "--no-recurse-submodules", "--end-of-options"])
             .args([old.as_str(), new.as_str()])
             .run()?;
-        Ok(said.ok().map(drop))
+        Ok(said.require_success().map(drop))
     }
 
     /// What is to be done to the files, or which of them are in the way.
-    fn plan(
+    fn plan_update(
         &self,
         request: &UpdateRequest<'_>,
         old_files: &HashMap<Vec<u8>, Option<Fingerprint>>,
@@ -297,7 +297,8 @@ impl CheckoutUpdateRun<'_> {
                 checked.insert(change.path.as_slice(), fingerprint);
             }
         }
-        let not_as_old = self.files_differ(present().filter_map(|(change, _)| entry(change, &change.old)))?;
+        let not_as_old =
+            self.files_differ(present().filter_map(|(change, _)| blob_entry(change, &change.old)))?;
         let is_as_old = |change: &Difference| {
             is_blob(&change.old)
                 && checked.contains_key(change.path.as_slice())
@@ -305,7 +306,7 @@ impl CheckoutUpdateRun<'_> {
         };
         let not_as_old_now = present().filter(|(change, _)| !is_as_old(change));
         let not_as_new =
-            self.files_differ(not_as_old_now.filter_map(|(change, _)| entry(change, &change.new)))?;
+            self.files_differ(not_as_old_now.filter_map(|(change, _)| blob_entry(change, &change.new)))?;
         let is_as_new = |change: &Difference| {
             is_blob(&change.new) && !is_as_old(change) && !not_as_new.contains(&change.path)
         };
@@ -401,7 +402,7 @@ impl CheckoutUpdateRun<'_> {
             }
         }
         if !blocked.0.is_empty() {
-            return Ok(Err(blocked.list()));
+            return Ok(Err(blocked.into_list()));
         }
         let mut open_files = OpenFiles::default();
         for path in &take {
@@ -417,7 +418,7 @@ impl CheckoutUpdateRun<'_> {
             }
         }
         if !blocked.0.is_empty() {
-            return Ok(Err(blocked.list()));
+            return Ok(Err(blocked.into_list()));
         }
         for path in take {
             let fingerprint = checked[path].clone();
@@ -477,13 +478,13 @@ impl CheckoutUpdateRun<'_> {
         if !beside.is_empty() {
             return Ok(Err(blocked(beside)));
         }
-        match self.status(FIRST_LOOK) {
+        match self.read_status(FIRST_LOOK) {
             Err(GitError { kind: GitErrorKind::Timeout { .. }, .. }) => {
                 // Slow, or waiting for a pipe next to a file that nothing changes.
                 let mut found = Vec::new();
                 find_special_settings(self.root.as_fd(), &mut Vec::new(), &mut found)
                     .doing(|| format!("look for pipes in `{}`", self.checkout.root.display()))?;
-                if found.is_empty() { self.status(SLOW).map(Ok) } else { Ok(Err(blocked(found))) }
+                if found.is_empty() { self.read_status(SLOW).map(Ok) } else { Ok(Err(blocked(found))) }
             }
             other => other.map(Ok),
         }
@@ -511,9 +512,9 @@ impl CheckoutUpdateRun<'_> {
     }
 
     /// What git says of tracked files.
-    fn status(&self, limit: Duration) -> Result<Vec<StatusLine>, GitError> {
+    fn read_status(&self, limit: Duration) -> Result<Vec<StatusLine>, GitError> {
         let doing = "look for changes in the checkout";
-        let bytes = call(self.repo, self.checkout, doing)
+        let bytes = checkout_call(self.repo, self.checkout, doing)
             .timeout(limit)
             .work_tree(&self.checkout.root)
             .args(["status", "--porcelain=v2", "-z", "--untracked-files=no"])
@@ -525,7 +526,10 @@ impl CheckoutUpdateRun<'_> {
         records
             .map(|record| {
                 parse_status(record).ok_or_else(|| {
-                    GitError::output(doing, String::from_utf8_lossy(record).escape_debug().to_string())
+                    GitError::unexpected_output(
+                        doing,
+                        String::from_utf8_lossy(record).escape_debug().to_string(),
+                    )
                 })
             })
             .collect()
@@ -533,7 +537,7 @@ impl CheckoutUpdateRun<'_> {
 
     /// Paths of the index that are not as in a commit.
     fn index_differs(&self, commit: &Oid) -> Result<HashSet<Vec<u8>>, GitError> {
-        call(self.repo, self.checkout, "compare the index of the checkout")
+        checkout_call(self.repo, self.checkout, "compare the index of the checkout")
             .work_tree(&self.checkout.root)
             .args(["diff-index", "--cached", "--name-only", "-z", "--no-renames", "--no-ext-diff"])
             .args(["--end-of-options", commit.as_str()])
@@ -557,10 +561,10 @@ impl CheckoutUpdateRun<'_> {
             return Ok(HashSet::new());
         }
         let doing = || "compare the checkout with a commit".to_owned();
-        let index = self.stage.file("compared-index");
-        files::remove(&index).doing(doing)?;
+        let index = self.stage.file_path("compared-index");
+        files::remove_path(&index).doing(doing)?;
         let git = || {
-            call(self.repo, self.checkout, doing())
+            checkout_call(self.repo, self.checkout, doing())
                 .work_tree(&self.checkout.root)
                 .env("GIT_INDEX_FILE", &index)
                 .config("core.sparseCheckout=false")
@@ -588,13 +592,14 @@ impl CheckoutUpdateRun<'_> {
         let mut old_files = HashMap::new();
         let (mut list, mut names) = (Vec::new(), Vec::new());
         for change in changes {
-            let Some((path, mode, oid)) = entry(change, &change.old) else { continue };
+            let Some((path, mode, oid)) = blob_entry(change, &change.old) else { continue };
             if !matches!(self.look(path).doing(doing)?, DiskPathState::Present) {
                 continue;
             }
             let found = Fingerprint::read(self.root.as_fd(), path).ok().flatten();
-            let stored =
-                objects.read(oid, COMPARED_MAX)?.filter(|object| object.size == object.bytes.len() as u64);
+            let stored = objects
+                .read_object(oid, COMPARED_MAX)?
+                .filter(|object| object.size == object.bytes.len() as u64);
             let stored = stored.map(|object| Fingerprint::of_content(&object.bytes, mode == MODE_LINK));
             if let (Some(found), Some(stored)) = (found, &stored)
                 && found.has_content_of(stored)
@@ -611,14 +616,14 @@ impl CheckoutUpdateRun<'_> {
         if names.is_empty() {
             return Ok(old_files);
         }
-        let index = self.stage.file("filtered-index");
+        let index = self.stage.file_path("filtered-index");
         let git = || {
-            call(self.repo, self.checkout, doing())
+            checkout_call(self.repo, self.checkout, doing())
                 .work_tree(&self.checkout.root)
                 .env("GIT_INDEX_FILE", &index)
                 .config("core.sparseCheckout=false")
         };
-        let expected = self.stage.file("expected");
+        let expected = self.stage.file_path("expected");
         std::fs::create_dir(&expected).doing(doing)?;
         let mut prefix = std::ffi::OsString::from("--prefix=");
         prefix.push(&expected);
@@ -656,18 +661,18 @@ impl CheckoutUpdateRun<'_> {
     }
 
     fn is_empty_folder(&self, path: &[u8]) -> bool {
-        self.open(path)
+        self.open_existing(path)
             .and_then(|folder| files::entries(folder.as_fd()))
             .is_ok_and(|entries| entries.is_empty())
     }
 
-    fn open(&self, path: &[u8]) -> std::io::Result<OwnedFd> {
+    fn open_existing(&self, path: &[u8]) -> std::io::Result<OwnedFd> {
         let parts: Vec<&[u8]> = path.split(|byte| *byte == b'/').collect();
         files::open_folder_beneath(self.root.as_fd(), &parts)
     }
 
     fn is_repository(&self, path: &[u8]) -> bool {
-        self.open(path).is_ok_and(|folder| has_git(folder.as_fd()))
+        self.open_existing(path).is_ok_and(|folder| has_git(folder.as_fd()))
     }
 
     /// The submodule or repository, other than the checkout itself, that a path lies in.
@@ -690,7 +695,7 @@ impl CheckoutUpdateRun<'_> {
         leaving: &HashSet<&[u8]>,
         blocked: &mut BlockedFiles,
     ) -> std::io::Result<()> {
-        let folder = self.open(path)?;
+        let folder = self.open_existing(path)?;
         if has_git(folder.as_fd()) {
             blocked.add(path, BlockedFileReason::Submodule);
             return Ok(());
@@ -749,7 +754,7 @@ impl BlockedFiles {
         self.0.len() >= BLOCKED_LISTED_MAX
     }
 
-    fn list(self) -> Vec<BlockedFile> {
+    fn into_list(self) -> Vec<BlockedFile> {
         self.0.into_iter().take(BLOCKED_LISTED_MAX).map(|(path, why)| BlockedFile { path, why }).collect()
     }
 }
@@ -766,8 +771,8 @@ struct IndexLock {
 impl IndexLock {
     /// `None` if somebody else has it. It is written in the staging folder and moved: a crash at any moment leaves no lock, or
     /// one that says whose it is.
-    fn take(git_dir: &Path, stage: &StageFolder) -> std::io::Result<Option<IndexLock>> {
-        let (draft, path) = (stage.file("index-lock"), git_dir.join("index.lock"));
+    fn take_index_lock(git_dir: &Path, stage: &StageFolder) -> std::io::Result<Option<IndexLock>> {
+        let (draft, path) = (stage.file_path("index-lock"), git_dir.join("index.lock"));
         let mut file = File::options().write(true).create_new(true).open(&draft)?;
         rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
         file.write_all(LOCK_TEXT)?;
@@ -800,11 +805,11 @@ impl Drop for IndexLock {
 }
 
 /// Cleans up after an update of this checkout that a crash cut off. Returns whether there was one.
-pub(crate) fn recover(
+pub(crate) fn recover_update(
     checkout: &Checkout,
     is_published: impl Fn(&SwapTarget) -> std::io::Result<bool>,
 ) -> std::io::Result<bool> {
-    let was_cut_off = file_swap::recover(&checkout.git_dir, &checkout.root, is_published)?;
+    let was_cut_off = file_swap::recover_swap(&checkout.git_dir, &checkout.root, is_published)?;
     // Last: until then no git command of the user runs.
     Ok(remove_stale_lock(&checkout.git_dir)? || was_cut_off)
 }
@@ -827,9 +832,9 @@ fn remove_stale_lock(git_dir: &Path) -> std::io::Result<bool> {
 
 /// Puts the staged index in place of the user's. Nobody else writes it: it is locked.
 fn replace_index(repo: &Repo, checkout: &Checkout, swap: &FileSwap, index: &Path) -> Result<(), GitError> {
-    let staged = swap.stage().file("index");
+    let staged = swap.stage().file_path("index");
     // It ends with 1 if a file is not as the index says, which is for the user to see.
-    call(repo, checkout, "refresh the index of the checkout")
+    checkout_call(repo, checkout, "refresh the index of the checkout")
         .work_tree(&checkout.root)
         .env("GIT_INDEX_FILE", &staged)
         .args(["update-index", "-q", "--refresh"])
@@ -846,9 +851,9 @@ fn replace_index(repo: &Repo, checkout: &Checkout, swap: &FileSwap, index: &Path
 }
 
 /// A call with the settings of the user, for their own checkout. A split index is written whole: it may be a copy.
-fn call<'g>(repo: &'g Repo, checkout: &Checkout, doing: impl Into<String>) -> GitCall<'g> {
+fn checkout_call<'g>(repo: &'g Repo, checkout: &Checkout, doing: impl Into<String>) -> GitCall<'g> {
     repo.git()
-        .call(doing)
+        .prepare_call(doing)
         .trust(GitConfigTrust::Checkout)
         .git_dir(&checkout.git_dir)
         .config("core.splitIndex=false")
@@ -939,7 +944,7 @@ fn is_blob(entry: &Option<(u32, Oid)>) -> bool {
     entry.is_some() && !is_gitlink(entry)
 }
 
-fn entry<'e>(change: &'e Difference, side: &'e Option<(u32, Oid)>) -> Option<(&'e [u8], u32, &'e Oid)> {
+fn blob_entry<'e>(change: &'e Difference, side: &'e Option<(u32, Oid)>) -> Option<(&'e [u8], u32, &'e Oid)> {
     let (mode, oid) = side.as_ref()?;
     (*mode != MODE_GITLINK).then_some((change.path.as_slice(), *mode, oid))
 }

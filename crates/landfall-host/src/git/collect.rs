@@ -169,8 +169,8 @@ impl Store {
         if paths > options.paths_max {
             return Err(CollectError::TooManyPaths { head: agent_head, paths, paths_max: options.paths_max });
         }
-        let index = self.index_to(room, workspace.path(), &head_tree)?;
-        let seen = self.look(workspace, folder.as_fd(), &index)?;
+        let index = self.sync_index_to(room, workspace.path(), &head_tree)?;
+        let seen = self.scan_work_tree(workspace, folder.as_fd(), &index)?;
 
         let mut nested: Vec<NestedRepo> = Vec::new();
         let fate = if options.commit_leftovers.is_some() {
@@ -199,21 +199,21 @@ impl Store {
             }
             tree = self.write_leftovers(workspace, folder.as_fd(), &dirty)?;
             if tree != head_tree {
-                head = self.commit_on(&agent_head, &tree, leftovers)?;
+                head = self.commit_leftovers_on(&agent_head, &tree, leftovers)?;
             } else {
                 dirty.clear(); // touched, but the same in the end
             }
         }
         if let Some(pin) = &options.pin {
-            self.pin(pin, &head)?;
+            self.pin_commit(pin, &head)?;
         }
 
         let base = workspace.base();
-        let (commits, descends) = match self.straight_line(base, &head)? {
+        let (commits, descends) = match self.count_linear_commits(base, &head)? {
             Some(count) => (count, true),
-            None => (self.ahead(base, &head)?, self.is_ancestor(base, &head)?),
+            None => (self.count_ahead(base, &head)?, self.is_ancestor(base, &head)?),
         };
-        let changed = self.differences(&self.tree_of(base)?, &tree)?;
+        let changed = self.diff_trees(&self.tree_of(base)?, &tree)?;
         nested.extend(changed.iter().filter(|difference| is_new_gitlink(difference)).map(|difference| {
             NestedRepo { path: difference.path.clone(), fate: NestedRepoOutcome::Gitlink }
         }));
@@ -240,8 +240,9 @@ impl Store {
     ) -> Result<Option<Oid>, GitError> {
         let folder = files::open_folder(workspace.path()).doing(|| "open a workspace".to_owned())?;
         let head_tree = self.tree_of(head)?;
-        let index = self.index_to(workspace.room(), workspace.path(), &head_tree)?;
-        let CollectScan { mut dirty, nested_files, .. } = self.look(workspace, folder.as_fd(), &index)?;
+        let index = self.sync_index_to(workspace.room(), workspace.path(), &head_tree)?;
+        let CollectScan { mut dirty, nested_files, .. } =
+            self.scan_work_tree(workspace, folder.as_fd(), &index)?;
         dirty.extend(nested_files);
         if dirty.is_empty() {
             return Ok(None);
@@ -250,7 +251,7 @@ impl Store {
         if tree == head_tree {
             return Ok(None);
         }
-        self.commit_on(head, &tree, leftovers).map(Some)
+        self.commit_leftovers_on(head, &tree, leftovers).map(Some)
     }
 
     /// The tree of the room's index with these files as they are on disk.
@@ -262,17 +263,22 @@ impl Store {
     ) -> Result<Oid, GitError> {
         let room = workspace.room();
         room.note_tree(None)?;
-        self.take_files(workspace, folder, paths)?;
+        self.stage_files(workspace, folder, paths)?;
         let doing = "write the tree of the leftovers";
-        let bytes = room.call(self, workspace.path(), doing).arg("write-tree").output()?;
-        let tree = Oid::from_line(&bytes).ok_or_else(|| GitError::output(doing, "no id"))?;
+        let bytes = room.index_call(self, workspace.path(), doing).arg("write-tree").output()?;
+        let tree = Oid::from_line(&bytes).ok_or_else(|| GitError::unexpected_output(doing, "no id"))?;
         room.note_tree(Some(&tree))?;
         Ok(tree)
     }
 
-    fn commit_on(&self, parent: &Oid, tree: &Oid, leftovers: &LeftoverCommit) -> Result<Oid, GitError> {
+    fn commit_leftovers_on(
+        &self,
+        parent: &Oid,
+        tree: &Oid,
+        leftovers: &LeftoverCommit,
+    ) -> Result<Oid, GitError> {
         let LeftoverCommit { message, signature } = leftovers;
-        self.commit(tree, std::slice::from_ref(parent), message, signature, signature)
+        self.create_commit(tree, std::slice::from_ref(parent), message, signature, signature)
     }
 
     /// Where the agent's HEAD stands, read from plain files; for progress only. No process.
@@ -284,31 +290,31 @@ impl Store {
     /// The agent's HEAD, brought into the store.
     fn take_head(&self, workspace: &Workspace, folder: BorrowedFd<'_>) -> Result<Oid, CollectError> {
         let head = read_head(folder, self.oid_bytes())?;
-        match self.take(workspace, folder, &head)?.as_str() {
+        match self.take_object(workspace, folder, &head)?.as_str() {
             "commit" => Ok(head),
             kind => Err(CollectError::HeadUnreadable { why: format!("{head} is a {kind}") }),
         }
     }
 
     /// Brings an object of the agent, and what it needs, into the store; says of which kind it is.
-    pub(crate) fn take(
+    pub(crate) fn take_object(
         &self,
         workspace: &Workspace,
         folder: BorrowedFd<'_>,
         oid: &Oid,
     ) -> Result<String, CollectError> {
-        if let Some((kind, _)) = self.objects().info(oid)? {
+        if let Some((kind, _)) = self.objects().object_info(oid)? {
             return Ok(kind);
         }
         let broken = |why: String| CollectError::Broken { why };
         let incoming = workspace.room().dir().join("incoming");
         let doing = || "copy the agent's objects".to_owned();
-        files::remove(&incoming).doing(doing)?;
+        files::remove_path(&incoming).doing(doing)?;
         std::fs::create_dir_all(incoming.join("pack")).doing(doing)?;
         copy_objects(folder, &self.objects_dir(), &incoming, OBJECTS_BYTES_MAX)?;
         let have: Vec<Oid> = std::iter::once(workspace.base().clone()).chain(self.base()?).collect();
-        let result = self.bring(&incoming, oid, &have, ObjectCheck::Strict);
-        files::remove(&incoming).doing(doing)?;
+        let result = self.fetch_objects_from(&incoming, oid, &have, ObjectCheck::Strict);
+        files::remove_path(&incoming).doing(doing)?;
         match result {
             Ok(()) => {}
             Err(GitError { kind: GitErrorKind::Failed { code, stderr }, .. })
@@ -319,29 +325,29 @@ impl Store {
             Err(error) => return Err(error.into()),
         }
         // The receiver checked what came; this checks that it is what we wanted.
-        match self.objects().info(oid)? {
+        match self.objects().object_info(oid)? {
             Some((kind, _)) => Ok(kind),
             None => Err(broken(format!("{oid} is missing"))),
         }
     }
 
     /// Makes the room's index stand for `tree`, keeping the file times of what did not change. No process.
-    fn index_to(&self, room: &PrivateIndex, work_tree: &Path, tree: &Oid) -> Result<Index, GitError> {
+    fn sync_index_to(&self, room: &PrivateIndex, work_tree: &Path, tree: &Oid) -> Result<Index, GitError> {
         let doing = || "turn the index to the agent's commit".to_owned();
-        files::remove(&room.dir().join("index.lock")).doing(doing)?;
-        let known = room.tree();
+        files::remove_path(&room.dir().join("index.lock")).doing(doing)?;
+        let known = room.recorded_tree();
         if known.as_ref() == Some(tree) {
-            return room.index(self);
+            return room.read_index(self);
         }
         room.note_tree(None)?;
-        match (known, room.index(self)) {
+        match (known, room.read_index(self)) {
             (Some(known), Ok(index)) => {
                 let changes: Vec<IndexEdit> = self
-                    .differences(&known, tree)?
+                    .diff_trees(&known, tree)?
                     .into_iter()
                     .map(|difference| IndexEdit { path: difference.path, entry: difference.new })
                     .collect();
-                let bytes = index.with(&changes, self.oid_bytes());
+                let bytes = index.with_edits(&changes, self.oid_bytes());
                 // The new file keeps the old time: entries that were too fresh to be trusted must stay so.
                 let path = room.index_path();
                 let modified = std::fs::metadata(&path).and_then(|meta| meta.modified()).doing(doing)?;
@@ -353,20 +359,20 @@ impl Store {
             }
             _ => {
                 // Unknown after a crash: let git do the same from any state.
-                if room.index(self).is_err() {
-                    files::remove(&room.index_path()).doing(doing)?;
+                if room.read_index(self).is_err() {
+                    files::remove_path(&room.index_path()).doing(doing)?;
                 }
-                room.call(self, work_tree, doing())
+                room.index_call(self, work_tree, doing())
                     .args(["read-tree", "-m", "--end-of-options", tree.as_str()])
                     .output()?;
             }
         }
         room.note_tree(Some(tree))?;
-        room.index(self)
+        room.read_index(self)
     }
 
     /// What in the work tree differs from the index: one process.
-    fn look(
+    fn scan_work_tree(
         &self,
         workspace: &Workspace,
         folder: BorrowedFd<'_>,
@@ -381,7 +387,8 @@ impl Store {
         for path in listed.split(|byte| *byte == 0).filter(|path| !path.is_empty()) {
             if let Some(path) = path.strip_suffix(b"/") {
                 seen.nested.push(path.to_vec());
-            } else if !gitlinks.contains(path) || !files::exists(&workspace.path().join(files::path_of(path)))
+            } else if !gitlinks.contains(path)
+                || !files::path_exists(&workspace.path().join(files::path_of(path)))
             {
                 seen.dirty.insert(path.to_vec());
             } else {
@@ -392,14 +399,17 @@ impl Store {
         let mut queue = seen.nested.clone();
         while let Some(path) = queue.pop() {
             if seen.nested.len() > NESTED_MAX {
-                return Err(GitError::output(doing(), format!("more than {NESTED_MAX} nested repositories")));
+                return Err(GitError::unexpected_output(
+                    doing(),
+                    format!("more than {NESTED_MAX} nested repositories"),
+                ));
             }
             let parts: Vec<&[u8]> = path.split(|byte| *byte == b'/').collect();
             if files::open_folder_beneath(folder, &parts).is_err() {
                 continue;
             }
             let bytes = self
-                .call("look into a nested repository")
+                .prepare_call("look into a nested repository")
                 .work_tree(&workspace.path().join(files::path_of(&path)))
                 .env("GIT_INDEX_FILE", workspace.room().dir().join("no-index"))
                 .args(["ls-files", "-z", "--others", "--exclude-standard"])
@@ -420,7 +430,7 @@ impl Store {
     }
 
     /// Puts the content of changed files into the store and the room's index.
-    fn take_files(
+    fn stage_files(
         &self,
         workspace: &Workspace,
         folder: BorrowedFd<'_>,
@@ -450,7 +460,7 @@ impl Store {
         let update = |list: Vec<u8>, flags: &[&str]| {
             workspace
                 .room()
-                .call(self, workspace.path(), "take the leftovers")
+                .index_call(self, workspace.path(), "take the leftovers")
                 .arg("update-index")
                 .args(flags)
                 .args(["-z", "--stdin"])
@@ -678,7 +688,7 @@ pub(crate) enum ObjectCopyError {
 }
 
 impl ObjectCopyError {
-    fn reading(error: std::io::Error) -> ObjectCopyError {
+    fn from_read_error(error: std::io::Error) -> ObjectCopyError {
         if is_ours(&error) { ObjectCopyError::Ours(error) } else { ObjectCopyError::Theirs(error) }
     }
 }
@@ -701,15 +711,15 @@ pub(crate) fn copy_objects(
     bytes_max: u64,
 ) -> Result<(), ObjectCopyError> {
     use ObjectCopyError::{Ours, Theirs};
-    let list = |folder: BorrowedFd<'_>| files::entries(folder).map_err(ObjectCopyError::reading);
+    let list = |folder: BorrowedFd<'_>| files::entries(folder).map_err(ObjectCopyError::from_read_error);
     let open = |folder: BorrowedFd<'_>, parts: &[&[u8]]| {
-        files::open_folder_beneath(folder, parts).map_err(ObjectCopyError::reading)
+        files::open_folder_beneath(folder, parts).map_err(ObjectCopyError::from_read_error)
     };
     let mut budget = bytes_max;
     let mut copy =
         |folder: BorrowedFd<'_>, name: &std::ffi::CStr, to: &Path| -> Result<(), ObjectCopyError> {
-            let mut source =
-                files::open_file_beneath(folder, name.to_bytes()).map_err(ObjectCopyError::reading)?;
+            let mut source = files::open_file_beneath(folder, name.to_bytes())
+                .map_err(ObjectCopyError::from_read_error)?;
             let size = source.metadata().map_err(Ours)?.len();
             let too_much = || Theirs(std::io::Error::other(format!("more than {} MiB", bytes_max >> 20)));
             budget = budget.checked_sub(size).ok_or_else(too_much)?;

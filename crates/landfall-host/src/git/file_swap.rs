@@ -65,7 +65,7 @@ impl StageFolder {
     }
 
     /// A file of ours in it.
-    pub fn file(&self, name: &str) -> PathBuf {
+    pub fn file_path(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
@@ -76,11 +76,11 @@ impl StageFolder {
 
     /// Removes it with all that is in it.
     pub fn remove(&self) -> io::Result<()> {
-        files::remove(&self.path)
+        files::remove_path(&self.path)
     }
 
     /// The name beside a file of the checkout, for a file that cannot be renamed to another file system.
-    fn sibling(&self, number: usize) -> CString {
+    fn numbered_sibling(&self, number: usize) -> CString {
         sibling_name(&self.name, number)
     }
 }
@@ -230,7 +230,7 @@ struct FileIdentity {
 }
 
 impl FileIdentity {
-    fn of(stat: &Stat) -> FileIdentity {
+    fn from_stat(stat: &Stat) -> FileIdentity {
         FileIdentity {
             inode: stat.st_ino,
             size: stat.st_size,
@@ -241,21 +241,21 @@ impl FileIdentity {
 
 impl FileSwap {
     /// Swaps the files of the checkout in `root`; on any surprise, everything is put back.
-    pub fn perform(root: &Path, stage: StageFolder, plan: SwapPlan) -> Result<FileSwap, SwapError> {
+    pub fn perform_swap(root: &Path, stage: StageFolder, plan: SwapPlan) -> Result<FileSwap, SwapError> {
         let nowhere = |error| SwapError::Io(Vec::new(), error);
         let root = files::open_folder(root).map_err(nowhere)?;
         // What is taken out must be known after a crash, so the list is on disk before anything is moved.
         let SwapPlan { target, take, clear, prune, make, put } = plan;
         let record = SwapRecord { version: RECORD_VERSION, target, taken: take };
         let text = serde_json::to_vec(&record).map_err(|error| nowhere(error.into()))?;
-        files::write_whole(&stage.file("swap.json"), &text).map_err(nowhere)?;
+        files::write_whole(&stage.file_path("swap.json"), &text).map_err(nowhere)?;
         sync_new_files(&stage, &put).map_err(nowhere)?;
         let take = record.taken;
         let mut swap = FileSwap { root, stage, take, taken: 0, put: Vec::new(), made: Vec::new() };
         match swap.move_files(&clear, &prune, &make, put) {
             Ok(()) => Ok(swap),
             Err(error) => {
-                swap.undo();
+                swap.undo_swap();
                 Err(error)
             }
         }
@@ -272,7 +272,7 @@ impl FileSwap {
             self.taken = number + 1;
             self.take_out(number)?;
         }
-        crate::crash::point("git.publish.taken");
+        crate::crash::pass_point("git.publish.taken");
         for path in clear {
             self.clear_folder(path)?;
         }
@@ -281,12 +281,12 @@ impl FileSwap {
         }
         for path in make {
             let made = make_folder(self.root.as_fd(), path, &mut self.made);
-            made.map_err(|error| in_the_way_or_io(path, error))?;
+            made.map_err(|error| to_swap_error(path, error))?;
         }
         for path in put {
             self.put_in(path)?;
         }
-        crate::crash::point("git.publish.put");
+        crate::crash::pass_point("git.publish.put");
         // The names of the new files are on disk before the branch says that they are there. It may take seconds.
         rustix::fs::syncfs(&self.root).map_err(|error| SwapError::Io(Vec::new(), error.into()))?;
         // Last, so that a program that had the file open is noticed for as long as possible. From here on no program opens one of
@@ -295,7 +295,10 @@ impl FileSwap {
         for number in 0..self.take.len() {
             let path = &self.take[number].path;
             // Before the content is compared: who has it open may write at any time, and nobody opens it where it is now.
-            if self.aside(number).is_ok_and(|(folder, name)| open_files.is_written(folder.as_fd(), &name)) {
+            if self
+                .find_taken_file(number)
+                .is_ok_and(|(folder, name)| open_files.is_written(folder.as_fd(), &name))
+            {
                 return Err(SwapError::InUse(path.clone()));
             }
             match self.aside_fingerprint(number) {
@@ -313,7 +316,7 @@ impl FileSwap {
             match rustix::fs::renameat(&parent, &name, &self.stage.old, number.to_string().as_str()) {
                 // The checkout spans file systems: keep the file in its folder under another name.
                 Err(Errno::XDEV) => {
-                    Ok(rustix::fs::renameat(&parent, &name, &parent, self.stage.sibling(number))?)
+                    Ok(rustix::fs::renameat(&parent, &name, &parent, self.stage.numbered_sibling(number))?)
                 }
                 other => Ok(other?),
             }
@@ -332,16 +335,16 @@ impl FileSwap {
                 make_folder(self.root.as_fd(), folder, &mut self.made)?;
             }
             let (to, _) = open_parent(self.root.as_fd(), &path)?;
-            rename_new(from.as_fd(), &name, to.as_fd(), &name, &self.stage.sibling(usize::MAX))?;
+            rename_new(from.as_fd(), &name, to.as_fd(), &name, &self.stage.numbered_sibling(usize::MAX))?;
             let stat = rustix::fs::statat(&to, &name, AtFlags::SYMLINK_NOFOLLOW)?;
-            Ok(FileIdentity::of(&stat))
+            Ok(FileIdentity::from_stat(&stat))
         })();
         match result {
             Ok(identity) => {
                 self.put.push((path, identity));
                 Ok(())
             }
-            Err(error) => Err(in_the_way_or_io(&path, error)),
+            Err(error) => Err(to_swap_error(&path, error)),
         }
     }
 
@@ -353,17 +356,17 @@ impl FileSwap {
                     Ok(_) | Err(_) => remove_empty_tree(parent.as_fd(), &name),
                 }
             });
-        result.map_err(|error| in_the_way_or_io(path, error))
+        result.map_err(|error| to_swap_error(path, error))
     }
 
     /// Where a file that was taken out is now: in the staging folder or beside its old place.
-    fn aside(&self, number: usize) -> io::Result<(OwnedFd, CString)> {
+    fn find_taken_file(&self, number: usize) -> io::Result<(OwnedFd, CString)> {
         find_aside(self.root.as_fd(), &self.stage.old, &self.stage.name, number, &self.take[number].path)?
             .ok_or_else(|| Errno::NOENT.into())
     }
 
     fn aside_fingerprint(&self, number: usize) -> io::Result<Option<Fingerprint>> {
-        let (folder, name) = self.aside(number)?;
+        let (folder, name) = self.find_taken_file(number)?;
         Fingerprint::read_at(folder.as_fd(), &name)
     }
 
@@ -373,20 +376,20 @@ impl FileSwap {
     }
 
     /// Puts everything back. A file that the user wrote meanwhile stays.
-    pub fn undo(mut self) {
+    pub fn undo_swap(mut self) {
         let mut all_safe = true;
         for (number, (path, identity)) in std::mem::take(&mut self.put).into_iter().enumerate().rev() {
             // Our own new file is moved out; if it is not ours any more, it stays or goes back.
             let Ok((parent, name)) = open_parent(self.root.as_fd(), &path) else { continue };
             let is_ours = |folder: BorrowedFd<'_>, name: &CString| {
                 rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)
-                    .is_ok_and(|stat| FileIdentity::of(&stat) == identity)
+                    .is_ok_and(|stat| FileIdentity::from_stat(&stat) == identity)
             };
             if !is_ours(parent.as_fd(), &name) {
                 continue;
             }
             let out = CString::new(format!("undone-{number}")).expect("no NUL in it");
-            let sibling = self.stage.sibling(self.take.len() + number);
+            let sibling = self.stage.numbered_sibling(self.take.len() + number);
             let (folder, out) = match rustix::fs::renameat(&parent, &name, &self.stage.old, &out) {
                 Ok(()) => (self.stage.old.as_fd(), out),
                 Err(Errno::XDEV) if rustix::fs::renameat(&parent, &name, &parent, &sibling).is_ok() => {
@@ -396,8 +399,14 @@ impl FileSwap {
             };
             if is_ours(folder, &out) {
                 rustix::fs::unlinkat(folder, &out, AtFlags::empty()).ok(); // it is a copy of what git has
-            } else if rename_new(folder, &out, parent.as_fd(), &name, &self.stage.sibling(usize::MAX))
-                .is_err()
+            } else if rename_new(
+                folder,
+                &out,
+                parent.as_fd(),
+                &name,
+                &self.stage.numbered_sibling(usize::MAX),
+            )
+            .is_err()
             {
                 all_safe &= save_beside(folder, &out, parent.as_fd(), &name);
             }
@@ -406,7 +415,7 @@ impl FileSwap {
             remove_empty(self.root.as_fd(), folder);
         }
         let taken = self.take.iter().take(self.taken).cloned().collect::<Vec<_>>();
-        all_safe &= restore(self.root.as_fd(), &self.stage.old, &self.stage.name, &taken, true);
+        all_safe &= restore_files(self.root.as_fd(), &self.stage.old, &self.stage.name, &taken, true);
         if all_safe {
             let _ = self.stage.remove(); // the next update removes it
         }
@@ -414,8 +423,8 @@ impl FileSwap {
 
     /// Removes the files that were taken out. One that a program wrote to meanwhile, through a descriptor it had open, is kept
     /// beside the new file.
-    pub fn finish(self) -> io::Result<()> {
-        match restore(self.root.as_fd(), &self.stage.old, &self.stage.name, &self.take, false) {
+    pub fn finish_swap(self) -> io::Result<()> {
+        match restore_files(self.root.as_fd(), &self.stage.old, &self.stage.name, &self.take, false) {
             true => self.stage.remove(),
             false => Ok(()), // the next update tries again
         }
@@ -424,7 +433,7 @@ impl FileSwap {
 
 /// Puts back what an update that was cut off had taken out, unless `is_published` says of its commit that it went through,
 /// and removes its staging folder. Returns whether there was such an update.
-pub(crate) fn recover(
+pub(crate) fn recover_swap(
     git_dir: &Path,
     root: &Path,
     is_published: impl Fn(&SwapTarget) -> io::Result<bool>,
@@ -450,12 +459,12 @@ pub(crate) fn recover(
                 };
                 let belongs = !is_published(&record.target)?;
                 let (root, old) = (files::open_folder(root)?, files::open_folder(&path.join("old"))?);
-                if !restore(root.as_fd(), &old, &name, &record.taken, belongs) {
+                if !restore_files(root.as_fd(), &old, &name, &record.taken, belongs) {
                     continue; // what could not be put back stays where it is
                 }
             }
         }
-        files::remove(&path)?;
+        files::remove_path(&path)?;
         was_cut_off = true;
     }
     Ok(was_cut_off)
@@ -464,7 +473,13 @@ pub(crate) fn recover(
 /// Renames files that were taken out back to where they were, if they belong there. If they do not, or if something is
 /// there by now, a file that is as it was checked goes, because git has its content, and one that is not is kept beside
 /// it. Returns whether all are safe.
-fn restore(root: BorrowedFd<'_>, old: &OwnedFd, stage: &str, taken: &[CheckedFile], belongs: bool) -> bool {
+fn restore_files(
+    root: BorrowedFd<'_>,
+    old: &OwnedFd,
+    stage: &str,
+    taken: &[CheckedFile],
+    belongs: bool,
+) -> bool {
     let mut all_safe = true;
     for (number, file) in taken.iter().enumerate() {
         let (folder, aside) = match find_aside(root, old, stage, number, &file.path) {
@@ -655,7 +670,7 @@ fn remove_empty_tree(parent: BorrowedFd<'_>, name: &CString) -> io::Result<()> {
     Ok(rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR)?)
 }
 
-fn in_the_way_or_io(path: &[u8], error: io::Error) -> SwapError {
+fn to_swap_error(path: &[u8], error: io::Error) -> SwapError {
     match Errno::from_io_error(&error) {
         // A folder that is a link now is one of the last two.
         Some(Errno::EXIST | Errno::NOTEMPTY | Errno::NOTDIR | Errno::LOOP) => {

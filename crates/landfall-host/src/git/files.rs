@@ -96,7 +96,7 @@ pub(crate) fn entries(folder: BorrowedFd<'_>) -> std::io::Result<Vec<(CString, F
 }
 
 /// Removes a file, link or whole folder; gone already is fine. Nothing outside is touched, ever.
-pub(crate) fn remove(path: &Path) -> std::io::Result<()> {
+pub(crate) fn remove_path(path: &Path) -> std::io::Result<()> {
     let path = without_trailing_slash(path);
     let Some(name) = path.file_name() else {
         return Err(std::io::Error::other("this path has no last part"));
@@ -120,7 +120,7 @@ pub(crate) fn remove_beneath(top: &Path, path: &[u8]) -> std::io::Result<()> {
     let name = c_name(parts.pop().unwrap_or_default())?;
     let top = open_folder(top)?;
     match open_folder_beneath(top.as_fd(), &parts) {
-        Ok(folder) => unlink(folder.as_fd(), &name),
+        Ok(folder) => unlink_if_present(folder.as_fd(), &name),
         Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR | libc::ELOOP)) => {
             Ok(())
         }
@@ -131,13 +131,13 @@ pub(crate) fn remove_beneath(top: &Path, path: &[u8]) -> std::io::Result<()> {
 /// Like [`remove`], for an entry of an open folder.
 pub(crate) fn remove_at(folder: BorrowedFd<'_>, name: &CStr, kind: FileType) -> std::io::Result<()> {
     if kind != FileType::Directory {
-        return unlink(folder, name);
+        return unlink_if_present(folder, name);
     }
     let top = open_to_change(folder, name)?;
     let mut hoisted = 0;
     // What is too deep is moved to the top and removed in the next round; each round shortens the rest.
     loop {
-        empty(top.as_fd(), top.as_fd(), 0, &mut hoisted)?;
+        empty_folder(top.as_fd(), top.as_fd(), 0, &mut hoisted)?;
         if entries(top.as_fd())?.is_empty() {
             break;
         }
@@ -148,7 +148,7 @@ pub(crate) fn remove_at(folder: BorrowedFd<'_>, name: &CStr, kind: FileType) -> 
     }
 }
 
-fn empty(
+fn empty_folder(
     top: BorrowedFd<'_>,
     folder: BorrowedFd<'_>,
     depth: usize,
@@ -156,7 +156,7 @@ fn empty(
 ) -> std::io::Result<()> {
     for (name, kind) in entries(folder)? {
         if kind != FileType::Directory {
-            unlink(folder, &name)?;
+            unlink_if_present(folder, &name)?;
             continue;
         }
         if depth >= DEPTH_MAX {
@@ -166,7 +166,7 @@ fn empty(
             continue;
         }
         let inner = open_to_change(folder, &name)?;
-        empty(top, inner.as_fd(), depth + 1, hoisted)?;
+        empty_folder(top, inner.as_fd(), depth + 1, hoisted)?;
         drop(inner);
         match rustix::fs::unlinkat(folder, &name, AtFlags::REMOVEDIR) {
             Ok(()) | Err(Errno::NOENT) => {}
@@ -202,7 +202,7 @@ fn make_accessible(folder: BorrowedFd<'_>, name: &CStr) -> std::io::Result<()> {
     Ok(())
 }
 
-fn unlink(folder: BorrowedFd<'_>, name: &CStr) -> std::io::Result<()> {
+fn unlink_if_present(folder: BorrowedFd<'_>, name: &CStr) -> std::io::Result<()> {
     match rustix::fs::unlinkat(folder, name, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
         Err(error) => Err(error.into()),
@@ -220,15 +220,15 @@ pub(crate) fn open_up(folder: BorrowedFd<'_>, depth: usize) -> std::io::Result<(
 }
 
 /// Removes pipes, sockets and devices that stand where git wants to read a settings file and would wait.
-pub(crate) fn defuse(folder: BorrowedFd<'_>, depth: usize) -> std::io::Result<u32> {
+pub(crate) fn remove_special_files(folder: BorrowedFd<'_>, depth: usize) -> std::io::Result<u32> {
     let mut removed = 0;
     for (name, kind) in entries(folder)? {
         match kind {
             FileType::Directory if depth < DEPTH_MAX => {
-                removed += defuse(open_folder_at(folder, &name)?.as_fd(), depth + 1)?;
+                removed += remove_special_files(open_folder_at(folder, &name)?.as_fd(), depth + 1)?;
             }
             FileType::Fifo | FileType::Socket | FileType::CharacterDevice | FileType::BlockDevice => {
-                unlink(folder, &name)?;
+                unlink_if_present(folder, &name)?;
                 removed += 1;
             }
             _ => {}
@@ -261,7 +261,7 @@ pub(crate) fn sync_folder(path: &Path) -> std::io::Result<()> {
 }
 
 /// Whether something is there, link or not.
-pub(crate) fn exists(path: &Path) -> bool {
+pub(crate) fn path_exists(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok()
 }
 

@@ -68,7 +68,7 @@ fn remove_damaged_pin(repo: &Repo, name: &str) -> Result<(), GitError> {
 }
 
 fn delete_ref(repo: &Repo, name: &str) -> Result<(), GitError> {
-    let call = repo.git().call("remove the ref of a publishing").git_dir(repo.common_dir());
+    let call = repo.git().prepare_call("remove the ref of a publishing").git_dir(repo.common_dir());
     call.args(["update-ref", "-d", name]).output().map(drop)
 }
 
@@ -103,11 +103,11 @@ impl Store {
         let pin = HandoverPin { repo, name: pin_name(branch) };
         let mut refused = None;
         for _ in 0..TRIES_MAX {
-            self.hand_over(repo, want, have)?;
-            crate::crash::point("git.publish.handed");
+            self.copy_objects_to(repo, want, have)?;
+            crate::crash::pass_point("git.publish.handed");
             // git sets no ref to an object that is gone.
             // Without a sync a power cut leaves an empty file, and their repository would be damaged.
-            let call = repo.git().call("keep what is published").git_dir(repo.common_dir());
+            let call = repo.git().prepare_call("keep what is published").git_dir(repo.common_dir());
             let call = call.config("core.fsync=committed");
             let said = call.args(["update-ref", &pin.name, want.as_str()]).run()?;
             refused = (said.code != 0).then_some(said);
@@ -117,10 +117,10 @@ impl Store {
         }
         // Another ref in the way or a folder that cannot be written, for example.
         if let Some(said) = refused {
-            return Err(said.failed());
+            return Err(said.into_error());
         }
         let doing = format!("hand {want} over to `{}`", repo.common_dir().display());
-        Err(GitError::output(
+        Err(GitError::unexpected_output(
             doing,
             "another program keeps deleting its objects, such as `git gc --prune=now`",
         ))
@@ -137,7 +137,7 @@ impl Store {
             if has_all(repo, commit, have)? {
                 return Ok(tried > 0);
             }
-            self.hand_over(repo, commit, have)?;
+            self.copy_objects_to(repo, commit, have)?;
         }
         let doing = format!("complete {commit} in `{}`", repo.common_dir().display());
         Err(GitError::io(doing, std::io::Error::other("objects are missing there after they were copied")))
@@ -149,19 +149,19 @@ impl Store {
     /// # Errors
     /// When git cannot be run, or the user's repository takes no objects.
     pub fn repair_published(&self, repo: &Repo, commit: &Oid) -> Result<bool, GitError> {
-        let call = repo.git().call("look for the files of the branch").git_dir(repo.common_dir());
+        let call = repo.git().prepare_call("look for the files of the branch").git_dir(repo.common_dir());
         let args = ["rev-list", "--objects", "--quiet", "--no-walk", "--exclude-promisor-objects"];
         let said = call.args(args).args(["--end-of-options", commit.as_str()]).timeout(SLOW).run()?;
         match said.code {
             0 => Ok(false),
-            _ => self.hand_over(repo, commit, &[]).map(|()| true),
+            _ => self.copy_objects_to(repo, commit, &[]).map(|()| true),
         }
     }
 }
 
 /// Whether the user's repository has everything that `want` needs besides what `have` leads to.
 fn has_all(repo: &Repo, want: &Oid, have: &[Oid]) -> Result<bool, GitError> {
-    let call = repo.git().call(format!("look for what {want} needs")).git_dir(repo.common_dir());
+    let call = repo.git().prepare_call(format!("look for what {want} needs")).git_dir(repo.common_dir());
     let args = ["rev-list", "--objects", "--quiet", "--exclude-promisor-objects", "--end-of-options"];
     let not = have.iter().map(|oid| format!("^{oid}"));
     Ok(call.args(args).arg(want.as_str()).args(not).timeout(SLOW).run()?.code == 0)

@@ -60,8 +60,8 @@ impl Store {
         let ours = self.borrow(ours, &scratch.path.join("ours"), &mut borrowed)?;
         let theirs = self.borrow(theirs, &scratch.path.join("theirs"), &mut borrowed)?;
         // Most often both are known: then the store itself is asked, but written is only beside it.
-        let aside = self.aside(&scratch.path.join("trial.git"), &borrowed)?;
-        match aside.merge(&ours, &theirs) {
+        let aside = self.create_scratch_store(&scratch.path.join("trial.git"), &borrowed)?;
+        match aside.merge_commits(&ours, &theirs) {
             Ok(MergeResult::Clean { .. }) => Ok(TrialMerge::Clean),
             Ok(MergeResult::Conflict { paths, .. }) => Ok(TrialMerge::Conflict { paths }),
             Err(GitError { kind: GitErrorKind::Failed { code, stderr }, .. })
@@ -115,7 +115,7 @@ impl Store {
         self.index_of_base(workspace, &index)?;
         let listed = workspace
             .room()
-            .call(self, workspace.path(), doing())
+            .index_call(self, workspace.path(), doing())
             .env("GIT_INDEX_FILE", &index)
             .args(["ls-files", "-z", "--modified", "--deleted", "--others", "--exclude-standard"])
             .arg("--deduplicate")
@@ -139,22 +139,22 @@ impl Store {
         let room = workspace.room();
         let base = self.tree_of(workspace.base())?;
         for _ in 0..RACES_MAX {
-            let Some(tree) = room.tree() else { break };
+            let Some(tree) = room.recorded_tree() else { break };
             let modified = std::fs::metadata(room.index_path()).and_then(|meta| meta.modified());
-            let (Ok(modified), Ok(index)) = (modified, room.index(self)) else { break };
-            if room.tree().as_ref() != Some(&tree) {
+            let (Ok(modified), Ok(index)) = (modified, room.read_index(self)) else { break };
+            if room.recorded_tree().as_ref() != Some(&tree) {
                 continue; // work is being collected at this moment
             }
             let changes: Vec<IndexEdit> = self
-                .differences(&tree, &base)?
+                .diff_trees(&tree, &base)?
                 .into_iter()
                 .map(|difference| IndexEdit { path: difference.path, entry: difference.new })
                 .collect();
-            std::fs::write(to, index.with(&changes, self.oid_bytes())).doing(doing)?;
+            std::fs::write(to, index.with_edits(&changes, self.oid_bytes())).doing(doing)?;
             let file = std::fs::File::options().write(true).open(to).doing(doing)?;
             return file.set_modified(modified).doing(doing);
         }
-        let read = self.call(doing()).env("GIT_INDEX_FILE", to);
+        let read = self.prepare_call(doing()).env("GIT_INDEX_FILE", to);
         read.args(["read-tree", "--end-of-options", base.as_str()]).output().map(drop)
     }
 }
@@ -180,6 +180,6 @@ impl ScratchObjects {
 
 impl Drop for ScratchObjects {
     fn drop(&mut self) {
-        let _ = files::remove(&self.path); // what stays is removed when the store is healed
+        let _ = files::remove_path(&self.path); // what stays is removed when the store is healed
     }
 }

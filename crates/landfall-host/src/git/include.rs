@@ -62,7 +62,7 @@ pub enum InclusionRefusal {
 }
 
 impl InclusionReport {
-    fn skip(&mut self, path: &[u8], why: InclusionRefusal) {
+    fn note_skipped(&mut self, path: &[u8], why: InclusionRefusal) {
         self.skipped_count += 1;
         if self.skipped.len() < SKIPPED_NAMED_MAX {
             self.skipped.push((path.to_vec(), why));
@@ -73,7 +73,11 @@ impl InclusionReport {
 impl WorkspacePool {
     /// Copies the files that the person's `.worktreeinclude` names into a workspace. Only files that git ignores; what
     /// is there already stays as it is. No process without such a list.
-    pub fn include(&self, repo: &Repo, workspace: &Workspace) -> Result<InclusionReport, GitError> {
+    pub fn copy_included_files(
+        &self,
+        repo: &Repo,
+        workspace: &Workspace,
+    ) -> Result<InclusionReport, GitError> {
         let doing = || format!("copy what `{LIST}` names into workspace {}", workspace.name());
         let mut included = InclusionReport::default();
         let from = files::open_folder(repo.root()).doing(doing)?;
@@ -83,7 +87,7 @@ impl WorkspacePool {
         };
         let to = files::open_folder(workspace.path()).doing(doing)?;
         let store = self.store();
-        let wanted = self.wanted(repo, &list, to.as_fd(), &mut included)?;
+        let wanted = self.find_wanted_files(repo, &list, to.as_fd(), &mut included)?;
         // Excluded first and asked then: what is copied must not count as work by the rules that count it.
         let path = workspace.room().dir().join("exclude");
         let mut exclude = std::fs::read(&path).doing(doing)?;
@@ -95,8 +99,8 @@ impl WorkspacePool {
         }
         files::write_whole(&path, &exclude).doing(doing)?;
         write_own_exclude(to.as_fd(), &exclude).doing(doing)?;
-        let ask = workspace.room().call(store, workspace.path(), doing());
-        let ignored = ignored(ask, &wanted)?;
+        let ask = workspace.room().index_call(store, workspace.path(), doing());
+        let ignored = find_ignored(ask, &wanted)?;
 
         let mut budget = BYTES_MAX;
         for path in wanted {
@@ -105,7 +109,7 @@ impl WorkspacePool {
             } else if included.copied.len() >= FILES_MAX {
                 InclusionRefusal::TooMuch
             } else {
-                match copy(from.as_fd(), to.as_fd(), &path, &mut budget) {
+                match copy_within_budget(from.as_fd(), to.as_fd(), &path, &mut budget) {
                     Ok(()) => {
                         included.copied.push(path);
                         continue;
@@ -113,14 +117,14 @@ impl WorkspacePool {
                     Err(why) => why,
                 }
             };
-            included.skip(&path, why);
+            included.note_skipped(&path, why);
         }
         Ok(included)
     }
 
     /// The files of the person's checkout that the list names and git ignores there, without those that cannot be
     /// copied anyway. Sorted.
-    fn wanted(
+    fn find_wanted_files(
         &self,
         repo: &Repo,
         list: &[u8],
@@ -132,7 +136,7 @@ impl WorkspacePool {
         let patterns = scratch.path().join("patterns");
         std::fs::write(&patterns, list).doing(doing)?;
         let theirs = || {
-            let call = repo.git().call(doing()).trust(GitConfigTrust::Checkout);
+            let call = repo.git().prepare_call(doing()).trust(GitConfigTrust::Checkout);
             call.git_dir(repo.git_dir()).work_tree(repo.root()).timeout(QUICK)
         };
         let mut from_file = std::ffi::OsString::from("--exclude-from=");
@@ -141,7 +145,7 @@ impl WorkspacePool {
         let mut named: Vec<Vec<u8>> =
             named.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect();
         named.sort();
-        let ignored = ignored(theirs(), &named)?;
+        let ignored = find_ignored(theirs(), &named)?;
         let mut wanted = Vec::new();
         for path in named {
             let why = if path.ends_with(b"/") || has_git_folder(&path) {
@@ -152,20 +156,20 @@ impl WorkspacePool {
                 InclusionRefusal::NotIgnored
             } else if wanted.len() >= 2 * FILES_MAX {
                 InclusionRefusal::TooMuch
-            } else if in_the_way(to, &path) {
+            } else if is_blocked(to, &path) {
                 InclusionRefusal::AlreadyThere
             } else {
                 wanted.push(path);
                 continue;
             };
-            included.skip(&path, why);
+            included.note_skipped(&path, why);
         }
         Ok(wanted)
     }
 }
 
 /// Which of the paths git ignores in the checkout of the call. Sorted, as they must be.
-fn ignored(call: GitCall<'_>, paths: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, GitError> {
+fn find_ignored(call: GitCall<'_>, paths: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, GitError> {
     if paths.is_empty() {
         return Ok(Vec::new());
     }
@@ -175,7 +179,7 @@ fn ignored(call: GitCall<'_>, paths: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, GitErro
     if said.code == 1 {
         return Ok(Vec::new());
     }
-    let said = said.ok()?;
+    let said = said.require_success()?;
     let mut found: Vec<Vec<u8>> = said
         .split(|byte| *byte == 0)
         .filter_map(|path| path.strip_prefix(b"./"))
@@ -190,7 +194,7 @@ fn has_git_folder(path: &[u8]) -> bool {
 }
 
 /// Whether something else than a folder of the workspace stands on the way to the file.
-fn in_the_way(workspace: BorrowedFd<'_>, path: &[u8]) -> bool {
+fn is_blocked(workspace: BorrowedFd<'_>, path: &[u8]) -> bool {
     let Ok(mut open) = workspace.try_clone_to_owned() else { return true };
     let mut parts: Vec<&[u8]> = path.split(|byte| *byte == b'/').collect();
     parts.pop();
@@ -230,7 +234,7 @@ pub(super) fn write_own_exclude(workspace: BorrowedFd<'_>, text: &[u8]) -> std::
     }
 }
 
-fn copy(
+fn copy_within_budget(
     from: BorrowedFd<'_>,
     to: BorrowedFd<'_>,
     path: &[u8],

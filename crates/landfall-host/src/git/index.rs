@@ -22,7 +22,7 @@ impl IndexEntry<'_> {
     /// compares whole seconds only, and does not look at names.
     pub fn is_as_checked_out(&self, meta: &std::fs::Metadata) -> bool {
         use std::os::unix::fs::MetadataExt as _;
-        let number = |at| be32(self.whole, at).map(i64::from);
+        let number = |at| read_be32(self.whole, at).map(i64::from);
         let low = |number: i64| number & 0xffff_ffff; // an entry has 32 bits for each
         let is_same_time = number(0) == Some(low(meta.ctime()))
             // A git that does not know parts of seconds writes none.
@@ -77,11 +77,11 @@ impl Index {
         if bytes.len() < 12 + oid_bytes || &bytes[..4] != b"DIRC" {
             return None;
         }
-        let version = be32(&bytes, 4)?;
+        let version = read_be32(&bytes, 4)?;
         if version != 2 && version != 3 {
             return None;
         }
-        let count = be32(&bytes, 8)? as usize;
+        let count = read_be32(&bytes, 8)? as usize;
         let mut places = Vec::with_capacity(count.min(1 << 20));
         let mut at = 12;
         for _ in 0..count {
@@ -101,7 +101,7 @@ impl Index {
         let end = bytes.len() - oid_bytes;
         let mut tree = None;
         while at + 8 <= end {
-            let size = be32(&bytes, at + 4)? as usize;
+            let size = read_be32(&bytes, at + 4)? as usize;
             let body = bytes.get(at + 8..at + 8 + size)?;
             if &bytes[at..at + 4] == b"TREE" {
                 tree = root_of(body, oid_bytes);
@@ -114,7 +114,7 @@ impl Index {
     /// The tracked paths in order.
     pub fn entries(&self) -> impl Iterator<Item = IndexEntry<'_>> {
         self.places.iter().map(|place| IndexEntry {
-            mode: be32(&self.bytes, place.start + 24).expect("checked when it was read"),
+            mode: read_be32(&self.bytes, place.start + 24).expect("checked when it was read"),
             path: &self.bytes[place.name..place.name_end],
             oid: &self.bytes[place.start + 40..place.start + 40 + self.oid_bytes],
             whole: &self.bytes[place.start..place.end],
@@ -140,7 +140,7 @@ impl Index {
     }
 
     /// The attribute files and their contents: if they change, unchanged files may have to look different.
-    pub fn attributes(&self) -> Vec<(Vec<u8>, Oid)> {
+    pub fn attribute_files(&self) -> Vec<(Vec<u8>, Oid)> {
         self.entries()
             .filter(|entry| entry.path.rsplit(|byte| *byte == b'/').next() == Some(b".gitattributes"))
             .map(|entry| (entry.path.to_vec(), entry.oid()))
@@ -148,7 +148,7 @@ impl Index {
     }
 
     /// The bytes of the same index with some paths replaced. `changes` must be sorted by path.
-    pub fn with(&self, changes: &[IndexEdit], oid_bytes: usize) -> Vec<u8> {
+    pub fn with_edits(&self, changes: &[IndexEdit], oid_bytes: usize) -> Vec<u8> {
         let mut body = Vec::with_capacity(self.bytes.len() + changes.len() * 100);
         let mut count: u32 = 0;
         let mut old = self.entries().peekable();
@@ -163,7 +163,7 @@ impl Index {
                 body.resize(start + 24, 0);
                 body.extend_from_slice(&mode.to_be_bytes());
                 body.resize(start + 40, 0);
-                body.extend_from_slice(&oid.raw());
+                body.extend_from_slice(&oid.to_raw_bytes());
                 body.extend_from_slice(&(path.len().min(0xfff) as u16).to_be_bytes());
                 body.extend_from_slice(path);
                 let length = body.len() - start;
@@ -186,7 +186,7 @@ impl Index {
     }
 
     fn version(&self) -> u32 {
-        be32(&self.bytes, 4).unwrap_or(2)
+        read_be32(&self.bytes, 4).unwrap_or(2)
     }
 }
 
@@ -209,6 +209,6 @@ fn root_of(body: &[u8], oid_bytes: usize) -> Option<Oid> {
     Some(Oid::from_raw(rest.get(line_end + 1..line_end + 1 + oid_bytes)?))
 }
 
-fn be32(bytes: &[u8], at: usize) -> Option<u32> {
+fn read_be32(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }

@@ -128,12 +128,12 @@ impl Store {
         let mut trees = Vec::with_capacity(heads.len());
         let mut so_far = first.clone();
         for (place, head) in heads.iter().enumerate() {
-            match self.merge(&so_far, head)? {
+            match self.merge_commits(&so_far, head)? {
                 MergeResult::Clean { tree } => trees.push((so_far.clone(), tree)),
                 MergeResult::Conflict { .. } => return Err(LandingMismatch::Conflicts),
             }
             if place + 1 < heads.len() {
-                so_far = self.step(&landed.parents[..place + 2], &trees[place].1, landed.at_s)?;
+                so_far = self.commit_step(&landed.parents[..place + 2], &trees[place].1, landed.at_s)?;
             }
         }
         let recomputed = &trees.last().expect("there is a head").1;
@@ -151,7 +151,7 @@ impl Store {
                 paths: stray.into_iter().take(STRAY_NAMED_MAX).collect(),
             });
         }
-        let changed = self.differences(&self.tree_of(first)?, &landed.tree)?;
+        let changed = self.diff_trees(&self.tree_of(first)?, &landed.tree)?;
         Ok(LandingProof {
             landed: claim.landed.clone(),
             tree: landed.tree,
@@ -161,31 +161,31 @@ impl Store {
 
     /// The commit that the next head is merged into: what is merged so far. Its time is that of the landed commit,
     /// because git walks history by time: in a tangled one it must come by the same way to the same answer.
-    fn step(&self, parents: &[Oid], tree: &Oid, at_s: i64) -> Result<Oid, GitError> {
-        let by = Signature::landfall(at_s.saturating_mul(1000));
-        self.commit(tree, parents, "a step of a landing check\n", &by, &by)
+    fn commit_step(&self, parents: &[Oid], tree: &Oid, at_s: i64) -> Result<Oid, GitError> {
+        let by = Signature::for_engine(at_s.saturating_mul(1000));
+        self.create_commit(tree, parents, "a step of a landing check\n", &by, &by)
     }
 
     /// Paths that merging `head` into `ours` changed although `head` did not touch them.
     fn stray_paths(&self, ours: &Oid, head: &Oid, merged: &Oid) -> Result<Vec<Vec<u8>>, GitError> {
-        let parted_at = match self.straight_line(ours, head)? {
+        let parted_at = match self.count_linear_commits(ours, head)? {
             Some(_) => vec![ours.clone()],
             None => self.merge_bases(ours, head)?,
         };
         let head_tree = self.tree_of(head)?;
         let mut touched: HashSet<Vec<u8>> = HashSet::new();
         for base in &parted_at {
-            let differences = self.differences(&self.tree_of(base)?, &head_tree)?;
+            let differences = self.diff_trees(&self.tree_of(base)?, &head_tree)?;
             touched.extend(differences.into_iter().map(|difference| difference.path));
         }
         let mut changed: Vec<Vec<u8>> = self
-            .differences(&self.tree_of(ours)?, merged)?
+            .diff_trees(&self.tree_of(ours)?, merged)?
             .into_iter()
             .map(|difference| difference.path)
             .collect();
         if parted_at.is_empty() {
             // The work has a history of its own, so it touched all that it holds.
-            let other = self.differences(&head_tree, merged)?;
+            let other = self.diff_trees(&head_tree, merged)?;
             let other: HashSet<&[u8]> = other.iter().map(|difference| difference.path.as_slice()).collect();
             touched.extend(changed.iter().filter(|path| !other.contains(path.as_slice())).cloned());
         }
@@ -193,7 +193,7 @@ impl Store {
         if !changed.is_empty() {
             // A file that the head changed and the other side has renamed since: the change is at the new name.
             for base in &parted_at {
-                for rename in self.renames(base, ours)? {
+                for rename in self.find_renames(base, ours)? {
                     if touched.contains(&rename.old) {
                         touched.insert(rename.new);
                     }
@@ -204,9 +204,9 @@ impl Store {
         Ok(changed)
     }
 
-    fn renames(&self, a: &Oid, b: &Oid) -> Result<Vec<Rename>, GitError> {
+    fn find_renames(&self, a: &Oid, b: &Oid) -> Result<Vec<Rename>, GitError> {
         let bytes = self
-            .call(format!("look for renames between {a} and {b}"))
+            .prepare_call(format!("look for renames between {a} and {b}"))
             .args([
                 "diff-tree",
                 "-r",

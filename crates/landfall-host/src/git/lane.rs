@@ -44,27 +44,31 @@ pub struct Lane {
 
 impl Lane {
     /// Opens the lane in `dir`: the checkout in `dir/tree`, our own files beside it.
-    pub fn open(store: &Store, dir: &Path) -> Result<Lane, GitError> {
+    pub fn open_lane(store: &Store, dir: &Path) -> Result<Lane, GitError> {
         let doing = || format!("open the lane `{}`", dir.display());
         let room = dir.join("room");
         std::fs::create_dir_all(&room).doing(doing)?;
         if MountIdentity::recorded_in(&room).is_none()
-            && let Ok(mount) = MountIdentity::of(&room)
+            && let Ok(mount) = MountIdentity::of_path(&room)
         {
             mount.record_in(&room).doing(doing)?;
         }
         let dir = dir.canonicalize().doing(doing)?;
-        Ok(Lane { store: store.clone(), path: dir.join("tree"), room: PrivateIndex::at(dir.join("room")) })
+        Ok(Lane {
+            store: store.clone(),
+            path: dir.join("tree"),
+            room: PrivateIndex::at_folder(dir.join("room")),
+        })
     }
 
     /// Deletes the lanes in `folder` that `may_keep` refuses, and records the mount for the others. Returns how many went. Only
     /// for whoever knows that no check runs in them.
-    pub fn sort_out(
+    pub fn delete_untrusted_lanes(
         folder: &Path,
         may_keep: &dyn Fn(Option<&MountIdentity>) -> bool,
     ) -> Result<usize, GitError> {
         let doing = || format!("sort out the lanes in `{}`", folder.display());
-        let current = MountIdentity::of(folder).ok();
+        let current = MountIdentity::of_path(folder).ok();
         let mut deleted = 0;
         let entries = match std::fs::read_dir(folder) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(0),
@@ -78,7 +82,7 @@ impl Lane {
             let room = lane.join("room");
             let recorded = MountIdentity::recorded_in(&room);
             if !may_keep(recorded.as_ref()) {
-                files::remove(&lane).doing(doing)?;
+                files::remove_path(&lane).doing(doing)?;
                 deleted += 1;
             } else if let Some(current) = &current
                 && recorded.as_ref() != Some(current)
@@ -95,12 +99,12 @@ impl Lane {
     }
 
     /// Where the layers over caches of its checks are kept. The folder need not be there.
-    pub fn caches(&self) -> PathBuf {
-        PrivateIndex::caches(self.room.dir())
+    pub fn caches_path(&self) -> PathBuf {
+        PrivateIndex::caches_path(self.room.dir())
     }
 
     /// Where a copy of what the base installs is kept. No check can write there. The folder need not be there.
-    pub fn installation(&self) -> PathBuf {
+    pub fn installation_path(&self) -> PathBuf {
         self.room.dir().join("installation")
     }
 
@@ -129,56 +133,65 @@ impl Lane {
     }
 
     /// Makes the lane equal `commit` and proves it. Two processes, one more if attributes changed.
-    pub fn checkout(&self, commit: &Oid, ignored: IgnoredFilesPolicy) -> Result<LaneCheckout, GitError> {
+    pub fn check_out_commit(
+        &self,
+        commit: &Oid,
+        ignored: IgnoredFilesPolicy,
+    ) -> Result<LaneCheckout, GitError> {
         let doing = || format!("check out {commit} in a lane");
         let tree = self.store.tree_of(commit)?;
         if !files::is_folder(&self.path) {
             // Missing, or replaced by a link or file: make it anew, and forget what we knew about it.
-            files::remove(&self.path).doing(doing)?;
-            files::remove(&self.room.index_path()).doing(doing)?;
+            files::remove_path(&self.path).doing(doing)?;
+            files::remove_path(&self.room.index_path()).doing(doing)?;
             std::fs::create_dir(&self.path).doing(doing)?;
         }
         if ignored != IgnoredFilesPolicy::Keep {
-            files::remove(&self.caches()).doing(doing)?;
+            files::remove_path(&self.caches_path()).doing(doing)?;
         }
         match ignored {
-            IgnoredFilesPolicy::Remove => self.room.clean(&self.store, &self.path)?,
+            IgnoredFilesPolicy::Remove => self.room.remove_untracked(&self.store, &self.path)?,
             IgnoredFilesPolicy::Keep | IgnoredFilesPolicy::KeepWithoutCaches => {
-                self.room.defuse(&self.store, &self.path)?
+                self.room.remove_blocking_files(&self.store, &self.path)?
             }
         }
         self.room.note_ignored(ignored != IgnoredFilesPolicy::Remove)?;
         let index = self.room.check_out(&self.store, &self.path, commit)?;
         DotGit { branch: None, commit, exclude: "" }
-            .write(&self.store, &self.room, &self.path)
+            .write_dot_git(&self.store, &self.room, &self.path)
             .doing(doing)?;
-        self.tidy(&index, ignored)?;
+        self.remove_extra(&index, ignored)?;
         let stands_for = match index.tree {
             Some(oid) => oid,
             None => {
-                let bytes = self.room.call(&self.store, &self.path, doing()).arg("write-tree").output()?;
-                Oid::from_line(&bytes).ok_or_else(|| GitError::output(doing(), "write-tree gave no id"))?
+                let bytes =
+                    self.room.index_call(&self.store, &self.path, doing()).arg("write-tree").output()?;
+                Oid::from_line(&bytes)
+                    .ok_or_else(|| GitError::unexpected_output(doing(), "write-tree gave no id"))?
             }
         };
         if stands_for != tree {
-            return Err(GitError::output(doing(), format!("the lane holds tree {stands_for}, not {tree}")));
+            return Err(GitError::unexpected_output(
+                doing(),
+                format!("the lane holds tree {stands_for}, not {tree}"),
+            ));
         }
         Ok(LaneCheckout { path: self.path.clone(), tree })
     }
 
     /// Removes what is extra and refuses what differs.
-    fn tidy(&self, index: &Index, ignored: IgnoredFilesPolicy) -> Result<(), GitError> {
+    fn remove_extra(&self, index: &Index, ignored: IgnoredFilesPolicy) -> Result<(), GitError> {
         let doing = || "compare a lane with its commit".to_owned();
-        for seen in self.look(ignored)? {
+        for seen in self.list_differences(ignored)? {
             match seen {
                 LaneDifference::Extra(path) => {
                     let path = files::path_of(path.strip_suffix(b"/").unwrap_or(&path));
-                    files::remove(&self.path.join(path)).doing(doing)?;
+                    files::remove_path(&self.path.join(path)).doing(doing)?;
                 }
                 LaneDifference::Differs(path) => {
                     if !self.is_as_written(index, &path)? {
                         let path = String::from_utf8_lossy(&path).into_owned();
-                        return Err(GitError::output(
+                        return Err(GitError::unexpected_output(
                             doing(),
                             format!("`{path}` differs right after checkout"),
                         ));
@@ -189,7 +202,7 @@ impl Lane {
         Ok(())
     }
 
-    fn look(&self, ignored: IgnoredFilesPolicy) -> Result<Vec<LaneDifference>, GitError> {
+    fn list_differences(&self, ignored: IgnoredFilesPolicy) -> Result<Vec<LaneDifference>, GitError> {
         let mut flags = vec!["-t", "--modified", "--deleted", "--others"];
         if ignored != IgnoredFilesPolicy::Remove {
             flags.push("--exclude-standard");
@@ -216,7 +229,7 @@ impl Lane {
         flag.push(files::path_of(path));
         let written = self
             .room
-            .call(&self.store, &self.path, "write out a file again")
+            .index_call(&self.store, &self.path, "write out a file again")
             .args(["cat-file", "--filters"])
             .arg(flag)
             .arg(entry.oid().as_str())

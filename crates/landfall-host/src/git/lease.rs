@@ -19,7 +19,7 @@ const PUSH: Duration = Duration::from_secs(300);
 fn check_task_branch(doing: &str, branch: &BranchName) -> Result<(), GitError> {
     if branch.as_str().strip_prefix(TASK_BRANCHES).is_none_or(str::is_empty) {
         let why = format!("only branches of tasks are pushed like this; they begin with `{TASK_BRANCHES}`");
-        return Err(GitError::output(doing, why));
+        return Err(GitError::unexpected_output(doing, why));
     }
     Ok(())
 }
@@ -44,12 +44,12 @@ impl Store {
         // The base is in their repository only once it was published: what they have is asked for.
         let mut have: Vec<Oid> = expected.into_iter().cloned().chain(self.base()?).collect();
         have.retain(|oid| self.contains(oid).unwrap_or(false) && repo.has_commit(oid).unwrap_or(false));
-        self.hand_over(repo, new, &have)?;
-        let full = branch.full();
+        self.copy_objects_to(repo, new, &have)?;
+        let full = branch.full_name();
         let lease = format!("--force-with-lease={full}:{}", expected.map_or("", Oid::as_str));
         let said = repo
             .git()
-            .call(&doing)
+            .prepare_call(&doing)
             .trust(GitConfigTrust::Push)
             .git_dir(repo.git_dir())
             .env("SSH_ASKPASS_REQUIRE", "never")
@@ -81,8 +81,8 @@ impl Store {
         let doing = format!("take `{branch}` away at `{remote}`");
         check_remote(remote)?;
         check_task_branch(&doing, branch)?;
-        let full = branch.full();
-        let call = repo.git().call(&doing).trust(GitConfigTrust::Push).git_dir(repo.git_dir());
+        let full = branch.full_name();
+        let call = repo.git().prepare_call(&doing).trust(GitConfigTrust::Push).git_dir(repo.git_dir());
         call.env("SSH_ASKPASS_REQUIRE", "never")
             .args(["push", "--porcelain", "--no-follow-tags", "--no-recurse-submodules"])
             .arg(format!("--force-with-lease={full}:{expected}"))

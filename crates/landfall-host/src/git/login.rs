@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
-use super::run::{code_of, end};
+use super::run::{code_of, kill_group};
 use crate::wait::wait_for_child;
 
 /// Why the tool gave no token.
@@ -37,7 +37,7 @@ const TOKEN_BYTES_MAX: u64 = 4096;
 ///
 /// # Errors
 /// Why there is none.
-pub fn login(host: &str) -> Result<String, LoginError> {
+pub fn read_login_token(host: &str) -> Result<String, LoginError> {
     let mut child = Command::new("gh")
         .args(["auth", "token", "--hostname", host])
         .env("GH_PROMPT_DISABLED", "1")
@@ -60,7 +60,7 @@ pub fn login(host: &str) -> Result<String, LoginError> {
     let bytes = receive.recv_timeout(TIME_MAX);
     let until = if bytes.is_ok() { deadline } else { Instant::now() };
     let code = wait_for_child(&mut child, until).ok().flatten().map(code_of);
-    end(&mut child);
+    kill_group(&mut child);
     match (bytes, code) {
         (Ok(bytes), Some(0)) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
         (_, Some(code)) => Err(LoginError::NoLogin { host: host.to_owned(), code }),

@@ -88,12 +88,12 @@ struct MergeTreeOutput {
 
 impl Store {
     /// Merges two commits without a checkout. No merge driver runs: the store reads no attributes.
-    pub fn merge(&self, ours: &Oid, theirs: &Oid) -> Result<MergeResult, GitError> {
+    pub fn merge_commits(&self, ours: &Oid, theirs: &Oid) -> Result<MergeResult, GitError> {
         match self.try_merge(ours, theirs)? {
             Ok(tree) => Ok(MergeResult::Clean { tree }),
             Err(told) => {
                 let detail = told.detail.clone();
-                let paths = self.in_detail(told)?;
+                let paths = self.describe_conflicts(told)?;
                 Ok(MergeResult::Conflict { paths, detail })
             }
         }
@@ -147,7 +147,7 @@ impl Store {
             .args(["--end-of-options", ours.as_str(), theirs.as_str()])
             .timeout(self.merge_time())
             .run()?;
-        let nonsense = || GitError::output(&doing, "not the output of merge-tree");
+        let nonsense = || GitError::unexpected_output(&doing, "not the output of merge-tree");
         match said.code {
             0 => {
                 let tree = said.stdout.split(|byte| *byte == 0).next().and_then(Oid::from_line);
@@ -156,12 +156,12 @@ impl Store {
                 Ok(Ok(tree))
             }
             // The same code says that a commit is missing; then it says nothing else.
-            1 if !said.stdout.is_empty() => parse(&said.stdout).map(Err).ok_or_else(nonsense),
-            _ => Err(said.failed()),
+            1 if !said.stdout.is_empty() => parse_merge_output(&said.stdout).map(Err).ok_or_else(nonsense),
+            _ => Err(said.into_error()),
         }
     }
 
-    fn in_detail(&self, told: MergeTreeOutput) -> Result<Vec<ConflictedPath>, GitError> {
+    fn describe_conflicts(&self, told: MergeTreeOutput) -> Result<Vec<ConflictedPath>, GitError> {
         let mut paths = Vec::with_capacity(told.disputed.len());
         for (path, stages) in &told.disputed {
             let mut kind = kind_of(&told, path, stages);
@@ -183,10 +183,9 @@ impl Store {
         let mut texts: [Option<Vec<u8>>; 3] = [None, None, None];
         for (stage, text) in stages.iter().zip(&mut texts) {
             let Some((_, oid)) = stage else { continue };
-            let object = self
-                .objects()
-                .read(oid, TEXT_BYTES_MAX)?
-                .ok_or_else(|| GitError::output(format!("read {oid}"), "its content is missing"))?;
+            let object = self.objects().read_object(oid, TEXT_BYTES_MAX)?.ok_or_else(|| {
+                GitError::unexpected_output(format!("read {oid}"), "its content is missing")
+            })?;
             if object.size > TEXT_BYTES_MAX {
                 return Ok(ContentComparison::TooLarge);
             }
@@ -198,35 +197,45 @@ impl Store {
         let [base, ours, theirs] = texts;
         let (ours, theirs) = (ours.unwrap_or_default(), theirs.unwrap_or_default());
         Ok(ContentComparison::Text(match base {
-            Some(base) => threeway::merge(&base, &ours, &theirs),
-            None => ThreewayMerge { lines: threeway::dispute_of(&ours, &theirs), settled: None },
+            Some(base) => threeway::merge_texts(&base, &ours, &theirs),
+            None => ThreewayMerge { lines: threeway::count_disputed_between(&ours, &theirs), settled: None },
         }))
     }
 
     pub(super) fn write_blob(&self, bytes: Vec<u8>) -> Result<Oid, GitError> {
         let doing = "store a merged file";
         let said = self.write_call(doing).args(["hash-object", "-w", "--stdin"]).input(bytes).output()?;
-        Oid::from_line(&said).ok_or_else(|| GitError::output(doing, "not an object id"))
+        Oid::from_line(&said).ok_or_else(|| GitError::unexpected_output(doing, "not an object id"))
     }
 
     /// A tree with other contents in files that it has: one process for each folder above one.
     fn replace_blobs(&self, tree: &Oid, blobs: &[(&[u8], &Oid)]) -> Result<Oid, GitError> {
         let doing = || format!("put merged files into tree {tree}");
-        let mut entries = self.objects().tree(tree)?;
+        let mut entries = self.objects().read_tree(tree)?;
         let mut below: HashMap<&[u8], Vec<(&[u8], &Oid)>> = HashMap::new();
         for (path, blob) in blobs {
             match path.iter().position(|byte| *byte == b'/') {
                 Some(slash) => below.entry(&path[..slash]).or_default().push((&path[slash + 1..], blob)),
                 None => match entries.iter_mut().find(|entry| entry.name == *path && is_file(entry)) {
                     Some(entry) => entry.oid = (*blob).clone(),
-                    None => return Err(GitError::output(doing(), "a file is not where it was in dispute")),
+                    None => {
+                        return Err(GitError::unexpected_output(
+                            doing(),
+                            "a file is not where it was in dispute",
+                        ));
+                    }
                 },
             }
         }
         for (folder, blobs) in below {
             match entries.iter_mut().find(|entry| entry.name == folder && entry.is_tree()) {
                 Some(entry) => entry.oid = self.replace_blobs(&entry.oid, &blobs)?,
-                None => return Err(GitError::output(doing(), "a folder is not where it was in dispute")),
+                None => {
+                    return Err(GitError::unexpected_output(
+                        doing(),
+                        "a folder is not where it was in dispute",
+                    ));
+                }
             }
         }
         let mut listing = Vec::new();
@@ -241,7 +250,7 @@ impl Store {
             listing.push(0);
         }
         let said = self.write_call(doing()).args(["mktree", "-z"]).input(listing).output()?;
-        Oid::from_line(&said).ok_or_else(|| GitError::output(doing(), "not an object id"))
+        Oid::from_line(&said).ok_or_else(|| GitError::unexpected_output(doing(), "not an object id"))
     }
 }
 
@@ -287,7 +296,7 @@ fn kind_of(told: &MergeTreeOutput, path: &[u8], stages: &ConflictStages) -> Conf
     }
 }
 
-fn parse(bytes: &[u8]) -> Option<MergeTreeOutput> {
+fn parse_merge_output(bytes: &[u8]) -> Option<MergeTreeOutput> {
     let mut parts = bytes.split(|byte| *byte == 0);
     let tree = Oid::from_line(parts.next()?)?;
     let mut disputed: Vec<(Vec<u8>, ConflictStages)> = Vec::new();

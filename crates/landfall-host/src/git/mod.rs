@@ -49,7 +49,7 @@ pub use in_flight::{TrialMerge, WorkInProgress};
 pub use include::{InclusionRefusal, InclusionReport};
 pub use landing::{LandingClaim, LandingMismatch, LandingProof};
 pub use lane::{IgnoredFilesPolicy, Lane, LaneCheckout};
-pub use login::{LoginError, login};
+pub use login::{LoginError, read_login_token};
 pub use merge::{ConflictKind, ConflictedPath, MergeResult};
 pub use names::{BadName, BranchName, Oid, RefName};
 pub use news::BranchNews;

@@ -50,7 +50,7 @@ impl Oid {
         Oid(text)
     }
 
-    pub(crate) fn raw(&self) -> Vec<u8> {
+    pub(crate) fn to_raw_bytes(&self) -> Vec<u8> {
         let digit = |byte: u8| if byte.is_ascii_digit() { byte - b'0' } else { byte - b'a' + 10 };
         self.0.as_bytes().chunks(2).map(|pair| (digit(pair[0]) << 4) | digit(pair[1])).collect()
     }
@@ -197,7 +197,7 @@ impl BranchName {
     }
 
     /// The name with `refs/heads/`.
-    pub fn full(&self) -> String {
+    pub fn full_name(&self) -> String {
         format!("refs/heads/{}", self.0)
     }
 }

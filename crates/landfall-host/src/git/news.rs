@@ -9,7 +9,7 @@ use super::in_flight::ScratchObjects;
 use super::names::{BranchName, Oid};
 use super::repo::{CheckoutHead, Repo};
 use super::run::{GitCall, GitConfigTrust, GitError};
-use super::store::{ObjectCheck, Store, quoted, upstream_ref};
+use super::store::{ObjectCheck, Store, quote_alternate_path, upstream_ref};
 
 /// Asking a remote where a branch stands; a host that does not answer in this time is not there.
 const ASK: Duration = Duration::from_secs(60);
@@ -66,7 +66,7 @@ impl Store {
                 });
             }
         }
-        let tip = self.import(repo, branch)?;
+        let tip = self.import_branch(repo, branch)?;
         self.compare_tips(known, tip)
     }
 
@@ -82,7 +82,7 @@ impl Store {
         check_remote(remote)?;
         for _ in 0..ROUNDS_MAX {
             let Some(tip) = self.remote_tip(repo, remote, branch)? else {
-                let any = reach(repo, format!("list the branches of `{remote}`"))
+                let any = remote_call(repo, format!("list the branches of `{remote}`"))
                     .args(["ls-remote", "--heads", "--end-of-options", remote])
                     .timeout(ASK)
                     .cut_at(4096) // one is enough
@@ -92,23 +92,26 @@ impl Store {
             if tip == *known {
                 return Ok(BranchNews::Same);
             }
-            if self.contains(&tip)? || self.fetch(repo, remote, branch, &tip, known)? {
+            if self.contains(&tip)? || self.fetch_tip(repo, remote, branch, &tip, known)? {
                 let whose = format!("{remote}:{branch}"); // a branch of the person has no colon in its name
-                self.pin(&upstream_ref(&whose), &tip)?;
+                self.pin_commit(&upstream_ref(&whose), &tip)?;
                 return self.compare_tips(known, tip);
             }
         }
-        Err(GitError::output(format!("fetch `{branch}` of `{remote}`"), "it moves faster than we can follow"))
+        Err(GitError::unexpected_output(
+            format!("fetch `{branch}` of `{remote}`"),
+            "it moves faster than we can follow",
+        ))
     }
 
     /// Where the branch of a remote was when we last agreed with it; see [`Store::note_remote`].
     pub fn remote_seen(&self, remote: &str, branch: &BranchName) -> Result<Option<Oid>, GitError> {
-        self.resolve(&upstream_ref(&seen_name(remote, branch)))
+        self.resolve_ref(&upstream_ref(&seen_name(remote, branch)))
     }
 
     /// Notes where the branch of a remote is: from there it only goes ahead, unless it was rewritten.
     pub fn note_remote(&self, remote: &str, branch: &BranchName, tip: &Oid) -> Result<(), GitError> {
-        self.pin(&upstream_ref(&seen_name(remote, branch)), tip)
+        self.pin_commit(&upstream_ref(&seen_name(remote, branch)), tip)
     }
 
     fn compare_tips(&self, known: &Oid, tip: Oid) -> Result<BranchNews, GitError> {
@@ -116,7 +119,7 @@ impl Store {
             return Ok(BranchNews::Same);
         }
         if self.is_ancestor(known, &tip)? {
-            let commits = self.ahead(known, &tip)?;
+            let commits = self.count_ahead(known, &tip)?;
             return Ok(BranchNews::Ahead { new: tip, commits });
         }
         let common = self.merge_bases(known, &tip)?.into_iter().next();
@@ -125,8 +128,8 @@ impl Store {
 
     fn remote_tip(&self, repo: &Repo, remote: &str, branch: &BranchName) -> Result<Option<Oid>, GitError> {
         let doing = format!("ask `{remote}` for `{branch}`");
-        let full = branch.full();
-        let said = reach(repo, &doing)
+        let full = branch.full_name();
+        let said = remote_call(repo, &doing)
             .args(["ls-remote", "--end-of-options", remote, &full])
             .timeout(ASK)
             .output()?;
@@ -136,14 +139,14 @@ impl Store {
             if line[tab + 1..] == *full.as_bytes() {
                 return Oid::from_line(&line[..tab])
                     .map(Some)
-                    .ok_or_else(|| GitError::output(doing, "not an object id"));
+                    .ok_or_else(|| GitError::unexpected_output(doing, "not an object id"));
             }
         }
         Ok(None)
     }
 
     /// Brings `tip` of a remote's branch into the store. `false` if the remote has moved on meanwhile.
-    fn fetch(
+    fn fetch_tip(
         &self,
         repo: &Repo,
         remote: &str,
@@ -154,13 +157,13 @@ impl Store {
         let doing = || format!("fetch `{branch}` of `{remote}`");
         let scratch = ScratchObjects::new(self)?;
         // Whose folder this is does not matter: it reads the person's objects, and git writes new ones here.
-        let aside = self.aside(&scratch.path().join("fetched.git"), &[repo.objects_dir()])?;
-        reach(repo, doing())
+        let aside = self.create_scratch_store(&scratch.path().join("fetched.git"), &[repo.objects_dir()])?;
+        remote_call(repo, doing())
             .env("GIT_OBJECT_DIRECTORY", aside.objects_dir())
-            .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(&repo.objects_dir()))
+            .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", quote_alternate_path(&repo.objects_dir()))
             .args(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--refmap=", "--no-filter"])
             .args(["--no-recurse-submodules", "--no-prune", "--no-auto-maintenance", "--end-of-options"])
-            .args([remote, &branch.full()])
+            .args([remote, &branch.full_name()])
             .timeout(FETCH)
             .output()?;
         if !aside.contains(tip)? {
@@ -168,7 +171,7 @@ impl Store {
         }
         let mut have = vec![known.clone()];
         have.extend(self.base()?);
-        self.bring(&aside.objects_dir(), tip, &have, ObjectCheck::Hash)?;
+        self.fetch_objects_from(&aside.objects_dir(), tip, &have, ObjectCheck::Hash)?;
         Ok(true)
     }
 }
@@ -179,9 +182,9 @@ fn seen_name(remote: &str, branch: &BranchName) -> String {
 }
 
 /// A call that may reach the person's remotes. They are not there to be asked, so nothing asks them.
-fn reach(repo: &Repo, doing: impl Into<String>) -> GitCall<'_> {
+fn remote_call(repo: &Repo, doing: impl Into<String>) -> GitCall<'_> {
     repo.git()
-        .call(doing)
+        .prepare_call(doing)
         .trust(GitConfigTrust::Push)
         .git_dir(repo.git_dir())
         .env("SSH_ASKPASS_REQUIRE", "never")
@@ -192,7 +195,7 @@ pub(crate) fn check_remote(name: &str) -> Result<(), GitError> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'/');
     if name.is_empty() || name.starts_with(['-', '.', '/']) || !name.bytes().all(plain) {
         let why = format!("`{}` is no name of a remote", name.escape_debug());
-        return Err(GitError::output("reach a remote", why));
+        return Err(GitError::unexpected_output("reach a remote", why));
     }
     Ok(())
 }

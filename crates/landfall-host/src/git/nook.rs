@@ -30,7 +30,7 @@ impl ExchangeFolder {
     }
 
     /// The same, making what is missing.
-    pub fn make(root: &Path, path: &str) -> std::io::Result<Self> {
+    pub fn open_or_create(root: &Path, path: &str) -> std::io::Result<Self> {
         let root = files::open_folder(root)?;
         let parts: Vec<&[u8]> = path.split('/').map(str::as_bytes).collect();
         Ok(Self { folder: make_folders(root.as_fd(), &parts)? })

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use super::names::Oid;
 use super::run::{GitError, GitResultExt as _, SLOW};
-use super::store::{ObjectCheck, Store, quoted};
+use super::store::{ObjectCheck, Store, quote_alternate_path};
 use super::store_repair::ASIDE;
 
 /// Of the newest objects the content is read: of a fault, the last things written suffer. Of the others, the size.
@@ -67,14 +67,15 @@ impl Store {
             && !self.has_files_of(&base)?
         {
             // It fails if the user's repository does not have the base either: then nothing has changed.
-            repairs.is_base_completed = self.bring(of_user, &base, &[], ObjectCheck::Hash).is_ok();
+            repairs.is_base_completed =
+                self.fetch_objects_from(of_user, &base, &[], ObjectCheck::Hash).is_ok();
         }
         Ok(repairs)
     }
 
     /// Whether every folder and file of a commit is there.
     fn has_files_of(&self, commit: &Oid) -> Result<bool, GitError> {
-        let call = self.call("look for the files of the base");
+        let call = self.prepare_call("look for the files of the base");
         let args = ["rev-list", "--objects", "--quiet", "--no-walk", "--end-of-options", commit.as_str()];
         Ok(call.args(args).timeout(SLOW).run()?.code == 0)
     }
@@ -83,7 +84,8 @@ impl Store {
     fn restore_object(&self, oid: &Oid, sources: &[PathBuf]) -> Result<bool, GitError> {
         for source in sources {
             let call = |doing: &str| {
-                self.call(format!("{doing} {oid}")).env("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(source))
+                self.prepare_call(format!("{doing} {oid}"))
+                    .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", quote_alternate_path(source))
             };
             let kind = call("find").args(["cat-file", "-t", oid.as_str()]).run()?;
             let kind = String::from_utf8_lossy(&kind.stdout).trim().to_owned();
@@ -214,7 +216,7 @@ mod tests {
 
     use super::*;
 
-    fn packed(object: &[u8]) -> Vec<u8> {
+    fn pack_object(object: &[u8]) -> Vec<u8> {
         let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
         encoder.write_all(object).expect("memory");
         encoder.finish().expect("memory")
@@ -222,16 +224,16 @@ mod tests {
 
     #[test]
     fn an_object_is_whole_if_it_is_as_long_as_it_says() {
-        let mut flipped = packed(b"blob 3\0abc");
+        let mut flipped = pack_object(b"blob 3\0abc");
         *flipped.last_mut().expect("a checksum") ^= 1;
         let table: [(&[u8], bool, u64, &str); 7] = [
-            (&packed(b"blob 3\0abc"), true, 97, "as it should be"),
-            (&packed(b"blob 4\0abc"), false, 97, "shorter"),
-            (&packed(b"blob 2\0abc"), false, 97, "longer"),
-            (&packed(b"blob x\0abc"), false, 100, "no size"),
+            (&pack_object(b"blob 3\0abc"), true, 97, "as it should be"),
+            (&pack_object(b"blob 4\0abc"), false, 97, "shorter"),
+            (&pack_object(b"blob 2\0abc"), false, 97, "longer"),
+            (&pack_object(b"blob x\0abc"), false, 100, "no size"),
             (&flipped, false, 100, "a changed byte"),
             (b"abc", false, 100, "no zlib stream"),
-            (&packed(b"blob 101\0abc"), true, 100, "beyond what is left, the size is believed"),
+            (&pack_object(b"blob 101\0abc"), true, 100, "beyond what is left, the size is believed"),
         ];
         for (file, wanted, wanted_left, why) in table {
             let mut left = 100;
@@ -246,7 +248,7 @@ mod tests {
         let mut object = b"blob 3\0".to_vec();
         object.resize(64 << 20, 0);
         let mut left = READ_BYTES_MAX;
-        assert!(!is_whole(packed(&object).as_slice(), &mut left).expect("read"));
+        assert!(!is_whole(pack_object(&object).as_slice(), &mut left).expect("read"));
         assert_eq!(left, READ_BYTES_MAX - 4);
     }
 

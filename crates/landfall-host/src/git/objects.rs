@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use super::names::Oid;
-use super::run::{Git, GitError, GitErrorKind, QUICK, end, read_some_until};
+use super::run::{Git, GitError, GitErrorKind, QUICK, kill_group, read_some_until};
 
 /// The largest object that is read into memory.
 const OBJECT_MAX: u64 = 64 << 20;
@@ -29,8 +29,8 @@ const CHUNK: usize = 16 << 10;
 /// How deep folders may be nested; git has the same limit.
 const TREE_DEPTH_MAX: usize = 2_000;
 
-fn too_deep() -> GitError {
-    GitError::output("compare trees", format!("folders nested deeper than {TREE_DEPTH_MAX}"))
+fn too_deep_error() -> GitError {
+    GitError::unexpected_output("compare trees", format!("folders nested deeper than {TREE_DEPTH_MAX}"))
 }
 
 /// The reader of one repository's objects.
@@ -54,7 +54,7 @@ struct ObjectReaderProcess {
 
 impl Drop for ObjectReaderProcess {
     fn drop(&mut self) {
-        end(&mut self.child);
+        kill_group(&mut self.child);
     }
 }
 
@@ -105,28 +105,28 @@ impl Objects {
     }
 
     /// Kind and size of an object; `None` if it is not there.
-    pub fn info(&self, oid: &Oid) -> Result<Option<(String, u64)>, GitError> {
-        Ok(self.ask("info", oid, 0)?.map(|object| (object.kind, object.size)))
+    pub fn object_info(&self, oid: &Oid) -> Result<Option<(String, u64)>, GitError> {
+        Ok(self.ask_reader("info", oid, 0)?.map(|object| (object.kind, object.size)))
     }
 
     /// An object with its bytes, if it is not larger than `max`.
-    pub fn read(&self, oid: &Oid, max: u64) -> Result<Option<Object>, GitError> {
-        match self.ask("info", oid, 0)? {
+    pub fn read_object(&self, oid: &Oid, max: u64) -> Result<Option<Object>, GitError> {
+        match self.ask_reader("info", oid, 0)? {
             None => Ok(None),
             Some(object) if object.size > max.min(OBJECT_MAX) => Ok(Some(object)),
-            Some(_) => self.ask("contents", oid, OBJECT_MAX),
+            Some(_) => self.ask_reader("contents", oid, OBJECT_MAX),
         }
     }
 
     /// A commit; an error if it is missing or something else.
-    pub fn commit(&self, oid: &Oid) -> Result<CommitObject, GitError> {
+    pub fn read_commit(&self, oid: &Oid) -> Result<CommitObject, GitError> {
         let remembered = || self.commits.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(commit) = remembered().get(oid) {
             return Ok(commit.clone());
         }
-        let bytes = self.expect(oid, "commit")?;
+        let bytes = self.read_expected(oid, "commit")?;
         let commit = parse_commit(&bytes)
-            .ok_or_else(|| GitError::output(format!("read commit {oid}"), "not a commit"))?;
+            .ok_or_else(|| GitError::unexpected_output(format!("read commit {oid}"), "not a commit"))?;
         let mut remembered = remembered();
         if remembered.len() >= COMMITS_MAX {
             remembered.clear(); // rarely; what is needed is read again
@@ -136,26 +136,26 @@ impl Objects {
     }
 
     /// The entries of a tree; an error if it is missing or something else.
-    pub fn tree(&self, oid: &Oid) -> Result<Vec<TreeEntry>, GitError> {
-        let bytes = self.expect(oid, "tree")?;
+    pub fn read_tree(&self, oid: &Oid) -> Result<Vec<TreeEntry>, GitError> {
+        let bytes = self.read_expected(oid, "tree")?;
         parse_tree(&bytes, oid.as_str().len() / 2)
-            .ok_or_else(|| GitError::output(format!("read tree {oid}"), "not a tree"))
+            .ok_or_else(|| GitError::unexpected_output(format!("read tree {oid}"), "not a tree"))
     }
 
-    fn expect(&self, oid: &Oid, kind: &str) -> Result<Vec<u8>, GitError> {
+    fn read_expected(&self, oid: &Oid, kind: &str) -> Result<Vec<u8>, GitError> {
         let doing = || format!("read {kind} {oid}");
-        match self.ask("contents", oid, OBJECT_MAX)? {
+        match self.ask_reader("contents", oid, OBJECT_MAX)? {
             Some(object) if object.kind == kind => Ok(object.bytes),
-            Some(object) => Err(GitError::output(doing(), format!("it is a {}", object.kind))),
-            None => Err(GitError::output(doing(), "it is missing")),
+            Some(object) => Err(GitError::unexpected_output(doing(), format!("it is a {}", object.kind))),
+            None => Err(GitError::unexpected_output(doing(), "it is missing")),
         }
     }
 
     /// All paths on which two trees differ, files only, sorted as git sorts an index. Renames are a
     /// removal and an addition. `max` bounds the answer; beyond it, an error.
-    pub fn differences(&self, old: &Oid, new: &Oid, max: usize) -> Result<Vec<Difference>, GitError> {
+    pub fn list_differences(&self, old: &Oid, new: &Oid, max: usize) -> Result<Vec<Difference>, GitError> {
         let mut found = Vec::new();
-        self.walk(Some(old), Some(new), &mut Vec::new(), max, &mut found)?;
+        self.walk_trees(Some(old), Some(new), &mut Vec::new(), max, &mut found)?;
         found.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(found)
     }
@@ -181,14 +181,14 @@ impl Objects {
             return Ok(*count);
         }
         if depth > TREE_DEPTH_MAX {
-            return Err(too_deep());
+            return Err(too_deep_error());
         }
         let before: HashMap<Vec<u8>, TreeEntry> = match old {
-            Some(old) => self.tree(old)?.into_iter().map(|entry| (entry.name.clone(), entry)).collect(),
+            Some(old) => self.read_tree(old)?.into_iter().map(|entry| (entry.name.clone(), entry)).collect(),
             None => HashMap::new(),
         };
         let mut count: u64 = 0;
-        for entry in self.tree(new)? {
+        for entry in self.read_tree(new)? {
             let was = before.get(&entry.name);
             if was.is_some_and(|was| (was.mode, &was.oid) == (entry.mode, &entry.oid)) {
                 continue;
@@ -203,7 +203,7 @@ impl Objects {
         Ok(count)
     }
 
-    fn walk(
+    fn walk_trees(
         &self,
         old: Option<&Oid>,
         new: Option<&Oid>,
@@ -215,10 +215,10 @@ impl Objects {
             return Ok(());
         }
         if prefix.iter().filter(|byte| **byte == b'/').count() > TREE_DEPTH_MAX {
-            return Err(too_deep());
+            return Err(too_deep_error());
         }
-        let old = old.map(|oid| self.tree(oid)).transpose()?.unwrap_or_default();
-        let new = new.map(|oid| self.tree(oid)).transpose()?.unwrap_or_default();
+        let old = old.map(|oid| self.read_tree(oid)).transpose()?.unwrap_or_default();
+        let new = new.map(|oid| self.read_tree(oid)).transpose()?.unwrap_or_default();
         let mut by_name: std::collections::BTreeMap<&[u8], (Option<&TreeEntry>, Option<&TreeEntry>)> =
             std::collections::BTreeMap::new();
         for entry in &old {
@@ -239,7 +239,10 @@ impl Objects {
             let (old_file, new_file) = (file(old), file(new));
             if old_file.is_some() || new_file.is_some() {
                 if found.len() >= max {
-                    return Err(GitError::output("compare trees", format!("more than {max} paths differ")));
+                    return Err(GitError::unexpected_output(
+                        "compare trees",
+                        format!("more than {max} paths differ"),
+                    ));
                 }
                 found.push(Difference { path: prefix.clone(), old: old_file, new: new_file });
             }
@@ -247,7 +250,7 @@ impl Objects {
             let new_tree = new.filter(|entry| entry.is_tree()).map(|entry| &entry.oid);
             if old_tree.is_some() || new_tree.is_some() {
                 prefix.push(b'/');
-                self.walk(old_tree, new_tree, prefix, max, found)?;
+                self.walk_trees(old_tree, new_tree, prefix, max, found)?;
             }
             prefix.truncate(length);
         }
@@ -259,7 +262,7 @@ impl Objects {
         let mut at = tree.clone();
         let mut parts = path.split(|byte| *byte == b'/').peekable();
         while let Some(part) = parts.next() {
-            let Some(entry) = self.tree(&at)?.into_iter().find(|entry| entry.name == part) else {
+            let Some(entry) = self.read_tree(&at)?.into_iter().find(|entry| entry.name == part) else {
                 return Ok(None);
             };
             if parts.peek().is_none() {
@@ -273,7 +276,7 @@ impl Objects {
         Ok(None)
     }
 
-    fn ask(&self, verb: &str, oid: &Oid, max: u64) -> Result<Option<Object>, GitError> {
+    fn ask_reader(&self, verb: &str, oid: &Oid, max: u64) -> Result<Option<Object>, GitError> {
         let mut running = self.running.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         // A reader that died between two questions is started again; one that dies on a question is an error.
         if let Some(reader) = running.as_mut()
@@ -283,17 +286,17 @@ impl Objects {
         }
         let reader = match running.as_mut() {
             Some(reader) => reader,
-            None => running.insert(self.start()?),
+            None => running.insert(self.start_reader()?),
         };
-        let answer = converse(reader, verb, oid, max);
+        let answer = request_object(reader, verb, oid, max);
         if answer.is_err() {
             *running = None; // half an answer may still be in the pipe
         }
         answer.map_err(|kind| GitError { doing: format!("read object {oid}"), kind })
     }
 
-    fn start(&self) -> Result<ObjectReaderProcess, GitError> {
-        let call = self.git.call("start the object reader").git_dir(&self.git_dir).args([
+    fn start_reader(&self) -> Result<ObjectReaderProcess, GitError> {
+        let call = self.git.prepare_call("start the object reader").git_dir(&self.git_dir).args([
             "cat-file",
             "--batch-command",
             "-z",
@@ -306,7 +309,7 @@ impl Objects {
     }
 }
 
-fn converse(
+fn request_object(
     reader: &mut ObjectReaderProcess,
     verb: &str,
     oid: &Oid,

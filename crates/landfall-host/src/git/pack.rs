@@ -14,8 +14,8 @@ pub struct LooseObjectStats {
 
 impl Store {
     /// How many objects are a file each, and how much room they take.
-    pub fn loose(&self) -> Result<LooseObjectStats, GitError> {
-        let text = self.call("count loose objects").args(["count-objects", "-v"]).text()?;
+    pub fn count_loose_objects(&self) -> Result<LooseObjectStats, GitError> {
+        let text = self.prepare_call("count loose objects").args(["count-objects", "-v"]).output_text()?;
         let figure = |name: &str| {
             let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
             line.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
@@ -26,7 +26,7 @@ impl Store {
 
     /// Packs the objects that some ref reaches and that are a file each. Workspaces that borrow them find them in the
     /// pack; others may read and write meanwhile.
-    pub fn pack(&self) -> Result<(), GitError> {
+    pub fn pack_loose_objects(&self) -> Result<(), GitError> {
         self.write_call("pack the store").args(["repack", "-d", "-q"]).timeout(SLOW).output()?;
         Ok(())
     }

@@ -23,7 +23,8 @@ use super::names::{BranchName, Oid};
 use super::news::check_remote;
 use super::repo::{Checkout, Repo, plain_head};
 use super::run::{
-    GitConfigTrust, GitError, GitErrorKind, GitResultExt as _, QUICK, SLOW, Signature, end, read_exact_until,
+    GitConfigTrust, GitError, GitErrorKind, GitResultExt as _, QUICK, SLOW, Signature, kill_group,
+    read_exact_until,
 };
 use super::store::Store;
 use crate::wait::wait_for_child;
@@ -145,7 +146,7 @@ impl Repo {
     /// The first one. Every other checkout is cleaned up all the same.
     pub fn recover_publishing(&self) -> Result<bool, GitError> {
         let mut all = Ok(false);
-        for checkout in self.checkouts()? {
+        for checkout in self.list_checkouts()? {
             let recovered = self.recover_checkout(&checkout);
             all = all.and_then(|before| recovered.map(|found| before || found));
         }
@@ -155,7 +156,7 @@ impl Repo {
     /// Whether a checkout holds a lock or a staging folder, of a publishing under way or of one that was cut off.
     pub fn has_publishing_traces(&self) -> bool {
         let has_traces = |checkout: &Checkout| Self::shows_publishing_traces(&checkout.git_dir);
-        self.checkouts().is_ok_and(|all| all.iter().any(has_traces))
+        self.list_checkouts().is_ok_and(|all| all.iter().any(has_traces))
     }
 
     /// The same of one checkout, by its git folder alone.
@@ -183,14 +184,16 @@ impl Repo {
             // Asked of the user's repository: the store need not have what they committed since.
             Ok(tip == commit || self.has_ancestor(&tip, &commit)?)
         };
-        checkout_update::recover(checkout, |target| is_published(target).map_err(std::io::Error::other))
-            .doing(|| format!("clean up in the checkout `{}`", checkout.root.display()))
+        checkout_update::recover_update(checkout, |target| {
+            is_published(target).map_err(std::io::Error::other)
+        })
+        .doing(|| format!("clean up in the checkout `{}`", checkout.root.display()))
     }
 }
 
 impl Store {
     /// Moves a person's branch from `expected_old` to `new`, a descendant of it, if nothing is in the way.
-    pub fn publish(
+    pub fn publish_branch(
         &self,
         repo: &Repo,
         branch: &BranchName,
@@ -201,7 +204,7 @@ impl Store {
     ) -> Result<PublishOutcome, GitError> {
         if !self.is_ancestor(expected_old, new)? {
             let why = format!("{new} does not descend from {expected_old}");
-            return Err(GitError::output(format!("publish to `{branch}`"), why));
+            return Err(GitError::unexpected_output(format!("publish to `{branch}`"), why));
         }
         match mode {
             PublishMode::Local => self.publish_local(repo, branch, (new, expected_old), &[], by),
@@ -232,8 +235,8 @@ impl Store {
         by: &Signature,
     ) -> Result<PublishOutcome, GitError> {
         // Another checkout that cannot be cleaned up does not stand in the way of this one.
-        for checkout in repo.checkouts()? {
-            if is_on(repo, &checkout, &branch.full())? {
+        for checkout in repo.list_checkouts()? {
+            if is_on(repo, &checkout, &branch.full_name())? {
                 repo.recover_checkout(&checkout)?;
             }
         }
@@ -264,13 +267,13 @@ impl Store {
         let have = std::slice::from_ref(expected_old);
         // Held until the branch leads to the commit.
         let _pin = self.hand_over_pinned(repo, branch, new, have)?;
-        crate::crash::point("git.publish.objects");
+        crate::crash::pass_point("git.publish.objects");
         let Some(checkout) = checkouts.first() else {
-            let lock = match LockedRef::take(repo, repo.common_dir(), branch, new, expected_old, by)? {
+            let lock = match LockedRef::lock_ref(repo, repo.common_dir(), branch, new, expected_old, by)? {
                 Ok(lock) => lock,
                 Err(actual) => return Ok(PublishOutcome::Held(moved_or_missing(actual))),
             };
-            lock.commit()?;
+            lock.commit_transaction()?;
             self.complete_handover(repo, new, have)?;
             return Ok(PublishOutcome::Done(PublishMethod::Ref));
         };
@@ -280,21 +283,21 @@ impl Store {
         if let Some(sign) = operation_sign(checkout, true) {
             return Ok(PublishOutcome::Held(in_progress(checkout, sign)));
         }
-        let changes = self.differences(&self.tree_of(expected_old)?, &self.tree_of(new)?)?;
+        let changes = self.diff_trees(&self.tree_of(expected_old)?, &self.tree_of(new)?)?;
         let is_idle =
-            || Ok(operation_sign(checkout, false).is_none() && is_on(repo, checkout, &branch.full())?);
-        let lock_branch = || LockedRef::take(repo, &checkout.git_dir, branch, new, expected_old, by);
+            || Ok(operation_sign(checkout, false).is_none() && is_on(repo, checkout, &branch.full_name())?);
+        let lock_branch = || LockedRef::lock_ref(repo, &checkout.git_dir, branch, new, expected_old, by);
         let request = UpdateRequest {
             repo,
             objects: self.objects(),
             checkout,
-            branch: branch.full(),
+            branch: branch.full_name(),
             old: expected_old,
             new,
             changes: &changes,
             beside,
         };
-        let update = match CheckoutUpdate::perform(&request, lock_branch, is_idle)? {
+        let update = match CheckoutUpdate::perform_update(&request, lock_branch, is_idle)? {
             Ok(update) => update,
             Err(refusal) => {
                 let path = checkout.root.clone();
@@ -305,8 +308,8 @@ impl Store {
                 }));
             }
         };
-        crate::crash::point("git.publish.files");
-        update.finish(LockedRef::commit)?;
+        crate::crash::pass_point("git.publish.files");
+        update.finish_with_commit(LockedRef::commit_transaction)?;
         self.complete_handover(repo, new, have)?;
         Ok(PublishOutcome::Done(PublishMethod::Checkout { path: checkout.root.clone() }))
     }
@@ -324,10 +327,10 @@ impl Store {
         let have: Vec<Oid> =
             repo.branch_tip(branch)?.filter(|tip| self.contains(tip).unwrap_or(false)).into_iter().collect();
         let have = if have.is_empty() { vec![expected_old.clone()] } else { have };
-        self.hand_over(repo, new, &have)?;
+        self.copy_objects_to(repo, new, &have)?;
         let said = repo
             .git()
-            .call(&doing)
+            .prepare_call(&doing)
             .trust(GitConfigTrust::Push)
             .git_dir(repo.git_dir())
             .args([
@@ -338,7 +341,7 @@ impl Store {
                 "--end-of-options",
                 remote,
             ])
-            .arg(format!("{new}:{}", branch.full()))
+            .arg(format!("{new}:{}", branch.full_name()))
             .timeout(PUSH)
             .run()?;
         let stdout = String::from_utf8_lossy(&said.stdout).into_owned();
@@ -362,9 +365,9 @@ fn moved_or_missing(actual: Option<Oid>) -> HeldReason {
 
 /// The checkouts whose HEAD is the branch, or the reason why one that is busy with it must be left alone.
 fn checkouts_on(repo: &Repo, branch: &BranchName) -> Result<Result<Vec<Checkout>, HeldReason>, GitError> {
-    let full = branch.full();
+    let full = branch.full_name();
     let mut on = Vec::new();
-    for checkout in repo.checkouts()? {
+    for checkout in repo.list_checkouts()? {
         if is_on(repo, &checkout, &full)? {
             on.push(checkout);
             continue;
@@ -388,7 +391,7 @@ fn is_on(repo: &Repo, checkout: &Checkout, full: &str) -> Result<bool, GitError>
     }
     let said = repo
         .git()
-        .call("see what a checkout is on")
+        .prepare_call("see what a checkout is on")
         .git_dir(&checkout.git_dir)
         .args(["symbolic-ref", "--quiet", "HEAD"])
         .run()?;
@@ -416,7 +419,7 @@ fn operation_sign(checkout: &Checkout, with_locks: bool) -> Option<&'static str>
     ]
     .into_iter()
     .filter(|sign| with_locks || !matches!(*sign, "index.lock" | "HEAD.lock"))
-    .find(|sign| files::exists(&checkout.git_dir.join(sign)))
+    .find(|sign| files::path_exists(&checkout.git_dir.join(sign)))
 }
 
 /// A person's ref, locked by a git process of ours with its old value checked. Written or left, never lost:
@@ -428,7 +431,7 @@ struct LockedRef {
 }
 
 impl LockedRef {
-    fn take(
+    fn lock_ref(
         repo: &Repo,
         git_dir: &Path,
         branch: &BranchName,
@@ -439,19 +442,19 @@ impl LockedRef {
         let doing = format!("move branch `{branch}`");
         let mut child = repo
             .git()
-            .call(&doing)
+            .prepare_call(&doing)
             .git_dir(git_dir)
             .config("core.logAllRefUpdates=true")
             .config("core.fsync=committed")
-            .signed(by, by)
+            .signed_by(by, by)
             .args(["update-ref", "-m", "landfall: land verified work", "--no-deref", "-z", "--stdin"])
             .spawn(Stdio::piped())?;
         let mut stdin = child.stdin.take().expect("it was started with a pipe");
         let deadline = Instant::now() + SLOW + QUICK; // the checkout moves while we hold it
-        let order = format!("start\0update {}\0{new}\0{old}\0prepare\0", branch.full());
+        let order = format!("start\0update {}\0{new}\0{old}\0prepare\0", branch.full_name());
         let written = stdin.write_all(order.as_bytes()).is_ok();
         let mut locked = LockedRef { child, stdin: Some(stdin), deadline };
-        let answered = written && locked.expect(b"start: ok\nprepare: ok\n");
+        let answered = written && locked.expect_answer(b"start: ok\nprepare: ok\n");
         if answered {
             return Ok(Ok(locked));
         }
@@ -463,19 +466,19 @@ impl LockedRef {
         Err(GitError { doing, kind: GitErrorKind::Failed { code: 128, stderr } })
     }
 
-    fn expect(&mut self, answer: &[u8]) -> bool {
+    fn expect_answer(&mut self, answer: &[u8]) -> bool {
         let mut buffer = vec![0; answer.len()];
         let Some(stdout) = &self.child.stdout else { return false };
         let deadline = Instant::now() + QUICK;
         matches!(read_exact_until(stdout.as_fd(), &mut buffer, deadline), Ok(true)) && buffer == answer
     }
 
-    fn commit(mut self) -> Result<(), GitError> {
+    fn commit_transaction(mut self) -> Result<(), GitError> {
         let doing = "write the branch";
         let mut stdin = self.stdin.take().expect("taken only here and when giving up");
         let written = stdin.write_all(b"commit\0").is_ok();
         drop(stdin);
-        let answered = written && self.expect(b"commit: ok\n");
+        let answered = written && self.expect_answer(b"commit: ok\n");
         let status = wait_for_child(&mut self.child, self.deadline).doing(|| doing.to_owned())?;
         if answered && status.is_some_and(|status| status.success()) {
             return Ok(());
@@ -498,7 +501,7 @@ impl LockedRef {
         {
             let _ = pipe.take(16 << 10).read_to_end(&mut stderr); // words only
         }
-        end(&mut self.child);
+        kill_group(&mut self.child);
         String::from_utf8_lossy(&stderr).into_owned()
     }
 }

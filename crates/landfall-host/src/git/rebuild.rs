@@ -80,7 +80,7 @@ impl WorkspacePool {
     /// The mount that the workspaces are on, if the system can tell.
     #[must_use]
     pub fn current_mount(&self) -> Option<MountIdentity> {
-        MountIdentity::of(self.dir()).ok()
+        MountIdentity::of_path(self.dir()).ok()
     }
 
     /// Records that a workspace is used on this mount.
@@ -102,20 +102,20 @@ impl WorkspacePool {
     ///
     /// # Errors
     /// When one cannot be deleted.
-    pub fn sort_out_pooled(
+    pub fn delete_untrusted_pooled(
         &self,
         may_keep: &dyn Fn(Option<&MountIdentity>) -> bool,
     ) -> Result<usize, GitError> {
         let doing = || "sort out pooled checkouts".to_owned();
         let mut deleted = 0;
-        for room in self.pooled().doing(doing)? {
+        for room in self.pooled_rooms().doing(doing)? {
             let recorded = MountIdentity::recorded_in(&room);
             if may_keep(recorded.as_ref()) {
                 if recorded != self.current_mount() {
                     self.record_mount_in(&room)?;
                 }
             } else {
-                files::remove(&room).doing(doing)?;
+                files::remove_path(&room).doing(doing)?;
                 deleted += 1;
             }
         }
@@ -136,7 +136,7 @@ impl WorkspacePool {
     ) -> Result<RebuiltWorkspace, CollectError> {
         let name = workspace.name();
         let doing = || format!("rebuild workspace {name}");
-        let _busy = self.hold(name);
+        let _busy = self.lock_workspace(name);
         let (store, room, path) = (self.store(), workspace.room(), workspace.path());
         let plan_file = room.dir().join(PLAN);
         let plan = match RebuiltWorkspace::read(&plan_file) {
@@ -147,24 +147,24 @@ impl WorkspacePool {
                 plan
             }
         };
-        crate::crash::point("git.rebuild.planned");
-        files::remove(path).doing(doing)?;
+        crate::crash::pass_point("git.rebuild.planned");
+        files::remove_path(path).doing(doing)?;
         // Nobody has synced these either, and what is in them can be downloaded again.
-        files::remove(&workspace.caches()).doing(doing)?;
+        files::remove_path(&workspace.caches_path()).doing(doing)?;
         for file in ["index", "index.lock", "tree", "incoming", "checkout", "spare", RESULT, ANNOUNCED] {
-            files::remove(&room.dir().join(file)).doing(doing)?;
+            files::remove_path(&room.dir().join(file)).doing(doing)?;
         }
         std::fs::create_dir(path).doing(doing)?;
-        std::fs::write(room.dir().join("exclude"), self.exclude()).doing(doing)?;
+        std::fs::write(room.dir().join("exclude"), self.exclude_patterns()).doing(doing)?;
         room.check_out(store, path, &plan.head)?;
-        DotGit { branch: Some(workspace.branch()), commit: &plan.head, exclude: self.exclude() }
-            .write(store, room, path)
+        DotGit { branch: Some(workspace.branch()), commit: &plan.head, exclude: self.exclude_patterns() }
+            .write_dot_git(store, room, path)
             .doing(doing)?;
-        crate::crash::point("git.rebuild.checked_out");
+        crate::crash::pass_point("git.rebuild.checked_out");
         files::write_whole(&room.dir().join(RESULT), plan.text().as_bytes()).doing(doing)?;
         workspace.write_meta().doing(doing)?;
         // The record is the last word: until it is there, the workspace is not trusted and all this is done again.
-        files::remove(&plan_file).doing(doing)?;
+        files::remove_path(&plan_file).doing(doing)?;
         // A plan that came back after a power cut would have the next rebuild delete what the agent has done since.
         files::sync_folder(room.dir()).doing(doing)?;
         self.record_mount(workspace)?;
@@ -177,10 +177,10 @@ impl WorkspacePool {
     /// When the machine fails. Then the workspace stays.
     pub fn discard(&self, workspace: &Workspace, keep: &RefName, by: &Signature) -> Result<(), CollectError> {
         let doing = || format!("discard workspace {}", workspace.name());
-        let _busy = self.hold(workspace.name());
+        let _busy = self.lock_workspace(workspace.name());
         self.save_work(workspace, None, keep, by)?;
-        files::remove(workspace.path()).doing(doing)?;
-        files::remove(workspace.room().dir()).doing(doing)?;
+        files::remove_path(workspace.path()).doing(doing)?;
+        files::remove_path(workspace.room().dir()).doing(doing)?;
         Ok(())
     }
 
@@ -190,9 +190,9 @@ impl WorkspacePool {
     /// When it cannot be moved.
     pub fn set_aside(&self, workspace: &Workspace) -> Result<PathBuf, GitError> {
         let doing = || format!("move workspace {} aside", workspace.name());
-        let _busy = self.hold(workspace.name());
+        let _busy = self.lock_workspace(workspace.name());
         let to = self.move_aside(workspace.path()).doing(doing)?;
-        files::remove(workspace.room().dir()).doing(doing)?;
+        files::remove_path(workspace.room().dir()).doing(doing)?;
         Ok(to)
     }
 
@@ -241,7 +241,7 @@ impl WorkspacePool {
 
 fn forget_index(room: &PrivateIndex) -> Result<(), GitError> {
     for file in ["index", "index.lock", "tree"] {
-        files::remove(&room.dir().join(file)).doing(|| "forget the index of a checkout".to_owned())?;
+        files::remove_path(&room.dir().join(file)).doing(|| "forget the index of a checkout".to_owned())?;
     }
     Ok(())
 }
@@ -265,7 +265,7 @@ fn newest_whole_head(store: &Store, workspace: &Workspace) -> Result<Option<Oid>
         if tried.contains(&head) || tried.len() == HEADS_MAX {
             continue;
         }
-        match store.take(workspace, folder.as_fd(), &head) {
+        match store.take_object(workspace, folder.as_fd(), &head) {
             Ok(kind) if kind == "commit" => return Ok(Some(head)),
             Ok(_) | Err(CollectError::Broken { .. } | CollectError::HeadUnreadable { .. }) => {}
             Err(

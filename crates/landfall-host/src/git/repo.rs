@@ -95,7 +95,7 @@ impl ObjectFormat {
     }
 
     /// The lines of a config file that say so.
-    pub(crate) fn config(self) -> &'static str {
+    pub(crate) fn config_lines(self) -> &'static str {
         match self {
             ObjectFormat::Sha1 => "[core]\n\trepositoryformatversion = 0\n",
             ObjectFormat::Sha256 => {
@@ -129,15 +129,19 @@ impl Repo {
             return Err(RepoProblem::OtherOwner { path: git_dir.to_owned(), owner });
         }
         let said = git
-            .call(format!("look at the repository in `{}`", root.display()))
+            .prepare_call(format!("look at the repository in `{}`", root.display()))
             .git_dir(git_dir)
             .args(["rev-parse", "--show-object-format", "--is-bare-repository"])
-            .text()?;
+            .output_text()?;
         let mut lines = said.lines();
         let object_format = match lines.next() {
             Some("sha1") => ObjectFormat::Sha1,
             Some("sha256") => ObjectFormat::Sha256,
-            other => return Err(GitError::output("read the object format", format!("{other:?}")).into()),
+            other => {
+                return Err(
+                    GitError::unexpected_output("read the object format", format!("{other:?}")).into()
+                );
+            }
         };
         let common_dir = common_dir_of(git_dir);
         // A linked worktree of a bare repository is a fine checkout; `core.bare` then speaks of the other one.
@@ -178,18 +182,20 @@ impl Repo {
         let full = match plain_head(&self.git_dir) {
             Some(full) => full,
             None => {
-                let asked = self.git.call("read HEAD").git_dir(&self.git_dir);
+                let asked = self.git.prepare_call("read HEAD").git_dir(&self.git_dir);
                 let said = asked.args(["symbolic-ref", "--quiet", "HEAD"]).run()?;
                 if said.code == 1 {
                     let tip = self.rev_parse("HEAD")?;
-                    let tip = tip.ok_or_else(|| GitError::output("read HEAD", "it points nowhere"))?;
+                    let tip =
+                        tip.ok_or_else(|| GitError::unexpected_output("read HEAD", "it points nowhere"))?;
                     return Ok(CheckoutHead::Detached { tip });
                 }
-                String::from_utf8_lossy(&said.ok()?).trim_end_matches('\n').to_owned()
+                String::from_utf8_lossy(&said.require_success()?).trim_end_matches('\n').to_owned()
             }
         };
         let short = full.strip_prefix("refs/heads/").unwrap_or(&full);
-        let name = BranchName::new(short).map_err(|bad| GitError::output("read HEAD", bad.to_string()))?;
+        let name = BranchName::new(short)
+            .map_err(|bad| GitError::unexpected_output("read HEAD", bad.to_string()))?;
         Ok(match self.branch_tip(&name)? {
             Some(tip) => CheckoutHead::Branch { name, tip },
             None => CheckoutHead::Unborn { branch: short.to_owned() },
@@ -198,7 +204,7 @@ impl Repo {
 
     /// The last commit of a branch; `None` if there is no such branch. No process in the common case.
     pub fn branch_tip(&self, branch: &BranchName) -> Result<Option<Oid>, GitError> {
-        let full = branch.full();
+        let full = branch.full_name();
         if let Ok(bytes) = std::fs::read(self.common_dir.join(&full))
             && let Some(oid) = Oid::from_line(&bytes)
             && oid.as_str().len() == self.object_format.oid_bytes() * 2
@@ -211,7 +217,7 @@ impl Repo {
     pub(crate) fn rev_parse(&self, rev: &str) -> Result<Option<Oid>, GitError> {
         let said = self
             .git
-            .call(format!("resolve `{rev}`"))
+            .prepare_call(format!("resolve `{rev}`"))
             .git_dir(&self.git_dir)
             .args(["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{rev}^{{commit}}")])
             .run()?;
@@ -219,8 +225,8 @@ impl Repo {
             return Ok(None);
         }
         let doing = said.doing.clone();
-        let bytes = said.ok()?;
-        Oid::from_line(&bytes).map(Some).ok_or_else(|| GitError::output(doing, "not an object id"))
+        let bytes = said.require_success()?;
+        Oid::from_line(&bytes).map(Some).ok_or_else(|| GitError::unexpected_output(doing, "not an object id"))
     }
 
     /// A new repository in `root`, with everything that is there as its first commit on `branch`.
@@ -233,24 +239,24 @@ impl Repo {
     ) -> Result<Repo, RepoProblem> {
         let doing = |what: &str| format!("{what} a repository in `{}`", root.display());
         let dot_git = root.join(".git");
-        git.call(doing("make"))
+        git.prepare_call(doing("make"))
             .args(["init", "--quiet", "--template=", "--initial-branch", branch.as_str(), "--"])
             .arg(root)
             .output()?;
-        let call = |what| git.call(doing(what)).git_dir(&dot_git).work_tree(root);
+        let call = |what| git.prepare_call(doing(what)).git_dir(&dot_git).work_tree(root);
         call("fill").args(["add", "--all"]).output()?;
         call("commit to")
-            .signed(by, by)
+            .signed_by(by, by)
             .args(["commit", "--quiet", "--allow-empty", "-m", message])
             .output()?;
         Repo::discover(git, root)
     }
 
     /// Tracked files whose content is not committed, by their paths below the root.
-    pub fn uncommitted(&self) -> Result<Vec<String>, GitError> {
+    pub fn list_uncommitted(&self) -> Result<Vec<String>, GitError> {
         let said = self
             .git
-            .call("look for changes that are not committed")
+            .prepare_call("look for changes that are not committed")
             .trust(GitConfigTrust::Checkout)
             .git_dir(&self.git_dir)
             .work_tree(&self.root)
@@ -268,7 +274,7 @@ impl Repo {
     pub fn tracked_files(&self) -> Result<BTreeSet<String>, GitError> {
         let said = self
             .git
-            .call("list the tracked files")
+            .prepare_call("list the tracked files")
             .trust(GitConfigTrust::Checkout)
             .git_dir(&self.git_dir)
             .work_tree(&self.root)
@@ -285,7 +291,7 @@ impl Repo {
     /// When git fails.
     pub fn tracked_objects(&self) -> Result<BTreeMap<String, Option<Oid>>, GitError> {
         let list = |doing: &str, options: &[&str]| {
-            let call = self.git.call(doing).trust(GitConfigTrust::Checkout).git_dir(&self.git_dir);
+            let call = self.git.prepare_call(doing).trust(GitConfigTrust::Checkout).git_dir(&self.git_dir);
             call.work_tree(&self.root).args(["ls-files", "-z", "--full-name"]).args(options).output()
         };
         let staged = list("list the objects of the index", &["--cached", "--stage", "-v"])?;
@@ -321,7 +327,7 @@ impl Repo {
     /// Commits these files, and nothing else, on the branch that is checked out, in the person's name.
     pub fn commit_files(&self, paths: &[String], message: &str) -> Result<Oid, GitError> {
         let call = |doing: &str| {
-            let call = self.git.call(doing).trust(GitConfigTrust::Checkout);
+            let call = self.git.prepare_call(doing).trust(GitConfigTrust::Checkout);
             call.git_dir(&self.git_dir).work_tree(&self.root)
         };
         call("add the files of a commit").args(["add", "--"]).args(paths).output()?;
@@ -330,7 +336,7 @@ impl Repo {
             .args(paths)
             .output()?;
         let doing = "find the new commit";
-        self.rev_parse("HEAD")?.ok_or_else(|| GitError::output(doing.to_owned(), "there is none"))
+        self.rev_parse("HEAD")?.ok_or_else(|| GitError::unexpected_output(doing.to_owned(), "there is none"))
     }
 
     /// The content of a file in a commit of theirs, at most `max` bytes of it; `None` if there is no such file.
@@ -338,17 +344,17 @@ impl Repo {
         let name = format!("{commit}:{path}");
         let found = self
             .git
-            .call(format!("look for `{path}` in {commit}"))
+            .prepare_call(format!("look for `{path}` in {commit}"))
             .git_dir(&self.git_dir)
             .args(["rev-parse", "--verify", "--quiet", "--end-of-options", &name])
             .run()?;
         if found.code == 1 {
             return Ok(None);
         }
-        let Some(oid) = Oid::from_line(&found.ok()?) else { return Ok(None) };
+        let Some(oid) = Oid::from_line(&found.require_success()?) else { return Ok(None) };
         let said = self
             .git
-            .call(format!("read `{path}` of {commit}"))
+            .prepare_call(format!("read `{path}` of {commit}"))
             .git_dir(&self.git_dir)
             .args(["cat-file", "blob", oid.as_str()])
             .cut_at(max)
@@ -361,7 +367,7 @@ impl Repo {
     pub fn ignores_case(&self) -> Result<bool, GitError> {
         let said = self
             .git
-            .call("look up whether names differ by case")
+            .prepare_call("look up whether names differ by case")
             .git_dir(&self.git_dir)
             .args(["config", "--local", "--type=bool", "--get", "core.ignoreCase"]) // our own calls set another value
             .run()?;
@@ -372,21 +378,21 @@ impl Repo {
     pub fn remote_url(&self, remote: &str) -> Result<Option<String>, GitError> {
         let said = self
             .git
-            .call(format!("look up the remote `{remote}`"))
+            .prepare_call(format!("look up the remote `{remote}`"))
             .git_dir(&self.git_dir)
             .args(["config", "--get", &format!("remote.{remote}.url")])
             .run()?;
         if said.code == 1 {
             return Ok(None);
         }
-        let bytes = said.ok()?;
+        let bytes = said.require_success()?;
         let text = String::from_utf8_lossy(&bytes);
         Ok(Some(text.trim_end_matches('\n').to_owned()))
     }
 
     /// The remote that has the objects which a partial clone left out; none if the repository is no partial clone.
     pub(crate) fn promisor_remote(&self) -> Result<Option<String>, GitError> {
-        let call = self.git.call("look up whether this is a partial clone").git_dir(&self.git_dir);
+        let call = self.git.prepare_call("look up whether this is a partial clone").git_dir(&self.git_dir);
         let said = call.args(["config", "--name-only", "--get-regexp", r"^remote\..*\.promisor$"]).run()?;
         let names = String::from_utf8_lossy(&said.stdout).into_owned(); // it ends with 1 if there is none
         let name =
@@ -400,7 +406,7 @@ impl Repo {
     }
 
     /// The checkouts of this repository: the main one if it has one, and the linked ones.
-    pub(crate) fn checkouts(&self) -> Result<Vec<Checkout>, GitError> {
+    pub(crate) fn list_checkouts(&self) -> Result<Vec<Checkout>, GitError> {
         let mut found = Vec::new();
         let main_root = match self.common_dir.file_name() {
             Some(name) if name == ".git" => self.common_dir.parent().map(Path::to_owned),
@@ -429,7 +435,7 @@ impl Repo {
     /// The folders of every checkout of this repository that is there, and the git folder that they share.
     #[must_use]
     pub fn checkout_folders(&self) -> Vec<PathBuf> {
-        let all = self.checkouts().unwrap_or_default(); // those that cannot be listed cannot be found by others either
+        let all = self.list_checkouts().unwrap_or_default(); // those that cannot be listed cannot be found by others either
         // What a linked worktree leaves behind when its folder is deleted names a place that may be anything by now.
         let there = all.into_iter().map(|checkout| checkout.root).filter(|root| root.join(".git").exists());
         let mut folders: Vec<PathBuf> =
@@ -443,7 +449,7 @@ impl Repo {
     pub(crate) fn head_of(&self, checkout: &Checkout) -> Result<Option<Oid>, GitError> {
         let said = self
             .git
-            .call("read HEAD of a checkout")
+            .prepare_call("read HEAD of a checkout")
             .git_dir(&checkout.git_dir)
             .args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])
             .run()?;
@@ -454,19 +460,24 @@ impl Repo {
     /// cannot read is an error.
     pub(crate) fn has_ancestor(&self, commit: &Oid, ancestor: &Oid) -> Result<bool, GitError> {
         let doing = || format!("ask whether {ancestor} leads to {commit}");
-        let call = self.git.call(doing()).git_dir(&self.common_dir).args(["cat-file", "--batch-check"]);
+        let call =
+            self.git.prepare_call(doing()).git_dir(&self.common_dir).args(["cat-file", "--batch-check"]);
         let said = call.input(format!("{ancestor}^{{commit}}\n")).run()?;
         let stderr = said.stderr.clone();
-        if said.ok()?.ends_with(b" missing\n") {
+        if said.require_success()?.ends_with(b" missing\n") {
             // Git says this of a damaged object, too, after it has said what is wrong with it.
-            return if stderr.is_empty() { Ok(false) } else { Err(GitError::output(doing(), stderr)) };
+            return if stderr.is_empty() {
+                Ok(false)
+            } else {
+                Err(GitError::unexpected_output(doing(), stderr))
+            };
         }
-        let call = self.git.call(doing()).git_dir(&self.common_dir);
+        let call = self.git.prepare_call(doing()).git_dir(&self.common_dir);
         let said = call.args(["merge-base", "--is-ancestor", ancestor.as_str(), commit.as_str()]).run()?;
         match said.code {
             0 => Ok(true),
             1 => Ok(false),
-            _ => said.ok().map(|_| false),
+            _ => said.require_success().map(|_| false),
         }
     }
 
@@ -495,8 +506,8 @@ impl BlobReader {
     ///
     /// # Errors
     /// When git fails.
-    pub fn read(&self, oid: &Oid, max: u64) -> Result<Option<BlobContent>, GitError> {
-        let object = self.objects.read(oid, max)?;
+    pub fn read_content(&self, oid: &Oid, max: u64) -> Result<Option<BlobContent>, GitError> {
+        let object = self.objects.read_object(oid, max)?;
         Ok(object.map(|object| match object.size > max {
             true => BlobContent::Larger(object.size),
             false => BlobContent::Whole(object.bytes),
@@ -528,7 +539,9 @@ fn git_dir_of(dot_git: &Path) -> Option<PathBuf> {
 
 fn looks_like_git_dir(folder: &Path) -> bool {
     let common = common_dir_of(folder);
-    files::exists(&folder.join("HEAD")) && common.join("objects").is_dir() && common.join("refs").is_dir()
+    files::path_exists(&folder.join("HEAD"))
+        && common.join("objects").is_dir()
+        && common.join("refs").is_dir()
 }
 
 fn common_dir_of(git_dir: &Path) -> PathBuf {
@@ -591,7 +604,7 @@ mod tests {
 
     #[test]
     fn a_commit_that_is_damaged_is_an_error_and_one_that_is_absent_leads_to_nothing() {
-        let git = Git::find().expect("git is there");
+        let git = Git::find_installed().expect("git is there");
         let folder = tempfile::tempdir().expect("a folder");
         let run = |args: &[&str]| {
             let mut command = Command::new("git");
@@ -617,6 +630,6 @@ mod tests {
         std::fs::remove_file(&object).expect("it is loose");
         std::fs::write(&object, "").expect("a file");
         let damaged = repo.has_ancestor(&second, &first).expect_err("nobody knows");
-        assert!(damaged.full().contains(name), "{}", damaged.full());
+        assert!(damaged.full_message().contains(name), "{}", damaged.full_message());
     }
 }

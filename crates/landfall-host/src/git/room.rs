@@ -42,7 +42,7 @@ pub(crate) struct PrivateIndex {
 }
 
 impl PrivateIndex {
-    pub fn at(dir: PathBuf) -> PrivateIndex {
+    pub fn at_folder(dir: PathBuf) -> PrivateIndex {
         PrivateIndex { dir }
     }
 
@@ -55,14 +55,14 @@ impl PrivateIndex {
     }
 
     /// The layers over caches of whoever works in the checkout.
-    pub fn caches(dir: &Path) -> PathBuf {
+    pub fn caches_path(dir: &Path) -> PathBuf {
         dir.join("caches")
     }
 
     /// Forgets that a checkout was made again: that was about the work in it, which is done.
     pub fn forget_rebuild(dir: &Path) -> std::io::Result<()> {
         for file in REBUILD_FILES {
-            files::remove(&dir.join(file))?;
+            files::remove_path(&dir.join(file))?;
         }
         Ok(())
     }
@@ -74,7 +74,7 @@ impl PrivateIndex {
         if may_hand_out {
             std::fs::write(self.dir.join(HANDED_OUT), b"").doing(doing)?;
         }
-        let mut occupants = self.occupants();
+        let mut occupants = self.read_occupants();
         occupants.push(occupant.to_owned());
         std::fs::write(self.dir.join(OCCUPANTS), occupants.join("\n")).doing(doing) // unsynced: see `note_fresh`
     }
@@ -82,16 +82,16 @@ impl PrivateIndex {
     /// Notes that every process of an occupant has ended.
     pub fn note_vacated(&self, occupant: &str) -> Result<(), GitError> {
         let doing = || "note who uses a checkout no more".to_owned();
-        let mut occupants = self.occupants();
+        let mut occupants = self.read_occupants();
         occupants.retain(|other| other != occupant);
         let path = self.dir.join(OCCUPANTS);
         match occupants.is_empty() {
-            true => files::remove(&path).doing(doing),
+            true => files::remove_path(&path).doing(doing),
             false => std::fs::write(&path, occupants.join("\n")).doing(doing),
         }
     }
 
-    fn occupants(&self) -> Vec<String> {
+    fn read_occupants(&self) -> Vec<String> {
         let text = std::fs::read(self.dir.join(OCCUPANTS)).unwrap_or_default();
         String::from_utf8_lossy(&text).lines().map(str::to_owned).collect()
     }
@@ -115,7 +115,7 @@ impl PrivateIndex {
         match (are_kept, self.dir.join(HANDED_OUT).exists()) {
             (true, true) => std::fs::write(&mark, b"").doing(doing),
             (true, false) => Ok(()),
-            (false, _) => files::remove(&mark).doing(doing),
+            (false, _) => files::remove_path(&mark).doing(doing),
         }
     }
 
@@ -126,21 +126,21 @@ impl PrivateIndex {
             return self.forget_touched_files(store, tree);
         }
         let doing = || format!("remove files of `{}` that others may hold", tree.display());
-        files::remove(&self.dir.join(FRESH)).doing(doing)?;
+        files::remove_path(&self.dir.join(FRESH)).doing(doing)?;
         if is_occupied {
             // Another folder: whoever still runs may write in the old one, whatever is in it.
-            files::remove(tree).doing(doing)?;
+            files::remove_path(tree).doing(doing)?;
             std::fs::create_dir(tree).doing(doing)?;
         } else {
-            self.walk(store, tree, RemovalKind::Tracked)?;
+            self.remove_files(store, tree, RemovalKind::Tracked)?;
         }
-        files::remove(&self.index_path()).doing(doing)
+        files::remove_path(&self.index_path()).doing(doing)
     }
 
     /// The same for those that are not as git left them: a link shows in the number of names and in the time of change.
     fn forget_touched_files(&self, store: &Store, tree: &Path) -> Result<(), GitError> {
         let doing = || format!("remove files of `{}` that were touched", tree.display());
-        let index = self.index(store).unwrap_or_default(); // unreadable: everything is written anew
+        let index = self.read_index(store).unwrap_or_default(); // unreadable: everything is written anew
         for entry in index.entries() {
             let path = files::path_of(entry.path);
             match tree.join(path).symlink_metadata() {
@@ -157,13 +157,13 @@ impl PrivateIndex {
     /// checkout is used again that was not.
     fn note_fresh(&self) -> Result<(), GitError> {
         let doing = || "note that a checkout is fresh".to_owned();
-        files::remove(&self.dir.join(HANDED_OUT)).doing(doing)?;
-        files::remove(&self.dir.join(OCCUPANTS)).doing(doing)?;
+        files::remove_path(&self.dir.join(HANDED_OUT)).doing(doing)?;
+        files::remove_path(&self.dir.join(OCCUPANTS)).doing(doing)?;
         std::fs::write(self.dir.join(FRESH), b"").doing(doing)
     }
 
     /// A call on the checkout `tree` with the store's objects and this room's index.
-    pub fn call<'s>(&self, store: &'s Store, tree: &Path, doing: impl Into<String>) -> GitCall<'s> {
+    pub fn index_call<'s>(&self, store: &'s Store, tree: &Path, doing: impl Into<String>) -> GitCall<'s> {
         store
             .write_call(doing)
             .work_tree(tree)
@@ -171,13 +171,13 @@ impl PrivateIndex {
             .config(exclude_setting(&self.dir))
     }
 
-    pub fn index(&self, store: &Store) -> Result<Index, GitError> {
+    pub fn read_index(&self, store: &Store) -> Result<Index, GitError> {
         let path = self.index_path();
         Index::read(&path, store.oid_bytes()).doing(|| format!("read the index `{}`", path.display()))
     }
 
     /// The tree that the index stands for, if we know.
-    pub fn tree(&self) -> Option<Oid> {
+    pub fn recorded_tree(&self) -> Option<Oid> {
         Oid::from_line(&std::fs::read(self.dir.join("tree")).ok()?)
     }
 
@@ -199,25 +199,25 @@ impl PrivateIndex {
     pub fn check_out(&self, store: &Store, tree: &Path, commit: &Oid) -> Result<Index, GitError> {
         let path = self.index_path();
         // One user at a time: a lock here was left by a git that is dead.
-        files::remove(&self.dir.join("index.lock")).doing(|| "remove a stale index lock".to_owned())?;
-        let before = match self.index(store) {
+        files::remove_path(&self.dir.join("index.lock")).doing(|| "remove a stale index lock".to_owned())?;
+        let before = match self.read_index(store) {
             Ok(index) => index,
             Err(_) => {
                 // Ours, and broken: start from none, which rewrites every file.
-                files::remove(&path).doing(|| "remove a broken index".to_owned())?;
+                files::remove_path(&path).doing(|| "remove a broken index".to_owned())?;
                 Index::default()
             }
         };
         self.note_tree(None)?;
         self.forget_files(store, tree)?;
         self.read_tree(store, tree, commit)?;
-        let mut after = self.index(store)?;
+        let mut after = self.read_index(store)?;
         // Line endings and encodings follow attributes. If those changed, files that did not change in the
         // tree may have to change on disk, and git does not do that by itself.
-        if !before.is_empty() && before.attributes() != after.attributes() {
-            files::remove(&path).doing(|| "remove an index".to_owned())?;
+        if !before.is_empty() && before.attribute_files() != after.attribute_files() {
+            files::remove_path(&path).doing(|| "remove an index".to_owned())?;
             self.read_tree(store, tree, commit)?;
-            after = self.index(store)?;
+            after = self.read_index(store)?;
         }
         self.note_tree(Some(&store.tree_of(commit)?))?;
         self.note_fresh()?;
@@ -225,7 +225,7 @@ impl PrivateIndex {
     }
 
     fn read_tree(&self, store: &Store, tree: &Path, commit: &Oid) -> Result<(), GitError> {
-        self.call(store, tree, format!("check out {commit}"))
+        self.index_call(store, tree, format!("check out {commit}"))
             .config("checkout.workers=0") // as many as there are cores, once it pays
             .config("checkout.thresholdForParallelism=2000")
             .args([
@@ -242,32 +242,32 @@ impl PrivateIndex {
     }
 
     /// Removes everything in `tree` that the index does not track, `.git` included, and opens closed folders.
-    pub fn clean(&self, store: &Store, tree: &Path) -> Result<(), GitError> {
-        self.walk(store, tree, RemovalKind::Untracked)
+    pub fn remove_untracked(&self, store: &Store, tree: &Path) -> Result<(), GitError> {
+        self.remove_files(store, tree, RemovalKind::Untracked)
     }
 
     /// Removes only what git would wait for: pipes and the like between the tracked files.
-    pub fn defuse(&self, store: &Store, tree: &Path) -> Result<(), GitError> {
-        self.walk(store, tree, RemovalKind::InTheWay)
+    pub fn remove_blocking_files(&self, store: &Store, tree: &Path) -> Result<(), GitError> {
+        self.remove_files(store, tree, RemovalKind::InTheWay)
     }
 
-    fn walk(&self, store: &Store, tree: &Path, what: RemovalKind) -> Result<(), GitError> {
+    fn remove_files(&self, store: &Store, tree: &Path, what: RemovalKind) -> Result<(), GitError> {
         let doing = || format!("clean `{}`", tree.display());
-        let index = self.index(store).unwrap_or_default(); // unreadable: everything goes
+        let index = self.read_index(store).unwrap_or_default(); // unreadable: everything goes
         let folder = files::open_folder(tree).doing(doing)?;
-        walk(folder.as_fd(), &mut Vec::new(), &index.paths(), what).doing(doing)
+        remove_in_folder(folder.as_fd(), &mut Vec::new(), &index.paths(), what).doing(doing)
     }
 
     /// Lists files of `tree` with `ls-files`, whatever stands in the way of looking.
     pub fn list(&self, store: &Store, tree: &Path, doing: &str, flags: &[&str]) -> Result<Vec<u8>, GitError> {
         let list = |timeout| {
-            self.call(store, tree, doing).args(["ls-files", "-z"]).args(flags).timeout(timeout).run()
+            self.index_call(store, tree, doing).args(["ls-files", "-z"]).args(flags).timeout(timeout).run()
         };
         let open = || files::open_folder(tree).doing(|| doing.to_owned());
         let mut said = match list(FIRST_LOOK) {
             Err(GitError { kind: GitErrorKind::Timeout { .. }, .. }) => {
                 // Slow, or waiting for a pipe that stands in the place of a settings file.
-                files::defuse(open()?.as_fd(), 0).doing(|| doing.to_owned())?;
+                files::remove_special_files(open()?.as_fd(), 0).doing(|| doing.to_owned())?;
                 list(SLOW)?
             }
             other => other?,
@@ -276,7 +276,7 @@ impl PrivateIndex {
             files::open_up(open()?.as_fd(), 0).doing(|| doing.to_owned())?;
             said = list(SLOW)?;
         }
-        said.ok()
+        said.require_success()
     }
 }
 
@@ -294,7 +294,7 @@ enum RemovalKind {
     InTheWay,
 }
 
-fn walk(
+fn remove_in_folder(
     folder: BorrowedFd<'_>,
     prefix: &mut Vec<u8>,
     tracked: &TrackedPaths<'_>,
@@ -307,7 +307,7 @@ fn walk(
         if kind == FileType::Directory && tracked.folders.contains(prefix.as_slice()) {
             let inner = files::open_to_change(folder, &name)?;
             prefix.push(b'/');
-            walk(inner.as_fd(), prefix, tracked, what)?;
+            remove_in_folder(inner.as_fd(), prefix, tracked, what)?;
         } else if kind == FileType::Directory || plain {
             let known = plain && tracked.files.contains(prefix.as_slice());
             let goes = match what {
@@ -354,9 +354,9 @@ impl DotGit<'_> {
     }
 
     /// Writes a new `.git` into `tree`, replacing whatever is there, with a copy of the room's index.
-    pub fn write(&self, store: &Store, room: &PrivateIndex, tree: &Path) -> std::io::Result<()> {
+    pub fn write_dot_git(&self, store: &Store, room: &PrivateIndex, tree: &Path) -> std::io::Result<()> {
         let git_dir = tree.join(".git");
-        files::remove(&git_dir)?;
+        files::remove_path(&git_dir)?;
         for folder in ["objects/info", "objects/pack", "refs/heads", "refs/tags", "info"] {
             std::fs::create_dir_all(git_dir.join(folder))?;
         }
@@ -368,7 +368,7 @@ impl DotGit<'_> {
             "{}\tbare = false\n\tfilemode = true\n\tlogallrefupdates = true\n\
              [user]\n\tname = Landfall agent\n\temail = agent@landfall.invalid\n\
              [gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[commit]\n\tgpgsign = false\n",
-            store.object_format().config()
+            store.object_format().config_lines()
         );
         std::fs::write(git_dir.join("config"), config)?;
         let shallow = store.dir().join("shallow");

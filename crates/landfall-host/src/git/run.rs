@@ -82,7 +82,7 @@ pub enum GitErrorKind {
 
 impl GitError {
     /// What was read while `doing` something cannot be right, and why.
-    pub fn output(doing: impl Into<String>, why: impl Into<String>) -> GitError {
+    pub fn unexpected_output(doing: impl Into<String>, why: impl Into<String>) -> GitError {
         GitError { doing: doing.into(), kind: GitErrorKind::Output(why.into()) }
     }
 
@@ -92,7 +92,7 @@ impl GitError {
     }
 
     /// The whole chain as one line, for a report.
-    pub fn full(&self) -> String {
+    pub fn full_message(&self) -> String {
         match &self.kind {
             // The system's reason says which resource is missing, and nothing else does.
             GitErrorKind::Spawn(reason) => format!("{self}: {}: {reason}", self.kind),
@@ -125,7 +125,7 @@ pub struct Signature {
 
 impl Signature {
     /// A signature of the engine itself.
-    pub fn landfall(at_ms: i64) -> Signature {
+    pub fn for_engine(at_ms: i64) -> Signature {
         Signature { name: "Landfall".to_owned(), email: "engine@landfall.invalid".to_owned(), at_ms }
     }
 
@@ -158,7 +158,7 @@ struct GitProgram {
 
 impl Git {
     /// Finds git on the `PATH` and checks its version.
-    pub fn find() -> Result<Git, GitError> {
+    pub fn find_installed() -> Result<Git, GitError> {
         let doing = "look for git";
         let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
         let program = std::env::split_paths(&path)
@@ -177,7 +177,7 @@ impl Git {
         let mut git = Git {
             inner: Arc::new(GitProgram { program, version: String::new(), path, spawned: AtomicU64::new(0) }),
         };
-        let said = git.call("ask git for its version").arg("version").text()?;
+        let said = git.prepare_call("ask git for its version").arg("version").output_text()?;
         let version = said.trim().trim_start_matches("git version ").to_owned();
         let mut numbers = version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
         let found = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
@@ -199,12 +199,12 @@ impl Git {
     }
 
     /// How many git processes were started so far; for measuring.
-    pub fn spawned(&self) -> u64 {
+    pub fn spawned_count(&self) -> u64 {
         self.inner.spawned.load(Ordering::Relaxed)
     }
 
     /// Prepares a call; nothing runs yet.
-    pub(crate) fn call(&self, doing: impl Into<String>) -> GitCall<'_> {
+    pub(crate) fn prepare_call(&self, doing: impl Into<String>) -> GitCall<'_> {
         GitCall {
             git: self,
             doing: doing.into(),
@@ -315,11 +315,11 @@ pub(crate) struct GitOutput {
 
 impl GitOutput {
     /// The output, if git ended with 0.
-    pub fn ok(self) -> Result<Vec<u8>, GitError> {
-        if self.code == 0 { Ok(self.stdout) } else { Err(self.failed()) }
+    pub fn require_success(self) -> Result<Vec<u8>, GitError> {
+        if self.code == 0 { Ok(self.stdout) } else { Err(self.into_error()) }
     }
 
-    pub fn failed(self) -> GitError {
+    pub fn into_error(self) -> GitError {
         GitError { doing: self.doing, kind: GitErrorKind::Failed { code: self.code, stderr: self.stderr } }
     }
 }
@@ -367,7 +367,7 @@ impl GitCall<'_> {
         self
     }
 
-    pub fn signed(mut self, author: &Signature, committer: &Signature) -> Self {
+    pub fn signed_by(mut self, author: &Signature, committer: &Signature) -> Self {
         author.push_env("AUTHOR", &mut self.env);
         committer.push_env("COMMITTER", &mut self.env);
         self
@@ -408,11 +408,11 @@ impl GitCall<'_> {
         let may_wait = self.work_tree.is_some() || self.trust == GitConfigTrust::Push;
         let mut child = self.spawn_with(stdin, may_wait)?;
         let deadline = Instant::now() + self.timeout;
-        let result = converse(&mut child, bytes, self.output_max, self.cut, deadline);
+        let result = feed_and_drain(&mut child, bytes, self.output_max, self.cut, deadline);
         let talk = match result {
             Ok(talk) => talk,
             Err(kind) => {
-                end(&mut child);
+                kill_group(&mut child);
                 let kind = match kind {
                     GitErrorKind::Timeout { .. } => GitErrorKind::Timeout { after_s: self.timeout.as_secs() },
                     other => other,
@@ -421,17 +421,17 @@ impl GitCall<'_> {
             }
         };
         if talk.cut {
-            end(&mut child);
+            kill_group(&mut child);
         }
         let status = match wait_for_child(&mut child, deadline) {
             Ok(Some(status)) => status,
             Ok(None) => {
-                end(&mut child);
+                kill_group(&mut child);
                 let kind = GitErrorKind::Timeout { after_s: self.timeout.as_secs() };
                 return Err(GitError { doing: self.doing, kind });
             }
             Err(error) => {
-                end(&mut child);
+                kill_group(&mut child);
                 return Err(GitError { doing: self.doing, kind: GitErrorKind::Io(error) });
             }
         };
@@ -441,13 +441,13 @@ impl GitCall<'_> {
 
     /// Runs the call and returns its output; any other end than 0 is an error.
     pub fn output(self) -> Result<Vec<u8>, GitError> {
-        self.run()?.ok()
+        self.run()?.require_success()
     }
 
     /// Like [`Call::output`], for output that must be text.
-    pub fn text(self) -> Result<String, GitError> {
+    pub fn output_text(self) -> Result<String, GitError> {
         let doing = self.doing.clone();
-        String::from_utf8(self.output()?).map_err(|_| GitError::output(doing, "it is not UTF-8"))
+        String::from_utf8(self.output()?).map_err(|_| GitError::unexpected_output(doing, "it is not UTF-8"))
     }
 
     /// Starts the call with pipes on stdout and stderr, for a conversation. It ends when its stdin does.
@@ -515,10 +515,10 @@ impl GitCall<'_> {
             command.arg("-c").arg(setting);
         }
         if let Some(path) = &self.git_dir {
-            command.arg(joined("--git-dir=", path));
+            command.arg(join_flag("--git-dir=", path));
         }
         if let Some(path) = &self.work_tree {
-            command.arg(joined("--work-tree=", path));
+            command.arg(join_flag("--work-tree=", path));
         }
         command.args(&self.args).envs(self.env.iter().map(|(key, value)| (key, value)));
         command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -563,7 +563,7 @@ fn is_transport_setting(key: &OsStr) -> bool {
         .any(|known| key == *known)
 }
 
-fn joined(flag: &str, path: &Path) -> OsString {
+fn join_flag(flag: &str, path: &Path) -> OsString {
     let mut text = OsString::from(flag);
     text.push(path);
     text
@@ -574,7 +574,7 @@ pub(crate) fn code_of(status: std::process::ExitStatus) -> i32 {
 }
 
 /// Kills the whole group of a call and reaps its leader.
-pub(crate) fn end(child: &mut Child) {
+pub(crate) fn kill_group(child: &mut Child) {
     if let Ok(pid) = i32::try_from(child.id())
         && let Some(pid) = rustix::process::Pid::from_raw(pid)
     {
@@ -590,7 +590,7 @@ struct CapturedOutput {
 }
 
 /// Feeds stdin and drains both outputs at once, so that neither side can wait for the other for ever.
-fn converse(
+fn feed_and_drain(
     child: &mut Child,
     input: Option<Vec<u8>>,
     output_max: usize,
@@ -744,10 +744,10 @@ mod tests {
 
     #[test]
     fn a_call_that_hangs_is_killed_with_its_children() {
-        let git = Git::find().expect("git is here");
+        let git = Git::find_installed().expect("git is here");
         let mark = format!("{}", 100_000 + std::process::id()); // seconds nobody else sleeps
         let start = Instant::now();
-        let call = git.call("hang").config(format!("alias.hang=!sleep {mark}")).arg("hang");
+        let call = git.prepare_call("hang").config(format!("alias.hang=!sleep {mark}")).arg("hang");
         let error = call.timeout(Duration::from_millis(300)).run().expect_err("it hangs");
         assert!(matches!(error.kind, GitErrorKind::Timeout { .. }), "{error:?}");
         assert!(start.elapsed() < Duration::from_secs(20));
@@ -766,22 +766,22 @@ mod tests {
 
     #[test]
     fn output_is_bounded_and_input_may_be_larger_than_a_pipe() {
-        let git = Git::find().expect("git is here");
-        let cut = git.call("cut").arg("version").cut_at(5).run().expect("runs");
+        let git = Git::find_installed().expect("git is here");
+        let cut = git.prepare_call("cut").arg("version").cut_at(5).run().expect("runs");
         assert!(cut.cut && cut.stdout == b"git v");
         let large = vec![b'x'; 5 << 20];
-        let call = git.call("hash").git_dir(std::path::Path::new("/nonexistent"));
+        let call = git.prepare_call("hash").git_dir(std::path::Path::new("/nonexistent"));
         let said = call.args(["stripspace"]).input(large.clone()).run().expect("runs");
         assert_eq!(said.stdout.len(), large.len() + 1);
-        let refused = git.call("refuse").args(["no-such-command"]).output().expect_err("refused");
+        let refused = git.prepare_call("refuse").args(["no-such-command"]).output().expect_err("refused");
         assert!(matches!(refused.kind, GitErrorKind::Failed { code: 1, .. }), "{refused:?}");
     }
 
     #[test]
     fn the_environment_of_a_call_is_ours() {
-        let git = Git::find().expect("git is here");
-        let call = git.call("show").config("alias.show-env=!env").arg("show-env");
-        let text = call.text().expect("runs");
+        let git = Git::find_installed().expect("git is here");
+        let call = git.prepare_call("show").config("alias.show-env=!env").arg("show-env");
+        let text = call.output_text().expect("runs");
         let get = |key: &str| {
             text.lines().find_map(|line| line.strip_prefix(&format!("{key}=")).map(str::to_owned))
         };

@@ -18,7 +18,7 @@ use super::names::{BranchName, Oid, RefName};
 use super::objects::{CommitObject, Difference, Objects};
 use super::repo::{ObjectFormat, Repo};
 use super::run::{
-    Git, GitCall, GitError, GitErrorKind, GitResultExt as _, QUICK, SLOW, Signature, code_of, end,
+    Git, GitCall, GitError, GitErrorKind, GitResultExt as _, QUICK, SLOW, Signature, code_of, kill_group,
     read_exact_until,
 };
 use super::store_repair::{self, StoreDamage, StoredWork};
@@ -184,8 +184,8 @@ impl Store {
     pub fn open(git: &Git, dir: &Path, repo: &Repo) -> Result<Store, GitError> {
         let doing = || format!("open the store `{}`", dir.display());
         let format = repo.object_format();
-        if !files::exists(dir) {
-            store_repair::create(dir, format).doing(doing)?;
+        if !files::path_exists(dir) {
+            store_repair::create_store(dir, format).doing(doing)?;
         }
         let dir = dir.canonicalize().doing(doing)?;
         let damage = store_repair::find_damage(&dir).doing(doing)?;
@@ -196,9 +196,12 @@ impl Store {
             false => store_repair::format_by_refs(&dir).unwrap_or(format),
         };
         if stored != format {
-            return Err(GitError::output(doing(), "its object format differs from the repository's"));
+            return Err(GitError::unexpected_output(
+                doing(),
+                "its object format differs from the repository's",
+            ));
         }
-        store_repair::repair(&dir, format, &damage).doing(doing)?;
+        store_repair::repair_damage(&dir, format, &damage).doing(doing)?;
         let repairs = damage.iter().map(StoreDamage::sentence).collect();
         // Ours alone and small: written anew each time, so that nothing in it can grow old.
         let wanted = store_repair::config_text(format);
@@ -231,9 +234,9 @@ impl Store {
 
     /// A new repository in `dir` that reads the objects of others and writes its own. For one question: nothing in it
     /// lasts, and its merges have less time.
-    pub(crate) fn aside(&self, dir: &Path, borrowed: &[PathBuf]) -> Result<Store, GitError> {
+    pub(crate) fn create_scratch_store(&self, dir: &Path, borrowed: &[PathBuf]) -> Result<Store, GitError> {
         let doing = || format!("make a scratch repository `{}`", dir.display());
-        store_repair::fill(dir, self.inner.format).doing(doing)?;
+        store_repair::fill_store(dir, self.inner.format).doing(doing)?;
         let alternates = borrowed.iter().flat_map(|path| [files::bytes_of(path), b"\n"]).collect::<Vec<_>>();
         std::fs::write(dir.join("objects/info/alternates"), alternates.concat()).doing(doing)?;
         let shallow = self.inner.dir.join("shallow");
@@ -277,17 +280,17 @@ impl Store {
     }
 
     /// A call in the store.
-    pub(crate) fn call(&self, doing: impl Into<String>) -> GitCall<'_> {
-        self.inner.git.call(doing).git_dir(&self.inner.dir)
+    pub(crate) fn prepare_call(&self, doing: impl Into<String>) -> GitCall<'_> {
+        self.inner.git.prepare_call(doing).git_dir(&self.inner.dir)
     }
 
     /// A call in the store that writes what must survive a power cut.
     pub(crate) fn write_call(&self, doing: impl Into<String>) -> GitCall<'_> {
         match self.inner.lasting {
             WriteDurability::Kept => {
-                self.call(doing).config("core.fsync=committed").config("core.fsyncMethod=batch")
+                self.prepare_call(doing).config("core.fsync=committed").config("core.fsyncMethod=batch")
             }
-            WriteDurability::ThrownAway => self.call(doing).config("core.fsync=none"),
+            WriteDurability::ThrownAway => self.prepare_call(doing).config("core.fsync=none"),
         }
     }
 
@@ -302,12 +305,13 @@ impl Store {
     // ── Bringing objects in ────────────────────────────────────────────────────────────────────────
 
     /// Brings the tip of a person's branch in and returns it. No process if it is here already.
-    pub fn import(&self, repo: &Repo, branch: &BranchName) -> Result<Oid, GitError> {
+    pub fn import_branch(&self, repo: &Repo, branch: &BranchName) -> Result<Oid, GitError> {
         let doing = || format!("import branch `{branch}`");
-        let tip =
-            repo.branch_tip(branch)?.ok_or_else(|| GitError::output(doing(), "there is no such branch"))?;
+        let tip = repo
+            .branch_tip(branch)?
+            .ok_or_else(|| GitError::unexpected_output(doing(), "there is no such branch"))?;
         let upstream = upstream_ref(branch.as_str());
-        let known = self.resolve(&upstream)?;
+        let known = self.resolve_ref(&upstream)?;
         if known.as_ref() == Some(&tip) {
             return Ok(tip);
         }
@@ -320,11 +324,11 @@ impl Store {
             let first = known.is_none() && self.base()?.is_none();
             if !(first && self.link_packs(repo, &tip)?) {
                 let have: Vec<Oid> = known.into_iter().chain(self.base()?).collect();
-                let brought = self.bring(&repo.objects_dir(), &tip, &have, ObjectCheck::Hash);
+                let brought = self.fetch_objects_from(&repo.objects_dir(), &tip, &have, ObjectCheck::Hash);
                 brought.map_err(|error| explain_partial_clone(repo, branch, error))?;
             }
         }
-        self.pin(&upstream, &tip)?;
+        self.pin_commit(&upstream, &tip)?;
         Ok(tip)
     }
 
@@ -334,7 +338,7 @@ impl Store {
     fn link_packs(&self, repo: &Repo, tip: &Oid) -> Result<bool, GitError> {
         let from = repo.objects_dir();
         let doing = || format!("link the packs of `{}`", from.display());
-        if files::exists(&from.join("info/alternates")) {
+        if files::path_exists(&from.join("info/alternates")) {
             return Ok(false); // it borrows itself: only a copy is whole
         }
         let Ok(listing) = std::fs::read_dir(from.join("pack")) else { return Ok(false) };
@@ -369,13 +373,13 @@ impl Store {
         files::sync_folder(&to).doing(doing)?;
         // What is not in a pack yet, compared with what the packs hold.
         let roots = self.pack_roots(repo)?;
-        self.bring(&from, tip, &roots, ObjectCheck::Hash)?;
+        self.fetch_objects_from(&from, tip, &roots, ObjectCheck::Hash)?;
         let said = self
-            .call("check the imported history")
+            .prepare_call("check the imported history")
             .args(["rev-list", "--objects", "--quiet", "--end-of-options", tip.as_str()])
             .timeout(SLOW)
             .run()?;
-        said.ok()?;
+        said.require_success()?;
         Ok(true)
     }
 
@@ -383,16 +387,16 @@ impl Store {
     fn pack_roots(&self, repo: &Repo) -> Result<Vec<Oid>, GitError> {
         let said = repo
             .git()
-            .call("list branches")
+            .prepare_call("list branches")
             .git_dir(repo.common_dir())
             .args(["for-each-ref", "--count=2000", "--format=%(objectname)", "refs/heads", "refs/remotes"])
-            .text()?;
+            .output_text()?;
         let mut roots = Vec::new();
         for oid in said.lines().filter_map(|line| line.parse::<Oid>().ok()) {
             // Present is not yet whole: a pack may hold a commit without its trees. So git is asked.
             if roots.len() < 3 && self.contains(&oid)? {
                 let said = self
-                    .call("check a branch in the packs")
+                    .prepare_call("check a branch in the packs")
                     .args(["rev-list", "--objects", "--quiet", "--end-of-options", oid.as_str()])
                     .timeout(SLOW)
                     .run()?;
@@ -406,7 +410,7 @@ impl Store {
 
     /// Copies `want` and what it needs from another object folder, leaving out what `have` reaches. The
     /// other repository's settings are never read: only its objects are, and they are hashed on the way in.
-    pub(crate) fn bring(
+    pub(crate) fn fetch_objects_from(
         &self,
         from: &Path,
         want: &Oid,
@@ -414,9 +418,9 @@ impl Store {
         check: ObjectCheck,
     ) -> Result<(), GitError> {
         let pack = self
-            .call(format!("read {want} from `{}`", from.display()))
-            .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(from));
-        transfer(pack, &[], want, have, check, |receive| {
+            .prepare_call(format!("read {want} from `{}`", from.display()))
+            .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", quote_alternate_path(from));
+        transfer_pack(pack, &[], want, have, check, |receive| {
             self.write_call("store objects")
                 .args(receive.args)
                 .input_pipe(receive.pipe)
@@ -429,24 +433,24 @@ impl Store {
     ///
     /// # Errors
     /// When git cannot be run.
-    pub fn lend(&self, repo: &Repo, commit: &Oid) -> Result<(), GitError> {
+    pub fn lend_commit(&self, repo: &Repo, commit: &Oid) -> Result<(), GitError> {
         let have: Vec<Oid> = self.base()?.filter(|base| base != commit).into_iter().collect();
         match repo.has_commit(commit)? {
             true => Ok(()),
             // What they have of the base is not known: everything that leads to the commit is handed over.
             false if have.iter().all(|base| repo.has_commit(base).unwrap_or(false)) => {
-                self.hand_over(repo, commit, &have)
+                self.copy_objects_to(repo, commit, &have)
             }
-            false => self.hand_over(repo, commit, &[]),
+            false => self.copy_objects_to(repo, commit, &[]),
         }
     }
 
     /// Copies `want` and what it needs out of the store into a person's repository.
-    pub(crate) fn hand_over(&self, repo: &Repo, want: &Oid, have: &[Oid]) -> Result<(), GitError> {
-        let pack = self.call(format!("read {want} from the store"));
-        transfer(pack, &[], want, have, ObjectCheck::Hash, |args| {
+    pub(crate) fn copy_objects_to(&self, repo: &Repo, want: &Oid, have: &[Oid]) -> Result<(), GitError> {
+        let pack = self.prepare_call(format!("read {want} from the store"));
+        transfer_pack(pack, &[], want, have, ObjectCheck::Hash, |args| {
             repo.git()
-                .call("store objects in the repository")
+                .prepare_call("store objects in the repository")
                 .git_dir(repo.common_dir())
                 .config("core.fsync=committed")
                 .config("core.fsyncMethod=batch")
@@ -481,15 +485,15 @@ impl Store {
     }
 
     /// Keeps a commit and everything it reaches under a name, replacing what the name stood for. No process.
-    pub fn pin(&self, name: &RefName, oid: &Oid) -> Result<(), GitError> {
+    pub fn pin_commit(&self, name: &RefName, oid: &Oid) -> Result<(), GitError> {
         let doing = || format!("pin {oid} at `{name}`");
         if name.as_str() == BASE_REF {
-            return Err(GitError::output(doing(), "the base moves by compare-and-swap only"));
+            return Err(GitError::unexpected_output(doing(), "the base moves by compare-and-swap only"));
         }
         if !self.contains(oid)? {
-            return Err(GitError::output(doing(), "the store does not have it"));
+            return Err(GitError::unexpected_output(doing(), "the store does not have it"));
         }
-        if self.resolve(name)?.as_ref() == Some(oid) {
+        if self.resolve_ref(name)?.as_ref() == Some(oid) {
             return Ok(());
         }
         let path = self.inner.dir.join(name.as_str());
@@ -499,13 +503,13 @@ impl Store {
     }
 
     /// Gives a name up, if it still stands for `oid`; gone already is fine. No process.
-    pub fn unpin(&self, name: &RefName, oid: &Oid) -> Result<CompareAndSwap, GitError> {
+    pub fn unpin_commit(&self, name: &RefName, oid: &Oid) -> Result<CompareAndSwap, GitError> {
         let doing = || format!("unpin `{name}`");
         let path = self.inner.dir.join(name.as_str());
         if name.as_str() == BASE_REF {
-            return Err(GitError::output(doing(), "the base is never given up"));
+            return Err(GitError::unexpected_output(doing(), "the base is never given up"));
         }
-        let Some(actual) = self.resolve(name)? else { return Ok(CompareAndSwap::Moved) };
+        let Some(actual) = self.resolve_ref(name)? else { return Ok(CompareAndSwap::Moved) };
         if &actual != oid {
             return Ok(CompareAndSwap::Lost { actual: Some(actual) });
         }
@@ -516,17 +520,17 @@ impl Store {
     }
 
     /// Where a ref stands. Reads one file.
-    pub fn resolve(&self, name: &RefName) -> Result<Option<Oid>, GitError> {
+    pub fn resolve_ref(&self, name: &RefName) -> Result<Option<Oid>, GitError> {
         self.read_ref(name.as_str())
     }
 
     /// The refs below a folder such as `refs/landfall/keep`, with where they stand.
-    pub fn refs(&self, below: &RefName) -> Result<Vec<(RefName, Oid)>, GitError> {
+    pub fn list_refs(&self, below: &RefName) -> Result<Vec<(RefName, Oid)>, GitError> {
         let said = self
-            .call(format!("list `{below}`"))
+            .prepare_call(format!("list `{below}`"))
             .args(["for-each-ref", "--format=%(objectname) %(refname)"])
             .arg(below.as_str())
-            .text()?;
+            .output_text()?;
         let parse = |line: &str| {
             let (oid, name) = line.split_once(' ')?;
             Some((RefName::new(name).ok()?, oid.parse().ok()?))
@@ -541,7 +545,7 @@ impl Store {
             Ok(bytes) => Oid::from_line(&bytes)
                 .filter(|oid| oid.as_str().len() == self.oid_bytes() * 2 && !oid.is_zero())
                 .map(Some)
-                .ok_or_else(|| GitError::output(doing(), "the ref file holds no object id")),
+                .ok_or_else(|| GitError::unexpected_output(doing(), "the ref file holds no object id")),
             Err(error)
                 if matches!(
                     error.kind(),
@@ -559,7 +563,7 @@ impl Store {
 
     /// Whether an object is here.
     pub fn contains(&self, oid: &Oid) -> Result<bool, GitError> {
-        Ok(self.objects().info(oid)?.is_some())
+        Ok(self.objects().object_info(oid)?.is_some())
     }
 
     /// Whether `a` is reachable from `b` (a commit is its own ancestor).
@@ -567,23 +571,23 @@ impl Store {
         if a == b {
             return Ok(true);
         }
-        if let Some(known) = self.on_one_line(a, b) {
+        if let Some(known) = self.is_nearby_ancestor(a, b) {
             return Ok(known);
         }
         let said = self
-            .call(format!("ask whether {a} leads to {b}"))
+            .prepare_call(format!("ask whether {a} leads to {b}"))
             .args(["merge-base", "--is-ancestor", "--end-of-options", a.as_str(), b.as_str()])
             .run()?;
         match said.code {
             0 => Ok(true),
             1 => Ok(false),
-            _ => Err(said.failed()),
+            _ => Err(said.into_error()),
         }
     }
 
     /// Whether `a` is reachable from `b`, if one of them is a few first parents away from the other: so it is while
     /// landings and the person's branch follow each other. No process.
-    fn on_one_line(&self, a: &Oid, b: &Oid) -> Option<bool> {
+    fn is_nearby_ancestor(&self, a: &Oid, b: &Oid) -> Option<bool> {
         // What cannot be read, such as the end of a shallow history, is left to git.
         let parent = |of: &Oid| self.commit_of(of).ok()?.parents.into_iter().next();
         let (mut behind_a, mut behind_b) = (Some(a.clone()), Some(b.clone()));
@@ -639,18 +643,18 @@ impl Store {
 
     fn find_merge_bases(&self, a: &Oid, b: &Oid) -> Result<Vec<Oid>, GitError> {
         let said = self
-            .call(format!("find where {a} and {b} part"))
+            .prepare_call(format!("find where {a} and {b} part"))
             .args(["merge-base", "--all", "--end-of-options", a.as_str(), b.as_str()])
             .run()?;
         if said.code == 1 {
             return Ok(Vec::new());
         }
-        let text = said.ok()?;
+        let text = said.require_success()?;
         Ok(text.split(|byte| *byte == b'\n').filter_map(Oid::from_line).collect())
     }
 
     pub(crate) fn commit_of(&self, oid: &Oid) -> Result<CommitObject, GitError> {
-        self.objects().commit(oid)
+        self.objects().read_commit(oid)
     }
 
     /// The tree of a commit.
@@ -664,19 +668,19 @@ impl Store {
     }
 
     /// How many commits `head` has that `base` does not reach.
-    pub fn ahead(&self, base: &Oid, head: &Oid) -> Result<u32, GitError> {
-        if let Some(count) = self.straight_line(base, head)? {
+    pub fn count_ahead(&self, base: &Oid, head: &Oid) -> Result<u32, GitError> {
+        if let Some(count) = self.count_linear_commits(base, head)? {
             return Ok(count);
         }
         let text = self
-            .call(format!("count the commits from {base} to {head}"))
+            .prepare_call(format!("count the commits from {base} to {head}"))
             .args(["rev-list", "--count", "--end-of-options", head.as_str(), &format!("^{base}")])
-            .text()?;
-        text.trim().parse().map_err(|_| GitError::output("count commits", text))
+            .output_text()?;
+        text.trim().parse().map_err(|_| GitError::unexpected_output("count commits", text))
     }
 
     /// The number of steps from `head` down to `base` if every commit between has one parent.
-    pub(crate) fn straight_line(&self, base: &Oid, head: &Oid) -> Result<Option<u32>, GitError> {
+    pub(crate) fn count_linear_commits(&self, base: &Oid, head: &Oid) -> Result<Option<u32>, GitError> {
         let mut at = head.clone();
         for count in 0..STRAIGHT_MAX {
             if at == *base {
@@ -698,12 +702,13 @@ impl Store {
         if entry.mode & 0o170000 != 0o100000 {
             return Ok(None); // a folder, a link or another repository is no file
         }
-        match self.objects().read(&entry.oid, max)? {
-            Some(object) if object.size > max => {
-                Err(GitError::output(doing(), format!("it has {} bytes, {max} are allowed", object.size)))
-            }
+        match self.objects().read_object(&entry.oid, max)? {
+            Some(object) if object.size > max => Err(GitError::unexpected_output(
+                doing(),
+                format!("it has {} bytes, {max} are allowed", object.size),
+            )),
             Some(object) => Ok(Some(object.bytes)),
-            None => Err(GitError::output(doing(), "its content is missing")),
+            None => Err(GitError::unexpected_output(doing(), "its content is missing")),
         }
     }
 
@@ -714,7 +719,7 @@ impl Store {
     pub fn read_small_blob(&self, commit: &Oid, path: &[u8], max: u64) -> Result<Option<Vec<u8>>, GitError> {
         let entry = self.objects().at_path(&self.tree_of(commit)?, path)?;
         let Some(entry) = entry.filter(|entry| entry.mode & 0o170000 == 0o100000) else { return Ok(None) };
-        let object = self.objects().read(&entry.oid, max)?;
+        let object = self.objects().read_object(&entry.oid, max)?;
         Ok(object.filter(|object| object.size <= max).map(|object| object.bytes))
     }
 
@@ -734,7 +739,7 @@ impl Store {
         const TARGET_MAX: u64 = 4_096; // the longest path of the system
         let entry = self.objects().at_path(&self.tree_of(commit)?, path)?;
         let Some(entry) = entry.filter(|entry| entry.mode & 0o170000 == 0o120000) else { return Ok(None) };
-        let object = self.objects().read(&entry.oid, TARGET_MAX)?;
+        let object = self.objects().read_object(&entry.oid, TARGET_MAX)?;
         Ok(object.filter(|object| object.size <= TARGET_MAX).map(|object| object.bytes))
     }
 
@@ -745,7 +750,7 @@ impl Store {
     pub fn blob_size(&self, commit: &Oid, path: &[u8]) -> Result<Option<u64>, GitError> {
         let entry = self.objects().at_path(&self.tree_of(commit)?, path)?;
         let Some(entry) = entry.filter(|entry| entry.mode & 0o170000 == 0o100000) else { return Ok(None) };
-        Ok(self.objects().read(&entry.oid, 0)?.map(|object| object.size))
+        Ok(self.objects().read_object(&entry.oid, 0)?.map(|object| object.size))
     }
 
     /// The names of what lies in a folder of a commit, or without a folder in its root; none if there is no such folder.
@@ -761,7 +766,7 @@ impl Store {
             let Some(entry) = entry.filter(|entry| entry.is_tree()) else { return Ok(Vec::new()) };
             entry.oid
         };
-        let inside = self.objects().tree(&tree)?;
+        let inside = self.objects().read_tree(&tree)?;
         Ok(inside.iter().map(|it| String::from_utf8_lossy(&it.name).into_owned()).collect())
     }
 
@@ -779,16 +784,16 @@ impl Store {
                 Some(_) | None => return Ok(Vec::new()),
             },
         };
-        let call = self.call(format!("list the files in `{folder}` of {commit}"));
+        let call = self.prepare_call(format!("list the files in `{folder}` of {commit}"));
         let said = call.args(["ls-tree", "-r", "-z", "--name-only", tree.as_str()]).output()?;
         let names = said.split(|byte| *byte == 0).filter_map(|name| std::str::from_utf8(name).ok());
         Ok(names.filter(|name| !name.is_empty()).map(|name| format!("{start}{name}")).collect())
     }
 
     /// The newest commits of a range, newest first.
-    pub fn log(&self, range: &LogRange, max: u32) -> Result<Vec<CommitLogEntry>, GitError> {
+    pub fn read_log(&self, range: &LogRange, max: u32) -> Result<Vec<CommitLogEntry>, GitError> {
         let doing = format!("read the log of {}", range.to);
-        let mut call = self.call(&doing).args([
+        let mut call = self.prepare_call(&doing).args([
             "log",
             "-z",
             "--no-color",
@@ -823,15 +828,16 @@ impl Store {
             .split(|byte| *byte == 0)
             .filter(|record| !record.is_empty())
             .map(|record| {
-                parse(record).ok_or_else(|| GitError::output(&doing, "a record has not its fields"))
+                parse(record)
+                    .ok_or_else(|| GitError::unexpected_output(&doing, "a record has not its fields"))
             })
             .collect()
     }
 
     /// The difference between two commits as text; cut at the limit.
-    pub fn diff(&self, a: &Oid, b: &Oid, options: &DiffOptions) -> Result<DiffText, GitError> {
+    pub fn diff_commits(&self, a: &Oid, b: &Oid, options: &DiffOptions) -> Result<DiffText, GitError> {
         let mut call = self
-            .call(format!("compare {a} with {b}"))
+            .prepare_call(format!("compare {a} with {b}"))
             .args([
                 "diff-tree",
                 "-r",
@@ -852,23 +858,23 @@ impl Store {
         }
         let said = call.run()?;
         let cut = said.cut;
-        Ok(DiffText { bytes: said.ok()?, cut })
+        Ok(DiffText { bytes: said.require_success()?, cut })
     }
 
     /// The paths on which two commits differ. No process.
     pub fn diff_names(&self, a: &Oid, b: &Oid) -> Result<Vec<ChangedPath>, GitError> {
-        let differences = self.differences(&self.tree_of(a)?, &self.tree_of(b)?)?;
+        let differences = self.diff_trees(&self.tree_of(a)?, &self.tree_of(b)?)?;
         Ok(differences.iter().map(changed_path).collect())
     }
 
-    pub(crate) fn differences(&self, old_tree: &Oid, new_tree: &Oid) -> Result<Vec<Difference>, GitError> {
-        self.objects().differences(old_tree, new_tree, PATHS_MAX)
+    pub(crate) fn diff_trees(&self, old_tree: &Oid, new_tree: &Oid) -> Result<Vec<Difference>, GitError> {
+        self.objects().list_differences(old_tree, new_tree, PATHS_MAX)
     }
 
     // ── Making commits ─────────────────────────────────────────────────────────────────────────────
 
     /// Makes a commit. The message goes by stdin and is taken as it is.
-    pub fn commit(
+    pub fn create_commit(
         &self,
         tree: &Oid,
         parents: &[Oid],
@@ -885,10 +891,10 @@ impl Store {
         let message = message.replace('\0', "\u{fffd}");
         let bytes = call
             .args(["-F", "-", "--end-of-options", tree.as_str()])
-            .signed(author, committer)
+            .signed_by(author, committer)
             .input(message)
             .output()?;
-        Oid::from_line(&bytes).ok_or_else(|| GitError::output(doing, "not an object id"))
+        Oid::from_line(&bytes).ok_or_else(|| GitError::unexpected_output(doing, "not an object id"))
     }
 
     /// Makes the tree of a commit with one file more at its top, or with another content of that file.
@@ -898,18 +904,20 @@ impl Store {
     pub fn tree_with_file(&self, commit: &Oid, name: &str, content: &[u8]) -> Result<Oid, GitError> {
         let doing = || format!("add `{name}` to the tree of {commit}");
         if name.is_empty() || name.contains(['/', '\n', '\0']) {
-            return Err(GitError::output(doing(), "it is not the name of a file"));
+            return Err(GitError::unexpected_output(doing(), "it is not the name of a file"));
         }
         let id = |bytes: Vec<u8>| {
-            Oid::from_line(&bytes).ok_or_else(|| GitError::output(doing(), "not an object id"))
+            Oid::from_line(&bytes).ok_or_else(|| GitError::unexpected_output(doing(), "not an object id"))
         };
         let blob = id(self
             .write_call(doing())
             .args(["hash-object", "-w", "--stdin"])
             .input(content.to_vec())
             .output()?)?;
-        let listed =
-            self.call(doing()).args(["ls-tree", "-z", "--end-of-options", commit.as_str()]).output()?;
+        let listed = self
+            .prepare_call(doing())
+            .args(["ls-tree", "-z", "--end-of-options", commit.as_str()])
+            .output()?;
         let mut entries: Vec<u8> = Vec::with_capacity(listed.len() + 100);
         for entry in listed.split_inclusive(|byte| *byte == 0) {
             let mut parts = entry.splitn(2, |byte| *byte == b'\t');
@@ -925,9 +933,9 @@ impl Store {
     // ── Health ─────────────────────────────────────────────────────────────────────────────────────
 
     /// A light check: every object that a ref needs is there. Contents are not hashed again.
-    pub fn fsck(&self) -> Result<StoreHealth, GitError> {
+    pub fn run_fsck(&self) -> Result<StoreHealth, GitError> {
         let said = self
-            .call("check the store")
+            .prepare_call("check the store")
             .args(["fsck", "--connectivity-only", "--no-dangling", "--no-progress"])
             .timeout(SLOW)
             .run()?;
@@ -950,8 +958,9 @@ impl Store {
     /// it starts anything: then no live process can hold one.
     pub fn heal_locks(&self) -> Result<Vec<PathBuf>, GitError> {
         let mut healed = Vec::new();
-        files::remove(&self.inner.dir.join(SCRATCH)).doing(|| "remove scratch folders".to_owned())?;
-        heal(&self.inner.dir, 0, &mut healed).doing(|| "remove stale locks of the store".to_owned())?;
+        files::remove_path(&self.inner.dir.join(SCRATCH)).doing(|| "remove scratch folders".to_owned())?;
+        remove_lock_files(&self.inner.dir, 0, &mut healed)
+            .doing(|| "remove stale locks of the store".to_owned())?;
         Ok(healed)
     }
 }
@@ -972,7 +981,7 @@ fn explain_partial_clone(repo: &Repo, branch: &BranchName, error: GitError) -> G
 }
 
 /// Removes the lock files below a git folder. No live process may hold one.
-pub(crate) fn heal(folder: &Path, depth: u32, healed: &mut Vec<PathBuf>) -> std::io::Result<()> {
+pub(crate) fn remove_lock_files(folder: &Path, depth: u32, healed: &mut Vec<PathBuf>) -> std::io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
         let kind = entry.file_type()?;
@@ -983,7 +992,7 @@ pub(crate) fn heal(folder: &Path, depth: u32, healed: &mut Vec<PathBuf>) -> std:
             && entry.file_name() != "info"
             && entry.file_name() != "pack";
         if kind.is_dir() && !objects && depth < 20 {
-            heal(&path, depth + 1, healed)?;
+            remove_lock_files(&path, depth + 1, healed)?;
         } else if kind.is_file() && path.extension().is_some_and(|ending| ending == "lock") {
             std::fs::remove_file(&path)?;
             healed.push(path);
@@ -1009,7 +1018,7 @@ pub(crate) struct PackReceiver {
 }
 
 /// Streams a pack from one git to another. Both ends are ours; two processes, nothing in memory.
-pub(crate) fn transfer(
+pub(crate) fn transfer_pack(
     pack: GitCall<'_>,
     pack_args: &[&str],
     want: &Oid,
@@ -1065,7 +1074,7 @@ pub(crate) fn transfer(
     if received.is_err() {
         // The sender may be waiting for a reader that is gone; a broken pipe ends it, but do not rely on it.
         let complaint = received.expect_err("just seen");
-        end(&mut child);
+        kill_group(&mut child);
         return Err(complaint);
     }
     let mut stderr = Vec::new();
@@ -1079,7 +1088,7 @@ pub(crate) fn transfer(
             Err(GitError { doing, kind: GitErrorKind::Failed { code: code_of(status), stderr } })
         }
         Ok(None) => {
-            end(&mut child);
+            kill_group(&mut child);
             Err(GitError { doing, kind: GitErrorKind::Timeout { after_s: SLOW.as_secs() } })
         }
         Err(error) => Err(GitError::io(doing, error)),
@@ -1087,7 +1096,7 @@ pub(crate) fn transfer(
 }
 
 /// git splits this variable at `:` and understands double quotes in the way of C.
-pub(crate) fn quoted(path: &Path) -> OsString {
+pub(crate) fn quote_alternate_path(path: &Path) -> OsString {
     use std::os::unix::ffi::OsStringExt as _;
     let mut bytes = vec![b'"'];
     for byte in files::bytes_of(path) {

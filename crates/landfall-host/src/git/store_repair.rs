@@ -38,11 +38,11 @@ pub struct StoredWork {
 /// Lists the base of the store in `dir` and the work of tasks that it does not have. Changes nothing.
 pub(super) fn list_work(git: &Git, dir: &Path) -> Result<Vec<StoredWork>, GitError> {
     let list = |flags: &[&str], patterns: &[&str]| {
-        let call = git.call(format!("list the work in `{}`", dir.display())).git_dir(dir);
+        let call = git.prepare_call(format!("list the work in `{}`", dir.display())).git_dir(dir);
         call.args(["for-each-ref", "--format=%(objectname) %(refname) %(contents:subject)"])
             .args(flags)
             .args(patterns)
-            .text()
+            .output_text()
     };
     let base = list(&[], &[BASE_REF])?;
     let not_landed = format!("--no-merged={BASE_REF}");
@@ -58,14 +58,14 @@ pub(super) fn list_work(git: &Git, dir: &Path) -> Result<Vec<StoredWork>, GitErr
 }
 
 /// Makes an empty store in `dir`, durably: a power cut leaves a whole one or none.
-pub(super) fn create(dir: &Path, format: ObjectFormat) -> std::io::Result<()> {
+pub(super) fn create_store(dir: &Path, format: ObjectFormat) -> std::io::Result<()> {
     let parent = dir.parent().ok_or_else(|| std::io::Error::other("the store needs a folder around it"))?;
     std::fs::create_dir_all(parent)?;
     let mut draft = dir.as_os_str().to_owned();
     draft.push(".new");
     let draft = PathBuf::from(draft);
-    files::remove(&draft)?;
-    fill(&draft, format)?;
+    files::remove_path(&draft)?;
+    fill_store(&draft, format)?;
     for file in ["HEAD", "config", "info/attributes"] {
         std::fs::File::open(draft.join(file))?.sync_all()?;
     }
@@ -78,7 +78,7 @@ pub(super) fn create(dir: &Path, format: ObjectFormat) -> std::io::Result<()> {
 }
 
 /// Writes what an empty repository needs.
-pub(super) fn fill(dir: &Path, format: ObjectFormat) -> std::io::Result<()> {
+pub(super) fn fill_store(dir: &Path, format: ObjectFormat) -> std::io::Result<()> {
     for folder in FOLDERS {
         std::fs::create_dir_all(dir.join(folder))?;
     }
@@ -90,7 +90,7 @@ pub(super) fn fill(dir: &Path, format: ObjectFormat) -> std::io::Result<()> {
 pub(super) fn config_text(format: ObjectFormat) -> String {
     format!(
         "{}\tbare = true\n\tfilemode = true\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n",
-        format.config()
+        format.config_lines()
     )
 }
 
@@ -211,7 +211,7 @@ fn is_ref(bytes: &[u8]) -> bool {
 }
 
 /// Mends what [`find_damage`] found. Nothing is deleted: what cannot be read is put aside.
-pub(super) fn repair(dir: &Path, format: ObjectFormat, damage: &[StoreDamage]) -> std::io::Result<()> {
+pub(super) fn repair_damage(dir: &Path, format: ObjectFormat, damage: &[StoreDamage]) -> std::io::Result<()> {
     for damage in damage {
         match damage {
             StoreDamage::NoFolder(name) => std::fs::create_dir_all(dir.join(name))?,
@@ -232,7 +232,7 @@ pub(super) fn repair(dir: &Path, format: ObjectFormat, damage: &[StoreDamage]) -
                 let to = (0_u64..).map(|number| aside.join(format!("{flat}.{number}")));
                 let to = to
                     .into_iter()
-                    .find(|path| !files::exists(path))
+                    .find(|path| !files::path_exists(path))
                     .expect("there are more numbers than files");
                 std::fs::rename(dir.join(name), to)?;
             }

@@ -21,29 +21,32 @@ pub(crate) struct ThreewayMerge {
 }
 
 /// Merges two texts that come from a third.
-pub(crate) fn merge(base: &[u8], ours: &[u8], theirs: &[u8]) -> ThreewayMerge {
+pub(crate) fn merge_texts(base: &[u8], ours: &[u8], theirs: &[u8]) -> ThreewayMerge {
     let (base, ours, theirs) = (lines(base), lines(ours), lines(theirs));
     let mut names = LineInterner::default();
-    let (base_ids, ours_ids, theirs_ids) = (names.of(&base), names.of(&ours), names.of(&theirs));
+    let (base_ids, ours_ids, theirs_ids) =
+        (names.intern_lines(&base), names.intern_lines(&ours), names.intern_lines(&theirs));
     let sides = [
-        MergeSide { text: &ours, hunks: hunks(&base_ids, &ours_ids) },
-        MergeSide { text: &theirs, hunks: hunks(&base_ids, &theirs_ids) },
+        MergeSide { text: &ours, hunks: find_hunks(&base_ids, &ours_ids) },
+        MergeSide { text: &theirs, hunks: find_hunks(&base_ids, &theirs_ids) },
     ];
     let mut merged: Vec<&[u8]> = Vec::new();
     let mut disputed = 0;
     let mut settled = true;
     let mut at = 0;
-    for place in places(&sides) {
+    for place in find_regions(&sides) {
         merged.extend(&base[at..place.base.start]);
         at = place.base.end;
-        let [ours, theirs] = [place.side(&sides[0], 0), place.side(&sides[1], 1)];
+        let [ours, theirs] = [place.side_lines(&sides[0], 0), place.side_lines(&sides[1], 1)];
         if place.hunks[1].is_empty() || ours == theirs {
             merged.extend(ours);
         } else if place.hunks[0].is_empty() {
             merged.extend(theirs);
         } else {
-            disputed += dispute(&mut names, ours, theirs);
-            match beside(&place, &sides, &base).or_else(|| white(&place, &sides, &base)) {
+            disputed += count_disputed_lines(&mut names, ours, theirs);
+            match interleave_changes(&place, &sides, &base)
+                .or_else(|| merge_white_space(&place, &sides, &base))
+            {
                 Some(text) => merged.extend(text),
                 None => settled = false,
             }
@@ -56,14 +59,14 @@ pub(crate) fn merge(base: &[u8], ours: &[u8], theirs: &[u8]) -> ThreewayMerge {
 }
 
 /// How many lines two texts dispute that come from nothing in common.
-pub(crate) fn dispute_of(ours: &[u8], theirs: &[u8]) -> u32 {
-    dispute(&mut LineInterner::default(), &lines(ours), &lines(theirs))
+pub(crate) fn count_disputed_between(ours: &[u8], theirs: &[u8]) -> u32 {
+    count_disputed_lines(&mut LineInterner::default(), &lines(ours), &lines(theirs))
 }
 
-fn dispute<'t>(names: &mut LineInterner<'t>, ours: &[&'t [u8]], theirs: &[&'t [u8]]) -> u32 {
-    let (ours, theirs) = (names.of(ours), names.of(theirs));
+fn count_disputed_lines<'t>(names: &mut LineInterner<'t>, ours: &[&'t [u8]], theirs: &[&'t [u8]]) -> u32 {
+    let (ours, theirs) = (names.intern_lines(ours), names.intern_lines(theirs));
     let larger = |hunk: &MergeHunk| hunk.base.len().max(hunk.side.len());
-    u32::try_from(hunks(&ours, &theirs).iter().map(larger).sum::<usize>()).unwrap_or(u32::MAX)
+    u32::try_from(find_hunks(&ours, &theirs).iter().map(larger).sum::<usize>()).unwrap_or(u32::MAX)
 }
 
 fn lines(text: &[u8]) -> Vec<&[u8]> {
@@ -77,7 +80,7 @@ struct LineInterner<'t> {
 }
 
 impl<'t> LineInterner<'t> {
-    fn of(&mut self, lines: &[&'t [u8]]) -> Vec<u32> {
+    fn intern_lines(&mut self, lines: &[&'t [u8]]) -> Vec<u32> {
         let mut name = |line: &&'t [u8]| {
             let next =
                 u32::try_from(self.known.len()).expect("fewer lines than bytes, and those are bounded");
@@ -108,7 +111,7 @@ struct MergeRegion {
 
 impl MergeRegion {
     /// The stretch as a side has it.
-    fn side<'a, 't>(&self, side: &MergeSide<'a, 't>, which: usize) -> &'a [&'t [u8]] {
+    fn side_lines<'a, 't>(&self, side: &MergeSide<'a, 't>, which: usize) -> &'a [&'t [u8]] {
         let hunks = &side.hunks[self.hunks[which].clone()];
         // A side without a hunk here is not asked for its lines.
         let (Some(first), Some(last)) = (hunks.first(), hunks.last()) else { return &[] };
@@ -119,7 +122,7 @@ impl MergeRegion {
 }
 
 /// Hunks that overlap or touch belong to one place, whoever made them.
-fn places(sides: &[MergeSide<'_, '_>; 2]) -> Vec<MergeRegion> {
+fn find_regions(sides: &[MergeSide<'_, '_>; 2]) -> Vec<MergeRegion> {
     let mut found: Vec<MergeRegion> = Vec::new();
     let mut next = [0, 0];
     loop {
@@ -147,7 +150,7 @@ fn places(sides: &[MergeSide<'_, '_>; 2]) -> Vec<MergeRegion> {
 }
 
 /// Both sides' changes in the order of the base, if none overlaps another and none could stand elsewhere as well.
-fn beside<'t>(
+fn interleave_changes<'t>(
     place: &MergeRegion,
     sides: &[MergeSide<'_, 't>; 2],
     base: &[&'t [u8]],
@@ -163,7 +166,7 @@ fn beside<'t>(
         // What was put in beside lines that the other side rewrote may belong to the lines that are gone.
         let put_in =
             |it: &&MergeHunk| it.base.end == hunk.base.start && (it.base.is_empty() || hunk.base.is_empty());
-        if hunk.base.start < at || before.is_some_and(|it| put_in(&it)) || slides(hunk, side, base) {
+        if hunk.base.start < at || before.is_some_and(|it| put_in(&it)) || can_slide(hunk, side, base) {
             return None;
         }
         text.extend(&base[at..hunk.base.start]);
@@ -176,7 +179,7 @@ fn beside<'t>(
 }
 
 /// Whether the same change could be told with a line more above or below: then nobody knows where it belongs.
-fn slides(hunk: &MergeHunk, side: &[&[u8]], base: &[&[u8]]) -> bool {
+fn can_slide(hunk: &MergeHunk, side: &[&[u8]], base: &[&[u8]]) -> bool {
     let moved = match (hunk.base.is_empty(), hunk.side.is_empty()) {
         (true, false) => &side[hunk.side.clone()],
         (false, true) => &base[hunk.base.clone()],
@@ -187,18 +190,18 @@ fn slides(hunk: &MergeHunk, side: &[&[u8]], base: &[&[u8]]) -> bool {
 }
 
 /// The other side's change, if one side changed only white space here; one of them, if that is all they differ in.
-fn white<'t>(
+fn merge_white_space<'t>(
     place: &MergeRegion,
     sides: &[MergeSide<'_, 't>; 2],
     base: &[&'t [u8]],
 ) -> Option<Vec<&'t [u8]>> {
-    let [ours, theirs] = [place.side(&sides[0], 0), place.side(&sides[1], 1)];
+    let [ours, theirs] = [place.side_lines(&sides[0], 0), place.side_lines(&sides[1], 1)];
     if same_but_white(ours, theirs) {
         return Some(ours.to_vec());
     }
     let base = &base[place.base.clone()];
     for (which, other) in [(0, 1), (1, 0)] {
-        let cosmetic = place.side(&sides[which], which);
+        let cosmetic = place.side_lines(&sides[which], which);
         if !same_but_white(cosmetic, base) {
             continue;
         }
@@ -217,12 +220,16 @@ fn white<'t>(
 }
 
 fn same_but_white(one: &[&[u8]], other: &[&[u8]]) -> bool {
-    one.len() == other.len() && one.iter().zip(other).all(|(one, other)| plain(one) == plain(other))
+    one.len() == other.len()
+        && one
+            .iter()
+            .zip(other)
+            .all(|(one, other)| normalize_white_space(one) == normalize_white_space(other))
 }
 
 /// A line without the white space that means nothing: what stands at its end, and how much stands between two words.
 /// Within quotes even that may mean something, so such a line keeps it.
-fn plain(line: &[u8]) -> Vec<u8> {
+fn normalize_white_space(line: &[u8]) -> Vec<u8> {
     let line = line.trim_ascii_end();
     if line.iter().any(|byte| matches!(byte, b'"' | b'\'' | b'`')) {
         return line.to_vec();
@@ -241,7 +248,7 @@ fn plain(line: &[u8]) -> Vec<u8> {
 }
 
 /// Where two texts differ, by the fewest lines taken out and put in (Myers' greedy search).
-fn hunks(base: &[u32], side: &[u32]) -> Vec<MergeHunk> {
+fn find_hunks(base: &[u32], side: &[u32]) -> Vec<MergeHunk> {
     let head = base.iter().zip(side).take_while(|(one, other)| one == other).count();
     let (base_rest, side_rest) = (&base[head..], &side[head..]);
     let tail =
@@ -254,14 +261,14 @@ fn hunks(base: &[u32], side: &[u32]) -> Vec<MergeHunk> {
     let found = if base_rest.is_empty() || side_rest.is_empty() {
         whole()
     } else {
-        search(base_rest, side_rest).unwrap_or_else(whole)
+        search_edits(base_rest, side_rest).unwrap_or_else(whole)
     };
     let moved = |range: Range<usize>| range.start + head..range.end + head;
     found.into_iter().map(|(base, side)| MergeHunk { base: moved(base), side: moved(side) }).collect()
 }
 
 /// `None` if they differ in too many lines.
-fn search(base: &[u32], side: &[u32]) -> Option<Vec<(Range<usize>, Range<usize>)>> {
+fn search_edits(base: &[u32], side: &[u32]) -> Option<Vec<(Range<usize>, Range<usize>)>> {
     // `reach[k]` is how far into the base one can come on diagonal `k - middle` with so many edits.
     let edits_max = (base.len() + side.len()).min(EDITS_MAX);
     let middle = edits_max + 1;
@@ -270,14 +277,14 @@ fn search(base: &[u32], side: &[u32]) -> Option<Vec<(Range<usize>, Range<usize>)
     for edits in 0..=edits_max {
         history.push(reach[middle - edits..=middle + edits].to_vec());
         for diagonal in (middle - edits..=middle + edits).step_by(2) {
-            let mut x = step(&reach, diagonal, middle, edits);
+            let mut x = furthest_reach(&reach, diagonal, middle, edits);
             let Some(mut y) = (x + middle).checked_sub(diagonal) else { continue };
             while x < base.len() && y < side.len() && base[x] == side[y] {
                 (x, y) = (x + 1, y + 1);
             }
             reach[diagonal] = x;
             if x >= base.len() && y >= side.len() {
-                return Some(way_back(&history, edits, base.len(), side.len(), middle));
+                return Some(trace_edits_back(&history, edits, base.len(), side.len(), middle));
             }
         }
     }
@@ -285,7 +292,7 @@ fn search(base: &[u32], side: &[u32]) -> Option<Vec<(Range<usize>, Range<usize>)
 }
 
 /// How far one comes on a diagonal before the lines that agree: from the diagonal below or above, whichever is further.
-fn step(reach: &[usize], diagonal: usize, middle: usize, edits: usize) -> usize {
+fn furthest_reach(reach: &[usize], diagonal: usize, middle: usize, edits: usize) -> usize {
     if edits == 0 {
         return 0;
     }
@@ -294,7 +301,7 @@ fn step(reach: &[usize], diagonal: usize, middle: usize, edits: usize) -> usize 
     if down { reach[diagonal + 1] } else { reach[diagonal - 1] + 1 }
 }
 
-fn way_back(
+fn trace_edits_back(
     history: &[Vec<usize>],
     edits: usize,
     base_len: usize,
@@ -330,59 +337,59 @@ fn way_back(
 
 #[cfg(test)]
 mod tests {
-    use super::{LineInterner, hunks, lines, merge};
+    use super::{LineInterner, find_hunks, lines, merge_texts};
 
-    fn check(base: &str, ours: &str, theirs: &str, expected: Result<&str, u32>) {
-        let found = merge(base.as_bytes(), ours.as_bytes(), theirs.as_bytes());
+    fn assert_merge(base: &str, ours: &str, theirs: &str, expected: Result<&str, u32>) {
+        let found = merge_texts(base.as_bytes(), ours.as_bytes(), theirs.as_bytes());
         let found = found.settled.map(|text| String::from_utf8(text).expect("text")).ok_or(found.lines);
         assert_eq!(found.as_deref().map_err(|lines| *lines), expected, "{base:?} {ours:?} {theirs:?}");
-        let back = merge(base.as_bytes(), theirs.as_bytes(), ours.as_bytes());
+        let back = merge_texts(base.as_bytes(), theirs.as_bytes(), ours.as_bytes());
         assert_eq!(back.settled.is_some(), expected.is_ok(), "the other way round");
     }
 
     #[test]
     fn changes_that_touch_are_both_kept_in_order() {
-        check("a\nb\n", "A\nb\n", "a\nB\n", Ok("A\nB\n"));
-        check("a\nb\nc\n", "a\nc\n", "a\nb\nC\n", Ok("a\nC\n"));
-        check("a\nb\nc\nd\n", "A\nb\nC\nd\n", "a\nB\nc\nD\n", Ok("A\nB\nC\nD\n"));
-        check("p\na", "P\na", "p\na\nb", Ok("P\na\nb"));
+        assert_merge("a\nb\n", "A\nb\n", "a\nB\n", Ok("A\nB\n"));
+        assert_merge("a\nb\nc\n", "a\nc\n", "a\nb\nC\n", Ok("a\nC\n"));
+        assert_merge("a\nb\nc\nd\n", "A\nb\nC\nd\n", "a\nB\nc\nD\n", Ok("A\nB\nC\nD\n"));
+        assert_merge("p\na", "P\na", "p\na\nb", Ok("P\na\nb"));
     }
 
     #[test]
     fn what_is_put_in_beside_lines_that_were_rewritten_stays_in_dispute() {
-        check("a\nb\n", "a\nnew\nb\n", "a\nB\n", Err(2));
-        check("a\nb\n", "a\nb\nnew\n", "a\nB\n", Err(2));
-        check("1\n", "1\n2\n3\n", "101\n102\n", Err(3));
+        assert_merge("a\nb\n", "a\nnew\nb\n", "a\nB\n", Err(2));
+        assert_merge("a\nb\n", "a\nb\nnew\n", "a\nB\n", Err(2));
+        assert_merge("1\n", "1\n2\n3\n", "101\n102\n", Err(3));
     }
 
     #[test]
     fn changes_that_overlap_or_have_two_orders_stay_in_dispute() {
-        check("a\n", "b\n", "c\n", Err(1));
-        check("a\n", "a\nours\n", "a\ntheirs\n", Err(1));
-        check("a\nb\nc\n", "a\nx\nb\nc\n", "c\n", Err(3));
-        check("a\nb\nc\n", "1\n2\n3\n4\nc\n", "x\nb\nc\n", Err(4));
-        check("a\nb\nc\nd\ne\n", "A\nb\nc\nd\nE\n", "1\nb\nc\nd\n5\n6\n", Err(3));
+        assert_merge("a\n", "b\n", "c\n", Err(1));
+        assert_merge("a\n", "a\nours\n", "a\ntheirs\n", Err(1));
+        assert_merge("a\nb\nc\n", "a\nx\nb\nc\n", "c\n", Err(3));
+        assert_merge("a\nb\nc\n", "1\n2\n3\n4\nc\n", "x\nb\nc\n", Err(4));
+        assert_merge("a\nb\nc\nd\ne\n", "A\nb\nc\nd\nE\n", "1\nb\nc\nd\n5\n6\n", Err(3));
         // Where among the equal lines was it put? Nobody can tell.
-        check("x\n}\n", "x\n}\ny\n}\n", "x\n)\n", Err(3));
-        check("", "ours\n", "theirs\n", Err(1));
+        assert_merge("x\n}\n", "x\n}\ny\n}\n", "x\n)\n", Err(3));
+        assert_merge("", "ours\n", "theirs\n", Err(1));
     }
 
     #[test]
     fn white_space_that_means_nothing_gives_way_and_indentation_does_not() {
-        check("a\nb\n", "a  \nb\r\n", "A\nb\n", Ok("A\nb\r\n"));
-        check("let x = 1;\n", "let  x  = 1;\n", "let x = 2;\n", Ok("let x = 2;\n"));
-        check("x\n", "y \n", "y\n", Ok("y \n"));
-        check("last", "last\n", "LAST", Ok("LAST"));
-        check("say('a b')\n", "say('a  b')\n", "say(\"a b\")\n", Err(1));
-        check("if x:\n  a\n  b\n", "if x:\n    a\n    b\n", "if x:\n  a\n  B\n", Err(2));
+        assert_merge("a\nb\n", "a  \nb\r\n", "A\nb\n", Ok("A\nb\r\n"));
+        assert_merge("let x = 1;\n", "let  x  = 1;\n", "let x = 2;\n", Ok("let x = 2;\n"));
+        assert_merge("x\n", "y \n", "y\n", Ok("y \n"));
+        assert_merge("last", "last\n", "LAST", Ok("LAST"));
+        assert_merge("say('a b')\n", "say('a  b')\n", "say(\"a b\")\n", Err(1));
+        assert_merge("if x:\n  a\n  b\n", "if x:\n    a\n    b\n", "if x:\n  a\n  B\n", Err(2));
     }
 
     #[test]
     fn equal_and_separate_changes_are_no_dispute() {
-        check("a\nb\nc\n", "A\nb\nc\n", "A\nb\nC\n", Ok("A\nb\nC\n"));
-        check("a\n", "a\n", "b\n", Ok("b\n"));
-        check("a\n", "", "a\n", Ok(""));
-        check("", "", "", Ok(""));
+        assert_merge("a\nb\nc\n", "A\nb\nc\n", "A\nb\nC\n", Ok("A\nb\nC\n"));
+        assert_merge("a\n", "a\n", "b\n", Ok("b\n"));
+        assert_merge("a\n", "", "a\n", Ok(""));
+        assert_merge("", "", "", Ok(""));
     }
 
     #[test]
@@ -398,10 +405,10 @@ mod tests {
             let (base, side) = (text(0), text(1));
             let (base, side) = (lines(base.as_bytes()), lines(side.as_bytes()));
             let mut names = LineInterner::default();
-            let (base, side) = (names.of(&base), names.of(&side));
+            let (base, side) = (names.intern_lines(&base), names.intern_lines(&side));
             let mut rebuilt: Vec<u32> = Vec::new();
             let mut at = 0;
-            for hunk in hunks(&base, &side) {
+            for hunk in find_hunks(&base, &side) {
                 assert!(hunk.base.start >= at, "seed {seed}");
                 rebuilt.extend(&base[at..hunk.base.start]);
                 rebuilt.extend(&side[hunk.side.clone()]);
@@ -416,7 +423,7 @@ mod tests {
     fn texts_that_have_nothing_in_common_end_soon() {
         let one: String = (0..30_000).map(|n| format!("one {n}\n")).collect();
         let other: String = (0..30_000).map(|n| format!("other {n}\n")).collect();
-        let found = merge(b"base\n", one.as_bytes(), other.as_bytes());
+        let found = merge_texts(b"base\n", one.as_bytes(), other.as_bytes());
         assert_eq!((found.lines, found.settled), (30_000, None));
     }
 }

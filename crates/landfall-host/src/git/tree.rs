@@ -34,13 +34,14 @@ impl Repo {
     pub fn tree_at(&self, commit: &Oid) -> Result<CommitTree, GitError> {
         let bytes = self
             .git()
-            .call(format!("list the files of {commit}"))
+            .prepare_call(format!("list the files of {commit}"))
             .git_dir(self.git_dir())
             .args(["ls-tree", "-r", "-t", "-z", "--full-tree", commit.as_str()])
             .output()?;
         let mut entries = BTreeMap::new();
         for record in bytes.split(|byte| *byte == 0).filter(|record| !record.is_empty()) {
-            let wrong = || GitError::output(format!("list the files of {commit}"), "a line that is none");
+            let wrong =
+                || GitError::unexpected_output(format!("list the files of {commit}"), "a line that is none");
             let tab = record.iter().position(|byte| *byte == b'\t').ok_or_else(wrong)?;
             let head = std::str::from_utf8(&record[..tab]).map_err(|_| wrong())?;
             let mut words = head.split(' ');
@@ -59,7 +60,7 @@ impl Repo {
 
     /// Whether a commit of theirs is here.
     pub fn has_commit(&self, commit: &Oid) -> Result<bool, GitError> {
-        let kind = Objects::new(self.git(), self.git_dir()).info(commit)?;
+        let kind = Objects::new(self.git(), self.git_dir()).object_info(commit)?;
         Ok(kind.is_some_and(|(kind, _)| kind == "commit"))
     }
 
@@ -71,7 +72,7 @@ impl Repo {
     /// What a commit changed since it left another, as a unified diff, cut at `max` bytes.
     pub fn diff_since(&self, base: &Oid, head: &Oid, max: usize) -> Result<Vec<u8>, GitError> {
         self.git()
-            .call(format!("compare {base} with {head}"))
+            .prepare_call(format!("compare {base} with {head}"))
             .git_dir(self.git_dir())
             .args(["diff", "--no-color", "--no-ext-diff", "--no-textconv", "--merge-base"])
             .args([base.as_str(), head.as_str()])
@@ -85,7 +86,7 @@ impl Store {
     pub fn paths_of(&self, commit: &Oid) -> Result<Vec<String>, GitError> {
         let bytes = self
             .git()
-            .call(format!("list the paths of {commit}"))
+            .prepare_call(format!("list the paths of {commit}"))
             .git_dir(self.dir())
             .args(["ls-tree", "-r", "-t", "-z", "--name-only", "--full-tree", commit.as_str()])
             .output()?;
@@ -101,21 +102,21 @@ impl CommitTree {
     }
 
     /// What stands at a path.
-    pub fn kind(&self, path: &str) -> Option<TreeEntryKind> {
+    pub fn kind_at(&self, path: &str) -> Option<TreeEntryKind> {
         self.entries.get(path.as_bytes()).map(|(kind, _)| *kind)
     }
 
     /// The content of a file, or where a link leads. None if there is neither, or if it is larger than `max`.
-    pub fn read(&self, path: &str, max: u64) -> Result<Option<Vec<u8>>, GitError> {
+    pub fn read_content(&self, path: &str, max: u64) -> Result<Option<Vec<u8>>, GitError> {
         let Some((TreeEntryKind::File | TreeEntryKind::Link, oid)) = self.entries.get(path.as_bytes()) else {
             return Ok(None);
         };
-        let object = self.objects.read(oid, max)?;
+        let object = self.objects.read_object(oid, max)?;
         Ok(object.filter(|object| object.kind == "blob" && object.size <= max).map(|object| object.bytes))
     }
 
     /// The paths of all files, without those that are no text.
-    pub fn files(&self) -> impl Iterator<Item = &str> {
+    pub fn file_paths(&self) -> impl Iterator<Item = &str> {
         let files = self.entries.iter().filter(|(_, (kind, _))| *kind == TreeEntryKind::File);
         files.filter_map(|(path, _)| std::str::from_utf8(path).ok())
     }

@@ -49,7 +49,7 @@ impl Store {
 
     /// One folder after the edits; none if it is empty then.
     fn edit_level(&self, tree: Option<&Oid>, edits: &TreeEdits<'_>) -> Result<Option<Oid>, GitError> {
-        let known = tree.map(|tree| self.objects().tree(tree)).transpose()?.unwrap_or_default();
+        let known = tree.map(|tree| self.objects().read_tree(tree)).transpose()?.unwrap_or_default();
         let mut entries: BTreeMap<Vec<u8>, (u32, Oid)> =
             known.into_iter().map(|entry| (entry.name, (entry.mode, entry.oid))).collect();
         let mut below: BTreeMap<&[u8], TreeEdits<'_>> = BTreeMap::new();
@@ -98,6 +98,6 @@ impl Store {
     fn write_tree(&self, listing: Vec<u8>) -> Result<Oid, GitError> {
         let doing = "write a tree with the tests of the base";
         let said = self.write_call(doing).args(["mktree", "-z"]).input(listing).output()?;
-        Oid::from_line(&said).ok_or_else(|| GitError::output(doing, "not an object id"))
+        Oid::from_line(&said).ok_or_else(|| GitError::unexpected_output(doing, "not an object id"))
     }
 }

@@ -20,7 +20,7 @@ use super::files;
 use super::names::{Oid, RefName};
 use super::room::{DotGit, PrivateIndex};
 use super::run::{GitError, GitResultExt as _, Signature};
-use super::store::{PATHS_MAX, Store, heal};
+use super::store::{PATHS_MAX, Store, remove_lock_files};
 
 /// How many clean checkouts wait for the next task; beyond, disk is worth more than time.
 const WARM_MAX: usize = 16;
@@ -61,8 +61,8 @@ impl Workspace {
     }
 
     /// Where the layers over caches of its agent are kept. The folder need not be there, and goes with the workspace.
-    pub fn caches(&self) -> PathBuf {
-        PrivateIndex::caches(self.room.dir())
+    pub fn caches_path(&self) -> PathBuf {
+        PrivateIndex::caches_path(self.room.dir())
     }
 
     /// Notes, before anybody is started in it, whether they could hand a file to somebody who outlives them. Then whoever
@@ -91,7 +91,7 @@ impl Workspace {
         let mut healed = Vec::new();
         let git_dir = self.path.join(".git");
         if files::is_folder(&git_dir) {
-            heal(&git_dir, 0, &mut healed)?;
+            remove_lock_files(&git_dir, 0, &mut healed)?;
         }
         Ok(healed)
     }
@@ -148,7 +148,7 @@ impl WorkspacePool {
             std::fs::create_dir_all(dir.join(".engine").join(folder)).doing(doing)?;
         }
         // Cut short: files may lie around in it that no index knows.
-        files::remove(&dir.join(".engine/turning")).doing(doing)?;
+        files::remove_path(&dir.join(".engine/turning")).doing(doing)?;
         let dir = dir.canonicalize().doing(doing)?;
         let exclude = exclude.iter().map(|pattern| format!("{pattern}\n")).collect();
         let inner = PoolInner {
@@ -173,9 +173,9 @@ impl WorkspacePool {
     }
 
     /// The workspace of that name, if it is ready.
-    pub fn existing(&self, name: &str) -> Option<Workspace> {
+    pub fn find_workspace(&self, name: &str) -> Option<Workspace> {
         check_name(name).ok()?;
-        let room = self.room(name);
+        let room = self.workspace_room(name);
         let meta = std::fs::read_to_string(room.dir().join("meta")).ok()?;
         let mut lines = meta.lines();
         let base = lines.next()?.strip_prefix("base ")?.parse().ok()?;
@@ -185,12 +185,12 @@ impl WorkspacePool {
     }
 
     /// The names of all workspaces that are ready.
-    pub fn names(&self) -> Result<Vec<String>, GitError> {
+    pub fn workspace_names(&self) -> Result<Vec<String>, GitError> {
         let doing = || "list the workspaces".to_owned();
         let mut names = Vec::new();
-        for entry in std::fs::read_dir(self.engine("rooms")).doing(doing)? {
+        for entry in std::fs::read_dir(self.engine_folder("rooms")).doing(doing)? {
             let name = entry.doing(doing)?.file_name().to_string_lossy().into_owned();
-            if self.existing(&name).is_some() {
+            if self.find_workspace(&name).is_some() {
                 names.push(name);
             }
         }
@@ -202,11 +202,11 @@ impl WorkspacePool {
     /// returned as it is, with the work in it. One process; one more if attributes changed.
     pub fn prepare(&self, name: &str, base: &Oid, branch: &str) -> Result<Workspace, GitError> {
         let doing = || format!("prepare workspace {name}");
-        check_name(name).map_err(|why| GitError::output(doing(), why))?;
+        check_name(name).map_err(|why| GitError::unexpected_output(doing(), why))?;
         RefName::new(&format!("refs/heads/{branch}"))
-            .map_err(|bad| GitError::output(doing(), bad.to_string()))?;
-        let _busy = self.hold(name);
-        if let Some(workspace) = self.existing(name) {
+            .map_err(|bad| GitError::unexpected_output(doing(), bad.to_string()))?;
+        let _busy = self.lock_workspace(name);
+        if let Some(workspace) = self.find_workspace(name) {
             return Ok(workspace);
         }
         if let Some(workspace) = self.take_spare(name, branch, &|spare| spare.base == *base)? {
@@ -215,15 +215,15 @@ impl WorkspacePool {
         let store = &self.inner.store;
         self.pin_base(base)?;
         let path = self.inner.dir.join(name);
-        let room = self.room(name);
+        let room = self.workspace_room(name);
         if room.dir().exists() {
             // Begun and not finished, or its folder vanished: no agent has work here that is not collected.
-            files::remove(&path).doing(doing)?;
-            files::remove(room.dir()).doing(doing)?;
-        } else if files::exists(&path) {
+            files::remove_path(&path).doing(doing)?;
+            files::remove_path(room.dir()).doing(doing)?;
+        } else if files::path_exists(&path) {
             self.move_aside(&path).doing(doing)?;
         }
-        crate::crash::point("git.prepare.begin");
+        crate::crash::pass_point("git.prepare.begin");
         let warm = self.take_warm(&room, &path).doing(doing)?;
         if !warm {
             std::fs::create_dir(room.dir()).doing(doing)?;
@@ -231,21 +231,21 @@ impl WorkspacePool {
             self.record_mount_in(room.dir())?;
         }
         std::fs::write(room.dir().join("exclude"), &self.inner.exclude).doing(doing)?;
-        crate::crash::point("git.prepare.checkout");
+        crate::crash::pass_point("git.prepare.checkout");
         if let Err(error) = room.check_out(store, &path, base) {
             if !warm {
                 return Err(error);
             }
             // A warm checkout that does not turn is not worth a task: start from nothing.
-            files::remove(&path).doing(doing)?;
-            files::remove(&room.index_path()).doing(doing)?;
+            files::remove_path(&path).doing(doing)?;
+            files::remove_path(&room.index_path()).doing(doing)?;
             std::fs::create_dir(&path).doing(doing)?;
             room.check_out(store, &path, base)?;
         }
         DotGit { branch: Some(branch), commit: base, exclude: &self.inner.exclude }
-            .write(store, &room, &path)
+            .write_dot_git(store, &room, &path)
             .doing(doing)?;
-        self.seal(name, path, base.clone(), branch, room)
+        self.mark_ready(name, path, base.clone(), branch, room)
     }
 
     /// Like [`Pool::prepare`], but only from a spare that `fits`, whatever commit it stands at. None if there is no such
@@ -257,20 +257,20 @@ impl WorkspacePool {
         fits: &dyn Fn(&WarmWorkspace) -> bool,
     ) -> Result<Option<Workspace>, GitError> {
         let doing = || format!("prepare workspace {name}");
-        check_name(name).map_err(|why| GitError::output(doing(), why))?;
+        check_name(name).map_err(|why| GitError::unexpected_output(doing(), why))?;
         RefName::new(&format!("refs/heads/{branch}"))
-            .map_err(|bad| GitError::output(doing(), bad.to_string()))?;
-        let _busy = self.hold(name);
-        match self.existing(name) {
+            .map_err(|bad| GitError::unexpected_output(doing(), bad.to_string()))?;
+        let _busy = self.lock_workspace(name);
+        match self.find_workspace(name) {
             Some(workspace) => Ok(Some(workspace)),
             None => self.take_spare(name, branch, fits),
         }
     }
 
     /// The spares that wait.
-    pub fn spares(&self) -> Vec<WarmWorkspace> {
+    pub fn list_spares(&self) -> Vec<WarmWorkspace> {
         let _lock = self.inner.warm.lock().unwrap_or_else(PoisonError::into_inner);
-        let warm = std::fs::read_dir(self.engine("warm")).into_iter().flatten().flatten();
+        let warm = std::fs::read_dir(self.engine_folder("warm")).into_iter().flatten().flatten();
         warm.filter_map(|entry| spare_in(&entry.path())).collect()
     }
 
@@ -279,28 +279,28 @@ impl WorkspacePool {
     pub fn make_spare(&self, base: &Oid, stale: &dyn Fn(&WarmWorkspace) -> bool) -> Result<bool, GitError> {
         let doing = || format!("make a spare workspace at {base}");
         let _one = self.inner.turning.lock().unwrap_or_else(PoisonError::into_inner);
-        let turning = self.engine("turning");
-        files::remove(&turning).doing(doing)?;
+        let turning = self.engine_folder("turning");
+        files::remove_path(&turning).doing(doing)?;
         let may = |path: &Path| spare_in(path).is_none_or(|spare| stale(&spare));
         let Some(home) = self.pick_warm(&may, &turning).doing(doing)? else { return Ok(false) };
-        let room = PrivateIndex::at(turning.clone());
+        let room = PrivateIndex::at_folder(turning.clone());
         let made = (|| {
             let store = &self.inner.store;
-            files::remove(&turning.join("spare")).doing(doing)?;
+            files::remove_path(&turning.join("spare")).doing(doing)?;
             self.pin_base(base)?;
             std::fs::write(turning.join("exclude"), &self.inner.exclude).doing(doing)?;
             let checkout = turning.join("checkout");
-            crate::crash::point("git.spare.checkout");
+            crate::crash::pass_point("git.spare.checkout");
             room.check_out(store, &checkout, base)?;
             DotGit { branch: None, commit: base, exclude: &self.inner.exclude }
-                .write(store, &room, &checkout)
+                .write_dot_git(store, &room, &checkout)
                 .doing(doing)?;
             std::fs::write(turning.join("spare"), format!("{base}\n")).doing(doing)?;
             let _lock = self.inner.warm.lock().unwrap_or_else(PoisonError::into_inner);
             std::fs::rename(&turning, &home).doing(doing)
         })();
         if made.is_err() {
-            files::remove(&turning).doing(doing)?; // it does not turn, so it is not worth keeping
+            files::remove_path(&turning).doing(doing)?; // it does not turn, so it is not worth keeping
         }
         made.map(|()| true)
     }
@@ -313,8 +313,8 @@ impl WorkspacePool {
         fits: &dyn Fn(&WarmWorkspace) -> bool,
     ) -> Result<Option<Workspace>, GitError> {
         let doing = || format!("prepare workspace {name}");
-        let (room, path) = (self.room(name), self.inner.dir.join(name));
-        if room.dir().exists() || files::exists(&path) {
+        let (room, path) = (self.workspace_room(name), self.inner.dir.join(name));
+        if room.dir().exists() || files::path_exists(&path) {
             return Ok(None); // whatever stands there is looked at first
         }
         let may = |path: &Path| spare_in(path).is_some_and(|spare| fits(&spare));
@@ -323,24 +323,24 @@ impl WorkspacePool {
         }
         let note = room.dir().join("spare");
         let base = std::fs::read(&note).doing(doing)?;
-        let base =
-            Oid::from_line(&base).ok_or_else(|| GitError::output(doing(), "a spare without a commit"))?;
+        let base = Oid::from_line(&base)
+            .ok_or_else(|| GitError::unexpected_output(doing(), "a spare without a commit"))?;
         self.pin_base(&base)?;
-        files::remove(&note).doing(doing)?;
-        crate::crash::point("git.spare.taken");
+        files::remove_path(&note).doing(doing)?;
+        crate::crash::pass_point("git.spare.taken");
         std::fs::rename(room.dir().join("checkout"), &path).doing(doing)?;
         DotGit::start_branch(&path, branch, &base).doing(doing)?;
-        self.seal(name, path, base, branch, room).map(Some)
+        self.mark_ready(name, path, base, branch, room).map(Some)
     }
 
     /// Pinned before it is borrowed: what an agent builds on must never go away.
     fn pin_base(&self, base: &Oid) -> Result<(), GitError> {
         let pin = RefName::new(&format!("refs/landfall/pins/{base}")).expect("hex fits the grammar");
-        self.inner.store.pin(&pin, base)
+        self.inner.store.pin_commit(&pin, base)
     }
 
     /// From here on the workspace is ready, and whatever is in it is somebody's work.
-    fn seal(
+    fn mark_ready(
         &self,
         name: &str,
         path: PathBuf,
@@ -349,7 +349,7 @@ impl WorkspacePool {
         room: PrivateIndex,
     ) -> Result<Workspace, GitError> {
         let doing = || format!("prepare workspace {name}");
-        crate::crash::point("git.prepare.ready");
+        crate::crash::pass_point("git.prepare.ready");
         let workspace = Workspace { name: name.to_owned(), path, base, branch: branch.to_owned(), room };
         workspace.write_meta().doing(doing)?;
         Ok(workspace)
@@ -358,7 +358,7 @@ impl WorkspacePool {
     /// Gives a checkout back to the pool. `collected` proves that its work is in the store: if the agent has
     /// committed since, nothing happens but an error. Other branches of the agent and its stash are first kept under
     /// `keep`, `keep-1` and so on. No process if there are none.
-    pub fn release(
+    pub fn release_workspace(
         &self,
         workspace: Workspace,
         collected: &CollectedWork,
@@ -366,47 +366,47 @@ impl WorkspacePool {
     ) -> Result<Vec<(RefName, Oid)>, CollectError> {
         let name = workspace.name.clone();
         let doing = || format!("release workspace {name}");
-        let _busy = self.hold(&name);
+        let _busy = self.lock_workspace(&name);
         if !files::is_folder(&workspace.path) {
-            files::remove(workspace.room.dir()).doing(doing)?;
+            files::remove_path(workspace.room.dir()).doing(doing)?;
             return Ok(Vec::new());
         }
         match self.inner.store.workspace_head(&workspace) {
             Some(head) if head != collected.agent_head => {
                 let why = format!("it moved on to {head} after it was collected");
-                return Err(GitError::output(doing(), why).into());
+                return Err(GitError::unexpected_output(doing(), why).into());
             }
             // Unreadable: it was collected without a HEAD, and there is nothing newer that we could read.
             Some(_) | None => {}
         }
         let safe = vec![collected.head.clone(), collected.agent_head.clone()];
         let kept = self.keep_refs(&workspace, None, safe, keep)?;
-        crate::crash::point("git.release.kept");
+        crate::crash::pass_point("git.release.kept");
         let room = &workspace.room;
-        files::remove(&room.dir().join("meta")).doing(doing)?;
+        files::remove_path(&room.dir().join("meta")).doing(doing)?;
         PrivateIndex::forget_rebuild(room.dir()).doing(doing)?;
-        files::remove(&workspace.caches()).doing(doing)?;
-        crate::crash::point("git.release.begin");
+        files::remove_path(&workspace.caches_path()).doing(doing)?;
+        crate::crash::pass_point("git.release.begin");
         let checkout = room.dir().join("checkout");
-        files::remove(&checkout).doing(doing)?;
+        files::remove_path(&checkout).doing(doing)?;
         std::fs::rename(&workspace.path, &checkout).doing(doing)?;
-        room.clean(&self.inner.store, &checkout)?;
-        crate::crash::point("git.release.clean");
+        room.remove_untracked(&self.inner.store, &checkout)?;
+        crate::crash::pass_point("git.release.clean");
         let lock = self.inner.warm.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = std::fs::read_dir(self.engine("warm")).doing(doing)?.count();
+        let count = std::fs::read_dir(self.engine_folder("warm")).doing(doing)?.count();
         if count >= WARM_MAX {
             drop(lock);
-            files::remove(room.dir()).doing(doing)?;
+            files::remove_path(room.dir()).doing(doing)?;
             return Ok(kept);
         }
-        let target = free_name(&self.engine("warm"), &name);
+        let target = free_name(&self.engine_folder("warm"), &name);
         std::fs::rename(room.dir(), target).doing(doing)?;
         Ok(kept)
     }
 
     /// Removes a workspace. Whatever is not on the base yet, committed or not, is first kept under `keep`;
     /// other branches of the agent under `keep-1`, `keep-2` and so on. Ignored files are not kept.
-    pub fn remove(
+    pub fn remove_workspace(
         &self,
         workspace: Workspace,
         keep: &RefName,
@@ -414,7 +414,7 @@ impl WorkspacePool {
     ) -> Result<WorkspaceBackup, CollectError> {
         let name = workspace.name.clone();
         let doing = || format!("remove workspace {name}");
-        let _busy = self.hold(&name);
+        let _busy = self.lock_workspace(&name);
         let store = &self.inner.store;
         let mut kept = WorkspaceBackup { refs: Vec::new(), nested: Vec::new() };
         let options = CollectOptions {
@@ -439,9 +439,9 @@ impl WorkspacePool {
             Err(CollectError::WorkspaceGone) => {}
             Err(error) => return Err(error),
         }
-        crate::crash::point("git.remove.kept");
-        files::remove(&workspace.path).doing(doing)?;
-        files::remove(workspace.room.dir()).doing(doing)?;
+        crate::crash::pass_point("git.remove.kept");
+        files::remove_path(&workspace.path).doing(doing)?;
+        files::remove_path(workspace.room.dir()).doing(doing)?;
         Ok(kept)
     }
 
@@ -471,13 +471,13 @@ impl WorkspacePool {
             }
             if wanted.len() == REFS_KEPT_MAX {
                 let why = format!("it has more than {REFS_KEPT_MAX} branches, tags and stashes of its own");
-                return Err(GitError::output(doing(), why).into());
+                return Err(GitError::unexpected_output(doing(), why).into());
             }
             wanted.push(oid);
         }
         let mut kept = Vec::new();
         for oid in head.into_iter().chain(wanted) {
-            let kind = match store.take(workspace, folder.as_fd(), &oid) {
+            let kind = match store.take_object(workspace, folder.as_fd(), &oid) {
                 Ok(kind) => kind,
                 // git itself could not keep it.
                 Err(CollectError::Broken { .. } | CollectError::HeadUnreadable { .. }) => continue,
@@ -497,9 +497,9 @@ impl WorkspacePool {
             let pin = match kept.len() {
                 0 => keep.clone(),
                 number => RefName::new(&format!("{keep}-{number}"))
-                    .map_err(|bad| GitError::output(doing(), bad.to_string()))?,
+                    .map_err(|bad| GitError::unexpected_output(doing(), bad.to_string()))?,
             };
-            store.pin(&pin, &oid)?;
+            store.pin_commit(&pin, &oid)?;
             kept.push((pin, oid.clone()));
             if kind == "commit" {
                 safe.push(oid);
@@ -513,8 +513,8 @@ impl WorkspacePool {
         let doing = || "drop warm checkouts".to_owned();
         let _lock = self.inner.warm.lock().unwrap_or_else(PoisonError::into_inner);
         let mut count = 0;
-        for entry in std::fs::read_dir(self.engine("warm")).doing(doing)? {
-            files::remove(&entry.doing(doing)?.path()).doing(doing)?;
+        for entry in std::fs::read_dir(self.engine_folder("warm")).doing(doing)? {
+            files::remove_path(&entry.doing(doing)?.path()).doing(doing)?;
             count += 1;
         }
         Ok(count)
@@ -522,7 +522,7 @@ impl WorkspacePool {
 
     /// How many warm checkouts wait.
     pub fn warm_count(&self) -> usize {
-        std::fs::read_dir(self.engine("warm")).map_or(0, Iterator::count)
+        std::fs::read_dir(self.engine_folder("warm")).map_or(0, Iterator::count)
     }
 
     fn take_warm(&self, room: &PrivateIndex, path: &Path) -> std::io::Result<bool> {
@@ -541,7 +541,7 @@ impl WorkspacePool {
         if taken.is_none() {
             return Ok(false);
         }
-        files::remove(&room.dir().join("spare"))?;
+        files::remove_path(&room.dir().join("spare"))?;
         std::fs::rename(room.dir().join("checkout"), path)?;
         Ok(true)
     }
@@ -552,12 +552,12 @@ impl WorkspacePool {
         // Only clean checkouts are moved into the pool, so whatever is here may be used. The one that was used last is
         // nearest to the base: the fewest files have to change.
         let mut warm = Vec::new();
-        for entry in std::fs::read_dir(self.engine("warm"))? {
+        for entry in std::fs::read_dir(self.engine_folder("warm"))? {
             let path = entry?.path();
             if !may(&path) {
                 continue;
             }
-            let index = std::fs::metadata(PrivateIndex::at(path.clone()).index_path());
+            let index = std::fs::metadata(PrivateIndex::at_folder(path.clone()).index_path());
             let used = index.and_then(|meta| meta.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
             warm.push((used, path));
         }
@@ -569,31 +569,31 @@ impl WorkspacePool {
     /// A folder that is not ours to judge: kept, but out of the way.
     pub(super) fn move_aside(&self, path: &Path) -> std::io::Result<PathBuf> {
         let name = path.file_name().expect("a workspace has a name").to_string_lossy().into_owned();
-        let to = free_name(&self.engine("attic"), &name);
+        let to = free_name(&self.engine_folder("attic"), &name);
         std::fs::rename(path, &to)?;
         Ok(to)
     }
 
     /// The rooms of the checkouts in the pool.
-    pub(super) fn pooled(&self) -> std::io::Result<Vec<PathBuf>> {
+    pub(super) fn pooled_rooms(&self) -> std::io::Result<Vec<PathBuf>> {
         let _lock = self.inner.warm.lock().unwrap_or_else(PoisonError::into_inner);
-        std::fs::read_dir(self.engine("warm"))?.map(|entry| entry.map(|entry| entry.path())).collect()
+        std::fs::read_dir(self.engine_folder("warm"))?.map(|entry| entry.map(|entry| entry.path())).collect()
     }
 
     /// Patterns of files that are never an agent's work.
-    pub(super) fn exclude(&self) -> &str {
+    pub(super) fn exclude_patterns(&self) -> &str {
         &self.inner.exclude
     }
 
-    fn room(&self, name: &str) -> PrivateIndex {
-        PrivateIndex::at(self.engine("rooms").join(name))
+    fn workspace_room(&self, name: &str) -> PrivateIndex {
+        PrivateIndex::at_folder(self.engine_folder("rooms").join(name))
     }
 
-    fn engine(&self, folder: &str) -> PathBuf {
+    fn engine_folder(&self, folder: &str) -> PathBuf {
         self.inner.dir.join(".engine").join(folder)
     }
 
-    pub(super) fn hold(&self, name: &str) -> WorkspaceGuard<'_> {
+    pub(super) fn lock_workspace(&self, name: &str) -> WorkspaceGuard<'_> {
         let mut busy = self.inner.busy.lock().unwrap_or_else(PoisonError::into_inner);
         while !busy.insert(name.to_owned()) {
             busy = self.inner.freed.wait(busy).unwrap_or_else(PoisonError::into_inner);
@@ -627,7 +627,7 @@ fn spare_in(room: &Path) -> Option<WarmWorkspace> {
 fn free_name(folder: &Path, name: &str) -> PathBuf {
     (0_u64..)
         .map(|number| folder.join(format!("{name}.{number}")))
-        .find(|path| !files::exists(path))
+        .find(|path| !files::path_exists(path))
         .expect("there are more numbers than files")
 }
 

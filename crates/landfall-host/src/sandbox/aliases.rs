@@ -31,7 +31,7 @@ impl MountList {
         let mount = |line: &[u8]| {
             let mut fields = line.split(|byte| *byte == b' ').skip(2);
             let device = fields.next()?.to_owned();
-            let (root, point) = (unescape(fields.next()?), unescape(fields.next()?));
+            let (root, point) = (unescape_octal(fields.next()?), unescape_octal(fields.next()?));
             let mut kind = fields.skip_while(|field| *field != b"-").skip(1);
             let layers = match (kind.next(), kind.nth(1)) {
                 (Some(b"overlay" | b"fuse.fuse-overlayfs"), Some(options)) => layers_of(options),
@@ -43,7 +43,7 @@ impl MountList {
     }
 
     /// The other paths under which what is at `path` can be reached, whole or in part.
-    pub(super) fn aliases(&self, path: &Path) -> Vec<PathBuf> {
+    pub(super) fn find_aliases(&self, path: &Path) -> Vec<PathBuf> {
         // Later mounts cover earlier ones, so of two with the same point the last one counts.
         let holders = self.0.iter().filter(|mount| path.starts_with(&mount.point));
         let Some(holder) = holders.max_by_key(|mount| mount.point.components().count()) else {
@@ -121,7 +121,7 @@ fn layers_of(options: &[u8]) -> Vec<PathBuf> {
     });
     let folders =
         folders.flat_map(|value| value.split(|byte| *byte == b':')).filter(|folder| !folder.is_empty());
-    folders.map(unescape).collect()
+    folders.map(unescape_octal).collect()
 }
 
 /// Whether two paths lead to the same file.
@@ -131,7 +131,7 @@ pub(super) fn is_same_file(one: &Path, other: &Path) -> bool {
 }
 
 /// The kernel writes blanks, tabs, line ends and backslashes as three octal digits.
-fn unescape(bytes: &[u8]) -> PathBuf {
+fn unescape_octal(bytes: &[u8]) -> PathBuf {
     let mut out = Vec::with_capacity(bytes.len());
     let mut at = 0;
     while at < bytes.len() {
@@ -147,13 +147,13 @@ fn unescape(bytes: &[u8]) -> PathBuf {
 mod tests {
     use super::*;
 
-    fn check(mounts: &[&str], path: &str, expected: &[&str]) {
+    fn assert_aliases(mounts: &[&str], path: &str, expected: &[&str]) {
         let lines: Vec<String> = mounts
             .iter()
             .enumerate()
             .map(|(at, mount)| format!("{at} 1 {mount} rw - ext4 /dev/x rw"))
             .collect();
-        let found = MountList::parse(lines.join("\n").as_bytes()).aliases(Path::new(path));
+        let found = MountList::parse(lines.join("\n").as_bytes()).find_aliases(Path::new(path));
         let expected: Vec<PathBuf> = expected.iter().map(PathBuf::from).collect();
         assert_eq!(found, expected, "{mounts:?}");
     }
@@ -161,12 +161,12 @@ mod tests {
     #[test]
     fn a_second_mount_of_or_above_or_below_a_place_is_an_alias() {
         let disk = "8:1 / /";
-        check(&[disk], "/home/me", &[]);
-        check(&[disk, "8:1 /home/me /mnt/me"], "/home/me", &["/mnt/me"]);
-        check(&[disk, "8:1 / /mnt/all"], "/home/me", &["/mnt/all/home/me"]);
-        check(&[disk, "8:1 /home /mnt/h\\040x"], "/home/me", &["/mnt/h x/me"]);
-        check(&[disk, "8:1 /home/me/.ssh /srv/keys"], "/home/me", &["/srv/keys"]);
-        check(&[disk, "8:2 / /home", "8:2 /me /mnt/me"], "/home/me", &["/mnt/me"]);
+        assert_aliases(&[disk], "/home/me", &[]);
+        assert_aliases(&[disk, "8:1 /home/me /mnt/me"], "/home/me", &["/mnt/me"]);
+        assert_aliases(&[disk, "8:1 / /mnt/all"], "/home/me", &["/mnt/all/home/me"]);
+        assert_aliases(&[disk, "8:1 /home /mnt/h\\040x"], "/home/me", &["/mnt/h x/me"]);
+        assert_aliases(&[disk, "8:1 /home/me/.ssh /srv/keys"], "/home/me", &["/srv/keys"]);
+        assert_aliases(&[disk, "8:2 / /home", "8:2 /me /mnt/me"], "/home/me", &["/mnt/me"]);
     }
 
     #[test]
@@ -175,7 +175,7 @@ mod tests {
             let list = format!(
                 "1 0 8:1 / / rw - ext4 /dev/x rw\n2 1 0:40 {root} /mnt/o rw shared:3 - overlay o rw,{options}\n"
             );
-            let found = MountList::parse(list.as_bytes()).aliases(Path::new("/home/me"));
+            let found = MountList::parse(list.as_bytes()).find_aliases(Path::new("/home/me"));
             assert_eq!(found, expected.iter().map(PathBuf::from).collect::<Vec<_>>(), "{options}");
         };
         check("lowerdir=/home/me,upperdir=/x,workdir=/y", "/", &["/mnt/o"]);
@@ -207,15 +207,15 @@ mod tests {
     #[test]
     fn a_mount_point_that_is_not_utf_8_hides_no_other_mount() {
         let list = b"1 1 8:1 / / rw\n2 1 8:2 / /mnt/x\xe9 rw\n3 1 8:1 /home/me /mnt/me rw\n";
-        assert_eq!(MountList::parse(list).aliases(Path::new("/home/me")), [PathBuf::from("/mnt/me")]);
+        assert_eq!(MountList::parse(list).find_aliases(Path::new("/home/me")), [PathBuf::from("/mnt/me")]);
     }
 
     #[test]
     fn what_lies_elsewhere_or_below_the_place_itself_is_none() {
         let disk = "8:1 / /";
-        check(&[disk, "8:2 /home/me /mnt/me"], "/home/me", &[]);
-        check(&[disk, "8:1 /home/you /mnt/you"], "/home/me", &[]);
-        check(&[disk, "8:1 /home/me/a /home/me/b"], "/home/me", &[]);
-        check(&[disk, "8:1 / /", "8:1 /home/me /"], "/home/me", &[]);
+        assert_aliases(&[disk, "8:2 /home/me /mnt/me"], "/home/me", &[]);
+        assert_aliases(&[disk, "8:1 /home/you /mnt/you"], "/home/me", &[]);
+        assert_aliases(&[disk, "8:1 /home/me/a /home/me/b"], "/home/me", &[]);
+        assert_aliases(&[disk, "8:1 / /", "8:1 /home/me /"], "/home/me", &[]);
     }
 }

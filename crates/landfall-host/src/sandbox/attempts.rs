@@ -41,28 +41,28 @@ impl AttemptScene {
     }
 
     /// The user's checkout.
-    pub fn project(&self) -> PathBuf {
+    pub fn project_path(&self) -> PathBuf {
         self.home().join("project")
     }
 
     /// Landfall's state, in the place of a project's.
-    pub fn state(&self) -> PathBuf {
+    pub fn state_path(&self) -> PathBuf {
         self.home().join(".local/state/landfall/probe")
     }
 
     /// The workspace.
-    pub fn work(&self) -> PathBuf {
-        self.state().join("workspaces/T1")
+    pub fn work_path(&self) -> PathBuf {
+        self.state_path().join("workspaces/T1")
     }
 
     /// The workspace of somebody else.
     pub fn other_work(&self) -> PathBuf {
-        self.state().join("workspaces/T2")
+        self.state_path().join("workspaces/T2")
     }
 
     /// The socket of its engine. The engine's key is beside it.
     pub fn engine_socket(&self) -> PathBuf {
-        self.state().join("engine.sock")
+        self.state_path().join("engine.sock")
     }
 
     /// A toolchain in the home folder that a variable names.
@@ -71,18 +71,18 @@ impl AttemptScene {
     }
 
     /// A folder that the settings open to every agent.
-    pub fn shared(&self) -> PathBuf {
+    pub fn shared_path(&self) -> PathBuf {
         self.root.join("shared")
     }
 
     /// A folder for everybody's temporary files.
-    pub fn outside(&self) -> PathBuf {
+    pub fn outside_path(&self) -> PathBuf {
         self.root.join("outside")
     }
 
     /// The file that says that everything is in its place.
-    pub fn go(&self) -> PathBuf {
-        self.work().join("go")
+    pub fn go_file(&self) -> PathBuf {
+        self.work_path().join("go")
     }
 
     /// Mounts the home folder a second time, for this thread and what it starts. Only root can.
@@ -96,9 +96,9 @@ impl AttemptScene {
         let (none, root) = (std::ptr::null(), c"/".as_ptr());
         // SAFETY: all texts outlive the calls; this thread shares its view of the files with no other one from here on.
         unsafe {
-            call(libc::unshare(libc::CLONE_NEWNS | libc::CLONE_FS))?;
-            call(libc::mount(none, root, none, libc::MS_REC | libc::MS_PRIVATE, none.cast()))?;
-            call(libc::mount(home.as_ptr(), again.as_ptr(), none, libc::MS_BIND, none.cast()))
+            check_call(libc::unshare(libc::CLONE_NEWNS | libc::CLONE_FS))?;
+            check_call(libc::mount(none, root, none, libc::MS_REC | libc::MS_PRIVATE, none.cast()))?;
+            check_call(libc::mount(home.as_ptr(), again.as_ptr(), none, libc::MS_BIND, none.cast()))
         }
     }
 
@@ -111,7 +111,7 @@ impl AttemptScene {
 /// What stands in every file that is tried to read.
 pub const CONTENT: &str = "landfall probe\n";
 
-fn read(path: &Path) -> io::Result<()> {
+fn read_file(path: &Path) -> io::Result<()> {
     let mut text = String::new();
     File::open(path)?.take(64).read_to_string(&mut text)?;
     if text == CONTENT { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ENODATA)) }
@@ -122,16 +122,16 @@ fn open_to_write(path: &Path) -> io::Result<()> {
     OpenOptions::new().append(true).open(path).map(drop)
 }
 
-fn create(path: &Path) -> io::Result<()> {
+fn create_file(path: &Path) -> io::Result<()> {
     fs::write(path, "")?;
     fs::remove_file(path)
 }
 
-fn connect(path: &Path) -> io::Result<()> {
+fn connect_socket(path: &Path) -> io::Result<()> {
     UnixStream::connect(path).map(drop)
 }
 
-fn call(result: impl Into<libc::c_long>) -> io::Result<()> {
+fn check_call(result: impl Into<libc::c_long>) -> io::Result<()> {
     if result.into() == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
@@ -140,32 +140,32 @@ pub const ATTEMPTS: &[SandboxAttempt] = &[
     SandboxAttempt {
         name: "write-workspace",
         what: "write to its workspace",
-        run: |scene| create(&scene.work().join("new")),
+        run: |scene| create_file(&scene.work_path().join("new")),
     },
     SandboxAttempt {
         name: "write-tmpdir",
         what: "write to its folder for temporary files",
-        run: |_| create(&std::env::temp_dir().join("new")),
+        run: |_| create_file(&std::env::temp_dir().join("new")),
     },
     SandboxAttempt {
         name: "write-shared",
         what: "write to a folder that `run.sandbox_write` names",
-        run: |scene| create(&scene.shared().join("new")),
+        run: |scene| create_file(&scene.shared_path().join("new")),
     },
     SandboxAttempt {
         name: "write-home",
         what: "write to the home folder",
-        run: |scene| create(&scene.home().join("new")),
+        run: |scene| create_file(&scene.home().join("new")),
     },
     SandboxAttempt {
         name: "write-project",
         what: "change a file of your checkout",
-        run: |scene| open_to_write(&scene.project().join("file")),
+        run: |scene| open_to_write(&scene.project_path().join("file")),
     },
     SandboxAttempt {
         name: "write-state",
         what: "change Landfall's state",
-        run: |scene| open_to_write(&scene.state().join("file")),
+        run: |scene| open_to_write(&scene.state_path().join("file")),
     },
     SandboxAttempt {
         name: "write-other-workspace",
@@ -175,7 +175,9 @@ pub const ATTEMPTS: &[SandboxAttempt] = &[
     SandboxAttempt {
         name: "change-mode",
         what: "change the mode of a file outside",
-        run: |scene| fs::set_permissions(scene.outside().join("file"), fs::Permissions::from_mode(0o600)),
+        run: |scene| {
+            fs::set_permissions(scene.outside_path().join("file"), fs::Permissions::from_mode(0o600))
+        },
     },
     SandboxAttempt {
         name: "read-system",
@@ -185,27 +187,27 @@ pub const ATTEMPTS: &[SandboxAttempt] = &[
     SandboxAttempt {
         name: "read-toolchain",
         what: "read a toolchain in the home folder (`~/.cargo`)",
-        run: |scene| read(&scene.home().join(".cargo/config.toml")),
+        run: |scene| read_file(&scene.home().join(".cargo/config.toml")),
     },
     SandboxAttempt {
         name: "read-project",
         what: "read your checkout",
-        run: |scene| read(&scene.project().join("file")),
+        run: |scene| read_file(&scene.project_path().join("file")),
     },
     SandboxAttempt {
         name: "read-home",
         what: "read another file in the home folder",
-        run: |scene| read(&scene.home().join("notes")),
+        run: |scene| read_file(&scene.home().join("notes")),
     },
     SandboxAttempt {
         name: "read-state",
         what: "read Landfall's state",
-        run: |scene| read(&scene.state().join("file")),
+        run: |scene| read_file(&scene.state_path().join("file")),
     },
     SandboxAttempt {
         name: "read-tmp",
         what: "read files in `/tmp`",
-        run: |scene| read(&scene.outside().join("file")),
+        run: |scene| read_file(&scene.outside_path().join("file")),
     },
     SandboxAttempt {
         name: "list-hidden",
@@ -218,47 +220,47 @@ pub const ATTEMPTS: &[SandboxAttempt] = &[
     SandboxAttempt {
         name: "moved-secret",
         what: "read a login that a variable moves (`CARGO_HOME`)",
-        run: |scene| read(&scene.moved_cargo().join("credentials.toml")),
+        run: |scene| read_file(&scene.moved_cargo().join("credentials.toml")),
     },
     SandboxAttempt {
         name: "alias-link",
         what: "read a secret by a symbolic link to the home folder",
-        run: |scene| read(&scene.root.join("link/notes")),
+        run: |scene| read_file(&scene.root.join("link/notes")),
     },
     SandboxAttempt {
         name: "alias-mount",
         what: "read a secret by a second mount of the home folder",
-        run: |scene| read(&scene.root.join("mount/notes")),
+        run: |scene| read_file(&scene.root.join("mount/notes")),
     },
     SandboxAttempt {
         name: "alias-hard-link",
         what: "read a secret by a hard link to it in `/tmp`",
-        run: |scene| read(&scene.outside().join("hard-link")),
+        run: |scene| read_file(&scene.outside_path().join("hard-link")),
     },
     SandboxAttempt {
         name: "socket-tmp-before",
         what: "connect to a socket in `/tmp` that was there at the start",
-        run: |scene| connect(&scene.outside().join("before.sock")),
+        run: |scene| connect_socket(&scene.outside_path().join("before.sock")),
     },
     SandboxAttempt {
         name: "socket-tmp-after",
         what: "connect to a socket in `/tmp` that came later",
-        run: |scene| connect(&scene.outside().join("after.sock")),
+        run: |scene| connect_socket(&scene.outside_path().join("after.sock")),
     },
     SandboxAttempt {
         name: "socket-home-before",
         what: "connect to a socket in the home folder that was there at the start",
-        run: |scene| connect(&scene.home().join("before.sock")),
+        run: |scene| connect_socket(&scene.home().join("before.sock")),
     },
     SandboxAttempt {
         name: "socket-home-after",
         what: "connect to a socket in the home folder that came later",
-        run: |scene| connect(&scene.home().join("after.sock")),
+        run: |scene| connect_socket(&scene.home().join("after.sock")),
     },
     SandboxAttempt {
         name: "socket-state",
         what: "connect to a socket in Landfall's state",
-        run: |scene| connect(&scene.engine_socket()),
+        run: |scene| connect_socket(&scene.engine_socket()),
     },
     SandboxAttempt {
         name: "engine",
@@ -299,12 +301,12 @@ pub const ATTEMPTS: &[SandboxAttempt] = &[
     SandboxAttempt {
         name: "shared-memory",
         what: "read shared memory of others",
-        run: |scene| read(&Path::new("/dev/shm").join(scene.abstract_name())),
+        run: |scene| read_file(&Path::new("/dev/shm").join(scene.abstract_name())),
     },
     SandboxAttempt {
         name: "signal",
         what: "signal a process outside",
-        run: |scene| call(unsafe { libc::kill(scene.engine, 0) }),
+        run: |scene| check_call(unsafe { libc::kill(scene.engine, 0) }),
     },
     SandboxAttempt {
         name: "process-environment",
@@ -314,7 +316,7 @@ pub const ATTEMPTS: &[SandboxAttempt] = &[
     SandboxAttempt {
         name: "priority",
         what: "change the priority of a process outside",
-        run: |scene| renice(scene.engine),
+        run: |scene| renice_process(scene.engine),
     },
     SandboxAttempt {
         name: "processors",
@@ -340,22 +342,22 @@ pub const ATTEMPTS: &[SandboxAttempt] = &[
         name: "hard-link",
         what: "hard-link a file of another agent's workspace into its own",
         run: |scene| {
-            fs::hard_link(scene.other_work().join("file"), scene.work().join("linked"))?;
-            fs::remove_file(scene.work().join("linked"))
+            fs::hard_link(scene.other_work().join("file"), scene.work_path().join("linked"))?;
+            fs::remove_file(scene.work_path().join("linked"))
         },
     },
     SandboxAttempt {
         name: "hard-link-shared",
         what: "hard-link a file of its workspace into a folder that `run.sandbox_write` names",
         run: |scene| {
-            fs::hard_link(scene.work().join("own"), scene.shared().join("linked"))?;
-            fs::remove_file(scene.shared().join("linked"))
+            fs::hard_link(scene.work_path().join("own"), scene.shared_path().join("linked"))?;
+            fs::remove_file(scene.shared_path().join("linked"))
         },
     },
     SandboxAttempt {
         name: "passed-descriptor",
         what: "use a descriptor that another process passes on in a folder that `run.sandbox_write` names",
-        run: |scene| receive_descriptor(&scene.shared().join("pass.sock")),
+        run: |scene| receive_descriptor(&scene.shared_path().join("pass.sock")),
     },
 ];
 
@@ -363,9 +365,11 @@ pub const ATTEMPTS: &[SandboxAttempt] = &[
 /// error number, 0 for success.
 pub fn try_all(scene: &AttemptScene, secrets: &[String]) -> String {
     const PATIENCE: Duration = Duration::from_secs(20);
-    let _ = fs::write(scene.work().join("ready"), ""); // whoever waits for it gives up in time
+    let _ = fs::write(scene.work_path().join("ready"), ""); // whoever waits for it gives up in time
     // Whether or not it came: what is tried then says what it finds.
-    let _came = crate::wait::retry(PATIENCE, Duration::from_millis(2), || scene.go().exists().then_some(()));
+    let _came = crate::wait::retry_until(PATIENCE, Duration::from_millis(2), || {
+        scene.go_file().exists().then_some(())
+    });
     let mut lines = String::new();
     let mut tell = |name: &str, result: io::Result<()>| {
         let errno = result.err().map_or(0, |error| error.raw_os_error().unwrap_or(-1));
@@ -377,7 +381,7 @@ pub fn try_all(scene: &AttemptScene, secrets: &[String]) -> String {
     for secret in secrets {
         let path = scene.home().join(secret);
         let file = if path.is_dir() { path.join("id") } else { path };
-        tell(&format!("secret:{secret}"), read(&file));
+        tell(&format!("secret:{secret}"), read_file(&file));
     }
     lines
 }
@@ -388,7 +392,7 @@ fn open_terminal(scene: &AttemptScene, access: libc::c_int) -> io::Result<()> {
     // SAFETY: the path outlives the call; the descriptor is ours and closed once.
     unsafe {
         let file = libc::open(path.as_ptr(), access | libc::O_NOCTTY | libc::O_NONBLOCK | libc::O_CLOEXEC);
-        call(file)?;
+        check_call(file)?;
         drop(OwnedFd::from_raw_fd(file));
     }
     // In a folder of terminals of its own the same name is another terminal.
@@ -409,12 +413,12 @@ fn own_terminal() -> io::Result<()> {
     slave.write_all(b"x")
 }
 
-fn renice(pid: i32) -> io::Result<()> {
+fn renice_process(pid: i32) -> io::Result<()> {
     let who = pid.unsigned_abs();
     // SAFETY: plain numbers.
     unsafe {
         let now = libc::getpriority(libc::PRIO_PROCESS, who);
-        call(libc::setpriority(libc::PRIO_PROCESS, who, now))
+        check_call(libc::setpriority(libc::PRIO_PROCESS, who, now))
     }
 }
 
@@ -422,15 +426,15 @@ fn move_to_same_processors(pid: i32) -> io::Result<()> {
     // SAFETY: the set is filled by the first call before the second reads it.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
-        call(libc::sched_getaffinity(pid, size_of::<libc::cpu_set_t>(), &raw mut set))?;
-        call(libc::sched_setaffinity(pid, size_of::<libc::cpu_set_t>(), &raw const set))
+        check_call(libc::sched_getaffinity(pid, size_of::<libc::cpu_set_t>(), &raw mut set))?;
+        check_call(libc::sched_setaffinity(pid, size_of::<libc::cpu_set_t>(), &raw const set))
     }
 }
 
 fn schedule_as_before(pid: i32) -> io::Result<()> {
     let parameter = libc::sched_param { sched_priority: 0 };
     // SAFETY: the structure outlives the call.
-    unsafe { call(libc::sched_setscheduler(pid, libc::sched_getscheduler(pid), &raw const parameter)) }
+    unsafe { check_call(libc::sched_setscheduler(pid, libc::sched_getscheduler(pid), &raw const parameter)) }
 }
 
 fn disk_priority(pid: i32) -> io::Result<()> {
@@ -438,7 +442,7 @@ fn disk_priority(pid: i32) -> io::Result<()> {
     // SAFETY: plain numbers.
     unsafe {
         let now = libc::syscall(libc::SYS_ioprio_get, PROCESS, pid);
-        call(libc::syscall(libc::SYS_ioprio_set, PROCESS, pid, now))
+        check_call(libc::syscall(libc::SYS_ioprio_set, PROCESS, pid, now))
     }
 }
 
@@ -446,8 +450,8 @@ fn limit_as_before(pid: i32) -> io::Result<()> {
     // SAFETY: the structure is filled by the first call before the second reads it.
     unsafe {
         let mut limit: libc::rlimit = std::mem::zeroed();
-        call(libc::prlimit(pid, libc::RLIMIT_CORE, std::ptr::null(), &raw mut limit))?;
-        call(libc::prlimit(pid, libc::RLIMIT_CORE, &raw const limit, std::ptr::null_mut()))
+        check_call(libc::prlimit(pid, libc::RLIMIT_CORE, std::ptr::null(), &raw mut limit))?;
+        check_call(libc::prlimit(pid, libc::RLIMIT_CORE, &raw const limit, std::ptr::null_mut()))
     }
 }
 
@@ -479,10 +483,10 @@ fn connect_by_child(path: &Path) -> io::Result<UnixStream> {
         // SAFETY: ends the child without running anything of the parent.
         unsafe { libc::_exit(code) }
     }
-    call(child)?;
+    check_call(child)?;
     let mut status = 0;
     // SAFETY: our own child; the status outlives the call.
-    call(unsafe { libc::waitpid(child, &raw mut status, 0) })?;
+    check_call(unsafe { libc::waitpid(child, &raw mut status, 0) })?;
     if status != 0 {
         return Err(io::Error::from_raw_os_error(libc::ECONNREFUSED));
     }

@@ -49,7 +49,7 @@ impl SandboxEntryStep {
     }
 
     /// What the machine has not got if a level with mounts of its own cannot get past this step.
-    pub(super) fn wanting(self, level: SandboxLevel, errno: i32) -> MissingFeature {
+    pub(super) fn missing_feature(self, level: SandboxLevel, errno: i32) -> MissingFeature {
         let error = std::io::Error::from_raw_os_error(errno);
         let what = if self == SandboxEntryStep::Mounts {
             "a read-only view of the machine"
@@ -76,7 +76,7 @@ impl SandboxEntryStep {
         match self {
             SandboxEntryStep::Limits => set_up("bound what it uses"),
             SandboxEntryStep::Namespaces | SandboxEntryStep::Mounts => {
-                let missing = self.wanting(level, errno);
+                let missing = self.missing_feature(level, errno);
                 format!("{missing}; {}", missing.hint())
             }
             SandboxEntryStep::Privileges => set_up("give up privileges"),
@@ -93,14 +93,14 @@ impl SandboxEntryStep {
 }
 
 /// The end of a step that has set `errno`.
-pub(super) fn halt<T>(step: SandboxEntryStep) -> Result<T, SandboxEntryError> {
+pub(super) fn halt_at<T>(step: SandboxEntryStep) -> Result<T, SandboxEntryError> {
     // SAFETY: always valid in a running thread.
     Err(SandboxEntryError { step, errno: unsafe { *libc::__errno_location() } })
 }
 
 /// Goes on if a system call went well.
-pub(super) fn went_well(step: SandboxEntryStep, result: libc::c_long) -> Result<(), SandboxEntryError> {
-    if result < 0 { halt(step) } else { Ok(()) }
+pub(super) fn check_result(step: SandboxEntryStep, result: libc::c_long) -> Result<(), SandboxEntryError> {
+    if result < 0 { halt_at(step) } else { Ok(()) }
 }
 
 /// Capabilities that root does not need for work on files and programs, and with which it could get out, or disturb
@@ -143,27 +143,30 @@ impl SandboxSetup {
     ///
     /// # Safety
     /// Only in a freshly forked child: it is bound for ever, also if this fails half-way. Allocates nothing.
-    pub(crate) unsafe fn enter(&self) -> Result<(), SandboxEntryError> {
+    pub(crate) unsafe fn enter_sandbox(&self) -> Result<(), SandboxEntryError> {
         // SAFETY: plain system calls on numbers and on memory that `self` keeps alive.
         unsafe {
-            lower(&self.limits)?;
+            lower_limits(&self.limits)?;
             if let Some(apart) = &self.apart {
-                apart.enter(self.rules.as_raw_fd(), self.broken == Some(OmittedSandboxPart::Network))?;
+                apart.enter_namespaces(
+                    self.rules.as_raw_fd(),
+                    self.broken == Some(OmittedSandboxPart::Network),
+                )?;
             }
             if self.broken != Some(OmittedSandboxPart::Privileges) {
                 give_up_privileges()?;
             }
             // Both of the next need it; and no program that gains rights from its file may do so in here.
-            went_well(
+            check_result(
                 SandboxEntryStep::Privileges,
                 libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0).into(),
             )?;
             if self.broken != Some(OmittedSandboxPart::Landlock) {
                 let entered = libc::syscall(libc::SYS_landlock_restrict_self, self.rules.as_raw_fd(), 0);
-                went_well(SandboxEntryStep::Landlock, entered)?;
+                check_result(SandboxEntryStep::Landlock, entered)?;
                 if let Some(rules) = &self.socket_rules {
                     let entered = libc::syscall(libc::SYS_landlock_restrict_self, rules.as_raw_fd(), 0);
-                    went_well(SandboxEntryStep::Landlock, entered)?;
+                    check_result(SandboxEntryStep::Landlock, entered)?;
                 }
             }
             if self.broken != Some(OmittedSandboxPart::Seccomp) {
@@ -177,14 +180,14 @@ impl SandboxSetup {
                     0,
                     &raw const program,
                 );
-                went_well(SandboxEntryStep::Seccomp, filtered)?;
+                check_result(SandboxEntryStep::Seccomp, filtered)?;
             }
-            self.trial.run()
+            self.trial.run_trial()
         }
     }
 }
 
-unsafe fn lower(limits: &ProcessLimits) -> Result<(), SandboxEntryError> {
+unsafe fn lower_limits(limits: &ProcessLimits) -> Result<(), SandboxEntryError> {
     let all = [
         (libc::RLIMIT_NPROC, limits.processes),
         (libc::RLIMIT_NOFILE, limits.files),
@@ -197,10 +200,10 @@ unsafe fn lower(limits: &ProcessLimits) -> Result<(), SandboxEntryError> {
         // SAFETY: the structure is filled by the first call before the second reads it.
         unsafe {
             let mut limit: libc::rlimit = std::mem::zeroed();
-            went_well(SandboxEntryStep::Limits, libc::getrlimit(what, &raw mut limit).into())?;
+            check_result(SandboxEntryStep::Limits, libc::getrlimit(what, &raw mut limit).into())?;
             limit.rlim_max = limit.rlim_max.min(most);
             limit.rlim_cur = limit.rlim_cur.min(most);
-            went_well(SandboxEntryStep::Limits, libc::setrlimit(what, &raw const limit).into())?;
+            check_result(SandboxEntryStep::Limits, libc::setrlimit(what, &raw const limit).into())?;
         }
     }
     Ok(())
@@ -215,11 +218,11 @@ unsafe fn give_up_privileges() -> Result<(), SandboxEntryError> {
             let has = libc::prctl(libc::PR_CAPBSET_READ, capability, 0, 0, 0) == 1;
             // An ordinary user may not shrink the set, and cannot gain from it either: exec gives nothing but to root.
             if has && libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) == -1 && libc::geteuid() == 0 {
-                return halt(SandboxEntryStep::Privileges);
+                return halt_at(SandboxEntryStep::Privileges);
             }
         }
         let cleared = libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-        went_well(SandboxEntryStep::Privileges, cleared.into())
+        check_result(SandboxEntryStep::Privileges, cleared.into())
     }
 }
 

@@ -92,11 +92,11 @@ const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
 const NUMBER_AT: u32 = 0;
 const ARCH_AT: u32 = 4;
 /// Where the low and the high half of an argument lie; both of our architectures are little-endian.
-const fn low(argument: u32) -> u32 {
+const fn low_half_offset(argument: u32) -> u32 {
     16 + 8 * argument
 }
-const fn high(argument: u32) -> u32 {
-    low(argument) + 4
+const fn high_half_offset(argument: u32) -> u32 {
+    low_half_offset(argument) + 4
 }
 
 const REFUSE: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
@@ -107,105 +107,115 @@ const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
 const KINDS_KEPT_APART: [i32; 4] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
 
 /// The filter; none if this processor's calls are not known to us.
-pub(super) fn filter(level: SandboxLevel) -> Option<Vec<sock_filter>> {
+pub(super) fn build_filter(level: SandboxLevel) -> Option<Vec<sock_filter>> {
     /// Calls of the second convention have this bit in their number.
     const X32: u32 = 0x4000_0000;
     let arch = ARCH?;
     let mut code = vec![
-        op(LOAD, ARCH_AT),
-        jump(IF_EQUAL, arch, 1, 0),
+        bpf_statement(LOAD, ARCH_AT),
+        bpf_jump(IF_EQUAL, arch, 1, 0),
         // Another convention has other numbers, so nothing said below would hold. Such a program cannot run here.
-        op(RETURN, libc::SECCOMP_RET_KILL_PROCESS),
-        op(LOAD, NUMBER_AT),
-        jump(IF_AT_LEAST, X32, 0, 1),
-        op(RETURN, libc::SECCOMP_RET_KILL_PROCESS),
+        bpf_statement(RETURN, libc::SECCOMP_RET_KILL_PROCESS),
+        bpf_statement(LOAD, NUMBER_AT),
+        bpf_jump(IF_AT_LEAST, X32, 0, 1),
+        bpf_statement(RETURN, libc::SECCOMP_RET_KILL_PROCESS),
     ];
     for number in REFUSED {
-        code.extend([jump(IF_EQUAL, call(*number), 0, 1), op(RETURN, REFUSE)]);
+        code.extend([bpf_jump(IF_EQUAL, call_number(*number), 0, 1), bpf_statement(RETURN, REFUSE)]);
     }
     // Limits of another process: a limit on processor time would be as good as a signal. And the one that marks the run.
-    when(
+    push_rule_for_call(
         &mut code,
         libc::SYS_prlimit64,
         &[
-            op(LOAD, low(2)),
-            jump(IF_EQUAL, 0, 0, 2), // the new limits: none is only a look
-            op(LOAD, high(2)),
-            jump(IF_EQUAL, 0, 5, 0),
-            op(LOAD, low(1)),
-            jump(IF_EQUAL, libc::RLIMIT_LOCKS, 2, 0),
-            op(LOAD, low(0)),
-            jump(IF_EQUAL, 0, 1, 0), // our own
-            op(RETURN, REFUSE),
-            op(RETURN, ALLOW),
+            bpf_statement(LOAD, low_half_offset(2)),
+            bpf_jump(IF_EQUAL, 0, 0, 2), // the new limits: none is only a look
+            bpf_statement(LOAD, high_half_offset(2)),
+            bpf_jump(IF_EQUAL, 0, 5, 0),
+            bpf_statement(LOAD, low_half_offset(1)),
+            bpf_jump(IF_EQUAL, libc::RLIMIT_LOCKS, 2, 0),
+            bpf_statement(LOAD, low_half_offset(0)),
+            bpf_jump(IF_EQUAL, 0, 1, 0), // our own
+            bpf_statement(RETURN, REFUSE),
+            bpf_statement(RETURN, ALLOW),
         ],
     );
-    when(
+    push_rule_for_call(
         &mut code,
         libc::SYS_setrlimit,
-        &[op(LOAD, low(0)), jump(IF_EQUAL, libc::RLIMIT_LOCKS, 0, 1), op(RETURN, REFUSE), op(RETURN, ALLOW)],
+        &[
+            bpf_statement(LOAD, low_half_offset(0)),
+            bpf_jump(IF_EQUAL, libc::RLIMIT_LOCKS, 0, 1),
+            bpf_statement(RETURN, REFUSE),
+            bpf_statement(RETURN, ALLOW),
+        ],
     );
     // The priority of others, of the processor and of the disk: of any other process, or of all the person's processes at
     // once.
     for (number, of_user) in
         [(libc::SYS_setpriority, libc::PRIO_USER), (libc::SYS_ioprio_set, IO_PRIORITY_OF_USER)]
     {
-        when(
+        push_rule_for_call(
             &mut code,
             number,
             &[
-                op(LOAD, low(1)),
-                jump(IF_EQUAL, 0, 0, 2),
-                op(LOAD, low(0)),
-                jump(IF_EQUAL, of_user, 0, 1),
-                op(RETURN, REFUSE),
-                op(RETURN, ALLOW),
+                bpf_statement(LOAD, low_half_offset(1)),
+                bpf_jump(IF_EQUAL, 0, 0, 2),
+                bpf_statement(LOAD, low_half_offset(0)),
+                bpf_jump(IF_EQUAL, of_user, 0, 1),
+                bpf_statement(RETURN, REFUSE),
+                bpf_statement(RETURN, ALLOW),
             ],
         );
     }
     for number in OWN_ONLY {
-        let then = [op(LOAD, low(0)), jump(IF_EQUAL, 0, 1, 0), op(RETURN, REFUSE), op(RETURN, ALLOW)];
-        when(&mut code, *number, &then);
+        let then = [
+            bpf_statement(LOAD, low_half_offset(0)),
+            bpf_jump(IF_EQUAL, 0, 1, 0),
+            bpf_statement(RETURN, REFUSE),
+            bpf_statement(RETURN, ALLOW),
+        ];
+        push_rule_for_call(&mut code, *number, &then);
     }
-    when(
+    push_rule_for_call(
         &mut code,
         libc::SYS_ioctl,
         &[
-            op(LOAD, low(1)),
-            jump(IF_EQUAL, TERMINAL_TRICKS[0], 1, 0),
-            jump(IF_EQUAL, TERMINAL_TRICKS[1], 0, 1),
-            op(RETURN, REFUSE),
-            op(RETURN, ALLOW),
+            bpf_statement(LOAD, low_half_offset(1)),
+            bpf_jump(IF_EQUAL, TERMINAL_TRICKS[0], 1, 0),
+            bpf_jump(IF_EQUAL, TERMINAL_TRICKS[1], 0, 1),
+            bpf_statement(RETURN, REFUSE),
+            bpf_statement(RETURN, ALLOW),
         ],
     );
     if level == SandboxLevel::Strict {
-        let mut kinds = vec![op(LOAD, low(0))];
+        let mut kinds = vec![bpf_statement(LOAD, low_half_offset(0))];
         for kind in KINDS_KEPT_APART {
-            kinds.extend([jump(IF_EQUAL, kind.unsigned_abs(), 0, 1), op(RETURN, ALLOW)]);
+            kinds.extend([bpf_jump(IF_EQUAL, kind.unsigned_abs(), 0, 1), bpf_statement(RETURN, ALLOW)]);
         }
-        kinds.push(op(RETURN, libc::SECCOMP_RET_ERRNO | libc::EAFNOSUPPORT as u32));
-        when(&mut code, libc::SYS_socket, &kinds);
+        kinds.push(bpf_statement(RETURN, libc::SECCOMP_RET_ERRNO | libc::EAFNOSUPPORT as u32));
+        push_rule_for_call(&mut code, libc::SYS_socket, &kinds);
     }
-    code.push(op(RETURN, ALLOW));
+    code.push(bpf_statement(RETURN, ALLOW));
     Some(code)
 }
 
 /// Runs `then`, which must return, for calls with this number.
-fn when(code: &mut Vec<sock_filter>, number: libc::c_long, then: &[sock_filter]) {
+fn push_rule_for_call(code: &mut Vec<sock_filter>, number: libc::c_long, then: &[sock_filter]) {
     let skip = u8::try_from(then.len()).expect("a few instructions");
-    code.push(jump(IF_EQUAL, call(number), 0, skip));
+    code.push(bpf_jump(IF_EQUAL, call_number(number), 0, skip));
     code.extend_from_slice(then);
 }
 
-fn call(number: libc::c_long) -> u32 {
+fn call_number(number: libc::c_long) -> u32 {
     u32::try_from(number).expect("call numbers are small")
 }
 
-fn op(code: u16, k: u32) -> sock_filter {
+fn bpf_statement(code: u16, k: u32) -> sock_filter {
     sock_filter { code, jt: 0, jf: 0, k }
 }
 
-fn jump(code: u16, k: u32, jt: u8, jf: u8) -> sock_filter {
+fn bpf_jump(code: u16, k: u32, jt: u8, jf: u8) -> sock_filter {
     sock_filter { code, jt, jf, k }
 }
 
@@ -214,8 +224,8 @@ mod tests {
     use super::*;
 
     /// Runs the filter as the kernel would.
-    fn judge(level: SandboxLevel, arch: u32, number: i64, args: [u64; 6]) -> u32 {
-        let code = filter(level).expect("tests run where it is known");
+    fn run_filter(level: SandboxLevel, arch: u32, number: i64, args: [u64; 6]) -> u32 {
+        let code = build_filter(level).expect("tests run where it is known");
         let word = |at: u32| match at {
             NUMBER_AT => u32::try_from(number).expect("small"),
             ARCH_AT => arch,
@@ -239,7 +249,7 @@ mod tests {
     }
 
     fn call_of(number: i64, args: [u64; 6]) -> u32 {
-        judge(SandboxLevel::Write, ARCH.expect("known"), number, args)
+        run_filter(SandboxLevel::Write, ARCH.expect("known"), number, args)
     }
 
     const RUN_MARK: u64 = libc::RLIMIT_LOCKS as u64;
@@ -248,7 +258,7 @@ mod tests {
     fn only_the_strict_filter_knows_kinds_of_sockets() {
         let socket = |level, kind: i32| {
             let args = [u64::try_from(kind).expect("small"), 1, 0, 0, 0, 0];
-            judge(level, ARCH.expect("known"), libc::SYS_socket, args)
+            run_filter(level, ARCH.expect("known"), libc::SYS_socket, args)
         };
         for kind in KINDS_KEPT_APART {
             assert_eq!(
@@ -278,7 +288,7 @@ mod tests {
     #[test]
     fn another_calling_convention_is_the_end() {
         assert_eq!(
-            judge(SandboxLevel::Write, 0x4000_0003, libc::SYS_read, [0; 6]),
+            run_filter(SandboxLevel::Write, 0x4000_0003, libc::SYS_read, [0; 6]),
             libc::SECCOMP_RET_KILL_PROCESS
         );
         assert_eq!(call_of(libc::SYS_read | 0x4000_0000, [0; 6]), libc::SECCOMP_RET_KILL_PROCESS);

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 /// What of the sandbox this machine has, tried once in the life of this process.
-pub fn probed() -> &'static Result<SandboxSupport, MissingFeature> {
-    static PROBED: LazyLock<Result<SandboxSupport, MissingFeature>> = LazyLock::new(super::probe);
+pub fn cached_probe() -> &'static Result<SandboxSupport, MissingFeature> {
+    static PROBED: LazyLock<Result<SandboxSupport, MissingFeature>> = LazyLock::new(super::probe_sandbox);
     &PROBED
 }
 

@@ -54,7 +54,9 @@ mod setup;
 #[cfg(target_os = "linux")]
 mod trial;
 
-pub use machine::{can_isolate, needed_runtime_files, probed, runtime_folders, shared_temporary_folders};
+pub use machine::{
+    cached_probe, can_isolate, needed_runtime_files, runtime_folders, shared_temporary_folders,
+};
 pub use words::{
     CacheLayer, LayerChanges, MissingFeature, ProcessLimits, Sandbox, SandboxLevel, SandboxSupport,
 };
@@ -62,7 +64,7 @@ pub use words::{
 #[cfg(target_os = "linux")]
 use probe::is_isolation_supported;
 #[cfg(target_os = "linux")]
-pub use probe::{can_overlay, probe};
+pub use probe::{can_overlay, probe_sandbox};
 #[cfg(target_os = "linux")]
 pub(crate) use {
     enter::SandboxEntryStep,

@@ -4,10 +4,10 @@
 //! Landlock cannot do these: it does not look at the change of owners, rights and times, nor at names, nor (before its
 //! version 9) at sockets that have a path. It still applies, so each part would have to fail in both.
 
-use super::enter::{SandboxEntryError, SandboxEntryStep, halt, went_well};
-use super::places::{PathAccess, SandboxPaths, real};
+use super::enter::{SandboxEntryError, SandboxEntryStep, check_result, halt_at};
+use super::places::{PathAccess, SandboxPaths, resolve_existing};
 use super::rules::{self, PathBeneathAttr};
-use super::setup::{SandboxError, raw};
+use super::setup::{SandboxError, to_c_path};
 use super::words::LayerChanges;
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -71,19 +71,19 @@ impl Changes {
     fn new(changes: &LayerChanges) -> Result<Changes, SandboxError> {
         Ok(match changes {
             LayerChanges::Overlay { upper, work } => {
-                Changes::Overlay { upper: raw(upper)?, work: raw(work)? }
+                Changes::Overlay { upper: to_c_path(upper)?, work: to_c_path(work)? }
             }
-            LayerChanges::Copy(folder) => Changes::Copy(raw(folder)?),
+            LayerChanges::Copy(folder) => Changes::Copy(to_c_path(folder)?),
         })
     }
 
     /// What is to be seen at `path`, to be put there.
-    unsafe fn tree(&self, source: &CStr, path: &CStr) -> Result<RawFd, SandboxEntryError> {
+    unsafe fn make_mount_tree(&self, source: &CStr, path: &CStr) -> Result<RawFd, SandboxEntryError> {
         // SAFETY: all texts outlive the calls.
         unsafe {
             match self {
-                Changes::Overlay { upper, work } => overlay(source, path, upper, work),
-                Changes::Copy(folder) => take(folder),
+                Changes::Overlay { upper, work } => create_overlay(source, path, upper, work),
+                Changes::Copy(folder) => clone_mount_tree(folder),
             }
         }
     }
@@ -106,9 +106,9 @@ impl NamespaceSetup {
         run_name: &str,
         network: Network,
     ) -> Result<NamespaceSetup, SandboxError> {
-        let socket = socket.map(real);
+        let socket = socket.map(resolve_existing);
         let socket_entry = socket.as_ref().map(|socket| (socket, PathAccess::Read));
-        let mut entries: Vec<(&PathBuf, PathAccess)> = places.entries().chain(socket_entry).collect();
+        let mut entries: Vec<(&PathBuf, PathAccess)> = places.all_entries().chain(socket_entry).collect();
         // Of two entries for the same path, the one that opens more counts, as in `Places::access`.
         entries.sort_by_key(|(path, access)| (path.components().count(), *path, Reverse(*access)));
         entries.dedup_by_key(|(path, _)| *path);
@@ -119,19 +119,19 @@ impl NamespaceSetup {
         let stays = |path: &Path| {
             Some(path) == socket.as_deref()
                 || matches!(
-                    places.access(path),
+                    places.access_at(path),
                     Some(PathAccess::Hidden | PathAccess::Private | PathAccess::Write)
                 )
         };
         // As bytes: anybody can bind a socket whose name is not UTF-8. A list that cannot be read covers nothing.
         let list = std::fs::read("/proc/net/unix")
             .map_err(|error| SandboxError::Places(format!("read the list of sockets: {error}")))?;
-        let sockets = listening(&list)
+        let sockets = listening_paths(&list)
             // One that was bound by a relative path, or is gone by now, is not to be found under its name.
             .filter(|path| std::fs::metadata(path).is_ok_and(|meta| meta.file_type().is_socket()))
-            .map(|path| real(&path))
+            .map(|path| resolve_existing(&path))
             .filter(|path| !stays(path))
-            .map(|path| raw(&path))
+            .map(|path| to_c_path(&path))
             .collect::<Result<_, _>>()?;
         let map = |id: u32| CString::new(format!("{id} {id} 1")).expect("digits");
         Ok(NamespaceSetup {
@@ -148,10 +148,14 @@ impl NamespaceSetup {
     ///
     /// # Safety
     /// Only in a freshly forked child. Allocates nothing.
-    pub(super) unsafe fn enter(&self, rules: RawFd, keeps_network: bool) -> Result<(), SandboxEntryError> {
+    pub(super) unsafe fn enter_namespaces(
+        &self,
+        rules: RawFd,
+        keeps_network: bool,
+    ) -> Result<(), SandboxEntryError> {
         // SAFETY: plain system calls on numbers and on memory that `self` keeps alive.
         unsafe {
-            self.unshare(keeps_network)?;
+            self.unshare_namespaces(keeps_network)?;
             let attributes = |set: u64, propagation: u64| -> libc::mount_attr {
                 let mut it: libc::mount_attr = std::mem::zeroed();
                 it.attr_set = set;
@@ -159,63 +163,65 @@ impl NamespaceSetup {
                 it
             };
             let everywhere = libc::AT_RECURSIVE as libc::c_uint;
-            set(libc::AT_FDCWD, c"/", everywhere, &attributes(0, libc::MS_PRIVATE))?;
+            set_mount_attributes(libc::AT_FDCWD, c"/", everywhere, &attributes(0, libc::MS_PRIVATE))?;
             // Before anything is read-only: what an overlay is made of must not be.
             for layer in &self.layers {
                 match &layer.what {
-                    LayerKind::Kept { tree, .. } => tree.set(take(&layer.path)?),
-                    LayerKind::Changed { by, tree } => tree.set(by.tree(&self.source, &layer.path)?),
+                    LayerKind::Kept { tree, .. } => tree.set(clone_mount_tree(&layer.path)?),
+                    LayerKind::Changed { by, tree } => {
+                        tree.set(by.make_mount_tree(&self.source, &layer.path)?)
+                    }
                     LayerKind::Empty | LayerKind::Scratch | LayerKind::Private | LayerKind::Covered => {}
                 }
             }
             let read_only = attributes(libc::MOUNT_ATTR_RDONLY, 0);
-            set(libc::AT_FDCWD, c"/", everywhere, &read_only)?;
+            set_mount_attributes(libc::AT_FDCWD, c"/", everywhere, &read_only)?;
             for layer in &self.layers {
                 for point in &layer.points {
-                    point.make()?;
+                    point.create_mount_point()?;
                 }
                 match &layer.what {
-                    LayerKind::Empty => empty(&self.source, &layer.path, c"mode=0755,size=1m")?,
+                    LayerKind::Empty => mount_empty_folder(&self.source, &layer.path, c"mode=0755,size=1m")?,
                     LayerKind::Scratch => {
-                        empty(&self.source, &layer.path, SCRATCH)?;
-                        allow(rules, &layer.path, rules::make_bits())?;
+                        mount_empty_folder(&self.source, &layer.path, SCRATCH)?;
+                        allow_mount(rules, &layer.path, rules::make_bits())?;
                     }
                     LayerKind::Private => {
-                        empty(&self.source, &layer.path, PRIVATE)?;
-                        allow(rules, &layer.path, rules::change_bits())?;
+                        mount_empty_folder(&self.source, &layer.path, PRIVATE)?;
+                        allow_mount(rules, &layer.path, rules::change_bits())?;
                     }
-                    LayerKind::Covered => cover(&layer.path)?,
+                    LayerKind::Covered => cover_file(&layer.path)?,
                     LayerKind::Kept { is_read_only, tree } => {
                         if *is_read_only {
                             let flags = everywhere | libc::AT_EMPTY_PATH as libc::c_uint;
-                            set(tree.get(), c"", flags, &read_only)?;
+                            set_mount_attributes(tree.get(), c"", flags, &read_only)?;
                         }
-                        put(tree.get(), &layer.path)?;
+                        move_mount(tree.get(), &layer.path)?;
                     }
                     LayerKind::Changed { tree, .. } => {
-                        put(tree.get(), &layer.path)?;
+                        move_mount(tree.get(), &layer.path)?;
                         // A rule for the folder below does not reach what is put over it.
-                        allow(rules, &layer.path, rules::change_bits())?;
+                        allow_mount(rules, &layer.path, rules::change_bits())?;
                     }
                 }
             }
             // Only now: until here the places below were made in them.
             for layer in self.layers.iter().filter(|layer| matches!(layer.what, LayerKind::Empty)) {
-                match set(libc::AT_FDCWD, &layer.path, 0, &read_only) {
+                match set_mount_attributes(libc::AT_FDCWD, &layer.path, 0, &read_only) {
                     // Never mounted, see `empty`: not within the agent's reach either.
                     Err(SandboxEntryError { errno: libc::EACCES | libc::ENOENT, .. }) => {}
                     other => other?,
                 }
             }
             for socket in &self.sockets {
-                cover(socket)?;
+                cover_file(socket)?;
             }
             own_devices(&self.source, rules)
         }
     }
 
     /// Root has the right to; anyone else has it in a user namespace of their own, where they are who they were.
-    unsafe fn unshare(&self, keeps_network: bool) -> Result<(), SandboxEntryError> {
+    unsafe fn unshare_namespaces(&self, keeps_network: bool) -> Result<(), SandboxEntryError> {
         let is_open = keeps_network || self.network == Network::Open;
         let network = if is_open { 0 } else { libc::CLONE_NEWNET };
         let flags = libc::CLONE_NEWNS | libc::CLONE_NEWIPC | network;
@@ -224,10 +230,10 @@ impl NamespaceSetup {
             if libc::unshare(flags) == 0 {
                 return Ok(());
             }
-            went_well(SandboxEntryStep::Namespaces, libc::unshare(libc::CLONE_NEWUSER | flags).into())?;
-            write(c"/proc/self/setgroups", c"deny")?;
-            write(c"/proc/self/uid_map", &self.user_map)?;
-            write(c"/proc/self/gid_map", &self.group_map)
+            check_result(SandboxEntryStep::Namespaces, libc::unshare(libc::CLONE_NEWUSER | flags).into())?;
+            write_file(c"/proc/self/setgroups", c"deny")?;
+            write_file(c"/proc/self/uid_map", &self.user_map)?;
+            write_file(c"/proc/self/gid_map", &self.group_map)
         }
     }
 }
@@ -278,15 +284,15 @@ impl MountLayer {
             }
             let above: Vec<&Path> = path.ancestors().take_while(|above| *above != empty).collect();
             for (at, above) in above.iter().enumerate().rev() {
-                points.push(MountPoint { path: raw(above)?, is_folder: at > 0 || is_folder });
+                points.push(MountPoint { path: to_c_path(above)?, is_folder: at > 0 || is_folder });
             }
         }
-        Ok(Some(MountLayer { path: raw(path)?, what, points }))
+        Ok(Some(MountLayer { path: to_c_path(path)?, what, points }))
     }
 }
 
 impl MountPoint {
-    unsafe fn make(&self) -> Result<(), SandboxEntryError> {
+    unsafe fn create_mount_point(&self) -> Result<(), SandboxEntryError> {
         // SAFETY: the path outlives the call.
         let made = unsafe {
             if self.is_folder {
@@ -300,18 +306,18 @@ impl MountPoint {
             }
         };
         match made {
-            -1 if last() == libc::EEXIST => Ok(()),
-            made => went_well(SandboxEntryStep::Mounts, made.into()),
+            -1 if last_errno() == libc::EEXIST => Ok(()),
+            made => check_result(SandboxEntryStep::Mounts, made.into()),
         }
     }
 }
 
-fn last() -> libc::c_int {
+fn last_errno() -> libc::c_int {
     // SAFETY: always valid in a running thread.
     unsafe { *libc::__errno_location() }
 }
 
-unsafe fn set(
+unsafe fn set_mount_attributes(
     at: RawFd,
     path: &CStr,
     flags: libc::c_uint,
@@ -328,21 +334,21 @@ unsafe fn set(
             size_of::<libc::mount_attr>(),
         )
     };
-    went_well(SandboxEntryStep::Mounts, done)
+    check_result(SandboxEntryStep::Mounts, done)
 }
 
 /// A copy of the mounts at and below `path`, to be put somewhere.
-unsafe fn take(path: &CStr) -> Result<RawFd, SandboxEntryError> {
+unsafe fn clone_mount_tree(path: &CStr) -> Result<RawFd, SandboxEntryError> {
     let flags = libc::OPEN_TREE_CLONE | libc::OPEN_TREE_CLOEXEC | libc::AT_RECURSIVE as libc::c_uint;
     // SAFETY: the path outlives the call.
     let tree = unsafe { libc::syscall(libc::SYS_open_tree, libc::AT_FDCWD, path.as_ptr(), flags) };
-    went_well(SandboxEntryStep::Mounts, tree)?;
+    check_result(SandboxEntryStep::Mounts, tree)?;
     Ok(tree as RawFd)
 }
 
 /// An overlay over `lower` whose changes go to `upper`, to be put somewhere. In a format that an ordinary user may use as
 /// well, so that a layer can be gone on with by another user of the same files.
-unsafe fn overlay(
+unsafe fn create_overlay(
     source: &CStr,
     lower: &CStr,
     upper: &CStr,
@@ -356,17 +362,17 @@ unsafe fn overlay(
     // SAFETY: all texts outlive the calls; each descriptor is ours and closed once.
     unsafe {
         let context = libc::syscall(libc::SYS_fsopen, c"overlay".as_ptr(), CLOSE_ON_EXEC);
-        went_well(SandboxEntryStep::Mounts, context)?;
+        check_result(SandboxEntryStep::Mounts, context)?;
         let config = |command: libc::c_uint, key: *const libc::c_char, value: *const libc::c_char| {
             let done = libc::syscall(libc::SYS_fsconfig, context, command, key, value, 0 as libc::c_long);
-            went_well(SandboxEntryStep::Mounts, done)
+            check_result(SandboxEntryStep::Mounts, done)
         };
         config(TEXT, c"source".as_ptr(), source.as_ptr())?;
         for (key, path) in [(c"lowerdir+", lower), (c"upperdir", upper), (c"workdir", work)] {
             // By its descriptor: the kernel takes at most 255 bytes here, and reads some characters as its own.
             let folder = libc::open(path.as_ptr(), libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC);
-            went_well(SandboxEntryStep::Mounts, folder.into())?;
-            let name = name_of_descriptor(folder.unsigned_abs());
+            check_result(SandboxEntryStep::Mounts, folder.into())?;
+            let name = descriptor_path(folder.unsigned_abs());
             config(TEXT, key.as_ptr(), name.as_ptr().cast())?;
             libc::close(folder);
         }
@@ -374,14 +380,14 @@ unsafe fn overlay(
         config(CREATE, none, none)?;
         let attributes = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
         let tree = libc::syscall(libc::SYS_fsmount, context, CLOSE_ON_EXEC, attributes);
-        went_well(SandboxEntryStep::Mounts, tree)?;
+        check_result(SandboxEntryStep::Mounts, tree)?;
         libc::close(context as RawFd);
         Ok(tree as RawFd)
     }
 }
 
 /// The path of an open file, with a NUL at its end. Allocates nothing.
-fn name_of_descriptor(number: u32) -> [u8; 32] {
+fn descriptor_path(number: u32) -> [u8; 32] {
     const FOLDER: &[u8] = b"/proc/self/fd/";
     let mut name = [0; 32];
     name[..FOLDER.len()].copy_from_slice(FOLDER);
@@ -394,39 +400,39 @@ fn name_of_descriptor(number: u32) -> [u8; 32] {
     name
 }
 
-unsafe fn put(tree: RawFd, path: &CStr) -> Result<(), SandboxEntryError> {
+unsafe fn move_mount(tree: RawFd, path: &CStr) -> Result<(), SandboxEntryError> {
     let flags = libc::MOVE_MOUNT_F_EMPTY_PATH;
     // SAFETY: both paths outlive the call; the tree is ours and closed once.
     unsafe {
         let put =
             libc::syscall(libc::SYS_move_mount, tree, c"".as_ptr(), libc::AT_FDCWD, path.as_ptr(), flags);
-        went_well(SandboxEntryStep::Mounts, put)?;
-        went_well(SandboxEntryStep::Mounts, libc::close(tree).into())
+        check_result(SandboxEntryStep::Mounts, put)?;
+        check_result(SandboxEntryStep::Mounts, libc::close(tree).into())
     }
 }
 
 /// Mounts an empty folder on one. What we may not even enter, the agent may not either, and what is gone is gone.
-unsafe fn empty(source: &CStr, path: &CStr, options: &CStr) -> Result<(), SandboxEntryError> {
+unsafe fn mount_empty_folder(source: &CStr, path: &CStr, options: &CStr) -> Result<(), SandboxEntryError> {
     let flags = libc::MS_NOSUID | libc::MS_NODEV;
     // SAFETY: all texts outlive the call.
     let mounted = unsafe {
         libc::mount(source.as_ptr(), path.as_ptr(), c"tmpfs".as_ptr(), flags, options.as_ptr().cast())
     };
     match mounted {
-        -1 if matches!(last(), libc::EACCES | libc::ENOENT) => Ok(()),
-        mounted => went_well(SandboxEntryStep::Mounts, mounted.into()),
+        -1 if matches!(last_errno(), libc::EACCES | libc::ENOENT) => Ok(()),
+        mounted => check_result(SandboxEntryStep::Mounts, mounted.into()),
     }
 }
 
 /// Puts nothing in place of a file or a socket, with the same exceptions.
-unsafe fn cover(path: &CStr) -> Result<(), SandboxEntryError> {
+unsafe fn cover_file(path: &CStr) -> Result<(), SandboxEntryError> {
     // SAFETY: all texts outlive the call.
     let mounted = unsafe {
         libc::mount(c"/dev/null".as_ptr(), path.as_ptr(), std::ptr::null(), libc::MS_BIND, std::ptr::null())
     };
     match mounted {
-        -1 if matches!(last(), libc::EACCES | libc::ENOENT) => Ok(()),
-        mounted => went_well(SandboxEntryStep::Mounts, mounted.into()),
+        -1 if matches!(last_errno(), libc::EACCES | libc::ENOENT) => Ok(()),
+        mounted => check_result(SandboxEntryStep::Mounts, mounted.into()),
     }
 }
 
@@ -435,8 +441,8 @@ unsafe fn own_devices(source: &CStr, rules: RawFd) -> Result<(), SandboxEntryErr
     // SAFETY: all texts outlive the calls.
     unsafe {
         if libc::access(c"/dev/shm".as_ptr(), libc::F_OK) == 0 {
-            empty(source, c"/dev/shm", c"mode=1777")?;
-            allow(rules, c"/dev/shm", rules::change_bits())?;
+            mount_empty_folder(source, c"/dev/shm", c"mode=1777")?;
+            allow_mount(rules, c"/dev/shm", rules::change_bits())?;
         }
         if libc::access(c"/dev/pts/ptmx".as_ptr(), libc::F_OK) == 0 {
             let options = c"newinstance,ptmxmode=0666,mode=0620";
@@ -448,43 +454,43 @@ unsafe fn own_devices(source: &CStr, rules: RawFd) -> Result<(), SandboxEntryErr
                 flags,
                 options.as_ptr().cast(),
             );
-            went_well(SandboxEntryStep::Mounts, mounted.into())?;
-            allow(rules, c"/dev/pts", rules::change_bits())?;
+            check_result(SandboxEntryStep::Mounts, mounted.into())?;
+            allow_mount(rules, c"/dev/pts", rules::change_bits())?;
         }
         Ok(())
     }
 }
 
 /// Adds a rule for a mount that was not there when the rules were made.
-unsafe fn allow(rules: RawFd, path: &CStr, access: u64) -> Result<(), SandboxEntryError> {
+unsafe fn allow_mount(rules: RawFd, path: &CStr, access: u64) -> Result<(), SandboxEntryError> {
     // SAFETY: the rule outlives the call, the folder is ours and closed once.
     unsafe {
         let folder = libc::open(path.as_ptr(), libc::O_PATH | libc::O_CLOEXEC);
         if folder == -1 {
-            return halt(SandboxEntryStep::Mounts);
+            return halt_at(SandboxEntryStep::Mounts);
         }
         let rule = PathBeneathAttr { access, folder };
-        went_well(SandboxEntryStep::Mounts, rule.add(rules))?;
-        went_well(SandboxEntryStep::Mounts, libc::close(folder).into())
+        check_result(SandboxEntryStep::Mounts, rule.add_to_rules(rules))?;
+        check_result(SandboxEntryStep::Mounts, libc::close(folder).into())
     }
 }
 
-unsafe fn write(path: &CStr, text: &CStr) -> Result<(), SandboxEntryError> {
+unsafe fn write_file(path: &CStr, text: &CStr) -> Result<(), SandboxEntryError> {
     // SAFETY: both texts outlive the calls; the file is ours and closed once.
     unsafe {
         let file = libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
         if file == -1 {
-            return halt(SandboxEntryStep::Namespaces);
+            return halt_at(SandboxEntryStep::Namespaces);
         }
         let text = text.to_bytes();
         let written = libc::write(file, text.as_ptr().cast(), text.len());
-        went_well(SandboxEntryStep::Namespaces, written as libc::c_long)?;
-        went_well(SandboxEntryStep::Namespaces, libc::close(file).into())
+        check_result(SandboxEntryStep::Namespaces, written as libc::c_long)?;
+        check_result(SandboxEntryStep::Namespaces, libc::close(file).into())
     }
 }
 
 /// The paths in the kernel's list of sockets that can be spoken to: those that listen, and those that take datagrams.
-fn listening(list: &[u8]) -> impl Iterator<Item = PathBuf> {
+fn listening_paths(list: &[u8]) -> impl Iterator<Item = PathBuf> {
     list.split(|byte| *byte == b'\n').skip(1).filter_map(|line| {
         // Num RefCount Protocol Flags Type St Inode Path; the path may hold blanks.
         let mut fields = line.split(|byte| *byte == b' ').filter(|field| !field.is_empty());
@@ -504,7 +510,7 @@ mod tests {
     #[test]
     fn a_descriptor_has_its_usual_name() {
         for number in [0, 7, 10, 100, 65_535, i32::MAX.unsigned_abs()] {
-            let name = name_of_descriptor(number);
+            let name = descriptor_path(number);
             let text = CStr::from_bytes_until_nul(&name).expect("it ends");
             assert_eq!(text.to_str().expect("plain"), format!("/proc/self/fd/{number}"));
         }
@@ -519,7 +525,7 @@ mod tests {
             0000000000000000: 00000003 00000000 00000000 0001 03 18305 /run/connected\n\
             0000000000000000: 00000002 00000000 00000000 0002 01 18306 /run/log\n\
             0000000000000000: 00000003 00000000 00000000 0001 03 18307\n";
-        let found: Vec<PathBuf> = listening(list).collect();
+        let found: Vec<PathBuf> = listening_paths(list).collect();
         assert_eq!(found, [PathBuf::from("/run/a b.sock"), PathBuf::from("/run/log")]);
     }
 }

@@ -36,7 +36,7 @@ pub(super) enum PathAccess {
 impl SandboxPaths {
     /// Refuses lists that contradict each other.
     pub(super) fn new(sandbox: &Sandbox, run: &Path) -> Result<SandboxPaths, SandboxError> {
-        let mut hide: Vec<PathBuf> = sandbox.hide.iter().map(|path| real(path)).collect();
+        let mut hide: Vec<PathBuf> = sandbox.hide.iter().map(|path| resolve_existing(path)).collect();
         let is_hidden =
             |path: &Path, hidden: &[PathBuf]| hidden.iter().any(|hidden| path.starts_with(hidden));
         // Without mounts a rule cannot take back part of what another one gives.
@@ -75,7 +75,7 @@ impl SandboxPaths {
         // A place that is both is open: whoever made the lists named it on purpose.
         let is_layer = |path: &PathBuf| layers.iter().any(|layer| layer.path == *path);
         hide.retain(|path| !write.contains(path) && !read.contains(path) && !is_layer(path));
-        let run = real(run);
+        let run = resolve_existing(run);
         if let Some(path) = write.iter().find(|path| run.starts_with(path)) {
             return Err(SandboxError::Places(format!(
                 "the run's own folder `{}` lies in `{}`, which the agent may change",
@@ -85,7 +85,7 @@ impl SandboxPaths {
         }
         let mounts = MountList::read()
             .map_err(|error| SandboxError::Places(format!("read the list of mounts: {error}")))?;
-        let aliases: Vec<PathBuf> = hide.iter().flat_map(|path| mounts.aliases(path)).collect();
+        let aliases: Vec<PathBuf> = hide.iter().flat_map(|path| mounts.find_aliases(path)).collect();
         // One that is opened under its other name is open under this one as well.
         let open_paths = || write.iter().chain(&read).chain(layers.iter().map(|layer| &layer.path));
         let is_open = |alias: &PathBuf| open_paths().any(|open| is_same_file(open, alias));
@@ -100,7 +100,7 @@ impl SandboxPaths {
     }
 
     /// Every entry with what it says.
-    pub(super) fn entries(&self) -> impl Iterator<Item = (&PathBuf, PathAccess)> {
+    pub(super) fn all_entries(&self) -> impl Iterator<Item = (&PathBuf, PathAccess)> {
         let of = |paths, access| std::iter::zip(paths, std::iter::repeat(access));
         let (hide, private) = (of(&self.hide, PathAccess::Hidden), of(&self.private, PathAccess::Private));
         let layers = self.layers.iter().map(|layer| (&layer.path, PathAccess::Layer));
@@ -109,8 +109,8 @@ impl SandboxPaths {
     }
 
     /// What holds at `path`; none if nothing is said about it.
-    pub(super) fn access(&self, path: &Path) -> Option<PathAccess> {
-        nearest(self.entries(), path).map(|(_, access)| access)
+    pub(super) fn access_at(&self, path: &Path) -> Option<PathAccess> {
+        nearest_entry(self.all_entries(), path).map(|(_, access)| access)
     }
 
     /// Whether something below `path` is open.
@@ -132,13 +132,13 @@ impl SandboxPaths {
 
     /// What holds around `path`, its own entry aside.
     pub(super) fn access_around(&self, path: &Path) -> Option<(&Path, PathAccess)> {
-        let others = self.entries().filter(|(entry, _)| entry.as_path() != path);
-        nearest(others, path).map(|(entry, access)| (entry.as_path(), access))
+        let others = self.all_entries().filter(|(entry, _)| entry.as_path() != path);
+        nearest_entry(others, path).map(|(entry, access)| (entry.as_path(), access))
     }
 }
 
 /// The entry nearest to `path`; of two with the same path, the one that opens more.
-fn nearest<'a>(
+fn nearest_entry<'a>(
     entries: impl Iterator<Item = (&'a PathBuf, PathAccess)>,
     path: &Path,
 ) -> Option<(&'a PathBuf, PathAccess)> {
@@ -157,7 +157,7 @@ impl SandboxLevel {
 }
 
 /// Where a path leads, as far as there is anything; the rest as it is named.
-pub(super) fn real(path: &Path) -> PathBuf {
+pub(super) fn resolve_existing(path: &Path) -> PathBuf {
     for there in path.ancestors() {
         if let Ok(real) = there.canonicalize() {
             let rest = path.strip_prefix(there).expect("an ancestor of it");
@@ -215,7 +215,7 @@ mod tests {
         assert_eq!((gone.write, gone.hide), (vec![], vec![top.join("later/secret")]));
         let mounted =
             places_at(SandboxLevel::Isolated, &[&work], &[&work.join("secret")], &run).expect("sound");
-        assert_eq!(mounted.access(&work.join("secret")), Some(PathAccess::Hidden));
+        assert_eq!(mounted.access_at(&work.join("secret")), Some(PathAccess::Hidden));
     }
 
     #[test]
@@ -232,7 +232,7 @@ mod tests {
                 changes: LayerChanges::Copy("/state/npm".into()),
             }],
         };
-        let of = |path: &str| places.access(Path::new(path));
+        let of = |path: &str| places.access_at(Path::new(path));
         assert_eq!(of("/usr/bin"), None);
         assert_eq!(of("/home/me/.ssh/id"), Some(PathAccess::Hidden));
         assert_eq!(of("/home/me/.cargo/bin/cargo"), Some(PathAccess::Read));

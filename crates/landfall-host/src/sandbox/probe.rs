@@ -4,7 +4,7 @@ use super::enter::{SandboxEntryError, SandboxEntryStep};
 use super::mounts::{NamespaceSetup, Network};
 use super::places::SandboxPaths;
 use super::rules;
-use super::setup::{OmittedSandboxPart, raw};
+use super::setup::{OmittedSandboxPart, to_c_path};
 use super::words::{CacheLayer, LayerChanges, MissingFeature, SandboxLevel, SandboxSupport};
 use crate::disk;
 use rustix::process::{Pid, WaitOptions, waitpid};
@@ -12,8 +12,8 @@ use std::os::fd::{AsRawFd as _, RawFd};
 use std::path::Path;
 
 /// Says what of the sandbox this machine has, by trying. Takes a millisecond or two and leaves nothing behind.
-pub fn probe() -> Result<SandboxSupport, MissingFeature> {
-    let landlock = rules::check()?;
+pub fn probe_sandbox() -> Result<SandboxSupport, MissingFeature> {
+    let landlock = rules::check_landlock()?;
     // They need the same rights of the machine, but for the network: what the first cannot have, the second cannot either.
     let isolated = missing_for(SandboxLevel::Isolated);
     let strict = match &isolated {
@@ -25,33 +25,35 @@ pub fn probe() -> Result<SandboxSupport, MissingFeature> {
 
 /// Whether this machine can put up the level with mounts of its own and an open network.
 pub(super) fn is_isolation_supported() -> bool {
-    rules::check().is_ok() && missing_for(SandboxLevel::Isolated).is_none()
+    rules::check_landlock().is_ok() && missing_for(SandboxLevel::Isolated).is_none()
 }
 
 /// Tries in a child, as nobody comes back from a namespace of their own.
 fn missing_for(level: SandboxLevel) -> Option<MissingFeature> {
     const MOUNTS: i32 = 128; // error numbers that matter are smaller, so both fit into an exit code
     let missing = |feature: String| Some(MissingFeature { level, feature });
-    if OmittedSandboxPart::asked_for() == Some(OmittedSandboxPart::Namespaces) {
+    if OmittedSandboxPart::omitted_part_from_env() == Some(OmittedSandboxPart::Namespaces) {
         return missing(OmittedSandboxPart::NO_NAMESPACES.to_owned());
     }
     let network = if level == SandboxLevel::Strict { Network::None } else { Network::Open };
     let places = SandboxPaths::default();
-    let prepared = rules::rules(&places, None)
+    let prepared = rules::make_rules(&places, None)
         .and_then(|rules| Ok((rules, NamespaceSetup::new(&places, None, "probe", network)?)));
     let (rules, apart) = match prepared {
         Ok(prepared) => prepared,
         Err(refusal) => return missing(refusal.to_string()),
     };
-    let tried = try_in_child(|| match enter(&apart, rules.as_raw_fd()) {
+    let tried = try_in_child(|| match enter_namespaces(&apart, rules.as_raw_fd()) {
         Ok(()) => 0,
         Err(SandboxEntryError { step: SandboxEntryStep::Mounts, errno }) => errno.clamp(1, 127) | MOUNTS,
         Err(SandboxEntryError { errno, .. }) => errno.clamp(1, 127),
     });
     match tried {
         Ok(Some(0)) => None,
-        Ok(Some(code)) if code & MOUNTS != 0 => Some(SandboxEntryStep::Mounts.wanting(level, code & !MOUNTS)),
-        Ok(Some(errno)) => Some(SandboxEntryStep::Namespaces.wanting(level, errno)),
+        Ok(Some(code)) if code & MOUNTS != 0 => {
+            Some(SandboxEntryStep::Mounts.missing_feature(level, code & !MOUNTS))
+        }
+        Ok(Some(errno)) => Some(SandboxEntryStep::Namespaces.missing_feature(level, errno)),
         Ok(None) => missing("a process that tried it was killed".to_owned()),
         Err(error) => missing(format!("start a process to try it: {error}")),
     }
@@ -62,7 +64,7 @@ fn missing_for(level: SandboxLevel) -> Option<MissingFeature> {
 /// milliseconds and leaves nothing behind.
 pub fn can_overlay(folder: &Path, lower: &Path) -> bool {
     if matches!(
-        OmittedSandboxPart::asked_for(),
+        OmittedSandboxPart::omitted_part_from_env(),
         Some(OmittedSandboxPart::Overlay | OmittedSandboxPart::Namespaces)
     ) {
         return false;
@@ -91,16 +93,16 @@ fn changes_go_to_upper(top: &Path, lower: &Path, name: &str) -> std::io::Result<
     }
     let other = |refusal: super::setup::SandboxError| std::io::Error::other(refusal.to_string());
     let path = lower.canonicalize()?;
-    let file = raw(&path.join(name)).map_err(other)?;
+    let file = to_c_path(&path.join(name)).map_err(other)?;
     let changes = LayerChanges::Overlay { upper: upper.clone(), work };
     let places = SandboxPaths { layers: vec![CacheLayer { path, changes }], ..SandboxPaths::default() };
-    let rules = rules::rules(&places, None).map_err(other)?;
+    let rules = rules::make_rules(&places, None).map_err(other)?;
     let apart = NamespaceSetup::new(&places, None, "probe", Network::Open).map_err(other)?;
     let tried = try_in_child(|| {
         const FLAGS: i32 = libc::O_WRONLY | libc::O_CREAT | libc::O_CLOEXEC;
         // SAFETY: a freshly forked child; the path outlives the call.
         let opened = || unsafe { libc::open(file.as_ptr(), FLAGS, 0o600) };
-        match enter(&apart, rules.as_raw_fd()) {
+        match enter_namespaces(&apart, rules.as_raw_fd()) {
             Ok(()) if opened() != -1 => 0,
             Ok(()) | Err(_) => 1,
         }
@@ -108,9 +110,9 @@ fn changes_go_to_upper(top: &Path, lower: &Path, name: &str) -> std::io::Result<
     Ok(tried == Some(0) && upper.join(name).exists())
 }
 
-fn enter(apart: &NamespaceSetup, rules: RawFd) -> Result<(), SandboxEntryError> {
+fn enter_namespaces(apart: &NamespaceSetup, rules: RawFd) -> Result<(), SandboxEntryError> {
     // SAFETY: only called in a child that has just been forked.
-    unsafe { apart.enter(rules, false) }
+    unsafe { apart.enter_namespaces(rules, false) }
 }
 
 /// Runs `attempt` in a child, and says with which code it ended; none if it was killed. `attempt` makes only system calls on

@@ -31,7 +31,7 @@ const DEVICES: [&str; 8] = [
 ];
 
 /// The version of Landlock in the kernel, 0 if there is none.
-pub(super) fn version() -> u32 {
+pub(super) fn landlock_version() -> u32 {
     const ASK: libc::c_long = 1; // as in the kernel's `landlock.h`
     // SAFETY: asked for the version, the kernel reads no memory.
     let version = unsafe {
@@ -41,8 +41,8 @@ pub(super) fn version() -> u32 {
 }
 
 /// Whether Landlock can do what we ask of it.
-pub(super) fn check() -> Result<u32, MissingFeature> {
-    let version = version();
+pub(super) fn check_landlock() -> Result<u32, MissingFeature> {
+    let version = landlock_version();
     let missing = |feature: String| Err(MissingFeature { level: SandboxLevel::Write, feature });
     match version {
         0 => missing("Landlock is not enabled in this kernel (it must be in the `lsm=` list)".to_owned()),
@@ -56,23 +56,23 @@ pub(super) fn check() -> Result<u32, MissingFeature> {
 
 /// Everything that changes a file or a folder, and reads it. Device files cannot be made: as root, one for the disk
 /// would be a way around all of this.
-fn change() -> BitFlags<AccessFs> {
+fn change_access() -> BitFlags<AccessFs> {
     AccessFs::from_all(NEEDED) & !(AccessFs::MakeChar | AccessFs::MakeBlock)
 }
 
-fn look() -> BitFlags<AccessFs> {
+fn read_access() -> BitFlags<AccessFs> {
     AccessFs::ReadFile | AccessFs::ReadDir | AccessFs::Execute
 }
 
 /// What a place gets that others can change as well: a file in it is not linked or moved to another folder. Else it would be in
 /// both, for whoever can write one of them.
 fn change_in_place() -> BitFlags<AccessFs> {
-    change() & !AccessFs::Refer
+    change_access() & !AccessFs::Refer
 }
 
 /// The rights on what is changed and is the run's alone, as the kernel's number: for rules that only the child can add.
 pub(super) fn change_bits() -> u64 {
-    change().bits()
+    change_access().bits()
 }
 
 /// The rights to make, replace and remove files, but not to read what others have put below, as the kernel's number.
@@ -82,7 +82,7 @@ pub(super) fn make_bits() -> u64 {
 }
 
 /// Makes the rules. They bind whoever enters them, and are complete but for mounts that the child will make.
-pub(super) fn rules(
+pub(super) fn make_rules(
     places: &SandboxPaths,
     broken: Option<OmittedSandboxPart>,
 ) -> Result<OwnedFd, SandboxError> {
@@ -104,15 +104,15 @@ pub(super) fn rules(
     let hide = hide.chain([Path::new("/dev")]).collect();
     let mut rules = LandlockRules { ruleset, hide };
     rules.allow(Path::new("/"), AccessFs::ReadDir.into())?; // names are not kept from anyone, see the module
-    rules.reveal(Path::new("/"))?;
+    rules.allow_reading(Path::new("/"))?;
     for path in &places.read {
-        rules.reveal(path)?;
+        rules.allow_reading(path)?;
     }
     for path in places.write.iter().map(|path| path.as_path()).chain(DEVICES.map(Path::new)) {
         rules.allow(path, change_in_place())?;
     }
     for path in &places.exclusive {
-        rules.allow(path, change())?;
+        rules.allow(path, change_access())?;
     }
     Option::<OwnedFd>::from(rules.ruleset).ok_or_else(|| failed(&"the kernel gave none"))
 }
@@ -130,7 +130,7 @@ pub(super) fn socket_rules(
     socket: Option<&Path>,
 ) -> Result<Option<OwnedFd>, SandboxError> {
     use std::os::fd::{AsRawFd as _, FromRawFd as _};
-    let Some(handled) = handled_for_sockets(version()) else { return Ok(None) };
+    let Some(handled) = handled_for_sockets(landlock_version()) else { return Ok(None) };
     let failed = |doing: &str| SandboxError::Failed {
         doing: format!("make the Landlock rules for sockets: {doing}"),
         errno: std::io::Error::last_os_error().raw_os_error().unwrap_or(0),
@@ -153,7 +153,7 @@ pub(super) fn socket_rules(
         };
         let rule = PathBeneathAttr { access, folder: file.as_raw_fd() };
         // SAFETY: the rule outlives the call.
-        if unsafe { rule.add(rules.as_raw_fd()) } < 0 {
+        if unsafe { rule.add_to_rules(rules.as_raw_fd()) } < 0 {
             return Err(failed(&format!("add `{}`", path.display())));
         }
     }
@@ -187,7 +187,7 @@ impl PathBeneathAttr {
     ///
     /// # Safety
     /// Allocates nothing, so a freshly forked child may call it.
-    pub(super) unsafe fn add(&self, rules: i32) -> libc::c_long {
+    pub(super) unsafe fn add_to_rules(&self, rules: i32) -> libc::c_long {
         const PATH_BENEATH: libc::c_long = 1;
         let rule = std::ptr::from_ref(self);
         // SAFETY: the rule outlives the call.
@@ -202,19 +202,19 @@ struct LandlockRules<'a> {
 
 impl LandlockRules<'_> {
     /// Allows to read `path` and what is below it, apart from what is hidden there.
-    fn reveal(&mut self, path: &Path) -> Result<(), SandboxError> {
+    fn allow_reading(&mut self, path: &Path) -> Result<(), SandboxError> {
         if self.hide.contains(&path) {
             return Ok(());
         }
         if !self.hide.iter().any(|hidden| hidden.starts_with(path)) {
-            return self.allow(path, look());
+            return self.allow(path, read_access());
         }
         match fs::read_dir(path) {
             Ok(entries) => {
                 for entry in entries.flatten() {
                     // What a link leads to has rules, or none, of its own.
                     if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
-                        self.reveal(&entry.path())?;
+                        self.allow_reading(&entry.path())?;
                     }
                 }
             }
@@ -223,7 +223,7 @@ impl LandlockRules<'_> {
                 let below = |hidden: &&Path| Some(path.join(hidden.strip_prefix(path).ok()?.iter().next()?));
                 let next: Vec<PathBuf> = self.hide.iter().filter_map(below).collect();
                 for path in next {
-                    self.reveal(&path)?;
+                    self.allow_reading(&path)?;
                 }
             }
         }
@@ -287,6 +287,6 @@ mod tests {
     #[test]
     fn the_right_is_one_that_this_kernel_knows_or_refuses() {
         let made = socket_rules(&SandboxPaths::default(), None).expect("it can be made, or is not asked for");
-        assert_eq!(made.is_some(), version() >= RESOLVE_UNIX_SINCE);
+        assert_eq!(made.is_some(), landlock_version() >= RESOLVE_UNIX_SINCE);
     }
 }

@@ -1,6 +1,6 @@
 //! Preparing a sandbox: everything that needs memory or may fail for a reason worth telling, done before the fork.
 
-use super::filter::filter;
+use super::filter::build_filter;
 use super::mounts::{NamespaceSetup, Network};
 use super::places::SandboxPaths;
 use super::rules;
@@ -52,7 +52,7 @@ impl OmittedSandboxPart {
     /// What a machine without namespaces says.
     pub(super) const NO_NAMESPACES: &str = "namespaces of its own: taken away for a test";
 
-    pub(super) fn asked_for() -> Option<OmittedSandboxPart> {
+    pub(super) fn omitted_part_from_env() -> Option<OmittedSandboxPart> {
         match std::env::var("LANDFALL_SANDBOX_BREAK").ok()?.as_str() {
             "landlock" => Some(OmittedSandboxPart::Landlock),
             "signals" => Some(OmittedSandboxPart::Signals),
@@ -76,12 +76,12 @@ impl SandboxSetup {
         socket: Option<&Path>,
         run_name: &str,
     ) -> Result<SandboxSetup, SandboxError> {
-        rules::check()?;
-        let filter = filter(sandbox.level).ok_or_else(|| MissingFeature {
+        rules::check_landlock()?;
+        let filter = build_filter(sandbox.level).ok_or_else(|| MissingFeature {
             level: sandbox.level,
             feature: "the system calls of this processor are not known".to_owned(),
         })?;
-        let broken = OmittedSandboxPart::asked_for();
+        let broken = OmittedSandboxPart::omitted_part_from_env();
         if broken == Some(OmittedSandboxPart::Namespaces) && sandbox.level.has_mounts() {
             return Err(MissingFeature {
                 level: sandbox.level,
@@ -99,7 +99,7 @@ impl SandboxSetup {
             Some(OmittedSandboxPart::Hidden) => SandboxPaths { hide: vec![], private: vec![], ..places },
             _ => places,
         };
-        let rules = rules::rules(&places, broken)?;
+        let rules = rules::make_rules(&places, broken)?;
         let socket_rules = rules::socket_rules(&places, socket)?;
         let apart = match sandbox.level {
             SandboxLevel::Write => None,
@@ -111,7 +111,7 @@ impl SandboxSetup {
 }
 
 /// A path as the kernel takes it.
-pub(super) fn raw(path: &Path) -> Result<CString, SandboxError> {
+pub(super) fn to_c_path(path: &Path) -> Result<CString, SandboxError> {
     CString::new(path.as_os_str().as_bytes())
         .map_err(|_| SandboxError::Places(format!("`{}` holds a NUL byte", path.display())))
 }

@@ -1,9 +1,9 @@
 //! The trial: inside the sandbox, before the program runs, what must fail is tried. A sandbox that was set up without an
 //! error and does not hold is the worst of all: everybody trusts it.
 
-use super::enter::{SYS_ADMIN, SandboxEntryError, SandboxEntryStep, halt, went_well};
-use super::places::{PathAccess, SandboxPaths, real};
-use super::setup::{SandboxError, raw};
+use super::enter::{SYS_ADMIN, SandboxEntryError, SandboxEntryStep, check_result, halt_at};
+use super::places::{PathAccess, SandboxPaths, resolve_existing};
+use super::setup::{SandboxError, to_c_path};
 use super::words::SandboxLevel;
 use std::ffi::CString;
 use std::fs::Metadata;
@@ -51,30 +51,32 @@ impl SandboxTrial {
     ) -> Result<SandboxTrial, SandboxError> {
         // A name that nobody has put there before us, to be refused for that instead.
         let name = format!(".landfall-trial-{}", std::process::id());
-        let run = real(run);
+        let run = resolve_existing(run);
         // The run's own folder is ours to write, so only the sandbox can refuse it; so is, mostly, what lies beside the
         // first place that is open.
         let is_open = |path: &Path| {
-            matches!(places.access(path), Some(PathAccess::Write | PathAccess::Layer | PathAccess::Private))
+            matches!(
+                places.access_at(path),
+                Some(PathAccess::Write | PathAccess::Layer | PathAccess::Private)
+            )
         };
         let beside = places.write.first().and_then(|path| path.parent()).filter(|path| !is_open(path));
         let write = [Some(run.as_path()), beside].into_iter().flatten().map(|folder| {
             let device = std::fs::metadata(folder).map_or(0, |meta| meta.dev()); // what is gone has no files
             let is_scratch = level.has_mounts() && places.is_scratch(folder);
-            Ok(ClosedFile { path: raw(&folder.join(&name))?, device, is_scratch })
+            Ok(ClosedFile { path: to_c_path(&folder.join(&name))?, device, is_scratch })
         });
         let spec = run.join("spec.json");
         let search = HiddenFileSearch { places, open: open_identities(places) };
         let mut left = ENTRIES_MAX;
-        let own = search.find(&spec, 0, &mut left);
+        let own = search.find_file(&spec, 0, &mut left);
         let read = places.hide.iter().filter_map(|path| {
             let mut left = ENTRIES_MAX;
-            search.find(path, DEPTH_MAX, &mut left)
+            search.find_file(path, DEPTH_MAX, &mut left)
         });
-        let read = own
-            .into_iter()
-            .chain(read)
-            .map(|(path, meta)| Ok(HiddenFile { path: raw(&path)?, device: meta.dev(), inode: meta.ino() }));
+        let read = own.into_iter().chain(read).map(|(path, meta)| {
+            Ok(HiddenFile { path: to_c_path(&path)?, device: meta.dev(), inode: meta.ino() })
+        });
         let sitter = libc::pid_t::try_from(std::process::id()).expect("process ids are small");
         Ok(SandboxTrial {
             write: write.collect::<Result<_, SandboxError>>()?,
@@ -89,7 +91,7 @@ impl SandboxTrial {
     ///
     /// # Safety
     /// Only in a freshly forked child. Allocates nothing.
-    pub(super) unsafe fn run(&self) -> Result<(), SandboxEntryError> {
+    pub(super) unsafe fn run_trial(&self) -> Result<(), SandboxEntryError> {
         let halted = |step, errno| Err(SandboxEntryError { step, errno });
         // SAFETY: plain system calls on numbers and on memory that `self` keeps alive.
         unsafe {
@@ -139,12 +141,12 @@ impl SandboxTrial {
                 return halted(SandboxEntryStep::TrialSignal, 0);
             }
             if errno() != libc::EPERM {
-                return halt(SandboxEntryStep::TrialSignal);
+                return halt_at(SandboxEntryStep::TrialSignal);
             }
             // Nothing is meant by these arguments; without the filter the error would be another one.
             let entered = libc::syscall(libc::SYS_setns, -1, 0);
             if entered == 0 || errno() != libc::EPERM {
-                return halt(SandboxEntryStep::TrialCall);
+                return halt_at(SandboxEntryStep::TrialCall);
             }
             if libc::prctl(libc::PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1
                 || (libc::geteuid() == 0 && libc::prctl(libc::PR_CAPBSET_READ, SYS_ADMIN, 0, 0, 0) != 0)
@@ -180,8 +182,8 @@ fn open_identities(places: &SandboxPaths) -> Vec<OpenFileId> {
 
 impl HiddenFileSearch<'_> {
     /// A plain file at or below a hidden place.
-    fn find(&self, path: &Path, depth: usize, left: &mut usize) -> Option<(PathBuf, Metadata)> {
-        if *left == 0 || self.places.access(path) != Some(PathAccess::Hidden) {
+    fn find_file(&self, path: &Path, depth: usize, left: &mut usize) -> Option<(PathBuf, Metadata)> {
+        if *left == 0 || self.places.access_at(path) != Some(PathAccess::Hidden) {
             return None;
         }
         *left -= 1;
@@ -196,7 +198,7 @@ impl HiddenFileSearch<'_> {
             return None;
         }
         let entries = std::fs::read_dir(path).ok()?.flatten();
-        entries.take(ENTRIES_MAX).find_map(|entry| self.find(&entry.path(), depth - 1, left))
+        entries.take(ENTRIES_MAX).find_map(|entry| self.find_file(&entry.path(), depth - 1, left))
     }
 }
 
@@ -211,7 +213,7 @@ unsafe fn no_network() -> Result<(), SandboxEntryError> {
             if socket == -1 {
                 match *libc::__errno_location() {
                     libc::EAFNOSUPPORT => continue, // a kernel without it
-                    _ => return halt(SandboxEntryStep::TrialNetwork),
+                    _ => return halt_at(SandboxEntryStep::TrialNetwork),
                 }
             }
             let mut to: libc::sockaddr_in = std::mem::zeroed();
@@ -221,7 +223,7 @@ unsafe fn no_network() -> Result<(), SandboxEntryError> {
             let len = size_of::<libc::sockaddr_in>() as libc::socklen_t;
             let connected = libc::connect(socket, (&raw const to).cast(), len);
             let errno = *libc::__errno_location();
-            went_well(SandboxEntryStep::TrialNetwork, libc::close(socket).into())?;
+            check_result(SandboxEntryStep::TrialNetwork, libc::close(socket).into())?;
             if connected == 0 || errno != libc::ENETUNREACH {
                 let errno = if connected == 0 { 0 } else { errno };
                 return Err(SandboxEntryError { step: SandboxEntryStep::TrialNetwork, errno });

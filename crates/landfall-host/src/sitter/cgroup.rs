@@ -1,6 +1,6 @@
 //! A control group of one run's own, where the system lets us make one: then the kernel kills the tree as a whole.
 
-use crate::wait::retry;
+use crate::wait::retry_until;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The control group (v2) that this process is in, as a folder. None where there is no such hierarchy.
-pub(super) fn own() -> Option<PathBuf> {
+pub(super) fn own_cgroup() -> Option<PathBuf> {
     own_in(&fs::read_to_string("/proc/self/mountinfo").ok()?, &fs::read_to_string("/proc/self/cgroup").ok()?)
 }
 
@@ -90,13 +90,13 @@ pub(super) struct ProcessLimitGroup {
 
 impl ProcessLimitGroup {
     /// None if there is none to be had: another version, or no right to make one.
-    pub(super) fn make(marker: &str, sitter: i32) -> Option<ProcessLimitGroup> {
+    pub(super) fn create_for_run(marker: &str, sitter: i32) -> Option<ProcessLimitGroup> {
         let parent = own_pids()?;
-        let path = parent.join(format!("{}{sitter}", prefix(marker)));
+        let path = parent.join(format!("{}{sitter}", group_prefix(marker)));
         match fs::create_dir(&path) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                let _ = empty(&path); // if that fails, so does the next line
+                let _ = empty_group(&path); // if that fails, so does the next line
                 fs::create_dir(&path).ok()?;
             }
             Err(_) => return None,
@@ -112,13 +112,13 @@ impl ProcessLimitGroup {
     }
 
     /// Where a process moves itself into it.
-    pub(super) fn procs(&self) -> &File {
+    pub(super) fn procs_file(&self) -> &File {
         &self.procs
     }
 
     /// Removes it, with what is left in it.
     pub(super) fn remove(self) {
-        let _ = empty(&self.path); // it stays behind; `sweep` looks again
+        let _ = empty_group(&self.path); // it stays behind; `sweep` looks again
     }
 }
 
@@ -131,13 +131,13 @@ pub(super) struct Cgroup {
 
 impl Cgroup {
     /// Makes one below `parent`. Any failure means that there is none to be had: not our hierarchy, an old kernel.
-    pub(super) fn make(parent: &Path, marker: &str, sitter: i32) -> io::Result<Cgroup> {
-        let path = parent.join(format!("{}{sitter}", prefix(marker)));
+    pub(super) fn create_below(parent: &Path, marker: &str, sitter: i32) -> io::Result<Cgroup> {
+        let path = parent.join(format!("{}{sitter}", group_prefix(marker)));
         match fs::create_dir(&path) {
             Ok(()) => {}
             // A sitter with our id and marker died here before us: what it left is the same run's, and has no owner.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                let _ = empty(&path); // if that fails, so does the next line
+                let _ = empty_group(&path); // if that fails, so does the next line
                 fs::create_dir(&path)?;
             }
             Err(error) => return Err(error),
@@ -170,18 +170,18 @@ impl Cgroup {
     }
 
     /// Where a running process moves itself into it.
-    pub(super) fn procs(&self) -> io::Result<File> {
+    pub(super) fn open_procs(&self) -> io::Result<File> {
         OpenOptions::new().write(true).open(self.path.join("cgroup.procs"))
     }
 
     /// Kills all that is in it, and all that those are about to fork.
-    pub(super) fn kill(&self) -> io::Result<()> {
-        kill(&self.path)
+    pub(super) fn kill_all(&self) -> io::Result<()> {
+        kill_group(&self.path)
     }
 
     /// Removes it. The processes are gone by now, but the kernel may need a moment to count them out.
     pub(super) fn remove(self) {
-        let _ = remove(&self.path); // it stays behind empty; `sweep` looks again
+        let _ = remove_group(&self.path); // it stays behind empty; `sweep` looks again
     }
 }
 
@@ -210,21 +210,22 @@ fn processes_max(outer: Option<u64>) -> u64 {
 
 /// Finds the groups that sitters with this marker left behind, kills what is in them and removes them. Returns how many
 /// processes there were.
-pub(super) fn sweep(marker: &str) -> u32 {
+pub(super) fn sweep_groups(marker: &str) -> u32 {
     // The dead sitter was started from another session perhaps, so from another group: look through all of them.
     let top = |own: PathBuf| {
         let above = own.ancestors().take_while(|path| path.join("cgroup.procs").exists());
         above.last().map(Path::to_owned)
     };
     let mut count = 0;
-    let mut folders: Vec<PathBuf> = [own(), own_pids()].into_iter().flatten().filter_map(top).collect();
-    let prefix = prefix(marker);
+    let mut folders: Vec<PathBuf> =
+        [own_cgroup(), own_pids()].into_iter().flatten().filter_map(top).collect();
+    let prefix = group_prefix(marker);
     while let Some(folder) = folders.pop() {
         let Ok(entries) = fs::read_dir(&folder) else { continue };
         for entry in entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
             let is_ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(&prefix));
             if is_ours {
-                count += empty(&entry.path()).unwrap_or(0);
+                count += empty_group(&entry.path()).unwrap_or(0);
             } else {
                 folders.push(entry.path());
             }
@@ -234,15 +235,15 @@ pub(super) fn sweep(marker: &str) -> u32 {
 }
 
 /// Kills all that is in a group, removes it, and says how many processes that were.
-fn empty(path: &Path) -> io::Result<u32> {
+fn empty_group(path: &Path) -> io::Result<u32> {
     let procs = fs::read_to_string(path.join("cgroup.procs"))?;
     let count = u32::try_from(procs.lines().count()).unwrap_or(u32::MAX);
-    kill(path)?;
-    remove(path)?;
+    kill_group(path)?;
+    remove_group(path)?;
     Ok(count)
 }
 
-fn kill(path: &Path) -> io::Result<()> {
+fn kill_group(path: &Path) -> io::Result<()> {
     use std::io::Write as _;
     // Not made if it is not there: version 1 has none.
     match OpenOptions::new().write(true).open(path.join("cgroup.kill")) {
@@ -269,10 +270,10 @@ fn kill_each(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn remove(path: &Path) -> io::Result<()> {
+fn remove_group(path: &Path) -> io::Result<()> {
     const SPAN: Duration = Duration::from_millis(500); // in practice the first or second try does it
     let mut last = Ok(());
-    let removed = retry(SPAN, Duration::from_millis(1), || match fs::remove_dir(path) {
+    let removed = retry_until(SPAN, Duration::from_millis(1), || match fs::remove_dir(path) {
         Ok(()) => Some(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Some(()),
         Err(error) => {
@@ -294,7 +295,7 @@ fn remove_below(path: &Path) {
 }
 
 /// What the groups of one marker are called, up to the sitter's id.
-fn prefix(marker: &str) -> String {
+fn group_prefix(marker: &str) -> String {
     format!("{}.", super::identity::run_name(marker))
 }
 
@@ -356,7 +357,7 @@ mod tests {
 
     #[test]
     fn the_groups_of_other_runs_are_known_and_our_own_is_not_one() {
-        let (run, other) = (format!("{}7", prefix("T1")), format!("{}8", prefix("T2")));
+        let (run, other) = (format!("{}7", group_prefix("T1")), format!("{}8", group_prefix("T2")));
         let check = |own: &str, theirs: &str, expected: bool| {
             assert_eq!(is_of_run(own, theirs), expected, "{theirs} as seen from {own}");
         };
@@ -381,7 +382,7 @@ mod tests {
 
     #[test]
     fn markers_get_names_that_are_folder_names_and_differ() {
-        assert_ne!(prefix("T1"), prefix("T1.2"));
-        assert!(!prefix("../../etc").contains('/'));
+        assert_ne!(group_prefix("T1"), group_prefix("T1.2"));
+        assert!(!group_prefix("../../etc").contains('/'));
     }
 }

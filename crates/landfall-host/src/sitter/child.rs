@@ -96,7 +96,7 @@ impl SpawnFailure {
     }
 
     /// What came through `word`; none while it is open, or if it closed without a word because the exec went well.
-    pub(super) fn read(word: &OwnedFd) -> Option<SpawnFailure> {
+    pub(super) fn read_failure(word: &OwnedFd) -> Option<SpawnFailure> {
         let mut bytes = [0; SpawnFailure::LEN];
         match rustix::io::read(word, &mut bytes) {
             Ok(SpawnFailure::LEN) => {
@@ -120,7 +120,7 @@ impl SpawnPlan {
     ) -> Result<SpawnPlan, std::ffi::NulError> {
         let program = argv.first().expect("checked by start").clone();
         let path = env.iter().rev().find(|(key, _)| key == "PATH").map(|(_, value)| value.as_os_str());
-        let programs = candidates(&program, path)
+        let programs = program_candidates(&program, path)
             .into_iter()
             .map(|it| CString::new(it.into_vec()))
             .collect::<Result<_, _>>()?;
@@ -134,12 +134,12 @@ impl SpawnPlan {
         let env = env.into_iter().map(entry).collect::<Result<_, _>>()?;
         let cwd = CString::new(cwd.as_os_str().as_bytes())?;
         let oom_score = CString::new(oom_score().to_string())?;
-        let mark = run_mark::mark_of(marker);
+        let mark = run_mark::mark_for_marker(marker);
         Ok(SpawnPlan { programs, argv, env, cwd, nofile, mark, oom_score, sandbox })
     }
 
     /// Spawns the child with `stdin`, into the groups that there are, if they will have it.
-    pub(super) fn spawn(
+    pub(super) fn spawn_child(
         &self,
         stdin: BorrowedFd<'_>,
         (cgroup, pids): (Option<&Cgroup>, Option<&ProcessLimitGroup>),
@@ -169,10 +169,10 @@ impl SpawnPlan {
             nofile: self.nofile,
             mark: self.mark,
             oom_score: &self.oom_score,
-            pids: pids.map_or(-1, |pids| pids.procs().as_raw_fd()),
+            pids: pids.map_or(-1, |pids| pids.procs_file().as_raw_fd()),
             sandbox: self.sandbox.as_ref(),
         };
-        let (pid, in_cgroup) = fork(&raw, cgroup).map_err(|error| SpawnFailure {
+        let (pid, in_cgroup) = fork_child(&raw, cgroup).map_err(|error| SpawnFailure {
             stage: SpawnStage::Fork,
             errno: error.raw_os_error().unwrap_or(0),
         })?;
@@ -181,12 +181,12 @@ impl SpawnPlan {
 }
 
 /// What the child reads when there is no file for it.
-pub(super) fn nothing() -> io::Result<OwnedFd> {
+pub(super) fn open_null() -> io::Result<OwnedFd> {
     Ok(rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?)
 }
 
 /// Where a program may be: as named if there is a slash in the name, else in the folders of `PATH`, in order.
-fn candidates(program: &OsStr, path: Option<&OsStr>) -> Vec<OsString> {
+fn program_candidates(program: &OsStr, path: Option<&OsStr>) -> Vec<OsString> {
     if program.as_bytes().contains(&b'/') {
         return vec![program.to_owned()];
     }
@@ -226,7 +226,7 @@ fn oom_score() -> i32 {
 
 /// Forks. Being born in a control group costs nothing; moving into one takes a lock of the whole machine (0.7 ms
 /// here). So the first is tried, then the second, then none.
-fn fork(raw: &RawSpawnPlan<'_>, cgroup: Option<&Cgroup>) -> io::Result<(i32, bool)> {
+fn fork_child(raw: &RawSpawnPlan<'_>, cgroup: Option<&Cgroup>) -> io::Result<(i32, bool)> {
     if let Some(cgroup) = cgroup {
         match fork_into(raw, cgroup.fd()) {
             Ok(pid) => return Ok((pid, true)),
@@ -235,7 +235,7 @@ fn fork(raw: &RawSpawnPlan<'_>, cgroup: Option<&Cgroup>) -> io::Result<(i32, boo
             }
             Err(_) => {} // no clone3 here (old kernel, container filter), or the group does not take us
         }
-        if let Ok(procs) = cgroup.procs() {
+        if let Ok(procs) = cgroup.open_procs() {
             return plain_fork(raw, Some(procs.as_raw_fd())).map(|pid| (pid, true));
         }
     }
@@ -257,7 +257,7 @@ fn fork_into(raw: &RawSpawnPlan<'_>, cgroup: BorrowedFd<'_>) -> io::Result<i32> 
     match pid {
         -1 => Err(io::Error::last_os_error()),
         // SAFETY: we are the child of the fork above.
-        0 => unsafe { become_program(raw, None) },
+        0 => unsafe { exec_program(raw, None) },
         pid => Ok(i32::try_from(pid).expect("process ids are small")),
     }
 }
@@ -267,7 +267,7 @@ fn plain_fork(raw: &RawSpawnPlan<'_>, procs: Option<RawFd>) -> io::Result<i32> {
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         // SAFETY: we are the child of the fork above.
-        0 => unsafe { become_program(raw, procs) },
+        0 => unsafe { exec_program(raw, procs) },
         pid => Ok(pid),
     }
 }
@@ -276,7 +276,7 @@ fn plain_fork(raw: &RawSpawnPlan<'_>, procs: Option<RawFd>) -> io::Result<i32> {
 ///
 /// # Safety
 /// Only in a freshly forked child. Only system calls from here on: no allocation, no panic, no lock.
-unsafe fn become_program(raw: &RawSpawnPlan<'_>, procs: Option<RawFd>) -> ! {
+unsafe fn exec_program(raw: &RawSpawnPlan<'_>, procs: Option<RawFd>) -> ! {
     // SAFETY: plain system calls on descriptors and pointers that `raw` keeps alive.
     unsafe {
         let errno = || *libc::__errno_location();
@@ -333,10 +333,10 @@ unsafe fn become_program(raw: &RawSpawnPlan<'_>, procs: Option<RawFd>) -> ! {
                 libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
             }
         }
-        run_mark::put_on(raw.mark);
+        run_mark::mark_this_process(raw.mark);
         // Before the folder is entered: in a mount namespace of its own it is another one.
         if let Some(sandbox) = raw.sandbox
-            && let Err(halt) = sandbox.enter()
+            && let Err(halt) = sandbox.enter_sandbox()
         {
             fail(SpawnStage::Sandbox(halt.step), halt.errno);
         }
@@ -364,7 +364,8 @@ mod tests {
 
     #[test]
     fn programs_are_looked_for_where_path_says_and_never_in_the_current_folder() {
-        let found = |program: &str, path: Option<&str>| candidates(program.as_ref(), path.map(OsStr::new));
+        let found =
+            |program: &str, path: Option<&str>| program_candidates(program.as_ref(), path.map(OsStr::new));
         assert_eq!(found("sh", Some("/a:/b")), ["/a/sh", "/b/sh"]);
         assert_eq!(found("sh", Some(":/b:")), ["/b/sh"]);
         assert_eq!(found("./sh", Some("/a")), ["./sh"]);
@@ -379,7 +380,7 @@ mod tests {
             let failure = SpawnFailure { stage, errno: libc::ENOENT };
             let (word, writer) = pipe_with(PipeFlags::CLOEXEC).expect("pipe");
             rustix::io::write(&writer, &failure.to_bytes()).expect("room");
-            assert_eq!(SpawnFailure::read(&word), Some(failure));
+            assert_eq!(SpawnFailure::read_failure(&word), Some(failure));
         }
     }
 }

@@ -30,15 +30,15 @@ const ANSWER_MAX: Duration = Duration::from_secs(2); // it is made as it is read
 const ROUNDS_MAX: usize = 4_096; // some hundred thousand connections
 
 /// Every open TCP connection in our network namespace, by the inode of its socket.
-pub(super) fn connections() -> io::Result<HashMap<u64, TcpConnection>> {
+pub(super) fn list_connections() -> io::Result<HashMap<u64, TcpConnection>> {
     let mut found = HashMap::new();
     for family in [libc::AF_INET, libc::AF_INET6] {
-        dump(u8::try_from(family).expect("they are small"), &mut found)?;
+        dump_family(u8::try_from(family).expect("they are small"), &mut found)?;
     }
     Ok(found)
 }
 
-fn dump(family: u8, found: &mut HashMap<u64, TcpConnection>) -> io::Result<()> {
+fn dump_family(family: u8, found: &mut HashMap<u64, TcpConnection>) -> io::Result<()> {
     let socket =
         socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, Some(netlink::SOCK_DIAG))?;
     set_socket_timeout(&socket, Timeout::Recv, Some(ANSWER_MAX))?;
@@ -55,7 +55,7 @@ fn dump(family: u8, found: &mut HashMap<u64, TcpConnection>) -> io::Result<()> {
     let mut buffer = vec![0u8; 64 * 1024];
     for _ in 0..ROUNDS_MAX {
         let (read, _) = recv(&socket, buffer.as_mut_slice(), RecvFlags::empty())?;
-        if !take(&buffer[..read.min(buffer.len())], found)? {
+        if !take_part(&buffer[..read.min(buffer.len())], found)? {
             return Ok(());
         }
     }
@@ -63,7 +63,7 @@ fn dump(family: u8, found: &mut HashMap<u64, TcpConnection>) -> io::Result<()> {
 }
 
 /// Takes in one part of the answer; whether there is more.
-fn take(mut part: &[u8], found: &mut HashMap<u64, TcpConnection>) -> io::Result<bool> {
+fn take_part(mut part: &[u8], found: &mut HashMap<u64, TcpConnection>) -> io::Result<bool> {
     while let (Some(length), Some(kind)) = (u32_at(part, 0), u16_at(part, 4)) {
         let length = length as usize;
         let Some(message) = part.get(HEADER..length) else { break };
@@ -74,7 +74,7 @@ fn take(mut part: &[u8], found: &mut HashMap<u64, TcpConnection>) -> io::Result<
                 return Err(io::Error::from_raw_os_error(-code));
             }
             _ => {
-                if let Some((inode, connection)) = read(message) {
+                if let Some((inode, connection)) = parse_connection(message) {
                     found.insert(inode, connection);
                 }
             }
@@ -84,7 +84,7 @@ fn take(mut part: &[u8], found: &mut HashMap<u64, TcpConnection>) -> io::Result<
     Ok(true)
 }
 
-fn read(message: &[u8]) -> Option<(u64, TcpConnection)> {
+fn parse_connection(message: &[u8]) -> Option<(u64, TcpConnection)> {
     let inode = u64::from(u32_at(message, INODE_AT)?);
     let cookie = u64_at(message, COOKIE_AT)?;
     let mut attributes = message.get(MESSAGE..)?;
@@ -142,7 +142,7 @@ mod tests {
             .iter()
             .find(|inode| link.to_str() == Some(&format!("socket:[{inode}]")))
             .expect("among ours");
-        let look = || connections().expect("the kernel answers")[&inode];
+        let look = || list_connections().expect("the kernel answers")[&inode];
         let before = look();
         assert_eq!(before.received, 0);
         let mut bytes = [0; 777];
@@ -151,7 +151,7 @@ mod tests {
         let after = look();
         assert_eq!((after.cookie, after.received), (before.cookie, 777));
         drop((ours, theirs));
-        assert!(!connections().expect("the kernel answers").contains_key(&inode));
+        assert!(!list_connections().expect("the kernel answers").contains_key(&inode));
     }
 
     #[test]
@@ -160,7 +160,7 @@ mod tests {
             let mut bytes = length.to_ne_bytes().to_vec();
             bytes.resize(150, 1);
             let mut found = HashMap::new();
-            let _ = take(&bytes, &mut found); // whatever it makes of it
+            let _ = take_part(&bytes, &mut found); // whatever it makes of it
         }
     }
 }

@@ -30,7 +30,7 @@ impl Deadline {
     }
 
     /// Spends the time since the last look. True once all is spent.
-    pub fn spend(&mut self, now_ms: u64) -> bool {
+    pub fn spend_elapsed(&mut self, now_ms: u64) -> bool {
         let gap = now_ms.saturating_sub(self.seen_ms).min(GAP_MAX_MS);
         self.seen_ms = now_ms;
         match &mut self.left_ms {
@@ -48,7 +48,7 @@ impl Deadline {
     }
 
     /// How long to sleep before the next look; none is for ever.
-    pub fn sleep(&self) -> Option<Duration> {
+    pub fn next_sleep(&self) -> Option<Duration> {
         self.left_ms.map(|left| Duration::from_millis(left.min(TICK_MS)))
     }
 }
@@ -84,34 +84,34 @@ mod tests {
     #[test]
     fn time_that_was_lived_is_spent() {
         let mut deadline = Deadline::new(1_000, 25_000);
-        assert_eq!(deadline.sleep(), Some(Duration::from_millis(10_000)));
-        assert!(!deadline.spend(11_000));
-        assert!(!deadline.spend(21_000));
-        assert_eq!(deadline.sleep(), Some(Duration::from_millis(5_000)));
-        assert!(deadline.spend(26_000));
+        assert_eq!(deadline.next_sleep(), Some(Duration::from_millis(10_000)));
+        assert!(!deadline.spend_elapsed(11_000));
+        assert!(!deadline.spend_elapsed(21_000));
+        assert_eq!(deadline.next_sleep(), Some(Duration::from_millis(5_000)));
+        assert!(deadline.spend_elapsed(26_000));
     }
 
     #[test]
     fn eight_hours_frozen_are_not() {
         let mut deadline = Deadline::new(0, 60_000);
-        assert!(!deadline.spend(8 * 3_600_000));
-        assert!(!deadline.spend(8 * 3_600_000 + 10_000));
-        assert!(deadline.spend(8 * 3_600_000 + 35_000));
+        assert!(!deadline.spend_elapsed(8 * 3_600_000));
+        assert!(!deadline.spend_elapsed(8 * 3_600_000 + 10_000));
+        assert!(deadline.spend_elapsed(8 * 3_600_000 + 35_000));
     }
 
     #[test]
     fn a_pause_is_not_spent() {
         let mut deadline = Deadline::new(0, 15_000);
-        assert!(!deadline.spend(10_000));
+        assert!(!deadline.spend_elapsed(10_000));
         deadline.skip(20_000);
-        assert!(!deadline.spend(24_000));
-        assert!(deadline.spend(25_000));
+        assert!(!deadline.spend_elapsed(24_000));
+        assert!(deadline.spend_elapsed(25_000));
     }
 
     #[test]
     fn none_is_none() {
         let mut deadline = Deadline::new(0, 0);
-        assert!(!deadline.spend(u64::MAX));
-        assert_eq!(deadline.sleep(), None);
+        assert!(!deadline.spend_elapsed(u64::MAX));
+        assert_eq!(deadline.next_sleep(), None);
     }
 }

@@ -36,19 +36,19 @@ pub struct TcpConnection {
 }
 
 /// The signs of life of the processes of this run that are alive, and of those they have waited for.
-pub fn pulse(sitting: &SitterProcess) -> ProcessActivity {
-    pulses(std::slice::from_ref(sitting)).pop().unwrap_or_default()
+pub fn measure_activity(sitting: &SitterProcess) -> ProcessActivity {
+    measure_activities(std::slice::from_ref(sitting)).pop().unwrap_or_default()
 }
 
 /// The same for many runs. Only their own processes are looked at, where the kernel tells who they are; else there is one
 /// look at the whole machine for all of them.
-pub fn pulses(sittings: &[SitterProcess]) -> Vec<ProcessActivity> {
+pub fn measure_activities(sittings: &[SitterProcess]) -> Vec<ProcessActivity> {
     if sittings.is_empty() {
         return Vec::new(); // a look at a busy machine takes tens of milliseconds
     }
     let open = open_connections();
     if tells_children() {
-        let of = |sitting: &SitterProcess| of_tree(sitting.pid, &below(sitting.pid), open.as_ref());
+        let of = |sitting: &SitterProcess| of_tree(sitting.pid, &processes_below(sitting.pid), open.as_ref());
         return sittings.iter().map(of).collect();
     }
     let mut children: HashMap<i32, Vec<TreeProcess>> = HashMap::new();
@@ -57,7 +57,7 @@ pub fn pulses(sittings: &[SitterProcess]) -> Vec<ProcessActivity> {
             continue;
         };
         let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { continue };
-        let Some((parent, member)) = parse(pid, &stat) else { continue };
+        let Some((parent, member)) = parse_stat(pid, &stat) else { continue };
         children.entry(parent).or_default().push(member);
     }
     sittings.iter().map(|sitting| of_tree(sitting.pid, &children, open.as_ref())).collect()
@@ -75,7 +75,7 @@ struct TreeProcess {
 
 #[cfg(target_os = "linux")]
 fn open_connections() -> Option<HashMap<u64, TcpConnection>> {
-    super::connections::connections().ok() // a kernel without it: nothing is known then
+    super::connections::list_connections().ok() // a kernel without it: nothing is known then
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -110,7 +110,7 @@ fn tells_children() -> bool {
 
 /// The processes below a sitter, by parent. The list may leave out one whose neighbour ends as we look: for signs of life that
 /// does not matter, the next look sees it.
-fn below(sitter: i32) -> HashMap<i32, Vec<TreeProcess>> {
+fn processes_below(sitter: i32) -> HashMap<i32, Vec<TreeProcess>> {
     const TREE_MAX: usize = 4_096; // more processes than any build starts; one that forks without end is not followed
     let mut children: HashMap<i32, Vec<TreeProcess>> = HashMap::new();
     let (mut open, mut count) = (vec![sitter], 0);
@@ -118,7 +118,7 @@ fn below(sitter: i32) -> HashMap<i32, Vec<TreeProcess>> {
         for child in children_of(pid) {
             let stat = fs::read_to_string(format!("/proc/{child}/stat")).ok();
             // Its number may be another's by now: then it has another parent.
-            let known = stat.as_deref().and_then(|stat| parse(child, stat));
+            let known = stat.as_deref().and_then(|stat| parse_stat(child, stat));
             let Some((_, member)) = known.filter(|(parent, _)| *parent == pid) else { continue };
             children.entry(pid).or_default().push(member);
             count += 1;
@@ -141,7 +141,7 @@ fn children_of(pid: i32) -> Vec<i32> {
 
 /// CPU time used by the processes of this run, see [`Pulse::cpu_ticks`].
 pub fn cpu_ticks(sitting: &SitterProcess) -> u64 {
-    pulse(sitting).cpu_ticks
+    measure_activity(sitting).cpu_ticks
 }
 
 fn of_tree(
@@ -174,7 +174,7 @@ fn of_tree(
 }
 
 /// The parent, and what is known of the process itself.
-fn parse(pid: i32, stat: &str) -> Option<(i32, TreeProcess)> {
+fn parse_stat(pid: i32, stat: &str) -> Option<(i32, TreeProcess)> {
     // The name in parentheses may hold anything, so fields are counted from the last one.
     let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
     let ticks = |from: usize| -> Option<u64> {
@@ -207,8 +207,8 @@ mod tests {
     fn a_name_with_parentheses_does_not_confuse_the_fields() {
         let stat = "42 (a) b (c) S 7 1 5 0 -1 4194560 1 2 3 4 10 20 30 40 20 0 1 0 99";
         let member = TreeProcess { pid: 42, session: 5, own_ticks: 30, waited_ticks: 70 };
-        assert_eq!(parse(42, stat), Some((7, member)));
-        assert_eq!(parse(42, "nonsense"), None);
+        assert_eq!(parse_stat(42, stat), Some((7, member)));
+        assert_eq!(parse_stat(42, "nonsense"), None);
     }
 
     #[test]
@@ -224,10 +224,10 @@ mod tests {
         let own = i32::try_from(std::process::id()).expect("small");
         let pid = i32::try_from(child.id()).expect("small");
         if tells_children() {
-            assert!(below(own)[&own].iter().any(|it| it.pid == pid));
-            assert_eq!(below(own).get(&pid).map(Vec::len), Some(2));
+            assert!(processes_below(own)[&own].iter().any(|it| it.pid == pid));
+            assert_eq!(processes_below(own).get(&pid).map(Vec::len), Some(2));
             assert_eq!(
-                of_tree(pid, &below(pid), None).processes,
+                of_tree(pid, &processes_below(pid), None).processes,
                 1,
                 "two, the first of which is the program"
             );
@@ -235,7 +235,7 @@ mod tests {
         let group = rustix::process::Pid::from_raw(pid).expect("it runs");
         rustix::process::kill_process_group(group, rustix::process::Signal::KILL).expect("ours");
         child.wait().expect("ours");
-        assert_eq!(below(pid).len(), 0);
+        assert_eq!(processes_below(pid).len(), 0);
     }
 
     #[test]

@@ -15,18 +15,18 @@ use crate::wait::FolderWatch;
 ///
 /// After a power cut, files that were never synced may be missing or empty. A damaged `sitter.json` or `exit.json` counts
 /// as `Vanished`; a folder that lost both looks like `Never`. Whoever must tell those two apart has it in the journal.
-pub fn find(dir: &Path) -> Result<SitterState, FindError> {
+pub fn find_sitter(dir: &Path) -> Result<SitterState, FindError> {
     // What is in motion is looked at again: a sitter names itself within a millisecond, and a `start` that is about to be
     // refused holds the lock for less.
     const SPAN: Duration = Duration::from_millis(20);
-    if let SitterObservation::AtRest(found) = look(dir)? {
+    if let SitterObservation::AtRest(found) = observe_folder(dir)? {
         return Ok(found);
     }
     let deadline = Instant::now() + SPAN;
     let watch = FolderWatch::new(dir);
     loop {
         // Looked at once more after the watch began: what changed before is not reported.
-        let left = match look(dir)? {
+        let left = match observe_folder(dir)? {
             SitterObservation::AtRest(found) => return Ok(found),
             SitterObservation::InMotion(found) => match deadline.saturating_duration_since(Instant::now()) {
                 Duration::ZERO => return Ok(found),
@@ -42,14 +42,14 @@ enum SitterObservation {
     InMotion(SitterState),
 }
 
-fn look(dir: &Path) -> Result<SitterObservation, FindError> {
-    if let Some(ended) = ended(dir)? {
+fn observe_folder(dir: &Path) -> Result<SitterObservation, FindError> {
+    if let Some(ended) = read_end(dir)? {
         wait_for_rest(dir)?;
         return Ok(SitterObservation::AtRest(SitterState::Ended(ended)));
     }
     if is_locked(dir)? {
-        return Ok(match identity(dir)? {
-            SitterIdentity::Known(sitting) if runs(dir, &sitting)? => {
+        return Ok(match find_identity(dir)? {
+            SitterIdentity::Known(sitting) if is_running(dir, &sitting)? => {
                 SitterObservation::AtRest(SitterState::Running(sitting))
             }
             // Somebody holds the lock whom we cannot see. If that lasts, it is a sitter in another process namespace.
@@ -61,7 +61,7 @@ fn look(dir: &Path) -> Result<SitterObservation, FindError> {
     }
     // Nobody is alive in here any more, so the files no longer change. The end is looked for again, as the sitter may
     // have come to it while we were at the lock.
-    Ok(SitterObservation::AtRest(match (ended(dir)?, identity(dir)?) {
+    Ok(SitterObservation::AtRest(match (read_end(dir)?, find_identity(dir)?) {
         (Some(ended), _) => {
             wait_for_rest(dir)?;
             SitterState::Ended(ended)
@@ -69,14 +69,14 @@ fn look(dir: &Path) -> Result<SitterObservation, FindError> {
         (None, SitterIdentity::None) => SitterState::Never,
         (None, SitterIdentity::Damaged) => SitterState::Vanished,
         (None, SitterIdentity::Known(sitting)) => {
-            runs(dir, &sitting)?; // it does not; but if it was our child, this collects it
+            is_running(dir, &sitting)?; // it does not; but if it was our child, this collects it
             SitterState::Vanished
         }
     }))
 }
 
-fn runs(dir: &Path, sitting: &SitterProcess) -> Result<bool, FindError> {
-    match sitting.open() {
+fn is_running(dir: &Path, sitting: &SitterProcess) -> Result<bool, FindError> {
+    match sitting.open_handle() {
         Ok(handle) => Ok(handle.is_some()),
         Err(source) => Err(FindError { path: dir.to_owned(), source }),
     }
@@ -104,8 +104,8 @@ pub(super) enum SitterIdentity {
     Known(SitterProcess),
 }
 
-pub(super) fn identity(dir: &Path) -> Result<SitterIdentity, FindError> {
-    Ok(match read(dir.join(files::SITTER))? {
+pub(super) fn find_identity(dir: &Path) -> Result<SitterIdentity, FindError> {
+    Ok(match read_if_there(dir.join(files::SITTER))? {
         None => SitterIdentity::None,
         Some(text) => match files::read_identity(&text) {
             Ok(sitting) => SitterIdentity::Known(sitting),
@@ -114,7 +114,7 @@ pub(super) fn identity(dir: &Path) -> Result<SitterIdentity, FindError> {
     })
 }
 
-fn ended(dir: &Path) -> Result<Option<SitterEnd>, FindError> {
+fn read_end(dir: &Path) -> Result<Option<SitterEnd>, FindError> {
     files::ended_in(dir).map_err(|source| FindError { path: dir.join(files::EXIT), source })
 }
 
@@ -122,9 +122,9 @@ fn ended(dir: &Path) -> Result<Option<SitterEnd>, FindError> {
 /// rest, may be removed, and leaves no zombie behind if the sitter was our child.
 fn wait_for_rest(dir: &Path) -> Result<(), FindError> {
     const REST_MS: i64 = 200; // bounded: a machine under load may not run it at once, and that does no harm
-    let SitterIdentity::Known(sitting) = identity(dir)? else { return Ok(()) };
+    let SitterIdentity::Known(sitting) = find_identity(dir)? else { return Ok(()) };
     let wait = || -> io::Result<()> {
-        if let Some(handle) = sitting.open()?
+        if let Some(handle) = sitting.open_handle()?
             && identity::wait_ended(&handle, REST_MS)?
         {
             identity::collect(&handle);
@@ -134,7 +134,7 @@ fn wait_for_rest(dir: &Path) -> Result<(), FindError> {
     wait().map_err(|source| FindError { path: dir.to_owned(), source })
 }
 
-fn read(path: PathBuf) -> Result<Option<Vec<u8>>, FindError> {
+fn read_if_there(path: PathBuf) -> Result<Option<Vec<u8>>, FindError> {
     match fs::read(&path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

@@ -51,7 +51,7 @@ impl SpoolReader {
     /// What is there, at most `max` bytes; empty if there is nothing new. The mark of a cut is read like any other line.
     pub fn read(&mut self, max: usize) -> io::Result<Vec<u8>> {
         let offset = self.offset;
-        let Some(file) = self.file()? else { return Ok(Vec::new()) };
+        let Some(file) = self.open_file()? else { return Ok(Vec::new()) };
         let there = file.metadata()?.len().saturating_sub(offset);
         let mut bytes = vec![0; usize::try_from(there).unwrap_or(max).min(max)];
         let mut filled = 0;
@@ -70,7 +70,7 @@ impl SpoolReader {
 
     /// Where the spool leaves something out. Known once the run has ended, and only from the sitter's own record: an
     /// agent can print a line that looks like the mark, but it cannot make a cut.
-    pub fn cut(&self) -> io::Result<Option<SpoolGap>> {
+    pub fn find_gap(&self) -> io::Result<Option<SpoolGap>> {
         let Some(ended) = files::ended_in(&self.dir)? else { return Ok(None) };
         let spool = match self.stream {
             SitterStream::Out => ended.out,
@@ -79,12 +79,12 @@ impl SpoolReader {
         };
         Ok(spool.cut_at.map(|at| SpoolGap {
             at,
-            mark_len: mark(spool.left_out).len() as u64,
+            mark_len: gap_mark(spool.left_out).len() as u64,
             left_out: spool.left_out,
         }))
     }
 
-    fn file(&mut self) -> io::Result<Option<&File>> {
+    fn open_file(&mut self) -> io::Result<Option<&File>> {
         if self.file.is_none() {
             let name = match self.stream {
                 SitterStream::Out => files::OUT,
@@ -104,6 +104,6 @@ impl SpoolReader {
 }
 
 /// The line that stands where bytes were left out.
-pub(super) fn mark(left_out: u64) -> String {
+pub(super) fn gap_mark(left_out: u64) -> String {
     format!("\n[landfall: {left_out} bytes left out here]\n")
 }

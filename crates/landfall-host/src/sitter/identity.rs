@@ -75,7 +75,7 @@ impl ProcessStat {
 
 /// A handle on exactly the process that was meant; none if that one is gone. The order matters: the handle first, then
 /// the look at who it is. Whoever has the id at both moments is the same process.
-pub(super) fn open(pid: i32, started: u64) -> io::Result<Option<OwnedFd>> {
+pub(super) fn open_process(pid: i32, started: u64) -> io::Result<Option<OwnedFd>> {
     let Some(pid) = (pid > 0).then(|| Pid::from_raw(pid)).flatten() else { return Ok(None) };
     let handle = match pidfd_open(pid, PidfdFlags::empty()) {
         Ok(handle) => handle,
@@ -89,17 +89,17 @@ pub(super) fn open(pid: i32, started: u64) -> io::Result<Option<OwnedFd>> {
 }
 
 /// Signals exactly the process that was meant. False: it is gone, or not ours to signal.
-pub(super) fn signal(pid: i32, started: u64, signal: Signal) -> bool {
-    matches!(open(pid, started), Ok(Some(handle)) if pidfd_send_signal(&handle, signal).is_ok())
+pub(super) fn signal_process(pid: i32, started: u64, signal: Signal) -> bool {
+    matches!(open_process(pid, started), Ok(Some(handle)) if pidfd_send_signal(&handle, signal).is_ok())
 }
 
 impl SitterProcess {
     /// A handle on the sitter if it still runs; a dead one that is our own child is collected on the way.
-    pub(super) fn open(&self) -> io::Result<Option<OwnedFd>> {
+    pub(super) fn open_handle(&self) -> io::Result<Option<OwnedFd>> {
         if self.boot != disk::boot_id()? {
             return Ok(None);
         }
-        let Some(handle) = open(self.pid, self.started)? else { return Ok(None) };
+        let Some(handle) = open_process(self.pid, self.started)? else { return Ok(None) };
         if has_ended(&handle)? {
             collect(&handle);
             return Ok(None);
@@ -151,9 +151,9 @@ mod tests {
     fn we_find_ourselves_and_not_our_double() {
         let me = i32::try_from(std::process::id()).expect("small");
         let stat = ProcessStat::of(me).expect("can look").expect("we run");
-        assert!(open(me, stat.started).expect("can look").is_some());
-        assert!(open(me, stat.started + 1).expect("can look").is_none());
-        assert!(open(-1, stat.started).expect("can look").is_none());
-        assert!(open(0, 0).expect("can look").is_none());
+        assert!(open_process(me, stat.started).expect("can look").is_some());
+        assert!(open_process(me, stat.started + 1).expect("can look").is_none());
+        assert!(open_process(-1, stat.started).expect("can look").is_none());
+        assert!(open_process(0, 0).expect("can look").is_none());
     }
 }

@@ -101,7 +101,7 @@ impl SignalListener {
         };
         let wake = Arc::clone(&stop);
         let thread = thread::Builder::new().name("socket".to_owned()).stack_size(STACK).spawn(move || {
-            host(&own, &listener, &wake, book);
+            serve_clients(&own, &listener, &wake, book);
             told.send(()).ok(); // the main thread has stopped waiting
         });
         SignalServer { socket, stop, done: thread.is_ok().then_some(done) }
@@ -115,7 +115,7 @@ impl SignalListener {
 
 impl SignalServer {
     /// Takes the socket away, once what was being written is written.
-    pub(super) fn end(self) {
+    pub(super) fn stop_listening(self) {
         const PATIENCE: Duration = Duration::from_secs(5); // a disk that takes longer is stuck, and must not keep us
         let _ = fs::remove_file(&self.socket); // gone already is as good
         if let Some(done) = self.done {
@@ -163,7 +163,7 @@ struct SignalClient {
 }
 
 /// Serves whoever comes from the tree of `own` until told to stop.
-fn host(own: &ProcessStat, listener: &UnixListener, stop: &OwnedFd, mut book: SignalLog) {
+fn serve_clients(own: &ProcessStat, listener: &UnixListener, stop: &OwnedFd, mut book: SignalLog) {
     let mut guests: Vec<SignalClient> = Vec::new();
     loop {
         let now = Instant::now();
@@ -186,7 +186,7 @@ fn host(own: &ProcessStat, listener: &UnixListener, stop: &OwnedFd, mut book: Si
             return;
         }
         drop(fds);
-        guests.retain_mut(|guest| guest.serve(&mut book));
+        guests.retain_mut(|guest| guest.serve_client(&mut book));
         if guests.len() < GUESTS_MAX
             && let Ok((stream, _)) = listener.accept()
             && stream.set_nonblocking(true).is_ok()
@@ -195,7 +195,7 @@ fn host(own: &ProcessStat, listener: &UnixListener, stop: &OwnedFd, mut book: Si
             if within::is_peer_within(own, &guest.stream) == Some(true) {
                 guests.push(guest);
             } else {
-                guest.answer(Err(stranger()));
+                guest.write_answer(Err(refuse_stranger()));
             }
         }
     }
@@ -204,7 +204,7 @@ fn host(own: &ProcessStat, listener: &UnixListener, stop: &OwnedFd, mut book: Si
 impl SignalClient {
     /// Hears what there is, up to a turn's worth: the others, and the end, must not wait for who never stops. False: it
     /// has left, or has to.
-    fn serve(&mut self, book: &mut SignalLog) -> bool {
+    fn serve_client(&mut self, book: &mut SignalLog) -> bool {
         const TURN: usize = 16;
         let mut chunk = [0; 4096];
         for _ in 0..TURN {
@@ -212,7 +212,7 @@ impl SignalClient {
                 Ok(0) => {
                     let rest = std::mem::take(&mut self.heard); // a last line need not be closed
                     if !rest.is_empty() {
-                        self.answer(book.take(&rest));
+                        self.write_answer(book.take_line(&rest));
                     }
                     return false;
                 }
@@ -221,12 +221,12 @@ impl SignalClient {
                     while let Some(end) = self.heard.iter().position(|byte| *byte == b'\n') {
                         let rest = self.heard.split_off(end + 1);
                         let line = std::mem::replace(&mut self.heard, rest);
-                        if !self.answer(book.take(&line[..end])) {
+                        if !self.write_answer(book.take_line(&line[..end])) {
                             return false;
                         }
                     }
                     if self.heard.len() > LINE_MAX {
-                        self.answer(Err(too_long()));
+                        self.write_answer(Err(refuse_long_line()));
                         return false;
                     }
                 }
@@ -239,7 +239,7 @@ impl SignalClient {
     }
 
     /// Answers, if there is room for it: who does not read is not waited for.
-    fn answer(&mut self, taken: Result<(), SocketRefusal>) -> bool {
+    fn write_answer(&mut self, taken: Result<(), SocketRefusal>) -> bool {
         let answer = match taken {
             Ok(()) => serde_json::json!({ "ok": true }),
             Err(SocketRefusal { error, hint }) => {
@@ -258,19 +258,19 @@ struct SocketRefusal {
     hint: String,
 }
 
-fn refused(error: impl Into<String>, hint: impl Into<String>) -> SocketRefusal {
+fn new_refusal(error: impl Into<String>, hint: impl Into<String>) -> SocketRefusal {
     SocketRefusal { error: error.into(), hint: hint.into() }
 }
 
-fn too_long() -> SocketRefusal {
-    refused(
+fn refuse_long_line() -> SocketRefusal {
+    new_refusal(
         format!("the line has more than {LINE_MAX} bytes"),
         "put the long part into a file of the workspace and name it",
     )
 }
 
-fn stranger() -> SocketRefusal {
-    refused(
+fn refuse_stranger() -> SocketRefusal {
+    new_refusal(
         "only the processes of this run are heard here",
         "stay until the answer comes, and speak from a process that the agent has started",
     )
@@ -287,22 +287,22 @@ struct SignalLog {
 
 impl SignalLog {
     /// Takes a line: it is on the disk when this returns without an error.
-    fn take(&mut self, line: &[u8]) -> Result<(), SocketRefusal> {
+    fn take_line(&mut self, line: &[u8]) -> Result<(), SocketRefusal> {
         if line.len() > LINE_MAX {
-            return Err(too_long());
+            return Err(refuse_long_line());
         }
-        let mut said = understand(&self.key, line)?;
+        let mut said = parse_message(&self.key, line)?;
         said.insert("seq".to_owned(), (self.seq + 1).into());
         said.insert("at_ms".to_owned(), SystemClock.now_ms().into());
         let mut text = Value::Object(said).to_string();
         text.push('\n');
         if self.len + text.len() as u64 > FILE_MAX {
-            return Err(refused(
+            return Err(new_refusal(
                 format!("this run has said {} bytes, and no more than {FILE_MAX} are kept", self.len),
                 "go on without it, or end the run",
             ));
         }
-        match self.write(text.as_bytes()) {
+        match self.append_text(text.as_bytes()) {
             Ok(()) => {
                 self.seq += 1;
                 self.len += text.len() as u64;
@@ -310,12 +310,12 @@ impl SignalLog {
             }
             Err(error) => {
                 let _ = self.file.set_len(self.len); // if that fails too, half a line stays, and is not a line
-                Err(refused(format!("the line could not be kept: {error}"), "try again in a moment"))
+                Err(new_refusal(format!("the line could not be kept: {error}"), "try again in a moment"))
             }
         }
     }
 
-    fn write(&mut self, text: &[u8]) -> io::Result<()> {
+    fn append_text(&mut self, text: &[u8]) -> io::Result<()> {
         self.file.write_all(text)?;
         self.file.sync_data()?;
         if self.seq == 0 {
@@ -326,22 +326,22 @@ impl SignalLog {
 }
 
 /// What a line says, without the key.
-fn understand(key: &str, line: &[u8]) -> Result<Map<String, Value>, SocketRefusal> {
+fn parse_message(key: &str, line: &[u8]) -> Result<Map<String, Value>, SocketRefusal> {
     let shape = || "send one line: {\"key\":\"$LANDFALL_KEY\",\"say\":\"complete\"}".to_owned();
     let mut said: Map<String, Value> = serde_json::from_slice(line)
-        .map_err(|error| refused(format!("the line cannot be understood: {error}"), shape()))?;
+        .map_err(|error| new_refusal(format!("the line cannot be understood: {error}"), shape()))?;
     // The key first: a stranger learns nothing else.
     let theirs = said.remove("key");
     let theirs = theirs.as_ref().and_then(Value::as_str).unwrap_or_default();
     if !is_same(key.as_bytes(), theirs.as_bytes()) {
-        return Err(refused(
+        return Err(new_refusal(
             "the key is not this run's",
             "the key is in LANDFALL_KEY of the agent's environment",
         ));
     }
     let word = said.get("say").and_then(Value::as_str).unwrap_or_default();
     if !WORDS.contains(&word) {
-        return Err(refused(
+        return Err(new_refusal(
             format!("`{word}` is not a word that is known"),
             format!("say one of {}", WORDS.join(", ")),
         ));
@@ -349,19 +349,19 @@ fn understand(key: &str, line: &[u8]) -> Result<Map<String, Value>, SocketRefusa
     let text = match said.get("text") {
         None => "",
         Some(Value::String(text)) => text,
-        Some(_) => return Err(refused("`text` is not a string", shape())),
+        Some(_) => return Err(new_refusal("`text` is not a string", shape())),
     };
     match word {
         "progress" if !text.trim().trim_end_matches('%').parse::<u8>().is_ok_and(|it| it <= 100) => {
-            Err(refused(format!("`{text}` is not a number of per cent"), "say for example 40"))
+            Err(new_refusal(format!("`{text}` is not a number of per cent"), "say for example 40"))
         }
         "step" if !text.trim().parse::<u32>().is_ok_and(|number| number > 0) => {
-            Err(refused(format!("`{text}` is not the number of a step"), "say for example 2"))
+            Err(new_refusal(format!("`{text}` is not the number of a step"), "say for example 2"))
         }
         "blocked" | "pending" | "check" | "discovery-local" | "discovery-global" | "ask" | "follow-up"
             if text.trim().is_empty() =>
         {
-            Err(refused(format!("`{word}` needs a text"), "say in `text` what it is about"))
+            Err(new_refusal(format!("`{word}` needs a text"), "say in `text` what it is about"))
         }
         _ => Ok(said),
     }
@@ -392,7 +392,7 @@ mod tests {
 
     #[test]
     fn a_line_is_understood_or_refused_with_a_reason() {
-        let heard = |line: &str| understand("k", line.as_bytes());
+        let heard = |line: &str| parse_message("k", line.as_bytes());
         let said = heard(r#"{"key":"k","say":"blocked","text":"why","more":[1]}"#).expect("a sound line");
         assert_eq!(Value::Object(said).to_string(), r#"{"more":[1],"say":"blocked","text":"why"}"#);
         for sound in [

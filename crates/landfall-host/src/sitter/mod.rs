@@ -67,7 +67,7 @@ mod watch;
 mod within;
 
 pub use deadline::{Deadline, pause_deadline, resume_deadline};
-pub use effort::{ProcessActivity, TcpConnection, cpu_ticks, pulse, pulses};
+pub use effort::{ProcessActivity, TcpConnection, cpu_ticks, measure_activities, measure_activity};
 pub use ended::{ChildExit, Containment, EndCause, SitterEnd, SpoolSummary};
 pub use follow::{SitterStream, SpoolGap, SpoolReader};
 pub use sitting::{
@@ -77,14 +77,14 @@ pub use spec::{SignalSpec, SitterSpec, StartError};
 
 #[cfg(target_os = "linux")]
 pub use self::{
-    abandon::abandon,
-    find::find,
+    abandon::abandon_sitter,
+    find::find_sitter,
     identity::started_of,
     listen::WORDS,
     sit::sit,
-    start::{raise_file_limit, start},
-    stop::stop,
-    sweep::sweep,
+    start::{raise_file_limit, start_sitter},
+    stop::stop_sitter,
+    sweep::sweep_processes,
     watch::{SitterWaker, SitterWatch},
     within::is_confined,
 };

@@ -16,12 +16,12 @@ const PREFIX: u64 = 0x4c46 << HASH_BITS;
 const HASH_BITS: u32 = 48;
 
 /// The mark of the runs with this marker.
-pub(super) fn mark_of(marker: &str) -> u64 {
+pub(super) fn mark_for_marker(marker: &str) -> u64 {
     PREFIX | (super::identity::hash(marker) & ((1 << HASH_BITS) - 1))
 }
 
 /// The mark that a process carries; none if it has none or is gone. An error: the machine is short of what reading it takes.
-pub(super) fn mark_on(pid: i32) -> io::Result<Option<u64>> {
+pub(super) fn mark_of_process(pid: i32) -> io::Result<Option<u64>> {
     match fs::read_to_string(format!("/proc/{pid}/limits")) {
         Ok(limits) => Ok(mark_in(&limits)),
         Err(error) if is_shortage(&error) => Err(error),
@@ -42,7 +42,7 @@ const PREFIX_MASK: u64 = !((1 << HASH_BITS) - 1);
 ///
 /// # Safety
 /// Allocates nothing, so a freshly forked child may call it.
-pub(super) unsafe fn put_on(mark: u64) {
+pub(super) unsafe fn mark_this_process(mark: u64) {
     let limit = libc::rlimit { rlim_cur: mark, rlim_max: mark };
     // SAFETY: the structure outlives the call.
     unsafe {
@@ -65,10 +65,10 @@ mod tests {
             )
         };
         for marker in ["/state/attempts/T1-1-1", "", "x"] {
-            let mark = mark_of(marker);
+            let mark = mark_for_marker(marker);
             assert_eq!(mark_in(&limits(&mark.to_string())), Some(mark), "{marker}");
         }
-        assert_ne!(mark_of("T1"), mark_of("T2"));
+        assert_ne!(mark_for_marker("T1"), mark_for_marker("T2"));
         for other in ["unlimited", "0", "1024", "9223372036854775807", "x"] {
             assert_eq!(mark_in(&limits(other)), None, "{other}");
         }

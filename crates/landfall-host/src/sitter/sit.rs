@@ -18,7 +18,7 @@ use super::{sweep, tree};
 use crate::clock::{Clock as _, SystemClock};
 use crate::memory::OomCounter;
 use crate::sandbox::{SandboxError, SandboxLevel, SandboxSetup};
-use crate::wait::retry;
+use crate::wait::retry_until;
 use crate::{crash, disk};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -52,24 +52,24 @@ const OCCUPIED: u8 = 75;
 pub fn sit(dir: &Path) -> u8 {
     let complaint = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned()).join(files::COMPLAINT);
     let on_panic = complaint.clone();
-    std::panic::set_hook(Box::new(move |what| complain(&on_panic, &what.to_string())));
-    match Sitter::prepare(dir) {
-        Ok(Some(sitter)) => match sitter.run() {
+    std::panic::set_hook(Box::new(move |what| write_complaint(&on_panic, &what.to_string())));
+    match Sitter::prepare_run(dir) {
+        Ok(Some(sitter)) => match sitter.run_to_end() {
             Ok(()) => DONE,
             Err(error) => {
-                complain(&complaint, &error.to_string());
+                write_complaint(&complaint, &error.to_string());
                 FAILED
             }
         },
         Ok(None) => OCCUPIED,
         Err(error) => {
-            complain(&complaint, &error.to_string());
+            write_complaint(&complaint, &error.to_string());
             FAILED
         }
     }
 }
 
-fn complain(path: &Path, what: &str) {
+fn write_complaint(path: &Path, what: &str) {
     let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path);
     let _ = file.and_then(|mut file| writeln!(file, "{what}")); // the last resort has none of its own
 }
@@ -85,13 +85,13 @@ struct Sitter {
 
 impl Sitter {
     /// Everything up to the child. None: the folder has, or had, another sitter, and we leave without a trace.
-    fn prepare(dir: &Path) -> io::Result<Option<Sitter>> {
+    fn prepare_run(dir: &Path) -> io::Result<Option<Sitter>> {
         close_inherited();
         let signals = block_signals()?;
         rustix::process::setsid().ok(); // refused if `start` has already given us a session: just what we want
         let dir = std::path::absolute(dir)?;
         let Some(lock) = take_lock(&dir)? else { return Ok(None) };
-        crash::point("sitter.locked");
+        crash::pass_point("sitter.locked");
         std::env::set_current_dir("/")?; // so that we keep no disk busy
         // SAFETY: umask cannot fail and touches no memory.
         unsafe { libc::umask(0o022) };
@@ -100,49 +100,51 @@ impl Sitter {
         let pid = i32::try_from(std::process::id()).expect("process ids are small");
         // Room for our last words is taken now, so that a full disk cannot silence us later.
         let exit_file = reserve_exit(&dir)?;
-        if !say_who(&dir, pid, order.spec.sandbox.as_ref().map(|sandbox| sandbox.level))? {
+        if !write_identity_file(&dir, pid, order.spec.sandbox.as_ref().map(|sandbox| sandbox.level))? {
             return Ok(None);
         }
-        crash::point("sitter.named");
+        crash::pass_point("sitter.named");
         rustix::process::set_child_subreaper(rustix::process::Pid::from_raw(pid))?;
         let none = Rlimit { current: Some(0), maximum: Some(0) };
         rustix::process::setrlimit(Resource::Core, none).ok(); // a core file in someone's workspace is a nuisance, no more
         Ok(Some(Sitter { dir, pid, signals, exit_file, order, _lock: lock }))
     }
 
-    fn run(self) -> io::Result<()> {
+    fn run_to_end(self) -> io::Result<()> {
         let LaunchOrder { mut spec, cgroup, nofile } = self.order;
         let marker = spec.marker.clone();
         let wants_groups = std::env::var_os("LANDFALL_NO_CGROUP").is_none_or(|off| off != "1");
         // None to be had: the other way does it too.
-        let cgroup =
-            cgroup.filter(|_| wants_groups).and_then(|parent| Cgroup::make(&parent, &marker, self.pid).ok());
+        let cgroup = cgroup
+            .filter(|_| wants_groups)
+            .and_then(|parent| Cgroup::create_below(&parent, &marker, self.pid).ok());
         let is_limited = cgroup.as_ref().is_some_and(Cgroup::limits_processes);
-        let pids =
-            (wants_groups && !is_limited).then(|| ProcessLimitGroup::make(&marker, self.pid)).flatten();
-        let oom_counter = OomCounter::start();
+        let pids = (wants_groups && !is_limited)
+            .then(|| ProcessLimitGroup::create_for_run(&marker, self.pid))
+            .flatten();
+        let oom_counter = OomCounter::start_counting();
         let began_ms = SystemClock.now_ms();
         // The socket is there before the program that may use it; its thread comes after the fork.
         let ear = spec.signal.as_ref().map(|signal| SignalListener::open(&self.dir, signal)).transpose();
         let spawned = match ear {
-            Ok(ear) => match spawn(&self.dir, &mut spec, nofile, (cgroup.as_ref(), pids.as_ref())) {
+            Ok(ear) => match spawn_child(&self.dir, &mut spec, nofile, (cgroup.as_ref(), pids.as_ref())) {
                 Ok(child) => Ok((child, ear.map(SignalListener::listen))),
                 Err(exit) => {
                     ear.into_iter().for_each(SignalListener::close);
                     Err(exit)
                 }
             },
-            Err(error) => Err(refused("make the signal socket", &error)),
+            Err(error) => Err(refused_exit("make the signal socket", &error)),
         };
         let ended = match spawned {
             Ok((child, listening)) => {
-                crash::point("sitter.spawned");
+                crash::pass_point("sitter.spawned");
                 let mut watching =
                     SitterLoop::new(&self.dir, self.pid, self.signals, &spec, child, cgroup.as_ref());
                 watching.oom_counter = oom_counter;
-                let ended = watching.run(began_ms);
+                let ended = watching.run_loop(began_ms);
                 if let Some(listening) = listening {
-                    listening.end();
+                    listening.stop_listening();
                 }
                 ended
             }
@@ -154,9 +156,9 @@ impl Sitter {
         if let Some(pids) = pids {
             pids.remove();
         }
-        crash::point("sitter.ended");
+        crash::pass_point("sitter.ended");
         write_exit(&self.dir, self.exit_file, &ended)?;
-        crash::point("sitter.told");
+        crash::pass_point("sitter.told");
         Ok(())
     }
 }
@@ -220,7 +222,7 @@ fn close_inherited() {
 }
 
 /// Writes `sitter.json`, which must not exist: the second fence after the lock. False: it does.
-fn say_who(dir: &Path, pid: i32, sandbox: Option<SandboxLevel>) -> io::Result<bool> {
+fn write_identity_file(dir: &Path, pid: i32, sandbox: Option<SandboxLevel>) -> io::Result<bool> {
     let started = ProcessStat::of(pid)?.ok_or_else(|| io::Error::other("read our own start time"))?.started;
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(dir.join(files::SITTER));
     let mut file = match file {
@@ -260,7 +262,7 @@ fn write_exit(dir: &Path, file: File, ended: &SitterEnd) -> io::Result<()> {
     use std::os::unix::fs::FileExt as _;
     let text = files::write_ended(ended);
     let mut last = Ok(());
-    let written = retry(SPAN, PAUSE, || {
+    let written = retry_until(SPAN, PAUSE, || {
         let written = file
             .write_all_at(&text, 0)
             .and_then(|()| file.set_len(text.len() as u64))
@@ -276,7 +278,7 @@ fn write_exit(dir: &Path, file: File, ended: &SitterEnd) -> io::Result<()> {
     written.unwrap_or(last)
 }
 
-fn spawn(
+fn spawn_child(
     dir: &Path,
     spec: &mut SitterSpec,
     nofile: Option<u64>,
@@ -284,9 +286,9 @@ fn spawn(
 ) -> Result<PendingChild, ChildExit> {
     let stdin = match &spec.stdin {
         Some(path) => {
-            open_stdin(path).map_err(|error| refused(&format!("open `{}`", path.display()), &error))?
+            open_stdin(path).map_err(|error| refused_exit(&format!("open `{}`", path.display()), &error))?
         }
-        None => child::nothing().map_err(|error| refused("open /dev/null", &error))?,
+        None => child::open_null().map_err(|error| refused_exit("open /dev/null", &error))?,
     };
     let mut env = std::mem::take(&mut spec.env);
     env.retain(|(key, _)| key != sweep::MARK);
@@ -296,8 +298,8 @@ fn spawn(
     let sandbox = spec.sandbox.as_ref().map(|sandbox| SandboxSetup::new(sandbox, dir, socket, &run_name));
     let sandbox = sandbox.transpose().map_err(|refusal| no_sandbox(&refusal))?;
     let plan = SpawnPlan::new(std::mem::take(&mut spec.argv), env, &spec.cwd, nofile, &spec.marker, sandbox)
-        .map_err(|error| refused("prepare the arguments", &error.into()))?;
-    plan.spawn(stdin.as_fd(), groups).map_err(|failure| explain(spec, failure))
+        .map_err(|error| refused_exit("prepare the arguments", &error.into()))?;
+    plan.spawn_child(stdin.as_fd(), groups).map_err(|failure| explain_failure(spec, failure))
 }
 
 /// Only a plain file: opening a fifo or a device may never come back.
@@ -308,7 +310,7 @@ fn open_stdin(path: &Path) -> io::Result<OwnedFd> {
     Ok(File::open(path)?.into())
 }
 
-fn refused(doing: &str, error: &io::Error) -> ChildExit {
+fn refused_exit(doing: &str, error: &io::Error) -> ChildExit {
     let errno = error.raw_os_error().unwrap_or(0);
     ChildExit::NotStarted {
         message: short(format!("{doing}: {error}")),
@@ -326,17 +328,17 @@ fn no_sandbox(refusal: &SandboxError) -> ChildExit {
     ChildExit::NotStarted {
         message: short(refusal.to_string()),
         missing: false,
-        denied: !may_pass(errno),
+        denied: !is_transient(errno),
         errno,
     }
 }
 
 /// Want of memory or of processes is nobody's fault and may pass; whatever else stands in the way stays there.
-fn may_pass(errno: i32) -> bool {
+fn is_transient(errno: i32) -> bool {
     matches!(errno, libc::EAGAIN | libc::ENOMEM)
 }
 
-fn explain(spec: &SitterSpec, failure: SpawnFailure) -> ChildExit {
+fn explain_failure(spec: &SitterSpec, failure: SpawnFailure) -> ChildExit {
     let SpawnFailure { stage, errno } = failure;
     let doing = match stage {
         SpawnStage::Fork => "start a process".to_owned(),
@@ -348,7 +350,7 @@ fn explain(spec: &SitterSpec, failure: SpawnFailure) -> ChildExit {
         SpawnStage::Sandbox(step) => {
             let level = spec.sandbox.as_ref().map_or(SandboxLevel::Write, |sandbox| sandbox.level);
             let message = short(step.explain(level, errno));
-            return ChildExit::NotStarted { message, missing: false, denied: !may_pass(errno), errno };
+            return ChildExit::NotStarted { message, missing: false, denied: !is_transient(errno), errno };
         }
     };
     let message = short(format!("{doing}: {}", io::Error::from_raw_os_error(errno)));
@@ -457,10 +459,10 @@ impl<'a> SitterLoop<'a> {
         }
     }
 
-    fn run(mut self, began_ms: i64) -> SitterEnd {
+    fn run_loop(mut self, began_ms: i64) -> SitterEnd {
         let mut left = 0;
         loop {
-            let tree = self.collect();
+            let tree = self.reap_children();
             if tree == ProcessTreeState::Empty {
                 break;
             }
@@ -471,22 +473,22 @@ impl<'a> SitterLoop<'a> {
                 left = self.count_left();
                 break;
             }
-            let nap = self.step(now_ms);
-            self.wait(nap);
-            self.hear();
-            self.out.pull();
-            self.err.pull();
+            let nap = self.advance_phase(now_ms);
+            self.wait_for_events(nap);
+            self.read_signals();
+            self.out.pull_some();
+            self.err.pull_some();
         }
         self.conclude(began_ms, left)
     }
 
     /// Moves on to the next phase if it is time, does what the phase asks for, and says how long to sleep at most.
-    fn step(&mut self, now_ms: u64) -> Option<Duration> {
+    fn advance_phase(&mut self, now_ms: u64) -> Option<Duration> {
         let spent = if is_paused(&self.dir, SystemClock.now_ms()) {
             self.deadline.skip(now_ms);
             false
         } else {
-            self.deadline.spend(now_ms)
+            self.deadline.spend_elapsed(now_ms)
         };
         let ms = |until_ms: u64| Some(Duration::from_millis(until_ms.saturating_sub(now_ms)));
         match &mut self.phase {
@@ -499,12 +501,12 @@ impl<'a> SitterLoop<'a> {
                 if self.asked_now || self.spec.grace_ms == 0 {
                     self.begin_killing(now_ms);
                 } else {
-                    let _ = tree::ask(self.pid); // without /proc nobody is asked, and the killing comes all the same
+                    let _ = tree::ask_descendants_to_end(self.pid); // without /proc nobody is asked, and the killing comes all the same
                     self.phase = SitterPhase::Asked { until_ms: now_ms + self.spec.grace_ms };
                 }
                 Some(Duration::ZERO)
             }
-            SitterPhase::Working => self.deadline.sleep(),
+            SitterPhase::Working => self.deadline.next_sleep(),
             SitterPhase::Asked { until_ms } if self.asked_now || now_ms >= *until_ms => {
                 self.begin_killing(now_ms);
                 Some(Duration::ZERO)
@@ -525,7 +527,7 @@ impl<'a> SitterLoop<'a> {
                     *in_group = false;
                     return Some(Duration::from_millis(KILL_STEP_MS));
                 }
-                let _ = hunt.round(); // /proc unreadable for once: the next round is soon
+                let _ = hunt.run_round(); // /proc unreadable for once: the next round is soon
                 let fast = now_ms.saturating_sub(*since_ms) < KILL_FAST_MS;
                 Some(Duration::from_millis(if fast { KILL_STEP_MS } else { KILL_SLOW_STEP_MS }))
             }
@@ -533,13 +535,13 @@ impl<'a> SitterLoop<'a> {
     }
 
     fn begin_killing(&mut self, now_ms: u64) {
-        let in_group = self.cgroup.is_some_and(|cgroup| cgroup.kill().is_ok());
+        let in_group = self.cgroup.is_some_and(|cgroup| cgroup.kill_all().is_ok());
         self.phase =
             SitterPhase::Killing { since_ms: now_ms, hunt: tree::ProcessTreeKiller::new(self.pid), in_group };
     }
 
     /// Collects whoever has died. Having no child left is the proof that the tree is empty.
-    fn collect(&mut self) -> ProcessTreeState {
+    fn reap_children(&mut self) -> ProcessTreeState {
         loop {
             match rustix::process::wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) if pid.as_raw_nonzero().get() == self.main => {
@@ -559,7 +561,7 @@ impl<'a> SitterLoop<'a> {
         }
     }
 
-    fn wait(&mut self, nap: Option<Duration>) {
+    fn wait_for_events(&mut self, nap: Option<Duration>) {
         let mut fds = Vec::with_capacity(3);
         fds.push(PollFd::new(&self.signals, PollFlags::IN));
         fds.extend(self.out.pipe().map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)));
@@ -573,7 +575,7 @@ impl<'a> SitterLoop<'a> {
         poll(&mut fds, span.as_ref()).ok(); // interrupted or not, what follows looks at everything
     }
 
-    fn hear(&mut self) {
+    fn read_signals(&mut self) {
         let mut info = [0; size_of::<libc::signalfd_siginfo>()];
         while let Ok(read) = rustix::io::read(&self.signals, &mut info)
             && read == info.len()
@@ -588,27 +590,27 @@ impl<'a> SitterLoop<'a> {
     }
 
     fn count_left(&self) -> u32 {
-        let all: Vec<ProcessStat> = tree::processes().and_then(Iterator::collect).unwrap_or_default();
-        u32::try_from(tree::descendants(&all, &[self.pid]).len()).unwrap_or(u32::MAX).max(1)
+        let all: Vec<ProcessStat> = tree::list_processes().and_then(Iterator::collect).unwrap_or_default();
+        u32::try_from(tree::find_descendants(&all, &[self.pid]).len()).unwrap_or(u32::MAX).max(1)
     }
 
     fn conclude(mut self, began_ms: i64, left: u32) -> SitterEnd {
         const LAST_TURNS: u32 = 4; // a pipe's worth and more; a stranger who holds the other end must not keep us
         if matches!(self.phase, SitterPhase::Killing { .. }) {
             // Whoever was hunted is dead; whoever has the mark and was not below us is not of this tree but of this run.
-            self.swept += sweep::sweep_but(&self.spec.marker, self.pid).unwrap_or(0);
+            self.swept += sweep::sweep_sparing(&self.spec.marker, self.pid).unwrap_or(0);
         }
         for drain in [&mut self.out, &mut self.err] {
             for _ in 0..LAST_TURNS {
-                match drain.pull() {
+                match drain.pull_some() {
                     DrainState::More => {}
                     DrainState::Dry | DrainState::Closed => break,
                 }
             }
         }
         // Only now: a child whose exec failed has ended, and waking for every exec that went well would be a waste.
-        let exit = match (SpawnFailure::read(&self.word), self.end) {
-            (Some(failure), _) => explain(self.spec, failure),
+        let exit = match (SpawnFailure::read_failure(&self.word), self.end) {
+            (Some(failure), _) => explain_failure(self.spec, failure),
             (None, Some((status, _))) => match (status.exit_status(), status.terminating_signal()) {
                 (Some(code), _) => ChildExit::Code(code),
                 (None, signal) => ChildExit::Signal(signal.unwrap_or(libc::SIGKILL)),
@@ -620,13 +622,13 @@ impl<'a> SitterLoop<'a> {
             cause: self.cause,
             began_ms,
             ended_ms: self.end.map_or_else(|| SystemClock.now_ms(), |(_, at_ms)| at_ms),
-            out: self.out.finish(),
-            err: self.err.finish(),
+            out: self.out.finish_spool(),
+            err: self.err.finish_spool(),
             swept: self.swept,
             left,
             contained: if self.cgroup.is_some() { Containment::Cgroup } else { Containment::Subreaper },
             sandbox: self.spec.sandbox.as_ref().map(|sandbox| sandbox.level),
-            oom_kills: self.oom_counter.as_ref().map_or(0, OomCounter::count),
+            oom_kills: self.oom_counter.as_ref().map_or(0, OomCounter::count_kills),
         }
     }
 }

@@ -5,7 +5,7 @@
 //! write that fails ends the first part, and the child never notices.
 
 use super::ended::SpoolSummary;
-use super::follow::mark;
+use super::follow::gap_mark;
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::Write;
@@ -69,7 +69,7 @@ impl OutputDrain {
     }
 
     /// Empties the pipe, up to a few buffers' worth so that the other output gets its turn.
-    pub(super) fn pull(&mut self) -> DrainState {
+    pub(super) fn pull_some(&mut self) -> DrainState {
         const TURN: usize = 8;
         for _ in 0..TURN {
             match self.pull_once() {
@@ -141,7 +141,7 @@ impl OutputDrain {
     }
 
     /// Writes the end and says what became of everything.
-    pub(super) fn finish(mut self) -> SpoolSummary {
+    pub(super) fn finish_spool(mut self) -> SpoolSummary {
         let bytes = self.written + self.past;
         let tail = usize::try_from(self.past).unwrap_or(usize::MAX).min(self.tail_max);
         let left_out = self.past - tail as u64;
@@ -151,22 +151,22 @@ impl OutputDrain {
         }
         let nothing_more = SpoolSummary { bytes, kept: self.written, left_out: self.past, cut_at: None };
         let Some(mut file) = self.file.take() else { return nothing_more };
-        let mark = if left_out > 0 { mark(left_out) } else { String::new() };
-        let (older, newer) = self.tail(tail);
+        let mark = if left_out > 0 { gap_mark(left_out) } else { String::new() };
+        let (older, newer) = self.last_bytes(tail);
         let wrote = file.write_all(mark.as_bytes()).and_then(|()| file.write_all(older));
         match wrote.and_then(|()| file.write_all(newer)) {
             Ok(()) if left_out == 0 => all_kept,
             Ok(()) => SpoolSummary { bytes, kept: bytes - left_out, left_out, cut_at: Some(self.written) },
-            Err(_) => self.give_up_tail(file, nothing_more),
+            Err(_) => self.drop_tail(file, nothing_more),
         }
     }
 
     /// The disk has no room for the last bytes. The mark alone is small and may still fit.
-    fn give_up_tail(&self, mut file: File, spool: SpoolSummary) -> SpoolSummary {
+    fn drop_tail(&self, mut file: File, spool: SpoolSummary) -> SpoolSummary {
         if file.set_len(self.written).is_err() {
             return spool;
         }
-        match file.write_all(mark(spool.left_out).as_bytes()) {
+        match file.write_all(gap_mark(spool.left_out).as_bytes()) {
             Ok(()) => SpoolSummary { cut_at: Some(self.written), ..spool },
             Err(_) => {
                 let _ = file.set_len(self.written); // half a mark is worse than none; the record says what is missing
@@ -176,7 +176,7 @@ impl OutputDrain {
     }
 
     /// The last `len` bytes that went round, in two pieces.
-    fn tail(&self, len: usize) -> (&[u8], &[u8]) {
+    fn last_bytes(&self, len: usize) -> (&[u8], &[u8]) {
         if len <= self.at {
             (&self.buffer[self.at - len..self.at], &[])
         } else {
@@ -192,7 +192,7 @@ mod tests {
     use std::os::fd::AsRawFd as _;
 
     /// Pushes `chunks` through a real pipe and returns the file and the account.
-    fn drained(cap: u64, chunks: &[&[u8]]) -> (Vec<u8>, SpoolSummary) {
+    fn drain_chunks(cap: u64, chunks: &[&[u8]]) -> (Vec<u8>, SpoolSummary) {
         let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).expect("pipe");
         rustix::io::ioctl_fionbio(&reader, true).expect("not blocking");
         let mut file = tempfile::tempfile().expect("file");
@@ -201,20 +201,20 @@ mod tests {
         for chunk in chunks {
             for part in chunk.chunks(4096) {
                 writer.write_all(part).expect("the pipe has room");
-                while drain.pull() == DrainState::More {}
+                while drain.pull_some() == DrainState::More {}
             }
         }
         assert!(writer.as_raw_fd() > 2);
         drop(writer);
-        assert_eq!(drain.pull(), DrainState::Closed);
-        let spool = drain.finish();
+        assert_eq!(drain.pull_some(), DrainState::Closed);
+        let spool = drain.finish_spool();
         let mut text = Vec::new();
         file.rewind().expect("a file");
         file.read_to_end(&mut text).expect("a file");
         (text, spool)
     }
 
-    fn numbered(len: usize) -> Vec<u8> {
+    fn numbered_bytes(len: usize) -> Vec<u8> {
         (0..len).map(|at| b"0123456789abcdef\n"[(at * 7 + at / 251) % 17]).collect()
     }
 
@@ -224,8 +224,8 @@ mod tests {
             for len in
                 [0, 1, 2, 3, 99, 100, 101, 4095, 4096, 4097, 199_999, 200_000, 200_001, 399_999, 700_000]
             {
-                let said = numbered(len);
-                let (text, spool) = drained(cap, &[&said]);
+                let said = numbered_bytes(len);
+                let (text, spool) = drain_chunks(cap, &[&said]);
                 assert_eq!(spool.bytes, len as u64, "cap {cap}, {len} bytes");
                 assert_eq!(spool.kept, (len as u64).min(cap), "cap {cap}, {len} bytes");
                 assert_eq!(spool.kept + spool.left_out, spool.bytes, "cap {cap}, {len} bytes");
@@ -233,7 +233,7 @@ mod tests {
                     None => assert_eq!(text, said, "cap {cap}, {len} bytes"),
                     Some(at) => {
                         let at = usize::try_from(at).expect("small");
-                        let mark = mark(spool.left_out);
+                        let mark = gap_mark(spool.left_out);
                         let tail = &text[at + mark.len()..];
                         assert_eq!(text[..at], said[..at], "cap {cap}, {len} bytes: the beginning");
                         assert_eq!(&text[at..at + mark.len()], mark.as_bytes());
@@ -254,10 +254,13 @@ mod tests {
         let mut writer = File::from(writer);
         for _ in 0..100 {
             writer.write_all(&[b'x'; 8192]).expect("drained");
-            while drain.pull() == DrainState::More {}
+            while drain.pull_some() == DrainState::More {}
         }
         drop(writer);
-        assert_eq!(drain.pull(), DrainState::Closed);
-        assert_eq!(drain.finish(), SpoolSummary { bytes: 819_200, kept: 0, left_out: 819_200, cut_at: None });
+        assert_eq!(drain.pull_some(), DrainState::Closed);
+        assert_eq!(
+            drain.finish_spool(),
+            SpoolSummary { bytes: 819_200, kept: 0, left_out: 819_200, cut_at: None }
+        );
     }
 }

@@ -6,7 +6,7 @@ use super::identity::ProcessStat;
 use super::sitting::SitterProcess;
 use super::spec::{SitterSpec, StartError};
 use crate::sandbox::{CacheLayer, LayerChanges, Sandbox};
-use crate::wait::retry;
+use crate::wait::retry_until;
 use crate::{crash, disk};
 use rustix::process::{
     Pid, Resource, Rlimit, Signal, WaitOptions, getrlimit, kill_process, setrlimit, waitpid,
@@ -30,13 +30,13 @@ pub(super) const WORD: &CStr = c"sit";
 /// somebody holds it. If we die on the way, the kernel lets go of it and the folder reads `Never`.
 ///
 /// `exe` should be `/proc/self/exe` for a program that starts itself: it stays right when the file is replaced.
-pub fn start(exe: &Path, dir: &Path, spec: &SitterSpec) -> Result<SitterProcess, StartError> {
+pub fn start_sitter(exe: &Path, dir: &Path, spec: &SitterSpec) -> Result<SitterProcess, StartError> {
     let dir =
         &std::path::absolute(dir).map_err(|source| StartError::Folder { path: dir.to_owned(), source })?;
     let spec = &checked(spec)?;
     make_private(dir).map_err(|source| StartError::Folder { path: dir.clone(), source })?;
     let lock = take_lock(dir)?;
-    crash::point("sitter.start.locked");
+    crash::pass_point("sitter.start.locked");
     let folder = |name: &str| {
         let path = dir.join(name);
         move |source| StartError::Folder { path, source }
@@ -46,14 +46,14 @@ pub fn start(exe: &Path, dir: &Path, spec: &SitterSpec) -> Result<SitterProcess,
             return Err(StartError::AlreadyStarted { dir: dir.clone() });
         }
     }
-    static OWN: LazyLock<Option<PathBuf>> = LazyLock::new(cgroup::own);
+    static OWN: LazyLock<Option<PathBuf>> = LazyLock::new(cgroup::own_cgroup);
     let order = LaunchOrder { spec: spec.clone(), cgroup: OWN.clone(), nofile: *INHERITED_FILE_LIMIT };
     write_spec(dir, &files::write_order(&order)).map_err(folder(files::SPEC))?;
-    crash::point("sitter.start.written");
+    crash::pass_point("sitter.start.written");
     let failed = |source| StartError::Spawn { exe: exe.to_owned(), source };
     let boot = disk::boot_id().map_err(failed)?;
-    let pid = spawn(exe, dir, &lock).map_err(failed)?;
-    crash::point("sitter.start.spawned");
+    let pid = spawn_sitter(exe, dir, &lock).map_err(failed)?;
+    crash::pass_point("sitter.start.spawned");
     // It is our child and we have not collected it, so the id is still its own even if it has already ended.
     match ProcessStat::of(pid) {
         Ok(Some(stat)) => {
@@ -61,11 +61,11 @@ pub fn start(exe: &Path, dir: &Path, spec: &SitterSpec) -> Result<SitterProcess,
             Ok(SitterProcess { pid, started: stat.started, boot, sandbox })
         }
         Ok(None) => {
-            take_back(pid);
+            end_unnamed_sitter(pid);
             Err(failed(io::Error::other("read its start time")))
         }
         Err(error) => {
-            take_back(pid);
+            end_unnamed_sitter(pid);
             Err(failed(error))
         }
     }
@@ -73,7 +73,7 @@ pub fn start(exe: &Path, dir: &Path, spec: &SitterSpec) -> Result<SitterProcess,
 
 /// Ends a sitter that was just started and that we cannot name, and waits for it: a caller who is told of a failure may
 /// start another one elsewhere, for the same work. It hears the signal however early it comes, and ends its tree.
-fn take_back(pid: i32) {
+fn end_unnamed_sitter(pid: i32) {
     let Some(pid) = Pid::from_raw(pid) else { return };
     kill_process(pid, Signal::USR1).ok(); // ended already is as good
     waitpid(Some(pid), WaitOptions::empty()).ok(); // collected by whoever looked into the folder just now
@@ -165,7 +165,7 @@ fn take_lock(dir: &Path) -> Result<File, StartError> {
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path);
     let file = file.map_err(failed)?;
     let taken_by_another = || StartError::AlreadyStarted { dir: dir.to_owned() };
-    let taken = retry(READERS_MAX, PAUSE, || match file.try_lock() {
+    let taken = retry_until(READERS_MAX, PAUSE, || match file.try_lock() {
         Ok(()) => Some(Ok(())),
         // If the lock can be shared, only readers hold it.
         Err(TryLockError::WouldBlock) => match file.try_lock_shared() {
@@ -189,7 +189,7 @@ fn write_spec(dir: &Path, text: &[u8]) -> io::Result<()> {
 
 /// What of our environment a sitter gets: our own switches, and what the loader needs. It runs next to an agent, and the
 /// engine's environment may hold what is not meant for agents.
-fn environment() -> Vec<CString> {
+fn sitter_environment() -> Vec<CString> {
     let wanted = |key: &OsStr| {
         key.as_bytes().starts_with(b"LANDFALL_") || key == "LD_LIBRARY_PATH" || key == "RUST_BACKTRACE"
     };
@@ -206,13 +206,13 @@ fn environment() -> Vec<CString> {
 
 /// Spawns the sitter in a session of its own, with every signal blocked so that none is lost before it listens, the
 /// folder's lock as its standard input, and nothing else. `posix_spawn` does not copy our memory, however much we have.
-fn spawn(exe: &Path, dir: &Path, lock: &File) -> io::Result<i32> {
+fn spawn_sitter(exe: &Path, dir: &Path, lock: &File) -> io::Result<i32> {
     let path = CString::new(exe.as_os_str().as_bytes())?;
     let name =
         exe.file_name().filter(|_| exe != Path::new("/proc/self/exe")).unwrap_or(OsStr::new("landfall"));
     // By these words, and no others, `is_confined` knows a sitter.
     let argv = [CString::new(name.as_bytes())?, WORD.to_owned(), CString::new(dir.as_os_str().as_bytes())?];
-    let env = environment();
+    let env = sitter_environment();
     let argv: Vec<*mut libc::c_char> =
         argv.iter().map(|arg| arg.as_ptr().cast_mut()).chain([std::ptr::null_mut()]).collect();
     let env: Vec<*mut libc::c_char> =

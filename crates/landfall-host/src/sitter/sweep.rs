@@ -24,14 +24,14 @@ pub(super) const MARK: &str = "LANDFALL_MARK";
 /// An orphan that threw its environment away is known by its control group, in a sandbox with mounts of its own by those, and
 /// by its mark among the limits. Outside of a sandbox it can change its limits; without a control group it is not found then, if
 /// its sitter was killed as well.
-pub fn sweep(marker: &str) -> Result<u32, SweepError> {
+pub fn sweep_processes(marker: &str) -> Result<u32, SweepError> {
     let own = i32::try_from(std::process::id()).expect("process ids are small");
-    let in_groups = if marker.is_empty() { 0 } else { cgroup::sweep(marker) };
-    Ok(in_groups + sweep_but(marker, own)?)
+    let in_groups = if marker.is_empty() { 0 } else { cgroup::sweep_groups(marker) };
+    Ok(in_groups + sweep_sparing(marker, own)?)
 }
 
 /// Kills by marker alone, sparing `spared`.
-pub(super) fn sweep_but(marker: &str, spared: i32) -> Result<u32, SweepError> {
+pub(super) fn sweep_sparing(marker: &str, spared: i32) -> Result<u32, SweepError> {
     const SPAN: Duration = Duration::from_secs(5); // a fork bomb is stopped in a few rounds; what remains is stuck
     const PAUSE: Duration = Duration::from_millis(2);
     if marker.is_empty() {
@@ -40,23 +40,24 @@ pub(super) fn sweep_but(marker: &str, spared: i32) -> Result<u32, SweepError> {
     let entry = format!("{MARK}={marker}").into_bytes();
     let user = rustix::process::getuid().as_raw();
     let mounts = OwnMounts::of_run(marker);
-    let mark = run_mark::mark_of(marker);
+    let mark = run_mark::mark_for_marker(marker);
     let mut seen: HashSet<(i32, u64)> = HashSet::new();
     let until = Instant::now() + SPAN;
     loop {
-        let all: Vec<ProcessStat> = tree::processes()?.collect::<io::Result<_>>()?;
+        let all: Vec<ProcessStat> = tree::list_processes()?.collect::<io::Result<_>>()?;
         let mut found: Vec<ProcessStat> = Vec::new();
         for stat in &all {
             if stat.pid != spared
                 && !stat.is_dead()
-                && (is_ours(stat.pid, user) && (carries(stat.pid, &entry)? || mounts.are_those_of(stat.pid))
-                    || run_mark::mark_on(stat.pid)? == Some(mark) && may_be_ended(stat.pid, user))
+                && (is_ours(stat.pid, user)
+                    && (has_environment_entry(stat.pid, &entry)? || mounts.contains_process(stat.pid))
+                    || run_mark::mark_of_process(stat.pid)? == Some(mark) && may_be_ended(stat.pid, user))
             {
                 found.push(*stat);
             }
         }
         let roots: Vec<i32> = found.iter().map(|stat| stat.pid).collect();
-        found.extend(tree::descendants(&all, &roots).into_iter().filter(|stat| stat.pid != spared));
+        found.extend(tree::find_descendants(&all, &roots).into_iter().filter(|stat| stat.pid != spared));
         if found.is_empty() {
             return Ok(u32::try_from(seen.len()).unwrap_or(u32::MAX));
         }
@@ -68,12 +69,12 @@ pub(super) fn sweep_but(marker: &str, spared: i32) -> Result<u32, SweepError> {
         for stat in &found {
             if seen.insert((stat.pid, stat.started)) {
                 fresh = true;
-                identity::signal(stat.pid, stat.started, Signal::STOP);
+                identity::signal_process(stat.pid, stat.started, Signal::STOP);
             }
         }
         if !fresh {
             for stat in &found {
-                identity::signal(stat.pid, stat.started, Signal::KILL);
+                identity::signal_process(stat.pid, stat.started, Signal::KILL);
             }
             wait_for_one(&found, PAUSE);
         }
@@ -82,7 +83,7 @@ pub(super) fn sweep_but(marker: &str, spared: i32) -> Result<u32, SweepError> {
 
 /// Waits until one of these processes ends, at most so long. The others mostly end with it.
 fn wait_for_one(killed: &[ProcessStat], most: Duration) {
-    let handle = killed.iter().find_map(|stat| identity::open(stat.pid, stat.started).ok().flatten());
+    let handle = killed.iter().find_map(|stat| identity::open_process(stat.pid, stat.started).ok().flatten());
     let mut polled: Vec<PollFd<'_>> =
         handle.iter().map(|handle| PollFd::new(handle, PollFlags::IN)).collect();
     let _ = poll_until(&mut polled, Instant::now() + most); // whether one ended shows at the next look
@@ -102,7 +103,7 @@ impl OwnMounts {
         OwnMounts { outside, line_end: format!(" - tmpfs {} ", identity::run_name(marker)) }
     }
 
-    fn are_those_of(&self, pid: i32) -> bool {
+    fn contains_process(&self, pid: i32) -> bool {
         match fs::read_link(format!("/proc/{pid}/ns/mnt")) {
             Ok(namespace) if Some(&namespace) != self.outside.as_ref() => {
                 let list = fs::read_to_string(format!("/proc/{pid}/mountinfo")).unwrap_or_default();
@@ -127,7 +128,7 @@ fn may_be_ended(pid: i32, user: u32) -> bool {
 
 /// Whether the environment of a process has this entry. An error: the machine is short of what reading it takes. A
 /// process that ended, or that the kernel does not let us read, has none.
-fn carries(pid: i32, entry: &[u8]) -> io::Result<bool> {
+fn has_environment_entry(pid: i32, entry: &[u8]) -> io::Result<bool> {
     match fs::read(format!("/proc/{pid}/environ")) {
         Ok(env) => Ok(env.split(|byte| *byte == 0).any(|found| found == entry)),
         Err(error) if is_shortage(&error) => Err(error),

@@ -8,7 +8,7 @@ use std::io;
 
 /// Everything that runs, as the kernel lists it: by rising id. What ends while we look is left out. What cannot be
 /// looked at is an error: a caller that hunts processes must not take it for gone.
-pub(super) fn processes() -> io::Result<impl Iterator<Item = io::Result<ProcessStat>>> {
+pub(super) fn list_processes() -> io::Result<impl Iterator<Item = io::Result<ProcessStat>>> {
     Ok(fs::read_dir("/proc")?.filter_map(|entry| {
         let pid = entry.ok()?.file_name().to_str()?.parse().ok()?;
         ProcessStat::of(pid).transpose()
@@ -17,7 +17,7 @@ pub(super) fn processes() -> io::Result<impl Iterator<Item = io::Result<ProcessS
 
 /// All living processes below `roots`, the roots left out. A parent is only believed if it is in the same look, so an id
 /// that was used again does not lead to a stranger's children.
-pub(super) fn descendants(all: &[ProcessStat], roots: &[i32]) -> Vec<ProcessStat> {
+pub(super) fn find_descendants(all: &[ProcessStat], roots: &[i32]) -> Vec<ProcessStat> {
     let mut below: HashMap<i32, Vec<&ProcessStat>> = HashMap::new();
     for stat in all {
         below.entry(stat.parent).or_default().push(stat);
@@ -37,11 +37,11 @@ pub(super) fn descendants(all: &[ProcessStat], roots: &[i32]) -> Vec<ProcessStat
 }
 
 /// Asks every descendant of `root` to end; a stopped one is woken so that it can hear it.
-pub(super) fn ask(root: i32) -> io::Result<()> {
-    let all: Vec<ProcessStat> = processes()?.collect::<io::Result<_>>()?;
-    for stat in descendants(&all, &[root]) {
-        identity::signal(stat.pid, stat.started, Signal::TERM);
-        identity::signal(stat.pid, stat.started, Signal::CONT);
+pub(super) fn ask_descendants_to_end(root: i32) -> io::Result<()> {
+    let all: Vec<ProcessStat> = list_processes()?.collect::<io::Result<_>>()?;
+    for stat in find_descendants(&all, &[root]) {
+        identity::signal_process(stat.pid, stat.started, Signal::TERM);
+        identity::signal_process(stat.pid, stat.started, Signal::CONT);
     }
     Ok(())
 }
@@ -63,17 +63,17 @@ impl ProcessTreeKiller {
     }
 
     /// One round; returns how many are still there.
-    pub(super) fn round(&mut self) -> io::Result<usize> {
+    pub(super) fn run_round(&mut self) -> io::Result<usize> {
         const STOP_ROUNDS: u32 = 32; // whoever is still multiplying after that is killed as far as seen, and hunted on
         let mut fresh = false;
         let mut stop = |stat: &ProcessStat| {
             if self.stopped.insert((stat.pid, stat.started)) {
                 fresh = true;
-                identity::signal(stat.pid, stat.started, Signal::STOP);
+                identity::signal_process(stat.pid, stat.started, Signal::STOP);
             }
         };
         let root = self.root;
-        let all: Vec<ProcessStat> = processes()?
+        let all: Vec<ProcessStat> = list_processes()?
             .inspect(|seen| {
                 if let Ok(stat) = seen
                     && stat.parent == root
@@ -83,12 +83,12 @@ impl ProcessTreeKiller {
                 }
             })
             .collect::<io::Result<_>>()?;
-        let found = descendants(&all, &[root]);
+        let found = find_descendants(&all, &[root]);
         found.iter().for_each(&mut stop);
         self.rounds += 1;
         if !fresh || self.rounds.is_multiple_of(STOP_ROUNDS) {
             for stat in &found {
-                identity::signal(stat.pid, stat.started, Signal::KILL);
+                identity::signal_process(stat.pid, stat.started, Signal::KILL);
             }
         }
         Ok(found.len())
@@ -99,21 +99,29 @@ impl ProcessTreeKiller {
 mod tests {
     use super::*;
 
-    fn stat(pid: i32, parent: i32) -> ProcessStat {
+    fn make_stat(pid: i32, parent: i32) -> ProcessStat {
         ProcessStat { pid, state: b'S', parent, started: 1 }
     }
 
     #[test]
     fn descent_goes_through_dead_parents_and_smaller_ids_and_never_upwards() {
-        let dead = ProcessStat { state: b'Z', ..stat(20, 10) };
-        let all = [stat(1, 0), stat(5, 20), stat(10, 1), dead, stat(21, 10), stat(30, 1), stat(31, 30)];
-        let mut found: Vec<i32> = descendants(&all, &[10]).iter().map(|stat| stat.pid).collect();
+        let dead = ProcessStat { state: b'Z', ..make_stat(20, 10) };
+        let all = [
+            make_stat(1, 0),
+            make_stat(5, 20),
+            make_stat(10, 1),
+            dead,
+            make_stat(21, 10),
+            make_stat(30, 1),
+            make_stat(31, 30),
+        ];
+        let mut found: Vec<i32> = find_descendants(&all, &[10]).iter().map(|stat| stat.pid).collect();
         found.sort_unstable();
         assert_eq!(found, [5, 21]);
     }
 
     #[test]
     fn a_circle_ends() {
-        assert_eq!(descendants(&[stat(2, 3), stat(3, 2)], &[2]).len(), 1);
+        assert_eq!(find_descendants(&[make_stat(2, 3), make_stat(3, 2)], &[2]).len(), 1);
     }
 }

@@ -54,7 +54,7 @@ impl SitterWatch {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "this id is taken"));
         }
         self.remove(id);
-        match sitting.open()? {
+        match sitting.open_handle()? {
             Some(handle) => {
                 epoll::add(&self.epoll, &handle, epoll::EventData::new_u64(id), epoll::EventFlags::IN)?;
                 self.handles.insert(id, handle);

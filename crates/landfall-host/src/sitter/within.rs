@@ -10,7 +10,7 @@
 
 use super::cgroup;
 use super::identity::{ProcessStat, has_ended};
-use super::run_mark::mark_on;
+use super::run_mark::mark_of_process;
 use super::start::WORD;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::collections::HashSet;
@@ -22,14 +22,14 @@ use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 /// whatever project, and whoever started it. A sitter or a group that we belong to ourselves does not count, so that an
 /// agent may use a Landfall of its own. None if the process has ended or it cannot be told; then nothing should be allowed.
 pub fn is_confined(process: impl AsFd) -> Option<bool> {
-    let process = RunningProcess::of(process.as_fd().try_clone_to_owned().ok()?)?;
-    let own: HashSet<(i32, u64)> = line(own_process()?)
+    let process = RunningProcess::from_handle(process.as_fd().try_clone_to_owned().ok()?)?;
+    let own: HashSet<(i32, u64)> = list_ancestors(own_process()?)
         .map(|process| process.map(|process| (process.stat.pid, process.stat.started)))
         .collect::<Option<_>>()?;
     if is_in_group_of_run(&process)? || has_mark_of_run(&process)? {
         return Some(true);
     }
-    for process in line(process) {
+    for process in list_ancestors(process) {
         let process = process?;
         if own.contains(&(process.stat.pid, process.stat.started)) {
             return Some(false); // from here on up its line is ours
@@ -52,13 +52,13 @@ fn is_in_group_of_run(process: &RunningProcess) -> Option<bool> {
 
 /// Whether it carries the mark of a run that we are not in.
 fn has_mark_of_run(process: &RunningProcess) -> Option<bool> {
-    let (own, theirs) = (mark_on(own_pid()).ok()?, mark_on(process.stat.pid).ok()?);
+    let (own, theirs) = (mark_of_process(own_pid()).ok()?, mark_of_process(process.stat.pid).ok()?);
     process.still_runs().then_some(theirs.is_some() && theirs != own)
 }
 
 /// Whether who made this connection belongs to the tree of `root`. None as above.
 pub(super) fn is_peer_within(root: &ProcessStat, socket: impl AsFd) -> Option<bool> {
-    is_below(&HashSet::from([(root.pid, root.started)]), peer(socket)?)
+    is_below(&HashSet::from([(root.pid, root.started)]), peer_pid(socket)?)
 }
 
 pub(super) fn own_pid() -> i32 {
@@ -66,7 +66,7 @@ pub(super) fn own_pid() -> i32 {
 }
 
 fn is_below(roots: &HashSet<(i32, u64)>, pid: i32) -> Option<bool> {
-    for process in line(RunningProcess::of_id(pid)?) {
+    for process in list_ancestors(RunningProcess::of_id(pid)?) {
         let process = process?;
         if roots.contains(&(process.stat.pid, process.stat.started)) {
             return Some(true);
@@ -87,14 +87,14 @@ struct RunningProcess {
 
 impl RunningProcess {
     /// The process behind a handle; none if it has ended.
-    fn of(handle: OwnedFd) -> Option<Self> {
+    fn from_handle(handle: OwnedFd) -> Option<Self> {
         let stat = ProcessStat::of(pid_of(&handle)?).ok()??;
         let process = Self { handle, stat };
         process.still_runs().then_some(process) // so the id was its own while we read
     }
 
     fn of_id(pid: i32) -> Option<Self> {
-        Self::of(open_id(pid)?)
+        Self::from_handle(open_id(pid)?)
     }
 
     fn still_runs(&self) -> bool {
@@ -115,7 +115,7 @@ impl RunningProcess {
             let Some(handle) = open_id(parent) else { continue };
             // Still its parent after the handle was made: so the handle is on the parent, and not on one with its number.
             let same = ProcessStat::of(self.stat.pid).ok()??.parent == parent && self.still_runs();
-            if let (true, Some(parent)) = (same, Self::of(handle)) {
+            if let (true, Some(parent)) = (same, Self::from_handle(handle)) {
                 return Some(Some(parent));
             }
         }
@@ -136,7 +136,7 @@ fn pid_of(handle: &OwnedFd) -> Option<i32> {
 }
 
 /// The process and its forebears, itself first. A last item of none: the line goes on, but we cannot follow it.
-fn line(process: RunningProcess) -> impl Iterator<Item = Option<RunningProcess>> {
+fn list_ancestors(process: RunningProcess) -> impl Iterator<Item = Option<RunningProcess>> {
     const DEPTH_MAX: u32 = 128; // nobody is so deep by chance, and looking at who is shall not keep us busy
     let (mut next, mut depth) = (Some(Some(process)), 0);
     std::iter::from_fn(move || {
@@ -175,7 +175,7 @@ fn is_order(words: &[u8]) -> bool {
 }
 
 /// The process that made the connection; none if it is not of our world, or the socket does not know.
-fn peer(socket: impl AsFd) -> Option<i32> {
+fn peer_pid(socket: impl AsFd) -> Option<i32> {
     let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut len = libc::socklen_t::try_from(size_of::<libc::ucred>()).expect("a few bytes");
     // By hand: rustix takes the id for one that is never zero, and for a process of another namespace it is.
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn a_line_begins_with_oneself_and_ends() {
         let own: Vec<Option<ProcessStat>> =
-            line(own_process().expect("we run")).map(|it| it.map(|process| process.stat)).collect();
+            list_ancestors(own_process().expect("we run")).map(|it| it.map(|process| process.stat)).collect();
         assert_eq!(own[0].expect("we run").pid, own_pid());
         assert!(
             own.iter().all(Option::is_some) && own.last().is_some_and(|it| it.expect("some").parent == 0)

@@ -91,7 +91,10 @@ fn commits_that_a_checking_remote_refuses_are_refused_with_the_reason() {
         ),
     ];
     let commit = |tree: &Oid| {
-        scene.store.commit(tree, std::slice::from_ref(&scene.base), "work", &sig(), &sig()).expect("commits")
+        scene
+            .store
+            .create_commit(tree, std::slice::from_ref(&scene.base), "work", &sig(), &sig())
+            .expect("commits")
     };
     for (name, tree, fault) in &cases {
         let refusal = scene.store.remote_refusal(&commit(tree), &scene.base).expect("git runs");
@@ -102,7 +105,7 @@ fn commits_that_a_checking_remote_refuses_are_refused_with_the_reason() {
     let nested = raw_tree(&store, &[("40000", "deep", &raw_tree(&store, &[("100644", ".git", &a)]))]);
     assert!(scene.store.remote_refusal(&commit(&nested), &scene.base).expect("git runs").is_some());
     let good = scene.store.tree_of(&scene.base).expect("read");
-    let later = scene.store.commit(&good, &[commit(bad)], "later", &sig(), &sig()).expect("commits");
+    let later = scene.store.create_commit(&good, &[commit(bad)], "later", &sig(), &sig()).expect("commits");
     assert!(scene.store.remote_refusal(&later, &scene.base).expect("git runs").is_some());
     // Good work passes, and what the base has already is not held against it.
     let fine =
@@ -118,8 +121,10 @@ fn commits_that_a_checking_remote_refuses_are_refused_with_the_reason() {
     let modules = scene.store.read_blob(&old, b".gitmodules", 1000).expect("read").expect("there");
     let modules = feed(&store, &["hash-object", "-w", "--stdin"], &modules);
     let more = raw_tree(&store, &[("100644", ".gitmodules", &modules), ("100644", "x", &a)]);
-    let next =
-        scene.store.commit(&more, std::slice::from_ref(&old), "next", &sig(), &sig()).expect("commits");
+    let next = scene
+        .store
+        .create_commit(&more, std::slice::from_ref(&old), "next", &sig(), &sig())
+        .expect("commits");
     assert_eq!(scene.store.remote_refusal(&next, &old).expect("git runs"), None);
     let left = std::fs::read_dir(&store).expect("readable").filter_map(Result::ok);
     assert_eq!(left.filter(|entry| entry.file_name().to_string_lossy().starts_with("quarantine")).count(), 0);
@@ -139,7 +144,7 @@ fn a_small_tree_with_a_million_paths_is_refused_without_being_listed() {
     }
     let commit = git(root, ["commit-tree", "-p", "HEAD", "-m", "bomb", entry.1.as_str()]);
     git(root, ["update-ref", "HEAD", &commit]);
-    let before = scene.git.spawned();
+    let before = scene.git.spawned_count();
     match scene.store.collect(&ws, &options("refs/landfall/heads/x")) {
         Err(CollectError::TooManyPaths { head, paths, paths_max }) => {
             assert_eq!((head.as_str(), paths_max), (commit.as_str(), 200_000));
@@ -147,10 +152,10 @@ fn a_small_tree_with_a_million_paths_is_refused_without_being_listed() {
         }
         other => panic!("{other:?}"),
     }
-    assert!(scene.git.spawned() - before < 6, "no index was made of it");
+    assert!(scene.git.spawned_count() - before < 6, "no index was made of it");
     // The workspace can be removed all the same, and the commit is kept.
     let keep = landfall_host::git::RefName::new("refs/landfall/kept/t1").expect("a name");
-    let kept = scene.pool.remove(ws, &keep, &sig()).expect("removed");
+    let kept = scene.pool.remove_workspace(ws, &keep, &sig()).expect("removed");
     assert_eq!(kept.refs.first().map(|(_, oid)| oid.as_str().to_owned()), Some(commit));
     // One path more than allowed, none of them committed.
     let ws = scene.prepare("T2");

@@ -394,21 +394,23 @@ fn no_call_of_ours_wakes_a_planted_canary() {
         assert_eq!(blob(b"new.txt"), b"new\n", "{}", vector.name);
         let head: &Oid = &collected.head;
         let store = &scene.store;
-        store.merge(&scene.base, head).expect("git runs");
+        store.merge_commits(&scene.base, head).expect("git runs");
         check("merge");
-        store.diff(&scene.base, head, &DiffOptions::default()).expect("git runs");
+        store.diff_commits(&scene.base, head, &DiffOptions::default()).expect("git runs");
         check("diff");
         store.diff_names(&scene.base, head).expect("read");
         check("diff_names");
-        store.log(&LogRange { to: head.clone(), from: None, first_parent: false }, 10).expect("git runs");
+        store
+            .read_log(&LogRange { to: head.clone(), from: None, first_parent: false }, 10)
+            .expect("git runs");
         check("log");
-        store.ahead(&scene.base, head).expect("git runs");
+        store.count_ahead(&scene.base, head).expect("git runs");
         store.merge_bases(&scene.base, head).expect("git runs");
         store.is_ancestor(&scene.base, head).expect("git runs");
         check("ahead, merge_bases, is_ancestor");
         let tree = collected.tree.clone();
         let landed = store
-            .commit(&tree, &[scene.base.clone(), head.clone()], "land", &sig(), &sig())
+            .create_commit(&tree, &[scene.base.clone(), head.clone()], "land", &sig(), &sig())
             .expect("commits");
         check("commit");
         let claim = LandingClaim {
@@ -420,35 +422,45 @@ fn no_call_of_ours_wakes_a_planted_canary() {
         let _ = store.check_landing(&claim); // replaced history may not agree; it only must not run
         check("check_landing");
         let lane = scene.lane("1");
-        lane.checkout(&scene.base, IgnoredFilesPolicy::Remove).expect("checked out");
-        lane.checkout(&landed, IgnoredFilesPolicy::Keep).expect("checked out");
-        lane.checkout(&landed, IgnoredFilesPolicy::Remove).expect("checked out");
+        lane.check_out_commit(&scene.base, IgnoredFilesPolicy::Remove).expect("checked out");
+        lane.check_out_commit(&landed, IgnoredFilesPolicy::Keep).expect("checked out");
+        lane.check_out_commit(&landed, IgnoredFilesPolicy::Remove).expect("checked out");
         check("lane");
-        assert!(store.fsck().expect("git runs").problems.is_empty(), "{}: the store is whole", vector.name);
+        assert!(
+            store.run_fsck().expect("git runs").problems.is_empty(),
+            "{}: the store is whole",
+            vector.name
+        );
         check("fsck");
-        let published =
-            store.publish(&scene.repo, &main_branch(), &landed, &scene.base, &PublishMode::Local, &sig());
+        let published = store.publish_branch(
+            &scene.repo,
+            &main_branch(),
+            &landed,
+            &scene.base,
+            &PublishMode::Local,
+            &sig(),
+        );
         assert!(
             matches!(published, Ok(landfall_host::git::PublishOutcome::Done(_))),
             "{}: {published:?}",
             vector.name
         );
         check("publish");
-        scene.store.import(&scene.repo, &main_branch()).expect("imports");
+        scene.store.import_branch(&scene.repo, &main_branch()).expect("imports");
         check("import");
         let other = scene.prepare("T2");
         drop(other);
         check("prepare");
         if scene
             .pool
-            .release(ws.clone(), &collected, &RefName::new("refs/landfall/kept/t1").expect("fine"))
+            .release_workspace(ws.clone(), &collected, &RefName::new("refs/landfall/kept/t1").expect("fine"))
             .is_err()
         {
             // Its HEAD names a commit that could not be read: releasing would lose it, so that is refused.
             assert_eq!(collected.agent_head, scene.base, "{}", vector.name);
             scene
                 .pool
-                .remove(ws, &RefName::new("refs/landfall/keep/t1").expect("fine"), &sig())
+                .remove_workspace(ws, &RefName::new("refs/landfall/keep/t1").expect("fine"), &sig())
                 .expect("removed");
         }
         check("release");
@@ -466,10 +478,10 @@ fn removing_a_planted_workspace_wakes_nothing_and_keeps_the_files() {
         let (scene, ws, canary, outside) = scene_with(vector);
         let before = snapshot(&outside);
         let pin = RefName::new("refs/landfall/keep/t1").expect("fine");
-        scene.pool.remove(ws, &pin, &sig()).unwrap_or_else(|e| panic!("{}: {e:?}", vector.name));
+        scene.pool.remove_workspace(ws, &pin, &sig()).unwrap_or_else(|e| panic!("{}: {e:?}", vector.name));
         assert!(!canary.exists(), "{}", vector.name);
         assert_eq!(snapshot(&outside), before, "{}", vector.name);
-        let head = scene.store.resolve(&pin).expect("read").expect("kept");
+        let head = scene.store.resolve_ref(&pin).expect("read").expect("kept");
         let blob = scene.store.read_blob(&head, b"new.txt", 100).expect("read");
         assert_eq!(blob.as_deref(), Some(b"new\n".as_slice()), "{}", vector.name);
     }
@@ -496,7 +508,7 @@ fn malformed_objects_do_not_enter_the_store() {
         );
         let oid: Oid = commit.parse().expect("an id");
         assert!(!scene.store.contains(&oid).expect("read"), "{evil}");
-        assert!(scene.store.fsck().expect("git runs").problems.is_empty());
+        assert!(scene.store.run_fsck().expect("git runs").problems.is_empty());
     }
 }
 
@@ -524,7 +536,7 @@ fn a_missing_object_blocks_the_task_and_nothing_else() {
     std::fs::write(&path, bytes).expect("written");
     let refused = scene.store.collect(&ws, &options("refs/landfall/heads/t2"));
     assert!(matches!(refused, Err(landfall_host::git::CollectError::Broken { .. })), "{refused:?}");
-    assert!(scene.store.fsck().expect("git runs").problems.is_empty());
+    assert!(scene.store.run_fsck().expect("git runs").problems.is_empty());
     assert!(scene.prepare("T3").path().exists());
 }
 
@@ -539,9 +551,9 @@ fn a_pipe_in_the_place_of_a_settings_file_does_not_hang_us() {
         let blob = scene.store.read_blob(&collected.head, b"dir/new.txt", 100).expect("read");
         assert_eq!(blob.as_deref(), Some(b"new\n".as_slice()));
         let lane = scene.lane("1");
-        let path = lane.checkout(&scene.base, IgnoredFilesPolicy::Keep).expect("checked out").path;
+        let path = lane.check_out_commit(&scene.base, IgnoredFilesPolicy::Keep).expect("checked out").path;
         mkfifo(&path.join("dir").join(name));
-        lane.checkout(&collected.head, IgnoredFilesPolicy::Keep).expect("checked out");
+        lane.check_out_commit(&collected.head, IgnoredFilesPolicy::Keep).expect("checked out");
     }
 }
 

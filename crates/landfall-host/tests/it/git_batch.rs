@@ -83,7 +83,7 @@ fn eight_heads_become_eight_prefixes_each_proved() {
 
     let last = &batch.prefixes[7].commit;
     assert_eq!(scene.store.set_base(last, Some(&scene.base)).expect("git runs"), CompareAndSwap::Moved);
-    assert!(scene.store.fsck().expect("git runs").problems.is_empty());
+    assert!(scene.store.run_fsck().expect("git runs").problems.is_empty());
     let log = git(scene.store.dir(), ["log", "-1", "--format=%B", last.as_str()]);
     assert_eq!(log, "land 8");
 }
@@ -277,7 +277,7 @@ fn the_check_of_a_batch_names_every_kind_of_lie() {
     };
     let commit = |tree: &Oid, parents: &[&Oid]| {
         let parents: Vec<Oid> = parents.iter().map(|oid| (*oid).clone()).collect();
-        scene.store.commit(tree, &parents, "land", &sig(), &sig()).expect("commits")
+        scene.store.create_commit(tree, &parents, "land", &sig(), &sig()).expect("commits")
     };
     check(&right.commit, &[&one, &two], &right.tree).expect("it agrees");
 

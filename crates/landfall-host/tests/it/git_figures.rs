@@ -18,11 +18,11 @@ struct Figures {
 
 impl Figures {
     fn time<T>(&mut self, scene: &Scene, what: &'static str, work: impl FnOnce() -> T) -> T {
-        let processes = scene.git.spawned();
+        let processes = scene.git.spawned_count();
         let start = Instant::now();
         let result = work();
         let took = start.elapsed();
-        let processes = scene.git.spawned() - processes;
+        let processes = scene.git.spawned_count() - processes;
         match self.rows.iter_mut().find(|row| row.0 == what) {
             Some(row) => {
                 row.1.push(took);
@@ -54,7 +54,7 @@ fn measure(files: usize) {
     });
     let mut figures = Figures::default();
     figures.time(&scene, "import, nothing new", || {
-        scene.store.import(&scene.repo, &main_branch()).expect("works")
+        scene.store.import_branch(&scene.repo, &main_branch()).expect("works")
     });
     let lane = scene.lane("1");
     let mut base = scene.base.clone();
@@ -82,12 +82,13 @@ fn measure(files: usize) {
             scene.store.collect(&ws, &collect).expect("collected")
         });
         let (landed, tree) = figures.time(&scene, "merge + commit + set_base", || {
-            let MergeResult::Clean { tree } = scene.store.merge(&base, &collected.head).expect("git runs")
+            let MergeResult::Clean { tree } =
+                scene.store.merge_commits(&base, &collected.head).expect("git runs")
             else {
                 panic!()
             };
             let parents = [base.clone(), collected.head.clone()];
-            let landed = scene.store.commit(&tree, &parents, "land", &sig(), &sig()).expect("commits");
+            let landed = scene.store.create_commit(&tree, &parents, "land", &sig(), &sig()).expect("commits");
             scene.store.set_base(&landed, Some(&base)).expect("git runs");
             (landed, tree)
         });
@@ -95,20 +96,22 @@ fn measure(files: usize) {
         let claim = LandingClaim { landed: landed.clone(), base_before: base.clone(), candidate_heads, tree };
         figures.time(&scene, "check_landing", || scene.store.check_landing(&claim).expect("agrees"));
         figures.time(&scene, "lane checkout, ignored removed", || {
-            lane.checkout(&landed, IgnoredFilesPolicy::Remove).expect("checked out")
+            lane.check_out_commit(&landed, IgnoredFilesPolicy::Remove).expect("checked out")
         });
         figures.time(&scene, "lane checkout again, ignored kept", || {
-            lane.checkout(&landed, IgnoredFilesPolicy::Keep).expect("checked out")
+            lane.check_out_commit(&landed, IgnoredFilesPolicy::Keep).expect("checked out")
         });
         figures.time(&scene, "publish to a clean checkout", || {
             let mode = PublishMode::Local;
             scene
                 .store
-                .publish(&scene.repo, &main_branch(), &landed, &published, &mode, &sig())
+                .publish_branch(&scene.repo, &main_branch(), &landed, &published, &mode, &sig())
                 .expect("git runs")
         });
         let keep = RefName::new("refs/landfall/kept/t1").expect("fine");
-        figures.time(&scene, "release", || scene.pool.release(ws, &collected, &keep).expect("released"));
+        figures.time(&scene, "release", || {
+            scene.pool.release_workspace(ws, &collected, &keep).expect("released")
+        });
         published = landed.clone();
         base = landed;
     }

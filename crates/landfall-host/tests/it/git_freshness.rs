@@ -142,7 +142,7 @@ fn no_file_that_a_check_handed_out_is_in_the_next_checkout_of_its_lane() {
     for ignored in [IgnoredFilesPolicy::Remove, IgnoredFilesPolicy::Keep] {
         let scene = scene();
         let lane = scene.lane("1");
-        let top = lane.checkout(&scene.base, ignored).expect("checked out").path;
+        let top = lane.check_out_commit(&scene.base, ignored).expect("checked out").path;
         lane.note_occupant("run", true).expect("noted");
         lane.note_vacated("run").expect("noted");
         let mut holds: Vec<Hold> = Vec::new();
@@ -151,7 +151,7 @@ fn no_file_that_a_check_handed_out_is_in_the_next_checkout_of_its_lane() {
             std::fs::create_dir(&elsewhere).expect("ours");
             holds.extend(Hold::all(&top.join(name), &elsewhere));
         }
-        lane.checkout(&scene.base, ignored).expect("checked out");
+        lane.check_out_commit(&scene.base, ignored).expect("checked out");
         assert_out_of_reach(&mut holds, &top);
     }
 }
@@ -162,17 +162,17 @@ fn a_lane_is_another_folder_after_a_check_that_may_not_have_ended() {
     for ignored in [IgnoredFilesPolicy::Remove, IgnoredFilesPolicy::Keep] {
         let scene = scene();
         let lane = scene.lane("1");
-        let top = lane.checkout(&scene.base, ignored).expect("checked out").path;
+        let top = lane.check_out_commit(&scene.base, ignored).expect("checked out").path;
         lane.note_occupant("first", false).expect("noted");
         lane.note_vacated("first").expect("noted");
         let kept = inode(&top);
-        lane.checkout(&scene.base, ignored).expect("checked out");
+        lane.check_out_commit(&scene.base, ignored).expect("checked out");
         assert_eq!(inode(&top), kept, "all have ended");
         lane.note_occupant("first", false).expect("noted");
         lane.note_occupant("second", false).expect("noted");
         lane.note_vacated("second").expect("noted");
         let held = std::fs::File::open(&top).expect("there");
-        lane.checkout(&scene.base, ignored).expect("checked out");
+        lane.check_out_commit(&scene.base, ignored).expect("checked out");
         let planted = rustix::fs::openat(
             &held,
             "planted",
@@ -188,12 +188,12 @@ fn a_lane_is_another_folder_after_a_check_that_may_not_have_ended() {
 fn ignored_files_that_were_handed_out_stay_suspect_while_they_are_kept() {
     let scene = scene();
     let lane = scene.lane("1");
-    lane.checkout(&scene.base, IgnoredFilesPolicy::Remove).expect("checked out");
+    lane.check_out_commit(&scene.base, IgnoredFilesPolicy::Remove).expect("checked out");
     lane.note_occupant("first", true).expect("noted");
     lane.note_vacated("first").expect("noted");
-    lane.checkout(&scene.base, IgnoredFilesPolicy::Keep).expect("checked out");
+    lane.check_out_commit(&scene.base, IgnoredFilesPolicy::Keep).expect("checked out");
     assert!(lane.may_be_handed_out(), "nobody was started since, but they are as they were");
-    lane.checkout(&scene.base, IgnoredFilesPolicy::Remove).expect("checked out");
+    lane.check_out_commit(&scene.base, IgnoredFilesPolicy::Remove).expect("checked out");
     assert!(!lane.may_be_handed_out());
 }
 
@@ -202,12 +202,12 @@ fn ignored_files_that_were_handed_out_stay_suspect_while_they_are_kept() {
 fn a_file_that_was_linked_is_made_anew_without_a_word_about_it() {
     let scene = scene();
     let lane = scene.lane("1");
-    let top = lane.checkout(&scene.base, IgnoredFilesPolicy::Keep).expect("checked out").path;
+    let top = lane.check_out_commit(&scene.base, IgnoredFilesPolicy::Keep).expect("checked out").path;
     lane.note_occupant("run", false).expect("noted");
     lane.note_vacated("run").expect("noted");
     let link = scene.temp.path().join("link");
     std::fs::hard_link(top.join("a.txt"), &link).expect("on the same disk");
-    lane.checkout(&scene.base, IgnoredFilesPolicy::Keep).expect("checked out");
+    lane.check_out_commit(&scene.base, IgnoredFilesPolicy::Keep).expect("checked out");
     assert_out_of_reach(&mut [Hold::Link(link)], &top);
 }
 
@@ -215,12 +215,12 @@ fn a_file_that_was_linked_is_made_anew_without_a_word_about_it() {
 fn files_of_a_check_that_can_hand_out_none_stay() {
     let scene = scene();
     let lane = scene.lane("1");
-    let top = lane.checkout(&scene.base, IgnoredFilesPolicy::Keep).expect("checked out").path;
+    let top = lane.check_out_commit(&scene.base, IgnoredFilesPolicy::Keep).expect("checked out").path;
     let before = FILES.map(|(name, _)| inode(&top.join(name)));
     lane.note_occupant("run", false).expect("noted");
     lane.note_vacated("run").expect("noted");
     assert!(!lane.may_be_handed_out());
-    lane.checkout(&scene.base, IgnoredFilesPolicy::Keep).expect("checked out");
+    lane.check_out_commit(&scene.base, IgnoredFilesPolicy::Keep).expect("checked out");
     assert_eq!(FILES.map(|(name, _)| inode(&top.join(name))), before);
     // One that nobody has told about, as from an earlier version, is not trusted.
     std::fs::remove_file(top.with_file_name("room").join("fresh")).expect("there");
@@ -232,7 +232,7 @@ fn files_of_a_check_that_can_hand_out_none_stay() {
 fn layers_over_caches_last_for_one_verification() {
     let scene = Scene::with(|root| write(root, ".gitignore", "target/\n"));
     let lane = scene.lane("1");
-    let top = lane.checkout(&scene.base, IgnoredFilesPolicy::Remove).expect("checked out").path;
+    let top = lane.check_out_commit(&scene.base, IgnoredFilesPolicy::Remove).expect("checked out").path;
     lane.note_occupant("run", false).expect("noted");
     lane.note_vacated("run").expect("noted");
     for (ignored, cache_stays, file_stays) in [
@@ -241,9 +241,9 @@ fn layers_over_caches_last_for_one_verification() {
         (IgnoredFilesPolicy::Remove, false, false),
     ] {
         write(&top, "target/built", "x\n");
-        write(&lane.caches(), "layer/left", "x\n");
-        lane.checkout(&scene.base, ignored).expect("checked out");
-        assert_eq!(lane.caches().exists(), cache_stays, "{ignored:?}");
+        write(&lane.caches_path(), "layer/left", "x\n");
+        lane.check_out_commit(&scene.base, ignored).expect("checked out");
+        assert_eq!(lane.caches_path().exists(), cache_stays, "{ignored:?}");
         assert_eq!(top.join("target/built").exists(), file_stays, "{ignored:?}");
     }
 }
@@ -253,15 +253,15 @@ fn layers_over_caches_last_for_one_verification() {
 fn a_tracked_file_that_is_ignored_goes_with_the_commit_that_has_it() {
     let scene = Scene::with(|root| write(root, "target/tracked", "x\n"));
     let lane = scene.lane("1");
-    let top = lane.checkout(&scene.base, IgnoredFilesPolicy::Keep).expect("checked out").path;
+    let top = lane.check_out_commit(&scene.base, IgnoredFilesPolicy::Keep).expect("checked out").path;
     lane.note_occupant("run", true).expect("noted");
     lane.note_vacated("run").expect("noted");
     write(&scene.root(), ".gitignore", "target/\n");
     crate::git_scene::git(&scene.root(), ["rm", "-q", "--cached", "target/tracked"]);
     crate::git_scene::git(&scene.root(), ["add", ".gitignore"]);
     crate::git_scene::git(&scene.root(), ["commit", "-q", "-m", "second"]);
-    let next = scene.store.import(&scene.repo, &crate::git_scene::main_branch()).expect("imported");
-    lane.checkout(&next, IgnoredFilesPolicy::Keep).expect("checked out");
+    let next = scene.store.import_branch(&scene.repo, &crate::git_scene::main_branch()).expect("imported");
+    lane.check_out_commit(&next, IgnoredFilesPolicy::Keep).expect("checked out");
     assert!(!top.join("target/tracked").exists());
 }
 
@@ -280,7 +280,7 @@ fn no_file_that_an_agent_handed_out_is_in_the_next_workspace() {
         }
         let collected = scene.collect(&workspace);
         let keep = RefName::new("refs/landfall/kept/t1").expect("a fine name");
-        scene.pool.release(workspace, &collected, &keep).expect("released");
+        scene.pool.release_workspace(workspace, &collected, &keep).expect("released");
         assert_eq!(scene.pool.warm_count(), 1);
         if is_spare {
             assert!(scene.pool.make_spare(&scene.base, &|_| false).expect("made"));
@@ -308,7 +308,7 @@ fn what_a_fresh_checkout_costs() {
         lane.note_occupant("run", may_hand_out).expect("noted");
         lane.note_vacated("run").expect("noted");
         let began = std::time::Instant::now();
-        lane.checkout(&scene.base, IgnoredFilesPolicy::Remove).expect("checked out");
+        lane.check_out_commit(&scene.base, IgnoredFilesPolicy::Remove).expect("checked out");
         began.elapsed()
     };
     time(true);

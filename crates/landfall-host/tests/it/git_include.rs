@@ -8,7 +8,7 @@ use landfall_host::git::{InclusionRefusal, InclusionReport, Workspace};
 use crate::git_scene::{Scene, git, read, write};
 
 fn include(scene: &Scene, ws: &Workspace) -> InclusionReport {
-    scene.pool.include(&scene.repo, ws).expect("git runs")
+    scene.pool.copy_included_files(&scene.repo, ws).expect("git runs")
 }
 
 fn copied(included: &InclusionReport) -> Vec<String> {
@@ -90,9 +90,9 @@ fn without_a_list_nothing_happens() {
     let ws = scene.prepare("T1");
     // The list of a branch that an agent made is not the person's.
     write(ws.path(), ".worktreeinclude", "*\n");
-    let before = scene.git.spawned();
+    let before = scene.git.spawned_count();
     assert_eq!(include(&scene, &ws), InclusionReport::default());
-    assert_eq!(scene.git.spawned(), before);
+    assert_eq!(scene.git.spawned_count(), before);
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn a_copy_does_not_outlive_its_workspace_in_a_warm_checkout() {
     assert_eq!(copied(&include(&scene, &ws)), [".env"]);
     let collected = scene.collect(&ws);
     let keep = landfall_host::git::RefName::new("refs/landfall/keep/t1").expect("fine");
-    scene.pool.release(ws, &collected, &keep).expect("released");
+    scene.pool.release_workspace(ws, &collected, &keep).expect("released");
     assert_eq!(scene.pool.warm_count(), 1);
     let next = scene.prepare("T2");
     assert_eq!(scene.pool.warm_count(), 0);

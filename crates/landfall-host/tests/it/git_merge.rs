@@ -21,7 +21,7 @@ fn commit_all(ws: &Workspace) {
 
 /// What is in dispute, as `path kind lines`.
 fn told(scene: &Scene, heads: &[Oid; 2]) -> Vec<String> {
-    match scene.store.merge(&heads[0], &heads[1]).expect("git runs") {
+    match scene.store.merge_commits(&heads[0], &heads[1]).expect("git runs") {
         MergeResult::Clean { .. } => Vec::new(),
         MergeResult::Conflict { paths, .. } => paths
             .iter()
@@ -52,11 +52,11 @@ fn a_clean_merge_is_made_once_and_again_if_its_tree_is_lost() {
     let scene = scene();
     let heads =
         heads(&scene, |ws| write(ws.path(), "one.txt", "1\n"), |ws| write(ws.path(), "two.txt", "2\n"));
-    let merge = || scene.store.merge(&heads[0], &heads[1]).expect("git runs");
+    let merge = || scene.store.merge_commits(&heads[0], &heads[1]).expect("git runs");
     let first = merge();
-    let before = scene.git.spawned();
+    let before = scene.git.spawned_count();
     assert_eq!(merge(), first);
-    assert_eq!(scene.git.spawned(), before, "no process for what is known");
+    assert_eq!(scene.git.spawned_count(), before, "no process for what is known");
     let MergeResult::Clean { tree } = &first else { panic!("{first:?}") };
     let object = scene.store.dir().join("objects").join(&tree.as_str()[..2]).join(&tree.as_str()[2..]);
     std::fs::remove_file(&object).expect("it is loose");
@@ -87,9 +87,9 @@ fn every_kind_of_conflict_has_its_name() {
     let case = |ours: &dyn Fn(&Workspace), theirs: &dyn Fn(&Workspace)| {
         let heads = heads(&scene, ours, theirs);
         for name in ["T1", "T2"] {
-            let ws = scene.pool.existing(name).expect("ready");
+            let ws = scene.pool.find_workspace(name).expect("ready");
             let keep = landfall_host::git::RefName::new("refs/landfall/keep/x").expect("fine");
-            scene.pool.remove(ws, &keep, &sig()).expect("removed");
+            scene.pool.remove_workspace(ws, &keep, &sig()).expect("removed");
         }
         told(&scene, &heads)
     };
@@ -190,14 +190,15 @@ fn changes_side_by_side_are_settled_and_the_result_lands_by_a_plain_merge() {
 
     // What the queue does with it: the task's branch takes the base in, and then fits.
     let parents = [head, base.clone()];
-    let settled = scene.store.commit(&tree, &parents, "take the base in", &sig(), &sig()).expect("commits");
-    let merged = scene.store.merge(&base, &settled).expect("git runs");
+    let settled =
+        scene.store.create_commit(&tree, &parents, "take the base in", &sig(), &sig()).expect("commits");
+    let merged = scene.store.merge_commits(&base, &settled).expect("git runs");
     assert_eq!(merged, MergeResult::Clean { tree: tree.clone() });
     let parents = [base.clone(), settled.clone()];
-    let landed = scene.store.commit(&tree, &parents, "land", &sig(), &sig()).expect("commits");
+    let landed = scene.store.create_commit(&tree, &parents, "land", &sig(), &sig()).expect("commits");
     let claim = LandingClaim { landed, base_before: base, candidate_heads: vec![settled], tree };
     scene.store.check_landing(&claim).expect("it agrees");
-    assert!(scene.store.fsck().expect("git runs").problems.is_empty());
+    assert!(scene.store.run_fsck().expect("git runs").problems.is_empty());
 }
 
 #[test]
@@ -212,7 +213,7 @@ fn a_place_with_two_readings_settles_nothing() {
     );
     assert_eq!(told(&scene, &[base.clone(), head.clone()]), ["a.txt Content 3"]);
     assert_eq!(scene.store.merge_simple(&base, &head).expect("git runs"), None);
-    let plain = scene.store.merge(&scene.base, &head).expect("git runs");
+    let plain = scene.store.merge_commits(&scene.base, &head).expect("git runs");
     let MergeResult::Clean { tree } = plain else { panic!("one side alone fits") };
     assert_eq!(scene.store.merge_simple(&scene.base, &head).expect("git runs"), Some(tree));
 }
@@ -246,7 +247,8 @@ fn odd_names_are_settled_where_they_are() {
         },
         |ws| write(ws.path(), odd, numbers().replace("line 4\n", "four\n")),
     );
-    let MergeResult::Conflict { paths, .. } = scene.store.merge(&base, &head).expect("git runs") else {
+    let MergeResult::Conflict { paths, .. } = scene.store.merge_commits(&base, &head).expect("git runs")
+    else {
         panic!("git gives up where changes touch")
     };
     assert_eq!((paths[0].path.as_slice(), paths[0].kind), (odd.as_bytes(), ConflictKind::Content));

@@ -21,9 +21,9 @@ fn local(scene: &Scene, known: &Oid) -> BranchNews {
 fn a_branch_of_the_person_is_followed_through_all_they_may_do() {
     let scene = Scene::new();
     let root = scene.root();
-    let before = scene.git.spawned();
+    let before = scene.git.spawned_count();
     assert_eq!(local(&scene, &scene.base), BranchNews::Same);
-    assert_eq!(scene.git.spawned(), before, "no process if nothing happened");
+    assert_eq!(scene.git.spawned_count(), before, "no process if nothing happened");
 
     let one = commit(&root, "one");
     let two = commit(&root, "two");
@@ -86,7 +86,7 @@ fn a_remote_is_followed_and_nothing_of_the_person_changes() {
     let two = commit(&other, "two");
     git(&other, ["push", "-q", "origin", "main"]);
     assert_eq!(news(&scene.base), BranchNews::Ahead { new: two.clone(), commits: 2 });
-    assert!(scene.store.fsck().expect("git runs").problems.is_empty(), "it came whole");
+    assert!(scene.store.run_fsck().expect("git runs").problems.is_empty(), "it came whole");
 
     git(&other, ["commit", "-q", "--amend", "-m", "two, said better"]);
     git(&other, ["push", "-q", "--force", "origin", "main"]);
@@ -118,7 +118,7 @@ fn a_history_that_the_person_has_fetched_and_the_store_has_not_arrives_whole() {
     let news = scene.store.remote_news(&scene.repo, "origin", &main_branch(), &scene.base).expect("git runs");
     assert_eq!(news, BranchNews::Ahead { new: two, commits: 2 });
     std::fs::remove_dir_all(scene.root().join(".git/objects")).expect("removed");
-    assert!(scene.store.fsck().expect("git runs").problems.is_empty());
+    assert!(scene.store.run_fsck().expect("git runs").problems.is_empty());
 }
 
 #[test]

@@ -19,7 +19,10 @@ fn landed() -> (Scene, Oid) {
 
 fn publish(scene: &Scene, new: &Oid) -> PublishOutcome {
     let mode = PublishMode::Local;
-    scene.store.publish(&scene.repo, &main_branch(), new, &scene.base, &mode, &sig()).expect("git runs")
+    scene
+        .store
+        .publish_branch(&scene.repo, &main_branch(), new, &scene.base, &mode, &sig())
+        .expect("git runs")
 }
 
 fn tip(root: &Path) -> String {
@@ -104,7 +107,7 @@ fn changes_in_folders_beside_the_work_stay_and_hold_nothing_back() {
         let mode = PublishMode::Beside { folders: vec![folder.to_owned()] };
         scene
             .store
-            .publish(&scene.repo, &main_branch(), landed, &scene.base, &mode, &sig())
+            .publish_branch(&scene.repo, &main_branch(), landed, &scene.base, &mode, &sig())
             .expect("git runs")
     };
     let (scene, ours) = landed();
@@ -195,7 +198,8 @@ fn a_linked_worktree_that_shows_the_branch_moves_or_holds() {
     git(&scene.root(), ["worktree", "add", "-q", "../side", "-b", "side"]);
     let side = Repo::discover(&scene.git, &scene.temp.path().join("side")).expect("found");
     write(&scene.root(), "a.txt", "mine");
-    let held = scene.store.publish(&side, &main_branch(), &landed, &scene.base, &PublishMode::Local, &sig());
+    let held =
+        scene.store.publish_branch(&side, &main_branch(), &landed, &scene.base, &PublishMode::Local, &sig());
     assert!(matches!(held, Ok(PublishOutcome::Held(HeldReason::Files { .. }))), "{held:?}");
 }
 
@@ -267,8 +271,8 @@ fn a_ref_that_cannot_be_set_is_named() {
     let (scene, landed) = landed();
     git(&scene.root(), ["update-ref", "refs/landfall/publishing", scene.base.as_str()]);
     let mode = PublishMode::Local;
-    let done = scene.store.publish(&scene.repo, &main_branch(), &landed, &scene.base, &mode, &sig());
-    let error = done.expect_err("a ref is in the way of ours").full();
+    let done = scene.store.publish_branch(&scene.repo, &main_branch(), &landed, &scene.base, &mode, &sig());
+    let error = done.expect_err("a ref is in the way of ours").full_message();
     assert!(error.contains("refs/landfall/publishing") && !error.contains("git gc"), "{error}");
 }
 
@@ -329,7 +333,7 @@ fn the_persons_own_filters_run_and_their_hooks_do_not() {
     assert_eq!(read(&root, "x.big"), "content\n", "as their own checkout would give it");
     assert!(!canary.exists(), "no hook ran");
     assert_eq!(publish(&scene, &landed), PublishOutcome::Already);
-    scene.store.import(&scene.repo, &main_branch()).expect("works");
+    scene.store.import_branch(&scene.repo, &main_branch()).expect("works");
     scene.repo.head().expect("git runs");
     assert!(!canary.exists(), "no hook ran");
     git(&root, ["status"]);
@@ -346,7 +350,7 @@ fn a_push_goes_to_the_remote_and_never_forces() {
     git(&scene.root(), ["push", "-q", "origin", "main"]);
     let push = |new: &Oid, name: &str| {
         let mode = PublishMode::Remote { name: name.to_owned() };
-        scene.store.publish(&scene.repo, &main_branch(), new, &scene.base, &mode, &sig())
+        scene.store.publish_branch(&scene.repo, &main_branch(), new, &scene.base, &mode, &sig())
     };
     assert_eq!(push(&landed, "origin").expect("git runs"), PublishOutcome::Done(PublishMethod::Pushed));
     assert_eq!(git(&remote, ["rev-parse", "main"]), landed.as_str());
@@ -360,7 +364,7 @@ fn a_push_goes_to_the_remote_and_never_forces() {
     git(&clone, ["commit", "-q", "--allow-empty", "-m", "human"]);
     git(&clone, ["push", "-q", "origin", "main"]);
     let tree = scene.store.tree_of(&landed).expect("read");
-    let next = scene.store.commit(&tree, &[landed], "next", &sig(), &sig()).expect("commits");
+    let next = scene.store.create_commit(&tree, &[landed], "next", &sig(), &sig()).expect("commits");
     assert!(matches!(
         push(&next, "origin").expect("git runs"),
         PublishOutcome::Held(HeldReason::Remote { .. })
@@ -377,11 +381,12 @@ fn odd_branch_names_are_only_names() {
         let scene = Scene::new();
         git(&scene.root(), ["branch", branch]);
         let name = BranchName::new(branch).expect("git takes it");
-        assert_eq!(scene.store.import(&scene.repo, &name).expect("works"), scene.base);
+        assert_eq!(scene.store.import_branch(&scene.repo, &name).expect("works"), scene.base);
         let ws = scene.prepare("T1");
         write(ws.path(), "x", "x");
         let landed = scene.land(&scene.collect(&ws).head);
-        let done = scene.store.publish(&scene.repo, &name, &landed, &scene.base, &PublishMode::Local, &sig());
+        let done =
+            scene.store.publish_branch(&scene.repo, &name, &landed, &scene.base, &PublishMode::Local, &sig());
         assert_eq!(done.expect("git runs"), PublishOutcome::Done(PublishMethod::Ref), "{branch}");
         assert_eq!(git(&scene.root(), ["rev-parse", &format!("refs/heads/{branch}")]), landed.as_str());
         assert!(!scene.root().join("canary").exists());
@@ -392,9 +397,15 @@ fn odd_branch_names_are_only_names() {
 fn what_does_not_descend_is_not_published() {
     let (scene, landed) = landed();
     let tree = scene.store.tree_of(&landed).expect("read");
-    let orphan = scene.store.commit(&tree, &[], "orphan", &sig(), &sig()).expect("commits");
-    let refused =
-        scene.store.publish(&scene.repo, &main_branch(), &orphan, &scene.base, &PublishMode::Local, &sig());
+    let orphan = scene.store.create_commit(&tree, &[], "orphan", &sig(), &sig()).expect("commits");
+    let refused = scene.store.publish_branch(
+        &scene.repo,
+        &main_branch(),
+        &orphan,
+        &scene.base,
+        &PublishMode::Local,
+        &sig(),
+    );
     assert!(refused.is_err());
     assert_eq!(tip(&scene.root()), scene.base.as_str());
     // A repository inside the checkout does not disturb it.

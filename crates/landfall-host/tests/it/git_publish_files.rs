@@ -55,7 +55,10 @@ fn scene_of(case: &Case) -> (Scene, Oid) {
 
 fn publish(scene: &Scene, new: &Oid) -> PublishOutcome {
     let mode = PublishMode::Local;
-    scene.store.publish(&scene.repo, &main_branch(), new, &scene.base, &mode, &sig()).expect("git runs")
+    scene
+        .store
+        .publish_branch(&scene.repo, &main_branch(), new, &scene.base, &mode, &sig())
+        .expect("git runs")
 }
 
 /// The checkout is exactly as it was, nothing is left in the git folder, and git still works in it.

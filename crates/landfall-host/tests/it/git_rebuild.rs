@@ -47,7 +47,7 @@ fn check_rebuilt(scene: &Scene, ws: &Workspace, head: &Oid, story: &str) {
     git(ws.path(), ["fsck", "--full"]);
     let files = snapshot(ws.path());
     assert!(files.iter().all(|(_, content)| !content.is_empty()), "{story}: {files:?}");
-    let again = scene.pool.existing("T1").expect("it is ready");
+    let again = scene.pool.find_workspace("T1").expect("it is ready");
     assert_eq!(again.base(), &scene.base, "{story}: it began where it began");
     assert_eq!(again.recorded_mount(), scene.pool.current_mount(), "{story}");
     let collected = scene.collect(&again);
@@ -56,7 +56,7 @@ fn check_rebuilt(scene: &Scene, ws: &Workspace, head: &Oid, story: &str) {
         (head, false),
         "{story}: nothing is taken as leftovers"
     );
-    assert!(scene.store.fsck().expect("git runs").problems.is_empty(), "{story}");
+    assert!(scene.store.run_fsck().expect("git runs").problems.is_empty(), "{story}");
 }
 
 #[test]
@@ -102,11 +102,11 @@ fn an_untrusted_workspace_is_rebuilt_from_the_newest_whole_commit() {
         assert_eq!(rebuilt.head, commits[whole], "{story}");
         check_rebuilt(&scene, &ws, &commits[whole], story);
         let kept = rebuilt.uncommitted.expect("something was not committed");
-        assert_eq!(scene.store.resolve(&keep()).expect("readable"), Some(kept.clone()), "{story}");
+        assert_eq!(scene.store.resolve_ref(&keep()).expect("readable"), Some(kept.clone()), "{story}");
         let names = scene.store.diff_names(&rebuilt.head, &kept).expect("both are there");
         assert!(names.iter().any(|it| it.path == b"open.txt"), "{story}: what was open is kept: {names:?}");
         assert_eq!(
-            scene.pool.existing("T1").and_then(|ws| ws.unannounced_rebuild()).map(|it| it.head),
+            scene.pool.find_workspace("T1").and_then(|ws| ws.unannounced_rebuild()).map(|it| it.head),
             Some(rebuilt.head)
         );
     }
@@ -158,7 +158,7 @@ fn a_second_power_cut_loses_nothing_that_survived_the_first() {
     assert_eq!(rebuilt.head, newest);
     check_rebuilt(&scene, &ws, &newest, "after the second");
     assert!(
-        scene.store.resolve(&keep()).expect("readable").is_some(),
+        scene.store.resolve_ref(&keep()).expect("readable").is_some(),
         "what the first one kept is still kept"
     );
 }
@@ -174,7 +174,7 @@ fn other_branches_of_the_agent_survive_a_rebuild() {
     git(ws.path(), ["checkout", "-q", "landfall/t1"]);
     scene.pool.rebuild(&ws, None, &keep(), &sig()).expect("the machine is fine");
     let below = RefName::new("refs/landfall/kept").expect("a fine name");
-    let kept = scene.store.refs(&below).expect("git runs");
+    let kept = scene.store.list_refs(&below).expect("git runs");
     assert!(kept.iter().any(|(_, oid)| *oid == idea), "{kept:?}");
 }
 
@@ -187,7 +187,7 @@ fn a_rebuild_is_announced_once_and_forgotten_with_the_workspace() {
     assert_eq!(ws.unannounced_rebuild(), None);
     let collected = scene.collect(&ws);
     let done = RefName::new("refs/landfall/kept/t1/done").expect("a fine name");
-    scene.pool.release(ws, &collected, &done).expect("it is given back");
+    scene.pool.release_workspace(ws, &collected, &done).expect("it is given back");
     let next = scene.prepare("T2");
     next.announce_rebuild().expect("there is nothing to announce");
     assert_eq!(next.unannounced_rebuild(), None, "the next task knows nothing of it");
@@ -199,12 +199,12 @@ fn untrusted_spares_and_lanes_are_deleted_and_trusted_ones_are_recorded_anew() {
     let release = |name: &str| {
         let ws = scene.prepare(name);
         let collected = scene.collect(&ws);
-        scene.pool.release(ws, &collected, &keep()).expect("it is given back");
+        scene.pool.release_workspace(ws, &collected, &keep()).expect("it is given back");
     };
     release("T1");
     let here = scene.pool.current_mount().expect("Linux can tell");
     let lanes = scene.temp.path().join("state/lanes");
-    scene.lane("0").checkout(&scene.base, IgnoredFilesPolicy::Keep).expect("it is checked out");
+    scene.lane("0").check_out_commit(&scene.base, IgnoredFilesPolicy::Keep).expect("it is checked out");
 
     let before = MountIdentity { boot: "an earlier one".to_owned(), ..here.clone() };
     let warm = scene.pool.dir().join(".engine/warm/T1.0");
@@ -213,8 +213,8 @@ fn untrusted_spares_and_lanes_are_deleted_and_trusted_ones_are_recorded_anew() {
         before.record_in(room).expect("it can be written");
     }
     let as_before = |recorded: Option<&MountIdentity>| recorded == Some(&before);
-    assert_eq!(scene.pool.sort_out_pooled(&as_before).expect("readable"), 0);
-    assert_eq!(Lane::sort_out(&lanes, &as_before).expect("readable"), 0);
+    assert_eq!(scene.pool.delete_untrusted_pooled(&as_before).expect("readable"), 0);
+    assert_eq!(Lane::delete_untrusted_lanes(&lanes, &as_before).expect("readable"), 0);
     for room in [&warm, &lanes.join("0/room")] {
         assert_eq!(
             MountIdentity::recorded_in(room),
@@ -222,8 +222,8 @@ fn untrusted_spares_and_lanes_are_deleted_and_trusted_ones_are_recorded_anew() {
             "what is kept is used on this mount"
         );
     }
-    assert_eq!(scene.pool.sort_out_pooled(&|_| false).expect("readable"), 1);
-    assert_eq!(Lane::sort_out(&lanes, &|_| false).expect("readable"), 1);
+    assert_eq!(scene.pool.delete_untrusted_pooled(&|_| false).expect("readable"), 1);
+    assert_eq!(Lane::delete_untrusted_lanes(&lanes, &|_| false).expect("readable"), 1);
     assert_eq!((scene.pool.warm_count(), lanes.join("0").exists()), (0, false));
-    scene.lane("0").checkout(&scene.base, IgnoredFilesPolicy::Keep).expect("it is made again");
+    scene.lane("0").check_out_commit(&scene.base, IgnoredFilesPolicy::Keep).expect("it is made again");
 }

@@ -38,11 +38,11 @@ impl Scene {
         fill(&root);
         git(&root, ["add", "-A"]);
         git(&root, ["commit", "-q", "-m", "first"]);
-        let runner = Git::find().expect("git is here");
+        let runner = Git::find_installed().expect("git is here");
         let repo = Repo::discover(&runner, &root).expect("it is a repository");
         let store =
             Store::open(&runner, &temp.path().join("state/store.git"), &repo).expect("the store opens");
-        let base = store.import(&repo, &main_branch()).expect("the import works");
+        let base = store.import_branch(&repo, &main_branch()).expect("the import works");
         assert_eq!(store.set_base(&base, None).expect("git runs"), landfall_host::git::CompareAndSwap::Moved);
         let pool =
             WorkspacePool::open(&store, &temp.path().join("state/workspaces")).expect("the pool opens");
@@ -59,7 +59,8 @@ impl Scene {
     }
 
     pub fn lane(&self, name: &str) -> Lane {
-        Lane::open(&self.store, &self.temp.path().join("state/lanes").join(name)).expect("the lane opens")
+        Lane::open_lane(&self.store, &self.temp.path().join("state/lanes").join(name))
+            .expect("the lane opens")
     }
 
     pub fn collect(&self, workspace: &Workspace) -> CollectedWork {
@@ -69,11 +70,13 @@ impl Scene {
     /// Lands a head on the current base as the queue would.
     pub fn land(&self, head: &Oid) -> Oid {
         let base = self.store.base().expect("readable").expect("set");
-        let MergeResult::Clean { tree } = self.store.merge(&base, head).expect("git runs") else {
+        let MergeResult::Clean { tree } = self.store.merge_commits(&base, head).expect("git runs") else {
             panic!("a conflict")
         };
-        let landed =
-            self.store.commit(&tree, &[base.clone(), head.clone()], "land", &sig(), &sig()).expect("commits");
+        let landed = self
+            .store
+            .create_commit(&tree, &[base.clone(), head.clone()], "land", &sig(), &sig())
+            .expect("commits");
         self.store.set_base(&landed, Some(&base)).expect("git runs");
         landed
     }

@@ -27,12 +27,13 @@ fn a_task_goes_from_import_to_landing() {
     assert_eq!(collected.changed_paths_count, 2);
     assert_eq!(scene.store.workspace_head(&ws).as_ref(), Some(&collected.head));
 
-    let MergeResult::Clean { tree } = scene.store.merge(&scene.base, &collected.head).expect("git runs")
+    let MergeResult::Clean { tree } =
+        scene.store.merge_commits(&scene.base, &collected.head).expect("git runs")
     else {
         panic!("a conflict")
     };
     let parents = [scene.base.clone(), collected.head.clone()];
-    let landed = scene.store.commit(&tree, &parents, "land T1", &sig(), &sig()).expect("commits");
+    let landed = scene.store.create_commit(&tree, &parents, "land T1", &sig(), &sig()).expect("commits");
     assert_eq!(scene.store.set_base(&landed, Some(&scene.base)).expect("git runs"), CompareAndSwap::Moved);
     let claim = LandingClaim {
         landed: landed.clone(),
@@ -43,13 +44,13 @@ fn a_task_goes_from_import_to_landing() {
     let proof = scene.store.check_landing(&claim).expect("it agrees");
     assert_eq!((proof.tree, proof.changed_paths_count), (tree, 2));
     assert_eq!(scene.store.base().expect("readable"), Some(landed));
-    assert!(scene.store.fsck().expect("git runs").problems.is_empty());
+    assert!(scene.store.run_fsck().expect("git runs").problems.is_empty());
 }
 
 #[test]
 fn a_repository_is_found_from_below_and_problems_have_names() {
     let temp = tempfile::tempdir().expect("a temp folder");
-    let runner = Git::find().expect("git is here");
+    let runner = Git::find_installed().expect("git is here");
     assert!(runner.version().starts_with(|c: char| c.is_ascii_digit()));
     let none = Repo::discover(&runner, temp.path());
     assert!(matches!(none, Err(RepoProblem::NotARepository { .. })), "{none:?}");
@@ -96,19 +97,19 @@ fn a_repository_is_found_from_below_and_problems_have_names() {
 #[test]
 fn import_brings_new_commits_and_costs_nothing_when_there_are_none() {
     let scene = Scene::new();
-    let before = scene.git.spawned();
-    assert_eq!(scene.store.import(&scene.repo, &main_branch()).expect("works"), scene.base);
-    assert_eq!(scene.git.spawned(), before, "no process for what is known");
+    let before = scene.git.spawned_count();
+    assert_eq!(scene.store.import_branch(&scene.repo, &main_branch()).expect("works"), scene.base);
+    assert_eq!(scene.git.spawned_count(), before, "no process for what is known");
 
     write(&scene.root(), "more.txt", "more\n");
     git(&scene.root(), ["add", "-A"]);
     git(&scene.root(), ["commit", "-q", "-m", "second"]);
-    let tip = scene.store.import(&scene.repo, &main_branch()).expect("works");
+    let tip = scene.store.import_branch(&scene.repo, &main_branch()).expect("works");
     assert_ne!(tip, scene.base);
     assert!(scene.store.is_ancestor(&scene.base, &tip).expect("git runs"));
     // The person's objects may go away now: the store borrows nothing.
     std::fs::remove_dir_all(scene.root().join(".git/objects")).expect("removed");
-    assert!(scene.store.fsck().expect("git runs").problems.is_empty());
+    assert!(scene.store.run_fsck().expect("git runs").problems.is_empty());
     assert_eq!(
         scene.store.read_blob(&tip, b"more.txt", 100).expect("read").as_deref(),
         Some(b"more\n".as_slice())
@@ -145,14 +146,14 @@ fn a_large_repository_is_linked_and_survives_the_persons_gc() {
     let ours = packs(&scene.store.dir().join("objects"));
     assert!(theirs.iter().all(|pack| ours.contains(pack)), "{theirs:?} {ours:?}");
     std::fs::remove_dir_all(scene.root().join(".git/objects")).expect("removed");
-    assert!(scene.store.fsck().expect("git runs").problems.is_empty());
+    assert!(scene.store.run_fsck().expect("git runs").problems.is_empty());
     assert!(scene.store.read_blob(&scene.base, b"loose.txt", 100).expect("read").is_some());
 }
 
 #[test]
 fn a_shallow_clone_and_a_sha256_repository_work_too() {
     let temp = tempfile::tempdir().expect("a temp folder");
-    let runner = Git::find().expect("git is here");
+    let runner = Git::find_installed().expect("git is here");
     let full = temp.path().join("full");
     init(&full);
     for number in 0..3 {
@@ -175,7 +176,7 @@ fn a_shallow_clone_and_a_sha256_repository_work_too() {
         assert_eq!(repo.object_format(), format);
         let state = temp.path().join(format!("state-{folder}"));
         let store = Store::open(&runner, &state.join("store.git"), &repo).expect("opens");
-        let base = store.import(&repo, &main_branch()).expect("imports");
+        let base = store.import_branch(&repo, &main_branch()).expect("imports");
         store.set_base(&base, None).expect("git runs");
         let pool = landfall_host::git::WorkspacePool::open(&store, &state.join("workspaces")).expect("opens");
         let ws = pool.prepare("T1", &base, "landfall/t1").expect("made");
@@ -187,8 +188,11 @@ fn a_shallow_clone_and_a_sha256_repository_work_too() {
         write(ws.path(), "z", "z");
         let collected = store.collect(&ws, &options("refs/landfall/heads/t1")).expect("collected");
         assert_eq!((collected.commits, collected.leftovers, collected.changed_paths_count), (2, true, 2));
-        assert!(matches!(store.merge(&base, &collected.head).expect("git runs"), MergeResult::Clean { .. }));
-        assert!(store.fsck().expect("git runs").problems.is_empty(), "{folder}");
+        assert!(matches!(
+            store.merge_commits(&base, &collected.head).expect("git runs"),
+            MergeResult::Clean { .. }
+        ));
+        assert!(store.run_fsck().expect("git runs").problems.is_empty(), "{folder}");
     }
 }
 
@@ -198,7 +202,7 @@ fn the_base_moves_only_from_where_it_is_said_to_be() {
     let tree = scene.store.tree_of(&scene.base).expect("read");
     let next = scene
         .store
-        .commit(&tree, std::slice::from_ref(&scene.base), "next", &sig(), &sig())
+        .create_commit(&tree, std::slice::from_ref(&scene.base), "next", &sig(), &sig())
         .expect("commits");
     let wrong = scene.store.set_base(&next, Some(&next)).expect("git runs");
     assert_eq!(wrong, CompareAndSwap::Lost { actual: Some(scene.base.clone()) });
@@ -209,13 +213,13 @@ fn the_base_moves_only_from_where_it_is_said_to_be() {
     assert_eq!(scene.store.set_base(&next, Some(&scene.base)).expect("git runs"), CompareAndSwap::Moved);
     let again = scene.store.set_base(&next, Some(&scene.base)).expect("git runs");
     assert_eq!(again, CompareAndSwap::Lost { actual: Some(next.clone()) });
-    assert!(scene.store.pin(&name(landfall_host::git::BASE_REF), &scene.base).is_err());
+    assert!(scene.store.pin_commit(&name(landfall_host::git::BASE_REF), &scene.base).is_err());
 
     let racers: Vec<Oid> = (0..8)
         .map(|n| {
             scene
                 .store
-                .commit(&tree, std::slice::from_ref(&next), &format!("r{n}"), &sig(), &sig())
+                .create_commit(&tree, std::slice::from_ref(&next), &format!("r{n}"), &sig(), &sig())
                 .expect("commits")
         })
         .collect();
@@ -237,23 +241,23 @@ fn the_base_moves_only_from_where_it_is_said_to_be() {
 fn pins_are_refs_that_git_sees() {
     let scene = Scene::new();
     let pin = name("refs/landfall/keep/t1");
-    assert_eq!(scene.store.resolve(&pin).expect("read"), None);
-    scene.store.pin(&pin, &scene.base).expect("pinned");
-    assert_eq!(scene.store.resolve(&pin).expect("read"), Some(scene.base.clone()));
-    let listed = scene.store.refs(&name("refs/landfall/keep")).expect("git runs");
+    assert_eq!(scene.store.resolve_ref(&pin).expect("read"), None);
+    scene.store.pin_commit(&pin, &scene.base).expect("pinned");
+    assert_eq!(scene.store.resolve_ref(&pin).expect("read"), Some(scene.base.clone()));
+    let listed = scene.store.list_refs(&name("refs/landfall/keep")).expect("git runs");
     assert_eq!(listed, [(pin.clone(), scene.base.clone())]);
     let missing: Oid = "1".repeat(40).parse().expect("an id");
     assert!(
-        scene.store.pin(&name("refs/landfall/keep/t2"), &missing).is_err(),
+        scene.store.pin_commit(&name("refs/landfall/keep/t2"), &missing).is_err(),
         "a pin to nothing is refused"
     );
     assert_eq!(
-        scene.store.unpin(&pin, &missing).expect("read"),
+        scene.store.unpin_commit(&pin, &missing).expect("read"),
         CompareAndSwap::Lost { actual: Some(scene.base.clone()) }
     );
-    assert_eq!(scene.store.unpin(&pin, &scene.base).expect("read"), CompareAndSwap::Moved);
-    assert_eq!(scene.store.unpin(&pin, &scene.base).expect("gone is fine"), CompareAndSwap::Moved);
-    assert_eq!(scene.store.resolve(&pin).expect("read"), None);
+    assert_eq!(scene.store.unpin_commit(&pin, &scene.base).expect("read"), CompareAndSwap::Moved);
+    assert_eq!(scene.store.unpin_commit(&pin, &scene.base).expect("gone is fine"), CompareAndSwap::Moved);
+    assert_eq!(scene.store.resolve_ref(&pin).expect("read"), None);
 }
 
 #[test]
@@ -266,7 +270,7 @@ fn a_conflict_names_its_paths() {
         write(ws.path(), &format!("{task}.txt"), text);
         heads.push(scene.collect(&ws).head);
     }
-    match scene.store.merge(&heads[0], &heads[1]).expect("git runs") {
+    match scene.store.merge_commits(&heads[0], &heads[1]).expect("git runs") {
         MergeResult::Conflict { paths, detail } => {
             assert_eq!(paths.len(), 1);
             assert_eq!(
@@ -292,7 +296,7 @@ fn a_union_attribute_of_the_candidate_does_not_hide_a_conflict() {
         heads.push(scene.collect(&ws).head);
     }
     assert!(matches!(
-        scene.store.merge(&heads[0], &heads[1]).expect("git runs"),
+        scene.store.merge_commits(&heads[0], &heads[1]).expect("git runs"),
         MergeResult::Conflict { .. }
     ));
 }
@@ -316,16 +320,17 @@ fn what_a_commit_holds_can_be_read() {
         (TreeChange::Added, "link"),
     ];
     assert_eq!(names, expected.map(|(status, path)| (status, path.to_owned())));
-    let diff = scene.store.diff(&scene.base, &head, &DiffOptions::default()).expect("git runs");
+    let diff = scene.store.diff_commits(&scene.base, &head, &DiffOptions::default()).expect("git runs");
     assert!(String::from_utf8_lossy(&diff.bytes).contains("+four") && !diff.cut);
     let small = DiffOptions { bytes_max: 20, ..DiffOptions::default() };
-    let diff = scene.store.diff(&scene.base, &head, &small).expect("git runs");
+    let diff = scene.store.diff_commits(&scene.base, &head, &small).expect("git runs");
     assert!(diff.cut && diff.bytes.len() == 20);
     let one = DiffOptions { paths: vec![b"bin".to_vec()], ..DiffOptions::default() };
-    let diff = scene.store.diff(&scene.base, &head, &one).expect("git runs");
+    let diff = scene.store.diff_commits(&scene.base, &head, &one).expect("git runs");
     assert!(!String::from_utf8_lossy(&diff.bytes).contains("a.txt"));
     assert!(String::from_utf8_lossy(&diff.bytes).contains("Binary files"));
-    let diff = scene.store.diff(&scene.base, &head, &DiffOptions { text: true, ..one }).expect("git runs");
+    let diff =
+        scene.store.diff_commits(&scene.base, &head, &DiffOptions { text: true, ..one }).expect("git runs");
     assert!(!String::from_utf8_lossy(&diff.bytes).contains("Binary files"), "a NUL hides nothing");
 
     let read = |path: &str, max| scene.store.read_blob(&head, path.as_bytes(), max);
@@ -336,13 +341,17 @@ fn what_a_commit_holds_can_be_read() {
     }
     let log = scene
         .store
-        .log(&LogRange { to: head.clone(), from: Some(scene.base.clone()), first_parent: false }, 10);
+        .read_log(&LogRange { to: head.clone(), from: Some(scene.base.clone()), first_parent: false }, 10);
     let log = log.expect("git runs");
     assert_eq!(log.len(), 1);
     assert_eq!((log[0].subject.as_str(), &log[0].author), ("leftovers", &sig()));
     assert_eq!(log[0].parents.as_slice(), std::slice::from_ref(&scene.base));
     assert!(
-        scene.store.log(&LogRange { to: head, from: None, first_parent: true }, 1).expect("git runs").len()
+        scene
+            .store
+            .read_log(&LogRange { to: head, from: None, first_parent: true }, 1)
+            .expect("git runs")
+            .len()
             == 1
     );
 }
@@ -354,14 +363,17 @@ fn a_message_is_kept_as_it_is_and_cannot_be_an_option() {
     for message in ["--amend", "# no comment\n\nbody", "ünïcode\u{202e}", "a\0b", ""] {
         let commit = scene
             .store
-            .commit(&tree, std::slice::from_ref(&scene.base), message, &sig(), &sig())
+            .create_commit(&tree, std::slice::from_ref(&scene.base), message, &sig(), &sig())
             .expect("commits");
         let range = LogRange { to: commit, from: Some(scene.base.clone()), first_parent: false };
-        let log = scene.store.log(&range, 1).expect("git runs");
+        let log = scene.store.read_log(&range, 1).expect("git runs");
         assert_eq!(log[0].message, message.replace('\0', "\u{fffd}").trim_end(), "{message:?}");
     }
     let odd = landfall_host::git::Signature { name: "<>\n".into(), email: "".into(), at_ms: -5 };
-    assert!(scene.store.commit(&tree, &[], "odd", &odd, &odd).is_ok(), "an odd name is replaced, not fatal");
+    assert!(
+        scene.store.create_commit(&tree, &[], "odd", &odd, &odd).is_ok(),
+        "an odd name is replaced, not fatal"
+    );
 }
 
 #[test]
@@ -374,12 +386,12 @@ fn the_landing_check_names_every_kind_of_lie() {
     write(other.path(), "dir/b.txt", "other\n");
     let other = scene.collect(&other).head;
     let base = &scene.base;
-    let MergeResult::Clean { tree } = scene.store.merge(base, &head).expect("git runs") else {
+    let MergeResult::Clean { tree } = scene.store.merge_commits(base, &head).expect("git runs") else {
         panic!("a conflict")
     };
     let commit = |tree: &Oid, parents: &[&Oid]| {
         let parents: Vec<Oid> = parents.iter().map(|oid| (*oid).clone()).collect();
-        scene.store.commit(tree, &parents, "land", &sig(), &sig()).expect("commits")
+        scene.store.create_commit(tree, &parents, "land", &sig(), &sig()).expect("commits")
     };
     let check = |landed: &Oid, tree: &Oid| {
         scene.store.check_landing(&LandingClaim {
@@ -414,11 +426,13 @@ fn a_landing_on_a_base_that_moved_and_renamed_is_accepted() {
     let mover = scene.prepare("T2");
     git(mover.path(), ["mv", "a.txt", "renamed.txt"]);
     let moved = scene.land(&scene.collect(&mover).head);
-    let MergeResult::Clean { tree } = scene.store.merge(&moved, &head).expect("git runs") else {
+    let MergeResult::Clean { tree } = scene.store.merge_commits(&moved, &head).expect("git runs") else {
         panic!("a conflict")
     };
-    let landed =
-        scene.store.commit(&tree, &[moved.clone(), head.clone()], "land", &sig(), &sig()).expect("commits");
+    let landed = scene
+        .store
+        .create_commit(&tree, &[moved.clone(), head.clone()], "land", &sig(), &sig())
+        .expect("commits");
     let claim = LandingClaim { landed, base_before: moved, candidate_heads: vec![head], tree };
     let proof = scene.store.check_landing(&claim).expect("the rename explains the path");
     assert_eq!(proof.changed_paths_count, 1);
@@ -430,9 +444,9 @@ fn a_damaged_store_is_reported_and_not_repaired_by_guessing() {
     let tree = scene.store.tree_of(&scene.base).expect("read");
     let (folder, rest) = tree.as_str().split_at(2);
     std::fs::remove_file(scene.store.dir().join("objects").join(folder).join(rest)).expect("removed");
-    let health = scene.store.fsck().expect("git runs");
+    let health = scene.store.run_fsck().expect("git runs");
     assert!(health.problems.iter().any(|line| line.contains(tree.as_str())), "{health:?}");
-    let merge = scene.store.merge(&scene.base, &scene.base);
+    let merge = scene.store.merge_commits(&scene.base, &scene.base);
     assert!(merge.is_err() || matches!(merge, Ok(MergeResult::Clean { .. })));
     assert!(scene.pool.prepare("T1", &scene.base, "landfall/t1").is_err());
 
@@ -450,7 +464,7 @@ fn stale_locks_in_the_store_are_healed_on_demand() {
     let tree = scene.store.tree_of(&scene.base).expect("read");
     let next = scene
         .store
-        .commit(&tree, std::slice::from_ref(&scene.base), "next", &sig(), &sig())
+        .create_commit(&tree, std::slice::from_ref(&scene.base), "next", &sig(), &sig())
         .expect("commits");
     let held = scene.store.set_base(&next, Some(&scene.base));
     assert!(matches!(held.map_err(|error| error.kind), Err(GitErrorKind::Io(_))), "a lock is respected");
@@ -469,7 +483,7 @@ fn names_that_are_not_utf8_survive_from_workspace_to_lane() {
     let landed = scene.land(&collected.head);
     let lane = scene.lane("1");
     let checkout =
-        lane.checkout(&landed, landfall_host::git::IgnoredFilesPolicy::Remove).expect("checked out");
+        lane.check_out_commit(&landed, landfall_host::git::IgnoredFilesPolicy::Remove).expect("checked out");
     assert_eq!(std::fs::read(checkout.path.join(odd)).expect("there"), b"odd");
     assert_eq!(
         scene.store.read_blob(&landed, odd.as_bytes(), 10).expect("read").as_deref(),
@@ -487,7 +501,7 @@ fn a_workspace_that_is_gone_is_named_so() {
     let gone = scene.store.collect(&ws, &options("refs/landfall/heads/t1"));
     assert!(matches!(gone, Err(CollectError::WorkspaceGone)));
     assert_eq!(scene.store.workspace_head(&ws), None);
-    assert!(scene.pool.existing("T1").is_none());
+    assert!(scene.pool.find_workspace("T1").is_none());
     let again = scene.prepare("T1");
     assert_eq!(snapshot(again.path()), snapshot(&scene.root()), "it is built again");
 }

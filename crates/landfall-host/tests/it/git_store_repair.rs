@@ -95,7 +95,7 @@ fn a_store_with_a_damaged_frame_is_mended_and_keeps_its_objects() {
             store.set_base(&scene.base, None).expect("its objects are still there");
         }
         assert_eq!(
-            store.import(&scene.repo, &main_branch()).expect("it can be written to"),
+            store.import_branch(&scene.repo, &main_branch()).expect("it can be written to"),
             scene.base,
             "{story}"
         );
@@ -103,6 +103,6 @@ fn a_store_with_a_damaged_frame_is_mended_and_keeps_its_objects() {
             WorkspacePool::open(&store, &scene.temp.path().join("state/workspaces")).expect("the pool opens");
         let ws = pool.prepare("T1", &scene.base, "landfall/t1").expect("a workspace can be made");
         assert_eq!(snapshot(ws.path()), snapshot(&scene.root()), "{story}");
-        assert!(store.fsck().expect("git runs").problems.is_empty(), "{story}");
+        assert!(store.run_fsck().expect("git runs").problems.is_empty(), "{story}");
     }
 }

@@ -62,7 +62,7 @@ fn leftovers_are_committed_with_everything_but_the_ignored() {
     assert!(collected.leftovers);
     assert_eq!((collected.commits, collected.changed_paths_count, collected.dirty_count), (1, 5, 5));
     let lane = scene.lane("1");
-    let path = lane.checkout(&collected.head, IgnoredFilesPolicy::Remove).expect("checked out").path;
+    let path = lane.check_out_commit(&collected.head, IgnoredFilesPolicy::Remove).expect("checked out").path;
     assert_eq!(read(&path, "fresh/new.txt"), "new\n");
     assert_eq!(std::fs::metadata(path.join("run.sh")).expect("there").permissions().mode() & 0o111, 0o111);
     assert!(
@@ -118,7 +118,7 @@ fn packed_objects_of_the_agent_arrive_too() {
     git(ws.path(), ["repack", "-a", "-d", "-q", "-l"]);
     let collected = scene.collect(&ws);
     assert_eq!((collected.changed_paths_count, collected.leftovers), (300, false));
-    assert!(scene.store.fsck().expect("git runs").problems.is_empty());
+    assert!(scene.store.run_fsck().expect("git runs").problems.is_empty());
 }
 
 #[test]
@@ -144,11 +144,11 @@ fn folders_files_and_links_may_trade_places() {
     assert_eq!(names, expected);
     let landed = scene.land(&collected.head);
     let lane = scene.lane("1");
-    lane.checkout(&scene.base, IgnoredFilesPolicy::Remove).expect("checked out");
-    lane.checkout(&landed, IgnoredFilesPolicy::Remove).expect("checked out");
-    lane.checkout(&scene.base, IgnoredFilesPolicy::Remove).expect("and back");
+    lane.check_out_commit(&scene.base, IgnoredFilesPolicy::Remove).expect("checked out");
+    lane.check_out_commit(&landed, IgnoredFilesPolicy::Remove).expect("checked out");
+    lane.check_out_commit(&scene.base, IgnoredFilesPolicy::Remove).expect("and back");
     assert_eq!(read(&outside, "b.txt"), "outside\n");
-    scene.pool.release(ws, &collected, &keep()).expect("released");
+    scene.pool.release_workspace(ws, &collected, &keep()).expect("released");
     let next = scene.prepare("T2");
     assert_eq!(snapshot(next.path()), snapshot(&scene.root()));
     assert_eq!(snapshot(&outside).len(), 2, "nothing outside was touched");
@@ -188,7 +188,7 @@ fn a_nested_repository_is_reported_and_its_files_are_kept() {
         "{:?}",
         linked.nested
     );
-    scene.pool.release(ws, &linked, &keep()).expect("released");
+    scene.pool.release_workspace(ws, &linked, &keep()).expect("released");
     assert_eq!(snapshot(scene.prepare("T2").path()), snapshot(&scene.root()));
 }
 
@@ -200,10 +200,10 @@ fn preparing_again_returns_the_same_workspace_with_its_work() {
     let again = scene.prepare("T1");
     assert_eq!(again.path(), ws.path());
     assert_eq!(read(again.path(), "work"), "in progress");
-    assert_eq!(scene.pool.names().expect("listed"), ["T1"]);
+    assert_eq!(scene.pool.workspace_names().expect("listed"), ["T1"]);
     for name in ["", ".", "..", "../x", "a/b", ".engine", "-x", "a b", "ä"] {
         assert!(scene.pool.prepare(name, &scene.base, "landfall/x").is_err(), "{name}");
-        assert!(scene.pool.existing(name).is_none(), "{name}");
+        assert!(scene.pool.find_workspace(name).is_none(), "{name}");
     }
     assert!(scene.pool.prepare("T2", &scene.base, "../evil").is_err());
 }
@@ -245,13 +245,13 @@ fn a_reused_checkout_is_as_good_as_new() {
     let collected = scene.collect(&ws);
     assert_eq!(read_blob(&scene, &collected.head, "a.txt"), "hidden edit\n", "hidden edits are seen");
     assert_eq!(read_blob(&scene, &collected.head, "dir/b.txt"), "hidden edit\n");
-    scene.pool.release(ws, &collected, &keep()).expect("released");
+    scene.pool.release_workspace(ws, &collected, &keep()).expect("released");
     assert_eq!(scene.pool.warm_count(), 1);
-    assert!(scene.pool.existing("T1").is_none());
+    assert!(scene.pool.find_workspace("T1").is_none());
 
-    let before = scene.git.spawned();
+    let before = scene.git.spawned_count();
     let next = scene.prepare("T2");
-    assert!(scene.git.spawned() - before <= 2, "reuse costs at most two processes");
+    assert!(scene.git.spawned_count() - before <= 2, "reuse costs at most two processes");
     assert_eq!(scene.pool.warm_count(), 0);
     assert_eq!(snapshot(next.path()), snapshot(&scene.root()));
     assert_eq!(git(next.path(), ["status", "--porcelain", "--ignored"]), "");
@@ -269,12 +269,12 @@ fn a_spare_is_a_workspace_but_for_its_name_and_costs_no_process_to_take() {
         write(ws.path(), "a.txt", format!("by {name}\n"));
         write(ws.path(), "target/cache/x", "x");
         let collected = scene.collect(&ws);
-        scene.pool.release(ws, &collected, &keep()).expect("released");
+        scene.pool.release_workspace(ws, &collected, &keep()).expect("released");
     }
     write(&scene.root(), "new.txt", "new\n");
     git(&scene.root(), ["add", "-A"]);
     git(&scene.root(), ["commit", "-q", "-m", "more"]);
-    let new = scene.store.import(&scene.repo, &main_branch()).expect("imported");
+    let new = scene.store.import_branch(&scene.repo, &main_branch()).expect("imported");
 
     assert!(scene.pool.make_spare(&scene.base, &|_| false).expect("made"));
     assert!(scene.pool.make_spare(&new, &|_| false).expect("made"));
@@ -282,16 +282,16 @@ fn a_spare_is_a_workspace_but_for_its_name_and_costs_no_process_to_take() {
         !scene.pool.make_spare(&new, &|_| false).expect("nothing to do"),
         "both are spares, none is stale"
     );
-    assert_eq!((scene.pool.spares().len(), scene.pool.warm_count()), (2, 2));
+    assert_eq!((scene.pool.list_spares().len(), scene.pool.warm_count()), (2, 2));
     assert!(scene.pool.make_spare(&new, &|spare| spare.base == scene.base).expect("made"), "the stale one");
-    assert!(scene.pool.spares().iter().all(|spare| spare.base == new));
+    assert!(scene.pool.list_spares().iter().all(|spare| spare.base == new));
 
-    let before = scene.git.spawned();
+    let before = scene.git.spawned_count();
     assert!(scene.pool.prepare_spare("T3", "landfall/t3", &|_| false).expect("looked").is_none());
     let fits = scene.pool.prepare_spare("T3", "landfall/t3", &|spare| spare.base == new).expect("taken");
     let other = scene.pool.prepare("T4", &new, "landfall/t4").expect("taken");
-    assert_eq!(scene.git.spawned(), before, "no process");
-    assert_eq!((scene.pool.spares().len(), scene.pool.warm_count()), (0, 0));
+    assert_eq!(scene.git.spawned_count(), before, "no process");
+    assert_eq!((scene.pool.list_spares().len(), scene.pool.warm_count()), (0, 0));
     for (ws, name) in [(&fits.expect("one fits"), "t3"), (&other, "t4")] {
         assert_eq!((ws.base(), ws.branch()), (&new, format!("landfall/{name}").as_str()));
         assert_eq!(git(ws.path(), ["symbolic-ref", "HEAD"]), format!("refs/heads/landfall/{name}"));
@@ -307,12 +307,12 @@ fn a_spare_that_does_not_fit_is_turned_like_any_warm_checkout() {
     let scene = Scene::new();
     let ws = scene.prepare("T1");
     let collected = scene.collect(&ws);
-    scene.pool.release(ws, &collected, &keep()).expect("released");
+    scene.pool.release_workspace(ws, &collected, &keep()).expect("released");
     assert!(scene.pool.make_spare(&scene.base, &|_| false).expect("made"));
     write(&scene.root(), "new.txt", "new\n");
     git(&scene.root(), ["add", "-A"]);
     git(&scene.root(), ["commit", "-q", "-m", "more"]);
-    let new = scene.store.import(&scene.repo, &main_branch()).expect("imported");
+    let new = scene.store.import_branch(&scene.repo, &main_branch()).expect("imported");
     let next = scene.pool.prepare("T2", &new, "landfall/t2").expect("prepared");
     assert_eq!(scene.pool.warm_count(), 0);
     assert_eq!(snapshot(next.path()), snapshot(&scene.root()));
@@ -337,7 +337,7 @@ fn release_refuses_work_that_was_not_collected() {
     write(ws.path(), "late", "late");
     git(ws.path(), ["add", "-A"]);
     git(ws.path(), ["commit", "-q", "-m", "late"]);
-    assert!(scene.pool.release(ws.clone(), &collected, &keep()).is_err());
+    assert!(scene.pool.release_workspace(ws.clone(), &collected, &keep()).is_err());
     assert_eq!(read(ws.path(), "late"), "late");
 }
 
@@ -355,19 +355,19 @@ fn removal_keeps_unmerged_commits_dirty_work_and_other_branches() {
     git(ws.path(), ["commit", "-q", "-m", "c"]);
     write(ws.path(), "dirty.txt", "d\n");
     let path = ws.path().to_owned();
-    let kept = scene.pool.remove(ws, &keep(), &sig()).expect("removed");
-    assert!(!path.exists() && scene.pool.existing("T1").is_none());
+    let kept = scene.pool.remove_workspace(ws, &keep(), &sig()).expect("removed");
+    assert!(!path.exists() && scene.pool.find_workspace("T1").is_none());
     assert_eq!(kept.refs.len(), 2, "{kept:?}");
-    let head = scene.store.resolve(&keep()).expect("read").expect("kept");
+    let head = scene.store.resolve_ref(&keep()).expect("read").expect("kept");
     assert_eq!(read_blob(&scene, &head, "dirty.txt"), "d\n");
     assert_eq!(read_blob(&scene, &head, "committed.txt"), "c\n");
     assert_eq!(read_blob(&scene, &kept.refs[1].1, "side.txt"), "side\n");
-    assert!(scene.store.fsck().expect("git runs").problems.is_empty());
+    assert!(scene.store.run_fsck().expect("git runs").problems.is_empty());
 
     let clean = scene.prepare("T2");
     let kept = scene
         .pool
-        .remove(clean, &RefName::new("refs/landfall/keep/t2").expect("fine"), &sig())
+        .remove_workspace(clean, &RefName::new("refs/landfall/keep/t2").expect("fine"), &sig())
         .expect("removed");
     assert!(kept.refs.is_empty(), "nothing to keep, no ref");
 }
@@ -414,7 +414,7 @@ fn kept_everything(scene: &Scene, refs: &[(RefName, landfall_host::git::Oid)]) {
     }
     let stashed = holds("a.txt");
     assert!(stashed.contains(&"older".to_owned()) && stashed.contains(&"newer".to_owned()), "{stashed:?}");
-    assert!(scene.store.fsck().expect("git runs").problems.is_empty());
+    assert!(scene.store.run_fsck().expect("git runs").problems.is_empty());
 }
 
 #[test]
@@ -423,15 +423,15 @@ fn a_release_keeps_other_branches_tags_and_every_stash() {
     let ws = scene.prepare("T1");
     side_work(&scene, ws.path());
     let collected = scene.collect(&ws);
-    let kept = scene.pool.release(ws, &collected, &keep()).expect("released");
+    let kept = scene.pool.release_workspace(ws, &collected, &keep()).expect("released");
     kept_everything(&scene, &kept);
 
     let ws = scene.prepare("T2");
     commit(ws.path(), "plain.txt");
     let collected = scene.collect(&ws);
-    let before = scene.git.spawned();
-    assert_eq!(scene.pool.release(ws, &collected, &keep()).expect("released"), []);
-    assert_eq!(scene.git.spawned(), before, "no process if there is nothing to keep");
+    let before = scene.git.spawned_count();
+    assert_eq!(scene.pool.release_workspace(ws, &collected, &keep()).expect("released"), []);
+    assert_eq!(scene.git.spawned_count(), before, "no process if there is nothing to keep");
 }
 
 #[test]
@@ -439,7 +439,7 @@ fn a_removal_keeps_loose_branches_beside_many_packed_tags() {
     let scene = Scene::new();
     let ws = scene.prepare("T1");
     side_work(&scene, ws.path());
-    let kept = scene.pool.remove(ws, &keep(), &sig()).expect("removed");
+    let kept = scene.pool.remove_workspace(ws, &keep(), &sig()).expect("removed");
     kept_everything(&scene, &kept.refs);
 }
 
@@ -452,8 +452,8 @@ fn more_branches_than_are_kept_leave_the_workspace_where_it_is() {
         git(ws.path(), ["update-ref", &format!("refs/heads/b{number}"), &made]);
     }
     let collected = scene.collect(&ws);
-    assert!(scene.pool.release(ws.clone(), &collected, &keep()).is_err());
-    assert!(scene.pool.remove(ws.clone(), &keep(), &sig()).is_err());
+    assert!(scene.pool.release_workspace(ws.clone(), &collected, &keep()).is_err());
+    assert!(scene.pool.remove_workspace(ws.clone(), &keep(), &sig()).is_err());
     assert_eq!(git(ws.path(), ["branch", "--list", "b*"]).lines().count(), 51);
 }
 
@@ -510,12 +510,12 @@ fn a_full_disk_is_not_the_agents_fault_and_nothing_is_removed() {
         assert_eq!(full.expect_err("it is full").kind(), std::io::ErrorKind::StorageFull);
         let file = std::fs::File::options().write(true).open(&filler).expect("there");
         file.set_len(file.metadata().expect("read").len() - room).expect("cut");
-        let kept = scene.pool.remove(ws.clone(), &keep(), &sig());
+        let kept = scene.pool.remove_workspace(ws.clone(), &keep(), &sig());
         assert!(matches!(kept, Err(CollectError::Git(_))), "{room}: {kept:?}");
         assert_eq!(git(ws.path(), ["show", "other:work.txt"]), "work.txt", "{room}");
     }
     std::fs::remove_file(&filler).expect("removed");
-    let kept = scene.pool.remove(ws, &keep(), &sig()).expect("removed, now that there is room");
+    let kept = scene.pool.remove_workspace(ws, &keep(), &sig()).expect("removed, now that there is room");
     assert_eq!(read_blob(&scene, &kept.refs[0].1, "work.txt"), "work.txt");
 }
 
@@ -541,8 +541,8 @@ fn removal_saves_the_files_even_when_the_repository_is_wrecked() {
             _ => assert!(matches!(refused, Err(CollectError::HeadUnreadable { .. })), "{refused:?}"),
         }
         let pin = RefName::new(&format!("refs/landfall/keep/t{number}")).expect("fine");
-        scene.pool.remove(ws, &pin, &sig()).expect("removed");
-        let head = scene.store.resolve(&pin).expect("read").expect("kept");
+        scene.pool.remove_workspace(ws, &pin, &sig()).expect("removed");
+        let head = scene.store.resolve_ref(&pin).expect("read").expect("kept");
         assert_eq!(read_blob(&scene, &head, "work.txt"), wreck);
     }
 }
@@ -558,14 +558,14 @@ fn no_removal_follows_a_link_out_of_the_folder() {
     write(ws.path(), "target/x", "x");
     symlink(&outside, ws.path().join("target/link")).expect("linked");
     std::fs::hard_link(outside.join("precious"), ws.path().join("hard")).expect("linked");
-    scene.pool.remove(ws, &keep(), &sig()).expect("removed");
+    scene.pool.remove_workspace(ws, &keep(), &sig()).expect("removed");
     assert_eq!(read(&outside, "precious"), "p");
 
     // The root itself becomes a link: only the link goes.
     let ws = scene.prepare("T2");
     std::fs::rename(ws.path(), scene.temp.path().join("moved")).expect("moved");
     symlink(&outside, ws.path()).expect("linked");
-    scene.pool.remove(ws.clone(), &keep(), &sig()).expect("removed");
+    scene.pool.remove_workspace(ws.clone(), &keep(), &sig()).expect("removed");
     assert!(ws.path().symlink_metadata().is_err());
     assert_eq!(read(&outside, "precious"), "p");
     assert!(scene.temp.path().join("moved/a.txt").exists());
@@ -578,7 +578,7 @@ fn no_removal_follows_a_link_out_of_the_folder() {
         .status();
     if deep.is_ok_and(|status| status.success()) {
         let path = ws.path().to_owned();
-        scene.pool.remove(ws, &keep(), &sig()).expect("removed");
+        scene.pool.remove_workspace(ws, &keep(), &sig()).expect("removed");
         assert!(!path.exists());
     }
 }
@@ -598,7 +598,7 @@ fn sixteen_workspaces_are_prepared_at_once() {
                 .collect();
             threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
         });
-        assert_eq!(scene.pool.names().expect("listed").len(), 12);
+        assert_eq!(scene.pool.workspace_names().expect("listed").len(), 12);
         let mut seen = std::collections::BTreeSet::new();
         for ws in &made {
             assert_eq!(git(ws.path(), ["status", "--porcelain"]), "", "round {round}");
@@ -608,18 +608,18 @@ fn sixteen_workspaces_are_prepared_at_once() {
             for name in seen {
                 let scene = &scene;
                 scope.spawn(move || {
-                    let ws = scene.pool.existing(&name).expect("ready");
+                    let ws = scene.pool.find_workspace(&name).expect("ready");
                     write(ws.path(), "x", &name);
                     let pin = format!("refs/landfall/heads/{}", name.to_lowercase());
                     let collected = scene.store.collect(&ws, &options(&pin)).expect("collected");
                     assert_eq!(collected.changed_paths_count, 1);
-                    scene.pool.release(ws, &collected, &keep()).expect("released");
+                    scene.pool.release_workspace(ws, &collected, &keep()).expect("released");
                 });
             }
         });
         assert_eq!(scene.pool.warm_count(), 12);
     }
-    assert!(scene.store.fsck().expect("git runs").problems.is_empty());
+    assert!(scene.store.run_fsck().expect("git runs").problems.is_empty());
     assert_eq!(scene.pool.drop_warm().expect("dropped"), 12);
 }
 
@@ -631,7 +631,7 @@ fn a_lane_equals_its_commit_whatever_was_left_in_it() {
     write(ws.path(), "added/x.txt", "x\n");
     let head = scene.collect(&ws).head;
     let lane = scene.lane("1");
-    let first = lane.checkout(&head, IgnoredFilesPolicy::Keep).expect("checked out");
+    let first = lane.check_out_commit(&head, IgnoredFilesPolicy::Keep).expect("checked out");
     assert_eq!(first.tree, scene.store.tree_of(&head).expect("read"));
     assert_eq!(git(&first.path, ["rev-parse", "HEAD"]), head.as_str(), "tools that ask git get an answer");
 
@@ -641,21 +641,21 @@ fn a_lane_equals_its_commit_whatever_was_left_in_it() {
     write(&first.path, "a.txt", "tampered");
     git(&first.path, ["init", "-q", "nested"]);
     write(&first.path, ".git/config", "[core]\n\tfsmonitor = false\n\tworktree = /\n");
-    let before = scene.git.spawned();
-    let kept = lane.checkout(&head, IgnoredFilesPolicy::Keep).expect("checked out");
-    assert!(scene.git.spawned() - before <= 2, "two processes");
+    let before = scene.git.spawned_count();
+    let kept = lane.check_out_commit(&head, IgnoredFilesPolicy::Keep).expect("checked out");
+    assert!(scene.git.spawned_count() - before <= 2, "two processes");
     assert_eq!(read(&kept.path, "target/cache"), "warm");
     assert_eq!(read(&kept.path, "a.txt"), "changed\n");
     assert!(!kept.path.join("junk.txt").exists() && !kept.path.join("nested").exists());
 
-    let base = lane.checkout(&scene.base, IgnoredFilesPolicy::Remove).expect("checked out");
+    let base = lane.check_out_commit(&scene.base, IgnoredFilesPolicy::Remove).expect("checked out");
     assert_eq!(snapshot(&base.path), snapshot(&scene.root()));
     // The whole tree replaced by a link: made anew, the target untouched.
     let outside = scene.temp.path().join("outside");
     write(&outside, "precious", "p");
     std::fs::remove_dir_all(&base.path).expect("removed");
     symlink(&outside, &base.path).expect("linked");
-    let again = lane.checkout(&head, IgnoredFilesPolicy::Remove).expect("checked out");
+    let again = lane.check_out_commit(&head, IgnoredFilesPolicy::Remove).expect("checked out");
     assert_eq!(read(&again.path, "a.txt"), "changed\n");
     assert_eq!(snapshot(&outside).len(), 1);
 }
@@ -682,13 +682,13 @@ fn attributes_of_a_candidate_change_neither_the_tree_nor_the_freshness_of_a_lane
     assert_eq!(scene.store.diff_names(&scene.base, &head).expect("read").len(), 1);
 
     let reused = scene.lane("reused");
-    reused.checkout(&scene.base, IgnoredFilesPolicy::Remove).expect("checked out");
+    reused.check_out_commit(&scene.base, IgnoredFilesPolicy::Remove).expect("checked out");
     let fresh = scene.lane("fresh");
     for _ in 0..3 {
         for (commit, eol) in [(&head, "one\r\ntwo\r\n"), (&scene.base, "one\ntwo\n")] {
-            let old = reused.checkout(commit, IgnoredFilesPolicy::Remove).expect("checked out");
+            let old = reused.check_out_commit(commit, IgnoredFilesPolicy::Remove).expect("checked out");
             std::fs::remove_dir_all(fresh.path()).ok();
-            let new = fresh.checkout(commit, IgnoredFilesPolicy::Remove).expect("checked out");
+            let new = fresh.check_out_commit(commit, IgnoredFilesPolicy::Remove).expect("checked out");
             assert_eq!(snapshot(&old.path), snapshot(&new.path), "reuse equals a fresh checkout");
             assert_eq!(read(&old.path, "plain.txt"), eol);
             if commit == &head {

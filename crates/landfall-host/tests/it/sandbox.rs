@@ -279,7 +279,7 @@ fn a_program_can_replace_its_own_file_in_a_hidden_folder() {
 #[test]
 fn sockets_of_others_are_out_of_reach_before_and_after_the_start() {
     as_root_and_as_nobody("sockets_of_others_are_out_of_reach_before_and_after_the_start", || {
-        let is_told_apart = sandbox::probe().expect("there is Landlock").landlock >= 9;
+        let is_told_apart = sandbox::probe_sandbox().expect("there is Landlock").landlock >= 9;
         for level in [SandboxLevel::Isolated, SandboxLevel::Strict, SandboxLevel::Write] {
             let house = House::new(Way::AsItCan);
             let at = |name: &str| house.home.join(name).to_str().expect("plain").to_owned();
@@ -645,9 +645,9 @@ fn a_layer_outlives_a_run_that_was_killed_with_its_sitter() {
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("it runs");
         let dir = house.home.join("state/runs/1");
         crate::sitter_scene::within("it is gone", || {
-            sitter::find(&dir).expect("can look") == SitterState::Vanished
+            sitter::find_sitter(&dir).expect("can look") == SitterState::Vanished
         });
-        sitter::sweep(&house.scene.marker).expect("can sweep");
+        sitter::sweep_processes(&house.scene.marker).expect("can sweep");
         house.scene.assert_nothing_left();
         // Nothing is mounted for anybody, and the next run goes on with the changes.
         let mounts = fs::read_to_string("/proc/self/mountinfo").expect("proc");
@@ -754,7 +754,7 @@ fn the_level_is_on_record_while_it_runs_and_after() {
         crate::sitter_scene::within("it runs", || matches!(house.scene.found(), SitterState::Running(_)));
         assert_eq!(house.scene.found(), SitterState::Running(sitting.clone()));
         assert_eq!(sitting.sandbox, level);
-        sitter::stop(&sitting, StopMode::Now).expect("ours");
+        sitter::stop_sitter(&sitting, StopMode::Now).expect("ours");
         assert_eq!(house.scene.end_of(&sitting).sandbox, level);
     }
 }
@@ -768,7 +768,7 @@ fn nobody_slips_out_of_fifty_cancels() {
             let house = House::new(way);
             let sitting = house.scene.start(&house.spec(Some(level), &["slip", &house.scene.marker]));
             house.scene.hear("slipped");
-            sitter::stop(&sitting, StopMode::Now).expect("ours");
+            sitter::stop_sitter(&sitting, StopMode::Now).expect("ours");
             let ended = house.scene.end_of(&sitting);
             assert_eq!(ended.left, 0, "turn {turn}: {ended:?}");
             // By the mark, and by a word in the command of those who took it off.
@@ -790,7 +790,7 @@ fn a_sandboxed_tree_whose_sitter_was_killed_is_swept() {
             rustix::process::kill_process(sitter_pid, rustix::process::Signal::KILL).expect("it runs");
             crate::sitter_scene::within("it is gone", || house.scene.found() == SitterState::Vanished);
             // One that has just forked and left may be on its way out still.
-            let swept = sitter::sweep(&house.scene.marker).expect("can sweep");
+            let swept = sitter::sweep_processes(&house.scene.marker).expect("can sweep");
             assert!((2..=3).contains(&swept), "{level:?}: {swept}");
             house.scene.assert_nothing_left();
         }
@@ -825,7 +825,7 @@ fn an_orphan_without_environment_ends_with_the_run_of_its_killed_sitter() {
             let sitter_pid = rustix::process::Pid::from_raw(sitting.pid).expect("a pid");
             rustix::process::kill_process(sitter_pid, rustix::process::Signal::KILL).expect("it runs");
             crate::sitter_scene::within("it is gone", || house.scene.found() == SitterState::Vanished);
-            sitter::sweep(&house.scene.marker).expect("can sweep");
+            sitter::sweep_processes(&house.scene.marker).expect("can sweep");
             let left = orphans();
             for pid in left.iter().filter_map(|pid| rustix::process::Pid::from_raw(*pid)) {
                 rustix::process::kill_process(pid, rustix::process::Signal::KILL).ok(); // ours, by its name
@@ -893,7 +893,7 @@ fn limits_are_lowered_and_never_raised() {
 fn the_machine_says_what_it_has() {
     // As the tests above need it all, they have failed if it is not there.
     as_root_and_as_nobody("the_machine_says_what_it_has", || {
-        let available = sandbox::probe().expect("Landlock is there");
+        let available = sandbox::probe_sandbox().expect("Landlock is there");
         assert!(available.landlock >= 6, "{available:?}");
         assert_eq!(available.strict, None);
     });

@@ -329,7 +329,7 @@ fn a_polite_child_has_its_grace() {
         let sitting = scene.start(&spec);
         scene.hear("ready");
         let asked = Instant::now();
-        assert_eq!(sitter::stop(&sitting, StopMode::Gently).expect("ours"), StopResult::Asked);
+        assert_eq!(sitter::stop_sitter(&sitting, StopMode::Gently).expect("ours"), StopResult::Asked);
         let ended = scene.end_of(&sitting);
         assert_eq!((ended.exit.clone(), ended.cause, ended.swept), (ChildExit::Code(3), EndCause::Asked, 0));
         assert!(asked.elapsed() < Duration::from_millis(spec.grace_ms), "did not wait out the grace");
@@ -344,19 +344,19 @@ fn asking_twice_is_asking_once_and_now_overtakes_gently() {
         scene.hear("deaf");
         // Repeated gentle asking is not impatience. Each time the sitter has acted on the one before when it hears the next.
         for _ in 0..5 {
-            assert_eq!(sitter::stop(&sitting, StopMode::Gently).expect("ours"), StopResult::Asked);
+            assert_eq!(sitter::stop_sitter(&sitting, StopMode::Gently).expect("ours"), StopResult::Asked);
             within("the sitter hears it", || !is_pending(sitting.pid, Signal::TERM));
         }
         assert!(matches!(scene.found(), SitterState::Running(_)));
         let asked = Instant::now();
         for _ in 0..5 {
-            sitter::stop(&sitting, StopMode::Now).expect("ours, or gone");
+            sitter::stop_sitter(&sitting, StopMode::Now).expect("ours, or gone");
         }
         let ended = scene.end_of(&sitting);
         assert_eq!((ended.exit.clone(), ended.cause), (ChildExit::Signal(libc::SIGKILL), EndCause::Asked));
         assert!(asked.elapsed() < Duration::from_secs(5));
-        assert_eq!(sitter::stop(&sitting, StopMode::Gently).expect("no error"), StopResult::Gone);
-        assert_eq!(sitter::stop(&sitting, StopMode::Now).expect("no error"), StopResult::Gone);
+        assert_eq!(sitter::stop_sitter(&sitting, StopMode::Gently).expect("no error"), StopResult::Gone);
+        assert_eq!(sitter::stop_sitter(&sitting, StopMode::Now).expect("no error"), StopResult::Gone);
     });
 }
 
@@ -365,7 +365,7 @@ fn a_stop_that_comes_before_the_sitter_listens_is_not_lost() {
     for _ in 0..20 {
         let scene = Scene::new(Way::AsItCan);
         let sitting = scene.start(&scene.spec(&["hang"]));
-        assert_eq!(sitter::stop(&sitting, StopMode::Gently).expect("ours"), StopResult::Asked);
+        assert_eq!(sitter::stop_sitter(&sitting, StopMode::Gently).expect("ours"), StopResult::Asked);
         assert_eq!(scene.end_of(&sitting).cause, EndCause::Asked);
         scene.assert_nothing_left();
     }
@@ -389,7 +389,7 @@ fn a_terminal_cannot_reach_a_sitter() {
     assert_eq!(scene.found(), SitterState::Running(sitting.clone()));
     let session = rustix::process::getsid(Pid::from_raw(sitting.pid)).expect("it runs");
     assert_eq!(session.as_raw_nonzero().get(), sitting.pid, "a session of its own");
-    sitter::stop(&sitting, StopMode::Now).expect("ours");
+    sitter::stop_sitter(&sitting, StopMode::Now).expect("ours");
     scene.end_of(&sitting);
     scene.assert_nothing_left();
 }
@@ -406,7 +406,7 @@ fn a_daemon_does_not_escape() {
         let sitting = scene.start(&spec);
         scene.hear("escaped");
         within("all three are there, and one has left", || scene.marked().len() == 2);
-        sitter::stop(&sitting, StopMode::Gently).expect("ours");
+        sitter::stop_sitter(&sitting, StopMode::Gently).expect("ours");
         let ended = scene.end_of(&sitting);
         assert_eq!((ended.exit, ended.swept), (ChildExit::Signal(libc::SIGTERM), 1));
     });
@@ -414,7 +414,7 @@ fn a_daemon_does_not_escape() {
         let before = processes();
         let sitting = scene.start(&scene.spec(&["bare-escape"]));
         within("the one without a mark is there", || scene.out().contains("deaf"));
-        sitter::stop(&sitting, StopMode::Now).expect("ours");
+        sitter::stop_sitter(&sitting, StopMode::Now).expect("ours");
         assert_eq!(scene.end_of(&sitting).swept, 1);
         let bare = |pid: &i32| {
             let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -436,7 +436,7 @@ fn a_fork_bomb_loses() {
         let sitting = scene.start(&scene.spec(&["bomb"]));
         within("it has grown", || scene.marked().len() >= BOMB);
         let asked = Instant::now();
-        sitter::stop(&sitting, StopMode::Now).expect("ours");
+        sitter::stop_sitter(&sitting, StopMode::Now).expect("ours");
         let ended = scene.end_of(&sitting);
         assert_eq!(
             (ended.exit.clone(), ended.cause, ended.left),
@@ -496,9 +496,9 @@ fn two_gigabytes_leave_a_capped_file_a_mark_and_a_small_sitter() {
     assert_eq!(at, (1 << 20) - (1 << 16));
     assert_eq!(&text[at..at + mark.len()], mark.as_bytes());
     assert!(text.ends_with(b"xxxthe very end\n"), "the end is kept");
-    let cut = SpoolReader::new(&scene.dir, SitterStream::Out, 0).cut().expect("readable").expect("cut");
+    let cut = SpoolReader::new(&scene.dir, SitterStream::Out, 0).find_gap().expect("readable").expect("cut");
     assert_eq!((cut.at, cut.mark_len, cut.left_out), (at as u64, mark.len() as u64, ended.out.left_out));
-    assert_eq!(SpoolReader::new(&scene.dir, SitterStream::Err, 0).cut().expect("readable"), None);
+    assert_eq!(SpoolReader::new(&scene.dir, SitterStream::Err, 0).find_gap().expect("readable"), None);
     assert!(rss_max > 0 && rss_max < 2048, "{rss_max} KiB");
     scene.assert_nothing_left();
 }
@@ -667,7 +667,7 @@ fn a_sitter_that_dies_at_any_step_leaves_a_folder_that_can_be_judged() {
         }
         engine.kill().expect("ours");
         engine.wait().expect("ours");
-        sitter::sweep(&scene.marker).expect("swept");
+        sitter::sweep_processes(&scene.marker).expect("swept");
         scene.assert_nothing_left();
     }
 }
@@ -711,7 +711,7 @@ fn a_second_start_in_a_folder_is_refused_at_every_moment() {
     // Called by hand, past `start`: the lock and sitter.json stand in the way.
     let status = Command::new(probe()).arg("sit").arg(&scene.dir).status().expect("runs");
     assert_eq!(status.code(), Some(75));
-    sitter::stop(&sitting, StopMode::Now).expect("ours");
+    sitter::stop_sitter(&sitting, StopMode::Now).expect("ours");
     let ended = scene.end_of(&sitting);
     let status = Command::new(probe()).arg("sit").arg(&scene.dir).status().expect("runs");
     assert_eq!(status.code(), Some(75));
@@ -726,7 +726,7 @@ fn a_start_that_is_refused_does_not_look_like_a_sitter() {
     let sitting = scene.start(&spec);
     within("it runs", || scene.marked().len() == 1);
     kill_9(sitting.pid);
-    sitter::sweep(&scene.marker).expect("swept");
+    sitter::sweep_processes(&scene.marker).expect("swept");
     within("it has vanished", || scene.found() == SitterState::Vanished);
     let stop = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -767,8 +767,8 @@ fn a_sitter_that_is_killed_has_vanished_and_a_sweep_leaves_nothing() {
         kill_9(sitting.pid);
         within("it has vanished", || scene.found() == SitterState::Vanished);
         assert_eq!(scene.marked().len(), 2, "its tree lives on");
-        assert_eq!(sitter::sweep(&scene.marker).expect("swept"), 2);
-        assert_eq!(sitter::sweep(&scene.marker).expect("swept"), 0);
+        assert_eq!(sitter::sweep_processes(&scene.marker).expect("swept"), 2);
+        assert_eq!(sitter::sweep_processes(&scene.marker).expect("swept"), 0);
         scene.assert_gone(&sitting);
         assert!(matches!(scene.try_start(&spec), Err(StartError::AlreadyStarted { .. })));
     });
@@ -784,15 +784,15 @@ fn a_sweep_kills_a_fork_bomb_and_spares_strangers() {
         within("it has grown", || scene.marked().len() >= BOMB);
         kill_9(sitting.pid);
         within("it has vanished", || scene.found() == SitterState::Vanished);
-        assert!(sitter::sweep(&scene.marker).expect("swept") > 10);
+        assert!(sitter::sweep_processes(&scene.marker).expect("swept") > 10);
         scene.assert_nothing_left();
         scene.assert_gone(&sitting);
         assert_eq!(stranger.marked().len(), 1);
         assert_eq!(stranger.found(), SitterState::Running(kept.clone()));
-        sitter::stop(&kept, StopMode::Now).expect("ours");
+        sitter::stop_sitter(&kept, StopMode::Now).expect("ours");
         stranger.end_of(&kept);
     });
-    assert!(sitter::sweep("").is_err());
+    assert!(sitter::sweep_processes("").is_err());
 }
 
 #[test]
@@ -815,7 +815,7 @@ fn a_process_with_another_start_time_is_never_signalled() {
     .enumerate()
     {
         for how in [StopMode::Gently, StopMode::Now] {
-            assert_eq!(sitter::stop(&double, how).expect("no error"), StopResult::Gone);
+            assert_eq!(sitter::stop_sitter(&double, how).expect("no error"), StopResult::Gone);
         }
         watch.add(id as u64, &double).expect("watchable");
         assert_eq!(watch.wait(Some(PATIENCE)).expect("waits"), [id as u64]);
@@ -891,7 +891,7 @@ fn a_sitter_that_its_child_has_stopped_hears_a_stop() {
             spec.env = vec![("PATH".into(), std::env::var_os("PATH").unwrap_or_default())];
             let sitting = scene.start(&spec);
             within("the sitter is stopped", || state_of(sitting.pid) == Some('T'));
-            assert_eq!(sitter::stop(&sitting, how).expect("ours"), StopResult::Asked);
+            assert_eq!(sitter::stop_sitter(&sitting, how).expect("ours"), StopResult::Asked);
             assert_eq!(scene.end_of(&sitting).cause, EndCause::Asked);
         });
     }
@@ -915,7 +915,7 @@ fn an_abandoned_run_is_over_to_the_last_process_whatever_its_sitter_is_at() {
         let session = child_of(sitting.pid);
         let tree: Vec<i32> = processes().into_iter().filter(|pid| session_of(*pid) == session).collect();
         assert!(tree.len() >= 3, "{tree:?}");
-        sitter::abandon(&scene.dir, &scene.marker).expect("all of it ends");
+        sitter::abandon_sitter(&scene.dir, &scene.marker).expect("all of it ends");
         scene.assert_gone(&sitting);
         assert_eq!(tree.into_iter().find(|pid| state_of(*pid).is_some_and(|it| it != 'Z')), None);
         assert_eq!(scene.found(), SitterState::Vanished);
@@ -939,7 +939,7 @@ fn child_of(parent: i32) -> Option<i32> {
 fn an_abandoned_folder_is_never_used() {
     let scene = Scene::new(Way::AsItCan);
     std::fs::create_dir(&scene.dir).expect("ours");
-    assert_eq!(sitter::abandon(&scene.dir, &scene.marker).expect("nothing to end"), 0);
+    assert_eq!(sitter::abandon_sitter(&scene.dir, &scene.marker).expect("nothing to end"), 0);
     match scene.try_start(&scene.spec(&["code", "0"])) {
         Err(StartError::AlreadyStarted { .. }) => {}
         other => panic!("{other:?}"),

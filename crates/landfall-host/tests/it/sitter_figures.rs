@@ -63,7 +63,7 @@ fn figures() {
     {
         println!("idle sitter: {line}");
     }
-    sitter::stop(&sitting, StopMode::Now).expect("ours");
+    sitter::stop_sitter(&sitting, StopMode::Now).expect("ours");
     scene.end_of(&sitting);
 
     let mib = 4096u64;
@@ -159,10 +159,10 @@ fn figures_of_the_pulse() {
     let (mut all, mut one) = (Vec::new(), Vec::new());
     for _ in 0..50 {
         let began = Instant::now();
-        assert_eq!(sitter::pulses(&sittings).len(), sittings.len());
+        assert_eq!(sitter::measure_activities(&sittings).len(), sittings.len());
         all.push(began.elapsed());
         let began = Instant::now();
-        assert_eq!(sitter::pulse(&sittings[0]).processes, 1);
+        assert_eq!(sitter::measure_activity(&sittings[0]).processes, 1);
         one.push(began.elapsed());
     }
     println!(
@@ -172,7 +172,7 @@ fn figures_of_the_pulse() {
     );
     println!("pulse of one run: p50 {:?}", median(&mut one));
     for (scene, sitting) in scenes.iter().zip(&sittings) {
-        sitter::stop(sitting, StopMode::Now).expect("ours");
+        sitter::stop_sitter(sitting, StopMode::Now).expect("ours");
         scene.end_of(sitting);
     }
 }

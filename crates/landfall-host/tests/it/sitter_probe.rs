@@ -32,9 +32,9 @@ fn main() -> ExitCode {
         }
         ["engine", dir, command @ ..] => engine(Path::new(dir), command),
         ["git-status", root] => {
-            let git = landfall_host::git::Git::find().expect("git is here");
+            let git = landfall_host::git::Git::find_installed().expect("git is here");
             let repo = landfall_host::git::Repo::discover(&git, Path::new(root)).expect("a repository");
-            let _ = repo.uncommitted(); // a test ends us before it answers
+            let _ = repo.list_uncommitted(); // a test ends us before it answers
         }
         ["code", code] => return ExitCode::from(code.parse::<u8>().expect("a code")),
         ["abort"] => std::process::abort(),
@@ -118,7 +118,7 @@ fn launch(dir: &Path, command: &[&str]) -> Result<sitter::SitterProcess, sitter:
         sandbox: None,
         signal: None,
     };
-    sitter::start(&std::env::current_exe().expect("we run"), dir, &spec)
+    sitter::start_sitter(&std::env::current_exe().expect("we run"), dir, &spec)
 }
 
 /// An engine at work inside an agent: says who it takes for an agent's, and then who they are.
@@ -184,11 +184,11 @@ fn nested(folder: &Path, level: &str) {
         }),
         signal: None,
     };
-    let sitting = sitter::start(&exe, &dir, &spec).expect("starts");
+    let sitting = sitter::start_sitter(&exe, &dir, &spec).expect("starts");
     let mut watch = sitter::SitterWatch::new().expect("a watch");
     watch.add(1, &sitting).expect("ours");
     while watch.wait(Some(Duration::from_secs(60))).expect("waits").is_empty() {}
-    println!("{:?}", sitter::find(&dir).expect("can look"));
+    println!("{:?}", sitter::find_sitter(&dir).expect("can look"));
     let said = sitter::SpoolReader::new(&dir, sitter::SitterStream::Out, 0).read(1 << 20).expect("readable");
     std::io::stdout().write_all(&said).expect("stdout");
 }

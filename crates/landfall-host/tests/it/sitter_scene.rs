@@ -82,16 +82,16 @@ impl Scene {
     }
 
     pub fn start(&self, spec: &SitterSpec) -> SitterProcess {
-        sitter::start(&self.exe, &self.dir, spec).expect("starts")
+        sitter::start_sitter(&self.exe, &self.dir, spec).expect("starts")
     }
 
     pub fn try_start(&self, spec: &SitterSpec) -> Result<SitterProcess, sitter::StartError> {
-        sitter::start(&self.exe, &self.dir, spec)
+        sitter::start_sitter(&self.exe, &self.dir, spec)
     }
 
     /// The same in another folder than the usual one.
     pub fn try_start_in(&self, dir: &Path, spec: &SitterSpec) -> Result<SitterProcess, sitter::StartError> {
-        sitter::start(&self.exe, dir, spec)
+        sitter::start_sitter(&self.exe, dir, spec)
     }
 
     /// Runs to the end.
@@ -106,7 +106,7 @@ impl Scene {
 
     /// The same for a run that was started in another folder than the usual one.
     pub fn end_of_in(&self, dir: &Path, sitting: &SitterProcess) -> SitterEnd {
-        let found = || sitter::find(dir).expect("can look");
+        let found = || sitter::find_sitter(dir).expect("can look");
         let mut watch = SitterWatch::new().expect("a watch");
         watch.add(7, sitting).expect("watchable");
         let until = Instant::now() + PATIENCE;
@@ -127,7 +127,7 @@ impl Scene {
     }
 
     pub fn found(&self) -> SitterState {
-        sitter::find(&self.dir).expect("can look")
+        sitter::find_sitter(&self.dir).expect("can look")
     }
 
     pub fn complaint(&self) -> String {
@@ -195,11 +195,11 @@ impl Drop for Scene {
     fn drop(&mut self) {
         if std::thread::panicking() {
             // A failed test must not leave a fork bomb behind.
-            if let Ok(SitterState::Running(sitting)) = sitter::find(&self.dir) {
-                let _ = sitter::stop(&sitting, sitter::StopMode::Now); // what it leaves is swept below
+            if let Ok(SitterState::Running(sitting)) = sitter::find_sitter(&self.dir) {
+                let _ = sitter::stop_sitter(&sitting, sitter::StopMode::Now); // what it leaves is swept below
                 std::thread::sleep(Duration::from_millis(300));
             }
-            let _ = sitter::sweep(&self.marker); // the test has failed already
+            let _ = sitter::sweep_processes(&self.marker); // the test has failed already
         }
     }
 }

@@ -68,7 +68,7 @@ fn the_socket_is_its_owners_alone_and_its_path_may_be_long() {
     let sitting = scene.start(&spec(&scene, &socket, &["speak-and-hang", line]));
     scene.hear("true");
     assert_eq!(std::fs::metadata(&socket).expect("there").permissions().mode() & 0o777, 0o600);
-    sitter::stop(&sitting, StopMode::Now).expect("ours");
+    sitter::stop_sitter(&sitting, StopMode::Now).expect("ours");
     scene.end_of(&sitting);
     assert!(!socket.exists());
     assert_eq!(std::fs::read_dir(&deep).expect("there").count(), 0, "nothing is left beside it");
@@ -98,7 +98,7 @@ fn who_never_stops_speaking_is_sent_away_and_others_are_heard() {
     scene.hear("true");
     assert!(began.elapsed() < std::time::Duration::from_secs(4), "{:?}", began.elapsed());
     scene.hear("sent away");
-    sitter::stop(&sitting, StopMode::Now).expect("ours");
+    sitter::stop_sitter(&sitting, StopMode::Now).expect("ours");
     scene.end_of(&sitting);
 }
 
@@ -154,7 +154,7 @@ fn a_stranger_with_the_key_is_sent_away_and_takes_nobodys_place() {
         let kept = std::fs::read_to_string(scene.dir.join("signals.jsonl")).expect("there");
         assert_eq!((kept.lines().count(), kept.contains(r#""say":"progress","seq":1"#)), (1, true), "{kept}");
         drop(strangers);
-        sitter::stop(&sitting, StopMode::Now).expect("ours");
+        sitter::stop_sitter(&sitting, StopMode::Now).expect("ours");
         scene.end_of(&sitting);
     });
 }
@@ -167,7 +167,7 @@ fn who_has_lost_its_parent_and_its_session_is_still_of_the_run() {
         let sitting = scene.start(&spec(scene, &socket, &["speak-from-afar", line]));
         scene.hear("\n");
         assert_eq!(scene.out(), "{\"ok\":true}\n");
-        sitter::stop(&sitting, StopMode::Now).expect("ours");
+        sitter::stop_sitter(&sitting, StopMode::Now).expect("ours");
         scene.end_of(&sitting);
     });
 }
@@ -194,7 +194,8 @@ fn a_run_that_works_without_a_word_has_a_pulse_and_one_that_hangs_has_not() {
     let sittings = [busy.start(&busy.spec(&["busy"])), idle.start(&idle.spec(&["hang"]))];
     busy.hear("busy");
     within("the idle one runs", || !idle.marked().is_empty());
-    let pulses = || -> [ProcessActivity; 2] { sitter::pulses(&sittings).try_into().expect("one each") };
+    let pulses =
+        || -> [ProcessActivity; 2] { sitter::measure_activities(&sittings).try_into().expect("one each") };
     within("the idle one is at rest", || {
         let [_, first] = pulses();
         std::thread::sleep(std::time::Duration::from_millis(30));
@@ -208,13 +209,16 @@ fn a_run_that_works_without_a_word_has_a_pulse_and_one_that_hangs_has_not() {
     assert_eq!(pulses()[1], before[1], "the idle one does not");
     assert_eq!((before[0].processes, before[1].processes), (1, 0));
     for (scene, sitting) in [(&busy, &sittings[0]), (&idle, &sittings[1])] {
-        assert_eq!(sitter::pulse(sitting).processes, before[usize::from(sitting == &sittings[1])].processes);
-        sitter::stop(sitting, StopMode::Now).expect("ours");
+        assert_eq!(
+            sitter::measure_activity(sitting).processes,
+            before[usize::from(sitting == &sittings[1])].processes
+        );
+        sitter::stop_sitter(sitting, StopMode::Now).expect("ours");
         scene.end_of(sitting);
     }
     let gone = SitterProcess { pid: i32::MAX, started: 1, boot: String::new(), sandbox: None };
     assert_eq!(
-        sitter::pulse(&gone),
+        sitter::measure_activity(&gone),
         ProcessActivity { connections: Some(Vec::new()), ..ProcessActivity::default() }
     );
 }

@@ -51,7 +51,7 @@ fn whatever_an_agent_starts_is_confined_and_others_are_not() {
         for pid in [ordinary.pid(), own(), 1] {
             assert_eq!(is_confined(pid), Some(false), "{pid}");
         }
-        sitter::stop(&sitting, StopMode::Now).expect("ours");
+        sitter::stop_sitter(&sitting, StopMode::Now).expect("ours");
         scene.end_of(&sitting);
     });
 }
@@ -71,7 +71,7 @@ fn an_agent_is_confined_whose_engine_is_gone() {
     let agent = scene.marked();
     assert_eq!(agent.len(), 1, "{agent:?}");
     assert_eq!(is_confined(agent[0]), Some(true));
-    sitter::stop(&sitting, StopMode::Now).expect("ours");
+    sitter::stop_sitter(&sitting, StopMode::Now).expect("ours");
     within("it is gone", || matches!(scene.found(), SitterState::Ended(_)));
 }
 
@@ -94,7 +94,7 @@ fn an_engine_inside_an_agent_tells_its_own_agents_from_its_own_people() {
             assert_eq!(is_confined(pid), Some(true), "to us they are all an agent's");
         }
         for (scene, sitting) in [(&other, &stranger), (scene, &sitting)] {
-            sitter::stop(sitting, StopMode::Now).expect("ours");
+            sitter::stop_sitter(sitting, StopMode::Now).expect("ours");
             scene.end_of(sitting);
         }
     });
