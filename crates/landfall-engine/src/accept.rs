@@ -336,7 +336,7 @@ pub fn happened(
     if !criteria.items.iter().any(|it| matches!(it.kind, VerifyKind::Observation(_))) {
         return Ok(Vec::new());
     }
-    let comments = tracker.comments(CommentThread::Issue(number))?;
+    let comments = tracker.list_comments(CommentThread::Issue(number))?;
     let event = |it: &Comment| {
         let marker = it.marker()?;
         ObservationKind::from_word(marker.key().strip_prefix(OBSERVED_MARKER)?.split('/').next()?)

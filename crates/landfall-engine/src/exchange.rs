@@ -161,7 +161,7 @@ impl From<ExchangeError> for ExchangeResult {
     fn from(trouble: ExchangeError) -> Self {
         match trouble {
             ExchangeError::Tracker(error) => {
-                let passes = error.passes();
+                let passes = error.retry_time();
                 let detail = match passes {
                     Some(_) => error.to_string(),
                     None => format!("{error}; {}", error.hint()),
@@ -226,7 +226,7 @@ fn refused(trouble: &ExchangeError) -> Option<String> {
     match trouble {
         ExchangeError::Refused(detail) => Some(detail.clone()),
         ExchangeError::Tracker(error @ (TrackerError::Refused { .. } | TrackerError::Conflict { .. })) => {
-            error.passes().is_none().then(|| error.to_string())
+            error.retry_time().is_none().then(|| error.to_string())
         }
         ExchangeError::Tracker(_)
         | ExchangeError::Git(_)

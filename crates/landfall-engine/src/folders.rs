@@ -25,12 +25,12 @@ use landfall_trackers::modules::mend::{self, RepairOrigin};
 use landfall_trackers::modules::project::DatedEntry;
 use landfall_trackers::modules::refinement::Refinements;
 use landfall_trackers::modules::signal::SIGNAL_FILE;
-use landfall_trackers::modules::text::{day, plain_line};
+use landfall_trackers::modules::text::{format_day, plain_line};
 use landfall_trackers::modules::write::{
-    ExpectedFile, FILE_BYTES_MAX, ModuleWrite, digest, read_below, remove_file_below,
+    ExpectedFile, FILE_BYTES_MAX, ModuleWrite, digest_bytes, read_below, remove_file_below,
 };
 use landfall_trackers::modules::{
-    ModuleChange, ModuleFolderSnapshot, ModuleStatus, WriteLog, news, project, read, wanted,
+    ModuleChange, ModuleFolderSnapshot, ModuleStatus, WriteLog, news, project, read, read_wanted_task,
 };
 use serde::{Deserialize, Serialize};
 
@@ -249,8 +249,10 @@ fn look_from(
     let known: Option<FolderRecord> =
         std::fs::read(&file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
     let first = known.is_none();
-    let record = known
-        .unwrap_or_else(|| FolderRecord { written: WriteLog::accepted(&seen), ..FolderRecord::default() });
+    let record = known.unwrap_or_else(|| FolderRecord {
+        written: WriteLog::from_snapshot(&seen),
+        ..FolderRecord::default()
+    });
     let before = (!first).then(|| record.clone());
     let mut visit = FolderVisit {
         desk,
@@ -288,7 +290,7 @@ impl FolderVisit<'_> {
         if !self.seen.problems().is_empty() && !self.mend() {
             return FolderVisitResult::InTheWay;
         }
-        for change in news(&self.record.written, &self.seen) {
+        for change in find_changes(&self.record.written, &self.seen) {
             self.hear(&change);
         }
         self.take_annotations();
@@ -301,7 +303,7 @@ impl FolderVisit<'_> {
     /// Tells whoever watches the folder which step ended, as the step itself does in a session of an agent. The file goes away when
     /// the task is over.
     fn signal(&mut self) {
-        let path = format!("{}/{SIGNAL_FILE}", self.place.shown());
+        let path = format!("{}/{SIGNAL_FILE}", self.place.shown_path());
         let root = &self.place.root;
         if self.task.is_over() {
             if !std::mem::take(&mut self.record.signal).is_empty() {
@@ -323,7 +325,7 @@ impl FolderVisit<'_> {
             return;
         }
         let expect = match read_below(root, &path) {
-            Ok(Some(bytes)) => ExpectedFile::Digest(digest(&bytes)),
+            Ok(Some(bytes)) => ExpectedFile::Digest(digest_bytes(&bytes)),
             Ok(None) => ExpectedFile::Absent,
             Err(_) => return, // a link, or a folder: not ours to write to
         };
@@ -337,7 +339,7 @@ impl FolderVisit<'_> {
     /// Annotations that a person left in `.tmp-annotations.json`: those of the plan change it, and the others, or all while there is
     /// no plan, reach the agent in its next prompt.
     fn take_annotations(&mut self) {
-        let Some(text) = self.seen.text(annotation::FILE) else { return };
+        let Some(text) = self.seen.file_text(annotation::FILE) else { return };
         if self.task.is_over() {
             return;
         }
@@ -363,7 +365,7 @@ impl FolderVisit<'_> {
                 return;
             }
         }
-        let path = format!("{}/{}", self.place.shown(), annotation::FILE);
+        let path = format!("{}/{}", self.place.shown_path(), annotation::FILE);
         match remove_file_below(&self.place.root, &path) {
             Ok(()) => {
                 self.seen.files.remove(annotation::FILE);
@@ -422,10 +424,11 @@ impl FolderVisit<'_> {
     /// Metadata that cannot be used is mended, and that is told.
     fn mend(&mut self) -> bool {
         let now = self.desk.now;
-        let Ok(_lock) = Lock::take_over(&self.place.dir(), SESSION, now) else { return false };
+        let Ok(_lock) = Lock::take_over(&self.place.to_path(), SESSION, now) else { return false };
         let wrong = self.seen.problems().first().map(ToString::to_string).unwrap_or_default();
         let (root, place) = (self.desk.root, &self.place);
-        let Ok(mended) = mend::mend(&self.seen, |path| committed(root, place, path), now) else {
+        let Ok(mended) = mend::repair_folder_metadata(&self.seen, |path| committed(root, place, path), now)
+        else {
             return false;
         };
         let Ok(seen) = read(&self.place) else { return false };
@@ -438,8 +441,8 @@ impl FolderVisit<'_> {
         };
         self.warn(format!("{wrong}; the file was {done}, and the broken one is kept as `{}`", mended.copy));
         // What was mended is ours; what the journal says of it is shown next.
-        let index = self.seen.form.file();
-        let ours = WriteLog::accepted(&self.seen);
+        let index = self.seen.form.file_name();
+        let ours = WriteLog::from_snapshot(&self.seen);
         self.record.written.metadata = ours.metadata;
         let digests = ours.files.get(index).cloned().unwrap_or_default();
         self.record.written.files.insert(index.to_owned(), digests);
@@ -465,7 +468,7 @@ impl FolderVisit<'_> {
             ModuleChange::Field { .. } => {} // the journal knows nothing of it: it stays as it is
             ModuleChange::Broken(_) => {}    // mended before
             ModuleChange::NoMetadata => {
-                let file = self.seen.form.file();
+                let file = self.seen.form.file_name();
                 self.warn(format!("`{file}` was taken away; the folder shows the task in a new one"));
             }
             ModuleChange::Added(path) | ModuleChange::Edited(path) if path == TARGET => {
@@ -490,7 +493,7 @@ impl FolderVisit<'_> {
             return;
         }
         if wanted == Some(ModuleStatus::Cancelled) {
-            let reason = format!("`{}` was set to cancelled by hand", self.place.shown());
+            let reason = format!("`{}` was set to cancelled by hand", self.place.shown_path());
             match self.news(News::Cancel { reason }) {
                 Ok(()) | Err(AskError::Gone) => {}
                 Err(error) => self.warn(format!("`status` was set to cancelled by hand: {error}")),
@@ -505,7 +508,7 @@ impl FolderVisit<'_> {
 
     /// Somebody changed what is wanted.
     fn words(&mut self, path: Option<&str>) {
-        let Ok(wanted) = wanted(&self.seen) else { return };
+        let Ok(wanted) = read_wanted_task(&self.seen) else { return };
         let mut spec = self.task.spec.clone();
         (spec.title, spec.body, spec.criteria) = (wanted.spec.title, wanted.spec.body, wanted.spec.criteria);
         spec.tags = wanted.spec.tags;
@@ -525,7 +528,7 @@ impl FolderVisit<'_> {
     /// Somebody wrote into the plan: it is judged again.
     fn plan(&mut self) {
         let Some(of) = self.task.staged.papers.get(PLAN).cloned() else { return };
-        let text = self.seen.text(folder::PLAN).unwrap_or_default();
+        let text = self.seen.file_text(folder::PLAN).unwrap_or_default();
         if text.trim().is_empty() {
             return;
         }
@@ -557,7 +560,7 @@ impl FolderVisit<'_> {
 
     /// Somebody wants something otherwise.
     fn refine(&mut self) {
-        let all = Refinements::read(&self.seen.text(picture::REFINEMENTS).unwrap_or_default());
+        let all = Refinements::read(&self.seen.file_text(picture::REFINEMENTS).unwrap_or_default());
         for pending in all.pending {
             let text = plain_line(&pending.text);
             if self.task.staged.refinements.iter().any(|it| plain_line(&it.text) == text) {
@@ -588,7 +591,7 @@ impl FolderVisit<'_> {
     }
 
     fn warn(&mut self, what: String) {
-        let what = format!("{}: {what}", self.place.shown());
+        let what = format!("{}: {what}", self.place.shown_path());
         if self.record.told.contains(&what) {
             return;
         }
@@ -599,7 +602,7 @@ impl FolderVisit<'_> {
 
     /// Everything that was looked at is known from now on, but for what waits to be taken over.
     fn accept(&mut self) {
-        let mut written = WriteLog::accepted(&self.seen);
+        let mut written = WriteLog::from_snapshot(&self.seen);
         for path in &self.left {
             match self.record.written.files.get(path) {
                 Some(digests) => {
@@ -631,32 +634,36 @@ impl FolderVisit<'_> {
         let mut copies = self.by_hand.clone();
         let replaces = papers.target.is_some() && picture::replaces_words(&self.task, &self.seen);
         copies.extend(replaces.then(|| TARGET.to_owned()));
-        let writes = project(&module, &papers, &self.seen, now);
+        let writes = plan_projection(&module, &papers, &self.seen, now);
         let kept = copies.iter().filter(|path| writes.iter().any(|write| write.path() == path.as_str()));
         let kept = kept.filter_map(|path| {
-            let text = self.seen.text(path).filter(|text| !text.trim().is_empty())?;
+            let text = self.seen.file_text(path).filter(|text| !text.trim().is_empty())?;
             let about = format!("{}-by-hand", path.trim_end_matches(".md").replace(['.', '/'], "-"));
-            Some(DatedEntry { shelf: EntryFolder::Notes, name: EntryName::new(&day(now), &about), text })
+            Some(DatedEntry {
+                shelf: EntryFolder::Notes,
+                name: EntryName::new(&format_day(now), &about),
+                text,
+            })
         });
         let kept: Vec<DatedEntry> = kept.collect();
         let writes = if kept.is_empty() {
             writes
         } else {
             papers.entries.splice(0..0, kept); // before anything is written over
-            project(&module, &papers, &self.seen, now)
+            plan_projection(&module, &papers, &self.seen, now)
         };
         if writes.is_empty() {
             return FolderVisitResult::Shown;
         }
-        let Ok(_lock) = Lock::take_over(&self.place.dir(), SESSION, now) else {
+        let Ok(_lock) = Lock::take_over(&self.place.to_path(), SESSION, now) else {
             return FolderVisitResult::InTheWay;
         };
-        self.record.written = self.record.written.clone().planned(&writes);
+        self.record.written = self.record.written.clone().with_planned(&writes);
         if !self.keep(file) {
             return FolderVisitResult::InTheWay; // what is not known as ours would be taken for a person's
         }
         let Ok(applied) = self.place.apply(&writes) else { return FolderVisitResult::InTheWay };
-        self.record.written = self.record.written.clone().applied(self.seen.form, &writes, &applied);
+        self.record.written = self.record.written.clone().with_applied(self.seen.form, &writes, &applied);
         if applied.refused.is_empty() { FolderVisitResult::Shown } else { FolderVisitResult::InTheWay }
     }
 

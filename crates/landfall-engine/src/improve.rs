@@ -169,7 +169,7 @@ pub fn open_issues(tracker: &dyn Tracker) -> TrackerResult<BTreeMap<String, u64>
     for issue in tracker.issues(&filter)? {
         let number = issue.number.get();
         known.insert(id_of(&issue.title), number);
-        if let Some((marker, _)) = Marker::of(&issue.body)
+        if let Some((marker, _)) = Marker::split_marker(&issue.body)
             && let Some(id) = marker.key().strip_prefix("proposal/")
         {
             known.insert(id.to_owned(), number);

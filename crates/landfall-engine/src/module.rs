@@ -98,7 +98,7 @@ fn guidance(task: &Task, workspace: &Path) -> Option<(String, String)> {
         name: path.rsplit('/').next().unwrap_or(path).to_owned(),
         sort: ModuleKind::AiTasks,
     };
-    let entry = read_module(&place).ok()?.guidance()?;
+    let entry = read_module(&place).ok()?.latest_guidance()?;
     Some((
         "How to mend the work".to_owned(),
         format!("Go by `{path}/{entry}`: it is the newest entry about what is wrong."),

@@ -14,7 +14,7 @@ use landfall_model::TaskId;
 use landfall_model::recovery::{IssueArtifacts, RecoveryOp, restored_phase};
 use landfall_trackers::tracker::{
     CommentThread, CommitSha, IssueNumber, Label, Marker, NewPullRequest, PHASE_FAMILY, PrNumber,
-    PullRequest, Title, Tracker, TrackerBranchName, TrackerError, TrackerIssueState, unmarked,
+    PullRequest, Title, Tracker, TrackerBranchName, TrackerError, TrackerIssueState, neutralize_markers,
 };
 use thiserror::Error;
 
@@ -342,8 +342,11 @@ impl RecoveryOperator<'_> {
         let digest = blake3::hash(text.as_bytes()).to_hex();
         let marker = self.marker(&digest.as_str()[..12])?;
         // The words are an agent's: marks in them would speak for us.
-        let text = unmarked(text);
-        self.ground.tracker.comment(CommentThread::Issue(self.ground.issue), &marker, &text).map_err(told)?;
+        let text = neutralize_markers(text);
+        self.ground
+            .tracker
+            .add_comment(CommentThread::Issue(self.ground.issue), &marker, &text)
+            .map_err(told)?;
         Ok(format!("said so under {}", self.ground.issue))
     }
 
@@ -374,7 +377,7 @@ impl RecoveryOperator<'_> {
             let text = text.to_lowercase();
             REVIEW_HEADINGS.iter().any(|heading| text.contains(heading))
         };
-        let said = tracker.comments(thread).map_err(told)?;
+        let said = tracker.list_comments(thread).map_err(told)?;
         let mut ours: Vec<String> = said.into_iter().filter(|it| it.ours).map(|it| it.body).collect();
         ours.extend(
             tracker.reviews(pr.number).map_err(told)?.into_iter().filter(|it| it.ours).map(|it| it.body),
@@ -386,7 +389,7 @@ impl RecoveryOperator<'_> {
         if marker.is_on(review) {
             return Ok("the review bears its mark".to_owned());
         }
-        tracker.comment(thread, &marker, "The review of this pull request is above.").map_err(told)?;
+        tracker.add_comment(thread, &marker, "The review of this pull request is above.").map_err(told)?;
         Ok(format!("marked the review of {}", pr.number))
     }
 }

@@ -92,7 +92,7 @@ pub(crate) fn open_until(
     found.setup.clock = Arc::new(WallClock { interrupt });
     let entry = found.entry;
     let veil = SecretMask::new(&secrets::known(Some(settings), around));
-    Ok(Box::new(MaskedTracker::new(entry.tracker(found.setup)?, veil)))
+    Ok(Box::new(MaskedTracker::new(entry.create_tracker(found.setup)?, veil)))
 }
 
 /// What can be said about the tracker without asking it; none if nobody wants one.
@@ -111,7 +111,7 @@ pub fn look(
         (Some(repository), Some(host)) => format!("{repository} on {host}"),
         (Some(_), None) | (None, _) => setup.folder.display().to_string(),
     };
-    let token = entry.away.then(|| setup.token.found());
+    let token = entry.away.then(|| setup.token.find_source());
     Ok(Some(TrackerDescription { kind: entry.name, about: entry.about, place, token }))
 }
 
@@ -152,7 +152,7 @@ fn find(settings: &TrackerSettings, around: &TrackerEnv<'_>) -> TrackerResult<Tr
         folder: folder.unwrap_or_else(|| around.folder.issues()),
         author: around.author.to_owned(),
         repository,
-        proxy: base.as_ref().and_then(|base| proxy_address(&|name| variable(around, name), base.rest())),
+        proxy: base.as_ref().and_then(|base| proxy_address(&|name| variable(around, name), base.rest_url())),
         token,
         size_field: settings.size_field.clone(),
         patience: GithubRetryPolicy { write_gap_ms: settings.write_pause_ms, ..GithubRetryPolicy::default() },
@@ -165,7 +165,10 @@ fn find(settings: &TrackerSettings, around: &TrackerEnv<'_>) -> TrackerResult<Tr
 /// The repository and its server: as settings say, else as `origin` does.
 fn forge(settings: &TrackerSettings, around: &TrackerEnv<'_>) -> TrackerResult<(RepoName, GithubEndpoints)> {
     if let Some(repository) = &settings.repository {
-        return Ok((repository.clone(), settings.base.clone().unwrap_or_else(GithubEndpoints::public)));
+        return Ok((
+            repository.clone(),
+            settings.base.clone().unwrap_or_else(GithubEndpoints::for_github_com),
+        ));
     }
     let set = "set `tracker.repository = \"owner/name\"` in landfall.toml";
     let failed = |why: String| refused(format!("{why}; {set}"));
@@ -175,7 +178,7 @@ fn forge(settings: &TrackerSettings, around: &TrackerEnv<'_>) -> TrackerResult<(
     let url =
         url.ok_or_else(|| failed(format!("there is no remote `{ORIGIN}` to find the repository by")))?;
     // The address may hold a password, so it is not repeated.
-    let (host, repository) = RepoName::of_remote(&url)
+    let (host, repository) = RepoName::from_remote_url(&url)
         .ok_or_else(|| failed(format!("the remote `{ORIGIN}` does not say which repository it is")))?;
     match &settings.base {
         Some(base) if without_port(base.host()) != host => Err(failed(format!(
@@ -242,14 +245,14 @@ fn tokens(
         let path = at_home(around, file).ok_or_else(|| {
             refused(format!("`tracker.token_file` is {}, and there is no home folder", file.display()))
         })?;
-        sources = sources.file(path);
+        sources = sources.with_file(path);
     }
     let host = base.host().to_owned();
     let sources = match belongs {
-        true => sources.environment(base.is_public(), |name| variable(around, name)),
+        true => sources.with_environment(base.is_public(), |name| variable(around, name)),
         false => sources,
     };
-    Ok(sources.asking(
+    Ok(sources.with_provider(
         "gh auth token",
         Arc::new(move || git::read_login_token(&host).map_err(|error| error.to_string())),
     ))

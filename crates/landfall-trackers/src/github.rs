@@ -34,7 +34,7 @@ use client::{GithubClient, GithubMethod, GithubRequest, RetryEffect, read};
 pub use token::{GithubToken, TokenProvider, TokenSources};
 use wire::{
     CheckRuns, CombinedStatus, CommentWire, EventWire, IssueWire, LabelWire, MergeWire, PullWire, Repository,
-    ReviewWire, User, labels, malformed,
+    ReviewWire, User, labels, malformed_error,
 };
 
 /// One repository on one GitHub, as one account.
@@ -85,7 +85,7 @@ impl Github {
     /// The tracker of a repository. Nothing is asked until something is wanted.
     pub fn new(setup: GithubSetup) -> TrackerResult<Self> {
         let proxy = setup.proxy.as_deref().map(ureq::Proxy::new).transpose();
-        let proxy = proxy.map_err(|error| malformed("the address of the proxy", &error.to_string()))?;
+        let proxy = proxy.map_err(|error| malformed_error("the address of the proxy", &error.to_string()))?;
         Ok(Self {
             client: GithubClient::new(setup.base, setup.token, proxy, setup.patience, setup.clock),
             repository: setup.repository,
@@ -95,38 +95,45 @@ impl Github {
     }
 
     fn path<'a>(&self, parts: impl IntoIterator<Item = &'a str>) -> GithubPath {
-        let path = GithubPath::of(["repos", self.repository.owner(), self.repository.name()]);
-        parts.into_iter().fold(path, GithubPath::and)
+        let path = GithubPath::from_parts(["repos", self.repository.owner(), self.repository.name()]);
+        parts.into_iter().fold(path, GithubPath::append_part)
     }
 
-    fn at<'a>(&self, below: &str, number: u64, parts: impl IntoIterator<Item = &'a str>) -> GithubPath {
-        parts.into_iter().fold(self.path([below, &number.to_string()]), GithubPath::and)
+    fn item_path<'a>(
+        &self,
+        below: &str,
+        number: u64,
+        parts: impl IntoIterator<Item = &'a str>,
+    ) -> GithubPath {
+        parts.into_iter().fold(self.path([below, &number.to_string()]), GithubPath::append_part)
     }
 
-    fn me(&self) -> TrackerResult<&GithubIdentity> {
+    fn current_identity(&self) -> TrackerResult<&GithubIdentity> {
         if let Some(me) = self.me.get() {
             return Ok(me);
         }
-        let me =
-            match self.client.ask::<User>(&GithubRequest::get("ask who we are", GithubPath::of(["user"]))) {
-                Ok(user) => GithubIdentity::Account(user.login),
-                // The token of an app has no account behind it.
-                Err(TrackerError::Forbidden { .. } | TrackerError::NotFound { .. }) => GithubIdentity::App,
-                Err(error) => return Err(error),
-            };
+        let me = match self
+            .client
+            .fetch_json::<User>(&GithubRequest::get("ask who we are", GithubPath::from_parts(["user"])))
+        {
+            Ok(user) => GithubIdentity::Account(user.login),
+            // The token of an app has no account behind it.
+            Err(TrackerError::Forbidden { .. } | TrackerError::NotFound { .. }) => GithubIdentity::App,
+            Err(error) => return Err(error),
+        };
         Ok(self.me.get_or_init(|| me))
     }
 
     fn is_ours(&self, author: Option<&User>) -> TrackerResult<bool> {
         let Some(author) = author else { return Ok(false) };
-        Ok(match self.me()? {
+        Ok(match self.current_identity()? {
             GithubIdentity::Account(login) => login.eq_ignore_ascii_case(&author.login),
             GithubIdentity::App => author.kind == "Bot",
         })
     }
 
     /// Makes something that must not be there twice: looks, makes, and looks again when the answer was lost.
-    fn once<T>(
+    fn create_once<T>(
         &self,
         what: &str,
         find: impl Fn() -> TrackerResult<Option<T>>,
@@ -162,7 +169,7 @@ impl Github {
     fn issue_wire(&self, number: IssueNumber) -> TrackerResult<IssueWire> {
         let what = format!("read issue {number}");
         let wire: IssueWire =
-            self.client.ask(&GithubRequest::get(&what, self.at("issues", number.get(), [])))?;
+            self.client.fetch_json(&GithubRequest::get(&what, self.item_path("issues", number.get(), [])))?;
         if wire.pull_request.is_some() {
             let hint = format!("{number} is a pull request: `landfall issue pr {}` shows it", number.get());
             return Err(TrackerError::NotFound { what, hint });
@@ -171,18 +178,18 @@ impl Github {
     }
 
     fn patch_issue(&self, what: &str, number: IssueNumber, body: Value) -> TrackerResult<Issue> {
-        let path = self.at("issues", number.get(), []);
+        let path = self.item_path("issues", number.get(), []);
         let call = GithubRequest::write(what, GithubMethod::Patch, path, body, RetryEffect::Same);
-        self.client.ask_anew::<IssueWire>(&call)?.into_issue()
+        self.client.fetch_json_uncached::<IssueWire>(&call)?.into_issue()
     }
 
-    fn labels_now(&self, number: IssueNumber) -> TrackerResult<BTreeSet<Label>> {
+    fn current_labels(&self, number: IssueNumber) -> TrackerResult<BTreeSet<Label>> {
         let call = GithubRequest::get(
             format!("read the labels of {number}"),
-            self.at("issues", number.get(), ["labels"]),
+            self.item_path("issues", number.get(), ["labels"]),
         );
         // An issue has at most 100, which is one page.
-        Ok(labels(self.client.ask_anew::<Vec<LabelWire>>(&call.query("per_page", 100))?))
+        Ok(labels(self.client.fetch_json_uncached::<Vec<LabelWire>>(&call.query("per_page", 100))?))
     }
 
     fn add_labels<'a>(&self, number: IssueNumber, add: impl Iterator<Item = &'a Label>) -> TrackerResult<()> {
@@ -190,9 +197,9 @@ impl Github {
         if add.is_empty() {
             return Ok(());
         }
-        let path = self.at("issues", number.get(), ["labels"]);
+        let path = self.item_path("issues", number.get(), ["labels"]);
         let what = format!("label {number} with {}", add.join(", "));
-        self.client.tell(&GithubRequest::write(
+        self.client.send_only(&GithubRequest::write(
             what,
             GithubMethod::Post,
             path,
@@ -202,9 +209,9 @@ impl Github {
     }
 
     fn remove_label(&self, number: IssueNumber, label: &Label) -> TrackerResult<()> {
-        let path = self.at("issues", number.get(), ["labels", label.as_str()]);
+        let path = self.item_path("issues", number.get(), ["labels", label.as_str()]);
         let call = GithubRequest::delete(format!("take the label {label} from {number}"), path);
-        match self.client.tell(&call) {
+        match self.client.send_only(&call) {
             Err(TrackerError::NotFound { .. }) => Ok(()), // somebody else took it, or we did and did not hear
             other => other,
         }
@@ -223,14 +230,14 @@ impl Github {
     fn comments_since(&self, thread: CommentThread, since: Option<Timestamp>) -> TrackerResult<Vec<Comment>> {
         let mut call = GithubRequest::get(
             format!("read the comments of {thread}"),
-            self.at("issues", thread.number(), ["comments"]),
+            self.item_path("issues", thread.number(), ["comments"]),
         );
         if let Some(since) = since {
             call = call.query("since", rfc3339(since));
         }
         let mut seen = BTreeSet::new();
         let mut comments = Vec::new();
-        for wire in self.client.list::<CommentWire>(call)? {
+        for wire in self.client.fetch_list::<CommentWire>(call)? {
             // Pages shift while they are read.
             if seen.insert(wire.id) {
                 comments.push(self.as_comment(wire)?);
@@ -240,7 +247,7 @@ impl Github {
     }
 
     /// The comment with this marker. If a request arrived twice there are two; the first stays.
-    fn marked(
+    fn find_marked_comment(
         &self,
         thread: CommentThread,
         marker: &Marker,
@@ -252,7 +259,7 @@ impl Github {
         for again in marked {
             let path = self.path(["issues", "comments", &again.id.to_string()]);
             let call = GithubRequest::delete(format!("take back a comment that {thread} has twice"), path);
-            match self.client.tell(&call) {
+            match self.client.send_only(&call) {
                 Ok(()) | Err(TrackerError::NotFound { .. }) => {}
                 Err(error) => return Err(error),
             }
@@ -266,11 +273,11 @@ impl Github {
             .query("state", "all")
             .query("sort", "created")
             .query("direction", "desc");
-        if let GithubIdentity::Account(login) = self.me()? {
+        if let GithubIdentity::Account(login) = self.current_identity()? {
             call = call.query("creator", login);
         }
         let pages =
-            self.client.pages(call, read::<Vec<IssueWire>>, |items| items.len() >= LOOK_BACK_ISSUES)?;
+            self.client.fetch_pages(call, read::<Vec<IssueWire>>, |items| items.len() >= LOOK_BACK_ISSUES)?;
         let mut marked = BTreeMap::new();
         for wire in pages.items {
             let bears = wire.body.as_deref().is_some_and(|body| marker.is_on(body));
@@ -290,8 +297,8 @@ impl Github {
     }
 
     fn pull_wire(&self, number: PrNumber) -> TrackerResult<PullWire> {
-        let path = self.at("pulls", number.get(), []);
-        self.client.ask_anew(&GithubRequest::get(format!("read pull request {number}"), path))
+        let path = self.item_path("pulls", number.get(), []);
+        self.client.fetch_json_uncached(&GithubRequest::get(format!("read pull request {number}"), path))
     }
 
     fn as_review(&self, wire: ReviewWire) -> TrackerResult<TrackerReview> {
@@ -306,31 +313,37 @@ impl Github {
     }
 
     /// Where an issue is, seen from here.
-    fn place(&self, wire: &IssueWire) -> TrackerResult<IssueLocation> {
+    fn locate_issue(&self, wire: &IssueWire) -> TrackerResult<IssueLocation> {
         let here = self.repository.to_string();
-        match wire.repository() {
+        match wire.repository_name() {
             Some(repository) if !repository.eq_ignore_ascii_case(&here) => {
                 Ok(IssueLocation::Elsewhere(format!("{repository}#{}", wire.number)))
             }
             Some(_) | None => {
                 let number = IssueNumber::new(wire.number);
-                number.map(IssueLocation::Here).ok_or_else(|| malformed("issue", "its number is 0"))
+                number.map(IssueLocation::Here).ok_or_else(|| malformed_error("issue", "its number is 0"))
             }
         }
     }
 
     /// A list below an issue that older servers do not have: theirs is empty, if the issue itself is there.
-    fn related(&self, number: IssueNumber, what: &str, parts: &[&str]) -> TrackerResult<Vec<IssueWire>> {
-        let path = self.at("issues", number.get(), parts.iter().copied());
-        match self.client.list(GithubRequest::get(what, path)) {
+    fn list_related(&self, number: IssueNumber, what: &str, parts: &[&str]) -> TrackerResult<Vec<IssueWire>> {
+        let path = self.item_path("issues", number.get(), parts.iter().copied());
+        match self.client.fetch_list(GithubRequest::get(what, path)) {
             Err(TrackerError::NotFound { .. }) => self.issue_wire(number).map(|_| Vec::new()),
             other => other,
         }
     }
 
-    fn relate(&self, what: &str, number: IssueNumber, parts: &[&str], body: Value) -> TrackerResult<()> {
-        let path = self.at("issues", number.get(), parts.iter().copied());
-        self.client.tell(&GithubRequest::write(what, GithubMethod::Post, path, body, RetryEffect::Twice))
+    fn add_relation(
+        &self,
+        what: &str,
+        number: IssueNumber,
+        parts: &[&str],
+        body: Value,
+    ) -> TrackerResult<()> {
+        let path = self.item_path("issues", number.get(), parts.iter().copied());
+        self.client.send_only(&GithubRequest::write(what, GithubMethod::Post, path, body, RetryEffect::Twice))
     }
 }
 
@@ -341,7 +354,7 @@ fn rfc3339(at: Timestamp) -> String {
 }
 
 /// A text that GitHub takes, with room for what comes below it.
-fn fit(text: &str) -> String {
+fn fit_body(text: &str) -> String {
     const CUT: &str = "\n\n(cut: the whole is too long for GitHub)";
     if text.chars().count() <= BODY_CHARS_MAX {
         return text.to_owned();
@@ -357,7 +370,7 @@ impl Tracker for Github {
     fn default_branch(&self) -> TrackerResult<Option<TrackerBranchName>> {
         // It may be renamed at any time, so it is asked for each time; what has not changed costs nothing.
         let call = GithubRequest::get(format!("read about {}", self.repository), self.path([]));
-        let repository: Repository = self.client.ask(&call)?;
+        let repository: Repository = self.client.fetch_json(&call)?;
         if !repository.full_name.eq_ignore_ascii_case(&self.repository.to_string()) {
             return Err(TrackerError::Moved { what: call.what, to: repository.full_name });
         }
@@ -378,14 +391,15 @@ impl Tracker for Github {
             call = call.query("labels", labels.join(","));
         }
         let plain = |items: &[IssueWire]| items.iter().filter(|wire| wire.pull_request.is_none()).count();
-        let pages = self.client.pages(call, read::<Vec<IssueWire>>, |items| plain(items) >= filter.most)?;
+        let pages =
+            self.client.fetch_pages(call, read::<Vec<IssueWire>>, |items| plain(items) >= filter.most)?;
         let mut seen = BTreeSet::new();
         let issues =
             pages.items.into_iter().filter(|wire| wire.pull_request.is_none() && seen.insert(wire.number));
         issues.take(filter.most).map(IssueWire::into_issue).collect()
     }
 
-    fn unreadable(&self) -> TrackerResult<Vec<TrackerError>> {
+    fn list_unreadable(&self) -> TrackerResult<Vec<TrackerError>> {
         Ok(Vec::new()) // nobody writes its records but itself
     }
 
@@ -394,13 +408,13 @@ impl Tracker for Github {
         let labels: Vec<&str> = new.labels.iter().map(Label::as_str).collect();
         let body = json!({
             "title": new.title.as_str(),
-            "body": new.marker.sign(&fit(&new.body)),
+            "body": new.marker.sign_text(&fit_body(&new.body)),
             "labels": labels,
         });
         let call =
             GithubRequest::write(&what, GithubMethod::Post, self.path(["issues"]), body, RetryEffect::Twice);
-        let make = || self.client.ask_anew::<IssueWire>(&call)?.into_issue();
-        let once = self.once(&what, || self.marked_issue(&new.marker), make)?;
+        let make = || self.client.fetch_json_uncached::<IssueWire>(&call)?.into_issue();
+        let once = self.create_once(&what, || self.marked_issue(&new.marker), make)?;
         if let CreateOutcome::Made(made) = &once
             && let Some(first) = self.marked_issue(&new.marker)?
             && first.number != made.number
@@ -416,7 +430,7 @@ impl Tracker for Github {
             body.insert("title".to_owned(), title.as_str().into());
         }
         if let Some(text) = &edit.body {
-            body.insert("body".to_owned(), fit(text).into());
+            body.insert("body".to_owned(), fit_body(text).into());
         }
         if body.is_empty() {
             return self.issue(number);
@@ -450,41 +464,42 @@ impl Tracker for Github {
     fn last_reopened(&self, number: IssueNumber) -> TrackerResult<Option<Timestamp>> {
         let call = GithubRequest::get(
             format!("read the history of {number}"),
-            self.at("issues", number.get(), ["events"]),
+            self.item_path("issues", number.get(), ["events"]),
         );
         let mut last = None;
-        for event in self.client.list::<EventWire>(call)? {
-            last = last.max(event.reopened()?);
+        for event in self.client.fetch_list::<EventWire>(call)? {
+            last = last.max(event.reopened_at()?);
         }
         Ok(last)
     }
 
-    fn comments(&self, thread: CommentThread) -> TrackerResult<Vec<Comment>> {
+    fn list_comments(&self, thread: CommentThread) -> TrackerResult<Vec<Comment>> {
         self.comments_since(thread, None)
     }
 
-    fn comment(
+    fn add_comment(
         &self,
         thread: CommentThread,
         marker: &Marker,
         body: &str,
     ) -> TrackerResult<CreateOutcome<Comment>> {
         let what = format!("comment on {thread}");
-        let path = self.at("issues", thread.number(), ["comments"]);
-        let body = json!({ "body": marker.sign(&fit(body)) });
+        let path = self.item_path("issues", thread.number(), ["comments"]);
+        let body = json!({ "body": marker.sign_text(&fit_body(body)) });
         let call = GithubRequest::write(&what, GithubMethod::Post, path, body, RetryEffect::Twice);
-        let make = || self.as_comment(self.client.ask_anew(&call)?);
-        let once = self.once(&what, || self.marked(thread, marker, None), make)?;
+        let make = || self.as_comment(self.client.fetch_json_uncached(&call)?);
+        let once = self.create_once(&what, || self.find_marked_comment(thread, marker, None), make)?;
         if let CreateOutcome::Made(made) = &once {
             // Something between us and GitHub may have sent it twice.
-            let first = self.marked(thread, marker, Some(Timestamp(made.created.0 - UNSETTLED_MS)))?;
+            let first =
+                self.find_marked_comment(thread, marker, Some(Timestamp(made.created.0 - UNSETTLED_MS)))?;
             return Ok(first.map_or(once, CreateOutcome::Made));
         }
         Ok(once)
     }
 
     fn ensure_labels(&self, wanted: &[LabelSpec]) -> TrackerResult<()> {
-        let there = labels(self.client.list(GithubRequest::get("list labels", self.path(["labels"])))?);
+        let there = labels(self.client.fetch_list(GithubRequest::get("list labels", self.path(["labels"])))?);
         for spec in wanted.iter().filter(|spec| !there.contains(&spec.label)) {
             let [red, green, blue] = spec.colour;
             let about: String = spec.about.chars().take(100).collect(); // GitHub takes no more
@@ -494,7 +509,7 @@ impl Tracker for Github {
                 "description": about,
             });
             let what = format!("create the label {}", spec.label);
-            match self.client.tell(&GithubRequest::write(
+            match self.client.send_only(&GithubRequest::write(
                 &what,
                 GithubMethod::Post,
                 self.path(["labels"]),
@@ -504,7 +519,7 @@ impl Tracker for Github {
                 // Somebody made it meanwhile, or we did and did not hear.
                 Err(error @ TrackerError::Refused { .. }) => {
                     let look = GithubRequest::get(&what, self.path(["labels", spec.label.as_str()]));
-                    self.client.ask_anew::<LabelWire>(&look).map_err(|_| error)?;
+                    self.client.fetch_json_uncached::<LabelWire>(&look).map_err(|_| error)?;
                 }
                 other => other?,
             }
@@ -518,7 +533,7 @@ impl Tracker for Github {
         add: &BTreeSet<Label>,
         remove: &BTreeSet<Label>,
     ) -> TrackerResult<BTreeSet<Label>> {
-        let there = self.labels_now(number)?;
+        let there = self.current_labels(number)?;
         let (add, remove): (Vec<_>, Vec<_>) = (
             add.difference(&there).collect(),
             remove.intersection(&there).filter(|it| !add.contains(it)).collect(),
@@ -530,7 +545,7 @@ impl Tracker for Github {
         for label in remove {
             self.remove_label(number, label)?;
         }
-        self.labels_now(number)
+        self.current_labels(number)
     }
 
     fn swap_label(
@@ -540,9 +555,11 @@ impl Tracker for Github {
         to: Option<&Label>,
     ) -> TrackerResult<BTreeSet<Label>> {
         for _ in 0..SWAPS_MAX {
-            let there = self.labels_now(number)?;
-            let others: Vec<&Label> =
-                there.iter().filter(|label| label.within(family).is_some() && Some(*label) != to).collect();
+            let there = self.current_labels(number)?;
+            let others: Vec<&Label> = there
+                .iter()
+                .filter(|label| label.name_within(family).is_some() && Some(*label) != to)
+                .collect();
             let missing = to.filter(|to| !there.contains(to));
             if others.is_empty() && missing.is_none() {
                 return Ok(there);
@@ -553,9 +570,9 @@ impl Tracker for Github {
                 self.remove_label(number, other)?;
             }
         }
-        let there = self.labels_now(number)?;
+        let there = self.current_labels(number)?;
         let settled =
-            there.iter().filter(|label| label.within(family).is_some()).all(|label| Some(label) == to)
+            there.iter().filter(|label| label.name_within(family).is_some()).all(|label| Some(label) == to)
                 && to.is_none_or(|to| there.contains(to));
         if settled {
             return Ok(there);
@@ -566,7 +583,7 @@ impl Tracker for Github {
 
     fn size(&self, number: IssueNumber) -> TrackerResult<Option<IssueSize>> {
         let fields: BTreeSet<TaskSize> =
-            self.items(number)?.iter().filter_map(projects::ProjectItem::size).collect();
+            self.list_project_items(number)?.iter().filter_map(projects::ProjectItem::task_size).collect();
         // Projects that disagree say nothing.
         if let (1, Some(size)) = (fields.len(), fields.first()) {
             return Ok(Some(IssueSize { size: *size, stands: SizeSource::Field }));
@@ -584,11 +601,11 @@ impl Tracker for Github {
         Ok(SizeSource::Label)
     }
 
-    fn children(&self, number: IssueNumber) -> TrackerResult<Vec<ChildIssue>> {
+    fn list_children(&self, number: IssueNumber) -> TrackerResult<Vec<ChildIssue>> {
         let what = format!("read what {number} is made of");
         let mut children = Vec::new();
-        for wire in self.related(number, &what, &["sub_issues"])? {
-            if let IssueLocation::Elsewhere(place) = self.place(&wire)? {
+        for wire in self.list_related(number, &what, &["sub_issues"])? {
+            if let IssueLocation::Elsewhere(place) = self.locate_issue(&wire)? {
                 let why = format!("{place}, a part of it, is in another repository");
                 return Err(TrackerError::Refused { what, why });
             }
@@ -605,18 +622,18 @@ impl Tracker for Github {
         let what = format!("make {child} part of {parent}");
         let id = self.issue_wire(child)?.id;
         let find = || {
-            let there = self.related(parent, &what, &["sub_issues"])?;
+            let there = self.list_related(parent, &what, &["sub_issues"])?;
             Ok(there.iter().any(|wire| wire.id == id).then_some(()))
         };
-        let make = || self.relate(&what, parent, &["sub_issues"], json!({ "sub_issue_id": id }));
-        self.once(&what, find, make).map(CreateOutcome::into_inner)
+        let make = || self.add_relation(&what, parent, &["sub_issues"], json!({ "sub_issue_id": id }));
+        self.create_once(&what, find, make).map(CreateOutcome::into_inner)
     }
 
     fn parent(&self, number: IssueNumber) -> TrackerResult<Option<IssueLocation>> {
         let what = format!("read what {number} is part of");
-        let path = self.at("issues", number.get(), ["parent"]);
-        match self.client.ask::<IssueWire>(&GithubRequest::get(what, path)) {
-            Ok(wire) => self.place(&wire).map(Some),
+        let path = self.item_path("issues", number.get(), ["parent"]);
+        match self.client.fetch_json::<IssueWire>(&GithubRequest::get(what, path)) {
+            Ok(wire) => self.locate_issue(&wire).map(Some),
             // It is part of none, or there is no such issue.
             Err(TrackerError::NotFound { .. }) => self.issue_wire(number).map(|_| None),
             Err(error) => Err(error),
@@ -626,8 +643,8 @@ impl Tracker for Github {
     fn blocked_by(&self, number: IssueNumber) -> TrackerResult<Vec<Blocker>> {
         let what = format!("read what {number} waits for");
         let mut blockers = Vec::new();
-        for wire in self.related(number, &what, &["dependencies", "blocked_by"])? {
-            let place = self.place(&wire)?;
+        for wire in self.list_related(number, &what, &["dependencies", "blocked_by"])? {
+            let place = self.locate_issue(&wire)?;
             blockers.push(Blocker { place, open: wire.state == wire::GithubOpenState::Open });
         }
         Ok(blockers)
@@ -637,16 +654,17 @@ impl Tracker for Github {
         let what = format!("make {number} wait for {blocker}");
         let id = self.issue_wire(blocker)?.id;
         let parts = ["dependencies", "blocked_by"];
-        let find = || Ok(self.related(number, &what, &parts)?.iter().any(|wire| wire.id == id).then_some(()));
-        let make = || self.relate(&what, number, &parts, json!({ "issue_id": id }));
-        self.once(&what, find, make).map(CreateOutcome::into_inner)
+        let find =
+            || Ok(self.list_related(number, &what, &parts)?.iter().any(|wire| wire.id == id).then_some(()));
+        let make = || self.add_relation(&what, number, &parts, json!({ "issue_id": id }));
+        self.create_once(&what, find, make).map(CreateOutcome::into_inner)
     }
 
     fn remove_blocker(&self, number: IssueNumber, blocker: IssueNumber) -> TrackerResult<()> {
         let what = format!("make {number} wait for {blocker} no longer");
-        let there = self.related(number, &what, &["dependencies", "blocked_by"])?;
+        let there = self.list_related(number, &what, &["dependencies", "blocked_by"])?;
         let find = |wanted: IssueLocation| {
-            let is = |wire: &&IssueWire| self.place(wire).is_ok_and(|place| place == wanted);
+            let is = |wire: &&IssueWire| self.locate_issue(wire).is_ok_and(|place| place == wanted);
             there.iter().find(is).map(|wire| wire.id)
         };
         let found = match find(IssueLocation::Here(blocker)) {
@@ -659,8 +677,8 @@ impl Tracker for Github {
             },
         };
         let Some(id) = found else { return Ok(()) };
-        let path = self.at("issues", number.get(), ["dependencies", "blocked_by", &id.to_string()]);
-        match self.client.tell(&GithubRequest::delete(what, path)) {
+        let path = self.item_path("issues", number.get(), ["dependencies", "blocked_by", &id.to_string()]);
+        match self.client.send_only(&GithubRequest::delete(what, path)) {
             Err(TrackerError::NotFound { .. }) => Ok(()), // somebody else took it, or we did and did not hear
             other => other,
         }
@@ -677,7 +695,7 @@ impl Tracker for Github {
             .query("sort", "created")
             .query("direction", "desc");
         let found: TrackerResult<Vec<PullRequest>> =
-            self.client.list::<PullWire>(call)?.into_iter().map(PullWire::into_pull_request).collect();
+            self.client.fetch_list::<PullWire>(call)?.into_iter().map(PullWire::into_pull_request).collect();
         // The filter is GitHub's; that it is this branch and of this repository is looked at here.
         Ok(found?.into_iter().filter(|it| it.head.as_ref() == Some(head) && it.head_is_here).collect())
     }
@@ -688,7 +706,7 @@ impl Tracker for Github {
             "title": new.title.as_str(),
             "head": new.head.as_str(),
             "base": new.base.as_str(),
-            "body": fit(&new.body),
+            "body": fit_body(&new.body),
             "draft": new.draft,
         });
         let call =
@@ -697,8 +715,8 @@ impl Tracker for Github {
             let there = self.pull_requests_of(&new.head)?.into_iter();
             Ok(there.into_iter().find(|it| it.state.is_open() && it.base.as_ref() == Some(&new.base)))
         };
-        let make = || self.client.ask_anew::<PullWire>(&call)?.into_pull_request();
-        match self.once(&what, find, make) {
+        let make = || self.client.fetch_json_uncached::<PullWire>(&call)?.into_pull_request();
+        match self.create_once(&what, find, make) {
             // It was made between the look and the request.
             Err(error @ TrackerError::Refused { .. }) => find()?.map(CreateOutcome::Found).ok_or(error),
             other => other,
@@ -722,14 +740,18 @@ impl Tracker for Github {
         Ok(())
     }
 
-    fn merge(&self, number: PrNumber, merge: &PullRequestMerge) -> TrackerResult<CompletedMerge> {
+    fn merge_pull_request(
+        &self,
+        number: PrNumber,
+        merge: &PullRequestMerge,
+    ) -> TrackerResult<CompletedMerge> {
         let what = format!("merge {number}");
-        let path = self.at("pulls", number.get(), ["merge"]);
+        let path = self.item_path("pulls", number.get(), ["merge"]);
         let body = json!({
             "merge_method": "merge",
             "sha": merge.expected.as_str(),
             "commit_title": merge.subject.as_str(),
-            "commit_message": fit(&merge.body),
+            "commit_message": fit_body(&merge.body),
         });
         let merged = || -> TrackerResult<Option<CompletedMerge>> {
             let there = self.pull_request(number)?;
@@ -746,7 +768,7 @@ impl Tracker for Github {
         };
         let call = GithubRequest::write(&what, GithubMethod::Put, path, body, RetryEffect::Twice);
         let make = || {
-            let done: MergeWire = self.client.ask_anew(&call)?;
+            let done: MergeWire = self.client.fetch_json_uncached(&call)?;
             if !done.merged {
                 return Err(TrackerError::Conflict {
                     what: what.clone(),
@@ -755,7 +777,7 @@ impl Tracker for Github {
             }
             Ok(CompletedMerge { commit: Some(CommitSha::new(&done.sha)?), already: false })
         };
-        Ok(match self.once(&what, merged, make)? {
+        Ok(match self.create_once(&what, merged, make)? {
             CreateOutcome::Made(done) => CompletedMerge { already: false, ..done },
             CreateOutcome::Found(done) => done,
         })
@@ -765,9 +787,9 @@ impl Tracker for Github {
         if self.pull_wire(number)?.state == wire::GithubOpenState::Closed {
             return Ok(());
         }
-        let path = self.at("pulls", number.get(), []);
+        let path = self.item_path("pulls", number.get(), []);
         let body = json!({ "state": "closed" });
-        self.client.tell(&GithubRequest::write(
+        self.client.send_only(&GithubRequest::write(
             format!("close {number}"),
             GithubMethod::Patch,
             path,
@@ -779,14 +801,14 @@ impl Tracker for Github {
     fn reviews(&self, number: PrNumber) -> TrackerResult<Vec<TrackerReview>> {
         let call = GithubRequest::get(
             format!("read the reviews of {number}"),
-            self.at("pulls", number.get(), ["reviews"]),
+            self.item_path("pulls", number.get(), ["reviews"]),
         );
         let mut seen = BTreeSet::new();
-        let wires = self.client.list::<ReviewWire>(call)?.into_iter();
+        let wires = self.client.fetch_list::<ReviewWire>(call)?.into_iter();
         wires.filter(|wire| seen.insert(wire.id)).map(|wire| self.as_review(wire)).collect()
     }
 
-    fn review(&self, number: PrNumber, new: &NewReview) -> TrackerResult<CreateOutcome<TrackerReview>> {
+    fn add_review(&self, number: PrNumber, new: &NewReview) -> TrackerResult<CreateOutcome<TrackerReview>> {
         let what = format!("review {number}");
         let find = || {
             let reviews = self.reviews(number)?.into_iter();
@@ -802,21 +824,24 @@ impl Tracker for Github {
         let body = json!({
             "commit_id": new.commit.as_str(),
             "event": event,
-            "body": new.marker.sign(&fit(&new.body)),
+            "body": new.marker.sign_text(&fit_body(&new.body)),
         });
-        let path = self.at("pulls", number.get(), ["reviews"]);
+        let path = self.item_path("pulls", number.get(), ["reviews"]);
         let call = GithubRequest::write(&what, GithubMethod::Post, path, body, RetryEffect::Twice);
-        self.once(&what, find, || self.as_review(self.client.ask_anew(&call)?))
+        self.create_once(&what, find, || self.as_review(self.client.fetch_json_uncached(&call)?))
     }
 
-    fn checks(&self, commit: &CommitSha) -> TrackerResult<Vec<ForgeCheck>> {
+    fn list_checks(&self, commit: &CommitSha) -> TrackerResult<Vec<ForgeCheck>> {
         let what = format!("read the checks of {commit}");
         let runs = GithubRequest::get(&what, self.path(["commits", commit.as_str(), "check-runs"]))
             .query("filter", "latest");
-        let runs =
-            self.client.pages(runs, |what, body| Ok(read::<CheckRuns>(what, body)?.check_runs), |_| false)?;
+        let runs = self.client.fetch_pages(
+            runs,
+            |what, body| Ok(read::<CheckRuns>(what, body)?.check_runs),
+            |_| false,
+        )?;
         let statuses = GithubRequest::get(&what, self.path(["commits", commit.as_str(), "status"]));
-        let statuses = self.client.pages(
+        let statuses = self.client.fetch_pages(
             statuses,
             |what, body| Ok(read::<CombinedStatus>(what, body)?.statuses),
             |_| false,
@@ -835,23 +860,23 @@ impl Tracker for Github {
         self.run_again(commit)
     }
 
-    fn changes(&self, since: &Cursor) -> TrackerResult<(Vec<TrackerChange>, Cursor)> {
+    fn list_changes(&self, since: &Cursor) -> TrackerResult<(Vec<TrackerChange>, Cursor)> {
         let call = GithubRequest::get("look for changes", self.path(["issues"]))
             .query("state", "all")
             .query("sort", "updated")
             .query("direction", "asc")
             .query("since", rfc3339(since.at));
-        let pages = self.client.pages(call, read::<Vec<IssueWire>>, |_| false)?;
+        let pages = self.client.fetch_pages(call, read::<Vec<IssueWire>>, |_| false)?;
         let settled = pages.date.map_or(i64::MAX, |date| date.0.saturating_sub(UNSETTLED_MS));
         let mut seen = Vec::new();
         for wire in pages.items.into_iter().filter(|wire| wire.updated_at.0 <= settled) {
-            let zero = || malformed("issue", "its number is 0");
+            let zero = || malformed_error("issue", "its number is 0");
             let thread = match wire.pull_request {
                 Some(_) => CommentThread::PullRequest(PrNumber::new(wire.number).ok_or_else(zero)?),
                 None => CommentThread::Issue(IssueNumber::new(wire.number).ok_or_else(zero)?),
             };
             seen.push(TrackerChange { thread, at: wire.updated_at });
         }
-        Ok(since.advance(seen))
+        Ok(since.advance_past(seen))
     }
 }

@@ -21,7 +21,9 @@ use crate::tracker::{
     PullRequestMerge, ReviewAction, ReviewVerdict, SIZE_FAMILY, SizeSource, Tracker, TrackerBranchName,
     TrackerChange, TrackerClock, TrackerError, TrackerIssueState, TrackerResult, TrackerReview,
 };
-use file::{LocalFrontMatter, LocalRecord, RecordKind, RecordState, RecordVerdict, put, unavailable};
+use file::{
+    LocalFrontMatter, LocalRecord, RecordKind, RecordState, RecordVerdict, put_file, unavailable_error,
+};
 
 /// Issues in a folder.
 pub struct LocalTracker {
@@ -45,7 +47,7 @@ impl LocalTracker {
         Self { folder: folder.to_owned(), author: author.to_owned(), clock }
     }
 
-    fn writing(&self) -> TrackerResult<WriteLock> {
+    fn lock_for_writing(&self) -> TrackerResult<WriteLock> {
         let path = self.folder.join(".lock");
         let open = || {
             fs::create_dir_all(&self.folder)?;
@@ -53,14 +55,14 @@ impl LocalTracker {
             file.lock()?;
             Ok(WriteLock { _lock: file })
         };
-        open().map_err(|error| unavailable(&path, &error))
+        open().map_err(|error| unavailable_error(&path, &error))
     }
 
     fn path(&self, number: u64) -> PathBuf {
         self.folder.join(format!("{number}.md"))
     }
 
-    fn below(&self, number: u64, id: u64) -> PathBuf {
+    fn comment_path(&self, number: u64, id: u64) -> PathBuf {
         self.folder.join(number.to_string()).join(format!("{id}.md"))
     }
 
@@ -69,7 +71,7 @@ impl LocalTracker {
     }
 
     /// Reads a record of one kind.
-    fn record(&self, number: u64, kind: RecordKind) -> TrackerResult<LocalRecord> {
+    fn read_record(&self, number: u64, kind: RecordKind) -> TrackerResult<LocalRecord> {
         let called = if kind == RecordKind::PullRequest { "pull request" } else { "issue" };
         let missing = |hint: String| TrackerError::NotFound { what: format!("{called} #{number}"), hint };
         match LocalRecord::read(&self.path(number))? {
@@ -88,36 +90,36 @@ impl LocalTracker {
     }
 
     /// Changes a record, if the change changes anything.
-    fn change(
+    fn change_record(
         &self,
         number: u64,
         kind: RecordKind,
         change: impl FnOnce(&mut LocalRecord) -> TrackerResult<bool>,
     ) -> TrackerResult<LocalRecord> {
-        let writing = self.writing()?;
-        let mut record = self.record(number, kind)?;
+        let writing = self.lock_for_writing()?;
+        let mut record = self.read_record(number, kind)?;
         if change(&mut record)? {
-            self.touch(&mut record);
+            self.touch_record(&mut record);
             self.write(&writing, &self.path(number), &record)?;
         }
         Ok(record)
     }
 
     /// Two changes are two moments, however coarse the clock is: a cursor tells them apart by that.
-    fn touch(&self, record: &mut LocalRecord) {
-        record.head.updated = Some(self.clock.now().max(record.head.updated().plus_ms(1)));
+    fn touch_record(&self, record: &mut LocalRecord) {
+        record.head.updated = Some(self.clock.now().max(record.head.updated_at().plus_ms(1)));
     }
 
     /// The numbers of the files in a folder, ascending. A folder that is not there holds none.
-    fn numbers(folder: &Path) -> TrackerResult<Vec<u64>> {
+    fn list_numbers(folder: &Path) -> TrackerResult<Vec<u64>> {
         let entries = match fs::read_dir(folder) {
             Ok(entries) => entries,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(unavailable(folder, &error)),
+            Err(error) => return Err(unavailable_error(folder, &error)),
         };
         let mut numbers = Vec::new();
         for entry in entries {
-            let name = entry.map_err(|error| unavailable(folder, &error))?.file_name();
+            let name = entry.map_err(|error| unavailable_error(folder, &error))?.file_name();
             let number = name.to_str().and_then(|name| name.strip_suffix(".md")?.parse::<u64>().ok());
             // `007.md` is not ours: we would write `7.md` beside it.
             numbers.extend(number.filter(|number| name.to_str() == Some(&format!("{number}.md"))));
@@ -127,16 +129,16 @@ impl LocalTracker {
     }
 
     /// Everything that can be read, and what is wrong with the rest. One that went away since is one less.
-    fn look(&self, kind: RecordKind) -> TrackerResult<RecordScan> {
-        let (mut found, unread) = self.look_at_all()?;
+    fn list_records(&self, kind: RecordKind) -> TrackerResult<RecordScan> {
+        let (mut found, unread) = self.list_all_records()?;
         found.retain(|(_, record)| record.head.kind == kind);
         Ok((found, unread))
     }
 
     /// The same, of every kind.
-    fn look_at_all(&self) -> TrackerResult<RecordScan> {
+    fn list_all_records(&self) -> TrackerResult<RecordScan> {
         let (mut found, mut unread) = (Vec::new(), Vec::new());
-        for number in Self::numbers(&self.folder)? {
+        for number in Self::list_numbers(&self.folder)? {
             match LocalRecord::read(&self.path(number)) {
                 Ok(record) => found.extend(record.map(|record| (number, record))),
                 Err(error @ TrackerError::Malformed { .. }) => unread.push((number, error)),
@@ -148,8 +150,8 @@ impl LocalTracker {
 
     /// Everything that can be read, for whoever looks for `this` before it is made. What cannot be read and speaks of it is an
     /// error: it may be there already.
-    fn all_for(&self, kind: RecordKind, this: &str) -> TrackerResult<Vec<(u64, LocalRecord)>> {
-        let (found, unread) = self.look(kind)?;
+    fn records_for_creation(&self, kind: RecordKind, this: &str) -> TrackerResult<Vec<(u64, LocalRecord)>> {
+        let (found, unread) = self.list_records(kind)?;
         let speaks = |number: u64| {
             match read_plain(&self.path(number), LinkPolicy::Refuse) {
                 Ok(text) => text.windows(this.len().max(1)).any(|part| part == this.as_bytes()),
@@ -167,17 +169,17 @@ impl LocalTracker {
         let path = self.folder.join(".next");
         let text = read_plain_text(&path, LinkPolicy::Refuse).ok();
         let kept = text.and_then(|text| text.trim().parse::<u64>().ok()).unwrap_or(1);
-        let last = Self::numbers(&self.folder)?.last().copied().unwrap_or(0);
+        let last = Self::list_numbers(&self.folder)?.last().copied().unwrap_or(0);
         let next = kept.max(last.saturating_add(1));
-        put(&path, &self.folder.join(".new"), format!("{}\n", next.saturating_add(1)).as_bytes())
-            .map_err(|error| unavailable(&path, &error))?;
+        put_file(&path, &self.folder.join(".new"), format!("{}\n", next.saturating_add(1)).as_bytes())
+            .map_err(|error| unavailable_error(&path, &error))?;
         Ok(next)
     }
 
-    fn under(&self, number: u64, kind: RecordKind) -> TrackerResult<Vec<(u64, LocalRecord)>> {
+    fn records_under(&self, number: u64, kind: RecordKind) -> TrackerResult<Vec<(u64, LocalRecord)>> {
         let mut found = Vec::new();
-        for id in Self::numbers(&self.folder.join(number.to_string()))? {
-            let record = LocalRecord::read(&self.below(number, id))?;
+        for id in Self::list_numbers(&self.folder.join(number.to_string()))? {
+            let record = LocalRecord::read(&self.comment_path(number, id))?;
             found.extend(record.filter(|record| record.head.kind == kind).map(|record| (id, record)));
         }
         Ok(found)
@@ -191,17 +193,17 @@ impl LocalTracker {
         record: LocalRecord,
     ) -> TrackerResult<CreateOutcome<(u64, LocalRecord)>> {
         let (number, kind) = (thread.number(), kind_of(thread));
-        let writing = self.writing()?;
-        let mut above = self.record(number, kind)?;
-        let there = self.under(number, record.head.kind)?;
+        let writing = self.lock_for_writing()?;
+        let mut above = self.read_record(number, kind)?;
+        let there = self.records_under(number, record.head.kind)?;
         let found = there.into_iter().find(|(_, record)| record.head.ours && marker.is_on(&record.body));
         if let Some(found) = found {
             return Ok(CreateOutcome::Found(found));
         }
-        let last = Self::numbers(&self.folder.join(number.to_string()))?.last().copied();
+        let last = Self::list_numbers(&self.folder.join(number.to_string()))?.last().copied();
         let id = last.unwrap_or(0).saturating_add(1);
-        self.write(&writing, &self.below(number, id), &record)?;
-        self.touch(&mut above);
+        self.write(&writing, &self.comment_path(number, id), &record)?;
+        self.touch_record(&mut above);
         self.write(&writing, &self.path(number), &above)?;
         Ok(CreateOutcome::Made((id, record)))
     }
@@ -223,16 +225,16 @@ impl LocalTracker {
                 return Err(TrackerError::Malformed { what: path.display().to_string(), why });
             }
         };
-        let comments = Self::numbers(&self.folder.join(number.get().to_string()))?.len() as u64;
+        let comments = Self::list_numbers(&self.folder.join(number.get().to_string()))?.len() as u64;
         Ok(Issue {
             number,
             state,
-            labels: labels(&path, &head)?,
+            labels: parse_record_labels(&path, &head)?,
             comments,
             children: head.children.len() as u64,
             blockers: Some(head.blocked_by.len() as u64),
             created: head.created,
-            updated: head.updated(),
+            updated: head.updated_at(),
             url: path.display().to_string(),
             title: head.title,
             body,
@@ -274,7 +276,7 @@ impl LocalTracker {
         })
     }
 
-    fn blockers(&self, record: &LocalRecord) -> TrackerResult<Vec<Blocker>> {
+    fn list_blockers(&self, record: &LocalRecord) -> TrackerResult<Vec<Blocker>> {
         let mut blockers = Vec::new();
         for number in record.head.blocked_by.iter().copied().filter_map(IssueNumber::new) {
             let open = self.issue(number)?.state.is_open();
@@ -286,7 +288,7 @@ impl LocalTracker {
     /// Sets the state of an issue, and answers with it.
     fn set_state(&self, number: IssueNumber, to: RecordState) -> TrackerResult<Issue> {
         let now = self.clock.now();
-        let record = self.change(number.get(), RecordKind::Issue, |record| {
+        let record = self.change_record(number.get(), RecordKind::Issue, |record| {
             let head = &mut record.head;
             let from = head.state.unwrap_or(RecordState::Open);
             if from == to {
@@ -311,7 +313,7 @@ fn kind_of(thread: CommentThread) -> RecordKind {
     }
 }
 
-fn labels(path: &Path, head: &LocalFrontMatter) -> TrackerResult<BTreeSet<Label>> {
+fn parse_record_labels(path: &Path, head: &LocalFrontMatter) -> TrackerResult<BTreeSet<Label>> {
     let labels: Result<_, _> = head.labels.iter().map(|label| Label::new(label)).collect();
     labels
         .map_err(|error| TrackerError::Malformed { what: path.display().to_string(), why: error.to_string() })
@@ -343,13 +345,13 @@ impl Tracker for LocalTracker {
     }
 
     fn issue(&self, number: IssueNumber) -> TrackerResult<Issue> {
-        let record = self.record(number.get(), RecordKind::Issue)?;
+        let record = self.read_record(number.get(), RecordKind::Issue)?;
         self.as_issue(number.get(), record)
     }
 
     fn issues(&self, filter: &IssueFilter) -> TrackerResult<Vec<Issue>> {
         let mut issues = Vec::new();
-        for (number, record) in self.look(RecordKind::Issue)?.0.into_iter().rev() {
+        for (number, record) in self.list_records(RecordKind::Issue)?.0.into_iter().rev() {
             let Ok(issue) = self.as_issue(number, record) else { continue }; // told by `unreadable`
             let wanted =
                 filter.labels.is_subset(&issue.labels) && (issue.state.is_open() || !filter.only_open);
@@ -360,8 +362,8 @@ impl Tracker for LocalTracker {
         Ok(issues)
     }
 
-    fn unreadable(&self) -> TrackerResult<Vec<TrackerError>> {
-        let (found, mut unread) = self.look_at_all()?;
+    fn list_unreadable(&self) -> TrackerResult<Vec<TrackerError>> {
+        let (found, mut unread) = self.list_all_records()?;
         for (number, record) in found {
             let error = match record.head.kind {
                 RecordKind::PullRequest => self.as_pull_request(number, record).err(),
@@ -375,8 +377,8 @@ impl Tracker for LocalTracker {
     }
 
     fn create_issue(&self, new: &NewIssue) -> TrackerResult<CreateOutcome<Issue>> {
-        let writing = self.writing()?;
-        let mut there = self.all_for(RecordKind::Issue, new.marker.key())?.into_iter();
+        let writing = self.lock_for_writing()?;
+        let mut there = self.records_for_creation(RecordKind::Issue, new.marker.key())?.into_iter();
         let found = there.find(|(_, record)| record.head.ours && new.marker.is_on(&record.body));
         if let Some((number, record)) = found {
             return self.as_issue(number, record).map(CreateOutcome::Found);
@@ -386,13 +388,13 @@ impl Tracker for LocalTracker {
         head.title = new.title.to_string();
         head.state = Some(RecordState::Open);
         head.labels = new.labels.iter().map(ToString::to_string).collect();
-        let record = LocalRecord { head, body: new.marker.sign(&new.body) };
+        let record = LocalRecord { head, body: new.marker.sign_text(&new.body) };
         self.write(&writing, &self.path(number), &record)?;
         self.as_issue(number, record).map(CreateOutcome::Made)
     }
 
     fn edit_issue(&self, number: IssueNumber, edit: &IssueTextEdit) -> TrackerResult<Issue> {
-        let record = self.change(number.get(), RecordKind::Issue, |record| {
+        let record = self.change_record(number.get(), RecordKind::Issue, |record| {
             let before = (record.head.title.clone(), record.body.clone());
             if let Some(title) = &edit.title {
                 record.head.title = title.to_string();
@@ -420,22 +422,22 @@ impl Tracker for LocalTracker {
     }
 
     fn last_reopened(&self, number: IssueNumber) -> TrackerResult<Option<Timestamp>> {
-        Ok(self.record(number.get(), RecordKind::Issue)?.head.reopened)
+        Ok(self.read_record(number.get(), RecordKind::Issue)?.head.reopened)
     }
 
-    fn comments(&self, thread: CommentThread) -> TrackerResult<Vec<Comment>> {
-        self.record(thread.number(), kind_of(thread))?;
-        Ok(self.under(thread.number(), RecordKind::Comment)?.into_iter().map(as_comment).collect())
+    fn list_comments(&self, thread: CommentThread) -> TrackerResult<Vec<Comment>> {
+        self.read_record(thread.number(), kind_of(thread))?;
+        Ok(self.records_under(thread.number(), RecordKind::Comment)?.into_iter().map(as_comment).collect())
     }
 
-    fn comment(
+    fn add_comment(
         &self,
         thread: CommentThread,
         marker: &Marker,
         body: &str,
     ) -> TrackerResult<CreateOutcome<Comment>> {
         let head = LocalFrontMatter::new(RecordKind::Comment, &self.author, self.clock.now());
-        let once = self.add_below(thread, marker, LocalRecord { head, body: marker.sign(body) })?;
+        let once = self.add_below(thread, marker, LocalRecord { head, body: marker.sign_text(body) })?;
         Ok(match once {
             CreateOutcome::Made(it) => CreateOutcome::Made(as_comment(it)),
             CreateOutcome::Found(it) => CreateOutcome::Found(as_comment(it)),
@@ -453,14 +455,14 @@ impl Tracker for LocalTracker {
         remove: &BTreeSet<Label>,
     ) -> TrackerResult<BTreeSet<Label>> {
         let path = self.path(number.get());
-        let record = self.change(number.get(), RecordKind::Issue, |record| {
-            let before = labels(&path, &record.head)?;
+        let record = self.change_record(number.get(), RecordKind::Issue, |record| {
+            let before = parse_record_labels(&path, &record.head)?;
             let mut after: BTreeSet<Label> = before.difference(remove).cloned().collect();
             after.extend(add.iter().cloned());
             record.head.labels = after.iter().map(ToString::to_string).collect();
             Ok(before != after)
         })?;
-        labels(&path, &record.head)
+        parse_record_labels(&path, &record.head)
     }
 
     fn swap_label(
@@ -470,15 +472,15 @@ impl Tracker for LocalTracker {
         to: Option<&Label>,
     ) -> TrackerResult<BTreeSet<Label>> {
         let path = self.path(number.get());
-        let record = self.change(number.get(), RecordKind::Issue, |record| {
-            let before = labels(&path, &record.head)?;
+        let record = self.change_record(number.get(), RecordKind::Issue, |record| {
+            let before = parse_record_labels(&path, &record.head)?;
             let mut after = before.clone();
-            after.retain(|label| label.within(family).is_none() || Some(label) == to);
+            after.retain(|label| label.name_within(family).is_none() || Some(label) == to);
             after.extend(to.cloned());
             record.head.labels = after.iter().map(ToString::to_string).collect();
             Ok(before != after)
         })?;
-        labels(&path, &record.head)
+        parse_record_labels(&path, &record.head)
     }
 
     fn size(&self, number: IssueNumber) -> TrackerResult<Option<IssueSize>> {
@@ -492,12 +494,12 @@ impl Tracker for LocalTracker {
         Ok(SizeSource::Label)
     }
 
-    fn children(&self, number: IssueNumber) -> TrackerResult<Vec<ChildIssue>> {
-        let parent = self.record(number.get(), RecordKind::Issue)?;
+    fn list_children(&self, number: IssueNumber) -> TrackerResult<Vec<ChildIssue>> {
+        let parent = self.read_record(number.get(), RecordKind::Issue)?;
         let mut children = Vec::new();
         for child in parent.head.children {
-            let record = self.record(child, RecordKind::Issue)?;
-            let blocked_by = self.blockers(&record)?;
+            let record = self.read_record(child, RecordKind::Issue)?;
+            let blocked_by = self.list_blockers(&record)?;
             children.push(ChildIssue { issue: self.as_issue(child, record)?, blocked_by });
         }
         Ok(children)
@@ -505,11 +507,11 @@ impl Tracker for LocalTracker {
 
     fn add_child(&self, parent: IssueNumber, child: IssueNumber) -> TrackerResult<()> {
         let what = || format!("make {child} part of {parent}");
-        self.record(child.get(), RecordKind::Issue)?;
+        self.read_record(child.get(), RecordKind::Issue)?;
         if parent == child {
             return Err(TrackerError::Refused { what: what(), why: "nothing is part of itself".to_owned() });
         }
-        let (issues, unread) = self.look(RecordKind::Issue)?;
+        let (issues, unread) = self.list_records(RecordKind::Issue)?;
         if let Some((_, error)) = unread.into_iter().next() {
             return Err(error); // it may be a part of that one
         }
@@ -519,7 +521,7 @@ impl Tracker for LocalTracker {
                 return Err(TrackerError::Conflict { what: what(), why });
             }
         }
-        self.change(parent.get(), RecordKind::Issue, |record| {
+        self.change_record(parent.get(), RecordKind::Issue, |record| {
             let new = !record.head.children.contains(&child.get());
             if new {
                 record.head.children.push(child.get());
@@ -530,50 +532,50 @@ impl Tracker for LocalTracker {
     }
 
     fn parent(&self, number: IssueNumber) -> TrackerResult<Option<IssueLocation>> {
-        self.record(number.get(), RecordKind::Issue)?;
+        self.read_record(number.get(), RecordKind::Issue)?;
         // One that cannot be read is told elsewhere, and may be the one: nothing is claimed then.
-        let (issues, _) = self.look(RecordKind::Issue)?;
+        let (issues, _) = self.list_records(RecordKind::Issue)?;
         let whole = issues.into_iter().find(|(_, record)| record.head.children.contains(&number.get()));
         Ok(whole.and_then(|(other, _)| IssueNumber::new(other)).map(IssueLocation::Here))
     }
 
     fn blocked_by(&self, number: IssueNumber) -> TrackerResult<Vec<Blocker>> {
-        self.blockers(&self.record(number.get(), RecordKind::Issue)?)
+        self.list_blockers(&self.read_record(number.get(), RecordKind::Issue)?)
     }
 
     fn add_blocker(&self, number: IssueNumber, blocker: IssueNumber) -> TrackerResult<()> {
-        self.record(blocker.get(), RecordKind::Issue)?;
+        self.read_record(blocker.get(), RecordKind::Issue)?;
         if number == blocker {
             let what = format!("make {number} wait for {blocker}");
             return Err(TrackerError::Refused { what, why: "nothing waits for itself".to_owned() });
         }
-        self.change(number.get(), RecordKind::Issue, |record| {
+        self.change_record(number.get(), RecordKind::Issue, |record| {
             Ok(record.head.blocked_by.insert(blocker.get()))
         })?;
         Ok(())
     }
 
     fn remove_blocker(&self, number: IssueNumber, blocker: IssueNumber) -> TrackerResult<()> {
-        self.change(number.get(), RecordKind::Issue, |record| {
+        self.change_record(number.get(), RecordKind::Issue, |record| {
             Ok(record.head.blocked_by.remove(&blocker.get()))
         })?;
         Ok(())
     }
 
     fn pull_request(&self, number: PrNumber) -> TrackerResult<PullRequest> {
-        let record = self.record(number.get(), RecordKind::PullRequest)?;
+        let record = self.read_record(number.get(), RecordKind::PullRequest)?;
         self.as_pull_request(number.get(), record)
     }
 
     fn pull_requests_of(&self, head: &TrackerBranchName) -> TrackerResult<Vec<PullRequest>> {
-        let all = self.all_for(RecordKind::PullRequest, head.as_str())?.into_iter().rev();
+        let all = self.records_for_creation(RecordKind::PullRequest, head.as_str())?.into_iter().rev();
         all.filter(|(_, record)| record.head.branch.as_deref() == Some(head.as_str()))
             .map(|(number, record)| self.as_pull_request(number, record))
             .collect()
     }
 
     fn create_pull_request(&self, new: &NewPullRequest) -> TrackerResult<CreateOutcome<PullRequest>> {
-        let writing = self.writing()?;
+        let writing = self.lock_for_writing()?;
         for there in self.pull_requests_of(&new.head)? {
             if there.state.is_open() && there.base.as_ref() == Some(&new.base) {
                 return Ok(CreateOutcome::Found(there));
@@ -592,7 +594,7 @@ impl Tracker for LocalTracker {
     }
 
     fn pushed(&self, number: PrNumber, head: &CommitSha) -> TrackerResult<()> {
-        self.change(number.get(), RecordKind::PullRequest, |record| {
+        self.change_record(number.get(), RecordKind::PullRequest, |record| {
             let head = Some(head.to_string());
             let new = record.head.commit != head;
             record.head.commit = head;
@@ -602,7 +604,7 @@ impl Tracker for LocalTracker {
     }
 
     fn mark_ready(&self, number: PrNumber) -> TrackerResult<()> {
-        self.change(number.get(), RecordKind::PullRequest, |record| {
+        self.change_record(number.get(), RecordKind::PullRequest, |record| {
             let draft = record.head.state == Some(RecordState::Draft);
             if draft {
                 record.head.state = Some(RecordState::Open);
@@ -612,11 +614,15 @@ impl Tracker for LocalTracker {
         Ok(())
     }
 
-    fn merge(&self, number: PrNumber, merge: &PullRequestMerge) -> TrackerResult<CompletedMerge> {
+    fn merge_pull_request(
+        &self,
+        number: PrNumber,
+        merge: &PullRequestMerge,
+    ) -> TrackerResult<CompletedMerge> {
         let what = || format!("merge {number}");
         let conflict = |why: String| TrackerError::Conflict { what: what(), why };
         let mut already = false;
-        let record = self.change(number.get(), RecordKind::PullRequest, |record| {
+        let record = self.change_record(number.get(), RecordKind::PullRequest, |record| {
             let head = &mut record.head;
             if head.commit.as_deref() != Some(merge.expected.as_str()) {
                 let is = head.commit.as_deref().unwrap_or("nothing");
@@ -650,7 +656,7 @@ impl Tracker for LocalTracker {
     }
 
     fn close_pull_request(&self, number: PrNumber) -> TrackerResult<()> {
-        self.change(number.get(), RecordKind::PullRequest, |record| {
+        self.change_record(number.get(), RecordKind::PullRequest, |record| {
             match record.head.state.unwrap_or(RecordState::Open) {
                 RecordState::Open | RecordState::Draft => {
                     record.head.state = Some(RecordState::Closed);
@@ -665,11 +671,11 @@ impl Tracker for LocalTracker {
     }
 
     fn reviews(&self, number: PrNumber) -> TrackerResult<Vec<TrackerReview>> {
-        self.record(number.get(), RecordKind::PullRequest)?;
-        Ok(self.under(number.get(), RecordKind::Review)?.into_iter().map(as_review).collect())
+        self.read_record(number.get(), RecordKind::PullRequest)?;
+        Ok(self.records_under(number.get(), RecordKind::Review)?.into_iter().map(as_review).collect())
     }
 
-    fn review(&self, number: PrNumber, new: &NewReview) -> TrackerResult<CreateOutcome<TrackerReview>> {
+    fn add_review(&self, number: PrNumber, new: &NewReview) -> TrackerResult<CreateOutcome<TrackerReview>> {
         let mut head = LocalFrontMatter::new(RecordKind::Review, &self.author, self.clock.now());
         head.commit = Some(new.commit.to_string());
         head.verdict = Some(match new.says {
@@ -677,14 +683,14 @@ impl Tracker for LocalTracker {
             ReviewAction::RequestChanges => RecordVerdict::ChangesRequested,
             ReviewAction::Comment => RecordVerdict::Commented,
         });
-        let record = LocalRecord { head, body: new.marker.sign(&new.body) };
+        let record = LocalRecord { head, body: new.marker.sign_text(&new.body) };
         Ok(match self.add_below(number.into(), &new.marker, record)? {
             CreateOutcome::Made(it) => CreateOutcome::Made(as_review(it)),
             CreateOutcome::Found(it) => CreateOutcome::Found(as_review(it)),
         })
     }
 
-    fn checks(&self, _: &CommitSha) -> TrackerResult<Vec<ForgeCheck>> {
+    fn list_checks(&self, _: &CommitSha) -> TrackerResult<Vec<ForgeCheck>> {
         Ok(Vec::new()) // nobody runs any; the gate is Landfall's own
     }
 
@@ -696,16 +702,16 @@ impl Tracker for LocalTracker {
         Ok(0)
     }
 
-    fn changes(&self, since: &Cursor) -> TrackerResult<(Vec<TrackerChange>, Cursor)> {
+    fn list_changes(&self, since: &Cursor) -> TrackerResult<(Vec<TrackerChange>, Cursor)> {
         let mut seen = Vec::new();
-        for (number, record) in self.look(RecordKind::Issue)?.0 {
+        for (number, record) in self.list_records(RecordKind::Issue)?.0 {
             let thread = IssueNumber::new(number).map(CommentThread::Issue);
-            seen.extend(thread.map(|thread| TrackerChange { thread, at: record.head.updated() }));
+            seen.extend(thread.map(|thread| TrackerChange { thread, at: record.head.updated_at() }));
         }
-        for (number, record) in self.look(RecordKind::PullRequest)?.0 {
+        for (number, record) in self.list_records(RecordKind::PullRequest)?.0 {
             let thread = PrNumber::new(number).map(CommentThread::PullRequest);
-            seen.extend(thread.map(|thread| TrackerChange { thread, at: record.head.updated() }));
+            seen.extend(thread.map(|thread| TrackerChange { thread, at: record.head.updated_at() }));
         }
-        Ok(since.advance(seen))
+        Ok(since.advance_past(seen))
     }
 }

@@ -32,9 +32,9 @@ pub mod write;
 
 pub use folder::{ModuleFolderSnapshot, ModuleLocation, ModuleScan, find, read};
 pub use metadata::{Metadata, MetadataFormat};
-pub use news::{ModuleChange, WriteLog, news};
+pub use news::{ModuleChange, WriteLog, find_changes};
 pub use problem::{ModuleFormatError, UnreadableMetadata};
-pub use project::{ModuleDocuments, project};
+pub use project::{ModuleDocuments, plan_projection};
 pub use record::{CompletedStage, ModuleDependency, ModulePhase, ModuleRecord, ModuleStatus, NotebookStages};
-pub use spec::{ModuleSpec, wanted};
+pub use spec::{ModuleSpec, read_wanted_task};
 pub use write::{ExpectedFile, ModuleWrite, apply};

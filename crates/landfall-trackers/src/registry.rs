@@ -48,13 +48,13 @@ pub const TRACKERS: &[TrackerEntry] = &[
         name: "github",
         about: "Issues and pull requests of a GitHub repository.",
         away: true,
-        make: github,
+        make: open_github,
     },
     TrackerEntry {
         name: DEFAULT,
         about: "Issues as files in a folder: no account, no network.",
         away: false,
-        make: local,
+        make: open_local,
     },
 ];
 
@@ -63,18 +63,18 @@ pub const DEFAULT: &str = "local";
 
 impl TrackerEntry {
     /// A tracker of this kind.
-    pub fn tracker(&self, setup: TrackerSetup) -> TrackerResult<Box<dyn Tracker>> {
+    pub fn create_tracker(&self, setup: TrackerSetup) -> TrackerResult<Box<dyn Tracker>> {
         (self.make)(setup)
     }
 }
 
-fn github(setup: TrackerSetup) -> TrackerResult<Box<dyn Tracker>> {
+fn open_github(setup: TrackerSetup) -> TrackerResult<Box<dyn Tracker>> {
     let Some(repository) = setup.repository else {
         let why = "no repository is named; set one such as `owner/name`".to_owned();
         return Err(TrackerError::Refused { what: "open the tracker `github`".to_owned(), why });
     };
     Ok(Box::new(Github::new(GithubSetup {
-        base: setup.base.unwrap_or_else(GithubEndpoints::public),
+        base: setup.base.unwrap_or_else(GithubEndpoints::for_github_com),
         repository,
         token: setup.token,
         proxy: setup.proxy,
@@ -84,7 +84,7 @@ fn github(setup: TrackerSetup) -> TrackerResult<Box<dyn Tracker>> {
     })?))
 }
 
-fn local(setup: TrackerSetup) -> TrackerResult<Box<dyn Tracker>> {
+fn open_local(setup: TrackerSetup) -> TrackerResult<Box<dyn Tracker>> {
     Ok(Box::new(LocalTracker::new(&setup.folder, &setup.author, setup.clock)))
 }
 

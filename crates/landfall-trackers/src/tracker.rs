@@ -15,14 +15,14 @@ use landfall_model::{TaskSize, Timestamp};
 pub use error::TrackerError;
 pub use names::{
     CommitSha, IssueNumber, Label, Marker, NameError, PrNumber, RepoName, Slug, Title, TrackerBranchName,
-    shown, unmarked,
+    neutralize_markers, shown,
 };
 pub use values::{
     Blocker, ChecksSum, ChildIssue, CloseReason, Comment, CommentThread, CompletedMerge, Conclusion,
     CreateOutcome, Cursor, FailedJob, ForgeCheck, ForgeCheckState, Issue, IssueFilter, IssueLocation,
     IssueSize, IssueTextEdit, JobStep, LabelSpec, NewIssue, NewPullRequest, NewReview, PHASE_FAMILY, PrState,
     PullRequest, PullRequestMerge, ReviewAction, ReviewVerdict, SIZE_FAMILY, SizeSource, TrackerChange,
-    TrackerIssueState, TrackerReview, sum,
+    TrackerIssueState, TrackerReview, sum_checks,
 };
 
 /// What a tracker answers.
@@ -61,7 +61,7 @@ pub trait Tracker: Send + Sync {
     fn issues(&self, filter: &IssueFilter) -> TrackerResult<Vec<Issue>>;
     /// What is among its issues and pull requests and cannot be read: a list leaves it out. A tracker whose records only it
     /// writes has none.
-    fn unreadable(&self) -> TrackerResult<Vec<TrackerError>>;
+    fn list_unreadable(&self) -> TrackerResult<Vec<TrackerError>>;
     /// Makes an issue, once.
     fn create_issue(&self, new: &NewIssue) -> TrackerResult<CreateOutcome<Issue>>;
     /// Changes its words.
@@ -74,9 +74,9 @@ pub trait Tracker: Send + Sync {
     fn last_reopened(&self, number: IssueNumber) -> TrackerResult<Option<Timestamp>>;
 
     /// All comments, oldest first.
-    fn comments(&self, thread: CommentThread) -> TrackerResult<Vec<Comment>>;
+    fn list_comments(&self, thread: CommentThread) -> TrackerResult<Vec<Comment>>;
     /// Says something, once.
-    fn comment(
+    fn add_comment(
         &self,
         thread: CommentThread,
         marker: &Marker,
@@ -107,7 +107,7 @@ pub trait Tracker: Send + Sync {
 
     /// The issues it is made of, in their order, with what each waits for. Refused if one of them is elsewhere: whoever
     /// asks would take the rest for the whole.
-    fn children(&self, number: IssueNumber) -> TrackerResult<Vec<ChildIssue>>;
+    fn list_children(&self, number: IssueNumber) -> TrackerResult<Vec<ChildIssue>>;
     /// Makes one issue part of another. One that is part of it already stays where it is.
     fn add_child(&self, parent: IssueNumber, child: IssueNumber) -> TrackerResult<()>;
     /// The issue it is a part of, if it is one.
@@ -130,15 +130,16 @@ pub trait Tracker: Send + Sync {
     /// Says that a draft is ready. One that is ready stays so.
     fn mark_ready(&self, number: PrNumber) -> TrackerResult<()>;
     /// Merges, with every commit of it, if the head is what we believe it is. One that is merged already stays so.
-    fn merge(&self, number: PrNumber, merge: &PullRequestMerge) -> TrackerResult<CompletedMerge>;
+    fn merge_pull_request(&self, number: PrNumber, merge: &PullRequestMerge)
+    -> TrackerResult<CompletedMerge>;
     /// Closes it without merging. One that is closed stays so.
     fn close_pull_request(&self, number: PrNumber) -> TrackerResult<()>;
     /// All reviews, oldest first.
     fn reviews(&self, number: PrNumber) -> TrackerResult<Vec<TrackerReview>>;
     /// Reviews, once.
-    fn review(&self, number: PrNumber, new: &NewReview) -> TrackerResult<CreateOutcome<TrackerReview>>;
+    fn add_review(&self, number: PrNumber, new: &NewReview) -> TrackerResult<CreateOutcome<TrackerReview>>;
     /// The jobs that look at a commit, each in its newest run.
-    fn checks(&self, commit: &CommitSha) -> TrackerResult<Vec<ForgeCheck>>;
+    fn list_checks(&self, commit: &CommitSha) -> TrackerResult<Vec<ForgeCheck>>;
     /// How the jobs that failed on a commit came to fail, as far as that can be told. A tracker that runs nothing knows
     /// nothing.
     fn failed_jobs(&self, commit: &CommitSha) -> TrackerResult<Vec<FailedJob>>;
@@ -147,5 +148,5 @@ pub trait Tracker: Send + Sync {
     fn rerun_checks(&self, commit: &CommitSha) -> TrackerResult<usize>;
 
     /// What changed since then, oldest first.
-    fn changes(&self, since: &Cursor) -> TrackerResult<(Vec<TrackerChange>, Cursor)>;
+    fn list_changes(&self, since: &Cursor) -> TrackerResult<(Vec<TrackerChange>, Cursor)>;
 }

@@ -268,7 +268,7 @@ fn plan(place: &ProjectLocation, asked: &api::IssuesFollow) -> Result<IssueFollo
         }
         ([], Some(many), None) => {
             let wanted = newest(&*tracker, &tasks, many).map_err(failed)?;
-            let unread = tracker.unreadable().map_err(failed)?;
+            let unread = tracker.list_unreadable().map_err(failed)?;
             let mut text = newest_text(many, wanted.len()).map_err(|none| match &unread[..] {
                 [] => none,
                 // The one that was meant may be among these.

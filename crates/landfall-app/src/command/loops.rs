@@ -10,7 +10,7 @@ use landfall_engine::model::stride::current_agent_step;
 use landfall_engine::model::{AttemptPhase, EndCode, EndKind, Task, TaskId, TaskState};
 use landfall_engine::store::StoreReader;
 use landfall_trackers::modules::folder::{FolderError, find_at};
-use landfall_trackers::modules::spec::{ModuleTaskError, unmet};
+use landfall_trackers::modules::spec::{ModuleTaskError, find_unmet_needs};
 use landfall_trackers::modules::{self, Metadata, ModuleFolderSnapshot, ModuleSpec, ModuleStatus};
 
 use crate::project::command_handler::CommandHandler;
@@ -38,9 +38,9 @@ impl CommandHandler<'_> {
             }
         }
         let place = module_at(self.place, &dir)?;
-        let module = place.shown();
+        let module = place.shown_path();
         let seen = modules::read(&place).map_err(|error| unreadable(&module, &error))?;
-        let wanted = modules::wanted(&seen).map_err(|error| no_task(&module, &error))?;
+        let wanted = modules::read_wanted_task(&seen).map_err(|error| no_task(&module, &error))?;
         let known = backlog::by_source(self.place)?;
         let task = match known.get(&wanted.spec.source) {
             Some(task) => self.task_of(conversions::model_task(*task))?,
@@ -105,7 +105,7 @@ impl CommandHandler<'_> {
         wanted: &ModuleSpec,
         task: Option<&Task>,
     ) -> Result<(), Problem> {
-        let module = seen.place.shown();
+        let module = seen.place.shown_path();
         let not_now = |what: String| Problem::new(ProblemCode::NotNow, what);
         if wanted.spec.draft {
             return Err(not_now(format!("`{module}` has no objective yet"))
@@ -114,7 +114,8 @@ impl CommandHandler<'_> {
         // Until its task has begun, the folder says how it stands; after that it shows the task.
         let is_begun = task.is_some_and(|task| task.attempt.0 > 0 || task.is_over());
         if !is_begun && wanted.status == ModuleStatus::Blocked {
-            let reason = seen.metadata.as_ref().and_then(|it| it.as_ref().ok()).and_then(Metadata::reason);
+            let reason =
+                seen.metadata.as_ref().and_then(|it| it.as_ref().ok()).and_then(Metadata::blocked_reason);
             let because = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
             return Err(not_now(format!("`{module}` is blocked{because}")).hint(
                 "see to the reason, then set its `status` to the one it had before, or to `planning`",
@@ -144,11 +145,11 @@ impl CommandHandler<'_> {
             let folder = self.place.root.join(root).join(need);
             let found = find_at(&self.place.root, &folder).ok()?;
             let seen = modules::read(found.modules.first()?).ok()?;
-            modules::wanted(&seen).ok().map(|wanted| wanted.status)
+            modules::read_wanted_task(&seen).ok().map(|wanted| wanted.status)
         };
         let has_task = backlog::by_source(self.place)?;
         let shown = |need: &str| format!("module:{}/{need}", root.display());
-        let missing = unmet(&wanted.needs, status);
+        let missing = find_unmet_needs(&wanted.needs, status);
         let missing = missing.iter().filter(|(need, _)| !has_task.contains_key(&shown(&need.module)));
         let missing: Vec<&str> = missing.map(|(need, _)| need.module.as_str()).collect();
         if missing.is_empty() {

@@ -17,7 +17,7 @@ use landfall_trackers::modules::mend::{self, RepairOrigin};
 use landfall_trackers::modules::spec::ModuleTaskError;
 use landfall_trackers::modules::write::{FILE_BYTES_MAX, FileError, read_below};
 use landfall_trackers::modules::{
-    ModuleFolderSnapshot, ModuleLocation as Module, ModuleSpec, ModuleStatus, apply, read, wanted,
+    ModuleFolderSnapshot, ModuleLocation as Module, ModuleSpec, ModuleStatus, apply, read, read_wanted_task,
 };
 
 use crate::project::place::ProjectLocation;
@@ -56,16 +56,16 @@ pub(crate) fn init(place: &ProjectLocation, asked: &ModuleRequest) -> Result<Mod
             None => problem,
         }
     };
-    let mut around = init::look(&place.root, &ask).map_err(refused)?;
+    let mut around = init::read_init_context(&place.root, &ask).map_err(refused)?;
     let git = Git::find_installed().map_err(|error| problems::git(&error))?;
     let repo = Repo::discover(&git, &place.root).map_err(problems::repo)?;
-    let branch = BranchName::new(&ask.branch())
+    let branch = BranchName::new(&ask.branch_name())
         .map_err(|error| Problem::new(ProblemCode::BadInput, error.to_string()))?;
     around.branch_exists = repo.branch_tip(&branch).map_err(|error| problems::git(&error))?.is_some();
     if asked.commit {
         around.dirty = repo.list_uncommitted().map_err(|error| problems::git(&error))?;
     }
-    let writes = init::init(&ask, &around, now()).map_err(refused)?;
+    let writes = init::plan_init(&ask, &around, now()).map_err(refused)?;
     let applied = apply(&place.root, &writes).map_err(|error| file(&error))?;
     if let Some(path) = applied.refused.first() {
         let message = format!("`{path}` was changed by somebody else just now");
@@ -88,7 +88,7 @@ pub(crate) fn init(place: &ProjectLocation, asked: &ModuleRequest) -> Result<Mod
         module: format!("{root}/{}", ask.name),
         files,
         commit,
-        branch: ask.branch(),
+        branch: ask.branch_name(),
         worktree: ask.worktree_path(),
     })
 }
@@ -107,16 +107,17 @@ pub(crate) fn mend(place: &ProjectLocation, path: Option<&Path>) -> Result<Modul
             fine += 1;
             continue;
         };
-        let _lock = Lock::take(&module.dir(), "landfall", now()).map_err(|error| locked(module, &error))?;
-        let mended =
-            mend::mend(&seen, |path| committed(place, module, path), now()).map_err(|error| file(&error))?;
+        let _lock =
+            Lock::take(&module.to_path(), "landfall", now()).map_err(|error| locked(module, &error))?;
+        let mended = mend::repair_folder_metadata(&seen, |path| committed(place, module, path), now())
+            .map_err(|error| file(&error))?;
         let Some(mended) = mended else {
             fine += 1; // somebody wrote it anew meanwhile
             continue;
         };
-        let below = |path: &str| format!("{}/{path}", module.shown());
+        let below = |path: &str| format!("{}/{path}", module.shown_path());
         all.push(ModuleMended {
-            module: module.shown(),
+            module: module.shown_path(),
             wrong,
             done: match &mended.origin {
                 RepairOrigin::Fields(fields) => format!("mended {}", fields.join(", ")),
@@ -175,7 +176,7 @@ pub(crate) fn list(place: &ProjectLocation, path: &str) -> Result<ImportFile, Pr
     let mut open: VecDeque<Module> = asked.modules.into();
     let mut known: BTreeMap<String, Option<ModuleStatus>> = BTreeMap::new();
     while let Some(module) = open.pop_front() {
-        let id = module.shown();
+        let id = module.shown_path();
         if known.contains_key(&id) {
             continue;
         }
@@ -214,7 +215,7 @@ pub(crate) fn list(place: &ProjectLocation, path: &str) -> Result<ImportFile, Pr
             {
                 list.left_out.add("minimum status of a need: the task waits until it is done");
             }
-            needs.push(ImportLink { to: other.shown(), place: At::Path(id.clone()) });
+            needs.push(ImportLink { to: other.shown_path(), place: At::Path(id.clone()) });
             open.push_back(other.clone());
         }
         list.items.push(item(&id, &task, needs));
@@ -260,12 +261,12 @@ fn item(id: &str, task: &ModuleSpec, needs: Vec<ImportLink>) -> ImportItem {
 
 fn look(module: &Module) -> Result<ModuleSpec, Problem> {
     let seen: ModuleFolderSnapshot = read(module).map_err(|error| folder(&error))?;
-    wanted(&seen).map_err(|error| {
+    read_wanted_task(&seen).map_err(|error| {
         let problem = Problem::new(ProblemCode::BadInput, error.to_string());
         match error {
             ModuleTaskError::Unread(_) => problem.hint(format!(
                 "mend it by hand, or `landfall project module mend {}`; nothing was added",
-                module.shown()
+                module.shown_path()
             )),
             ModuleTaskError::Spec(_) => problem.hint("nothing was added"),
         }
@@ -281,11 +282,11 @@ pub(crate) fn position(place: &ProjectLocation, source: &str) -> Result<Option<I
         return Ok(None);
     };
     let Ok(seen) = read(module) else { return Ok(None) };
-    let (Ok(task), Some(Ok(metadata))) = (wanted(&seen), &seen.metadata) else { return Ok(None) };
+    let (Ok(task), Some(Ok(metadata))) = (read_wanted_task(&seen), &seen.metadata) else { return Ok(None) };
     if matches!(task.status, ModuleStatus::Draft | ModuleStatus::Blocked) || task.status.is_over() {
         return Ok(None);
     }
-    let plan = match seen.text(PLAN).filter(|_| seen.has_plan()) {
+    let plan = match seen.file_text(PLAN).filter(|_| seen.has_plan()) {
         None => None,
         Some(text) => {
             let folder = place.folder.papers();
@@ -308,12 +309,12 @@ pub(crate) fn may_cancel(
     let Some(path) = source.strip_prefix("module:") else { return Ok(()) };
     let Ok(found) = find_at(&place.root, Path::new(path)) else { return Ok(()) };
     let Some(module) = found.modules.first() else { return Ok(()) };
-    let Some(holder) = Lock::holder(&module.dir(), now()) else { return Ok(()) };
+    let Some(holder) = Lock::holder(&module.to_path(), now()) else { return Ok(()) };
     if holder.session == "landfall" {
         return Ok(()); // the engine writes, for a moment
     }
     match session.filter(|session| *session == holder.session) {
-        Some(session) => Lock::take_over(&module.dir(), session, now()).map(drop),
+        Some(session) => Lock::take_over(&module.to_path(), session, now()).map(drop),
         None => Err(ModuleLockError::Held(holder)),
     }
     .map_err(|error| locked(module, &error))
@@ -359,6 +360,6 @@ fn file(error: &FileError) -> Problem {
 }
 
 fn locked(module: &Module, error: &ModuleLockError) -> Problem {
-    let problem = Problem::new(ProblemCode::NotNow, format!("{}: {}", module.shown(), chain(error)));
+    let problem = Problem::new(ProblemCode::NotNow, format!("{}: {}", module.shown_path(), chain(error)));
     problem.hint("wait until whoever works there is done")
 }

@@ -424,7 +424,8 @@ fn about_closed(issue: &Issue, criteria: &Criteria, outcome: VerifyOutcome) -> O
 /// What is being worked on is not held against the base: it would fail there, and that counts.
 fn refuse_under_way(place: &ProjectLocation, tracker: &dyn Tracker, issue: &Issue) -> Result<(), Problem> {
     let number = issue.number;
-    let phases = issue.labels.iter().filter_map(|label| IssuePhase::from_word(label.within(PHASE_FAMILY)?));
+    let phases =
+        issue.labels.iter().filter_map(|label| IssuePhase::from_word(label.name_within(PHASE_FAMILY)?));
     if let Some(phase) =
         phases.max().filter(|phase| *phase < IssuePhase::Verify && *phase > IssuePhase::Issue)
     {

@@ -114,7 +114,7 @@ pub(crate) fn list(place: &ProjectLocation, asked: &api::IssuesAsked) -> Result<
     };
     let standing = look(place)?.ok_or_else(nowhere)?;
     let tracker = open(place)?;
-    let found = || -> TrackerResult<_> { Ok((tracker.issues(&filter)?, tracker.unreadable()?)) };
+    let found = || -> TrackerResult<_> { Ok((tracker.issues(&filter)?, tracker.list_unreadable()?)) };
     let (issues, unreadable) = found().map_err(|error| tracker_problem(&error))?;
     Ok(api::IssueList {
         unreadable: unreadable.iter().map(unread).collect(),
@@ -186,9 +186,9 @@ fn pull_detail(tracker: &dyn Tracker, pull: PullRequest) -> TrackerResult<api::P
         state: state.to_owned(),
         merged,
         reviews: tracker.reviews(pull.number)?.into_iter().map(review).collect(),
-        checks: tracker.checks(&pull.head_sha)?.into_iter().map(check).collect(),
+        checks: tracker.list_checks(&pull.head_sha)?.into_iter().map(check).collect(),
         comments: tracker
-            .comments(CommentThread::PullRequest(pull.number))?
+            .list_comments(CommentThread::PullRequest(pull.number))?
             .into_iter()
             .map(comment)
             .collect(),
@@ -263,7 +263,7 @@ pub(crate) fn change(
             IssueChange::Tick { .. } => unreachable!("it was done above"),
             IssueChange::Edit(edited) => edit(&*tracker, number, edited, (&add, &remove))?,
             IssueChange::Comment(text) => {
-                tracker.comment(CommentThread::Issue(number), &marker(&[text]), text)?;
+                tracker.add_comment(CommentThread::Issue(number), &marker(&[text]), text)?;
                 format!("{number} has one comment more")
             }
             IssueChange::Close => {
@@ -306,8 +306,8 @@ fn edit(
     let mut news = Vec::new();
     if edited.title.is_some() || edited.body.is_some() {
         // What an issue is known again by stays on it, whatever it says.
-        let body = edited.body.as_ref().map(|body| match Marker::of(&before.body) {
-            Some((marker, _)) => marker.sign(body),
+        let body = edited.body.as_ref().map(|body| match Marker::split_marker(&before.body) {
+            Some((marker, _)) => marker.sign_text(body),
             None => body.clone(),
         });
         tracker.edit_issue(number, &IssueTextEdit { title: edited.title.as_deref().map(Title::of), body })?;
@@ -502,7 +502,7 @@ fn detail(tracker: &dyn Tracker, number: IssueNumber) -> TrackerResult<api::Issu
     let mut notes = Vec::new();
     let children = match issue.children {
         0 => Vec::new(),
-        _ => match tracker.children(number) {
+        _ => match tracker.list_children(number) {
             Ok(children) => children.iter().map(|child| line(&child.issue, None)).collect(),
             Err(error @ TrackerError::Refused { .. }) => {
                 notes.push(error.to_string());
@@ -521,7 +521,7 @@ fn detail(tracker: &dyn Tracker, number: IssueNumber) -> TrackerResult<api::Issu
     };
     let blockers = blockers_of(tracker, &issue)?;
     let comments =
-        if issue.comments == 0 { Vec::new() } else { tracker.comments(CommentThread::Issue(number))? };
+        if issue.comments == 0 { Vec::new() } else { tracker.list_comments(CommentThread::Issue(number))? };
     Ok(api::IssueDetail {
         body: unsigned(&issue.body),
         created_ms: issue.created.0,
@@ -539,7 +539,7 @@ fn detail(tracker: &dyn Tracker, number: IssueNumber) -> TrackerResult<api::Issu
 
 /// The text above the line we know our own texts by.
 fn unsigned(body: &str) -> String {
-    Marker::of(body).map_or(body, |(_, above)| above).to_owned()
+    Marker::split_marker(body).map_or(body, |(_, above)| above).to_owned()
 }
 
 fn line_now(tracker: &dyn Tracker, number: IssueNumber) -> TrackerResult<api::IssueLine> {
@@ -579,7 +579,7 @@ fn labels(texts: &[String]) -> Result<BTreeSet<Label>, Problem> {
 fn new_labels(texts: &[String]) -> Result<BTreeSet<Label>, Problem> {
     let labels = labels(texts)?;
     let no_size =
-        |label: &&Label| label.within(SIZE_FAMILY).is_some_and(|size| size.parse::<TaskSize>().is_err());
+        |label: &&Label| label.name_within(SIZE_FAMILY).is_some_and(|size| size.parse::<TaskSize>().is_err());
     match labels.iter().find(no_size) {
         None => Ok(labels),
         Some(label) => {
@@ -593,7 +593,7 @@ fn new_labels(texts: &[String]) -> Result<BTreeSet<Label>, Problem> {
 
 /// What of the tracker cannot be read, a line each. Only files are asked: they are here.
 pub(crate) fn unread_files(place: &ProjectLocation) -> Result<Vec<String>, Problem> {
-    let unreadable = open(place)?.unreadable().map_err(|error| tracker_problem(&error))?;
+    let unreadable = open(place)?.list_unreadable().map_err(|error| tracker_problem(&error))?;
     Ok(unreadable.iter().map(ToString::to_string).collect())
 }
 
@@ -629,7 +629,7 @@ pub(crate) fn tracker_problem(error: &TrackerError) -> Problem {
         | TrackerError::Unavailable { .. }
         | TrackerError::Stopped { .. } => ProblemCode::NotNow,
     };
-    let hint = match error.passes().flatten() {
+    let hint = match error.retry_time().flatten() {
         Some(until) => format!("try again after {}", clock::format_when_or_left(until)),
         None => error.hint(),
     };
@@ -638,6 +638,7 @@ pub(crate) fn tracker_problem(error: &TrackerError) -> Problem {
 
 /// Whether an issue is open, and its phase by its labels.
 pub(crate) fn live(issue: &Issue) -> LiveIssue {
-    let phases = issue.labels.iter().filter_map(|label| IssuePhase::from_word(label.within(PHASE_FAMILY)?));
+    let phases =
+        issue.labels.iter().filter_map(|label| IssuePhase::from_word(label.name_within(PHASE_FAMILY)?));
     LiveIssue { open: issue.state.is_open(), phase: phases.max() }
 }

@@ -4,7 +4,7 @@
 use landfall_model::acceptance::GithubQuery;
 use landfall_trackers::tracker::{
     ChecksSum, CommitSha, Conclusion, ForgeCheck, ForgeCheckState, Issue, IssueNumber, PrNumber, PrState,
-    PullRequest, ReviewVerdict, Tracker, TrackerError, TrackerIssueState, sum,
+    PullRequest, ReviewVerdict, Tracker, TrackerError, TrackerIssueState, sum_checks,
 };
 use serde_json::{Map, Value, json};
 
@@ -128,7 +128,7 @@ fn answer(
             let issue = tracker.issue(number).map_err(trouble)?;
             let wants = |field: &str| shown.fields.iter().flatten().any(|it| it == field);
             let comments = if wants("comments") {
-                tracker.comments(number.into()).map_err(trouble)?
+                tracker.list_comments(number.into()).map_err(trouble)?
             } else {
                 Vec::new()
             };
@@ -153,12 +153,12 @@ fn answer(
         }
         ForgeQuery::Checks(number) => {
             let head = tracker.pull_request(pull(number)?).map_err(trouble)?.head_sha;
-            let checks = tracker.checks(&head).map_err(trouble)?;
+            let checks = tracker.list_checks(&head).map_err(trouble)?;
             Ok(checks_hold(ground.tree, &checks, shown, value))
         }
         ForgeQuery::Runs => {
             let head = head(ground).ok_or_else(|| uncertain("no commit is known here".to_owned()))?;
-            let mut checks = tracker.checks(&head).map_err(trouble)?;
+            let mut checks = tracker.list_checks(&head).map_err(trouble)?;
             if let Some(workflow) = &shown.workflow {
                 let jobs = jobs_of(ground.tree, workflow)
                     .ok_or_else(|| uncertain(format!("there is no workflow `{}`", short(workflow))))?;
@@ -303,7 +303,7 @@ fn checks_hold(
         check.name.contains(value) || jobs.iter().any(|job| job.key == value && job.is_called(&check.name))
     };
     let of: Vec<ForgeCheck> = checks.iter().filter(is_meant).cloned().collect();
-    match (of.is_empty(), sum(checks)) {
+    match (of.is_empty(), sum_checks(checks)) {
         (false, _) => summed(&of, &format!("`{}`", short(value))),
         (true, ChecksSum::Pending) => pending(format!("no check is called `{}` yet", short(value))),
         (true, _) => fail(format!("no check is called `{}`", short(value))),
@@ -315,7 +315,7 @@ fn runs_hold(checks: &[ForgeCheck], shown: &ForgeQueryOptions, value: &str) -> C
     if PASSED.contains(&value) || checks.is_empty() || shown.fields.is_none() {
         return summed(checks, "the runs");
     }
-    let state = match sum(checks) {
+    let state = match sum_checks(checks) {
         ChecksSum::None | ChecksSum::Pending => ForgeCheckState::Running,
         ChecksSum::Passed => ForgeCheckState::Done(Conclusion::Success),
         ChecksSum::Failed => ForgeCheckState::Done(Conclusion::Failure),
@@ -351,8 +351,8 @@ fn listed(
     match rows.and_then(|rows| written(Value::Array(rows), shown.path.as_deref())) {
         Err(saw) => saw,
         Ok(text) if text.contains(value) => contains(&text, value),
-        Ok(_) if sum(checks) == ChecksSum::Pending => pending("checks are still running".to_owned()),
-        Ok(_) if sum(checks) == ChecksSum::Broken => broken("the checks"),
+        Ok(_) if sum_checks(checks) == ChecksSum::Pending => pending("checks are still running".to_owned()),
+        Ok(_) if sum_checks(checks) == ChecksSum::Broken => broken("the checks"),
         Ok(text) => contains(&text, value),
     }
 }
@@ -362,7 +362,7 @@ fn broken(what: &str) -> CheckEvidence {
 }
 
 fn summed(checks: &[ForgeCheck], what: &str) -> CheckEvidence {
-    match sum(checks) {
+    match sum_checks(checks) {
         ChecksSum::None => uncertain(format!("{what}: no check has said anything")),
         ChecksSum::Pending => pending(format!("{what}: still running")),
         ChecksSum::Passed => pass(format!("{what}: passed")),
@@ -413,7 +413,7 @@ pub(super) fn command(ground: &AcceptanceContext<'_>, line: &str) -> CheckEviden
     if jobs.is_empty() {
         return nothing();
     }
-    let checks = match tracker.checks(&head) {
+    let checks = match tracker.list_checks(&head) {
         Ok(checks) => checks,
         Err(error) => return troubled(&error),
     };

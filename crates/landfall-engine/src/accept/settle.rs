@@ -111,7 +111,7 @@ impl AcceptanceSettlement<'_> {
     }
 
     fn counted(&self) -> TrackerResult<(VerifyOutcome, FailureCount, Vec<CriterionResult>)> {
-        let comments = self.tracker.comments(self.thread())?;
+        let comments = self.tracker.list_comments(self.thread())?;
         // Only what this function said counts: others of ours carry words of agents.
         let ours: Vec<&str> =
             comments.iter().filter(|it| self.is_own(it)).map(|it| it.body.as_str()).collect();
@@ -141,7 +141,7 @@ fn verdict_side(comment: &Comment) -> Option<Option<String>> {
 /// Whether somebody verified it before on this base and told it.
 pub fn was_verified(tracker: &dyn Tracker, issue: IssueNumber, side: Option<&str>) -> TrackerResult<bool> {
     Ok(tracker
-        .comments(CommentThread::Issue(issue))?
+        .list_comments(CommentThread::Issue(issue))?
         .iter()
         .any(|it| verdict_side(it).is_some_and(|it| it.as_deref() == side)))
 }
@@ -152,7 +152,7 @@ pub fn is_of_another_base(
     number: IssueNumber,
     side: Option<&str>,
 ) -> TrackerResult<bool> {
-    let comments = tracker.comments(CommentThread::Issue(number))?;
+    let comments = tracker.list_comments(CommentThread::Issue(number))?;
     let sides: Vec<Option<String>> = comments.iter().filter_map(verdict_side).collect();
     Ok(issue::is_of_another_base(&sides, side))
 }
@@ -216,7 +216,7 @@ pub fn settle(settling: &AcceptanceSettlement<'_>) -> TrackerResult<AcceptanceRe
         };
         move_issue(tracker, issue, deeds)?;
     }
-    let said = tracker.comment(
+    let said = tracker.add_comment(
         settling.thread(),
         &Marker::new(&key)?,
         &render_acceptance_comment(&findings, outcome, sighting),
@@ -227,7 +227,7 @@ pub fn settle(settling: &AcceptanceSettlement<'_>) -> TrackerResult<AcceptanceRe
 
 /// Whether an issue is closed, and was found to hold.
 fn is_done(issue: &Issue) -> bool {
-    let done = |label: &Label| label.within(PHASE_FAMILY) == Some(IssuePhase::Done.word());
+    let done = |label: &Label| label.name_within(PHASE_FAMILY) == Some(IssuePhase::Done.word());
     !issue.state.is_open() && issue.labels.iter().any(done)
 }
 

@@ -108,7 +108,7 @@ fn try_pass(
 fn tell_one(at: &IssueHandle, criteria: &Criteria, event: ObservationKind) -> Result<(), ExchangeError> {
     let Some(text) = render_observation(criteria, event) else { return Ok(()) };
     let marker = Marker::new(&format!("{OBSERVED_MARKER}{}/{}", event.word(), at.number.get()))?;
-    at.tracker.comment(CommentThread::Issue(at.number), &marker, &text)?;
+    at.tracker.add_comment(CommentThread::Issue(at.number), &marker, &text)?;
     Ok(())
 }
 
@@ -144,7 +144,7 @@ fn look_in_passing(
     // It is said first: a box that is ticked is not looked at again, and nobody would learn why it is.
     let text = render_passing_checks(&held, phase);
     let marker = Marker::new(&format!("passing/{}/{}", issue.number.get(), &digest(&text).as_str()[..16]))?;
-    at.tracker.comment(CommentThread::Issue(issue.number), &marker, &text)?;
+    at.tracker.add_comment(CommentThread::Issue(issue.number), &marker, &text)?;
     accept::tick_boxes(&*at.tracker, issue.number, &held, &heard.customs)?;
     Ok(())
 }

@@ -7,7 +7,7 @@ use landfall_model::issue::{IssuePhase, IssueRoute, PullRequestRef};
 use landfall_model::{Attempt, Commit, ExchangeResult, Task};
 use landfall_trackers::tracker::{
     CommentThread, CommitSha, Marker, NewPullRequest, PrState, PullRequest, PullRequestMerge, Title,
-    TrackerBranchName, unmarked,
+    TrackerBranchName, neutralize_markers,
 };
 
 use super::{ExchangeError, IssueHandle, stand};
@@ -92,9 +92,11 @@ fn tell_findings(
     }
     let lines: String = task.findings.iter().map(|finding| format!("- {finding}\n")).collect();
     let marker = Marker::new(&format!("review-round/{}/{}", lower(task.id), rounds))?;
-    let text =
-        format!("Review round {rounds} found:\n\n{}\nDealt with in attempt {attempt}.", unmarked(&lines));
-    at.tracker.comment(CommentThread::PullRequest(pr.number), &marker, &text)?;
+    let text = format!(
+        "Review round {rounds} found:\n\n{}\nDealt with in attempt {attempt}.",
+        neutralize_markers(&lines)
+    );
+    at.tracker.add_comment(CommentThread::PullRequest(pr.number), &marker, &text)?;
     Ok(())
 }
 
@@ -158,12 +160,12 @@ pub(super) fn merged(
                 body: String::new(),
                 landed: Some(CommitSha::new(landed.commit.as_str())?),
             };
-            at.tracker.merge(number, &merge)?;
+            at.tracker.merge_pull_request(number, &merge)?;
         }
         PrState::Closed => {
             let marker = Marker::new(&format!("landed/{}/{}", lower(task.id), landed.commit.short()))?;
             let text = format!("This was closed, and its work has landed as {}.", landed.commit.as_str());
-            at.tracker.comment(CommentThread::PullRequest(number), &marker, &text)?;
+            at.tracker.add_comment(CommentThread::PullRequest(number), &marker, &text)?;
         }
     }
     stand(at, IssuePhase::Verify)?;

@@ -143,7 +143,7 @@ pub(super) fn landed_as(
 
 /// The phase the labels say; of several, the furthest.
 pub(super) fn phase_of(issue: &Issue) -> Option<IssuePhase> {
-    issue.labels.iter().filter_map(|label| IssuePhase::from_word(label.within(PHASE_FAMILY)?)).max()
+    issue.labels.iter().filter_map(|label| IssuePhase::from_word(label.name_within(PHASE_FAMILY)?)).max()
 }
 
 /// The pull request of the issue's branch: the open one, or else the newest. What was merged or closed before the issue was
@@ -173,7 +173,7 @@ fn seen_pr(at: &IssueHandle, pr: &PullRequest) -> TrackerResult<PullRequestSnaps
 
 fn reviewed(at: &IssueHandle, pr: &PullRequest) -> TrackerResult<bool> {
     let marked = |marker: Option<String>| marker.is_some_and(|key| key.starts_with(REVIEW_MARKER));
-    let comments = at.tracker.comments(CommentThread::PullRequest(pr.number))?;
+    let comments = at.tracker.list_comments(CommentThread::PullRequest(pr.number))?;
     if comments.iter().any(|it| marked(it.marker().map(|marker| marker.key().to_owned()))) {
         return Ok(true);
     }
@@ -181,7 +181,7 @@ fn reviewed(at: &IssueHandle, pr: &PullRequest) -> TrackerResult<bool> {
     let ours = reviews
         .iter()
         .filter(|it| it.ours)
-        .filter_map(|it| Marker::of(&it.body).map(|(marker, _)| marker.key().to_owned()));
+        .filter_map(|it| Marker::split_marker(&it.body).map(|(marker, _)| marker.key().to_owned()));
     Ok(ours.map(Some).any(marked))
 }
 
@@ -270,7 +270,7 @@ pub(super) fn parts(at: &IssueHandle) -> Result<ExchangeResult, ExchangeError> {
 
 /// The same, for whoever brings the tracker.
 pub(super) fn parts_of(tracker: &dyn Tracker, number: IssueNumber) -> Result<Vec<SubIssue>, ExchangeError> {
-    let children = tracker.children(number)?;
+    let children = tracker.list_children(number)?;
     if children.len() > PARTS_MAX {
         return Err(ExchangeError::Else(format!(
             "{number} is made of {} issues; at most {PARTS_MAX} are taken on at once",
@@ -331,7 +331,7 @@ pub(super) fn checks(
 /// The checks of a commit. How they failed is asked for only where one did whose name is wanted.
 fn checks_of(at: &IssueHandle, commit: &str, wanted: &dyn Fn(&str) -> bool) -> TrackerResult<Vec<CiCheck>> {
     let commit = CommitSha::new(commit)?;
-    let checks = at.tracker.checks(&commit)?;
+    let checks = at.tracker.list_checks(&commit)?;
     let failed =
         |check: &ForgeCheck| check.state == ForgeCheckState::Done(Conclusion::Failure) && wanted(&check.name);
     let jobs = match checks.iter().any(failed) {

@@ -7,7 +7,7 @@ use landfall_model::issue::{IssuePhase, IssueRetrospective};
 use landfall_model::{ExchangeResult, Task, TaskSize};
 use landfall_trackers::tracker::{
     CloseReason, CommentThread, CommitSha, Label, LabelSpec, Marker, NewReview, PrNumber, ReviewAction,
-    unmarked,
+    neutralize_markers,
 };
 use serde::Deserialize;
 
@@ -106,9 +106,9 @@ pub(super) fn triaged(
     tracker.change_labels(*number, &BTreeSet::from([label]), &BTreeSet::new())?;
     stand(at, IssuePhase::Issue)?;
     let marker = Marker::new(&format!("triage/{}", at.mark(task.id)))?;
-    let why = unmarked(&cut(&said.why));
+    let why = neutralize_markers(&cut(&said.why));
     let text = format!("Triage: size {size}, {}.{}", said.kind.word(), after(&why));
-    tracker.comment(CommentThread::Issue(*number), &marker, &text)?;
+    tracker.add_comment(CommentThread::Issue(*number), &marker, &text)?;
     Ok(ExchangeResult::Seen { seen: Box::new(seeing::look(site, task, at)?), head: None })
 }
 
@@ -128,7 +128,7 @@ fn ensure(at: &IssueHandle, label: &Label, about: &str) -> Result<(), ExchangeEr
 /// Says one word of a family, unless a person has said one already.
 fn label_family(at: &IssueHandle, family: &str, word: &str) -> Result<(), ExchangeError> {
     let issue = at.tracker.issue(at.number)?;
-    if issue.labels.iter().any(|label| label.within(family).is_some()) {
+    if issue.labels.iter().any(|label| label.name_within(family).is_some()) {
         return Ok(());
     }
     let label = Label::new(&format!("{family}{word}"))?;
@@ -148,7 +148,7 @@ pub(super) fn reviewed(task: &Task, at: &IssueHandle) -> Result<ExchangeResult, 
             task.findings.iter().filter(|it| !it.resolved).map(|it| format!("- {it}\n")).collect();
         let found = match open.is_empty() {
             true => "Nothing is open.".to_owned(),
-            false => format!("Worth knowing, and not in the way:\n\n{}", unmarked(&open.concat())),
+            false => format!("Worth knowing, and not in the way:\n\n{}", neutralize_markers(&open.concat())),
         };
         let review = NewReview {
             marker: Marker::new(&format!("{REVIEW_MARKER}/{}/{}", at.mark(task.id), pr.head.short()))?,
@@ -156,7 +156,7 @@ pub(super) fn reviewed(task: &Task, at: &IssueHandle) -> Result<ExchangeResult, 
             body: format!("## Review summary\n\nRead by Landfall ({depth}). {found}"),
             commit: CommitSha::new(pr.head.as_str())?,
         };
-        at.tracker.review(number, &review)?;
+        at.tracker.add_review(number, &review)?;
     }
     stand(at, IssuePhase::Merge)?;
     Ok(ExchangeResult::Told)
@@ -174,7 +174,7 @@ pub(super) fn closed(task: &Task, at: &IssueHandle) -> Result<ExchangeResult, Ex
         false => "",
     };
     let text = format!("Done.{}{unasked}", landed.unwrap_or_default());
-    at.tracker.comment(CommentThread::Issue(at.number), &marker, &text)?;
+    at.tracker.add_comment(CommentThread::Issue(at.number), &marker, &text)?;
     Ok(ExchangeResult::Told)
 }
 
@@ -187,6 +187,6 @@ pub(super) fn looked_back(
     let marker = Marker::new(&format!("retro/{}/{}", at.mark(task.id), task.landed_before.len()))?;
     // Agents wrote some of it: nothing in it may be taken for a mark of ours.
     let text = lookback.to_markdown().replace("<!--", "&lt;!--");
-    at.tracker.comment(CommentThread::Issue(at.number), &marker, &text)?;
+    at.tracker.add_comment(CommentThread::Issue(at.number), &marker, &text)?;
     Ok(())
 }

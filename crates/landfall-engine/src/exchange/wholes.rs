@@ -9,7 +9,7 @@ use landfall_model::issue::{
 };
 use landfall_model::{ExchangeResult, Task};
 use landfall_trackers::tracker::{
-    CloseReason, CommentThread, Issue, IssueNumber, Marker, TrackerIssueState, unmarked,
+    CloseReason, CommentThread, Issue, IssueNumber, Marker, TrackerIssueState, neutralize_markers,
 };
 
 use super::accepting::{self, AcceptanceFacts, VerifyRequest};
@@ -59,7 +59,7 @@ fn levelled(
 
 /// Lets the whole stand where its parts do.
 fn follow_parts(at: &IssueHandle) -> Result<(), ExchangeError> {
-    let children = at.tracker.children(at.number)?;
+    let children = at.tracker.list_children(at.number)?;
     let phase = |issue: &Issue| match issue.state.is_open() {
         true => seeing::phase_of(issue),
         false => Some(IssuePhase::Done),
@@ -111,7 +111,7 @@ fn gathered(
         told.len()
     );
     let marker = Marker::new(&format!("parts/{}/{}", at.mark(task.id), &digest(&text).as_str()[..16]))?;
-    at.tracker.comment(CommentThread::Issue(at.number), &marker, &text)?;
+    at.tracker.add_comment(CommentThread::Issue(at.number), &marker, &text)?;
     follow_parts(at)?;
     Ok(ExchangeResult::Gathered { ends: told, reopened })
 }
@@ -164,7 +164,9 @@ fn row(end: &SubIssueEnd) -> String {
     let word = match &end.end {
         SubIssueOutcome::Done => "SUCCESS".to_owned(),
         SubIssueOutcome::Left => "LANDED (something is left for a person)".to_owned(),
-        SubIssueOutcome::Failed(why) => format!("FAILED ({})", unmarked(&cut(why)).replace(['|', '\n'], " ")),
+        SubIssueOutcome::Failed(why) => {
+            format!("FAILED ({})", neutralize_markers(&cut(why)).replace(['|', '\n'], " "))
+        }
         SubIssueOutcome::Skipped(by) => format!("SKIPPED (blocked by #{by})"),
     };
     format!("| #{} | {word} |\n", end.number)

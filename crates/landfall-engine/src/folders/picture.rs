@@ -15,7 +15,7 @@ use landfall_trackers::modules::refinement::Refinements;
 use landfall_trackers::modules::signal::LoopSignal;
 use landfall_trackers::modules::summary::{self, SummaryHeader, SummarySections};
 use landfall_trackers::modules::target::ModuleTarget;
-use landfall_trackers::modules::text::{day, moment, plain, plain_line};
+use landfall_trackers::modules::text::{format_day, moment, plain_line, strip_markup};
 use landfall_trackers::modules::{
     CompletedStage, MetadataFormat, ModuleDocuments, ModuleFolderSnapshot, ModulePhase, ModuleRecord,
     ModuleStatus, NotebookStages, target,
@@ -215,8 +215,8 @@ pub(super) fn papers(
     papers.plan = staged.papers.get(PLAN).and_then(read).filter(|plan| {
         // The plan of a stage that is closed lies apart; the one of the next is not written yet.
         let closed = papers.closed_stages.last();
-        let apart = closed.and_then(|stage| seen.text(&format!(".plan-stage-{stage}.md")));
-        let to_move = seen.text(folder::PLAN).filter(|_| closed.is_some() && apart.is_none());
+        let apart = closed.and_then(|stage| seen.file_text(&format!(".plan-stage-{stage}.md")));
+        let to_move = seen.file_text(folder::PLAN).filter(|_| closed.is_some() && apart.is_none());
         apart.or(to_move).is_none_or(|apart| apart != *plan)
     });
     papers.refinements = refinements(task, seen);
@@ -231,7 +231,7 @@ pub(super) fn papers(
     papers.entries.extend(staged.stages.iter().map(|stage| {
         let judged = staged.judged.iter().rev().find(|it| it.stage == Some(stage.number));
         let at = judged.map_or(task.created, |it| it.at);
-        let name = EntryName::new(&day(at), &format!("stage-{}-report", stage.number));
+        let name = EntryName::new(&format_day(at), &format!("stage-{}-report", stage.number));
         DatedEntry { shelf: EntryFolder::Notes, name, text: stage_report(task, stage) }
     }));
     papers
@@ -240,16 +240,16 @@ pub(super) fn papers(
 /// The file that says what is wanted, where it is to say something else: the words of the task, and the objective that was worked
 /// out with a person.
 fn target_of(task: &Task, seen: &ModuleFolderSnapshot) -> Option<String> {
-    let there = seen.text(TARGET).unwrap_or_default();
+    let there = seen.file_text(TARGET).unwrap_or_default();
     let items = objective_items(task);
     let body = task.spec.body.trim_end();
-    let is_said = body.trim().is_empty() || plain(&there).trim() == body.trim();
+    let is_said = body.trim().is_empty() || strip_markup(&there).trim() == body.trim();
     let words = if is_said { there.clone() } else { format!("{body}\n") };
     let wanted = match items.as_slice() {
         [] => words,
         items => ModuleTarget::read(&words).with_items(items).text().to_owned(),
     };
-    let is_shown = wanted == there || plain(&wanted).trim() == plain(&there).trim();
+    let is_shown = wanted == there || strip_markup(&wanted).trim() == strip_markup(&there).trim();
     (!is_shown).then_some(wanted)
 }
 
@@ -257,7 +257,7 @@ fn target_of(task: &Task, seen: &ModuleFolderSnapshot) -> Option<String> {
 /// anew, and everything else is theirs.
 pub(super) fn replaces_words(task: &Task, seen: &ModuleFolderSnapshot) -> bool {
     let Some(wanted) = target_of(task, seen) else { return false };
-    let there = seen.target();
+    let there = seen.read_target();
     let items = objective_items(task);
     let keeps_items = there.items.iter().all(|it| items.iter().any(|new| new.text == it.text));
     !keeps_items || there.with_items(&items).text() != wanted
@@ -290,18 +290,18 @@ fn analysis(judged: &JudgeResult) -> DatedEntry {
         text.push_str("\n## Findings\n\n");
         text.push_str(&judged.findings.iter().map(|line| format!("- {line}\n")).collect::<String>());
     }
-    DatedEntry { shelf: EntryFolder::Analysis, name: EntryName::new(&day(judged.at), &about), text }
+    DatedEntry { shelf: EntryFolder::Analysis, name: EntryName::new(&format_day(judged.at), &about), text }
 }
 
 /// What a person wants otherwise: lines are only added.
 fn refinements(task: &Task, seen: &ModuleFolderSnapshot) -> Option<String> {
-    let mut all = Refinements::read(&seen.text(REFINEMENTS).unwrap_or_default());
+    let mut all = Refinements::read(&seen.file_text(REFINEMENTS).unwrap_or_default());
     let open = task.staged.refinements.iter().filter(|it| !matches!(it.state, RefinementStatus::Withdrawn));
     for it in open {
         let text = plain_line(&it.text);
         if !all.pending.iter().any(|known| plain_line(&known.text) == text) {
             let at: String = moment(it.at).replace('T', " ").chars().take(16).collect();
-            all = all.with(&at, &text);
+            all = all.with_entry(&at, &text);
         }
     }
     Some(all.text().to_owned()).filter(|text| !text.is_empty())
@@ -325,7 +325,7 @@ fn baseline(task: &Task) -> Option<String> {
         })
     });
     let generated_from = format!("revision {} of the objective of {}", objective.revision, task.id);
-    Some(Baseline { generated_from, updated: day(task.created), rows: rows.collect() }.text())
+    Some(Baseline { generated_from, updated: format_day(task.created), rows: rows.collect() }.text())
 }
 
 const JUDGED_SHOWN: usize = 5; // the rest is in `.analysis/`
@@ -345,7 +345,7 @@ fn summary_of(task: &Task, module: &ModuleRecord) -> String {
         issues: task.warnings.iter().map(landfall_model::Warning::sentence).collect(),
         lessons: staged.exclusions.iter().map(|it| format!("{} ({})", it.direction, it.reason)).collect(),
     };
-    summary::write(&module.title, &SummaryHeader::of(module, next, steps), &layers)
+    summary::write(&module.title, &SummaryHeader::for_module(module, next, steps), &layers)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use landfall_host::git::{BranchName as GitBranch, CommitLogEntry, LogRange, Oid}
 use landfall_model::issue::{CiStatus, MergeWait, may_merge_yet};
 use landfall_trackers::tracker::{
     ChecksSum, CommitSha, NewPullRequest, PrState, PullRequestMerge, Title, Tracker, TrackerBranchName,
-    TrackerError, TrackerResult, sum, unmarked,
+    TrackerError, TrackerResult, neutralize_markers, sum_checks,
 };
 
 use crate::engine_context::EngineContext;
@@ -74,7 +74,7 @@ pub(super) fn carry(
         tracker.mark_ready(pr.number)?;
     }
     let base_has_some = match &there {
-        Some(there) => sum(&tracker.checks(&CommitSha::new(there.as_str())?)?) != ChecksSum::None,
+        Some(there) => sum_checks(&tracker.list_checks(&CommitSha::new(there.as_str())?)?) != ChecksSum::None,
         None => false,
     };
     let began = site.clock.mono_ms();
@@ -91,7 +91,7 @@ pub(super) fn carry(
             return Ok(PullRequestResult::Moved);
         }
         crash::pass_point("publish.merge.before");
-        let no = match tracker.merge(pr.number, &merge) {
+        let no = match tracker.merge_pull_request(pr.number, &merge) {
             Ok(_) => {
                 crash::pass_point("publish.merge.after");
                 let name =
@@ -125,9 +125,9 @@ pub(super) fn carry(
 }
 
 fn checks(tracker: &dyn Tracker, sha: &CommitSha) -> TrackerResult<CiStatus> {
-    let all = tracker.checks(sha)?;
+    let all = tracker.list_checks(sha)?;
     let names = || all.iter().map(|check| check.name.clone()).collect();
-    Ok(match sum(&all) {
+    Ok(match sum_checks(&all) {
         ChecksSum::None => CiStatus::Absent,
         ChecksSum::Pending => CiStatus::Running(names()),
         ChecksSum::Passed => CiStatus::Passed,
@@ -153,7 +153,8 @@ fn title(landings: &[CommitLogEntry]) -> String {
 }
 
 fn body(landings: &[CommitLogEntry]) -> String {
-    let lines: String = landings.iter().map(|it| format!("- {}\n", unmarked(&it.subject))).collect();
+    let lines: String =
+        landings.iter().map(|it| format!("- {}\n", neutralize_markers(&it.subject))).collect();
     format!(
         "Verified by Landfall as a whole, on a clean checkout that holds the branch as it is:\n\n{lines}\n\
          Merge it with a merge commit: each commit is named by the certificate of its task.\n"

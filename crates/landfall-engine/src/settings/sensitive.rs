@@ -416,7 +416,7 @@ impl SensitiveSettings {
             verify_ignore: _,
         } = tracker;
         if let Some(base) = base {
-            self.add("tracker.url", base.rest(), Exposure::NamesHost);
+            self.add("tracker.url", base.rest_url(), Exposure::NamesHost);
         }
         for (key, file) in [("token_file", token_file), ("webhook_secret_file", webhook_secret_file)] {
             if let Some(file) = file {

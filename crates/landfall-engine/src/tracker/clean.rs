@@ -44,8 +44,8 @@ impl MaskedTracker {
 
 /// What writes words goes through the veil. All the rest is asked as it is.
 impl Tracker for MaskedTracker {
-    fn unreadable(&self) -> TrackerResult<Vec<TrackerError>> {
-        self.inner.unreadable()
+    fn list_unreadable(&self) -> TrackerResult<Vec<TrackerError>> {
+        self.inner.list_unreadable()
     }
 
     fn create_issue(&self, new: &NewIssue) -> TrackerResult<CreateOutcome<Issue>> {
@@ -67,13 +67,13 @@ impl Tracker for MaskedTracker {
         self.inner.edit_issue(number, &IssueTextEdit { title, body })
     }
 
-    fn comment(
+    fn add_comment(
         &self,
         thread: CommentThread,
         marker: &Marker,
         body: &str,
     ) -> TrackerResult<CreateOutcome<Comment>> {
-        self.inner.comment(thread, marker, &self.veil.over(body))
+        self.inner.add_comment(thread, marker, &self.veil.over(body))
     }
 
     fn ensure_labels(&self, labels: &[LabelSpec]) -> TrackerResult<()> {
@@ -108,13 +108,17 @@ impl Tracker for MaskedTracker {
         self.inner.create_pull_request(&NewPullRequest { title, body, ..new.clone() })
     }
 
-    fn merge(&self, number: PrNumber, merge: &PullRequestMerge) -> TrackerResult<CompletedMerge> {
+    fn merge_pull_request(
+        &self,
+        number: PrNumber,
+        merge: &PullRequestMerge,
+    ) -> TrackerResult<CompletedMerge> {
         let (subject, body) = (self.title(&merge.subject), self.veil.over(&merge.body));
-        self.inner.merge(number, &PullRequestMerge { subject, body, ..merge.clone() })
+        self.inner.merge_pull_request(number, &PullRequestMerge { subject, body, ..merge.clone() })
     }
 
-    fn review(&self, number: PrNumber, new: &NewReview) -> TrackerResult<CreateOutcome<TrackerReview>> {
-        self.inner.review(number, &NewReview { body: self.veil.over(&new.body), ..new.clone() })
+    fn add_review(&self, number: PrNumber, new: &NewReview) -> TrackerResult<CreateOutcome<TrackerReview>> {
+        self.inner.add_review(number, &NewReview { body: self.veil.over(&new.body), ..new.clone() })
     }
 
     fn keeps_branches(&self) -> bool {
@@ -145,8 +149,8 @@ impl Tracker for MaskedTracker {
         self.inner.last_reopened(number)
     }
 
-    fn comments(&self, thread: CommentThread) -> TrackerResult<Vec<Comment>> {
-        self.inner.comments(thread)
+    fn list_comments(&self, thread: CommentThread) -> TrackerResult<Vec<Comment>> {
+        self.inner.list_comments(thread)
     }
 
     fn size(&self, number: IssueNumber) -> TrackerResult<Option<IssueSize>> {
@@ -157,8 +161,8 @@ impl Tracker for MaskedTracker {
         self.inner.set_size(number, size)
     }
 
-    fn children(&self, number: IssueNumber) -> TrackerResult<Vec<ChildIssue>> {
-        self.inner.children(number)
+    fn list_children(&self, number: IssueNumber) -> TrackerResult<Vec<ChildIssue>> {
+        self.inner.list_children(number)
     }
 
     fn add_child(&self, parent: IssueNumber, child: IssueNumber) -> TrackerResult<()> {
@@ -205,8 +209,8 @@ impl Tracker for MaskedTracker {
         self.inner.reviews(number)
     }
 
-    fn checks(&self, commit: &CommitSha) -> TrackerResult<Vec<ForgeCheck>> {
-        self.inner.checks(commit)
+    fn list_checks(&self, commit: &CommitSha) -> TrackerResult<Vec<ForgeCheck>> {
+        self.inner.list_checks(commit)
     }
 
     fn failed_jobs(&self, commit: &CommitSha) -> TrackerResult<Vec<FailedJob>> {
@@ -217,8 +221,8 @@ impl Tracker for MaskedTracker {
         self.inner.rerun_checks(commit)
     }
 
-    fn changes(&self, since: &Cursor) -> TrackerResult<(Vec<TrackerChange>, Cursor)> {
-        self.inner.changes(since)
+    fn list_changes(&self, since: &Cursor) -> TrackerResult<(Vec<TrackerChange>, Cursor)> {
+        self.inner.list_changes(since)
     }
 }
 
@@ -263,7 +267,7 @@ mod tests {
         let issue = tracker.create_issue(&new).expect("made").into_inner();
         let edit = IssueTextEdit { title: Some(title()), body: Some(format!("edited: {text}")) };
         tracker.edit_issue(issue.number, &edit).expect("edited");
-        tracker.comment(CommentThread::Issue(issue.number), &marker("said"), text).expect("said");
+        tracker.add_comment(CommentThread::Issue(issue.number), &marker("said"), text).expect("said");
         let label = Label::new("night").expect("a label");
         let spec = LabelSpec { label, colour: [0, 0, 0], about: text.to_owned() };
         tracker.ensure_labels(&[spec]).expect("there");
@@ -276,21 +280,21 @@ mod tests {
             draft: false,
         };
         let pr = tracker.create_pull_request(&pr).expect("made").into_inner();
-        tracker.comment(CommentThread::PullRequest(pr.number), &marker("pr"), text).expect("said");
+        tracker.add_comment(CommentThread::PullRequest(pr.number), &marker("pr"), text).expect("said");
         let review = NewReview {
             marker: marker("review"),
             says: ReviewAction::Comment,
             body: text.to_owned(),
             commit: sha.clone(),
         };
-        tracker.review(pr.number, &review).expect("reviewed");
+        tracker.add_review(pr.number, &review).expect("reviewed");
         let merge = PullRequestMerge {
             expected: sha.clone(),
             subject: title(),
             body: text.to_owned(),
             landed: Some(sha.clone()),
         };
-        tracker.merge(pr.number, &merge).expect("merged");
+        tracker.merge_pull_request(pr.number, &merge).expect("merged");
     }
 
     #[test]

@@ -6,7 +6,9 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use landfall_trackers::github::webhook::{Delivery, DeliveryError, WebhookSubject, nudge, signed};
+use landfall_trackers::github::webhook::{
+    Delivery, DeliveryError, WebhookSubject, parse_delivery, verify_signature,
+};
 use landfall_trackers::tracker::{CommentThread, IssueNumber, PrNumber};
 use thiserror::Error;
 
@@ -59,10 +61,10 @@ pub fn hear(
     let file = file.ok_or(WebhookRejection::NotSet)?;
     let secret = read_secret(around, file).map_err(WebhookRejection::Secret)?;
     // A stranger has nothing else looked at.
-    signed(secret.as_bytes(), delivery.signature, delivery.body)?;
+    verify_signature(secret.as_bytes(), delivery.signature, delivery.body)?;
     let found = find(settings, around).map_err(|error| WebhookRejection::Secret(error.to_string()))?;
     let repository = found.setup.repository.ok_or(WebhookRejection::NotSet)?.to_string();
-    let nudged = match nudge(secret.as_bytes(), &repository, delivery)? {
+    let nudged = match parse_delivery(secret.as_bytes(), &repository, delivery)? {
         WebhookSubject::Nothing => return Ok(()),
         WebhookSubject::Thread(thread) => WebhookScope::Thread(thread),
         WebhookSubject::Checks(_) | WebhookSubject::Branch(_) | WebhookSubject::Repository => {

@@ -533,7 +533,7 @@ fn clock() -> Arc<TestClock> {
 }
 
 fn github(fake: &FakeGithub) -> Github {
-    let token = TokenSources::default().asking("the test", Arc::new(|| Ok(FAKE_TOKEN.to_owned())));
+    let token = TokenSources::default().with_provider("the test", Arc::new(|| Ok(FAKE_TOKEN.to_owned())));
     let patience = GithubRetryPolicy {
         answer_ms: 1_500,
         limit_ms_max: 90_000,
@@ -817,7 +817,7 @@ fn cycle(scene: &mut Scene, tracker: &dyn Tracker) {
         let seen = tracker.issue(issue).expect("there");
         seen.labels.iter().map(|it| it.as_str().to_owned()).collect::<Vec<_>>()
     };
-    let comments = || tracker.comments(issue.into()).expect("comments").len();
+    let comments = || tracker.list_comments(issue.into()).expect("comments").len();
     let state = || tracker.issue(issue).expect("there").state;
 
     let (results, first) = verified(scene, tracker, issue);
@@ -847,7 +847,7 @@ fn cycle(scene: &mut Scene, tracker: &dyn Tracker) {
         assert_eq!((settled.outcome, comments()), (wanted, number));
     }
     assert_eq!(labels(), ["phase/verify"]);
-    let said = tracker.comments(issue.into()).expect("comments");
+    let said = tracker.list_comments(issue.into()).expect("comments");
     assert!(said[2].body.contains("MAX_ITERATIONS_REACHED") && said[2].body.contains("needs a person"));
 
     // Mended: what is left is a person's.

@@ -312,8 +312,11 @@ fn the_tracker_is_told_what_is_so_and_nothing_twice() {
         case.perform(&head, &ops).unwrap_or_else(|error| panic!("{error}"));
     }
     let issue = case.tracker.issue(case.issue).expect("it is there");
-    assert_eq!(issue.labels.iter().filter_map(|it| it.within(PHASE_FAMILY)).collect::<Vec<_>>(), ["code"]);
-    let comments = case.tracker.comments(CommentThread::Issue(case.issue)).expect("read");
+    assert_eq!(
+        issue.labels.iter().filter_map(|it| it.name_within(PHASE_FAMILY)).collect::<Vec<_>>(),
+        ["code"]
+    );
+    let comments = case.tracker.list_comments(CommentThread::Issue(case.issue)).expect("read");
     assert_eq!(comments.len(), 2);
     assert!(comments[0].body.contains("<!-- quoted landfall:review-summary -->"), "an agent makes no marks");
 
@@ -328,11 +331,11 @@ fn the_tracker_is_told_what_is_so_and_nothing_twice() {
     assert!(error.to_string().contains("has no review of ours"), "{error}");
     let thread = CommentThread::PullRequest(pr);
     let marker = Marker::new("review/1").expect("a key");
-    case.tracker.comment(thread, &marker, "## Review Summary\nfine").expect("said");
+    case.tracker.add_comment(thread, &marker, "## Review Summary\nfine").expect("said");
     for _ in 0..2 {
         case.perform(&head, &[RecoveryOp::MarkReview]).unwrap_or_else(|error| panic!("{error}"));
     }
-    assert_eq!(case.tracker.comments(thread).expect("read").len(), 2);
+    assert_eq!(case.tracker.list_comments(thread).expect("read").len(), 2);
     let did = case.perform(&head, &[RecoveryOp::RerunChecks]).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(did.lines, [format!("nothing of {pr} can be run again")], "files run no checks");
 }
@@ -353,7 +356,7 @@ fn a_pull_request_of_an_earlier_round_that_was_merged_keeps_nothing_from_being_d
         body: String::new(),
         landed: Some(sha),
     };
-    case.tracker.merge(first, &merge).expect("merged");
+    case.tracker.merge_pull_request(first, &merge).expect("merged");
     for round in [(None, 0), (Some(first.get()), 0), (Some(first.get()), 1)] {
         case.round = round;
         let error = case.perform(&head, &[RecoveryOp::PushBranch]).expect_err("it is over");

@@ -14,7 +14,7 @@ pub struct GithubEndpoints {
 impl GithubEndpoints {
     /// github.com.
     #[must_use]
-    pub fn public() -> Self {
+    pub fn for_github_com() -> Self {
         Self {
             rest: "https://api.github.com".to_owned(),
             graphql: "https://api.github.com/graphql".to_owned(),
@@ -42,7 +42,7 @@ impl GithubEndpoints {
         }
         let origin = format!("{scheme}://{host}");
         match (name, path) {
-            ("github.com" | "www.github.com" | "api.github.com", "") => Ok(Self::public()),
+            ("github.com" | "www.github.com" | "api.github.com", "") => Ok(Self::for_github_com()),
             (_, "api/v3") => {
                 Ok(Self { rest: format!("{origin}/api/v3"), graphql: format!("{origin}/api/graphql") })
             }
@@ -59,20 +59,20 @@ impl GithubEndpoints {
 
     /// The address of REST.
     #[must_use]
-    pub fn rest(&self) -> &str {
+    pub fn rest_url(&self) -> &str {
         &self.rest
     }
 
     /// The address of GraphQL.
     #[must_use]
-    pub fn graphql(&self) -> &str {
+    pub fn graphql_url(&self) -> &str {
         &self.graphql
     }
 
     /// Whether it is github.com.
     #[must_use]
     pub fn is_public(&self) -> bool {
-        *self == Self::public()
+        *self == Self::for_github_com()
     }
 
     /// The host people know it by: the one in the addresses of its repositories.
@@ -85,7 +85,7 @@ impl GithubEndpoints {
 
     /// Whether an address the server named is below ours. The token goes nowhere else.
     #[must_use]
-    pub fn holds(&self, url: &str) -> bool {
+    pub fn contains_url(&self, url: &str) -> bool {
         url.strip_prefix(&self.rest).is_some_and(|rest| rest.starts_with(['/', '?']))
             && !url.contains("/../")
             && url.bytes().all(|byte| (0x21..0x7f).contains(&byte))
@@ -98,36 +98,36 @@ pub(super) struct GithubPath(String);
 
 impl GithubPath {
     /// The path of these parts.
-    pub(super) fn of<'a>(parts: impl IntoIterator<Item = &'a str>) -> Self {
-        parts.into_iter().fold(Self::default(), Self::and)
+    pub(super) fn from_parts<'a>(parts: impl IntoIterator<Item = &'a str>) -> Self {
+        parts.into_iter().fold(Self::default(), Self::append_part)
     }
 
     /// And one part more.
-    pub(super) fn and(mut self, part: &str) -> Self {
+    pub(super) fn append_part(mut self, part: &str) -> Self {
         self.0.push('/');
         // A server may resolve dots before it decodes.
         match part {
             "." => self.0.push_str("%2E"),
             ".." => self.0.push_str("%2E%2E"),
-            _ => encode(part, &mut self.0),
+            _ => percent_encode(part, &mut self.0),
         }
         self
     }
 
     /// The whole address with a query.
-    pub(super) fn url(&self, base: &GithubEndpoints, query: &[(&str, String)]) -> String {
+    pub(super) fn to_url(&self, base: &GithubEndpoints, query: &[(&str, String)]) -> String {
         let mut url = format!("{}{}", base.rest, self.0);
         for (index, (name, value)) in query.iter().enumerate() {
             url.push(if index == 0 { '?' } else { '&' });
-            encode(name, &mut url);
+            percent_encode(name, &mut url);
             url.push('=');
-            encode(value, &mut url);
+            percent_encode(value, &mut url);
         }
         url
     }
 }
 
-fn encode(text: &str, to: &mut String) {
+fn percent_encode(text: &str, to: &mut String) {
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
             to.push(char::from(byte));
@@ -203,8 +203,8 @@ mod tests {
 
     #[test]
     fn a_token_goes_to_no_other_server() {
-        let base = GithubEndpoints::public();
-        assert!(base.holds("https://api.github.com/repositories/1/issues?page=2"));
+        let base = GithubEndpoints::for_github_com();
+        assert!(base.contains_url("https://api.github.com/repositories/1/issues?page=2"));
         for wrong in [
             "https://api.github.com.evil.example/x",
             "https://api.github.com@evil.example/x",
@@ -213,15 +213,15 @@ mod tests {
             "https://api.github.com/a b",
             "/x",
         ] {
-            assert!(!base.holds(wrong), "{wrong}");
+            assert!(!base.contains_url(wrong), "{wrong}");
         }
     }
 
     #[test]
     fn parts_stay_parts() {
-        let path = GithubPath::of(["repos", "a/b", "..", "x?y#z", "ü %"]);
+        let path = GithubPath::from_parts(["repos", "a/b", "..", "x?y#z", "ü %"]);
         assert_eq!(
-            path.url(&GithubEndpoints::public(), &[("q", "a&b=c".to_owned())]),
+            path.to_url(&GithubEndpoints::for_github_com(), &[("q", "a&b=c".to_owned())]),
             "https://api.github.com/repos/a%2Fb/%2E%2E/x%3Fy%23z/%C3%BC%20%25?q=a%26b%3Dc"
         );
     }

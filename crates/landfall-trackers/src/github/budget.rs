@@ -75,7 +75,7 @@ impl GithubRateLimit {
     }
 
     /// What an answer says is left. Answers overtake one another: within a window the least counts.
-    pub(super) fn told(&self, resource: Resource, requests: u64, reset: Timestamp) {
+    pub(super) fn note_remaining(&self, resource: Resource, requests: u64, reset: Timestamp) {
         let mut state = self.state();
         let left = state.left.entry(resource).or_insert(RemainingQuota { requests, reset });
         // The same window may differ by a second, as clocks are compared.
@@ -87,7 +87,7 @@ impl GithubRateLimit {
     }
 
     /// We were told to slow down. Says until when.
-    pub(super) fn slow(&self, now: Timestamp, ms: Option<u64>) -> Timestamp {
+    pub(super) fn note_slow_down(&self, now: Timestamp, ms: Option<u64>) -> Timestamp {
         let mut state = self.state();
         let longer = SLOW_MS.saturating_mul(1 << state.slowed.min(10));
         state.slowed += 1;
@@ -97,7 +97,7 @@ impl GithubRateLimit {
     }
 
     /// Something went well.
-    pub(super) fn well(&self) {
+    pub(super) fn note_success(&self) {
         self.state().slowed = 0;
     }
 
@@ -110,7 +110,7 @@ impl GithubRateLimit {
     }
 
     /// Something was changed, or may have been.
-    pub(super) fn wrote(&self, now: Timestamp) {
+    pub(super) fn note_write(&self, now: Timestamp) {
         self.state().last_write = Some(now);
     }
 }
@@ -123,8 +123,8 @@ mod tests {
     fn the_least_counts_until_the_window_is_over() {
         let budget = GithubRateLimit::default();
         assert_eq!(budget.take(Resource::Rest, Timestamp(0)), Ok(()));
-        budget.told(Resource::Rest, 1, Timestamp(10_000));
-        budget.told(Resource::Rest, 40, Timestamp(10_000)); // an answer that was overtaken
+        budget.note_remaining(Resource::Rest, 1, Timestamp(10_000));
+        budget.note_remaining(Resource::Rest, 40, Timestamp(10_000)); // an answer that was overtaken
         assert_eq!(budget.take(Resource::Rest, Timestamp(1)), Ok(()));
         assert_eq!(budget.take(Resource::Rest, Timestamp(2)), Err(RateLimitWait::Empty(Timestamp(10_000))));
         assert_eq!(budget.take(Resource::Graphql, Timestamp(2)), Ok(()));
@@ -134,19 +134,19 @@ mod tests {
     #[test]
     fn who_is_told_to_slow_down_waits_longer_each_time() {
         let budget = GithubRateLimit::default();
-        assert_eq!(budget.slow(Timestamp(0), None), Timestamp(60_000));
-        assert_eq!(budget.slow(Timestamp(60_000), None), Timestamp(180_000));
+        assert_eq!(budget.note_slow_down(Timestamp(0), None), Timestamp(60_000));
+        assert_eq!(budget.note_slow_down(Timestamp(60_000), None), Timestamp(180_000));
         assert_eq!(budget.take(Resource::Rest, Timestamp(1)), Err(RateLimitWait::Slow(Timestamp(180_000))));
-        budget.well();
-        assert_eq!(budget.slow(Timestamp(180_000), Some(1_000)), Timestamp(181_000));
-        assert_eq!(budget.slow(Timestamp(181_000), Some(u64::MAX)), Timestamp(181_000 + 3_600_000));
+        budget.note_success();
+        assert_eq!(budget.note_slow_down(Timestamp(180_000), Some(1_000)), Timestamp(181_000));
+        assert_eq!(budget.note_slow_down(Timestamp(181_000), Some(u64::MAX)), Timestamp(181_000 + 3_600_000));
     }
 
     #[test]
     fn changes_keep_a_distance() {
         let budget = GithubRateLimit::default();
         assert_eq!(budget.turn(Timestamp(5), 1_000).1, 0);
-        budget.wrote(Timestamp(5));
+        budget.note_write(Timestamp(5));
         assert_eq!(budget.turn(Timestamp(305), 1_000).1, 700);
         assert_eq!(budget.turn(Timestamp(5_000), 1_000).1, 0);
         assert_eq!(budget.turn(Timestamp(0), 1_000).1, 1_000); // the clock was set back

@@ -187,35 +187,35 @@ impl GithubClient {
     }
 
     pub(super) fn is_public(&self) -> bool {
-        self.base == GithubEndpoints::public()
+        self.base == GithubEndpoints::for_github_com()
     }
 
     /// Asks, and reads the answer.
-    pub(super) fn ask<T: DeserializeOwned>(&self, call: &GithubRequest) -> TrackerResult<T> {
+    pub(super) fn fetch_json<T: DeserializeOwned>(&self, call: &GithubRequest) -> TrackerResult<T> {
         let reply = self.reply(call, CacheUse::Yes)?;
         read(&call.what, &reply.body)
     }
 
     /// Asks for how it is now, not for whether it has changed.
-    pub(super) fn ask_anew<T: DeserializeOwned>(&self, call: &GithubRequest) -> TrackerResult<T> {
+    pub(super) fn fetch_json_uncached<T: DeserializeOwned>(&self, call: &GithubRequest) -> TrackerResult<T> {
         let reply = self.reply(call, CacheUse::No)?;
         read(&call.what, &reply.body)
     }
 
     /// Asks for something done; the answer's body says nothing.
-    pub(super) fn tell(&self, call: &GithubRequest) -> TrackerResult<()> {
+    pub(super) fn send_only(&self, call: &GithubRequest) -> TrackerResult<()> {
         self.reply(call, CacheUse::No).map(drop)
     }
 
     /// All items of a list, page by page, or as many as `enough` wants.
-    pub(super) fn pages<T: DeserializeOwned>(
+    pub(super) fn fetch_pages<T: DeserializeOwned>(
         &self,
         call: GithubRequest,
         mut items_of: impl FnMut(&str, &[u8]) -> TrackerResult<Vec<T>>,
         mut enough: impl FnMut(&[T]) -> bool,
     ) -> TrackerResult<PagedList<T>> {
         let call = call.query("per_page", PER_PAGE);
-        let mut url = call.path.url(&self.base, &call.query);
+        let mut url = call.path.to_url(&self.base, &call.query);
         let mut pages = PagedList { items: Vec::new(), date: None };
         for _ in 0..PAGES_MAX {
             let reply = self.send(&call.what, &call, &url, Resource::Rest, CacheUse::Yes)?;
@@ -225,7 +225,7 @@ impl GithubClient {
                 return Ok(pages);
             }
             let Some(next) = reply.link.as_deref().and_then(next_page) else { return Ok(pages) };
-            if !self.base.holds(next) {
+            if !self.base.contains_url(next) {
                 let why = format!("the next page is said to be at {}", shown(next, 100));
                 return Err(TrackerError::Malformed { what: call.what, why });
             }
@@ -236,12 +236,12 @@ impl GithubClient {
     }
 
     /// All items of a plain list.
-    pub(super) fn list<T: DeserializeOwned>(&self, call: GithubRequest) -> TrackerResult<Vec<T>> {
-        Ok(self.pages(call, read::<Vec<T>>, |_| false)?.items)
+    pub(super) fn fetch_list<T: DeserializeOwned>(&self, call: GithubRequest) -> TrackerResult<Vec<T>> {
+        Ok(self.fetch_pages(call, read::<Vec<T>>, |_| false)?.items)
     }
 
     /// Asks what only GraphQL knows.
-    pub(super) fn graphql<T: DeserializeOwned>(
+    pub(super) fn query_graphql<T: DeserializeOwned>(
         &self,
         what: &str,
         query: &str,
@@ -252,11 +252,11 @@ impl GithubClient {
         let mut call =
             GithubRequest::write(what, GithubMethod::Post, GithubPath::default(), body, RetryEffect::Same);
         call.changes = query.starts_with("mutation");
-        let reply = self.send(what, &call, self.base.graphql(), Resource::Graphql, CacheUse::No)?;
+        let reply = self.send(what, &call, self.base.graphql_url(), Resource::Graphql, CacheUse::No)?;
         let reply: GraphqlReply<T> = read(what, &reply.body)?;
         let limited = reply.errors.iter().any(|error| error.kind.as_deref() == Some("RATE_LIMITED"));
         if limited {
-            let until = self.budget.slow(self.clock.now(), None);
+            let until = self.budget.note_slow_down(self.clock.now(), None);
             return Err(TrackerError::RateLimited { what: what.to_owned(), until });
         }
         match reply.data {
@@ -266,7 +266,7 @@ impl GithubClient {
     }
 
     fn reply(&self, call: &GithubRequest, reuse: CacheUse) -> TrackerResult<GithubReply> {
-        let url = call.path.url(&self.base, &call.query);
+        let url = call.path.to_url(&self.base, &call.query);
         self.send(&call.what, call, &url, Resource::Rest, reuse)
     }
 
@@ -283,21 +283,21 @@ impl GithubClient {
         loop {
             tried += 1;
             let tries_left = tried < self.patience.tries_max;
-            match self.once(what, call, url, resource, reuse)? {
+            match self.send_once(what, call, url, resource, reuse)? {
                 RequestOutcome::Reply(reply) => return Ok(reply),
                 RequestOutcome::Limit(error) => {
                     // Whether it was waited for is decided here: nothing was done, so the same may be asked again.
-                    let wait = error.passes().flatten().map_or(0, |until| until.0 - self.clock.now().0);
+                    let wait = error.retry_time().flatten().map_or(0, |until| until.0 - self.clock.now().0);
                     let wait = u64::try_from(wait).unwrap_or(0);
                     if wait > self.patience.limit_ms_max || !tries_left {
                         return Err(error);
                     }
-                    self.pause(what, wait.max(1))?;
+                    self.pause_between_requests(what, wait.max(1))?;
                 }
                 RequestOutcome::Unknown => {
                     // A token may have been renewed since it was read.
                     if renewed || !self.renew(what)? {
-                        let hint = TokenSources::hint(self.is_public());
+                        let hint = TokenSources::token_hint(self.is_public());
                         return Err(TrackerError::Unauthorized { what: what.to_owned(), hint });
                     }
                     renewed = true;
@@ -316,11 +316,11 @@ impl GithubClient {
     /// Waits before the next try.
     pub(super) fn again(&self, what: &str, tried: u32) -> TrackerResult<()> {
         let doubled = 1_u64 << tried.saturating_sub(1).min(6);
-        self.pause(what, self.patience.again_ms.saturating_mul(doubled))
+        self.pause_between_requests(what, self.patience.again_ms.saturating_mul(doubled))
     }
 
     /// Waits between two requests, never within one: a stop cuts off nothing that is being written.
-    fn pause(&self, what: &str, ms: u64) -> TrackerResult<()> {
+    fn pause_between_requests(&self, what: &str, ms: u64) -> TrackerResult<()> {
         match self.clock.wait(ms) {
             WaitEnd::Elapsed => Ok(()),
             WaitEnd::Stopped => Err(TrackerError::Stopped { what: what.to_owned() }),
@@ -328,7 +328,7 @@ impl GithubClient {
     }
 
     /// One request, one answer.
-    fn once(
+    fn send_once(
         &self,
         what: &str,
         call: &GithubRequest,
@@ -340,12 +340,12 @@ impl GithubClient {
         if let Some((_, wait)) = &turn
             && *wait > 0
         {
-            self.pause(what, *wait)?;
+            self.pause_between_requests(what, *wait)?;
         }
         if let Err(wait) = self.budget.take(resource, self.clock.now()) {
-            return Ok(RequestOutcome::Limit(limit(what, wait)));
+            return Ok(RequestOutcome::Limit(rate_limit_error(what, wait)));
         }
-        let token = self.token(what)?;
+        let token = self.current_token(what)?;
         let kept = (call.method == GithubMethod::Get && reuse == CacheUse::Yes)
             .then(|| self.etags.lock().unwrap_or_else(PoisonError::into_inner).get(url))
             .flatten();
@@ -354,7 +354,7 @@ impl GithubClient {
             .uri(url)
             .header("Accept", "application/vnd.github+json")
             .header("X-GitHub-Api-Version", "2022-11-28")
-            .header("Authorization", token.bearer());
+            .header("Authorization", token.authorization_header());
         if let Some(kept) = &kept {
             request = request.header("If-None-Match", &kept.etag);
         }
@@ -367,7 +367,7 @@ impl GithubClient {
             None => self.agent.run(request.body(()).map_err(|error| malformed(error.to_string()))?),
         };
         if call.changes {
-            self.budget.wrote(self.clock.now());
+            self.budget.note_write(self.clock.now());
         }
         let mut answer = match answer {
             Ok(answer) => answer,
@@ -379,9 +379,9 @@ impl GithubClient {
             }
         };
         let status = answer.status().as_u16();
-        let headers = GithubHeaders::of(&answer, self.clock.now());
+        let headers = GithubHeaders::from_response(&answer, self.clock.now());
         if let (Some(left), Some(reset)) = (headers.left, headers.reset) {
-            self.budget.told(resource, left, reset);
+            self.budget.note_remaining(resource, left, reset);
         }
         let body = match answer.body_mut().with_config().limit(BODY_BYTES_MAX).read_to_vec() {
             Ok(body) => body,
@@ -390,7 +390,7 @@ impl GithubClient {
         };
         match (status, kept) {
             (304, Some(kept)) => {
-                self.budget.well();
+                self.budget.note_success();
                 Ok(RequestOutcome::Reply(GithubReply {
                     body: kept.body,
                     link: kept.link,
@@ -398,11 +398,11 @@ impl GithubClient {
                 }))
             }
             (200..=299, _) => {
-                self.budget.well();
+                self.budget.note_success();
                 let body: Arc<[u8]> = body.into();
                 if let (GithubMethod::Get, Some(etag)) = (call.method, headers.etag) {
                     let kept = EtagEntry { etag, body: Arc::clone(&body), link: headers.link.clone() };
-                    self.etags.lock().unwrap_or_else(PoisonError::into_inner).keep(url, kept);
+                    self.etags.lock().unwrap_or_else(PoisonError::into_inner).store_entry(url, kept);
                 }
                 Ok(RequestOutcome::Reply(GithubReply { body, link: headers.link, date: headers.date }))
             }
@@ -411,14 +411,14 @@ impl GithubClient {
                 Ok(RequestOutcome::Broken { why: format!("GitHub answered {status}"), happened: true })
             }
             (301 | 302 | 307 | 308, _) => {
-                let to = self.whereto(what, headers.location.as_deref());
+                let to = self.describe_new_location(what, headers.location.as_deref());
                 Err(TrackerError::Moved { what: what.to_owned(), to })
             }
-            (status, _) => self.refused(what, status, &headers, &body),
+            (status, _) => self.classify_refusal(what, status, &headers, &body),
         }
     }
 
-    fn refused(
+    fn classify_refusal(
         &self,
         what: &str,
         status: u16,
@@ -432,15 +432,16 @@ impl GithubClient {
         let why = said.why(status);
         Err(match status {
             403 | 429 if slow || headers.retry_after_ms.is_some() => {
-                let until = self.budget.slow(self.clock.now(), headers.retry_after_ms);
+                let until = self.budget.note_slow_down(self.clock.now(), headers.retry_after_ms);
                 return Ok(RequestOutcome::Limit(TrackerError::SecondaryLimit { what, until }));
             }
             403 | 429 if headers.left == Some(0) => {
-                let until = headers.reset.unwrap_or_else(|| self.budget.slow(self.clock.now(), None));
+                let until =
+                    headers.reset.unwrap_or_else(|| self.budget.note_slow_down(self.clock.now(), None));
                 return Ok(RequestOutcome::Limit(TrackerError::RateLimited { what, until }));
             }
             429 => {
-                let until = self.budget.slow(self.clock.now(), None);
+                let until = self.budget.note_slow_down(self.clock.now(), None);
                 return Ok(RequestOutcome::Limit(TrackerError::SecondaryLimit { what, until }));
             }
             403 | 451 => TrackerError::Forbidden { what, why },
@@ -451,7 +452,7 @@ impl GithubClient {
     }
 
     /// Where something has gone, as a person would name it.
-    fn whereto(&self, what: &str, location: Option<&str>) -> String {
+    fn describe_new_location(&self, what: &str, location: Option<&str>) -> String {
         #[derive(Deserialize)]
         struct RepositoryReference {
             full_name: Option<String>,
@@ -460,15 +461,15 @@ impl GithubClient {
         }
         let Some(location) = location else { return "an address that was not named".to_owned() };
         let location = if location.starts_with('/') {
-            format!("{}{location}", self.base.rest())
+            format!("{}{location}", self.base.rest_url())
         } else {
             location.to_owned()
         };
-        if !self.base.holds(&location) {
+        if !self.base.contains_url(&location) {
             return shown(&location, 200);
         }
         let call = GithubRequest::get(what, GithubPath::default());
-        let there = match self.once(what, &call, &location, Resource::Rest, CacheUse::No) {
+        let there = match self.send_once(what, &call, &location, Resource::Rest, CacheUse::No) {
             Ok(RequestOutcome::Reply(reply)) => {
                 serde_json::from_slice::<RepositoryReference>(&reply.body).ok()
             }
@@ -484,7 +485,7 @@ impl GithubClient {
         }
     }
 
-    fn token(&self, what: &str) -> TrackerResult<GithubToken> {
+    fn current_token(&self, what: &str) -> TrackerResult<GithubToken> {
         let mut token = self.token.lock().unwrap_or_else(PoisonError::into_inner);
         if token.is_none() {
             *token = Some(self.read_token(what)?);
@@ -506,7 +507,7 @@ impl GithubClient {
 
     fn read_token(&self, what: &str) -> TrackerResult<GithubToken> {
         self.sources.read().map_err(|why| {
-            let hint = format!("{}; tried: {why}", TokenSources::hint(self.is_public()));
+            let hint = format!("{}; tried: {why}", TokenSources::token_hint(self.is_public()));
             TrackerError::Unauthorized { what: what.to_owned(), hint }
         })
     }
@@ -526,7 +527,7 @@ enum RequestOutcome {
     },
 }
 
-fn limit(what: &str, wait: RateLimitWait) -> TrackerError {
+fn rate_limit_error(what: &str, wait: RateLimitWait) -> TrackerError {
     let what = what.to_owned();
     match wait {
         RateLimitWait::Empty(until) => TrackerError::RateLimited { what, until },
@@ -602,7 +603,7 @@ struct GithubHeaders {
 }
 
 impl GithubHeaders {
-    fn of(answer: &http::Response<ureq::Body>, now: Timestamp) -> Self {
+    fn from_response(answer: &http::Response<ureq::Body>, now: Timestamp) -> Self {
         let text =
             |name: &str| answer.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let number = |name: &str| text(name).and_then(|text| text.parse::<u64>().ok());

@@ -29,18 +29,18 @@ impl Etags {
         self.kept.get(url).cloned()
     }
 
-    pub(super) fn keep(&mut self, url: &str, kept: EtagEntry) {
-        self.forget(url);
+    pub(super) fn store_entry(&mut self, url: &str, kept: EtagEntry) {
+        self.remove_entry(url);
         self.bytes += kept.body.len();
         self.order.push_back(url.to_owned());
         self.kept.insert(url.to_owned(), kept);
         while self.bytes > BYTES_MAX || self.kept.len() > KEPT_MAX {
             let Some(oldest) = self.order.front().cloned() else { break };
-            self.forget(&oldest);
+            self.remove_entry(&oldest);
         }
     }
 
-    fn forget(&mut self, url: &str) {
+    fn remove_entry(&mut self, url: &str) {
         if let Some(kept) = self.kept.remove(url) {
             self.bytes -= kept.body.len();
             self.order.retain(|it| it != url);
@@ -65,12 +65,12 @@ mod tests {
     fn the_oldest_go_first() {
         let mut etags = Etags::default();
         for index in 0..=KEPT_MAX {
-            etags.keep(&index.to_string(), kept(1));
+            etags.store_entry(&index.to_string(), kept(1));
         }
         assert!(etags.get("0").is_none() && etags.get("1").is_some());
-        etags.keep("big", kept(BYTES_MAX));
+        etags.store_entry("big", kept(BYTES_MAX));
         assert_eq!((etags.kept.len(), etags.bytes), (1, BYTES_MAX));
-        etags.keep("too big", kept(BYTES_MAX + 1));
+        etags.store_entry("too big", kept(BYTES_MAX + 1));
         assert_eq!((etags.kept.len(), etags.bytes, etags.order.len()), (0, 0, 0));
     }
 }

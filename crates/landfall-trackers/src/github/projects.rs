@@ -78,12 +78,12 @@ struct ProjectFieldOption {
 
 impl ProjectItem {
     /// The size in it, if it is one of ours.
-    pub(super) fn size(&self) -> Option<TaskSize> {
+    pub(super) fn task_size(&self) -> Option<TaskSize> {
         let value = self.size.as_ref()?;
         value.name.as_deref().or(value.text.as_deref())?.trim().parse().ok()
     }
 
-    fn choice(&self, size: TaskSize) -> Option<(&str, &str)> {
+    fn find_choice(&self, size: TaskSize) -> Option<(&str, &str)> {
         let field = self.project.field.as_ref()?;
         let choice = field.options.iter().find(|choice| choice.name.trim().parse() == Ok(size))?;
         Some((field.id.as_deref()?, &choice.id))
@@ -92,12 +92,12 @@ impl ProjectItem {
 
 impl Github {
     /// The items of open projects. A token that may not look at projects, and a server that has none, have none.
-    pub(super) fn items(&self, number: IssueNumber) -> TrackerResult<Vec<ProjectItem>> {
+    pub(super) fn list_project_items(&self, number: IssueNumber) -> TrackerResult<Vec<ProjectItem>> {
         let Some(field) = &self.size_field else { return Ok(Vec::new()) };
         let what = format!("read the size of {number} in its projects");
         let (owner, name) = (self.repository.owner(), self.repository.name());
         let variables = json!({ "owner": owner, "name": name, "number": number.get(), "field": field });
-        match self.client.graphql::<GithubSizes>(&what, SIZES, &variables)? {
+        match self.client.query_graphql::<GithubSizes>(&what, SIZES, &variables)? {
             Ok(sizes) => {
                 let issue = sizes.repository.and_then(|repository| repository.issue);
                 let nodes = issue.map(|issue| issue.project_items.nodes).unwrap_or_default();
@@ -112,27 +112,27 @@ impl Github {
     pub(super) fn set_size_fields(&self, number: IssueNumber, size: TaskSize) -> TrackerResult<bool> {
         let what = format!("set the size of {number} in its projects");
         let mut had = false;
-        for item in self.items(number)? {
-            let Some((field, option)) = item.choice(size) else { continue };
+        for item in self.list_project_items(number)? {
+            let Some((field, option)) = item.find_choice(size) else { continue };
             had = true;
-            if item.size() == Some(size) {
+            if item.task_size() == Some(size) {
                 continue;
             }
             let variables =
                 json!({ "project": item.project.id, "item": item.id, "field": field, "option": option });
-            let done = self.client.graphql::<serde_json::Value>(&what, SET_SIZE, &variables)?;
-            done.map_err(|errors| refused(&what, &errors))?;
+            let done = self.client.query_graphql::<serde_json::Value>(&what, SET_SIZE, &variables)?;
+            done.map_err(|errors| graphql_refusal(&what, &errors))?;
         }
         Ok(had)
     }
 
     pub(super) fn send_ready(&self, what: &str, node: &str) -> TrackerResult<()> {
-        let done = self.client.graphql::<serde_json::Value>(what, READY, &json!({ "id": node }))?;
-        done.map(drop).map_err(|errors| refused(what, &errors))
+        let done = self.client.query_graphql::<serde_json::Value>(what, READY, &json!({ "id": node }))?;
+        done.map(drop).map_err(|errors| graphql_refusal(what, &errors))
     }
 }
 
-fn refused(what: &str, errors: &[GraphqlError]) -> TrackerError {
+fn graphql_refusal(what: &str, errors: &[GraphqlError]) -> TrackerError {
     let what = what.to_owned();
     let why = errors.first().map_or("no reason was given", |error| &error.message);
     let why = shown(why, 300);

@@ -24,7 +24,7 @@ impl GithubToken {
         Ok(Self(text.to_owned()))
     }
 
-    pub(super) fn bearer(&self) -> String {
+    pub(super) fn authorization_header(&self) -> String {
         format!("Bearer {}", self.0)
     }
 }
@@ -57,7 +57,7 @@ const ENTERPRISE: [&str; 2] = ["GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN"]
 impl TokenSources {
     /// And the variables of the environment, those of github.com or of other servers.
     #[must_use]
-    pub fn environment(mut self, is_public: bool, variable: impl Fn(&str) -> Option<String>) -> Self {
+    pub fn with_environment(mut self, is_public: bool, variable: impl Fn(&str) -> Option<String>) -> Self {
         for name in if is_public { PUBLIC } else { ENTERPRISE } {
             let value = variable(name).filter(|value| !value.trim().is_empty());
             self.0.extend(value.map(|value| (name.to_owned(), TokenSource::Given(value))));
@@ -67,14 +67,14 @@ impl TokenSources {
 
     /// And a file.
     #[must_use]
-    pub fn file(mut self, path: PathBuf) -> Self {
+    pub fn with_file(mut self, path: PathBuf) -> Self {
         self.0.push((path.display().to_string(), TokenSource::File(path)));
         self
     }
 
     /// And someone who can be asked; `name` says who, in what a person reads.
     #[must_use]
-    pub fn asking(mut self, name: &str, ask: TokenProvider) -> Self {
+    pub fn with_provider(mut self, name: &str, ask: TokenProvider) -> Self {
         self.0.push((name.to_owned(), TokenSource::Asked(ask)));
         self
     }
@@ -103,12 +103,12 @@ impl TokenSources {
     }
 
     /// Which source has a token, by its name; or why none has.
-    pub fn found(&self) -> Result<String, String> {
+    pub fn find_source(&self) -> Result<String, String> {
         self.first().map(|(name, _)| name)
     }
 
     /// Where a person can put one.
-    pub(super) fn hint(is_public: bool) -> String {
+    pub(super) fn token_hint(is_public: bool) -> String {
         let variable = if is_public { PUBLIC[0] } else { ENTERPRISE[0] };
         format!(
             "set {variable} to a token that may write issues, pull requests and contents, or log in with `gh auth login`"
@@ -129,15 +129,19 @@ mod tests {
     #[test]
     fn the_first_source_that_has_a_token_gives_it() {
         let variable = |name: &str| (name == "GITHUB_TOKEN").then(|| "from-env\n".to_owned());
-        let asked = TokenSources::default().asking("gh auth token", Arc::new(|| Ok("from-gh\n".to_owned())));
+        let asked =
+            TokenSources::default().with_provider("gh auth token", Arc::new(|| Ok("from-gh\n".to_owned())));
         assert_eq!(asked.clone().read(), GithubToken::new("from-gh"));
-        assert_eq!(TokenSources::default().environment(true, variable).read(), GithubToken::new("from-env"));
+        assert_eq!(
+            TokenSources::default().with_environment(true, variable).read(),
+            GithubToken::new("from-env")
+        );
         // A token of github.com is not shown to another server.
         assert_eq!(
-            TokenSources::default().environment(false, variable).read(),
+            TokenSources::default().with_environment(false, variable).read(),
             Err("no token is set".to_owned())
         );
-        let missing = TokenSources::default().file(PathBuf::from("/nowhere/token"));
+        let missing = TokenSources::default().with_file(PathBuf::from("/nowhere/token"));
         assert!(missing.read().unwrap_err().starts_with("/nowhere/token: "));
         // A link is followed, a pipe that nobody writes is not waited for.
         let folder = tempfile::tempdir().expect("a folder");
@@ -145,11 +149,12 @@ mod tests {
             (folder.path().join("kept"), folder.path().join("link"), folder.path().join("pipe"));
         std::fs::write(&kept, "from-file\n").expect("a file");
         std::os::unix::fs::symlink(&kept, &link).expect("a link");
-        assert_eq!(TokenSources::default().file(link).read(), GithubToken::new("from-file"));
+        assert_eq!(TokenSources::default().with_file(link).read(), GithubToken::new("from-file"));
         use rustix::fs::{CWD, FileType, Mode, mknodat};
         mknodat(CWD, &pipe, FileType::Fifo, Mode::from_raw_mode(0o600), 0).expect("a pipe");
-        assert!(TokenSources::default().file(pipe).read().unwrap_err().contains("not a regular file"));
-        let broken = TokenSources::default().asking("it", Arc::new(|| Ok("a\r\nX-Evil: 1".to_owned())));
+        assert!(TokenSources::default().with_file(pipe).read().unwrap_err().contains("not a regular file"));
+        let broken =
+            TokenSources::default().with_provider("it", Arc::new(|| Ok("a\r\nX-Evil: 1".to_owned())));
         assert_eq!(broken.read(), Err("it: the token has characters that no token has".to_owned()));
         assert_eq!(format!("{:?}", GithubToken::new("secret")), "Ok(Token(…))");
     }

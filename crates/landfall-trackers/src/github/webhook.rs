@@ -69,12 +69,12 @@ pub enum DeliveryError {
 const BODY_BYTES_MAX: usize = 25 << 20;
 
 /// What a delivery says, if it is GitHub's, about this repository.
-pub fn nudge(
+pub fn parse_delivery(
     secret: &[u8],
     repository: &str,
     delivery: Delivery<'_>,
 ) -> Result<WebhookSubject, DeliveryError> {
-    signed(secret, delivery.signature, delivery.body)?;
+    verify_signature(secret, delivery.signature, delivery.body)?;
     let malformed = |why: String| DeliveryError::Malformed(shown(&why, 300));
     if delivery.body.len() > BODY_BYTES_MAX {
         return Err(malformed("it is too long".to_owned()));
@@ -122,7 +122,7 @@ pub fn nudge(
 }
 
 /// Whether a body was signed with the secret.
-pub fn signed(secret: &[u8], signature: &str, body: &[u8]) -> Result<(), DeliveryError> {
+pub fn verify_signature(secret: &[u8], signature: &str, body: &[u8]) -> Result<(), DeliveryError> {
     // Without a secret anybody could sign.
     let digits = signature.strip_prefix("sha256=").filter(|_| !secret.is_empty());
     let bytes = digits.and_then(from_hex).ok_or(DeliveryError::Signature)?;
@@ -226,19 +226,23 @@ mod tests {
 
     fn hear(event: &str, body: &str) -> Result<WebhookSubject, DeliveryError> {
         let signature = sign(b"secret", body.as_bytes());
-        nudge(b"secret", "o/r", Delivery { event, id: "1", signature: &signature, body: body.as_bytes() })
+        parse_delivery(
+            b"secret",
+            "o/r",
+            Delivery { event, id: "1", signature: &signature, body: body.as_bytes() },
+        )
     }
 
     #[test]
     fn only_who_knows_the_secret_is_heard() {
         let (secret, body, signature) = KNOWN;
-        assert_eq!(signed(secret, signature, body), Ok(()));
-        assert_eq!(signed(secret, signature, b"Hello, World?"), Err(DeliveryError::Signature));
+        assert_eq!(verify_signature(secret, signature, body), Ok(()));
+        assert_eq!(verify_signature(secret, signature, b"Hello, World?"), Err(DeliveryError::Signature));
         for wrong in ["", "sha256=", "sha1=abc", &signature[7..], &format!("{signature}00"), "sha256=zz"] {
-            assert_eq!(signed(secret, wrong, body), Err(DeliveryError::Signature), "{wrong}");
+            assert_eq!(verify_signature(secret, wrong, body), Err(DeliveryError::Signature), "{wrong}");
         }
         // A webhook without a secret would be open to all.
-        assert_eq!(signed(b"", &sign(b"", body), body), Err(DeliveryError::Signature));
+        assert_eq!(verify_signature(b"", &sign(b"", body), body), Err(DeliveryError::Signature));
     }
 
     #[test]

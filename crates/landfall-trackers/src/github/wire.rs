@@ -83,12 +83,13 @@ pub(super) struct Dependencies {
 
 impl IssueWire {
     /// `owner/name` it is in, if the answer says.
-    pub(super) fn repository(&self) -> Option<String> {
+    pub(super) fn repository_name(&self) -> Option<String> {
         repository_of(&self.repository_url)
     }
 
     pub(super) fn into_issue(self) -> TrackerResult<Issue> {
-        let number = IssueNumber::new(self.number).ok_or_else(|| malformed("issue", "its number is 0"))?;
+        let number =
+            IssueNumber::new(self.number).ok_or_else(|| malformed_error("issue", "its number is 0"))?;
         let state = match (self.state, self.state_reason.as_deref()) {
             (GithubOpenState::Open, _) => TrackerIssueState::Open,
             (GithubOpenState::Closed, Some("not_planned" | "duplicate")) => {
@@ -148,13 +149,13 @@ pub(super) struct EventWire {
 
 impl EventWire {
     /// When an issue was opened again, if this is that.
-    pub(super) fn reopened(&self) -> TrackerResult<Option<Timestamp>> {
+    pub(super) fn reopened_at(&self) -> TrackerResult<Option<Timestamp>> {
         if self.event != "reopened" {
             return Ok(None);
         }
-        let at = self.created_at.as_deref().ok_or_else(|| malformed("event", "a moment is missing"))?;
+        let at = self.created_at.as_deref().ok_or_else(|| malformed_error("event", "a moment is missing"))?;
         let at: jiff::Timestamp =
-            at.parse().map_err(|error: jiff::Error| malformed("event", &error.to_string()))?;
+            at.parse().map_err(|error: jiff::Error| malformed_error("event", &error.to_string()))?;
         Ok(Some(Timestamp(at.as_millisecond())))
     }
 }
@@ -200,7 +201,7 @@ pub(super) struct SideRepository {
 impl PullWire {
     pub(super) fn into_pull_request(self) -> TrackerResult<PullRequest> {
         let number =
-            PrNumber::new(self.number).ok_or_else(|| malformed("pull request", "its number is 0"))?;
+            PrNumber::new(self.number).ok_or_else(|| malformed_error("pull request", "its number is 0"))?;
         let state = match (self.state, self.merged_at) {
             // Until it is merged, the commit is one that GitHub tried the merge with.
             (_, Some(_)) => {
@@ -333,7 +334,7 @@ impl CheckRun {
         let state = match (self.status, self.conclusion) {
             (CheckStatus::Completed, Some(conclusion)) => ForgeCheckState::Done(conclusion.into()),
             (CheckStatus::Completed, None) => {
-                return Err(malformed("check", "it is over without a conclusion"));
+                return Err(malformed_error("check", "it is over without a conclusion"));
             }
             (CheckStatus::InProgress, _) => ForgeCheckState::Running,
             (
@@ -448,7 +449,7 @@ impl From<StatusWire> for ForgeCheck {
     }
 }
 
-pub(super) fn malformed(what: &str, why: &str) -> TrackerError {
+pub(super) fn malformed_error(what: &str, why: &str) -> TrackerError {
     TrackerError::Malformed { what: what.to_owned(), why: why.to_owned() }
 }
 

@@ -84,7 +84,7 @@ impl LocalFrontMatter {
         }
     }
 
-    pub(super) fn updated(&self) -> Timestamp {
+    pub(super) fn updated_at(&self) -> Timestamp {
         self.updated.unwrap_or(self.created)
     }
 }
@@ -140,7 +140,7 @@ impl LocalRecord {
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
                 return Err(malformed(error.to_string()));
             }
-            Err(error) => return Err(unavailable(path, &error)),
+            Err(error) => return Err(unavailable_error(path, &error)),
         };
         Self::parse(&text).map(Some).map_err(malformed)
     }
@@ -174,7 +174,7 @@ impl LocalRecord {
             let why = format!("it would be longer than {FILE_BYTES_MAX} bytes");
             return Err(TrackerError::Refused { what: path.display().to_string(), why });
         }
-        put(path, temporary, text.as_bytes()).map_err(|error| unavailable(path, &error))
+        put_file(path, temporary, text.as_bytes()).map_err(|error| unavailable_error(path, &error))
     }
 }
 
@@ -197,7 +197,7 @@ pub(super) fn is_plain(path: &Path) -> bool {
 }
 
 /// Puts a file in its place, synced. The folder is made if it is missing.
-pub(super) fn put(path: &Path, temporary: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(super) fn put_file(path: &Path, temporary: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = path.parent().expect("a record is in a folder");
     fs::create_dir_all(folder)?;
     match fs::remove_file(temporary) {
@@ -229,7 +229,7 @@ fn open(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-pub(super) fn unavailable(path: &Path, error: &io::Error) -> TrackerError {
+pub(super) fn unavailable_error(path: &Path, error: &io::Error) -> TrackerError {
     TrackerError::Unavailable { what: path.display().to_string(), why: error.to_string(), unsure: false }
 }
 

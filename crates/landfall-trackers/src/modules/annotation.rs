@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::document::without_place;
-use super::problem::{ModuleFormatError, ModuleLineProblem, short};
+use super::problem::{ModuleFormatError, ModuleLineProblem, shorten_text};
 
 /// The name of the file.
 pub const FILE: &str = ".tmp-annotations.json";
@@ -116,7 +116,7 @@ fn understand(text: &str) -> Result<Vec<ModuleAnnotation>, ModuleLineProblem> {
         ModuleLineProblem::new(error.line().max(1), format!("this is no JSON: {}", without_place(&error)))
     })?;
     match &value {
-        Value::Array(items) => items.iter().map(|item| object(1, item)).collect(),
+        Value::Array(items) => items.iter().map(|item| parse_object(1, item)).collect(),
         Value::Object(map) => {
             let file = map.get("file").and_then(Value::as_str).unwrap_or_default();
             let mut found = Vec::new();
@@ -128,24 +128,24 @@ fn understand(text: &str) -> Result<Vec<ModuleAnnotation>, ModuleLineProblem> {
                     }
                     return Err(ModuleLineProblem::new(
                         1,
-                        format!("`{}` is no kind of annotation", short(key)),
+                        format!("`{}` is no kind of annotation", shorten_text(key)),
                     )
-                    .known(RemarkKind::known()));
+                    .with_known(RemarkKind::known()));
                 };
                 for item in items {
                     found.push(match item {
-                        Value::Array(parts) => tuple(file, kind, parts)?,
-                        item => object(1, item)?,
+                        Value::Array(parts) => parse_tuple(file, kind, parts)?,
+                        item => parse_object(1, item)?,
                     });
                 }
             }
             Ok(found)
         }
-        _ => Err(ModuleLineProblem::new(1, "this is no list of annotations").known(RemarkKind::known())),
+        _ => Err(ModuleLineProblem::new(1, "this is no list of annotations").with_known(RemarkKind::known())),
     }
 }
 
-fn tuple(file: &str, kind: RemarkKind, parts: &[Value]) -> Result<ModuleAnnotation, ModuleLineProblem> {
+fn parse_tuple(file: &str, kind: RemarkKind, parts: &[Value]) -> Result<ModuleAnnotation, ModuleLineProblem> {
     let texts: Option<Vec<&str>> = parts.iter().map(Value::as_str).collect();
     let wanted = if matches!(kind, RemarkKind::Insert | RemarkKind::Delete) { 3 } else { 4 };
     let texts = texts.filter(|texts| texts.len() == wanted).ok_or_else(|| {
@@ -155,7 +155,7 @@ fn tuple(file: &str, kind: RemarkKind, parts: &[Value]) -> Result<ModuleAnnotati
         )
         .hint("before, text, after; for replace and comment: before, selection, text, after")
     })?;
-    let text = |place: usize| unfolded(texts[place]);
+    let text = |place: usize| restore_newlines(texts[place]);
     let remark = match kind {
         RemarkKind::Insert => AnnotationRequest::Insert(text(1)),
         RemarkKind::Delete => AnnotationRequest::Delete(text(1)),
@@ -172,14 +172,14 @@ fn tuple(file: &str, kind: RemarkKind, parts: &[Value]) -> Result<ModuleAnnotati
 }
 
 /// Line ends are shown as `↵` in lists of texts.
-fn unfolded(text: &str) -> String {
+fn restore_newlines(text: &str) -> String {
     text.replace('↵', "\n")
 }
 
-fn object(line: usize, value: &Value) -> Result<ModuleAnnotation, ModuleLineProblem> {
+fn parse_object(line: usize, value: &Value) -> Result<ModuleAnnotation, ModuleLineProblem> {
     let Value::Object(map) = value else {
         return Err(ModuleLineProblem::new(line, "this is no annotation")
-            .known("{file, type, selected, cursor, content | replacement | comment}"));
+            .with_known("{file, type, selected, cursor, content | replacement | comment}"));
     };
     let mut rest = map.clone();
     let mut take = |names: &[&str]| {
@@ -190,8 +190,8 @@ fn object(line: usize, value: &Value) -> Result<ModuleAnnotation, ModuleLineProb
     };
     let word = take(&["type", "kind"]).unwrap_or_default();
     let kind = RemarkKind::from_words(&word).ok_or_else(|| {
-        ModuleLineProblem::new(line, format!("`{}` is no kind of annotation", short(&word)))
-            .known(RemarkKind::known())
+        ModuleLineProblem::new(line, format!("`{}` is no kind of annotation", shorten_text(&word)))
+            .with_known(RemarkKind::known())
     })?;
     let file = take(&["file"]).unwrap_or_default();
     let selected = take(&["selected", "selection"]).unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use super::problem::{ModuleFormatError, ModuleLineProblem};
 use super::target::ModuleWeight;
-use super::text::{cell, cells, is_rule};
+use super::text::{cell, is_rule, split_cells};
 
 /// The most requirements a baseline holds; more cannot be judged one by one.
 pub const ROWS_MAX: usize = 30;
@@ -37,20 +37,20 @@ impl Baseline {
     /// # Errors
     /// A row that is not understood, a number that is there twice, more rows than are allowed, or none.
     pub fn read(file: &str, text: &str) -> Result<Self, ModuleFormatError> {
-        Self::understand(text).map_err(|bad| bad.in_file(file))
+        Self::parse_text(text).map_err(|bad| bad.in_file(file))
     }
 
-    fn understand(text: &str) -> Result<Self, ModuleLineProblem> {
+    fn parse_text(text: &str) -> Result<Self, ModuleLineProblem> {
         let mut baseline = Self::default();
         for (line, content) in (1..).zip(text.lines()) {
-            if let Some(value) = labelled(content, "generated from") {
+            if let Some(value) = labelled_value(content, "generated from") {
                 baseline.generated_from = value;
-            } else if let Some(value) = labelled(content, "updated") {
+            } else if let Some(value) = labelled_value(content, "updated") {
                 baseline.updated = value;
-            } else if let Some(cells) = cells(content) {
+            } else if let Some(cells) = split_cells(content) {
                 let is_head = cells.first().is_some_and(|cell| cell == "#");
                 if !is_head && !is_rule(&cells) {
-                    let row = row(line, &cells)?;
+                    let row = parse_row(line, &cells)?;
                     if baseline.rows.iter().any(|it| it.r == row.r) {
                         return Err(ModuleLineProblem::new(line, format!("R{} is there twice", row.r))
                             .hint("number them through"));
@@ -91,17 +91,17 @@ impl Baseline {
     }
 }
 
-fn row(line: usize, cells: &[String]) -> Result<BaselineRow, ModuleLineProblem> {
+fn parse_row(line: usize, cells: &[String]) -> Result<BaselineRow, ModuleLineProblem> {
     let [number, text, weight, source] = cells else {
         return Err(ModuleLineProblem::new(line, format!("the row has {} cells, not 4", cells.len()))
-            .known("#, Requirement, Weight, Source"));
+            .with_known("#, Requirement, Weight, Source"));
     };
     let r = number.strip_prefix(['R', 'r']).unwrap_or(number).parse().map_err(|_| {
         ModuleLineProblem::new(
             line,
-            format!("`{}` is no number of a requirement", super::problem::short(number)),
+            format!("`{}` is no number of a requirement", super::problem::shorten_text(number)),
         )
-        .known("R1, R2, …")
+        .with_known("R1, R2, …")
     })?;
     let weight = weight
         .parse()
@@ -110,7 +110,7 @@ fn row(line: usize, cells: &[String]) -> Result<BaselineRow, ModuleLineProblem> 
 }
 
 /// The value of `*Label*: value`, however it is emphasised.
-fn labelled(line: &str, label: &str) -> Option<String> {
+fn labelled_value(line: &str, label: &str) -> Option<String> {
     let (name, value) = line.split_once(':')?;
     let name = name.trim().trim_start_matches(['-', '>', ' ']).trim_matches('*').trim_matches('_');
     name.eq_ignore_ascii_case(label).then(|| value.trim().trim_matches('*').trim().to_owned())

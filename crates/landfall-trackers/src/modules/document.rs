@@ -46,12 +46,12 @@ pub(super) struct DocumentField {
 impl Document {
     pub(super) fn read(syntax: Syntax, text: &str) -> Result<Self, ModuleLineProblem> {
         let (fields, end) = match syntax {
-            Syntax::Json => json::fields(text)?,
-            Syntax::FrontMatter => yaml::fields(text)?,
+            Syntax::Json => json::parse_fields(text)?,
+            Syntax::FrontMatter => yaml::parse_fields(text)?,
         };
         for (place, field) in fields.iter().enumerate() {
             if fields[..place].iter().any(|it| it.key == field.key) {
-                let message = format!("`{}` is there twice", super::problem::short(&field.key));
+                let message = format!("`{}` is there twice", super::problem::shorten_text(&field.key));
                 return Err(ModuleLineProblem::new(field.line, message).hint("keep the one that is meant"));
             }
         }
@@ -67,28 +67,30 @@ impl Document {
     }
 
     /// The text below the front matter; none for JSON.
-    pub(super) fn below(&self) -> &str {
+    pub(super) fn text_below(&self) -> &str {
         match self.syntax {
             Syntax::Json => "",
-            Syntax::FrontMatter => yaml::below(&self.text[self.end..]),
+            Syntax::FrontMatter => yaml::text_below_rule(&self.text[self.end..]),
         }
     }
 
     /// The same with one field changed, or added at the end.
-    pub(super) fn with(&self, key: &str, value: &Value) -> Self {
+    pub(super) fn with_field(&self, key: &str, value: &Value) -> Self {
         let mut text = self.text.clone();
         match self.fields.iter().find(|field| field.key == key) {
             Some(field) => {
                 let new = match self.syntax {
                     Syntax::Json => json::shown(&self.text, value),
-                    Syntax::FrontMatter => yaml::replaced(&self.text, &field.span, value, &field.comments),
+                    Syntax::FrontMatter => {
+                        yaml::format_replacement(&self.text, &field.span, value, &field.comments)
+                    }
                 };
                 text.replace_range(field.span.clone(), &new);
             }
             None => {
                 let new = match self.syntax {
-                    Syntax::Json => json::added(&self.text, self.fields.is_empty(), key, value),
-                    Syntax::FrontMatter => yaml::added(&self.text, key, value),
+                    Syntax::Json => json::format_added_field(&self.text, self.fields.is_empty(), key, value),
+                    Syntax::FrontMatter => yaml::format_added_field(&self.text, key, value),
                 };
                 text.insert_str(self.end, &new);
             }

@@ -21,7 +21,7 @@ impl EntryFolder {
 
     /// The name of the folder.
     #[must_use]
-    pub fn folder(self) -> &'static str {
+    pub fn folder_name(self) -> &'static str {
         match self {
             Self::Analysis => ".analysis",
             Self::Test => ".test",
@@ -33,19 +33,19 @@ impl EntryFolder {
     /// The one file that the oldest folders have instead.
     #[must_use]
     pub fn old_file(self) -> String {
-        format!("{}.md", self.folder())
+        format!("{}.md", self.folder_name())
     }
 
     /// The folder of a stage that is over: `.analysis-stage-2`.
     #[must_use]
-    pub fn archive(self, stage: u32) -> String {
-        format!("{}-stage-{stage}", self.folder())
+    pub fn archive_name(self, stage: u32) -> String {
+        format!("{}-stage-{stage}", self.folder_name())
     }
 }
 
 impl fmt::Display for EntryFolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.folder())
+        f.pad(self.folder_name())
     }
 }
 
@@ -95,13 +95,13 @@ impl EntryName {
 
     /// The name of the file.
     #[must_use]
-    pub fn file(&self) -> String {
+    pub fn file_name(&self) -> String {
         format!("{}-{}.md", self.day, self.about)
     }
 }
 
 /// The latest of these files: the last by name. Summaries and files without a date do not count.
 #[must_use]
-pub fn latest<'a>(files: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn latest_entry<'a>(files: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     files.into_iter().filter(|file| EntryName::read(file).is_some()).max()
 }

@@ -14,7 +14,7 @@ use super::problem::{ModuleFormatError, UnreadableMetadata};
 use super::target::ModuleTarget;
 use super::text::is_name;
 use super::type_profile::TYPE_PROFILE;
-use super::write::{FileError, ModuleWrite, WriteReport, apply_in, below, digest, read_below};
+use super::write::{FileError, ModuleWrite, WriteReport, apply_in, digest_bytes, path_below, read_below};
 
 /// What sort of folder it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -30,7 +30,7 @@ pub enum ModuleKind {
 impl ModuleKind {
     /// The form a new module of this sort has.
     #[must_use]
-    pub fn form(self) -> MetadataFormat {
+    pub fn metadata_format(self) -> MetadataFormat {
         match self {
             Self::Task => MetadataFormat::IndexMd,
             Self::AiTasks => MetadataFormat::IndexJson,
@@ -64,7 +64,7 @@ pub struct ModuleLocation {
 impl ModuleLocation {
     /// The folder.
     #[must_use]
-    pub fn dir(&self) -> PathBuf {
+    pub fn to_path(&self) -> PathBuf {
         self.root.join(&self.path)
     }
 
@@ -73,12 +73,12 @@ impl ModuleLocation {
     /// # Errors
     /// As for [`apply`](super::write::apply).
     pub fn apply(&self, writes: &[ModuleWrite]) -> Result<WriteReport, FileError> {
-        apply_in(&self.root, &self.shown(), writes)
+        apply_in(&self.root, &self.shown_path(), writes)
     }
 
     /// Its path below the root, with `/`.
     #[must_use]
-    pub fn shown(&self) -> String {
+    pub fn shown_path(&self) -> String {
         self.path.display().to_string()
     }
 }
@@ -143,12 +143,12 @@ pub const WORKING: &str = ".working";
 pub fn find(project: &Path) -> Result<ModuleScan, FolderError> {
     let mut found = ModuleScan::default();
     for (root, sort) in ROOTS {
-        look_below(project, Path::new(root), sort, &mut found)?;
+        scan_below(project, Path::new(root), sort, &mut found)?;
     }
     for name in names(&project.join(WORKTREES))? {
         let Some(notebook) = name.strip_prefix(NOTEBOOK_PREFIX) else { continue };
         let path = Path::new(WORKTREES).join(&name).join(WORKING);
-        consider(project, path, notebook, ModuleKind::Notebook, &mut found);
+        consider_folder(project, path, notebook, ModuleKind::Notebook, &mut found);
     }
     Ok(found)
 }
@@ -164,8 +164,8 @@ pub fn find_at(project: &Path, path: &Path) -> Result<ModuleScan, FolderError> {
     // Links above the project are the machine's business; below it they are not followed.
     let real = fs::canonicalize(&whole).map_err(io)?;
     let real_project = fs::canonicalize(project).map_err(io)?;
-    let relative = below(&real_project, &real).ok_or_else(outside)?;
-    if let Some(asked) = below(project, &whole).filter(|asked| {
+    let relative = path_below(&real_project, &real).ok_or_else(outside)?;
+    if let Some(asked) = path_below(project, &whole).filter(|asked| {
         *asked != relative && asked.components().all(|part| matches!(part, std::path::Component::Normal(_)))
     }) {
         return Err(FolderError::Link(asked));
@@ -177,11 +177,17 @@ pub fn find_at(project: &Path, path: &Path) -> Result<ModuleScan, FolderError> {
     match parts.as_slice() {
         [] => return find(project),
         [root] if sort_of(root).is_some() => {
-            look_below(project, &relative, sort_of(root).expect("just asked"), &mut found)?;
+            scan_below(project, &relative, sort_of(root).expect("just asked"), &mut found)?;
         }
         [root, module] if sort_of(root).is_some() => {
             check_name(module)?;
-            consider(project, relative.clone(), module, sort_of(root).expect("just asked"), &mut found);
+            consider_folder(
+                project,
+                relative.clone(),
+                module,
+                sort_of(root).expect("just asked"),
+                &mut found,
+            );
         }
         [WORKTREES] => {
             found = find(project)?;
@@ -191,7 +197,7 @@ pub fn find_at(project: &Path, path: &Path) -> Result<ModuleScan, FolderError> {
             let notebook = name.strip_prefix(NOTEBOOK_PREFIX).ok_or_else(outside)?;
             check_name(notebook)?;
             let path = Path::new(WORKTREES).join(name).join(WORKING);
-            consider(project, path, notebook, ModuleKind::Notebook, &mut found);
+            consider_folder(project, path, notebook, ModuleKind::Notebook, &mut found);
         }
         _ => return Err(outside()),
     }
@@ -199,10 +205,10 @@ pub fn find_at(project: &Path, path: &Path) -> Result<ModuleScan, FolderError> {
 }
 
 fn check_name(name: &str) -> Result<(), FolderError> {
-    if is_name(name) { Ok(()) } else { Err(FolderError::Name(super::problem::short(name))) }
+    if is_name(name) { Ok(()) } else { Err(FolderError::Name(super::problem::shorten_text(name))) }
 }
 
-fn look_below(
+fn scan_below(
     project: &Path,
     root: &Path,
     sort: ModuleKind,
@@ -211,13 +217,13 @@ fn look_below(
     for name in names(&project.join(root))? {
         // `.experiences`, `.references` and the like are shared, not modules.
         if !name.starts_with('.') {
-            consider(project, root.join(&name), &name, sort, found);
+            consider_folder(project, root.join(&name), &name, sort, found);
         }
     }
     Ok(())
 }
 
-fn consider(project: &Path, path: PathBuf, name: &str, sort: ModuleKind, found: &mut ModuleScan) {
+fn consider_folder(project: &Path, path: PathBuf, name: &str, sort: ModuleKind, found: &mut ModuleScan) {
     let mut whole = project.to_owned();
     for part in &path {
         whole.push(part);
@@ -234,13 +240,13 @@ fn consider(project: &Path, path: PathBuf, name: &str, sort: ModuleKind, found: 
     if !is_name(name) {
         let why = format!(
             "`{}` cannot name a module; letters, digits, `_` and `-` can",
-            super::problem::short(name)
+            super::problem::shorten_text(name)
         );
         found.passed.push(SkippedFolder { path, why });
         return;
     }
     let there = |file: &str| whole.join(file).symlink_metadata().is_ok();
-    if MetadataFormat::ALL.iter().any(|form| there(form.file())) || there(TARGET) {
+    if MetadataFormat::ALL.iter().any(|form| there(form.file_name())) || there(TARGET) {
         found.modules.push(ModuleLocation { root: project.to_owned(), path, name: name.to_owned(), sort });
     } else {
         found.passed.push(SkippedFolder { path, why: "there is no metadata and no target in it".to_owned() });
@@ -298,13 +304,13 @@ impl FileSnapshot {
     /// Takes the bytes.
     #[must_use]
     pub fn new(bytes: Vec<u8>) -> Self {
-        let digest = digest(&bytes);
+        let digest = digest_bytes(&bytes);
         Self { bytes, digest }
     }
 
     /// Its text; what is no text is shown as such.
     #[must_use]
-    pub fn text(&self) -> std::borrow::Cow<'_, str> {
+    pub fn lossy_text(&self) -> std::borrow::Cow<'_, str> {
         String::from_utf8_lossy(&self.bytes)
     }
 }
@@ -327,38 +333,38 @@ pub struct ModuleFolderSnapshot {
 impl ModuleFolderSnapshot {
     /// What it wants.
     #[must_use]
-    pub fn target(&self) -> ModuleTarget {
-        ModuleTarget::read(&self.text(TARGET).unwrap_or_default())
+    pub fn read_target(&self) -> ModuleTarget {
+        ModuleTarget::read(&self.file_text(TARGET).unwrap_or_default())
     }
 
     /// The text of a file.
     #[must_use]
-    pub fn text(&self, path: &str) -> Option<String> {
-        self.files.get(path).map(|file| file.text().into_owned())
+    pub fn file_text(&self, path: &str) -> Option<String> {
+        self.files.get(path).map(|file| file.lossy_text().into_owned())
     }
 
     /// Whether there is a plan that says something.
     #[must_use]
     pub fn has_plan(&self) -> bool {
-        self.text(PLAN).is_some_and(|plan| !plan.trim().is_empty())
+        self.file_text(PLAN).is_some_and(|plan| !plan.trim().is_empty())
     }
 
     /// The latest entry of a shelf, with its path: the last by name.
     #[must_use]
-    pub fn latest(&self, shelf: EntryFolder) -> Option<String> {
-        let prefix = format!("{}/", shelf.folder());
+    pub fn latest_entry(&self, shelf: EntryFolder) -> Option<String> {
+        let prefix = format!("{}/", shelf.folder_name());
         let names = self.files.keys().filter_map(|path| path.strip_prefix(&prefix));
-        let latest = entry::latest(names).map(|name| format!("{prefix}{name}"));
+        let latest = entry::latest_entry(names).map(|name| format!("{prefix}{name}"));
         latest.or_else(|| Some(shelf.old_file()).filter(|file| self.files.contains_key(file)))
     }
 
     /// What fixes go by: the newest of bugfix and analysis.
     #[must_use]
-    pub fn guidance(&self) -> Option<String> {
+    pub fn latest_guidance(&self) -> Option<String> {
         let name = |path: &String| path.rsplit('/').next().unwrap_or_default().to_owned();
         [EntryFolder::Bugfix, EntryFolder::Analysis]
             .into_iter()
-            .filter_map(|shelf| self.latest(shelf))
+            .filter_map(|shelf| self.latest_entry(shelf))
             .max_by_key(name)
     }
 
@@ -376,7 +382,7 @@ impl ModuleFolderSnapshot {
 pub(super) fn is_copy(name: &str) -> bool {
     MetadataFormat::ALL
         .iter()
-        .any(|form| name.strip_prefix(form.file()).is_some_and(|rest| rest.starts_with(".corrupt-")))
+        .any(|form| name.strip_prefix(form.file_name()).is_some_and(|rest| rest.starts_with(".corrupt-")))
 }
 
 const FILES_MAX: usize = 2_000; // a year of daily entries on each shelf; beyond it the folder is not a module
@@ -386,7 +392,7 @@ const FILES_MAX: usize = 2_000; // a year of daily entries on each shelf; beyond
 /// # Errors
 /// When it cannot be read. Files that make no sense are no error here: they are in [`Seen`].
 pub fn read(place: &ModuleLocation) -> Result<ModuleFolderSnapshot, FolderError> {
-    let dir = place.dir();
+    let dir = place.to_path();
     // A link that took the folder's place since it was found is not followed: every read goes through the project's root.
     let at = |path: &str| format!("{}/{path}", place.path.display());
     let mut files = BTreeMap::new();
@@ -405,16 +411,17 @@ pub fn read(place: &ModuleLocation) -> Result<ModuleFolderSnapshot, FolderError>
     let mut paths: Vec<String> = Vec::new();
     for name in names(&dir)? {
         let archive = |shelf: EntryFolder| {
-            name.strip_prefix(&format!("{}-stage-", shelf.folder())).is_some_and(|n| n.parse::<u32>().is_ok())
+            name.strip_prefix(&format!("{}-stage-", shelf.folder_name()))
+                .is_some_and(|n| n.parse::<u32>().is_ok())
         };
         let old = |shelf: EntryFolder| name == shelf.old_file();
         let archived_plan = name.starts_with(".plan-superseded") || name.starts_with(".plan-stage-");
-        if EntryFolder::ALL.into_iter().any(|shelf| name == shelf.folder() || archive(shelf)) {
+        if EntryFolder::ALL.into_iter().any(|shelf| name == shelf.folder_name() || archive(shelf)) {
             let inside = names(&dir.join(&name))?;
             paths
                 .extend(inside.into_iter().filter(|it| it.ends_with(".md")).map(|it| format!("{name}/{it}")));
         } else if FILES.contains(&name.as_str())
-            || MetadataFormat::ALL.iter().any(|form| form.file() == name)
+            || MetadataFormat::ALL.iter().any(|form| form.file_name() == name)
             || is_copy(&name)
             || EntryFolder::ALL.into_iter().any(old)
             || (archived_plan && name.ends_with(".md"))
@@ -427,16 +434,20 @@ pub fn read(place: &ModuleLocation) -> Result<ModuleFolderSnapshot, FolderError>
         take(path, &mut files)?;
     }
     if many > FILES_MAX {
-        warnings.push(format!("`{}` has {many} files; only {FILES_MAX} are read", place.shown()));
+        warnings.push(format!("`{}` has {many} files; only {FILES_MAX} are read", place.shown_path()));
     }
     let present: Vec<MetadataFormat> =
-        MetadataFormat::ALL.into_iter().filter(|form| files.contains_key(form.file())).collect();
-    let form = present.first().copied().unwrap_or(place.sort.form());
+        MetadataFormat::ALL.into_iter().filter(|form| files.contains_key(form.file_name())).collect();
+    let form = present.first().copied().unwrap_or(place.sort.metadata_format());
     for other in present.iter().skip(1) {
-        warnings.push(format!("`{}` is not looked at: `{}` says the same", at(other.file()), form.file()));
+        warnings.push(format!(
+            "`{}` is not looked at: `{}` says the same",
+            at(other.file_name()),
+            form.file_name()
+        ));
     }
-    let metadata = files.get(form.file()).map(|file| {
-        let name = at(form.file());
+    let metadata = files.get(form.file_name()).map(|file| {
+        let name = at(form.file_name());
         match std::str::from_utf8(&file.bytes) {
             Ok(text) => Metadata::read_named(form, &name, text),
             Err(error) => {

@@ -34,9 +34,11 @@ impl ModuleHooks {
                 match word.parse::<ModuleStatus>() {
                     Ok(status) => open = Some(status.word().to_owned()),
                     Err(_) => {
-                        let message = format!("`{}` is not a status", super::problem::short(word));
+                        let message = format!("`{}` is not a status", super::problem::shorten_text(word));
                         hooks.warnings.push(
-                            ModuleLineProblem::new(line, message).known(ModuleStatus::known()).in_file(file),
+                            ModuleLineProblem::new(line, message)
+                                .with_known(ModuleStatus::list_known())
+                                .in_file(file),
                         );
                     }
                 }
@@ -58,7 +60,7 @@ impl ModuleHooks {
 
     /// The command for a status.
     #[must_use]
-    pub fn on(&self, status: ModuleStatus) -> Option<&str> {
+    pub fn command_for(&self, status: ModuleStatus) -> Option<&str> {
         self.commands.get(status.word()).map(String::as_str)
     }
 }

@@ -31,7 +31,7 @@ pub struct ModuleInitRequest {
 impl ModuleInitRequest {
     /// The branch of its work.
     #[must_use]
-    pub fn branch(&self) -> String {
+    pub fn branch_name(&self) -> String {
         format!("task/{}", self.name)
     }
 
@@ -109,10 +109,10 @@ fn root_of(sort: ModuleKind) -> Result<&'static str, InitError> {
 ///
 /// # Errors
 /// When the files cannot be read, or the name is none.
-pub fn look(project: &Path, ask: &ModuleInitRequest) -> Result<ModuleInitContext, InitError> {
+pub fn read_init_context(project: &Path, ask: &ModuleInitRequest) -> Result<ModuleInitContext, InitError> {
     let root = root_of(ask.sort)?;
     if !is_name(&ask.name) {
-        return Err(InitError::Name(super::problem::short(&ask.name)));
+        return Err(InitError::Name(super::problem::shorten_text(&ask.name)));
     }
     let file = |path: &str| read_below(project, path).map(|bytes| bytes.map(FileSnapshot::new));
     Ok(ModuleInitContext {
@@ -128,28 +128,28 @@ pub fn look(project: &Path, ask: &ModuleInitRequest) -> Result<ModuleInitContext
 const REGISTRY: &str = ".type-registry.md";
 
 fn listing_file(sort: ModuleKind) -> &'static str {
-    sort.form().file()
+    sort.metadata_format().file_name()
 }
 
 /// The files of a new module, below the project. The listing comes last: what it names is there.
 ///
 /// # Errors
 /// When it cannot be made; nothing is written then.
-pub fn init(
+pub fn plan_init(
     ask: &ModuleInitRequest,
     around: &ModuleInitContext,
     now: Timestamp,
 ) -> Result<Vec<ModuleWrite>, InitError> {
     let root = root_of(ask.sort)?;
     if !is_name(&ask.name) {
-        return Err(InitError::Name(super::problem::short(&ask.name)));
+        return Err(InitError::Name(super::problem::shorten_text(&ask.name)));
     }
     let folder = format!("{root}/{}", ask.name);
     if around.taken {
         return Err(InitError::Taken(folder));
     }
     if around.branch_exists {
-        return Err(InitError::Branch(ask.branch()));
+        return Err(InitError::Branch(ask.branch_name()));
     }
     if !around.dirty.is_empty() {
         return Err(InitError::Dirty(around.dirty.clone()));
@@ -158,31 +158,39 @@ pub fn init(
     let title = title.unwrap_or_else(|| ask.name.clone());
     let mut module = ModuleRecord::new(&title, &moment(now));
     module.tags = ask.tags.iter().map(|tag| plain_line(tag)).filter(|tag| !tag.is_empty()).collect();
-    module.branch = ask.branch();
+    module.branch = ask.branch_name();
     module.worktree = ask.worktree_path();
-    let form = ask.sort.form();
+    let form = ask.sort.metadata_format();
     let mut writes = Vec::new();
-    if let Some(write) = ignored(root, around.ignore.as_ref()) {
+    if let Some(write) = plan_ignore_write(root, around.ignore.as_ref()) {
         writes.push(write);
     }
     if !around.registry && ask.sort == ModuleKind::AiTasks {
         let heads = "# Types\n\n| Type | Description | Discovered | Source Task |\n|---|---|---|---|\n";
         writes.push(ModuleWrite::new(&format!("{root}/{REGISTRY}"), heads));
     }
-    writes.push(ModuleWrite::new(&format!("{folder}/{TARGET}"), &template(&title)));
-    writes.push(ModuleWrite::new(&format!("{folder}/{}", form.file()), Metadata::new(form, &module).text()));
-    writes.push(listed(root, ask.sort, around, &ListingEntry { module: ask.name.clone(), title })?);
+    writes.push(ModuleWrite::new(&format!("{folder}/{TARGET}"), &target_template(&title)));
+    writes.push(ModuleWrite::new(
+        &format!("{folder}/{}", form.file_name()),
+        Metadata::new(form, &module).text(),
+    ));
+    writes.push(plan_listing_write(
+        root,
+        ask.sort,
+        around,
+        &ListingEntry { module: ask.name.clone(), title },
+    )?);
     Ok(writes)
 }
 
-fn listed(
+fn plan_listing_write(
     root: &str,
     sort: ModuleKind,
     around: &ModuleInitContext,
     new: &ListingEntry,
 ) -> Result<ModuleWrite, InitError> {
     let path = format!("{root}/{}", listing_file(sort));
-    let old = around.listing.as_ref().map(|file| file.text().into_owned());
+    let old = around.listing.as_ref().map(|file| file.lossy_text().into_owned());
     let listing = match sort {
         ModuleKind::Task => Listing::read_md(old.as_deref().unwrap_or("# Tasks\n")),
         ModuleKind::AiTasks | ModuleKind::Notebook => {
@@ -193,12 +201,12 @@ fn listed(
         .listing
         .as_ref()
         .map_or(ExpectedFile::Absent, |file| ExpectedFile::Digest(file.digest.clone()));
-    Ok(ModuleWrite::Put { path, bytes: listing.with(new).text().as_bytes().to_vec(), expect })
+    Ok(ModuleWrite::Put { path, bytes: listing.with_module(new).text().as_bytes().to_vec(), expect })
 }
 
 /// What is never committed: what comes and goes while work is under way.
-fn ignored(root: &str, there: Option<&FileSnapshot>) -> Option<ModuleWrite> {
-    let old = there.map(|file| file.text().into_owned()).unwrap_or_default();
+fn plan_ignore_write(root: &str, there: Option<&FileSnapshot>) -> Option<ModuleWrite> {
+    let old = there.map(|file| file.lossy_text().into_owned()).unwrap_or_default();
     let names = [
         ".auto-signal",
         ".auto-signal.tmp",
@@ -224,7 +232,7 @@ fn ignored(root: &str, there: Option<&FileSnapshot>) -> Option<ModuleWrite> {
 }
 
 /// What a person fills in. Comments do not count as said.
-fn template(title: &str) -> String {
+fn target_template(title: &str) -> String {
     format!(
         "# {title}\n\n## Objective\n\n<!-- What should be true when this is done, and for whom? -->\n\n## Requirements\n\n\
          <!-- What can be checked, one line each. -->\n\n## Constraints\n\n<!-- What must not change or break. -->\n"

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::document::without_place;
-use super::problem::{ModuleFormatError, ModuleLineProblem, short};
-use super::text::{cell, cells, heading, is_rule};
+use super::problem::{ModuleFormatError, ModuleLineProblem, shorten_text};
+use super::text::{cell, heading, is_rule, split_cells};
 
 /// A module in the listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,13 +48,13 @@ impl Listing {
                 Some(_) | None => {
                     return Err(fail(
                         ModuleLineProblem::new(1, "there is no list of modules")
-                            .known("a list of {module, title}"),
+                            .with_known("a list of {module, title}"),
                     ));
                 }
             },
             _ => {
                 return Err(fail(
-                    ModuleLineProblem::new(1, "this is no list").known("a list of {module, title}"),
+                    ModuleLineProblem::new(1, "this is no list").with_known("a list of {module, title}"),
                 ));
             }
         };
@@ -65,7 +65,7 @@ impl Listing {
                 item.as_str().or_else(|| word(&["module", "name", "notebook"])).ok_or_else(|| {
                     fail(
                         ModuleLineProblem::new(1, format!("item {} does not say its `module`", place + 1))
-                            .known("{module, title}"),
+                            .with_known("{module, title}"),
                     )
                 })?;
             modules.push(ListingEntry {
@@ -82,7 +82,7 @@ impl Listing {
         let mut modules: Vec<ListingEntry> = Vec::new();
         let mut after_rule = false;
         for line in text.lines() {
-            let row = cells(line);
+            let row = split_cells(line);
             let listed = match &row {
                 Some(cells) if is_rule(cells) => {
                     after_rule = true;
@@ -94,7 +94,7 @@ impl Listing {
                 }),
                 Some(_) => None,
                 None if heading(line).is_some() => None,
-                None => item(line),
+                None => parse_item(line),
             };
             after_rule &= row.is_some();
             modules.extend(listed.filter(|it| super::text::is_name(&it.module)));
@@ -110,7 +110,7 @@ impl Listing {
 
     /// The same with one more module at its end; unchanged when it is there. What stands there already is not touched.
     #[must_use]
-    pub fn with(&self, listed: &ListingEntry) -> Self {
+    pub fn with_module(&self, listed: &ListingEntry) -> Self {
         if self.modules.iter().any(|it| it.module == listed.module) {
             return self.clone();
         }
@@ -141,12 +141,12 @@ impl Listing {
     fn md_with(&self, listed: &ListingEntry) -> String {
         let row = format!("| {} | {} |", listed.module, cell(&listed.title));
         let mut lines: Vec<String> = self.text.lines().map(str::to_owned).collect();
-        let rule = lines.iter().position(|line| cells(line).is_some_and(|cells| is_rule(&cells)));
+        let rule = lines.iter().position(|line| split_cells(line).is_some_and(|cells| is_rule(&cells)));
         match rule {
             Some(rule) => {
-                let columns = cells(&lines[rule]).map_or(2, |cells| cells.len());
+                let columns = split_cells(&lines[rule]).map_or(2, |cells| cells.len());
                 let row = row + &" |".repeat(columns.saturating_sub(2));
-                let rows = lines[rule..].iter().take_while(|line| cells(line).is_some()).count();
+                let rows = lines[rule..].iter().take_while(|line| split_cells(line).is_some()).count();
                 lines.insert(rule + rows, row);
             }
             None => {
@@ -160,7 +160,7 @@ impl Listing {
     }
 }
 
-fn item(line: &str) -> Option<ListingEntry> {
+fn parse_item(line: &str) -> Option<ListingEntry> {
     let rest = line.trim_start().strip_prefix("- ").or_else(|| line.trim_start().strip_prefix("* "))?.trim();
     if let Some((title, link)) = rest.strip_prefix('[').and_then(|rest| rest.split_once("](")) {
         let module = link.split([')', '/']).find(|part| !part.is_empty() && *part != ".")?;
@@ -168,7 +168,7 @@ fn item(line: &str) -> Option<ListingEntry> {
     }
     let (module, title) = rest.split_once(':').unwrap_or((rest, ""));
     Some(ListingEntry {
-        module: short(module.trim().trim_matches(['`', '*'])),
+        module: shorten_text(module.trim().trim_matches(['`', '*'])),
         title: title.trim().to_owned(),
     })
 }

@@ -89,7 +89,7 @@ impl Lock {
         let path = folder.join(FILE);
         let io = |source| ModuleLockError::Io { path: path.clone(), source };
         let door = File::open(folder).map_err(io)?;
-        enter(&door).map_err(io)?;
+        lock_door(&door).map_err(io)?;
         let holder = ModuleLockHolder {
             session: session.to_owned(),
             pid: std::process::id(),
@@ -98,7 +98,7 @@ impl Lock {
         let text = serde_json::to_string(&holder).expect("a holder can be written as JSON") + "\n";
         const TRIES_MAX: usize = 3; // a tool that does not lock the folder may come between
         for _ in 0..TRIES_MAX {
-            match create(&path, &text) {
+            match create_lock_file(&path, &text) {
                 Ok(()) => {
                     remove_stale(folder);
                     return Ok(Self { path, text });
@@ -106,7 +106,7 @@ impl Lock {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(io(error)),
             }
-            match look(&path, now).map_err(io)? {
+            match read_lock_state(&path, now).map_err(io)? {
                 LockState::Gone => {}
                 LockState::Alive { holder, text } if is_ours(&holder) => {
                     set_aside(&path, &text, holder.pid).map_err(io)?;
@@ -122,7 +122,7 @@ impl Lock {
     /// Who holds the lock of a folder, if somebody who lives does.
     #[must_use]
     pub fn holder(folder: &Path, now: Timestamp) -> Option<ModuleLockHolder> {
-        match look(&folder.join(FILE), now) {
+        match read_lock_state(&folder.join(FILE), now) {
             Ok(LockState::Alive { holder, .. }) => Some(holder),
             Ok(LockState::Gone | LockState::Beginning | LockState::Dead { .. }) | Err(_) => None,
         }
@@ -139,7 +139,7 @@ impl Drop for Lock {
 }
 
 /// Waits until no other of us is at the door; that takes a few file operations, not longer.
-fn enter(door: &File) -> io::Result<()> {
+fn lock_door(door: &File) -> io::Result<()> {
     const TRIES_MAX: usize = 200;
     const PAUSE: Duration = Duration::from_millis(5); // one second in all
     for _ in 0..TRIES_MAX {
@@ -152,7 +152,7 @@ fn enter(door: &File) -> io::Result<()> {
 }
 
 /// Makes the file with all its words at once, so that nobody ever reads half a lock of ours.
-fn create(path: &Path, text: &str) -> io::Result<()> {
+fn create_lock_file(path: &Path, text: &str) -> io::Result<()> {
     let beside = path.with_file_name(format!("{FILE}.{}.tmp", std::process::id()));
     fs::write(&beside, text)?;
     let linked = fs::hard_link(&beside, path);
@@ -176,7 +176,7 @@ enum LockState {
     Dead { text: String, pid: u32 },
 }
 
-fn look(path: &Path, now: Timestamp) -> io::Result<LockState> {
+fn read_lock_state(path: &Path, now: Timestamp) -> io::Result<LockState> {
     let text = match read_plain_text(path, LinkPolicy::Refuse) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(LockState::Gone),

@@ -13,7 +13,7 @@ use super::folder::{ModuleFolderSnapshot, ModuleLocation};
 use super::metadata::{FIELDS, Metadata, MetadataFormat, understand};
 use super::problem::ModuleFormatError;
 use super::record::{ModuleRecord, ModuleStatus};
-use super::text::{day, moment};
+use super::text::{format_day, moment};
 use super::write::{ExpectedFile, FileError, ModuleWrite};
 
 /// Where the mended file comes from.
@@ -44,28 +44,29 @@ pub struct MetadataRepair {
 ///
 /// # Errors
 /// When files cannot be written. The broken file is still there then.
-pub fn mend(
+pub fn repair_folder_metadata(
     seen: &ModuleFolderSnapshot,
     head: impl FnOnce(&str) -> Option<Vec<u8>>,
     now: Timestamp,
 ) -> Result<Option<MetadataRepair>, FileError> {
-    let (Some(Err(unread)), Some(broken)) = (&seen.metadata, seen.files.get(seen.form.file())) else {
+    let (Some(Err(unread)), Some(broken)) = (&seen.metadata, seen.files.get(seen.form.file_name())) else {
         return Ok(None);
     };
-    let file = seen.form.file();
-    let committed = head(&format!("{}/{file}", seen.place.shown()))
+    let file = seen.form.file_name();
+    let committed = head(&format!("{}/{file}", seen.place.shown_path()))
         .and_then(|bytes| String::from_utf8(bytes).ok())
         .and_then(|text| Metadata::read(seen.form, &text).ok());
-    let (metadata, origin) = mended(seen.form, &broken.text(), committed.as_ref(), &seen.place.name, now);
+    let (metadata, origin) =
+        repaired_metadata(seen.form, &broken.lossy_text(), committed.as_ref(), &seen.place.name, now);
     let place = &seen.place;
-    let copy = keep(place, &broken.bytes, |n| match n {
-        1 => format!("{file}.corrupt-{}", day(now)),
-        n => format!("{file}.corrupt-{}-{n}", day(now)),
+    let copy = keep_copy(place, &broken.bytes, |n| match n {
+        1 => format!("{file}.corrupt-{}", format_day(now)),
+        n => format!("{file}.corrupt-{}-{n}", format_day(now)),
     })?;
-    let text = note(file, &unread.errors, &origin, &copy, now);
-    let note = keep(place, text.as_bytes(), |n| {
+    let text = render_repair_note(file, &unread.errors, &origin, &copy, now);
+    let note = keep_copy(place, text.as_bytes(), |n| {
         let about = if n == 1 { "index-recovery".to_owned() } else { format!("index-recovery-{n}") };
-        format!("{}/{}", EntryFolder::Analysis, EntryName::new(&day(now), &about).file())
+        format!("{}/{}", EntryFolder::Analysis, EntryName::new(&format_day(now), &about).file_name())
     })?;
     let write = ModuleWrite::Put {
         path: file.to_owned(),
@@ -78,7 +79,11 @@ pub fn mend(
 }
 
 /// Writes bytes under the first name that is free, or that holds the same already.
-fn keep(place: &ModuleLocation, bytes: &[u8], name: impl Fn(usize) -> String) -> Result<String, FileError> {
+fn keep_copy(
+    place: &ModuleLocation,
+    bytes: &[u8],
+    name: impl Fn(usize) -> String,
+) -> Result<String, FileError> {
     for n in 1.. {
         let path = name(n);
         let write =
@@ -92,7 +97,7 @@ fn keep(place: &ModuleLocation, bytes: &[u8], name: impl Fn(usize) -> String) ->
 
 /// The metadata that should be there instead of `broken`.
 #[must_use]
-pub fn mended(
+pub fn repaired_metadata(
     form: MetadataFormat,
     broken: &str,
     committed: Option<&Metadata>,
@@ -125,7 +130,7 @@ pub fn mended(
         status: ModuleStatus::Draft,
         ..read.module.clone()
     };
-    (read.with(&draft), RepairOrigin::Rebuilt(kept))
+    (read.with_module(&draft), RepairOrigin::Rebuilt(kept))
 }
 
 fn without_bad_fields(
@@ -144,11 +149,11 @@ fn without_bad_fields(
             Some(_) => format!("{key} (from the last commit)"),
             None => format!("{key} (set to nothing)"),
         });
-        document = document.with(key, &from_commit.unwrap_or_else(|| unset(name)));
+        document = document.with_field(key, &from_commit.unwrap_or_else(|| default_value(name)));
     }
 }
 
-fn unset(name: &str) -> Value {
+fn default_value(name: &str) -> Value {
     match name {
         "status" => Value::from(ModuleStatus::Draft.word()),
         "depends_on" | "tags" | "delegation_failures" => Value::Array(Vec::new()),
@@ -178,7 +183,7 @@ fn salvaged_json(text: &str) -> Document {
         match values.next() {
             Some(Ok(value)) => {
                 at = start + values.byte_offset();
-                document = document.with(&name, &value);
+                document = document.with_field(&name, &value);
             }
             Some(Err(_)) | None => at = start,
         }
@@ -214,7 +219,7 @@ fn salvaged_front_matter(text: &str) -> Document {
         .expect("lines that can be read one by one can be read together")
 }
 
-fn note(
+fn render_repair_note(
     file: &str,
     errors: &[ModuleFormatError],
     origin: &RepairOrigin,

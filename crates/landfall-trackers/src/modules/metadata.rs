@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use super::document::{Document, DocumentField, Syntax};
-use super::problem::{ModuleFormatError, ModuleLineProblem, UnreadableMetadata, short};
+use super::problem::{ModuleFormatError, ModuleLineProblem, UnreadableMetadata, shorten_text};
 use super::record::{
     CompletedStage, ModuleDependency, ModulePhase, ModuleRecord, ModuleStatus, NotebookStages,
     VersionSpecificFields,
@@ -30,7 +30,7 @@ impl MetadataFormat {
 
     /// The name of the file.
     #[must_use]
-    pub fn file(self) -> &'static str {
+    pub fn file_name(self) -> &'static str {
         match self {
             Self::IndexMd => ".index.md",
             Self::IndexJson => ".index.json",
@@ -89,7 +89,7 @@ impl Metadata {
     /// # Errors
     /// Everything in it that cannot be understood. Nothing is guessed: an unknown status is an error, not a draft.
     pub fn read(form: MetadataFormat, text: &str) -> Result<Self, UnreadableMetadata> {
-        Self::read_named(form, form.file(), text)
+        Self::read_named(form, form.file_name(), text)
     }
 
     /// The same; messages name the file `file`.
@@ -119,7 +119,7 @@ impl Metadata {
         let mut document = Document::read(form.syntax(), empty).expect("an empty document can be read");
         for (place, (names, value)) in values(module).into_iter().enumerate() {
             if place < ALWAYS || !is_unset(&value) {
-                document = document.with(names[0], &value);
+                document = document.with_field(names[0], &value);
             }
         }
         Self { form, module: module.clone(), warnings: Vec::new(), document, odd: Vec::new() }
@@ -127,16 +127,17 @@ impl Metadata {
 
     /// The same file, saying what `module` says. What is said already keeps the form it is said in.
     #[must_use]
-    pub fn with(&self, module: &ModuleRecord) -> Self {
+    pub fn with_module(&self, module: &ModuleRecord) -> Self {
         let mut document = self.document.clone();
         for ((names, new), (_, old)) in values(module).into_iter().zip(values(&self.module)) {
             if new != old {
-                let key = field(&document, names).map_or(names[0], |field| field.key.as_str()).to_owned();
-                let new = merged(field(&document, names), new);
-                document = document.with(&key, &new);
+                let key =
+                    find_field(&document, names).map_or(names[0], |field| field.key.as_str()).to_owned();
+                let new = merge_with_field(find_field(&document, names), new);
+                document = document.with_field(&key, &new);
             }
         }
-        let kept = |name: &&&str| !self.changed(module).contains(*name);
+        let kept = |name: &&&str| !self.changed_fields(module).contains(*name);
         Self {
             form: self.form,
             module: module.clone(),
@@ -149,10 +150,10 @@ impl Metadata {
     /// Whether saying what `module` says would write over words that were not understood. Then the file is kept beside.
     #[must_use]
     pub fn would_lose(&self, module: &ModuleRecord) -> bool {
-        self.changed(module).iter().any(|name| self.odd.contains(name))
+        self.changed_fields(module).iter().any(|name| self.odd.contains(name))
     }
 
-    fn changed(&self, module: &ModuleRecord) -> Vec<&'static str> {
+    fn changed_fields(&self, module: &ModuleRecord) -> Vec<&'static str> {
         let pairs = values(module).into_iter().zip(values(&self.module));
         pairs.filter(|((_, new), (_, old))| new != old).map(|((names, _), _)| names[0]).collect()
     }
@@ -165,25 +166,25 @@ impl Metadata {
 
     /// What a person wrote below the front matter.
     #[must_use]
-    pub fn below(&self) -> &str {
-        self.document.below()
+    pub fn text_below(&self) -> &str {
+        self.document.text_below()
     }
 
     /// What the file says for the field of this name, if it has it.
     pub(super) fn value_of(&self, name: &str) -> Option<Value> {
         let names = FIELDS.iter().find(|names| names[0] == name)?;
-        field(&self.document, names)?.value.clone().ok()
+        find_field(&self.document, names)?.value.clone().ok()
     }
 
     /// Why the module is blocked, where its agent or a person wrote that down.
     #[must_use]
-    pub fn reason(&self) -> Option<String> {
-        let value = field(&self.document, &["reason"])?.value.as_ref().ok()?;
+    pub fn blocked_reason(&self) -> Option<String> {
+        let value = find_field(&self.document, &["reason"])?.value.as_ref().ok()?;
         value.as_str().map(|text| plain_line(text).trim().to_owned()).filter(|text| !text.is_empty())
     }
 
     /// What it says, as text by field, without its stamps.
-    pub(super) fn said(&self) -> Vec<(&'static str, String)> {
+    pub(super) fn described_fields(&self) -> Vec<(&'static str, String)> {
         let shown = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let stamps = ["updated", "revision"];
         values(&self.module)
@@ -195,14 +196,14 @@ impl Metadata {
 
     /// The fields that are kept and mean nothing here.
     #[must_use]
-    pub fn unknown(&self) -> Vec<&str> {
+    pub fn unknown_fields(&self) -> Vec<&str> {
         let known = |key: &str| FIELDS.iter().any(|names| names.contains(&key));
         self.document.fields().iter().map(|field| field.key.as_str()).filter(|key| !known(key)).collect()
     }
 }
 
 /// The field that is meant: by its own name, or by another it goes by.
-fn field<'a>(document: &'a Document, names: &[&str]) -> Option<&'a DocumentField> {
+fn find_field<'a>(document: &'a Document, names: &[&str]) -> Option<&'a DocumentField> {
     names.iter().find_map(|name| document.fields().iter().find(|field| field.key == *name))
 }
 
@@ -288,20 +289,20 @@ fn stage_value(stage: &NotebookStages) -> Value {
 }
 
 /// The new value with what the old one says beyond it: unknown keys inside a stage outlive a new stage number.
-fn merged(old: Option<&DocumentField>, new: Value) -> Value {
+fn merge_with_field(old: Option<&DocumentField>, new: Value) -> Value {
     match old.and_then(|field| field.value.as_ref().ok()) {
-        Some(old) => merge(old, new),
+        Some(old) => merge_values(old, new),
         None => new,
     }
 }
 
-fn merge(old: &Value, new: Value) -> Value {
+fn merge_values(old: &Value, new: Value) -> Value {
     match (old, new) {
         (Value::Object(old), Value::Object(new)) => {
             let mut all: Map<String, Value> = old.clone();
             for (key, value) in new {
                 let value = match old.get(&key) {
-                    Some(before) => merge(before, value),
+                    Some(before) => merge_values(before, value),
                     None => value,
                 };
                 all.insert(key, value);
@@ -314,7 +315,7 @@ fn merge(old: &Value, new: Value) -> Value {
             Value::Array(
                 items
                     .map(|(place, value)| match old.get(place) {
-                        Some(before) if same_item(before, &value) => merge(before, value),
+                        Some(before) if same_item(before, &value) => merge_values(before, value),
                         Some(_) | None => value,
                     })
                     .collect(),
@@ -365,11 +366,11 @@ pub(super) fn understand(document: &Document) -> ParsedMetadata {
             reading.odd.push(names[0]);
         }
     }
-    if field(document, FIELDS[2]).is_none() {
+    if find_field(document, FIELDS[2]).is_none() {
         let line = document.fields().first().map_or(1, |field| field.line);
         reading.warnings.push(
             ModuleLineProblem::new(line, "there is no `status`; it counts as `draft`")
-                .known(ModuleStatus::known()),
+                .with_known(ModuleStatus::list_known()),
         );
     }
     reading
@@ -396,9 +397,12 @@ impl ParsedMetadata {
                 self.module.status = match word.trim() {
                     "" => ModuleStatus::Draft,
                     word => word.parse().map_err(|_| {
-                        ModuleLineProblem::new(field.line, format!("`{}` is not a status", short(word)))
-                            .known(ModuleStatus::known())
-                            .hint("write one of these")
+                        ModuleLineProblem::new(
+                            field.line,
+                            format!("`{}` is not a status", shorten_text(word)),
+                        )
+                        .with_known(ModuleStatus::list_known())
+                        .hint("write one of these")
                     })?,
                 };
             }
@@ -407,18 +411,18 @@ impl ParsedMetadata {
                 if let ModulePhase::Other(word) = &self.module.phase
                     && !ModulePhase::KNOWN.contains(&word.as_str())
                 {
-                    let message = format!("the phase `{}` means nothing here", short(word));
+                    let message = format!("the phase `{}` means nothing here", shorten_text(word));
                     self.warnings.push(
-                        ModuleLineProblem::new(field.line, message).known(ModulePhase::KNOWN.join(", ")),
+                        ModuleLineProblem::new(field.line, message).with_known(ModulePhase::KNOWN.join(", ")),
                     );
                 }
             }
-            "completed_steps" => match count(value).and_then(|steps| u32::try_from(steps).ok()) {
+            "completed_steps" => match as_count(value).and_then(|steps| u32::try_from(steps).ok()) {
                 Some(steps) => self.module.completed_steps = steps,
                 None => {
                     let message = format!(
                         "completed_steps is `{}`, not a whole number from 0 on; it counts as 0",
-                        short(&value.to_string())
+                        shorten_text(&value.to_string())
                     );
                     self.warnings.push(ModuleLineProblem::new(field.line, message));
                 }
@@ -429,16 +433,16 @@ impl ParsedMetadata {
             "tags" => self.module.tags = words(field, value)?,
             "branch" => self.module.branch = text(field, value)?,
             "worktree" => self.module.worktree = text(field, value)?,
-            "stage" => self.module.stage = stage(field, value)?,
+            "stage" => self.module.stage = read_stage(field, value)?,
             "revision" => self.module.revision = self.counted(field, value).unwrap_or(0),
             "compaction_count" => self.module.extra.compaction_count = self.counted(field, value),
             "vfp_cycles_completed" => self.module.extra.vfp_cycles_completed = self.counted(field, value),
             "retry_count" => self.module.extra.retry_count = self.counted(field, value),
             "phase_progress" => {
-                self.module.extra.phase_progress = part(value);
+                self.module.extra.phase_progress = as_fraction(value);
                 if !value.is_null() && self.module.extra.phase_progress.is_none() {
                     let message =
-                        format!("phase_progress is `{}`, not from 0 to 1", short(&value.to_string()));
+                        format!("phase_progress is `{}`, not from 0 to 1", shorten_text(&value.to_string()));
                     self.warnings.push(ModuleLineProblem::new(field.line, message).hint("it is not used"));
                 }
             }
@@ -452,7 +456,7 @@ impl ParsedMetadata {
     fn moment(&mut self, field: &DocumentField, value: &Value) -> Result<String, ModuleLineProblem> {
         let text = text(field, value)?;
         if !text.is_empty() && !super::text::is_moment(&text) {
-            let message = format!("{} is `{}`, not a date", field.key, short(&text));
+            let message = format!("{} is `{}`, not a date", field.key, shorten_text(&text));
             self.warnings
                 .push(ModuleLineProblem::new(field.line, message).hint("write it as 2026-01-31T10:00:00Z"));
         }
@@ -461,24 +465,27 @@ impl ParsedMetadata {
 
     /// A counter of another tool: nonsense in it is told and stops nobody.
     fn counted(&mut self, field: &DocumentField, value: &Value) -> Option<u64> {
-        let read = count(value);
+        let read = as_count(value);
         if read.is_none() && !value.is_null() {
-            let message =
-                format!("{} is `{}`, not a whole number from 0 on", field.key, short(&value.to_string()));
+            let message = format!(
+                "{} is `{}`, not a whole number from 0 on",
+                field.key,
+                shorten_text(&value.to_string())
+            );
             self.warnings.push(ModuleLineProblem::new(field.line, message).hint("it is not used"));
         }
         read
     }
 }
 
-fn count(value: &Value) -> Option<u64> {
+fn as_count(value: &Value) -> Option<u64> {
     match value {
         Value::Number(number) => number.as_u64(),
         _ => None,
     }
 }
 
-fn part(value: &Value) -> Option<f64> {
+fn as_fraction(value: &Value) -> Option<f64> {
     let number = match value {
         Value::Number(number) => number.as_f64(),
         Value::String(text) => text.trim().parse().ok(),
@@ -534,8 +541,8 @@ fn needs(field: &DocumentField, value: &Value) -> Result<Vec<ModuleDependency>, 
             let least = match first(&["min_status", "minStatus", "min-status", "status"]) {
                 None => None,
                 Some(word) => Some(word.parse::<ModuleStatus>().map_err(|_| {
-                    ModuleLineProblem::new(field.line, format!("`{}` is not a status", short(word)))
-                        .known(ModuleStatus::known())
+                    ModuleLineProblem::new(field.line, format!("`{}` is not a status", shorten_text(word)))
+                        .with_known(ModuleStatus::list_known())
                 })?),
             };
             Ok(ModuleDependency { module: module.trim().to_owned(), least })
@@ -553,13 +560,13 @@ fn needs(field: &DocumentField, value: &Value) -> Result<Vec<ModuleDependency>, 
     }
 }
 
-fn stage(field: &DocumentField, value: &Value) -> Result<Option<NotebookStages>, ModuleLineProblem> {
+fn read_stage(field: &DocumentField, value: &Value) -> Result<Option<NotebookStages>, ModuleLineProblem> {
     let number = |value: Option<&Value>, what: &str| match value {
         None | Some(Value::Null) => Ok(None),
-        Some(value) => count(value).and_then(|n| u32::try_from(n).ok()).map(Some).ok_or_else(|| {
+        Some(value) => as_count(value).and_then(|n| u32::try_from(n).ok()).map(Some).ok_or_else(|| {
             ModuleLineProblem::new(
                 field.line,
-                format!("{what} is `{}`, not a whole number", short(&value.to_string())),
+                format!("{what} is `{}`, not a whole number", shorten_text(&value.to_string())),
             )
         }),
     };
@@ -584,9 +591,9 @@ fn stage(field: &DocumentField, value: &Value) -> Result<Option<NotebookStages>,
                 };
                 let convergence = match item.get("convergence") {
                     None | Some(Value::Null) => None,
-                    Some(value) => Some(part(value).ok_or_else(|| {
+                    Some(value) => Some(as_fraction(value).ok_or_else(|| {
                         let message =
-                            format!("convergence is `{}`, not from 0 to 1", short(&value.to_string()));
+                            format!("convergence is `{}`, not from 0 to 1", shorten_text(&value.to_string()));
                         ModuleLineProblem::new(field.line, message)
                     })?),
                 };

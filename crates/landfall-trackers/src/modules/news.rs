@@ -32,23 +32,23 @@ const GONE: &str = "";
 impl WriteLog {
     /// Everything as it is seen now: it was looked at, and what it says was taken over.
     #[must_use]
-    pub fn accepted(seen: &ModuleFolderSnapshot) -> Self {
+    pub fn from_snapshot(seen: &ModuleFolderSnapshot) -> Self {
         let own = |digest: &Digest| BTreeSet::from([digest.as_str().to_owned()]);
         Self {
             version: 1,
             files: seen.files.iter().map(|(path, file)| (path.clone(), own(&file.digest))).collect(),
-            metadata: seen.text(seen.form.file()),
+            metadata: seen.file_text(seen.form.file_name()),
         }
     }
 
     /// What will be ours, too, once these writes come through.
     #[must_use]
-    pub fn planned(mut self, writes: &[ModuleWrite]) -> Self {
+    pub fn with_planned(mut self, writes: &[ModuleWrite]) -> Self {
         self.version = 1;
         for write in writes {
-            self.own(write.path(), write.digest().as_str());
+            self.add_own_state(write.path(), write.digest().as_str());
             if let ModuleWrite::Move { from, .. } = write {
-                self.own(from, GONE);
+                self.add_own_state(from, GONE);
             }
         }
         self
@@ -56,20 +56,25 @@ impl WriteLog {
 
     /// What is ours after they came through; `form` says which file is the metadata.
     #[must_use]
-    pub fn applied(mut self, form: MetadataFormat, writes: &[ModuleWrite], applied: &WriteReport) -> Self {
+    pub fn with_applied(
+        mut self,
+        form: MetadataFormat,
+        writes: &[ModuleWrite],
+        applied: &WriteReport,
+    ) -> Self {
         for write in writes.iter().filter(|write| applied.written.contains_key(write.path())) {
             self.files.insert(write.path().to_owned(), BTreeSet::from([write.digest().as_str().to_owned()]));
             if let ModuleWrite::Move { from, .. } = write {
                 self.files.insert(from.clone(), BTreeSet::from([GONE.to_owned()]));
             }
-            if write.path() == form.file() {
+            if write.path() == form.file_name() {
                 self.metadata = write.text().map(str::to_owned);
             }
         }
         self
     }
 
-    fn own(&mut self, path: &str, state: &str) {
+    fn add_own_state(&mut self, path: &str, state: &str) {
         let states = self.files.entry(path.to_owned()).or_insert_with(|| BTreeSet::from([GONE.to_owned()]));
         states.insert(state.to_owned());
     }
@@ -105,9 +110,9 @@ pub enum ModuleChange {
 
 /// What was changed since `written`, fields first.
 #[must_use]
-pub fn news(written: &WriteLog, now: &ModuleFolderSnapshot) -> Vec<ModuleChange> {
+pub fn find_changes(written: &WriteLog, now: &ModuleFolderSnapshot) -> Vec<ModuleChange> {
     let mut changes = Vec::new();
-    let index = now.form.file();
+    let index = now.form.file_name();
     let state = |path: &str| now.files.get(path).map_or(GONE, |file| file.digest.as_str());
     if !written.is_ours(index, state(index)) {
         match &now.metadata {
@@ -115,8 +120,8 @@ pub fn news(written: &WriteLog, now: &ModuleFolderSnapshot) -> Vec<ModuleChange>
             Some(Err(unread)) => changes.push(ModuleChange::Broken(unread.clone())),
             Some(Ok(metadata)) => {
                 let before = written.metadata.as_deref().and_then(|text| Metadata::read(now.form, text).ok());
-                let before = before.map_or_else(Vec::new, |before| before.said());
-                for (name, to) in metadata.said() {
+                let before = before.map_or_else(Vec::new, |before| before.described_fields());
+                for (name, to) in metadata.described_fields() {
                     let from = before.iter().find(|(it, _)| *it == name).map(|(_, text)| text.clone());
                     let from = from.unwrap_or_default();
                     if from != to && !(from.is_empty() && matches!(to.as_str(), "null" | "[]" | "0")) {

@@ -45,7 +45,7 @@ impl ModuleLineProblem {
         Self { line, message: message.into(), known: None, hint: None }
     }
 
-    pub(super) fn known(mut self, known: impl Into<String>) -> Self {
+    pub(super) fn with_known(mut self, known: impl Into<String>) -> Self {
         self.known = Some(known.into());
         self
     }
@@ -78,7 +78,7 @@ fn first(errors: &[ModuleFormatError]) -> String {
 }
 
 /// At most `max` characters of `text`, for messages.
-pub(super) fn short(text: &str) -> String {
+pub(super) fn shorten_text(text: &str) -> String {
     const CHARS_MAX: usize = 40; // enough to recognise it
     let mut out: String =
         text.chars().take(CHARS_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect();

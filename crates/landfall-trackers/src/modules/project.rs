@@ -11,7 +11,7 @@ use super::entry::{EntryFolder, EntryName};
 use super::folder::{ModuleFolderSnapshot, PLAN, TARGET};
 use super::metadata::Metadata;
 use super::record::ModuleRecord;
-use super::text::{day, moment};
+use super::text::{format_day, moment};
 use super::write::{ExpectedFile, ModuleWrite};
 
 /// A dated entry.
@@ -58,7 +58,7 @@ pub struct ModuleDocuments {
 ///
 /// `updated` and `revision` move only when the module came forward; a summary or a refinement alone moves neither.
 #[must_use]
-pub fn project(
+pub fn plan_projection(
     module: &ModuleRecord,
     papers: &ModuleDocuments,
     seen: &ModuleFolderSnapshot,
@@ -77,22 +77,22 @@ pub fn project(
         (".pending-refinements.md", &papers.refinements),
         (".exclusions.md", &papers.exclusions),
     ] {
-        page.put(path, text.as_deref());
+        page.put_document(path, text.as_deref());
     }
     for entry in &papers.entries {
-        page.entry(entry);
+        page.put_entry(entry);
     }
     for (shelf, text) in &papers.shelf_summaries {
-        page.put(&format!("{shelf}/.summary.md"), Some(text));
+        page.put_document(&format!("{shelf}/.summary.md"), Some(text));
     }
     for (path, text) in [
         (".summary.md", &papers.summary),
         (".auto-timeline.md", &papers.timeline),
         (".report.md", &papers.report),
     ] {
-        page.put(path, text.as_deref());
+        page.put_document(path, text.as_deref());
     }
-    page.metadata(module, now);
+    page.put_metadata(module, now);
     page.writes
 }
 
@@ -104,7 +104,7 @@ struct ProjectPageWriter<'a> {
 }
 
 impl ProjectPageWriter<'_> {
-    fn put(&mut self, path: &str, text: Option<&str>) {
+    fn put_document(&mut self, path: &str, text: Option<&str>) {
         let Some(text) = text else { return };
         let moved =
             self.writes.iter().any(|write| matches!(write, ModuleWrite::Move { from, .. } if from == path));
@@ -125,11 +125,11 @@ impl ProjectPageWriter<'_> {
         if let Some(old) = self.seen.files.get(PLAN)
             && !moved
             && old.bytes != plan.as_bytes()
-            && !old.text().trim().is_empty()
+            && !old.lossy_text().trim().is_empty()
         {
             self.keep_plan(&old.bytes);
         }
-        self.put(PLAN, Some(plan));
+        self.put_document(PLAN, Some(plan));
     }
 
     /// Keeps a plan that is given up, once.
@@ -142,7 +142,7 @@ impl ProjectPageWriter<'_> {
         if seen || written {
             return;
         }
-        let path = self.free(|n| match n {
+        let path = self.free_path(|n| match n {
             1 => ".plan-superseded.md".to_owned(),
             n => format!(".plan-superseded-{n}.md"),
         });
@@ -150,9 +150,9 @@ impl ProjectPageWriter<'_> {
     }
 
     /// An entry is there once, under its own name or, when another has that, with a number.
-    fn entry(&mut self, entry: &DatedEntry) {
+    fn put_entry(&mut self, entry: &DatedEntry) {
         let path = |n: usize| match n {
-            1 => format!("{}/{}", entry.shelf, entry.name.file()),
+            1 => format!("{}/{}", entry.shelf, entry.name.file_name()),
             n => format!("{}/{}-{}-{n}.md", entry.shelf, entry.name.day, entry.name.about),
         };
         let same = |path: &String| {
@@ -161,12 +161,12 @@ impl ProjectPageWriter<'_> {
         };
         let there = (1..).map(path).take_while(|path| self.taken.contains(path)).any(|path| same(&path));
         if !there {
-            let path = self.free(path);
+            let path = self.free_path(path);
             self.writes.push(ModuleWrite::new(&path, &entry.text));
         }
     }
 
-    fn free(&mut self, name: impl Fn(usize) -> String) -> String {
+    fn free_path(&mut self, name: impl Fn(usize) -> String) -> String {
         let path = (1..).map(name).find(|path| !self.taken.contains(path)).expect("names do not run out");
         self.taken.insert(path.clone());
         path
@@ -180,7 +180,7 @@ impl ProjectPageWriter<'_> {
         let shelves = [EntryFolder::Analysis, EntryFolder::Test];
         let archived = |path: &String| {
             *path == plan
-                || shelves.iter().any(|shelf| path.starts_with(&format!("{}/", shelf.archive(*stage))))
+                || shelves.iter().any(|shelf| path.starts_with(&format!("{}/", shelf.archive_name(*stage))))
         };
         // Closed before: what lies there now is of the stage under way.
         if self.seen.files.keys().any(archived) {
@@ -194,7 +194,7 @@ impl ProjectPageWriter<'_> {
             let prefix = format!("{shelf}/");
             for path in self.seen.files.keys() {
                 if let Some(name) = path.strip_prefix(&prefix) {
-                    moves.push((path.clone(), format!("{}/{name}", shelf.archive(*stage))));
+                    moves.push((path.clone(), format!("{}/{name}", shelf.archive_name(*stage))));
                 }
             }
         }
@@ -206,7 +206,7 @@ impl ProjectPageWriter<'_> {
         }
     }
 
-    fn metadata(&mut self, module: &ModuleRecord, now: Timestamp) {
+    fn put_metadata(&mut self, module: &ModuleRecord, now: Timestamp) {
         let form = self.seen.form;
         let stamped =
             |revision: u64| ModuleRecord { updated: moment(now), revision: revision + 1, ..module.clone() };
@@ -214,26 +214,26 @@ impl ProjectPageWriter<'_> {
             Some(Ok(there)) if module.differs_from(&there.module) => {
                 let new = stamped(there.module.revision);
                 if there.would_lose(&new) {
-                    self.keep_beside(form.file(), now);
+                    self.keep_copy_beside(form.file_name(), now);
                 }
-                there.with(&new)
+                there.with_module(&new)
             }
             Some(Ok(_)) => return,
             None => Metadata::new(form, &stamped(module.revision)),
             // What cannot be read is mended first; nothing is written over it here.
             Some(Err(_)) => return,
         };
-        self.put(form.file(), Some(new.text()));
+        self.put_document(form.file_name(), Some(new.text()));
     }
 
     /// A copy of a file under a name of its own, unless there is one.
-    fn keep_beside(&mut self, file: &str, now: Timestamp) {
+    fn keep_copy_beside(&mut self, file: &str, now: Timestamp) {
         let there = &self.seen.files[file];
         let name = |n: usize| match n {
-            1 => format!("{file}.corrupt-{}", day(now)),
-            n => format!("{file}.corrupt-{}-{n}", day(now)),
+            1 => format!("{file}.corrupt-{}", format_day(now)),
+            n => format!("{file}.corrupt-{}-{n}", format_day(now)),
         };
-        let path = self.free(name);
+        let path = self.free_path(name);
         self.writes.push(ModuleWrite::Put { path, bytes: there.bytes.clone(), expect: ExpectedFile::Absent });
     }
 }

@@ -64,7 +64,7 @@ impl ModuleStatus {
 
     /// All words, for messages.
     #[must_use]
-    pub fn known() -> String {
+    pub fn list_known() -> String {
         Self::ALL.map(Self::word).join(", ")
     }
 
@@ -122,7 +122,7 @@ impl FromStr for ModuleStatus {
             _ => {}
         }
         let found = Self::ALL.into_iter().find(|status| status.word() == word);
-        found.ok_or_else(|| UnknownStatus(super::problem::short(text)))
+        found.ok_or_else(|| UnknownStatus(super::problem::shorten_text(text)))
     }
 }
 

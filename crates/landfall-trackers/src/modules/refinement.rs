@@ -21,7 +21,7 @@ impl Refinements {
     /// Reads the file. Lines that are no list items are kept and mean nothing.
     #[must_use]
     pub fn read(text: &str) -> Self {
-        Self { text: text.to_owned(), pending: text.lines().filter_map(entry).collect() }
+        Self { text: text.to_owned(), pending: text.lines().filter_map(parse_entry).collect() }
     }
 
     /// The file.
@@ -32,7 +32,7 @@ impl Refinements {
 
     /// The same with one more; `at` is `YYYY-MM-DD HH:MM`.
     #[must_use]
-    pub fn with(&self, at: &str, text: &str) -> Self {
+    pub fn with_entry(&self, at: &str, text: &str) -> Self {
         let mut all = self.text.clone();
         if all.is_empty() {
             all.push_str("# Pending Refinements\n\n");
@@ -45,15 +45,15 @@ impl Refinements {
 
     /// The same without the entry at `place` (from 1); none when there is no such entry.
     #[must_use]
-    pub fn without(&self, place: usize) -> Option<Self> {
+    pub fn without_entry(&self, place: usize) -> Option<Self> {
         let mut seen = 0;
         let mut found = false;
         let kept: String = self
             .text
             .split_inclusive('\n')
             .filter(|line| {
-                seen += usize::from(entry(line).is_some());
-                let this = entry(line).is_some() && seen == place;
+                seen += usize::from(parse_entry(line).is_some());
+                let this = parse_entry(line).is_some() && seen == place;
                 found |= this;
                 !this
             })
@@ -62,7 +62,7 @@ impl Refinements {
     }
 }
 
-fn entry(line: &str) -> Option<PendingRefinement> {
+fn parse_entry(line: &str) -> Option<PendingRefinement> {
     let rest = line.trim_end().strip_prefix("- ")?.trim();
     let dated = rest
         .strip_prefix('[')

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::document::without_place;
-use super::problem::{ModuleFormatError, ModuleLineProblem, short};
+use super::problem::{ModuleFormatError, ModuleLineProblem, shorten_text};
 
 /// The name of the signal.
 pub const SIGNAL_FILE: &str = ".auto-signal";
@@ -41,10 +41,10 @@ impl LoopSignal {
     /// # Errors
     /// When it is not whole, or a word in it is not known.
     pub fn read(text: &str) -> Result<Self, ModuleFormatError> {
-        Self::understand(text).map_err(|bad| bad.in_file(SIGNAL_FILE))
+        Self::parse_text(text).map_err(|bad| bad.in_file(SIGNAL_FILE))
     }
 
-    fn understand(text: &str) -> Result<Self, ModuleLineProblem> {
+    fn parse_text(text: &str) -> Result<Self, ModuleLineProblem> {
         let mut value: Value = parse(text)?;
         // Some write null where others write nothing.
         if let Value::Object(map) = &mut value {
@@ -53,17 +53,17 @@ impl LoopSignal {
         let signal: Self = serde_json::from_value(value)
             .map_err(|error| ModuleLineProblem::new(1, without_place(&error)))?;
         let steps: Vec<&str> = [STEPS, ENDS].concat();
-        known("step", &signal.step, STEPS, |_| false)?;
-        known("result", &signal.result, RESULTS, |word| {
+        check_known("step", &signal.step, STEPS, |_| false)?;
+        check_known("result", &signal.result, RESULTS, |word| {
             word.strip_prefix("(step-").and_then(|rest| rest.strip_suffix(')')).is_some_and(is_number)
         })?;
-        known("next", &signal.next, &steps, |_| false)?;
-        known("checkpoint", &signal.checkpoint, CHECKPOINTS, |word| {
+        check_known("next", &signal.next, &steps, |_| false)?;
+        check_known("checkpoint", &signal.checkpoint, CHECKPOINTS, |word| {
             word.strip_prefix("step-").is_some_and(is_number)
         })?;
         if !super::text::is_moment(&signal.timestamp) {
-            let message = format!("timestamp is `{}`, not a moment", short(&signal.timestamp));
-            return Err(ModuleLineProblem::new(1, message).known("2026-01-31T10:00:00Z"));
+            let message = format!("timestamp is `{}`, not a moment", shorten_text(&signal.timestamp));
+            return Err(ModuleLineProblem::new(1, message).with_known("2026-01-31T10:00:00Z"));
         }
         Ok(signal)
     }
@@ -109,7 +109,7 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-fn known(
+fn check_known(
     field: &str,
     word: &str,
     words: &[&str],
@@ -117,8 +117,7 @@ fn known(
 ) -> Result<(), ModuleLineProblem> {
     match words.contains(&word) || also(word) {
         true => Ok(()),
-        false => {
-            Err(ModuleLineProblem::new(1, format!("{field} is `{}`", short(word))).known(words.join(", ")))
-        }
+        false => Err(ModuleLineProblem::new(1, format!("{field} is `{}`", shorten_text(word)))
+            .with_known(words.join(", "))),
     }
 }

@@ -41,7 +41,7 @@ pub enum ModuleTaskError {
 ///
 /// # Errors
 /// When its metadata cannot be used, or its words are out of bounds.
-pub fn wanted(seen: &ModuleFolderSnapshot) -> Result<ModuleSpec, ModuleTaskError> {
+pub fn read_wanted_task(seen: &ModuleFolderSnapshot) -> Result<ModuleSpec, ModuleTaskError> {
     let mut warnings = seen.warnings.clone();
     let module = match &seen.metadata {
         Some(Ok(metadata)) => {
@@ -50,15 +50,15 @@ pub fn wanted(seen: &ModuleFolderSnapshot) -> Result<ModuleSpec, ModuleTaskError
         }
         Some(Err(unread)) => return Err(unread.clone().into()),
         None => {
-            warnings.push(format!("`{}` has no metadata; it counts as a draft", seen.place.shown()));
+            warnings.push(format!("`{}` has no metadata; it counts as a draft", seen.place.shown_path()));
             super::record::ModuleRecord::new("", "")
         }
     };
-    let target = seen.target();
+    let target = seen.read_target();
     let title = if module.title.trim().is_empty() { &seen.place.name } else { &module.title };
     let mut spec =
         TaskSpec::new(&super::text::plain_line(title)).or_else(|_| TaskSpec::new(&seen.place.name))?;
-    spec.body = super::text::plain(target.text()).trim().to_owned();
+    spec.body = super::text::strip_markup(target.text()).trim().to_owned();
     spec.criteria = target.plain_requirements.clone();
     spec.criteria.extend(target.requirements.iter().map(|it| match it.criteria.is_empty() {
         true => format!("R{}: {}", it.r, it.text),
@@ -67,7 +67,7 @@ pub fn wanted(seen: &ModuleFolderSnapshot) -> Result<ModuleSpec, ModuleTaskError
     // The type and the type profile set the numbers of its checks: tags say so where a person can read and change them.
     let kinds =
         tune::split_types(&[&module.kind]).into_iter().map(|word| format!("type:{}", word.replace(' ', "-")));
-    let profile = seen.text(TYPE_PROFILE).unwrap_or_default();
+    let profile = seen.file_text(TYPE_PROFILE).unwrap_or_default();
     let numbers = type_profile::adaptations(&profile).into_iter().map(Adaptation::tag);
     let own = module.tags.iter().filter(|tag| !tag.starts_with("type:") || module.kind.is_empty());
     for word in own.cloned().chain(kinds).chain(numbers) {
@@ -78,28 +78,27 @@ pub fn wanted(seen: &ModuleFolderSnapshot) -> Result<ModuleSpec, ModuleTaskError
             Err(error) => warnings.push(error.to_string()),
         }
     }
-    spec.source = format!("module:{}", seen.place.shown());
+    spec.source = format!("module:{}", seen.place.shown_path());
     spec.flow = Some(seen.place.sort.flow().to_owned());
     if !target.is_substantive() {
         spec.draft = true;
         warnings.push(format!(
             "`{}/{}` says nothing yet; fill it first",
-            seen.place.shown(),
+            seen.place.shown_path(),
             super::folder::TARGET
         ));
     }
     warnings.extend(
-        target
-            .warnings
-            .iter()
-            .map(|(line, why)| format!("{}/{}:{line}: {why}", seen.place.shown(), super::folder::TARGET)),
+        target.warnings.iter().map(|(line, why)| {
+            format!("{}/{}:{line}: {why}", seen.place.shown_path(), super::folder::TARGET)
+        }),
     );
     spec.check()?;
     Ok(ModuleSpec {
         spec,
         needs: module.depends_on.clone(),
         status: module.status,
-        entry: entry(module.status, &module.phase),
+        entry: entry_name(module.status, &module.phase),
         completed_steps: module.completed_steps,
         warnings,
     })
@@ -107,7 +106,7 @@ pub fn wanted(seen: &ModuleFolderSnapshot) -> Result<ModuleSpec, ModuleTaskError
 
 /// The word under which a flow says where a task in this state begins.
 #[must_use]
-pub fn entry(status: ModuleStatus, phase: &ModulePhase) -> String {
+pub fn entry_name(status: ModuleStatus, phase: &ModulePhase) -> String {
     match (status, phase) {
         (ModuleStatus::RePlanning, ModulePhase::NeedsPlan | ModulePhase::NeedsCheck) => {
             format!("{status}/{}", phase.word())
@@ -118,7 +117,7 @@ pub fn entry(status: ModuleStatus, phase: &ModulePhase) -> String {
 
 /// The needs that are not met, each with how far it is; `status` says how far a module is, if there is one.
 #[must_use]
-pub fn unmet(
+pub fn find_unmet_needs(
     needs: &[ModuleDependency],
     status: impl Fn(&str) -> Option<ModuleStatus>,
 ) -> Vec<(&ModuleDependency, Option<ModuleStatus>)> {

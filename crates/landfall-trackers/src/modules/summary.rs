@@ -23,7 +23,7 @@ pub struct SummaryHeader {
 impl SummaryHeader {
     /// The header for a module; `next` is the step that follows, `steps` how many the plan has.
     #[must_use]
-    pub fn of(module: &ModuleRecord, next: &str, steps: Option<u32>) -> Self {
+    pub fn for_module(module: &ModuleRecord, next: &str, steps: Option<u32>) -> Self {
         let done = module.completed_steps;
         let progress = match (steps, &module.stage) {
             (Some(steps), Some(stage)) => format!("step {done} of {steps}, stage {}", stage.current),

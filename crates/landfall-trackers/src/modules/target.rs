@@ -7,7 +7,7 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-use super::text::{cell, cells, heading, is_rule};
+use super::text::{cell, heading, is_rule, split_cells};
 
 /// How much a requirement weighs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -66,7 +66,7 @@ impl FromStr for ModuleWeight {
             let (word_of, points) = (weight.word(), weight.points());
             word == word_of || word == points.to_string() || word == format!("{word_of} ({points})")
         };
-        Self::ALL.into_iter().find(of).ok_or_else(|| UnknownWeight(super::problem::short(text)))
+        Self::ALL.into_iter().find(of).ok_or_else(|| UnknownWeight(super::problem::shorten_text(text)))
     }
 }
 
@@ -83,7 +83,7 @@ pub enum AgreementState {
 }
 
 impl AgreementState {
-    fn shown(self) -> &'static str {
+    fn suffix_text(self) -> &'static str {
         match self {
             Self::None => "",
             Self::Confirmed => " [CONFIRMED]",
@@ -140,13 +140,13 @@ impl ModuleTargetItem {
         }
     }
 
-    fn shown(&self) -> String {
+    fn to_line(&self) -> String {
         let detail = match self.detail {
             RequirementDetail::None => String::new(),
             RequirementDetail::Pending => " (pending detail)".to_owned(),
             RequirementDetail::Requirements(many) => format!(" (R: {many})"),
         };
-        format!("- {}{detail}{}", self.text, self.mark.shown())
+        format!("- {}{detail}{}", self.text, self.mark.suffix_text())
     }
 }
 
@@ -172,7 +172,7 @@ pub struct ModuleRequirement {
 }
 
 impl ModuleRequirement {
-    fn row(&self) -> String {
+    fn to_table_row(&self) -> String {
         format!("| R{} | {} | {} | {} |", self.r, cell(&self.text), cell(&self.criteria), self.weight)
     }
 }
@@ -275,9 +275,9 @@ impl ModuleTarget {
                     let (number, name, mark) = stage_title(title).expect("its kind was read from it");
                     target.stages.push(TargetStage { number, name, mark, body: body.join("\n") });
                 }
-                TargetSectionKind::Refinements => {
-                    target.refinements.extend(body.iter().filter_map(|line| bullet(line)).map(str::to_owned))
-                }
+                TargetSectionKind::Refinements => target
+                    .refinements
+                    .extend(body.iter().filter_map(|line| bullet_text(line)).map(str::to_owned)),
                 TargetSectionKind::Other => {}
             }
         }
@@ -305,12 +305,12 @@ impl ModuleTarget {
     /// Whether a person said what is wanted. Headings, comments, empty tables and the words of the template do not count.
     #[must_use]
     pub fn is_substantive(&self) -> bool {
-        let text = super::text::plain(&self.text);
+        let text = super::text::strip_markup(&self.text);
         let mut lines = text.lines().peekable();
         let mut after_rule = false;
         lines.any(|line| {
             let content = line.trim();
-            let row = cells(content);
+            let row = split_cells(content);
             let substantive = match (heading(content), &row) {
                 (Some(_), _) => false,
                 (None, Some(cells)) if is_rule(cells) => {
@@ -318,7 +318,7 @@ impl ModuleTarget {
                     return false;
                 }
                 (None, Some(cells)) => after_rule && cells.iter().skip(1).any(|cell| is_said(cell)),
-                (None, None) => is_said(bullet(content).unwrap_or(content)),
+                (None, None) => is_said(bullet_text(content).unwrap_or(content)),
             };
             after_rule &= row.is_some();
             substantive
@@ -341,13 +341,13 @@ impl ModuleTarget {
         for (number, line) in (first + 1..).zip(body) {
             if let Some((_, title)) = heading(line) {
                 item = title.to_owned();
-            } else if let Some(cells) = cells(line) {
-                match row(&cells, &item) {
+            } else if let Some(cells) = split_cells(line) {
+                match parse_row(&cells, &item) {
                     Some(Ok(requirement)) => self.requirements.push(requirement),
                     Some(Err(why)) => self.warnings.push((number, why)),
                     None => {}
                 }
-            } else if let Some(text) = bullet(line) {
+            } else if let Some(text) = bullet_text(line) {
                 let ticks = ["[ ] ", "[x] ", "[X] "];
                 let text = ticks.iter().find_map(|tick| text.strip_prefix(tick)).unwrap_or(text);
                 self.plain_requirements.push(text.trim().to_owned());
@@ -367,7 +367,7 @@ impl ModuleTarget {
                 (TargetSectionKind::Objective, "## Overall Objective"),
                 items,
                 read,
-                ModuleTargetItem::shown,
+                ModuleTargetItem::to_line,
             )
         };
         let edited = changed(self, items);
@@ -394,7 +394,7 @@ impl ModuleTarget {
             return self.clone();
         }
         let mut lines = self.owned_lines();
-        let range = match self.section(TargetSectionKind::Requirements) {
+        let range = match self.section_lines(TargetSectionKind::Requirements) {
             Some(range) => range,
             None => {
                 if lines.last().is_some_and(|line| !line.trim().is_empty()) {
@@ -412,12 +412,14 @@ impl ModuleTarget {
                 item = if level > 2 { title.to_owned() } else { String::new() };
                 return true;
             }
-            let Some(Ok(old)) = cells(line).and_then(|cells| row(&cells, &item)) else { return true };
+            let Some(Ok(old)) = split_cells(line).and_then(|cells| parse_row(&cells, &item)) else {
+                return true;
+            };
             match requirements.iter().find(|it| it.r == old.r && it.item == old.item) {
                 Some(new) => {
                     written.push(new.r);
                     if *new != old {
-                        *line = new.row();
+                        *line = new.to_table_row();
                     }
                     true
                 }
@@ -428,7 +430,7 @@ impl ModuleTarget {
             insert_row(&mut section, requirement);
         }
         lines.splice(range, section);
-        self.rebuilt(lines)
+        self.with_lines(lines)
     }
 
     /// Changes a list in one section. Lines that stay as they were are not touched, nor is what is not of the list; `read`
@@ -441,13 +443,13 @@ impl ModuleTarget {
         shown: impl Fn(&T) -> String,
     ) -> Self {
         let mut lines = self.owned_lines();
-        let Some(range) = self.section(kind) else {
+        let Some(range) = self.section_lines(kind) else {
             if lines.last().is_some_and(|line| !line.trim().is_empty()) {
                 lines.push(String::new());
             }
             lines.extend([title.to_owned(), String::new()]);
             lines.extend(new.iter().map(shown));
-            return self.rebuilt(lines);
+            return self.with_lines(lines);
         };
         let section = &lines[range.clone()];
         let old: Vec<(usize, T)> =
@@ -489,10 +491,10 @@ impl ModuleTarget {
             out.splice(2..2, rest.into_iter().chain(followed.then(String::new)));
         }
         lines.splice(range, out);
-        self.rebuilt(lines)
+        self.with_lines(lines)
     }
 
-    fn section(&self, kind: TargetSectionKind) -> Option<Range<usize>> {
+    fn section_lines(&self, kind: TargetSectionKind) -> Option<Range<usize>> {
         self.sections.iter().find(|section| section.kind == kind).map(|section| section.lines.clone())
     }
 
@@ -500,7 +502,7 @@ impl ModuleTarget {
         self.text.lines().map(str::to_owned).collect()
     }
 
-    fn rebuilt(&self, lines: Vec<String>) -> Self {
+    fn with_lines(&self, lines: Vec<String>) -> Self {
         let end = if self.text.contains("\r\n") { "\r\n" } else { "\n" };
         Self::read(&(lines.join(end) + end))
     }
@@ -518,20 +520,20 @@ fn insert_row(section: &mut Vec<String>, requirement: &ModuleRequirement) {
             if !line.trim().is_empty() {
                 group_end = Some(place + 1);
             }
-            if cells(line).is_some() {
+            if split_cells(line).is_some() {
                 table_end = Some(place + 1);
             }
         }
     }
     if let Some(at) = table_end {
-        section.insert(at, requirement.row());
+        section.insert(at, requirement.to_table_row());
         return;
     }
     let mut new = vec![String::new()];
     if group_end.is_none() {
         new.extend([format!("### {}", requirement.item), String::new()]);
     }
-    new.extend([TABLE_HEAD.to_owned(), TABLE_RULE.to_owned(), requirement.row()]);
+    new.extend([TABLE_HEAD.to_owned(), TABLE_RULE.to_owned(), requirement.to_table_row()]);
     let end = section.iter().rposition(|line| !line.trim().is_empty()).map_or(section.len(), |last| last + 1);
     let at = group_end.unwrap_or(end);
     if section.get(at).is_none_or(|line| !line.trim().is_empty()) && at < section.len() {
@@ -544,7 +546,7 @@ fn insert_row(section: &mut Vec<String>, requirement: &ModuleRequirement) {
 }
 
 /// A row of a requirement table; none for other rows, an error for a row with a number that is not understood.
-fn row(cells: &[String], item: &str) -> Option<Result<ModuleRequirement, String>> {
+fn parse_row(cells: &[String], item: &str) -> Option<Result<ModuleRequirement, String>> {
     let [number, rest @ ..] = cells else { return None };
     let r = number.trim_matches(['*', '`']).strip_prefix(['R', 'r'])?.trim_start_matches('#').parse().ok()?;
     let [text, criteria, weight] = rest else {
@@ -566,14 +568,14 @@ fn row(cells: &[String], item: &str) -> Option<Result<ModuleRequirement, String>
 }
 
 /// The text of a list item.
-fn bullet(line: &str) -> Option<&str> {
+fn bullet_text(line: &str) -> Option<&str> {
     let line = line.trim_start();
     ["- ", "* ", "+ "].iter().find_map(|mark| line.strip_prefix(mark)).map(str::trim)
 }
 
 /// The text of a list item that is not inside another.
 fn top_bullet(line: &str) -> Option<&str> {
-    if line.starts_with([' ', '\t']) { None } else { bullet(line) }
+    if line.starts_with([' ', '\t']) { None } else { bullet_text(line) }
 }
 
 fn is_said(text: &str) -> bool {

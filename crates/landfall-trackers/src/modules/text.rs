@@ -12,7 +12,7 @@ pub fn moment(at: Timestamp) -> String {
 
 /// The day of a moment, as dated names have it.
 #[must_use]
-pub fn day(at: Timestamp) -> String {
+pub fn format_day(at: Timestamp) -> String {
     moment(at).chars().take(10).collect()
 }
 
@@ -36,12 +36,12 @@ pub fn is_name(text: &str) -> bool {
 /// A person's words on one line: without HTML comments, escape sequences and control characters.
 #[must_use]
 pub fn plain_line(text: &str) -> String {
-    plain(text).split_whitespace().collect::<Vec<_>>().join(" ")
+    strip_markup(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Text from outside without HTML comments, escape sequences and control characters; lines stay.
 #[must_use]
-pub fn plain(text: &str) -> String {
+pub fn strip_markup(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find("<!--") {
@@ -69,7 +69,7 @@ pub fn plain(text: &str) -> String {
 
 /// The cells of a Markdown table row; none if the line is no row.
 #[must_use]
-pub fn cells(line: &str) -> Option<Vec<String>> {
+pub fn split_cells(line: &str) -> Option<Vec<String>> {
     let line = line.trim().strip_prefix('|')?;
     let mut cells = vec![String::new()];
     let mut escaped = false;

@@ -79,7 +79,7 @@ impl ModuleWrite {
     #[must_use]
     pub fn digest(&self) -> Digest {
         match self {
-            Self::Put { bytes, .. } => digest(bytes),
+            Self::Put { bytes, .. } => digest_bytes(bytes),
             Self::Move { expect, .. } => expect.clone(),
         }
     }
@@ -126,7 +126,7 @@ pub enum FileError {
 
 /// The digest of a file's bytes.
 #[must_use]
-pub fn digest(bytes: &[u8]) -> Digest {
+pub fn digest_bytes(bytes: &[u8]) -> Digest {
     Digest::new(&blake3::hash(bytes).to_hex())
 }
 
@@ -138,8 +138,8 @@ pub fn apply(root: &Path, writes: &[ModuleWrite]) -> Result<WriteReport, FileErr
     let mut applied = WriteReport::default();
     for write in writes {
         let done = match write {
-            ModuleWrite::Put { path, bytes, expect } => put(root, path, bytes, expect)?,
-            ModuleWrite::Move { from, to, expect } => shift(root, from, to, expect)?,
+            ModuleWrite::Put { path, bytes, expect } => put_file(root, path, bytes, expect)?,
+            ModuleWrite::Move { from, to, expect } => move_file(root, from, to, expect)?,
         };
         match done {
             WriteOutcome::Yes => {
@@ -181,15 +181,16 @@ enum WriteOutcome {
     Refused,
 }
 
-fn put(root: &Path, path: &str, bytes: &[u8], expect: &ExpectedFile) -> Result<WriteOutcome, FileError> {
-    let (folder, name) = enter(root, path, MissingFolderPolicy::Made)?.expect("missing folders were made");
-    let io = |doing| move |errno: Errno| failed(doing, path, errno);
+fn put_file(root: &Path, path: &str, bytes: &[u8], expect: &ExpectedFile) -> Result<WriteOutcome, FileError> {
+    let (folder, name) =
+        open_parent_folder(root, path, MissingFolderPolicy::Made)?.expect("missing folders were made");
+    let io = |doing| move |errno: Errno| to_file_error(doing, path, errno);
     let there = read_in(&folder, &name, path)?;
     let ok = match (&there, expect) {
         // A write that came through before we were killed is not written twice.
         (Some(there), _) if there == bytes => return Ok(WriteOutcome::Yes),
         (None, ExpectedFile::Absent) => true,
-        (Some(there), ExpectedFile::Digest(expected)) => digest(there) == *expected,
+        (Some(there), ExpectedFile::Digest(expected)) => digest_bytes(there) == *expected,
         (Some(_), ExpectedFile::Absent) | (None, ExpectedFile::Digest(_)) => false,
     };
     if !ok {
@@ -198,7 +199,7 @@ fn put(root: &Path, path: &str, bytes: &[u8], expect: &ExpectedFile) -> Result<W
     let (beside, mut file) = create_beside(&folder, &name).map_err(io("create"))?;
     let written = file.write_all(bytes).and_then(|()| file.sync_all());
     if let Err(source) = written {
-        let _ = unlink(&folder, &beside); // half a file helps nobody; the error is told
+        let _ = unlink_file(&folder, &beside); // half a file helps nobody; the error is told
         return Err(FileError::Io { doing: "write", path: path.to_owned(), source });
     }
     let moved = match expect {
@@ -212,34 +213,35 @@ fn put(root: &Path, path: &str, bytes: &[u8], expect: &ExpectedFile) -> Result<W
             rustix::fs::unlinkat(&folder, &beside, AtFlags::empty()).map_err(io("remove a copy of"))?;
             return Ok(WriteOutcome::Refused);
         }
-        Err(errno) => return Err(failed("rename", path, errno)),
+        Err(errno) => return Err(to_file_error("rename", path, errno)),
     }
     rustix::fs::fsync(&folder).map_err(io("flush the folder of"))?;
-    sweep(&folder, &name);
+    remove_stale_files(&folder, &name);
     Ok(WriteOutcome::Yes)
 }
 
 /// Moves a file. One that was moved before we were killed is not missed.
-fn shift(root: &Path, from: &str, to: &str, expect: &Digest) -> Result<WriteOutcome, FileError> {
-    let (folder, name) = enter(root, to, MissingFolderPolicy::Made)?.expect("missing folders were made");
+fn move_file(root: &Path, from: &str, to: &str, expect: &Digest) -> Result<WriteOutcome, FileError> {
+    let (folder, name) =
+        open_parent_folder(root, to, MissingFolderPolicy::Made)?.expect("missing folders were made");
     // Moved before: what stands in its old place by now is something else.
     if let Some(there) = read_in(&folder, &name, to)? {
-        return Ok(if digest(&there) == *expect { WriteOutcome::Yes } else { WriteOutcome::Refused });
+        return Ok(if digest_bytes(&there) == *expect { WriteOutcome::Yes } else { WriteOutcome::Refused });
     }
-    let Some((from_folder, from_name)) = enter(root, from, MissingFolderPolicy::Told)? else {
+    let Some((from_folder, from_name)) = open_parent_folder(root, from, MissingFolderPolicy::Told)? else {
         return Ok(WriteOutcome::Refused);
     };
     match read_in(&from_folder, &from_name, from)? {
-        Some(here) if digest(&here) == *expect => {}
+        Some(here) if digest_bytes(&here) == *expect => {}
         Some(_) | None => return Ok(WriteOutcome::Refused),
     }
     match rename_onto_nothing((&from_folder, &from_name), (&folder, &name)) {
         Ok(()) => {}
         Err(Errno::EXIST | Errno::NOENT) => return Ok(WriteOutcome::Refused),
-        Err(errno) => return Err(failed("move", from, errno)),
+        Err(errno) => return Err(to_file_error("move", from, errno)),
     }
     for flushed in [&folder, &from_folder] {
-        rustix::fs::fsync(flushed).map_err(|errno| failed("flush the folder of", to, errno))?;
+        rustix::fs::fsync(flushed).map_err(|errno| to_file_error("flush the folder of", to, errno))?;
     }
     Ok(WriteOutcome::Yes)
 }
@@ -252,7 +254,7 @@ fn rename_onto_nothing(from: (&OwnedFd, &str), to: (&OwnedFd, &str)) -> Result<(
     }
 }
 
-fn unlink(folder: &OwnedFd, name: &str) -> io::Result<()> {
+fn unlink_file(folder: &OwnedFd, name: &str) -> io::Result<()> {
     rustix::fs::unlinkat(folder, name, AtFlags::empty()).map_err(Into::into)
 }
 
@@ -273,7 +275,7 @@ fn create_beside(folder: &OwnedFd, name: &str) -> Result<(String, File), Errno> 
 }
 
 /// Takes away what writers of this file left behind that live no more. They never came to rename it, so nothing is lost.
-fn sweep(folder: &OwnedFd, name: &str) {
+fn remove_stale_files(folder: &OwnedFd, name: &str) {
     let Ok(entries) = rustix::fs::Dir::read_from(folder) else { return };
     for entry in entries.flatten() {
         let Ok(file) = entry.file_name().to_str() else { continue };
@@ -284,7 +286,7 @@ fn sweep(folder: &OwnedFd, name: &str) {
             .and_then(|rest| rest.split_once('-'))
             .and_then(|(pid, _)| pid.parse().ok());
         if writer.is_some_and(|pid| !super::lock::is_alive(pid)) {
-            let _ = unlink(folder, file); // another sweeper may have been first
+            let _ = unlink_file(folder, file); // another sweeper may have been first
         }
     }
 }
@@ -294,7 +296,7 @@ fn sweep(folder: &OwnedFd, name: &str) {
 /// # Errors
 /// When the path leads outside, the file is too large, or the machine refuses.
 pub fn read_below(root: &Path, path: &str) -> Result<Option<Vec<u8>>, FileError> {
-    match enter(root, path, MissingFolderPolicy::Told)? {
+    match open_parent_folder(root, path, MissingFolderPolicy::Told)? {
         Some((folder, name)) => read_in(&folder, &name, path),
         None => Ok(None),
     }
@@ -305,8 +307,10 @@ pub fn read_below(root: &Path, path: &str) -> Result<Option<Vec<u8>>, FileError>
 /// # Errors
 /// When the path leads outside, or the machine refuses.
 pub fn remove_file_below(root: &Path, path: &str) -> Result<(), FileError> {
-    let Some((folder, name)) = enter(root, path, MissingFolderPolicy::Told)? else { return Ok(()) };
-    match unlink(&folder, &name) {
+    let Some((folder, name)) = open_parent_folder(root, path, MissingFolderPolicy::Told)? else {
+        return Ok(());
+    };
+    match unlink_file(&folder, &name) {
         Err(source) if source.kind() != io::ErrorKind::NotFound => {
             Err(FileError::Io { doing: "remove", path: path.to_owned(), source })
         }
@@ -319,7 +323,7 @@ fn read_in(folder: &OwnedFd, name: &str, path: &str) -> Result<Option<Vec<u8>>, 
     let file = match rustix::fs::openat(folder, name, flags, Mode::empty()) {
         Ok(file) => File::from(file),
         Err(Errno::NOENT) => return Ok(None),
-        Err(errno) => return Err(failed("open", path, errno)),
+        Err(errno) => return Err(to_file_error("open", path, errno)),
     };
     let io = |source| FileError::Io { doing: "read", path: path.to_owned(), source };
     let metadata = file.metadata().map_err(io)?;
@@ -341,7 +345,7 @@ enum MissingFolderPolicy {
 }
 
 /// Opens the folder of a path, folder by folder.
-fn enter(
+fn open_parent_folder(
     root: &Path,
     path: &str,
     missing: MissingFolderPolicy,
@@ -360,28 +364,27 @@ fn enter(
     let mut folder = match rustix::fs::open(root, flags, Mode::empty()) {
         Ok(folder) => folder,
         Err(Errno::NOENT) if missing == MissingFolderPolicy::Told => return Ok(None),
-        Err(errno) => return Err(failed("open", &root.display().to_string(), errno)),
+        Err(errno) => return Err(to_file_error("open", &root.display().to_string(), errno)),
     };
     for part in names {
         if missing == MissingFolderPolicy::Made {
             match rustix::fs::mkdirat(&folder, part, Mode::from_raw_mode(0o755)) {
-                Ok(()) => {
-                    rustix::fs::fsync(&folder).map_err(|errno| failed("flush the folder of", path, errno))?
-                }
+                Ok(()) => rustix::fs::fsync(&folder)
+                    .map_err(|errno| to_file_error("flush the folder of", path, errno))?,
                 Err(Errno::EXIST) => {}
-                Err(errno) => return Err(failed("create the folder of", path, errno)),
+                Err(errno) => return Err(to_file_error("create the folder of", path, errno)),
             }
         }
         folder = match rustix::fs::openat(&folder, part, flags | OFlags::NOFOLLOW, Mode::empty()) {
             Ok(folder) => folder,
             Err(Errno::NOENT) => return Ok(None),
-            Err(errno) => return Err(failed("open the folder of", path, errno)),
+            Err(errno) => return Err(to_file_error("open the folder of", path, errno)),
         };
     }
     Ok(Some((folder, name.to_owned())))
 }
 
-fn failed(doing: &'static str, path: &str, errno: Errno) -> FileError {
+fn to_file_error(doing: &'static str, path: &str, errno: Errno) -> FileError {
     match errno {
         // Linux says ELOOP for a link that must not be followed, and ENOTDIR where a folder was asked for.
         Errno::LOOP | Errno::MLINK | Errno::NOTDIR => FileError::Link(path.to_owned()),
@@ -390,6 +393,6 @@ fn failed(doing: &'static str, path: &str, errno: Errno) -> FileError {
 }
 
 /// The path below `root` that `path` is; none when it is not below it.
-pub(super) fn below(root: &Path, path: &Path) -> Option<PathBuf> {
+pub(super) fn path_below(root: &Path, path: &Path) -> Option<PathBuf> {
     path.strip_prefix(root).ok().map(Path::to_path_buf)
 }

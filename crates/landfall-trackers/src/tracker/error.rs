@@ -101,7 +101,7 @@ pub enum TrackerError {
 impl TrackerError {
     /// Whether the same may go well later without anyone doing anything, and when at the earliest.
     #[must_use]
-    pub fn passes(&self) -> Option<Option<Timestamp>> {
+    pub fn retry_time(&self) -> Option<Option<Timestamp>> {
         match self {
             Self::RateLimited { until, .. } | Self::SecondaryLimit { until, .. } => Some(Some(*until)),
             Self::Unavailable { .. } | Self::Stopped { .. } => Some(None),

@@ -29,14 +29,14 @@ impl NameError {
 /// The beginning of a text, on one line, with control characters made visible.
 #[must_use]
 pub fn shown(text: &str, chars_max: usize) -> String {
-    let mut line: String = text.chars().take(chars_max).map(visible).collect();
+    let mut line: String = text.chars().take(chars_max).map(make_visible).collect();
     if text.chars().nth(chars_max).is_some() {
         line.push('…');
     }
     line
 }
 
-fn visible(c: char) -> char {
+fn make_visible(c: char) -> char {
     if is_control(c) { '\u{fffd}' } else { c }
 }
 
@@ -137,19 +137,19 @@ impl Label {
 
     /// What stands behind a family's prefix: `ready` of `phase/ready` in `phase/`.
     #[must_use]
-    pub fn within(&self, family: &str) -> Option<&str> {
+    pub fn name_within(&self, family: &str) -> Option<&str> {
         let head = self.0.get(..family.len())?;
         head.eq_ignore_ascii_case(family).then(|| &self.0[family.len()..])
     }
 
-    fn key(&self) -> String {
+    fn lowercase_key(&self) -> String {
         self.0.to_lowercase()
     }
 }
 
 impl PartialEq for Label {
     fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
+        self.lowercase_key() == other.lowercase_key()
     }
 }
 
@@ -163,13 +163,13 @@ impl PartialOrd for Label {
 
 impl Ord for Label {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.key().cmp(&other.key())
+        self.lowercase_key().cmp(&other.lowercase_key())
     }
 }
 
 impl Hash for Label {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.key().hash(state);
+        self.lowercase_key().hash(state);
     }
 }
 
@@ -323,7 +323,7 @@ impl RepoName {
     /// `ssh://git@host/owner/name`, `git@host:owner/name`. None if it leads nowhere of this kind, or to a name that only
     /// this machine knows.
     #[must_use]
-    pub fn of_remote(url: &str) -> Option<(String, Self)> {
+    pub fn from_remote_url(url: &str) -> Option<(String, Self)> {
         let url = url.trim().trim_end_matches('/');
         let (host, path) = match url.split_once("://") {
             Some(("https" | "http" | "ssh" | "git" | "git+ssh", rest)) => rest.split_once('/')?,
@@ -390,8 +390,8 @@ impl Marker {
 
     /// The text with the marker below it. Markers inside the text lose their meaning: an agent may have written it.
     #[must_use]
-    pub fn sign(&self, text: &str) -> String {
-        let text = unmarked(text);
+    pub fn sign_text(&self, text: &str) -> String {
+        let text = neutralize_markers(text);
         let text = text.trim_end();
         if text.is_empty() { self.to_string() } else { format!("{text}\n\n{self}") }
     }
@@ -404,7 +404,7 @@ impl Marker {
 
     /// The marker a text ends with, and the text above it.
     #[must_use]
-    pub fn of(text: &str) -> Option<(Self, &str)> {
+    pub fn split_marker(text: &str) -> Option<(Self, &str)> {
         let text = text.trim_end();
         let began = text.rfind('\n').map_or(0, |at| at + 1);
         let key = text[began..].trim().strip_prefix(MARKER_OPENS)?.strip_suffix(MARKER_ENDS)?;
@@ -414,7 +414,7 @@ impl Marker {
 
 /// A text in which nothing is a marker of ours any more.
 #[must_use]
-pub fn unmarked(text: &str) -> String {
+pub fn neutralize_markers(text: &str) -> String {
     text.replace(MARKER_OPENS, "<!-- quoted landfall:")
 }
 
@@ -436,7 +436,7 @@ impl Title {
     #[must_use]
     pub fn of(text: &str) -> Self {
         let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("untitled");
-        let line: String = line.chars().map(visible).collect();
+        let line: String = line.chars().map(make_visible).collect();
         if line.chars().count() <= TITLE_CHARS_MAX {
             return Self(line);
         }
@@ -472,29 +472,29 @@ mod tests {
     fn labels_that_differ_in_case_are_one() {
         let [one, two] = ["phase/Ready", "Phase/ready"].map(|text| Label::new(text).expect("a label"));
         assert_eq!(one, two);
-        assert_eq!(two.within("phase/"), Some("ready"));
-        assert_eq!(Label::new("phase").expect("a label").within("phase/"), None);
+        assert_eq!(two.name_within("phase/"), Some("ready"));
+        assert_eq!(Label::new("phase").expect("a label").name_within("phase/"), None);
         // `ü` is two bytes: the length of the prefix may fall inside a letter.
-        assert_eq!(Label::new("phasü").expect("a label").within("phase/"), None);
+        assert_eq!(Label::new("phasü").expect("a label").name_within("phase/"), None);
     }
 
     #[test]
     fn a_marker_is_found_again_and_cannot_be_smuggled_in() {
         let marker = Marker::new("phase/code/3").expect("a key");
         let other = Marker::new("phase/code/4").expect("a key");
-        let text = marker.sign(&format!("done\n{other}\n"));
+        let text = marker.sign_text(&format!("done\n{other}\n"));
         assert!(marker.is_on(&text) && !other.is_on(&text), "{text}");
         assert_eq!(
-            Marker::of(&text).map(|(marker, above)| (marker.key().to_owned(), above.to_owned())),
+            Marker::split_marker(&text).map(|(marker, above)| (marker.key().to_owned(), above.to_owned())),
             Some(("phase/code/3".to_owned(), "done\n<!-- quoted landfall:phase/code/4 -->".to_owned()))
         );
-        assert_eq!(Marker::of("no marker"), None);
+        assert_eq!(Marker::split_marker("no marker"), None);
         assert!(Marker::new("a--b").is_err() && Marker::new("a b").is_err() && Marker::new("").is_err());
     }
 
     #[test]
     fn the_address_of_a_remote_names_its_repository() {
-        let found = |url: &str| RepoName::of_remote(url).map(|(host, name)| format!("{host} {name}"));
+        let found = |url: &str| RepoName::from_remote_url(url).map(|(host, name)| format!("{host} {name}"));
         for url in [
             "https://github.com/o/r.git",
             "https://GitHub.com/o/r/",

@@ -43,7 +43,7 @@ impl Issue {
     #[must_use]
     pub fn labelled_size(&self) -> Option<TaskSize> {
         let said: BTreeSet<TaskSize> =
-            self.labels.iter().filter_map(|label| label.within(SIZE_FAMILY)?.parse().ok()).collect();
+            self.labels.iter().filter_map(|label| label.name_within(SIZE_FAMILY)?.parse().ok()).collect();
         let mut said = said.into_iter();
         said.next().filter(|_| said.next().is_none())
     }
@@ -196,7 +196,7 @@ impl Comment {
     /// The marker it bears, if it is ours.
     #[must_use]
     pub fn marker(&self) -> Option<Marker> {
-        Marker::of(&self.body).filter(|_| self.ours).map(|(marker, _)| marker)
+        Marker::split_marker(&self.body).filter(|_| self.ours).map(|(marker, _)| marker)
     }
 }
 
@@ -501,7 +501,7 @@ pub enum ChecksSum {
 
 /// Adds checks up, by what they concluded and by nothing else.
 #[must_use]
-pub fn sum(checks: &[ForgeCheck]) -> ChecksSum {
+pub fn sum_checks(checks: &[ForgeCheck]) -> ChecksSum {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for check in checks {
         let kind = match check.state {
@@ -551,7 +551,7 @@ impl Cursor {
 
     /// What of these is new, oldest first, and the cursor after them.
     #[must_use]
-    pub fn advance(&self, mut seen: Vec<TrackerChange>) -> (Vec<TrackerChange>, Self) {
+    pub fn advance_past(&self, mut seen: Vec<TrackerChange>) -> (Vec<TrackerChange>, Self) {
         seen.sort_by_key(|change| (change.at, change.thread));
         seen.retain(|change| {
             change.at > self.at || (change.at == self.at && !self.heard.contains(&change.thread.number()))
@@ -604,14 +604,23 @@ mod tests {
     #[test]
     fn a_job_called_fail_that_passed_has_passed() {
         let passed = ForgeCheckState::Done(Conclusion::Success);
-        assert_eq!(sum(&[check("should-fail / failure modes", passed)]), ChecksSum::Passed);
-        assert_eq!(sum(&[]), ChecksSum::None);
-        assert_eq!(sum(&[check("skipped", ForgeCheckState::Done(Conclusion::Skipped))]), ChecksSum::None);
-        assert_eq!(sum(&[check("a", passed), check("b", ForgeCheckState::Running)]), ChecksSum::Pending);
+        assert_eq!(sum_checks(&[check("should-fail / failure modes", passed)]), ChecksSum::Passed);
+        assert_eq!(sum_checks(&[]), ChecksSum::None);
+        assert_eq!(
+            sum_checks(&[check("skipped", ForgeCheckState::Done(Conclusion::Skipped))]),
+            ChecksSum::None
+        );
+        assert_eq!(
+            sum_checks(&[check("a", passed), check("b", ForgeCheckState::Running)]),
+            ChecksSum::Pending
+        );
         let cancelled = ForgeCheckState::Done(Conclusion::Cancelled);
-        assert_eq!(sum(&[check("a", passed), check("success", cancelled)]), ChecksSum::Broken);
+        assert_eq!(sum_checks(&[check("a", passed), check("success", cancelled)]), ChecksSum::Broken);
         let failed = ForgeCheckState::Done(Conclusion::Failure);
-        assert_eq!(sum(&[check("success", failed), check("b", ForgeCheckState::Running)]), ChecksSum::Failed);
+        assert_eq!(
+            sum_checks(&[check("success", failed), check("b", ForgeCheckState::Running)]),
+            ChecksSum::Failed
+        );
     }
 
     #[test]
@@ -622,13 +631,13 @@ mod tests {
         };
         let numbers =
             |changes: &[TrackerChange]| changes.iter().map(|it| it.thread.number()).collect::<Vec<_>>();
-        let (new, cursor) = Cursor::default().advance(vec![change(2, 5), change(1, 5), change(3, 4)]);
+        let (new, cursor) = Cursor::default().advance_past(vec![change(2, 5), change(1, 5), change(3, 4)]);
         assert_eq!((numbers(&new), cursor.to_string()), (vec![3, 1, 2], "5 1 2".to_owned()));
         // The same moment again, with one more that was not there before.
         let cursor: Cursor = cursor.to_string().parse().expect("what it wrote");
-        let (new, cursor) = cursor.advance(vec![change(1, 5), change(2, 5), change(9, 5)]);
+        let (new, cursor) = cursor.advance_past(vec![change(1, 5), change(2, 5), change(9, 5)]);
         assert_eq!((numbers(&new), cursor.to_string()), (vec![9], "5 1 2 9".to_owned()));
-        let (new, cursor) = cursor.advance(vec![change(1, 6), change(2, 5)]);
+        let (new, cursor) = cursor.advance_past(vec![change(1, 6), change(2, 5)]);
         assert_eq!((numbers(&new), cursor.to_string()), (vec![1], "6 1".to_owned()));
         assert!("5 x".parse::<Cursor>().is_err() && "".parse::<Cursor>().is_err());
     }

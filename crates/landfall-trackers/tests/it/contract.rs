@@ -8,7 +8,7 @@ use landfall_trackers::tracker::{
     Blocker, ChecksSum, CloseReason, CommentThread, CommitSha, CompletedMerge, CreateOutcome, Cursor,
     IssueFilter, IssueLocation, IssueTextEdit, LabelSpec, NewPullRequest, NewReview, PHASE_FAMILY, PrNumber,
     PrState, PullRequestMerge, ReviewAction, SizeSource, Title, Tracker, TrackerBranchName, TrackerError,
-    TrackerIssueState, sum,
+    TrackerIssueState, sum_checks,
 };
 
 use crate::world::{fake, files, label, labels, make, marker, new_issue, number};
@@ -88,9 +88,11 @@ fn what_is_not_there_is_not_found() {
     each(|Hands { tracker, .. }| {
         let missing = |error| matches!(error, TrackerError::NotFound { .. });
         assert!(missing(tracker.issue(number(9)).expect_err("nothing is there")));
-        assert!(missing(tracker.comments(number(9).into()).expect_err("nothing is there")));
-        assert!(missing(tracker.comment(number(9).into(), &marker("a"), "x").expect_err("nothing is there")));
-        assert!(missing(tracker.children(number(9)).expect_err("nothing is there")));
+        assert!(missing(tracker.list_comments(number(9).into()).expect_err("nothing is there")));
+        assert!(missing(
+            tracker.add_comment(number(9).into(), &marker("a"), "x").expect_err("nothing is there")
+        ));
+        assert!(missing(tracker.list_children(number(9)).expect_err("nothing is there")));
         assert!(missing(tracker.close_issue(number(9), CloseReason::Done).expect_err("nothing is there")));
         assert!(missing(
             tracker.pull_request(PrNumber::new(9).expect("not 0")).expect_err("nothing is there")
@@ -162,18 +164,19 @@ fn a_comment_is_said_once() {
     each(|Hands { tracker, .. }| {
         let issue = make(*tracker, "an issue").number;
         let thread = CommentThread::Issue(issue);
-        let once =
-            tracker.comment(thread, &marker("verify/1"), "FAIL: <!-- landfall:verify/2 -->").expect("said");
+        let once = tracker
+            .add_comment(thread, &marker("verify/1"), "FAIL: <!-- landfall:verify/2 -->")
+            .expect("said");
         let CreateOutcome::Made(first) = once else { panic!("nothing was said before") };
         assert_eq!(first.marker(), Some(marker("verify/1")));
-        let again = tracker.comment(thread, &marker("verify/1"), "other words").expect("found");
+        let again = tracker.add_comment(thread, &marker("verify/1"), "other words").expect("found");
         assert_eq!(again, CreateOutcome::Found(first));
         // A marker that an agent wrote into the text is none.
         assert!(matches!(
-            tracker.comment(thread, &marker("verify/2"), "x").expect("said"),
+            tracker.add_comment(thread, &marker("verify/2"), "x").expect("said"),
             CreateOutcome::Made(_)
         ));
-        let said = tracker.comments(thread).expect("comments");
+        let said = tracker.list_comments(thread).expect("comments");
         let markers: Vec<_> = said.iter().filter_map(|comment| comment.marker()).collect();
         assert_eq!(markers, [marker("verify/1"), marker("verify/2")]);
         assert_eq!(tracker.issue(issue).expect("there").comments, 2);
@@ -231,7 +234,7 @@ fn an_issue_has_parts_that_wait_for_one_another() {
         }
         tracker.add_blocker(two, three).expect("waits");
         tracker.close_issue(one, CloseReason::Done).expect("closed");
-        let children = tracker.children(parent).expect("parts");
+        let children = tracker.list_children(parent).expect("parts");
         let order: Vec<_> = children.iter().map(|child| child.issue.number).collect();
         assert_eq!(order, [two, one, three]);
         let waits = [
@@ -242,7 +245,7 @@ fn an_issue_has_parts_that_wait_for_one_another() {
         assert_eq!(children[1].blocked_by, []);
         assert_eq!(tracker.blocked_by(two).expect("known"), waits);
         assert_eq!(tracker.issue(parent).expect("there").children, 3);
-        assert_eq!(tracker.children(one).expect("none"), []);
+        assert_eq!(tracker.list_children(one).expect("none"), []);
         assert_eq!(tracker.parent(one), Ok(Some(IssueLocation::Here(parent))));
         assert_eq!(tracker.parent(parent), Ok(None));
         assert!(matches!(tracker.parent(number(99)), Err(TrackerError::NotFound { .. })));
@@ -311,21 +314,27 @@ fn a_pull_request_is_merged_once_and_only_with_the_head_we_know() {
             landed: Some(sha('c')),
         };
         let conflict = |error| matches!(error, TrackerError::Conflict { .. });
-        assert!(conflict(tracker.merge(pull.number, &merge(sha('a'))).expect_err("it is a draft")));
+        assert!(conflict(
+            tracker.merge_pull_request(pull.number, &merge(sha('a'))).expect_err("it is a draft")
+        ));
         for _ in 0..2 {
             tracker.mark_ready(pull.number).expect("ready");
         }
         assert_eq!(tracker.pull_request(pull.number).expect("there").state, PrState::Open);
         push("work", sha('b').as_str());
         tracker.pushed(pull.number, &sha('b')).expect("heard");
-        assert!(conflict(tracker.merge(pull.number, &merge(sha('a'))).expect_err("the head moved")));
-        let merged = tracker.merge(pull.number, &merge(sha('b'))).expect("merged");
+        assert!(conflict(
+            tracker.merge_pull_request(pull.number, &merge(sha('a'))).expect_err("the head moved")
+        ));
+        let merged = tracker.merge_pull_request(pull.number, &merge(sha('b'))).expect("merged");
         assert!(!merged.already && merged.commit.is_some(), "{merged:?}");
-        let again = tracker.merge(pull.number, &merge(sha('b'))).expect("merged already");
+        let again = tracker.merge_pull_request(pull.number, &merge(sha('b'))).expect("merged already");
         assert_eq!(again, CompletedMerge { already: true, ..merged.clone() });
         let state = tracker.pull_request(pull.number).expect("there").state;
         assert_eq!(state, PrState::Merged { commit: merged.commit });
-        assert!(conflict(tracker.merge(pull.number, &merge(sha('a'))).expect_err("another head was merged")));
+        assert!(conflict(
+            tracker.merge_pull_request(pull.number, &merge(sha('a'))).expect_err("another head was merged")
+        ));
         tracker.close_pull_request(pull.number).expect("nothing to close");
     });
 }
@@ -342,18 +351,18 @@ fn a_pull_request_is_reviewed_and_talked_about_once() {
             body: "MUST: mend it".to_owned(),
             commit: sha('a'),
         };
-        let CreateOutcome::Made(review) = tracker.review(pull, &new).expect("reviewed") else {
+        let CreateOutcome::Made(review) = tracker.add_review(pull, &new).expect("reviewed") else {
             panic!("the first")
         };
         assert!(review.ours && review.body.starts_with("MUST: mend it"), "{review:?}");
         assert_eq!(review.commit, Some(sha('a')));
-        assert_eq!(tracker.review(pull, &new).expect("found"), CreateOutcome::Found(review.clone()));
+        assert_eq!(tracker.add_review(pull, &new).expect("found"), CreateOutcome::Found(review.clone()));
         assert_eq!(tracker.reviews(pull), Ok(vec![review]));
         let thread = CommentThread::PullRequest(pull);
-        tracker.comment(thread, &marker("a"), "fixed").expect("said");
-        tracker.comment(thread, &marker("a"), "fixed").expect("said before");
-        assert_eq!(tracker.comments(thread).expect("comments").len(), 1);
-        assert_eq!(sum(&tracker.checks(&sha('a')).expect("none")), ChecksSum::None);
+        tracker.add_comment(thread, &marker("a"), "fixed").expect("said");
+        tracker.add_comment(thread, &marker("a"), "fixed").expect("said before");
+        assert_eq!(tracker.list_comments(thread).expect("comments").len(), 1);
+        assert_eq!(sum_checks(&tracker.list_checks(&sha('a')).expect("none")), ChecksSum::None);
     });
 }
 
@@ -361,23 +370,23 @@ fn a_pull_request_is_reviewed_and_talked_about_once() {
 fn changes_are_heard_of_once() {
     each(|Hands { tracker, push }| {
         let [one, two] = ["one", "two"].map(|title| make(*tracker, title).number);
-        let (seen, cursor) = tracker.changes(&Cursor::from(Timestamp(0))).expect("changes");
+        let (seen, cursor) = tracker.list_changes(&Cursor::from(Timestamp(0))).expect("changes");
         let threads = |changes: &[landfall_trackers::tracker::TrackerChange]| -> Vec<CommentThread> {
             changes.iter().map(|change| change.thread).collect()
         };
         assert_eq!(threads(&seen), [one.into(), two.into()]);
-        let (seen, cursor) = tracker.changes(&cursor).expect("changes");
+        let (seen, cursor) = tracker.list_changes(&cursor).expect("changes");
         assert_eq!(seen, []);
-        tracker.comment(one.into(), &marker("a"), "x").expect("said");
+        tracker.add_comment(one.into(), &marker("a"), "x").expect("said");
         let cursor: Cursor = cursor.to_string().parse().expect("what it wrote");
-        let (seen, cursor) = tracker.changes(&cursor).expect("changes");
+        let (seen, cursor) = tracker.list_changes(&cursor).expect("changes");
         assert_eq!(threads(&seen), [one.into()]);
         push("work", sha('a').as_str());
         let pull =
             tracker.create_pull_request(&new_pull("work", sha('a'))).expect("made").into_inner().number;
-        let (seen, cursor) = tracker.changes(&cursor).expect("changes");
+        let (seen, cursor) = tracker.list_changes(&cursor).expect("changes");
         assert_eq!(threads(&seen), [pull.into()]);
-        assert_eq!(tracker.changes(&cursor).expect("changes").0, []);
+        assert_eq!(tracker.list_changes(&cursor).expect("changes").0, []);
     });
 }
 

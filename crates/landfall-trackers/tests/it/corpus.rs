@@ -277,14 +277,14 @@ fn what_becomes_a_name_is_safe_as_one() {
             assert!(!repository.owner().starts_with(['-', '.']) && repository.name() != "..", "{text:?}");
         }
         if let Ok(marker) = Marker::new(&text) {
-            assert_eq!(Marker::of(&marker.sign("x")).map(|(marker, _)| marker), Some(marker));
+            assert_eq!(Marker::split_marker(&marker.sign_text("x")).map(|(marker, _)| marker), Some(marker));
         }
         if let Ok(base) = GithubEndpoints::new(&text) {
             assert!(
-                base.rest().starts_with("https://") || base.rest().starts_with("http://127.0.0.1"),
+                base.rest_url().starts_with("https://") || base.rest_url().starts_with("http://127.0.0.1"),
                 "{text:?}"
             );
-            assert!(!base.rest().contains('@'), "{text:?}");
+            assert!(!base.rest_url().contains('@'), "{text:?}");
         }
     }
     assert!(branches > 40, "only {branches} were taken: the test tests nothing");
@@ -308,10 +308,10 @@ fn through(tracker: &dyn Tracker, pieces: &[String]) {
             tracker.create_issue(&new).unwrap_or_else(|error| panic!("{text:?}: {error}")).into_inner();
         let issue = tracker.issue(made.number).expect("it is there");
         assert_eq!(issue.title, Title::of(text).as_str(), "{text:?}");
-        assert_eq!(issue.body, key.sign(text), "{text:?}");
+        assert_eq!(issue.body, key.sign_text(text), "{text:?}");
         assert!(key.is_on(&issue.body), "{text:?}");
         assert_eq!(issue.labels, label.iter().cloned().collect(), "{text:?}");
-        let said = tracker.comment(issue.number.into(), &key, text).expect("said").into_inner();
+        let said = tracker.add_comment(issue.number.into(), &key, text).expect("said").into_inner();
         assert_eq!(said.marker(), Some(key), "{text:?}");
         if let Some(label) = label {
             let left = tracker.change_labels(issue.number, &[].into(), &[label].into()).expect("taken away");

@@ -10,7 +10,7 @@ use landfall_trackers::tracker::{
     ChecksSum, CommentThread, CommitSha, Conclusion, CreateOutcome, Cursor, ForgeCheckState, IssueFilter,
     IssueLocation, IssueSize, NewPullRequest, NewReview, PHASE_FAMILY, PullRequestMerge, RepoName,
     ReviewAction, SizeSource, Title, Tracker, TrackerBranchName, TrackerClock as _, TrackerError, WaitEnd,
-    sum,
+    sum_checks,
 };
 
 use crate::world::{Fake, PATIENCE, TestClock, fake, github, label, labels, make, marker, new_issue, number};
@@ -70,7 +70,7 @@ fn what_is_made_is_there_once_whatever_becomes_of_the_answer() {
         let new = new_issue("new/1", "made under stress", "");
         assert!(matches!(it.github.create_issue(&new), Ok(CreateOutcome::Made(_))), "{name}");
         fault("/comments", "POST");
-        let said = it.github.comment(issue.into(), &marker("said/1"), "x");
+        let said = it.github.add_comment(issue.into(), &marker("said/1"), "x");
         assert!(matches!(said, Ok(CreateOutcome::Made(_))), "{name}: {said:?}");
         fault("/pulls", "POST");
         let pull = it.github.create_pull_request(&new_pull()).expect(name).into_inner().number;
@@ -81,13 +81,13 @@ fn what_is_made_is_there_once_whatever_becomes_of_the_answer() {
             body: "ok".to_owned(),
             commit: sha('a'),
         };
-        it.github.review(pull, &review).expect(name);
+        it.github.add_review(pull, &review).expect(name);
         fault("/sub_issues", "POST");
         it.github.add_child(issue, other).expect(name);
         fault("/blocked_by", "POST");
         it.github.add_blocker(issue, other).expect(name);
         fault("/merge", "PUT");
-        let merged = it.github.merge(pull, &merge(sha('a'))).expect(name);
+        let merged = it.github.merge_pull_request(pull, &merge(sha('a'))).expect(name);
         assert!(merged.commit.is_some() && !merged.already, "{name}: {merged:?}");
         it.fake.world(|world| {
             assert_eq!(world.issues.len(), 3, "{name}");
@@ -108,8 +108,8 @@ fn an_answer_that_never_comes_is_looked_for() {
     for (method, ending) in [("POST", "/comments"), ("PUT", "/merge"), ("POST", "/issues")] {
         it.fake.fault(method, ending, 1, GithubFault::DoneAndSilent);
     }
-    assert!(matches!(it.github.comment(issue.into(), &marker("a"), "x"), Ok(CreateOutcome::Made(_))));
-    assert!(it.github.merge(pull, &merge(sha('a'))).expect("merged").commit.is_some());
+    assert!(matches!(it.github.add_comment(issue.into(), &marker("a"), "x"), Ok(CreateOutcome::Made(_))));
+    assert!(it.github.merge_pull_request(pull, &merge(sha('a'))).expect("merged").commit.is_some());
     assert!(matches!(it.github.create_issue(&new_issue("new/1", "t", "")), Ok(CreateOutcome::Made(_))));
     assert_eq!(it.fake.world(|world| (world.issues[&1].comments.len(), world.issues.len())), (1, 2));
     for (method, ending) in [("POST", "/comments"), ("PUT", "/merge")] {
@@ -139,7 +139,7 @@ fn a_request_that_arrives_twice_leaves_one() {
     let it = fake();
     let issue = make(&it.github, "an issue").number;
     it.fake.fault("POST", "/comments", 1, GithubFault::Twice);
-    let said = it.github.comment(issue.into(), &marker("said/1"), "x").expect("said").into_inner();
+    let said = it.github.add_comment(issue.into(), &marker("said/1"), "x").expect("said").into_inner();
     it.fake.world(|world| {
         let comments = &world.issues[&issue.get()].comments;
         assert_eq!(comments.iter().map(|it| it.id).collect::<Vec<_>>(), [said.id]);
@@ -152,9 +152,9 @@ fn a_request_that_arrives_twice_leaves_one() {
     // The second merge of the same is refused by GitHub, and is none.
     let pull = with_pull(&it).number;
     it.fake.fault("PUT", "/merge", 1, GithubFault::Twice);
-    let error = it.github.merge(pull, &merge(sha('a'))).err();
+    let error = it.github.merge_pull_request(pull, &merge(sha('a'))).err();
     assert!(matches!(error, Some(TrackerError::Conflict { .. })), "{error:?}");
-    assert!(it.github.merge(pull, &merge(sha('a'))).expect("it is merged").already);
+    assert!(it.github.merge_pull_request(pull, &merge(sha('a'))).expect("it is merged").already);
 }
 
 #[test]
@@ -174,10 +174,10 @@ fn a_server_that_stays_broken_is_an_answer_that_says_whether_it_may_have_happene
     assert_eq!(it.fake.count("GET", "/issues/1"), 4);
     it.github.issue(issue).expect("it is well again");
     it.fake.fault("POST", "/comments", 99, GithubFault::Status(502));
-    let error = it.github.comment(issue.into(), &marker("a"), "x").expect_err("broken");
+    let error = it.github.add_comment(issue.into(), &marker("a"), "x").expect_err("broken");
     assert!(matches!(error, TrackerError::Unavailable { unsure: true, .. }), "{error:?}");
     assert_eq!(it.fake.count("POST", "/comments"), 4);
-    assert!(error.passes().is_some());
+    assert!(error.retry_time().is_some());
     // Nobody is there: nothing can have happened.
     let gone = FakeGithub::start();
     let nobody = github(&gone, TestClock::new(), PATIENCE);
@@ -208,8 +208,8 @@ fn limits_are_waited_for_when_short_and_told_when_long() {
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
-                let error = it.github.comments(issue.into()).expect_err("none are left");
-                assert_eq!(error.passes(), Some(Some(until)));
+                let error = it.github.list_comments(issue.into()).expect_err("none are left");
+                assert_eq!(error.retry_time(), Some(Some(until)));
             });
         }
     });
@@ -226,10 +226,10 @@ fn a_stop_ends_every_wait_and_loses_no_comment() {
     let clock = TestClock::new();
     let github = github(&fake, Arc::clone(&clock), GithubRetryPolicy { write_gap_ms: 1_000, ..PATIENCE });
     let issue = make(&github, "an issue").number;
-    let comment = || github.comment(issue.into(), &marker("a"), "x");
+    let comment = || github.add_comment(issue.into(), &marker("a"), "x");
     let told = |error: TrackerError| {
         assert!(matches!(error, TrackerError::Stopped { .. }), "{error:?}");
-        assert_eq!(error.passes(), Some(None), "the same may be asked again");
+        assert_eq!(error.retry_time(), Some(None), "the same may be asked again");
     };
     clock.stop(true);
     let (waited, asked) = (clock.waited(), fake.count("POST", "/comments"));
@@ -250,7 +250,7 @@ fn a_stop_ends_every_wait_and_loses_no_comment() {
     assert!(matches!(comment(), Ok(CreateOutcome::Found(_))), "it is there");
     assert_eq!(clock.waited() - waited, 64_000, "only the test has waited");
     assert_eq!(fake.count("POST", "/comments"), asked + 1);
-    assert_eq!(github.comments(issue.into()).map(|all| all.len()), Ok(1));
+    assert_eq!(github.list_comments(issue.into()).map(|all| all.len()), Ok(1));
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn the_budget_is_one_for_all_threads() {
     let it = fake();
     let issue = make(&it.github, "an issue").number;
     it.fake.world(|world| world.left = 5);
-    it.github.comments(issue.into()).expect("one of five");
+    it.github.list_comments(issue.into()).expect("one of five");
     let well = AtomicU32::new(0);
     std::thread::scope(|scope| {
         for _ in 0..10 {
@@ -283,7 +283,7 @@ fn writes_keep_a_second_of_distance_unless_told_otherwise() {
     let issue = make(&github, "an issue").number;
     let before = clock.waited();
     for index in 0..5 {
-        github.comment(issue.into(), &marker(&format!("a/{index}")), "x").expect("said");
+        github.add_comment(issue.into(), &marker(&format!("a/{index}")), "x").expect("said");
     }
     assert!((4_800..=5_000).contains(&(clock.waited() - before)), "{}", clock.waited() - before);
 }
@@ -321,11 +321,14 @@ fn lists_are_read_to_their_end() {
     // Enough is enough: 100 are one page.
     assert_eq!(it.github.issues(&IssueFilter { most: 100, ..filter }).expect("a list").len(), 100);
     assert_eq!(it.fake.count("GET", "/issues"), 4);
-    assert_eq!(it.github.comments(number(1).into()).expect("comments").len(), 201);
+    assert_eq!(it.github.list_comments(number(1).into()).expect("comments").len(), 201);
     // A comment of ours on the third page is found.
-    it.github.comment(number(1).into(), &marker("late"), "x").expect("said");
-    assert!(matches!(it.github.comment(number(1).into(), &marker("late"), "x"), Ok(CreateOutcome::Found(_))));
-    let (changes, _) = it.github.changes(&Cursor::from(Timestamp(0))).expect("changes");
+    it.github.add_comment(number(1).into(), &marker("late"), "x").expect("said");
+    assert!(matches!(
+        it.github.add_comment(number(1).into(), &marker("late"), "x"),
+        Ok(CreateOutcome::Found(_))
+    ));
+    let (changes, _) = it.github.list_changes(&Cursor::from(Timestamp(0))).expect("changes");
     assert_eq!(changes.len(), 250);
 }
 
@@ -358,7 +361,7 @@ fn what_moved_is_said_and_not_followed() {
     it.fake.world(|world| world.transferred.insert(1, "other/place#42".to_owned()));
     let moved = |error| matches!(error, TrackerError::Moved { to, .. } if to == "other/place#42");
     assert!(moved(it.github.issue(issue).expect_err("moved")));
-    assert!(moved(it.github.comment(issue.into(), &marker("a"), "x").expect_err("moved")));
+    assert!(moved(it.github.add_comment(issue.into(), &marker("a"), "x").expect_err("moved")));
     assert!(moved(it.github.swap_label(issue, PHASE_FAMILY, None).expect_err("moved")));
     // Once the redirect is gone too, it is simply not there.
     it.fake.world(|world| {
@@ -447,10 +450,16 @@ fn a_marker_of_somebody_else_counts_for_nothing() {
         number
     });
     let thread = CommentThread::Issue(number(issue));
-    assert!(matches!(it.github.comment(thread, &marker("said/1"), "the truth"), Ok(CreateOutcome::Made(_))));
-    assert!(matches!(it.github.comment(thread, &marker("said/1"), "the truth"), Ok(CreateOutcome::Found(_))));
+    assert!(matches!(
+        it.github.add_comment(thread, &marker("said/1"), "the truth"),
+        Ok(CreateOutcome::Made(_))
+    ));
+    assert!(matches!(
+        it.github.add_comment(thread, &marker("said/1"), "the truth"),
+        Ok(CreateOutcome::Found(_))
+    ));
     assert!(matches!(it.github.create_issue(&new_issue("new/1", "t", "")), Ok(CreateOutcome::Made(_))));
-    let comments = it.github.comments(thread).expect("comments");
+    let comments = it.github.list_comments(thread).expect("comments");
     assert_eq!(
         comments.iter().map(|it| (it.ours, it.marker().is_some())).collect::<Vec<_>>(),
         [(false, false), (true, true)]
@@ -462,8 +471,8 @@ fn an_app_knows_its_own_words() {
     let it = fake();
     it.fake.world(|world| world.login = "landfall[bot]".to_owned());
     let issue = make(&it.github, "an issue").number;
-    it.github.comment(issue.into(), &marker("a"), "x").expect("said");
-    assert!(matches!(it.github.comment(issue.into(), &marker("a"), "x"), Ok(CreateOutcome::Found(_))));
+    it.github.add_comment(issue.into(), &marker("a"), "x").expect("said");
+    assert!(matches!(it.github.add_comment(issue.into(), &marker("a"), "x"), Ok(CreateOutcome::Found(_))));
 }
 
 #[test]
@@ -498,7 +507,7 @@ fn checks_are_read_by_what_they_concluded() {
             world.checks.insert("a".repeat(40), runs);
             world.statuses.insert("a".repeat(40), statuses);
         });
-        sum(&it.github.checks(&commit).expect("checks"))
+        sum_checks(&it.github.list_checks(&commit).expect("checks"))
     };
     assert_eq!(set(vec![run("failure injection", Some("success"))], vec![]), ChecksSum::Passed);
     assert_eq!(set(vec![run("a", Some("success")), run("b", None)], vec![]), ChecksSum::Pending);
@@ -510,11 +519,11 @@ fn checks_are_read_by_what_they_concluded() {
     let mut many: Vec<_> = (0..130).map(|index| run(&format!("job {index}"), Some("success"))).collect();
     many.push(run("the last", Some("failure")));
     assert_eq!(set(many, vec![]), ChecksSum::Failed);
-    let checks = it.github.checks(&commit).expect("checks");
+    let checks = it.github.list_checks(&commit).expect("checks");
     assert_eq!((checks.len(), checks[130].state), (131, ForgeCheckState::Done(Conclusion::Failure)));
     // A word we do not know is no pass.
     it.fake.world(|world| world.checks.insert("a".repeat(40), vec![run("a", Some("splendid"))]));
-    let error = it.github.checks(&commit).expect_err("an unknown word");
+    let error = it.github.list_checks(&commit).expect_err("an unknown word");
     assert!(matches!(&error, TrackerError::Malformed { why, .. } if why.contains("splendid")), "{error:?}");
 }
 
@@ -532,7 +541,7 @@ fn red(it: &Fake, again: &[&str]) -> CommitSha {
 }
 
 fn ends(it: &Fake, commit: &CommitSha) -> Vec<ForgeCheckState> {
-    it.github.checks(commit).expect("checks").into_iter().map(|check| check.state).collect()
+    it.github.list_checks(commit).expect("checks").into_iter().map(|check| check.state).collect()
 }
 
 const PASSED: ForgeCheckState = ForgeCheckState::Done(Conclusion::Success);
@@ -542,7 +551,7 @@ const FAILED: ForgeCheckState = ForgeCheckState::Done(Conclusion::Failure);
 fn a_job_that_failed_tells_its_steps_and_what_was_remarked() {
     let it = fake();
     let commit = red(&it, &[]);
-    let checks = it.github.checks(&commit).expect("checks");
+    let checks = it.github.list_checks(&commit).expect("checks");
     let failed = it.github.failed_jobs(&commit).expect("jobs");
     assert_eq!(failed.len(), 1, "what passed is not asked about: {failed:?}");
     assert_eq!(Some(failed[0].check), checks[1].id, "a job is known by its check");
@@ -568,10 +577,10 @@ fn a_job_that_failed_tells_its_steps_and_what_was_remarked() {
 fn what_failed_is_run_again_once_whatever_becomes_of_the_answer() {
     let it = fake();
     let commit = red(&it, &["success"]);
-    let before = it.github.checks(&commit).expect("checks");
+    let before = it.github.list_checks(&commit).expect("checks");
     assert_eq!(it.github.rerun_checks(&commit).expect("run again"), 1);
     assert_eq!(ends(&it, &commit), [PASSED, PASSED]);
-    let after = it.github.checks(&commit).expect("checks");
+    let after = it.github.list_checks(&commit).expect("checks");
     assert_ne!(before[1].id, after[1].id, "another run of the same job is another check");
     assert_eq!(it.github.rerun_checks(&commit).expect("nothing is red"), 0);
     assert_eq!(it.fake.count("POST", "/rerun-failed-jobs"), 1);
@@ -643,8 +652,8 @@ fn what_cannot_be_read_is_said_and_nothing_is_assumed() {
     }
     // Garbled after it was done: the next call finds it.
     it.fake.fault("POST", "/comments", 1, GithubFault::Garbled("<html>".to_owned()));
-    it.github.comment(issue.into(), &marker("a"), "x").expect_err("garbled");
-    assert!(matches!(it.github.comment(issue.into(), &marker("a"), "x"), Ok(CreateOutcome::Found(_))));
+    it.github.add_comment(issue.into(), &marker("a"), "x").expect_err("garbled");
+    assert!(matches!(it.github.add_comment(issue.into(), &marker("a"), "x"), Ok(CreateOutcome::Found(_))));
 }
 
 #[test]
@@ -668,7 +677,7 @@ fn a_token_that_was_renewed_is_read_again() {
         })
         .expect("it can be made")
     };
-    let renewing = github(TokenSources::default().asking("gh auth token", Arc::new(ask)));
+    let renewing = github(TokenSources::default().with_provider("gh auth token", Arc::new(ask)));
     renewing.default_branch().expect("known");
     fake.world(|world| world.token = "new".to_owned());
     let error = renewing.default_branch().expect_err("the same token again");
@@ -691,8 +700,11 @@ fn a_token_that_was_renewed_is_read_again() {
 fn long_texts_are_cut_and_keep_their_marker() {
     let it = fake();
     let issue = make(&it.github, "an issue").number;
-    let said =
-        it.github.comment(issue.into(), &marker("long"), &"ü".repeat(100_000)).expect("said").into_inner();
+    let said = it
+        .github
+        .add_comment(issue.into(), &marker("long"), &"ü".repeat(100_000))
+        .expect("said")
+        .into_inner();
     assert!(said.body.chars().count() < 65_536 && said.marker() == Some(marker("long")));
-    assert!(matches!(it.github.comment(issue.into(), &marker("long"), "x"), Ok(CreateOutcome::Found(_))));
+    assert!(matches!(it.github.add_comment(issue.into(), &marker("long"), "x"), Ok(CreateOutcome::Found(_))));
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use landfall_testkit::GithubFault;
 use landfall_trackers::tracker::{
     ChecksSum, CommitSha, Conclusion, CreateOutcome, ForgeCheckState, IssueFilter, LabelSpec, Tracker,
-    TrackerError, sum,
+    TrackerError, sum_checks,
 };
 use serde_json::Value;
 
@@ -117,8 +117,8 @@ fn a_commit_has_its_statuses() {
     let it = fake();
     play(&it, "GET", "/status", "create-status", 3);
     let commit = CommitSha::new("0000000000000000000000000000000000000001").expect("a commit");
-    let checks = it.github.checks(&commit).expect("checks");
-    assert_eq!(sum(&checks), ChecksSum::Failed);
+    let checks = it.github.list_checks(&commit).expect("checks");
+    assert_eq!(sum_checks(&checks), ChecksSum::Failed);
     assert!(
         checks.iter().any(|check| check.state == ForgeCheckState::Done(Conclusion::Failure)),
         "{checks:?}"

@@ -128,8 +128,8 @@ fn everything(it: &Fake) {
         github.reopen_issue(one)?;
         github.last_reopened(one)?;
         it.fake.fault("POST", "/comments", 1, GithubFault::Twice);
-        github.comment(one.into(), &marker("a"), "text")?;
-        github.comments(one.into())?;
+        github.add_comment(one.into(), &marker("a"), "text")?;
+        github.list_comments(one.into())?;
         it.fake.fault("POST", "/labels", 1, GithubFault::DoneBut(502));
         github.ensure_labels(&[spec("phase/ready"), spec("phase/code")])?;
         github.change_labels(one, &labels(["phase/spec", "a b/ü"]), &labels(["x"]))?;
@@ -139,21 +139,21 @@ fn everything(it: &Fake) {
         github.add_child(one, two)?;
         github.add_blocker(two, number(1))?;
         github.remove_blocker(two, number(1))?;
-        github.children(one)?;
+        github.list_children(one)?;
         github.parent(two)?;
         let it = github.create_pull_request(&pull())?.into_inner().number;
         github.pull_request(it)?;
         github.mark_ready(it)?;
-        github.review(it, &review("r", ReviewAction::Approve))?;
+        github.add_review(it, &review("r", ReviewAction::Approve))?;
         github.reviews(it)?;
-        github.comment(it.into(), &marker("a"), "text")?;
-        github.checks(&sha('a'))?;
+        github.add_comment(it.into(), &marker("a"), "text")?;
+        github.list_checks(&sha('a'))?;
         github.failed_jobs(&sha('b'))?;
         github.rerun_checks(&sha('b'))?;
-        github.merge(it, &merge())?;
+        github.merge_pull_request(it, &merge())?;
         let again = NewPullRequest { title: Title::of("again"), ..pull() };
         github.close_pull_request(github.create_pull_request(&again)?.into_inner().number)?;
-        github.changes(&Cursor::from(Timestamp(0)))?;
+        github.list_changes(&Cursor::from(Timestamp(0)))?;
         Ok(())
     })();
     done.expect("the fake does it all");
@@ -233,10 +233,10 @@ fn readings() -> Vec<Reading> {
             .last_reopened(number(1))
             .map(drop)),
         reading!("issues/list-comments", "GET", "/repos/o/r/issues/1/comments", |it| {
-            it.comments(number(1).into()).map(drop)
+            it.list_comments(number(1).into()).map(drop)
         }),
         reading!("issues/create-comment", "POST", "/repos/o/r/issues/1/comments", |it| {
-            it.comment(number(1).into(), &marker("c"), "x").map(drop)
+            it.add_comment(number(1).into(), &marker("c"), "x").map(drop)
         }),
         reading!("issues/list-labels-on-issue", "GET", "/repos/o/r/issues/1/labels", |it| {
             it.change_labels(number(1), &[].into(), &[].into()).map(drop)
@@ -245,7 +245,7 @@ fn readings() -> Vec<Reading> {
             .ensure_labels(&[])
             .map(drop)),
         reading!("issues/list-sub-issues", "GET", "/repos/o/r/issues/1/sub_issues", |it| it
-            .children(number(1))
+            .list_children(number(1))
             .map(drop)),
         reading!("issues/get-parent", "GET", "/repos/o/r/issues/1/parent", |it| it
             .parent(number(1))
@@ -263,13 +263,17 @@ fn readings() -> Vec<Reading> {
             it.create_pull_request(&NewPullRequest { base: branch("other"), ..pull() }).map(drop)
         }),
         reading!("pulls/get", "GET", "/repos/o/r/pulls/2", |it| it.pull_request(pr(2)).map(drop)),
-        reading!("pulls/merge", "PUT", "/repos/o/r/pulls/2/merge", |it| it.merge(pr(2), &merge()).map(drop)),
+        reading!("pulls/merge", "PUT", "/repos/o/r/pulls/2/merge", |it| it
+            .merge_pull_request(pr(2), &merge())
+            .map(drop)),
         reading!("pulls/list-reviews", "GET", "/repos/o/r/pulls/2/reviews", |it| it.reviews(pr(2)).map(drop)),
         reading!("pulls/create-review", "POST", "/repos/o/r/pulls/2/reviews", |it| {
-            it.review(pr(2), &review("r", ReviewAction::Comment)).map(drop)
+            it.add_review(pr(2), &review("r", ReviewAction::Comment)).map(drop)
         }),
-        reading!("checks/list-for-ref", "GET", "/check-runs", |it| it.checks(&sha('a')).map(drop)),
-        reading!("repos/get-combined-status-for-ref", "GET", "/status", |it| it.checks(&sha('a')).map(drop)),
+        reading!("checks/list-for-ref", "GET", "/check-runs", |it| it.list_checks(&sha('a')).map(drop)),
+        reading!("repos/get-combined-status-for-ref", "GET", "/status", |it| it
+            .list_checks(&sha('a'))
+            .map(drop)),
         reading!("actions/list-workflow-runs-for-repo", "GET", "/repos/o/r/actions/runs", |it| it
             .failed_jobs(&sha('a'))
             .map(drop)),
@@ -289,7 +293,7 @@ fn readings() -> Vec<Reading> {
             |it| { it.failed_jobs(&sha('a')).map(drop) }
         ),
         reading!("users/get-authenticated", "GET", "/user", |it| it
-            .comment(number(1).into(), &marker("d"), "x")
+            .add_comment(number(1).into(), &marker("d"), "x")
             .map(drop)),
     ]
 }

@@ -60,7 +60,7 @@ fn a_file_that_makes_no_sense_is_named() {
         let error = files.local.issue(number(1)).expect_err("it makes no sense");
         let TrackerError::Malformed { what, why } = &error else { panic!("{text:?}: {error:?}") };
         assert!(what.ends_with("1.md") && !why.is_empty(), "{error}");
-        assert_eq!(files.local.unreadable(), Ok(vec![error.clone()]), "{text:?}");
+        assert_eq!(files.local.list_unreadable(), Ok(vec![error.clone()]), "{text:?}");
     }
     fs::write(folder.join("1.md"), [0xff, 0xfe]).expect("written");
     assert!(matches!(files.local.issue(number(1)), Err(TrackerError::Malformed { .. })));
@@ -75,7 +75,7 @@ fn a_file_that_makes_no_sense_leaves_the_others_readable_and_says_in_which_line_
         "+++\nkind = \"issue\"\ntitle = \"two\ncreated = \"2026-01-02T03:04:05Z\"\n+++\n\nlandfall: own/1\n";
     fs::write(folder.join("7.md"), broken).expect("written");
     assert_eq!(files.local.issues(&all()), Ok(vec![three, one]), "the others are shown");
-    let unread = files.local.unreadable().expect("looked at");
+    let unread = files.local.list_unreadable().expect("looked at");
     let [TrackerError::Malformed { what, why }] = &unread[..] else { panic!("{unread:?}") };
     assert!(what.ends_with("7.md") && why.starts_with("line 3: "), "{what}: {why}");
     assert_eq!(make(&files.local, "next").number, number(8), "and new ones are made");
@@ -126,7 +126,9 @@ fn many_write_at_once_and_nothing_is_lost_or_doubled() {
                     local
                         .change_labels(issue, &labels([&format!("l/{writer}-{index}")]), &[].into())
                         .expect("labelled");
-                    local.comment(issue.into(), &marker(&format!("shared/{index}")), "said").expect("said");
+                    local
+                        .add_comment(issue.into(), &marker(&format!("shared/{index}")), "said")
+                        .expect("said");
                     local
                         .create_issue(&new_issue(&format!("same/{index}"), "same", ""))
                         .expect("made or found");
@@ -139,7 +141,7 @@ fn many_write_at_once_and_nothing_is_lost_or_doubled() {
         }
     });
     assert_eq!(files.local.issue(issue).expect("there").labels.len(), 30);
-    assert_eq!(files.local.comments(issue.into()).expect("comments").len(), 5);
+    assert_eq!(files.local.list_comments(issue.into()).expect("comments").len(), 5);
     assert_eq!(files.local.issues(&all()).expect("a list").len(), 1 + 5 + 30);
 }
 
@@ -171,7 +173,7 @@ fn a_merge_is_written_down_only_with_the_commit_that_landed() {
     let pull = files.local.create_pull_request(&new).expect("made").into_inner().number;
     let merge =
         PullRequestMerge { expected: commit, subject: Title::of("t"), body: String::new(), landed: None };
-    assert!(matches!(files.local.merge(pull, &merge), Err(TrackerError::Refused { .. })));
+    assert!(matches!(files.local.merge_pull_request(pull, &merge), Err(TrackerError::Refused { .. })));
     assert!(files.local.pull_request(pull).expect("there").state.is_open());
 }
 

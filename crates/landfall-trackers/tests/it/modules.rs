@@ -51,6 +51,6 @@ pub(crate) fn module(project: &Path, form: MetadataFormat, metadata: &[u8]) -> M
         MetadataFormat::StatusJson => (".worktrees/task-m/.working", ModuleKind::Notebook),
     };
     fs::create_dir_all(project.join(path)).expect("a scratch folder can be made");
-    fs::write(project.join(path).join(form.file()), metadata).expect("a scratch file can be written");
+    fs::write(project.join(path).join(form.file_name()), metadata).expect("a scratch file can be written");
     ModuleLocation { root: project.to_owned(), path: PathBuf::from(path), name: "m".to_owned(), sort }
 }

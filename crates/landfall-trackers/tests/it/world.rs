@@ -78,7 +78,7 @@ pub fn fake() -> Fake {
 }
 
 pub fn github(fake: &FakeGithub, clock: Arc<TestClock>, patience: GithubRetryPolicy) -> Github {
-    let token = TokenSources::default().asking("the test", Arc::new(|| Ok(FAKE_TOKEN.to_owned())));
+    let token = TokenSources::default().with_provider("the test", Arc::new(|| Ok(FAKE_TOKEN.to_owned())));
     let setup = GithubSetup {
         base: GithubEndpoints::new(&fake.url()).expect("an address"),
         repository: RepoName::new("o/r").expect("a name"),

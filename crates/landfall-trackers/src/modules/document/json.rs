@@ -6,7 +6,7 @@ use super::{DocumentField, line_at};
 use crate::modules::problem::ModuleLineProblem;
 
 /// The fields of the object, and where a further one goes.
-pub(super) fn fields(text: &str) -> Result<(Vec<DocumentField>, usize), ModuleLineProblem> {
+pub(super) fn parse_fields(text: &str) -> Result<(Vec<DocumentField>, usize), ModuleLineProblem> {
     let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let whole: Value = serde_json::from_str(&text[start..]).map_err(|error| {
         ModuleLineProblem::new(error.line().max(1), format!("this is no JSON: {}", without_place(&error)))
@@ -18,24 +18,24 @@ pub(super) fn fields(text: &str) -> Result<(Vec<DocumentField>, usize), ModuleLi
     }
     // The text is valid JSON from here on, so walking over it needs no further checks.
     let mut walk = JsonWalker { bytes: text.as_bytes(), at: start };
-    walk.blank();
+    walk.skip_blanks();
     walk.at += 1;
     let (mut fields, mut end) = (Vec::new(), walk.at);
     loop {
-        walk.blank();
+        walk.skip_blanks();
         match walk.bytes[walk.at] {
             b'}' => return Ok((fields, end)),
             b',' => walk.at += 1,
             _ => {
                 let from = walk.at;
-                walk.value();
+                walk.skip_value();
                 let key =
                     serde_json::from_str(&text[from..walk.at]).expect("a key of valid JSON is a string");
-                walk.blank();
+                walk.skip_blanks();
                 walk.at += 1; // the colon
-                walk.blank();
+                walk.skip_blanks();
                 let first = walk.at;
-                walk.value();
+                walk.skip_value();
                 let span = first..walk.at;
                 end = walk.at;
                 let value = serde_json::from_str(&text[span.clone()]).map_err(|error| error.to_string());
@@ -57,18 +57,18 @@ struct JsonWalker<'a> {
 }
 
 impl JsonWalker<'_> {
-    fn blank(&mut self) {
+    fn skip_blanks(&mut self) {
         while self.bytes[self.at].is_ascii_whitespace() {
             self.at += 1;
         }
     }
 
     /// Over one value: a string, something in brackets, or a word.
-    fn value(&mut self) {
+    fn skip_value(&mut self) {
         let mut depth = 0_usize;
         loop {
             match self.bytes[self.at] {
-                b'"' => self.string(),
+                b'"' => self.skip_string(),
                 b'{' | b'[' => {
                     depth += 1;
                     self.at += 1;
@@ -93,7 +93,7 @@ impl JsonWalker<'_> {
         }
     }
 
-    fn string(&mut self) {
+    fn skip_string(&mut self) {
         self.at += 1;
         while self.bytes[self.at] != b'"' {
             self.at += if self.bytes[self.at] == b'\\' { 2 } else { 1 };
@@ -109,7 +109,7 @@ pub(in crate::modules) fn without_place(error: &serde_json::Error) -> String {
 }
 
 /// What stands between the brace and the first key: it shows how the object is laid out.
-fn gap(text: &str) -> &str {
+fn leading_gap(text: &str) -> &str {
     let after = text.find('{').map_or(0, |at| at + 1);
     let rest = &text[after..];
     &rest[..rest.len() - rest.trim_start().len()]
@@ -117,7 +117,7 @@ fn gap(text: &str) -> &str {
 
 /// A value as this document writes its values.
 pub(super) fn shown(text: &str, value: &Value) -> String {
-    let gap = gap(text);
+    let gap = leading_gap(text);
     match gap.rfind('\n') {
         Some(line) if value.is_object() || value.is_array() => {
             let indent = &gap[line + 1..];
@@ -128,10 +128,10 @@ pub(super) fn shown(text: &str, value: &Value) -> String {
     }
 }
 
-pub(super) fn added(text: &str, first: bool, key: &str, value: &Value) -> String {
+pub(super) fn format_added_field(text: &str, first: bool, key: &str, value: &Value) -> String {
     let key = Value::String(key.to_owned());
     let value = shown(text, value);
-    match (first, gap(text)) {
+    match (first, leading_gap(text)) {
         (true, "") => format!("{key}: {value}"),
         (true, _) => format!("\n  {key}: {value}"),
         (false, gap) if gap.contains('\n') => format!(",{gap}{key}: {value}"),

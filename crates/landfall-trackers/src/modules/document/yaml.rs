@@ -9,7 +9,7 @@ use std::ops::Range;
 use serde_json::{Map, Value};
 
 use super::{DocumentField, line_at};
-use crate::modules::problem::{ModuleLineProblem, short};
+use crate::modules::problem::{ModuleLineProblem, shorten_text};
 
 const DEPTH_MAX: usize = 16; // what a person nests; beyond it something is wrong
 
@@ -22,7 +22,7 @@ struct YamlLine<'a> {
 }
 
 impl YamlLine<'_> {
-    fn end(&self) -> usize {
+    fn end_offset(&self) -> usize {
         self.start + self.text.len()
     }
 
@@ -46,7 +46,7 @@ fn lines(text: &str) -> Vec<YamlLine<'_>> {
     lines
 }
 
-pub(super) fn fields(text: &str) -> Result<(Vec<DocumentField>, usize), ModuleLineProblem> {
+pub(super) fn parse_fields(text: &str) -> Result<(Vec<DocumentField>, usize), ModuleLineProblem> {
     let mut lines = lines(text);
     if let Some(first) = lines.first_mut()
         && let Some(rest) = first.text.strip_prefix('\u{feff}')
@@ -80,7 +80,7 @@ pub(super) fn fields(text: &str) -> Result<(Vec<DocumentField>, usize), ModuleLi
         let Some((key, value_at)) = key else {
             return Err(ModuleLineProblem::new(
                 number,
-                format!("`{}` is not `key: value`", short(line.text.trim())),
+                format!("`{}` is not `key: value`", shorten_text(line.text.trim())),
             )
             .hint("a field is a word, a colon, a space and its value"));
         };
@@ -97,7 +97,7 @@ pub(super) fn fields(text: &str) -> Result<(Vec<DocumentField>, usize), ModuleLi
     Ok((fields, end))
 }
 
-pub(super) fn below(rest: &str) -> &str {
+pub(super) fn text_below_rule(rest: &str) -> &str {
     rest.split_once('\n').map_or("", |(_, below)| below)
 }
 
@@ -137,11 +137,11 @@ fn field(
         [] => (scalar_or_flow(value.trim()), start..line.start + value_at + value.trim_end().len().max(lead)),
         [.., last] => {
             let read = match value.trim() {
-                "" => block(rest, 0),
-                style if block_text => Ok(Value::String(folded(style, rest))),
-                first => continued(first, rest),
+                "" => parse_block(rest, 0),
+                style if block_text => Ok(Value::String(read_block_scalar(style, rest))),
+                first => join_continued(first, rest),
             };
-            (read, start..last.end())
+            (read, start..last.end_offset())
         }
     };
     // Comments that a new value would wipe out with the old one.
@@ -184,7 +184,7 @@ fn cut_comment(text: &str) -> (&str, Option<&str>) {
 }
 
 /// Plain text that goes on in further lines is one line.
-fn continued(first: &str, rest: &[YamlLine<'_>]) -> Result<Value, String> {
+fn join_continued(first: &str, rest: &[YamlLine<'_>]) -> Result<Value, String> {
     let mut all = first.to_owned();
     for line in rest {
         let text = cut_comment(line.text).0.trim();
@@ -196,7 +196,7 @@ fn continued(first: &str, rest: &[YamlLine<'_>]) -> Result<Value, String> {
     scalar_or_flow(&all)
 }
 
-fn folded(style: &str, rest: &[YamlLine<'_>]) -> String {
+fn read_block_scalar(style: &str, rest: &[YamlLine<'_>]) -> String {
     let indent = rest
         .iter()
         .filter(|line| !line.text.trim().is_empty())
@@ -218,7 +218,7 @@ fn depth(text: &str) -> usize {
 }
 
 /// A list or a map over several lines.
-fn block(lines: &[YamlLine<'_>], nested: usize) -> Result<Value, String> {
+fn parse_block(lines: &[YamlLine<'_>], nested: usize) -> Result<Value, String> {
     if nested > DEPTH_MAX {
         return Err("it is nested too deeply".to_owned());
     }
@@ -233,10 +233,12 @@ fn block(lines: &[YamlLine<'_>], nested: usize) -> Result<Value, String> {
         let content = line.text.trim_start();
         match depth(line.text) {
             here if here < indent => {
-                return Err(format!("`{}` is indented less than what it belongs to", short(content)));
+                return Err(format!("`{}` is indented less than what it belongs to", shorten_text(content)));
             }
             here if here == indent && (!list || is_item(content)) => groups.push(vec![line]),
-            here if here == indent => return Err(format!("`{}` is no item of the list", short(content))),
+            here if here == indent => {
+                return Err(format!("`{}` is no item of the list", shorten_text(content)));
+            }
             _ => groups.last_mut().expect("the first line has this depth").push(line),
         }
     }
@@ -249,7 +251,7 @@ fn block(lines: &[YamlLine<'_>], nested: usize) -> Result<Value, String> {
                 return Err("lists directly inside lists are not understood".to_owned());
             }
             if content.is_empty() {
-                return block(rest, nested + 1);
+                return parse_block(rest, nested + 1);
             }
             if key_of(content).is_some() && !content.starts_with(['"', '\'', '[', '{']) {
                 // `- module: a` with more keys below: a map whose first key stands beside the dash.
@@ -258,7 +260,7 @@ fn block(lines: &[YamlLine<'_>], nested: usize) -> Result<Value, String> {
             }
             match rest {
                 [] => scalar_or_flow(cut_comment(content).0.trim()),
-                rest => continued(cut_comment(content).0.trim(), rest),
+                rest => join_continued(cut_comment(content).0.trim(), rest),
             }
         };
         return groups.iter().map(item).collect::<Result<Vec<_>, _>>().map(Value::Array);
@@ -282,7 +284,7 @@ fn map(lines: &[YamlLine<'_>], nested: usize, beside: bool) -> Result<Value, Str
             (0, _) => groups.push(vec![*line]),
             (_, here) if here == indent => groups.push(vec![*line]),
             (_, here) if here < indent => {
-                return Err(format!("`{}` is indented less than its map", short(line.text.trim())));
+                return Err(format!("`{}` is indented less than its map", shorten_text(line.text.trim())));
             }
             _ => groups.last_mut().expect("the first line opened a group").push(*line),
         }
@@ -290,16 +292,17 @@ fn map(lines: &[YamlLine<'_>], nested: usize, beside: bool) -> Result<Value, Str
     let mut map = Map::new();
     for group in groups {
         let (head, rest) = (group[0].text.trim_start(), &group[1..]);
-        let (key, at) = key_of(head).ok_or_else(|| format!("`{}` is not `key: value`", short(head)))?;
+        let (key, at) =
+            key_of(head).ok_or_else(|| format!("`{}` is not `key: value`", shorten_text(head)))?;
         let value = cut_comment(&head[at..]).0.trim();
         let value = match (value, rest) {
-            ("", rest) => block(rest, nested + 1)?,
+            ("", rest) => parse_block(rest, nested + 1)?,
             (value, []) => scalar_or_flow(value)?,
-            (style, rest) if is_block_text(style) => Value::String(folded(style, rest)),
-            (value, rest) => continued(value, rest)?,
+            (style, rest) if is_block_text(style) => Value::String(read_block_scalar(style, rest)),
+            (value, rest) => join_continued(value, rest)?,
         };
         if map.insert(key.clone(), value).is_some() {
-            return Err(format!("`{}` is there twice", short(&key)));
+            return Err(format!("`{}` is there twice", shorten_text(&key)));
         }
     }
     Ok(Value::Object(map))
@@ -313,18 +316,18 @@ fn scalar_or_flow(text: &str) -> Result<Value, String> {
             let value = flow.value(0)?;
             match flow.rest.trim() {
                 "" => Ok(value),
-                more => Err(format!("`{}` stands after the end of the value", short(more))),
+                more => Err(format!("`{}` stands after the end of the value", shorten_text(more))),
             }
         }
         Some('"' | '\'') => {
-            let value = flow.quoted()?;
+            let value = flow.take_quoted()?;
             match flow.rest.trim() {
                 "" => Ok(Value::String(value)),
-                more => Err(format!("`{}` stands after the closing quote", short(more))),
+                more => Err(format!("`{}` stands after the closing quote", shorten_text(more))),
             }
         }
         Some('&' | '*' | '!' | '%' | '@' | '`') => {
-            Err(format!("`{}` is more YAML than is understood here", short(text)))
+            Err(format!("`{}` is more YAML than is understood here", shorten_text(text)))
         }
         Some(_) if is_block_text(text) => Ok(Value::String(String::new())),
         Some(_) => Ok(plain(text)),
@@ -368,39 +371,39 @@ impl YamlFlowParser<'_> {
             Some('[') => {
                 let mut items = Vec::new();
                 self.rest = &self.rest[1..];
-                while !self.closes(']')? {
+                while !self.skip_closing(']')? {
                     items.push(self.value(nested + 1)?);
-                    self.comma(']')?;
+                    self.skip_comma(']')?;
                 }
                 Ok(Value::Array(items))
             }
             Some('{') => {
                 let mut map = Map::new();
                 self.rest = &self.rest[1..];
-                while !self.closes('}')? {
+                while !self.skip_closing('}')? {
                     let key = match self.rest.chars().next() {
-                        Some('"' | '\'') => self.quoted()?,
+                        Some('"' | '\'') => self.take_quoted()?,
                         _ => self.word(&[':', ',', '}']).to_owned(),
                     };
                     self.rest = self.rest.trim_start();
                     self.rest = self
                         .rest
                         .strip_prefix(':')
-                        .ok_or_else(|| format!("`{}` in braces has no value", short(&key)))?;
+                        .ok_or_else(|| format!("`{}` in braces has no value", shorten_text(&key)))?;
                     let value = self.value(nested + 1)?;
                     if map.insert(key.clone(), value).is_some() {
-                        return Err(format!("`{}` is there twice", short(&key)));
+                        return Err(format!("`{}` is there twice", shorten_text(&key)));
                     }
-                    self.comma('}')?;
+                    self.skip_comma('}')?;
                 }
                 Ok(Value::Object(map))
             }
-            Some('"' | '\'') => self.quoted().map(Value::String),
+            Some('"' | '\'') => self.take_quoted().map(Value::String),
             Some(_) | None => Ok(plain(self.word(&[',', ']', '}']).trim())),
         }
     }
 
-    fn closes(&mut self, with: char) -> Result<bool, String> {
+    fn skip_closing(&mut self, with: char) -> Result<bool, String> {
         self.rest = self.rest.trim_start();
         match self.rest.strip_prefix(with) {
             Some(rest) => {
@@ -413,7 +416,7 @@ impl YamlFlowParser<'_> {
     }
 
     /// Over the comma; the closing bracket stays for `closes`.
-    fn comma(&mut self, close: char) -> Result<(), String> {
+    fn skip_comma(&mut self, close: char) -> Result<(), String> {
         self.rest = self.rest.trim_start();
         if let Some(rest) = self.rest.strip_prefix(',') {
             self.rest = rest;
@@ -422,7 +425,7 @@ impl YamlFlowParser<'_> {
         match self.rest {
             rest if rest.starts_with(close) => Ok(()),
             "" => Err(format!("the closing `{close}` is missing")),
-            rest => Err(format!("a comma or `{close}` is missing before `{}`", short(rest))),
+            rest => Err(format!("a comma or `{close}` is missing before `{}`", shorten_text(rest))),
         }
     }
 
@@ -433,7 +436,7 @@ impl YamlFlowParser<'_> {
         word.trim()
     }
 
-    fn quoted(&mut self) -> Result<String, String> {
+    fn take_quoted(&mut self) -> Result<String, String> {
         let quote = self.rest.chars().next().expect("called at a quote");
         let mut out = String::new();
         let mut chars = self.rest[1..].char_indices().peekable();
@@ -472,7 +475,7 @@ impl YamlFlowParser<'_> {
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) if reads_back(text) => text.clone(),
-        Value::String(text) => quoted(text),
+        Value::String(text) => format_quoted(text),
         Value::Array(items) => format!("[{}]", items.iter().map(in_flow).collect::<Vec<_>>().join(", ")),
         Value::Object(_) => in_flow(value),
         Value::Null => "\"\"".to_owned(),
@@ -489,7 +492,7 @@ fn in_flow(value: &Value) -> String {
         {
             text.clone()
         }
-        Value::String(text) => quoted(text),
+        Value::String(text) => format_quoted(text),
         Value::Array(items) => format!("[{}]", items.iter().map(in_flow).collect::<Vec<_>>().join(", ")),
         Value::Object(map) => {
             let pairs: Vec<String> = map
@@ -503,7 +506,7 @@ fn in_flow(value: &Value) -> String {
     }
 }
 
-fn quoted(text: &str) -> String {
+fn format_quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
         match c {
@@ -538,16 +541,21 @@ fn reads_back(text: &str) -> bool {
         && text != "..."
 }
 
-fn newline(text: &str) -> &'static str {
+fn detect_newline(text: &str) -> &'static str {
     if text.contains("\r\n") { "\r\n" } else { "\n" }
 }
 
-pub(super) fn replaced(text: &str, span: &Range<usize>, value: &Value, comments: &[String]) -> String {
+pub(super) fn format_replacement(
+    text: &str,
+    span: &Range<usize>,
+    value: &Value,
+    comments: &[String],
+) -> String {
     // `key:` with nothing behind it has no space to write after.
     let space = if text[..span.start].ends_with(':') { " " } else { "" };
     let mut out = format!("{space}{}", shown(value));
     for comment in comments {
-        out.push_str(newline(text));
+        out.push_str(detect_newline(text));
         out.push_str(comment.trim());
     }
     // A comment behind an empty value needs its space back.
@@ -557,6 +565,6 @@ pub(super) fn replaced(text: &str, span: &Range<usize>, value: &Value, comments:
     out
 }
 
-pub(super) fn added(text: &str, key: &str, value: &Value) -> String {
-    format!("{key}: {}{}", shown(value), newline(text))
+pub(super) fn format_added_field(text: &str, key: &str, value: &Value) -> String {
+    format!("{key}: {}{}", shown(value), detect_newline(text))
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use landfall_trackers::modules::mend::{RepairOrigin, mend, mended};
+use landfall_trackers::modules::mend::{RepairOrigin, repair_folder_metadata, repaired_metadata};
 use landfall_trackers::modules::target::{AgreementState, ModuleTarget, ModuleTargetItem, RequirementDetail};
 use landfall_trackers::modules::{Metadata, MetadataFormat, ModuleStatus, read};
 
@@ -117,7 +117,7 @@ fn no_edit_of_metadata_loses_a_word() {
                         kept += 1;
                     }
                     Err(_) => {
-                        let (mended, _) = mended(form, &edited, None, "m", NOW);
+                        let (mended, _) = repaired_metadata(form, &edited, None, "m", NOW);
                         let read = Metadata::read(form, mended.text());
                         assert!(
                             read.is_ok(),
@@ -143,7 +143,7 @@ fn check_kept(what: &str, form: MetadataFormat, text: &str, metadata: &Metadata)
     module.completed_steps += 7;
     module.updated = "2026-03-10T12:00:00Z".to_owned();
     module.revision += 1;
-    let new = metadata.with(&module);
+    let new = metadata.with_module(&module);
     let read = Metadata::read(form, new.text());
     assert_eq!(read.as_ref().map(|it| &it.module), Ok(&module), "{what}\n{text}\n---\n{}", new.text());
     // Words that were not understood are kept in a copy of the file before we write over them.
@@ -165,17 +165,19 @@ fn a_file_that_cannot_be_read_lies_beside_byte_for_byte() {
             let place = module(project.path(), form, &bytes);
             let seen = read(&place).expect("it can be looked at");
             assert!(!seen.problems().is_empty(), "{name}");
-            let mended = mend(&seen, |_| None, NOW).expect("it can be written").expect("it needs mending");
-            let copy = fs::read(place.dir().join(&mended.copy)).expect("the copy is there");
+            let mended = repair_folder_metadata(&seen, |_| None, NOW)
+                .expect("it can be written")
+                .expect("it needs mending");
+            let copy = fs::read(place.to_path().join(&mended.copy)).expect("the copy is there");
             assert_eq!(copy, bytes, "{name}");
-            assert_eq!(mended.copy, format!("{}.corrupt-2026-03-10", form.file()));
-            let note = fs::read_to_string(place.dir().join(&mended.note)).expect("the note is there");
+            assert_eq!(mended.copy, format!("{}.corrupt-2026-03-10", form.file_name()));
+            let note = fs::read_to_string(place.to_path().join(&mended.note)).expect("the note is there");
             assert_eq!(mended.note, ".analysis/2026-03-10-index-recovery.md");
-            assert!(note.contains(&mended.copy) && note.contains(form.file()), "{note}");
+            assert!(note.contains(&mended.copy) && note.contains(form.file_name()), "{note}");
             let again = read(&place).expect("it can be looked at");
             assert!(matches!(again.metadata, Some(Ok(_))), "{name}: {:?}", again.metadata);
             assert!(
-                mend(&again, |_| None, NOW).expect("nothing to write").is_none(),
+                repair_folder_metadata(&again, |_| None, NOW).expect("nothing to write").is_none(),
                 "{name} is mended once"
             );
         }
@@ -190,7 +192,9 @@ fn a_second_corruption_on_the_same_day_does_not_replace_the_first_copy() {
         [("{one", ".index.json.corrupt-2026-03-10"), ("{two", ".index.json.corrupt-2026-03-10-2")]
     {
         let place = module(project.path(), form, text.as_bytes());
-        let mended = mend(&read(&place).expect("seen"), |_| None, NOW).expect("written").expect("mended");
+        let mended = repair_folder_metadata(&read(&place).expect("seen"), |_| None, NOW)
+            .expect("written")
+            .expect("mended");
         assert_eq!(mended.copy, copy);
     }
     let dir = project.path().join("AiTasks/m");
@@ -207,9 +211,10 @@ fn the_last_commit_is_asked_first_and_only_for_what_is_broken() {
         assert_eq!(path, "AiTasks/m/.index.json");
         Some(good.to_vec())
     };
-    let mended = mend(&read(&place).expect("seen"), asked, NOW).expect("written").expect("mended");
+    let mended =
+        repair_folder_metadata(&read(&place).expect("seen"), asked, NOW).expect("written").expect("mended");
     assert_eq!(mended.origin, RepairOrigin::Head);
-    assert_eq!(fs::read(place.dir().join(".index.json")).expect("it is there"), good);
+    assert_eq!(fs::read(place.to_path().join(".index.json")).expect("it is there"), good);
 
     // Only the status is a slip: everything else a person changed since the commit stays.
     let place = module(
@@ -217,10 +222,11 @@ fn the_last_commit_is_asked_first_and_only_for_what_is_broken() {
         MetadataFormat::IndexJson,
         br#"{"title": "Newer", "status": "reviw", "mine": 2}"#,
     );
-    let mended =
-        mend(&read(&place).expect("seen"), |_| Some(good.to_vec()), NOW).expect("written").expect("mended");
+    let mended = repair_folder_metadata(&read(&place).expect("seen"), |_| Some(good.to_vec()), NOW)
+        .expect("written")
+        .expect("mended");
     assert_eq!(mended.origin, RepairOrigin::Fields(vec!["status (from the last commit)".to_owned()]));
-    let text = fs::read_to_string(place.dir().join(".index.json")).expect("it is there");
+    let text = fs::read_to_string(place.to_path().join(".index.json")).expect("it is there");
     assert_eq!(text, r#"{"title": "Newer", "status": "review", "mine": 2}"#);
 
     // A commit that is broken itself is no help.
@@ -229,8 +235,9 @@ fn the_last_commit_is_asked_first_and_only_for_what_is_broken() {
         MetadataFormat::IndexJson,
         b"{\"title\": \"Torn\", \"status\": \"executing\", \"tags\": [\"a\"],",
     );
-    let mended =
-        mend(&read(&place).expect("seen"), |_| Some(b"{".to_vec()), NOW).expect("written").expect("mended");
+    let mended = repair_folder_metadata(&read(&place).expect("seen"), |_| Some(b"{".to_vec()), NOW)
+        .expect("written")
+        .expect("mended");
     let RepairOrigin::Rebuilt(kept) = &mended.origin else { panic!("{:?}", mended.origin) };
     assert_eq!(kept, &["title", "status", "tags"]);
     assert_eq!(
@@ -242,11 +249,16 @@ fn the_last_commit_is_asked_first_and_only_for_what_is_broken() {
 
 #[test]
 fn a_torn_front_matter_keeps_its_fields_and_the_words_around_them() {
-    let (mended, _) =
-        mended(MetadataFormat::IndexMd, &fixture("index-md/corrupt-conflict-markers.md"), None, "m", NOW);
+    let (mended, _) = repaired_metadata(
+        MetadataFormat::IndexMd,
+        &fixture("index-md/corrupt-conflict-markers.md"),
+        None,
+        "m",
+        NOW,
+    );
     assert_eq!(mended.module.title, "Merged worse");
     assert_eq!(mended.module.status, ModuleStatus::Draft);
-    assert!(mended.below().contains(">>>>>>> task/x"), "{}", mended.text());
+    assert!(mended.text_below().contains(">>>>>>> task/x"), "{}", mended.text());
 }
 
 #[test]

@@ -6,8 +6,10 @@ use std::path::Path;
 
 use landfall_trackers::modules::entry::EntryFolder;
 use landfall_trackers::modules::folder::{FolderError, ModuleKind, find_at};
-use landfall_trackers::modules::init::{InitError, ModuleInitContext, ModuleInitRequest, init, look};
-use landfall_trackers::modules::spec::{unmet, wanted};
+use landfall_trackers::modules::init::{
+    InitError, ModuleInitContext, ModuleInitRequest, plan_init, read_init_context,
+};
+use landfall_trackers::modules::spec::{find_unmet_needs, read_wanted_task};
 use landfall_trackers::modules::write::FileError;
 use landfall_trackers::modules::{
     ExpectedFile, MetadataFormat, ModuleLocation, ModuleStatus, ModuleWrite, apply, find, read,
@@ -22,7 +24,7 @@ fn put(project: &Path, path: &str, text: &str) {
 }
 
 fn names(places: &[ModuleLocation]) -> Vec<String> {
-    places.iter().map(ModuleLocation::shown).collect()
+    places.iter().map(ModuleLocation::shown_path).collect()
 }
 
 #[test]
@@ -85,7 +87,7 @@ fn nothing_is_written_or_read_through_a_link_or_outside() {
     assert!(apply(root, &[ModuleWrite::new("AiTasks/m/.plan.md", "x")]).is_err());
     assert_eq!(fs::read_to_string(other.path().join("secret")).expect("it is there"), "s");
     let seen = read(&find(root).expect("found").modules[0]).expect("it can be read");
-    assert_eq!(seen.text(".plan.md"), None);
+    assert_eq!(seen.file_text(".plan.md"), None);
     assert!(seen.warnings.iter().any(|it| it.contains("is a link")), "{:?}", seen.warnings);
 }
 
@@ -130,10 +132,10 @@ fn a_file_that_is_too_large_is_told_and_not_touched() {
     let project = tempfile::tempdir().expect("a scratch folder");
     let place = module(project.path(), MetadataFormat::IndexJson, b"{}");
     let large = "x".repeat(1_100_000);
-    fs::write(place.dir().join(".plan.md"), &large).expect("written");
+    fs::write(place.to_path().join(".plan.md"), &large).expect("written");
     let seen = read(&place).expect("it can be read");
     assert!(seen.warnings.iter().any(|it| it.contains("at most")), "{:?}", seen.warnings);
-    assert!(apply(&place.dir(), &[ModuleWrite::new(".plan.md", "small")]).is_err());
+    assert!(apply(&place.to_path(), &[ModuleWrite::new(".plan.md", "small")]).is_err());
 }
 
 #[test]
@@ -145,20 +147,20 @@ fn the_newest_of_bugfix_and_analysis_guides_a_fix() {
     put(project.path(), "AiTasks/m/.bugfix/2026-03-02-tests-red.md", "b");
     let seen = read(&place).expect("read");
     assert_eq!(
-        seen.latest(EntryFolder::Analysis).as_deref(),
+        seen.latest_entry(EntryFolder::Analysis).as_deref(),
         Some(".analysis/2026-03-01-post-exec-needs-fix.md")
     );
-    assert_eq!(seen.guidance().as_deref(), Some(".bugfix/2026-03-02-tests-red.md"));
+    assert_eq!(seen.latest_guidance().as_deref(), Some(".bugfix/2026-03-02-tests-red.md"));
     put(project.path(), "AiTasks/m/.analysis/2026-03-03-mid-exec-blocked.md", "c");
     assert_eq!(
-        read(&place).expect("read").guidance().as_deref(),
+        read(&place).expect("read").latest_guidance().as_deref(),
         Some(".analysis/2026-03-03-mid-exec-blocked.md")
     );
     // The oldest folders have one file instead of many.
     let old = tempfile::tempdir().expect("a scratch folder");
     let place = module(old.path(), MetadataFormat::IndexMd, b"---\n---\n");
     put(old.path(), "TASK/m/.bugfix.md", "b");
-    assert_eq!(read(&place).expect("read").guidance().as_deref(), Some(".bugfix.md"));
+    assert_eq!(read(&place).expect("read").latest_guidance().as_deref(), Some(".bugfix.md"));
 }
 
 #[test]
@@ -178,7 +180,7 @@ fn a_module_becomes_the_words_of_a_task() {
     let place =
         module(project.path(), MetadataFormat::IndexJson, fixture("index-json/valid-busy.json").as_bytes());
     put(project.path(), "AiTasks/m/.target.md", &fixture("target/plain.md"));
-    let task = wanted(&read(&place).expect("read")).expect("it is a task");
+    let task = read_wanted_task(&read(&place).expect("read")).expect("it is a task");
     assert_eq!(task.spec.title, "Search — schneller");
     assert_eq!(task.spec.source, "module:AiTasks/m");
     assert_eq!(task.spec.flow.as_deref(), Some("lifecycle"));
@@ -190,7 +192,7 @@ fn a_module_becomes_the_words_of_a_task() {
     let far = |module: &str| {
         if module == "store" { Some(ModuleStatus::Executing) } else { Some(ModuleStatus::Review) }
     };
-    let open = unmet(&task.needs, far);
+    let open = find_unmet_needs(&task.needs, far);
     assert_eq!(open.iter().map(|(need, _)| need.module.as_str()).collect::<Vec<_>>(), ["login"]);
 
     let place = module(
@@ -198,7 +200,7 @@ fn a_module_becomes_the_words_of_a_task() {
         MetadataFormat::StatusJson,
         br#"{"status": "re-planning", "phase": "needs-check", "tags": ["two words"]}"#,
     );
-    let task = wanted(&read(&place).expect("read")).expect("it is a task");
+    let task = read_wanted_task(&read(&place).expect("read")).expect("it is a task");
     assert_eq!((task.spec.title.as_str(), task.entry.as_str()), ("m", "re-planning/needs-check"));
     assert_eq!(task.spec.flow.as_deref(), Some("staged"));
     assert!(task.spec.draft, "without an objective it is not started");
@@ -216,7 +218,7 @@ fn the_type_of_a_module_and_its_type_profile_become_tags_that_set_its_checks() {
     let profile =
         "# Profile\n\n## Auto Adaptation\n\n- thresholds: 0.60/0.55/0.65\n- mid_exec_check_interval: 5\n";
     put(project.path(), "AiTasks/m/.type-profile.md", profile);
-    let task = wanted(&read(&place).expect("read")).expect("it is a task");
+    let task = read_wanted_task(&read(&place).expect("read")).expect("it is a task");
     let tags: Vec<&str> = task.spec.tags.iter().map(|tag| tag.as_str()).collect();
     let expected = [
         "a",
@@ -237,11 +239,11 @@ fn every_fixture_in_a_folder_is_a_task_or_says_why_not() {
             let project = tempfile::tempdir().expect("a scratch folder");
             let place = module(project.path(), form, &bytes);
             let seen = read(&place).expect("it can be looked at");
-            match wanted(&seen) {
+            match read_wanted_task(&seen) {
                 Ok(_) => assert!(!name.contains("/corrupt-"), "{name}"),
                 Err(error) => {
                     assert!(name.contains("/corrupt-"), "{name}: {error}");
-                    assert!(error.to_string().contains(form.file()), "{error}");
+                    assert!(error.to_string().contains(form.file_name()), "{error}");
                 }
             }
         }
@@ -267,7 +269,8 @@ fn a_new_module_has_its_files_and_the_root_gets_its_own_once() {
         [("one", ModuleKind::AiTasks), ("two", ModuleKind::AiTasks), ("old", ModuleKind::Task)]
     {
         let ask = ModuleInitRequest { sort, ..ask(name) };
-        let writes = init(&ask, &look(root, &ask).expect("looked"), NOW).expect("it can be made");
+        let writes =
+            plan_init(&ask, &read_init_context(root, &ask).expect("looked"), NOW).expect("it can be made");
         assert!(apply(root, &writes).expect("written").refused.is_empty());
     }
     let found = find(root).expect("found");
@@ -282,7 +285,7 @@ fn a_new_module_has_its_files_and_the_root_gets_its_own_once() {
         (module.worktree.as_str(), module.created.as_str()),
         (".worktrees/task-one", "2026-03-10T12:00:00Z")
     );
-    assert!(!seen.target().is_substantive(), "the template says nothing");
+    assert!(!seen.read_target().is_substantive(), "the template says nothing");
     let ignore = fs::read_to_string(root.join(".gitignore")).expect("there");
     assert!(ignore.starts_with("target\n\n"), "{ignore}");
     assert_eq!(ignore.matches("AiTasks/**/.auto-signal\n").count(), 1, "{ignore}");
@@ -297,34 +300,35 @@ fn a_module_is_refused_before_anything_is_written() {
     let project = tempfile::tempdir().expect("a scratch folder");
     let root = project.path();
     for name in ["", "../x", "a b", "a/b", "ü", ".x"] {
-        assert!(matches!(look(root, &ask(name)), Err(InitError::Name(_))), "{name}");
+        assert!(matches!(read_init_context(root, &ask(name)), Err(InitError::Name(_))), "{name}");
         assert!(
-            matches!(init(&ask(name), &ModuleInitContext::default(), NOW), Err(InitError::Name(_))),
+            matches!(plan_init(&ask(name), &ModuleInitContext::default(), NOW), Err(InitError::Name(_))),
             "{name}"
         );
     }
     put(root, "AiTasks/one/x", "x");
-    let around = look(root, &ask("one")).expect("looked");
-    assert!(matches!(init(&ask("one"), &around, NOW), Err(InitError::Taken(_))));
-    let around = ModuleInitContext { branch_exists: true, ..look(root, &ask("two")).expect("looked") };
+    let around = read_init_context(root, &ask("one")).expect("looked");
+    assert!(matches!(plan_init(&ask("one"), &around, NOW), Err(InitError::Taken(_))));
+    let around =
+        ModuleInitContext { branch_exists: true, ..read_init_context(root, &ask("two")).expect("looked") };
     assert!(
-        matches!(init(&ask("two"), &around, NOW), Err(InitError::Branch(branch)) if branch == "task/two")
+        matches!(plan_init(&ask("two"), &around, NOW), Err(InitError::Branch(branch)) if branch == "task/two")
     );
     let around = ModuleInitContext {
         dirty: vec!["src/lib.rs".to_owned()],
-        ..look(root, &ask("two")).expect("looked")
+        ..read_init_context(root, &ask("two")).expect("looked")
     };
-    assert!(matches!(init(&ask("two"), &around, NOW), Err(InitError::Dirty(_))));
+    assert!(matches!(plan_init(&ask("two"), &around, NOW), Err(InitError::Dirty(_))));
     put(root, "AiTasks/.index.json", "[{");
-    let around = look(root, &ask("two")).expect("looked");
-    let error = init(&ask("two"), &around, NOW).expect_err("the listing is broken");
+    let around = read_init_context(root, &ask("two")).expect("looked");
+    let error = plan_init(&ask("two"), &around, NOW).expect_err("the listing is broken");
     assert!(error.to_string().starts_with("AiTasks/.index.json:1:") && error.hint().is_some(), "{error}");
 }
 
 /// The words under which modules are taken up stand in the flows that take them up.
 #[test]
 fn every_status_that_goes_on_has_an_entry_in_its_flow() {
-    use landfall_trackers::modules::{ModulePhase, spec::entry};
+    use landfall_trackers::modules::{ModulePhase, spec::entry_name};
     let words = |flow: &str| -> Vec<String> {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../flows/{flow}.toml"));
         let text = fs::read_to_string(path).expect("the flow is there");
@@ -350,7 +354,7 @@ fn every_status_that_goes_on_has_an_entry_in_its_flow() {
             .filter(|it| !matches!(it, ModuleStatus::Blocked | ModuleStatus::Cancelled))
         {
             for phase in [ModulePhase::None, ModulePhase::NeedsPlan, ModulePhase::NeedsCheck] {
-                let word = entry(*status, &phase);
+                let word = entry_name(*status, &phase);
                 assert!(known.contains(&word), "{word} is no entry of {}: {known:?}", sort.flow());
             }
         }

@@ -55,8 +55,9 @@ fn every_fixture_reads_as_it_should() {
             match read {
                 Ok(metadata) => {
                     out.push_str(&shown(&metadata.module));
-                    if !metadata.unknown().is_empty() {
-                        writeln!(out, "  kept: {}", metadata.unknown().join(", ")).expect("into a string");
+                    if !metadata.unknown_fields().is_empty() {
+                        writeln!(out, "  kept: {}", metadata.unknown_fields().join(", "))
+                            .expect("into a string");
                     }
                     for warning in &metadata.warnings {
                         writeln!(out, "  warning: {warning}").expect("into a string");
@@ -84,7 +85,7 @@ fn a_change_reads_back_and_keeps_everything_else() {
         for (name, bytes) in fixtures(folder).into_iter().filter(|(name, _)| !name.contains("/corrupt-")) {
             let text = String::from_utf8(bytes).expect("these are text");
             let metadata = Metadata::read(form, &text).expect("they can be read");
-            assert_eq!(metadata.with(&metadata.module).text(), text, "{name}: nothing changed");
+            assert_eq!(metadata.with_module(&metadata.module).text(), text, "{name}: nothing changed");
             let mut other = metadata.module.clone();
             other.status = if other.status == ModuleStatus::Executing {
                 ModuleStatus::Blocked
@@ -106,7 +107,7 @@ fn a_change_reads_back_and_keeps_everything_else() {
                     convergence: Some(0.25),
                 }],
             });
-            let changed = metadata.with(&other);
+            let changed = metadata.with_module(&other);
             let read = Metadata::read(form, changed.text())
                 .unwrap_or_else(|error| panic!("{name}: {error}\n{}", changed.text()));
             assert_eq!(read.module.status, other.status, "{name}");
@@ -122,8 +123,12 @@ fn a_change_reads_back_and_keeps_everything_else() {
                 "{name}\n{}",
                 changed.text()
             );
-            assert_eq!(read.unknown(), metadata.unknown(), "{name}: unknown fields are kept in order");
-            assert_eq!(read.below(), metadata.below(), "{name}: the text below is kept");
+            assert_eq!(
+                read.unknown_fields(),
+                metadata.unknown_fields(),
+                "{name}: unknown fields are kept in order"
+            );
+            assert_eq!(read.text_below(), metadata.text_below(), "{name}: the text below is kept");
         }
     }
 }
@@ -138,7 +143,7 @@ fn only_the_fields_that_changed_are_touched() {
     let expected = text
         .replace("\"executing\"", "\"blocked\"")
         .replace("\"completed_steps\": 4", "\"completed_steps\": 5");
-    assert_eq!(metadata.with(&module).text(), expected);
+    assert_eq!(metadata.with_module(&module).text(), expected);
 }
 
 #[test]
@@ -148,7 +153,7 @@ fn comments_of_a_person_outlive_the_values_beside_them() {
     let mut module = metadata.module.clone();
     module.status = ModuleStatus::Review;
     module.depends_on.clear();
-    let new = metadata.with(&module);
+    let new = metadata.with_module(&module);
     for words in [
         "# kept by hand, please do not sort",
         "status: review   # since Monday",
@@ -173,7 +178,7 @@ fn unknown_keys_inside_a_stage_outlive_the_next_stage() {
         commit: "456def".to_owned(),
         convergence: Some(0.75),
     });
-    let new = metadata.with(&module);
+    let new = metadata.with_module(&module);
     assert!(
         new.text().contains("\"note\": \"by hand\"") && new.text().contains("\"colour\": \"green\""),
         "{}",

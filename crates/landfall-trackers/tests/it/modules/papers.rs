@@ -2,7 +2,7 @@
 
 use landfall_trackers::modules::annotation::{AnnotationRequest, read_annotations};
 use landfall_trackers::modules::baseline::Baseline;
-use landfall_trackers::modules::entry::{EntryName, latest};
+use landfall_trackers::modules::entry::{EntryName, latest_entry};
 use landfall_trackers::modules::hooks::ModuleHooks;
 use landfall_trackers::modules::listing::{Listing, ListingEntry};
 use landfall_trackers::modules::record::{ModuleRecord, ModuleStatus, NotebookStages};
@@ -13,7 +13,7 @@ use landfall_trackers::modules::target::{
     AgreementState, ModuleRequirement, ModuleTarget, ModuleTargetItem, ModuleWeight, RequirementDetail,
     StageMark,
 };
-use landfall_trackers::modules::text::{plain, plain_line};
+use landfall_trackers::modules::text::{plain_line, strip_markup};
 
 use super::{fixture, fixtures};
 
@@ -187,17 +187,17 @@ fn baselines_are_read_and_refused_with_their_line() {
 fn refinements_are_added_and_withdrawn_without_touching_others() {
     let text =
         "# Pending Refinements\n\nA note of mine.\n- [2026-03-01 10:00] first\n- second, without a date\n";
-    let all = Refinements::read(text).with("2026-03-10 12:00", "third\x1b[31m!");
+    let all = Refinements::read(text).with_entry("2026-03-10 12:00", "third\x1b[31m!");
     assert_eq!(
         all.pending.iter().map(|it| it.text.as_str()).collect::<Vec<_>>(),
         ["first", "second, without a date", "third!"]
     );
     assert_eq!(all.pending[0].at, "2026-03-01 10:00");
-    let fewer = all.without(2).expect("there is a second");
+    let fewer = all.without_entry(2).expect("there is a second");
     assert_eq!(fewer.pending.len(), 2);
     assert!(fewer.text().contains("A note of mine."));
-    assert!(all.without(4).is_none() && all.without(0).is_none());
-    assert_eq!(Refinements::read("").with("2026-03-10 12:00", "x").pending.len(), 1);
+    assert!(all.without_entry(4).is_none() && all.without_entry(0).is_none());
+    assert_eq!(Refinements::read("").with_entry("2026-03-10 12:00", "x").pending.len(), 1);
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn a_summary_begins_with_what_recovery_needs_and_stays_short() {
     module.completed_steps = 3;
     module.branch = "task/search".to_owned();
     module.stage = Some(NotebookStages { current: 2, ..NotebookStages::default() });
-    let header = SummaryHeader::of(&module, "verify", Some(7));
+    let header = SummaryHeader::for_module(&module, "verify", Some(7));
     let layers = SummarySections {
         plan: "line\n".repeat(500),
         decisions: vec!["use a trie".to_owned()],
@@ -233,9 +233,9 @@ fn hooks_are_read_by_status() {
         ".hooks.md",
         "# Hooks\n\n## on_complete\n```sh\n# tell\nnotify \"$TITLE\"\n```\n\n## on_blocked\n`page me`\n\n## on_fire\nrun\n",
     );
-    assert_eq!(hooks.on(ModuleStatus::Complete), Some("# tell\nnotify \"$TITLE\""));
-    assert_eq!(hooks.on(ModuleStatus::Blocked), Some("page me"));
-    assert_eq!(hooks.on(ModuleStatus::Draft), None);
+    assert_eq!(hooks.command_for(ModuleStatus::Complete), Some("# tell\nnotify \"$TITLE\""));
+    assert_eq!(hooks.command_for(ModuleStatus::Blocked), Some("page me"));
+    assert_eq!(hooks.command_for(ModuleStatus::Draft), None);
     assert_eq!(hooks.warnings.len(), 1);
     assert!(
         hooks.warnings[0].to_string().contains(".hooks.md:12: `fire` is not a status; known: draft"),
@@ -248,12 +248,12 @@ fn hooks_are_read_by_status() {
 fn the_latest_entry_is_the_last_by_name() {
     let files =
         ["2026-03-01-post-plan-pass.md", ".summary.md", "2026-03-02-a.md", "2026-03-02-b.md", "zebra.md"];
-    assert_eq!(latest(files), Some("2026-03-02-b.md"));
-    assert_eq!(latest([".summary.md"]), None);
+    assert_eq!(latest_entry(files), Some("2026-03-02-b.md"));
+    assert_eq!(latest_entry([".summary.md"]), None);
     let name = EntryName::new("2026-03-10", "Post-Exec: needs/fix ../");
-    assert_eq!(name.file(), "2026-03-10-post-exec-needs-fix.md");
-    assert_eq!(EntryName::read(&name.file()), Some(name));
-    assert_eq!(EntryName::new("2026-03-10", "../").file(), "2026-03-10-entry.md");
+    assert_eq!(name.file_name(), "2026-03-10-post-exec-needs-fix.md");
+    assert_eq!(EntryName::read(&name.file_name()), Some(name));
+    assert_eq!(EntryName::new("2026-03-10", "../").file_name(), "2026-03-10-entry.md");
 }
 
 #[test]
@@ -313,18 +313,18 @@ fn annotations_are_read_as_lists_of_texts_and_as_objects() {
 fn listings_grow_at_their_end_and_keep_the_rest() {
     let new = ListingEntry { module: "b".to_owned(), title: "Second | one".to_owned() };
     let json = "[\n  {\"module\": \"a\", \"title\": \"First ] one\", \"mine\": 1}\n]\n";
-    let grown = Listing::read_json("i", json).expect("valid").with(&new);
+    let grown = Listing::read_json("i", json).expect("valid").with_module(&new);
     assert!(grown.text().contains("\"mine\": 1}"), "{}", grown.text());
     assert_eq!(Listing::read_json("i", grown.text()).expect("valid").modules, grown.modules);
-    assert_eq!(grown.with(&new), grown, "once is enough");
-    let empty = Listing::read_json("i", "").expect("valid").with(&new);
+    assert_eq!(grown.with_module(&new), grown, "once is enough");
+    let empty = Listing::read_json("i", "").expect("valid").with_module(&new);
     assert_eq!(Listing::read_json("i", empty.text()).expect("valid").modules, std::slice::from_ref(&new));
-    let below = Listing::read_json("i", r#"{"modules":["a"],"v":[1]}"#).expect("valid").with(&new);
+    let below = Listing::read_json("i", r#"{"modules":["a"],"v":[1]}"#).expect("valid").with_module(&new);
     assert_eq!(Listing::read_json("i", below.text()).expect("valid").modules.len(), 2);
     assert!(Listing::read_json("i", "[{}]").is_err() && Listing::read_json("i", "[").is_err());
 
     let md = "# Tasks\n\nWords.\n\n| Module | Title | Status |\n|---|---|---|\n| a | First | draft |\n\nMore words.\n";
-    let grown = Listing::read_md(md).with(&new);
+    let grown = Listing::read_md(md).with_module(&new);
     let read = Listing::read_md(grown.text());
     assert_eq!(read.modules.len(), 2, "{}", grown.text());
     assert_eq!(read.modules[1], new);
@@ -336,5 +336,5 @@ fn listings_grow_at_their_end_and_keep_the_rest() {
 #[test]
 fn words_from_outside_lose_what_is_hidden_in_them() {
     assert_eq!(plain_line("a <!-- rm\n -rf --> b\x1b[31mred\x1b[0m\x07 c\n\td"), "a bred c d");
-    assert_eq!(plain("x\x1b]0;title\x07y <!-- open"), "xy ");
+    assert_eq!(strip_markup("x\x1b]0;title\x07y <!-- open"), "xy ");
 }

@@ -23,7 +23,7 @@ impl World {
     fn new(form: MetadataFormat, metadata: &str) -> Self {
         let project = tempfile::tempdir().expect("a scratch folder");
         let place = module(project.path(), form, metadata.as_bytes());
-        let written = WriteLog::accepted(&read(&place).expect("read"));
+        let written = WriteLog::from_snapshot(&read(&place).expect("read"));
         Self { _project: project, place, written }
     }
 
@@ -36,27 +36,27 @@ impl World {
     }
 
     fn plan(&self, module: &ModuleRecord, papers: &ModuleDocuments) -> Vec<ModuleWrite> {
-        project(module, papers, &self.seen(), NOW)
+        plan_projection(module, papers, &self.seen(), NOW)
     }
 
     /// Writes as the engine does, and says which paths.
     fn show(&mut self, module: &ModuleRecord, papers: &ModuleDocuments) -> Vec<String> {
         let writes = self.plan(module, papers);
-        self.written = self.written.clone().planned(&writes);
+        self.written = self.written.clone().with_planned(&writes);
         let applied = self.place.apply(&writes).expect("it can be written");
         assert_eq!(applied.refused, Vec::<String>::new());
-        self.written = self.written.clone().applied(self.seen().form, &writes, &applied);
-        assert_eq!(news(&self.written, &self.seen()), [], "our own writes are no news");
+        self.written = self.written.clone().with_applied(self.seen().form, &writes, &applied);
+        assert_eq!(find_changes(&self.written, &self.seen()), [], "our own writes are no news");
         assert_eq!(self.plan(module, papers), [], "what is shown is not written again");
         writes.iter().map(|write| write.path().to_owned()).collect()
     }
 
     fn text(&self, path: &str) -> String {
-        fs::read_to_string(self.place.dir().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+        fs::read_to_string(self.place.to_path().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
     }
 
     fn by_hand(&self, path: &str, text: &str) {
-        fs::write(self.place.dir().join(path), text).expect("a person may write");
+        fs::write(self.place.to_path().join(path), text).expect("a person may write");
     }
 }
 
@@ -81,7 +81,7 @@ fn a_state_is_shown_in_every_form_and_metadata_comes_last() {
         module.status = ModuleStatus::RePlanning;
         module.phase = ModulePhase::NeedsCheck;
         module.completed_steps = 0;
-        assert_eq!(world.show(&module, &papers()), [".plan.md", ".summary.md", form.file()]);
+        assert_eq!(world.show(&module, &papers()), [".plan.md", ".summary.md", form.file_name()]);
         let now = world.module();
         assert_eq!((now.status, now.phase), (ModuleStatus::RePlanning, ModulePhase::NeedsCheck));
         assert_eq!((now.updated.as_str(), now.revision), ("2026-03-10T12:00:00Z", 1));
@@ -192,7 +192,7 @@ fn a_closed_stage_lies_apart_and_is_closed_once() {
     assert_eq!(world.text(".plan-stage-1.md"), "1. do it\n");
     assert_eq!(world.text(".analysis-stage-1/2026-03-10-post-exec-accept.md"), "a");
     assert_eq!(world.text(".plan.md"), "the second stage");
-    let left: Vec<_> = fs::read_dir(world.place.dir().join(".analysis")).expect("there").collect();
+    let left: Vec<_> = fs::read_dir(world.place.to_path().join(".analysis")).expect("there").collect();
     assert_eq!(left.len(), 1);
 }
 
@@ -205,11 +205,11 @@ fn c03_what_a_person_changed_is_news() {
     world.by_hand(".index.json", &text.replace("\"executing\"", "\"blocked\"").replace("\"search\", ", ""));
     world.by_hand(".plan.md", "1. do it\n2. and this\n");
     world.by_hand(".target.md", "more");
-    fs::remove_file(world.place.dir().join(".summary.md")).expect("they may");
+    fs::remove_file(world.place.to_path().join(".summary.md")).expect("they may");
     let field =
         |name, from: &str, to: &str| ModuleChange::Field { name, from: from.to_owned(), to: to.to_owned() };
     assert_eq!(
-        news(&world.written, &world.seen()),
+        find_changes(&world.written, &world.seen()),
         [
             field("status", "executing", "blocked"),
             field("tags", r#"["search","backend"]"#, r#"["backend"]"#),
@@ -218,7 +218,7 @@ fn c03_what_a_person_changed_is_news() {
             ModuleChange::Added(".target.md".to_owned()),
         ]
     );
-    assert_eq!(news(&WriteLog::accepted(&world.seen()), &world.seen()), []);
+    assert_eq!(find_changes(&WriteLog::from_snapshot(&world.seen()), &world.seen()), []);
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn stamps_and_spacing_are_no_news() {
         ".index.json",
         &text.replace("\"updated\": \"2026-01-05T09:00:00Z\"", "\"updated\":   \"2026-01-07T09:00:00Z\""),
     );
-    assert_eq!(news(&world.written, &world.seen()), []);
+    assert_eq!(find_changes(&world.written, &world.seen()), []);
 }
 
 #[test]
@@ -237,10 +237,10 @@ fn broken_and_missing_metadata_are_news_and_nothing_is_written_over_it() {
     let world = World::new(MetadataFormat::IndexJson, &fixture("index-json/valid-new.json"));
     let module = ModuleRecord { status: ModuleStatus::Complete, ..world.module() };
     world.by_hand(".index.json", "{torn");
-    assert!(matches!(news(&world.written, &world.seen()).as_slice(), [ModuleChange::Broken(_)]));
+    assert!(matches!(find_changes(&world.written, &world.seen()).as_slice(), [ModuleChange::Broken(_)]));
     assert_eq!(world.plan(&module, &ModuleDocuments::default()), []);
-    fs::remove_file(world.place.dir().join(".index.json")).expect("they may");
-    assert_eq!(news(&world.written, &world.seen()), [ModuleChange::NoMetadata]);
+    fs::remove_file(world.place.to_path().join(".index.json")).expect("they may");
+    assert_eq!(find_changes(&world.written, &world.seen()), [ModuleChange::NoMetadata]);
     assert_eq!(world.plan(&module, &ModuleDocuments::default()).len(), 1);
 }
 
@@ -296,14 +296,14 @@ fn a_projection_that_was_cut_short_goes_on() {
         let later = ModuleRecord { status: ModuleStatus::Planning, ..module.clone() };
         let writes = world.plan(&later, &second);
         assert_eq!(writes.len(), many);
-        let planned = world.written.clone().planned(&writes);
+        let planned = world.written.clone().with_planned(&writes);
         world.place.apply(&writes[..cut]).expect("written");
-        assert_eq!(news(&planned, &world.seen()), [], "cut after {cut}");
+        assert_eq!(find_changes(&planned, &world.seen()), [], "cut after {cut}");
         // The engine repeats the writes it had planned.
         let applied = world.place.apply(&writes).expect("written");
         assert_eq!(applied.refused, Vec::<String>::new(), "cut after {cut}");
         assert_eq!(world.text(".plan.md"), "new");
         assert_eq!(world.text(".plan-stage-1.md"), "1. do it\n");
-        assert!(!Path::new(&world.place.dir().join(".test/2026-03-09-results.md")).exists());
+        assert!(!Path::new(&world.place.to_path().join(".test/2026-03-09-results.md")).exists());
     }
 }
