@@ -220,7 +220,7 @@ pub fn batch_onward(
 /// The branch that is meant, where that is not the base of the project, and the other ones that work lands on.
 pub fn bases(at: &ProjectLocator) -> (Option<String>, Vec<String>) {
     let Ok(place) = ProjectLocation::find(at) else { return (None, Vec::new()) };
-    let mut others = place.folder.bases();
+    let mut others = place.folder.list_bases();
     others.retain(|base| Some(base) != place.base.as_ref());
     (place.base, others)
 }

@@ -92,7 +92,7 @@ pub(crate) fn start(place: ProjectLocation, asked: &RunAsked) -> Result<ActiveRu
     match RunSocket::open(&run.place, Arc::new(desk)) {
         Ok(door) => run.door = Some(door),
         Err(problem) => {
-            run.running.handle().stop_now(); // nobody could talk to it; it ends before it has begun
+            run.running.handle().request_stop_now(); // nobody could talk to it; it ends before it has begun
             return Err(problem);
         }
     }
@@ -121,7 +121,7 @@ pub(crate) fn begin(place: ProjectLocation, asked: &RunAsked) -> Result<ActiveRu
     let branch = site.branch.as_str().to_owned();
     let slots_max = asked.slots.unwrap_or(site.settings.run.slots);
     // The journal is there now, and nobody else writes: what comes after this belongs to the run.
-    let reader = StoreReader::open(&place.folder.journal()).map_err(|error| problems::store(&error))?;
+    let reader = StoreReader::open(&place.folder.journal_path()).map_err(|error| problems::store(&error))?;
     let from = reader.head().map_err(|error| problems::store(&error))?.seq;
     let options = RunOptions {
         slots: asked.slots,
@@ -443,12 +443,12 @@ impl RunHandle for ActiveRun {
         if self.mode == RunMode::Running {
             self.mode = RunMode::Draining;
         }
-        self.running.handle().drain();
+        self.running.handle().request_drain();
     }
 
     fn stop_now(&mut self) {
         self.mode = RunMode::Stopping;
-        self.running.handle().stop_now();
+        self.running.handle().request_stop_now();
     }
 
     fn wait(&mut self, timeout: Duration) -> Option<api::RunOutcome> {
@@ -832,7 +832,7 @@ impl RunSocket {
         hosts: Vec<String>,
         origins: Vec<String>,
     ) -> Result<Self, Problem> {
-        let path = place.folder.socket();
+        let path = place.folder.socket_path();
         let failed = |error: std::io::Error| problems::io("listen on", &path, &error);
         let listener = socket::bind(&path).map_err(failed)?;
         let inode = std::fs::symlink_metadata(&path).map_err(failed)?.ino();

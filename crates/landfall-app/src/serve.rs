@@ -99,7 +99,7 @@ impl ProjectServer {
 
     /// A link that lets one browser in.
     pub fn pairing(&self) -> Result<Pairing, Problem> {
-        let client = Client::connect(&self.keeper.place().folder.socket())
+        let client = Client::connect(&self.keeper.place().folder.socket_path())
             .map_err(|error| Problem::new(ProblemCode::Internal, format!("reach the door: {error}")))?;
         client.pair(PairAsked { label: "the browser of this machine".to_owned() })
     }
@@ -133,7 +133,7 @@ impl ProjectServer {
 /// The token of a project.
 pub(crate) fn token(place: &ProjectLocation, renew: bool) -> Result<String, Problem> {
     let root = place.folder.root();
-    place.folder.make().map_err(|error| problems::io("make", root, &error))?;
+    place.folder.create_folders().map_err(|error| problems::io("make", root, &error))?;
     let token = if renew {
         landfall_server::AccessKeys::renew(root)
     } else {

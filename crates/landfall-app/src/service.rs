@@ -188,7 +188,7 @@ impl ProjectService {
             EngineAccess::Running(_) => Err(busy_with_run()),
             EngineAccess::Kept(keeper) => keeper.keep_house(keep).unwrap_or_else(|| Err(busy_with_run())),
             // Whoever keeps the project holds its lock.
-            EngineAccess::Door => match Client::connect(&self.place.folder.socket()) {
+            EngineAccess::Door => match Client::connect(&self.place.folder.socket_path()) {
                 Ok(client) => client.call(request.clone()),
                 Err(_) => keep(&self.place),
             },
@@ -240,7 +240,9 @@ impl ProjectService {
     /// Cancels tasks, and gives their workspaces back where the project is at rest.
     fn cancel_and_clean(&self, asked: landfall_api::Cancel) -> Result<Response, Problem> {
         // Whoever keeps the project does both.
-        if let (EngineAccess::Door, Ok(client)) = (&self.hand, Client::connect(&self.place.folder.socket())) {
+        if let (EngineAccess::Door, Ok(client)) =
+            (&self.hand, Client::connect(&self.place.folder.socket_path()))
+        {
             return client.call(Request::Cancel(asked));
         }
         let tasks: Vec<_> = asked.tasks.iter().copied().map(conversions::model_task).collect();
@@ -294,7 +296,7 @@ impl ProjectService {
                 Err(no_server("only a server keeps proposals")
                     .hint("`landfall propose` asks for one without"))
             }
-            (_, EngineAccess::Door) => match Client::connect(&self.place.folder.socket()) {
+            (_, EngineAccess::Door) => match Client::connect(&self.place.folder.socket_path()) {
                 Ok(client) => client.call(request.clone()),
                 Err(ConnectError::Refused(problem)) => Err(problem),
                 Err(_) => Err(no_server("no server is running for this project")),
@@ -338,7 +340,7 @@ impl Service for ProjectService {
     /// and how far the landing queue is.
     fn in_one_moment(&self, work: &mut dyn FnMut()) -> Option<u64> {
         let mut worked = false;
-        let head = reader_pool::in_one_moment(&self.place.caches, &self.place.folder.journal(), || {
+        let head = reader_pool::in_one_moment(&self.place.caches, &self.place.folder.journal_path(), || {
             worked = true;
             work();
         });
@@ -374,7 +376,7 @@ impl Service for ProjectService {
             | Request::Inbox(_)
             | Request::Fleet(_) => match self.hand {
                 // The engine that runs knows best how it is; if it is too busy to say, the tables do.
-                EngineAccess::Door => match Client::connect(&self.place.folder.socket()) {
+                EngineAccess::Door => match Client::connect(&self.place.folder.socket_path()) {
                     Ok(client) => client.call(request.clone()).or_else(|_| self.read(request)),
                     Err(_) => self.read(request),
                 },
@@ -531,7 +533,7 @@ fn busy_with_run() -> Problem {
 
 /// Asks the engine that runs, else opens one for the moment. Whoever is just coming or going is waited for.
 fn through_the_door(place: &ProjectLocation, request: Request) -> Result<Response, Problem> {
-    retry_while_held(|| match Client::connect(&place.folder.socket()) {
+    retry_while_held(|| match Client::connect(&place.folder.socket_path()) {
         Ok(client) => client.call(request.clone()).map_err(|problem| match problems::is_ending(&problem) {
             true => HolderRefusal::Held(problem),
             false => HolderRefusal::Failed(problem),
@@ -581,7 +583,7 @@ pub(crate) fn write_at_rest(
     let engine = std::cell::RefCell::new(engine);
     let broken = std::cell::Cell::new(false);
     let ask = |ask: EngineRequest| -> Result<EngineReply, Problem> {
-        match engine.borrow_mut().once(ask) {
+        match engine.borrow_mut().handle_single_request(ask) {
             Ok(Ok(reply)) => Ok(reply),
             Ok(Err(error)) => Err(problems::ask(&error)),
             Err(error) => {

@@ -31,7 +31,7 @@ use landfall_trackers::tracker::{
 pub use asking::JudgeAgent;
 pub use rubric::{Judge, JudgeQuestion};
 pub use settle::{
-    AcceptanceReport, AcceptanceSettlement, is_of_another_base, settle, tick_boxes, was_verified,
+    AcceptanceReport, AcceptanceSettlement, is_of_another_base, settle_acceptance, tick_boxes, was_verified,
 };
 pub use shell::{CommandCheckout, ShellContext};
 pub use tree::AcceptanceTree;
@@ -104,39 +104,39 @@ struct CheckEvidence {
     evidence: String,
 }
 
-fn saw(result: VerifyResult, evidence: String) -> CheckEvidence {
+fn make_evidence(result: VerifyResult, evidence: String) -> CheckEvidence {
     CheckEvidence { result, evidence }
 }
 
-fn pass(evidence: String) -> CheckEvidence {
-    saw(VerifyResult::Pass, evidence)
+fn pass_with_evidence(evidence: String) -> CheckEvidence {
+    make_evidence(VerifyResult::Pass, evidence)
 }
 
-fn fail(evidence: String) -> CheckEvidence {
-    saw(VerifyResult::Fail, evidence)
+fn fail_with_evidence(evidence: String) -> CheckEvidence {
+    make_evidence(VerifyResult::Fail, evidence)
 }
 
-fn uncertain(why: String) -> CheckEvidence {
-    saw(VerifyResult::Uncertain, why)
+fn uncertain_because(why: String) -> CheckEvidence {
+    make_evidence(VerifyResult::Uncertain, why)
 }
 
-fn pending(why: String) -> CheckEvidence {
-    saw(VerifyResult::Pending, why)
+fn pending_because(why: String) -> CheckEvidence {
+    make_evidence(VerifyResult::Pending, why)
 }
 
-fn judged(holds: bool, evidence: String) -> CheckEvidence {
-    if holds { pass(evidence) } else { fail(evidence) }
+fn pass_or_fail(holds: bool, evidence: String) -> CheckEvidence {
+    if holds { pass_with_evidence(evidence) } else { fail_with_evidence(evidence) }
 }
 
 /// Looks at all criteria. One result for each, in their order.
 #[must_use]
 pub fn run(criteria: &Criteria, ground: &AcceptanceContext<'_>) -> Vec<CriterionResult> {
-    run_and_tell(criteria, ground, &mut |_, _| {})
+    check_and_report_criteria(criteria, ground, &mut |_, _| {})
 }
 
 /// The same; `tell` hears of each as soon as it is known. Those before the merge come first, so that their boxes can be ticked
 /// whatever the others take.
-pub fn run_and_tell(
+pub fn check_and_report_criteria(
     criteria: &Criteria,
     ground: &AcceptanceContext<'_>,
     tell: &mut dyn FnMut(usize, &CriterionResult),
@@ -146,7 +146,7 @@ pub fn run_and_tell(
     for section in [AcceptanceStage::PreMerge, AcceptanceStage::PostMerge] {
         for (place, criterion) in criteria.items.iter().enumerate().filter(|(_, it)| it.section == section) {
             let began = Instant::now();
-            let CheckEvidence { result, evidence } = look(ground, shop.as_ref(), criterion);
+            let CheckEvidence { result, evidence } = check_criterion(ground, shop.as_ref(), criterion);
             let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
             let one = CriterionResult { result, evidence, took_ms };
             tell(place, &one);
@@ -156,7 +156,7 @@ pub fn run_and_tell(
     checked.into_iter().map(|it| it.expect("each is in one of two sections")).collect()
 }
 
-fn look(
+fn check_criterion(
     ground: &AcceptanceContext<'_>,
     shop: Option<&ShellWorkspace<'_>>,
     criterion: &Criterion,
@@ -172,27 +172,27 @@ fn look(
         happened: ground.happened,
     };
     let (verify, address) = match plan(criterion, standing) {
-        CriterionPlan::Known(result, why) => return saw(result, why),
-        CriterionPlan::AskChecks(line) => return forge::command(ground, line),
+        CriterionPlan::Known(result, why) => return make_evidence(result, why),
+        CriterionPlan::AskChecks(line) => return forge::check_command_on_forge(ground, line),
         CriterionPlan::Run(verify, address) => (verify, address),
     };
     if let Some(when) = &verify.when {
-        let Some(shop) = shop else { return no_shell() };
-        if !shell::holds(shop, when) {
-            return saw(VerifyResult::Skipped, "its condition does not hold".to_owned());
+        let Some(shop) = shop else { return uncertain_without_shell() };
+        if !shell::condition_holds(shop, when) {
+            return make_evidence(VerifyResult::Skipped, "its condition does not hold".to_owned());
         }
     }
     match address {
-        Some(address) => at_address(ground, shop, verify, &address),
-        None => on_ground(ground, shop, verify, &criterion.text),
+        Some(address) => check_at_address(ground, shop, verify, &address),
+        None => check_without_address(ground, shop, verify, &criterion.text),
     }
 }
 
-fn no_shell() -> CheckEvidence {
-    uncertain("nothing can be run here".to_owned())
+fn uncertain_without_shell() -> CheckEvidence {
+    uncertain_because("nothing can be run here".to_owned())
 }
 
-fn at_address(
+fn check_at_address(
     ground: &AcceptanceContext<'_>,
     shop: Option<&ShellWorkspace<'_>>,
     verify: &VerifyHint,
@@ -203,39 +203,41 @@ fn at_address(
         (AcceptanceMode::Safe, true) => ReachableHosts::PublicAndHere,
         (AcceptanceMode::Safe, false) => ReachableHosts::Public,
     };
-    let ask =
-        |want, then: &dyn Fn(&web::WebResponse) -> CheckEvidence| match web::ask(address, reachable, want) {
-            Ok(answered) => then(&answered),
-            Err(saw) => saw,
-        };
-    let with_shop = |then: &dyn Fn(&ShellWorkspace<'_>) -> CheckEvidence| shop.map_or_else(no_shell, then);
+    let ask = |want, then: &dyn Fn(&web::WebResponse) -> CheckEvidence| match web::fetch_address(
+        address, reachable, want,
+    ) {
+        Ok(answered) => then(&answered),
+        Err(saw) => saw,
+    };
+    let with_shop =
+        |then: &dyn Fn(&ShellWorkspace<'_>) -> CheckEvidence| shop.map_or_else(uncertain_without_shell, then);
     match &verify.check {
-        CriterionCheck::HttpStatus { code, .. } => ask(BodyOption::Head, &|it| web::status(it, *code)),
+        CriterionCheck::HttpStatus { code, .. } => ask(BodyOption::Head, &|it| web::check_status(it, *code)),
         CriterionCheck::HttpHeader { header, value, .. } => {
-            ask(BodyOption::Head, &|it| web::header(it, header, value))
+            ask(BodyOption::Head, &|it| web::check_header(it, header, value))
         }
         CriterionCheck::HttpRedirect { to, code, .. } => match to.resolve(ground.base_url) {
-            Some(to) => ask(BodyOption::Head, &|it| web::redirect(it, address, &to, *code)),
-            None => uncertain("where `{{base_url}}` leads is not known here".to_owned()),
+            Some(to) => ask(BodyOption::Head, &|it| web::check_redirect(it, address, &to, *code)),
+            None => uncertain_because("where `{{base_url}}` leads is not known here".to_owned()),
         },
         CriterionCheck::HtmlCheck { selector, hits, .. } => {
-            ask(BodyOption::Body, &|it| web::page(it, selector, *hits))
+            ask(BodyOption::Body, &|it| web::check_page_elements(it, selector, *hits))
         }
         CriterionCheck::ApiCheck { path, value, .. } => {
-            ask(BodyOption::Body, &|it| web::api(it, path, value))
+            ask(BodyOption::Body, &|it| web::check_api_value(it, path, value))
         }
         CriterionCheck::BrowserCheck { selector, text, .. } => {
-            with_shop(&|shop| browser::check(shop, address, selector, text.as_deref()))
+            with_shop(&|shop| browser::check_rendered_element(shop, address, selector, text.as_deref()))
         }
         CriterionCheck::BrowserScreenshot { description, .. } => {
-            with_shop(&|shop| browser::screenshot(shop, ground.judge, address, description))
+            with_shop(&|shop| browser::judge_screenshot(shop, ground.judge, address, description))
         }
         CriterionCheck::VisualDiff { reference, viewports, states, .. } => with_shop(&|shop| {
             let (viewports, states) = (viewports.as_deref(), states.as_deref());
-            browser::diff(shop, ground.tree, ground.base_url, reference, address, viewports, states)
+            browser::compare_pages(shop, ground.tree, ground.base_url, reference, address, viewports, states)
         }),
         CriterionCheck::Lighthouse { category, least, .. } => {
-            with_shop(&|shop| browser::lighthouse(shop, address, category, *least))
+            with_shop(&|shop| browser::check_lighthouse_score(shop, address, category, *least))
         }
         CriterionCheck::File { .. }
         | CriterionCheck::Dir { .. }
@@ -257,7 +259,7 @@ fn at_address(
     }
 }
 
-fn on_ground(
+fn check_without_address(
     ground: &AcceptanceContext<'_>,
     shop: Option<&ShellWorkspace<'_>>,
     verify: &VerifyHint,
@@ -266,44 +268,50 @@ fn on_ground(
     let tree = ground.tree;
     let limit_ms = verify.command_spec().map_or(60_000, |spec| spec.limit_ms);
     match &verify.check {
-        CriterionCheck::File { path, there } => files::file(tree, path, *there),
-        CriterionCheck::Dir { path, there } => files::dir(tree, path, *there),
-        CriterionCheck::GitCommitted(path) => files::committed(tree, path),
-        CriterionCheck::Contains { path, text, there } => files::contains(tree, path, text, *there),
+        CriterionCheck::File { path, there } => files::check_file_presence(tree, path, *there),
+        CriterionCheck::Dir { path, there } => files::check_folder_presence(tree, path, *there),
+        CriterionCheck::GitCommitted(path) => files::check_path_committed(tree, path),
+        CriterionCheck::Contains { path, text, there } => {
+            files::check_file_contains(tree, path, text, *there)
+        }
         CriterionCheck::NoneContains { glob, text } => files::none_contains(tree, glob, text),
-        CriterionCheck::Grep { pattern, path } => files::grep(tree, pattern, path),
+        CriterionCheck::Grep { pattern, path } => files::check_line_matches(tree, pattern, path),
         CriterionCheck::JsonField { path, field, value } => files::json_field(tree, path, field, value),
         CriterionCheck::SectionContains { path, heading, text, there } => {
-            files::section(tree, path, heading, text, *there)
+            files::check_section_text(tree, path, heading, text, *there)
         }
-        CriterionCheck::Symlink { path, target } => files::symlink(tree, path, target),
+        CriterionCheck::Symlink { path, target } => files::check_symlink_target(tree, path, target),
         CriterionCheck::Command(line) | CriterionCheck::BuildSuccess(line) => {
-            shop.map_or_else(no_shell, |shop| shell::command(shop, line, limit_ms))
+            shop.map_or_else(uncertain_without_shell, |shop| shell::check_command(shop, line, limit_ms))
         }
         CriterionCheck::McpCall { tool, .. } => {
             // What limits an agent here is the sandbox; none of them can be held to one tool of one server.
-            uncertain(format!(
+            uncertain_because(format!(
                 "no agent can be held to the one tool `{}`: they run with all their tools; look yourself and tick the box, or \
                  let a `command` ask the server",
-                files::short(tool)
+                files::shorten_to_line(tool)
             ))
         }
-        CriterionCheck::GithubCheck { query, value } => forge::check(ground, shop, query, value),
+        CriterionCheck::GithubCheck { query, value } => forge::check_github_query(ground, shop, query, value),
         CriterionCheck::Rubric(rubric) => match ground.judge {
-            None => uncertain("there is no judge here".to_owned()),
+            None => uncertain_because("there is no judge here".to_owned()),
             Some(judge) => {
-                let prompt = rubric::prompt(ground, text, rubric);
-                rubric::weigh(judge.judge(&JudgeQuestion { prompt: &prompt, picture: None }))
+                let prompt = rubric::build_rubric_prompt(ground, text, rubric);
+                rubric::evaluate_judge_answer(judge.judge(&JudgeQuestion { prompt: &prompt, picture: None }))
             }
         },
         CriterionCheck::Custom { name, given } => {
             let handler = ground.handlers.iter().find(|handler| handler.name == *name);
             match (handler, ground.judge) {
-                (None, _) => uncertain(format!("there is no file for `{}`", files::short(name))),
-                (Some(_), None) => uncertain("there is no judge here".to_owned()),
+                (None, _) => {
+                    uncertain_because(format!("there is no file for `{}`", files::shorten_to_line(name)))
+                }
+                (Some(_), None) => uncertain_because("there is no judge here".to_owned()),
                 (Some(handler), Some(judge)) => {
                     let prompt = rubric::handler_prompt(ground, handler, given, text);
-                    rubric::weigh(judge.judge(&JudgeQuestion { prompt: &prompt, picture: None }))
+                    rubric::evaluate_judge_answer(
+                        judge.judge(&JudgeQuestion { prompt: &prompt, picture: None }),
+                    )
                 }
             }
         }
@@ -328,7 +336,7 @@ pub(crate) const OBSERVED_MARKER: &str = "observed/";
 ///
 /// # Errors
 /// Why the tracker does not say.
-pub fn happened(
+pub fn find_observed_events(
     tracker: &dyn Tracker,
     number: IssueNumber,
     criteria: &Criteria,
@@ -349,7 +357,7 @@ const HANDLERS_MAX: usize = 100;
 /// The verify commands of the project's own in a tree, and what is to be said about them. The tree is that of the base: the work
 /// does not say how it is verified.
 #[must_use]
-pub fn handlers(base: &AcceptanceTree) -> (Vec<CustomVerifyCommand>, Vec<String>) {
+pub fn find_verify_handlers(base: &AcceptanceTree) -> (Vec<CustomVerifyCommand>, Vec<String>) {
     let (mut found, mut said): (Vec<CustomVerifyCommand>, Vec<String>) = (Vec::new(), Vec::new());
     for folder in HANDLER_FOLDERS {
         for file in base.names(folder).unwrap_or_default() {
@@ -359,7 +367,7 @@ pub fn handlers(base: &AcceptanceTree) -> (Vec<CustomVerifyCommand>, Vec<String>
             match CustomVerifyCommand::parse(name, &text) {
                 None => said.push(format!(
                     "`{}` is no name for a verify command; letters, digits, `-` and `_` are",
-                    files::short(&path)
+                    files::shorten_to_line(&path)
                 )),
                 Some(handler) if handler.is_hidden() => {
                     said.push(format!(

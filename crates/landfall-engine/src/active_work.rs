@@ -59,17 +59,17 @@ impl ActiveWork {
     }
 
     /// A person wants the agent of this attempt to end.
-    pub fn stop(&self, task: TaskId, attempt: Attempt, manner: AgentStopMode) {
+    pub fn request_stop(&self, task: TaskId, attempt: Attempt, manner: AgentStopMode) {
         self.state().stops.insert((task, attempt), manner);
     }
 
     /// How the agent of this attempt is to end, if a person wants it to.
-    pub fn manner(&self, task: TaskId, attempt: Attempt) -> Option<AgentStopMode> {
+    pub fn stop_mode(&self, task: TaskId, attempt: Attempt) -> Option<AgentStopMode> {
         self.state().stops.get(&(task, attempt)).copied()
     }
 
     /// Nobody waits for the checks of this batch any more.
-    pub fn abandon(&self, batch: BatchId) {
+    pub fn abandon_batch(&self, batch: BatchId) {
         self.state().abandoned.insert(batch);
     }
 

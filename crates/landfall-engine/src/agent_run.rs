@@ -40,12 +40,12 @@ pub fn agent_profile(profile: &crate::settings::ProfileSettings) -> LaunchProfil
 /// Where the task's branch stands; for evidence, read without a process.
 pub(crate) fn head_of(site: &HostContext, task: &Task) -> Option<landfall_model::Commit> {
     let workspace = site.pool.find_workspace(&task.id.to_string())?;
-    site.store.workspace_head(&workspace).map(|oid| ids::commit(&oid))
+    site.store.workspace_head(&workspace).map(|oid| ids::oid_to_commit(&oid))
 }
 
 /// Whether the agent of this step runs a loop of its own, told by files.
 pub(crate) fn strides(task: &Task) -> bool {
-    task.strides() && !reads(task)
+    task.strides() && !is_reader_run(task)
 }
 
 /// Whether the steps of such a loop are typed by us, one after the other.
@@ -57,18 +57,18 @@ pub(crate) fn is_dispatched(task: &Task) -> bool {
 pub(crate) const DISPATCH: &str = "dispatch";
 
 /// How long a sitter lets its run go on. A loop of the agent's own is asked to end first, and may finish its step.
-pub(crate) fn sat_with_ms(site: &HostContext, task: &Task, calls_model: bool, limit_ms: u64) -> u64 {
+pub(crate) fn sitter_limit_ms(site: &HostContext, task: &Task, calls_model: bool, limit_ms: u64) -> u64 {
     if limit_ms == 0 {
         return 0;
     }
     let grace_ms = if strides(task) { site.settings.run.step_grace_ms } else { 0 };
     // The wait for an answer of the model does not count, and the sitter knows nothing of that: we end such an agent in time.
-    let silence_ms = if calls_model { watch(site, task).silence_ms } else { 0 };
+    let silence_ms = if calls_model { watch_limits(site, task).silence_ms } else { 0 };
     limit_ms.saturating_add(grace_ms).saturating_add(silence_ms)
 }
 
 /// Whether the agent of a task reads the work of another.
-pub(crate) fn reads(task: &Task) -> bool {
+pub(crate) fn is_reader_run(task: &Task) -> bool {
     let step = task.step().and_then(|step| task.flow.as_ref()?.find_step(step));
     step.is_some_and(|step| step.kind.reads())
 }
@@ -76,14 +76,14 @@ pub(crate) fn reads(task: &Task) -> bool {
 /// The name of the workspace that the agent of a task works in. Whoever reads has one of their own: what they write there
 /// goes nowhere.
 pub(crate) fn workspace_name(task: &Task) -> String {
-    match reads(task) {
+    match is_reader_run(task) {
         true => format!("{}-review", task.id),
         false => task.id.to_string(),
     }
 }
 
 /// How long the agent of a task may be silent: longer, if it was ended for that too early.
-pub(crate) fn watch(site: &HostContext, task: &Task) -> LivenessLimits {
+pub(crate) fn watch_limits(site: &HostContext, task: &Task) -> LivenessLimits {
     let watch = site.settings.run.watch;
     let open = task.step().and_then(|step| task.recoveries.unresolved_try(step));
     let Some(RecoveryAction::RaiseTimeout(percent)) = open.and_then(|it| RecoveryAction::of_said(&it.action))

@@ -10,7 +10,7 @@ use landfall_model::base_gate::{BaseCheckResult, BaseNews, RedBasePolicy};
 
 use crate::effect_thread::AbortOnPanic;
 use crate::engine_context::EngineContext;
-use crate::gate::{self, verify, verify_section};
+use crate::gate::{self, verify_merge, verify_section};
 use crate::ids;
 use crate::land;
 use crate::mail::EngineMessage;
@@ -27,7 +27,7 @@ impl BaseChecker {
     }
 
     /// Sees that the checks run if they are wanted. `known` is where the base is by the facts.
-    pub fn look(&mut self, is_wanted: bool, known: Option<&Commit>) {
+    pub fn start_if_wanted(&mut self, is_wanted: bool, known: Option<&Commit>) {
         let is_busy = self.thread.as_ref().is_some_and(|thread| !thread.is_finished());
         if !is_wanted || is_busy {
             return;
@@ -35,8 +35,8 @@ impl BaseChecker {
         let (site, known) = (self.site.clone(), known.cloned());
         let thread = std::thread::Builder::new().name("base-check".to_owned()).spawn(move || {
             let _fuse = AbortOnPanic;
-            let (found, news) = match land::base(&site) {
-                Ok(base) => (Some(ids::commit(&base)), check_base(&site, &base)),
+            let (found, news) = match land::sync_base(&site) {
+                Ok(base) => (Some(ids::oid_to_commit(&base)), check_base(&site, &base)),
                 Err(error) => (None, Some(BaseNews::Failed(error.full_message()))),
             };
             if let Some(news) = news {
@@ -51,7 +51,7 @@ impl BaseChecker {
     pub fn finish(&mut self) {
         let Some(thread) = self.thread.take() else { return };
         if !thread.is_finished() {
-            gate::interrupt(&self.site);
+            gate::interrupt_checks(&self.site);
         }
         let _ = thread.join(); // a panic there has ended the process
     }
@@ -63,7 +63,7 @@ fn check_base(site: &EngineContext, base: &Oid) -> Option<BaseNews> {
     match verify_section(site, base) {
         Err(error) => Some(BaseNews::Failed(error.full_message())),
         Ok(Ok(section)) if section.red_base == RedBasePolicy::Start => Some(BaseNews::Exempt),
-        Ok(_) => match verify(site, NAME, base, base, base) {
+        Ok(_) => match verify_merge(site, NAME, base, base, base) {
             Err(error) => Some(BaseNews::Failed(error.full_message())),
             Ok(report) => report.map(|report| BaseNews::Checked(Box::new(report))),
         },

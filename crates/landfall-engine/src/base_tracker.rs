@@ -37,48 +37,48 @@ pub(crate) struct RemoteSnapshot {
 }
 
 impl BaseTracker {
-    fn facts(&self) -> MutexGuard<'_, BaseFacts> {
+    fn lock_facts(&self) -> MutexGuard<'_, BaseFacts> {
         self.facts.lock().expect("no thread panics while it holds them")
     }
 
     /// The base may be here: a fact says so, or is about to.
-    pub fn trust(&self, base: &Commit) {
-        self.facts().trusted.insert(base.clone());
+    pub fn trust_base(&self, base: &Commit) {
+        self.lock_facts().trusted.insert(base.clone());
     }
 
     /// Whether the base was moved here by a landing or by the person.
-    pub fn trusts(&self, base: &Commit) -> bool {
-        self.facts().trusted.contains(base)
+    pub fn is_trusted(&self, base: &Commit) -> bool {
+        self.lock_facts().trusted.contains(base)
     }
 
     /// Where the person's branch was seen last.
-    pub fn theirs(&self) -> Option<Commit> {
-        self.facts().theirs.clone()
+    pub fn user_branch_tip(&self) -> Option<Commit> {
+        self.lock_facts().theirs.clone()
     }
 
     /// The person's branch was seen here.
-    pub fn note_theirs(&self, commit: &Commit) {
-        self.facts().theirs = Some(commit.clone());
+    pub fn note_user_branch_tip(&self, commit: &Commit) {
+        self.lock_facts().theirs = Some(commit.clone());
     }
 
     /// A task landed as this commit.
     pub fn note_landed(&self, task: TaskId, commit: &Commit) {
-        self.facts().landed.insert(task, commit.clone());
+        self.lock_facts().landed.insert(task, commit.clone());
     }
 
     /// What these tasks landed as, those of them that have.
-    pub fn landed(&self, tasks: &BTreeSet<TaskId>) -> Vec<Commit> {
-        let facts = self.facts();
+    pub fn landed_commits(&self, tasks: &BTreeSet<TaskId>) -> Vec<Commit> {
+        let facts = self.lock_facts();
         tasks.iter().filter_map(|task| facts.landed.get(task)).cloned().collect()
     }
 
     /// Waits for the turn to compare the base with the user's branch.
-    pub fn compare(&self) -> MutexGuard<'_, ()> {
+    pub fn lock_comparison(&self) -> MutexGuard<'_, ()> {
         self.comparing.lock().expect("no thread panics while it compares")
     }
 
     /// Waits for the turn to ask the remote.
-    pub fn remote(&self) -> MutexGuard<'_, RemoteSnapshot> {
+    pub fn lock_remote(&self) -> MutexGuard<'_, RemoteSnapshot> {
         self.remote.lock().expect("no thread panics while it asks")
     }
 }
@@ -95,7 +95,7 @@ impl LandingLock {
     }
 
     /// Waits until no landing is under way.
-    pub fn wait(&self) {
+    pub fn wait_until_free(&self) {
         drop(self.hold());
     }
 }

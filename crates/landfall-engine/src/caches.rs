@@ -20,7 +20,7 @@ use landfall_model::cache::{
 
 use landfall_model::home::TOOLS;
 
-use crate::confine::expand;
+use crate::confine::expand_home;
 use crate::settings::Confinement;
 
 /// What a run gets of caches.
@@ -68,13 +68,13 @@ pub(crate) struct CacheRequest<'a> {
 ///
 /// # Errors
 /// When the room cannot be made.
-pub(crate) fn prepare(request: &CacheRequest<'_>) -> io::Result<CacheAccess> {
+pub(crate) fn prepare_caches(request: &CacheRequest<'_>) -> io::Result<CacheAccess> {
     let mut access = CacheAccess::default();
     if request.level == Confinement::Off {
         return Ok(access);
     }
     std::fs::create_dir_all(request.room)?; // it is tried there what this machine can do
-    let CachePlan { entries, others, mut methods, notices } = plan(request);
+    let CachePlan { entries, others, mut methods, notices } = plan_caches(request);
     access.notices = notices;
     if entries.is_empty() {
         let _ = std::fs::remove_dir(request.room); // something else may be in it by now
@@ -82,17 +82,17 @@ pub(crate) fn prepare(request: &CacheRequest<'_>) -> io::Result<CacheAccess> {
     }
     for (entry, method) in entries.iter().zip(&mut methods) {
         // Whatever the reason, a full disk perhaps: the tool can do without changing it, and the run goes on.
-        if let Err(error) = entry.make(*method) {
+        if let Err(error) = entry.make_for_method(*method) {
             entry.remove_made();
             *method = CacheMethod::ReadOnly;
             access
                 .notices
-                .push(entry.notice(format!("it is read-only, because no copy can be made: {error}")));
+                .push(entry.make_notice(format!("it is read-only, because no copy can be made: {error}")));
         }
     }
     unify_cache_methods(&variables_of(&entries), &mut methods);
     for (entry, method) in entries.iter().zip(methods) {
-        entry.give(method, &mut access);
+        entry.grant_access(method, &mut access);
     }
     // Their tools find the layer that is there under the first name.
     let has_layer = |entry: &CacheEntry<'_>| access.layers.iter().any(|layer| layer.path == entry.path);
@@ -106,7 +106,7 @@ pub(crate) fn prepare(request: &CacheRequest<'_>) -> io::Result<CacheAccess> {
 pub(crate) fn find_notices(request: &CacheRequest<'_>) -> Vec<CacheNotice> {
     match request.level {
         Confinement::Off => Vec::new(),
-        Confinement::Write | Confinement::Isolated | Confinement::Strict => plan(request).notices,
+        Confinement::Write | Confinement::Isolated | Confinement::Strict => plan_caches(request).notices,
     }
 }
 
@@ -119,7 +119,7 @@ struct CachePlan<'a> {
     notices: Vec<CacheNotice>,
 }
 
-fn plan<'a>(request: &'a CacheRequest<'a>) -> CachePlan<'a> {
+fn plan_caches<'a>(request: &'a CacheRequest<'a>) -> CachePlan<'a> {
     let (mut entries, mut others, mut notices) = (Vec::<CacheEntry<'_>>::new(), Vec::new(), Vec::new());
     for name in request.caches {
         match find_cache(request, name) {
@@ -127,7 +127,7 @@ fn plan<'a>(request: &'a CacheRequest<'a>) -> CachePlan<'a> {
             Ok(Some(entry)) => match entries.iter().find(|other| other.path == entry.path) {
                 Some(first) => {
                     notices.push(
-                        entry.notice(format!("it is the same folder as `{}`, which counts", first.name)),
+                        entry.make_notice(format!("it is the same folder as `{}`, which counts", first.name)),
                     );
                     others.push(entry);
                 }
@@ -137,13 +137,13 @@ fn plan<'a>(request: &'a CacheRequest<'a>) -> CachePlan<'a> {
             Err(what) => notices.push(CacheNotice { cache: name.clone(), what }),
         }
     }
-    let facts: Vec<CacheFacts> = entries.iter().map(CacheEntry::facts).collect();
+    let facts: Vec<CacheFacts> = entries.iter().map(CacheEntry::collect_facts).collect();
     let mut methods: Vec<CacheMethod> = facts.iter().map(choose_cache_method).collect();
     bound_cache_copies(&facts, &mut methods);
     unify_cache_methods(&variables_of(&entries), &mut methods);
     for (entry, method) in entries.iter().zip(&methods) {
         if *method == CacheMethod::ReadOnly {
-            notices.push(entry.notice(format!(
+            notices.push(entry.make_notice(format!(
                 "agents and checks can read it and not change it: this machine cannot put a layer over it, and a copy of it, \
                  or of all caches together, is too large (at most {} MiB and {} files each)",
                 CACHE_COPY_MAX.bytes >> 20,
@@ -173,7 +173,7 @@ fn find_cache<'a>(request: &'a CacheRequest<'a>, name: &'a str) -> Result<Option
             real.display()
         ));
     }
-    if request.strays_at_home(&named, &real) {
+    if request.leads_elsewhere_at_home(&named, &real) {
         let variable = known.map_or("a variable of its tool", |known| known.redirect.variable);
         return Err(format!(
             "agents and checks do not get it: it is a link to `{}` in your home folder, where files of yours may be; if that is \
@@ -220,7 +220,7 @@ impl CacheRequest<'_> {
 
     /// Whether a link leads from this place to one in the home folder where no tool keeps its files. What is there is hidden
     /// with the home folder, and nobody has opened it.
-    fn strays_at_home(&self, named: &Path, real: &Path) -> bool {
+    fn leads_elsewhere_at_home(&self, named: &Path, real: &Path) -> bool {
         const OF_TOOLS: [&str; 2] = [".cache", ".local/share"];
         let Some(home) = self.home else { return false };
         let real_home = real_path(home);
@@ -245,21 +245,21 @@ const MOVED: [(&str, &str); 2] = [("~/.cache/", "XDG_CACHE_HOME"), ("~/.local/sh
 
 /// Where a cache is: at its usual place, or where a variable of the user's says.
 fn path_of(request: &CacheRequest<'_>, name: &str, known: Option<&PackageCache>) -> Option<PathBuf> {
-    let Some(known) = known else { return expand(request.home, name) };
+    let Some(known) = known else { return expand_home(request.home, name) };
     let redirect = &known.redirect;
     let own = Some(redirect.variable).filter(|_| redirect.value.is_empty());
     if let Some(folder) = own.and_then(|variable| request.folder_in(variable)) {
-        return Some(below(&folder, redirect.below));
+        return Some(join_if_named(&folder, redirect.below));
     }
     let moved = MOVED.iter().find_map(|(usual, variable)| {
         let rest = known.path.strip_prefix(usual)?;
         Some(request.folder_in(variable)?.join(rest))
     });
-    moved.or_else(|| expand(request.home, name))
+    moved.or_else(|| expand_home(request.home, name))
 }
 
 /// The folder of this name, or the folder itself without a name.
-fn below(folder: &Path, name: &str) -> PathBuf {
+fn join_if_named(folder: &Path, name: &str) -> PathBuf {
     if name.is_empty() { folder.to_owned() } else { folder.join(name) }
 }
 
@@ -278,7 +278,7 @@ struct CacheEntry<'a> {
 }
 
 impl CacheEntry<'_> {
-    fn notice(&self, what: String) -> CacheNotice {
+    fn make_notice(&self, what: String) -> CacheNotice {
         CacheNotice { cache: self.name.to_owned(), what }
     }
 
@@ -286,7 +286,7 @@ impl CacheEntry<'_> {
         self.known.map(|known| known.redirect.variable)
     }
 
-    fn facts(&self) -> CacheFacts {
+    fn collect_facts(&self) -> CacheFacts {
         let can_overlay = match self.request.level {
             _ if !self.is_there => false,
             Confinement::Off | Confinement::Write => false,
@@ -322,11 +322,11 @@ impl CacheEntry<'_> {
             files: CACHE_COPY_MAX.files,
             bytes: if can_clone { u64::MAX } else { CACHE_COPY_MAX.bytes },
         };
-        let TreeSize { files, bytes } = measure_tree(&self.path, self.left_out(), max);
+        let TreeSize { files, bytes } = measure_tree(&self.path, self.excluded_folders(), max);
         (CacheSize { files, bytes }, can_clone)
     }
 
-    fn left_out(&self) -> &'static [&'static str] {
+    fn excluded_folders(&self) -> &'static [&'static str] {
         match self.known.map(|known| known.rebuilt) {
             Some(RebuildScope::Folders(names)) => names,
             Some(RebuildScope::All) | None => &[],
@@ -334,7 +334,7 @@ impl CacheEntry<'_> {
     }
 
     /// Makes what a method needs.
-    fn make(&self, method: CacheMethod) -> io::Result<()> {
+    fn make_for_method(&self, method: CacheMethod) -> io::Result<()> {
         let own = self.own_folder();
         match method {
             CacheMethod::Shared | CacheMethod::ReadOnly => Ok(()),
@@ -351,11 +351,11 @@ impl CacheEntry<'_> {
     fn remove_made(&self) {
         let _ = remove_tree(&self.own_folder()); // what stays is removed before it is made again
         if let Some(known) = self.known {
-            let _ = remove_tree(&below(&self.tool_folder(known), known.redirect.below)); // the same
+            let _ = remove_tree(&join_if_named(&self.tool_folder(known), known.redirect.below)); // the same
         }
     }
 
-    fn give(&self, method: CacheMethod, access: &mut CacheAccess) {
+    fn grant_access(&self, method: CacheMethod, access: &mut CacheAccess) {
         let own = self.own_folder();
         let layer = |changes| CacheLayer { path: self.path.clone(), changes };
         match method {
@@ -369,7 +369,7 @@ impl CacheEntry<'_> {
                 access.layers.push(layer(LayerChanges::Copy(own.join("copy"))));
                 access.env.extend(self.variable_past_links());
             }
-            CacheMethod::Redirect => self.redirect(access),
+            CacheMethod::Redirect => self.redirect_tool(access),
             CacheMethod::ReadOnly => access.read.push(self.path.clone()),
         }
         let mode = cache_mode(method, self.request.level);
@@ -383,16 +383,16 @@ impl CacheEntry<'_> {
         let tool = if redirect.below.is_empty() { &self.named } else { self.named.parent()? };
         let tool = tool.canonicalize().ok()?;
         // A link within the folder of the tool is seen with that folder.
-        let is_there = below(&tool, redirect.below) == self.path;
-        is_there.then(|| (redirect.variable.into(), below(&tool, redirect.value).into_os_string()))
+        let is_there = join_if_named(&tool, redirect.below) == self.path;
+        is_there.then(|| (redirect.variable.into(), join_if_named(&tool, redirect.value).into_os_string()))
     }
 
     /// Sends the tool to its folder. Caches of the same tool share that folder.
-    fn redirect(&self, access: &mut CacheAccess) {
+    fn redirect_tool(&self, access: &mut CacheAccess) {
         let known = self.known.expect("only a known cache is redirected");
         let tool = self.tool_folder(known);
         if !access.write.contains(&tool) {
-            let value = below(&tool, known.redirect.value);
+            let value = join_if_named(&tool, known.redirect.value);
             access.env.push((known.redirect.variable.into(), value.into_os_string()));
             access.write.push(tool);
         }
@@ -409,7 +409,7 @@ impl CacheEntry<'_> {
                 copy_over(&original, &tool.join(file))?;
             }
         }
-        let copy = below(&tool, known.redirect.below);
+        let copy = join_if_named(&tool, known.redirect.below);
         remove_tree(&copy)?;
         self.copy_to(&copy)
     }
@@ -422,7 +422,7 @@ impl CacheEntry<'_> {
         match self.known.map(|known| known.rebuilt) {
             _ if !self.is_there => std::fs::create_dir_all(folder),
             Some(RebuildScope::All) => std::fs::create_dir_all(folder),
-            Some(RebuildScope::Folders(_)) | None => copy_tree(&self.path, folder, self.left_out()),
+            Some(RebuildScope::Folders(_)) | None => copy_tree(&self.path, folder, self.excluded_folders()),
         }
     }
 
@@ -434,12 +434,12 @@ impl CacheEntry<'_> {
     }
 
     /// Says that what a method needs was made, and by which method.
-    fn note(&self) -> PathBuf {
+    fn method_note_path(&self) -> PathBuf {
         self.own_folder().join("method")
     }
 
     fn is_made(&self, method: CacheMethod) -> bool {
-        std::fs::read_to_string(self.note()).is_ok_and(|noted| noted == word_of(method))
+        std::fs::read_to_string(self.method_note_path()).is_ok_and(|noted| noted == word_of(method))
     }
 
     /// Does `make` unless it was done. Half of it, or what another method has made, goes before.
@@ -451,7 +451,7 @@ impl CacheEntry<'_> {
         remove_tree(&own)?;
         std::fs::create_dir_all(&own)?;
         make()?;
-        write_atomic(&self.note(), word_of(method).as_bytes())
+        write_atomic(&self.method_note_path(), word_of(method).as_bytes())
     }
 }
 
@@ -497,7 +497,7 @@ mod tests {
             self.folder.path().canonicalize().expect("there").join("home")
         }
 
-        fn room(&self) -> PathBuf {
+        fn room_path(&self) -> PathBuf {
             self.folder.path().canonicalize().expect("there").join("room")
         }
 
@@ -509,7 +509,7 @@ mod tests {
             let caches: Vec<String> = caches.iter().map(|name| (*name).to_owned()).collect();
             let env: Vec<(OsString, OsString)> =
                 env.iter().map(|(name, value)| (name.into(), value.into())).collect();
-            let (home, room) = (self.home(), self.room());
+            let (home, room) = (self.home(), self.room_path());
             let hidden = [home.join(".ssh"), home.join(".cargo/credentials.toml")];
             let request = CacheRequest {
                 caches: &caches,
@@ -519,11 +519,11 @@ mod tests {
                 env: &env,
                 room: &room,
             };
-            prepare(&request).expect("there is room")
+            prepare_caches(&request).expect("there is room")
         }
 
         /// Puts a link to `target` in the place of `name` in the home folder.
-        fn link(&self, name: &str, target: &Path) {
+        fn make_link(&self, name: &str, target: &Path) {
             let place = self.home().join(name);
             remove_tree(&place).expect("ours");
             std::os::unix::fs::symlink(target, place).expect("ours");
@@ -538,9 +538,9 @@ mod tests {
     fn without_mounts_the_tool_is_sent_to_a_copy_without_logins() {
         let scene = Scene::new();
         let access = scene.prepare(Confinement::Write, &[]);
-        let cargo = scene.room().join("CARGO_HOME");
+        let cargo = scene.room_path().join("CARGO_HOME");
         assert_eq!(value_of(&access, "CARGO_HOME"), Some(&cargo.clone().into_os_string()));
-        assert_eq!(access.write, [cargo.clone(), scene.room().join("npm_config_cache")]);
+        assert_eq!(access.write, [cargo.clone(), scene.room_path().join("npm_config_cache")]);
         assert_eq!(access.layers, []);
         assert!(cargo.join("registry/cache/a.crate").is_file() && cargo.join("config.toml").is_file());
         assert!(!cargo.join("registry/src").exists(), "unpacked again by the tool");
@@ -552,11 +552,11 @@ mod tests {
     fn what_a_run_left_in_its_copy_is_there_for_the_next_run_with_the_same_room() {
         let scene = Scene::new();
         scene.prepare(Confinement::Write, &[]);
-        let left = scene.room().join("CARGO_HOME/registry/cache/b.crate");
+        let left = scene.room_path().join("CARGO_HOME/registry/cache/b.crate");
         std::fs::write(&left, "new").expect("ours");
         scene.prepare(Confinement::Write, &[]);
         assert!(left.is_file());
-        std::fs::remove_dir_all(scene.room()).expect("ours");
+        std::fs::remove_dir_all(scene.room_path()).expect("ours");
         scene.prepare(Confinement::Write, &[]);
         assert!(!left.exists());
     }
@@ -569,7 +569,7 @@ mod tests {
         std::fs::write(moved.join("registry/cache/moved.crate"), "x").expect("ours");
         let env = [("CARGO_HOME", moved.to_str().expect("plain"))];
         scene.prepare(Confinement::Write, &env);
-        assert!(scene.room().join("CARGO_HOME/registry/cache/moved.crate").is_file());
+        assert!(scene.room_path().join("CARGO_HOME/registry/cache/moved.crate").is_file());
     }
 
     #[test]
@@ -580,7 +580,7 @@ mod tests {
             let paths: Vec<&PathBuf> = access.layers.iter().map(|layer| &layer.path).collect();
             for CacheLayer { path, changes } in &access.layers {
                 let is_overlay = matches!(changes, LayerChanges::Overlay { .. });
-                assert_eq!(is_overlay, can_overlay(&scene.room(), path), "{path:?}: {changes:?}");
+                assert_eq!(is_overlay, can_overlay(&scene.room_path(), path), "{path:?}: {changes:?}");
             }
             let expected = [".cargo/registry", ".cargo/git", ".npm"].map(|name| scene.home().join(name));
             assert_eq!(paths, expected.iter().collect::<Vec<_>>(), "{level:?}");
@@ -597,8 +597,8 @@ mod tests {
                 let scene = Scene::new();
                 std::fs::create_dir_all(scene.home().join(".ssh/below")).expect("ours");
                 let target = scene.folder.path().canonicalize().expect("there").join(target);
-                scene.link(".npm", &target);
-                scene.link("go", &scene.home().join(".ssh"));
+                scene.make_link(".npm", &target);
+                scene.make_link("go", &scene.home().join(".ssh"));
                 let access = scene.prepare_these(&["~/.npm", "~/go/pkg"], level, &[]);
                 let told: Vec<&str> = access.notices.iter().map(|notice| notice.cache.as_str()).collect();
                 assert_eq!(told, ["~/.npm", "~/go/pkg"], "{level:?} {target:?}");
@@ -617,7 +617,7 @@ mod tests {
                 let target = scene.home().join(target);
                 std::fs::create_dir_all(&target).expect("ours");
                 std::fs::write(target.join("letter"), "private").expect("ours");
-                scene.link(".npm", &target);
+                scene.make_link(".npm", &target);
                 let access = scene.prepare_these(&["~/.npm"], level, &[]);
                 assert_eq!(access.notices.is_empty(), is_open, "{level:?} {target:?}: {access:?}");
                 assert_eq!(
@@ -642,8 +642,8 @@ mod tests {
         let scene = Scene::new();
         let elsewhere = scene.folder.path().canonicalize().expect("there").join("elsewhere");
         std::fs::create_dir(&elsewhere).expect("ours");
-        scene.link(".npm", &elsewhere);
-        scene.link(".cargo/git", &elsewhere);
+        scene.make_link(".npm", &elsewhere);
+        scene.make_link(".cargo/git", &elsewhere);
         let access = scene.prepare(Confinement::Isolated, &[]);
         let of_both = access.layers.iter().filter(|layer| layer.path == elsewhere).count();
         assert_eq!(of_both, 1, "{access:?}");
@@ -663,7 +663,7 @@ mod tests {
             // The tools have an empty one all the same.
             for variable in ["npm_config_cache", "GOPATH", "UV_CACHE_DIR"] {
                 let folder = value_of(&access, variable).map(PathBuf::from).expect("told");
-                assert!(folder.starts_with(scene.room()) && folder.is_dir(), "{level:?} {variable}");
+                assert!(folder.starts_with(scene.room_path()) && folder.is_dir(), "{level:?} {variable}");
                 assert!(access.write.contains(&folder), "{level:?} {variable}");
             }
             assert_eq!(access.notices, [], "{level:?}");
@@ -673,8 +673,8 @@ mod tests {
     #[test]
     fn the_user_is_told_what_is_read_only_and_why() {
         let scene = Scene::new();
-        std::fs::create_dir_all(scene.room()).expect("ours");
-        std::fs::write(scene.room().join("npm_config_cache"), "in the way").expect("ours");
+        std::fs::create_dir_all(scene.room_path()).expect("ours");
+        std::fs::write(scene.room_path().join("npm_config_cache"), "in the way").expect("ours");
         let access = scene.prepare(Confinement::Write, &[]);
         let [notice] = access.notices.as_slice() else { panic!("{:?}", access.notices) };
         assert!(notice.cache == "~/.npm" && notice.what.contains("no copy can be made"), "{notice:?}");
@@ -685,8 +685,8 @@ mod tests {
         let scene = Scene::new();
         let victim = scene.home().join("victim");
         std::fs::write(&victim, "mine").expect("ours");
-        std::fs::create_dir_all(scene.room().join("CARGO_HOME")).expect("ours");
-        let config = scene.room().join("CARGO_HOME/config.toml");
+        std::fs::create_dir_all(scene.room_path().join("CARGO_HOME")).expect("ours");
+        let config = scene.room_path().join("CARGO_HOME/config.toml");
         std::os::unix::fs::symlink(&victim, &config).expect("ours");
         scene.prepare(Confinement::Write, &[]);
         assert_eq!(std::fs::read_to_string(&victim).expect("there"), "mine");
@@ -699,18 +699,18 @@ mod tests {
         let large = File::create(scene.home().join(".cargo/registry/cache/large")).expect("ours");
         large.set_len(CACHE_COPY_MAX.bytes + 1).expect("sparse");
         let access = scene.prepare(Confinement::Write, &[]);
-        if !can_clone(&scene.home().join(".cargo/registry"), &scene.room()) {
+        if !can_clone(&scene.home().join(".cargo/registry"), &scene.room_path()) {
             assert_eq!(value_of(&access, "CARGO_HOME"), None);
             assert_eq!(access.read, [".cargo/registry", ".cargo/git"].map(|name| scene.home().join(name)));
             assert_eq!(
                 access.write,
-                [scene.room().join("npm_config_cache")],
+                [scene.room_path().join("npm_config_cache")],
                 "other tools are not concerned"
             );
             assert_eq!(access.notices.len(), 2, "both caches of the tool: {:?}", access.notices);
         } else {
             // The copy shares its blocks with the original, so it takes no room, however large it is.
-            let cargo = scene.room().join("CARGO_HOME");
+            let cargo = scene.room_path().join("CARGO_HOME");
             assert_eq!(value_of(&access, "CARGO_HOME"), Some(&cargo.clone().into_os_string()));
             let copy = cargo.join("registry/cache/large");
             assert_eq!(std::fs::metadata(&copy).expect("copied").len(), CACHE_COPY_MAX.bytes + 1);
@@ -723,8 +723,8 @@ mod tests {
     #[test]
     fn a_cache_of_which_no_copy_can_be_made_is_read_only() {
         let scene = Scene::new();
-        std::fs::create_dir_all(scene.room()).expect("ours");
-        std::fs::write(scene.room().join("CARGO_HOME"), "in the way").expect("ours");
+        std::fs::create_dir_all(scene.room_path()).expect("ours");
+        std::fs::write(scene.room_path().join("CARGO_HOME"), "in the way").expect("ours");
         let access = scene.prepare(Confinement::Write, &[]);
         assert_eq!(value_of(&access, "CARGO_HOME"), None);
         assert_eq!(value_of(&access, "CARGO_NET_OFFLINE").and_then(|value| value.to_str()), Some("true"));
@@ -755,8 +755,8 @@ mod tests {
         for place in ["npm", "cargo/registry"] {
             std::fs::create_dir_all(elsewhere.join(place)).expect("ours");
         }
-        scene.link(".npm", &elsewhere.join("npm"));
-        scene.link(".cargo", &elsewhere.join("cargo"));
+        scene.make_link(".npm", &elsewhere.join("npm"));
+        scene.make_link(".cargo", &elsewhere.join("cargo"));
         let access = scene.prepare(Confinement::Isolated, &[]);
         let value = |name| value_of(&access, name).map(PathBuf::from);
         assert_eq!(value("npm_config_cache"), Some(elsewhere.join("npm")));
@@ -768,6 +768,6 @@ mod tests {
     fn without_a_sandbox_there_is_nothing_to_prepare() {
         let scene = Scene::new();
         assert_eq!(scene.prepare(Confinement::Off, &[]), CacheAccess::default());
-        assert!(!scene.room().exists());
+        assert!(!scene.room_path().exists());
     }
 }

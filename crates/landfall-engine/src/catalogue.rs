@@ -16,7 +16,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::flows::read_bounded;
-use crate::settings::place::place;
+use crate::settings::place::position_at;
 
 const BUILT_IN: &str = include_str!("../../../recoveries.toml");
 const BUILT_IN_FILE: &str = "recoveries.toml";
@@ -54,7 +54,8 @@ impl std::error::Error for CatalogueError {}
 /// The patterns that are built in.
 #[must_use]
 pub fn built_in() -> Vec<Pattern> {
-    let entries = parse(BUILT_IN, BUILT_IN_FILE).expect("the built-in catalogue is tried by a test");
+    let entries =
+        parse_catalogue(BUILT_IN, BUILT_IN_FILE).expect("the built-in catalogue is tried by a test");
     entries.into_iter().map(|entry| entry.pattern).collect()
 }
 
@@ -62,9 +63,9 @@ pub fn built_in() -> Vec<Pattern> {
 ///
 /// # Errors
 /// The first thing that is wrong with its own file.
-pub fn load(root: &Path) -> Result<Vec<Pattern>, CatalogueError> {
+pub fn load_catalogue(root: &Path) -> Result<Vec<Pattern>, CatalogueError> {
     match read_bounded(&root.join(OWN_FILE), FILE_BYTES_MAX) {
-        Ok(source) => with(built_in(), &source, OWN_FILE),
+        Ok(source) => extend_catalogue(built_in(), &source, OWN_FILE),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(built_in()),
         Err(error) => Err(CatalogueError {
             file: OWN_FILE.to_owned(),
@@ -78,8 +79,12 @@ pub fn load(root: &Path) -> Result<Vec<Pattern>, CatalogueError> {
 ///
 /// # Errors
 /// The first thing that is wrong with it.
-pub fn with(mut catalogue: Vec<Pattern>, source: &str, file: &str) -> Result<Vec<Pattern>, CatalogueError> {
-    for CatalogueEntry { pattern, replaces, line } in parse(source, file)? {
+pub fn extend_catalogue(
+    mut catalogue: Vec<Pattern>,
+    source: &str,
+    file: &str,
+) -> Result<Vec<Pattern>, CatalogueError> {
+    for CatalogueEntry { pattern, replaces, line } in parse_catalogue(source, file)? {
         let wrong = |message| CatalogueError { file: file.to_owned(), line: Some(line), message };
         let known = |name: &str| catalogue.iter().position(|other| other.name == name);
         match (replaces, known(&pattern.name)) {
@@ -171,8 +176,8 @@ struct RawSample {
     facts: Vec<String>,
 }
 
-fn parse(source: &str, file: &str) -> Result<Vec<CatalogueEntry>, CatalogueError> {
-    let at = |byte: usize| place(source, byte).line;
+fn parse_catalogue(source: &str, file: &str) -> Result<Vec<CatalogueEntry>, CatalogueError> {
+    let at = |byte: usize| position_at(source, byte).line;
     let raw: CatalogueFile = toml::from_str(source).map_err(|error| CatalogueError {
         file: file.to_owned(),
         line: error.span().map(|span| at(span.start)),
@@ -184,7 +189,7 @@ fn parse(source: &str, file: &str) -> Result<Vec<CatalogueEntry>, CatalogueError
         let wrong = |message| CatalogueError { file: file.to_owned(), line: Some(line), message };
         let raw = raw.into_inner();
         let replaces = raw.replaces.clone();
-        let pattern = pattern(raw).map_err(wrong)?;
+        let pattern = pattern_from_raw(raw).map_err(wrong)?;
         if entries.iter().any(|entry| entry.pattern.name == pattern.name) {
             return Err(wrong(format!("there are two patterns called `{}`", pattern.name)));
         }
@@ -193,7 +198,7 @@ fn parse(source: &str, file: &str) -> Result<Vec<CatalogueEntry>, CatalogueError
     Ok(entries)
 }
 
-fn pattern(raw: RawPattern) -> Result<Pattern, String> {
+fn pattern_from_raw(raw: RawPattern) -> Result<Pattern, String> {
     let RawPattern { name, about, phases, all, any, action, wait_s, percent, limit, replaces: _, sample } =
         raw;
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
@@ -206,10 +211,12 @@ fn pattern(raw: RawPattern) -> Result<Pattern, String> {
     if !(1..=LIMIT_MAX).contains(&limit) {
         return Err(format!("`limit` of `{name}` is {limit}; 1 to {LIMIT_MAX} are allowed"));
     }
-    let signs =
-        |raw: Vec<RawSign>| raw.into_iter().map(sign).collect::<Result<Vec<PatternCondition>, String>>();
+    let signs = |raw: Vec<RawSign>| {
+        raw.into_iter().map(sign_from_raw).collect::<Result<Vec<PatternCondition>, String>>()
+    };
     let RawSample { phase, log, exit, took_s, matches, facts } = sample;
-    let facts = facts.iter().map(|word| fact(word)).collect::<Result<BTreeSet<Known>, String>>()?;
+    let facts =
+        facts.iter().map(|word| parse_known_fact(word)).collect::<Result<BTreeSet<Known>, String>>()?;
     Ok(Pattern {
         action: action_of(&name, &action, wait_s, percent)?,
         name,
@@ -222,7 +229,7 @@ fn pattern(raw: RawPattern) -> Result<Pattern, String> {
     })
 }
 
-fn sign(raw: RawSign) -> Result<PatternCondition, String> {
+fn sign_from_raw(raw: RawSign) -> Result<PatternCondition, String> {
     Ok(match raw {
         RawSign::Says(text) if text.trim().is_empty() => {
             return Err("`says` is empty: every log holds that".to_owned());
@@ -231,7 +238,7 @@ fn sign(raw: RawSign) -> Result<PatternCondition, String> {
         RawSign::Exit(codes) => PatternCondition::Exit(codes),
         RawSign::Matches(wanted) => PatternCondition::Matches(wanted),
         RawSign::UnderS(seconds) => PatternCondition::UnderSeconds(seconds),
-        RawSign::Fact(word) => PatternCondition::Fact(fact(&word)?),
+        RawSign::Fact(word) => PatternCondition::Fact(parse_known_fact(&word)?),
     })
 }
 
@@ -270,7 +277,7 @@ fn phase_of(word: &str) -> Result<ReconcilePoint, String> {
         .ok_or_else(|| format!("`{}` is no phase; known: {}", word.escape_debug(), known.join(", ")))
 }
 
-fn fact(word: &str) -> Result<Known, String> {
+fn parse_known_fact(word: &str) -> Result<Known, String> {
     let known: Vec<&str> = Known::ALL.iter().map(|known| known.word()).collect();
     Known::from_word(word)
         .ok_or_else(|| format!("`{}` is no fact; known: {}", word.escape_debug(), known.join(", ")))

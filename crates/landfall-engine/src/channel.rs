@@ -22,11 +22,11 @@ impl SocketSignalParser {
     /// The signals these bytes complete.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<Signal> {
         let lines = self.lines.feed(bytes);
-        lines.iter().filter(|line| line.whole).map(|line| signal(&line.text)).collect()
+        lines.iter().filter(|line| line.whole).map(|line| parse_signal(&line.text)).collect()
     }
 }
 
-fn signal(line: &str) -> Signal {
+fn parse_signal(line: &str) -> Signal {
     let malformed = |code| Signal::Malformed { code, text: line.chars().take(200).collect() };
     let Ok(SocketMessage { say, text }) = serde_json::from_str::<SocketMessage>(line) else {
         return malformed("SIGNAL_MALFORMED");
@@ -63,19 +63,19 @@ fn signal(line: &str) -> Signal {
 mod tests {
     use landfall_host::sitter::WORDS;
 
-    use super::{Signal, signal};
+    use super::{Signal, parse_signal};
 
     #[test]
     fn the_sitter_takes_exactly_the_words_that_are_understood() {
         for word in WORDS {
             let line = format!(r#"{{"say":"{word}","text":"7"}}"#);
-            assert!(matches!(signal(&line), Signal::Said(_)), "{word}");
+            assert!(matches!(parse_signal(&line), Signal::Said(_)), "{word}");
         }
         for word in
             ["complete", "blocked", "pending", "progress", "step", "check", "resolved", "ask", "follow-up"]
         {
             assert!(WORDS.contains(&word), "{word}");
         }
-        assert!(matches!(signal(r#"{"say":"stop"}"#), Signal::Malformed { .. }));
+        assert!(matches!(parse_signal(r#"{"say":"stop"}"#), Signal::Malformed { .. }));
     }
 }

@@ -5,15 +5,15 @@ use landfall_model::issue::{self, IssueKind, IssueRef};
 use landfall_trackers::registry;
 
 /// The first line of what lands of a task. That of an issue says what kind of work it is.
-pub(crate) fn headline(task: &Task) -> String {
-    let title = subject(&task.spec.title);
+pub(crate) fn commit_headline(task: &Task) -> String {
+    let title = commit_subject(&task.spec.title);
     let Some(issue) = &task.issue else { return title };
     let kind = issue.seen.as_ref().and_then(|seen| IssueKind::from_word(seen.kind.as_deref()?));
     issue::issue_headline(kind, &title)
 }
 
 /// A title as the first line of a commit message.
-pub(crate) fn subject(title: &str) -> String {
+pub(crate) fn commit_subject(title: &str) -> String {
     const MAX: usize = 60;
     if title.chars().count() <= MAX {
         return title.to_owned();

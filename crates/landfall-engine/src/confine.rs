@@ -39,12 +39,12 @@ pub(crate) struct ConfinementScope {
 }
 
 /// The sandbox for it; none if the person switched it off.
-pub(crate) fn sandbox(site: &HostContext, reach: &ConfinementScope) -> Option<Sandbox> {
-    around(&site.settings.run, &site.folder, &site.environment, reach)
+pub(crate) fn build_sandbox(site: &HostContext, reach: &ConfinementScope) -> Option<Sandbox> {
+    build_sandbox_from_settings(&site.settings.run, &site.folder, &site.environment, reach)
 }
 
 /// The sandbox for it, as these settings say. `env` is the user's environment: it says where their tools and secrets are.
-pub(crate) fn around(
+pub(crate) fn build_sandbox_from_settings(
     settings: &RunSettings,
     folder: &StateFolder,
     env: &[(OsString, OsString)],
@@ -53,22 +53,22 @@ pub(crate) fn around(
     let level = level_of(reach.confinement)?;
     let home = home_of(env);
     let home = home.as_deref();
-    let at_home = |path: &String| expand(home, path);
+    let at_home = |path: &String| expand_home(home, path);
     let mut write = vec![reach.work.clone(), reach.tmp.clone()];
     write.extend(reach.own.iter().filter_map(at_home));
     let named: Vec<PathBuf> = settings.sandbox_write.iter().filter_map(at_home).collect();
     write.extend(reach.caches.write.iter().cloned());
-    let mut hide = hidden_by_us(settings, folder, home);
+    let mut hide = places_to_hide(settings, folder, home);
     // The program's own state may be where secrets are; what it may write it may read.
     let is_own = |path: &PathBuf| reach.own.iter().filter_map(at_home).any(|own| path.starts_with(own));
-    let of_user = home.into_iter().flat_map(hidden_at_home).chain(moved_secrets(home, env));
+    let of_user = home.into_iter().flat_map(hidden_home_paths).chain(moved_secrets(home, env));
     hide.extend(of_user.filter(|path| !is_own(path)));
-    let mut read = vec![folder.store().join("objects")];
+    let mut read = vec![folder.store_path().join("objects")];
     read.extend(reach.read.iter().cloned());
     read.extend(settings.sandbox_read.iter().filter_map(at_home));
     read.extend(reach.caches.read.iter().cloned());
-    let closed = hidden_but_home(&hide, home);
-    write.extend(named.iter().flat_map(|named| open_places(named, &closed)));
+    let closed = hidden_paths_except_home(&hide, home);
+    write.extend(named.iter().flat_map(|named| expand_writable_path(named, &closed)));
     let mut private = Vec::new();
     if level != SandboxLevel::Write {
         // What is not there yet is made in an empty folder of the run's own that stands in place of the hidden one.
@@ -81,10 +81,10 @@ pub(crate) fn around(
         read.extend(sandbox::needed_runtime_files());
         private.extend(sandbox::shared_temporary_folders());
     }
-    let checkout = reach.checkout.iter().cloned().chain(checkouts_beside(folder));
+    let checkout = reach.checkout.iter().cloned().chain(other_project_checkouts(folder));
     let checkout: Vec<PathBuf> = checkout.filter(|path| may_be_hidden(path)).collect();
     let whole: Vec<&Path> = home.into_iter().chain(checkout.iter().map(PathBuf::as_path)).collect();
-    let tools = tools(home, &whole, env, hide.iter().chain(&private).chain(&checkout));
+    let tools = find_tool_paths(home, &whole, env, hide.iter().chain(&private).chain(&checkout));
     let tools = without_links_to(&hide, home, tools);
     // The person may have opened a folder around one for writing; Landlock alone cannot take back a part of that.
     let is_written = |path: &PathBuf| write.iter().any(|open| path.starts_with(open));
@@ -99,36 +99,36 @@ pub(crate) fn around(
 }
 
 /// The places that Landfall itself and the person hide.
-fn hidden_by_us(settings: &RunSettings, folder: &StateFolder, home: Option<&Path>) -> Vec<PathBuf> {
-    let mut hide: Vec<PathBuf> = vec![folder.project().to_owned()];
+fn places_to_hide(settings: &RunSettings, folder: &StateFolder, home: Option<&Path>) -> Vec<PathBuf> {
+    let mut hide: Vec<PathBuf> = vec![folder.project_folder().to_owned()];
     // Only those of ours: what somebody else put there may be a link to anywhere.
     hide.extend(
         tmp_roots().filter(|root| std::fs::symlink_metadata(root).is_ok_and(|meta| is_private(&meta))),
     );
-    hide.extend(states_beside(folder).map(Path::to_owned));
-    hide.extend(settings.sandbox_hide.iter().filter_map(|path| expand(home, path)));
+    hide.extend(other_states_folder(folder).map(Path::to_owned));
+    hide.extend(settings.sandbox_hide.iter().filter_map(|path| expand_home(home, path)));
     hide
 }
 
 /// The folder in which the states of other projects stand beside this one.
-fn states_beside(folder: &StateFolder) -> Option<&Path> {
-    folder.project().parent().filter(|parent| parent.ends_with("landfall"))
+fn other_states_folder(folder: &StateFolder) -> Option<&Path> {
+    folder.project_folder().parent().filter(|parent| parent.ends_with("landfall"))
 }
 
 /// The checkouts of the user's other projects.
-fn checkouts_beside(folder: &StateFolder) -> Vec<PathBuf> {
-    states_beside(folder).map(known_checkouts).unwrap_or_default()
+fn other_project_checkouts(folder: &StateFolder) -> Vec<PathBuf> {
+    other_states_folder(folder).map(known_checkouts).unwrap_or_default()
 }
 
 /// Makes ready what a run at this level gets of the caches that the settings name. What it changes is kept in `room`.
-pub(crate) fn caches(
+pub(crate) fn prepare_run_caches(
     settings: &RunSettings,
     folder: &StateFolder,
     env: &[(OsString, OsString)],
     level: Confinement,
     room: &Path,
 ) -> std::io::Result<CacheAccess> {
-    with_cache_request(settings, folder, env, level, room, caches::prepare)
+    with_cache_request(settings, folder, env, level, room, caches::prepare_caches)
 }
 
 /// The caches that the settings name and that runs do not get, or cannot change, with the reason.
@@ -152,7 +152,7 @@ pub(crate) fn log_cache_notices(site: &HostContext, caches: &CacheAccess) {
         if site.active.is_new_notice(notice) {
             let CacheNotice { cache, what } = notice;
             let line = serde_json::json!({ "at_ms": site.now().0, "about": format!("cache `{cache}`"), "what": what });
-            LogFile::at(site.folder.repairs_log()).line(&line);
+            LogFile::at_path(site.folder.repairs_log()).append_line(&line);
         }
     }
 }
@@ -167,12 +167,12 @@ fn with_cache_request<T>(
 ) -> T {
     let home = home_of(env);
     let home = home.as_deref();
-    let mut hide = hidden_by_us(settings, folder, home);
-    hide.extend(home.into_iter().flat_map(hidden_at_home).chain(moved_secrets(home, env)));
+    let mut hide = places_to_hide(settings, folder, home);
+    hide.extend(home.into_iter().flat_map(hidden_home_paths).chain(moved_secrets(home, env)));
     if matches!(level, Confinement::Isolated | Confinement::Strict) {
         hide.extend(sandbox::runtime_folders());
     }
-    let hidden = hidden_but_home(&hide, home);
+    let hidden = hidden_paths_except_home(&hide, home);
     use_it(&CacheRequest { caches: &settings.caches, level, home, hidden: &hidden, env, room })
 }
 
@@ -215,7 +215,7 @@ pub(crate) fn checkout_at(root: &Path) -> Vec<PathBuf> {
 
 /// The home folder, unless it is one that programs cannot do without, and every usual place of a secret: those lie in the home
 /// folder, but also below what is opened there.
-fn hidden_at_home(home: &Path) -> Vec<PathBuf> {
+fn hidden_home_paths(home: &Path) -> Vec<PathBuf> {
     let whole = may_be_hidden(home).then(|| home.to_owned());
     let secrets = all_secrets().map(|place| home.join(place));
     whole.into_iter().chain(secrets).chain([home.join(".local/state/landfall")]).collect()
@@ -254,7 +254,7 @@ fn secrets_in_settings(home: Option<&Path>, env: &[(OsString, OsString)]) -> Vec
             let text = String::from_utf8_lossy(&text).into_owned();
             home::secrets_named_in(&text)
                 .into_iter()
-                .filter_map(|path| expand(home, path))
+                .filter_map(|path| expand_home(home, path))
                 .collect::<Vec<_>>()
         })
         .collect()
@@ -270,7 +270,7 @@ pub fn secret_places() -> impl Iterator<Item = &'static str> {
 }
 
 /// What builds need of hidden places: toolchains at home, and what the environment names. None of `whole` is opened as a whole.
-fn tools<'a>(
+fn find_tool_paths<'a>(
     home: Option<&Path>,
     whole: &[&Path],
     env: &[(OsString, OsString)],
@@ -289,7 +289,7 @@ fn tools<'a>(
         }
         if name == "PATH" {
             let folders = std::env::split_paths(value).filter(|path| is_hidden(path));
-            found.extend(folders.flat_map(|folder| programs_behind(home, whole, &folder)));
+            found.extend(folders.flat_map(|folder| linked_program_paths(home, whole, &folder)));
         }
     }
     found
@@ -299,14 +299,14 @@ fn tools<'a>(
 /// and an agent of an earlier run may have put a link in the place of one.
 fn without_links_to(hide: &[PathBuf], home: Option<&Path>, mut places: Vec<PathBuf>) -> Vec<PathBuf> {
     // Hundreds of places are hidden: each one is looked up by what lies above it, and not compared with all of them.
-    let hidden: HashSet<PathBuf> = hidden_but_home(hide, home).into_iter().collect();
+    let hidden: HashSet<PathBuf> = hidden_paths_except_home(hide, home).into_iter().collect();
     let leads_to_hidden = |path: &Path| path.ancestors().any(|above| hidden.contains(above));
     places.retain(|path| !leads_to_hidden(path) && !leads_to_hidden(&real_or_same(path)));
     places
 }
 
 /// The hidden places other than the home folder itself, as they are named and without links.
-fn hidden_but_home(hide: &[PathBuf], home: Option<&Path>) -> Vec<PathBuf> {
+fn hidden_paths_except_home(hide: &[PathBuf], home: Option<&Path>) -> Vec<PathBuf> {
     let hidden = hide.iter().filter(|hidden| Some(hidden.as_path()) != home);
     hidden.flat_map(|hidden| [hidden.clone(), real_or_same(hidden)]).collect()
 }
@@ -319,7 +319,7 @@ fn real_or_same(path: &Path) -> PathBuf {
 const PROGRAMS_MAX: usize = 1_000;
 
 /// What the programs in a folder of `PATH` consist of, where it holds only links to them, or is part of a toolchain.
-fn programs_behind(home: Option<&Path>, whole: &[&Path], folder: &Path) -> Vec<PathBuf> {
+fn linked_program_paths(home: Option<&Path>, whole: &[&Path], folder: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = toolchain_of(home, whole, folder).into_iter().collect();
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().take(PROGRAMS_MAX);
     let links = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
@@ -350,7 +350,7 @@ fn toolchain_of(home: Option<&Path>, whole: &[&Path], folder: &Path) -> Option<P
 /// without them. What looks like a file is the agent's to make.
 pub(crate) fn make_state(home: Option<&Path>, own: &[String]) {
     use std::os::unix::fs::DirBuilderExt as _;
-    for path in own.iter().filter_map(|path| expand(home, path)) {
+    for path in own.iter().filter_map(|path| expand_home(home, path)) {
         if path.extension().is_none() {
             let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&path);
             drop(made); // where it cannot be made, the agent says what it misses
@@ -371,7 +371,7 @@ fn nearest_hidden(path: &Path, hide: &[PathBuf]) -> Option<PathBuf> {
 
 /// The places that a path of `sandbox_write` opens: itself, or what fits a pattern in its last part. A pattern opens nothing that
 /// is hidden for itself.
-fn open_places(named: &Path, closed: &[PathBuf]) -> Vec<PathBuf> {
+fn expand_writable_path(named: &Path, closed: &[PathBuf]) -> Vec<PathBuf> {
     let (Some(folder), Some(pattern)) = (named.parent(), named.file_name()) else {
         return vec![named.to_owned()];
     };
@@ -427,11 +427,11 @@ pub(crate) fn denials(
     };
     rules.write.extend(sandbox.layers.iter().map(|layer| real_or_same(&layer.path)));
     let home = home_of(env).map(|home| real_or_same(&home));
-    denial::denials(&failures, &rules, home.as_deref(), &may_use)
+    denial::denials(&failures, &rules, home.as_deref(), &is_allowed_outside)
 }
 
 /// Whether the user may do this outside of the sandbox. What is not there is made in the nearest folder above.
-fn may_use(path: &Path, access: DeniedAccess) -> bool {
+fn is_allowed_outside(path: &Path, access: DeniedAccess) -> bool {
     use rustix::fs::Access;
     match access {
         DeniedAccess::Read => rustix::fs::access(path, Access::READ_OK).is_ok(),
@@ -444,12 +444,12 @@ fn may_use(path: &Path, access: DeniedAccess) -> bool {
 
 /// Where an agent keeps its own state.
 pub(crate) fn own_state(site: &HostContext, own: &[String]) -> Vec<PathBuf> {
-    let home = home(site);
-    own.iter().filter_map(|path| expand(home.as_deref(), path)).collect()
+    let home = agent_home(site);
+    own.iter().filter_map(|path| expand_home(home.as_deref(), path)).collect()
 }
 
 /// The home folder agents get.
-pub(crate) fn home(site: &HostContext) -> Option<PathBuf> {
+pub(crate) fn agent_home(site: &HostContext) -> Option<PathBuf> {
     home_of(&site.env)
 }
 
@@ -460,7 +460,7 @@ fn home_of(env: &[(OsString, OsString)]) -> Option<PathBuf> {
 }
 
 /// The path with its `~` filled in; none when there is no home folder or the path is not a full one.
-pub(crate) fn expand(home: Option<&Path>, path: &str) -> Option<PathBuf> {
+pub(crate) fn expand_home(home: Option<&Path>, path: &str) -> Option<PathBuf> {
     let path = match path.strip_prefix('~') {
         Some("") => home?.to_owned(),
         Some(rest) => home?.join(rest.strip_prefix('/')?),
@@ -487,7 +487,7 @@ pub(crate) fn make_tmp_root(roots: impl Iterator<Item = PathBuf>) -> std::io::Re
     use std::io::ErrorKind::{AlreadyExists, NotFound, PermissionDenied, ReadOnlyFilesystem};
     let mut last = std::io::Error::from(NotFound);
     for root in roots {
-        match make_own(&root) {
+        match make_private_folder(&root) {
             Ok(()) => return Ok(root),
             // This place is not to be had. Whatever else fails, such as a full disk, fails in the next one as well.
             Err(error)
@@ -556,7 +556,7 @@ fn is_private(meta: &std::fs::Metadata) -> bool {
 }
 
 /// Makes a folder for nobody else to read. One that stands already must be our own: the place is known to everyone.
-pub(crate) fn make_own(folder: &Path) -> std::io::Result<()> {
+pub(crate) fn make_private_folder(folder: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::DirBuilderExt as _;
     match std::fs::DirBuilder::new().mode(0o700).create(folder) {
         Ok(()) => Ok(()),
@@ -570,7 +570,7 @@ pub(crate) fn make_own(folder: &Path) -> std::io::Result<()> {
 /// Makes the folder for temporary files of the run in `dir`.
 pub(crate) fn make_tmp(dir: &Path) -> std::io::Result<PathBuf> {
     let tmp = make_tmp_root(tmp_places(dir))?.join(tmp_name(dir));
-    make_own(&tmp)?;
+    make_private_folder(&tmp)?;
     Ok(tmp)
 }
 
@@ -592,7 +592,7 @@ mod tests {
         let env = [("HOME", "/home/me"), ("PATH", "/usr/bin:/home/me/sdk/bin:/home/me:/tmp/tools")];
         let env: [(OsString, OsString); 2] = env.map(|(name, value)| (name.into(), value.into()));
         let folder = StateFolder::at("/home/me/.local/state/landfall/project".into());
-        let work = folder.workspaces().join("T1");
+        let work = folder.workspaces_path().join("T1");
         let reach = ConfinementScope {
             confinement: level,
             checkout: Vec::new(),
@@ -602,7 +602,7 @@ mod tests {
             read: Vec::new(),
             caches: CacheAccess::default(),
         };
-        around(&Settings::defaults().run, &folder, &env, &reach).expect("it is on")
+        build_sandbox_from_settings(&Settings::defaults().run, &folder, &env, &reach).expect("it is on")
     }
 
     #[test]
@@ -637,13 +637,15 @@ mod tests {
             let reach = ConfinementScope {
                 confinement: Confinement::Isolated,
                 checkout: Vec::new(),
-                work: folder.workspaces().join("T1"),
+                work: folder.workspaces_path().join("T1"),
                 tmp: "/tmp/x".into(),
                 own: own.iter().map(|&path| path.to_owned()).collect(),
                 read: Vec::new(),
                 caches: CacheAccess::default(),
             };
-            around(&Settings::defaults().run, &folder, &env, &reach).expect("it is on").hide
+            build_sandbox_from_settings(&Settings::defaults().run, &folder, &env, &reach)
+                .expect("it is on")
+                .hide
         };
         let moved = [
             "/opt/cargo/credentials.toml",
@@ -718,13 +720,13 @@ mod tests {
         let reach = ConfinementScope {
             confinement: Confinement::Isolated,
             checkout: Vec::new(),
-            work: folder.workspaces().join("T1"),
+            work: folder.workspaces_path().join("T1"),
             tmp: "/tmp/x".into(),
             own: Vec::new(),
             read: Vec::new(),
             caches: CacheAccess::default(),
         };
-        let sandbox = around(&run, &folder, &env, &reach).expect("it is on");
+        let sandbox = build_sandbox_from_settings(&run, &folder, &env, &reach).expect("it is on");
         for place in ["/home/me/.npm", "/home/me/.cache/go-build"] {
             assert!(!sandbox.read.contains(&PathBuf::from(place)), "{place}: {:?}", sandbox.read);
         }
@@ -746,7 +748,7 @@ mod tests {
                 read: Vec::new(),
                 caches: CacheAccess::default(),
             };
-            around(&Settings::defaults().run, &folder, &env, &reach).expect("it is on")
+            build_sandbox_from_settings(&Settings::defaults().run, &folder, &env, &reach).expect("it is on")
         };
         for level in [Confinement::Write, Confinement::Isolated, Confinement::Strict] {
             let found = sandbox(level, "/work/p", "/state/T1");
@@ -765,23 +767,25 @@ mod tests {
         let states = states.path().join("landfall");
         for (name, root) in [("own-1", "/work/own"), ("other-2", "/srv/other"), ("brew-3", "/usr/local")] {
             std::fs::create_dir_all(states.join(name)).expect("made");
-            let store = TrustStore::of(&StateFolder::at(states.join(name)), Path::new(root));
-            let digest = SensitiveSettings::of(&Settings::defaults()).digest();
-            store.trust(&digest, TrustedBy::Run, Timestamp(1)).expect("written");
+            let store = TrustStore::for_repository(&StateFolder::at(states.join(name)), Path::new(root));
+            let digest = SensitiveSettings::from_settings(&Settings::defaults()).compute_digest();
+            store.add_trust(&digest, TrustedBy::Run, Timestamp(1)).expect("written");
         }
         std::fs::create_dir(states.join("never-run-4")).expect("made");
         let folder = StateFolder::at(states.join("own-1"));
         let reach = ConfinementScope {
             confinement: Confinement::Isolated,
             checkout: vec!["/work/own".into()],
-            work: folder.workspaces().join("T1"),
+            work: folder.workspaces_path().join("T1"),
             tmp: "/tmp/x".into(),
             own: Vec::new(),
             read: Vec::new(),
             caches: CacheAccess::default(),
         };
         let env = [("HOME".into(), "/home/me".into())];
-        let hide = around(&Settings::defaults().run, &folder, &env, &reach).expect("it is on").hide;
+        let hide = build_sandbox_from_settings(&Settings::defaults().run, &folder, &env, &reach)
+            .expect("it is on")
+            .hide;
         let is_hidden = |root: &str| hide.contains(&PathBuf::from(root));
         assert!(is_hidden("/work/own") && is_hidden("/srv/other"), "{hide:?}");
         assert!(!is_hidden("/usr/local"), "programs cannot do without it");
@@ -801,7 +805,7 @@ mod tests {
         };
         link("node_modules/cli/dist/run.js", "run").expect("linked");
         link("start", "start").expect("linked");
-        let found = |folder: &str| programs_behind(None, &[&root], &root.join(folder));
+        let found = |folder: &str| linked_program_paths(None, &[&root], &root.join(folder));
         assert_eq!(found("bin"), [] as [PathBuf; 0], "the root has a `lib`, but is the checkout");
         assert_eq!(
             found("node_modules/.bin"),
@@ -817,7 +821,7 @@ mod tests {
             std::fs::create_dir(home.join(made)).expect("made");
         }
         std::os::unix::fs::symlink(home.join(".ssh"), home.join(".cache/torch")).expect("linked");
-        let hide = hidden_at_home(home);
+        let hide = hidden_home_paths(home);
         let places = vec![home.join(".cargo"), home.join(".cache/torch")];
         assert_eq!(without_links_to(&hide, Some(home), places), [home.join(".cargo")]);
     }
@@ -826,7 +830,7 @@ mod tests {
     fn a_home_folder_that_is_the_machine_is_not_hidden() {
         for (home, is_hidden) in [("/", false), ("/home", false), ("/root", true), ("/var/lib/me", true)] {
             let home = PathBuf::from(home);
-            assert_eq!(hidden_at_home(&home).contains(&home), is_hidden, "{home:?}");
+            assert_eq!(hidden_home_paths(&home).contains(&home), is_hidden, "{home:?}");
         }
     }
 }

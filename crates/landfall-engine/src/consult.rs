@@ -21,9 +21,9 @@ use landfall_model::{
 use crate::agent_run::agent_profile;
 use crate::caches::CacheAccess;
 use crate::confine::{self, ConfinementScope};
-use crate::environment::{safe_environment, variable, with};
+use crate::environment::{extend_environment, safe_environment, variable};
 use crate::folder::StateFolder;
-use crate::patience::{abandon, wait_for_end};
+use crate::patience::{abandon_run, wait_for_end};
 use crate::run_folder::{key_and_session, write_private};
 use crate::settings::{ProfileSettings, Settings};
 use crate::vitals::{AgentState, AgentVitals};
@@ -96,22 +96,24 @@ const COMPLAINT_CHARS_MAX: usize = 300; // a line or two for a person
 ///
 /// # Errors
 /// Why it could not even be tried.
-pub(crate) fn ask(
+pub(crate) fn consult_agent(
     question: &ConsultRequest<'_>,
     prompt: &dyn Fn(&Path) -> Result<String, String>,
 ) -> Result<ConsultReply, String> {
-    let scratch = ScratchFolder::make().map_err(|error| format!("make a scratch folder: {error}"))?;
-    let PreparedConsultation { spec, agent, profile, ear } = prepare(question, &scratch, prompt)?;
-    let dir = scratch.run();
+    let scratch = ScratchFolder::create().map_err(|error| format!("make a scratch folder: {error}"))?;
+    let PreparedConsultation { spec, agent, profile, ear } =
+        prepare_consultation(question, &scratch, prompt)?;
+    let dir = scratch.run_path();
     let sitting = sitter::start_sitter(question.program, &dir, &spec).map_err(|error| {
         let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
         format!("{error}{cause}")
     })?;
     let mut listener = ConsultListener::new(&dir, &*agent, &ear, profile.model.clone());
-    let exit = wait(question, &dir, &spec, &sitting, &mut listener);
-    listener.end(&spec, &*agent, &profile);
+    let exit = wait_for_agent(question, &dir, &spec, &sitting, &mut listener);
+    listener.read_rest(&spec, &*agent, &profile);
     let unanswered = listener.unanswered_ms.is_some();
-    let model_wait_ms = listener.unanswered_ms.unwrap_or_else(|| liveness::lifeless_ms(&listener.pulse()));
+    let model_wait_ms =
+        listener.unanswered_ms.unwrap_or_else(|| liveness::lifeless_ms(&listener.current_pulse()));
     let evidence = AgentRunEvidence {
         closes: agent.has_closing_message(),
         unanswered,
@@ -121,10 +123,10 @@ pub(crate) fn ask(
     Ok(ConsultReply {
         verdict: judge(&listener.seen, &exit, &evidence),
         words: listener.tally.last_words().to_owned(),
-        complaint: listener.complaint(),
+        complaint: listener.last_error_line(),
         model: listener.tally.model().map(str::to_owned),
         usage: AgentUsage {
-            at_least: listener.calls_model && !listener.has_closed(),
+            at_least: listener.calls_model && !listener.has_finished(),
             ..listener.tally.total_usage(&question.settings.prices)
         },
         took_ms: listener.took_ms(),
@@ -136,29 +138,32 @@ pub(crate) fn ask(
 pub(crate) struct ScratchFolder(PathBuf);
 
 impl ScratchFolder {
-    pub(crate) fn make() -> std::io::Result<Self> {
+    pub(crate) fn create() -> std::io::Result<Self> {
         use std::os::unix::fs::DirBuilderExt as _;
         let (name, _) = key_and_session()?;
         let folder = confine::tmp_root()?.join(&name[..16]);
         let make = |path: &Path| std::fs::DirBuilder::new().mode(0o700).create(path);
         make(&folder)?;
         let scratch = Self(folder);
-        for folder in [scratch.run(), scratch.tmp()] {
+        for folder in [scratch.run_path(), scratch.tmp_path()] {
             make(&folder)?;
         }
         Ok(scratch)
     }
 
-    pub(crate) fn run(&self) -> PathBuf {
+    pub(crate) fn run_path(&self) -> PathBuf {
         self.0.join("run")
     }
 
-    pub(crate) fn tmp(&self) -> PathBuf {
+    pub(crate) fn tmp_path(&self) -> PathBuf {
         self.0.join("tmp")
     }
 
     /// Makes the ground: where the agent works, and what it must be able to read besides.
-    pub(crate) fn ground(&self, ground: ConsultWorkspace<'_>) -> Result<(PathBuf, Vec<PathBuf>), String> {
+    pub(crate) fn prepare_work_folder(
+        &self,
+        ground: ConsultWorkspace<'_>,
+    ) -> Result<(PathBuf, Vec<PathBuf>), String> {
         let git = Git::find_installed().map_err(|error| error.full_message())?;
         match ground {
             ConsultWorkspace::Empty => {
@@ -219,7 +224,7 @@ struct PreparedConsultation {
     ear: ParserContext,
 }
 
-fn prepare(
+fn prepare_consultation(
     question: &ConsultRequest<'_>,
     scratch: &ScratchFolder,
     prompt: &dyn Fn(&Path) -> Result<String, String>,
@@ -228,8 +233,8 @@ fn prepare(
     let profile = agent_profile(question.profile);
     let agent = registry::find_agent(&profile.kind).map_err(|error| error.to_string())?.create_agent();
     let (key, session) = key_and_session().map_err(|error| io("make a key", error))?;
-    let (dir, tmp) = (scratch.run(), scratch.tmp());
-    let (work, objects) = scratch.ground(question.ground)?;
+    let (dir, tmp) = (scratch.run_path(), scratch.tmp_path());
+    let (work, objects) = scratch.prepare_work_folder(question.ground)?;
     let prompt = prompt(&work)?;
     let env = safe_environment(question.environment, &question.settings.run.env);
     let prompt_file = dir.join("prompt.md");
@@ -289,9 +294,14 @@ fn prepare(
     let spec = SitterSpec {
         argv,
         cwd: work,
-        env: with(&with(&env, passed), own),
+        env: extend_environment(&extend_environment(&env, passed), own),
         stdin,
-        sandbox: confine::around(&question.settings.run, question.folder, question.environment, &reach),
+        sandbox: confine::build_sandbox_from_settings(
+            &question.settings.run,
+            question.folder,
+            question.environment,
+            &reach,
+        ),
         signal: Some(SignalSpec { socket, key: key.clone() }),
         deadline_ms: u64::try_from(question.limit.as_millis()).unwrap_or(u64::MAX),
         grace_ms: question.settings.run.grace_ms.min(3_000),
@@ -308,7 +318,7 @@ fn prepare(
 
 /// Waits for the end, which the sitter brings about; should that fail, we do. An agent that has spent what there was, or
 /// that nobody waits for any more, is ended.
-fn wait(
+fn wait_for_agent(
     question: &ConsultRequest<'_>,
     dir: &Path,
     spec: &SitterSpec,
@@ -333,8 +343,8 @@ fn wait(
             }
             Ok(SitterState::Starting | SitterState::Running(_)) if Instant::now() < deadline => {
                 listener.hear();
-                listener.look(sitting, &question.settings.run.watch);
-                let enough = match (listener.spent(question), listener.class) {
+                listener.check_vitals(sitting, &question.settings.run.watch);
+                let enough = match (listener.find_exhausted_budget(question), listener.class) {
                     (Some((scope, what)), _) => Some(AgentExit::OverBudget { scope, what }),
                     (None, _) if (question.is_stopped)() => Some(AgentExit::Asked),
                     (None, Some(AgentActivity::Dead | AgentActivity::Unanswered)) => Some(AgentExit::Silent),
@@ -344,7 +354,7 @@ fn wait(
                 if let (None, Some(enough)) = (&told, enough) {
                     // What it does while it ends is no sign of life.
                     let watch = &question.settings.run.watch;
-                    let wait_ms = liveness::model_wait_ms(&listener.pulse(), watch);
+                    let wait_ms = liveness::model_wait_ms(&listener.current_pulse(), watch);
                     let is_unanswered =
                         enough == AgentExit::Silent && listener.class == Some(AgentActivity::Unanswered);
                     listener.unanswered_ms = Some(wait_ms).filter(|_| is_unanswered);
@@ -362,7 +372,7 @@ fn wait(
                 SitterState::Never | SitterState::Vanished | SitterState::Starting | SitterState::Running(_),
             )
             | Err(_) => {
-                abandon(dir, &spec.marker);
+                abandon_run(dir, &spec.marker);
                 return AgentExit::Lost;
             }
         }
@@ -401,7 +411,7 @@ impl ConsultListener {
         Self {
             began: Instant::now(),
             clock: SystemClock,
-            vitals: AgentVitals::begin(SystemClock.mono_ms(), calls_model),
+            vitals: AgentVitals::for_new_run(SystemClock.mono_ms(), calls_model),
             calls_model,
             closes: agent.has_closing_message(),
             echo: RepetitionDetector::default(),
@@ -431,21 +441,21 @@ impl ConsultListener {
             false => liveness::is_life(&signals),
         };
         if !out.is_empty() && is_life {
-            self.vitals.heard(now);
+            self.vitals.note_output(now);
         }
-        self.take(signals);
+        self.note_signals(signals);
         let signals = self.parser.feed(landfall_agents::AgentStream::Err, &err);
         if !err.is_empty() && !self.calls_model && liveness::is_life(&signals) {
-            self.vitals.heard(now);
+            self.vitals.note_output(now);
         }
-        self.take(signals);
+        self.note_signals(signals);
         let keep = self.errors.len().saturating_sub(COMPLAINT_CHARS_MAX * 16);
         self.errors.drain(..keep);
         self.errors.extend(err);
         more
     }
 
-    fn take(&mut self, signals: Vec<Signal>) {
+    fn note_signals(&mut self, signals: Vec<Signal>) {
         for signal in signals {
             self.tally.hear(&signal);
             self.echo.hear(&signal);
@@ -475,30 +485,30 @@ impl ConsultListener {
     }
 
     /// Whether it said its closing word, in which all that it used is reported.
-    fn has_closed(&self) -> bool {
+    fn has_finished(&self) -> bool {
         self.seen.iter().any(|signal| matches!(signal, Signal::Finished { .. }))
     }
 
     /// Looks for signs of life, if it is time. Its checkout is thrown away, so changes there are none.
-    fn look(&mut self, sitting: &SitterProcess, watch: &LivenessLimits) {
+    fn check_vitals(&mut self, sitting: &SitterProcess, watch: &LivenessLimits) {
         let now = self.clock.mono_ms();
         if self.vitals.is_due(now, watch) {
-            self.vitals.look(now, sitter::measure_activity(sitting), 0, watch);
-            self.class = Some(liveness::classify_activity(&self.pulse(), watch));
+            self.vitals.note_activity(now, sitter::measure_activity(sitting), 0, watch);
+            self.class = Some(liveness::classify_activity(&self.current_pulse(), watch));
         }
     }
 
-    fn pulse(&self) -> LivenessSample {
+    fn current_pulse(&self) -> LivenessSample {
         let agent = AgentState {
             tools_open: self.tally.tools_open(),
             asking: self.asking,
             echoes: if self.closes { self.echo.repeat_count() } else { 0 },
         };
-        self.vitals.pulse(self.clock.mono_ms(), agent)
+        self.vitals.current_pulse(self.clock.mono_ms(), agent)
     }
 
     /// The agent has ended: the rest is heard.
-    fn end(&mut self, spec: &SitterSpec, agent: &dyn Agent, profile: &landfall_agents::LaunchProfile) {
+    fn read_rest(&mut self, spec: &SitterSpec, agent: &dyn Agent, profile: &landfall_agents::LaunchProfile) {
         while self.hear() {}
         let session = self.seen.iter().rev().find_map(|signal| match signal {
             Signal::Started { session, .. } => session.clone(),
@@ -507,17 +517,17 @@ impl ConsultListener {
         if let Some(SideFile { root, suffix }) = session.and_then(|id| agent.session_side_file(profile, &id))
         {
             let home = variable(&spec.env, "HOME").map(PathBuf::from);
-            let bytes = confine::expand(home.as_deref(), &root)
-                .and_then(|root| crate::session_file::kept_aside(&root, &suffix));
+            let bytes = confine::expand_home(home.as_deref(), &root)
+                .and_then(|root| crate::session_file::read_newest_tail(&root, &suffix));
             let signals = self.parser.feed(landfall_agents::AgentStream::Aside, &bytes.unwrap_or_default());
-            self.take(signals);
+            self.note_signals(signals);
         }
         let signals = self.parser.finish();
-        self.take(signals);
+        self.note_signals(signals);
     }
 
     /// The budget that is used up, and how much of how much.
-    fn spent(&self, question: &ConsultRequest<'_>) -> Option<(BudgetScope, String)> {
+    fn find_exhausted_budget(&self, question: &ConsultRequest<'_>) -> Option<(BudgetScope, String)> {
         let usage = self.tally.total_usage(&question.settings.prices);
         question.budgets.iter().find_map(|(scope, budget, before)| {
             let spent = before.plus(Spending { usage, time_ms: self.took_ms() });
@@ -529,7 +539,7 @@ impl ConsultListener {
         u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    fn complaint(&self) -> String {
+    fn last_error_line(&self) -> String {
         let text = String::from_utf8_lossy(&self.errors);
         let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
         line.trim().chars().take(COMPLAINT_CHARS_MAX).collect()

@@ -47,19 +47,19 @@ pub trait CoreEnvironment {
     /// A budget of the run or the day that is used up.
     fn spent(&self) -> Option<ExhaustedBudget>;
     /// What an agent at work has used; none once that is journalled.
-    fn live(&self, task: TaskId, spending: Option<Spending>);
+    fn note_live_spending(&self, task: TaskId, spending: Option<Spending>);
     /// What a run of an agent has used, as the journal has it.
-    fn journalled(&self, at: Timestamp, spending: Spending);
+    fn note_journalled_spending(&self, at: Timestamp, spending: Spending);
     /// A run of the engine began: its budget is whole.
     fn run_started(&self);
     /// A tree passed its checks.
-    fn passed(&self, report: &GateReport);
+    fn note_pass(&self, report: &GateReport);
     /// The base may be here.
-    fn trust(&self, base: &Commit);
+    fn trust_base(&self, base: &Commit);
     /// The person's branch was seen here.
-    fn theirs(&self, commit: &Commit);
+    fn note_user_branch_tip(&self, commit: &Commit);
     /// A task has a new fact: agents may have learnt something.
-    fn learnt(&self, _at: Timestamp, _task: TaskId, _event: &Event) {}
+    fn note_task_event(&self, _at: Timestamp, _task: TaskId, _event: &Event) {}
     /// A person withdrew what an agent had found out.
     fn withdrawn(&self, _number: u32) {}
     /// What an agent has used that was asked outside of any run.
@@ -241,7 +241,7 @@ impl Core {
     ///
     /// # Errors
     /// When it cannot follow what came before.
-    pub fn replay(
+    pub fn replay_entry(
         &mut self,
         replay: &mut Replay,
         out: &dyn CoreEnvironment,
@@ -265,24 +265,24 @@ impl Core {
     }
 
     /// Takes in the tasks that were read.
-    pub fn replayed(&mut self, replay: Replay, out: &dyn CoreEnvironment) {
+    pub fn finish_replay(&mut self, replay: Replay, out: &dyn CoreEnvironment) {
         for task in replay.tasks.into_values() {
             if is_mismatch(&task) {
                 self.mismatch = Some(task.id);
             }
             if let Some(landing) = &task.landing {
-                out.trust(&landing.commit); // it may have landed just before the engine ended
+                out.trust_base(&landing.commit); // it may have landed just before the engine ended
             }
-            self.put(Arc::unwrap_or_clone(task));
+            self.insert_task(Arc::unwrap_or_clone(task));
         }
         for batch in self.queue.batches() {
             for prefix in &batch.prefixes {
-                out.trust(&prefix.commit);
+                out.trust_base(&prefix.commit);
             }
         }
     }
 
-    fn put(&mut self, task: Task) {
+    fn insert_task(&mut self, task: Task) {
         match &task.state {
             TaskState::Ended(_) => {
                 self.wholes.remove(&task.id);
@@ -365,25 +365,25 @@ impl Core {
 
     /// A landing that did not check out.
     #[must_use]
-    pub fn mismatch(&self) -> Option<TaskId> {
+    pub fn mismatched_landing(&self) -> Option<TaskId> {
         self.mismatch
     }
 
     /// Whether new work may begin at all.
     #[must_use]
-    pub fn drive(&self) -> IntakeState {
+    pub fn drive_mode(&self) -> IntakeState {
         self.drive
     }
 
     /// Where the base is, as far as facts tell.
     #[must_use]
-    pub fn base(&self) -> Option<&Commit> {
+    pub fn base_commit(&self) -> Option<&Commit> {
         self.base.as_ref()
     }
 
     /// The task, which must exist.
     #[must_use]
-    pub fn task(&self, id: TaskId) -> Arc<Task> {
+    pub fn expect_task(&self, id: TaskId) -> Arc<Task> {
         self.world.get(id).expect("named by an effect or a fact").clone()
     }
 
@@ -399,7 +399,7 @@ impl Core {
             Event::IterationEnded { verdict, .. }
                 if seeded_bugs::is_active(SeededBug::BudgetByWord) && !verdict.is_own_word() => {}
             Event::IterationEnded { usage, took_ms, .. } => {
-                out.journalled(at, Spending { usage: *usage, time_ms: *took_ms });
+                out.note_journalled_spending(at, Spending { usage: *usage, time_ms: *took_ms });
             }
             Event::Landed { .. } => self.checkpoints.note_landing(id),
             _ => {}
@@ -408,13 +408,13 @@ impl Core {
         self.queue.note(id, event);
         self.sprints.note(at, id, event);
         self.loops.note(at, id, event);
-        out.learnt(at, id, event);
+        out.note_task_event(at, id, event);
     }
 
     fn note_report(&mut self, out: &dyn CoreEnvironment, at: Timestamp, report: &GateReport) {
         self.flakes.note(at, report);
         if report.outcome().is_green() && !report.is_empty() {
-            out.passed(report);
+            out.note_pass(report);
             self.gate_works |= !report.reused;
         }
     }
@@ -442,9 +442,9 @@ impl Core {
                     self.base_gate.note_base_moved(*by);
                 }
                 self.base = Some(to.clone());
-                out.trust(to);
+                out.trust_base(to);
                 if *by == BaseMover::Person {
-                    out.theirs(to);
+                    out.note_user_branch_tip(to);
                 }
             }
             EngineEvent::Account { account, state } => self.world.set_account(account, state.clone()),
@@ -461,7 +461,7 @@ impl Core {
             EngineEvent::Pilot(event) => self.pilot.apply(at, event),
             EngineEvent::Sprint(event) => self.sprints.apply(at, event),
             EngineEvent::Checkpoint(event) => self.checkpoints.apply(at, event),
-            EngineEvent::Published { commit, .. } => out.theirs(commit),
+            EngineEvent::Published { commit, .. } => out.note_user_branch_tip(commit),
             EngineEvent::DiscoveryDropped { number } => out.withdrawn(*number),
             EngineEvent::Consulted { usage, took_ms, .. } => {
                 out.consulted(at, Spending { usage: *usage, time_ms: *took_ms });
@@ -474,7 +474,7 @@ impl Core {
     }
 
     /// A fact about the engine.
-    pub fn fact(&mut self, out: &dyn CoreEnvironment, event: EngineEvent) {
+    pub fn record_engine_event(&mut self, out: &dyn CoreEnvironment, event: EngineEvent) {
         let at = out.now();
         self.note(out, at, &event).expect("decided only where it can follow");
         let person = match &event {
@@ -487,7 +487,7 @@ impl Core {
         self.turn.entries.push(JournalEntry { at, fact: Fact::Engine(event) });
         if let Some(to) = person {
             self.base_advanced(out);
-            self.hear_queue(out, &QueueNews::BaseMoved { to });
+            self.handle_queue_news(out, &QueueNews::BaseMoved { to });
         }
     }
 
@@ -495,7 +495,7 @@ impl Core {
     ///
     /// # Errors
     /// When the sprint that was asked for cannot be.
-    pub fn start(
+    pub fn start_run(
         &mut self,
         out: &dyn CoreEnvironment,
         version: &str,
@@ -510,48 +510,52 @@ impl Core {
         self.attended = options.attended;
         let named: BTreeSet<TaskId> = options.only.iter().copied().collect();
         self.only = (!named.is_empty()).then(|| self.with_parts(&named));
-        self.fact(out, EngineEvent::Started { version: version.to_owned() });
+        self.record_engine_event(out, EngineEvent::Started { version: version.to_owned() });
         if let Some(run) = self.run {
-            self.fact(out, EngineEvent::RunEnded { run, why: RunEnd::Lost });
+            self.record_engine_event(out, EngineEvent::RunEnded { run, why: RunEnd::Lost });
         }
         let run = RunId(self.last_run + 1);
         let slots = self.rules.limits.slots;
-        self.fact(out, EngineEvent::RunStarted { run, slots, only: options.only.clone() });
+        self.record_engine_event(out, EngineEvent::RunStarted { run, slots, only: options.only.clone() });
         if self.pilot.mode() != options.mode {
-            self.fact(out, EngineEvent::Pilot(PilotEvent::ModeSet { mode: options.mode }));
+            self.record_engine_event(out, EngineEvent::Pilot(PilotEvent::ModeSet { mode: options.mode }));
         }
         self.start_sprint(out, options.sprint.as_ref());
-        self.refilter();
+        self.update_filter();
         // Whoever names tasks has picked; where nobody is there to pick, the first in line is taken.
         if options.mode == PilotMode::SemiAuto && (!options.attended || !options.only.is_empty()) {
-            let _ = self.assign(out, None); // nothing is ready: the run ends by itself
+            let _ = self.assign_next_task(out, None); // nothing is ready: the run ends by itself
         }
         if !options.attended {
             for id in self
-                .conflicts()
+                .tasks_in_conflict()
                 .into_iter()
                 .filter(|id| self.filter.admits_continuation(*id))
                 .collect::<Vec<_>>()
             {
-                self.hear(out, id, &News::Due); // whoever was given time for it is not there
+                self.handle_task_news(out, id, &News::Due); // whoever was given time for it is not there
             }
         }
         self.retry_holds(out);
         // Who asked for one step by hand asked for nothing after it in that run; this is another.
         let rested = |task: &&Arc<Task>| task.hold.as_ref().is_some_and(|hold| hold.this_run);
         for id in self.world.tasks().filter(rested).map(|task| task.id).collect::<Vec<_>>() {
-            self.hear(out, id, &News::Release);
+            self.handle_task_news(out, id, &News::Release);
         }
-        self.look_at_issues(out);
-        for id in self.astray().into_iter().filter(|_| !seeded_bugs::is_active(SeededBug::AstrayForgotten)) {
-            self.hear(out, id, &News::LandUnsure { attempt: self.task(id).attempt });
+        self.recheck_issues(out);
+        for id in self
+            .tasks_with_stray_landing()
+            .into_iter()
+            .filter(|_| !seeded_bugs::is_active(SeededBug::AstrayForgotten))
+        {
+            self.handle_task_news(out, id, &News::LandUnsure { attempt: self.expect_task(id).attempt });
         }
         if seeded_bugs::is_active(SeededBug::PauseForgotten) {
             let paused = |task: &&Arc<Task>| {
                 matches!(task.state, TaskState::Waiting { wait: landfall_model::WaitReason::Pause, .. })
             };
             for id in self.world.tasks().filter(paused).map(|task| task.id).collect::<Vec<_>>() {
-                self.hear(out, id, &News::Retry { fresh: false, note: None });
+                self.handle_task_news(out, id, &News::Retry { fresh: false, note: None });
             }
         }
         Ok(run)
@@ -580,18 +584,18 @@ impl Core {
         match asked {
             Some(SprintRequest::New(plan)) => {
                 if plan.checkpoint && self.base.is_some() {
-                    self.checkpoint(out, None, CheckpointReason::Sprint);
+                    self.make_checkpoint(out, None, CheckpointReason::Sprint);
                 }
                 let sprint = self.sprints.next_id();
                 self.set_filter(StartFilter::for_sprint(plan));
                 let ready = u32::try_from(self.world.ready_count()).unwrap_or(u32::MAX);
                 let started = SprintEvent::Started { sprint, plan: plan.clone(), ready };
-                self.fact(out, EngineEvent::Sprint(started));
+                self.record_engine_event(out, EngineEvent::Sprint(started));
             }
             Some(SprintRequest::Open) => {
                 self.pause_lost_sprint();
                 if matches!(self.sprints.open().map(|it| &it.phase), Some(SprintPhase::Paused { .. })) {
-                    self.fact(out, EngineEvent::Sprint(SprintEvent::Resumed));
+                    self.record_engine_event(out, EngineEvent::Sprint(SprintEvent::Resumed));
                 }
             }
             None => {
@@ -613,12 +617,12 @@ impl Core {
     }
 
     /// Tasks that wait for a person to resolve a conflict.
-    fn conflicts(&self) -> Vec<TaskId> {
+    fn tasks_in_conflict(&self) -> Vec<TaskId> {
         self.world.tasks().filter(|task| task.waits_for_a_resolution()).map(|task| task.id).collect()
     }
 
     /// Tasks whose landing was ordered by an engine that is gone, in no batch that is known.
-    fn astray(&self) -> Vec<TaskId> {
+    fn tasks_with_stray_landing(&self) -> Vec<TaskId> {
         self.world.active().filter(|task| self.queue.is_astray(task)).map(|task| task.id).collect()
     }
 
@@ -636,26 +640,26 @@ impl Core {
     }
 
     /// Begins nothing new from here on.
-    pub fn drain(&mut self) {
+    pub fn start_draining(&mut self) {
         self.drive = IntakeState::Draining;
     }
 
     /// Ends the run.
-    pub fn end(&mut self, out: &dyn CoreEnvironment, run: RunId, why: RunEnd) {
+    pub fn end_run(&mut self, out: &dyn CoreEnvironment, run: RunId, why: RunEnd) {
         if self.sprinting
             && let Some(sprint) = self.sprints.open()
         {
             let event = sprint.event_at_run_end(why);
             if let Some(event) = event {
-                self.fact(out, EngineEvent::Sprint(event));
+                self.record_engine_event(out, EngineEvent::Sprint(event));
             }
         }
-        self.fact(out, EngineEvent::RunEnded { run, why });
+        self.record_engine_event(out, EngineEvent::RunEnded { run, why });
     }
 
     /// Lets the model decide about news of a task. Refused news is late news: normal.
-    pub fn hear(&mut self, out: &dyn CoreEnvironment, id: TaskId, news: &News) {
-        match self.try_hear(out, id, news) {
+    pub fn handle_task_news(&mut self, out: &dyn CoreEnvironment, id: TaskId, news: &News) {
+        match self.try_handle_task_news(out, id, news) {
             Ok(_)
             | Err(NewsRefusal::Stale { .. } | NewsRefusal::NotNow { .. } | NewsRefusal::NotAllowed { .. }) => {
             }
@@ -663,7 +667,7 @@ impl Core {
         }
     }
 
-    pub(crate) fn input(&self, out: &dyn CoreEnvironment, news: &News) -> TaskInput {
+    pub(crate) fn decision_input(&self, out: &dyn CoreEnvironment, news: &News) -> TaskInput {
         let drive = match self.pilot.pause() {
             Some(_) => IntakeState::Draining, // iterations end, and the next does not begin
             None => self.drive,
@@ -679,8 +683,8 @@ impl Core {
     }
 
     /// The news for one task, with the flow it would take if it is not bound to one yet.
-    fn told(&self, out: &dyn CoreEnvironment, task: &Arc<Task>, news: &News) -> TaskInput {
-        let mut input = self.input(out, news);
+    fn task_decision_input(&self, out: &dyn CoreEnvironment, task: &Arc<Task>, news: &News) -> TaskInput {
+        let mut input = self.decision_input(out, news);
         match &mut input.news {
             News::Do { flow, .. } => *flow = self.world.flow_of(task),
             News::Edit { spec, flows } if task.flow.is_none() => {
@@ -697,7 +701,7 @@ impl Core {
     ///
     /// # Errors
     /// Why nothing was changed.
-    pub fn try_hear(
+    pub fn try_handle_task_news(
         &mut self,
         out: &dyn CoreEnvironment,
         id: TaskId,
@@ -709,9 +713,9 @@ impl Core {
         };
         // What the run has used counts from here on, also for whether the next one may begin.
         if let News::AgentEnded(run) = news {
-            out.live(id, Some(Spending { usage: run.usage, time_ms: run.took_ms }));
+            out.note_live_spending(id, Some(Spending { usage: run.usage, time_ms: run.took_ms }));
         }
-        let input = self.told(out, &task, news);
+        let input = self.task_decision_input(out, &task, news);
         let overruled = match news {
             News::Retry { .. } => self.world.accounts().state_after_override(&task, input.at),
             _ => None,
@@ -723,39 +727,39 @@ impl Core {
         let mut before = (*task).clone();
         for event in decision.events {
             if let Event::IterationEnded { .. } = &event {
-                out.live(id, None);
+                out.note_live_spending(id, None);
             }
             self.note_event(out, input.at, id, &event);
             let account = self.world.accounts().state_after_event(&before, input.at, &event);
             let driving = before.driving.clone();
             before =
                 landfall_model::apply(Some(before), id, input.at, &event).expect("it was decided just so");
-            let moved = self.base_moved_by(id, &event);
+            let moved = self.base_move_event(id, &event);
             self.turn.entries.push(JournalEntry { at: input.at, fact: Fact::Task(id, event) });
             if let (Some(state), Some(driving)) = (account, driving) {
-                self.fact(out, EngineEvent::Account { account: driving.account, state });
+                self.record_engine_event(out, EngineEvent::Account { account: driving.account, state });
             }
             if let Some(moved) = moved {
                 self.turn.landed = true;
-                self.fact(out, moved);
+                self.record_engine_event(out, moved);
                 self.base_advanced(out);
             }
         }
         if let Some((account, state)) = overruled {
-            self.fact(out, EngineEvent::Account { account, state });
+            self.record_engine_event(out, EngineEvent::Account { account, state });
         }
         self.turn.effects.extend(decision.effects);
         if is_mismatch(&after) {
             self.mismatch = Some(id);
         }
-        self.put(after);
-        let after = self.task(id);
+        self.insert_task(after);
+        let after = self.expect_task(id);
         self.turn.touched.insert(id, after.clone());
         if let News::AgentEnded(run) = news {
-            self.follow_ups(out, id, &run.seen);
+            self.add_follow_up_drafts(out, id, &run.seen);
         }
         if after.issue.is_some() {
-            self.note_issue(out, &after, parted);
+            self.update_related_issues(out, &after, parted);
         }
         if let News::Recovered {
             recovered: RecoveryResult::Diagnosed { profile, usage, took_ms, .. }, ..
@@ -763,16 +767,16 @@ impl Core {
         {
             let (about, profile) = ("diagnosis".to_owned(), profile.clone());
             let (usage, took_ms) = (*usage, *took_ms);
-            self.fact(out, EngineEvent::Consulted { about, profile, usage, took_ms });
+            self.record_engine_event(out, EngineEvent::Consulted { about, profile, usage, took_ms });
         }
         if recovered {
-            self.promote(out, id);
+            self.propose_recurring_failures(out, id);
         }
-        Ok(self.task(id))
+        Ok(self.expect_task(id))
     }
 
     /// The base was moved by a landing. Those that land together move it once.
-    fn base_moved_by(&self, id: TaskId, event: &Event) -> Option<EngineEvent> {
+    fn base_move_event(&self, id: TaskId, event: &Event) -> Option<EngineEvent> {
         let Event::Landed { commit, base_before, .. } = event else { return None };
         if self.base.as_ref() == Some(commit) {
             return None;
@@ -782,10 +786,10 @@ impl Core {
     }
 
     /// Lets the model decide about news of the landing queue.
-    pub fn hear_queue(&mut self, out: &dyn CoreEnvironment, news: &QueueNews) {
+    pub fn handle_queue_news(&mut self, out: &dyn CoreEnvironment, news: &QueueNews) {
         if let QueueNews::Built { prefixes, .. } = news {
             for prefix in prefixes {
-                out.trust(&prefix.commit); // it may be the base before the fact of that is written
+                out.trust_base(&prefix.commit); // it may be the base before the fact of that is written
             }
         }
         // Nothing more lands after a landing that did not check out; what a person says of the line is heard all the same.
@@ -806,24 +810,24 @@ impl Core {
         let policy = QueuePolicy { forms, ..self.rules.queue };
         let decision = queue::decide(&self.queue, &policy, out.now(), news, &is_met);
         for (task, news) in decision.tells {
-            self.hear(out, task, &news);
+            self.handle_task_news(out, task, &news);
         }
         for event in decision.events {
-            self.fact(out, EngineEvent::Queue(event));
+            self.record_engine_event(out, EngineEvent::Queue(event));
         }
         self.turn.queue_effects.extend(decision.effects);
     }
 
     /// The model answered an agent: whoever waited for its account to be tried may go on.
-    pub fn answered(&mut self, out: &dyn CoreEnvironment, id: TaskId) {
+    pub fn note_model_answer(&mut self, out: &dyn CoreEnvironment, id: TaskId) {
         let Some(driving) = self.world.get(id).and_then(|task| task.driving.clone()) else { return };
         if let Some(state) = self.world.accounts().state_after_answer(&driving.account, out.now()) {
-            self.fact(out, EngineEvent::Account { account: driving.account, state });
+            self.record_engine_event(out, EngineEvent::Account { account: driving.account, state });
         }
     }
 
     /// Tasks an agent wants to be thought of are drafts: only a person lets them start.
-    fn follow_ups(&mut self, out: &dyn CoreEnvironment, id: TaskId, seen: &[Signal]) {
+    fn add_follow_up_drafts(&mut self, out: &dyn CoreEnvironment, id: TaskId, seen: &[Signal]) {
         const MAX: usize = 10; // an agent that files more is not helping
         let wanted = seen.iter().filter_map(|signal| match signal {
             Signal::Said(ControlSignal::FollowUp(text)) => Some(text),
@@ -837,7 +841,7 @@ impl Core {
             spec.draft = true;
             let known = |task: &Arc<Task>| task.spec.source == spec.source && task.spec.title == spec.title;
             if spec.check().is_ok() && !self.world.tasks().any(known) {
-                self.born(out, self.world.next_id(), spec);
+                self.insert_new_task(out, self.world.next_id(), spec);
             }
         }
     }
@@ -845,7 +849,7 @@ impl Core {
     /// A gate that was broken may be whole on the new base.
     fn base_advanced(&mut self, out: &dyn CoreEnvironment) {
         for id in self.world.gate_waits() {
-            self.hear(out, id, &News::BaseAdvanced);
+            self.handle_task_news(out, id, &News::BaseAdvanced);
         }
     }
 
@@ -856,13 +860,13 @@ impl Core {
         self.gate_retries = 0;
         self.base_advanced(out);
         if self.queue.hold().is_some() {
-            self.hear_queue(out, &QueueNews::Retry);
+            self.handle_queue_news(out, &QueueNews::Retry);
         }
     }
 
     /// Tries a gate again that could not be trusted. After a pass everybody who waits for it goes on; otherwise one
     /// task at a time tries it, less and less often.
-    fn consider_gate(&mut self, out: &dyn CoreEnvironment) {
+    fn retry_gate_if_due(&mut self, out: &dyn CoreEnvironment) {
         if self.drive == IntakeState::Draining {
             return;
         }
@@ -876,35 +880,35 @@ impl Core {
             Some(_) => {
                 self.gate_retries += 1;
                 self.gate_retry = None;
-                self.hear(out, first, &News::BaseAdvanced);
+                self.handle_task_news(out, first, &News::BaseAdvanced);
             }
             None => self.gate_retry = Some(now.plus_ms(course::gate_pause_ms(self.gate_retries))),
         }
     }
 
     /// Everything that follows by itself: what is due, pauses, goals, checkpoints, grants, and the queue.
-    pub fn look(&mut self, out: &dyn CoreEnvironment, low_disk: bool) {
+    pub fn advance_state(&mut self, out: &dyn CoreEnvironment, low_disk: bool) {
         self.low_disk = low_disk;
         if self.mismatch.is_some() {
-            self.drain();
+            self.start_draining();
         }
-        self.due(out);
-        self.consider_gate(out);
-        self.consider_pause(out);
-        self.consider_sprint(out);
-        self.consider_mode(out);
-        self.consider_checkpoint(out);
-        if self.resting() != self.filter.resting {
-            self.refilter();
+        self.handle_due_tasks(out);
+        self.retry_gate_if_due(out);
+        self.pause_if_needed(out);
+        self.update_sprint(out);
+        self.update_mode(out);
+        self.checkpoint_if_due(out);
+        if self.find_resting_parts() != self.filter.resting {
+            self.update_filter();
         }
         // Whoever is verified stands in line before anything else is verified: what lands now would outdate it.
-        let limits = self.limits(out);
-        self.grant(out, &ScheduleLimits { slots: 0, lanes: 0, ..limits.clone() });
+        let limits = self.current_limits(out);
+        self.grant_slots(out, &ScheduleLimits { slots: 0, lanes: 0, ..limits.clone() });
         if self.mismatch.is_none() && self.drive == IntakeState::Running {
-            self.hear_queue(out, &QueueNews::Look);
+            self.handle_queue_news(out, &QueueNews::Look);
         }
         let lanes = if self.is_settling() { 0 } else { limits.lanes };
-        self.grant(out, &ScheduleLimits { lanes, ..limits });
+        self.grant_slots(out, &ScheduleLimits { lanes, ..limits });
     }
 
     /// Whether the checks should run on the base now: an agent would start if they passed there.
@@ -913,12 +917,12 @@ impl Core {
         self.run.is_some()
             && self.drive == IntakeState::Running
             && self.world.waiting_for(GrantKind::Slot) > 0
-            && self.limits(out).slots > 0
+            && self.current_limits(out).slots > 0
             && self.base_gate.wants_check(out.now())
     }
 
     /// What came of the checks on the base. What was seen of another base than the present one is evidence of that one only.
-    pub fn hear_base(&mut self, out: &dyn CoreEnvironment, check: &BaseCheckResult) {
+    pub fn handle_base_check(&mut self, out: &dyn CoreEnvironment, check: &BaseCheckResult) {
         let is_present = check.is_about(self.base.as_ref());
         let news = &check.news;
         let mut gate = self.base_gate.clone();
@@ -927,7 +931,7 @@ impl Core {
             && !report.reused
             && (!report.is_empty() || !gate.may_start())
         {
-            self.fact(out, EngineEvent::Measured { report: (**report).clone() });
+            self.record_engine_event(out, EngineEvent::Measured { report: (**report).clone() });
         }
         if is_present {
             self.base_gate = gate;
@@ -941,20 +945,20 @@ impl Core {
     }
 
     /// What this machine has run out of: until it is back nothing is started.
-    pub fn set_short(&mut self, resource: Option<MachineResource>) {
+    pub fn set_missing_resource(&mut self, resource: Option<MachineResource>) {
         self.short = resource;
     }
 
     /// How many workspaces should stand ready before anybody asks for one.
     #[must_use]
-    pub fn spares(&self, out: &dyn CoreEnvironment) -> usize {
+    pub fn wanted_spares(&self, out: &dyn CoreEnvironment) -> usize {
         match self.drive {
-            IntakeState::Running => count_wanted_spares(&self.world, &self.limits(out)),
+            IntakeState::Running => count_wanted_spares(&self.world, &self.current_limits(out)),
             IntakeState::Draining => 0,
         }
     }
 
-    fn due(&mut self, out: &dyn CoreEnvironment) {
+    fn handle_due_tasks(&mut self, out: &dyn CoreEnvironment) {
         if self.drive == IntakeState::Draining {
             return;
         }
@@ -963,14 +967,14 @@ impl Core {
             && at <= now
         {
             let before = self.turn.entries.len();
-            self.hear(out, id, &News::Due);
+            self.handle_task_news(out, id, &News::Due);
             if self.turn.entries.len() == before {
                 break; // refused: a bug in the model; the next turn tries again
             }
         }
     }
 
-    fn consider_pause(&mut self, out: &dyn CoreEnvironment) {
+    fn pause_if_needed(&mut self, out: &dyn CoreEnvironment) {
         let stops = self.sprinting && self.sprints.open().is_some_and(|sprint| sprint.plan.pause_on_error);
         if let Some(event) = self.pilot.should_pause(self.rules.failures_max, stops) {
             self.pause_with(out, event);
@@ -980,22 +984,22 @@ impl Core {
     fn pause_with(&mut self, out: &dyn CoreEnvironment, event: PilotEvent) {
         let PilotEvent::Paused { reason, .. } = &event else { return };
         let reason = reason.clone();
-        self.fact(out, EngineEvent::Pilot(event));
+        self.record_engine_event(out, EngineEvent::Pilot(event));
         if self.sprinting && self.sprints.open().is_some_and(|it| it.phase == SprintPhase::Running) {
-            self.fact(out, EngineEvent::Sprint(SprintEvent::Paused { reason }));
+            self.record_engine_event(out, EngineEvent::Sprint(SprintEvent::Paused { reason }));
         }
     }
 
-    fn consider_sprint(&mut self, out: &dyn CoreEnvironment) {
-        let Some(sprint) = self.sprint() else { return };
+    fn update_sprint(&mut self, out: &dyn CoreEnvironment) {
+        let Some(sprint) = self.current_sprint() else { return };
         let paused = matches!(sprint.phase, SprintPhase::Paused { .. });
         if let Some(why) = sprint.should_complete(out.now(), self.ready_in_sprint()) {
-            self.fact(out, EngineEvent::Sprint(SprintEvent::Completing { why }));
+            self.record_engine_event(out, EngineEvent::Sprint(SprintEvent::Completing { why }));
             if paused && self.pilot.pause().is_some() {
-                self.fact(out, EngineEvent::Pilot(PilotEvent::Resumed)); // what was begun is finished
+                self.record_engine_event(out, EngineEvent::Pilot(PilotEvent::Resumed)); // what was begun is finished
             }
         }
-        self.refilter();
+        self.update_filter();
     }
 
     /// What a sprint may still begin, or has begun and may yet land.
@@ -1005,22 +1009,22 @@ impl Core {
     }
 
     /// In semi-automatic mode a person picks again once nothing more follows by itself from what they picked.
-    fn consider_mode(&mut self, out: &dyn CoreEnvironment) {
+    fn update_mode(&mut self, out: &dyn CoreEnvironment) {
         let Some(task) = self.pilot.assigned_task().and_then(|id| self.world.get(id)) else { return };
         if !task.continues_by_itself() {
-            self.fact(out, EngineEvent::Pilot(PilotEvent::Settled));
-            self.refilter();
+            self.record_engine_event(out, EngineEvent::Pilot(PilotEvent::Settled));
+            self.update_filter();
         }
     }
 
-    fn consider_checkpoint(&mut self, out: &dyn CoreEnvironment) {
+    fn checkpoint_if_due(&mut self, out: &dyn CoreEnvironment) {
         if self.rules.checkpoints && self.checkpoints.is_due() && self.base.is_some() {
-            self.checkpoint(out, None, CheckpointReason::Landings);
+            self.make_checkpoint(out, None, CheckpointReason::Landings);
         }
     }
 
     /// Makes a checkpoint of the base as it is; none before there is one.
-    pub fn checkpoint(
+    pub fn make_checkpoint(
         &mut self,
         out: &dyn CoreEnvironment,
         name: Option<&str>,
@@ -1029,16 +1033,16 @@ impl Core {
         let commit = self.base.clone()?;
         let name = name.map_or_else(|| self.checkpoints.next_name(), str::to_owned);
         let made = CheckpointEvent::Made { name: name.clone(), commit, why };
-        self.fact(out, EngineEvent::Checkpoint(made));
+        self.record_engine_event(out, EngineEvent::Checkpoint(made));
         for name in self.checkpoints.find_outdated(out.now(), self.rules.retention) {
-            self.fact(out, EngineEvent::Checkpoint(CheckpointEvent::Dropped { name }));
+            self.record_engine_event(out, EngineEvent::Checkpoint(CheckpointEvent::Dropped { name }));
         }
         Some(name)
     }
 
     /// The limits as they are now.
     #[must_use]
-    pub fn limits(&self, out: &dyn CoreEnvironment) -> ScheduleLimits {
+    pub fn current_limits(&self, out: &dyn CoreEnvironment) -> ScheduleLimits {
         let limits = ScheduleLimits { now: out.now(), spent: out.spent(), ..self.rules.limits.clone() };
         let paused = self.pilot.pause().is_some();
         if self.short.is_some() {
@@ -1051,9 +1055,9 @@ impl Core {
     }
 
     /// The limits, without slots while agents are far ahead of what lands, or a check does not pass on the base.
-    fn paced(&self, limits: &ScheduleLimits) -> ScheduleLimits {
+    fn pace_limits(&self, limits: &ScheduleLimits) -> ScheduleLimits {
         // Whoever in line waits for what they need must not stop the agents who work on that.
-        let waiting = self.world.waiting_for(GrantKind::Lane) + self.landable();
+        let waiting = self.world.waiting_for(GrantKind::Lane) + self.count_landable();
         let is_far_ahead = course::is_far_ahead(waiting, limits.slots, self.rules.queue.batch_max);
         match is_far_ahead || !self.base_gate.may_start() {
             true => ScheduleLimits { slots: 0, ..limits.clone() },
@@ -1062,7 +1066,7 @@ impl Core {
     }
 
     /// How many stand in line and need nobody else to land first.
-    fn landable(&self) -> usize {
+    fn count_landable(&self) -> usize {
         let met = |id: &TaskId| {
             self.filter.admits_continuation(*id)
                 && self.world.get(*id).is_some_and(|task| self.world.unmet_needs(task).is_empty())
@@ -1076,28 +1080,28 @@ impl Core {
     }
 
     /// Grants what is free to whoever stands first in line.
-    fn grant(&mut self, out: &dyn CoreEnvironment, limits: &ScheduleLimits) {
+    fn grant_slots(&mut self, out: &dyn CoreEnvironment, limits: &ScheduleLimits) {
         let Some(run) = self.run else { return };
         let mut refused = 0;
         while self.drive == IntakeState::Running
             && refused < REFUSALS_MAX
             && let Some(id) = self.world.find_rescuable_task(out.now())
         {
-            self.hear(out, id, &News::RouteOpened);
+            self.handle_task_news(out, id, &News::RouteOpened);
             refused += 1; // the next turn takes the others
         }
         let mut refused = 0;
         while self.drive == IntakeState::Running
             && refused < REFUSALS_MAX
-            && let Some(Grant { task: id, profile, .. }) = plan(&self.world, &self.paced(limits))
+            && let Some(Grant { task: id, profile, .. }) = plan(&self.world, &self.pace_limits(limits))
         {
-            let task = self.task(id);
+            let task = self.expect_task(id);
             let Some(flow) = self.world.flow_of(&task) else { break };
-            let (limits, driving) = (self.task_limits(&task), self.driving(&profile, &flow));
+            let (limits, driving) = (self.task_limits(&task), self.driving_for_profile(&profile, &flow));
             let before = self.turn.entries.len();
-            self.hear(out, id, &News::Granted { run, flow, limits, driving });
+            self.handle_task_news(out, id, &News::Granted { run, flow, limits, driving });
             if self.sprinting {
-                self.refilter(); // what was just begun may be all it takes
+                self.update_filter(); // what was just begun may be all it takes
             }
             if self.turn.entries.len() == before {
                 refused += 1; // a bug in the model; the line must not spin on it
@@ -1105,7 +1109,7 @@ impl Core {
         }
     }
 
-    fn driving(&self, profile: &str, flow: &Flow) -> AgentAssignment {
+    fn driving_for_profile(&self, profile: &str, flow: &Flow) -> AgentAssignment {
         let style = flow.style_for(self.style_of(profile));
         let account = self.world.account_of(profile).to_owned();
         AgentAssignment { profile: profile.to_owned(), account, style }
@@ -1116,7 +1120,7 @@ impl Core {
     }
 
     /// Gives a task whose agent runs a loop of its own a flow that is made for that, unless it has one.
-    fn suit_flow(&self, spec: &mut TaskSpec, before: Option<&TaskSpec>) -> Result<(), AskError> {
+    fn choose_loop_flow(&self, spec: &mut TaskSpec, before: Option<&TaskSpec>) -> Result<(), AskError> {
         let profile = spec.agent.as_deref().unwrap_or("default");
         // The flow of a module comes from the form of its folder, until a person names another.
         let is_named = before.is_some_and(|before| before.flow != spec.flow);
@@ -1129,7 +1133,7 @@ impl Core {
     fn task_limits(&self, task: &Task) -> TaskLimits {
         let mut limits = self.rules.task.clone();
         let by_tags = task.spec.tags.iter().filter_map(|tag| self.rules.review_tags.get(tag)).copied();
-        let looks_after = self.sprint().is_some_and(|sprint| sprint.plan.batch_review);
+        let looks_after = self.current_sprint().is_some_and(|sprint| sprint.plan.batch_review);
         limits.review = limits.review.combine_with(by_tags, looks_after);
         // Settled once: a task is not judged by other numbers half-way.
         limits.tuning = match &task.flow {
@@ -1143,24 +1147,24 @@ impl Core {
     }
 
     /// Lets a run that is for some tasks only have one more, with what it needs.
-    pub(crate) fn widen(&mut self, id: TaskId) {
+    pub(crate) fn widen_run(&mut self, id: TaskId) {
         let more = self.with_needs(id);
         if let Some(only) = &mut self.only {
             only.extend(more);
-            self.refilter();
+            self.update_filter();
         }
     }
 
     /// Says again which tasks may begin.
-    fn refilter(&mut self) {
+    fn update_filter(&mut self) {
         let goes_on = |id: TaskId| self.world.get(id).is_some_and(|task| task.continues_by_itself());
         let picks = (self.pilot.mode(), self.pilot.assigned_task());
-        let filter = course::build_start_filter(self.sprint(), &goes_on, picks, self.only.as_ref());
-        self.set_filter(StartFilter { resting: self.resting(), ..filter });
+        let filter = course::build_start_filter(self.current_sprint(), &goes_on, picks, self.only.as_ref());
+        self.set_filter(StartFilter { resting: self.find_resting_parts(), ..filter });
     }
 
     /// The sprint this run is for.
-    fn sprint(&self) -> Option<&Sprint> {
+    fn current_sprint(&self) -> Option<&Sprint> {
         self.sprints.open().filter(|_| self.sprinting)
     }
 
@@ -1174,16 +1178,17 @@ impl Core {
     /// Whether nothing is under way and nothing will begin by itself.
     #[must_use]
     pub fn is_idle(&self, out: &dyn CoreEnvironment, interrupted: bool) -> bool {
-        let waits = |task: &Arc<Task>| course::waits_for_task(task, self.interruption(task.id, interrupted));
+        let waits =
+            |task: &Arc<Task>| course::waits_for_task(task, self.find_interruption(task.id, interrupted));
         let under_way = self.world.active().any(waits);
         let waits = |batch: &LandingBatch| course::waits_for_batch(batch.doing, self.drive, interrupted);
         // After a landing that did not check out nothing is done for batches: they go on when a person has looked.
         let landing = self.mismatch.is_none() && self.queue.batches().iter().any(waits);
-        !under_way && !landing && self.scene(out).is_idle()
+        !under_way && !landing && self.run_scene(out).is_idle()
     }
 
     /// What a stop did to what is done about a task.
-    fn interruption(&self, task: TaskId, interrupted: bool) -> Interruption {
+    fn find_interruption(&self, task: TaskId, interrupted: bool) -> Interruption {
         match (interrupted, self.cut_short.contains(&task)) {
             (_, true) => Interruption::CutShort,
             (true, false) => Interruption::Asked,
@@ -1197,14 +1202,14 @@ impl Core {
     }
 
     /// The run as it stands.
-    fn scene(&self, out: &dyn CoreEnvironment) -> RunSnapshot {
+    fn run_scene(&self, out: &dyn CoreEnvironment) -> RunSnapshot {
         // Whoever stands in line and waits for others first is not busy: a run without those others ends.
-        let moves = || self.queue.hold().is_none() && self.landable() > 0;
+        let moves = || self.queue.hold().is_none() && self.count_landable() > 0;
         let coming = [
             (ExpectedEvent::Due, self.world.next_due().is_some()),
             (ExpectedEvent::Account, self.world.next_opening(out.now()).is_some()),
             (ExpectedEvent::Room, self.low_disk),
-            (ExpectedEvent::Resource, self.short.is_some() && self.wants_something()),
+            (ExpectedEvent::Resource, self.short.is_some() && self.has_waiting_work()),
             (ExpectedEvent::BaseCheck, self.base_gate.opens_by_itself(self.queue.is_held_for_base())),
             (
                 ExpectedEvent::Landing,
@@ -1220,12 +1225,12 @@ impl Core {
             wants_slot: self.world.waiting_for(GrantKind::Slot) > 0,
             spent: out.spent(),
             coming: coming.into_iter().filter(|(_, comes)| *comes).map(|(what, _)| what).collect(),
-            sprint: self.sprint().map(|sprint| sprint.phase.clone()),
+            sprint: self.current_sprint().map(|sprint| sprint.phase.clone()),
         }
     }
 
     /// Whether somebody waits for a slot, a lane or their landing.
-    fn wants_something(&self) -> bool {
+    fn has_waiting_work(&self) -> bool {
         let waiting = self.world.waiting_for(GrantKind::Slot) + self.world.waiting_for(GrantKind::Lane);
         waiting + self.queue.len() > 0
     }
@@ -1244,16 +1249,16 @@ impl Core {
     /// Why a run that is idle has ended.
     #[must_use]
     pub fn why_over(&self, out: &dyn CoreEnvironment) -> RunEnd {
-        self.scene(out).why_over()
+        self.run_scene(out).why_over()
     }
 
     /// The next moment something happens by the clock alone.
     #[must_use]
-    pub fn wake(&self, out: &dyn CoreEnvironment) -> Option<Timestamp> {
+    pub fn next_wakeup(&self, out: &dyn CoreEnvironment) -> Option<Timestamp> {
         let now = out.now();
         let running = self.drive == IntakeState::Running;
         let due = self.world.next_due().map(|(at, _)| at).filter(|_| running);
-        let sprint = self.sprint().and_then(|sprint| sprint.goal_due_at(now));
+        let sprint = self.current_sprint().and_then(|sprint| sprint.goal_due_at(now));
         let queue = self.queue.hold_until().filter(|_| running && self.mismatch.is_none());
         let gate = self.gate_retry.filter(|_| running && !self.world.gate_waits().is_empty());
         let base =
@@ -1282,11 +1287,11 @@ impl Core {
         if self.pilot.pause().is_none() {
             return Err(AskError::NotPaused);
         }
-        self.fact(out, EngineEvent::Pilot(PilotEvent::Resumed));
+        self.record_engine_event(out, EngineEvent::Pilot(PilotEvent::Resumed));
         if self.sprinting
             && matches!(self.sprints.open().map(|it| &it.phase), Some(SprintPhase::Paused { .. }))
         {
-            self.fact(out, EngineEvent::Sprint(SprintEvent::Resumed));
+            self.record_engine_event(out, EngineEvent::Sprint(SprintEvent::Resumed));
         }
         Ok(())
     }
@@ -1294,8 +1299,8 @@ impl Core {
     /// Changes who picks.
     pub fn set_mode(&mut self, out: &dyn CoreEnvironment, mode: PilotMode) {
         if self.pilot.mode() != mode {
-            self.fact(out, EngineEvent::Pilot(PilotEvent::ModeSet { mode }));
-            self.refilter();
+            self.record_engine_event(out, EngineEvent::Pilot(PilotEvent::ModeSet { mode }));
+            self.update_filter();
         }
     }
 
@@ -1303,7 +1308,11 @@ impl Core {
     ///
     /// # Errors
     /// When it cannot begin.
-    pub fn assign(&mut self, out: &dyn CoreEnvironment, task: Option<TaskId>) -> Result<Arc<Task>, AskError> {
+    pub fn assign_next_task(
+        &mut self,
+        out: &dyn CoreEnvironment,
+        task: Option<TaskId>,
+    ) -> Result<Arc<Task>, AskError> {
         if self.pilot.mode() != PilotMode::SemiAuto {
             return Err(AskError::NotSemiAuto);
         }
@@ -1315,8 +1324,8 @@ impl Core {
             None => {
                 self.filter.starts = None;
                 self.world.set_filter(self.filter.clone());
-                let first = plan(&self.world, &self.limits(out)).map(|grant| grant.task);
-                self.refilter();
+                let first = plan(&self.world, &self.current_limits(out)).map(|grant| grant.task);
+                self.update_filter();
                 first.ok_or(AskError::NothingReady)?
             }
         };
@@ -1326,8 +1335,8 @@ impl Core {
             return Err(AskError::NotReady(id, state));
         }
         let task = task.clone();
-        self.fact(out, EngineEvent::Pilot(PilotEvent::Assigned { task: id }));
-        self.refilter();
+        self.record_engine_event(out, EngineEvent::Pilot(PilotEvent::Assigned { task: id }));
+        self.update_filter();
         Ok(task)
     }
 
@@ -1342,11 +1351,11 @@ impl Core {
             true => SprintEvent::Completing { why: SprintEnd::Cancelled },
             false => SprintEvent::Ended { why: SprintEnd::Cancelled },
         };
-        self.fact(out, EngineEvent::Sprint(event));
+        self.record_engine_event(out, EngineEvent::Sprint(event));
         if self.pilot.pause().is_some() && self.sprinting {
-            self.fact(out, EngineEvent::Pilot(PilotEvent::Resumed)); // so that what was begun is finished
+            self.record_engine_event(out, EngineEvent::Pilot(PilotEvent::Resumed)); // so that what was begun is finished
         }
-        self.refilter();
+        self.update_filter();
         Ok(id)
     }
 
@@ -1360,12 +1369,12 @@ impl Core {
                 Err(AskError::QueueHeld(hold.reason.clone()))
             }
             (Some(reason), _) => {
-                self.hear_queue(out, &QueueNews::Hold { why: HoldReason::Person, reason });
+                self.handle_queue_news(out, &QueueNews::Hold { why: HoldReason::Person, reason });
                 Ok(())
             }
             (None, None) => Err(AskError::QueueMoves),
             (None, Some(_)) => {
-                self.hear_queue(out, &QueueNews::Resume);
+                self.handle_queue_news(out, &QueueNews::Resume);
                 Ok(())
             }
         }
@@ -1375,7 +1384,7 @@ impl Core {
     ///
     /// # Errors
     /// The first that refuses.
-    pub fn tell_all(
+    pub fn handle_news_for_all(
         &mut self,
         out: &dyn CoreEnvironment,
         tasks: &[TaskId],
@@ -1383,11 +1392,11 @@ impl Core {
     ) -> Result<Vec<Arc<Task>>, AskError> {
         for id in tasks {
             let task = self.world.get(*id).ok_or(AskError::UnknownTask(*id))?;
-            landfall_model::decide_and_apply(task, &self.told(out, task, news))?;
+            landfall_model::decide_and_apply(task, &self.task_decision_input(out, task, news))?;
         }
         let mut changed = Vec::new();
         for id in tasks {
-            changed.push(self.try_hear(out, *id, news)?);
+            changed.push(self.try_handle_task_news(out, *id, news)?);
         }
         Ok(changed)
     }
@@ -1429,7 +1438,7 @@ impl Core {
             spec.needs.extend(new.needs_here.iter().map(|place| id_of(*place)));
             spec.parent = spec.parent.or(new.parent_here.map(id_of));
             self.check_words(&spec)?;
-            self.suit_flow(&mut spec, None)?;
+            self.choose_loop_flow(&mut spec, None)?;
             specs.push((id_of(place), spec));
         }
         let among: BTreeMap<TaskId, &TaskSpec> = specs.iter().map(|(id, spec)| (*id, spec)).collect();
@@ -1449,14 +1458,14 @@ impl Core {
             }
         }
         let born = |((id, spec), position): ((TaskId, TaskSpec), Option<ImportedProgress>)| {
-            let task = self.born(out, id, spec);
-            position.map_or(task, |position| self.take_position(out, id, position))
+            let task = self.insert_new_task(out, id, spec);
+            position.map_or(task, |position| self.import_progress(out, id, position))
         };
         Ok(specs.into_iter().zip(positions).map(born).collect())
     }
 
     /// Brings a new task to where it stood elsewhere: its plan and its work are there, and it goes on from them.
-    fn take_position(
+    fn import_progress(
         &mut self,
         out: &dyn CoreEnvironment,
         id: TaskId,
@@ -1473,7 +1482,7 @@ impl Core {
             let done = done.min(steps);
             events.extend((done > 0).then_some(Event::Staged(StagedEvent::Advanced { attempt, done })));
         }
-        let task = self.task(id);
+        let task = self.expect_task(id);
         if task.state != TaskState::Draft {
             let finished = work.is_some() && done >= steps;
             let flow = self.world.flow_of(&task);
@@ -1486,35 +1495,40 @@ impl Core {
         }
         for event in events {
             let at = out.now();
-            let after = landfall_model::apply(Some((*self.task(id)).clone()), id, at, &event)
+            let after = landfall_model::apply(Some((*self.expect_task(id)).clone()), id, at, &event)
                 .expect("a new task can be told where it stands");
-            self.put(after);
+            self.insert_task(after);
             self.turn.entries.push(JournalEntry { at, fact: Fact::Task(id, event) });
         }
-        let task = self.task(id);
+        let task = self.expect_task(id);
         self.turn.touched.insert(id, task.clone());
         task
     }
 
-    fn born(&mut self, out: &dyn CoreEnvironment, id: TaskId, spec: TaskSpec) -> Arc<Task> {
+    fn insert_new_task(&mut self, out: &dyn CoreEnvironment, id: TaskId, spec: TaskSpec) -> Arc<Task> {
         let at = out.now();
-        self.put(Task::from_spec(id, spec.clone(), at));
-        let task = self.task(id);
+        self.insert_task(Task::from_spec(id, spec.clone(), at));
+        let task = self.expect_task(id);
         self.turn.entries.push(JournalEntry { at, fact: Fact::Task(id, Event::Added { spec }) });
         self.turn.touched.insert(id, task.clone());
         task
     }
 
     /// Adds a task whose work exists already as a commit.
-    pub fn offer(&mut self, out: &dyn CoreEnvironment, spec: TaskSpec, head: Commit) -> Arc<Task> {
+    pub fn add_task_with_work(
+        &mut self,
+        out: &dyn CoreEnvironment,
+        spec: TaskSpec,
+        head: Commit,
+    ) -> Arc<Task> {
         let id = self.world.next_id();
-        let task = self.born(out, id, spec);
+        let task = self.insert_new_task(out, id, spec);
         let (at, event) = (out.now(), Event::Offered { head });
         let after = landfall_model::apply(Some((*task).clone()), id, at, &event)
             .expect("a new task can be offered work");
-        self.put(after);
+        self.insert_task(after);
         self.turn.entries.push(JournalEntry { at, fact: Fact::Task(id, event) });
-        let after = self.task(id);
+        let after = self.expect_task(id);
         self.turn.touched.insert(id, after.clone());
         after
     }
@@ -1529,7 +1543,7 @@ impl Core {
     ///
     /// # Errors
     /// The first that refuses.
-    pub fn ready(
+    pub fn release_drafts(
         &mut self,
         out: &dyn CoreEnvironment,
         drafts: &[TaskId],
@@ -1542,10 +1556,10 @@ impl Core {
             }
             let spec = TaskSpec { draft: false, ..task.spec.clone() };
             let news = News::Edit { spec, flows: None };
-            landfall_model::decide_and_apply(task, &self.input(out, &news))?;
+            landfall_model::decide_and_apply(task, &self.decision_input(out, &news))?;
             told.push((*id, news));
         }
-        told.iter().map(|(id, news)| Ok(self.try_hear(out, *id, news)?)).collect()
+        told.iter().map(|(id, news)| Ok(self.try_handle_task_news(out, *id, news)?)).collect()
     }
 
     /// Changes the words of a task.
@@ -1565,7 +1579,7 @@ impl Core {
         if spec.flow != task.spec.flow || spec.agent != task.spec.agent {
             self.check_words(&spec)?;
             if task.flow.is_none() {
-                self.suit_flow(&mut spec, Some(&task.spec))?;
+                self.choose_loop_flow(&mut spec, Some(&task.spec))?;
             }
         }
         spec.check()?;
@@ -1580,7 +1594,7 @@ impl Core {
         if let Some(cycle) = graph::cycle(id, &spec.needs, &needs_of) {
             return Err(AskError::Cycle(cycle));
         }
-        Ok(self.try_hear(out, id, &News::Edit { spec, flows: None })?)
+        Ok(self.try_handle_task_news(out, id, &News::Edit { spec, flows: None })?)
     }
 }
 

@@ -83,7 +83,7 @@ pub struct DiagnosisResult {
 ///
 /// # Errors
 /// Why it could not be asked, or did not answer.
-pub fn diagnose(asked: &DiagnosisRequest<'_>) -> Result<DiagnosisResult, String> {
+pub fn diagnose_failure(asked: &DiagnosisRequest<'_>) -> Result<DiagnosisResult, String> {
     let question = ConsultRequest {
         settings: asked.settings,
         profile: asked.profile,
@@ -99,13 +99,13 @@ pub fn diagnose(asked: &DiagnosisRequest<'_>) -> Result<DiagnosisResult, String>
         out_cap: asked.settings.run.output_cap,
         is_stopped: asked.is_stopped,
     };
-    let text = prompt(asked)?;
-    let reply = consult::ask(&question, &|_: &Path| Ok(text.clone()))?;
-    answered(&reply)?;
+    let text = build_diagnosis_prompt(asked)?;
+    let reply = consult::consult_agent(&question, &|_: &Path| Ok(text.clone()))?;
+    require_answer(&reply)?;
     let words = reply.texts.join("\n");
-    let checks = checks(asked.settings);
+    let checks = check_names(asked.settings);
     let bounds = RecoveryPlanBounds { matches: asked.evidence.symptoms.matches, checks: &checks };
-    let plan = read(&words).and_then(|draft| check_plan(&draft, &bounds));
+    let plan = parse_recovery_plan(&words).and_then(|draft| check_plan(&draft, &bounds));
     Ok(DiagnosisResult { plan, usage: reply.usage, took_ms: reply.took_ms })
 }
 
@@ -113,18 +113,18 @@ pub fn diagnose(asked: &DiagnosisRequest<'_>) -> Result<DiagnosisResult, String>
 ///
 /// # Errors
 /// When the prompt of the project cannot be filled.
-pub fn prompt(asked: &DiagnosisRequest<'_>) -> Result<String, String> {
-    let context = context(&asked.evidence, &checks(asked.settings));
+pub fn build_diagnosis_prompt(asked: &DiagnosisRequest<'_>) -> Result<String, String> {
+    let context = build_diagnosis_context(&asked.evidence, &check_names(asked.settings));
     asked.prompts.render("diagnose", &context).map_err(|error| error.to_string())
 }
 
 /// The checks of the settings, by name.
-fn checks(settings: &Settings) -> BTreeSet<String> {
+fn check_names(settings: &Settings) -> BTreeSet<String> {
     settings.verify.commands.iter().map(|command| command.name.clone()).collect()
 }
 
 /// Whether it came to an answer at all.
-fn answered(reply: &ConsultReply) -> Result<(), String> {
+fn require_answer(reply: &ConsultReply) -> Result<(), String> {
     match &reply.verdict {
         Verdict::Complete | Verdict::Continue | Verdict::Checkpoint { .. } | Verdict::Pending { .. } => {
             Ok(())
@@ -137,7 +137,7 @@ fn answered(reply: &ConsultReply) -> Result<(), String> {
     }
 }
 
-fn context(evidence: &FailureEvidence<'_>, checks: &BTreeSet<String>) -> PromptContext {
+fn build_diagnosis_context(evidence: &FailureEvidence<'_>, checks: &BTreeSet<String>) -> PromptContext {
     let FailureEvidence { symptoms, .. } = evidence;
     let exit = symptoms.exit.map_or_else(|| "not known".to_owned(), |code| code.to_string());
     let facts: Vec<&str> = symptoms.facts.iter().map(|fact| fact.word()).collect();
@@ -189,7 +189,7 @@ const BLOCKS_MAX: usize = 200; // beginnings of a block that are tried
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn read(words: &str) -> Result<RecoveryPlanDraft, PlanProblem> {
+pub fn parse_recovery_plan(words: &str) -> Result<RecoveryPlanDraft, PlanProblem> {
     let unreadable = |why: &str| PlanProblem::Unreadable(why.to_owned());
     let starts = words.rmatch_indices('{').map(|(at, _)| at).take(BLOCKS_MAX);
     let mut blocks = starts.filter_map(|at| {
@@ -210,12 +210,12 @@ pub fn read(words: &str) -> Result<RecoveryPlanDraft, PlanProblem> {
                 draft.steps = steps
                     .into_iter()
                     .zip(1..)
-                    .map(|(it, number)| step(it, number))
+                    .map(|(it, number)| parse_draft_step(it, number))
                     .collect::<Result<_, _>>()?;
             }
             ("steps", Value::Null) => {}
             ("action" | "rationale" | "steps", other) => {
-                return Err(unreadable(&format!("`{key}` is {}", kind(&other))));
+                return Err(unreadable(&format!("`{key}` is {}", describe_kind(&other))));
             }
             (_, _) => {
                 let shown: String = key.chars().take(40).collect();
@@ -226,22 +226,25 @@ pub fn read(words: &str) -> Result<RecoveryPlanDraft, PlanProblem> {
     Ok(draft)
 }
 
-fn step(value: Value, number: usize) -> Result<DraftStep, PlanProblem> {
+fn parse_draft_step(value: Value, number: usize) -> Result<DraftStep, PlanProblem> {
     let wrong = |why: String| Err(PlanProblem::Unreadable(format!("step {number} {why}")));
     let Value::Object(fields) = value else {
-        return wrong(format!("is {}, not an object such as {{\"op\": \"push-branch\"}}", kind(&value)));
+        return wrong(format!(
+            "is {}, not an object such as {{\"op\": \"push-branch\"}}",
+            describe_kind(&value)
+        ));
     };
     let mut step = DraftStep::default();
     for (key, value) in fields {
         let Value::String(text) = value else {
-            return wrong(format!("has {} as `{key}`; a text is wanted", kind(&value)));
+            return wrong(format!("has {} as `{key}`; a text is wanted", describe_kind(&value)));
         };
         if key == "op" { step.op = text } else { drop(step.said.insert(key, text)) } // a map has no key twice
     }
     if step.op.is_empty() { wrong("has no `op`".to_owned()) } else { Ok(step) }
 }
 
-fn kind(value: &Value) -> &'static str {
+fn describe_kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "nothing",
         Value::Bool(_) => "true or false",

@@ -16,13 +16,13 @@ use landfall_model::{
 };
 
 use crate::confine;
-use crate::effect_thread::go;
+use crate::effect_thread::start_effect_thread;
 use crate::engine_context::EngineContext;
 use crate::folder::StateFolder;
-use crate::git_refs::lower;
+use crate::git_refs::task_ref_name;
 use crate::host_context::HostContext;
 use crate::occasions::{HookPoint, NotificationEvent, NotificationTopic};
-use crate::perform::tidying;
+use crate::perform::is_tidying;
 use crate::settings::{self, RetentionSettings};
 use crate::workspace;
 
@@ -94,18 +94,24 @@ impl Inventory<'_> {
     ///
     /// # Errors
     /// What looking a task up came to.
-    pub fn plan<E>(&self, task: &dyn Fn(TaskId) -> Result<Option<Arc<Task>>, E>) -> Result<Vec<DiskItem>, E> {
+    pub fn plan_removal<E>(
+        &self,
+        task: &dyn Fn(TaskId) -> Result<Option<Arc<Task>>, E>,
+    ) -> Result<Vec<DiskItem>, E> {
         let mut items = Vec::new();
-        for name in folders(&self.folder.workspaces()) {
+        for name in list_folders(&self.folder.workspaces_path()) {
             let Ok(id) = name.parse::<TaskId>() else { continue }; // not one of ours: not ours to judge
             let Some(task) = task(id)? else { continue };
-            let Some(why_safe) = self.may_go(&task) else { continue };
-            if !self.works(&name) {
+            let Some(why_safe) = self.reason_to_remove(&task) else { continue };
+            if !self.may_still_work(&name) {
                 // What its agents changed in caches is kept beside the checkout and goes with it.
-                let caches = self.folder.workspaces().join(".engine/rooms").join(&name).join("caches");
+                let caches = self.folder.workspaces_path().join(".engine/rooms").join(&name).join("caches");
                 let of_caches = landfall_host::disk::dir_size(&caches).unwrap_or(0); // most have none
-                let mut workspace =
-                    item(DiskItemKind::Workspace(id), self.folder.workspaces().join(&name), why_safe);
+                let mut workspace = measure_item(
+                    DiskItemKind::Workspace(id),
+                    self.folder.workspaces_path().join(&name),
+                    why_safe,
+                );
                 workspace.bytes += of_caches;
                 if of_caches > 0 {
                     let mib = of_caches.div_ceil(1 << 20);
@@ -114,8 +120,8 @@ impl Inventory<'_> {
                 items.push(workspace);
             }
         }
-        for name in folders(&self.folder.attempts()) {
-            let path = self.folder.attempts().join(&name);
+        for name in list_folders(&self.folder.attempts_path()) {
+            let path = self.folder.attempts_path().join(&name);
             if !is_over(&path) {
                 continue;
             }
@@ -123,7 +129,7 @@ impl Inventory<'_> {
             let ended = matches!(sitter::find_sitter(&path), Ok(SitterState::Ended(_)));
             if ended && let Some(tmp) = confine::private_tmp(&path) {
                 let why_safe = "the run they belong to has ended, and nobody else can see them".to_owned();
-                items.push(item(DiskItemKind::Temporary, tmp, why_safe));
+                items.push(measure_item(DiskItemKind::Temporary, tmp, why_safe));
             }
             let of_task = name.split('-').next().unwrap_or_default().parse::<TaskId>();
             let over = match of_task {
@@ -131,28 +137,28 @@ impl Inventory<'_> {
                 Err(_) => true, // a check of the base: nobody goes on from it
             };
             if over && self.is_old(&path) {
-                let limit = span(self.keep.attempts_ms);
+                let limit = format_duration(self.keep.attempts_ms);
                 let why_safe = format!(
                     "its task is over and it is older than {limit} (`keep.attempts`); what happened is in the journal"
                 );
-                items.push(item(DiskItemKind::Record, path, why_safe));
+                items.push(measure_item(DiskItemKind::Record, path, why_safe));
             }
         }
-        let warm = self.folder.workspaces().join(".engine/warm");
-        let many = folders(&warm).len();
+        let warm = self.folder.workspaces_path().join(".engine/warm");
+        let many = list_folders(&warm).len();
         if many > 0 {
             let word = if many == 1 { "checkout" } else { "checkouts" };
             let why_safe = format!("{many} {word} without any work in them; they only save time");
-            items.push(item(DiskItemKind::Warm, warm, why_safe));
+            items.push(measure_item(DiskItemKind::Warm, warm, why_safe));
         }
         if self.reach == ReclaimScope::AtRest {
-            for name in folders(&self.folder.lanes()) {
-                let path = self.folder.lanes().join(&name);
-                if !self.checks_in(&path) {
+            for name in list_folders(&self.folder.lanes_path()) {
+                let path = self.folder.lanes_path().join(&name);
+                if !self.may_have_running_check(&path) {
                     let why_safe =
                         "a checkout of what is in the store, and what checks built there; Landfall makes it again when it needs it"
                             .to_owned();
-                    items.push(item(DiskItemKind::Lane, path, why_safe));
+                    items.push(measure_item(DiskItemKind::Lane, path, why_safe));
                 }
             }
         }
@@ -160,7 +166,7 @@ impl Inventory<'_> {
     }
 
     /// Why the workspace of a task may go, if it may.
-    fn may_go(&self, task: &Task) -> Option<String> {
+    fn reason_to_remove(&self, task: &Task) -> Option<String> {
         let TaskState::Ended(Ending { kind, .. }) = &task.state else { return None };
         let kept = format!("unmerged work in it is kept under {} first", kept_ref(task));
         match (kind, &task.landed) {
@@ -173,7 +179,7 @@ impl Inventory<'_> {
                 // A person may take it up again at any moment, and goes on in its workspace.
                 let may =
                     self.reach == ReclaimScope::AtRest && self.age_ms(task.changed.0) > self.keep.failed_ms;
-                let limit = span(self.keep.failed_ms);
+                let limit = format_duration(self.keep.failed_ms);
                 may.then(|| format!("{} ended more than {limit} ago (`keep.failed`); {kept}", task.id))
             }
         }
@@ -181,14 +187,14 @@ impl Inventory<'_> {
 
     /// Whether a process of the task may still work. Unsure counts as yes. What a sitter that vanished left behind was
     /// ended by the engine before it took the attempt for lost.
-    fn works(&self, task: &str) -> bool {
-        let attempts = self.folder.attempts();
-        let of_task = folders(&attempts).into_iter().filter(|name| name.split('-').next() == Some(task));
+    fn may_still_work(&self, task: &str) -> bool {
+        let attempts = self.folder.attempts_path();
+        let of_task = list_folders(&attempts).into_iter().filter(|name| name.split('-').next() == Some(task));
         of_task.map(|name| attempts.join(name)).any(|dir| !is_over(&dir))
     }
 
     /// Whether a check may still run in a lane, by the note an engine leaves there. Unsure counts as yes.
-    fn checks_in(&self, lane: &Path) -> bool {
+    fn may_have_running_check(&self, lane: &Path) -> bool {
         use std::os::unix::ffi::OsStrExt as _;
         match std::fs::read(lane.join("running")) {
             Ok(bytes) => !is_over(Path::new(std::ffi::OsStr::from_bytes(&bytes))),
@@ -214,20 +220,20 @@ fn is_over(dir: &Path) -> bool {
     matches!(sitter::find_sitter(dir), Ok(SitterState::Never | SitterState::Ended(_) | SitterState::Vanished))
 }
 
-fn item(kind: DiskItemKind, path: PathBuf, why_safe: String) -> DiskItem {
+fn measure_item(kind: DiskItemKind, path: PathBuf, why_safe: String) -> DiskItem {
     let bytes = landfall_host::disk::dir_size(&path).unwrap_or(0); // it shrinks while we look; the number is for people
     DiskItem { kind, path, bytes, why_safe }
 }
 
 fn kept_ref(task: &Task) -> String {
-    format!("refs/landfall/kept/{}/reclaimed-{}", lower(task.id), task.attempt)
+    format!("refs/landfall/kept/{}/reclaimed-{}", task_ref_name(task.id), task.attempt)
 }
 
 /// Gives one thing back. Of a workspace it returns the news that the engine should hear.
 ///
 /// # Errors
 /// Why it could not be removed; it was left as it is.
-pub fn remove(site: &HostContext, item: &DiskItem, task: Option<&Task>) -> Result<Option<News>, String> {
+pub fn remove_item(site: &HostContext, item: &DiskItem, task: Option<&Task>) -> Result<Option<News>, String> {
     let io = |error: std::io::Error| format!("remove {}: {error}", item.path.display());
     match item.kind {
         DiskItemKind::Workspace(id) => {
@@ -284,10 +290,10 @@ const CLEAN_AGAIN: Duration = Duration::from_secs(300); // looking at everything
 impl DiskMonitor {
     /// Looks at the disk, and has what is not needed removed if agents are paused for want of room. Returns at once:
     /// removing is done by a thread.
-    pub fn look(&mut self, site: &Arc<EngineContext>, world: &World) -> DiskReport {
+    pub fn check_disk(&mut self, site: &Arc<EngineContext>, world: &World) -> DiskReport {
         let free_bytes = free_bytes(site);
         let before = self.disk;
-        self.disk = next_disk_level(before, free_bytes, &thresholds(&site.settings.disk));
+        self.disk = next_disk_level(before, free_bytes, &disk_thresholds(&site.settings.disk));
         // Inodes run out while there is room: agents wait until there are some again.
         let few_inodes = site.shortages.free_inodes().filter(|free| *free < INODES_WANTED);
         if few_inodes.is_some() {
@@ -296,13 +302,13 @@ impl DiskMonitor {
         let rested = self.cleaned.is_none_or(|at| at.elapsed() > CLEAN_AGAIN);
         if self.disk >= DiskLevel::Pause && rested && !self.cleaning.swap(true, Ordering::SeqCst) {
             self.cleaned = Some(Instant::now());
-            clean(site, world, self.cleaning.clone());
+            start_cleaning(site, world, self.cleaning.clone());
         }
         let left = match few_inodes {
             Some(free) => format!("{free} inodes are free, {INODES_WANTED} are wanted"),
             None => format!("{} MB are free", free_bytes / 1_000_000),
         };
-        let news = (self.disk > before).then(|| heard(site, self.disk, left));
+        let news = (self.disk > before).then(|| build_disk_event(site, self.disk, left));
         DiskReport { disk: self.disk, free_bytes, few_inodes, news }
     }
 
@@ -326,11 +332,11 @@ fn free_bytes(site: &HostContext) -> u64 {
     free.min().unwrap_or(u64::MAX)
 }
 
-fn thresholds(disk: &settings::DiskSettings) -> Thresholds {
+fn disk_thresholds(disk: &settings::DiskSettings) -> Thresholds {
     Thresholds { warn: disk.warn_bytes, pause: disk.pause_bytes, stop: disk.stop_bytes }
 }
 
-fn heard(site: &HostContext, disk: DiskLevel, left: String) -> NotificationEvent {
+fn build_disk_event(site: &HostContext, disk: DiskLevel, left: String) -> NotificationEvent {
     let (hook, topic, what) = match disk {
         DiskLevel::Fine | DiskLevel::Warn => (None, NotificationTopic::Held, "the disk is filling up"),
         DiskLevel::Pause => (
@@ -356,44 +362,44 @@ fn heard(site: &HostContext, disk: DiskLevel, left: String) -> NotificationEvent
 }
 
 /// Removes what may go while work goes on, in a thread.
-fn clean(site: &Arc<EngineContext>, world: &World, cleaning: Arc<AtomicBool>) {
+fn start_cleaning(site: &Arc<EngineContext>, world: &World, cleaning: Arc<AtomicBool>) {
     // As they are now: an ended task that is final stays so.
     let over: std::collections::BTreeMap<TaskId, Arc<Task>> =
         world.tasks().filter(|task| task.is_over()).map(|task| (task.id, task.clone())).collect();
     let landing =
         |task: &Arc<Task>| matches!(task.state, TaskState::Active { doing: AttemptPhase::Landing, .. });
     let lands = world.active().any(landing);
-    go(site, "clean", move |site| {
+    start_effect_thread(site, "clean", move |site| {
         let inventory = Inventory {
             folder: &site.folder,
             keep: &site.settings.keep,
             now: site.now(),
             reach: ReclaimScope::UnderWay,
         };
-        let planned = inventory.plan(&|id| Ok::<_, std::convert::Infallible>(over.get(&id).cloned()));
+        let planned = inventory.plan_removal(&|id| Ok::<_, std::convert::Infallible>(over.get(&id).cloned()));
         let Ok(items) = planned;
         for item in &items {
             let task = match item.kind {
                 // Who has landed gives its own workspace up; we only see to those that were left.
-                DiskItemKind::Workspace(_) if tidying(site) => continue,
+                DiskItemKind::Workspace(_) if is_tidying(site) => continue,
                 DiskItemKind::Workspace(id) => over.get(&id),
                 DiskItemKind::Record | DiskItemKind::Temporary | DiskItemKind::Warm | DiskItemKind::Lane => {
                     None
                 }
             };
-            if let (Ok(Some(news)), Some(task)) = (remove(site, item, task.map(AsRef::as_ref)), task) {
+            if let (Ok(Some(news)), Some(task)) = (remove_item(site, item, task.map(AsRef::as_ref)), task) {
                 site.tell(task.id, news);
             }
         }
         if !lands {
-            pack(site);
+            pack_store_if_worthwhile(site);
         }
         cleaning.store(false, Ordering::SeqCst);
     });
 }
 
 /// Packs the store if that is worth it, and there is room for the pack beside what it replaces.
-fn pack(site: &HostContext) {
+fn pack_store_if_worthwhile(site: &HostContext) {
     const WORTH: u64 = 16 << 20; // less is not worth a minute of git
     let Ok(loose) = site.store.count_loose_objects() else { return };
     let room = landfall_host::disk::free_bytes(site.folder.root()).unwrap_or(0);
@@ -403,7 +409,7 @@ fn pack(site: &HostContext) {
 }
 
 /// The folders in a folder, by name. Hidden ones are ours.
-fn folders(path: &Path) -> Vec<String> {
+fn list_folders(path: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries
         .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
@@ -414,6 +420,6 @@ fn folders(path: &Path) -> Vec<String> {
     names
 }
 
-fn span(ms: u64) -> String {
+fn format_duration(ms: u64) -> String {
     settings::show_millis(ms)
 }

@@ -41,24 +41,24 @@ pub(crate) struct TerminalDispatch {
 
 impl TerminalDispatch {
     /// Of a run that begins. Whatever step is known now is from before.
-    pub fn begin(task: &Task, workspace: &Path, dir: &Path) -> Self {
+    pub fn for_new_run(task: &Task, workspace: &Path, dir: &Path) -> Self {
         let it = Self {
             dir: dir.to_owned(),
             count: 0,
             mark: task.stride.as_ref().map(|stride| stride.mark.clone()),
-            revision: module::revision(task, workspace),
+            revision: module::module_revision(task, workspace),
             nudges: 0,
             waits: None,
             finished: None,
             pending: None,
         };
-        it.record();
+        it.save_record();
         it
     }
 
     /// Of a run that another engine began. It may have ended between deciding on a command and telling it, so the last one
     /// is told again: the terminal knows by its number whether it was typed.
-    pub fn adopt(dir: &Path) -> Self {
+    pub fn for_adopted_run(dir: &Path) -> Self {
         let text = std::fs::read(dir.join(RECORD)).unwrap_or_default();
         let record: serde_json::Value = serde_json::from_slice(&text).unwrap_or_default();
         let word = |name: &str| record[name].as_str().map(str::to_owned);
@@ -76,17 +76,24 @@ impl TerminalDispatch {
     }
 
     /// The agent has done the command of this number.
-    pub fn waits(&mut self, count: u32) {
+    pub fn note_waiting(&mut self, count: u32) {
         self.waits = (count == self.count).then_some(None);
     }
 
     /// Tells the next step, if the agent waits for one. What it named itself counts only in the state that it was named in, and
     /// without a signal it is told to continue only from the state that its command was given in: of a module that was
     /// changed meanwhile, the status says what comes next, and the agent is told to read it anew.
-    pub fn tell(&mut self, site: &HostContext, task: &Task, last: Option<&LoopStep>, leaves: bool, now: u64) {
+    pub fn send_next_step(
+        &mut self,
+        site: &HostContext,
+        task: &Task,
+        last: Option<&LoopStep>,
+        leaves: bool,
+        now: u64,
+    ) {
         let workspace = site.pool.find_workspace(&task.id.to_string());
         let path = workspace.as_ref().map(|it| it.path());
-        let revision = || path.and_then(|path| module::revision(task, path));
+        let revision = || path.and_then(|path| module::module_revision(task, path));
         let stride = last.filter(|last| self.mark.as_ref() != Some(&last.mark));
         if let Some(stride) = stride
             && self.finished.as_ref().is_none_or(|(mark, _)| *mark != stride.mark)
@@ -96,7 +103,7 @@ impl TerminalDispatch {
         if let Some(since) = &mut self.waits {
             let since = *since.get_or_insert(now);
             let revision = revision();
-            let entry = || path.map_or("plan", |path| module::entry(task, path)).to_owned();
+            let entry = || path.map_or("plan", |path| module::entry_step(task, path)).to_owned();
             let next = match stride {
                 _ if leaves => None,
                 Some(stride) if stride.next.is_empty() || stride.next.starts_with('(') => None,
@@ -131,17 +138,17 @@ impl TerminalDispatch {
             self.revision = revision;
             self.waits = None;
             self.pending = Some(NextInput { count: self.count, text });
-            self.record();
+            self.save_record();
             crash::pass_point("dispatch.decided");
         }
         if let Some(next) = &self.pending
-            && self.say(next).is_ok()
+            && self.write_next_step(next).is_ok()
         {
             self.pending = None; // else at the next look
         }
     }
 
-    fn say(&self, next: &NextInput) -> std::io::Result<()> {
+    fn write_next_step(&self, next: &NextInput) -> std::io::Result<()> {
         let tmp = confine::private_tmp(&self.dir).unwrap_or_default();
         let (Some(parent), Some(name)) = (tmp.parent(), tmp.file_name().and_then(|name| name.to_str()))
         else {
@@ -150,7 +157,7 @@ impl TerminalDispatch {
         ExchangeFolder::open(parent, name)?.write(NEXT, &next.json())
     }
 
-    fn record(&self) {
+    fn save_record(&self) {
         let record = serde_json::json!({
             "count": self.count,
             "mark": self.mark,

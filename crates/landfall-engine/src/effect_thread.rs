@@ -7,8 +7,11 @@ use landfall_host::crash;
 use crate::host_context::HostContext;
 
 /// Runs `work` in a thread, as soon as one can be had.
-pub(crate) fn go<C>(context: &Arc<C>, what: &'static str, work: impl FnOnce(&Arc<C>) + Send + 'static)
-where
+pub(crate) fn start_effect_thread<C>(
+    context: &Arc<C>,
+    what: &'static str,
+    work: impl FnOnce(&Arc<C>) + Send + 'static,
+) where
     C: AsRef<HostContext> + Send + Sync + 'static,
 {
     let theirs = context.clone();
@@ -18,7 +21,7 @@ where
         work(&theirs);
         crash::pass_point(&format!("effect.{what}.after"));
     };
-    C::as_ref(context).shortages.start(what, Box::new(work));
+    C::as_ref(context).shortages.start_thread(what, Box::new(work));
 }
 
 /// Held by every thread that performs. A panic there is a bug that would leave a task waiting for ever, so it ends the

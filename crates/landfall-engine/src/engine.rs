@@ -36,7 +36,7 @@ use crate::ask::{
 };
 use crate::base_check::BaseChecker;
 use crate::catalogue;
-use crate::commit_message::subject;
+use crate::commit_message::commit_subject;
 use crate::core::{Core, CoreEnvironment, CoreTurn, EnginePolicy, Replay, RunOptions};
 use crate::disk::{DiskMonitor, DiskReport, INODES_WANTED};
 use crate::engine_context::EngineContext;
@@ -88,7 +88,7 @@ pub struct EngineOptions {
 impl EngineOptions {
     /// Where the state of the project at `root` is.
     #[must_use]
-    pub fn folder(&self, root: &Path) -> Option<StateFolder> {
+    pub fn state_folder(&self, root: &Path) -> Option<StateFolder> {
         let variable =
             |name: &str| self.environment.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
         let folder = StateFolder::of(root, &variable)?;
@@ -145,12 +145,12 @@ impl EngineHandle {
     }
 
     /// Finishes the iterations under way, then stops.
-    pub fn drain(&self) {
+    pub fn request_drain(&self) {
         let _ = self.mail.send(EngineMessage::Drain); // it has ended already
     }
 
     /// Stops now; nothing is lost.
-    pub fn stop_now(&self) {
+    pub fn request_stop_now(&self) {
         let _ = self.mail.send(EngineMessage::StopNow); // it has ended already
     }
 }
@@ -225,14 +225,14 @@ impl Engine {
     pub fn open(path: &Path, options: &EngineOptions) -> Result<Self, OpenError> {
         let git = Git::find_installed()?;
         let repo = Repo::discover(&git, path)?;
-        let settings = load_settings(repo.root())?.overridden(&|name| {
+        let settings = load_settings(repo.root())?.with_env_overrides(&|name| {
             let found = options.environment.iter().find(|(key, _)| key == name);
             found.map(|(_, value)| value.to_string_lossy().into_owned())
         })?;
         let branch = base_branch(&repo, options.base.as_ref().or(settings.project.base.as_ref()))?;
-        let folder = options.folder(repo.root()).ok_or(OpenError::NoHome)?;
+        let folder = options.state_folder(repo.root()).ok_or(OpenError::NoHome)?;
         let in_folder = |source| OpenError::Folder { path: folder.root().to_owned(), source };
-        folder.make().map_err(in_folder)?;
+        folder.create_folders().map_err(in_folder)?;
         if let Some(base) = &options.base {
             folder.note_base(base).map_err(in_folder)?;
         }
@@ -262,18 +262,18 @@ impl Engine {
             let known = flows.keys().cloned().collect::<Vec<_>>().join(", ");
             return Err(OpenError::NoFlow { name: settings.project.flow.clone(), known });
         }
-        let prompts = Prompts::load(Some(&overrides.join("prompts")))?;
-        let catalogue = catalogue::load(repo.root())?;
+        let prompts = Prompts::load_templates(Some(&overrides.join("prompts")))?;
+        let catalogue = catalogue::load_catalogue(repo.root())?;
 
-        let log = LogFile::at(folder.repairs_log());
+        let log = LogFile::at_path(folder.repairs_log());
         let tell = |about: &str, what: String| {
-            log.line(&serde_json::json!({ "at_ms": clock.now_ms(), "about": about, "what": what }));
+            log.append_line(&serde_json::json!({ "at_ms": clock.now_ms(), "about": about, "what": what }));
         };
-        match journal_link::claim(&folder) {
+        match journal_link::claim_journal(&folder) {
             JournalClaim::Open | JournalClaim::Adopt => {}
             JournalClaim::SetAside => {
                 let to = journal_link::set_aside(&folder).map_err(in_folder)?;
-                folder.make().map_err(in_folder)?;
+                folder.create_folders().map_err(in_folder)?;
                 let to = to.display();
                 tell("journal", format!("missing or empty; what belonged to it is set aside in `{to}`"));
             }
@@ -282,25 +282,26 @@ impl Engine {
                     SetAsideError::Io(error) => in_folder(error),
                     SetAsideError::Journal(error) => OpenError::from(error),
                 })?;
-                folder.make().map_err(in_folder)?;
+                folder.create_folders().map_err(in_folder)?;
                 let to = to.display();
                 tell("journal", format!("an older copy; what runs left after it is set aside in `{to}`"));
             }
-            JournalClaim::Refuse => return Err(OpenError::ForeignJournal(folder.journal())),
+            JournalClaim::Refuse => return Err(OpenError::ForeignJournal(folder.journal_path())),
         }
-        let (journal, opened) = Sqlite::open(&folder.journal(), landfall_store::JournalOptions::default())?;
+        let (journal, opened) =
+            Sqlite::open(&folder.journal_path(), landfall_store::JournalOptions::default())?;
         journal_link::write_id(folder.root(), &opened.id).map_err(in_folder)?;
         journal_link::note_head(&folder, opened.head);
-        let store = Store::open(&git, &folder.store(), &repo)?;
+        let store = Store::open(&git, &folder.store_path(), &repo)?;
         journal_link::write_id(store.dir(), &opened.id).map_err(in_folder)?;
         for repair in store.repairs() {
             tell("store", format!("repaired: {repair}"));
         }
         store.heal_locks()?;
-        let pool = WorkspacePool::open_with_exclude(&store, &folder.workspaces(), &[papers::PATTERN])?;
+        let pool = WorkspacePool::open_with_exclude(&store, &folder.workspaces_path(), &[papers::PATTERN])?;
 
         let (mail_to, mail) = mpsc::channel();
-        let rules = rules(&settings, Timestamp(clock.now_ms()));
+        let rules = rules_from_settings(&settings, Timestamp(clock.now_ms()));
         // One for every verification that may run, for each batch of the landing queue, and for a rebuild.
         let lanes = usize::try_from(settings.run.lanes).expect("at most 16") + 2 + rules.queue.speculate;
         let env = crate::environment::safe_environment(&options.environment, &settings.run.env);
@@ -343,9 +344,9 @@ impl Engine {
             folders: Folders::default(),
             _lock: lock,
         };
-        engine.replay()?;
+        engine.replay_journal()?;
         recover::restore_refs(&engine.site, &engine.core)?;
-        DiskReserve::of(engine.site.folder.root()).make();
+        DiskReserve::in_folder(engine.site.folder.root()).create_if_missing();
         Ok(engine)
     }
 
@@ -368,13 +369,13 @@ impl Engine {
     }
 
     /// Folds the journal.
-    fn replay(&mut self) -> Result<(), OpenError> {
+    fn replay_journal(&mut self) -> Result<(), OpenError> {
         let mut replay = Replay::default();
         let journal = self.journal.clone();
         journal.replay(landfall_store::Seq::FIRST, &mut |_, entry| {
-            self.core.replay(&mut replay, &*self.site, entry).map_err(ReplayStop::from)
+            self.core.replay_entry(&mut replay, &*self.site, entry).map_err(ReplayStop::from)
         })?;
-        self.core.replayed(replay, &*self.site);
+        self.core.finish_replay(replay, &*self.site);
         Ok(())
     }
 
@@ -382,7 +383,10 @@ impl Engine {
     ///
     /// # Errors
     /// Why nothing was changed, or that the journal could not be written.
-    pub fn once(&mut self, ask: EngineRequest) -> Result<Result<EngineReply, AskError>, StoreError> {
+    pub fn handle_single_request(
+        &mut self,
+        ask: EngineRequest,
+    ) -> Result<Result<EngineReply, AskError>, StoreError> {
         if matches!(
             ask,
             EngineRequest::StopRun { .. }
@@ -398,7 +402,7 @@ impl Engine {
         journal_link::note_head(&self.site.folder, self.site.end.head());
         for effect in turn.effects {
             if let Effect::Kill { task, attempt, stop } = &effect {
-                perform::kill(&self.site, &self.core.task(*task), *attempt, stop);
+                perform::kill_agent(&self.site, &self.core.expect_task(*task), *attempt, stop);
             }
             // The rest is expected by the journal and performed by the next run.
         }
@@ -420,12 +424,12 @@ impl Engine {
             return Err(AskError::Machine(shortage::too_few_to_start(resource)));
         }
         recover::look_for_oom_kills(&self.site);
-        recover::clear_lanes(&self.site);
+        recover::end_stale_checks(&self.site);
         recover::repair_objects(&self.site).map_err(|error| AskError::Machine(error.full_message()))?;
         let _ = self.site.store.remove_quarantines(); // what stays takes room, and is tried again next time
         let rebuilt = recover::replace_untrusted_checkouts(&self.site, self.core.world().tasks())
             .map_err(AskError::Machine)?;
-        let run = self.core.start(&*self.site, env!("CARGO_PKG_VERSION"), &options)?;
+        let run = self.core.start_run(&*self.site, env!("CARGO_PKG_VERSION"), &options)?;
         let handle = EngineHandle { mail: self.site.mail.clone() };
         let site = self.site.clone();
         let observed_by = site.clone();
@@ -437,7 +441,7 @@ impl Engine {
         let theirs = follower.clone();
         // No fact of the run is written yet: without the thread nothing has changed.
         let thread = std::thread::Builder::new().name("engine".to_owned()).spawn(move || {
-            let outcome = self.drive(run, options.attended, rebuilt, theirs);
+            let outcome = self.run_event_loop(run, options.attended, rebuilt, theirs);
             drop(done_to);
             outcome
         });
@@ -448,7 +452,7 @@ impl Engine {
         Ok(RunThread { handle, site, thread: Some(thread), done })
     }
 
-    fn drive(
+    fn run_event_loop(
         &mut self,
         run: RunId,
         watched: bool,
@@ -464,21 +468,21 @@ impl Engine {
             trust: Some(HookTrust::new(
                 &self.site.settings,
                 &self.site.repo,
-                TrustStore::of(&self.site.folder, self.site.repo.root()),
+                TrustStore::for_repository(&self.site.folder, self.site.repo.root()),
             )),
         };
         self.herald = Notifier::start(&ground, &self.site.settings);
-        self.herald.watched(watched);
+        self.herald.note_watcher(watched);
         self.folders = Folders::start(self.site.clone());
-        self.folders.hear(self.core.world().tasks().filter(|task| !task.is_over()));
+        self.folders.queue_tasks(self.core.world().tasks().filter(|task| !task.is_over()));
         for (task, feedback) in rebuilt {
-            self.core.hear(&*self.site, task, &News::Inform(feedback));
+            self.core.handle_task_news(&*self.site, task, &News::Inform(feedback));
         }
         let turn = self.commit_turn()?;
-        recover::clear_rooms(&self.site, self.core.world().tasks());
+        recover::remove_idle_reader_rooms(&self.site, self.core.world().tasks());
         let mut publishing = publish::Publisher::new(self.site.clone());
-        if self.core.mismatch().is_none() {
-            publishing.ask(); // what an earlier run could not publish, or a person's commits to take in
+        if self.core.mismatched_landing().is_none() {
+            publishing.request_publish(); // what an earlier run could not publish, or a person's commits to take in
         }
         let mut scout = OverlapWatcher::new(self.site.clone());
         let mut spares = WarmWorkspaceMaker::new(self.site.clone());
@@ -488,7 +492,7 @@ impl Engine {
         let (effects, queue_effects) = self.core.expected();
         for effect in effects {
             touched.insert(effect.task());
-            perform::perform(&self.site, &follower, self.core.task(effect.task()), effect);
+            perform::perform_effect(&self.site, &follower, self.core.expect_task(effect.task()), effect);
         }
         for effect in queue_effects {
             self.perform_queue(effect);
@@ -496,43 +500,43 @@ impl Engine {
 
         let mut why = None;
         loop {
-            if self.core.mismatch().is_some() {
-                publishing.hold();
+            if self.core.mismatched_landing().is_some() {
+                publishing.cancel_request();
             }
-            self.look_at_tracker();
-            let low_disk = self.look_at_disk();
-            let is_short = self.look_at_shortage();
-            self.core.look(&*self.site, low_disk);
+            self.poll_tracker_if_due();
+            let low_disk = self.check_disk_space();
+            let is_short = self.check_shortage();
+            self.core.advance_state(&*self.site, low_disk);
             let turn = self.commit_turn()?;
             touched.extend(turn.touched.keys());
             for effect in turn.effects {
-                perform::perform(&self.site, &follower, self.core.task(effect.task()), effect);
+                perform::perform_effect(&self.site, &follower, self.core.expect_task(effect.task()), effect);
             }
             for effect in turn.queue_effects {
                 self.perform_queue(effect);
             }
             land::keep_checkpoints(&self.site, &turn.checkpoints);
-            base_checker.look(self.core.wants_base_check(&*self.site), self.core.base());
+            base_checker.start_if_wanted(self.core.wants_base_check(&*self.site), self.core.base_commit());
             if turn.landed {
-                publishing.ask();
+                publishing.request_publish();
             }
-            if !self.idle() && self.core.mismatch().is_none() {
-                publishing.look_out();
+            if !self.is_idle() && self.core.mismatched_landing().is_none() {
+                publishing.request_check_if_due();
             }
-            if self.idle() && self.core.mismatch().is_none() {
-                publishing.ask_last();
+            if self.is_idle() && self.core.mismatched_landing().is_none() {
+                publishing.request_final_try();
             }
-            if self.idle() && !publishing.busy() && !publishing.wanted() {
+            if self.is_idle() && !publishing.is_busy() && !publishing.is_wanted() {
                 break;
             }
-            let publish_in = publishing.pause().filter(|pause| !pause.is_zero() && !self.idle());
+            let publish_in = publishing.remaining_wait().filter(|pause| !pause.is_zero() && !self.is_idle());
             if publish_in.is_none() {
-                publishing.go();
+                publishing.start_if_wanted();
             }
             match self.decide_short_stop() {
                 ShortageStopAction::Wait => {}
                 ShortageStopAction::StopNow => {
-                    self.stop(true, &mut why);
+                    self.begin_stop(true, &mut why);
                     continue;
                 }
                 ShortageStopAction::Leave => break,
@@ -540,64 +544,64 @@ impl Engine {
             let must_end = self.disk_is_full() || self.reserve_is_used;
             if must_end && !self.site.interrupted.is_set() {
                 self.full = true;
-                self.stop(true, &mut why);
+                self.begin_stop(true, &mut why);
                 continue;
             }
             let at_work = self.core.world().active().map(|task| task.id);
-            scout.look(at_work.chain(self.core.queue().line()));
-            let wanted = if low_disk || is_short { 0 } else { self.core.spares(&*self.site) };
-            spares.look(wanted, self.core.base());
-            let look_out_in = publishing.look_out_in();
-            let most = publish_in.into_iter().chain(look_out_in).chain(scout.pause()).min();
+            scout.start_scan_if_due(at_work.chain(self.core.queue().line()));
+            let wanted = if low_disk || is_short { 0 } else { self.core.wanted_spares(&*self.site) };
+            spares.refill_spares(wanted, self.core.base_commit());
+            let look_out_in = publishing.time_to_next_check();
+            let most = publish_in.into_iter().chain(look_out_in).chain(scout.remaining_wait()).min();
             let first = self.next_mail(most, low_disk || is_short); // none: it is time for whatever is due
             for mail in first.into_iter().chain(self.mail.try_iter().take(TURN_MAX).collect::<Vec<_>>()) {
                 match mail {
-                    EngineMessage::News(task, news) => self.core.hear(&*self.site, task, &news),
-                    EngineMessage::Queue(news) => self.core.hear_queue(&*self.site, &news),
+                    EngineMessage::News(task, news) => self.core.handle_task_news(&*self.site, task, &news),
+                    EngineMessage::Queue(news) => self.core.handle_queue_news(&*self.site, &news),
                     // Found out twice, it is told once.
                     EngineMessage::Fact(EngineEvent::BaseMoved { to, .. })
-                        if self.core.base() == Some(&to) => {}
-                    EngineMessage::Fact(event) => self.core.fact(&*self.site, event),
+                        if self.core.base_commit() == Some(&to) => {}
+                    EngineMessage::Fact(event) => self.core.record_engine_event(&*self.site, event),
                     EngineMessage::Ask(EngineRequest::StopRun { now }, reply) => {
                         let agents = self.core.world().holder_count(GrantKind::Slot);
                         self.core.stop_loops(&*self.site);
-                        self.stop(now, &mut why);
+                        self.begin_stop(now, &mut why);
                         self.replies.push((reply, Ok(EngineReply::Stopping { agents })));
                     }
                     EngineMessage::Ask(ask, reply) => self.hear_ask(ask, reply),
-                    EngineMessage::BaseChecked(result) => self.core.hear_base(&*self.site, &result),
-                    EngineMessage::Answered(task) => self.core.answered(&*self.site, task),
-                    EngineMessage::PublishOver => publishing.over(),
+                    EngineMessage::BaseChecked(result) => self.core.handle_base_check(&*self.site, &result),
+                    EngineMessage::Answered(task) => self.core.note_model_answer(&*self.site, task),
+                    EngineMessage::PublishOver => publishing.finish_try(),
                     EngineMessage::CutShort(task) => self.core.set_cut_short(task),
                     EngineMessage::Observed(task, paths) => self.core.world_mut().set_observed(task, paths),
-                    EngineMessage::ScoutOver => scout.over(),
+                    EngineMessage::ScoutOver => scout.finish_scan(),
                     EngineMessage::Tidied => {}
-                    EngineMessage::Drain => self.stop(false, &mut why),
-                    EngineMessage::StopNow => self.stop(true, &mut why),
+                    EngineMessage::Drain => self.begin_stop(false, &mut why),
+                    EngineMessage::StopNow => self.begin_stop(true, &mut why),
                 }
             }
         }
         let left_for = self.stopping.left_for;
         if left_for.is_none() {
             base_checker.finish();
-            spares.finish();
+            spares.join_thread();
         }
         follower.end();
-        self.folders.finish();
+        self.folders.finish_and_join();
         // After all threads that may still postpone something.
-        self.site.shortages.close();
+        self.site.shortages.drop_postponed();
         // What was left may still be written to, and is given up by the next run.
         if left_for.is_none() {
             self.show_folders(touched.iter())?;
-            recover::clear_rooms(&self.site, self.core.world().tasks());
+            recover::remove_idle_reader_rooms(&self.site, self.core.world().tasks());
             recover::mark_checkouts_clean(&self.site);
         }
         let why = why.unwrap_or_else(|| self.core.why_over(&*self.site));
         let paused = self.core.pilot().pause().map(|pause| pause.reason.clone());
-        self.core.end(&*self.site, run, why);
+        self.core.end_run(&*self.site, run, why);
         self.commit_turn()?;
         journal_link::note_head(&self.site.folder, self.site.end.head());
-        self.herald.finish(HERALD_LAST);
+        self.herald.finish_deliveries(HERALD_LAST);
         let tasks = touched.iter().filter_map(|id| self.core.world().get(*id)).cloned().collect();
         let cut_off = match left_for {
             Some(resource) => Some(format!(
@@ -615,7 +619,7 @@ impl Engine {
             ),
             None => None,
         };
-        let held = match self.core.mismatch() {
+        let held = match self.core.mismatched_landing() {
             Some(task) => Some(format!(
                 "the landing of {task} did not check out afterwards, so nothing more is landed or published; \
                  `landfall why {task}` says what was seen"
@@ -633,13 +637,13 @@ impl Engine {
             QueueEffect::Build { members, .. } | QueueEffect::Land { members, .. } => members.as_slice(),
             QueueEffect::Check { .. } | QueueEffect::Abandon { .. } => &[],
         };
-        let tasks = members.iter().map(|member| self.core.task(member.task)).collect();
+        let tasks = members.iter().map(|member| self.core.expect_task(member.task)).collect();
         perform::perform_queue(&self.site, tasks, effect);
     }
 
     /// Tells the engine to begin nothing new, and, if `now`, the agents to end.
-    fn stop(&mut self, now: bool, why: &mut Option<RunEnd>) {
-        self.core.drain();
+    fn begin_stop(&mut self, now: bool, why: &mut Option<RunEnd>) {
+        self.core.start_draining();
         let now_ms = self.site.clock.mono_ms();
         self.stopping.told_ms.get_or_insert(now_ms);
         if now {
@@ -650,21 +654,21 @@ impl Engine {
         if now {
             let running: Vec<TaskId> = self.core.world().active().map(|task| task.id).collect();
             for task in running {
-                self.core.hear(&*self.site, task, &News::Interrupt);
+                self.core.handle_task_news(&*self.site, task, &News::Interrupt);
             }
-            gate::interrupt(&self.site);
+            gate::interrupt_checks(&self.site);
         }
     }
 
     /// Whether nothing is under way and nothing will begin by itself.
-    fn idle(&self) -> bool {
+    fn is_idle(&self) -> bool {
         let interrupted = self.site.interrupted.is_set();
-        self.core.is_idle(&*self.site, interrupted) && !perform::tidying(&self.site)
+        self.core.is_idle(&*self.site, interrupted) && !perform::is_tidying(&self.site)
     }
 
     /// The next news; none when it is time for something else, at the latest after `most`.
     fn next_mail(&self, most: Option<Duration>, is_short: bool) -> Option<EngineMessage> {
-        let pause = match self.core.wake(&*self.site) {
+        let pause = match self.core.next_wakeup(&*self.site) {
             Some(at) => {
                 let ms = u64::try_from(at.0 - self.site.now().0).unwrap_or(0);
                 Duration::from_millis(ms.clamp(1, 60_000))
@@ -696,19 +700,19 @@ impl Engine {
     }
 
     /// What a tracker changed: looked for now and then, and at once where it says so by itself. Nobody is asked where nobody waits.
-    fn look_at_tracker(&mut self) {
+    fn poll_tracker_if_due(&mut self) {
         let every_ms = self.site.settings.tracker.poll_ms;
         let nudged = self.core.wants_a_poll(self.site.now(), NUDGE_MS)
-            && nudges::take(&self.site.folder).is_ok_and(|marks| !marks.is_empty());
+            && nudges::take_marks(&self.site.folder).is_ok_and(|marks| !marks.is_empty());
         if nudged || self.core.wants_a_poll(self.site.now(), every_ms) {
             self.core.poll(&*self.site);
         }
     }
 
     /// Whether there is too little room for an agent to start, and what a person sees of that and of the rest.
-    fn look_at_disk(&mut self) -> bool {
+    fn check_disk_space(&mut self) -> bool {
         let DiskReport { disk, free_bytes: free, few_inodes, news } =
-            self.governor.look(&self.site, self.core.world());
+            self.governor.check_disk(&self.site, self.core.world());
         if let Some(news) = news {
             self.herald.tell(news);
         }
@@ -718,7 +722,7 @@ impl Engine {
         let shut = self.core.world().accounts().closed_accounts();
         // Both ask what was spent, which is behind the same lock as the view.
         let (turns, spent) = (
-            self.core.world().held_back_tasks(&self.core.limits(&*self.site)),
+            self.core.world().held_back_tasks(&self.core.current_limits(&*self.site)),
             CoreEnvironment::spent(&*self.site),
         );
         let mut state = self.site.live.lock();
@@ -744,12 +748,12 @@ impl Engine {
 
     /// Whether this machine is out of something, so that nothing may be started. What could not be started meanwhile is
     /// started once it is back.
-    fn look_at_shortage(&mut self) -> bool {
-        let shortage = self.site.shortages.look();
+    fn check_shortage(&mut self) -> bool {
+        let shortage = self.site.shortages.current_shortage();
         let resource = shortage.as_ref().map(|shortage| shortage.resource);
         let now_ms = self.site.clock.mono_ms();
         self.stopping.shortage = ShortageSpan::after_check(self.stopping.shortage, resource, now_ms);
-        self.core.set_short(resource);
+        self.core.set_missing_resource(resource);
         self.site.live.lock().view.shortage = shortage;
         if resource.is_none() {
             self.site.shortages.start_postponed();
@@ -784,9 +788,9 @@ impl Engine {
             let tasks = turn.touched.values().cloned().collect();
             let entries = std::mem::take(&mut turn.entries);
             let heard = if self.herald.is_idle() { Vec::new() } else { entries.clone() };
-            self.append(EntryBatch { entries, tasks })?;
-            self.herald.hear(&heard, self.core.world());
-            self.folders.hear(turn.touched.values());
+            self.append_to_journal(EntryBatch { entries, tasks })?;
+            self.herald.process_entries(&heard, self.core.world());
+            self.folders.queue_tasks(turn.touched.values());
             crash::pass_point("journal.append.after");
         }
         for (to, reply) in std::mem::take(&mut self.replies) {
@@ -797,12 +801,12 @@ impl Engine {
 
     /// Writes facts. On a full disk the agents are ended first, so that they do not take the room that the reserve
     /// gives back; then there is enough to write down how the run ends.
-    fn append(&mut self, batch: EntryBatch) -> Result<(), StoreError> {
+    fn append_to_journal(&mut self, batch: EntryBatch) -> Result<(), StoreError> {
         let again = EntryBatch { entries: batch.entries.clone(), tasks: batch.tasks.clone() };
         match self.journal.append(batch) {
             Err(StoreError::Full) => {
                 perform::end_agents(&self.site);
-                DiskReserve::of(self.site.folder.root()).release();
+                DiskReserve::in_folder(self.site.folder.root()).release();
                 self.reserve_is_used = true;
                 self.journal.append(again).map(drop)
             }
@@ -822,8 +826,8 @@ impl Engine {
             let deadline = Instant::now() + SPAN;
             let mut watch = None;
             loop {
-                let (site, task) = (self.site.clone(), self.core.task(id));
-                if folders::look(&site, &task, &mut |ask| self.answer(ask))
+                let (site, task) = (self.site.clone(), self.core.expect_task(id));
+                if folders::visit_folder(&site, &task, &mut |ask| self.answer(ask))
                     == folders::FolderVisitResult::Shown
                     || Instant::now() >= deadline
                 {
@@ -851,18 +855,18 @@ impl Engine {
         match ask {
             EngineRequest::Add(mut tasks) => {
                 for position in tasks.iter_mut().filter_map(|task| task.position.as_mut()) {
-                    self.bring_work(position)?;
+                    self.import_work(position)?;
                 }
                 self.core.add(out, tasks).map(EngineReply::Tasks)
             }
             EngineRequest::Edit(id, spec) => {
                 self.core.edit(out, id, *spec).map(|task| EngineReply::Tasks(vec![task]))
             }
-            EngineRequest::Ready(drafts) => self.core.ready(out, &drafts).map(EngineReply::Tasks),
+            EngineRequest::Ready(drafts) => self.core.release_drafts(out, &drafts).map(EngineReply::Tasks),
             EngineRequest::Tell(tasks, news) => {
-                self.core.tell_all(out, &tasks, &news).map(EngineReply::Tasks)
+                self.core.handle_news_for_all(out, &tasks, &news).map(EngineReply::Tasks)
             }
-            EngineRequest::Rollback(id) => self.rollback(id),
+            EngineRequest::Rollback(id) => self.add_rollback_task(id),
             EngineRequest::Pause { reason } => self.core.pause(out, &reason).map(|()| EngineReply::Done),
             EngineRequest::Resume => self.core.resume(out).map(|()| EngineReply::Done),
             EngineRequest::SetMode(mode) => {
@@ -870,7 +874,7 @@ impl Engine {
                 Ok(EngineReply::Done)
             }
             EngineRequest::Assign(task) => {
-                self.core.assign(out, task).map(|task| EngineReply::Tasks(vec![task]))
+                self.core.assign_next_task(out, task).map(|task| EngineReply::Tasks(vec![task]))
             }
             EngineRequest::CancelSprint => self.core.cancel_sprint(out).map(EngineReply::Sprint),
             EngineRequest::HoldQueue { reason } => {
@@ -881,16 +885,16 @@ impl Engine {
             EngineRequest::DropCheckpoints { names } => self.drop_checkpoints(&names),
             EngineRequest::DropDiscoveries { numbers } => self.drop_discoveries(&numbers),
             EngineRequest::Consulted { about, profile, usage, took_ms } => {
-                self.core.fact(out, EngineEvent::Consulted { about, profile, usage, took_ms });
+                self.core.record_engine_event(out, EngineEvent::Consulted { about, profile, usage, took_ms });
                 Ok(EngineReply::Done)
             }
             EngineRequest::Measured(report) => {
-                self.core.fact(out, EngineEvent::Measured { report: *report });
+                self.core.record_engine_event(out, EngineEvent::Measured { report: *report });
                 Ok(EngineReply::Done)
             }
             EngineRequest::LoopStart(mut asked) => {
                 if let Some(position) = asked.position.as_mut() {
-                    self.bring_work(position)?;
+                    self.import_work(position)?;
                 }
                 self.core.start_loop(out, *asked).map(|task| EngineReply::Tasks(vec![task]))
             }
@@ -901,14 +905,14 @@ impl Engine {
                 let (haul, tasks) = self.core.follow(out, &asked)?;
                 Ok(EngineReply::Followed { haul, tasks })
             }
-            EngineRequest::Restore { name } => self.restore(&name),
-            EngineRequest::Review(tasks, said) => self.review(&tasks, &said),
+            EngineRequest::Restore { name } => self.add_restore_task(&name),
+            EngineRequest::Review(tasks, said) => self.apply_review(&tasks, &said),
             EngineRequest::StopRun { .. } => Err(AskError::NoRun),
         }
     }
 
     /// Brings work into the store that a person's branch holds and the base does not.
-    fn bring_work(&self, position: &mut ImportedProgress) -> Result<(), AskError> {
+    fn import_work(&self, position: &mut ImportedProgress) -> Result<(), AskError> {
         let site = &self.site;
         let Ok(branch) = position.branch.parse::<BranchName>() else { return Ok(()) };
         let bring = || -> Result<Option<Commit>, GitError> {
@@ -916,8 +920,8 @@ impl Engine {
                 return Ok(None);
             }
             let tip = site.store.import_branch(&site.repo, &branch)?;
-            let landed = site.store.is_ancestor(&tip, &land::base(site)?)?;
-            Ok((!landed).then(|| ids::commit(&tip)))
+            let landed = site.store.is_ancestor(&tip, &land::sync_base(site)?)?;
+            Ok((!landed).then(|| ids::oid_to_commit(&tip)))
         };
         position.work = bring().map_err(|error| AskError::Machine(error.full_message()))?;
         Ok(())
@@ -929,7 +933,7 @@ impl Engine {
         if matches!(hold.why, HoldReason::Rewritten | HoldReason::Deleted) {
             let machine = |error: GitError| AskError::Machine(error.full_message());
             for moved in land::accept_rewrite(&site, rewritten).map_err(machine)? {
-                self.core.fact(&*site, moved);
+                self.core.record_engine_event(&*site, moved);
             }
         }
         // Whoever lets it go on has looked at the gate: what it showed on the base is looked at again.
@@ -945,17 +949,18 @@ impl Engine {
             return Err(AskError::CheckpointName(name.chars().take(80).collect()));
         }
         self.find_base()?;
-        let name = self.core.checkpoint(&*site, name, CheckpointReason::Person).ok_or(AskError::NoBase)?;
+        let name =
+            self.core.make_checkpoint(&*site, name, CheckpointReason::Person).ok_or(AskError::NoBase)?;
         Ok(EngineReply::Checkpoint { name })
     }
 
     /// Finds out where the base is. What a person has committed since the last fact about it is part of it.
     fn find_base(&mut self) -> Result<(), AskError> {
         let site = self.site.clone();
-        let base = land::base(&site).map_err(|error| AskError::Machine(error.full_message()))?;
-        let (from, to) = (self.core.base().cloned(), ids::commit(&base));
+        let base = land::sync_base(&site).map_err(|error| AskError::Machine(error.full_message()))?;
+        let (from, to) = (self.core.base_commit().cloned(), ids::oid_to_commit(&base));
         if from.as_ref() != Some(&to) {
-            self.core.fact(&*site, EngineEvent::BaseMoved { from, to, by: BaseMover::Person });
+            self.core.record_engine_event(&*site, EngineEvent::BaseMoved { from, to, by: BaseMover::Person });
         }
         Ok(())
     }
@@ -971,25 +976,28 @@ impl Engine {
         }
         let site = self.site.clone();
         for name in names {
-            self.core.fact(&*site, EngineEvent::Checkpoint(CheckpointEvent::Dropped { name: name.clone() }));
+            self.core.record_engine_event(
+                &*site,
+                EngineEvent::Checkpoint(CheckpointEvent::Dropped { name: name.clone() }),
+            );
         }
         Ok(EngineReply::Done)
     }
 
     fn drop_discoveries(&mut self, numbers: &[u32]) -> AskResult {
         let site = self.site.clone();
-        if let Some(number) = numbers.iter().find(|number| !site.prompts.knows(**number)) {
+        if let Some(number) = numbers.iter().find(|number| !site.prompts.knows_discovery(**number)) {
             return Err(AskError::UnknownDiscovery(*number));
         }
         for number in numbers {
-            self.core.fact(&*site, EngineEvent::DiscoveryDropped { number: *number });
+            self.core.record_engine_event(&*site, EngineEvent::DiscoveryDropped { number: *number });
         }
         Ok(EngineReply::Done)
     }
 
     /// A new task whose work puts every file back to where it was at a checkpoint. Nothing is lost: what landed since stays
     /// in the history, and the task is verified and landed like any other.
-    fn restore(&mut self, name: &str) -> AskResult {
+    fn add_restore_task(&mut self, name: &str) -> AskResult {
         let Some(checkpoint) = self.core.checkpoints().get(name).cloned() else {
             return Err(self.unknown_checkpoint(name));
         };
@@ -998,21 +1006,21 @@ impl Engine {
         let head = land::restore(&self.site, &checkpoint, new)
             .map_err(|error| AskError::Machine(error.full_message()))?;
         let site = self.site.clone();
-        let spec = going_back(&format!("Restore checkpoint {name}"), &format!("restore:{name}"))?;
-        self.core.checkpoint(&*site, None, CheckpointReason::Restore); // the way back from the way back
-        Ok(EngineReply::Tasks(vec![self.core.offer(&*site, spec, head)]))
+        let spec = rollback_spec(&format!("Restore checkpoint {name}"), &format!("restore:{name}"))?;
+        self.core.make_checkpoint(&*site, None, CheckpointReason::Restore); // the way back from the way back
+        Ok(EngineReply::Tasks(vec![self.core.add_task_with_work(&*site, spec, head)]))
     }
 
     /// A new task whose work is the revert of a landed one; it is verified and landed like any other.
-    fn rollback(&mut self, id: TaskId) -> AskResult {
+    fn add_rollback_task(&mut self, id: TaskId) -> AskResult {
         let task = self.core.world().get(id).ok_or(AskError::UnknownTask(id))?.clone();
-        let (spec, head) = self.revert(&task, self.core.world().next_id())?;
+        let (spec, head) = self.prepare_revert(&task, self.core.world().next_id())?;
         let site = self.site.clone();
-        Ok(EngineReply::Tasks(vec![self.core.offer(&*site, spec, head)]))
+        Ok(EngineReply::Tasks(vec![self.core.add_task_with_work(&*site, spec, head)]))
     }
 
     /// The task `new` that undoes a landed one, and its work.
-    fn revert(&self, task: &Task, new: TaskId) -> Result<(TaskSpec, Commit), AskError> {
+    fn prepare_revert(&self, task: &Task, new: TaskId) -> Result<(TaskSpec, Commit), AskError> {
         if task.landings().next().is_none() {
             return Err(AskError::NotLanded(task.id));
         }
@@ -1022,15 +1030,15 @@ impl Engine {
         if let Some(by) = self.core.world().tasks().find(by) {
             return Err(AskError::TakenBack { task: task.id, by: by.id });
         }
-        let head =
-            land::revert(&self.site, task, new).map_err(|error| AskError::Machine(error.full_message()))?;
-        let spec = going_back(&format!("Roll back {}: {}", task.id, task.spec.title), &source)?;
+        let head = land::revert_task(&self.site, task, new)
+            .map_err(|error| AskError::Machine(error.full_message()))?;
+        let spec = rollback_spec(&format!("Roll back {}: {}", task.id, task.spec.title), &source)?;
         Ok((spec, head))
     }
 
     /// What a person says of work. What they want changed about landed work becomes a task of its own, and what they do
     /// not want at all is rolled back. Whatever could fail is done first, so that it is all or nothing.
-    fn review(&mut self, tasks: &[TaskId], said: &ReviewInput) -> AskResult {
+    fn apply_review(&mut self, tasks: &[TaskId], said: &ReviewInput) -> AskResult {
         let site = self.site.clone();
         let (mut reworks, mut reverts) = (Vec::new(), Vec::new());
         for id in tasks {
@@ -1038,7 +1046,8 @@ impl Engine {
             match said {
                 _ if task.landed.is_none() => {}
                 ReviewInput::Changes { issues, note, .. } => {
-                    let spec = self.rework(&task, &landfall_model::review::format_complaint(issues, note))?;
+                    let spec =
+                        self.prepare_rework(&task, &landfall_model::review::format_complaint(issues, note))?;
                     reworks.push(NewTaskSpec {
                         spec,
                         needs_here: Vec::new(),
@@ -1049,22 +1058,22 @@ impl Engine {
                 ReviewInput::Reject { .. } => {
                     let place = u32::try_from(reverts.len()).expect("as many as a person names");
                     let new = TaskId(self.core.world().next_id().0 + place);
-                    reverts.push(self.revert(&task, new)?);
+                    reverts.push(self.prepare_revert(&task, new)?);
                 }
                 ReviewInput::Approve { .. } | ReviewInput::Skip | ReviewInput::Defer => {}
             }
         }
-        let mut changed = self.core.tell_all(&*site, tasks, &News::Review(said.clone()))?;
+        let mut changed = self.core.handle_news_for_all(&*site, tasks, &News::Review(said.clone()))?;
         changed.extend(self.core.add(&*site, reworks)?);
         for (spec, head) in reverts {
-            changed.push(self.core.offer(&*site, spec, head));
+            changed.push(self.core.add_task_with_work(&*site, spec, head));
         }
         Ok(EngineReply::Tasks(changed))
     }
 
     /// A task that mends a landed one.
-    fn rework(&self, task: &Task, complaint: &str) -> Result<TaskSpec, AskError> {
-        let mut spec = TaskSpec::new(&format!("Rework {}: {}", task.id, subject(&task.spec.title)))?;
+    fn prepare_rework(&self, task: &Task, complaint: &str) -> Result<TaskSpec, AskError> {
+        let mut spec = TaskSpec::new(&format!("Rework {}: {}", task.id, commit_subject(&task.spec.title)))?;
         let commit = task.landed.as_ref().map_or("", |landed| landed.commit.short());
         let id = task.id;
         spec.body = format!("{id} has landed as {commit}, and a reviewer wants changes:\n\n{complaint}\n");
@@ -1087,7 +1096,7 @@ fn is_shown(core: &Core, task: &Task) -> bool {
 }
 
 /// The words of a task whose work exists already and takes something back.
-fn going_back(title: &str, source: &str) -> Result<TaskSpec, AskError> {
+fn rollback_spec(title: &str, source: &str) -> Result<TaskSpec, AskError> {
     let mut spec = TaskSpec::new(title)?;
     spec.source = source.to_owned();
     spec.flow = Some("rollback".to_owned());
@@ -1097,7 +1106,7 @@ fn going_back(title: &str, source: &str) -> Result<TaskSpec, AskError> {
 
 /// What the settings of a project mean for the core.
 #[must_use]
-pub fn rules(settings: &Settings, now: Timestamp) -> EnginePolicy {
+pub fn rules_from_settings(settings: &Settings, now: Timestamp) -> EnginePolicy {
     let run = &settings.run;
     EnginePolicy {
         limits: ScheduleLimits { slots: run.slots, lanes: run.lanes, now, spent: None },
@@ -1126,7 +1135,7 @@ pub fn rules(settings: &Settings, now: Timestamp) -> EnginePolicy {
             forms: true,
         },
         failures_max: run.failures_max,
-        profiles: profiles(settings),
+        profiles: collect_profiles(settings),
         reviewer: settings.review.agent.clone(),
         judge: settings.judge.clone(),
         caps: settings.caps.clone(),
@@ -1135,7 +1144,7 @@ pub fn rules(settings: &Settings, now: Timestamp) -> EnginePolicy {
     }
 }
 
-fn profiles(settings: &Settings) -> BTreeMap<String, (ProfileRoute, AgentDriveStyle)> {
+fn collect_profiles(settings: &Settings) -> BTreeMap<String, (ProfileRoute, AgentDriveStyle)> {
     let route = |(name, profile): (&String, &crate::settings::ProfileSettings)| {
         let route = ProfileRoute { account: profile.account.clone(), failover: profile.failover.clone() };
         (name.clone(), (route, profile.style))
@@ -1144,8 +1153,8 @@ fn profiles(settings: &Settings) -> BTreeMap<String, (ProfileRoute, AgentDriveSt
 }
 
 /// Where the profiles of a project lead.
-pub fn routes(settings: &Settings) -> BTreeMap<String, ProfileRoute> {
-    profiles(settings).into_iter().map(|(name, (route, _))| (name, route)).collect()
+pub fn profile_routes(settings: &Settings) -> BTreeMap<String, ProfileRoute> {
+    collect_profiles(settings).into_iter().map(|(name, (route, _))| (name, route)).collect()
 }
 
 const HERALD_LAST: Duration = Duration::from_secs(40); // for hooks and messages about the end of a run
@@ -1175,7 +1184,11 @@ fn base_branch(repo: &Repo, named: Option<&String>) -> Result<BranchName, OpenEr
 
 /// The status of a task in this world, and what it waits for.
 #[must_use]
-pub fn standing(world: &World, limits: &ScheduleLimits, task: &Task) -> (TaskStatus, Option<WaitReason>) {
+pub fn find_task_status(
+    world: &World,
+    limits: &ScheduleLimits,
+    task: &Task,
+) -> (TaskStatus, Option<WaitReason>) {
     let unmet = world.unmet_needs(task);
     let held = world.held(task.id, limits);
     let status = TaskStatus::for_task_among_others(task, &unmet, held.is_some());

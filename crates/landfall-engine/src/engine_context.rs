@@ -63,8 +63,8 @@ impl EngineContext {
 
     /// What was spent in this run of the engine and what today, agents at work included.
     #[must_use]
-    pub fn spending(&self) -> (Spending, Spending) {
-        self.live.spending(self.now())
+    pub fn current_spending(&self) -> (Spending, Spending) {
+        self.live.current_spending(self.now())
     }
 
     /// A pass that is known of the same tree by the same rules in the same environment.
@@ -88,7 +88,7 @@ impl CoreEnvironment for EngineContext {
         self.live.spent(&self.settings.purse, HostContext::now(self))
     }
 
-    fn live(&self, task: TaskId, spending: Option<Spending>) {
+    fn note_live_spending(&self, task: TaskId, spending: Option<Spending>) {
         let live = &mut self.live.lock().meter.live;
         match spending {
             Some(spending) => live.insert(task, spending),
@@ -96,7 +96,7 @@ impl CoreEnvironment for EngineContext {
         };
     }
 
-    fn journalled(&self, at: Timestamp, spending: Spending) {
+    fn note_journalled_spending(&self, at: Timestamp, spending: Spending) {
         self.live.lock().meter.ledger.note(at, spending);
     }
 
@@ -104,15 +104,15 @@ impl CoreEnvironment for EngineContext {
         self.live.lock().meter.ledger.run_started();
     }
 
-    fn passed(&self, report: &GateReport) {
-        self.passes.lock().passes.note(report);
+    fn note_pass(&self, report: &GateReport) {
+        self.passes.lock().passes.add_pass(report);
     }
 
-    fn trust(&self, base: &Commit) {
-        self.base.trust(base);
+    fn trust_base(&self, base: &Commit) {
+        self.base.trust_base(base);
     }
 
-    fn learnt(&self, at: Timestamp, task: TaskId, event: &Event) {
+    fn note_task_event(&self, at: Timestamp, task: TaskId, event: &Event) {
         self.prompts.learn(at, task, event);
         if let Event::Landed { commit, .. } = event {
             self.base.note_landed(task, commit);
@@ -127,7 +127,7 @@ impl CoreEnvironment for EngineContext {
         self.live.lock().meter.ledger.note_aside(at, spending);
     }
 
-    fn theirs(&self, commit: &Commit) {
-        self.base.note_theirs(commit);
+    fn note_user_branch_tip(&self, commit: &Commit) {
+        self.base.note_user_branch_tip(commit);
     }
 }

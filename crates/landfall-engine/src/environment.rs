@@ -19,7 +19,7 @@ pub(crate) fn safe_environment(all: &[(OsString, OsString)], named: &[String]) -
 }
 
 /// The environment with these added; the later one of a name wins.
-pub(crate) fn with(
+pub(crate) fn extend_environment(
     env: &[(OsString, OsString)],
     more: Vec<(OsString, OsString)>,
 ) -> Vec<(OsString, OsString)> {
@@ -74,7 +74,10 @@ pub(crate) fn variable<'a>(env: &'a [(OsString, OsString)], name: &str) -> Optio
 }
 
 /// The environment with our own program at the end of its `PATH`: agents say where they stand by it.
-pub(crate) fn reachable(program: &Path, mut env: Vec<(OsString, OsString)>) -> Vec<(OsString, OsString)> {
+pub(crate) fn add_program_to_path(
+    program: &Path,
+    mut env: Vec<(OsString, OsString)>,
+) -> Vec<(OsString, OsString)> {
     let (Some(folder), Some((_, path))) = (program.parent(), env.iter_mut().find(|(key, _)| key == "PATH"))
     else {
         return env;

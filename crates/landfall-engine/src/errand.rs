@@ -11,8 +11,8 @@ use landfall_host::clock::{Clock as _, SystemClock};
 use landfall_host::sandbox::Sandbox;
 use landfall_host::sitter::{self, EndCause, SitterProcess, SitterSpec, SitterState};
 
-use crate::patience::{KillAction, KillEscalation, abandon, wait_for_end};
-use crate::run_folder::random;
+use crate::patience::{KillAction, KillEscalation, abandon_run, wait_for_end};
+use crate::run_folder::random_bytes;
 
 /// What to run.
 #[derive(Debug, Clone)]
@@ -59,7 +59,7 @@ impl UserCommandResult {
 
     /// Why it did not, in a sentence.
     #[must_use]
-    pub fn complaint(&self) -> String {
+    pub fn describe_failure(&self) -> String {
         let what = match (self.timed_out, self.exit) {
             (true, _) => "took too long and was ended".to_owned(),
             (false, Some(code)) => format!("ended with code {code}"),
@@ -74,13 +74,13 @@ impl UserCommandResult {
 
 /// A command line a person wrote, for the shell.
 #[must_use]
-pub fn shell(line: &str) -> Vec<OsString> {
+pub fn sh_arguments(line: &str) -> Vec<OsString> {
     vec!["sh".into(), "-c".into(), line.into()]
 }
 
 /// A command line of an issue, for the shell that its author knows. Only where the project allows that, and in the sandbox.
 #[must_use]
-pub(crate) fn bash(line: &str) -> Vec<OsString> {
+pub(crate) fn bash_arguments(line: &str) -> Vec<OsString> {
     vec!["bash".into(), "-c".into(), line.into()]
 }
 
@@ -93,24 +93,28 @@ const SAID_MAX: usize = 2_000; // what a person reads of it in a log
 ///
 /// # Errors
 /// Why it could not be started, or was lost.
-pub fn run(program: &Path, dir: &Path, errand: &UserCommand) -> Result<UserCommandResult, String> {
-    run_keeping(program, dir, errand, OUT_CAP)
+pub fn run_user_command(
+    program: &Path,
+    dir: &Path,
+    errand: &UserCommand,
+) -> Result<UserCommandResult, String> {
+    run_with_output_cap(program, dir, errand, OUT_CAP)
 }
 
 /// The same, with so many bytes of each output kept in the folder: `out.log` and `err.log`.
-pub(crate) fn run_keeping(
+pub(crate) fn run_with_output_cap(
     program: &Path,
     dir: &Path,
     errand: &UserCommand,
     out_cap: u64,
 ) -> Result<UserCommandResult, String> {
     let lost = |_| "it was killed from outside".to_owned();
-    match crate::run_folder::settled(dir).map_err(|error| error_chain(&error))? {
+    match crate::run_folder::wait_until_settled(dir).map_err(|error| error_chain(&error))? {
         SitterState::Never => {}
-        SitterState::Running(sitting) => return wait(dir, &sitting, errand).map_err(lost),
-        SitterState::Ended(ended) => return Ok(came_of(dir, &ended)),
+        SitterState::Running(sitting) => return wait_for_command(dir, &sitting, errand).map_err(lost),
+        SitterState::Ended(ended) => return Ok(result_of_run(dir, &ended)),
         SitterState::Starting | SitterState::Vanished => {
-            abandon(dir, &marker(dir));
+            abandon_run(dir, &command_marker(dir));
             return Err(lost(LostCommand));
         }
     }
@@ -129,37 +133,41 @@ pub(crate) fn run_keeping(
         deadline_ms: errand.limit_ms,
         grace_ms: errand.grace_ms,
         out_cap,
-        marker: marker(dir),
+        marker: command_marker(dir),
         sandbox: errand.sandbox.clone(),
         signal: None,
     };
     let sitting = sitter::start_sitter(program, dir, &spec).map_err(|error| error_chain(&error))?;
-    wait(dir, &sitting, errand).map_err(lost)
+    wait_for_command(dir, &sitting, errand).map_err(lost)
 }
 
 /// It is gone without a word. Nothing of it is left.
 struct LostCommand;
 
 /// Waits for its end, no longer than there is patience with it.
-fn wait(dir: &Path, sitting: &SitterProcess, errand: &UserCommand) -> Result<UserCommandResult, LostCommand> {
+fn wait_for_command(
+    dir: &Path,
+    sitting: &SitterProcess,
+    errand: &UserCommand,
+) -> Result<UserCommandResult, LostCommand> {
     let clock = SystemClock;
     let mut patience = KillEscalation::with_limit(clock.mono_ms(), errand.limit_ms, errand.grace_ms);
     let mut watch = None;
     loop {
         match sitter::find_sitter(dir) {
-            Ok(SitterState::Ended(ended)) => return Ok(came_of(dir, &ended)),
+            Ok(SitterState::Ended(ended)) => return Ok(result_of_run(dir, &ended)),
             Ok(SitterState::Vanished | SitterState::Never) => break,
             // A folder that cannot be read right now, for want of descriptors perhaps, says nothing about the command.
             Ok(SitterState::Running(_) | SitterState::Starting) | Err(_) => {
                 wait_for_end(&mut watch, sitting, LOOK)
             }
         }
-        match patience.press(clock.mono_ms(), sitting) {
+        match patience.escalate_if_due(clock.mono_ms(), sitting) {
             KillAction::Wait | KillAction::Told => {}
             KillAction::Abandon => break,
         }
     }
-    abandon(dir, &marker(dir));
+    abandon_run(dir, &command_marker(dir));
     Err(LostCommand)
 }
 
@@ -177,13 +185,13 @@ const LOOK: Duration = Duration::from_secs(1); // an end is heard at once; this 
 ///
 /// # Errors
 /// Why it could not be started.
-pub fn run_and_forget(
+pub fn run_in_temporary_folder(
     program: &Path,
     place: &Path,
     errand: &UserCommand,
 ) -> Result<UserCommandResult, String> {
     let dir = make_free_folder(place).map_err(|error| format!("make {}: {error}", place.display()))?;
-    let ended = run(program, &dir, errand);
+    let ended = run_user_command(program, &dir, errand);
     let _ = std::fs::remove_dir_all(&dir); // what stays is removed at the next start
     ended
 }
@@ -192,20 +200,20 @@ pub fn run_and_forget(
 fn make_free_folder(place: &Path) -> std::io::Result<PathBuf> {
     use std::os::unix::fs::DirBuilderExt as _;
     make_private(place)?;
-    let name: String = random()?.iter().map(|byte| format!("{byte:02x}")).collect();
+    let name: String = random_bytes()?.iter().map(|byte| format!("{byte:02x}")).collect();
     let dir = place.join(format!("e{name}"));
     std::fs::DirBuilder::new().mode(0o700).create(&dir)?;
     Ok(dir)
 }
 
 /// Removes what runs of an earlier engine left in `place`. One that is still under way stays: it ends by itself.
-pub fn sweep(place: &Path) {
+pub fn remove_ended_runs(place: &Path) {
     for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
         let dir = entry.path();
         match sitter::find_sitter(&dir) {
             Ok(SitterState::Running(_) | SitterState::Starting) | Err(_) => {}
             Ok(SitterState::Vanished) => {
-                abandon(&dir, &marker(&dir));
+                abandon_run(&dir, &command_marker(&dir));
                 let _ = std::fs::remove_dir_all(&dir); // tried again at the next start
             }
             Ok(SitterState::Never | SitterState::Ended(_)) => {
@@ -215,7 +223,7 @@ pub fn sweep(place: &Path) {
     }
 }
 
-fn came_of(dir: &Path, ended: &sitter::SitterEnd) -> UserCommandResult {
+fn result_of_run(dir: &Path, ended: &sitter::SitterEnd) -> UserCommandResult {
     let exit = match &ended.exit {
         sitter::ChildExit::Code(code) => Some(*code),
         sitter::ChildExit::Signal(signal) => Some(128 + *signal),
@@ -224,7 +232,7 @@ fn came_of(dir: &Path, ended: &sitter::SitterEnd) -> UserCommandResult {
     let said = match &ended.exit {
         sitter::ChildExit::NotStarted { message, .. } => message.clone(),
         sitter::ChildExit::Code(_) | sitter::ChildExit::Signal(_) => {
-            let both = [tail(&dir.join("out.log")), tail(&dir.join("err.log"))];
+            let both = [read_shown_tail(&dir.join("out.log")), read_shown_tail(&dir.join("err.log"))];
             let both: Vec<&str> =
                 both.iter().map(|text| text.trim_end()).filter(|text| !text.is_empty()).collect();
             let both = both.join("\n");
@@ -242,7 +250,7 @@ fn came_of(dir: &Path, ended: &sitter::SitterEnd) -> UserCommandResult {
 }
 
 /// The end of a file, as text that can be shown.
-fn tail(path: &Path) -> String {
+fn read_shown_tail(path: &Path) -> String {
     let bytes = std::fs::read(path).unwrap_or_default(); // capped by the sitter
     let text = String::from_utf8_lossy(&bytes);
     let text = &text[text.ceil_char_boundary(text.len().saturating_sub(SAID_MAX))..];
@@ -250,7 +258,7 @@ fn tail(path: &Path) -> String {
 }
 
 /// Names every process of the run, so that what a dead sitter leaves behind can be found.
-fn marker(dir: &Path) -> String {
+fn command_marker(dir: &Path) -> String {
     use std::os::unix::ffi::OsStrExt as _;
     format!("errand/{}", &blake3::hash(dir.as_os_str().as_bytes()).to_hex().as_str()[..16])
 }

@@ -26,11 +26,11 @@ use landfall_trackers::tracker::{
 use thiserror::Error;
 
 pub use blockers::blockers_of;
-pub(crate) use observing::tell as tell_observers;
-pub(crate) use seeing::{is_spec, look};
+pub(crate) use observing::notify_observers as tell_observers;
+pub(crate) use seeing::{is_spec, read_issue_state};
 
 use crate::engine_context::EngineContext;
-use crate::git_refs::lower;
+use crate::git_refs::task_ref_name;
 use crate::host_context::HostContext;
 use crate::ids;
 use crate::recovering;
@@ -45,7 +45,8 @@ pub(crate) fn project_tracker(site: &EngineContext) -> TrackerResult<Arc<dyn Tra
             environment: &site.environment,
             author: "landfall",
         };
-        tracker::open_until(&site.settings, &around, Arc::clone(&site.interrupted)).map(Arc::from)
+        tracker::open_interruptible_tracker(&site.settings, &around, Arc::clone(&site.interrupted))
+            .map(Arc::from)
     };
     site.tracker.get_or_init(open).clone()
 }
@@ -96,14 +97,14 @@ pub struct IdleIssueContext<'a> {
 ///
 /// # Errors
 /// Why it could not be looked at.
-pub fn seen_at_rest(asked: IdleIssueContext<'_>) -> Result<IssueSnapshot, ExchangeError> {
+pub fn read_idle_issue_state(asked: IdleIssueContext<'_>) -> Result<IssueSnapshot, ExchangeError> {
     let IdleIssueContext { tracker, source, pr, task, store, repo, branch, spec_path, side } = asked;
     let none = |what: &str| ExchangeError::Else(format!("0 is not the number of {what}"));
     let number = IssueNumber::new(source.number).ok_or_else(|| none("an issue"))?;
     let pr = pr.map(|pr| PrNumber::new(pr).ok_or_else(|| none("a pull request"))).transpose()?;
     let theirs = store.import_branch(repo, branch)?;
     let base = landed_base(store, theirs)?;
-    let work = task.map(|task| task.seen_head.iter().chain(&task.head).map(ids::oid).collect());
+    let work = task.map(|task| task.seen_head.iter().chain(&task.head).map(ids::commit_to_oid).collect());
     let ground = seeing::ObservationContext {
         store,
         base,
@@ -112,7 +113,7 @@ pub fn seen_at_rest(asked: IdleIssueContext<'_>) -> Result<IssueSnapshot, Exchan
         pr,
         branch: branch.as_str(),
     };
-    seeing::look_on(&ground, &IssueHandle { tracker, source, number, side })
+    seeing::read_issue_state_in(&ground, &IssueHandle { tracker, source, number, side })
 }
 
 /// Where everything is that has landed, by whoever asks: the base of the store, or `theirs` (a branch of the person or of a forge) where
@@ -132,8 +133,11 @@ pub fn landed_base(store: &Store, theirs: Oid) -> Result<Oid, GitError> {
 ///
 /// # Errors
 /// Why it could not be looked at.
-pub fn parts_at_rest(tracker: &dyn Tracker, number: IssueNumber) -> Result<Vec<SubIssue>, ExchangeError> {
-    seeing::parts_of(tracker, number)
+pub fn read_idle_sub_issues(
+    tracker: &dyn Tracker,
+    number: IssueNumber,
+) -> Result<Vec<SubIssue>, ExchangeError> {
+    seeing::read_sub_issues(tracker, number)
 }
 
 impl From<TrackerError> for ExchangeError {
@@ -190,31 +194,32 @@ pub(crate) struct IssueHandle {
 
 impl IssueHandle {
     /// The branch its work is offered on.
-    pub fn branch(&self) -> TrackerBranchName {
+    pub fn work_branch(&self) -> TrackerBranchName {
         branch_of(self.number, self.side.as_deref())
     }
 
     /// A task in marks of the tracker: those of another base count their own.
-    pub fn mark(&self, task: TaskId) -> String {
+    pub fn task_mark(&self, task: TaskId) -> String {
         let side = self.side.iter().map(|side| format!(".{side}")).collect::<String>();
-        format!("{}{side}", lower(task))
+        format!("{}{side}", task_ref_name(task))
     }
 }
 
 /// Performs an exchange for `task` and tells what came of it.
-pub(crate) fn exchange(
+pub(crate) fn run_exchange(
     site: &Arc<EngineContext>,
     task: &Task,
     attempt: Attempt,
     act: Option<TrackerOperation>,
 ) {
-    let done = perform(site, task, attempt, act);
+    let done = perform_act(site, task, attempt, act);
     if matches!(done, Err(ExchangeError::Interrupted)) {
         return; // the journal expects it: the next run does it again
     }
-    let exchanged = done.unwrap_or_else(|trouble| match refused(&trouble) {
+    let exchanged = done.unwrap_or_else(|trouble| match refusal_detail(&trouble) {
         Some(detail) if matches!(act, Some(TrackerOperation::Offer | TrackerOperation::Merged)) => {
-            recovering::stuck(site, task, &detail).map_or_else(|| trouble.into(), ExchangeResult::Stuck)
+            recovering::recovery_for_refusal(site, task, &detail)
+                .map_or_else(|| trouble.into(), ExchangeResult::Stuck)
         }
         Some(_) | None => trouble.into(),
     });
@@ -222,7 +227,7 @@ pub(crate) fn exchange(
 }
 
 /// Why the other side said no, if that may have to do with the work.
-fn refused(trouble: &ExchangeError) -> Option<String> {
+fn refusal_detail(trouble: &ExchangeError) -> Option<String> {
     match trouble {
         ExchangeError::Refused(detail) => Some(detail.clone()),
         ExchangeError::Tracker(error @ (TrackerError::Refused { .. } | TrackerError::Conflict { .. })) => {
@@ -235,24 +240,24 @@ fn refused(trouble: &ExchangeError) -> Option<String> {
     }
 }
 
-fn perform(
+fn perform_act(
     site: &Arc<EngineContext>,
     task: &Task,
     attempt: Attempt,
     act: Option<TrackerOperation>,
 ) -> Result<ExchangeResult, ExchangeError> {
-    let at = desk(site, task)?;
-    if let Some(closed) = closed_meanwhile(task, act, &at)? {
+    let at = open_issue(site, task)?;
+    if let Some(closed) = find_external_close(task, act, &at)? {
         return Ok(ExchangeResult::Closed(closed));
     }
-    let exchanged = act_on(site, task, attempt, act, &at)?;
-    if let Some(passing) = observing::passing(task, act, &exchanged) {
-        observing::pass(site, &at, &passing)?;
+    let exchanged = run_act(site, task, attempt, act, &at)?;
+    if let Some(passing) = observing::find_notice(task, act, &exchanged) {
+        observing::send_notice(site, &at, &passing)?;
     }
     Ok(exchanged)
 }
 
-fn act_on(
+fn run_act(
     site: &Arc<EngineContext>,
     task: &Task,
     attempt: Attempt,
@@ -260,22 +265,22 @@ fn act_on(
     at: &IssueHandle,
 ) -> Result<ExchangeResult, ExchangeError> {
     match act {
-        Some(TrackerOperation::Observe) => seeing::observe(site, task, at),
-        Some(TrackerOperation::Triaged) => telling::triaged(site, task, at),
-        Some(TrackerOperation::Sized) => seeing::sized(site, task, at),
-        Some(TrackerOperation::Offer) => offering::offer(site, task, attempt, at),
-        Some(TrackerOperation::Checks) => seeing::checks(site, task, at),
-        Some(TrackerOperation::Reviewed) => telling::reviewed(task, at),
-        Some(TrackerOperation::Merged) => offering::merged(site, task, at),
-        Some(TrackerOperation::Accept) => accepting::accept(site, task, at),
-        Some(TrackerOperation::Gather) => wholes::gather(site, task, at),
-        Some(TrackerOperation::Close) => telling::closed(task, at),
-        None => seeing::parts(at),
+        Some(TrackerOperation::Observe) => seeing::observe_issue(site, task, at),
+        Some(TrackerOperation::Triaged) => telling::record_triage(site, task, at),
+        Some(TrackerOperation::Sized) => seeing::observe_size(site, task, at),
+        Some(TrackerOperation::Offer) => offering::offer_pull_request(site, task, attempt, at),
+        Some(TrackerOperation::Checks) => seeing::read_forge_checks(site, task, at),
+        Some(TrackerOperation::Reviewed) => telling::record_review(task, at),
+        Some(TrackerOperation::Merged) => offering::confirm_landing(site, task, at),
+        Some(TrackerOperation::Accept) => accepting::accept_landed_work(site, task, at),
+        Some(TrackerOperation::Gather) => wholes::gather_parts(site, task, at),
+        Some(TrackerOperation::Close) => telling::close_done_issue(task, at),
+        None => seeing::list_sub_issues(at),
     }
 }
 
 /// How the issue was closed, if that was since its task looked at it and nothing is to be done against it.
-fn closed_meanwhile(
+fn find_external_close(
     task: &Task,
     act: Option<TrackerOperation>,
     at: &IssueHandle,
@@ -298,7 +303,7 @@ fn closed_meanwhile(
     Ok(Some(closed).filter(|closed| stops_at(act, *closed, made)))
 }
 
-pub(crate) fn desk(site: &EngineContext, task: &Task) -> Result<IssueHandle, ExchangeError> {
+pub(crate) fn open_issue(site: &EngineContext, task: &Task) -> Result<IssueHandle, ExchangeError> {
     let kind = site.settings.tracker.kind.unwrap_or("none");
     let source = IssueRef::from_source(&task.spec.source)
         .ok_or_else(|| ExchangeError::Else(format!("{} does not come from an issue", task.id)))?;
@@ -309,7 +314,7 @@ pub(crate) fn desk(site: &EngineContext, task: &Task) -> Result<IssueHandle, Exc
         )));
     }
     let number = IssueNumber::new(source.number).expect("a source has no number 0");
-    let side = site.folder.side().map(str::to_owned);
+    let side = site.folder.side_name().map(str::to_owned);
     Ok(IssueHandle { tracker: project_tracker(site)?, source, number, side })
 }
 
@@ -325,7 +330,7 @@ pub fn branch_of(number: IssueNumber, side: Option<&str>) -> TrackerBranchName {
 pub(crate) struct ExchangeInterruption;
 
 /// The result of what keeps nothing from going on: only a stop matters, since the next run can do it again.
-fn unless_stopped<T>(told: Result<T, ExchangeError>) -> Result<(), ExchangeInterruption> {
+fn ignore_unless_interrupted<T>(told: Result<T, ExchangeError>) -> Result<(), ExchangeInterruption> {
     match told {
         Err(ExchangeError::Interrupted) => Err(ExchangeInterruption),
         Ok(_) | Err(_) => Ok(()),
@@ -334,12 +339,14 @@ fn unless_stopped<T>(told: Result<T, ExchangeError>) -> Result<(), ExchangeInter
 
 /// Says in the tracker what is worth saying of an issue that is over. Nothing waits for it: a tracker that is away is not told, and its
 /// report has it.
-pub(crate) fn tell_lookback(
+pub(crate) fn post_retrospective(
     site: &EngineContext,
     task: &Task,
     lookback: &IssueRetrospective,
 ) -> Result<(), ExchangeInterruption> {
-    unless_stopped(desk(site, task).and_then(|at| telling::looked_back(task, &at, lookback)))
+    ignore_unless_interrupted(
+        open_issue(site, task).and_then(|at| telling::post_retrospective_comment(task, &at, lookback)),
+    )
 }
 
 /// In a flow: the file that says what is to be done for an issue.
@@ -358,7 +365,7 @@ pub(crate) fn spec_of(site: &HostContext, task: &Task) -> Option<String> {
 }
 
 /// Says in the tracker where an issue stands. Labels that a repository does not have yet are made first.
-pub(crate) fn stand(at: &IssueHandle, phase: IssuePhase) -> TrackerResult<()> {
+pub(crate) fn set_phase_label(at: &IssueHandle, phase: IssuePhase) -> TrackerResult<()> {
     let label = Label::new(&format!("{PHASE_FAMILY}{}", phase.word()))?;
     let about = "Where the issue stands.".to_owned();
     at.tracker.ensure_labels(&[LabelSpec { label: label.clone(), colour: PHASE_COLOUR, about }])?;
@@ -369,13 +376,13 @@ pub(crate) fn stand(at: &IssueHandle, phase: IssuePhase) -> TrackerResult<()> {
 pub(crate) const PHASE_COLOUR: [u8; 3] = [0x1f, 0x6f, 0xeb];
 
 /// Says in the tracker that a step of a task begins. It keeps nothing from beginning: the next exchange says it again.
-pub(crate) fn entered(site: &EngineContext, task: &Task) {
+pub(crate) fn announce_step(site: &EngineContext, task: &Task) {
     if task.issue.is_none() {
         return;
     }
     let step = task.step().and_then(|step| task.flow.as_ref()?.find_step(step));
     let Some(phase) = step.and_then(|step| IssuePhase::from_word(&step.phase)) else { return };
-    if let Ok(at) = desk(site, task) {
-        let _ = stand(&at, phase); // a tracker that is away is told by the exchange that needs it
+    if let Ok(at) = open_issue(site, task) {
+        let _ = set_phase_label(&at, phase); // a tracker that is away is told by the exchange that needs it
     }
 }

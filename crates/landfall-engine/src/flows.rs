@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use landfall_model::Flow;
 
-pub use read::parse;
+pub use read::parse_flow;
 
 mod embedded {
     include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
@@ -72,30 +72,30 @@ pub fn built_in() -> BTreeMap<String, String> {
 pub fn load(project_override_dir: Option<&Path>) -> FlowCatalogue {
     let mut loaded = FlowCatalogue::default();
     for (name, source) in built_in() {
-        loaded.take(&format!("flows/{name}.toml"), name, source);
+        loaded.add_flow(&format!("flows/{name}.toml"), name, source);
     }
     let Some(folder) = project_override_dir else { return loaded };
     let shown = |path: &Path| path.display().to_string();
     let files = match files_in(folder, "toml") {
         Ok(files) => files,
         Err(error) => {
-            loaded.errors.push(unreadable(shown(folder), &error));
+            loaded.errors.push(read_error(shown(folder), &error));
             return loaded;
         }
     };
     for (name, file) in files {
-        loaded.forget(&name);
+        loaded.remove_flow(&name);
         match read_bounded(&file, FILE_BYTES_MAX) {
-            Ok(source) => loaded.take(&shown(&file), name, source),
-            Err(error) => loaded.errors.push(unreadable(shown(&file), &error)),
+            Ok(source) => loaded.add_flow(&shown(&file), name, source),
+            Err(error) => loaded.errors.push(read_error(shown(&file), &error)),
         }
     }
     loaded
 }
 
 impl FlowCatalogue {
-    fn take(&mut self, file: &str, name: String, source: String) {
-        match parse(&source, file) {
+    fn add_flow(&mut self, file: &str, name: String, source: String) {
+        match parse_flow(&source, file) {
             Ok(flow) => {
                 self.flows.insert(name.clone(), Arc::new(flow)); // a built-in one of that name gives way
             }
@@ -104,13 +104,13 @@ impl FlowCatalogue {
         self.sources.insert(name, source);
     }
 
-    fn forget(&mut self, name: &str) {
+    fn remove_flow(&mut self, name: &str) {
         self.flows.remove(name);
         self.sources.remove(name);
     }
 }
 
-fn unreadable(file: String, error: &io::Error) -> FlowError {
+fn read_error(file: String, error: &io::Error) -> FlowError {
     FlowError { file, line: None, message: format!("read it: {error}"), hint: None }
 }
 

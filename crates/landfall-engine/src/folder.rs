@@ -39,14 +39,14 @@ impl StateFolder {
 
     /// The state folder of the project itself.
     #[must_use]
-    pub fn project(&self) -> &Path {
+    pub fn project_folder(&self) -> &Path {
         self.project.as_ref().unwrap_or(&self.root)
     }
 
     /// The folder of the same project for the base of this name; of the project itself, if there is none.
     #[must_use]
     pub fn of_side(&self, side: Option<&str>) -> Self {
-        let project = self.project().to_owned();
+        let project = self.project_folder().to_owned();
         match side {
             Some(side) => Self { root: project.join(BASES).join(side), project: Some(project) },
             None => Self::at(project),
@@ -55,7 +55,7 @@ impl StateFolder {
 
     /// What this base is called in names, where it is not the project's own.
     #[must_use]
-    pub fn side(&self) -> Option<&str> {
+    pub fn side_name(&self) -> Option<&str> {
         self.project.as_ref().and_then(|_| self.root.file_name()?.to_str())
     }
 
@@ -79,7 +79,7 @@ impl StateFolder {
     /// The folders of the project's own base and of all the others.
     #[must_use]
     pub fn all_bases(&self) -> Vec<Self> {
-        let entries = std::fs::read_dir(self.project().join(BASES)).into_iter().flatten().flatten();
+        let entries = std::fs::read_dir(self.project_folder().join(BASES)).into_iter().flatten().flatten();
         let sides = entries.filter_map(|entry| entry.file_name().into_string().ok());
         let others =
             sides.map(|side| self.of_side(Some(&side))).filter(|it| it.root.join(BASE_NAME).is_file());
@@ -88,16 +88,16 @@ impl StateFolder {
 
     /// The other bases that work of this project lands on, or has.
     #[must_use]
-    pub fn bases(&self) -> Vec<String> {
-        let mut all: Vec<String> = self.all_bases().iter().filter_map(Self::base).collect();
+    pub fn list_bases(&self) -> Vec<String> {
+        let mut all: Vec<String> = self.all_bases().iter().filter_map(Self::read_base_name).collect();
         all.sort();
         all
     }
 
     /// The branch that this is the folder of, where it is not the project's own.
     #[must_use]
-    pub fn base(&self) -> Option<String> {
-        let name = self.side().and_then(|_| std::fs::read_to_string(self.root.join(BASE_NAME)).ok());
+    pub fn read_base_name(&self) -> Option<String> {
+        let name = self.side_name().and_then(|_| std::fs::read_to_string(self.root.join(BASE_NAME)).ok());
         name.filter(|name| !name.is_empty())
     }
 
@@ -117,17 +117,17 @@ impl StateFolder {
     ///
     /// # Errors
     /// When a folder cannot be made.
-    pub fn make(&self) -> std::io::Result<()> {
+    pub fn create_folders(&self) -> std::io::Result<()> {
         use std::os::unix::fs::DirBuilderExt as _;
         let mut builder = std::fs::DirBuilder::new();
         builder.recursive(true).mode(0o700);
         for path in [
             self.root.clone(),
-            self.workspaces(),
-            self.lanes(),
-            self.attempts(),
-            self.papers(),
-            self.modules(),
+            self.workspaces_path(),
+            self.lanes_path(),
+            self.attempts_path(),
+            self.papers_path(),
+            self.modules_path(),
         ] {
             builder.create(path)?;
         }
@@ -142,25 +142,25 @@ impl StateFolder {
 
     /// The journal.
     #[must_use]
-    pub fn journal(&self) -> PathBuf {
+    pub fn journal_path(&self) -> PathBuf {
         self.root.join("journal.db")
     }
 
     /// The bare repository only the engine writes.
     #[must_use]
-    pub fn store(&self) -> PathBuf {
+    pub fn store_path(&self) -> PathBuf {
         self.root.join("store.git")
     }
 
     /// Where agents work.
     #[must_use]
-    pub fn workspaces(&self) -> PathBuf {
+    pub fn workspaces_path(&self) -> PathBuf {
         self.root.join("workspaces")
     }
 
     /// Where verification runs.
     #[must_use]
-    pub fn lanes(&self) -> PathBuf {
+    pub fn lanes_path(&self) -> PathBuf {
         self.root.join("lanes")
     }
 
@@ -172,43 +172,43 @@ impl StateFolder {
 
     /// The records of agent runs and checks.
     #[must_use]
-    pub fn attempts(&self) -> PathBuf {
+    pub fn attempts_path(&self) -> PathBuf {
         self.root.join("attempts")
     }
 
     /// Reports and certificates, named by their hash.
     #[must_use]
-    pub fn papers(&self) -> PathBuf {
+    pub fn papers_path(&self) -> PathBuf {
         self.root.join("papers")
     }
 
     /// Which settings the person has trusted.
     #[must_use]
     pub fn trust_file(&self) -> PathBuf {
-        self.project().join("trust.json") // they are of the project, wherever its work lands
+        self.project_folder().join("trust.json") // they are of the project, wherever its work lands
     }
 
     /// Issues that are files, unless settings keep them elsewhere.
     #[must_use]
-    pub fn issues(&self) -> PathBuf {
-        self.project().join("issues") // they are of the project, wherever they land
+    pub fn issues_path(&self) -> PathBuf {
+        self.project_folder().join("issues") // they are of the project, wherever they land
     }
 
     /// What we wrote into the folders of modules, by task.
     #[must_use]
-    pub fn modules(&self) -> PathBuf {
+    pub fn modules_path(&self) -> PathBuf {
         self.root.join("modules")
     }
 
     /// Marks that a tracker has something new.
     #[must_use]
-    pub fn nudges(&self) -> PathBuf {
+    pub fn nudges_path(&self) -> PathBuf {
         self.root.join("nudges")
     }
 
     /// Where commands of the person's run that belong to no attempt.
     #[must_use]
-    pub fn errands(&self) -> PathBuf {
+    pub fn errands_path(&self) -> PathBuf {
         self.root.join("errands")
     }
 
@@ -226,7 +226,7 @@ impl StateFolder {
 
     /// What belonged to journals that are lost.
     #[must_use]
-    pub fn older(&self) -> PathBuf {
+    pub fn older_path(&self) -> PathBuf {
         self.root.join("older")
     }
 
@@ -244,26 +244,26 @@ impl StateFolder {
 
     /// Which workspace has which ports.
     #[must_use]
-    pub fn ports(&self) -> PathBuf {
-        self.project().join("ports.json") // there is one machine, wherever work lands
+    pub fn ports_path(&self) -> PathBuf {
+        self.project_folder().join("ports.json") // there is one machine, wherever work lands
     }
 
     /// Where a running engine listens.
     #[must_use]
-    pub fn socket(&self) -> PathBuf {
+    pub fn socket_path(&self) -> PathBuf {
         self.root.join("engine.sock")
     }
 
     /// The record of one run of an agent.
     #[must_use]
-    pub fn iteration(&self, task: TaskId, attempt: Attempt, iteration: u32) -> PathBuf {
-        self.attempts().join(format!("{task}-{attempt}-i{iteration}"))
+    pub fn iteration_path(&self, task: TaskId, attempt: Attempt, iteration: u32) -> PathBuf {
+        self.attempts_path().join(format!("{task}-{attempt}-i{iteration}"))
     }
 
     /// The record of one run of a check.
     #[must_use]
-    pub fn check(&self, name: &str) -> PathBuf {
-        self.attempts().join(name)
+    pub fn check_path(&self, name: &str) -> PathBuf {
+        self.attempts_path().join(name)
     }
 }
 
@@ -280,7 +280,7 @@ mod tests {
         let mut seen = std::collections::BTreeSet::new();
         for base in bases {
             let folder = project.for_base(base);
-            let side = folder.side().expect("it is another base");
+            let side = folder.side_name().expect("it is another base");
             assert!(
                 side.len() <= BASE_WORDS_MAX + 9 && !side.starts_with('-') && !side.ends_with('-'),
                 "{side}"
@@ -288,10 +288,13 @@ mod tests {
             let key = landfall_trackers::tracker::Marker::new(&format!("done/t1.{side}/0"));
             assert!(key.is_ok(), "{side}: {key:?}");
             assert!(seen.insert(side.to_owned()), "{base} has the name of another one");
-            assert_eq!((folder.project(), folder.issues()), (project.root(), project.issues()));
+            assert_eq!(
+                (folder.project_folder(), folder.issues_path()),
+                (project.root(), project.issues_path())
+            );
             assert_eq!(folder.for_base(base).root(), folder.root(), "a base of a base is one of the project");
-            assert_eq!(project.of_side(folder.side()).root(), folder.root());
+            assert_eq!(project.of_side(folder.side_name()).root(), folder.root());
         }
-        assert_eq!((project.side(), project.of_side(None).root()), (None, project.root()));
+        assert_eq!((project.side_name(), project.of_side(None).root()), (None, project.root()));
     }
 }

@@ -82,7 +82,7 @@ impl Folders {
     }
 
     /// These tasks are as they are now. Returns at once.
-    pub fn hear<'a>(&mut self, tasks: impl Iterator<Item = &'a Arc<Task>>) {
+    pub fn queue_tasks<'a>(&mut self, tasks: impl Iterator<Item = &'a Arc<Task>>) {
         let Some(site) = &self.site else { return };
         let mut any = false;
         for task in tasks {
@@ -100,11 +100,13 @@ impl Folders {
             || !self.line.open.lock().expect("no thread panics while it holds it").tasks.is_empty();
         if self.thread.is_none() && (any || is_waiting()) {
             let (theirs, line) = (site.clone(), self.line.clone());
-            let started =
-                std::thread::Builder::new().name("folders".to_owned()).spawn(move || watch(&theirs, &line));
+            let started = std::thread::Builder::new()
+                .name("folders".to_owned())
+                .spawn(move || watch_folders(&theirs, &line));
             // Tried again with the next facts: there are some as soon as the shortage is over.
-            self.thread =
-                started.map_err(|error| site.shortages.note(&format!("start a thread: {error}"))).ok();
+            self.thread = started
+                .map_err(|error| site.shortages.note_failure(&format!("start a thread: {error}")))
+                .ok();
         }
         if any {
             self.line.bell.notify_one();
@@ -112,7 +114,7 @@ impl Folders {
     }
 
     /// Looks no more. The look under way is finished.
-    pub fn finish(&mut self) {
+    pub fn finish_and_join(&mut self) {
         self.line.open.lock().expect("no thread panics while it holds it").closing = true;
         self.line.bell.notify_all();
         if let Some(thread) = self.thread.take()
@@ -126,12 +128,12 @@ impl Folders {
 impl Drop for Folders {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            self.finish();
+            self.finish_and_join();
         }
     }
 }
 
-fn watch(site: &Arc<EngineContext>, line: &Arc<FolderQueue>) {
+fn watch_folders(site: &Arc<EngineContext>, line: &Arc<FolderQueue>) {
     let mut looked: BTreeMap<String, Instant> = BTreeMap::new();
     loop {
         let mut open = line.open.lock().expect("no thread panics while it holds it");
@@ -158,8 +160,10 @@ fn watch(site: &Arc<EngineContext>, line: &Arc<FolderQueue>) {
         drop(open);
         for task in round {
             let path = path_of(&task).expect("it is in the line").to_owned();
-            let again =
-                !matches!(look(site, &task, &mut |ask| by_mail(site, line, ask)), FolderVisitResult::Shown);
+            let again = !matches!(
+                visit_folder(site, &task, &mut |ask| ask_engine(site, line, ask)),
+                FolderVisitResult::Shown
+            );
             looked.insert(path.clone(), Instant::now());
             if again {
                 line.open.lock().expect("no thread panics while it holds it").changed.insert(path);
@@ -169,7 +173,7 @@ fn watch(site: &Arc<EngineContext>, line: &Arc<FolderQueue>) {
 }
 
 /// Asks the engine as a person would. When it has stopped to listen, the question is left for the next time.
-fn by_mail(site: &EngineContext, line: &FolderQueue, ask: EngineRequest) -> AskResult {
+fn ask_engine(site: &EngineContext, line: &FolderQueue, ask: EngineRequest) -> AskResult {
     const PAUSE: Duration = Duration::from_millis(50);
     let (send, receive) = mpsc::channel();
     site.mail.send(EngineMessage::Ask(ask, send)).map_err(|_| AskError::Gone)?;
@@ -209,18 +213,18 @@ pub(crate) enum FolderVisitResult {
 
 /// Looks at the folder of a task: what a person changed is told to the engine by `tell`, then the folder shows the task. Trouble
 /// with the disk is no trouble of the task: the folder is left as it is, and the next look tries again.
-pub(crate) fn look(
+pub(crate) fn visit_folder(
     site: &EngineContext,
     task: &Arc<Task>,
     tell: &mut dyn FnMut(EngineRequest) -> AskResult,
 ) -> FolderVisitResult {
     let desk = FolderContext {
         root: site.repo.root(),
-        records: &site.folder.modules(),
-        papers: &site.folder.papers(),
+        records: &site.folder.modules_path(),
+        papers: &site.folder.papers_path(),
         now: site.now(),
     };
-    look_from(&desk, task, tell)
+    visit_folder_in(&desk, task, tell)
 }
 
 /// What a look needs to know of the place it works in.
@@ -234,7 +238,7 @@ struct FolderContext<'a> {
     now: Timestamp,
 }
 
-fn look_from(
+fn visit_folder_in(
     desk: &FolderContext<'_>,
     task: &Arc<Task>,
     tell: &mut dyn FnMut(EngineRequest) -> AskResult,
@@ -264,9 +268,9 @@ fn look_from(
         by_hand: BTreeSet::new(),
         tell,
     };
-    let looked = visit.go(&file);
+    let looked = visit.run_visit(&file);
     if before.as_ref() != Some(&visit.record) {
-        visit.keep(&file);
+        visit.save_record(&file);
     }
     looked
 }
@@ -286,16 +290,16 @@ struct FolderVisit<'a> {
 }
 
 impl FolderVisit<'_> {
-    fn go(&mut self, file: &Path) -> FolderVisitResult {
-        if !self.seen.problems().is_empty() && !self.mend() {
+    fn run_visit(&mut self, file: &Path) -> FolderVisitResult {
+        if !self.seen.problems().is_empty() && !self.repair_metadata() {
             return FolderVisitResult::InTheWay;
         }
         for change in find_changes(&self.record.written, &self.seen) {
             self.hear(&change);
         }
         self.take_annotations();
-        self.accept();
-        let looked = self.show(file);
+        self.mark_seen_accepted();
+        let looked = self.write_folder(file);
         self.signal();
         looked
     }
@@ -345,7 +349,7 @@ impl FolderVisit<'_> {
         }
         let all = match annotation::read_annotations(&text) {
             Ok(all) => all,
-            Err(error) => return self.warn(format!("{error}; the annotations are not taken over")),
+            Err(error) => return self.warn_once(format!("{error}; the annotations are not taken over")),
         };
         let has_plan = self.task.staged.papers.contains_key(PLAN);
         let (of_plan, others): (Vec<_>, Vec<_>) =
@@ -360,7 +364,7 @@ impl FolderVisit<'_> {
                 format!("A person annotated the documents of this module. Take it into account:\n{lines}");
             if let Err(error) = self.news(News::Message { text, now: false }) {
                 if !matches!(error, AskError::Gone) {
-                    self.warn(format!("the annotations are not taken over: {error}"));
+                    self.warn_once(format!("the annotations are not taken over: {error}"));
                 }
                 return;
             }
@@ -369,21 +373,25 @@ impl FolderVisit<'_> {
         match remove_file_below(&self.place.root, &path) {
             Ok(()) => {
                 self.seen.files.remove(annotation::FILE);
-                self.warn(format!("{} annotations of `{}` were taken over", all.len(), annotation::FILE));
+                self.warn_once(format!(
+                    "{} annotations of `{}` were taken over",
+                    all.len(),
+                    annotation::FILE
+                ));
             }
-            Err(error) => self.warn(format!("the annotations were taken over, but {error}")),
+            Err(error) => self.warn_once(format!("the annotations were taken over, but {error}")),
         }
     }
 
     /// Whether these annotations changed the plan.
     fn annotate_plan(&mut self, of_plan: &[&annotation::ModuleAnnotation]) -> bool {
         let Some(of) = self.task.staged.papers.get(PLAN).cloned() else { return false };
-        let Ok(text) = crate::papers::read(self.desk.papers, &of) else { return false };
+        let Ok(text) = crate::papers::read_paper(self.desk.papers, &of) else { return false };
         let notes: Result<Vec<_>, _> = of_plan.iter().map(|of| placed_annotation(of)).collect();
         let notes = match notes {
             Ok(notes) => notes,
             Err(error) => {
-                self.warn(format!("an annotation of the plan is not taken over: {error}"));
+                self.warn_once(format!("an annotation of the plan is not taken over: {error}"));
                 return false;
             }
         };
@@ -395,34 +403,34 @@ impl FolderVisit<'_> {
             Ok(()) => {}
             Err(annotate::Closed::AtWork) => return false, // they wait for the end of the run
             Err(closed) => {
-                self.warn(format!("the annotations of the plan are not taken over: {closed}"));
+                self.warn_once(format!("the annotations of the plan are not taken over: {closed}"));
                 return false;
             }
         }
         let after = match annotate::apply(&text, &notes) {
             Ok(after) => after,
             Err(refused) => {
-                self.warn(format!("the annotations of the plan are not taken over: {refused}"));
+                self.warn_once(format!("the annotations of the plan are not taken over: {refused}"));
                 return false;
             }
         };
         let layer = annotate::DocumentSubject::of(PLAN);
         let (impact, onward) = annotate::assess_annotations(notes.iter().map(|note| (layer, note)));
-        let Ok(paper) = crate::papers::keep(self.desk.papers, &after) else { return false };
+        let Ok(paper) = crate::papers::store_paper(self.desk.papers, &after) else { return false };
         let outline = Some(PlanOutline::read(&after));
         let annotated = AnnotatedDocument { name: PLAN.to_owned(), of, paper, outline, impact, onward };
         match self.news(News::Annotate(annotated)) {
             Ok(()) => true,
             Err(AskError::Gone) => false,
             Err(error) => {
-                self.warn(format!("the annotations of the plan are not taken over: {error}"));
+                self.warn_once(format!("the annotations of the plan are not taken over: {error}"));
                 false
             }
         }
     }
 
     /// Metadata that cannot be used is mended, and that is told.
-    fn mend(&mut self) -> bool {
+    fn repair_metadata(&mut self) -> bool {
         let now = self.desk.now;
         let Ok(_lock) = Lock::take_over(&self.place.to_path(), SESSION, now) else { return false };
         let wrong = self.seen.problems().first().map(ToString::to_string).unwrap_or_default();
@@ -439,7 +447,10 @@ impl FolderVisit<'_> {
             RepairOrigin::Head => "restored from the last commit".to_owned(),
             RepairOrigin::Rebuilt(_) => "built anew".to_owned(),
         };
-        self.warn(format!("{wrong}; the file was {done}, and the broken one is kept as `{}`", mended.copy));
+        self.warn_once(format!(
+            "{wrong}; the file was {done}, and the broken one is kept as `{}`",
+            mended.copy
+        ));
         // What was mended is ours; what the journal says of it is shown next.
         let index = self.seen.form.file_name();
         let ours = WriteLog::from_snapshot(&self.seen);
@@ -451,17 +462,17 @@ impl FolderVisit<'_> {
 
     fn hear(&mut self, change: &ModuleChange) {
         match change {
-            ModuleChange::Field { name: "status", to, .. } => self.status(to),
-            ModuleChange::Field { name: "title" | "tags", .. } => self.words(None),
+            ModuleChange::Field { name: "status", to, .. } => self.apply_status(to),
+            ModuleChange::Field { name: "title" | "tags", .. } => self.apply_wording(None),
             ModuleChange::Field { name: name @ ("phase" | "completed_steps" | "stage"), from, to } => {
-                self.warn(format!(
+                self.warn_once(format!(
                     "`{name}` was changed by hand from `{}` to `{}`; the journal counts, and the folder shows that again",
                     plain_line(from),
                     plain_line(to)
                 ));
             }
             ModuleChange::Field { name: "depends_on", .. } => {
-                self.warn(
+                self.warn_once(
                     "`depends_on` was changed by hand; `landfall edit` changes what a task needs".to_owned(),
                 );
             }
@@ -469,14 +480,16 @@ impl FolderVisit<'_> {
             ModuleChange::Broken(_) => {}    // mended before
             ModuleChange::NoMetadata => {
                 let file = self.seen.form.file_name();
-                self.warn(format!("`{file}` was taken away; the folder shows the task in a new one"));
+                self.warn_once(format!("`{file}` was taken away; the folder shows the task in a new one"));
             }
             ModuleChange::Added(path) | ModuleChange::Edited(path) if path == TARGET => {
-                self.words(Some(TARGET))
+                self.apply_wording(Some(TARGET))
             }
-            ModuleChange::Added(path) | ModuleChange::Edited(path) if path == folder::PLAN => self.plan(),
+            ModuleChange::Added(path) | ModuleChange::Edited(path) if path == folder::PLAN => {
+                self.apply_plan_change()
+            }
             ModuleChange::Added(path) | ModuleChange::Edited(path) if path == picture::REFINEMENTS => {
-                self.refine()
+                self.apply_refinements()
             }
             ModuleChange::Added(path) | ModuleChange::Edited(path) if path == annotation::FILE => {} // taken over afterwards
             ModuleChange::Added(path) | ModuleChange::Edited(path) => {
@@ -486,9 +499,9 @@ impl FolderVisit<'_> {
         }
     }
 
-    fn status(&mut self, to: &str) {
+    fn apply_status(&mut self, to: &str) {
         let wanted: Option<ModuleStatus> = to.parse().ok();
-        let here = picture::module(&self.task, &self.seen, self.desk.now).status;
+        let here = picture::build_module(&self.task, &self.seen, self.desk.now).status;
         if wanted == Some(here) && picture::has_begun(&self.task) {
             return;
         }
@@ -496,18 +509,18 @@ impl FolderVisit<'_> {
             let reason = format!("`{}` was set to cancelled by hand", self.place.shown_path());
             match self.news(News::Cancel { reason }) {
                 Ok(()) | Err(AskError::Gone) => {}
-                Err(error) => self.warn(format!("`status` was set to cancelled by hand: {error}")),
+                Err(error) => self.warn_once(format!("`status` was set to cancelled by hand: {error}")),
             }
             return;
         }
-        self.warn(format!(
+        self.warn_once(format!(
             "`status` was set to `{}` by hand; the journal counts, and the folder shows that again",
             plain_line(to)
         ));
     }
 
     /// Somebody changed what is wanted.
-    fn words(&mut self, path: Option<&str>) {
+    fn apply_wording(&mut self, path: Option<&str>) {
         let Ok(wanted) = read_wanted_task(&self.seen) else { return };
         let mut spec = self.task.spec.clone();
         (spec.title, spec.body, spec.criteria) = (wanted.spec.title, wanted.spec.body, wanted.spec.criteria);
@@ -516,23 +529,23 @@ impl FolderVisit<'_> {
             return;
         }
         let answer = (self.tell)(EngineRequest::Edit(self.task.id, Box::new(spec)));
-        if let Err(error) = self.heard(answer) {
+        if let Err(error) = self.accept_reply(answer) {
             self.left.extend(path.map(str::to_owned));
             if !matches!(error, AskError::Gone) {
                 let what = path.unwrap_or("title");
-                self.warn(format!("`{what}` was changed by hand and is not taken over: {error}"));
+                self.warn_once(format!("`{what}` was changed by hand and is not taken over: {error}"));
             }
         }
     }
 
     /// Somebody wrote into the plan: it is judged again.
-    fn plan(&mut self) {
+    fn apply_plan_change(&mut self) {
         let Some(of) = self.task.staged.papers.get(PLAN).cloned() else { return };
         let text = self.seen.file_text(folder::PLAN).unwrap_or_default();
         if text.trim().is_empty() {
             return;
         }
-        let Ok(paper) = crate::papers::keep(self.desk.papers, &text) else {
+        let Ok(paper) = crate::papers::store_paper(self.desk.papers, &text) else {
             self.left.insert(folder::PLAN.to_owned());
             return;
         };
@@ -553,13 +566,13 @@ impl FolderVisit<'_> {
             );
             // An agent at work reads the old one: the edit waits for its end.
             if !at_work && !matches!(error, AskError::Gone) {
-                self.warn(format!("`.plan.md` was changed by hand and is not taken over: {error}"));
+                self.warn_once(format!("`.plan.md` was changed by hand and is not taken over: {error}"));
             }
         }
     }
 
     /// Somebody wants something otherwise.
-    fn refine(&mut self) {
+    fn apply_refinements(&mut self) {
         let all = Refinements::read(&self.seen.file_text(picture::REFINEMENTS).unwrap_or_default());
         for pending in all.pending {
             let text = plain_line(&pending.text);
@@ -569,7 +582,7 @@ impl FolderVisit<'_> {
             if let Err(error) = self.news(News::Refine { text: text.clone() }) {
                 self.left.insert(picture::REFINEMENTS.to_owned());
                 if !matches!(error, AskError::Gone) {
-                    self.warn(format!("the refinement `{text}` is not taken over: {error}"));
+                    self.warn_once(format!("the refinement `{text}` is not taken over: {error}"));
                 }
             }
         }
@@ -577,11 +590,11 @@ impl FolderVisit<'_> {
 
     fn news(&mut self, news: News) -> Result<(), AskError> {
         let answer = (self.tell)(EngineRequest::Tell(vec![self.task.id], Box::new(news)));
-        self.heard(answer)
+        self.accept_reply(answer)
     }
 
     /// The task is as the answer says.
-    fn heard(&mut self, answer: AskResult) -> Result<(), AskError> {
+    fn accept_reply(&mut self, answer: AskResult) -> Result<(), AskError> {
         if let EngineReply::Tasks(tasks) = answer?
             && let Some(task) = tasks.into_iter().find(|task| task.id == self.task.id)
         {
@@ -590,7 +603,7 @@ impl FolderVisit<'_> {
         Ok(())
     }
 
-    fn warn(&mut self, what: String) {
+    fn warn_once(&mut self, what: String) {
         let what = format!("{}: {what}", self.place.shown_path());
         if self.record.told.contains(&what) {
             return;
@@ -601,7 +614,7 @@ impl FolderVisit<'_> {
     }
 
     /// Everything that was looked at is known from now on, but for what waits to be taken over.
-    fn accept(&mut self) {
+    fn mark_seen_accepted(&mut self) {
         let mut written = WriteLog::from_snapshot(&self.seen);
         for path in &self.left {
             match self.record.written.files.get(path) {
@@ -616,11 +629,11 @@ impl FolderVisit<'_> {
         self.record.written = written;
     }
 
-    fn show(&mut self, file: &Path) -> FolderVisitResult {
+    fn write_folder(&mut self, file: &Path) -> FolderVisitResult {
         let now = self.desk.now;
-        let paper = |digest: &Digest| crate::papers::read(self.desk.papers, digest).ok();
-        let module = picture::module(&self.task, &self.seen, now);
-        let mut papers = picture::papers(&self.task, &module, &self.seen, &paper);
+        let paper = |digest: &Digest| crate::papers::read_paper(self.desk.papers, digest).ok();
+        let module = picture::build_module(&self.task, &self.seen, now);
+        let mut papers = picture::build_papers(&self.task, &module, &self.seen, &paper);
         let left = |path: &str| self.left.contains(path);
         if left(TARGET) {
             papers.target = None;
@@ -659,7 +672,7 @@ impl FolderVisit<'_> {
             return FolderVisitResult::InTheWay;
         };
         self.record.written = self.record.written.clone().with_planned(&writes);
-        if !self.keep(file) {
+        if !self.save_record(file) {
             return FolderVisitResult::InTheWay; // what is not known as ours would be taken for a person's
         }
         let Ok(applied) = self.place.apply(&writes) else { return FolderVisitResult::InTheWay };
@@ -667,7 +680,7 @@ impl FolderVisit<'_> {
         if applied.refused.is_empty() { FolderVisitResult::Shown } else { FolderVisitResult::InTheWay }
     }
 
-    fn keep(&self, file: &Path) -> bool {
+    fn save_record(&self, file: &Path) -> bool {
         let bytes = serde_json::to_vec(&self.record).expect("a record of ours is JSON");
         disk::write_atomic(file, &bytes).is_ok()
     }

@@ -24,11 +24,11 @@ use landfall_model::{
 };
 
 use crate::active_work::AgentStopMode;
-use crate::agent_run::{head_of, is_dispatched, reads, sat_with_ms, strides, watch};
+use crate::agent_run::{head_of, is_dispatched, is_reader_run, sitter_limit_ms, strides, watch_limits};
 use crate::channel::SocketSignalParser;
 use crate::confine;
 use crate::dispatch::TerminalDispatch;
-use crate::effect_thread::{AbortOnPanic, go};
+use crate::effect_thread::{AbortOnPanic, start_effect_thread};
 use crate::errand::error_chain;
 use crate::exchange::ExchangeInterruption;
 use crate::guard::{self, ConfigFingerprints};
@@ -39,11 +39,11 @@ use crate::module::{self, WatchedModule};
 use crate::opinion;
 use crate::output_text;
 use crate::papers;
-use crate::patience::{KillAction, KillEscalation, abandon};
+use crate::patience::{KillAction, KillEscalation, abandon_run};
 use crate::reader_workspace::end_reading;
 use crate::recovering;
-use crate::run_folder::marker;
-use crate::session_file::kept_aside;
+use crate::run_folder::run_marker;
+use crate::session_file::read_newest_tail;
 use crate::settings::Confinement;
 use crate::step_outputs::missing_outputs;
 use crate::vitals::{AgentState, AgentVitals};
@@ -124,7 +124,7 @@ impl Follower {
     }
 
     /// Follows one more agent, or reports its end if it is over.
-    pub fn follow(&self, followed: FollowTarget) {
+    pub fn follow_agent(&self, followed: FollowTarget) {
         let _ = self.orders.send(FollowerCommand::Follow(Box::new(followed))); // the run is over: recovery follows it next time
         self.waker.wake();
     }
@@ -187,7 +187,7 @@ impl LoopFollower {
         let workspace = strides(task).then(|| site.pool.find_workspace(&task.id.to_string())).flatten()?;
         let module = WatchedModule::of(task, workspace.path(), &followed.dir);
         if followed.sitting.is_none() {
-            module.adopt(task);
+            module.adopt_run(task);
         }
         Some(Self {
             module,
@@ -197,14 +197,14 @@ impl LoopFollower {
             compactions: 0,
             leaves_since: None,
             desk: is_dispatched(task).then(|| match followed.sitting {
-                Some(_) => TerminalDispatch::begin(task, workspace.path(), &followed.dir),
-                None => TerminalDispatch::adopt(&followed.dir),
+                Some(_) => TerminalDispatch::for_new_run(task, workspace.path(), &followed.dir),
+                None => TerminalDispatch::for_adopted_run(&followed.dir),
             }),
         })
     }
 
     /// Counts a step; whether it is a new one.
-    fn count(&mut self, stride: &LoopStep) -> bool {
+    fn count_step(&mut self, stride: &LoopStep) -> bool {
         if self.last.as_ref().is_some_and(|last| last.mark == stride.mark) {
             return false;
         }
@@ -233,7 +233,7 @@ impl WaitClock {
         Self { waits, told: waits.since.is_some(), paused_until: None }
     }
 
-    fn hear(&mut self, signals: &[Signal], at: Timestamp) {
+    fn note_account_signs(&mut self, signals: &[Signal], at: Timestamp) {
         match liveness::account_sign(signals) {
             Some(AccountNotice::UsedUp { until }) => self.waits.begin_wait(at, until),
             Some(AccountNotice::WentOn) if self.waits.since.is_some() => self.waits.end(at),
@@ -241,7 +241,7 @@ impl WaitClock {
         }
     }
 
-    fn all_ms(&self, at: Timestamp) -> u64 {
+    fn total_wait_ms(&self, at: Timestamp) -> u64 {
         self.waits.all_ms(at)
     }
 
@@ -261,7 +261,7 @@ impl WaitClock {
     }
 
     /// [`WaitClock::report_change`], and the deadline of the sitter does not run during a wait.
-    fn follow(&mut self, site: &HostContext, followed: &FollowTarget) {
+    fn report_and_pause_deadline(&mut self, site: &HostContext, followed: &FollowTarget) {
         self.report_change(site, followed);
         let (at, waits) = (site.now(), self.waits.since.is_some());
         let renew = |until: Timestamp| until.0 - at.0 < PAUSE_MS / 2;
@@ -328,23 +328,23 @@ impl FollowerState {
             }
             for unread in std::mem::take(&mut self.unread) {
                 match unread {
-                    FollowRetry::Start(followed) => self.take(*followed),
+                    FollowRetry::Start(followed) => self.take_target(*followed),
                     FollowRetry::End(id) => self.end(id),
                 }
             }
             loop {
                 match self.inbox.try_recv() {
-                    Ok(FollowerCommand::Follow(followed)) => self.take(*followed),
+                    Ok(FollowerCommand::Follow(followed)) => self.take_target(*followed),
                     Ok(FollowerCommand::End(ended)) => return Some(ended),
                     Err(mpsc::TryRecvError::Empty) => break,
                     Err(mpsc::TryRecvError::Disconnected) => return None,
                 }
             }
-            self.tick();
+            self.check_due_agents();
         }
     }
 
-    fn take(&mut self, followed: FollowTarget) {
+    fn take_target(&mut self, followed: FollowTarget) {
         let id = self.next;
         self.next += 1;
         let sitting = match &followed.sitting {
@@ -353,7 +353,7 @@ impl FollowerState {
                 Ok(SitterState::Running(sitting)) => Some(sitting),
                 // It may well run: what cannot be looked at is not given up.
                 Err(error) if error.is_shortage() => {
-                    self.site.shortages.note(&error_chain(&error));
+                    self.site.shortages.note_failure(&error_chain(&error));
                     return self.unread.push(FollowRetry::Start(Box::new(followed)));
                 }
                 Ok(
@@ -369,7 +369,7 @@ impl FollowerState {
             // Whatever the reason is, it says nothing about the run, which may well be alive.
             Some(Err(error)) => {
                 if is_shortage(&error) {
-                    self.site.shortages.note(&format!("watch a run: {error}"));
+                    self.site.shortages.note_failure(&format!("watch a run: {error}"));
                 }
                 return self.unread.push(FollowRetry::Start(Box::new(followed)));
             }
@@ -383,8 +383,8 @@ impl FollowerState {
         let calls_model = followed.agent.calls_model();
         let waits = WaitClock::new(&followed);
         let vital = match &followed.sitting {
-            Some(_) => AgentVitals::begin(now, calls_model),
-            None => AgentVitals::adopted(now, self.site.clock.now_ms(), &followed.dir, calls_model),
+            Some(_) => AgentVitals::for_new_run(now, calls_model),
+            None => AgentVitals::for_adopted_run(now, self.site.clock.now_ms(), &followed.dir, calls_model),
         };
         let live = LiveAgent {
             profile: followed.profile.name.clone(),
@@ -394,7 +394,7 @@ impl FollowerState {
         };
         let grace_ms = self.site.settings.run.grace_ms;
         let sat_ms =
-            sat_with_ms(&self.site, &followed.task, followed.agent.calls_model(), followed.deadline_ms);
+            sitter_limit_ms(&self.site, &followed.task, followed.agent.calls_model(), followed.deadline_ms);
         let patience = KillEscalation::with_limit(now, sat_ms, grace_ms);
         let walk = LoopFollower::of(&self.site, &followed);
         let mut tally = UsageCounter::default();
@@ -427,7 +427,7 @@ impl FollowerState {
         }
     }
 
-    fn tick(&mut self) {
+    fn check_due_agents(&mut self) {
         let now = self.site.clock.mono_ms();
         let site = &self.site;
         // One look at the machine for all of them that are due.
@@ -437,30 +437,30 @@ impl FollowerState {
             due.iter().filter_map(|id| self.open[id].sitting.clone()).collect();
         for (id, pulse) in due.into_iter().zip(sitter::measure_activities(&sittings)) {
             if let Some(open) = self.open.get_mut(&id) {
-                open.look(site, now, pulse);
+                open.note_activity(site, now, pulse);
             }
         }
         for open in self.open.values_mut() {
             let before = open.answered;
-            let _ = open.read(site, READ_MAX, now); // what cannot be read now is read next time
-            open.scan(site, now);
-            open.waits.follow(site, &open.followed);
-            open.dispatch(site, now);
+            let _ = open.read_new_output(site, READ_MAX, now); // what cannot be read now is read next time
+            open.scan_loop_files(site, now);
+            open.waits.report_and_pause_deadline(site, &open.followed);
+            open.dispatch_next_step(site, now);
             if open.answered && !before {
                 let _ = site.mail.send(EngineMessage::Answered(open.followed.task.id)); // the engine has left
             }
-            open.reckon(site, now);
-            self.live.show(open.followed.task.id, open.spending(site, now), &open.live);
+            open.update_live_view(site, now);
+            self.live.update_agent(open.followed.task.id, open.current_spending(site, now), &open.live);
         }
         // Asked once for all of them: one that is ended for the day's budget ends the others, too.
         let spent = self.live.spent(&site.settings.purse, site.now());
         for open in self.open.values_mut() {
             if open.asked.is_none()
-                && let Some(asked) = open.verdict(site, now, spent.as_ref())
+                && let Some(asked) = open.find_end_reason(site, now, spent.as_ref())
             {
-                open.part(site, asked, now);
+                open.bring_to_end(site, asked, now);
             }
-            open.press(site, now);
+            open.press_sitter(site, now);
         }
     }
 
@@ -482,14 +482,14 @@ impl FollowerState {
         if let Err(error) = &ended
             && error.is_shortage()
         {
-            self.site.shortages.note(&error_chain(error));
+            self.site.shortages.note_failure(&error_chain(error));
             self.open.insert(id, open);
             return self.unread.push(FollowRetry::End(id));
         }
         let site = &self.site;
         open.read_aside(site);
         let rest = open.followed.parser.finish();
-        open.hear(rest);
+        open.note_signals(rest);
         let files = open.walk.as_mut().map(|walk| walk.module.end()).unwrap_or_default();
         open.take_in(site, files, now);
         // Before its end: the account of a run whose last words ended a wait is free for other tasks.
@@ -509,7 +509,7 @@ impl FollowerState {
             )
             | Err(_) => {
                 let dir = &open.followed.dir;
-                abandon(dir, &marker(site, dir)); // the next attempt works in the same workspace
+                abandon_run(dir, &run_marker(site, dir)); // the next attempt works in the same workspace
                 match open.asked.clone() {
                     Some(AgentEndReason::Overdue) => (AgentExit::Deadline, open.followed.deadline_ms, 0, 0),
                     Some(AgentEndReason::Early(EarlyEndReason::Stopped)) | None => (AgentExit::Lost, 0, 0, 0),
@@ -519,7 +519,7 @@ impl FollowerState {
         };
         site.shortages.note_oom_kills(oom_kills);
         // A wait for the account within the run is no working time.
-        let took_ms = took_ms.saturating_sub(open.waits.all_ms(site.now()));
+        let took_ms = took_ms.saturating_sub(open.waits.total_wait_ms(site.now()));
         let model_wait_ms = match open.unanswered {
             Some(UnansweredWait { wait_ms, asked_ms }) => {
                 wait_ms.saturating_add(now.saturating_sub(asked_ms))
@@ -528,16 +528,16 @@ impl FollowerState {
         };
         let unanswered = open.asked == Some(AgentEndReason::Early(EarlyEndReason::Unanswered));
         let workspace = site.pool.find_workspace(&open.followed.task.id.to_string());
-        let module = workspace.filter(|_| !reads(&open.followed.task));
-        let revision = module.and_then(|it| module::revision(&open.followed.task, it.path()));
+        let module = workspace.filter(|_| !is_reader_run(&open.followed.task));
+        let revision = module.and_then(|it| module::module_revision(&open.followed.task, it.path()));
         let last_error = match &exit {
             AgentExit::Code(0) => String::new(),
-            _ => output_text::tail(&open.followed.dir.join("err.log"), ERROR_TAIL),
+            _ => output_text::read_text_tail(&open.followed.dir.join("err.log"), ERROR_TAIL),
         };
         let dir = open.followed.dir.clone();
-        go(site, "tidy-tmp", move |_| confine::remove_tmp(&dir)); // it may hold millions of files
+        start_effect_thread(site, "tidy-tmp", move |_| confine::remove_tmp(&dir)); // it may hold millions of files
         let usage = AgentUsage {
-            at_least: open.followed.agent.calls_model() && !open.has_closed(),
+            at_least: open.followed.agent.calls_model() && !open.has_finished(),
             ..open.tally.total_usage(&site.settings.prices)
         };
         let words = |words: &str| Digest::new(&blake3::hash(words.as_bytes()).to_hex()[..32]);
@@ -545,33 +545,38 @@ impl FollowerState {
             model: open.live.model.clone(),
             sandbox: Some(open.followed.sandbox.word().to_owned()),
             revision,
-            quiet_ms: Some(open.vital.quiet(now)).filter(|ms| *ms >= QUIET_MS).unwrap_or(0),
+            quiet_ms: Some(open.vital.longest_silence(now)).filter(|ms| *ms >= QUIET_MS).unwrap_or(0),
             ..open.tally.to_traces(&words)
         };
         let state = open.followed.agent.needs(&open.followed.profile).state;
-        let touched = guard::touched(&open.followed.guard, &guard::prints(&confine::own_state(site, &state)));
+        let touched = guard::find_touched_paths(
+            &open.followed.guard,
+            &guard::fingerprint_configs(&confine::own_state(site, &state)),
+        );
         let closes = open.followed.agent.has_closing_message();
         let FollowTarget { task, attempt, iteration, .. } = open.followed;
-        if reads(&task) {
+        if is_reader_run(&task) {
             let task = task.clone();
             // One that stays for now is given up before the next review.
-            go(site, "end-review", move |site| drop(end_reading(site, &task, attempt, iteration)));
+            start_effect_thread(site, "end-review", move |site| {
+                drop(end_reading(site, &task, attempt, iteration))
+            });
         }
         let kind =
             task.step().and_then(|step| task.flow.as_ref()?.find_step(step)).map(|step| step.kind.clone());
         let (papers, outline) = match site.pool.find_workspace(&task.id.to_string()) {
-            Some(workspace) if !reads(&task) => papers::take(site, &task, &workspace),
+            Some(workspace) if !is_reader_run(&task) => papers::collect_papers(site, &task, &workspace),
             _ => (Vec::new(), None),
         };
         let evidence = AgentRunEvidence {
             papers,
             outline,
             judgement: match kind {
-                Some(StepKind::Check { .. }) => opinion::judgement(&open.words),
+                Some(StepKind::Check { .. }) => opinion::parse_judgement(&open.words),
                 _ => None,
             },
             split: match kind {
-                Some(StepKind::Target) => opinion::split(&open.words),
+                Some(StepKind::Target) => opinion::parse_objective_split(&open.words),
                 _ => None,
             },
             head_before: task.seen_head.clone(),
@@ -580,7 +585,7 @@ impl FollowerState {
             touched,
             closes,
             oom_kills,
-            opinion: reads(&task).then(|| opinion::read(&open.words)).flatten(),
+            opinion: is_reader_run(&task).then(|| opinion::parse_review_opinion(&open.words)).flatten(),
             unanswered,
             model_wait_ms,
             last_error,
@@ -602,14 +607,14 @@ impl FollowerState {
         }
         // What comes next works in the same workspace, so it is told afterwards.
         let observers = self.observers.clone();
-        go(site, "after-run", move |site| {
+        start_effect_thread(site, "after-run", move |site| {
             crate::workspace::after_run(site, &task, attempt, iteration);
             if let Some(event) = ObservationKind::from_agent_exit(&run.exit).filter(|_| task.issue.is_some())
                 && observers(&task, event).is_err()
             {
-                return site.leave_to_next_run(task.id);
+                return site.note_cut_short(task.id);
             }
-            site.tell(task.id, News::AgentEnded(recovering::climbed(site, &task, run)));
+            site.tell(task.id, News::AgentEnded(recovering::attach_recovery(site, &task, run)));
         });
     }
 }
@@ -623,12 +628,12 @@ const REPLY_MAX: usize = 1_000; // a paragraph for a person to weigh
 impl FollowedRun {
     /// Reads all that is left. An error: it cannot be read now.
     fn read_to_end(&mut self, site: &HostContext, now: u64) -> std::io::Result<()> {
-        while self.read(site, READ_MAX, now)? > 0 {}
+        while self.read_new_output(site, READ_MAX, now)? > 0 {}
         Ok(())
     }
 
     /// Reads what is new; how many bytes that was. An error: the machine is out of something, and it can be read later.
-    fn read(&mut self, site: &HostContext, max: usize, now: u64) -> std::io::Result<usize> {
+    fn read_new_output(&mut self, site: &HostContext, max: usize, now: u64) -> std::io::Result<usize> {
         let mut read = 0;
         for stream in [SitterStream::Out, SitterStream::Err, SitterStream::Signals] {
             let follow = match stream {
@@ -650,10 +655,10 @@ impl FollowedRun {
                 SitterStream::Signals => self.channel.feed(&bytes),
             };
             if self.is_life(stream, &signals) {
-                self.vital.heard(now);
+                self.vital.note_output(now);
             }
-            self.waits.hear(&signals, site.now());
-            self.hear(signals);
+            self.waits.note_account_signs(&signals, site.now());
+            self.note_signals(signals);
         }
         self.live.bytes += read as u64;
         Ok(read)
@@ -671,20 +676,20 @@ impl FollowedRun {
     }
 
     /// Looks at the files of its own loop.
-    fn scan(&mut self, site: &HostContext, now: u64) {
-        let heard = self.walk.as_mut().map(|walk| walk.module.scan()).unwrap_or_default();
+    fn scan_loop_files(&mut self, site: &HostContext, now: u64) {
+        let heard = self.walk.as_mut().map(|walk| walk.module.scan_files()).unwrap_or_default();
         self.take_in(site, heard, now);
     }
 
     /// Takes in what its files say. Each step is a fact of its own: they are counted, however often the engine ends.
     fn take_in(&mut self, site: &HostContext, heard: Vec<Signal>, now: u64) {
         let Some(walk) = &mut self.walk else { return };
-        self.waits.hear(&heard, site.now());
+        self.waits.note_account_signs(&heard, site.now());
         let compactions = self.tally.compactions();
         for signal in &heard {
             let Signal::Stride(stride) = signal else { continue };
-            self.vital.heard(now);
-            if walk.count(stride) && walk.told < STRIDES_MAX {
+            self.vital.note_output(now);
+            if walk.count_step(stride) && walk.told < STRIDES_MAX {
                 walk.told += 1;
                 walk.compactions = compactions;
                 let FollowTarget { task, attempt, iteration, .. } = &self.followed;
@@ -692,20 +697,20 @@ impl FollowedRun {
                 site.tell(task.id, News::Strode { attempt, iteration, stride });
             }
         }
-        self.hear(heard);
+        self.note_signals(heard);
     }
 
     /// Types the next step, if its terminal waits for one.
-    fn dispatch(&mut self, site: &HostContext, now: u64) {
+    fn dispatch_next_step(&mut self, site: &HostContext, now: u64) {
         let Some(walk) = &mut self.walk else { return };
         let leaves = walk.leaves_since.is_some() || self.asked.is_some();
         if let Some(desk) = &mut walk.desk {
-            desk.tell(site, &self.followed.task, walk.last.as_ref(), leaves, now);
+            desk.send_next_step(site, &self.followed.task, walk.last.as_ref(), leaves, now);
         }
     }
 
     /// How far its own loop is.
-    fn course(&self) -> Option<LoopProgress> {
+    fn loop_course(&self) -> Option<LoopProgress> {
         let walk = self.walk.as_ref()?;
         let counters = &self.followed.task.counters;
         let here = if walk.told > 0 { 0 } else { counters.stalls_step };
@@ -717,7 +722,7 @@ impl FollowedRun {
     }
 
     /// How often it dropped its context; of a loop of its own only the step under way counts.
-    fn compactions(&self) -> u32 {
+    fn count_compactions(&self) -> u32 {
         let all = self.tally.compactions();
         let Some(walk) = &self.walk else { return all };
         let said = walk.last.as_ref().filter(|_| walk.told > 0).map_or(0, |last| last.compactions);
@@ -732,11 +737,11 @@ impl FollowedRun {
         });
         let aside = session.and_then(|id| self.followed.agent.session_side_file(&self.followed.profile, &id));
         let Some(SideFile { root, suffix }) = aside else { return };
-        let home = confine::home(site);
-        let Some(root) = confine::expand(home.as_deref(), &root) else { return };
-        if let Some(bytes) = kept_aside(&root, &suffix) {
+        let home = confine::agent_home(site);
+        let Some(root) = confine::expand_home(home.as_deref(), &root) else { return };
+        if let Some(bytes) = read_newest_tail(&root, &suffix) {
             let signals = self.followed.parser.feed(landfall_agents::AgentStream::Aside, &bytes);
-            self.hear(signals);
+            self.note_signals(signals);
         }
     }
 
@@ -746,15 +751,15 @@ impl FollowedRun {
     }
 
     /// Takes in what was seen of its processes and its workspace.
-    fn look(&mut self, site: &HostContext, now: u64, pulse: sitter::ProcessActivity) {
-        let fingerprint = fingerprint(site, &self.followed.task);
-        self.vital.look(now, pulse, fingerprint, &site.settings.run.watch);
+    fn note_activity(&mut self, site: &HostContext, now: u64, pulse: sitter::ProcessActivity) {
+        let fingerprint = workspace_fingerprint(site, &self.followed.task);
+        self.vital.note_activity(now, pulse, fingerprint, &site.settings.run.watch);
     }
 
     /// Says what is known of it now.
-    fn reckon(&mut self, site: &HostContext, now: u64) {
+    fn update_live_view(&mut self, site: &HostContext, now: u64) {
         let watch = &site.settings.run.watch;
-        let pulse = self.pulse(now);
+        let pulse = self.current_pulse(now);
         self.live.class = Some(liveness::classify_activity(&pulse, watch));
         self.live.evidence = liveness::describe_liveness(&pulse);
         self.live.quiet_ms = pulse.silent_ms.unwrap_or(pulse.running_ms);
@@ -765,24 +770,24 @@ impl FollowedRun {
         }
     }
 
-    fn pulse(&self, now: u64) -> LivenessSample {
+    fn current_pulse(&self, now: u64) -> LivenessSample {
         let closes = self.followed.agent.has_closing_message();
         let agent = AgentState {
             tools_open: self.tally.tools_open(),
             asking: self.asking,
             echoes: if closes { self.echo.repeat_count() } else { 0 },
         };
-        self.vital.pulse(now, agent)
+        self.vital.current_pulse(now, agent)
     }
 
     /// Whether it said its closing word, in which all that it used is reported.
-    fn has_closed(&self) -> bool {
+    fn has_finished(&self) -> bool {
         self.seen.iter().any(|signal| matches!(signal, Signal::Finished { .. }))
     }
 
     /// How long it has done nothing but wait for its model.
     fn model_wait_ms(&self, now: u64) -> u64 {
-        let pulse = self.pulse(now);
+        let pulse = self.current_pulse(now);
         match (pulse.calls, self.waits.waits.since) {
             (Some(_), None) => liveness::lifeless_ms(&pulse),
             (None, _) | (_, Some(_)) => 0,
@@ -791,45 +796,45 @@ impl FollowedRun {
 
     /// How long it has worked: waits for its account, and for an answer of its model that has not come yet, do not count.
     fn worked_ms(&self, site: &HostContext, now: u64) -> u64 {
-        let watch = watch(site, &self.followed.task);
+        let watch = watch_limits(site, &self.followed.task);
         let model_ms = match self.waits.waits.since {
             Some(_) => 0, // it is in the other
             None => match self.unanswered {
                 Some(UnansweredWait { wait_ms, asked_ms }) => {
                     wait_ms.saturating_add(now.saturating_sub(asked_ms))
                 }
-                None => liveness::model_wait_ms(&self.pulse(now), &watch),
+                None => liveness::model_wait_ms(&self.current_pulse(now), &watch),
             },
         };
-        let waited_ms = self.waits.all_ms(site.now()).saturating_add(model_ms);
+        let waited_ms = self.waits.total_wait_ms(site.now()).saturating_add(model_ms);
         now.saturating_sub(self.vital.began_ms).saturating_sub(waited_ms)
     }
 
-    fn spending(&self, site: &HostContext, now: u64) -> Spending {
+    fn current_spending(&self, site: &HostContext, now: u64) -> Spending {
         Spending { usage: self.tally.total_usage(&site.settings.prices), time_ms: self.worked_ms(site, now) }
     }
 
     /// Whether it is to end now, and why.
-    fn verdict(
+    fn find_end_reason(
         &self,
         site: &HostContext,
         now: u64,
         spent: Option<&ExhaustedBudget>,
     ) -> Option<AgentEndReason> {
         let FollowTarget { task, attempt, .. } = &self.followed;
-        let watch = watch(site, task);
-        let class = || liveness::classify_activity(&self.pulse(now), &watch);
+        let watch = watch_limits(site, task);
+        let class = || liveness::classify_activity(&self.current_pulse(now), &watch);
         let early = liveness::early_end_reason(&RunEndInputs {
             stopped: site.is_stopped(task.id, *attempt),
             spent,
-            here: self.spending(site, now),
+            here: self.current_spending(site, now),
             attempt: task.counters.attempt,
             task: Spending { usage: task.counters.usage, time_ms: task.counters.agent_ms },
             limits: &task.limits,
-            compactions: self.compactions(),
+            compactions: self.count_compactions(),
             compactions_max: site.settings.run.compactions_max,
             class: self.sitting.is_some().then(class),
-            course: self.course(),
+            course: self.loop_course(),
             worked_ms: self.worked_ms(site, now),
             worked_max_ms: if self.followed.deadline_ms == 0 { u64::MAX } else { self.followed.deadline_ms },
         });
@@ -837,16 +842,16 @@ impl FollowedRun {
     }
 
     /// Brings the run to an end: at once, or a loop of its own after the step under way, with a bound.
-    fn part(&mut self, site: &HostContext, asked: AgentEndReason, now: u64) {
+    fn bring_to_end(&mut self, site: &HostContext, asked: AgentEndReason, now: u64) {
         let run = &site.settings.run;
         if asked == AgentEndReason::Early(EarlyEndReason::Unanswered) && self.unanswered.is_none() {
-            let watch = watch(site, &self.followed.task);
-            let wait_ms = liveness::model_wait_ms(&self.pulse(now), &watch);
+            let watch = watch_limits(site, &self.followed.task);
+            let wait_ms = liveness::model_wait_ms(&self.current_pulse(now), &watch);
             self.unanswered = Some(UnansweredWait { wait_ms, asked_ms: now });
         }
-        let farewell = match (&asked, self.course()) {
+        let farewell = match (&asked, self.loop_course()) {
             (AgentEndReason::Early(EarlyEndReason::Stopped), Some(_))
-                if site.active.manner(self.followed.task.id, self.followed.attempt)
+                if site.active.stop_mode(self.followed.task.id, self.followed.attempt)
                     == Some(AgentStopMode::Now) =>
             {
                 LoopStopNotice::Now(None)
@@ -870,7 +875,7 @@ impl FollowedRun {
             }
         };
         if !told {
-            return self.ask(asked, now, run.grace_ms);
+            return self.ask_to_end(asked, now, run.grace_ms);
         }
         if let Some(walk) = &mut self.walk {
             walk.leaves_since.get_or_insert(now);
@@ -883,32 +888,32 @@ impl FollowedRun {
     }
 
     /// Asks the run to end.
-    fn ask(&mut self, asked: AgentEndReason, now: u64, grace_ms: u64) {
+    fn ask_to_end(&mut self, asked: AgentEndReason, now: u64, grace_ms: u64) {
         let Some(sitting) = &self.sitting else { return };
         let _ = sitter::stop_sitter(sitting, sitter::StopMode::Gently); // gone already is as good; its end is news either way
         self.asked = Some(asked);
-        self.patience = KillEscalation::asked(now, grace_ms);
+        self.patience = KillEscalation::after_graceful_request(now, grace_ms);
     }
 
     /// Presses a sitter that does not end its run in time, at last by force: in a thread, as that may take seconds.
-    fn press(&mut self, site: &Arc<HostContext>, now: u64) {
+    fn press_sitter(&mut self, site: &Arc<HostContext>, now: u64) {
         let Some(sitting) = &self.sitting else { return };
         if self.asked.is_none() && self.waits.paused_until.is_some() {
             return self.patience.wait(now); // so does its sitter
         }
-        match self.patience.press(now, sitting) {
+        match self.patience.escalate_if_due(now, sitting) {
             KillAction::Wait => return,
             KillAction::Told => {}
             KillAction::Abandon => {
-                let (dir, marker) = (self.followed.dir.clone(), marker(site, &self.followed.dir));
-                go(site, "abandon", move |_| abandon(&dir, &marker));
+                let (dir, marker) = (self.followed.dir.clone(), run_marker(site, &self.followed.dir));
+                start_effect_thread(site, "abandon", move |_| abandon_run(&dir, &marker));
             }
         }
         self.asked.get_or_insert(AgentEndReason::Overdue);
     }
 
     /// Keeps what the verdict may need; words are only shown.
-    fn hear(&mut self, signals: Vec<Signal>) {
+    fn note_signals(&mut self, signals: Vec<Signal>) {
         let mut words = None; // the last that it said: of the others nobody sees anything
         for signal in signals {
             self.answered |= match &signal {
@@ -925,7 +930,7 @@ impl FollowedRun {
             };
             match &signal {
                 Signal::Text(text) => {
-                    if reads(&self.followed.task) {
+                    if is_reader_run(&self.followed.task) {
                         self.words.push_str(text);
                         self.words.push('\n');
                         // The answer is at the end.
@@ -948,7 +953,7 @@ impl FollowedRun {
                 }
                 Signal::Waiting { count } => {
                     if let Some(desk) = self.walk.as_mut().and_then(|walk| walk.desk.as_mut()) {
-                        desk.waits(*count);
+                        desk.note_waiting(*count);
                     }
                     continue;
                 }
@@ -1016,7 +1021,7 @@ fn exit_for(asked: AgentEndReason) -> AgentExit {
 
 /// A number that changes when the agent commits, stages or makes files at the root: cheap, and enough beside the other
 /// signs.
-fn fingerprint(site: &HostContext, task: &Task) -> u64 {
+fn workspace_fingerprint(site: &HostContext, task: &Task) -> u64 {
     use std::hash::{DefaultHasher, Hash as _, Hasher as _};
     let mut hasher = DefaultHasher::new();
     if let Some(workspace) = site.pool.find_workspace(&task.id.to_string()) {
@@ -1033,5 +1038,5 @@ fn fingerprint(site: &HostContext, task: &Task) -> u64 {
 fn note_vacated(site: &HostContext, followed: &FollowTarget) {
     let Some(workspace) = site.pool.find_workspace(&followed.task.id.to_string()) else { return };
     // Without the note the next one gets another folder, which costs time and nothing else.
-    let _noted = workspace.note_vacated(&marker(site, &followed.dir));
+    let _noted = workspace.note_vacated(&run_marker(site, &followed.dir));
 }

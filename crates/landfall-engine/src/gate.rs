@@ -27,11 +27,11 @@ use landfall_model::resource::{
 use landfall_model::{Attempt, Commit, Digest, EngineEvent, News, Task, Tree};
 
 use crate::active_work::ActiveCheck;
-use crate::commit_message::{headline, issue_trailers, subject};
+use crate::commit_message::{commit_headline, commit_subject, issue_trailers};
 use crate::confine::{self, ConfinementScope};
-use crate::digests::{digest, environment_of};
+use crate::digests::{digest_text, environment_of};
 use crate::engine_context::EngineContext;
-use crate::environment::with;
+use crate::environment::extend_environment;
 use crate::git_refs::{collect_detail, task_ref};
 use crate::hook_scripts::sensitive_in_commit;
 use crate::host_context::HostContext;
@@ -43,11 +43,11 @@ use crate::lane_pool::LaneHold;
 use crate::mail::EngineMessage;
 use crate::measured::BaselineEntry;
 use crate::module;
-use crate::output_text::{TESTS_TAIL, excerpt, tail};
+use crate::output_text::{TESTS_TAIL, excerpt_output, read_text_tail};
 use crate::papers;
-use crate::patience::{KillAction, KillEscalation, abandon, wait_for_end};
-use crate::premerge::{PremergeResult, clashes, settle};
-use crate::run_folder::{marker, settled};
+use crate::patience::{KillAction, KillEscalation, abandon_run, wait_for_end};
+use crate::premerge::{PremergeResult, resolve_conflicts, to_clashes};
+use crate::run_folder::{run_marker, wait_until_settled};
 use crate::settings::{Confinement, VerifyCommand, VerifySettings};
 use crate::settings_file::settings_in;
 use crate::shortage;
@@ -57,7 +57,7 @@ use crate::warm_caches;
 
 /// Brings the work in, merges it and verifies the result. Each part repeats safely: objects are added, refs of ours are
 /// moved, a lane is made clean before it is used.
-pub(crate) fn check(site: &Arc<EngineContext>, task: &Task, attempt: Attempt, head: Option<Commit>) {
+pub(crate) fn check_task(site: &Arc<EngineContext>, task: &Task, attempt: Attempt, head: Option<Commit>) {
     match try_check(site, task, attempt, head) {
         _ if is_interrupted(site) => {}
         Ok(Some(news)) => site.tell(task.id, news),
@@ -71,9 +71,9 @@ fn is_interrupted(site: &HostContext) -> bool {
 }
 
 /// Ends the checks under way without believing what they come to: they are done again by the next run.
-pub(crate) fn interrupt(site: &HostContext) {
+pub(crate) fn interrupt_checks(site: &HostContext) {
     site.interrupted.set();
-    let is_short = site.shortages.look().is_some();
+    let is_short = site.shortages.current_shortage().is_some();
     for dir in site.active.checks().keys() {
         match is_short {
             // Its end may not be seen for as long as the shortage lasts.
@@ -107,12 +107,19 @@ fn tell_to_end(dir: &Path) {
 
 /// Ends the check in `dir`, if it runs, and waits until nothing of it is left.
 pub(crate) fn end_check(site: &HostContext, dir: &Path) {
-    match settled(dir) {
+    match wait_until_settled(dir) {
         Ok(SitterState::Running(sitting)) => {
             let _ = sitter::stop_sitter(&sitting, sitter::StopMode::Now); // gone already is as good
-            let _ = wait(site, dir, &sitting, KillEscalation::told(site.clock.mono_ms())); // only its end matters
+            let _ = wait_for_check(
+                site,
+                dir,
+                &sitting,
+                KillEscalation::after_immediate_request(site.clock.mono_ms()),
+            ); // only its end matters
         }
-        Ok(SitterState::Starting | SitterState::Vanished) | Err(_) => abandon(dir, &marker(site, dir)),
+        Ok(SitterState::Starting | SitterState::Vanished) | Err(_) => {
+            abandon_run(dir, &run_marker(site, dir))
+        }
         Ok(SitterState::Never | SitterState::Ended(_)) => {}
     }
 }
@@ -125,7 +132,7 @@ fn try_check(
 ) -> Result<Option<News>, String> {
     let git = |error: GitError| error.full_message();
     let (head, leftovers) = match head {
-        Some(head) => (ids::oid(&head), false),
+        Some(head) => (ids::commit_to_oid(&head), false),
         None if is_rebuilt(site, task) => {
             // What this attempt has collected is whole. Anything else is less than what the agent called complete.
             let pin = task_ref("tasks", task.id, &attempt.to_string());
@@ -143,18 +150,18 @@ fn try_check(
         },
     };
     crash::pass_point("check.collected");
-    site.landing.wait();
+    site.landing.wait_until_free();
     // What others push to a forge while an issue is worked on is met here, before anybody reads the work.
     let base = match task.issue {
-        Some(_) => land::look_far(site, 0).map_err(git)?.ours,
-        None => land::base(site).map_err(git)?,
+        Some(_) => land::observe_remote(site, 0).map_err(git)?.ours,
+        None => land::sync_base(site).map_err(git)?,
     };
     let by = Signature::for_engine(site.clock.now_ms());
     let conflict = |head: &Oid, paths: &[ConflictedPath]| {
-        let (head, base) = (ids::commit(head), ids::commit(&base));
-        Ok(Some(News::MergeConflict { attempt, head, base, clashes: clashes(paths) }))
+        let (head, base) = (ids::oid_to_commit(head), ids::oid_to_commit(&base));
+        Ok(Some(News::MergeConflict { attempt, head, base, clashes: to_clashes(paths) }))
     };
-    let head = match settle(site, &base, &head, &by).map_err(git)? {
+    let head = match resolve_conflicts(site, &base, &head, &by).map_err(git)? {
         PremergeResult::AsItIs => head,
         PremergeResult::Anew(settled) => {
             let pin = task_ref("tasks", task.id, &format!("{attempt}-merged"));
@@ -170,26 +177,28 @@ fn try_check(
     if tree == site.store.tree_of(&base).map_err(git)? {
         return Ok(Some(News::NothingChanged { attempt }));
     }
-    let message = message(task, attempt);
+    let message = merge_message(task, attempt);
     let merged =
         site.store.create_commit(&tree, &[base.clone(), head.clone()], &message, &by, &by).map_err(git)?;
     crash::pass_point("check.merged");
     let name = format!("{}-{attempt}", task.id);
-    let Some(report) = verify(site, &name, &base, &head, &merged).map_err(git)? else { return Ok(None) };
+    let Some(report) = verify_merge(site, &name, &base, &head, &merged).map_err(git)? else {
+        return Ok(None);
+    };
     crash::pass_point("check.verified");
     let proofs = match report.outcome().is_green() {
-        true => match prove(site, task, &name, &base, &merged).map_err(git)? {
+        true => match run_proofs(site, task, &name, &base, &merged).map_err(git)? {
             Some(proofs) => proofs,
             None => return Ok(None),
         },
         false => Vec::new(), // the agent needs the first failure, not all of them
     };
     let extent = match papers::has_any(task) {
-        true => Some(extent(site, &began(task, &base), &merged).map_err(git)?),
+        true => Some(measure_extent(site, &stage_start(task, &base), &merged).map_err(git)?),
         false => None,
     };
     let (concerns, evidence) = match report.outcome().is_green() {
-        true => match test_evidence::collect(site, task, &name, &base, &report).map_err(git)? {
+        true => match test_evidence::collect_test_evidence(site, task, &name, &base, &report).map_err(git)? {
             Some((concerns, evidence)) => (concerns, Some(evidence)),
             None => return Ok(None),
         },
@@ -197,7 +206,7 @@ fn try_check(
     };
     Ok(Some(News::Checked {
         attempt,
-        head: ids::commit(&head),
+        head: ids::oid_to_commit(&head),
         leftovers,
         report,
         concerns,
@@ -220,22 +229,26 @@ pub(crate) fn is_rebuilt(site: &HostContext, task: &Task) -> bool {
 fn collect(site: &HostContext, task: &Task, attempt: Attempt) -> Result<(Oid, bool), CollectError> {
     let workspace = site.pool.find_workspace(&task.id.to_string()).ok_or(CollectError::WorkspaceGone)?;
     let leftovers = site.settings.land.commit_leftovers.then(|| LeftoverCommit {
-        message: format!("{} ({}): what the agent left uncommitted\n", subject(&task.spec.title), task.id),
+        message: format!(
+            "{} ({}): what the agent left uncommitted\n",
+            commit_subject(&task.spec.title),
+            task.id
+        ),
         signature: Signature::for_engine(site.clock.now_ms()),
     });
     let options = CollectOptions {
         pin: Some(task_ref("tasks", task.id, &attempt.to_string())),
         commit_leftovers: leftovers,
         lost_head: LostHeadPolicy::UseBase,
-        aside: module::aside(task),
+        aside: module::bookkeeping_prefix(task),
         paths_max: site.settings.land.paths_max,
     };
     let collected = site.store.collect(&workspace, &options)?;
     Ok((collected.head, collected.leftovers))
 }
 
-fn message(task: &Task, attempt: Attempt) -> String {
-    let (title, id) = (headline(task), task.id);
+fn merge_message(task: &Task, attempt: Attempt) -> String {
+    let (title, id) = (commit_headline(task), task.id);
     format!("{title} ({id})\n\n{}Landfall-Task: {id}\nLandfall-Attempt: {attempt}\n", issue_trailers(task))
 }
 
@@ -284,18 +297,18 @@ fn may_run_unconfined(site: &HostContext, base: &Oid, section: &VerifySettings) 
     if sandbox != Confinement::Off || commands(section) == commands(&site.settings.verify) {
         return true;
     }
-    let Ok(mut settings) = settings_in(&site.store, &ids::commit(base)) else { return false };
+    let Ok(mut settings) = settings_in(&site.store, &ids::oid_to_commit(base)) else { return false };
     settings.run.sandbox = sandbox; // that is what they would run with
     let Ok(sensitive) = sensitive_in_commit(&settings, site.repo.root(), &site.store, base) else {
         return false;
     };
-    let store = TrustStore::of(&site.folder, site.repo.root());
+    let store = TrustStore::for_repository(&site.folder, site.repo.root());
     matches!(store.judge(&sensitive), Ok(TrustVerdict::Trusted))
 }
 
 /// Verifies `merged`, the merge of `head` into `base`, or takes over a pass of the same tree. None: the engine was
 /// told to stop, and nothing is known.
-pub(crate) fn verify(
+pub(crate) fn verify_merge(
     site: &EngineContext,
     name: &str,
     base: &Oid,
@@ -303,14 +316,15 @@ pub(crate) fn verify(
     merged: &Oid,
 ) -> Result<Option<GateReport>, GitError> {
     let tree = Tree::new(site.store.tree_of(merged)?.as_str());
-    let environment = environment(site);
-    let (base_c, head_c, commit) = (ids::commit(base), ids::commit(head), ids::commit(merged));
+    let environment = environment_digest(site);
+    let (base_c, head_c, commit) =
+        (ids::oid_to_commit(base), ids::oid_to_commit(head), ids::oid_to_commit(merged));
     let blank = |config: &str, required: bool| GateReport {
         base: base_c.clone(),
         head: head_c.clone(),
         commit: commit.clone(),
         tree: tree.clone(),
-        config: digest(config),
+        config: digest_text(config),
         environment: environment.clone(),
         commands: Vec::new(),
         took_ms: 0,
@@ -322,21 +336,21 @@ pub(crate) fn verify(
         Ok(section) => section,
         Err(problem) => {
             let mut report = blank(&problem, true);
-            report.commands.push(unreadable(&problem));
+            report.commands.push(broken_settings_result(&problem));
             return Ok(Some(report));
         }
     };
-    let mut report = blank(&section.canonical(), section.required);
+    let mut report = blank(&section.canonical_text(), section.required);
     // Also if a pass is taken over: it is about the tree, and a push sends the commits as well.
     if let Some(refusal) = site.store.remote_refusal(merged, base)? {
         let excerpt = format!(
             "a remote that checks what is pushed to it (`transfer.fsckObjects`) refuses these commits:\n{refusal}"
         );
-        report.commands.push(refused("objects", "check the objects as a remote does", excerpt));
+        report.commands.push(failed_check_result("objects", "check the objects as a remote does", excerpt));
         return Ok(Some(report));
     }
     if let Some(refusal) = case_collision(site, base, merged)? {
-        report.commands.push(refused(
+        report.commands.push(failed_check_result(
             "names",
             "compare the names as the disk of your checkout does",
             refusal,
@@ -356,7 +370,7 @@ pub(crate) fn verify(
     }
     let began = site.clock.mono_ms();
     // The base is checked out where no candidate ever was: what one leaves behind must not make the base red.
-    let lane = if base == merged { BorrowedLane::base_lane(site)? } else { BorrowedLane::lane(site)? };
+    let lane = if base == merged { BorrowedLane::base_lane(site)? } else { BorrowedLane::borrow_lane(site)? };
     let gate = VerificationRun {
         site,
         name,
@@ -381,7 +395,7 @@ pub(crate) fn verify(
     }
     report.took_ms = site.clock.mono_ms() - began;
     if base == merged && report.outcome().is_green() {
-        warm_caches::keep(&site.store, &site.folder.lanes(), &lane.lane);
+        warm_caches::keep_cache_changes(&site.store, &site.folder.lanes_path(), &lane.lane);
     }
     Ok(Some(report))
 }
@@ -413,12 +427,12 @@ fn case_collision(site: &HostContext, base: &Oid, merged: &Oid) -> Result<Option
 }
 
 /// The state before the stage under way.
-fn began(task: &Task, base: &Oid) -> Oid {
-    task.staged.stage_before().map_or_else(|| base.clone(), |stage| ids::oid(&stage.commit))
+fn stage_start(task: &Task, base: &Oid) -> Oid {
+    task.staged.stage_before().map_or_else(|| base.clone(), |stage| ids::commit_to_oid(&stage.commit))
 }
 
 /// How large a change is. Of a diff that is cut, the lines that are there count.
-fn extent(site: &HostContext, from: &Oid, to: &Oid) -> Result<ChangeSize, GitError> {
+fn measure_extent(site: &HostContext, from: &Oid, to: &Oid) -> Result<ChangeSize, GitError> {
     let names = site.store.diff_names(from, to)?;
     let parent =
         |it: &ChangedPath| it.path.iter().rposition(|byte| *byte == b'/').map(|at| it.path[..at].to_vec());
@@ -435,7 +449,7 @@ fn extent(site: &HostContext, from: &Oid, to: &Oid) -> Result<ChangeSize, GitErr
 /// Runs the checks that the plan and judges named, each on a clean checkout of the work, and once on the state before it.
 /// They were written by agents, as the tests of the work were: they can hold it back and never let it through. None: the
 /// engine was told to stop.
-fn prove(
+fn run_proofs(
     site: &HostContext,
     task: &Task,
     name: &str,
@@ -449,10 +463,10 @@ fn prove(
         return Ok(Some(Vec::new()));
     }
     let section = verify_section(site, base)?.unwrap_or_else(|_| site.settings.verify.clone());
-    let config = digest(&section.canonical());
+    let config = digest_text(&section.canonical_text());
     let timeout_ms = section.commands.iter().map(|command| command.timeout_ms).max().unwrap_or(LIMIT_MS);
-    let began = began(task, base);
-    let lane = BorrowedLane::lane(site)?;
+    let began = stage_start(task, base);
+    let lane = BorrowedLane::borrow_lane(site)?;
     let gate =
         VerificationRun { site, name, lane: &lane.lane, section: &section, base, merged, config: &config };
     let mut runs = Vec::new();
@@ -467,14 +481,14 @@ fn prove(
             installs: None,
         };
         let shown = |commit: &Oid, name: String| {
-            let shown = gate.run(commit, gate.ignored_of_others(), &command, &name)?;
+            let shown = gate.run_on_commit(commit, gate.ignored_policy(), &command, &name)?;
             Ok(shown.map(|shown| {
                 (proof::ProofColour::from(compute_check_outcome(&shown.seen, None, None)), shown.excerpt)
             }))
         };
         let mut before = None;
         if proof.before.is_none() {
-            let on = promise.before.as_ref().map_or_else(|| began.clone(), ids::oid);
+            let on = promise.before.as_ref().map_or_else(|| began.clone(), ids::commit_to_oid);
             let Some((colour, _)) = shown(&on, format!("{name}-p{place}-before"))? else { return Ok(None) };
             before = Some(colour);
         }
@@ -498,17 +512,17 @@ fn prove(
 /// The answer to work that changes too many paths: the agent is told, and nothing else is looked at.
 fn refuse_paths(site: &EngineContext, attempt: Attempt, error: &CollectError) -> Result<News, GitError> {
     let CollectError::TooManyPaths { head, .. } = error else { unreachable!("asked for no other error") };
-    let commit = ids::commit(head);
+    let commit = ids::oid_to_commit(head);
     let excerpt =
         format!("{error}. Remove the paths that do not belong to the task, or add them to `.gitignore`.");
     let report = GateReport {
-        base: ids::commit(&land::base(site)?),
+        base: ids::oid_to_commit(&land::sync_base(site)?),
         head: commit.clone(),
         commit: commit.clone(),
         tree: Tree::new(site.store.tree_of(head)?.as_str()),
-        config: digest(""),
-        environment: environment(site),
-        commands: vec![refused("paths", "count the paths that the work changes", excerpt)],
+        config: digest_text(""),
+        environment: environment_digest(site),
+        commands: vec![failed_check_result("paths", "count the paths that the work changes", excerpt)],
         took_ms: 0,
         reused: false,
         required: true,
@@ -527,7 +541,7 @@ fn refuse_paths(site: &EngineContext, attempt: Attempt, error: &CollectError) ->
 }
 
 /// A check of ours that the work did not pass.
-fn refused(name: &str, command: &str, excerpt: String) -> CommandResult {
+fn failed_check_result(name: &str, command: &str, excerpt: String) -> CommandResult {
     CommandResult {
         name: name.to_owned(),
         command: command.to_owned(),
@@ -544,7 +558,7 @@ fn refused(name: &str, command: &str, excerpt: String) -> CommandResult {
     }
 }
 
-fn unreadable(problem: &str) -> CommandResult {
+fn broken_settings_result(problem: &str) -> CommandResult {
     CommandResult {
         name: "landfall.toml".to_owned(),
         command: "read the verify section on the base".to_owned(),
@@ -568,10 +582,10 @@ pub(crate) struct BorrowedLane<'s> {
 }
 
 impl<'s> BorrowedLane<'s> {
-    pub(crate) fn lane(site: &'s HostContext) -> Result<Self, GitError> {
+    pub(crate) fn borrow_lane(site: &'s HostContext) -> Result<Self, GitError> {
         // There is a lane for every verification that may run, and one for the landing; a rebuild may have to wait.
         let (number, hold) = site.lanes.take_numbered();
-        let lane = Lane::open_lane(&site.store, &site.folder.lanes().join(number.to_string()))?;
+        let lane = Lane::open_lane(&site.store, &site.folder.lanes_path().join(number.to_string()))?;
         Ok(Self { lane, _hold: hold })
     }
 
@@ -579,7 +593,7 @@ impl<'s> BorrowedLane<'s> {
     /// one measured.
     fn base_lane(site: &'s HostContext) -> Result<Self, GitError> {
         let hold = site.lanes.take_base();
-        let lane = Lane::open_lane(&site.store, &site.folder.lanes().join("base"))?;
+        let lane = Lane::open_lane(&site.store, &site.folder.lanes_path().join("base"))?;
         Ok(Self { lane, _hold: hold })
     }
 }
@@ -593,7 +607,7 @@ struct LaneRunRecord<'s> {
 }
 
 impl<'s> LaneRunRecord<'s> {
-    fn check(site: &'s HostContext, lane: &Lane, dir: &Path, begun: ActiveCheck) -> Self {
+    fn begin_check(site: &'s HostContext, lane: &Lane, dir: &Path, begun: ActiveCheck) -> Self {
         let note = note_of(lane);
         let _ = std::fs::write(&note, dir.as_os_str().as_encoded_bytes()); // without it the sweep by marker remains
         site.active.begin_check(dir, begun);
@@ -637,8 +651,10 @@ pub(crate) struct CommandRunReport {
 
 impl VerificationRun<'_> {
     fn command(&self, place: usize, command: &VerifyCommand) -> Result<Option<CommandResult>, GitError> {
-        let ignored = self.ignored_at(place);
-        let Some(first) = self.run(self.merged, ignored, command, &format!("{}-v{place}", self.name))? else {
+        let ignored = self.ignored_policy_at(place);
+        let Some(first) =
+            self.run_on_commit(self.merged, ignored, command, &format!("{}-v{place}", self.name))?
+        else {
             return Ok(None);
         };
         let failed = compute_check_outcome(&first.seen, None, None) != CheckOutcome::Pass;
@@ -648,13 +664,14 @@ impl VerificationRun<'_> {
         if failed && is_base && is_worth_another_run(&first) {
             // A base that is red holds everybody up: it is believed only twice.
             let name = format!("{}-v{place}-again", self.name);
-            let Some(shown) = self.run(self.merged, IgnoredFilesPolicy::Keep, command, &name)? else {
+            let Some(shown) = self.run_on_commit(self.merged, IgnoredFilesPolicy::Keep, command, &name)?
+            else {
                 return Ok(None);
             };
             again = Some(shown.seen);
         }
         if failed && !is_base {
-            let Some(seen) = self.on_base(place)? else { return Ok(None) };
+            let Some(seen) = self.run_on_base(place)? else { return Ok(None) };
             on_base = Some(seen);
             let alone = compute_check_outcome(&first.seen, None, on_base.as_ref());
             // Where the base is to blame, another run of the work shows nothing more.
@@ -667,7 +684,9 @@ impl VerificationRun<'_> {
             };
             for try_ in 0..retries {
                 let name = format!("{}-v{place}-again{try_}", self.name);
-                let Some(shown) = self.run(self.merged, IgnoredFilesPolicy::Keep, command, &name)? else {
+                let Some(shown) =
+                    self.run_on_commit(self.merged, IgnoredFilesPolicy::Keep, command, &name)?
+                else {
                     return Ok(None);
                 };
                 let passed = compute_check_outcome(&shown.seen, None, None) == CheckOutcome::Pass;
@@ -706,28 +725,34 @@ impl VerificationRun<'_> {
     }
 
     /// The same command on the base itself, in a lane that no candidate ever touched.
-    fn on_base(&self, place: usize) -> Result<Option<CommandExit>, GitError> {
+    fn run_on_base(&self, place: usize) -> Result<Option<CommandExit>, GitError> {
         let tree = Tree::new(self.site.store.tree_of(self.base)?.as_str());
         let key = |command: &VerifyCommand| (tree.clone(), self.config.clone(), command.run.clone());
         let wanted = key(&self.section.commands[place]);
-        if let Some(seen) = self.known_on_base(&wanted) {
+        if let Some(seen) = self.cached_base_run(&wanted) {
             return Ok(Some(seen));
         }
         let lane = BorrowedLane::base_lane(self.site)?;
-        if let Some(seen) = self.known_on_base(&wanted) {
+        if let Some(seen) = self.cached_base_run(&wanted) {
             return Ok(Some(seen)); // measured by whoever had the lane before
         }
         let gate = VerificationRun { lane: &lane.lane, ..*self };
         let mut last = None;
         // The commands before it come first: one installs, the next one tests.
         for (number, command) in self.section.commands.iter().enumerate().take(place + 1) {
-            let ignored = gate.ignored_at(number);
+            let ignored = gate.ignored_policy_at(number);
             let name = format!("{}-v{number}-base", self.name);
-            let Some(mut shown) = gate.run(self.base, ignored, command, &name)? else { return Ok(None) };
+            let Some(mut shown) = gate.run_on_commit(self.base, ignored, command, &name)? else {
+                return Ok(None);
+            };
             if compute_check_outcome(&shown.seen, None, None) != CheckOutcome::Pass {
                 // A base that is red holds everybody up: it is believed only twice.
-                let again =
-                    gate.run(self.base, IgnoredFilesPolicy::Keep, command, &format!("{name}-again"))?;
+                let again = gate.run_on_commit(
+                    self.base,
+                    IgnoredFilesPolicy::Keep,
+                    command,
+                    &format!("{name}-again"),
+                )?;
                 let Some(again) = again else { return Ok(None) };
                 shown = again;
             }
@@ -744,7 +769,7 @@ impl VerificationRun<'_> {
     }
 
     /// What was seen of a command on the base. What was not a pass is believed only for a while: its cause may be gone.
-    fn known_on_base(&self, key: &(Tree, Digest, String)) -> Option<CommandExit> {
+    fn cached_base_run(&self, key: &(Tree, Digest, String)) -> Option<CommandExit> {
         let measured = self.site.measured.lock().expect("no thread panics while it holds it");
         let BaselineEntry { seen, at_ms } = measured.baseline.get(key)?;
         let age_ms = self.site.clock.mono_ms().saturating_sub(*at_ms);
@@ -754,20 +779,20 @@ impl VerificationRun<'_> {
 
     /// What earlier work left in ignored folders could turn a check green. What the commands of this verification leave
     /// there stays: one installs, the next one tests.
-    pub(crate) fn ignored_at(&self, place: usize) -> IgnoredFilesPolicy {
-        if place == 0 { self.ignored_of_others() } else { IgnoredFilesPolicy::Keep }
+    pub(crate) fn ignored_policy_at(&self, place: usize) -> IgnoredFilesPolicy {
+        if place == 0 { self.ignored_policy() } else { IgnoredFilesPolicy::Keep }
     }
 
     /// What happens to what earlier work left in ignored folders. It stays only if the settings say so and nobody else can
     /// change it any more.
-    fn ignored_of_others(&self) -> IgnoredFilesPolicy {
+    fn ignored_policy(&self) -> IgnoredFilesPolicy {
         let may_stay = self.section.keep_ignored && !self.lane.may_be_handed_out();
         if may_stay { IgnoredFilesPolicy::KeepWithoutCaches } else { IgnoredFilesPolicy::Remove }
     }
 
     /// Runs a command on a clean checkout of `commit`. A check whose sitter was killed has shown nothing and is started
     /// again. None: the engine was told to stop.
-    pub(crate) fn run(
+    pub(crate) fn run_on_commit(
         &self,
         commit: &Oid,
         ignored: IgnoredFilesPolicy,
@@ -810,8 +835,8 @@ impl VerificationRun<'_> {
             .map_err(|error| GitError::io("make a folder for temporary files of a check", error))?;
         let _tmp = CheckTmpFolder(&dir);
         let settings = &self.site.settings.run;
-        warm_caches::give(&self.site.store, &self.site.folder.lanes(), self.lane);
-        let caches = confine::caches(
+        warm_caches::give_cache_changes(&self.site.store, &self.site.folder.lanes_path(), self.lane);
+        let caches = confine::prepare_run_caches(
             settings,
             &self.site.folder,
             &self.site.env,
@@ -820,7 +845,7 @@ impl VerificationRun<'_> {
         )
         .map_err(|error| GitError::io("make the caches of a check ready", error))?;
         confine::log_cache_notices(self.site, &caches);
-        let env = with(&self.site.env, caches.env.clone());
+        let env = extend_environment(&self.site.env, caches.env.clone());
         let reach = ConfinementScope {
             confinement: settings.sandbox,
             checkout: confine::checkout_of(&self.site.repo),
@@ -838,14 +863,14 @@ impl VerificationRun<'_> {
         let spec = SitterSpec {
             argv: vec!["sh".into(), "-c".into(), command.run.clone().into()], // a person wrote it in settings, or it is a proof: see `prove`
             cwd: checkout.path,
-            env: with(&env, ours.map(|(key, value)| (key.into(), value)).to_vec()),
-            sandbox: confine::sandbox(self.site, &reach),
+            env: extend_environment(&env, ours.map(|(key, value)| (key.into(), value)).to_vec()),
+            sandbox: confine::build_sandbox(self.site, &reach),
             signal: None,
             stdin: None,
             deadline_ms: command.timeout_ms,
             grace_ms: self.site.settings.run.grace_ms,
             out_cap: self.site.settings.run.output_cap,
-            marker: marker(self.site, &dir),
+            marker: run_marker(self.site, &dir),
         };
         self.lane.note_occupant(name, confine::may_hand_out(settings, &reach))?;
         journal_link::note_head(&self.site.folder, self.site.end.head());
@@ -858,7 +883,7 @@ impl VerificationRun<'_> {
             began_mono_ms: self.site.clock.mono_ms(),
             limit_ms: command.timeout_ms,
         };
-        let _noted = LaneRunRecord::check(self.site, self.lane, &dir, begun);
+        let _noted = LaneRunRecord::begin_check(self.site, self.lane, &dir, begun);
         if is_interrupted(self.site) || self.site.active.is_abandoned(self.name) {
             return Ok(CheckRunEnd::Interrupted);
         }
@@ -868,11 +893,11 @@ impl VerificationRun<'_> {
                 let patience = match is_interrupted(self.site) {
                     true => {
                         let _ = sitter::stop_sitter(&sitting, sitter::StopMode::Now); // gone already is as good
-                        KillEscalation::told(now)
+                        KillEscalation::after_immediate_request(now)
                     }
                     false => KillEscalation::with_limit(now, spec.deadline_ms, spec.grace_ms),
                 };
-                wait(self.site, &dir, &sitting, patience)
+                wait_for_check(self.site, &dir, &sitting, patience)
             }
             // Nothing was seen of the work: this machine could not start the check.
             Err(error) => return Err(not_started(error)),
@@ -888,7 +913,7 @@ impl VerificationRun<'_> {
             && [ended.out, ended.err].iter().any(|spool| spool.left_out > 0 && spool.bytes <= spec.out_cap)
         {
             // Its output is not whole, so neither is what it says of its tests.
-            let missing = self.site.shortages.find();
+            let missing = self.site.shortages.find_missing_resource();
             let afterwards = self.missing_after_cleanup(commit, &dir);
             if missing.is_some() && resource_behind_red_check(missing, afterwards).is_none() {
                 let seen = CommandExit { exit: Some(1), timed_out: false, tests: None, is_denied: false };
@@ -904,7 +929,10 @@ impl VerificationRun<'_> {
             let full = shortage::error_of(MachineResource::Disk);
             return Err(GitError::io("keep the output of a check", full));
         }
-        let (out, err) = (tail(&dir.join("out.log"), TESTS_TAIL), tail(&dir.join("err.log"), TESTS_TAIL));
+        let (out, err) = (
+            read_text_tail(&dir.join("out.log"), TESTS_TAIL),
+            read_text_tail(&dir.join("err.log"), TESTS_TAIL),
+        );
         let (ended, overdue) = match ended {
             CheckWaitResult::Ended { ended, overdue } => (ended, overdue),
             CheckWaitResult::Lost { overdue: false } => return Ok(CheckRunEnd::SitterKilled),
@@ -947,7 +975,7 @@ impl VerificationRun<'_> {
         }
         // A check that fails while this machine is out of something may say nothing about the work.
         if is_red
-            && let missing @ Some(_) = self.site.shortages.find()
+            && let missing @ Some(_) = self.site.shortages.find_missing_resource()
             && let Some(resource) =
                 resource_behind_red_check(missing, self.missing_after_cleanup(commit, &dir))
         {
@@ -970,7 +998,7 @@ impl VerificationRun<'_> {
         let mut excerpt = match &ended.exit {
             // The sandbox could not be set up, for example.
             sitter::ChildExit::NotStarted { message, .. } => message.clone(),
-            sitter::ChildExit::Code(_) | sitter::ChildExit::Signal(_) => excerpt(&out, &err),
+            sitter::ChildExit::Code(_) | sitter::ChildExit::Signal(_) => excerpt_output(&out, &err),
         };
         if is_red && ended.oom_kills > 0 {
             excerpt.push_str("\nthe kernel ended processes of this machine for lack of memory while this ran, again and again");
@@ -1005,7 +1033,7 @@ impl VerificationRun<'_> {
     fn missing_after_cleanup(&self, commit: &Oid, dir: &Path) -> Option<MachineResource> {
         let _ = self.lane.check_out_commit(commit, IgnoredFilesPolicy::Remove); // if it fails, the shortage is still there
         confine::remove_tmp(dir);
-        self.site.shortages.find()
+        self.site.shortages.find_missing_resource()
     }
 }
 
@@ -1048,7 +1076,7 @@ enum CheckWaitResult {
 }
 
 /// Waits for a sitter, no longer than there is patience with it.
-fn wait(
+fn wait_for_check(
     site: &HostContext,
     dir: &Path,
     sitting: &sitter::SitterProcess,
@@ -1066,29 +1094,29 @@ fn wait(
                 wait_for_end(&mut watch, sitting, LOOK)
             }
         }
-        match patience.press(site.clock.mono_ms(), sitting) {
+        match patience.escalate_if_due(site.clock.mono_ms(), sitting) {
             KillAction::Wait => {}
             KillAction::Told => overdue = true,
             KillAction::Abandon => break,
         }
     }
-    abandon(dir, &marker(site, dir)); // the lane is for the next one
+    abandon_run(dir, &run_marker(site, dir)); // the lane is for the next one
     CheckWaitResult::Lost { overdue }
 }
 
 /// A folder for a run of a check that no earlier run has used: after a crash the same check is run anew.
 fn free_folder(site: &HostContext, name: &str) -> PathBuf {
-    let mut dir = site.folder.check(name);
+    let mut dir = site.folder.check_path(name);
     let mut number = 2;
     while dir.exists() {
-        dir = site.folder.check(&format!("{name}-{number}"));
+        dir = site.folder.check_path(&format!("{name}-{number}"));
         number += 1;
     }
     dir
 }
 
 /// What a pass depends on besides the tree and the section.
-fn environment(site: &HostContext) -> Digest {
+fn environment_digest(site: &HostContext) -> Digest {
     environment_of(&site.env)
 }
 
@@ -1097,11 +1125,13 @@ pub(crate) const DIFF_MAX: usize = 8 << 20;
 /// How many tests run on the base itself, if they tell. A base that a landing made is known; one that a person made is
 /// measured once, or else their first task could take tests away unseen.
 pub(crate) fn tests_on_base(site: &EngineContext, name: &str, base: &Oid) -> Result<Option<u64>, GitError> {
-    let Some(report) = verify(site, &format!("{name}-base"), base, base, base)? else { return Ok(None) };
+    let Some(report) = verify_merge(site, &format!("{name}-base"), base, base, base)? else {
+        return Ok(None);
+    };
     let tests = report.test_count();
     if !report.reused && !report.is_empty() {
         if report.outcome().is_green() {
-            site.passes.lock().passes.note(&report);
+            site.passes.lock().passes.add_pass(&report);
         }
         let event = EngineEvent::Measured { report };
         let _ = site.mail.send(EngineMessage::Fact(event)); // the engine has left: it is measured again

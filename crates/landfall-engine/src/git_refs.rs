@@ -4,13 +4,14 @@ use landfall_host::git::{CollectError, RefName};
 use landfall_model::TaskId;
 
 /// The name of a task's workspace and of its refs.
-pub(crate) fn lower(task: TaskId) -> String {
+pub(crate) fn task_ref_name(task: TaskId) -> String {
     format!("t{}", task.0)
 }
 
 /// A ref of ours that keeps something of a task.
 pub(crate) fn task_ref(kind: &str, task: TaskId, rest: &str) -> RefName {
-    RefName::new(&format!("refs/landfall/{kind}/{}/{rest}", lower(task))).expect("made of our own words")
+    RefName::new(&format!("refs/landfall/{kind}/{}/{rest}", task_ref_name(task)))
+        .expect("made of our own words")
 }
 
 /// What a failed collection says to a person.

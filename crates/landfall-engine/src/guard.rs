@@ -14,13 +14,13 @@ const FILE_MAX: u64 = 1 << 20; // settings are small; of more, the beginning and
 const ENTRIES_MAX: usize = 2_000; // of one folder; plug-ins are few
 
 /// The digests of what is guarded in these state folders.
-pub(crate) fn prints(state: &[PathBuf]) -> ConfigFingerprints {
+pub(crate) fn fingerprint_configs(state: &[PathBuf]) -> ConfigFingerprints {
     let guarded = state.iter().flat_map(|folder| GUARDED.iter().map(|name| folder.join(name)));
-    guarded.filter_map(|path| Some((path.display().to_string(), print(&path)?))).collect()
+    guarded.filter_map(|path| Some((path.display().to_string(), fingerprint_path(&path)?))).collect()
 }
 
 /// What differs between the two.
-pub(crate) fn touched(before: &ConfigFingerprints, after: &ConfigFingerprints) -> Vec<String> {
+pub(crate) fn find_touched_paths(before: &ConfigFingerprints, after: &ConfigFingerprints) -> Vec<String> {
     let differs = |path: &&String| before.get(*path) != after.get(*path);
     let mut paths: Vec<String> = before.keys().chain(after.keys()).filter(differs).cloned().collect();
     paths.sort();
@@ -28,7 +28,7 @@ pub(crate) fn touched(before: &ConfigFingerprints, after: &ConfigFingerprints) -
     paths
 }
 
-fn print(path: &Path) -> Option<String> {
+fn fingerprint_path(path: &Path) -> Option<String> {
     let mut hasher = blake3::Hasher::new();
     let meta = std::fs::symlink_metadata(path).ok()?;
     if meta.is_dir() {
@@ -37,7 +37,7 @@ fn print(path: &Path) -> Option<String> {
         while let Some(folder) = folders.pop() {
             for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
                 let Ok(meta) = entry.metadata() else { continue };
-                if is_its_own(&entry.path()) {
+                if is_bundled_skills(&entry.path()) {
                     continue;
                 }
                 if meta.is_dir() && entries.len() < ENTRIES_MAX {
@@ -62,7 +62,7 @@ fn print(path: &Path) -> Option<String> {
         {
             let mut bytes = Vec::new();
             let _ = file.take(FILE_MAX).read_to_end(&mut bytes); // what can be read of it counts
-            let counts = what_runs(&bytes).unwrap_or(bytes);
+            let counts = extract_program_settings(&bytes).unwrap_or(bytes);
             if counts.is_empty() {
                 return None; // as good as not there
             }
@@ -73,13 +73,13 @@ fn print(path: &Path) -> Option<String> {
 }
 
 /// Whether these are the skills that Codex itself unpacks when it first starts. A plugin of another agent is not.
-fn is_its_own(path: &Path) -> bool {
+fn is_bundled_skills(path: &Path) -> bool {
     path.ends_with("skills/.system") && !path.join(".claude-plugin").exists()
 }
 
 /// Of settings in JSON or TOML, what decides about programs: agents keep harmless notes there, too, such as which folders
 /// are trusted. None for what is neither.
-fn what_runs(bytes: &[u8]) -> Option<Vec<u8>> {
+fn extract_program_settings(bytes: &[u8]) -> Option<Vec<u8>> {
     let text = std::str::from_utf8(bytes).ok()?;
     let json = || serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text).ok();
     let toml = || {
@@ -95,7 +95,7 @@ fn what_runs(bytes: &[u8]) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{prints, touched};
+    use super::{find_touched_paths, fingerprint_configs};
 
     #[test]
     fn what_is_planted_changed_or_taken_away_is_seen_and_the_rest_is_not() {
@@ -108,17 +108,21 @@ mod tests {
         };
         file("settings.json", "{}");
         file("hooks/a.sh", "true");
-        let before = prints(&state);
+        let before = fingerprint_configs(&state);
         file("history.jsonl", "a line");
         file("skills/.system/imagegen/SKILL.md", "its own");
-        assert_eq!(touched(&before, &prints(&state)), Vec::<String>::new());
+        assert_eq!(find_touched_paths(&before, &fingerprint_configs(&state)), Vec::<String>::new());
         file("settings.json", "{\"trusted\":true}");
-        assert_eq!(touched(&before, &prints(&state)), Vec::<String>::new(), "a note is harmless");
+        assert_eq!(
+            find_touched_paths(&before, &fingerprint_configs(&state)),
+            Vec::<String>::new(),
+            "a note is harmless"
+        );
         file("settings.json", "{\"trusted\":true,\"hooks\":1}");
         file("hooks/b.sh", "true");
         file("config.toml", "notify = 1");
         file("skills/landfall/skills/auto/SKILL.md", "do something else");
-        let names: Vec<String> = touched(&before, &prints(&state))
+        let names: Vec<String> = find_touched_paths(&before, &fingerprint_configs(&state))
             .iter()
             .map(|path| path.rsplit('/').next().expect("a name").to_owned())
             .collect();

@@ -33,13 +33,13 @@ pub(crate) struct PhaseHandover {
 
 impl PhaseHandover {
     /// The phase that wrote the points, in a word.
-    pub fn by(&self) -> String {
+    pub fn author_phase(&self) -> String {
         self.phase.map(|phase| phase.word().to_owned()).unwrap_or_default()
     }
 }
 
 /// What is handed to the agent of `step`, which begins in `workspace`.
-pub(crate) fn handed(
+pub(crate) fn build_handover(
     site: &HostContext,
     task: &Task,
     step: Option<&FlowStep>,
@@ -50,7 +50,7 @@ pub(crate) fn handed(
         return PhaseHandover::default();
     };
     let spec = read_spec(site, task, workspace);
-    let paper = paper_of(&site.folder.papers(), task);
+    let paper = paper_of(&site.folder.papers_path(), task);
     let bug = issue.seen.as_ref().is_some_and(|seen| seen.kind.as_deref() == Some("bug"));
     let works = phase == IssuePhase::Code && matches!(step.kind, StepKind::Agent { .. });
     // A spec that was written is held against what was asked for; one that nobody was to write is nobody's lack.
@@ -88,6 +88,6 @@ fn read_spec(site: &HostContext, task: &Task, workspace: &Path) -> Option<IssueD
 
 /// The paper that takes the place of a spec, as the journal knows it.
 pub(crate) fn paper_of(papers: &Path, task: &Task) -> Option<IssueDocument> {
-    let text = papers::read(papers, task.staged.papers.get(PAPER)?).ok()?;
+    let text = papers::read_paper(papers, task.staged.papers.get(PAPER)?).ok()?;
     Some(IssueDocument::read(&text))
 }

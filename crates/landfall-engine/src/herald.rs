@@ -18,7 +18,7 @@ use crate::folder::StateFolder;
 use crate::hook_scripts::HookTrust;
 use crate::hooks::HookRunner;
 use crate::notify::{NotificationSender, NotificationTiming};
-use crate::occasions::{NotificationEvent, Priority, heard};
+use crate::occasions::{NotificationEvent, Priority, find_notification};
 use crate::settings::Settings;
 use crate::traces::TraceExporter;
 
@@ -42,17 +42,17 @@ pub struct NotifierContext {
 impl NotifierContext {
     /// Whether the person still trusts what their commands run.
     pub(crate) fn check_trust(&self) -> Result<(), String> {
-        self.trust.as_ref().map_or(Ok(()), |trust| trust.check())
+        self.trust.as_ref().map_or(Ok(()), |trust| trust.check_trusted())
     }
 
     /// A variable of the environment.
-    pub(crate) fn variable(&self, name: &str) -> Option<String> {
+    pub(crate) fn env_variable(&self, name: &str) -> Option<String> {
         let found = self.environment.iter().find(|(key, _)| key == name);
         found.and_then(|(_, value)| value.to_str()).map(str::to_owned).filter(|value| !value.is_empty())
     }
 
     /// What commands of the person's get of it: what agents get, and these.
-    pub(crate) fn env(&self, named: &[String]) -> Vec<(OsString, OsString)> {
+    pub(crate) fn command_environment(&self, named: &[String]) -> Vec<(OsString, OsString)> {
         let state = "LANDFALL_STATE".to_owned(); // so that `landfall` in a hook finds the same project
         let named: Vec<String> = named.iter().cloned().chain([state]).collect();
         let mut env = safe_environment(&self.environment, &named);
@@ -61,9 +61,9 @@ impl NotifierContext {
     }
 
     /// What people call the project.
-    pub(crate) fn project(&self) -> String {
+    pub(crate) fn project_label(&self) -> String {
         let name = self.root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        if self.folder.side().is_some() { format!("{name} ({})", self.base) } else { name }
+        if self.folder.side_name().is_some() { format!("{name} ({})", self.base) } else { name }
     }
 }
 
@@ -92,7 +92,7 @@ impl Notifier {
             |channel: &_| NotificationSender::start(ground.clone(), Clone::clone(channel), timing.clone());
         let posts: Vec<NotificationSender> = settings.notify.iter().map(post).collect();
         if hooks.is_some() || !posts.is_empty() {
-            errand::sweep(&ground.folder.errands());
+            errand::remove_ended_runs(&ground.folder.errands_path());
         }
         let traces =
             settings.telemetry.as_deref().map(|otlp| TraceExporter::start(ground.clone(), otlp, timing));
@@ -106,14 +106,14 @@ impl Notifier {
     }
 
     /// Hears facts that are in the journal. `world` is as it is after them. Returns at once.
-    pub fn hear(&self, entries: &[JournalEntry], world: &World) {
+    pub fn process_entries(&self, entries: &[JournalEntry], world: &World) {
         if self.is_idle() {
             return;
         }
         if let Some(traces) = &self.traces {
-            traces.hear(entries, world);
+            traces.record_entries(entries, world);
         }
-        for heard in entries.iter().filter_map(|entry| heard(entry, world)) {
+        for heard in entries.iter().filter_map(|entry| find_notification(entry, world)) {
             self.tell(heard);
         }
     }
@@ -121,17 +121,17 @@ impl Notifier {
     /// Tells of something that is not a fact of the journal: the disk, say.
     pub fn tell(&self, heard: NotificationEvent) {
         if let (Some(line), Some(_)) = (&self.hooks, heard.hook) {
-            line.offer(heard.clone());
+            line.enqueue_hook(heard.clone());
         }
         let Some(topic) = heard.topic else { return };
         let quiet = self.watchers.load(Ordering::SeqCst) > 0 && topic.priority() < Priority::High;
         for post in self.posts.iter().filter(|_| !quiet) {
-            post.offer(&heard);
+            post.enqueue_event(&heard);
         }
     }
 
     /// Someone begins to look on, or leaves: while anyone does, only what waits for a person is sent.
-    pub fn watched(&self, yes: bool) {
+    pub fn note_watcher(&self, yes: bool) {
         let change = |now: usize| Some(if yes { now + 1 } else { now.saturating_sub(1) });
         let changed = self.watchers.fetch_update(Ordering::SeqCst, Ordering::SeqCst, change);
         changed.expect("it always changes");
@@ -139,7 +139,7 @@ impl Notifier {
 
     /// Lets what is in line be told, for as long as that takes but no longer than `most`. Hooks that still run then end
     /// at their own limit, watched by their sitters. Nothing is taken in any more.
-    pub fn finish(&mut self, most: Duration) {
+    pub fn finish_deliveries(&mut self, most: Duration) {
         let deadline = Instant::now() + most;
         for post in &self.posts {
             post.close();
@@ -148,10 +148,10 @@ impl Notifier {
             line.finish(deadline);
         }
         for post in &mut self.posts {
-            post.finish(deadline);
+            post.wait_until_sent(deadline);
         }
         if let Some(traces) = &mut self.traces {
-            traces.finish(deadline);
+            traces.finish_export(deadline);
         }
     }
 }

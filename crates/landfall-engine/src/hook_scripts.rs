@@ -21,7 +21,7 @@ const SCRIPT_BYTES_MAX: u64 = 16 << 20;
 /// # Errors
 /// When the tracked files cannot be listed.
 pub fn sensitive_in_checkout(settings: &Settings, repo: &Repo) -> Result<SensitiveSettings, GitError> {
-    let sensitive = SensitiveSettings::of(settings);
+    let sensitive = SensitiveSettings::from_settings(settings);
     if settings.unconfined_commands().is_empty() {
         return Ok(sensitive);
     }
@@ -40,7 +40,7 @@ pub fn sensitive_in_commit(
     store: &Store,
     commit: &Oid,
 ) -> Result<SensitiveSettings, GitError> {
-    let sensitive = SensitiveSettings::of(settings);
+    let sensitive = SensitiveSettings::from_settings(settings);
     if settings.unconfined_commands().is_empty() {
         return Ok(sensitive);
     }
@@ -67,7 +67,7 @@ impl HookTrust {
     ///
     /// # Errors
     /// Why they may not.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check_trusted(&self) -> Result<(), String> {
         let sensitive = sensitive_in_checkout(&self.settings, &self.repo)
             .map_err(|error| format!("not run, because the files that it runs cannot be read: {error}"))?;
         match self.store.judge(&sensitive) {

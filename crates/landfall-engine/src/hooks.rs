@@ -46,20 +46,20 @@ struct HookQueueState {
 
 impl HookRunner {
     pub(crate) fn start(ground: NotifierContext, hooks: HookSettings, grace_ms: u64) -> Self {
-        let log = LogFile::at(ground.folder.hooks_log());
+        let log = LogFile::at_path(ground.folder.hooks_log());
         let state = Mutex::default();
         let shared = Arc::new(HookQueue { ground, hooks, grace_ms, log, state, changed: Condvar::new() });
         for _ in 0..AT_ONCE {
             let shared = shared.clone();
             let thread = std::thread::Builder::new().name("hooks".to_owned());
             // Without a thread there are no hooks, and nothing else is the worse for it.
-            let _ = thread.spawn(move || shared.work());
+            let _ = thread.spawn(move || shared.run_queue());
         }
         Self { shared }
     }
 
     /// Puts a hook in line, if there is one for the occasion.
-    pub(crate) fn offer(&self, heard: NotificationEvent) {
+    pub(crate) fn enqueue_hook(&self, heard: NotificationEvent) {
         let Some(occasion) = heard.hook else { return };
         if !self.shared.hooks.commands.contains_key(&occasion) {
             return;
@@ -97,7 +97,7 @@ impl HookRunner {
         }
         let left_out = std::mem::take(&mut state.left_out);
         drop(state);
-        self.shared.say_left_out(left_out);
+        self.shared.log_left_out(left_out);
     }
 }
 
@@ -130,11 +130,11 @@ impl HookQueue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn work(&self) {
+    fn run_queue(&self) {
         while let Some((heard, left_out)) = self.next() {
             let _turn = HookTurnGuard(self, heard.task);
-            self.say_left_out(left_out);
-            self.run(&heard);
+            self.log_left_out(left_out);
+            self.run_hook(&heard);
         }
     }
 
@@ -155,28 +155,28 @@ impl HookQueue {
         }
     }
 
-    fn say_left_out(&self, left_out: u64) {
+    fn log_left_out(&self, left_out: u64) {
         if left_out > 0 {
-            self.log.line(&json!({ "left_out": left_out, "why": "there were too many at once" }));
+            self.log.append_line(&json!({ "left_out": left_out, "why": "there were too many at once" }));
         }
     }
 
-    fn run(&self, heard: &NotificationEvent) {
+    fn run_hook(&self, heard: &NotificationEvent) {
         let Some(occasion) = heard.hook else { return };
         let Some(line) = self.hooks.commands.get(&occasion) else { return };
-        let mut env = self.ground.env(&self.hooks.env);
-        env.extend(variables(&self.ground, heard));
+        let mut env = self.ground.command_environment(&self.hooks.env);
+        env.extend(event_variables(&self.ground, heard));
         let errand = UserCommand {
-            argv: errand::shell(line),
+            argv: errand::sh_arguments(line),
             cwd: self.ground.root.clone(),
             env,
-            stdin: format!("{}\n", data(&self.ground, heard)).into_bytes(),
+            stdin: format!("{}\n", event_to_json(&self.ground, heard)).into_bytes(),
             sandbox: None, // it is the person's own command, in their own project
             limit_ms: self.hooks.limit_ms,
             grace_ms: self.grace_ms,
         };
         let ended = self.ground.check_trust().and_then(|()| {
-            errand::run_and_forget(&self.ground.program, &self.ground.folder.errands(), &errand)
+            errand::run_in_temporary_folder(&self.ground.program, &self.ground.folder.errands_path(), &errand)
         });
         let mut entry = json!({
             "at_ms": heard.at.0,
@@ -193,12 +193,12 @@ impl HookQueue {
             }
             Err(error) => entry["error"] = json!(error),
         }
-        self.log.line(&entry);
+        self.log.append_line(&entry);
     }
 }
 
 /// What happened, as a hook and a command that tells read it on stdin.
-pub(crate) fn data(ground: &NotifierContext, heard: &NotificationEvent) -> serde_json::Value {
+pub(crate) fn event_to_json(ground: &NotifierContext, heard: &NotificationEvent) -> serde_json::Value {
     json!({
         "version": 1,
         "hook": heard.hook.map(HookPoint::word),
@@ -216,7 +216,7 @@ pub(crate) fn data(ground: &NotifierContext, heard: &NotificationEvent) -> serde
 }
 
 /// The same as variables, under our names and under those that hooks of others know.
-fn variables(ground: &NotifierContext, heard: &NotificationEvent) -> Vec<(OsString, OsString)> {
+fn event_variables(ground: &NotifierContext, heard: &NotificationEvent) -> Vec<(OsString, OsString)> {
     let hook = heard.hook.map(HookPoint::word).unwrap_or_default();
     let task = heard.task.map(|task| task.to_string()).unwrap_or_default();
     let commit = heard.commit.as_deref().unwrap_or_default();
@@ -232,12 +232,13 @@ fn variables(ground: &NotifierContext, heard: &NotificationEvent) -> Vec<(OsStri
         (["LANDFALL_PROJECT", "AXIOM_PROJECT_ROOT"], &root),
         (["LANDFALL_BASE", "AXIOM_BASE"], &ground.base),
     ];
-    let pairs =
-        variables.into_iter().flat_map(|(names, value)| names.map(|name| (name.into(), fit(value).into())));
+    let pairs = variables
+        .into_iter()
+        .flat_map(|(names, value)| names.map(|name| (name.into(), fit_env_value(value).into())));
     pairs.collect()
 }
 
 /// A value that fits into an environment.
-pub(crate) fn fit(value: &str) -> String {
+pub(crate) fn fit_env_value(value: &str) -> String {
     value[..value.floor_char_boundary(VALUE_MAX)].replace('\0', "")
 }

@@ -20,7 +20,7 @@ use crate::interrupt::Interrupt;
 use crate::lane_pool::LanePool;
 use crate::mail::EngineMessage;
 use crate::measured::Measurements;
-use crate::output_text::tail;
+use crate::output_text::read_text_tail;
 use crate::prompts::Prompts;
 use crate::settings::Settings;
 use crate::shortage::Shortages;
@@ -124,7 +124,7 @@ fn last_line(dir: &Path) -> String {
         Some((meta.modified().ok()?, path))
     };
     let newest = ["out.log", "err.log"].into_iter().filter_map(written).max();
-    let text = newest.map(|(_, path)| tail(&path, TAIL_BYTES)).unwrap_or_default();
+    let text = newest.map(|(_, path)| read_text_tail(&path, TAIL_BYTES)).unwrap_or_default();
     text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned()
 }
 
@@ -137,7 +137,7 @@ impl HostContext {
 
     /// Whether a person wants the agent of this attempt to end.
     pub(crate) fn is_stopped(&self, task: TaskId, attempt: Attempt) -> bool {
-        self.active.manner(task, attempt).is_some()
+        self.active.stop_mode(task, attempt).is_some()
     }
 
     /// Sends news of the landing queue to the engine.
@@ -154,7 +154,7 @@ impl HostContext {
     }
 
     /// What was being done about a task was cut short by a stop: this run waits for it no longer, and the next one does it again.
-    pub(crate) fn leave_to_next_run(&self, task: TaskId) {
+    pub(crate) fn note_cut_short(&self, task: TaskId) {
         let _ = self.mail.send(EngineMessage::CutShort(task)); // the engine has left: the journal expects it anyway
     }
 

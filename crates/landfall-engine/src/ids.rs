@@ -4,7 +4,7 @@ use landfall_host::git::Oid;
 use landfall_model::{Commit, Tree};
 
 /// A commit of the model as git's own.
-pub(crate) fn oid(commit: &Commit) -> Oid {
+pub(crate) fn commit_to_oid(commit: &Commit) -> Oid {
     commit.as_str().parse().expect("commits in the journal came from git")
 }
 
@@ -14,6 +14,6 @@ pub(crate) fn tree_oid(tree: &Tree) -> Oid {
 }
 
 /// git's own name as the model's.
-pub(crate) fn commit(oid: &Oid) -> Commit {
+pub(crate) fn oid_to_commit(oid: &Oid) -> Commit {
     Commit::new(oid.as_str())
 }

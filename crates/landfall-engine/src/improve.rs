@@ -12,7 +12,7 @@ use landfall_trackers::tracker::{
     TrackerResult,
 };
 
-use crate::digests::digest;
+use crate::digests::digest_text;
 use crate::handover::paper_of;
 
 const BYTES_MAX: u64 = 256 * 1024; // what the model reads of a spec
@@ -75,25 +75,29 @@ impl ImprovementProposal {
         }
     }
 
-    fn marker(&self) -> Marker {
+    fn issue_marker(&self) -> Marker {
         Marker::new(&format!("proposal/{}", self.id)).expect("hexadecimal digits are a key")
     }
 }
 
 fn id_of(title: &str) -> String {
-    digest(&normalize_title(title)).to_string().chars().filter(char::is_ascii_hexdigit).take(8).collect()
+    digest_text(&normalize_title(title)).to_string().chars().filter(char::is_ascii_hexdigit).take(8).collect()
 }
 
 /// Those in the specs on `base`.
 ///
 /// # Errors
 /// Why they could not be read.
-pub fn in_specs(store: &Store, base: &Oid, folder: &str) -> Result<Vec<ImprovementProposal>, GitError> {
+pub fn proposals_in_specs(
+    store: &Store,
+    base: &Oid,
+    folder: &str,
+) -> Result<Vec<ImprovementProposal>, GitError> {
     let mut all = Vec::new();
     for name in store.names_in(base, folder)?.into_iter().take(SPECS_MAX) {
         let Some(issue) = issue_of(&name) else { continue };
-        if let Some(paper) = read(store, base, &format!("{folder}/{name}")) {
-            all.extend(of_paper(&paper, &|phase| ProposalOrigin::Spec { issue, phase }));
+        if let Some(paper) = read_spec_file(store, base, &format!("{folder}/{name}")) {
+            all.extend(proposals_of_paper(&paper, &|phase| ProposalOrigin::Spec { issue, phase }));
         }
     }
     Ok(all)
@@ -101,11 +105,14 @@ pub fn in_specs(store: &Store, base: &Oid, folder: &str) -> Result<Vec<Improveme
 
 /// Those in the papers of tasks, and those about what their recoveries have in common.
 #[must_use]
-pub fn of_tasks<'a>(papers: &Path, tasks: impl IntoIterator<Item = &'a Task>) -> Vec<ImprovementProposal> {
+pub fn proposals_of_tasks<'a>(
+    papers: &Path,
+    tasks: impl IntoIterator<Item = &'a Task>,
+) -> Vec<ImprovementProposal> {
     let mut all = Vec::new();
     for task in tasks {
         if let Some(paper) = paper_of(papers, task) {
-            all.extend(of_paper(&paper, &|phase| ProposalOrigin::Paper { task: task.id, phase }));
+            all.extend(proposals_of_paper(&paper, &|phase| ProposalOrigin::Paper { task: task.id, phase }));
         }
         if task.spec.source.starts_with(RECOVERY) && task.state == TaskState::Draft {
             let origin = ProposalOrigin::Recovery { draft: task.id };
@@ -122,7 +129,7 @@ pub fn of_tasks<'a>(papers: &Path, tasks: impl IntoIterator<Item = &'a Task>) ->
 
 /// Each once, those that are worth an issue first.
 #[must_use]
-pub fn merged(all: Vec<ImprovementProposal>) -> Vec<ImprovementProposal> {
+pub fn merge_proposals(all: Vec<ImprovementProposal>) -> Vec<ImprovementProposal> {
     let mut known: BTreeMap<String, usize> = BTreeMap::new();
     let mut once: Vec<ImprovementProposal> = Vec::new();
     for proposal in all {
@@ -140,17 +147,23 @@ pub fn merged(all: Vec<ImprovementProposal>) -> Vec<ImprovementProposal> {
 
 /// The spec of the issue of a task on `base`, or the paper that takes its place.
 #[must_use]
-pub fn paper(store: &Store, base: &Oid, folder: &str, papers: &Path, task: &Task) -> Option<IssueDocument> {
+pub fn find_paper(
+    store: &Store,
+    base: &Oid,
+    folder: &str,
+    papers: &Path,
+    task: &Task,
+) -> Option<IssueDocument> {
     let number = IssueRef::from_source(&task.spec.source)?.number;
     let names = store.names_in(base, folder).ok()?;
     let name = names.into_iter().find(|name| issue_of(name) == Some(number));
-    let spec = name.and_then(|name| read(store, base, &format!("{folder}/{name}")));
+    let spec = name.and_then(|name| read_spec_file(store, base, &format!("{folder}/{name}")));
     spec.or_else(|| paper_of(papers, task))
 }
 
 /// The proposals of one paper.
 #[must_use]
-pub fn of_paper(
+pub fn proposals_of_paper(
     paper: &IssueDocument,
     origin: &dyn Fn(String) -> ProposalOrigin,
 ) -> Vec<ImprovementProposal> {
@@ -183,7 +196,7 @@ pub fn open_issues(tracker: &dyn Tracker) -> TrackerResult<BTreeMap<String, u64>
 ///
 /// # Errors
 /// Why the tracker does not take it.
-pub fn file(
+pub fn file_proposal(
     tracker: &dyn Tracker,
     known: &BTreeMap<String, u64>,
     proposal: &ImprovementProposal,
@@ -203,7 +216,7 @@ pub fn file(
     let text = proposal.text.replace("<!--", "&lt;!--");
     let body = format!("{text}\n\nProposed by an agent, looking back: {}.", proposal.from());
     let new = NewIssue {
-        marker: proposal.marker(),
+        marker: proposal.issue_marker(),
         title: Title::of(&proposal.title),
         body,
         labels: BTreeSet::from([label]),
@@ -222,7 +235,7 @@ fn issue_of(name: &str) -> Option<u64> {
 }
 
 /// A file that is too long to be a spec is none.
-fn read(store: &Store, commit: &Oid, path: &str) -> Option<IssueDocument> {
+fn read_spec_file(store: &Store, commit: &Oid, path: &str) -> Option<IssueDocument> {
     let bytes = store.read_blob(commit, path.as_bytes(), BYTES_MAX).ok()??;
     Some(IssueDocument::read(&String::from_utf8_lossy(&bytes)))
 }
@@ -241,7 +254,7 @@ mod tests {
                 ProposalOrigin::Paper { task: TaskId(task), phase: String::new() },
             )
         };
-        let all = merged(vec![
+        let all = merge_proposals(vec![
             of(ProposalTier::Note, "Name the profiles", 1),
             of(ProposalTier::Note, "Other", 2),
             of(ProposalTier::Issue, "name *the* profiles!", 3),

@@ -20,7 +20,7 @@ use landfall_model::installation::{
     is_copyable_installation, keeps_installation,
 };
 
-use crate::digests::{digest, environment_of};
+use crate::digests::{digest_text, environment_of};
 use crate::environment::variable;
 use crate::gate::VerificationRun;
 use crate::settings::{Confinement, Installation, VerifyCommand};
@@ -87,10 +87,10 @@ pub(crate) fn copy_installation(gate: &VerificationRun<'_>) -> Result<Option<Cop
         return nothing;
     }
     let place = gate.lane.installation_path();
-    let key = key(gate, &commands, &sources, &inputs)?;
-    let filled = match find(&place, &key) {
+    let key = installation_key(gate, &commands, &sources, &inputs)?;
+    let filled = match find_installation(&place, &key) {
         Some(found) => found,
-        None => match fill(gate, &commands, &folders, &place, &key)? {
+        None => match fill_installation(gate, &commands, &folders, &place, &key)? {
             Some(filled) => filled,
             None => return Ok(None),
         },
@@ -117,7 +117,7 @@ enum InstallationState {
 }
 
 /// The installation of `key`, if the lane has it and it is not too old.
-fn find(place: &Path, key: &str) -> Option<InstallationState> {
+fn find_installation(place: &Path, key: &str) -> Option<InstallationState> {
     let file = place.join(KEY);
     let age = file.metadata().ok()?.modified().ok()?.elapsed().ok()?;
     let is_marked = |mark: &str| place.join(mark).exists();
@@ -132,7 +132,7 @@ fn find(place: &Path, key: &str) -> Option<InstallationState> {
 
 /// What decides whether an installation can be used: the commands, what they are made from on the base, the checkout that they
 /// are made for, and the tools.
-fn key(
+fn installation_key(
     gate: &VerificationRun<'_>,
     commands: &[(&VerifyCommand, &Installation)],
     sources: &[&str],
@@ -140,7 +140,7 @@ fn key(
 ) -> Result<String, GitError> {
     let mut text = format!("{:?} {:?}\n", gate.lane.path(), gate.site.settings.run.sandbox);
     for (command, installs) in commands {
-        text += &format!("{:?} {:?} {:?}\n", command.run, installs.folders, tools(gate, &command.run));
+        text += &format!("{:?} {:?} {:?}\n", command.run, installs.folders, find_tools(gate, &command.run));
     }
     let (patterns, files): (Vec<&str>, Vec<&str>) =
         inputs.iter().map(|input| input.path.as_str()).partition(|path| path.contains('*'));
@@ -154,11 +154,11 @@ fn key(
         text += &format!("{file:?} {:?}\n", gate.site.store.object_at(gate.base, file.as_bytes())?);
     }
     text += environment_of(&gate.site.env).as_str();
-    Ok(digest(&text).as_str().to_owned())
+    Ok(digest_text(&text).as_str().to_owned())
 }
 
 /// The programs that a command line may use, with what changes if another version is installed.
-fn tools(gate: &VerificationRun<'_>, line: &str) -> Vec<(PathBuf, u64, i64)> {
+fn find_tools(gate: &VerificationRun<'_>, line: &str) -> Vec<(PathBuf, u64, i64)> {
     // What is run in the end by tools that are scripts themselves.
     const INTERPRETERS: [&str; 3] = ["node", "python3", "python"];
     let path = variable(&gate.site.env, "PATH");
@@ -174,7 +174,7 @@ fn tools(gate: &VerificationRun<'_>, line: &str) -> Vec<(PathBuf, u64, i64)> {
 }
 
 /// Runs the commands on the base in the lane and keeps what they install. None: the engine was told to stop.
-fn fill(
+fn fill_installation(
     gate: &VerificationRun<'_>,
     commands: &[(&VerifyCommand, &Installation)],
     folders: &[&str],
@@ -190,11 +190,11 @@ fn fill(
     for (number, (command, _)) in commands.iter().enumerate() {
         let ignored = if number == 0 { IgnoredFilesPolicy::Remove } else { IgnoredFilesPolicy::Keep };
         let name = format!("{}-i{number}", gate.name);
-        let Some(shown) = gate.run(gate.base, ignored, command, &name)? else { return Ok(None) };
+        let Some(shown) = gate.run_on_commit(gate.base, ignored, command, &name)? else { return Ok(None) };
         if compute_check_outcome(&shown.seen, None, None) != CheckOutcome::Pass {
             // Without a note the next verification tries again at once.
             return Ok(Some(
-                keep(gate.lane.path(), folders, place, key, InstallationState::Failed)
+                store_installation(gate.lane.path(), folders, place, key, InstallationState::Failed)
                     .unwrap_or(InstallationState::Failed),
             ));
         }
@@ -208,7 +208,7 @@ fn fill(
     let is_usable = is_copyable_installation(&runs, &left, &installed);
     let filled = if is_usable { InstallationState::Usable } else { InstallationState::Unusable };
     // Without room for a copy nothing is kept.
-    Ok(Some(keep(tree, folders, place, key, filled).unwrap_or(InstallationState::Unusable)))
+    Ok(Some(store_installation(tree, folders, place, key, filled).unwrap_or(InstallationState::Unusable)))
 }
 
 /// What the commands made of a folder. `place` is where a copy of it would be kept.
@@ -221,7 +221,7 @@ fn look_at_folder(tree: &Path, folder: &str, caches: &Path, place: &Path) -> Ins
             let caches = caches.canonicalize().unwrap_or_else(|_| caches.to_owned());
             let links = list_links(&full);
             let links = links.iter().map(|(link, target)| {
-                place_of_link(tree, &caches, &follow_parts(link.parent().unwrap_or(tree), target))
+                place_of_link(tree, &caches, &resolve_link_target(link.parent().unwrap_or(tree), target))
             });
             // It need not be measured to the end.
             let max = TreeSize { files: CACHE_COPY_MAX.files, bytes: CACHE_COPY_MAX.bytes };
@@ -251,7 +251,7 @@ fn place_of_link(tree: &Path, caches: &Path, target: &Path) -> InstalledLink {
 }
 
 /// Where a link in `folder` leads, without a look at the disk.
-fn follow_parts(folder: &Path, target: &Path) -> PathBuf {
+fn resolve_link_target(folder: &Path, target: &Path) -> PathBuf {
     let mut at = folder.to_owned();
     for part in target.components() {
         match part {
@@ -266,7 +266,7 @@ fn follow_parts(folder: &Path, target: &Path) -> PathBuf {
 }
 
 /// Replaces the installation of a lane.
-fn keep(
+fn store_installation(
     tree: &Path,
     folders: &[&str],
     place: &Path,
@@ -393,13 +393,13 @@ mod tests {
             (InstallationState::Failed, INSTALLATION_RETRY_MS),
             (InstallationState::Unusable, INSTALLATION_AGE_MAX_MS),
         ] {
-            keep(folder.path(), &["deps"], &place, "key", filled).expect("there is room");
-            assert_eq!(find(&place, "key"), Some(filled));
-            assert_eq!(find(&place, "another"), None);
+            store_installation(folder.path(), &["deps"], &place, "key", filled).expect("there is room");
+            assert_eq!(find_installation(&place, "key"), Some(filled));
+            assert_eq!(find_installation(&place, "another"), None);
             age(lasts_ms / 2);
-            assert_eq!(find(&place, "key"), Some(filled));
+            assert_eq!(find_installation(&place, "key"), Some(filled));
             age(lasts_ms + 1_000);
-            assert_eq!(find(&place, "key"), None, "{filled:?}");
+            assert_eq!(find_installation(&place, "key"), None, "{filled:?}");
         }
     }
 

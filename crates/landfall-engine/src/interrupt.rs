@@ -12,24 +12,24 @@ pub(crate) struct Interrupt {
 
 impl Interrupt {
     pub fn set(&self) {
-        *self.flag() = true;
+        *self.lock_flag() = true;
         self.changed.notify_all();
     }
 
     pub fn is_set(&self) -> bool {
-        *self.flag()
+        *self.lock_flag()
     }
 
     /// Waits until the run is interrupted, at most for `span`. Returns whether it is.
     pub fn wait(&self, span: Duration) -> bool {
         let (flag, _) = self
             .changed
-            .wait_timeout_while(self.flag(), span, |is_set| !*is_set)
+            .wait_timeout_while(self.lock_flag(), span, |is_set| !*is_set)
             .expect("no thread panics while it holds the flag");
         *flag
     }
 
-    fn flag(&self) -> MutexGuard<'_, bool> {
+    fn lock_flag(&self) -> MutexGuard<'_, bool> {
         self.flag.lock().expect("no thread panics while it holds the flag")
     }
 }

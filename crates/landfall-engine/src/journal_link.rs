@@ -58,7 +58,7 @@ impl JournalProbe {
 
 /// None: it cannot be read. Whoever opens it to write says why, or brings it up to date.
 fn look_at_journal(folder: &StateFolder) -> Option<JournalProbe> {
-    let path = folder.journal();
+    let path = folder.journal_path();
     let is_empty = std::fs::metadata(&path).map_or(true, |meta| meta.len() == 0);
     if is_empty {
         return Some(JournalProbe::EMPTY);
@@ -102,8 +102,9 @@ pub(crate) fn note_head(folder: &StateFolder, head: JournalHead) {
 
 /// The id that the state around the journal carries, if it carries one.
 fn id_of_state(folder: &StateFolder) -> Option<String> {
-    let runs = std::fs::read_dir(folder.attempts()).into_iter().flatten().flatten().map(|run| run.path());
-    [folder.root().to_owned(), folder.store()].into_iter().chain(runs).find_map(|place| read_id(&place))
+    let runs =
+        std::fs::read_dir(folder.attempts_path()).into_iter().flatten().flatten().map(|run| run.path());
+    [folder.root().to_owned(), folder.store_path()].into_iter().chain(runs).find_map(|place| read_id(&place))
 }
 
 fn read_id(place: &Path) -> Option<String> {
@@ -116,9 +117,9 @@ fn read_id(place: &Path) -> Option<String> {
 fn has_traces(folder: &StateFolder) -> bool {
     let has_entries =
         |path: PathBuf| std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
-    let workspaces = folder.workspaces();
-    has_task_refs(&folder.store())
-        || has_entries(folder.attempts())
+    let workspaces = folder.workspaces_path();
+    has_task_refs(&folder.store_path())
+        || has_entries(folder.attempts_path())
         || has_entries(workspaces.join(".engine/rooms"))
 }
 
@@ -132,7 +133,7 @@ fn has_task_refs(store: &Path) -> bool {
 }
 
 /// Whether the journal and the state around it belong together.
-pub(crate) fn claim(folder: &StateFolder) -> JournalClaim {
+pub(crate) fn claim_journal(folder: &StateFolder) -> JournalClaim {
     let Some(journal) = look_at_journal(folder) else { return JournalClaim::Open };
     let id = id_of_state(folder);
     let traces = match &id {
@@ -147,19 +148,19 @@ pub(crate) fn claim(folder: &StateFolder) -> JournalClaim {
 /// Whether the state folder holds work whose journal is missing or empty.
 #[must_use]
 pub fn is_journal_lost(folder: &StateFolder) -> bool {
-    claim(folder) == JournalClaim::SetAside
+    claim_journal(folder) == JournalClaim::SetAside
 }
 
 /// Whether the journal is an older copy of the one that the state folder belongs to.
 #[must_use]
 pub fn is_journal_behind(folder: &StateFolder) -> bool {
-    claim(folder) == JournalClaim::SetRunsAside
+    claim_journal(folder) == JournalClaim::SetRunsAside
 }
 
 /// The state of older journals that was set aside, oldest first.
 #[must_use]
 pub fn older_states(folder: &StateFolder) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder.older()).into_iter().flatten().flatten();
+    let entries = std::fs::read_dir(folder.older_path()).into_iter().flatten().flatten();
     let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
     found.sort();
     found
@@ -168,7 +169,7 @@ pub fn older_states(folder: &StateFolder) -> Vec<PathBuf> {
 /// Moves everything that belongs to the tasks of a lost journal aside, as it is, and ends the processes that still work for
 /// them. Repeats safely: what is left moves the next time.
 pub(crate) fn set_aside(folder: &StateFolder) -> std::io::Result<PathBuf> {
-    end_runs(&folder.attempts())?;
+    end_runs(&folder.attempts_path())?;
     let to = make_older(folder)?;
     // The id last: until it is gone, the rest is known to be of a lost journal.
     move_parts(folder, PARTS.iter().chain([&ID_FILE]), &to)?;
@@ -179,10 +180,10 @@ pub(crate) fn set_aside(folder: &StateFolder) -> std::io::Result<PathBuf> {
 /// work. The store stays, because the journal knows commits of it; a copy of it is set aside, and refs of tasks that the
 /// journal does not know go. Repeats safely.
 pub(crate) fn set_runs_aside(folder: &StateFolder) -> Result<PathBuf, SetAsideError> {
-    end_runs(&folder.attempts())?;
-    let last = StoreReader::open(&folder.journal())?.max_task_id()?.map_or(0, |task| task.0);
+    end_runs(&folder.attempts_path())?;
+    let last = StoreReader::open(&folder.journal_path())?.max_task_id()?.map_or(0, |task| task.0);
     let to = make_older(folder)?;
-    let store = folder.store();
+    let store = folder.store_path();
     if store.exists() {
         link_tree(&store, &to.join("store.git"))?;
     }
@@ -218,7 +219,7 @@ fn make_older(folder: &StateFolder) -> std::io::Result<PathBuf> {
     let id = id_of_state(folder);
     let name = id.as_deref().map_or("unnamed", |id| &id[..12]);
     let to = (1_u32..)
-        .map(|number| folder.older().join(format!("{name}-{number}")))
+        .map(|number| folder.older_path().join(format!("{name}-{number}")))
         .find(|path| !path.exists())
         .expect("there are more numbers than folders");
     std::fs::create_dir_all(&to)?;
@@ -311,7 +312,7 @@ pub(crate) fn mark_run(dir: &Path, id: &str) -> std::io::Result<()> {
 /// Moves a run folder aside that belongs to another journal than this one. One without an id was made by an older version.
 pub(crate) fn set_foreign_run_aside(folder: &StateFolder, dir: &Path, id: &str) -> std::io::Result<()> {
     let Some(other) = read_id(dir).filter(|other| other != id) else { return Ok(()) };
-    let aside = folder.older().join(format!("{}-runs", &other[..12]));
+    let aside = folder.older_path().join(format!("{}-runs", &other[..12]));
     std::fs::create_dir_all(&aside)?;
     let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let to = (1_u32..)

@@ -24,8 +24,8 @@ use crate::settings::PublishTarget;
 /// The tip of the base, after taking in what a person did to their branch meanwhile. Their commits win: if they only
 /// went ahead, so does the base. If they rewrote or deleted it, the landing queue is held until they say what is meant. A
 /// base that is where nobody we know put it is refused: agents know where the store is.
-pub(crate) fn base(site: &EngineContext) -> Result<Oid, GitError> {
-    look(site).map(|look| look.ours)
+pub(crate) fn sync_base(site: &EngineContext) -> Result<Oid, GitError> {
+    observe_base(site).map(|look| look.ours)
 }
 
 /// What was seen of the base and of the person's branch.
@@ -41,14 +41,14 @@ pub(crate) struct BaseObservation {
 }
 
 /// Looks at both, and takes in what a person did.
-pub(crate) fn look(site: &EngineContext) -> Result<BaseObservation, GitError> {
-    let _one = site.base.compare();
+pub(crate) fn observe_base(site: &EngineContext) -> Result<BaseObservation, GitError> {
+    let _one = site.base.lock_comparison();
     let branch = site.branch.as_str();
     let Some(ours) = site.store.base()? else {
         let theirs = site.store.import_branch(&site.repo, &site.branch)?;
-        site.base.trust(&ids::commit(&theirs));
+        site.base.trust_base(&ids::oid_to_commit(&theirs));
         site.store.set_base(&theirs, None)?;
-        seen(site, &theirs)?;
+        note_user_tip(site, &theirs)?;
         tell_moved(site, None, &theirs, BaseMover::Person);
         return Ok(BaseObservation {
             ours: theirs.clone(),
@@ -57,7 +57,7 @@ pub(crate) fn look(site: &EngineContext) -> Result<BaseObservation, GitError> {
             trouble: None,
         });
     };
-    let news = match &known(site)? {
+    let news = match &last_user_tip(site)? {
         Some(known) => site.store.branch_news(&site.repo, &site.branch, known)?,
         None => BranchNews::Same, // nothing is known yet that it could have left
     };
@@ -70,7 +70,7 @@ pub(crate) fn look(site: &EngineContext) -> Result<BaseObservation, GitError> {
         return Ok(BaseObservation { ours, theirs: None, apart: None, trouble: Some(reason) });
     }
     let theirs = site.store.import_branch(&site.repo, &site.branch)?;
-    if !site.base.trusts(&ids::commit(&ours)) && !is_innocent(site, &ours, &theirs)? {
+    if !site.base.is_trusted(&ids::oid_to_commit(&ours)) && !is_explained_base(site, &ours, &theirs)? {
         let what = format!("it is at {ours}, where neither a landing nor you have put it");
         // Nothing is built on it. The way out is the person's own branch, which nobody else writes.
         let reason =
@@ -87,11 +87,11 @@ pub(crate) fn look(site: &EngineContext) -> Result<BaseObservation, GitError> {
         site.tell_queue(QueueNews::Hold { why: HoldReason::Rewritten, reason: reason.clone() });
         return Ok(BaseObservation { ours, theirs: Some(theirs), apart: None, trouble: Some(reason) });
     }
-    seen(site, &theirs)?;
+    note_user_tip(site, &theirs)?;
     if ours == theirs || !site.store.is_ancestor(&ours, &theirs)? {
         return Ok(BaseObservation { ours, theirs: Some(theirs), apart: None, trouble: None });
     }
-    let ours = follow(site, ours, &theirs)?;
+    let ours = advance_base(site, ours, &theirs)?;
     Ok(BaseObservation { ours, theirs: Some(theirs), apart: None, trouble: None })
 }
 
@@ -103,8 +103,8 @@ const DEAF_MS: u64 = 300_000; // a remote that did not answer is left alone so m
 /// Like [`look`], and looks at the branch that is pushed to as well, if it was not asked for so long. What others push there
 /// is a person's as much as what is on the branch here: commits are taken in, and a branch that was rewritten or deleted
 /// holds the landing queue.
-pub(crate) fn look_far(site: &EngineContext, pace_ms: u64) -> Result<BaseObservation, GitError> {
-    let mut near = look(site)?;
+pub(crate) fn observe_remote(site: &EngineContext, pace_ms: u64) -> Result<BaseObservation, GitError> {
+    let mut near = observe_base(site)?;
     let PublishTarget::Push { remote, .. } = &site.settings.land.publish else {
         tell_restored(site, &near);
         return Ok(near);
@@ -114,20 +114,20 @@ pub(crate) fn look_far(site: &EngineContext, pace_ms: u64) -> Result<BaseObserva
     }
     let now = site.clock.mono_ms();
     // Whoever wants to land waits for the answer that another thread is asking for: it may be that nothing may land.
-    let mut afar = site.base.remote();
+    let mut afar = site.base.lock_remote();
     let waited = |asked_ms: u64| now >= asked_ms.saturating_add(pace_ms);
     if !afar.asked_ms.is_none_or(waited) {
         near.trouble.clone_from(&afar.trouble);
         return Ok(near);
     }
-    let news = ask_afar(site, remote, &near.ours);
+    let news = query_remote_branch(site, remote, &near.ours);
     afar.asked_ms = Some(site.clock.mono_ms());
     let Ok(news) = news else {
         // No reason to stop: whoever pushes tells what is wrong with it. But landings do not wait for it again so soon.
         afar.asked_ms = Some(site.clock.mono_ms().saturating_add(DEAF_MS));
         return Ok(near);
     };
-    let look = heard(site, near, afar, (remote, news))?;
+    let look = apply_remote_news(site, near, afar, (remote, news))?;
     tell_restored(site, &look);
     Ok(look)
 }
@@ -140,19 +140,19 @@ fn tell_restored(site: &HostContext, look: &BaseObservation) {
 }
 
 /// Like [`look_far`], for whoever must know how it is now: the remote is asked, and if it does not answer nothing is known.
-pub(crate) fn look_now(site: &EngineContext) -> Result<BaseObservation, GitError> {
-    let near = look(site)?;
+pub(crate) fn observe_remote_now(site: &EngineContext) -> Result<BaseObservation, GitError> {
+    let near = observe_base(site)?;
     let PublishTarget::Push { remote, .. } = &site.settings.land.publish else { return Ok(near) };
     if near.trouble.is_some() {
         return Ok(near);
     }
-    let afar = site.base.remote();
-    let news = ask_afar(site, remote, &near.ours)?;
-    heard(site, near, afar, (remote, news))
+    let afar = site.base.lock_remote();
+    let news = query_remote_branch(site, remote, &near.ours)?;
+    apply_remote_news(site, near, afar, (remote, news))
 }
 
 /// What follows from what a remote's branch is like.
-fn heard(
+fn apply_remote_news(
     site: &EngineContext,
     near: BaseObservation,
     mut afar: MutexGuard<'_, RemoteSnapshot>,
@@ -176,7 +176,7 @@ fn heard(
     if !site.store.is_ancestor(&near.ours, &tip)? {
         return Ok(BaseObservation { apart: Some(tip), ..near });
     }
-    let ours = follow(site, near.ours, &tip)?;
+    let ours = advance_base(site, near.ours, &tip)?;
     Ok(BaseObservation { ours, ..near })
 }
 
@@ -190,7 +190,7 @@ enum RemoteBranch {
     Trouble { why: HoldReason, reason: String },
 }
 
-fn ask_afar(site: &HostContext, remote: &str, ours: &Oid) -> Result<RemoteBranch, GitError> {
+fn query_remote_branch(site: &HostContext, remote: &str, ours: &Oid) -> Result<RemoteBranch, GitError> {
     let branch = site.branch.as_str();
     let seen = site.store.remote_seen(remote, &site.branch)?;
     let from = seen.as_ref().unwrap_or(ours);
@@ -219,9 +219,9 @@ fn ask_afar(site: &HostContext, remote: &str, ours: &Oid) -> Result<RemoteBranch
 }
 
 /// The base goes ahead to what a person has.
-fn follow(site: &EngineContext, ours: Oid, theirs: &Oid) -> Result<Oid, GitError> {
+fn advance_base(site: &EngineContext, ours: Oid, theirs: &Oid) -> Result<Oid, GitError> {
     crash::pass_point("base.follow");
-    site.base.trust(&ids::commit(theirs));
+    site.base.trust_base(&ids::oid_to_commit(theirs));
     Ok(match site.store.set_base(theirs, Some(&ours))? {
         CompareAndSwap::Moved => {
             crash::pass_point("base.followed");
@@ -234,7 +234,11 @@ fn follow(site: &EngineContext, ours: Oid, theirs: &Oid) -> Result<Oid, GitError
 
 /// The commits that brought the base to where it is, newest first: each that was put on it, and, where the forge or a rebuild
 /// brought a line of landings in, those of that line.
-pub(crate) fn line(store: &Store, range: &LogRange, most: u32) -> Result<Vec<CommitLogEntry>, GitError> {
+pub(crate) fn list_landings(
+    store: &Store,
+    range: &LogRange,
+    most: u32,
+) -> Result<Vec<CommitLogEntry>, GitError> {
     let all = LogRange { first_parent: false, ..range.clone() };
     let entries = store.read_log(&all, most)?;
     let by: HashMap<&Oid, &CommitLogEntry> = entries.iter().map(|entry| (&entry.oid, entry)).collect();
@@ -263,18 +267,20 @@ const HERE: &str = ".";
 
 /// Where the person's branch was seen last. Where landed work is published on it, the facts say so; where it is pushed
 /// elsewhere, the base and the branch here go ways of their own.
-fn known(site: &EngineContext) -> Result<Option<Oid>, GitError> {
+fn last_user_tip(site: &EngineContext) -> Result<Option<Oid>, GitError> {
     match &site.settings.land.publish {
         PublishTarget::Push { .. } => site.store.remote_seen(HERE, &site.branch),
-        PublishTarget::Checkout | PublishTarget::None => Ok(site.base.theirs().as_ref().map(ids::oid)),
+        PublishTarget::Checkout | PublishTarget::None => {
+            Ok(site.base.user_branch_tip().as_ref().map(ids::commit_to_oid))
+        }
     }
 }
 
-fn seen(site: &EngineContext, theirs: &Oid) -> Result<(), GitError> {
+fn note_user_tip(site: &EngineContext, theirs: &Oid) -> Result<(), GitError> {
     match &site.settings.land.publish {
         PublishTarget::Push { .. } => site.store.note_remote(HERE, &site.branch, theirs),
         PublishTarget::Checkout | PublishTarget::None => {
-            site.base.note_theirs(&ids::commit(theirs));
+            site.base.note_user_branch_tip(&ids::oid_to_commit(theirs));
             Ok(())
         }
     }
@@ -285,21 +291,21 @@ pub(crate) fn accept_rewrite(
     site: &EngineContext,
     how: RewrittenBaseChoice,
 ) -> Result<Vec<EngineEvent>, GitError> {
-    let _one = site.base.compare();
+    let _one = site.base.lock_comparison();
     let mut theirs = site.store.import_branch(&site.repo, &site.branch)?;
     let Some(ours) = site.store.base()? else { return Ok(Vec::new()) };
-    seen(site, &theirs)?;
-    if let Some(afar) = rewritten_afar(site)? {
+    note_user_tip(site, &theirs)?;
+    if let Some(afar) = find_remote_rewrite(site)? {
         theirs = afar;
     }
     let moved = |from: &Oid, to: &Oid, by: BaseMover| {
-        let (from, to) = (Some(ids::commit(from)), ids::commit(to));
+        let (from, to) = (Some(ids::oid_to_commit(from)), ids::oid_to_commit(to));
         EngineEvent::BaseMoved { from, to, by }
     };
     if ours == theirs {
         return Ok(Vec::new());
     }
-    if how == RewrittenBaseChoice::Keep && !site.base.trusts(&ids::commit(&ours)) {
+    if how == RewrittenBaseChoice::Keep && !site.base.is_trusted(&ids::oid_to_commit(&ours)) {
         let what =
             format!("it is at {ours}, which no landing has put there; your branch can be taken as it is");
         return Err(GitError::unexpected_output("keep the base as it is", what));
@@ -311,7 +317,7 @@ pub(crate) fn accept_rewrite(
     // What landed stays reachable: certificates name it, and a person may want it back.
     let keep = RefName::new(&format!("refs/landfall/rewritten/{ours}")).expect("made of our own words");
     site.store.pin_commit(&keep, &ours)?;
-    site.base.trust(&ids::commit(&theirs));
+    site.base.trust_base(&ids::oid_to_commit(&theirs));
     match site.store.set_base(&theirs, Some(&ours))? {
         CompareAndSwap::Moved => Ok(vec![moved(&ours, &theirs, BaseMover::Person)]),
         CompareAndSwap::Lost { .. } => Err(GitError::unexpected_output(
@@ -322,7 +328,7 @@ pub(crate) fn accept_rewrite(
 }
 
 /// Where the branch of the remote that is pushed to was taken to by a rewrite; from here on that is where it is.
-fn rewritten_afar(site: &EngineContext) -> Result<Option<Oid>, GitError> {
+fn find_remote_rewrite(site: &EngineContext) -> Result<Option<Oid>, GitError> {
     let PublishTarget::Push { remote, .. } = &site.settings.land.publish else { return Ok(None) };
     let Some(seen) = site.store.remote_seen(remote, &site.branch)? else { return Ok(None) };
     let now = match site.store.remote_news(&site.repo, remote, &site.branch, &seen)? {
@@ -336,31 +342,34 @@ fn rewritten_afar(site: &EngineContext) -> Result<Option<Oid>, GitError> {
     if let Some(now) = &now {
         site.store.note_remote(remote, &site.branch, now)?;
     }
-    site.base.remote().trouble = None;
+    site.base.lock_remote().trouble = None;
     Ok(now)
 }
 
 /// Whether a base that no fact names holds nothing but what is known: the engine may have ended between moving it and
 /// writing so. It is part of the person's branch, or it is their branch and landed work merged, and nothing besides.
-fn is_innocent(site: &EngineContext, ours: &Oid, theirs: &Oid) -> Result<bool, GitError> {
+fn is_explained_base(site: &EngineContext, ours: &Oid, theirs: &Oid) -> Result<bool, GitError> {
     if site.store.is_ancestor(ours, theirs)? {
         return Ok(true);
     }
     let parents = site.store.parents_of(ours)?;
     let [person, landed] = parents.as_slice() else { return Ok(false) };
-    if !site.base.trusts(&ids::commit(landed)) || !site.store.is_ancestor(person, theirs)? {
+    if !site.base.is_trusted(&ids::oid_to_commit(landed)) || !site.store.is_ancestor(person, theirs)? {
         return Ok(false);
     }
     Ok(site.store.merge_commits(person, landed)? == MergeResult::Clean { tree: site.store.tree_of(ours)? })
 }
 
 pub(crate) fn tell_moved(site: &HostContext, from: Option<&Oid>, to: &Oid, by: BaseMover) {
-    let event = EngineEvent::BaseMoved { from: from.map(ids::commit), to: ids::commit(to), by };
+    let event = EngineEvent::BaseMoved { from: from.map(ids::oid_to_commit), to: ids::oid_to_commit(to), by };
     let _ = site.mail.send(EngineMessage::Fact(event)); // the engine has left: the store itself knows where the base is
 }
 
 /// Recomputes a landing from the commits alone: the proof in words, or in what it differs.
-pub(crate) fn prove(site: &HostContext, claim: &LandingClaim) -> Result<Result<String, String>, GitError> {
+pub(crate) fn prove_landing(
+    site: &HostContext,
+    claim: &LandingClaim,
+) -> Result<Result<String, String>, GitError> {
     let heads: Vec<&str> = claim.candidate_heads.iter().map(Oid::short).collect();
     match site.store.check_landing(claim) {
         Ok(proof) => Ok(Ok(format!(
@@ -381,11 +390,14 @@ pub(crate) fn prove(site: &HostContext, claim: &LandingClaim) -> Result<Result<S
 
 /// A commit that undoes everything of a task that landed, pinned for the task `new` that will land it. What landed together with it
 /// stays.
-pub(crate) fn revert(site: &HostContext, task: &Task, new: TaskId) -> Result<Commit, GitError> {
+pub(crate) fn revert_task(site: &HostContext, task: &Task, new: TaskId) -> Result<Commit, GitError> {
     let by = Signature::for_engine(site.clock.now_ms());
     // The newest first: what came before it is taken back from what is left.
-    let mut all =
-        task.landings().rev().map(|landed| undone(site, task, landed, &by)).collect::<Result<Vec<_>, _>>()?;
+    let mut all = task
+        .landings()
+        .rev()
+        .map(|landed| undo_landing(site, task, landed, &by))
+        .collect::<Result<Vec<_>, _>>()?;
     let rest = all.split_off(1);
     let newest = all
         .pop()
@@ -393,8 +405,11 @@ pub(crate) fn revert(site: &HostContext, task: &Task, new: TaskId) -> Result<Com
     let head = match rest.is_empty() {
         true => newest,
         false => {
-            let message =
-                format!("Roll back {}: {}\n", task.id, crate::commit_message::subject(&task.spec.title));
+            let message = format!(
+                "Roll back {}: {}\n",
+                task.id,
+                crate::commit_message::commit_subject(&task.spec.title)
+            );
             let together = site.store.merge_batch(&newest, &rest, &|_| message.clone(), &by)?;
             match together.prefixes.last() {
                 Some(last) if together.prefixes.len() == rest.len() => last.commit.clone(),
@@ -407,12 +422,17 @@ pub(crate) fn revert(site: &HostContext, task: &Task, new: TaskId) -> Result<Com
         }
     };
     site.store.pin_commit(&task_ref("tasks", new, "offered"), &head)?;
-    Ok(ids::commit(&head))
+    Ok(ids::oid_to_commit(&head))
 }
 
 /// A child of a landed commit with the tree from before it: merged with any later base, it takes back just that.
-fn undone(site: &HostContext, task: &Task, landed: &LandingRecord, by: &Signature) -> Result<Oid, GitError> {
-    let commit = ids::oid(&landed.commit);
+fn undo_landing(
+    site: &HostContext,
+    task: &Task,
+    landed: &LandingRecord,
+    by: &Signature,
+) -> Result<Oid, GitError> {
+    let commit = ids::commit_to_oid(&landed.commit);
     let parents = site.store.parents_of(&commit)?;
     let (base, heads) = parents
         .split_first()
@@ -422,7 +442,7 @@ fn undone(site: &HostContext, task: &Task, landed: &LandingRecord, by: &Signatur
         [] | [_] => Vec::new(),
         several => {
             let newest = task.gate.as_ref().filter(|_| task.landed.as_ref() == Some(landed));
-            let own = newest.map(|gate| ids::oid(&gate.head)).ok_or_else(|| {
+            let own = newest.map(|gate| ids::commit_to_oid(&gate.head)).ok_or_else(|| {
                 let (commit, id) = (commit.short(), task.id);
                 let what = format!("{commit} landed several tasks together, and which part was that of {id} is not known any more");
                 GitError::unexpected_output("roll back", what)
@@ -443,7 +463,7 @@ fn undone(site: &HostContext, task: &Task, landed: &LandingRecord, by: &Signatur
     let message = format!(
         "Roll back {}: {}\n\nThis undoes what commit {} brought of it.\n",
         task.id,
-        crate::commit_message::subject(&task.spec.title),
+        crate::commit_message::commit_subject(&task.spec.title),
         landed.commit
     );
     site.store.create_commit(&before, &[commit], &message, by, by)
@@ -455,8 +475,8 @@ pub(crate) fn restore(
     checkpoint: &Checkpoint,
     new: TaskId,
 ) -> Result<Commit, GitError> {
-    let now = base(site)?;
-    let tree = site.store.tree_of(&ids::oid(&checkpoint.commit))?;
+    let now = sync_base(site)?;
+    let tree = site.store.tree_of(&ids::commit_to_oid(&checkpoint.commit))?;
     let message = format!(
         "Restore checkpoint {}\n\nEvery file is as it was at {}.\n",
         checkpoint.name, checkpoint.commit
@@ -464,7 +484,7 @@ pub(crate) fn restore(
     let by = Signature::for_engine(site.clock.now_ms());
     let head = site.store.create_commit(&tree, &[now], &message, &by, &by)?;
     site.store.pin_commit(&task_ref("tasks", new, "offered"), &head)?;
-    Ok(ids::commit(&head))
+    Ok(ids::oid_to_commit(&head))
 }
 
 /// The ref of a checkpoint, if it is a name that a ref can have.
@@ -479,7 +499,7 @@ pub(crate) fn keep_checkpoints(site: &HostContext, events: &[CheckpointEvent]) {
         match event {
             CheckpointEvent::Made { name: made, commit, .. } => {
                 if let Some(name) = checkpoint_ref(made) {
-                    let _ = site.store.pin_commit(&name, &ids::oid(commit)); // the base has it
+                    let _ = site.store.pin_commit(&name, &ids::commit_to_oid(commit)); // the base has it
                 }
             }
             CheckpointEvent::Dropped { name: dropped } => {

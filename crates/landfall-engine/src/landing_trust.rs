@@ -42,22 +42,23 @@ fn try_trust(
             None => Some(settings_in(&site.store, commit).ok()?),
         };
         let settings = settings.or(own.as_ref())?;
-        sensitive_in_commit(settings, site.repo.root(), &site.store, &ids::oid(commit)).ok()
+        sensitive_in_commit(settings, site.repo.root(), &site.store, &ids::commit_to_oid(commit)).ok()
     };
     let (before, after) = (parts_of(base)?, parts_of(landed)?);
     if before == after {
         return Some(());
     }
-    let store = TrustStore::of(&site.folder, site.repo.root());
+    let store = TrustStore::for_repository(&site.folder, site.repo.root());
     if !is_trusted(&store, &before) || is_trusted(&store, &after) {
         return Some(());
     }
     let mut work = Vec::new();
     for member in members {
         let task = tasks.iter().find(|task| task.id == member.task);
-        let met = site.store.merge_bases(&ids::oid(base), &ids::oid(&member.head)).ok()?;
+        let met =
+            site.store.merge_bases(&ids::commit_to_oid(base), &ids::commit_to_oid(&member.head)).ok()?;
         let left_base_at = match met.as_slice() {
-            [only] => Some(ids::commit(only)),
+            [only] => Some(ids::oid_to_commit(only)),
             [] | [_, _, ..] => None,
         };
         work.push(LandedWork {
@@ -67,7 +68,7 @@ fn try_trust(
         });
     }
     if is_landing_trusted(&before.parts(), &work, &after.parts()) {
-        store.trust(&after.digest(), TrustedBy::Review, site.now()).ok()?;
+        store.add_trust(&after.compute_digest(), TrustedBy::Review, site.now()).ok()?;
     }
     Some(())
 }

@@ -23,7 +23,7 @@ impl LanePool {
 
     /// Waits for a lane for a candidate. Gives its number.
     pub fn take_numbered(&self) -> (usize, LaneHold<'_>) {
-        let waited = self.freed.wait_while(self.free(), |free| free.numbers.is_empty());
+        let waited = self.freed.wait_while(self.lock_free_lanes(), |free| free.numbers.is_empty());
         let mut free = waited.expect("no thread panics while it holds the lanes");
         let number = free.numbers.pop().expect("waited for");
         (number, LaneHold { pool: self, number: Some(number) })
@@ -31,12 +31,12 @@ impl LanePool {
 
     /// Waits for the lane of the base.
     pub fn take_base(&self) -> LaneHold<'_> {
-        let waited = self.freed.wait_while(self.free(), |free| !free.is_base_free);
+        let waited = self.freed.wait_while(self.lock_free_lanes(), |free| !free.is_base_free);
         waited.expect("no thread panics while it holds the lanes").is_base_free = false;
         LaneHold { pool: self, number: None }
     }
 
-    fn free(&self) -> MutexGuard<'_, FreeLanes> {
+    fn lock_free_lanes(&self) -> MutexGuard<'_, FreeLanes> {
         self.free.lock().expect("no thread panics while it holds the lanes")
     }
 }
@@ -49,7 +49,7 @@ pub(crate) struct LaneHold<'p> {
 
 impl Drop for LaneHold<'_> {
     fn drop(&mut self) {
-        let mut free = self.pool.free();
+        let mut free = self.pool.lock_free_lanes();
         match self.number {
             Some(number) => free.numbers.push(number),
             None => free.is_base_free = true,

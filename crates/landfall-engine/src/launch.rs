@@ -23,10 +23,11 @@ use landfall_model::{
 };
 
 use crate::agent_run::{
-    DISPATCH, head_of, is_dispatched, profile_name, profile_of, reads, sat_with_ms, strides, workspace_name,
+    DISPATCH, head_of, is_dispatched, is_reader_run, profile_name, profile_of, sitter_limit_ms, strides,
+    workspace_name,
 };
 use crate::confine::{self, ConfinementScope};
-use crate::environment::{reachable, with};
+use crate::environment::{add_program_to_path, extend_environment};
 use crate::errand::error_chain;
 use crate::exchange::{SPEC, spec_of};
 use crate::follow::{FollowTarget, Follower};
@@ -37,12 +38,12 @@ use crate::host_context::HostContext;
 use crate::journal_link;
 use crate::module;
 use crate::papers;
-use crate::patience::abandon;
+use crate::patience::abandon_run;
 use crate::ports;
 use crate::prompts::PromptContext;
 use crate::reader_workspace::{BaseFinder, take_room};
 use crate::recovering;
-use crate::run_folder::{key_and_session, marker, settled, write_private};
+use crate::run_folder::{key_and_session, run_marker, wait_until_settled, write_private};
 use crate::settings::Confinement;
 use crate::step_outputs::missing_outputs;
 
@@ -63,23 +64,28 @@ pub(crate) struct AgentLaunch<'a> {
 }
 
 /// Starts the agent, or adopts it. The folder of the run is the fence: there is never a second sitter in it.
-pub(crate) fn launch(site: &HostContext, follower: &Follower, task: &Arc<Task>, run: &AgentLaunch<'_>) {
-    let dir = site.folder.iteration(task.id, run.attempt, run.iteration);
-    let marker = marker(site, &dir);
+pub(crate) fn launch_agent(site: &HostContext, follower: &Follower, task: &Arc<Task>, run: &AgentLaunch<'_>) {
+    let dir = site.folder.iteration_path(task.id, run.attempt, run.iteration);
+    let marker = run_marker(site, &dir);
     if let Err(error) = journal_link::set_foreign_run_aside(&site.folder, &dir, &site.journal_id) {
-        return failed(site, task, run, format!("move a run of an older journal aside: {error}"));
+        return report_launch_failure(
+            site,
+            task,
+            run,
+            format!("move a run of an older journal aside: {error}"),
+        );
     }
     let Some(mut found) = settled_when_readable(site, &dir) else { return }; // the engine ends: the next one looks again
-    if !matches!(found, Ok(SitterState::Never)) && !reads(task) && gate::is_rebuilt(site, task) {
+    if !matches!(found, Ok(SitterState::Never)) && !is_reader_run(task) && gate::is_rebuilt(site, task) {
         // Whatever this run called done was done in a folder that is no more.
-        abandon(&dir, &marker);
-        return ended(site, task, run, AgentExit::Lost);
+        abandon_run(&dir, &marker);
+        return report_run_end(site, task, run, AgentExit::Lost);
     }
     if matches!(found, Ok(SitterState::Never)) {
         if site.is_stopped(task.id, run.attempt) {
-            return ended(site, task, run, AgentExit::Asked);
+            return report_run_end(site, task, run, AgentExit::Asked);
         }
-        match begin(site, task, run, &dir, &marker) {
+        match begin_agent_run(site, task, run, &dir, &marker) {
             Ok(Some(sitting)) => {
                 crash::pass_point("spawn.found");
                 return follow_when_readable(site, follower, task, run, &dir, Some(sitting));
@@ -89,14 +95,14 @@ pub(crate) fn launch(site: &HostContext, follower: &Follower, task: &Arc<Task>, 
                 None => return, // as above
             },
             Err(LaunchFailure::Hopeless(detail)) => {
-                return ended(site, task, run, AgentExit::NotStarted { detail, hopeless: true });
+                return report_run_end(site, task, run, AgentExit::NotStarted { detail, hopeless: true });
             }
-            Err(LaunchFailure::Stopped) => return ended(site, task, run, AgentExit::Asked),
+            Err(LaunchFailure::Stopped) => return report_run_end(site, task, run, AgentExit::Asked),
             // What failed was ended with it.
             Err(LaunchFailure::Machine(_)) if site.is_stopped(task.id, run.attempt) => {
-                return ended(site, task, run, AgentExit::Asked);
+                return report_run_end(site, task, run, AgentExit::Asked);
             }
-            Err(LaunchFailure::Machine(detail)) => return failed(site, task, run, detail),
+            Err(LaunchFailure::Machine(detail)) => return report_launch_failure(site, task, run, detail),
         }
     }
     match found {
@@ -105,13 +111,13 @@ pub(crate) fn launch(site: &HostContext, follower: &Follower, task: &Arc<Task>, 
             follow_when_readable(site, follower, task, run, &dir, None);
         }
         Ok(SitterState::Never | SitterState::Starting | SitterState::Vanished) => {
-            abandon(&dir, &marker);
-            ended(site, task, run, AgentExit::Lost);
+            abandon_run(&dir, &marker);
+            report_run_end(site, task, run, AgentExit::Lost);
         }
         Err(error) => {
             // The next attempt works in the same workspace, so whoever is in this folder must not go on.
-            abandon(&dir, &marker);
-            failed(site, task, run, error_chain(&error));
+            abandon_run(&dir, &marker);
+            report_launch_failure(site, task, run, error_chain(&error));
         }
     }
 }
@@ -120,9 +126,9 @@ pub(crate) fn launch(site: &HostContext, follower: &Follower, task: &Arc<Task>, 
 /// to give it up would end a live agent. None: the engine ends before it can look.
 fn settled_when_readable(site: &HostContext, dir: &Path) -> Option<Result<SitterState, FindError>> {
     loop {
-        match settled(dir) {
+        match wait_until_settled(dir) {
             Err(error) if error.is_shortage() => {
-                site.shortages.note(&error_chain(&error));
+                site.shortages.note_failure(&error_chain(&error));
                 if site.interrupted.wait(SHORTAGE_PAUSE) {
                     return None;
                 }
@@ -144,23 +150,23 @@ fn follow_when_readable(
     loop {
         match LaunchRecord::read(dir) {
             Err(error) if is_shortage(&error) => {
-                site.shortages.note(&format!("read the record of a run: {error}"));
+                site.shortages.note_failure(&format!("read the record of a run: {error}"));
                 if site.interrupted.wait(SHORTAGE_PAUSE) {
                     return; // the engine ends: the next one adopts the run
                 }
             }
             record => {
                 let record = record.ok().flatten();
-                return match followed(site, task, run, dir, sitting, record) {
-                    Ok(followed) => follower.follow(followed),
+                return match prepare_follow_target(site, task, run, dir, sitting, record) {
+                    Ok(followed) => follower.follow_agent(followed),
                     Err(unknown) => {
                         // What it writes cannot be read: nothing that it does may count.
-                        abandon(dir, &marker(site, dir));
+                        abandon_run(dir, &run_marker(site, dir));
                         let detail = match unknown.given.as_str() {
                             "" => "the record of the run is gone, and so is its profile".to_owned(),
                             _ => format!("{unknown}; {}", unknown.hint()),
                         };
-                        ended(site, task, run, AgentExit::NotStarted { detail, hopeless: true });
+                        report_run_end(site, task, run, AgentExit::NotStarted { detail, hopeless: true });
                     }
                 };
             }
@@ -171,13 +177,13 @@ fn follow_when_readable(
 /// How long to wait before a run is looked at again that could not be looked at for lack of a resource.
 const SHORTAGE_PAUSE: Duration = Duration::from_millis(200);
 
-fn failed(site: &HostContext, task: &Task, run: &AgentLaunch<'_>, detail: String) {
-    confine::remove_tmp(&site.folder.iteration(task.id, run.attempt, run.iteration));
+fn report_launch_failure(site: &HostContext, task: &Task, run: &AgentLaunch<'_>, detail: String) {
+    confine::remove_tmp(&site.folder.iteration_path(task.id, run.attempt, run.iteration));
     site.tell(task.id, News::MachineFailed { attempt: run.attempt, detail, hopeless: false });
 }
 
-fn ended(site: &HostContext, task: &Task, run: &AgentLaunch<'_>, exit: AgentExit) {
-    confine::remove_tmp(&site.folder.iteration(task.id, run.attempt, run.iteration));
+fn report_run_end(site: &HostContext, task: &Task, run: &AgentLaunch<'_>, exit: AgentExit) {
+    confine::remove_tmp(&site.folder.iteration_path(task.id, run.attempt, run.iteration));
     let head_after = head_of(site, task);
     // Nothing was written in a run that nobody saw.
     let missing = missing_outputs(site, task, i64::MAX);
@@ -198,10 +204,10 @@ fn ended(site: &HostContext, task: &Task, run: &AgentLaunch<'_>, exit: AgentExit
         traces: AgentRunTraces::default(),
         climbed: None,
     };
-    site.tell(task.id, News::AgentEnded(recovering::climbed(site, task, news)));
+    site.tell(task.id, News::AgentEnded(recovering::attach_recovery(site, task, news)));
 }
 
-fn followed(
+fn prepare_follow_target(
     site: &HostContext,
     task: &Arc<Task>,
     run: &AgentLaunch<'_>,
@@ -219,7 +225,7 @@ fn followed(
     });
     let agent = registry::find_agent(&kind)?.create_agent();
     if !known {
-        guard = guard::prints(&confine::own_state(site, &agent.needs(&profile).state));
+        guard = guard::fingerprint_configs(&confine::own_state(site, &agent.needs(&profile).state));
     }
     Ok(FollowTarget {
         task: task.clone(),
@@ -353,7 +359,7 @@ pub fn check_terminal(
 }
 
 /// Starts the sitter and says who it is; none if there is one in the folder already.
-fn begin(
+fn begin_agent_run(
     site: &HostContext,
     task: &Task,
     run: &AgentLaunch<'_>,
@@ -367,7 +373,7 @@ fn begin(
             "no agent profile `{name}` in landfall.toml: add an [agent.{name}] section"
         ))
     })?;
-    let workspace = match reads(task) {
+    let workspace = match is_reader_run(task) {
         true => take_room(site, task, run.attempt, run.iteration, run.find_base)
             .map_err(LaunchFailure::Machine)?,
         false => site
@@ -385,7 +391,7 @@ fn begin(
     check_terminal(&profile.name, &agent.needs(&profile), level)
         .map_err(|TerminalError { problem, hint }| LaunchFailure::Hopeless(format!("{problem} ({hint})")))?;
     let tag_key = agent.has_closing_message().then_some(key.as_str());
-    let prompt = prompt(site, task, run, &workspace, tag_key).map_err(LaunchFailure::Hopeless)?;
+    let prompt = build_prompt(site, task, run, &workspace, tag_key).map_err(LaunchFailure::Hopeless)?;
     std::fs::create_dir_all(dir).map_err(|error| io("make the folder of the run", error))?;
     journal_link::note_head(&site.folder, site.end.head());
     journal_link::mark_run(dir, &site.journal_id).map_err(|error| io("mark the folder of the run", error))?;
@@ -410,7 +416,7 @@ fn begin(
     let settings = &site.settings.agents[profile_name(task)];
     let before = task.session.as_ref().filter(|_| resume.is_some()).map(|it| it.usage).unwrap_or_default();
     let ear = ParserContext { nonce: key.clone(), resumed: resume.is_some(), before };
-    let guard = guard::prints(&confine::own_state(site, &agent.needs(&profile).state));
+    let guard = guard::fingerprint_configs(&confine::own_state(site, &agent.needs(&profile).state));
     let record = LaunchRecord { kind: profile.kind.clone(), ear, sandbox: settings.sandbox, guard };
     record.write(dir).map_err(|error| io("write the record of the run", error))?;
     let passed: Vec<_> = site
@@ -419,9 +425,9 @@ fn begin(
         .filter(|(name, _)| settings.pass_env.iter().any(|it| *name == **it))
         .cloned()
         .collect();
-    let passed = with(&site.env, passed);
+    let passed = extend_environment(&site.env, passed);
     let (run_settings, room) = (&site.settings.run, workspace.caches_path());
-    let caches = confine::caches(run_settings, &site.folder, &passed, settings.sandbox, &room)
+    let caches = confine::prepare_run_caches(run_settings, &site.folder, &passed, settings.sandbox, &room)
         .map_err(|error| io("make the caches of the workspace ready", error))?;
     confine::log_cache_notices(site, &caches);
     let cache_env = caches.env.clone();
@@ -457,10 +463,10 @@ fn begin(
         script_text,
         program: site.program.clone(),
     };
-    confine::make_state(confine::home(site).as_deref(), &reach.own);
+    confine::make_state(confine::agent_home(site).as_deref(), &reach.own);
     let LaunchCommand { argv, mut env, stdin, files } = agent.build_launch_command(&brief)?;
     env.push(("PWD".into(), workspace.path().as_os_str().to_owned())); // some trust it over where they are
-    env.extend(ports::variables(site, task.id).map_err(LaunchFailure::Machine)?);
+    env.extend(ports::port_variables(site, task.id).map_err(LaunchFailure::Machine)?);
     for (path, bytes) in files {
         reach.read.push(path.clone());
         std::fs::write(&path, bytes).map_err(|error| io("write a file of the run", error))?;
@@ -470,20 +476,23 @@ fn begin(
         argv,
         cwd: workspace.path().to_owned(),
         // Caches last: a variable of the profile must not lead past the changes of its own.
-        env: reachable(&site.program, with(&with(&passed, env), cache_env)),
+        env: add_program_to_path(
+            &site.program,
+            extend_environment(&extend_environment(&passed, env), cache_env),
+        ),
         stdin,
-        sandbox: confine::sandbox(site, &reach),
+        sandbox: confine::build_sandbox(site, &reach),
         signal: Some(SignalSpec { socket, key }),
-        deadline_ms: sat_with_ms(site, task, agent.calls_model(), run.deadline_ms),
+        deadline_ms: sitter_limit_ms(site, task, agent.calls_model(), run.deadline_ms),
         grace_ms: settings.grace_ms,
         out_cap: settings.output_cap,
         marker: marker.to_owned(),
     };
-    if !reads(task) {
-        papers::put(site, task, &workspace).map_err(LaunchFailure::Machine)?;
+    if !is_reader_run(task) {
+        papers::put_papers(site, task, &workspace).map_err(LaunchFailure::Machine)?;
     }
     if strides(task) {
-        module::prepare(task, &workspace, dir)
+        module::prepare_module(task, &workspace, dir)
             .map_err(|error| io("make the folder of its module ready", error))?;
     }
     crate::workspace::before_run(site, task, run.attempt, run.iteration, &workspace)
@@ -512,7 +521,7 @@ fn begin(
     Ok(sitting)
 }
 
-fn prompt(
+fn build_prompt(
     site: &HostContext,
     task: &Task,
     run: &AgentLaunch<'_>,
@@ -533,11 +542,11 @@ fn prompt(
         Ok(Ok(section)) => section.commands.iter().map(|it| it.run.clone()).collect(),
         Ok(Err(_)) | Err(_) => Vec::new(),
     };
-    let reply = task.reply.clone().filter(|_| reads(task));
-    let handed = handover::handed(site, task, step, workspace.path());
+    let reply = task.reply.clone().filter(|_| is_reader_run(task));
+    let handed = handover::build_handover(site, task, step, workspace.path());
     let spec = spec_of(site, task).unwrap_or_default();
-    let next = next_of(task, workspace)
-        .or_else(|| is_dispatched(task).then(|| module::entry(task, workspace.path()).to_owned()));
+    let next = next_loop_step(task, workspace)
+        .or_else(|| is_dispatched(task).then(|| module::entry_step(task, workspace.path()).to_owned()));
     let named = |output: String| if output == SPEC { spec.clone() } else { output };
     let outputs = outputs.into_iter().map(named).collect();
     let context = PromptContext {
@@ -564,14 +573,14 @@ fn prompt(
         outputs,
         key: key.map(ToOwned::to_owned),
         source: task.spec.source.clone(),
-        past: task.past.iter().map(past_line).collect(),
-        discoveries: site.prompts.offered(task.id),
+        past: task.past.iter().map(format_past_run).collect(),
+        discoveries: site.prompts.offered_discoveries(task.id),
         resumed: run.talk != SessionStart::New,
         compact: matches!(run.talk, SessionStart::Resumed { compact: true, .. }),
         findings: task.findings.iter().filter(|it| !it.resolved).map(ToString::to_string).collect(),
         module: module::path_of(task).to_owned(),
         next,
-        moved: has_moved(task, workspace),
+        moved: has_module_changed(task, workspace),
         since: task.reviewed_head.as_ref().map(ToString::to_string),
         papers: papers::FOLDER.to_owned(),
         has_papers: papers::has_any(task),
@@ -581,7 +590,7 @@ fn prompt(
         },
         stage: task.staged.focus.as_ref().map_or(0, |focus| focus.number),
         requirements: requirements(task),
-        refinements: refinements(task),
+        refinements: list_refinements(task),
         steps: task.staged.plan.steps,
         steps_done: task.staged.plan.done,
         proofs: task.staged.proofs.all.iter().map(Proof::line).chain(task.staged.proof_anomaly()).collect(),
@@ -595,11 +604,11 @@ fn prompt(
             .map(|source| format!("#{}", source.number))
             .unwrap_or_default(),
         spec,
-        handed_by: handed.by(),
+        handed_by: handed.author_phase(),
         handoff: handed.points,
         gaps: handed.gaps,
         hand_on: handed.to,
-        lens: lens(task).to_owned(),
+        lens: review_focus(task).to_owned(),
         fork: task.workspace.as_ref().map_or_else(|| workspace.base().to_string(), ToString::to_string),
         ..PromptContext::default()
     };
@@ -608,7 +617,7 @@ fn prompt(
 
 /// What the person wants otherwise. Where a judge weighs it, it is dealt with once; elsewhere every run is told, since a new one
 /// knows nothing of what another was told.
-fn refinements(task: &Task) -> Vec<String> {
+fn list_refinements(task: &Task) -> Vec<String> {
     let judged = task.flow.as_ref().is_none_or(|flow| flow.has_judge());
     let told = |it: &&Refinement| match it.state {
         RefinementStatus::Pending | RefinementStatus::Weighed(_) => true,
@@ -629,20 +638,20 @@ fn requirements(task: &Task) -> Vec<String> {
 const MESSAGE: &str = "A message from the person you work for";
 
 /// Whether somebody else changed the state of its module since the last run left it.
-fn has_moved(task: &Task, workspace: &Workspace) -> bool {
-    task.revision.is_some() && task.revision != module::revision(task, workspace.path())
+fn has_module_changed(task: &Task, workspace: &Workspace) -> bool {
+    task.revision.is_some() && task.revision != module::module_revision(task, workspace.path())
 }
 
 /// The step that a loop of the agent's own is to go on with. It is said only while the state is the one that the step followed
 /// from: what a person did meanwhile outweighs it.
-fn next_of(task: &Task, workspace: &Workspace) -> Option<String> {
+fn next_loop_step(task: &Task, workspace: &Workspace) -> Option<String> {
     let next = &task.stride.as_ref()?.next;
     let goes_on = !next.is_empty() && !next.starts_with('(');
-    (goes_on && task.revision.is_some() && !has_moved(task, workspace)).then(|| next.clone())
+    (goes_on && task.revision.is_some() && !has_module_changed(task, workspace)).then(|| next.clone())
 }
 
 /// One earlier run in a line, for an agent without its memory.
-fn past_line(past: &PastRun) -> String {
+fn format_past_run(past: &PastRun) -> String {
     let PastRun { iteration, verdict, committed } = past;
     let what = match verdict {
         Verdict::Complete => "said it was done".to_owned(),
@@ -669,7 +678,7 @@ fn past_line(past: &PastRun) -> String {
 }
 
 /// What a reader of an issue's work is to look for: several readers look for different things.
-fn lens(task: &Task) -> &'static str {
+fn review_focus(task: &Task) -> &'static str {
     let step = task.step().and_then(|name| task.flow.as_ref()?.find_step(name));
     let reviews = step.is_some_and(|step| matches!(step.kind, StepKind::Review));
     let Some(issue) = task.issue.as_ref().filter(|issue| reviews && issue.readers_wanted() > 1) else {

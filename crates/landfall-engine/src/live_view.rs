@@ -13,7 +13,7 @@ use landfall_model::{
     WaitReason,
 };
 
-use crate::meter::{UsageMeter, day};
+use crate::meter::{UsageMeter, local_day};
 use crate::shortage::Shortage;
 
 /// The one owner of what is shown of a run.
@@ -41,10 +41,10 @@ impl LiveView {
 
     /// What was spent in this run of the engine and what today, agents at work included.
     #[must_use]
-    pub fn spending(&self, now: Timestamp) -> (Spending, Spending) {
+    pub fn current_spending(&self, now: Timestamp) -> (Spending, Spending) {
         let meter = &self.lock().meter;
         let live = meter.live.values().fold(Spending::default(), |sum, spent| sum.plus(*spent));
-        let today = meter.ledger.spent_since(day(now).from);
+        let today = meter.ledger.spent_since(local_day(now).from);
         (meter.ledger.run().plus(live), today.plus(live))
     }
 
@@ -54,7 +54,7 @@ impl LiveView {
     }
 
     /// What an agent at work has used, and what it is at.
-    pub(crate) fn show(&self, task: TaskId, spending: Spending, live: &LiveAgent) {
+    pub(crate) fn update_agent(&self, task: TaskId, spending: Spending, live: &LiveAgent) {
         let mut state = self.lock();
         state.meter.live.insert(task, spending);
         state.view.live.insert(task, live.clone());

@@ -20,12 +20,12 @@ pub struct LogFile {
 impl LogFile {
     /// The log at `path`. It is made with its first line.
     #[must_use]
-    pub fn at(path: PathBuf) -> Self {
+    pub fn at_path(path: PathBuf) -> Self {
         Self { path, bytes_max: BYTES_MAX, writing: Mutex::default() }
     }
 
     /// Adds a line. A log that cannot be written is not worth stopping for.
-    pub fn line(&self, line: &serde_json::Value) {
+    pub fn append_line(&self, line: &serde_json::Value) {
         let _held = self.writing.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let _ = self.write(&format!("{line}\n")); // there is nobody better to tell
     }
@@ -50,16 +50,16 @@ mod tests {
     fn a_full_log_makes_room_and_keeps_the_one_before() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("hooks.jsonl");
-        let log = LogFile { bytes_max: 100, ..LogFile::at(path.clone()) };
+        let log = LogFile { bytes_max: 100, ..LogFile::at_path(path.clone()) };
         for number in 0..50 {
-            log.line(&serde_json::json!({ "number": number, "said": "something or other" }));
+            log.append_line(&serde_json::json!({ "number": number, "said": "something or other" }));
         }
         let read = |path: &std::path::Path| std::fs::read_to_string(path).expect("it is there");
         let (now, before) = (read(&path), read(&folder.path().join("hooks.jsonl.1")));
         assert!(now.len() <= 100 && before.len() <= 100);
         assert!(now.ends_with("{\"number\":49,\"said\":\"something or other\"}\n"), "{now}");
         assert_eq!(std::fs::read_dir(folder.path()).expect("there").count(), 2);
-        log.line(&serde_json::json!("x".repeat(500)));
+        log.append_line(&serde_json::json!("x".repeat(500)));
         assert_eq!(read(&path).lines().count(), 1, "a line longer than the bound stands alone");
     }
 }

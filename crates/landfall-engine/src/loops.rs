@@ -35,41 +35,41 @@ impl Core {
                 self.add(out, vec![new])?.first().map(|task| task.id).expect("one was added")
             }
         };
-        if let Some(flow) = flow.filter(|flow| self.task(id).spec.flow.as_ref() != Some(flow)) {
-            let spec = self.task(id).spec.clone();
+        if let Some(flow) = flow.filter(|flow| self.expect_task(id).spec.flow.as_ref() != Some(flow)) {
+            let spec = self.expect_task(id).spec.clone();
             self.edit(out, id, TaskSpec { flow: Some(flow), ..spec })?;
         }
         // Whoever cannot have other limits cannot go on: it is said before anything is changed.
         let probe = News::SetLimits { limits: TaskLimitOverrides::default() };
-        landfall_model::decide_and_apply(&self.task(id), &self.input(out, &probe))?;
-        match &self.task(id).state {
+        landfall_model::decide_and_apply(&self.expect_task(id), &self.decision_input(out, &probe))?;
+        match &self.expect_task(id).state {
             // Its objective was written meanwhile.
             TaskState::Draft => {
-                let flow = self.task(id).spec.flow.clone();
+                let flow = self.expect_task(id).spec.flow.clone();
                 self.edit(out, id, TaskSpec { flow, ..spec })?;
             }
             TaskState::Ended(_) => {
-                self.try_hear(out, id, &News::Retry { fresh: false, note: None })?;
+                self.try_handle_task_news(out, id, &News::Retry { fresh: false, note: None })?;
             }
             TaskState::Ready { .. }
             | TaskState::Active { .. }
             | TaskState::Waiting { .. }
             | TaskState::Review { .. } => {}
         }
-        let task = self.task(id);
+        let task = self.expect_task(id);
         if task.hold.is_some() || matches!(task.state, TaskState::Waiting { wait: WaitReason::Pause, .. }) {
-            self.try_hear(out, id, &News::Release)?;
+            self.try_handle_task_news(out, id, &News::Release)?;
         }
-        let task = self.task(id);
+        let task = self.expect_task(id);
         let limits = TaskLimitOverrides {
             iterations_max: Some(task.iterations_done().saturating_add(iterations_max)),
             task_ms: Some(task.counters.spent_ms.saturating_add(u64::from(minutes_max) * MINUTE_MS)),
             micro_usd: None,
         };
-        let task = self.try_hear(out, id, &News::SetLimits { limits })?;
+        let task = self.try_handle_task_news(out, id, &News::SetLimits { limits })?;
         let started = AutoEvent::Started { session, module, task: id, iterations_max, minutes_max };
-        self.fact(out, EngineEvent::Auto(started));
-        self.widen(id);
+        self.record_engine_event(out, EngineEvent::Auto(started));
+        self.widen_run(id);
         Ok(task)
     }
 
@@ -83,25 +83,29 @@ impl Core {
             return Err(AskError::NoLoop(session.to_owned()));
         };
         if standing == LoopState::Stopping {
-            return Ok(self.task(task));
+            return Ok(self.expect_task(task));
         }
-        self.fact(out, EngineEvent::Auto(AutoEvent::StopAsked { session: session.to_owned() }));
+        self.record_engine_event(
+            out,
+            EngineEvent::Auto(AutoEvent::StopAsked { session: session.to_owned() }),
+        );
         if standing == LoopState::Running {
             let reason = format!("the loop of session `{session}` was stopped");
-            let own = self.task(task).strides() && matches!(self.task(task).state, TaskState::Active { .. });
+            let own = self.expect_task(task).strides()
+                && matches!(self.expect_task(task).state, TaskState::Active { .. });
             // An agent that runs its own loop would go on to its end: it is told to stop after its step.
             let news = if own { News::StopTask } else { News::Hold { reason } };
             // Refused by what is landing: that is finished, and nothing comes after it.
-            let _ = self.try_hear(out, task, &news);
+            let _ = self.try_handle_task_news(out, task, &news);
         }
-        Ok(self.task(task))
+        Ok(self.expect_task(task))
     }
 
     /// Ends every loop: whoever stops the run means these, too.
     pub fn stop_loops(&mut self, out: &dyn CoreEnvironment) {
         let running = self.loops().all_loops().iter().filter(|it| it.loop_state() == LoopState::Running);
         for session in running.map(|it| it.session.clone()).collect::<Vec<_>>() {
-            self.fact(out, EngineEvent::Auto(AutoEvent::StopAsked { session }));
+            self.record_engine_event(out, EngineEvent::Auto(AutoEvent::StopAsked { session }));
         }
     }
 

@@ -23,13 +23,13 @@ impl UsageMeter {
             return None;
         }
         let live = self.live.values().fold(Spending::default(), |sum, spent| sum.plus(*spent));
-        purse.spent(&self.ledger, live, day(now))
+        purse.spent(&self.ledger, live, local_day(now))
     }
 }
 
 /// The day around this moment, by the clock on the person's wall.
 #[must_use]
-pub fn day(now: Timestamp) -> BudgetDay {
+pub fn local_day(now: Timestamp) -> BudgetDay {
     const DAY_MS: i64 = 24 * 60 * 60 * 1000;
     let in_utc = || {
         let from = now.0.div_euclid(DAY_MS) * DAY_MS;

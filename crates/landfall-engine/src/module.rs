@@ -34,7 +34,7 @@ pub(crate) fn path_of(task: &Task) -> &str {
 
 /// How the paths begin that a loop of its own keeps its books under, where it has a module of the project: none of that is
 /// work. What the project's own folder shows of it is written from the journal.
-pub(crate) fn aside(task: &Task) -> Option<Vec<u8>> {
+pub(crate) fn bookkeeping_prefix(task: &Task) -> Option<Vec<u8>> {
     let path = path_of(task);
     (task.strides() && path != OWN).then(|| format!("{path}/.").into_bytes())
 }
@@ -53,9 +53,9 @@ fn exclude(path: &str) -> String {
 
 /// Makes the folder ready for a run. Whatever stop or signal lies there is from before: a stop that a person asked for is in
 /// the journal, and keeps the run from beginning at all.
-pub(crate) fn prepare(task: &Task, workspace: &Workspace, dir: &Path) -> std::io::Result<()> {
+pub(crate) fn prepare_module(task: &Task, workspace: &Workspace, dir: &Path) -> std::io::Result<()> {
     workspace.set_aside(&ASIDE)?;
-    if aside(task).is_some() {
+    if bookkeeping_prefix(task).is_some() {
         workspace.set_aside(&[&exclude(path_of(task))])?;
     }
     let nook = ExchangeFolder::open_or_create(workspace.path(), path_of(task))?;
@@ -63,21 +63,21 @@ pub(crate) fn prepare(task: &Task, workspace: &Workspace, dir: &Path) -> std::io
         nook.remove(name)?;
     }
     let mut before = Vec::new();
-    if let Some((name, bytes)) = status(&nook) {
+    if let Some((name, bytes)) = read_status_file(&nook) {
         before = [name.as_bytes(), b"\n", bytes.as_slice()].concat();
     }
     write_private(&dir.join(BEFORE), &before)
 }
 
 /// The status file that counts.
-fn status(nook: &ExchangeFolder) -> Option<(&'static str, Vec<u8>)> {
+fn read_status_file(nook: &ExchangeFolder) -> Option<(&'static str, Vec<u8>)> {
     files::STATUSES.iter().find_map(|name| Some((*name, nook.read(name, files::BYTES_MAX).ok()??)))
 }
 
 /// The step that a loop begins with, as the status of the module says.
-pub(crate) fn entry(task: &Task, workspace: &Path) -> &'static str {
+pub(crate) fn entry_step(task: &Task, workspace: &Path) -> &'static str {
     let nook = ExchangeFolder::open(workspace, path_of(task)).ok();
-    let found = nook.as_ref().and_then(status);
+    let found = nook.as_ref().and_then(read_status_file);
     found.map_or("plan", |(name, bytes)| files::loop_entry_step(LoopFileKind::for_status_file(name), &bytes))
 }
 
@@ -107,7 +107,7 @@ fn guidance(task: &Task, workspace: &Path) -> Option<(String, String)> {
 
 /// A name for the state of a module as it stands; none if there is nothing. Compared before the engine says `go on`: a second
 /// on a clock tells less.
-pub(crate) fn revision(task: &Task, workspace: &Path) -> Option<Digest> {
+pub(crate) fn module_revision(task: &Task, workspace: &Path) -> Option<Digest> {
     let nook = ExchangeFolder::open(workspace, path_of(task)).ok()?;
     let mut hasher = blake3::Hasher::new();
     let mut any = false;
@@ -143,12 +143,12 @@ impl WatchedModule {
 
     /// Of a run that another engine began. A stop that it asked for because of a limit is taken back: whether the limit still
     /// holds is seen anew. A person's stop is not ours to take back, nor is a file that somebody else put there.
-    pub fn adopt(&self, task: &Task) {
+    pub fn adopt_run(&self, task: &Task) {
         let asked = matches!(
             &task.state,
             TaskState::Active { doing: AttemptPhase::Running { stop: Some(_), .. }, .. }
         );
-        let (Ok(ours), Ok(nook)) = (std::fs::read(self.dir.join(ASKED)), self.nook()) else { return };
+        let (Ok(ours), Ok(nook)) = (std::fs::read(self.dir.join(ASKED)), self.open_folder()) else { return };
         let theirs = nook.read(files::STOP, files::BYTES_MAX).ok().flatten();
         if !asked && theirs.as_ref() == Some(&ours) {
             let _ = nook.remove(files::STOP); // one that stays is heeded: the run ends early and goes on anew
@@ -156,11 +156,11 @@ impl WatchedModule {
     }
 
     /// Looks at the files; what is new in them.
-    pub fn scan(&mut self) -> Vec<Signal> {
-        let Ok(nook) = self.nook() else { return Vec::new() };
+    pub fn scan_files(&mut self) -> Vec<Signal> {
+        let Ok(nook) = self.open_folder() else { return Vec::new() };
         let mut heard = Vec::new();
         // The status first: a loop that stops has written it before it says so.
-        if let Some((name, bytes)) = status(&nook) {
+        if let Some((name, bytes)) = read_status_file(&nook) {
             heard.extend(self.ear.feed(LoopFileKind::for_status_file(name), &bytes));
         }
         if let Ok(Some(bytes)) = nook.read(files::SIGNAL, files::BYTES_MAX) {
@@ -171,9 +171,9 @@ impl WatchedModule {
 
     /// The run is over: what is left to hear. Nothing of it stays behind for the next.
     pub fn end(&mut self) -> Vec<Signal> {
-        let mut heard = self.scan();
+        let mut heard = self.scan_files();
         heard.extend(self.ear.finish());
-        if let Ok(nook) = self.nook() {
+        if let Ok(nook) = self.open_folder() {
             for name in [files::STOP, files::SIGNAL, files::SIGNAL_TMP] {
                 let _ = nook.remove(name); // the next run begins with taking it away
             }
@@ -183,10 +183,10 @@ impl WatchedModule {
 
     /// Asks the agent to end its loop before its next step; whether that could be said.
     pub fn ask_to_stop(&self, reason: StopReason, at: Timestamp) -> bool {
-        self.nook().is_ok_and(|nook| ask_to_stop(&nook, &self.dir, reason, at))
+        self.open_folder().is_ok_and(|nook| ask_to_stop(&nook, &self.dir, reason, at))
     }
 
-    fn nook(&self) -> std::io::Result<ExchangeFolder> {
+    fn open_folder(&self) -> std::io::Result<ExchangeFolder> {
         ExchangeFolder::open(&self.workspace, &self.path)
     }
 }
@@ -200,7 +200,7 @@ fn ask_to_stop(nook: &ExchangeFolder, dir: &Path, reason: StopReason, at: Timest
 }
 
 /// Asks for a person's stop where no engine follows the run.
-pub(crate) fn person_stops(task: &Task, workspace: &Path, dir: &Path, at: Timestamp) -> bool {
+pub(crate) fn request_user_stop(task: &Task, workspace: &Path, dir: &Path, at: Timestamp) -> bool {
     ExchangeFolder::open(workspace, path_of(task))
         .is_ok_and(|nook| ask_to_stop(&nook, dir, StopReason::UserStop, at))
 }

@@ -15,7 +15,7 @@ use serde_json::json;
 
 use crate::errand::{self, UserCommand};
 use crate::herald::NotifierContext;
-use crate::hooks::fit;
+use crate::hooks::fit_env_value;
 use crate::logfile::LogFile;
 use crate::occasions::{NotificationEvent, NotificationTopic, Priority};
 use crate::settings::{ChannelAddress, DeliveryMethod, NotificationChannel};
@@ -93,8 +93,8 @@ impl NotificationBuffer {
     }
 
     /// A message that may go out now, what matters most first. With `pause` zero everything may.
-    pub fn due(&mut self, now: Instant, pause: Duration) -> Option<NotificationMessage> {
-        let open = |topic: &NotificationTopic| self.opens(*topic, pause).is_none_or(|at| at <= now);
+    pub fn take_due_message(&mut self, now: Instant, pause: Duration) -> Option<NotificationMessage> {
+        let open = |topic: &NotificationTopic| self.opens_at(*topic, pause).is_none_or(|at| at <= now);
         let topic = *self.waiting.keys().filter(|topic| open(topic)).max_by_key(|topic| topic.priority())?;
         let waiting = self.waiting.remove(&topic)?;
         self.last.insert(topic, now);
@@ -104,10 +104,10 @@ impl NotificationBuffer {
     /// When the next message may go out; none while nothing waits.
     #[must_use]
     pub fn next(&self, now: Instant, pause: Duration) -> Option<Instant> {
-        self.waiting.keys().map(|topic| self.opens(*topic, pause).unwrap_or(now)).min()
+        self.waiting.keys().map(|topic| self.opens_at(*topic, pause).unwrap_or(now)).min()
     }
 
-    fn opens(&self, topic: NotificationTopic, pause: Duration) -> Option<Instant> {
+    fn opens_at(&self, topic: NotificationTopic, pause: Duration) -> Option<Instant> {
         self.last.get(&topic).map(|last| *last + pause)
     }
 }
@@ -125,7 +125,7 @@ fn message(
     }
     let at = heard.iter().map(|it| it.at).max().unwrap_or(Timestamp(0));
     let (title, text) = match heard.as_slice() {
-        [one] if *more == 0 => (one.what.clone(), about(one).join("\n")),
+        [one] if *more == 0 => (one.what.clone(), detail_lines(one).join("\n")),
         many => {
             let names: Vec<String> = tasks.iter().take(NAMED_MAX).map(ToString::to_string).collect();
             let rest = if tasks.len() > NAMED_MAX || *more > 0 { " …" } else { "" };
@@ -134,14 +134,14 @@ fn message(
             let lines = many
                 .iter()
                 .take(NAMED_MAX)
-                .map(|it| line(&[vec![it.what.clone()], about(it)].concat().join(": ")));
-            (format!("{}{names}", topic.of_many(count)), lines.collect::<Vec<_>>().join("\n"))
+                .map(|it| to_single_line(&[vec![it.what.clone()], detail_lines(it)].concat().join(": ")));
+            (format!("{}{names}", topic.plural_title(count)), lines.collect::<Vec<_>>().join("\n"))
         }
     };
     NotificationMessage {
         topic,
-        title: line(&title),
-        text: text.lines().map(line).collect::<Vec<_>>().join("\n"),
+        title: to_single_line(&title),
+        text: text.lines().map(to_single_line).collect::<Vec<_>>().join("\n"),
         tasks,
         count,
         at,
@@ -149,12 +149,16 @@ fn message(
 }
 
 /// The title of a task and the reason, as far as there are any.
-fn about(heard: &NotificationEvent) -> Vec<String> {
-    [&heard.title, &heard.reason].into_iter().filter(|text| !text.is_empty()).map(|text| line(text)).collect()
+fn detail_lines(heard: &NotificationEvent) -> Vec<String> {
+    [&heard.title, &heard.reason]
+        .into_iter()
+        .filter(|text| !text.is_empty())
+        .map(|text| to_single_line(text))
+        .collect()
 }
 
 /// One line that can be shown anywhere: what agents wrote may hold anything.
-fn line(text: &str) -> String {
+fn to_single_line(text: &str) -> String {
     let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let clean = clean.split_whitespace().collect::<Vec<_>>().join(" ");
     match clean.char_indices().nth(LINE_MAX) {
@@ -193,17 +197,18 @@ impl NotificationSender {
         channel: NotificationChannel,
         timing: NotificationTiming,
     ) -> Self {
-        let log = LogFile::at(ground.folder.notices_log());
+        let log = LogFile::at_path(ground.folder.notices_log());
         let (state, changed) = (Mutex::default(), Condvar::new());
         let shared = Arc::new(ChannelQueue { ground, channel, timing, log, state, changed });
         let own = shared.clone();
         // Without a thread nothing is told, and nothing else is the worse for it.
-        let thread = std::thread::Builder::new().name("notify".to_owned()).spawn(move || own.work()).ok();
+        let thread =
+            std::thread::Builder::new().name("notify".to_owned()).spawn(move || own.run_queue()).ok();
         Self { shared, thread }
     }
 
     /// Puts an event in line, if the channel is for it.
-    pub(crate) fn offer(&self, heard: &NotificationEvent) {
+    pub(crate) fn enqueue_event(&self, heard: &NotificationEvent) {
         let Some(topic) = heard.topic else { return };
         let NotificationChannel { floor, topics, .. } = &self.shared.channel;
         if topic.priority() < *floor || !(topics.is_empty() || topics.contains(&topic)) {
@@ -224,7 +229,7 @@ impl NotificationSender {
     }
 
     /// Waits until all is told, at most until then.
-    pub(crate) fn finish(&mut self, deadline: Instant) {
+    pub(crate) fn wait_until_sent(&mut self, deadline: Instant) {
         let mut state = self.shared.state();
         while !state.over {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -262,10 +267,10 @@ impl ChannelQueue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn work(&self) {
+    fn run_queue(&self) {
         let _over = NotifierEndGuard(self);
         while let Some(message) = self.next() {
-            self.send(&message);
+            self.send_message(&message);
         }
     }
 
@@ -275,7 +280,7 @@ impl ChannelQueue {
         loop {
             let now = Instant::now();
             let pause = if state.ending { Duration::ZERO } else { self.timing.pause };
-            if let Some(message) = state.burst.due(now, pause) {
+            if let Some(message) = state.burst.take_due_message(now, pause) {
                 return Some(message);
             }
             if state.ending {
@@ -291,7 +296,7 @@ impl ChannelQueue {
         }
     }
 
-    fn send(&self, message: &NotificationMessage) {
+    fn send_message(&self, message: &NotificationMessage) {
         let mut tries = 0;
         let sent = loop {
             tries += 1;
@@ -314,7 +319,7 @@ impl ChannelQueue {
         if let Err(SendFailure { why, .. }) = sent {
             entry["error"] = json!(why);
         }
-        self.log.line(&entry);
+        self.log.append_line(&entry);
     }
 
     /// Waits before another try; not at all when the engine is leaving.
@@ -326,32 +331,37 @@ impl ChannelQueue {
 
     fn try_send(&self, message: &NotificationMessage) -> Result<(), SendFailure> {
         match &self.channel.way {
-            DeliveryMethod::Desktop => self.show(message),
+            DeliveryMethod::Desktop => self.show_on_desktop(message),
             DeliveryMethod::Command { run } => self.run(run, message),
             DeliveryMethod::Webhook(address) => {
                 let target = DeliveryTarget::of(&self.ground, address)?;
-                self.post(&target, &target.url, &webhook(&self.ground, message))
+                self.post_json(&target, &target.url, &webhook_body(&self.ground, message))
             }
             DeliveryMethod::Slack(address) => {
                 let target = DeliveryTarget::of(&self.ground, address)?;
-                self.post(&target, &target.url, &slack(&self.ground, message))
+                self.post_json(&target, &target.url, &slack_body(&self.ground, message))
             }
             DeliveryMethod::Ntfy(address) => {
                 let target = DeliveryTarget::of(&self.ground, address)?;
-                let (server, body) = ntfy(&self.ground, &target.url, message)
-                    .ok_or_else(|| SendFailure::for_good("the address does not end with a topic"))?;
-                self.post(&target, &server, &body)
+                let (server, body) = ntfy_request(&self.ground, &target.url, message)
+                    .ok_or_else(|| SendFailure::permanent("the address does not end with a topic"))?;
+                self.post_json(&target, &server, &body)
             }
         }
     }
 
-    fn post(&self, target: &DeliveryTarget, url: &str, body: &serde_json::Value) -> Result<(), SendFailure> {
+    fn post_json(
+        &self,
+        target: &DeliveryTarget,
+        url: &str,
+        body: &serde_json::Value,
+    ) -> Result<(), SendFailure> {
         let config = ureq::Agent::config_builder()
             .timeout_global(Some(self.timing.answer))
             .max_redirects(0) // what is posted, and its token, go where they were meant to go
             .max_redirects_will_error(false)
             .http_status_as_error(false)
-            .proxy(proxy(&self.ground, url))
+            .proxy(find_proxy(&self.ground, url))
             .user_agent(concat!("landfall/", env!("CARGO_PKG_VERSION")))
             .build();
         let agent: ureq::Agent = config.into();
@@ -363,24 +373,24 @@ impl ChannelQueue {
             Ok(answer) => match answer.status().as_u16() {
                 200..=299 => Ok(()),
                 status @ (408 | 425 | 429 | 500..=599) => {
-                    Err(SendFailure::for_now(&format!("{} answered {status}", target.host())))
+                    Err(SendFailure::temporary(&format!("{} answered {status}", target.host())))
                 }
-                status => Err(SendFailure::for_good(&format!("{} answered {status}", target.host()))),
+                status => Err(SendFailure::permanent(&format!("{} answered {status}", target.host()))),
             },
             Err(error) => {
-                let why = format!("{}: {}", target.host(), target.masked(&error.to_string()));
-                Err(SendFailure::for_now(&why))
+                let why = format!("{}: {}", target.host(), target.mask_secrets(&error.to_string()));
+                Err(SendFailure::temporary(&why))
             }
         }
     }
 
-    fn show(&self, message: &NotificationMessage) -> Result<(), SendFailure> {
+    fn show_on_desktop(&self, message: &NotificationMessage) -> Result<(), SendFailure> {
         const SESSION: [&str; 4] =
             ["DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR"];
-        let path = self.ground.variable("PATH").unwrap_or_default();
+        let path = self.ground.env_variable("PATH").unwrap_or_default();
         let there = std::env::split_paths(&path).any(|folder| folder.join("notify-send").is_file());
         if !there {
-            return Err(SendFailure::for_good("`notify-send` is not installed"));
+            return Err(SendFailure::permanent("`notify-send` is not installed"));
         }
         let urgency = match message.topic.priority() {
             Priority::Low => "low",
@@ -392,15 +402,19 @@ impl ChannelQueue {
             "--app-name=Landfall".to_owned(),
             format!("--urgency={urgency}"),
             "--".to_owned(),
-            fit(&format!("{}: {}", self.ground.project(), message.title)),
-            fit(&escaped(&message.text)), // the text may hold markup, and agents wrote it
+            fit_env_value(&format!("{}: {}", self.ground.project_label(), message.title)),
+            fit_env_value(&escape_slack(&message.text)), // the text may hold markup, and agents wrote it
         ];
         let session = SESSION.map(str::to_owned);
-        self.errand(argv.into_iter().map(OsString::from).collect(), self.ground.env(&session), Vec::new())
+        self.run_user_command(
+            argv.into_iter().map(OsString::from).collect(),
+            self.ground.command_environment(&session),
+            Vec::new(),
+        )
     }
 
     fn run(&self, run: &str, message: &NotificationMessage) -> Result<(), SendFailure> {
-        self.ground.check_trust().map_err(|why| SendFailure::for_good(&why))?;
+        self.ground.check_trust().map_err(|why| SendFailure::permanent(&why))?;
         let tasks: Vec<String> = message.tasks.iter().map(ToString::to_string).collect();
         let variables = [
             ("LANDFALL_EVENT", message.topic.word().to_owned()),
@@ -409,13 +423,13 @@ impl ChannelQueue {
             ("LANDFALL_TEXT", message.text.clone()),
             ("LANDFALL_TASKS", tasks.join(" ")),
         ];
-        let mut env = self.ground.env(&[]);
-        env.extend(variables.map(|(name, value)| (name.into(), fit(&value).into())));
-        let stdin = format!("{}\n", webhook(&self.ground, message)).into_bytes();
-        self.errand(errand::shell(run), env, stdin)
+        let mut env = self.ground.command_environment(&[]);
+        env.extend(variables.map(|(name, value)| (name.into(), fit_env_value(&value).into())));
+        let stdin = format!("{}\n", webhook_body(&self.ground, message)).into_bytes();
+        self.run_user_command(errand::sh_arguments(run), env, stdin)
     }
 
-    fn errand(
+    fn run_user_command(
         &self,
         argv: Vec<OsString>,
         env: Vec<(OsString, OsString)>,
@@ -430,11 +444,11 @@ impl ChannelQueue {
             limit_ms: self.timing.command_ms,
             grace_ms: self.timing.hook_grace_ms,
         };
-        let place: &Path = &self.ground.folder.errands();
-        match errand::run_and_forget(&self.ground.program, place, &errand) {
+        let place: &Path = &self.ground.folder.errands_path();
+        match errand::run_in_temporary_folder(&self.ground.program, place, &errand) {
             Ok(ended) if ended.is_well() => Ok(()),
-            Ok(ended) => Err(SendFailure::for_now(&ended.complaint())),
-            Err(error) => Err(SendFailure::for_now(&error)),
+            Ok(ended) => Err(SendFailure::temporary(&ended.describe_failure())),
+            Err(error) => Err(SendFailure::temporary(&error)),
         }
     }
 }
@@ -447,11 +461,11 @@ struct SendFailure {
 }
 
 impl SendFailure {
-    fn for_now(why: &str) -> Self {
+    fn temporary(why: &str) -> Self {
         Self { why: why.to_owned(), again: true }
     }
 
-    fn for_good(why: &str) -> Self {
+    fn permanent(why: &str) -> Self {
         Self { why: why.to_owned(), again: false }
     }
 }
@@ -466,21 +480,21 @@ impl DeliveryTarget {
     fn of(ground: &NotifierContext, address: &ChannelAddress) -> Result<Self, SendFailure> {
         let from = |name: &String| {
             ground
-                .variable(name)
-                .ok_or_else(|| SendFailure::for_good(&format!("the variable `{name}` is not set")))
+                .env_variable(name)
+                .ok_or_else(|| SendFailure::permanent(&format!("the variable `{name}` is not set")))
         };
         let url = match (&address.url, &address.url_env) {
             (Some(url), _) => url.clone(),
             (None, Some(name)) => from(name)?,
-            (None, None) => return Err(SendFailure::for_good("there is no address")),
+            (None, None) => return Err(SendFailure::permanent("there is no address")),
         };
         if !crate::settings::is_address(&url) {
-            return Err(SendFailure::for_good("what is set is not an address"));
+            return Err(SendFailure::permanent("what is set is not an address"));
         }
         let token = address.token_env.as_ref().map(from).transpose()?;
         if token.is_some() && !may_carry_token(&url) {
             let what = "a token goes only to an address with https://, or to this machine";
-            return Err(SendFailure::for_good(what));
+            return Err(SendFailure::permanent(what));
         }
         Ok(Self { url, token })
     }
@@ -491,13 +505,13 @@ impl DeliveryTarget {
     }
 
     /// A text of others about the message, without what is secret.
-    fn masked(&self, text: &str) -> String {
+    fn mask_secrets(&self, text: &str) -> String {
         let path = self
             .url
             .find("://")
             .and_then(|at| self.url[at + 3..].find('/').map(|end| &self.url[at + 3 + end..]));
         let secrets = [Some(self.url.as_str()), path.filter(|path| path.len() > 1), self.token.as_deref()];
-        let mut text = line(text);
+        let mut text = to_single_line(text);
         for secret in secrets.into_iter().flatten() {
             text = text.replace(secret, "…");
         }
@@ -524,8 +538,8 @@ fn host_of(url: &str) -> &str {
 }
 
 /// The proxy for an address, as the environment says.
-pub(crate) fn proxy(ground: &NotifierContext, url: &str) -> Option<ureq::Proxy> {
-    let address = proxy_address(&|name| ground.variable(name), url)?;
+pub(crate) fn find_proxy(ground: &NotifierContext, url: &str) -> Option<ureq::Proxy> {
+    let address = proxy_address(&|name| ground.env_variable(name), url)?;
     ureq::Proxy::new(&address).ok() // one that cannot be read is none: the try says what comes of it
 }
 
@@ -548,13 +562,13 @@ pub(crate) fn proxy_address(variable: &dyn Fn(&str) -> Option<String>, url: &str
 }
 
 /// What a webhook and a command get.
-fn webhook(ground: &NotifierContext, message: &NotificationMessage) -> serde_json::Value {
+fn webhook_body(ground: &NotifierContext, message: &NotificationMessage) -> serde_json::Value {
     let NotificationMessage { topic, title, text, tasks, count, at } = message;
     json!({
         "version": 1,
         "event": topic.word(),
         "priority": topic.priority().word(),
-        "project": ground.project(),
+        "project": ground.project_label(),
         "title": title,
         "text": text,
         "tasks": tasks.iter().map(ToString::to_string).collect::<Vec<_>>(),
@@ -564,19 +578,19 @@ fn webhook(ground: &NotifierContext, message: &NotificationMessage) -> serde_jso
 }
 
 /// What Slack gets. Its three special characters are escaped, so that nothing in the text becomes a link or a mention.
-fn slack(ground: &NotifierContext, message: &NotificationMessage) -> serde_json::Value {
-    let title = escaped(&format!("{}: {}", ground.project(), message.title));
-    let text = escaped(&message.text);
+fn slack_body(ground: &NotifierContext, message: &NotificationMessage) -> serde_json::Value {
+    let title = escape_slack(&format!("{}: {}", ground.project_label(), message.title));
+    let text = escape_slack(&message.text);
     let both = if text.is_empty() { format!("*{title}*") } else { format!("*{title}*\n{text}") };
     json!({ "text": both })
 }
 
-fn escaped(text: &str) -> String {
+fn escape_slack(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 /// Where an ntfy server takes JSON, and what it gets: the topic is the end of the address.
-fn ntfy(
+fn ntfy_request(
     ground: &NotifierContext,
     url: &str,
     message: &NotificationMessage,
@@ -594,7 +608,7 @@ fn ntfy(
     let text = if message.text.is_empty() { &message.title } else { &message.text };
     let body = json!({
         "topic": topic,
-        "title": format!("{}: {}", ground.project(), message.title),
+        "title": format!("{}: {}", ground.project_label(), message.title),
         "message": text,
         "priority": priority,
         "tags": [message.topic.word()],
@@ -604,12 +618,12 @@ fn ntfy(
 
 #[cfg(test)]
 mod tests {
-    use super::{NotificationBuffer, host_of, may_carry_token, message, ntfy};
+    use super::{NotificationBuffer, host_of, may_carry_token, message, ntfy_request};
     use crate::occasions::{NotificationEvent, NotificationTopic};
     use landfall_model::{TaskId, Timestamp};
     use std::time::{Duration, Instant};
 
-    fn landed(task: u32) -> NotificationEvent {
+    fn landed_event(task: u32) -> NotificationEvent {
         NotificationEvent {
             hook: None,
             topic: Some(NotificationTopic::Landed),
@@ -648,33 +662,36 @@ mod tests {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let mut burst = NotificationBuffer::default();
-        burst.take(NotificationTopic::Landed, landed(1));
-        assert_eq!(burst.due(at(0), pause).expect("it is the first").title, "T1 landed");
-        burst.take(NotificationTopic::Landed, landed(2));
-        burst.take(NotificationTopic::Landed, landed(3));
-        burst.take(NotificationTopic::Landed, landed(2));
-        assert_eq!(burst.due(at(1), pause), None);
+        burst.take(NotificationTopic::Landed, landed_event(1));
+        assert_eq!(burst.take_due_message(at(0), pause).expect("it is the first").title, "T1 landed");
+        burst.take(NotificationTopic::Landed, landed_event(2));
+        burst.take(NotificationTopic::Landed, landed_event(3));
+        burst.take(NotificationTopic::Landed, landed_event(2));
+        assert_eq!(burst.take_due_message(at(1), pause), None);
         assert_eq!(burst.next(at(1), pause), Some(at(30)));
         burst.take(
             NotificationTopic::Question,
-            NotificationEvent { topic: Some(NotificationTopic::Question), ..landed(4) },
+            NotificationEvent { topic: Some(NotificationTopic::Question), ..landed_event(4) },
         );
-        assert_eq!(burst.due(at(1), pause).expect("another kind").topic, NotificationTopic::Question);
-        let summed = burst.due(at(30), pause).expect("the pause is over");
+        assert_eq!(
+            burst.take_due_message(at(1), pause).expect("another kind").topic,
+            NotificationTopic::Question
+        );
+        let summed = burst.take_due_message(at(30), pause).expect("the pause is over");
         assert_eq!((summed.title.as_str(), summed.count), ("3 tasks landed: T2, T3", 3));
         assert_eq!(summed.text, "T2 landed: Title 2\nT3 landed: Title 3\nT2 landed: Title 2");
         assert_eq!(burst.next(at(31), pause), None);
-        burst.take(NotificationTopic::Landed, landed(9));
-        assert!(burst.due(at(31), Duration::ZERO).is_some(), "at the end nothing is held back");
+        burst.take(NotificationTopic::Landed, landed_event(9));
+        assert!(burst.take_due_message(at(31), Duration::ZERO).is_some(), "at the end nothing is held back");
     }
 
     #[test]
     fn a_flood_is_counted_and_not_kept() {
         let mut burst = NotificationBuffer::default();
         for task in 0..5_000 {
-            burst.take(NotificationTopic::Landed, landed(task));
+            burst.take(NotificationTopic::Landed, landed_event(task));
         }
-        let message = burst.due(Instant::now(), Duration::ZERO).expect("there is much");
+        let message = burst.take_due_message(Instant::now(), Duration::ZERO).expect("there is much");
         assert_eq!(message.count, 5_000);
         assert!(message.title.starts_with("5000 tasks landed: T0, T1,") && message.title.ends_with('…'));
         assert_eq!(message.text.lines().count(), 10);
@@ -682,7 +699,8 @@ mod tests {
 
     #[test]
     fn what_agents_wrote_is_one_plain_line() {
-        let nasty = NotificationEvent { title: format!("a\u{1b}[31m\nb{}", "x".repeat(1_000)), ..landed(1) };
+        let nasty =
+            NotificationEvent { title: format!("a\u{1b}[31m\nb{}", "x".repeat(1_000)), ..landed_event(1) };
         let waiting = super::PendingNotifications { heard: vec![nasty], more: 0 };
         let text = message(NotificationTopic::Landed, &waiting).text;
         assert!(text.starts_with("a [31m b") && text.lines().count() == 1 && text.chars().count() == 301);
@@ -706,13 +724,13 @@ mod tests {
         };
         let message = message(
             NotificationTopic::Landed,
-            &super::PendingNotifications { heard: vec![landed(1)], more: 0 },
+            &super::PendingNotifications { heard: vec![landed_event(1)], more: 0 },
         );
         let (server, body) =
-            ntfy(&ground, "https://ntfy.example/my-topic", &message).expect("it has a topic");
+            ntfy_request(&ground, "https://ntfy.example/my-topic", &message).expect("it has a topic");
         assert_eq!((server.as_str(), &body["topic"]), ("https://ntfy.example/", &"my-topic".into()));
         assert_eq!(body["title"], "shop: T1 landed");
-        assert!(ntfy(&ground, "https://ntfy.example", &message).is_none());
-        assert!(ntfy(&ground, "https://ntfy.example/", &message).is_none());
+        assert!(ntfy_request(&ground, "https://ntfy.example", &message).is_none());
+        assert!(ntfy_request(&ground, "https://ntfy.example/", &message).is_none());
     }
 }

@@ -146,7 +146,7 @@ impl NotificationTopic {
 
     /// What is said of several tasks at once: `3 tasks landed`.
     #[must_use]
-    pub fn of_many(self, count: usize) -> String {
+    pub fn plural_title(self, count: usize) -> String {
         match self {
             Self::Question => format!("{count} tasks ask something"),
             Self::Escalation => format!("{count} tasks need you"),
@@ -212,13 +212,13 @@ pub struct NotificationEvent {
 
 /// What a fact is an occasion for; none for most.
 #[must_use]
-pub fn heard(entry: &JournalEntry, world: &World) -> Option<NotificationEvent> {
+pub fn find_notification(entry: &JournalEntry, world: &World) -> Option<NotificationEvent> {
     let told = match &entry.fact {
         Fact::Task(id, event) => {
             let landed = world.get(*id).is_some_and(|task| task.landed.is_some());
-            of_task(event, landed).map(|told| (Some(*id), told))
+            task_notification(event, landed).map(|told| (Some(*id), told))
         }
-        Fact::Engine(event) => of_engine(event).map(|told| (None, told)),
+        Fact::Engine(event) => engine_notification(event).map(|told| (None, told)),
     };
     let (task, NotificationText { hook, topic, what, reason, commit }) = told?;
     let known = task.and_then(|id| world.get(id));
@@ -255,16 +255,16 @@ impl NotificationText {
     }
 }
 
-fn because(told: Option<NotificationText>, reason: impl Into<String>) -> Option<NotificationText> {
+fn with_reason(told: Option<NotificationText>, reason: impl Into<String>) -> Option<NotificationText> {
     told.map(|told| NotificationText { reason: reason.into(), ..told })
 }
 
-fn at_commit(told: Option<NotificationText>, commit: &landfall_model::Commit) -> Option<NotificationText> {
+fn with_commit(told: Option<NotificationText>, commit: &landfall_model::Commit) -> Option<NotificationText> {
     told.map(|told| NotificationText { commit: Some(commit.as_str().to_owned()), ..told })
 }
 
 /// The table, for facts of a task; `landed` says whether its work is on the base.
-fn of_task(event: &Event, landed: bool) -> Option<NotificationText> {
+fn task_notification(event: &Event, landed: bool) -> Option<NotificationText> {
     use HookPoint::{OnConflict, OnDiscovery, PostComplete, PostMerge, PreMerge, PreStart};
     match event {
         Event::Entered { opening, .. } => match opening {
@@ -281,7 +281,7 @@ fn of_task(event: &Event, landed: bool) -> Option<NotificationText> {
         Event::Left { to: EdgeTarget::Stop, step, result, .. } => {
             let told =
                 NotificationText::new(HookPoint::OnEscalation, NotificationTopic::Escalation, "is blocked");
-            because(told, format!("step `{step}` ended with `{}`", result.word()))
+            with_reason(told, format!("step `{step}` ended with `{}`", result.word()))
         }
         // Of work that landed, the landing is told.
         Event::Left { to: EdgeTarget::End, .. } if !landed => {
@@ -291,7 +291,7 @@ fn of_task(event: &Event, landed: bool) -> Option<NotificationText> {
             NotificationText::new(PostComplete, None, "is done and verified")
         }
         Event::LandingBegan { report, .. } => {
-            at_commit(NotificationText::new(PreMerge, None, "is about to land"), &report.commit)
+            with_commit(NotificationText::new(PreMerge, None, "is about to land"), &report.commit)
         }
         Event::Ejected { batch, report, .. } => {
             let names: Vec<&str> = report.blocking_commands().map(|it| it.name.as_str()).collect();
@@ -300,18 +300,18 @@ fn of_task(event: &Event, landed: bool) -> Option<NotificationText> {
                 None,
                 &format!("made {batch} red and goes back to its agent"),
             );
-            because(told, names.join(", "))
+            with_reason(told, names.join(", "))
         }
         Event::Landed { commit, .. } => {
-            at_commit(NotificationText::new(PostMerge, NotificationTopic::Landed, "landed"), commit)
+            with_commit(NotificationText::new(PostMerge, NotificationTopic::Landed, "landed"), commit)
         }
         Event::Conflicted { paths, .. } => {
-            because(NotificationText::new(OnConflict, None, "does not merge"), paths.join(", "))
+            with_reason(NotificationText::new(OnConflict, None, "does not merge"), paths.join(", "))
         }
         Event::Warned(Warning::Discovery { text, .. }) => {
-            because(NotificationText::new(OnDiscovery, None, "found out something"), text)
+            with_reason(NotificationText::new(OnDiscovery, None, "found out something"), text)
         }
-        Event::Waited { wait, .. } => of_wait(wait),
+        Event::Waited { wait, .. } => wait_notification(wait),
         Event::ReviewWanted { concerns, .. } => {
             let told = NotificationText::new(
                 HookPoint::OnEscalation,
@@ -319,28 +319,28 @@ fn of_task(event: &Event, landed: bool) -> Option<NotificationText> {
                 "wants a review",
             );
             let codes: Vec<&str> = concerns.iter().map(|concern| concern.code.word()).collect();
-            because(told, codes.join(", "))
+            with_reason(told, codes.join(", "))
         }
-        Event::Ended(ending) => of_ending(ending),
+        Event::Ended(ending) => ending_notification(ending),
         _ => None,
     }
 }
 
-fn of_wait(wait: &WaitReason) -> Option<NotificationText> {
+fn wait_notification(wait: &WaitReason) -> Option<NotificationText> {
     use HookPoint::{OnEscalation, OnPause};
     match wait {
         WaitReason::Question { text } => {
-            because(NotificationText::new(OnEscalation, NotificationTopic::Question, "asks"), text)
+            with_reason(NotificationText::new(OnEscalation, NotificationTopic::Question, "asks"), text)
         }
         WaitReason::Login { account, detail, .. } => {
             let what = format!("waits for a login to `{account}`");
-            because(NotificationText::new(OnEscalation, NotificationTopic::Escalation, &what), detail)
+            with_reason(NotificationText::new(OnEscalation, NotificationTopic::Escalation, &what), detail)
         }
         WaitReason::GateBroken { command, detail } => {
             let what = format!("waits: the check `{command}` cannot be trusted");
-            because(NotificationText::new(OnEscalation, NotificationTopic::Escalation, &what), detail)
+            with_reason(NotificationText::new(OnEscalation, NotificationTopic::Escalation, &what), detail)
         }
-        WaitReason::Budget { what, until: None } => because(
+        WaitReason::Budget { what, until: None } => with_reason(
             NotificationText::new(OnPause, NotificationTopic::Paused, "waits for a larger budget"),
             what,
         ),
@@ -350,11 +350,11 @@ fn of_wait(wait: &WaitReason) -> Option<NotificationText> {
                 NotificationTopic::Escalation,
                 "has a conflict that wants a person",
             );
-            because(told, files.join(", "))
+            with_reason(told, files.join(", "))
         }
         // Whoever paused a task knows it.
         WaitReason::Pause => NotificationText::new(OnPause, None, "is paused"),
-        WaitReason::Disk { detail } => because(
+        WaitReason::Disk { detail } => with_reason(
             NotificationText::new(OnPause, NotificationTopic::Paused, "waits for room on the disk"),
             detail,
         ),
@@ -369,7 +369,7 @@ fn of_wait(wait: &WaitReason) -> Option<NotificationText> {
     }
 }
 
-fn of_ending(Ending { kind, code, detail }: &Ending) -> Option<NotificationText> {
+fn ending_notification(Ending { kind, code, detail }: &Ending) -> Option<NotificationText> {
     use HookPoint::{OnError, OnEscalation};
     let told = match (kind, code) {
         (_, EndCode::LandingMismatch) => NotificationText::new(
@@ -385,11 +385,11 @@ fn of_ending(Ending { kind, code, detail }: &Ending) -> Option<NotificationText>
             NotificationText::new(OnEscalation, NotificationTopic::Escalation, "is blocked")
         }
     };
-    because(told, detail)
+    with_reason(told, detail)
 }
 
 /// The table, for facts of the engine.
-fn of_engine(event: &EngineEvent) -> Option<NotificationText> {
+fn engine_notification(event: &EngineEvent) -> Option<NotificationText> {
     match event {
         EngineEvent::RunEnded { run, why } => {
             let reason = match why {
@@ -402,7 +402,7 @@ fn of_engine(event: &EngineEvent) -> Option<NotificationText> {
                 RunEnd::OneDone => "one task was done, and nobody was there to pick another",
                 RunEnd::Lost => return None, // found out by the next one, long after
             };
-            because(
+            with_reason(
                 NotificationText::new(None, NotificationTopic::RunOver, &format!("run {run} is over")),
                 reason,
             )
@@ -413,34 +413,37 @@ fn of_engine(event: &EngineEvent) -> Option<NotificationText> {
                 NotificationTopic::Held,
                 "landed work is not in your repository yet",
             );
-            at_commit(because(told, reason), commit)
+            with_commit(with_reason(told, reason), commit)
         }
         EngineEvent::Queue(QueueEvent::Held { why, reason, .. }) => match why {
             HoldReason::Person => {
                 NotificationText::new(HookPoint::OnPause, None, "the landing queue is paused")
             }
-            HoldReason::Machine => {
-                because(NotificationText::new(HookPoint::OnError, None, "the landing queue waits"), reason)
-            }
-            HoldReason::Gate | HoldReason::Runaway | HoldReason::Rewritten | HoldReason::Deleted => because(
-                NotificationText::new(
-                    HookPoint::OnEscalation,
-                    NotificationTopic::Escalation,
-                    "the landing queue is held",
-                ),
+            HoldReason::Machine => with_reason(
+                NotificationText::new(HookPoint::OnError, None, "the landing queue waits"),
                 reason,
             ),
+            HoldReason::Gate | HoldReason::Runaway | HoldReason::Rewritten | HoldReason::Deleted => {
+                with_reason(
+                    NotificationText::new(
+                        HookPoint::OnEscalation,
+                        NotificationTopic::Escalation,
+                        "the landing queue is held",
+                    ),
+                    reason,
+                )
+            }
         },
         EngineEvent::Pilot(PilotEvent::Paused { why, reason }) => match why {
             PauseReason::Person => {
-                because(NotificationText::new(HookPoint::OnPause, None, "the run is paused"), reason)
+                with_reason(NotificationText::new(HookPoint::OnPause, None, "the run is paused"), reason)
             }
-            PauseReason::Failures | PauseReason::SprintError => because(
+            PauseReason::Failures | PauseReason::SprintError => with_reason(
                 NotificationText::new(HookPoint::OnPause, NotificationTopic::Paused, "the run is paused"),
                 reason,
             ),
         },
-        EngineEvent::Sprint(SprintEvent::Ended { why }) => because(
+        EngineEvent::Sprint(SprintEvent::Ended { why }) => with_reason(
             NotificationText::new(None, NotificationTopic::SprintOver, "the sprint is over"),
             why.word(),
         ),

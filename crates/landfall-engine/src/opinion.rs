@@ -37,7 +37,7 @@ const COMMAND_CHARS_MAX: usize = 1_000; // a line of shell
 const BLOCKS_MAX: usize = 200; // beginnings of a block that are tried
 
 /// The last block of these words that reads as a `T` and means something.
-fn last<T: DeserializeOwned, R>(words: &str, meant: impl Fn(T) -> Option<R>) -> Option<R> {
+fn parse_last_block<T: DeserializeOwned, R>(words: &str, meant: impl Fn(T) -> Option<R>) -> Option<R> {
     let starts = words.rmatch_indices('{').map(|(at, _)| at).take(BLOCKS_MAX);
     let mut blocks = starts.filter_map(|at| {
         let mut stream = serde_json::Deserializer::from_str(&words[at..]).into_iter::<T>();
@@ -48,29 +48,30 @@ fn last<T: DeserializeOwned, R>(words: &str, meant: impl Fn(T) -> Option<R>) -> 
 }
 
 /// A reviewer's opinion in these words.
-pub(crate) fn read(words: &str) -> Option<ReviewOpinion> {
-    last(words, opinion)
+pub(crate) fn parse_review_opinion(words: &str) -> Option<ReviewOpinion> {
+    parse_last_block(words, opinion_from_block)
 }
 
-fn opinion(block: OpinionBlock) -> Option<ReviewOpinion> {
-    let findings = block.findings.into_iter().map(said).collect::<Option<Vec<ReviewerFinding>>>()?;
+fn opinion_from_block(block: OpinionBlock) -> Option<ReviewOpinion> {
+    let findings =
+        block.findings.into_iter().map(finding_from_block).collect::<Option<Vec<ReviewerFinding>>>()?;
     Some(ReviewOpinion { findings, resolved: block.resolved })
 }
 
-fn cut(text: &str, max: usize) -> String {
+fn cut_to_chars(text: &str, max: usize) -> String {
     text.trim().chars().take(max).collect()
 }
 
-fn said(found: OpinionFinding) -> Option<ReviewerFinding> {
+fn finding_from_block(found: OpinionFinding) -> Option<ReviewerFinding> {
     let word = found.severity.trim().to_ascii_lowercase();
     let severity = FindingSeverity::ALL.into_iter().find(|severity| severity.word() == word)?;
     let place = match (found.file.trim(), found.line) {
-        (file, Some(line)) if !file.is_empty() => format!("{}:{line}", cut(file, TITLE_CHARS_MAX)),
-        (file, _) => cut(file, TITLE_CHARS_MAX),
+        (file, Some(line)) if !file.is_empty() => format!("{}:{line}", cut_to_chars(file, TITLE_CHARS_MAX)),
+        (file, _) => cut_to_chars(file, TITLE_CHARS_MAX),
     };
-    let title = line(&found.title);
+    let title = to_title_line(&found.title);
     let id = found.id.map(|id| id.trim().to_owned()).filter(|id| !id.is_empty());
-    let mut detail = cut(&found.detail, DETAIL_CHARS_MAX);
+    let mut detail = cut_to_chars(&found.detail, DETAIL_CHARS_MAX);
     if let Some(test) = &found.test {
         detail.push_str(&test.words());
     }
@@ -79,8 +80,8 @@ fn said(found: OpinionFinding) -> Option<ReviewerFinding> {
     (!title.is_empty()).then_some(ReviewerFinding { id, severity, title, detail, place, test })
 }
 
-fn line(text: &str) -> String {
-    cut(&text.replace(char::is_control, " "), TITLE_CHARS_MAX)
+fn to_title_line(text: &str) -> String {
+    cut_to_chars(&text.replace(char::is_control, " "), TITLE_CHARS_MAX)
 }
 
 /// The test a finding asks for: it must be red before the mend and green after it.
@@ -109,7 +110,7 @@ impl FindingTest {
             ("Run by", &self.command),
         ];
         let told = parts.iter().filter(|(_, text)| !text.trim().is_empty());
-        told.map(|(name, text)| format!("\n{name}: {}", cut(text, TITLE_CHARS_MAX))).collect()
+        told.map(|(name, text)| format!("\n{name}: {}", cut_to_chars(text, TITLE_CHARS_MAX))).collect()
     }
 }
 
@@ -171,23 +172,23 @@ struct ImpactBlock {
 }
 
 /// A score from 0 to 1 in thousandths; none if it is out of range.
-fn thousandths(score: f64) -> Option<u32> {
+fn score_to_thousandths(score: f64) -> Option<u32> {
     (0.0..=1.0).contains(&score).then_some((score * 1000.0).round() as u32)
 }
 
 /// A judge's word in these words.
-pub(crate) fn judgement(words: &str) -> Option<Judgement> {
-    last(words, judged)
+pub(crate) fn parse_judgement(words: &str) -> Option<Judgement> {
+    parse_last_block(words, judgement_from_block)
 }
 
-fn judged(block: JudgementBlock) -> Option<Judgement> {
+fn judgement_from_block(block: JudgementBlock) -> Option<Judgement> {
     let word = match block.verdict.as_deref().map(str::trim) {
         None | Some("") => None,
         Some(word) => Some(StepResult::from_word(&word.to_ascii_uppercase())?),
     };
     let scores = match block.scores {
         Some(ScoresBlock { d1, d2, d3, d4, d5, d6 }) => {
-            let all = [d1, d2, d3, d4, d5, d6].map(thousandths);
+            let all = [d1, d2, d3, d4, d5, d6].map(score_to_thousandths);
             let mut known = [0; 6];
             for (at, score) in all.into_iter().enumerate() {
                 known[at] = score?;
@@ -202,8 +203,8 @@ fn judged(block: JudgementBlock) -> Option<Judgement> {
     let covered = |it: CoveredBlock| {
         Some(RequirementCoverage {
             number: it.r.get()?,
-            coverage: thousandths(it.coverage)?,
-            why: cut(&it.why, DETAIL_CHARS_MAX),
+            coverage: score_to_thousandths(it.coverage)?,
+            why: cut_to_chars(&it.why, DETAIL_CHARS_MAX),
         })
     };
     let impact =
@@ -211,10 +212,10 @@ fn judged(block: JudgementBlock) -> Option<Judgement> {
     Some(Judgement {
         scores,
         word,
-        findings: block.findings.into_iter().map(said).collect::<Option<_>>()?,
+        findings: block.findings.into_iter().map(finding_from_block).collect::<Option<_>>()?,
         coverage: block.coverage.into_iter().map(covered).collect::<Option<_>>()?,
         impacts: block.refinements.into_iter().map(impact).collect::<Option<_>>()?,
-        reason: cut(&block.reason, DETAIL_CHARS_MAX),
+        reason: cut_to_chars(&block.reason, DETAIL_CHARS_MAX),
     })
 }
 
@@ -246,19 +247,19 @@ struct RequirementBlock {
 }
 
 /// An objective, split, in these words.
-pub(crate) fn split(words: &str) -> Option<ObjectiveSplit> {
-    last(words, |block: SplitBlock| {
+pub(crate) fn parse_objective_split(words: &str) -> Option<ObjectiveSplit> {
+    parse_last_block(words, |block: SplitBlock| {
         let requirement = |it: RequirementBlock| {
             let weight = match it.weight {
                 Some(word) => Weight::from_word(&word.trim().to_ascii_lowercase())?,
                 None => Weight::default(),
             };
-            let text = line(&it.text);
-            (!text.is_empty()).then(|| Requirement::new(0, &text, &line(&it.criteria), weight))
+            let text = to_title_line(&it.text);
+            (!text.is_empty()).then(|| Requirement::new(0, &text, &to_title_line(&it.criteria), weight))
         };
         let item = |it: ItemBlock| {
             let requirements = it.requirements.into_iter().map(requirement).collect::<Option<Vec<_>>>()?;
-            let text = line(&it.text);
+            let text = to_title_line(&it.text);
             (!text.is_empty()).then_some(ObjectiveItem { text, requirements })
         };
         let replaces = block.items.iter().enumerate();
@@ -269,10 +270,10 @@ pub(crate) fn split(words: &str) -> Option<ObjectiveSplit> {
             constraints: block
                 .constraints
                 .iter()
-                .map(|text| line(text))
+                .map(|text| to_title_line(text))
                 .filter(|text| !text.is_empty())
                 .collect(),
-            ask: block.ask.map(|text| cut(&text, DETAIL_CHARS_MAX)).filter(|text| !text.is_empty()),
+            ask: block.ask.map(|text| cut_to_chars(&text, DETAIL_CHARS_MAX)).filter(|text| !text.is_empty()),
         })
     })
 }
@@ -286,7 +287,7 @@ mod tests {
         let words = "I looked at it. {\"findings\": []} was my first thought, but:\n```json\n{\"findings\": \
                      [{\"id\": \"F2\", \"severity\": \"Major\", \"title\": \"no test\", \"file\": \"a.rs\", \"line\": 7}], \
                      \"resolved\": [\"F1\"]}\n```\nThat is all.";
-        let opinion = read(words).expect("there is one");
+        let opinion = parse_review_opinion(words).expect("there is one");
         assert_eq!(opinion.resolved, ["F1"]);
         let [said] = opinion.findings.as_slice() else { panic!("one finding: {opinion:?}") };
         assert_eq!((said.severity, said.place.as_str()), (FindingSeverity::Major, "a.rs:7"));
@@ -297,13 +298,13 @@ mod tests {
     fn what_is_no_block_is_no_opinion() {
         let unknown = "{\"findings\": [{\"severity\": \"awful\", \"title\": \"x\"}]}";
         for words in ["", "It is fine.", "{\"verdict\": \"ok\"}", "{\"findings\": [", unknown] {
-            assert_eq!(read(words), None, "{words}");
+            assert_eq!(parse_review_opinion(words), None, "{words}");
         }
     }
 
     #[test]
     fn an_empty_list_is_an_opinion() {
-        assert_eq!(read("{\"findings\":[]}"), Some(ReviewOpinion::default()));
+        assert_eq!(parse_review_opinion("{\"findings\":[]}"), Some(ReviewOpinion::default()));
     }
 
     #[test]
@@ -312,11 +313,11 @@ mod tests {
         let words = format!(
             "Well. {{{scores},\"verdict\":\"needs_fix\",\"coverage\":[{{\"r\":\"R2\",\"coverage\":0.5}}]}}"
         );
-        let read = judgement(&words).expect("it is one");
+        let read = parse_judgement(&words).expect("it is one");
         assert_eq!(read.scores.expect("six").to_array(), [900, 800, 1000, 0, 500, 755]);
         assert_eq!(read.word, Some(StepResult::NeedsFix));
         assert_eq!((read.coverage[0].number, read.coverage[0].coverage), (2, 500));
-        assert!(judgement("{\"verdict\":\"BLOCKED\"}").is_some(), "a word alone is one");
+        assert!(parse_judgement("{\"verdict\":\"BLOCKED\"}").is_some(), "a word alone is one");
         for bad in [
             "{\"scores\":{\"d1\":0.9}}".to_owned(),
             format!("{{{}}}", scores.replace("0.9", "1.9")),
@@ -324,17 +325,19 @@ mod tests {
             "{}".to_owned(),
             "nothing".to_owned(),
         ] {
-            assert_eq!(judgement(&bad), None, "{bad}");
+            assert_eq!(parse_judgement(&bad), None, "{bad}");
         }
     }
 
     #[test]
     fn a_split_names_items_with_requirements() {
         let words = "{\"items\":[{\"text\":\"Log in\",\"requirements\":[{\"text\":\"by name\",\"weight\":\"critical\"}]}]}";
-        let read = split(words).expect("it is one");
+        let read = parse_objective_split(words).expect("it is one");
         assert_eq!(read.items[0].requirements[0].weight, Weight::Critical);
         assert_eq!(
-            split("{\"items\":[{\"text\":\"x\",\"requirements\":[{\"text\":\"y\",\"weight\":\"huge\"}]}]}"),
+            parse_objective_split(
+                "{\"items\":[{\"text\":\"x\",\"requirements\":[{\"text\":\"y\",\"weight\":\"huge\"}]}]}"
+            ),
             None
         );
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// The end of a file as text.
-pub(crate) fn tail(path: &Path, max: u64) -> String {
+pub(crate) fn read_text_tail(path: &Path, max: u64) -> String {
     use std::io::{Read as _, Seek as _, SeekFrom};
     let Ok(mut file) = std::fs::File::open(path) else { return String::new() };
     let len = file.metadata().map_or(0, |meta| meta.len());
@@ -14,7 +14,7 @@ pub(crate) fn tail(path: &Path, max: u64) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-pub(crate) fn excerpt(out: &str, err: &str) -> String {
+pub(crate) fn excerpt_output(out: &str, err: &str) -> String {
     let last = |text: &str, max: usize| {
         let text = text.trim_end();
         let from = text.char_indices().rev().map(|(at, _)| at).take_while(|at| text.len() - at <= max).last();

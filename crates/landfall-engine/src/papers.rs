@@ -15,7 +15,7 @@ use landfall_model::score::{Dimension, format_score};
 use landfall_model::staged::{JudgeResult, PLAN};
 use landfall_model::{Digest, StepKind, Task};
 
-use crate::digests::digest;
+use crate::digests::digest_text;
 use crate::host_context::HostContext;
 
 /// Where they lie, for git: nothing below it is work.
@@ -47,24 +47,26 @@ pub(crate) fn has_any(task: &Task) -> bool {
 }
 
 /// Puts the papers of a task into a workspace.
-pub(crate) fn put(site: &HostContext, task: &Task, workspace: &Workspace) -> Result<(), String> {
+pub(crate) fn put_papers(site: &HostContext, task: &Task, workspace: &Workspace) -> Result<(), String> {
     if !has_any(task) {
         return Ok(());
     }
     let mut all = Vec::new();
     for (name, digest) in &task.staged.papers {
-        let text = read(&site.folder.papers(), digest)
+        let text = read_paper(&site.folder.papers_path(), digest)
             .map_err(|error| format!("read the paper `{name}`: {error}"))?;
         all.push((name.clone(), text.into_bytes()));
     }
-    all.extend(told(task).into_iter().map(|(name, text)| (name.to_owned(), text.into_bytes())));
+    all.extend(
+        render_engine_papers(task).into_iter().map(|(name, text)| (name.to_owned(), text.into_bytes())),
+    );
     workspace
         .write_workspace_files(&PARTS, &all)
         .map_err(|error| format!("write the papers into `{FOLDER}`: {error}"))
 }
 
 /// A paper by its hash.
-pub fn read(papers: &Path, digest: &Digest) -> std::io::Result<String> {
+pub fn read_paper(papers: &Path, digest: &Digest) -> std::io::Result<String> {
     std::fs::read_to_string(papers.join(format!("{digest}.md")))
 }
 
@@ -72,8 +74,8 @@ pub fn read(papers: &Path, digest: &Digest) -> std::io::Result<String> {
 ///
 /// # Errors
 /// Why it could not be written.
-pub fn keep(papers: &Path, text: &str) -> std::io::Result<Digest> {
-    let hash = digest(text);
+pub fn store_paper(papers: &Path, text: &str) -> std::io::Result<Digest> {
+    let hash = digest_text(text);
     let file = papers.join(format!("{hash}.md"));
     if !file.exists() {
         disk::write_atomic(&file, text.as_bytes())?;
@@ -82,7 +84,7 @@ pub fn keep(papers: &Path, text: &str) -> std::io::Result<Digest> {
 }
 
 /// What an agent left: kept by hash, and the outline of its plan.
-pub(crate) fn take(
+pub(crate) fn collect_papers(
     site: &HostContext,
     task: &Task,
     workspace: &Workspace,
@@ -100,7 +102,7 @@ pub(crate) fn take(
         if text.trim().is_empty() {
             continue;
         }
-        let Ok(hash) = keep(&site.folder.papers(), &text) else {
+        let Ok(hash) = store_paper(&site.folder.papers_path(), &text) else {
             continue; // it is not kept, so nobody is told that it is
         };
         if name == PLAN {
@@ -113,7 +115,7 @@ pub(crate) fn take(
 
 /// What the engine tells whoever works on a task, by name.
 #[must_use]
-pub fn told(task: &Task) -> Vec<(&'static str, String)> {
+pub fn render_engine_papers(task: &Task) -> Vec<(&'static str, String)> {
     let staged = &task.staged;
     let mut all = vec![("summary.md", summary(task))];
     if let Some(objective) = &staged.objective {
@@ -206,8 +208,8 @@ fn objective_text(task: &Task, objective: &Objective) -> String {
             text.push_str(&format!(
                 "| R{} | {} | {} | {} | {} |\n",
                 requirement.number,
-                cell(&requirement.text),
-                cell(&requirement.criteria),
+                escape_cell(&requirement.text),
+                escape_cell(&requirement.criteria),
                 requirement.weight.word(),
                 format_score(covered)
             ));
@@ -223,7 +225,7 @@ fn objective_text(task: &Task, objective: &Objective) -> String {
     text
 }
 
-fn cell(text: &str) -> String {
+fn escape_cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
 }
 

@@ -43,7 +43,7 @@ const PASSES_MAX: usize = 1_000; // a base older than a thousand landings is ver
 
 impl PassedTrees {
     /// Takes a pass in.
-    pub fn note(&mut self, report: &GateReport) {
+    pub fn add_pass(&mut self, report: &GateReport) {
         let key = (report.tree.clone(), report.config.clone(), report.environment.clone());
         if self.known.insert(key.clone(), report.clone()).is_none() {
             self.order.push_back(key);

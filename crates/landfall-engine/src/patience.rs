@@ -49,12 +49,12 @@ impl KillEscalation {
     }
 
     /// With a sitter that was asked to end its run and gives it the grace.
-    pub fn asked(now_ms: u64, grace_ms: u64) -> Self {
+    pub fn after_graceful_request(now_ms: u64, grace_ms: u64) -> Self {
         Self::with_limit(now_ms, grace_ms.max(1), 0)
     }
 
     /// With a sitter that was told to end at once.
-    pub fn told(now_ms: u64) -> Self {
+    pub fn after_immediate_request(now_ms: u64) -> Self {
         Self { left: Deadline::new(now_ms, MARGIN_MS), next: KillStep::Abandon }
     }
 
@@ -64,14 +64,14 @@ impl KillEscalation {
     }
 
     /// Presses on if patience is at an end.
-    pub fn press(&mut self, now_ms: u64, sitting: &SitterProcess) -> KillAction {
+    pub fn escalate_if_due(&mut self, now_ms: u64, sitting: &SitterProcess) -> KillAction {
         if !self.left.spend_elapsed(now_ms) {
             return KillAction::Wait;
         }
         match self.next {
             KillStep::Tell => {
                 let _ = sitter::stop_sitter(sitting, sitter::StopMode::Now); // gone already is as good; else we press on
-                *self = Self::told(now_ms);
+                *self = Self::after_immediate_request(now_ms);
                 KillAction::Told
             }
             KillStep::Abandon => {
@@ -108,7 +108,7 @@ pub(crate) fn wait_for_end(watch: &mut Option<SitterWatch>, sitting: &SitterProc
 
 /// Ends whatever runs in `dir`, by force. Tried for a while: the machine may be short of what looking for processes takes,
 /// and what is told next may start other work in the same place.
-pub(crate) fn abandon(dir: &Path, marker: &str) {
+pub(crate) fn abandon_run(dir: &Path, marker: &str) {
     const SPAN: Duration = Duration::from_secs(4);
     const PAUSE: Duration = Duration::from_secs(1);
     let _ = wait::retry_until(SPAN, PAUSE, || match sitter::abandon_sitter(dir, marker) {

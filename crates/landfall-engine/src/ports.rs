@@ -27,7 +27,7 @@ pub struct PortBlock {
 impl PortBlock {
     /// How agents, checks and commands hear of it.
     #[must_use]
-    pub fn variables(self) -> [(OsString, OsString); 2] {
+    pub fn env_variables(self) -> [(OsString, OsString); 2] {
         let Self { first, last } = self;
         [
             ("LANDFALL_PORT".into(), first.to_string().into()),
@@ -44,19 +44,19 @@ impl PortBlock {
 ///
 /// # Errors
 /// When all are leased, or the leases cannot be read or written.
-pub fn variables(site: &HostContext, task: TaskId) -> Result<Vec<(OsString, OsString)>, String> {
+pub fn port_variables(site: &HostContext, task: TaskId) -> Result<Vec<(OsString, OsString)>, String> {
     let Some(range) = site.settings.workspace.ports else { return Ok(Vec::new()) };
-    let side = site.folder.side();
+    let side = site.folder.side_name();
     let stands = |holder: &str| {
         let (name, of) = holder.split_once('@').map_or((holder, None), |(name, of)| (name, Some(of)));
         match of == side {
             true => site.pool.find_workspace(name).is_some(),
-            false => site.folder.of_side(of).workspaces().join(name).is_dir(), // of another base of the project
+            false => site.folder.of_side(of).workspaces_path().join(name).is_dir(), // of another base of the project
         }
     };
     let name = side.map_or_else(|| task.to_string(), |side| format!("{task}@{side}"));
-    let block = lease(&site.folder.ports(), range, &name, &stands)?;
-    Ok(block.variables().to_vec())
+    let block = lease_ports(&site.folder.ports_path(), range, &name, &stands)?;
+    Ok(block.env_variables().to_vec())
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -71,7 +71,7 @@ const VERSION: u32 = 1;
 ///
 /// # Errors
 /// When all are leased, or the leases cannot be read or written.
-pub fn lease(
+pub fn lease_ports(
     file: &Path,
     range: PortRange,
     name: &str,
@@ -85,7 +85,7 @@ pub fn lease(
         .open(file.with_extension("lock"))
         .map_err(doing)?;
     lock.lock().map_err(doing)?; // let go of when it is closed: two threads never choose at once
-    let mut leases = read(file)?;
+    let mut leases = read_leases(file)?;
     let before = leases.leases.len();
     leases.leases.retain(|holder, _| holder == name || stands(holder));
     let fits = |block: &PortBlock| {
@@ -94,13 +94,13 @@ pub fn lease(
     };
     if let Some(block) = leases.leases.get(name).copied().filter(fits) {
         if leases.leases.len() != before {
-            write(file, &leases).map_err(doing)?;
+            write_leases(file, &leases).map_err(doing)?;
         }
         return Ok(block);
     }
     leases.leases.remove(name);
     let taken: Vec<PortBlock> = leases.leases.values().copied().collect();
-    let block = blocks(range)
+    let block = list_blocks(range)
         .filter(|block| !taken.iter().any(|other| other.overlaps(*block)))
         .find(|block| is_quiet(*block))
         .ok_or_else(|| {
@@ -112,11 +112,11 @@ pub fn lease(
             )
         })?;
     leases.leases.insert(name.to_owned(), block);
-    write(file, &leases).map_err(doing)?;
+    write_leases(file, &leases).map_err(doing)?;
     Ok(block)
 }
 
-fn blocks(range: PortRange) -> impl Iterator<Item = PortBlock> {
+fn list_blocks(range: PortRange) -> impl Iterator<Item = PortBlock> {
     let PortRange { first, last, each } = range;
     let firsts = (u32::from(first)..=u32::from(last)).step_by(usize::from(each));
     firsts.filter_map(move |at| {
@@ -130,7 +130,7 @@ fn is_quiet(block: PortBlock) -> bool {
     (block.first..=block.last).all(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok())
 }
 
-fn read(file: &Path) -> Result<PortLeases, String> {
+fn read_leases(file: &Path) -> Result<PortLeases, String> {
     let bytes = match std::fs::read(file) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -147,7 +147,7 @@ fn read(file: &Path) -> Result<PortLeases, String> {
     }
 }
 
-fn write(file: &Path, leases: &PortLeases) -> std::io::Result<()> {
+fn write_leases(file: &Path, leases: &PortLeases) -> std::io::Result<()> {
     let text = serde_json::to_vec_pretty(leases).expect("strings and numbers only");
     disk::write_atomic(file, &text)
 }

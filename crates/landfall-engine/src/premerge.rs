@@ -17,14 +17,14 @@ pub(crate) enum PremergeResult {
 
 /// Moves work over that stands on landings which are gone, or brings the base in, where they conflict in a way that needs
 /// nobody.
-pub(crate) fn settle(
+pub(crate) fn resolve_conflicts(
     site: &HostContext,
     base: &Oid,
     head: &Oid,
     by: &Signature,
 ) -> Result<PremergeResult, GitError> {
-    if let Some(from) = gone_below(site, base, head)? {
-        return move_over(site, &from, base, head, by);
+    if let Some(from) = find_rewritten_base(site, base, head)? {
+        return move_work_over(site, &from, base, head, by);
     }
     if matches!(site.store.merge_commits(base, head)?, MergeResult::Clean { .. }) {
         return Ok(PremergeResult::AsItIs);
@@ -35,7 +35,7 @@ pub(crate) fn settle(
 }
 
 /// Where work left a base that a person has rewritten since, if merging it would bring back what they took away.
-fn gone_below(site: &HostContext, base: &Oid, head: &Oid) -> Result<Option<Oid>, GitError> {
+fn find_rewritten_base(site: &HostContext, base: &Oid, head: &Oid) -> Result<Option<Oid>, GitError> {
     let below = RefName::new("refs/landfall/rewritten").expect("made of our own words");
     let met = site.store.merge_bases(base, head)?;
     for (_, gone) in site.store.list_refs(&below)? {
@@ -58,7 +58,7 @@ fn gone_below(site: &HostContext, base: &Oid, head: &Oid) -> Result<Option<Oid>,
 }
 
 /// What work changed since `from`, on top of the base and of nothing else.
-fn move_over(
+fn move_work_over(
     site: &HostContext,
     from: &Oid,
     base: &Oid,
@@ -85,7 +85,7 @@ fn move_over(
 }
 
 /// What the model is told of conflicts.
-pub(crate) fn clashes(paths: &[ConflictedPath]) -> Vec<ConflictingFile> {
+pub(crate) fn to_clashes(paths: &[ConflictedPath]) -> Vec<ConflictingFile> {
     let kind = |kind: ConflictKind| match kind {
         ConflictKind::Content => FileConflictKind::Content,
         ConflictKind::AddAdd => FileConflictKind::BothAdded,

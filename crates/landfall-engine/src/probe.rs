@@ -55,7 +55,7 @@ const WORDS_MAX: usize = 300; // a line or two for a person
 ///
 /// # Errors
 /// Why it could not even be tried.
-pub fn probe(asked: &ProbeRequest<'_>) -> Result<ProbeResult, String> {
+pub fn probe_agent(asked: &ProbeRequest<'_>) -> Result<ProbeResult, String> {
     let question = ConsultRequest {
         settings: asked.settings,
         profile: asked.profile,
@@ -71,7 +71,7 @@ pub fn probe(asked: &ProbeRequest<'_>) -> Result<ProbeResult, String> {
         out_cap: OUT_CAP,
         is_stopped: &|| false, // it is over soon
     };
-    let reply = consult::ask(&question, &|_| Ok(PROMPT.to_owned()))?;
+    let reply = consult::consult_agent(&question, &|_| Ok(PROMPT.to_owned()))?;
     Ok(ProbeResult {
         verdict: reply.verdict,
         words: reply.words.trim().chars().take(WORDS_MAX).collect(),

@@ -19,13 +19,13 @@ use landfall_model::{Commit, Tree};
 use thiserror::Error;
 
 use crate::confine::{self, ConfinementScope};
-use crate::digests::{digest, environment_of};
-use crate::environment::{safe_environment, with};
+use crate::digests::{digest_text, environment_of};
+use crate::environment::{extend_environment, safe_environment};
 use crate::errand::{self, error_chain};
 use crate::folder::StateFolder;
 use crate::ids;
-use crate::output_text::{TESTS_TAIL, excerpt, tail};
-use crate::patience::{KillAction, KillEscalation, abandon, wait_for_end};
+use crate::output_text::{TESTS_TAIL, excerpt_output, read_text_tail};
+use crate::patience::{KillAction, KillEscalation, abandon_run, wait_for_end};
 use crate::settings::{Confinement, Settings, VerifyCommand, VerifySettings};
 use crate::warm_caches;
 
@@ -90,7 +90,7 @@ pub enum CheckError {
     },
 }
 
-fn machine(doing: &str, error: &dyn std::error::Error) -> CheckError {
+fn machine_error(doing: &str, error: &dyn std::error::Error) -> CheckError {
     CheckError::Machine { doing: doing.to_owned(), detail: error_chain(error) }
 }
 
@@ -98,7 +98,11 @@ fn machine(doing: &str, error: &dyn std::error::Error) -> CheckError {
 ///
 /// # Errors
 /// When they cannot be read.
-pub fn rules_on(settings: &Settings, store: &Store, base: &Oid) -> Result<VerifySettings, CheckError> {
+pub fn read_rules_on_base(
+    settings: &Settings,
+    store: &Store,
+    base: &Oid,
+) -> Result<VerifySettings, CheckError> {
     const SETTINGS_MAX: u64 = 1 << 20;
     match store.read_blob(base, b"landfall.toml", SETTINGS_MAX)? {
         None => Ok(settings.verify.clone()),
@@ -108,15 +112,15 @@ pub fn rules_on(settings: &Settings, store: &Store, base: &Oid) -> Result<Verify
 }
 
 /// A report without commands for this request.
-fn blank(request: &CheckRequest<'_>, rules: &VerifySettings) -> Result<GateReport, CheckError> {
+fn blank_report(request: &CheckRequest<'_>, rules: &VerifySettings) -> Result<GateReport, CheckError> {
     let env = safe_environment(request.environment, &request.settings.run.env);
     let level = if request.is_unconfined { Confinement::Off } else { request.settings.run.sandbox };
     Ok(GateReport {
-        base: ids::commit(request.base),
-        head: ids::commit(request.commit),
-        commit: ids::commit(request.commit),
+        base: ids::oid_to_commit(request.base),
+        head: ids::oid_to_commit(request.commit),
+        commit: ids::oid_to_commit(request.commit),
         tree: Tree::new(request.store.tree_of(request.commit)?.as_str()),
-        config: digest(&rules.canonical()),
+        config: digest_text(&rules.canonical_text()),
         environment: environment_of(&env),
         commands: Vec::new(),
         took_ms: 0,
@@ -131,7 +135,7 @@ fn blank(request: &CheckRequest<'_>, rules: &VerifySettings) -> Result<GateRepor
 /// # Errors
 /// When git or the rules cannot be read.
 pub fn expected_report(request: &CheckRequest<'_>) -> Result<GateReport, CheckError> {
-    blank(request, &rules_on(request.settings, request.store, request.base)?)
+    blank_report(request, &read_rules_on_base(request.settings, request.store, request.base)?)
 }
 
 /// A commit of `base` with one file more, or another content of it: what it will be once the user has committed that file.
@@ -143,7 +147,7 @@ pub fn commit_with_file(store: &Store, base: &Oid, name: &str, text: &str) -> Re
     let tree = store.tree_with_file(base, name, text.as_bytes())?;
     let commit =
         store.create_commit(&tree, std::slice::from_ref(base), &format!("Add {name}\n"), &by, &by)?;
-    Ok(ids::commit(&commit))
+    Ok(ids::oid_to_commit(&commit))
 }
 
 /// Runs the checks. The first required one that does not pass is the last one that runs.
@@ -154,17 +158,17 @@ pub fn run_checks(
     request: &CheckRequest<'_>,
     watcher: &mut dyn CheckWatcher,
 ) -> Result<GateReport, CheckError> {
-    let rules = rules_on(request.settings, request.store, request.base)?;
-    let mut report = blank(request, &rules)?;
+    let rules = read_rules_on_base(request.settings, request.store, request.base)?;
+    let mut report = blank_report(request, &rules)?;
     let room = request.folder.own_checks();
-    make_private(&room).map_err(|error| machine("make a folder for checks", &error))?;
+    make_private(&room).map_err(|error| machine_error("make a folder for checks", &error))?;
     let now_ms = SystemClock.now_ms();
     let _lock = StateLock::acquire(&room, &LockHolder::this_process("landfall check", now_ms))?;
     // Nothing of an earlier check is used again: not even a power cut leaves something to believe in.
     for old in [room.join("lane"), room.join("runs")] {
-        remove_tree(&old).map_err(|error| machine("remove what an earlier check left", &error))?;
+        remove_tree(&old).map_err(|error| machine_error("remove what an earlier check left", &error))?;
     }
-    make_private(&room.join("runs")).map_err(|error| machine("make a folder for checks", &error))?;
+    make_private(&room.join("runs")).map_err(|error| machine_error("make a folder for checks", &error))?;
     let lane = Lane::open_lane(request.store, &room.join("lane"))?;
     let began_ms = SystemClock.mono_ms();
     for (place, command) in rules.commands.iter().enumerate() {
@@ -182,7 +186,7 @@ pub fn run_checks(
     }
     report.took_ms = SystemClock.mono_ms() - began_ms;
     if request.base == request.commit && !request.is_unconfined && report.outcome().is_green() {
-        warm_caches::keep(request.store, &request.folder.lanes(), &lane);
+        warm_caches::keep_cache_changes(request.store, &request.folder.lanes_path(), &lane);
     }
     drop(lane);
     let _ = remove_tree(&room.join("lane")); // the next check removes what is left
@@ -203,16 +207,17 @@ impl ProjectCheckCommand<'_> {
         let CheckRequest { settings, folder, .. } = self.request;
         let ignored = if self.place == 0 { IgnoredFilesPolicy::Remove } else { IgnoredFilesPolicy::Keep };
         let checkout = self.lane.check_out_commit(self.request.commit, ignored)?;
-        let tmp =
-            confine::make_tmp(dir).map_err(|error| machine("make a folder for temporary files", &error))?;
+        let tmp = confine::make_tmp(dir)
+            .map_err(|error| machine_error("make a folder for temporary files", &error))?;
         let level = if self.request.is_unconfined { Confinement::Off } else { settings.run.sandbox };
         let env = safe_environment(self.request.environment, &settings.run.env);
         if level != Confinement::Off {
-            warm_caches::give(self.request.store, &folder.lanes(), self.lane);
+            warm_caches::give_cache_changes(self.request.store, &folder.lanes_path(), self.lane);
         }
-        let caches = confine::caches(&settings.run, folder, &env, level, &self.lane.caches_path())
-            .map_err(|error| machine("make the caches of a check ready", &error))?;
-        let env = with(&env, caches.env.clone());
+        let caches =
+            confine::prepare_run_caches(&settings.run, folder, &env, level, &self.lane.caches_path())
+                .map_err(|error| machine_error("make the caches of a check ready", &error))?;
+        let env = extend_environment(&env, caches.env.clone());
         let reach = ConfinementScope {
             confinement: level,
             checkout: confine::checkout_at(self.request.root),
@@ -230,20 +235,25 @@ impl ProjectCheckCommand<'_> {
         let own_limit = Duration::from_millis(self.command.timeout_ms);
         let limit = self.left.map_or(own_limit, |left| left.min(own_limit)).max(Duration::from_secs(1));
         let spec = SitterSpec {
-            argv: errand::shell(&self.command.run), // a person wrote it in settings
+            argv: errand::sh_arguments(&self.command.run), // a person wrote it in settings
             cwd: checkout.path,
-            env: with(&env, ours.map(|(key, value)| (key.into(), value)).to_vec()),
-            sandbox: confine::around(&settings.run, folder, self.request.environment, &reach),
+            env: extend_environment(&env, ours.map(|(key, value)| (key.into(), value)).to_vec()),
+            sandbox: confine::build_sandbox_from_settings(
+                &settings.run,
+                folder,
+                self.request.environment,
+                &reach,
+            ),
             signal: None,
             stdin: None,
             deadline_ms: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX),
             grace_ms: settings.run.grace_ms,
             out_cap: settings.run.output_cap,
-            marker: marker(folder, dir),
+            marker: check_marker(folder, dir),
         };
         let sitting = sitter::start_sitter(self.request.program, dir, &spec)
-            .map_err(|error| machine("start a check", &error))?;
-        let ended = wait(dir, &spec, &sitting, watcher);
+            .map_err(|error| machine_error("start a check", &error))?;
+        let ended = wait_for_check(dir, &spec, &sitting, watcher);
         confine::remove_tmp(dir);
         let (exit, timed_out, took_ms) = match ended? {
             Some(ended) => {
@@ -262,7 +272,10 @@ impl ProjectCheckCommand<'_> {
             }
             None => (None, true, spec.deadline_ms),
         };
-        let (out, err) = (tail(&dir.join("out.log"), TESTS_TAIL), tail(&dir.join("err.log"), TESTS_TAIL));
+        let (out, err) = (
+            read_text_tail(&dir.join("out.log"), TESTS_TAIL),
+            read_text_tail(&dir.join("err.log"), TESTS_TAIL),
+        );
         let tests = match (count_tests(&out), count_tests(&err)) {
             (None, None) => None,
             (out, err) => Some(out.unwrap_or(0) + err.unwrap_or(0)),
@@ -283,7 +296,7 @@ impl ProjectCheckCommand<'_> {
             took_ms,
             limit_ms: spec.deadline_ms,
             tests,
-            excerpt: if outcome == CheckOutcome::Pass { String::new() } else { excerpt(&out, &err) },
+            excerpt: if outcome == CheckOutcome::Pass { String::new() } else { excerpt_output(&out, &err) },
             caps: self.command.caps,
             denied,
             copied_from_base: false,
@@ -292,7 +305,7 @@ impl ProjectCheckCommand<'_> {
 }
 
 /// Waits for the end of a check, and passes on what it writes. None: it did not end when its time was up.
-fn wait(
+fn wait_for_check(
     dir: &Path,
     spec: &SitterSpec,
     sitting: &sitter::SitterProcess,
@@ -305,12 +318,12 @@ fn wait(
     loop {
         let found = sitter::find_sitter(dir);
         for output in &mut outputs {
-            output.pass_on(watcher);
+            output.forward_lines(watcher);
         }
         match found {
             Ok(SitterState::Ended(ended)) => {
                 for output in &mut outputs {
-                    output.pass_on_rest(watcher);
+                    output.forward_rest(watcher);
                 }
                 return if is_stopped { Err(CheckError::Stopped) } else { Ok(Some(ended)) };
             }
@@ -322,14 +335,14 @@ fn wait(
         if watcher.is_stopped() && !is_stopped {
             is_stopped = true;
             let _ = sitter::stop_sitter(sitting, sitter::StopMode::Now); // gone already is as good
-            patience = KillEscalation::told(SystemClock.mono_ms());
+            patience = KillEscalation::after_immediate_request(SystemClock.mono_ms());
         }
-        match patience.press(SystemClock.mono_ms(), sitting) {
+        match patience.escalate_if_due(SystemClock.mono_ms(), sitting) {
             KillAction::Wait | KillAction::Told => {}
             KillAction::Abandon => break,
         }
     }
-    abandon(dir, &spec.marker);
+    abandon_run(dir, &spec.marker);
     if is_stopped { Err(CheckError::Stopped) } else { Ok(None) }
 }
 
@@ -345,7 +358,7 @@ impl CheckOutput {
         Self { path, read: 0, line: Vec::new() }
     }
 
-    fn pass_on(&mut self, watcher: &mut dyn CheckWatcher) {
+    fn forward_lines(&mut self, watcher: &mut dyn CheckWatcher) {
         const BYTES_MAX: u64 = 1 << 20; // at a look; the rest comes with the next
         let Ok(mut file) = File::open(&self.path) else { return };
         if file.seek(SeekFrom::Start(self.read)).is_err() {
@@ -363,10 +376,10 @@ impl CheckOutput {
     }
 
     /// What is left, also without an end of the line.
-    fn pass_on_rest(&mut self, watcher: &mut dyn CheckWatcher) {
+    fn forward_rest(&mut self, watcher: &mut dyn CheckWatcher) {
         loop {
             let before = self.read;
-            self.pass_on(watcher);
+            self.forward_lines(watcher);
             if self.read == before {
                 break;
             }
@@ -385,8 +398,8 @@ impl CheckOutput {
     }
 }
 
-fn marker(folder: &StateFolder, dir: &Path) -> String {
-    let place = digest(&format!("{} {}", folder.root().display(), dir.display()));
+fn check_marker(folder: &StateFolder, dir: &Path) -> String {
+    let place = digest_text(&format!("{} {}", folder.root().display(), dir.display()));
     format!("check/{}", &place.as_str()[..16])
 }
 

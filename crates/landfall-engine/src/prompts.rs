@@ -169,7 +169,7 @@ impl Prompts {
     ///
     /// # Errors
     /// The first template that cannot be read, parsed or filled.
-    pub fn load(override_dir: Option<&Path>) -> Result<Self, PromptProblem> {
+    pub fn load_templates(override_dir: Option<&Path>) -> Result<Self, PromptProblem> {
         let mut templates: Vec<Template> = PROMPTS
             .iter()
             .map(|&(name, source)| Template {
@@ -179,7 +179,7 @@ impl Prompts {
             })
             .collect();
         if let Some(folder) = override_dir {
-            for template in own(folder)? {
+            for template in load_own_templates(folder)? {
                 templates.retain(|built_in| built_in.name != template.name);
                 templates.push(template);
             }
@@ -191,7 +191,7 @@ impl Prompts {
         environment.set_syntax(syntax.build().expect("the delimiters are the usual ones"));
         for template in &templates {
             let added = environment.add_template_owned(template.name.clone(), template.source.clone());
-            added.map_err(|error| template.problem(&error))?;
+            added.map_err(|error| template.to_problem(&error))?;
         }
         let prompts = Self { environment: Arc::new(environment), templates, known: Arc::default() };
         for template in &prompts.templates {
@@ -214,14 +214,14 @@ impl Prompts {
 
     /// Whether something was found out under this number and is not withdrawn.
     #[must_use]
-    pub fn knows(&self, number: u32) -> bool {
+    pub fn knows_discovery(&self, number: u32) -> bool {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(number).is_some_and(|it| !it.withdrawn)
     }
 
     /// What an agent that works on `task` is offered, each with who said it.
     #[must_use]
-    pub fn offered(&self, task: TaskId) -> Vec<(String, String)> {
+    pub fn offered_discoveries(&self, task: TaskId) -> Vec<(String, String)> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let from = |it: &Discovery| {
             let who = if it.task == task { "this task".to_owned() } else { it.task.to_string() };
@@ -237,7 +237,7 @@ impl Prompts {
 
     /// The names of the templates, in alphabetical order.
     #[must_use]
-    pub fn names(&self) -> Vec<&str> {
+    pub fn template_names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = self.templates.iter().map(|template| template.name.as_str()).collect();
         names.sort_unstable();
         names
@@ -253,11 +253,11 @@ impl Prompts {
             template: format!("prompts/{name}.md"),
             line: None,
             message: "there is no such prompt".to_owned(),
-            hint: Some(meant(name, &self.names(), "prompts")),
+            hint: Some(suggest_name(name, &self.template_names(), "prompts")),
         })?;
-        let holes = Serde(PromptVariables::of(context));
+        let holes = Serde(PromptVariables::from_context(context));
         let filled = self.environment.get_template(name).and_then(|found| found.render(holes));
-        filled.map_err(|error| template.problem(&error))
+        filled.map_err(|error| template.to_problem(&error))
     }
 }
 
@@ -427,16 +427,16 @@ const HOLES: [&str; 47] = [
 ];
 
 impl<'a> PromptVariables<'a> {
-    fn of(context: &'a PromptContext) -> Self {
+    fn from_context(context: &'a PromptContext) -> Self {
         let section = |(about, text): &(String, String)| PromptSection {
-            about: quote::line(about),
-            text: quote::feedback(text),
+            about: quote::quote_line(about),
+            text: quote::quote_feedback(text),
         };
         Self {
             task: &context.task,
-            title: quote::line(&context.title),
-            body: quote::body(&context.body),
-            criteria: context.criteria.iter().map(|text| quote::line(text)).collect(),
+            title: quote::quote_line(&context.title),
+            body: quote::quote_body(&context.body),
+            criteria: context.criteria.iter().map(|text| quote::quote_line(text)).collect(),
             iteration: context.iteration,
             iterations_max: context.iterations_max,
             attempt: context.attempt,
@@ -451,43 +451,43 @@ impl<'a> PromptVariables<'a> {
                 Some(key) => format!("landfall key=\"{key}\""),
                 None => "landfall".to_owned(),
             },
-            source: quote::line(&context.source),
-            past: context.past.iter().map(|line| quote::line(line)).collect(),
-            discoveries: quote::discoveries(&context.discoveries),
+            source: quote::quote_line(&context.source),
+            past: context.past.iter().map(|line| quote::quote_line(line)).collect(),
+            discoveries: quote::quote_discoveries(&context.discoveries),
             resumed: context.resumed,
             compact: context.compact,
-            module: quote::line(&context.module),
+            module: quote::quote_line(&context.module),
             next: context.next.as_deref().unwrap_or_default(),
             moved: context.moved,
-            findings: context.findings.iter().map(|line| quote::line(line)).collect(),
+            findings: context.findings.iter().map(|line| quote::quote_line(line)).collect(),
             since: context.since.as_deref().unwrap_or_default(),
             fork: &context.fork,
-            backlog: context.backlog.iter().map(|line| quote::line(line)).collect(),
+            backlog: context.backlog.iter().map(|line| quote::quote_line(line)).collect(),
             rules: &context.rules,
             papers: &context.papers,
             has_papers: context.has_papers,
             checkpoint: &context.checkpoint,
             stage: context.stage,
-            requirements: context.requirements.iter().map(|line| quote::line(line)).collect(),
-            refinements: context.refinements.iter().map(|line| quote::line(line)).collect(),
+            requirements: context.requirements.iter().map(|line| quote::quote_line(line)).collect(),
+            refinements: context.refinements.iter().map(|line| quote::quote_line(line)).collect(),
             steps: context.steps,
             steps_done: context.steps_done,
-            proofs: context.proofs.iter().map(|line| quote::line(line)).collect(),
+            proofs: context.proofs.iter().map(|line| quote::quote_line(line)).collect(),
             every: context.every,
             rounds: context.rounds,
             red: context.red,
             issue: &context.issue,
             spec: &context.spec,
             lens: &context.lens,
-            handoff: quote::handoff(&context.handoff),
+            handoff: quote::quote_handoff(&context.handoff),
             handed_by: &context.handed_by,
-            gaps: context.gaps.iter().map(|name| quote::line(name)).collect(),
+            gaps: context.gaps.iter().map(|name| quote::quote_line(name)).collect(),
             hand_on: &context.hand_on,
         }
     }
 }
 
-fn own(folder: &Path) -> Result<Vec<Template>, PromptProblem> {
+fn load_own_templates(folder: &Path) -> Result<Vec<Template>, PromptProblem> {
     let problem = |path: &Path, error: std::io::Error| PromptProblem {
         template: path.display().to_string(),
         line: None,
@@ -503,7 +503,7 @@ fn own(folder: &Path) -> Result<Vec<Template>, PromptProblem> {
 }
 
 impl Template {
-    fn problem(&self, error: &minijinja::Error) -> PromptProblem {
+    fn to_problem(&self, error: &minijinja::Error) -> PromptProblem {
         let line = error.line();
         let text =
             line.and_then(|line| self.source.lines().nth(line.checked_sub(1)?)).unwrap_or_default().trim();
@@ -525,7 +525,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty())
 }
 
-fn meant(word: &str, known: &[&str], things: &str) -> String {
+fn suggest_name(word: &str, known: &[&str], things: &str) -> String {
     match nearest(word, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("known {things}: {}", known.join(", ")),

@@ -169,7 +169,7 @@ pub fn propose(
     let missing = || project(format!("the base branch `{}` does not exist", asked.base));
     let branch: BranchName = asked.base.parse().map_err(|_| missing())?;
     let tip = repo.branch_tip(&branch).map_err(|error| project(error.full_message()))?.ok_or_else(missing)?;
-    let prompts = Prompts::load(Some(&asked.root.join(".landfall/prompts")))?;
+    let prompts = Prompts::load_templates(Some(&asked.root.join(".landfall/prompts")))?;
     let mut effort = ProposalCost::default();
     let mut feedback: Vec<(String, String)> = Vec::new();
     let mut problems: Vec<String> = Vec::new();
@@ -177,18 +177,18 @@ pub fn propose(
     while effort.rounds < ROUNDS_MAX {
         effort.rounds += 1;
         tell(&ProposalProgress::Asked { round: effort.rounds, rounds_max: ROUNDS_MAX });
-        let question = question(asked, ConsultWorkspace::Checkout(&repo, &tip), &effort)?;
+        let question = build_next_question(asked, ConsultWorkspace::Checkout(&repo, &tip), &effort)?;
         let prompt = |work: &Path| {
-            let context = context(asked, effort.rounds, work, &feedback);
+            let context = build_proposal_context(asked, effort.rounds, work, &feedback);
             prompts.render("propose", &context).map_err(|error| error.to_string())
         };
-        let reply = consult::ask(&question, &prompt).map_err(ProposeError::NotAsked)?;
+        let reply = consult::consult_agent(&question, &prompt).map_err(ProposeError::NotAsked)?;
         tell(&ProposalProgress::Answered { usage: reply.usage, took_ms: reply.took_ms });
         effort.usage = effort.usage.plus(reply.usage);
         effort.took_ms = effort.took_ms.saturating_add(reply.took_ms);
         effort.model = reply.model.clone().or(effort.model.take());
-        let heard = match weigh(&reply) {
-            ProposalRunOutcome::Answer => answer::read(&reply.texts),
+        let heard = match classify_reply(&reply) {
+            ProposalRunOutcome::Answer => answer::parse_proposal_answer(&reply.texts),
             ProposalRunOutcome::Failed(detail) => {
                 failures += 1;
                 if failures >= FAILURES_MAX {
@@ -228,7 +228,7 @@ pub fn propose(
 }
 
 /// The next round, within the time and the money that are left.
-fn question<'a>(
+fn build_next_question<'a>(
     asked: &'a ProposeContext<'a>,
     ground: ConsultWorkspace<'a>,
     effort: &ProposalCost,
@@ -267,7 +267,7 @@ fn question<'a>(
     })
 }
 
-fn context(
+fn build_proposal_context(
     asked: &ProposeContext<'_>,
     round: u32,
     work: &Path,
@@ -286,7 +286,7 @@ fn context(
         verify_commands: asked.settings.verify.commands.iter().map(|it| it.run.clone()).collect(),
         source: asked.source.to_owned(),
         backlog: asked.backlog.clone(),
-        rules: rules(asked.tasks_max),
+        rules: proposal_rules(asked.tasks_max),
         ..PromptContext::default()
     }
 }
@@ -294,7 +294,7 @@ fn context(
 const TITLE_CHARS_MAX: usize = 120; // a heading
 
 /// What the model will check, for the agent.
-fn rules(tasks_max: usize) -> Vec<String> {
+fn proposal_rules(tasks_max: usize) -> Vec<String> {
     use landfall_model::proposal::{CRITERIA_MAX, GROUP_TASKS_MAX};
     vec![
         "It is about one thing, and one run of an agent can finish it. What is XL is split.".to_owned(),
@@ -323,7 +323,7 @@ enum ProposalRunOutcome {
     End(ProposeError),
 }
 
-fn weigh(reply: &ConsultReply) -> ProposalRunOutcome {
+fn classify_reply(reply: &ConsultReply) -> ProposalRunOutcome {
     let said = |detail: &str| match reply.complaint.as_str() {
         "" => detail.to_owned(),
         complaint => format!("{detail}: {complaint}"),

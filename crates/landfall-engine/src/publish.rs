@@ -68,12 +68,12 @@ impl Publisher {
     }
 
     /// There is something to publish.
-    pub fn ask(&mut self) {
+    pub fn request_publish(&mut self) {
         self.wanted = true;
     }
 
     /// Asks once more at the end of the run, if files or a git command of the user were in the way: they may be gone.
-    pub fn ask_last(&mut self) {
+    pub fn request_final_try(&mut self) {
         if !self.asked_last && !self.busy && self.is_held_here() {
             self.asked_last = true;
             self.wanted = true;
@@ -86,14 +86,14 @@ impl Publisher {
 
     /// Asks, if it is time to see what others have pushed, or whether the user's checkout is free again. Neither a remote
     /// nor a user tells us.
-    pub fn look_out(&mut self) {
-        if self.look_out_in().is_some_and(|left| left.is_zero()) {
+    pub fn request_check_if_due(&mut self) {
+        if self.time_to_next_check().is_some_and(|left| left.is_zero()) {
             self.wanted = true;
         }
     }
 
     /// How long until it is time to look again; none if there is nothing to look at, or a try is under way.
-    pub fn look_out_in(&self) -> Option<Duration> {
+    pub fn time_to_next_check(&self) -> Option<Duration> {
         let is_push = matches!(self.site.settings.land.publish, PublishTarget::Push { .. });
         if self.busy || !(is_push || self.is_held_here()) {
             return None;
@@ -105,22 +105,22 @@ impl Publisher {
     }
 
     /// Nothing is to be published.
-    pub fn hold(&mut self) {
+    pub fn cancel_request(&mut self) {
         self.wanted = false;
     }
 
     /// Whether a try is under way.
-    pub fn busy(&self) -> bool {
+    pub fn is_busy(&self) -> bool {
         self.busy
     }
 
     /// Whether another try is wanted.
-    pub fn wanted(&self) -> bool {
+    pub fn is_wanted(&self) -> bool {
         self.wanted
     }
 
     /// The try is over.
-    pub fn over(&mut self) {
+    pub fn finish_try(&mut self) {
         self.busy = false;
         if let Some(held) = self.ends.1.try_iter().last() {
             self.held = held;
@@ -133,7 +133,7 @@ impl Publisher {
     }
 
     /// How long a try that is wanted has to wait, so that landings which follow each other are published together.
-    pub fn pause(&self) -> Option<Duration> {
+    pub fn remaining_wait(&self) -> Option<Duration> {
         if self.busy || !self.wanted {
             return None;
         }
@@ -143,7 +143,7 @@ impl Publisher {
     }
 
     /// Begins a try if one is wanted and none is under way.
-    pub fn go(&mut self) {
+    pub fn start_if_wanted(&mut self) {
         if self.busy || !self.wanted {
             return;
         }
@@ -155,15 +155,15 @@ impl Publisher {
             let site = &theirs;
             let _fuse = crate::effect_thread::AbortOnPanic;
             crash::pass_point("effect.publish.before");
-            let now = match publish(site, &before) {
+            let now = match publish_base(site, &before) {
                 Ok(now) => now,
                 Err(error) => {
-                    let reason = format!("{}; `landfall run` tries again", name_full_disk(site, &error));
+                    let reason = format!("{}; `landfall run` tries again", explain_git_error(site, &error));
                     if before.reason.as_ref() != Some(&reason)
                         && let Ok(Some(base)) = site.store.base()
                     {
-                        let commit = ids::commit(&base);
-                        tell(site, EngineEvent::PublishHeld { commit, reason: reason.clone() });
+                        let commit = ids::oid_to_commit(&base);
+                        send_engine_event(site, EngineEvent::PublishHeld { commit, reason: reason.clone() });
                     }
                     PublishHold { reason: Some(reason), refused: 0, is_in_checkout: true }
                 }
@@ -173,7 +173,7 @@ impl Publisher {
             let _ = site.mail.send(EngineMessage::PublishOver); // the engine has left
         };
         // Without a thread the try is under way until one can be had: the engine does not wait for that.
-        self.site.shortages.start("publish", Box::new(work));
+        self.site.shortages.start_thread("publish", Box::new(work));
     }
 }
 
@@ -181,7 +181,7 @@ const PACE_MS: u64 = 1_000; // a try costs six processes, and a person who watch
 const TRIES_MAX: u32 = 5; // a person who commits five times in a few seconds is at work; the next landing tries again
 
 /// What went wrong. git does not always say that the disk is full.
-fn name_full_disk(site: &HostContext, error: &GitError) -> String {
+fn explain_git_error(site: &HostContext, error: &GitError) -> String {
     const ROOM: u64 = 1 << 20; // less is not enough for a ref and an index
     let is_full = landfall_host::disk::free_bytes(site.repo.common_dir()).is_ok_and(|free| free < ROOM);
     match is_full {
@@ -196,7 +196,9 @@ fn name_full_disk(site: &HostContext, error: &GitError) -> String {
 
 /// Publishes, and tries again for a moment if a git command of the user holds a lock. Most take less, such as the `git status`
 /// of an editor.
-fn past_locks(publish: impl Fn() -> Result<PublishOutcome, GitError>) -> Result<PublishOutcome, GitError> {
+fn retry_past_locks(
+    publish: impl Fn() -> Result<PublishOutcome, GitError>,
+) -> Result<PublishOutcome, GitError> {
     const WAIT: Duration = Duration::from_secs(1);
     const PAUSE: Duration = Duration::from_millis(250);
     let mut last = None;
@@ -214,10 +216,13 @@ fn is_lock(sign: &str) -> bool {
 }
 
 /// Publishes the base; gives the reason if a person is in the way. One that was told `before` is not told again.
-fn publish(site: &EngineContext, before: &PublishHold) -> Result<PublishHold, GitError> {
+fn publish_base(site: &EngineContext, before: &PublishHold) -> Result<PublishHold, GitError> {
     let held = |ours: &Oid, reason: String| {
         if before.reason.as_ref() != Some(&reason) {
-            tell(site, EngineEvent::PublishHeld { commit: ids::commit(ours), reason: reason.clone() });
+            send_engine_event(
+                site,
+                EngineEvent::PublishHeld { commit: ids::oid_to_commit(ours), reason: reason.clone() },
+            );
         }
         PublishHold { reason: Some(reason), ..PublishHold::default() }
     };
@@ -235,7 +240,7 @@ fn publish(site: &EngineContext, before: &PublishHold) -> Result<PublishHold, Gi
     let by_forge =
         matches!(site.settings.land.publish, PublishTarget::Push { by: PushMode::PullRequest, .. });
     for _ in 0..TRIES_MAX {
-        let land::BaseObservation { ours, theirs, apart, trouble } = land::look_far(site, 0)?;
+        let land::BaseObservation { ours, theirs, apart, trouble } = land::observe_remote(site, 0)?;
         let (Some(theirs), None) = (theirs, &trouble) else {
             let reason = trouble.unwrap_or_default();
             return Ok(held(&ours, reason));
@@ -246,14 +251,14 @@ fn publish(site: &EngineContext, before: &PublishHold) -> Result<PublishHold, Gi
             return Ok(PublishHold::default());
         }
         if !site.store.is_ancestor(&theirs, &ours)? {
-            match rebuild(site, &ours, &theirs)? {
+            match rebuild_base(site, &ours, &theirs)? {
                 RebuildResult::Moved => continue,
                 RebuildResult::Interrupted => return Ok(PublishHold::default()), // nothing is known of it; the next run looks again
                 RebuildResult::Held(reason) => return Ok(held(&ours, reason)),
             }
         }
         if let Some(apart) = apart {
-            match rebuild(site, &ours, &apart)? {
+            match rebuild_base(site, &ours, &apart)? {
                 RebuildResult::Moved => continue,
                 RebuildResult::Interrupted => return Ok(PublishHold::default()),
                 RebuildResult::Held(reason) => return Ok(held(&ours, reason)),
@@ -267,9 +272,12 @@ fn publish(site: &EngineContext, before: &PublishHold) -> Result<PublishHold, Gi
         if let PublishMode::Remote { name } = &mode
             && by_forge
         {
-            match carry::carry(site, name, &ours) {
+            match carry::merge_by_pull_request(site, name, &ours) {
                 Ok(PullRequestResult::Merged { how }) => {
-                    tell(site, EngineEvent::Published { commit: ids::commit(&ours), how });
+                    send_engine_event(
+                        site,
+                        EngineEvent::Published { commit: ids::oid_to_commit(&ours), how },
+                    );
                     continue; // the base goes on to the merge that the forge made; more may have landed since
                 }
                 Ok(PullRequestResult::Moved) => continue,
@@ -288,8 +296,9 @@ fn publish(site: &EngineContext, before: &PublishHold) -> Result<PublishHold, Gi
         }
         let by = Signature::for_engine(site.clock.now_ms());
         crash::pass_point("publish.before");
-        match past_locks(|| site.store.publish_branch(&site.repo, &site.branch, &ours, &theirs, &mode, &by))?
-        {
+        match retry_past_locks(|| {
+            site.store.publish_branch(&site.repo, &site.branch, &ours, &theirs, &mode, &by)
+        })? {
             PublishOutcome::Done(how) => {
                 crash::pass_point("publish.after");
                 pushed(site, &ours)?;
@@ -300,7 +309,7 @@ fn publish(site: &EngineContext, before: &PublishHold) -> Result<PublishHold, Gi
                     }
                     PublishMethod::Pushed => "it was pushed".to_owned(),
                 };
-                tell(site, EngineEvent::Published { commit: ids::commit(&ours), how });
+                send_engine_event(site, EngineEvent::Published { commit: ids::oid_to_commit(&ours), how });
                 return Ok(PublishHold::default());
             }
             PublishOutcome::Already => {
@@ -311,7 +320,7 @@ fn publish(site: &EngineContext, before: &PublishHold) -> Result<PublishHold, Gi
             PublishOutcome::Held(reason) => {
                 let is_in_checkout =
                     matches!(reason, HeldReason::Files { .. } | HeldReason::OperationInProgress { .. });
-                return Ok(PublishHold { is_in_checkout, ..held(&ours, sentence(&reason)) });
+                return Ok(PublishHold { is_in_checkout, ..held(&ours, explain_hold(&reason)) });
             }
         }
     }
@@ -334,7 +343,7 @@ enum RebuildResult {
 }
 
 /// The person committed while landed work waited: both are merged on top of theirs, verified, and become the base.
-fn rebuild(site: &EngineContext, ours: &Oid, theirs: &Oid) -> Result<RebuildResult, GitError> {
+fn rebuild_base(site: &EngineContext, ours: &Oid, theirs: &Oid) -> Result<RebuildResult, GitError> {
     let tree = match site.store.merge_commits(theirs, ours)? {
         MergeResult::Clean { tree } => tree,
         MergeResult::Conflict { paths, .. } => {
@@ -351,7 +360,7 @@ fn rebuild(site: &EngineContext, ours: &Oid, theirs: &Oid) -> Result<RebuildResu
     let by = Signature::for_engine(site.clock.now_ms());
     let message = format!("{} `{}` together\n", land::TOGETHER, site.branch.as_str());
     let merged = site.store.create_commit(&tree, &[theirs.clone(), ours.clone()], &message, &by, &by)?;
-    let Some(report) = gate::verify(site, "rebuild", theirs, ours, &merged)? else {
+    let Some(report) = gate::verify_merge(site, "rebuild", theirs, ours, &merged)? else {
         return Ok(RebuildResult::Interrupted);
     };
     if !report.outcome().is_green() {
@@ -362,7 +371,7 @@ fn rebuild(site: &EngineContext, ours: &Oid, theirs: &Oid) -> Result<RebuildResu
         )));
     }
     crash::pass_point("rebuild.swap.before");
-    site.base.trust(&ids::commit(&merged));
+    site.base.trust_base(&ids::oid_to_commit(&merged));
     match site.store.set_base(&merged, Some(ours))? {
         CompareAndSwap::Moved => land::tell_moved(site, Some(ours), &merged, BaseMover::Rebuild),
         CompareAndSwap::Lost { .. } => {} // a landing came first: look again
@@ -370,11 +379,11 @@ fn rebuild(site: &EngineContext, ours: &Oid, theirs: &Oid) -> Result<RebuildResu
     Ok(RebuildResult::Moved)
 }
 
-fn tell(site: &HostContext, event: EngineEvent) {
+fn send_engine_event(site: &HostContext, event: EngineEvent) {
     let _ = site.mail.send(EngineMessage::Fact(event)); // the engine has left: the next run looks again
 }
 
-fn sentence(reason: &HeldReason) -> String {
+fn explain_hold(reason: &HeldReason) -> String {
     match reason {
         HeldReason::Files { path, files } => blocked_files(path, files),
         HeldReason::Moved { to } => format!("your branch moved to {}", to.short()),
@@ -408,7 +417,7 @@ fn sentence(reason: &HeldReason) -> String {
 }
 
 /// The first names of a list, and how many there are besides.
-fn name_some(names: &[String]) -> String {
+fn list_first_names(names: &[String]) -> String {
     const NAMED_MAX: usize = 20; // more does not fit on a screen
     let named = names.iter().take(NAMED_MAX).map(String::as_str).collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(NAMED_MAX) {
@@ -429,7 +438,7 @@ fn blocked_files(checkout: &Path, files: &[BlockedFile]) -> String {
     if !changed.is_empty() {
         parts.push(format!(
             "changes that are not committed: {} (commit them, or put them aside with `git -C {} stash`)",
-            name_some(&changed),
+            list_first_names(&changed),
             quote_for_shell(&checkout.to_string_lossy())
         ));
     }
@@ -437,7 +446,7 @@ fn blocked_files(checkout: &Path, files: &[BlockedFile]) -> String {
     if let Some(first) = untracked.first() {
         parts.push(format!(
             "not tracked by git, and landed files have these names: {} (move them away, for example with `mv -n {} {}`)",
-            name_some(&untracked),
+            list_first_names(&untracked),
             quote_for_shell(&in_checkout(first)),
             quote_for_shell(&in_checkout(&format!("{first}.mine")))
         ));
@@ -447,7 +456,7 @@ fn blocked_files(checkout: &Path, files: &[BlockedFile]) -> String {
         parts.push(format!(
             "a submodule or another repository, which Landfall never changes: {} (commit your work there, then move the \
              folder away)",
-            name_some(&submodules)
+            list_first_names(&submodules)
         ));
     }
     let filtered = named(BlockedFileReason::Filtered);
@@ -455,7 +464,7 @@ fn blocked_files(checkout: &Path, files: &[BlockedFile]) -> String {
         parts.push(format!(
             "changed, which a clean filter or a setting for line endings hides from git: {} (move them away, for example with `mv -n {} {}`, and let \
              git write them with `git -C {} checkout -- {}`)",
-            name_some(&filtered),
+            list_first_names(&filtered),
             quote_for_shell(&in_checkout(first)),
             quote_for_shell(&in_checkout(&format!("{first}.mine"))),
             quote_for_shell(&checkout.to_string_lossy()),
@@ -464,11 +473,12 @@ fn blocked_files(checkout: &Path, files: &[BlockedFile]) -> String {
     }
     let in_use = named(BlockedFileReason::InUse);
     if !in_use.is_empty() {
-        parts.push(format!("open for writing in a program: {} (close them there)", name_some(&in_use)));
+        parts
+            .push(format!("open for writing in a program: {} (close them there)", list_first_names(&in_use)));
     }
     let special = named(BlockedFileReason::Special);
     if !special.is_empty() {
-        let names = name_some(&special);
+        let names = list_first_names(&special);
         parts.push(format!(
             "a pipe, a socket or a device that git would wait for: {names} (remove it, or move it away)"
         ));
@@ -478,7 +488,7 @@ fn blocked_files(checkout: &Path, files: &[BlockedFile]) -> String {
         parts.push(format!(
             "damaged by a power cut, or emptied by you: {} (compare with `git -C {} diff -- {}`; commit them if you emptied \
              them)",
-            name_some(&damaged),
+            list_first_names(&damaged),
             quote_for_shell(&checkout.to_string_lossy()),
             quote_for_shell(first)
         ));

@@ -8,18 +8,18 @@ use landfall_host::git::{self, CompareAndSwap, GitError, LandingClaim, MergeResu
 use landfall_model::queue::{BatchExclusion, BatchMember, BatchPrefix};
 use landfall_model::{BatchId, Commit, LandingCandidate, QueueNews, Task, TaskId, Tree};
 
-use crate::commit_message::{headline, issue_trailers};
+use crate::commit_message::{commit_headline, issue_trailers};
 use crate::engine_context::EngineContext;
 use crate::gate;
 use crate::git_refs::task_ref;
 use crate::host_context::HostContext;
 use crate::ids;
-use crate::land::{self, prove};
+use crate::land::{self, prove_landing};
 use crate::landing_trust::trust_landing;
-use crate::premerge::{PremergeResult, clashes, settle};
+use crate::premerge::{PremergeResult, resolve_conflicts, to_clashes};
 
 /// Merges the members of a batch. It only adds objects, so doing it again does no harm.
-pub(crate) fn build(
+pub(crate) fn build_batch(
     site: &Arc<EngineContext>,
     tasks: &[Arc<Task>],
     batch: BatchId,
@@ -41,10 +41,10 @@ fn try_build(
     members: &[BatchMember],
 ) -> Result<QueueNews, GitError> {
     let base = match &on {
-        Some(on) => ids::oid(on),
+        Some(on) => ids::commit_to_oid(on),
         None => {
-            site.landing.wait();
-            land::look_far(site, land::LOOK_OUT_MS)?.ours
+            site.landing.wait_until_free();
+            land::observe_remote(site, land::LOOK_OUT_MS)?.ours
         }
     };
     let mut left_out: Vec<(TaskId, BatchExclusion)> = Vec::new();
@@ -52,10 +52,10 @@ fn try_build(
     for member in members {
         let task = tasks.iter().find(|task| task.id == member.task);
         match task.and_then(|task| task.landing.as_ref()) {
-            Some(candidate) if on.is_none() && holds(site, &base, candidate)? => {
-                left_out.push((member.task, landed_before(site, candidate)?));
+            Some(candidate) if on.is_none() && is_already_landed(site, &base, candidate)? => {
+                left_out.push((member.task, check_earlier_landing(site, candidate)?));
             }
-            _ => work.push((member, ids::oid(&member.head))),
+            _ => work.push((member, ids::commit_to_oid(&member.head))),
         }
     }
     let by = Signature::for_engine(site.clock.now_ms());
@@ -63,16 +63,16 @@ fn try_build(
     if on.is_none() {
         let mut unfit = Vec::new();
         for (member, head) in &mut work {
-            match settle(site, &base, head, &by)? {
+            match resolve_conflicts(site, &base, head, &by)? {
                 PremergeResult::AsItIs => {}
                 PremergeResult::Anew(settled) => {
                     let pin = task_ref("tasks", member.task, &format!("{}-merged", member.attempt));
                     site.store.pin_commit(&pin, &settled)?;
-                    resolved.push((member.task, ids::commit(&settled)));
+                    resolved.push((member.task, ids::oid_to_commit(&settled)));
                     *head = settled;
                 }
                 PremergeResult::Conflict(paths) => {
-                    unfit.push((member.task, BatchExclusion::Conflict(clashes(&paths))))
+                    unfit.push((member.task, BatchExclusion::Conflict(to_clashes(&paths))))
                 }
             }
         }
@@ -83,7 +83,7 @@ fn try_build(
     let heads: Vec<Oid> = work.iter().map(|(_, head)| head.clone()).collect();
     let title = |task: TaskId| {
         let of = tasks.iter().find(|it| it.id == task);
-        of.map_or_else(|| task.to_string(), |task| headline(task))
+        of.map_or_else(|| task.to_string(), |task| commit_headline(task))
     };
     let issue = |task: TaskId| {
         let of = tasks.iter().find(|it| it.id == task);
@@ -94,7 +94,7 @@ fn try_build(
     let fits: Vec<usize> = trial.prefixes.last().map(|prefix| prefix.heads.clone()).unwrap_or_default();
     let message = |count: usize| {
         let within: Vec<&BatchMember> = fits[..count].iter().map(|place| work[*place].0).collect();
-        message(batch, &within, &title, &issue)
+        batch_message(batch, &within, &title, &issue)
     };
     let fitting: Vec<Oid> = fits.iter().map(|place| heads[*place].clone()).collect();
     let merged = site.store.merge_batch(&base, &fitting, &message, &by)?;
@@ -106,17 +106,17 @@ fn try_build(
         let (member, head) = &work[place];
         left_out.push((
             member.task,
-            left_out_why(site, &base, head, why, fits.first().is_some_and(|it| *it < place))?,
+            explain_left_out(site, &base, head, why, fits.first().is_some_and(|it| *it < place))?,
         ));
     }
     crash::pass_point("queue.build.after");
     let prefix = |prefix: &git::MergedPrefix| BatchPrefix {
-        commit: ids::commit(&prefix.commit),
+        commit: ids::oid_to_commit(&prefix.commit),
         tree: Tree::new(prefix.tree.as_str()),
     };
     Ok(QueueNews::Built {
         batch,
-        base: ids::commit(&base),
+        base: ids::oid_to_commit(&base),
         prefixes: merged.prefixes.iter().map(prefix).collect(),
         left_out,
         resolved,
@@ -124,7 +124,7 @@ fn try_build(
 }
 
 /// What does not fit to those before it may still fit to the base.
-fn left_out_why(
+fn explain_left_out(
     site: &HostContext,
     base: &Oid,
     head: &Oid,
@@ -137,16 +137,16 @@ fn left_out_why(
                 BatchExclusion::NothingChanged
             }
             MergeResult::Clean { .. } => BatchExclusion::Crowded,
-            MergeResult::Conflict { paths, .. } => BatchExclusion::Conflict(clashes(&paths)),
+            MergeResult::Conflict { paths, .. } => BatchExclusion::Conflict(to_clashes(&paths)),
         });
     }
     Ok(match why {
-        git::BatchMergeExclusion::Conflict(paths) => BatchExclusion::Conflict(clashes(&paths)),
+        git::BatchMergeExclusion::Conflict(paths) => BatchExclusion::Conflict(to_clashes(&paths)),
         git::BatchMergeExclusion::NothingChanged => BatchExclusion::NothingChanged,
     })
 }
 
-fn message(
+fn batch_message(
     batch: BatchId,
     within: &[&BatchMember],
     title: &dyn Fn(TaskId) -> String,
@@ -168,28 +168,31 @@ fn message(
 }
 
 /// Whether the base holds a landing whose end was not seen.
-fn holds(site: &HostContext, base: &Oid, candidate: &LandingCandidate) -> Result<bool, GitError> {
-    let commit = ids::oid(&candidate.commit);
+fn is_already_landed(site: &HostContext, base: &Oid, candidate: &LandingCandidate) -> Result<bool, GitError> {
+    let commit = ids::commit_to_oid(&candidate.commit);
     Ok(site.store.contains(&commit)? && site.store.is_ancestor(&commit, base)?)
 }
 
-fn landed_before(site: &HostContext, candidate: &LandingCandidate) -> Result<BatchExclusion, GitError> {
-    let commit = ids::oid(&candidate.commit);
+fn check_earlier_landing(
+    site: &HostContext,
+    candidate: &LandingCandidate,
+) -> Result<BatchExclusion, GitError> {
+    let commit = ids::commit_to_oid(&candidate.commit);
     let heads = site.store.parents_of(&commit)?.into_iter().skip(1).collect();
     let claim = LandingClaim {
         landed: commit,
-        base_before: ids::oid(&candidate.base),
+        base_before: ids::commit_to_oid(&candidate.base),
         candidate_heads: heads,
         tree: ids::tree_oid(&candidate.tree),
     };
-    match prove(site, &claim)? {
+    match prove_landing(site, &claim)? {
         Ok(proof) => Ok(BatchExclusion::Landed { candidate: candidate.clone(), proof }),
         Err(mismatch) => Err(GitError::unexpected_output("prove an earlier landing", mismatch)),
     }
 }
 
 /// Verifies a beginning of a batch. None told: the engine was told to stop, and nothing is known.
-pub(crate) fn check(
+pub(crate) fn check_prefix(
     site: &Arc<EngineContext>,
     batch: BatchId,
     count: usize,
@@ -199,7 +202,13 @@ pub(crate) fn check(
 ) {
     let head = heads.last().expect("a beginning has somebody in it");
     let name = format!("{batch}-{count}");
-    match gate::verify(site, &name, &ids::oid(base), &ids::oid(head), &ids::oid(&prefix.commit)) {
+    match gate::verify_merge(
+        site,
+        &name,
+        &ids::commit_to_oid(base),
+        &ids::commit_to_oid(head),
+        &ids::commit_to_oid(&prefix.commit),
+    ) {
         Ok(Some(report)) => {
             crash::pass_point("queue.checked");
             site.tell_queue(QueueNews::Checked { batch, count, report });
@@ -210,13 +219,13 @@ pub(crate) fn check(
 }
 
 /// Ends the checks of a batch that nobody waits for.
-pub(crate) fn abandon(site: &HostContext, batch: BatchId) {
-    site.active.abandon(batch);
+pub(crate) fn abandon_batch(site: &HostContext, batch: BatchId) {
+    site.active.abandon_batch(batch);
     gate::end_checks(site, &format!("{batch}-"));
 }
 
 /// Moves the base. Performed again after a crash, it finds the base already there and says so.
-pub(crate) fn land(
+pub(crate) fn land_batch(
     site: &Arc<EngineContext>,
     tasks: &[Arc<Task>],
     batch: BatchId,
@@ -240,38 +249,38 @@ fn try_land(
     prefix: &BatchPrefix,
 ) -> Result<QueueNews, GitError> {
     let _landing = site.landing.hold();
-    let (new, old) = (ids::oid(&prefix.commit), ids::oid(base));
-    let look = land::look_far(site, land::LOOK_OUT_MS)?;
+    let (new, old) = (ids::commit_to_oid(&prefix.commit), ids::commit_to_oid(base));
+    let look = land::observe_remote(site, land::LOOK_OUT_MS)?;
     let now = look.ours;
     let landed_before = now != old && site.store.contains(&new)? && site.store.is_ancestor(&new, &now)?;
     if (now != old || look.trouble.is_some()) && !landed_before {
-        return Ok(QueueNews::LandMoved { batch, to: ids::commit(&now) });
+        return Ok(QueueNews::LandMoved { batch, to: ids::oid_to_commit(&now) });
     }
     let claim = LandingClaim {
         landed: new.clone(),
         base_before: old.clone(),
-        candidate_heads: members.iter().map(|member| ids::oid(&member.head)).collect(),
+        candidate_heads: members.iter().map(|member| ids::commit_to_oid(&member.head)).collect(),
         tree: ids::tree_oid(&prefix.tree),
     };
     if !landed_before {
         // Before anyone can see it, and again once it is done.
-        if let Err(mismatch) = prove(site, &claim)? {
+        if let Err(mismatch) = prove_landing(site, &claim)? {
             return Ok(QueueNews::LandMismatch { batch, detail: mismatch });
         }
         for member in members {
             site.store.pin_commit(&task_ref("landed", member.task, &member.attempt.to_string()), &new)?;
         }
-        site.base.trust(&prefix.commit);
+        site.base.trust_base(&prefix.commit);
         crash::pass_point("land.swap.before");
         match site.store.set_base(&new, Some(&old))? {
             CompareAndSwap::Moved => crash::pass_point("land.swap.after"),
             CompareAndSwap::Lost { actual } => {
                 let to = actual.unwrap_or(old);
-                return Ok(QueueNews::LandMoved { batch, to: ids::commit(&to) });
+                return Ok(QueueNews::LandMoved { batch, to: ids::oid_to_commit(&to) });
             }
         }
     }
-    Ok(match prove(site, &claim)? {
+    Ok(match prove_landing(site, &claim)? {
         Ok(proof) => {
             trust_landing(site, tasks, base, members, &prefix.commit); // before it is published, where hooks run
             crash::pass_point("land.proved");

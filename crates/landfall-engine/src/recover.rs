@@ -14,7 +14,7 @@ use landfall_model::resource::{OomKillCount, resource_behind_lost_engine};
 use landfall_model::{Feedback, Task, TaskId, TaskState};
 use serde_json::json;
 
-use crate::agent_run::reads;
+use crate::agent_run::is_reader_run;
 use crate::core::Core;
 use crate::errand::error_chain;
 use crate::gate;
@@ -23,17 +23,17 @@ use crate::host_context::HostContext;
 use crate::ids;
 use crate::land;
 use crate::logfile::LogFile;
-use crate::patience::abandon;
+use crate::patience::abandon_run;
 use crate::reader_workspace::give_up_reading;
-use crate::run_folder::marker;
+use crate::run_folder::run_marker;
 
 /// Ends the checks that an engine before us left running, so that the lanes are ours alone.
-pub(crate) fn clear_lanes(site: &HostContext) {
-    for lane in std::fs::read_dir(site.folder.lanes()).into_iter().flatten().flatten() {
+pub(crate) fn end_stale_checks(site: &HostContext) {
+    for lane in std::fs::read_dir(site.folder.lanes_path()).into_iter().flatten().flatten() {
         let note = lane.path().join("running");
         let Ok(bytes) = std::fs::read(&note) else { continue };
         let dir = Path::new(OsStr::from_bytes(&bytes));
-        if dir.starts_with(site.folder.attempts()) {
+        if dir.starts_with(site.folder.attempts_path()) {
             gate::end_check(site, dir);
         }
         let _ = std::fs::remove_file(&note); // a note that stays is read again next time
@@ -54,14 +54,18 @@ pub(crate) fn repair_objects(site: &HostContext) -> Result<(), GitError> {
     let list = |oids: &[Oid]| oids.iter().take(NAMED_MAX).map(Oid::as_str).collect::<Vec<_>>().join(", ");
     if !repairs.restored.is_empty() {
         let (count, oids) = (repairs.restored.len(), list(&repairs.restored));
-        tell(site, "store", &format!("{count} damaged objects restored from copies: {oids}"));
+        log_repair(site, "store", &format!("{count} damaged objects restored from copies: {oids}"));
     }
     if !repairs.lost.is_empty() {
         let (count, oids) = (repairs.lost.len(), list(&repairs.lost));
-        tell(site, "store", &format!("{count} damaged objects found nowhere else, set aside: {oids}"));
+        log_repair(site, "store", &format!("{count} damaged objects found nowhere else, set aside: {oids}"));
     }
     if repairs.is_base_completed {
-        tell(site, "store", "objects of the base were missing; copied from the repository of the project");
+        log_repair(
+            site,
+            "store",
+            "objects of the base were missing; copied from the repository of the project",
+        );
     }
     Ok(())
 }
@@ -71,31 +75,33 @@ const NAMED_MAX: usize = 20;
 
 /// Sets the refs again that the journal knows and a damaged store has lost.
 pub(crate) fn restore_refs(site: &HostContext, core: &Core) -> Result<(), GitError> {
-    if let Some(base) = core.base().map(ids::oid)
+    if let Some(base) = core.base_commit().map(ids::commit_to_oid)
         && site.store.base()?.is_none()
     {
         match site.store.contains(&base)? {
             true => {
                 site.store.set_base(&base, None)?;
-                tell(site, "store", &format!("the base is {base} again, as the journal says"));
+                log_repair(site, "store", &format!("the base is {base} again, as the journal says"));
             }
-            false => {
-                tell(site, "store", &format!("the base {base} of the journal is not in the store any more"))
-            }
+            false => log_repair(
+                site,
+                "store",
+                &format!("the base {base} of the journal is not in the store any more"),
+            ),
         }
     }
     if site.store.repairs().is_empty() {
         return Ok(());
     }
     for task in core.world().tasks().filter(|task| !task.is_over()) {
-        let Some(head) = task.head.as_ref().map(ids::oid) else { continue };
+        let Some(head) = task.head.as_ref().map(ids::commit_to_oid) else { continue };
         // Not under an attempt: such a ref says that the attempt has collected all of its work.
         if site.store.contains(&head)? {
             site.store.pin_commit(&task_ref("tasks", task.id, "restored"), &head)?;
         }
     }
     for checkpoint in core.checkpoints().kept_checkpoints() {
-        let commit = ids::oid(&checkpoint.commit);
+        let commit = ids::commit_to_oid(&checkpoint.commit);
         if let Some(name) = land::checkpoint_ref(&checkpoint.name)
             && site.store.contains(&commit)?
         {
@@ -129,14 +135,16 @@ pub(crate) fn replace_untrusted_checkouts<'a>(
     match site.pool.delete_untrusted_pooled(&may_keep) {
         Ok(0) => {}
         Ok(count) => {
-            tell(site, "pooled checkouts", &format!("{count} deleted: not synced before the last end"))
+            log_repair(site, "pooled checkouts", &format!("{count} deleted: not synced before the last end"))
         }
-        Err(error) => return Err(untrusted(&site.folder.workspaces(), &error.full_message())),
+        Err(error) => {
+            return Err(untrusted_checkout_error(&site.folder.workspaces_path(), &error.full_message()));
+        }
     }
     let names = site
         .pool
         .workspace_names()
-        .map_err(|error| untrusted(&site.folder.workspaces(), &error.full_message()))?;
+        .map_err(|error| untrusted_checkout_error(&site.folder.workspaces_path(), &error.full_message()))?;
     for name in names {
         let Some(workspace) = site.pool.find_workspace(&name) else { continue };
         let task = name.parse::<TaskId>().ok().and_then(|id| tasks.get(&id).copied());
@@ -176,16 +184,16 @@ pub(crate) fn replace_untrusted_checkouts<'a>(
         }
     }
     // From here on the checkouts are written to, so the marks are no longer true.
-    for folder in [site.pool.dir(), &site.folder.lanes()] {
+    for folder in [site.pool.dir(), &site.folder.lanes_path()] {
         if let Err(error) = MountIdentity::clear_clean_mark(folder) {
-            tell(site, "clean mark", &format!("remove the mark in `{}`: {error}", folder.display()));
+            log_repair(site, "clean mark", &format!("remove the mark in `{}`: {error}", folder.display()));
         }
     }
     Ok(news)
 }
 
 /// Why no work can begin: a checkout that may have lost content is still in its place.
-fn untrusted(path: &Path, why: &str) -> String {
+fn untrusted_checkout_error(path: &Path, why: &str) -> String {
     format!(
         "`{}` may have lost content when this machine or its disk stopped, and Landfall can neither replace nor move it: \
          {why}; check the permissions and the free space of that folder, then run `landfall doctor`",
@@ -209,7 +217,7 @@ pub(crate) fn look_for_oom_kills(site: &HostContext) {
             "the last run did not end in order, and the kernel has ended processes since it began: this machine was out of \
              {resource}; fewer agents at once need less (`run.slots`)"
         );
-        tell(site, "engine", &what);
+        log_repair(site, "engine", &what);
     }
     let _ = std::fs::write(&path, format!("{} {}\n", now.boot, now.kills)); // without it nothing is said next time
 }
@@ -217,12 +225,12 @@ pub(crate) fn look_for_oom_kills(site: &HostContext) {
 /// Syncs the checkouts and marks them as clean. Only when nobody works in them any more.
 pub(crate) fn mark_checkouts_clean(site: &HostContext) {
     // Without the marks the checkouts are replaced after the next start of the machine, and nothing is lost.
-    let _ = MountIdentity::mark_clean(&[site.pool.dir(), &site.folder.lanes()]); // without it they are not trusted
+    let _ = MountIdentity::mark_clean(&[site.pool.dir(), &site.folder.lanes_path()]); // without it they are not trusted
     let _ = std::fs::remove_file(site.folder.oom_mark()); // there is none where the kernel does not count
 }
 
 fn replace_lanes(site: &HostContext) -> Result<(), String> {
-    let folder = site.folder.lanes();
+    let folder = site.folder.lanes_path();
     let (clean, current) = (MountIdentity::clean_mark_of(&folder), MountIdentity::of_path(&folder).ok());
     let may_keep = |recorded: Option<&MountIdentity>| {
         let (current, clean) = (current.as_ref(), clean.as_ref());
@@ -231,8 +239,8 @@ fn replace_lanes(site: &HostContext) -> Result<(), String> {
     };
     match Lane::delete_untrusted_lanes(&folder, &may_keep) {
         Ok(0) => {}
-        Ok(count) => tell(site, "lanes", &format!("{count} deleted: not synced before the last end")),
-        Err(error) => return Err(untrusted(&folder, &error.full_message())),
+        Ok(count) => log_repair(site, "lanes", &format!("{count} deleted: not synced before the last end")),
+        Err(error) => return Err(untrusted_checkout_error(&folder, &error.full_message())),
     }
     Ok(())
 }
@@ -244,7 +252,7 @@ fn replace_lanes(site: &HostContext) -> Result<(), String> {
 fn is_occupied(site: &HostContext, workspace: &str) -> Result<bool, FindError> {
     let task = workspace.split('-').next().unwrap_or(workspace);
     let prefix = format!("{task}-");
-    let folder = site.folder.attempts();
+    let folder = site.folder.attempts_path();
     let unreadable = |error| FindError::in_folder(&folder, error);
     let runs = match std::fs::read_dir(&folder) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
@@ -259,7 +267,7 @@ fn is_occupied(site: &HostContext, workspace: &str) -> Result<bool, FindError> {
             Ok(SitterState::Running(_) | SitterState::Starting) => return Ok(true),
             Err(error) if error.is_shortage() => return Err(error),
             // Its folder is damaged: whoever may still work for it is ended before the workspace is replaced.
-            Err(_) => abandon(&run.path(), &marker(site, &run.path())),
+            Err(_) => abandon_run(&run.path(), &run_marker(site, &run.path())),
             Ok(SitterState::Never | SitterState::Ended(_) | SitterState::Vanished) => {}
         }
     }
@@ -275,7 +283,11 @@ fn rebuild(site: &HostContext, task: &Task, workspace: &Workspace) -> Result<(),
                 Some(commit) => format!("what was not committed is {commit}, under {keep}"),
                 None => "nothing uncommitted was found".to_owned(),
             };
-            tell(site, &format!("workspace {}", task.id), &format!("rebuilt from {}; {kept}", rebuilt.head));
+            log_repair(
+                site,
+                &format!("workspace {}", task.id),
+                &format!("rebuilt from {}; {kept}", rebuilt.head),
+            );
             Ok(())
         }
         Err(error) => set_aside(site, workspace, &collect_detail(&error)),
@@ -289,7 +301,11 @@ fn discard(site: &HostContext, workspace: &Workspace) -> Result<(), String> {
     let by = Signature::for_engine(site.clock.now_ms());
     match site.pool.discard(workspace, &keep, &by) {
         Ok(()) => {
-            tell(site, &format!("workspace {}", workspace.name()), "removed: not synced before the last end");
+            log_repair(
+                site,
+                &format!("workspace {}", workspace.name()),
+                "removed: not synced before the last end",
+            );
             Ok(())
         }
         Err(error) => set_aside(site, workspace, &collect_detail(&error)),
@@ -301,13 +317,13 @@ fn set_aside(site: &HostContext, workspace: &Workspace, why: &str) -> Result<(),
     let about = format!("workspace {}", workspace.name());
     match site.pool.set_aside(workspace) {
         Ok(to) => {
-            tell(site, &about, &format!("moved to `{}`: it could not be rebuilt: {why}", to.display()));
+            log_repair(site, &about, &format!("moved to `{}`: it could not be rebuilt: {why}", to.display()));
             Ok(())
         }
         Err(error) => {
             let why = format!("{why}; move it: {}", error.full_message());
-            tell(site, &about, &why);
-            Err(untrusted(workspace.path(), &why))
+            log_repair(site, &about, &why);
+            Err(untrusted_checkout_error(workspace.path(), &why))
         }
     }
 }
@@ -317,7 +333,7 @@ fn set_aside(site: &HostContext, workspace: &Workspace, why: &str) -> Result<(),
 fn last_collected(site: &HostContext, task: &Task) -> Option<Oid> {
     let pin = task_ref("tasks", task.id, &task.attempt.to_string());
     let pinned = site.store.resolve_ref(&pin).ok().flatten();
-    let known = task.head.as_ref().map(ids::oid);
+    let known = task.head.as_ref().map(ids::commit_to_oid);
     [pinned, known].into_iter().flatten().find(|oid| site.store.contains(oid).unwrap_or(false))
 }
 
@@ -347,21 +363,21 @@ fn rebuild_feedback(rebuilt: &RebuiltWorkspace) -> Feedback {
     Feedback { about, text }
 }
 
-fn tell(site: &HostContext, about: &str, what: &str) {
+fn log_repair(site: &HostContext, about: &str, what: &str) {
     let line = json!({ "at_ms": site.now().0, "about": about, "what": what });
-    LogFile::at(site.folder.repairs_log()).line(&line);
+    LogFile::at_path(site.folder.repairs_log()).append_line(&line);
 }
 
 /// Gives up the rooms of reviewers who are not at work: of a task that failed meanwhile, or whose engine was lost.
-pub(crate) fn clear_rooms<'a>(site: &HostContext, tasks: impl Iterator<Item = &'a Arc<Task>>) {
-    let stand: BTreeSet<String> = std::fs::read_dir(site.folder.workspaces())
+pub(crate) fn remove_idle_reader_rooms<'a>(site: &HostContext, tasks: impl Iterator<Item = &'a Arc<Task>>) {
+    let stand: BTreeSet<String> = std::fs::read_dir(site.folder.workspaces_path())
         .into_iter()
         .flatten()
         .flatten()
         .filter_map(|entry| entry.file_name().to_str()?.strip_suffix("-review").map(str::to_owned))
         .collect();
     let is_idle = |task: &&Arc<Task>| {
-        let at_work = matches!(task.state, TaskState::Active { .. }) && reads(task);
+        let at_work = matches!(task.state, TaskState::Active { .. }) && is_reader_run(task);
         stand.contains(&task.id.to_string()) && !at_work
     };
     for task in tasks.filter(|_| !stand.is_empty()).filter(is_idle) {

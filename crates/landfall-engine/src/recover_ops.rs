@@ -100,12 +100,15 @@ pub enum OpsError {
 ///
 /// # Errors
 /// When something has changed, or one did not work out.
-pub fn perform(ground: &RecoveryOpContext<'_>, ops: &[RecoveryOp]) -> Result<RecoveryOpsResult, OpsError> {
+pub fn perform_operations(
+    ground: &RecoveryOpContext<'_>,
+    ops: &[RecoveryOp],
+) -> Result<RecoveryOpsResult, OpsError> {
     ground.still_holds().map_err(OpsError::Changed)?;
     let mut hands = RecoveryOperator { ground, head: ground.head.clone(), pr: None };
     let mut lines = Vec::new();
     for (op, number) in ops.iter().zip(1..) {
-        match hands.perform(op) {
+        match hands.perform_operation(op) {
             Ok(line) => lines.push(line),
             Err(why) => {
                 let did = Box::new(RecoveryOpsResult { head: hands.head, pr: hands.pr, lines });
@@ -122,7 +125,7 @@ impl RecoveryOpContext<'_> {
         if self.branch == self.base {
             return Err(format!("`{}` is the base, not the branch of a task", self.branch));
         }
-        let issue = self.tracker.issue(self.issue).map_err(told)?;
+        let issue = self.tracker.issue(self.issue).map_err(tracker_error_text)?;
         if let TrackerIssueState::Closed { .. } = issue.state {
             return Err(format!("issue {} was closed", self.issue));
         }
@@ -134,7 +137,7 @@ impl RecoveryOpContext<'_> {
                 return Err(format!("the work has moved to {}", seen.short()));
             }
         }
-        let all = self.tracker.pull_requests_of(self.branch).map_err(told)?;
+        let all = self.tracker.pull_requests_of(self.branch).map_err(tracker_error_text)?;
         if all.iter().any(|pr| is_merged(pr) && (self.is_of_round)(pr.number)) {
             return Err(format!("the pull request of `{}` was merged", self.branch));
         }
@@ -146,7 +149,7 @@ fn is_merged(pr: &PullRequest) -> bool {
     matches!(pr.state, landfall_trackers::tracker::PrState::Merged { .. })
 }
 
-fn told(error: TrackerError) -> String {
+fn tracker_error_text(error: TrackerError) -> String {
     error.to_string()
 }
 
@@ -157,7 +160,7 @@ struct RecoveryOperator<'a> {
 }
 
 impl RecoveryOperator<'_> {
-    fn perform(&mut self, op: &RecoveryOp) -> Result<String, String> {
+    fn perform_operation(&mut self, op: &RecoveryOp) -> Result<String, String> {
         match op {
             RecoveryOp::CommitLeftovers => self.commit_leftovers(),
             RecoveryOp::AmendSignOff => self.amend_sign_off(),
@@ -165,7 +168,7 @@ impl RecoveryOperator<'_> {
             RecoveryOp::MergeBase => self.merge_base(),
             RecoveryOp::PushBranch => self.push_branch(),
             RecoveryOp::OpenPr => self.open_pr(),
-            RecoveryOp::Comment { text } => self.comment(text),
+            RecoveryOp::Comment { text } => self.post_comment(text),
             RecoveryOp::SetPhaseLabel { phase } => self.set_phase(*phase),
             RecoveryOp::RerunChecks => self.rerun_checks(),
             RecoveryOp::MarkReview => self.mark_review(),
@@ -203,20 +206,24 @@ impl RecoveryOperator<'_> {
     }
 
     /// The base as it is now, if the work has commits of its own on it: what is on the base is nobody's to change.
-    fn base_below(&self) -> Result<Oid, String> {
+    fn base_below_work(&self) -> Result<Oid, String> {
         let store = self.ground.store;
-        let base = store.base().map_err(git)?.ok_or("there is no base yet")?;
-        if store.is_ancestor(&self.head, &base).map_err(git)? {
+        let base = store.base().map_err(git_error_text)?.ok_or("there is no base yet")?;
+        if store.is_ancestor(&self.head, &base).map_err(git_error_text)? {
             return Err("there are no commits besides those of the base".to_owned());
         }
         Ok(base)
     }
 
     fn amend_sign_off(&mut self) -> Result<String, String> {
-        self.base_below()?;
+        self.base_below_work()?;
         let RecoveryOpContext { store, by, .. } = *self.ground;
         let range = LogRange { to: self.head.clone(), from: None, first_parent: true };
-        let last = store.read_log(&range, 1).map_err(git)?.pop().ok_or("the last commit cannot be read")?;
+        let last = store
+            .read_log(&range, 1)
+            .map_err(git_error_text)?
+            .pop()
+            .ok_or("the last commit cannot be read")?;
         let line = format!("Signed-off-by: {} <{}>", by.name, by.email);
         if last.message.lines().any(|it| it.trim() == line) {
             return Ok("the last commit is signed off".to_owned());
@@ -224,50 +231,54 @@ impl RecoveryOperator<'_> {
         let message = last.message.trim_end();
         let gap = if ends_with_trailers(message) { "\n" } else { "\n\n" };
         let message = format!("{message}{gap}{line}\n");
-        let amended =
-            store.create_commit(&last.tree, &last.parents, &message, &last.author, by).map_err(git)?;
-        self.move_to(amended)?;
+        let amended = store
+            .create_commit(&last.tree, &last.parents, &message, &last.author, by)
+            .map_err(git_error_text)?;
+        self.move_work_to(amended)?;
         Ok(format!("signed off as {}", self.head.short()))
     }
 
     fn rebase_onto_base(&mut self) -> Result<String, String> {
-        let base = self.base_below()?;
+        let base = self.base_below_work()?;
         let RecoveryOpContext { store, by, .. } = *self.ground;
-        if store.is_ancestor(&base, &self.head).map_err(git)? {
+        if store.is_ancestor(&base, &self.head).map_err(git_error_text)? {
             return Ok("the work is on the base".to_owned());
         }
-        let rebased = rebase::onto(store, &base, &self.head, by)?;
+        let rebased = rebase::rebase_onto(store, &base, &self.head, by)?;
         if rebased == base {
             return Err("everything in the work is on the base already".to_owned());
         }
-        self.move_to(rebased)?;
+        self.move_work_to(rebased)?;
         Ok(format!("put on {} as {}", base.short(), self.head.short()))
     }
 
     fn merge_base(&mut self) -> Result<String, String> {
-        let base = self.base_below()?;
+        let base = self.base_below_work()?;
         let RecoveryOpContext { store, by, branch, base: base_name, .. } = *self.ground;
-        if store.is_ancestor(&base, &self.head).map_err(git)? {
+        if store.is_ancestor(&base, &self.head).map_err(git_error_text)? {
             return Ok("the base is in the work".to_owned());
         }
-        let tree = match store.merge_commits(&self.head, &base).map_err(git)? {
+        let tree = match store.merge_commits(&self.head, &base).map_err(git_error_text)? {
             MergeResult::Clean { tree } => tree,
-            MergeResult::Conflict { paths, .. } => return Err(rebase::in_dispute(&paths)),
+            MergeResult::Conflict { paths, .. } => return Err(rebase::describe_disputed_paths(&paths)),
         };
         let message = format!("Merge `{base_name}` into `{branch}`\n");
-        let merged =
-            store.create_commit(&tree, &[self.head.clone(), base.clone()], &message, by, by).map_err(git)?;
-        self.move_to(merged)?;
+        let merged = store
+            .create_commit(&tree, &[self.head.clone(), base.clone()], &message, by, by)
+            .map_err(git_error_text)?;
+        self.move_work_to(merged)?;
         Ok(format!("merged {} as {}", base.short(), self.head.short()))
     }
 
     /// The work stands elsewhere now. What it was stays reachable under the name it had.
-    fn move_to(&mut self, to: Oid) -> Result<(), String> {
+    fn move_work_to(&mut self, to: Oid) -> Result<(), String> {
         let RecoveryOpContext { store, task, mark, .. } = *self.ground;
         store
             .pin_commit(&task_ref("kept", task, &format!("before-{mark}")), self.ground.head)
-            .map_err(git)?;
-        store.pin_commit(&task_ref("tasks", task, &format!("recovered-{mark}")), &to).map_err(git)?;
+            .map_err(git_error_text)?;
+        store
+            .pin_commit(&task_ref("tasks", task, &format!("recovered-{mark}")), &to)
+            .map_err(git_error_text)?;
         self.head = to;
         Ok(())
     }
@@ -275,7 +286,7 @@ impl RecoveryOperator<'_> {
     // ── The tracker ────────────────────────────────────────────────────────────────────────────────────
 
     fn push_branch(&mut self) -> Result<String, String> {
-        self.base_below()?;
+        self.base_below_work()?;
         let RecoveryOpContext { store, repo, tracker, remote, branch, .. } = *self.ground;
         let open = self.open_of_branch()?;
         let Some(remote) = remote else {
@@ -283,11 +294,11 @@ impl RecoveryOperator<'_> {
                 return Err("the settings name no remote to push to".to_owned());
             }
             let Some(pr) = open else { return Ok("the tracker keeps no branches".to_owned()) };
-            tracker.pushed(pr.number, &sha(&self.head)?).map_err(told)?;
+            tracker.pushed(pr.number, &to_commit_sha(&self.head)?).map_err(tracker_error_text)?;
             return Ok(format!("{} stands at {}", pr.number, self.head.short()));
         };
         let name = landfall_host::git::BranchName::new(branch.as_str()).map_err(|error| error.to_string())?;
-        let expected = match (store.remote_seen(remote, &name).map_err(git)?, open) {
+        let expected = match (store.remote_seen(remote, &name).map_err(git_error_text)?, open) {
             (Some(seen), _) => Some(seen),
             // Ours, if the store has it: nobody else's commits get there by themselves.
             (None, Some(pr)) => {
@@ -295,7 +306,10 @@ impl RecoveryOperator<'_> {
             }
             (None, None) => None,
         };
-        match store.push_task_branch(repo, remote, &name, &self.head, expected.as_ref()).map_err(git)? {
+        match store
+            .push_task_branch(repo, remote, &name, &self.head, expected.as_ref())
+            .map_err(git_error_text)?
+        {
             PublishOutcome::Done(_) => Ok(format!("pushed {} to `{branch}`", self.head.short())),
             PublishOutcome::Already => Ok(format!("`{branch}` stands at {}", self.head.short())),
             PublishOutcome::Held(HeldReason::Remote { stderr }) => {
@@ -306,7 +320,7 @@ impl RecoveryOperator<'_> {
     }
 
     fn open_of_branch(&self) -> Result<Option<PullRequest>, String> {
-        let all = self.ground.tracker.pull_requests_of(self.ground.branch).map_err(told)?;
+        let all = self.ground.tracker.pull_requests_of(self.ground.branch).map_err(tracker_error_text)?;
         Ok(all.into_iter().find(|pr| pr.state.is_open()))
     }
 
@@ -317,36 +331,36 @@ impl RecoveryOperator<'_> {
     }
 
     fn open_pr(&mut self) -> Result<String, String> {
-        self.base_below()?;
+        self.base_below_work()?;
         let RecoveryOpContext { tracker, branch, base, title, body, .. } = *self.ground;
         let new = NewPullRequest {
             head: branch.clone(),
-            head_sha: sha(&self.head)?,
+            head_sha: to_commit_sha(&self.head)?,
             base: base.clone(),
             title: Title::of(title),
             body: body.to_owned(),
             draft: false,
         };
-        let pr = tracker.create_pull_request(&new).map_err(told)?.into_inner();
+        let pr = tracker.create_pull_request(&new).map_err(tracker_error_text)?.into_inner();
         self.pr = Some(pr.number);
         Ok(format!("{} is open", pr.number))
     }
 
-    fn marker(&self, what: &str) -> Result<Marker, String> {
+    fn comment_marker(&self, what: &str) -> Result<Marker, String> {
         let key = format!("recovery/{}/{}/{what}", self.ground.key, self.ground.mark).to_lowercase();
         Marker::new(&key).map_err(|error| error.to_string())
     }
 
-    fn comment(&mut self, text: &str) -> Result<String, String> {
+    fn post_comment(&mut self, text: &str) -> Result<String, String> {
         // Two things to say in one plan are two comments; the same plan again says neither again.
         let digest = blake3::hash(text.as_bytes()).to_hex();
-        let marker = self.marker(&digest.as_str()[..12])?;
+        let marker = self.comment_marker(&digest.as_str()[..12])?;
         // The words are an agent's: marks in them would speak for us.
         let text = neutralize_markers(text);
         self.ground
             .tracker
             .add_comment(CommentThread::Issue(self.ground.issue), &marker, &text)
-            .map_err(told)?;
+            .map_err(tracker_error_text)?;
         Ok(format!("said so under {}", self.ground.issue))
     }
 
@@ -357,13 +371,16 @@ impl RecoveryOperator<'_> {
         }
         let name = format!("{PHASE_FAMILY}{}", phase.word());
         let name = Label::new(&name).map_err(|error| error.to_string())?;
-        self.ground.tracker.swap_label(self.ground.issue, PHASE_FAMILY, Some(&name)).map_err(told)?;
+        self.ground
+            .tracker
+            .swap_label(self.ground.issue, PHASE_FAMILY, Some(&name))
+            .map_err(tracker_error_text)?;
         Ok(format!("{} is in `{name}`", self.ground.issue))
     }
 
     fn rerun_checks(&mut self) -> Result<String, String> {
         let pr = self.must_be_open()?;
-        match self.ground.tracker.rerun_checks(&pr.head_sha).map_err(told)? {
+        match self.ground.tracker.rerun_checks(&pr.head_sha).map_err(tracker_error_text)? {
             0 => Ok(format!("nothing of {} can be run again", pr.number)),
             count => Ok(format!("the failed jobs of {count} runs of {} run again", pr.number)),
         }
@@ -377,10 +394,15 @@ impl RecoveryOperator<'_> {
             let text = text.to_lowercase();
             REVIEW_HEADINGS.iter().any(|heading| text.contains(heading))
         };
-        let said = tracker.list_comments(thread).map_err(told)?;
+        let said = tracker.list_comments(thread).map_err(tracker_error_text)?;
         let mut ours: Vec<String> = said.into_iter().filter(|it| it.ours).map(|it| it.body).collect();
         ours.extend(
-            tracker.reviews(pr.number).map_err(told)?.into_iter().filter(|it| it.ours).map(|it| it.body),
+            tracker
+                .reviews(pr.number)
+                .map_err(tracker_error_text)?
+                .into_iter()
+                .filter(|it| it.ours)
+                .map(|it| it.body),
         );
         let Some(review) = ours.iter().find(|text| is_review(text)) else {
             return Err(format!("{} has no review of ours that could be marked", pr.number));
@@ -389,16 +411,18 @@ impl RecoveryOperator<'_> {
         if marker.is_on(review) {
             return Ok("the review bears its mark".to_owned());
         }
-        tracker.add_comment(thread, &marker, "The review of this pull request is above.").map_err(told)?;
+        tracker
+            .add_comment(thread, &marker, "The review of this pull request is above.")
+            .map_err(tracker_error_text)?;
         Ok(format!("marked the review of {}", pr.number))
     }
 }
 
-fn git(error: landfall_host::git::GitError) -> String {
+fn git_error_text(error: landfall_host::git::GitError) -> String {
     error.full_message()
 }
 
-fn sha(oid: &Oid) -> Result<CommitSha, String> {
+fn to_commit_sha(oid: &Oid) -> Result<CommitSha, String> {
     CommitSha::new(oid.as_str()).map_err(|error| error.to_string())
 }
 

@@ -19,15 +19,15 @@ use landfall_model::{
 use landfall_trackers::tracker::TrackerBranchName;
 use serde_json::json;
 
-use crate::agent_run::{head_of, reads};
-use crate::commit_message::headline;
+use crate::agent_run::{head_of, is_reader_run};
+use crate::commit_message::commit_headline;
 use crate::diagnose::{self, DiagnosisRequest};
 use crate::engine_context::EngineContext;
 use crate::exchange::{self, offering};
 use crate::git_refs::{collect_detail, task_ref};
 use crate::host_context::HostContext;
 use crate::ids;
-use crate::output_text::tail;
+use crate::output_text::read_text_tail;
 use crate::recover_ops::{self, OpsError};
 use crate::settings::PublishTarget;
 use crate::step_outputs::missing_outputs;
@@ -37,15 +37,15 @@ const OUT_BYTES_MAX: u64 = 64 * 1024; // the last lines are what is looked at
 const ERR_BYTES_MAX: u64 = 16 * 1024;
 
 /// The end of a run, with what is done about it.
-pub(crate) fn climbed(site: &HostContext, task: &Task, run: EndedRun) -> EndedRun {
+pub(crate) fn attach_recovery(site: &HostContext, task: &Task, run: EndedRun) -> EndedRun {
     if task.issue.is_none() {
         return run;
     }
-    let dir = site.folder.iteration(task.id, run.attempt, run.iteration);
+    let dir = site.folder.iteration_path(task.id, run.attempt, run.iteration);
     let log = log_of(&dir);
     let changed = run.exit == AgentExit::Code(0)
         && !run.evidence.has_committed()
-        && !reads(task)
+        && !is_reader_run(task)
         && is_changed(site, task);
     let climbed = recovery::recovery_after_run(&site.catalogue, Agent::Free, task, &run, &log, changed);
     EndedRun { climbed, ..run }
@@ -53,7 +53,10 @@ pub(crate) fn climbed(site: &HostContext, task: &Task, run: EndedRun) -> EndedRu
 
 /// What a run wrote, the end of it.
 fn log_of(dir: &Path) -> String {
-    let (out, err) = (tail(&dir.join("out.log"), OUT_BYTES_MAX), tail(&dir.join("err.log"), ERR_BYTES_MAX));
+    let (out, err) = (
+        read_text_tail(&dir.join("out.log"), OUT_BYTES_MAX),
+        read_text_tail(&dir.join("err.log"), ERR_BYTES_MAX),
+    );
     if err.trim().is_empty() { out } else { format!("{}\n{err}", out.trim_end()) }
 }
 
@@ -73,34 +76,44 @@ fn is_changed(site: &HostContext, task: &Task) -> bool {
 }
 
 /// What follows from an exchange that was refused.
-pub(crate) fn stuck(site: &EngineContext, task: &Task, detail: &str) -> Option<RecoveryContext> {
-    recovery::recovery_after_exchange(&site.catalogue, Agent::Free, task, detail, moved_base(site, task))
+pub(crate) fn recovery_for_refusal(
+    site: &EngineContext,
+    task: &Task,
+    detail: &str,
+) -> Option<RecoveryContext> {
+    recovery::recovery_after_exchange(
+        &site.catalogue,
+        Agent::Free,
+        task,
+        detail,
+        check_moved_base(site, task),
+    )
 }
 
 /// Whether the base has moved since the work was made, also where others push to, and whether the two still go together.
-fn moved_base(site: &EngineContext, task: &Task) -> Option<Known> {
-    let head = ids::oid(task.head.as_ref().filter(|_| task.landed.is_none())?);
-    let base = land::look_far(site, 0).ok()?.ours; // one that cannot be asked is not known to have moved
+fn check_moved_base(site: &EngineContext, task: &Task) -> Option<Known> {
+    let head = ids::commit_to_oid(task.head.as_ref().filter(|_| task.landed.is_none())?);
+    let base = land::observe_remote(site, 0).ok()?.ours; // one that cannot be asked is not known to have moved
     let held = site.store.is_ancestor(&base, &head).ok()?;
     let merges = held || matches!(site.store.merge_commits(&base, &head).ok()?, MergeResult::Clean { .. });
     base_moved_fact(held, merges)
 }
 
 /// What is done about what the checks of the forge came to.
-pub(crate) fn checked(site: &HostContext, task: &Task, ci: &CiStatus) -> Option<RecoveryContext> {
+pub(crate) fn recovery_for_checks(site: &HostContext, task: &Task, ci: &CiStatus) -> Option<RecoveryContext> {
     recovery::recovery_after_checks(&site.catalogue, task, ci, site.now())
 }
 
 /// Does what is due about a failure of `task`, and tells what came of it. All of it may be repeated: operations find what is
 /// done already, and whoever was asked and not heard is asked again.
-pub(crate) fn recover(site: &Arc<EngineContext>, task: &Task, attempt: Attempt) {
+pub(crate) fn perform_recovery(site: &Arc<EngineContext>, task: &Task, attempt: Attempt) {
     let Some(step) = task.step() else { return };
     let open = task.recoveries.unresolved_try(step);
     let due = task.recoveries.pending_recovery(step);
     let recovered = match (due.clone(), open) {
-        (Some(PendingRecovery::Diagnosis), Some(open)) => ask(site, task, attempt, open),
-        (Some(PendingRecovery::Ops(ops)), Some(_)) => perform(site, task, attempt, &ops),
-        (Some(_), None) | (None, _) => Ok(left(open)),
+        (Some(PendingRecovery::Diagnosis), Some(open)) => ask_recovery_agent(site, task, attempt, open),
+        (Some(PendingRecovery::Ops(ops)), Some(_)) => perform_operations(site, task, attempt, &ops),
+        (Some(_), None) | (None, _) => Ok(conclude_without_due(open)),
     };
     if site.interrupted.is_set() {
         return; // the journal expects it, and the next run does it again
@@ -118,7 +131,7 @@ fn is_stopping(site: &EngineContext) -> bool {
 }
 
 /// Nothing is due any more: the journal was cut after an agent had looked.
-fn left(open: Option<&Recovery>) -> RecoveryResult {
+fn conclude_without_due(open: Option<&Recovery>) -> RecoveryResult {
     match open.and_then(|it| it.diagnosis.as_ref()) {
         Some(said) if matches!(said.action, None | Some(PlanAction::Abort)) => {
             RecoveryResult::Failed { why: said.rationale.clone() }
@@ -127,7 +140,7 @@ fn left(open: Option<&Recovery>) -> RecoveryResult {
     }
 }
 
-fn ask(
+fn ask_recovery_agent(
     site: &Arc<EngineContext>,
     task: &Task,
     attempt: Attempt,
@@ -140,10 +153,10 @@ fn ask(
     };
     let name = task.driving.as_ref().map_or("default", |driving| driving.profile.as_str());
     let profile = site.settings.agents.get(name).ok_or_else(|| format!("there is no agent `{name}`"))?;
-    let symptoms = symptoms(site, task, open)?;
-    let desked = exchange::desk(site, task).ok();
-    let seen = desked.as_ref().and_then(|at| exchange::look(site, task, at).ok());
-    let branch = desked.as_ref().map(|at| at.branch().to_string()).unwrap_or_default();
+    let symptoms = collect_symptoms(site, task, open)?;
+    let desked = exchange::open_issue(site, task).ok();
+    let seen = desked.as_ref().and_then(|at| exchange::read_issue_state(site, task, at).ok());
+    let branch = desked.as_ref().map(|at| at.work_branch().to_string()).unwrap_or_default();
     let labels = seen.as_ref().map(|seen| seen.labels.clone()).unwrap_or_default();
     let pull_request = seen.as_ref().and_then(|seen| seen.pr.as_ref());
     let pull_request = pull_request.map(|pr| format!("#{} is {}", pr.number, pr.state.word()));
@@ -151,7 +164,7 @@ fn ask(
     let before = task.recoveries.tried.iter().filter(|it| !std::ptr::eq(*it, open));
     let tried: Vec<String> =
         before.map(|it| format!("- `{}` at `{}`: {}", it.symptom, it.step, it.action)).collect();
-    let (_, today) = site.spending();
+    let (_, today) = site.current_spending();
     let spent = Spending { usage: task.counters.usage, time_ms: task.counters.agent_ms };
     let asked = DiagnosisRequest {
         settings: &site.settings,
@@ -178,7 +191,7 @@ fn ask(
         ],
         is_stopped: &is_stopped,
     };
-    let said = diagnose::diagnose(&asked)?;
+    let said = diagnose::diagnose_failure(&asked)?;
     let (action, rationale, ops) = match said.plan {
         Ok(plan) => (Some(plan.action()), plan.rationale().to_owned(), plan.steps().to_vec()),
         Err(problem) => (None, problem.to_string(), Vec::new()),
@@ -211,7 +224,7 @@ fn reconciliation(point: ReconcilePoint, seen: &IssueSnapshot) -> String {
 }
 
 /// The failure as the journal knows it, and what can be seen of it now.
-fn symptoms(site: &HostContext, task: &Task, open: &Recovery) -> Result<Symptoms, String> {
+fn collect_symptoms(site: &HostContext, task: &Task, open: &Recovery) -> Result<Symptoms, String> {
     let step = task.flow.as_ref().and_then(|flow| flow.find_step(&open.step));
     let step = step.ok_or_else(|| format!("its flow has no step `{}`", open.step))?;
     let phase = reconcile_point(task, step)
@@ -235,15 +248,15 @@ fn symptoms(site: &HostContext, task: &Task, open: &Recovery) -> Result<Symptoms
 }
 
 /// Carries operations out.
-fn perform(
+fn perform_operations(
     site: &Arc<EngineContext>,
     task: &Task,
     attempt: Attempt,
     ops: &[RecoveryOp],
 ) -> Result<RecoveryResult, String> {
-    let at = exchange::desk(site, task).map_err(|trouble| trouble.to_string())?;
+    let at = exchange::open_issue(site, task).map_err(|trouble| trouble.to_string())?;
     let workspace = site.pool.find_workspace(&task.id.to_string());
-    let head = tip(site, task, workspace.as_ref())?;
+    let head = collect_tip(site, task, workspace.as_ref())?;
     let base = TrackerBranchName::new(site.branch.as_str()).map_err(|error| error.to_string())?;
     let remote = match &site.settings.land.publish {
         PublishTarget::Push { remote, .. } if at.tracker.keeps_branches() => Some(remote.as_str()),
@@ -251,8 +264,8 @@ fn perform(
     };
     let by = Signature::for_engine(site.clock.now_ms());
     let hints = || {
-        let seen = exchange::look(site, task, &at).map_err(|trouble| trouble.to_string())?;
-        let base = land::base(site).map_err(|error| error.full_message())?;
+        let seen = exchange::read_issue_state(site, task, &at).map_err(|trouble| trouble.to_string())?;
+        let base = land::sync_base(site).map_err(|error| error.full_message())?;
         let commit = !site.store.is_ancestor(&head, &base).map_err(|error| error.full_message())?;
         let pr = seen.pr.as_ref().filter(|pr| pr.state == PullRequestState::Open);
         Ok(IssueArtifacts {
@@ -270,26 +283,26 @@ fn perform(
         tracker: &*at.tracker,
         remote,
         task: task.id,
-        key: &at.mark(task.id),
+        key: &at.task_mark(task.id),
         mark: &format!("{}", attempt.0),
         issue: at.number,
         workspace: workspace.as_ref().filter(|_| is_worked_in(task)),
         head: &head,
-        branch: &at.branch(),
+        branch: &at.work_branch(),
         base: &base,
-        title: &headline(task),
-        body: &offering::body(task, &at),
+        title: &commit_headline(task),
+        body: &offering::pull_request_body(task, &at),
         by: &by,
         is_of_round: &|pr| task.issue.as_ref().is_none_or(|issue| is_of_round(pr.get(), issue)),
         hints: &hints,
         run_check: &|name, head| run_check(site, task, name, head),
     };
-    let did = match recover_ops::perform(&ground, ops) {
+    let did = match recover_ops::perform_operations(&ground, ops) {
         Ok(did) => did,
         Err(error @ OpsError::Changed(_)) => return Err(error.to_string()),
         Err(error @ OpsError::Failed { .. }) => return Err(error.to_string()),
     };
-    let moved = (did.head != head).then(|| ids::commit(&did.head));
+    let moved = (did.head != head).then(|| ids::oid_to_commit(&did.head));
     Ok(RecoveryResult::Done { head: moved, lines: did.lines })
 }
 
@@ -300,7 +313,7 @@ fn is_worked_in(task: &Task) -> bool {
 }
 
 /// The tip of the work, in the store.
-fn tip(site: &HostContext, task: &Task, workspace: Option<&Workspace>) -> Result<Oid, String> {
+fn collect_tip(site: &HostContext, task: &Task, workspace: Option<&Workspace>) -> Result<Oid, String> {
     if let (Some(workspace), true) = (workspace, is_worked_in(task) || task.head.is_none()) {
         let pin = Some(task_ref("tasks", task.id, "recovering"));
         let options = CollectOptions {
@@ -313,13 +326,13 @@ fn tip(site: &HostContext, task: &Task, workspace: Option<&Workspace>) -> Result
         let collected = site.store.collect(workspace, &options).map_err(|error| collect_detail(&error))?;
         return Ok(collected.agent_head);
     }
-    let head = task.head.as_ref().map(ids::oid);
+    let head = task.head.as_ref().map(ids::commit_to_oid);
     head.ok_or_else(|| "there is no work yet".to_owned())
 }
 
 /// Runs a check of the project on the work as it would land.
 fn run_check(site: &EngineContext, task: &Task, name: &str, head: &Oid) -> Result<(), String> {
-    let base = land::base(site).map_err(|error| error.full_message())?;
+    let base = land::sync_base(site).map_err(|error| error.full_message())?;
     let tree = match site.store.merge_commits(&base, head).map_err(|error| error.full_message())? {
         MergeResult::Clean { tree } => tree,
         MergeResult::Conflict { .. } => return Err("the work does not merge into the base".to_owned()),
@@ -329,7 +342,8 @@ fn run_check(site: &EngineContext, task: &Task, name: &str, head: &Oid) -> Resul
     let merged = site.store.create_commit(&tree, &[base.clone(), head.clone()], &message, &by, &by);
     let merged = merged.map_err(|error| error.full_message())?;
     let about = format!("{}-recovery", task.id);
-    let report = gate::verify(site, &about, &base, head, &merged).map_err(|error| error.full_message())?;
+    let report =
+        gate::verify_merge(site, &about, &base, head, &merged).map_err(|error| error.full_message())?;
     let report = report.ok_or("the engine is being stopped")?;
     match report.commands.iter().find(|it| it.name == name) {
         Some(it) if it.outcome.is_green() => Ok(()),

@@ -16,7 +16,7 @@ use landfall_store::{Seq, StoreReader};
 use landfall_trackers::tracker::{TrackerError, TrackerResult};
 use serde_json::{Value, json};
 
-use crate::digests::digest;
+use crate::digests::digest_text;
 use crate::engine_context::EngineContext;
 use crate::exchange::{self, ExchangeInterruption};
 use crate::improve::{self, ProposalOrigin};
@@ -24,18 +24,19 @@ use crate::land;
 
 /// Writes the report, and the certificate if the task landed. Files are named by their hash, so writing twice is
 /// writing once.
-pub(crate) fn write(site: &Arc<EngineContext>, task: &Task, attempt: Attempt) {
+pub(crate) fn write_report(site: &Arc<EngineContext>, task: &Task, attempt: Attempt) {
     let paper = task.issue.as_ref().and_then(|_| paper_of(site, task));
-    let lookback = look_back(&site.folder.journal(), task, paper.as_ref());
-    let told = lookback.as_ref().map_or(Ok(()), |lookback| exchange::tell_lookback(site, task, lookback));
+    let lookback = look_back(&site.folder.journal_path(), task, paper.as_ref());
+    let told =
+        lookback.as_ref().map_or(Ok(()), |lookback| exchange::post_retrospective(site, task, lookback));
     let filed = match paper.filter(|_| site.settings.tracker.file_proposals && told.is_ok()) {
         Some(paper) => file_proposals(site, task, &paper),
         None => Ok(()),
     };
     if told.and(filed) == Err(ExchangeInterruption) {
-        return site.leave_to_next_run(task.id);
+        return site.note_cut_short(task.id);
     }
-    let news = match try_write(&site.folder.papers(), task, lookback.as_ref()) {
+    let news = match try_write(&site.folder.papers_path(), task, lookback.as_ref()) {
         Ok((report, certificate)) => News::Reported { attempt, report, certificate },
         Err(error) => {
             News::MachineFailed { attempt, detail: format!("write the report: {error}"), hopeless: false }
@@ -46,8 +47,14 @@ pub(crate) fn write(site: &Arc<EngineContext>, task: &Task, attempt: Attempt) {
 
 /// What the agents of the issue of a task left: on the base, once it is there.
 fn paper_of(site: &EngineContext, task: &Task) -> Option<IssueDocument> {
-    let base = land::base(site).ok()?;
-    improve::paper(&site.store, &base, &site.settings.tracker.spec_path, &site.folder.papers(), task)
+    let base = land::sync_base(site).ok()?;
+    improve::find_paper(
+        &site.store,
+        &base,
+        &site.settings.tracker.spec_path,
+        &site.folder.papers_path(),
+        task,
+    )
 }
 
 /// What is worth saying about an issue that is over; none of a task that follows none, or if all went as it should. What cannot
@@ -73,8 +80,8 @@ fn file_proposals(
     paper: &IssueDocument,
 ) -> Result<(), ExchangeInterruption> {
     let number = IssueRef::from_source(&task.spec.source).map_or(0, |source| source.number);
-    let wanted = improve::of_paper(paper, &|phase| ProposalOrigin::Spec { issue: number, phase });
-    let wanted = improve::merged(wanted);
+    let wanted = improve::proposals_of_paper(paper, &|phase| ProposalOrigin::Spec { issue: number, phase });
+    let wanted = improve::merge_proposals(wanted);
     let mut wanted = wanted.iter().filter(|it| it.tier == ProposalTier::Issue).take(FILED_MAX).peekable();
     if wanted.peek().is_none() {
         return Ok(());
@@ -82,7 +89,7 @@ fn file_proposals(
     let mut file_all = || -> TrackerResult<()> {
         let tracker = exchange::project_tracker(site)?;
         let known = improve::open_issues(&*tracker)?;
-        wanted.try_for_each(|proposal| improve::file(&*tracker, &known, proposal).map(drop))
+        wanted.try_for_each(|proposal| improve::file_proposal(&*tracker, &known, proposal).map(drop))
     };
     match file_all() {
         Err(TrackerError::Stopped { .. }) => Err(ExchangeInterruption),
@@ -96,7 +103,7 @@ fn try_write(
     lookback: Option<&IssueRetrospective>,
 ) -> std::io::Result<(Digest, Option<Digest>)> {
     let keep = |text: &str, ending: &str| -> std::io::Result<Digest> {
-        let digest = digest(text);
+        let digest = digest_text(text);
         disk::write_atomic(&papers.join(format!("{digest}.{ending}")), text.as_bytes())?;
         crash::pass_point("report.paper");
         Ok(digest)
@@ -267,7 +274,7 @@ pub fn report_of(
         }
     }
     if let Some(gate) = &task.gate {
-        out.push_str(&verification(gate));
+        out.push_str(&render_verification(gate));
     }
     if let Some(landed) = &task.landed {
         out.push_str(&format!(
@@ -319,7 +326,7 @@ fn seconds(ms: u64) -> f64 {
     f64::from(u32::try_from(ms).unwrap_or(u32::MAX)) / 1000.0
 }
 
-fn verification(gate: &GateReport) -> String {
+fn render_verification(gate: &GateReport) -> String {
     let taken = if gate.reused { " (reused from an earlier pass of the same tree)" } else { "" };
     let mut out = format!("\n## Verification: {}{taken}\n\n", gate.outcome().word());
     if gate.is_empty() {

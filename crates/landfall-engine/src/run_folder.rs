@@ -9,7 +9,7 @@ use landfall_host::wait::FolderWatch;
 use crate::host_context::HostContext;
 
 /// What became of the sitter of `dir`, once it has had the time to say who it is.
-pub(crate) fn settled(dir: &Path) -> Result<SitterState, FindError> {
+pub(crate) fn wait_until_settled(dir: &Path) -> Result<SitterState, FindError> {
     const SPAN: Duration = Duration::from_secs(60); // on a busy machine; a sitter that dies lets go of the lock at once
     const PAUSE: Duration = Duration::from_millis(200); // for an end that leaves no trace in the folder
     let deadline = Instant::now() + SPAN;
@@ -29,7 +29,7 @@ pub(crate) fn settled(dir: &Path) -> Result<SitterState, FindError> {
 }
 
 /// Names every process of a run, so that what a dead sitter leaves behind can be found.
-pub(crate) fn marker(site: &HostContext, dir: &Path) -> String {
+pub(crate) fn run_marker(site: &HostContext, dir: &Path) -> String {
     use std::os::unix::ffi::OsStrExt as _;
     let folder = blake3::hash(site.folder.root().as_os_str().as_bytes()).to_hex();
     let name = dir.file_name().unwrap_or_default().to_string_lossy();
@@ -48,7 +48,7 @@ pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 /// A key for a run, and a name for a session of the agent: a UUID, because some insist on one.
 pub(crate) fn key_and_session() -> std::io::Result<(String, String)> {
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    let (key, mut id) = (random()?, random()?);
+    let (key, mut id) = (random_bytes()?, random_bytes()?);
     id[6] = id[6] & 0x0f | 0x40;
     id[8] = id[8] & 0x3f | 0x80;
     let id = hex(&id);
@@ -57,7 +57,7 @@ pub(crate) fn key_and_session() -> std::io::Result<(String, String)> {
 }
 
 /// Sixteen bytes nobody can guess.
-pub(crate) fn random() -> std::io::Result<[u8; 16]> {
+pub(crate) fn random_bytes() -> std::io::Result<[u8; 16]> {
     use std::io::Read as _;
     let mut bytes = [0; 16];
     std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;

@@ -123,10 +123,10 @@ fn probe_level(
     let folder = ProbeFolder(root);
     let server = TcpListener::bind(("127.0.0.1", 0)).map_err(|error| doing("listen on a port", error))?;
     let port = server.local_addr().map_err(|error| doing("listen on a port", error))?.port();
-    let (_master, terminal) = terminal().map_err(|error| doing("make a terminal", error))?;
+    let (_master, terminal) = open_terminal().map_err(|error| doing("make a terminal", error))?;
     let engine = i32::try_from(std::process::id()).expect("process ids are small");
     let scene = AttemptScene { root: folder.0.clone(), engine, port, terminal };
-    lay_out(&scene).map_err(|error| doing("lay out the scene of the probes", error))?;
+    create_scene(&scene).map_err(|error| doing("lay out the scene of the probes", error))?;
     let memory = ProbeFile(Path::new("/dev/shm").join(scene.abstract_name()));
     // Anybody can make files there: one that stands already is not ours to write.
     fs::File::create_new(&memory.0)
@@ -170,7 +170,7 @@ fn probe_level(
             running.is_finished().then_some(())
         });
         let (said, is_mounted) = running.join().expect("it does not panic")?;
-        outcomes(&said, is_mounted)
+        parse_outcomes(&said, is_mounted)
     })
 }
 
@@ -184,7 +184,7 @@ impl Drop for ProbeFile {
 }
 
 /// What the program inside said, by name.
-fn outcomes(said: &str, is_mounted: bool) -> Result<BTreeMap<String, ProbeOutcome>, String> {
+fn parse_outcomes(said: &str, is_mounted: bool) -> Result<BTreeMap<String, ProbeOutcome>, String> {
     let mut found = BTreeMap::new();
     for (name, errno) in said.lines().filter_map(|line| line.rsplit_once(' ')) {
         let outcome = match errno {
@@ -228,20 +228,20 @@ fn run_inside(program: &Path, scene: &AttemptScene, level: Confinement) -> Resul
     let errand = UserCommand {
         argv,
         cwd: scene.work_path(),
-        sandbox: confine::around(&settings, &state, &env, &reach),
+        sandbox: confine::build_sandbox_from_settings(&settings, &state, &env, &reach),
         env,
         stdin: Vec::new(),
         limit_ms: 60_000,
         grace_ms: 1_000,
     };
-    let ran = errand::run_keeping(program, &dir, &errand, OUT_BYTES_MAX)?;
+    let ran = errand::run_with_output_cap(program, &dir, &errand, OUT_BYTES_MAX)?;
     if !ran.is_well() {
-        return Err(format!("level `{}` {}", level.word(), ran.complaint()));
+        return Err(format!("level `{}` {}", level.word(), ran.describe_failure()));
     }
     fs::read_to_string(dir.join("out.log")).map_err(|error| format!("read what the probes said: {error}"))
 }
 
-fn lay_out(scene: &AttemptScene) -> io::Result<()> {
+fn create_scene(scene: &AttemptScene) -> io::Result<()> {
     let home = scene.home();
     for folder in [
         scene.project_path(),
@@ -284,7 +284,7 @@ fn lay_out(scene: &AttemptScene) -> io::Result<()> {
 }
 
 /// A terminal of ours, in the place of the user's.
-fn terminal() -> io::Result<(std::os::fd::OwnedFd, PathBuf)> {
+fn open_terminal() -> io::Result<(std::os::fd::OwnedFd, PathBuf)> {
     use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
     unlockpt(&master)?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use landfall_host::git::{TrialMerge, WorkInProgress, Workspace};
 use landfall_model::{PathPattern, TaskId};
 
-use crate::effect_thread::go;
+use crate::effect_thread::start_effect_thread;
 use crate::engine_context::EngineContext;
 use crate::mail::EngineMessage;
 
@@ -28,12 +28,12 @@ impl OverlapWatcher {
     }
 
     /// The look is over.
-    pub fn over(&mut self) {
+    pub fn finish_scan(&mut self) {
         self.busy = false;
     }
 
     /// How long until it is time for another look at work under way.
-    pub fn pause(&self) -> Option<Duration> {
+    pub fn remaining_wait(&self) -> Option<Duration> {
         if self.busy {
             return None;
         }
@@ -42,7 +42,7 @@ impl OverlapWatcher {
     }
 
     /// Looks at the workspaces of these tasks, if it is time.
-    pub fn look(&mut self, tasks: impl Iterator<Item = TaskId>) {
+    pub fn start_scan_if_due(&mut self, tasks: impl Iterator<Item = TaskId>) {
         let now = self.site.clock.mono_ms();
         let due = self.looked_ms.is_some_and(|at| now.saturating_sub(at) >= PACE_MS);
         if self.looked_ms.is_none() {
@@ -58,14 +58,14 @@ impl OverlapWatcher {
             return;
         }
         self.busy = true;
-        go(&self.site, "scout", move |site| {
-            look(site, &tasks);
+        start_effect_thread(&self.site, "scout", move |site| {
+            scan_workspaces(site, &tasks);
             let _ = site.mail.send(EngineMessage::ScoutOver); // the engine has left
         });
     }
 }
 
-fn look(site: &Arc<EngineContext>, tasks: &[TaskId]) {
+fn scan_workspaces(site: &Arc<EngineContext>, tasks: &[TaskId]) {
     let mut seen: Vec<(TaskId, Workspace, BTreeSet<String>)> = Vec::new();
     for task in tasks {
         let Some(workspace) = site.pool.find_workspace(&task.to_string()) else { continue };

@@ -18,7 +18,7 @@ use crate::tracker::{TrackerEnv, secrets_in_files};
 pub fn known(settings: Option<&Settings>, around: &TrackerEnv<'_>) -> Vec<String> {
     let environment = around.environment;
     let mut found = BTreeSet::new();
-    let mut note = |value: &str| found.extend(texts(value, &|path| path.exists()));
+    let mut note = |value: &str| found.extend(secret_texts(value, &|path| path.exists()));
     for (name, value) in environment {
         if is_secret(&name.to_string_lossy()) {
             note(&value.to_string_lossy());
@@ -53,7 +53,7 @@ pub fn known(settings: Option<&Settings>, around: &TrackerEnv<'_>) -> Vec<String
 
 /// What of a value nobody is to read: all of it, and each of its lines, for they are told one by one. A path tells nobody anything,
 /// but many a key begins as one does: only what is there is taken for one, and what could be put beside something that is.
-fn texts(value: &str, is_there: &dyn Fn(&Path) -> bool) -> Vec<String> {
+fn secret_texts(value: &str, is_there: &dyn Fn(&Path) -> bool) -> Vec<String> {
     let value = value.trim();
     let path = Path::new(value);
     let in_folder = || path.parent().is_some_and(|folder| folder != Path::new("/") && is_there(folder));
@@ -143,21 +143,21 @@ impl SecretMask {
         let fit = || secrets.iter().filter(fits);
         let is_short = |word: &String| word.len() < LETTERS_WITHIN_MIN;
         let (short, mut words): (BTreeSet<String>, BTreeSet<String>) =
-            fit().flat_map(|it| written(it)).partition(is_short);
+            fit().flat_map(|it| written_forms(it)).partition(is_short);
         words.extend(fit().flat_map(|it| encoded(it))); // nobody writes a word like these by chance
         Self { words: longest_first(words), short: longest_first(short) }
     }
 
     /// The text without them.
     #[must_use]
-    pub fn over(&self, text: &str) -> String {
-        self.over_all_but(text, "")
+    pub fn mask_text(&self, text: &str) -> String {
+        self.mask_text_except(text, "")
     }
 
     /// The same; what only looks like a secret, or is so short that it may be a word, and stands in `there` already stays, because
     /// others wrote it.
     #[must_use]
-    pub fn over_all_but(&self, text: &str, there: &str) -> String {
+    pub fn mask_text_except(&self, text: &str, there: &str) -> String {
         let mut veiled = text.to_owned();
         for word in &self.words {
             if veiled.contains(word.as_str()) {
@@ -185,13 +185,13 @@ impl SecretMask {
 
     /// Whether there is something in a text that nobody is to read.
     #[must_use]
-    pub fn covers(&self, text: &str) -> bool {
-        self.over(text) != text
+    pub fn contains_secret(&self, text: &str) -> bool {
+        self.mask_text(text) != text
     }
 
     /// The same of a name. People and settings give names, and a short one may be an ordinary word there.
     #[must_use]
-    pub fn covers_name(&self, name: &str) -> bool {
+    pub fn is_secret_name(&self, name: &str) -> bool {
         self.words.iter().any(|word| name.contains(word.as_str())) || SHAPE.is_match(name)
     }
 }
@@ -213,7 +213,7 @@ fn without_word(text: &str, word: &str) -> Option<String> {
 }
 
 /// How programs write a text that can still be read: as it is, in JSON and in an address.
-fn written(secret: &str) -> Vec<String> {
+fn written_forms(secret: &str) -> Vec<String> {
     let quoted = serde_json::to_string(secret).unwrap_or_default(); // text always can be written
     let json = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default().to_owned();
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
@@ -229,7 +229,7 @@ fn encoded(secret: &str) -> Vec<String> {
     let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
     let mut ways = vec![hex.to_uppercase(), hex];
     for letters in [BASE64, BASE64_URL] {
-        ways.extend((0..3).map(|before| base64(letters, before, secret.as_bytes())));
+        ways.extend((0..3).map(|before| encode_base64_at(letters, before, secret.as_bytes())));
     }
     ways
 }
@@ -238,7 +238,7 @@ const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const BASE64_URL: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /// The letters that depend on the secret alone when so many bytes stand before it.
-fn base64(letters: &[u8; 64], before: usize, secret: &[u8]) -> String {
+fn encode_base64_at(letters: &[u8; 64], before: usize, secret: &[u8]) -> String {
     let bytes: Vec<u8> = std::iter::repeat_n(0, before).chain(secret.iter().copied()).collect();
     let letter = |at: usize| {
         let bit = at * 6;
@@ -253,7 +253,7 @@ pub(crate) mod tests {
     use super::*;
 
     /// One of each shape. Made up, and put together here so that nobody who looks for leaks finds one in this file.
-    pub(crate) fn samples() -> Vec<String> {
+    pub(crate) fn sample_secrets() -> Vec<String> {
         let letters = "Zk7Qw3Rt9Yp2Lm5Nx8Vb4Hc6Jd1Gf0AsEuTiOoPa";
         let upper = letters.to_uppercase();
         let of = |front: &str, many: usize| format!("{front}{}", &letters[..many]);
@@ -282,17 +282,17 @@ pub(crate) mod tests {
     #[test]
     fn what_looks_like_a_secret_is_hidden_and_what_is_around_it_stays() {
         let veil = SecretMask::new(&[]);
-        for secret in samples() {
+        for secret in sample_secrets() {
             let open = secret.starts_with("-----BEGIN PRIVATE"); // its end is missing: so is all that follows
-            let veiled = veil.over(&format!("before {secret} after"));
+            let veiled = veil.mask_text(&format!("before {secret} after"));
             assert_eq!(veiled, if open { "before ***" } else { "before *** after" }, "{secret}");
-            assert!(veil.covers(&secret));
+            assert!(veil.contains_secret(&secret));
         }
         let letters = "Zk7Qw3Rt9Yp2Lm5Nx8Vb4Hc6";
         let bearer = format!("Authorization: Bearer {letters}");
-        assert_eq!(veil.over(&bearer), "Authorization: Bearer ***");
+        assert_eq!(veil.mask_text(&bearer), "Authorization: Bearer ***");
         assert_eq!(
-            veil.over("clone https://me:hunter22@example.org/a.git now"),
+            veil.mask_text("clone https://me:hunter22@example.org/a.git now"),
             "clone https://me:***@example.org/a.git now"
         );
     }
@@ -308,7 +308,7 @@ pub(crate) mod tests {
             "short words, an AKIA and a bearer of news",
             "landfall/issue-7 at 12:30:15, user@example.org",
         ] {
-            assert_eq!(veil.over(text), text);
+            assert_eq!(veil.mask_text(text), text);
         }
     }
 
@@ -316,39 +316,42 @@ pub(crate) mod tests {
     fn a_known_secret_is_hidden_however_it_is_written() {
         let secret = "Zk7+/\"<&>'canary-of-ours";
         let veil = SecretMask::new(&[secret.to_owned()]);
-        for way in written(secret).into_iter().chain(encoded(secret)) {
-            assert_eq!(veil.over(&format!("a {way} b")), "a *** b", "{way}");
+        for way in written_forms(secret).into_iter().chain(encoded(secret)) {
+            assert_eq!(veil.mask_text(&format!("a {way} b")), "a *** b", "{way}");
         }
-        assert_eq!(veil.over("canary-of-ours"), "canary-of-ours");
+        assert_eq!(veil.mask_text("canary-of-ours"), "canary-of-ours");
     }
 
     #[test]
     fn what_others_wrote_before_stays_unless_it_is_known() {
-        let (shape, known) = (samples().remove(0), "canary-of-ours-17");
+        let (shape, known) = (sample_secrets().remove(0), "canary-of-ours-17");
         let veil = SecretMask::new(&[known.to_owned()]);
         let there = format!("an example: {shape}, {known}");
-        assert_eq!(veil.over_all_but(&there, &there), format!("an example: {shape}, ***"));
+        assert_eq!(veil.mask_text_except(&there, &there), format!("an example: {shape}, ***"));
     }
 
     #[test]
     fn a_short_secret_is_hidden_where_it_stands_by_itself() {
         let veil = SecretMask::new(&["hunter22".to_owned(), "postgres".to_owned(), "short17".to_owned()]);
         for text in ["hunter22", "as \"hunter22\".", "PASSWORD=hunter22\n", "_hunter22_ and hunter22"] {
-            assert_eq!(veil.over(text), text.replace("hunter22", HIDDEN));
+            assert_eq!(veil.mask_text(text), text.replace("hunter22", HIDDEN));
         }
-        assert_eq!(veil.over("base64: eCBodW50ZXIyMiB4 is x hunter22 x"), "base64: eCB***iB4 is x *** x");
+        assert_eq!(
+            veil.mask_text("base64: eCBodW50ZXIyMiB4 is x hunter22 x"),
+            "base64: eCB***iB4 is x *** x"
+        );
         for text in ["xhunter22", "hunter221", "postgresql", "short17"] {
-            assert_eq!(veil.over(text), text, "it is another word, or too short");
+            assert_eq!(veil.mask_text(text), text, "it is another word, or too short");
         }
-        assert!(!veil.covers_name("landfall/postgres") && veil.covers("landfall/postgres"));
+        assert!(!veil.is_secret_name("landfall/postgres") && veil.contains_secret("landfall/postgres"));
         // A word that others wrote before is theirs.
-        assert_eq!(veil.over_all_but("postgres: done", "postgres: open"), "postgres: done");
-        assert_eq!(veil.over_all_but("postgres: done", "postgresql: open"), "***: done");
+        assert_eq!(veil.mask_text_except("postgres: done", "postgres: open"), "postgres: done");
+        assert_eq!(veil.mask_text_except("postgres: done", "postgresql: open"), "***: done");
     }
 
     #[test]
     fn a_value_is_a_secret_whatever_it_begins_with_and_so_is_each_of_its_lines() {
-        let of = |value: &str| texts(value, &|path| path.starts_with("/run/secrets"));
+        let of = |value: &str| secret_texts(value, &|path| path.starts_with("/run/secrets"));
         let key = "/Zk7Qw3Rt9Yp/2Lm5Nx8Vb4Hc6";
         assert_eq!(of(&format!(" {key}\n")), [key]);
         assert_eq!(of("correct horse battery"), ["correct horse battery"]);

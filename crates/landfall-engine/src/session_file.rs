@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 /// The end of the newest file below `root` whose name ends with `suffix`.
-pub(crate) fn kept_aside(root: &Path, suffix: &str) -> Option<Vec<u8>> {
-    newest(root, suffix).and_then(|path| tail(&path).ok())
+pub(crate) fn read_newest_tail(root: &Path, suffix: &str) -> Option<Vec<u8>> {
+    find_newest_file(root, suffix).and_then(|path| read_line_tail(&path).ok())
 }
 
 /// The newest file below `root` whose name ends with `suffix`.
-fn newest(root: &Path, suffix: &str) -> Option<PathBuf> {
+fn find_newest_file(root: &Path, suffix: &str) -> Option<PathBuf> {
     const DEPTH_MAX: usize = 5; // year, month, day and a little more
     const ENTRIES_MAX: usize = 20_000; // a year of sessions
     let mut found: Option<(std::time::SystemTime, PathBuf)> = None;
@@ -35,7 +35,7 @@ fn newest(root: &Path, suffix: &str) -> Option<PathBuf> {
 }
 
 /// The end of a file, from the beginning of a line.
-fn tail(path: &Path) -> std::io::Result<Vec<u8>> {
+fn read_line_tail(path: &Path) -> std::io::Result<Vec<u8>> {
     use std::io::{Read as _, Seek as _, SeekFrom};
     use std::os::unix::fs::OpenOptionsExt as _;
     // Agents can write there: a link or a pipe in its place is not followed, and not waited for.

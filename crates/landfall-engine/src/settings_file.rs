@@ -22,7 +22,12 @@ pub fn load_settings(root: &Path) -> Result<Settings, OpenError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(source) => return Err(OpenError::SettingsFile { path, source }),
     };
-    Ok(Settings::parse_on(sandbox::can_isolate(), wholework(root).as_deref(), &text, "landfall.toml")?)
+    Ok(Settings::parse_for_machine(
+        sandbox::can_isolate(),
+        read_wholework(root).as_deref(),
+        &text,
+        "landfall.toml",
+    )?)
 }
 
 /// The settings in a commit, as [`load_settings`] reads those of a checkout.
@@ -30,18 +35,18 @@ pub fn load_settings(root: &Path) -> Result<Settings, OpenError> {
 /// # Errors
 /// What is wrong with them.
 pub fn settings_in(store: &Store, commit: &Commit) -> Result<Settings, OpenError> {
-    let commit = ids::oid(commit);
+    let commit = ids::commit_to_oid(commit);
     let read = |path: &str, max: u64| {
         let bytes = store.read_blob(&commit, path.as_bytes(), max)?;
         Ok::<_, OpenError>(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     };
     let text = read("landfall.toml", USER_FILE_BYTES_MAX)?.unwrap_or_default();
     let wholework = read(WHOLEWORK, WHOLEWORK_BYTES_MAX).ok().flatten();
-    Ok(Settings::parse_on(sandbox::can_isolate(), wholework.as_deref(), &text, "landfall.toml")?)
+    Ok(Settings::parse_for_machine(sandbox::can_isolate(), wholework.as_deref(), &text, "landfall.toml")?)
 }
 
 /// The settings of another tool for issues, if they are there. They are a courtesy: what cannot be read is not there.
-fn wholework(root: &Path) -> Option<String> {
+fn read_wholework(root: &Path) -> Option<String> {
     let bytes = read_user_file(&root.join(WHOLEWORK), WHOLEWORK_BYTES_MAX).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }

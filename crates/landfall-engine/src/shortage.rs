@@ -55,7 +55,7 @@ struct ShortageState {
 
 impl ShortageState {
     /// Keeps work for later; returns it if the run is over.
-    fn postpone(&mut self, work: PostponedThread) -> Option<PostponedThread> {
+    fn postpone_work(&mut self, work: PostponedThread) -> Option<PostponedThread> {
         if self.is_closed {
             return Some(work);
         }
@@ -75,7 +75,7 @@ impl Shortages {
     }
 
     /// Notes the resource that a failure is about. None: it is about something else.
-    pub fn note(&self, detail: &str) -> Option<MachineResource> {
+    pub fn note_failure(&self, detail: &str) -> Option<MachineResource> {
         let resource = match resource_in_text(detail)? {
             MachineResource::Disk if self.has_no_inodes() => MachineResource::Inodes,
             named => named,
@@ -113,7 +113,8 @@ impl Shortages {
     /// What files cannot be read without, or git not be started, if it is missing now.
     pub fn missing_to_read(&self) -> Option<MachineResource> {
         const NEEDED: [MachineResource; 2] = [MachineResource::Descriptors, MachineResource::Processes];
-        let known = self.look().map(|shortage| shortage.resource).filter(|known| NEEDED.contains(known));
+        let known =
+            self.current_shortage().map(|shortage| shortage.resource).filter(|known| NEEDED.contains(known));
         if known.is_some() {
             return known;
         }
@@ -137,7 +138,7 @@ impl Shortages {
     }
 
     /// What is missing now. What was missing and can be had again is not named any more.
-    pub fn look(&self) -> Option<Shortage> {
+    pub fn current_shortage(&self) -> Option<Shortage> {
         let shortage = {
             let mut state = self.state();
             let shortage = state.current.clone()?;
@@ -157,7 +158,7 @@ impl Shortages {
     }
 
     /// What is missing right now, found out by trying to have it.
-    pub fn find(&self) -> Option<MachineResource> {
+    pub fn find_missing_resource(&self) -> Option<MachineResource> {
         MachineResource::ALL.into_iter().find_map(|resource| self.missing_for(resource))
     }
 
@@ -180,7 +181,7 @@ impl Shortages {
     }
 
     /// Starts a thread. If none can be had, its work is kept until [`Shortages::start_postponed`].
-    pub fn start(&self, what: &'static str, work: PostponedWork) {
+    pub fn start_thread(&self, what: &'static str, work: PostponedWork) {
         // The closure of a thread that did not start is lost: the work is handed over beside it.
         let slot = Arc::new(Mutex::new(Some(work)));
         let handed = slot.clone();
@@ -193,8 +194,8 @@ impl Shortages {
         if let Err(error) = started
             && let Some(work) = take(&slot)
         {
-            self.note(&format!("start a thread: {error}"));
-            let refused = self.state().postpone(PostponedThread { what, work });
+            self.note_failure(&format!("start a thread: {error}"));
+            let refused = self.state().postpone_work(PostponedThread { what, work });
             drop(refused); // without the lock: it may hold the context that holds this
         }
     }
@@ -203,12 +204,12 @@ impl Shortages {
     pub fn start_postponed(&self) {
         let postponed: Vec<PostponedThread> = std::mem::take(&mut self.state().postponed);
         for PostponedThread { what, work } in postponed {
-            self.start(what, work);
+            self.start_thread(what, work);
         }
     }
 
     /// Drops the work that was postponed, and what follows: it holds the context that holds this, and neither would be freed.
-    pub fn close(&self) {
+    pub fn drop_postponed(&self) {
         let mut state = self.state();
         state.is_closed = true;
         let postponed = std::mem::take(&mut state.postponed);
@@ -326,12 +327,12 @@ impl DiskReserve {
     const BYTES: u64 = 4 << 20; // the last facts of a few hundred tasks
 
     /// The reserve of a state folder.
-    pub fn of(folder: &Path) -> Self {
+    pub fn in_folder(folder: &Path) -> Self {
         Self { path: folder.join("reserve") }
     }
 
     /// Makes it, if it is not there and the disk has plenty of room.
-    pub fn make(&self) {
+    pub fn create_if_missing(&self) {
         let is_there = std::fs::metadata(&self.path).is_ok_and(|meta| meta.len() == Self::BYTES);
         let folder = self.path.parent().unwrap_or(Path::new("."));
         let plenty = || landfall_host::disk::free_bytes(folder).is_ok_and(|free| free > 4 * Self::BYTES);

@@ -30,8 +30,8 @@ impl WarmWorkspaceMaker {
     }
 
     /// Sees that as many stand ready as are wanted, as far as there are warm checkouts to make them of.
-    pub fn look(&mut self, wanted: usize, base: Option<&landfall_model::Commit>) {
-        let Some(base) = base.filter(|_| wanted > 0).map(ids::oid) else { return };
+    pub fn refill_spares(&mut self, wanted: usize, base: Option<&landfall_model::Commit>) {
+        let Some(base) = base.filter(|_| wanted > 0).map(ids::commit_to_oid) else { return };
         if self.thread.as_ref().is_some_and(|thread| !thread.is_finished()) {
             return;
         }
@@ -40,7 +40,7 @@ impl WarmWorkspaceMaker {
         if ready >= wanted || self.site.pool.warm_count() <= ready {
             return;
         }
-        self.finish();
+        self.join_thread();
         let site = self.site.clone();
         let thread = std::thread::Builder::new().name("spare".to_owned()).spawn(move || {
             let _fuse = AbortOnPanic;
@@ -55,7 +55,7 @@ impl WarmWorkspaceMaker {
     }
 
     /// Waits for what is being made.
-    pub fn finish(&mut self) {
+    pub fn join_thread(&mut self) {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join(); // a panic there has ended the process
         }
@@ -68,7 +68,7 @@ fn is_stale(spare: &WarmWorkspace, base: &Oid) -> bool {
 
 /// A spare for a task that begins, if one fits: at the base, or a little behind it with all that the task needs. Whoever has
 /// begun before starts from where it was, or from the very base.
-pub(crate) fn take(
+pub(crate) fn take_spare(
     site: &EngineContext,
     task: &Task,
     name: &str,
@@ -77,8 +77,8 @@ pub(crate) fn take(
     if task.workspace.is_some() || task.restart.is_some() || task.head.is_some() || task.counters.runs > 0 {
         return Ok(None);
     }
-    let ours = crate::land::base(site)?;
-    let needs: Vec<Oid> = site.base.landed(&task.spec.needs).iter().map(ids::oid).collect();
+    let ours = crate::land::sync_base(site)?;
+    let needs: Vec<Oid> = site.base.landed_commits(&task.spec.needs).iter().map(ids::commit_to_oid).collect();
     let fits = |spare: &WarmWorkspace| {
         let within = |commit: &Oid| site.store.is_ancestor(commit, &spare.base).unwrap_or(false);
         spare.base == ours

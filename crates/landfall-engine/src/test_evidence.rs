@@ -16,7 +16,7 @@ use landfall_model::gaming::{
 use landfall_model::gate::{CheckOutcome, GateReport, compute_check_outcome};
 use landfall_model::{ChangeConcern, Commit, ConcernCode, Digest, Task};
 
-use crate::digests::digest;
+use crate::digests::digest_text;
 use crate::engine_context::EngineContext;
 use crate::gate::{BorrowedLane, DIFF_MAX, VerificationRun, changed_lines, tests_on_base, verify_section};
 use crate::hook_scripts::within_project;
@@ -31,7 +31,7 @@ const TEXT_MAX: u64 = 512 << 10; // a larger file is no test that a person wrote
 const TEXTS_MAX: usize = 2_000; // files whose text is read; a change of more is looked at by a person
 const RUNS_KEPT: usize = 256; // tasks at work ask again when the base moves
 
-fn keep_run<R: Clone>(runs: &mut RunsByWork<R>, key: (Commit, Digest), run: &R) {
+fn cache_run<R: Clone>(runs: &mut RunsByWork<R>, key: (Commit, Digest), run: &R) {
     if runs.len() >= RUNS_KEPT {
         runs.clear();
     }
@@ -39,14 +39,14 @@ fn keep_run<R: Clone>(runs: &mut RunsByWork<R>, key: (Commit, Digest), run: &R) 
 }
 
 /// What a person should look at before this lands, and the evidence for the certificate. None: the engine was told to stop.
-pub(crate) fn collect(
+pub(crate) fn collect_test_evidence(
     site: &EngineContext,
     task: &Task,
     name: &str,
     base: &Oid,
     report: &GateReport,
 ) -> Result<Option<(Vec<ChangeConcern>, TestEvidence)>, GitError> {
-    let merged = ids::oid(&report.commit);
+    let merged = ids::commit_to_oid(&report.commit);
     let section = verify_section(site, base)?.unwrap_or_else(|_| site.settings.verify.clone());
     let CheckInputs { mut inputs, sources_tests } = check_inputs(site, base, &section)?;
     // First, as the first one of a path counts: what runs outside of the sandbox is judged more strictly.
@@ -69,7 +69,7 @@ pub(crate) fn collect(
             names.iter().map(|name| (String::from_utf8_lossy(&name.path).into_owned(), name)).collect();
         let run = BaseTests { site, name, section: &section, base, merged: &merged, report, raw: &raw };
         of_base.extend(gaming::unrestored_tests(&files, section.base_tests));
-        match run.run(&files, sources_tests)? {
+        match run.run_base_tests(&files, sources_tests)? {
             BaseTestsResult::NoneChanged => {}
             BaseTestsResult::Interrupted => return Ok(None),
             BaseTestsResult::Ran(run) => {
@@ -80,7 +80,7 @@ pub(crate) fn collect(
     }
     if section.mutation != MutationMode::Off && is_judged {
         let mutations = MutationRunner { site, name, section: &section, base, merged: &merged, report };
-        match mutations.run(&files, &inputs)? {
+        match mutations.run_mutations(&files, &inputs)? {
             MutationsResult::NothingToTry => {}
             MutationsResult::Interrupted => return Ok(None),
             MutationsResult::Ran(run) => {
@@ -132,7 +132,7 @@ fn check_inputs(site: &HostContext, base: &Oid, section: &VerifySettings) -> Res
         }
     }
     for path in gaming::SETTINGS_PATHS {
-        if let Some((link, target)) = link_above(site, base, path)? {
+        if let Some((link, target)) = find_link_on_path(site, base, path)? {
             inputs.extend(gaming::linked_settings(&link, &target));
         }
     }
@@ -157,7 +157,7 @@ fn read_inputs(site: &HostContext, base: &Oid, trace: &mut InputTrace) -> Result
     while let Some(path) = trace.next_path() {
         let bytes = site.store.read_small_blob(base, path.as_bytes(), gaming::INPUT_BYTES_MAX)?;
         let text = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        let link = if text.is_none() { link_above(site, base, &path)? } else { None };
+        let link = if text.is_none() { find_link_on_path(site, base, &path)? } else { None };
         match link {
             Some((link, target)) => trace.provide_link(&path, &link, &target),
             None => trace.provide_file(&path, text),
@@ -167,7 +167,11 @@ fn read_inputs(site: &HostContext, base: &Oid, trace: &mut InputTrace) -> Result
 }
 
 /// The first link on the way to a path, with where it leads.
-fn link_above(site: &HostContext, base: &Oid, path: &str) -> Result<Option<(String, String)>, GitError> {
+fn find_link_on_path(
+    site: &HostContext,
+    base: &Oid,
+    path: &str,
+) -> Result<Option<(String, String)>, GitError> {
     let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
     for end in ends {
         if let Some(target) = site.store.read_link(base, &path.as_bytes()[..end])? {
@@ -248,7 +252,11 @@ enum BaseTestsResult {
 
 impl BaseTests<'_> {
     /// Runs them, or takes over what the same tests showed of the same work: a base that moves elsewhere changes nothing.
-    fn run(&self, files: &[ChangedFile], sources_tests: bool) -> Result<BaseTestsResult, GitError> {
+    fn run_base_tests(
+        &self,
+        files: &[ChangedFile],
+        sources_tests: bool,
+    ) -> Result<BaseTestsResult, GitError> {
         let restores = gaming::plan_restorations(files, sources_tests);
         if restores.is_empty() {
             return Ok(BaseTestsResult::NoneChanged);
@@ -257,7 +265,7 @@ impl BaseTests<'_> {
             let file = files.iter().find(|file| file.path == restore.path());
             format!("{restore:?} {:?}", file.and_then(|file| file.before.as_deref()))
         };
-        let tests = digest(&restores.iter().map(before).collect::<String>());
+        let tests = digest_text(&restores.iter().map(before).collect::<String>());
         let key = (self.report.head.clone(), tests);
         if let Some(run) = self.site.passes.lock().tests.base_tests.get(&key) {
             return Ok(BaseTestsResult::Ran(run.clone()));
@@ -266,7 +274,7 @@ impl BaseTests<'_> {
             return Ok(BaseTestsResult::Interrupted);
         };
         let run = base_test_run(&restores, files, outcome, failing, tests, took_ms);
-        keep_run(&mut self.site.passes.lock().tests.base_tests, key, &run);
+        cache_run(&mut self.site.passes.lock().tests.base_tests, key, &run);
         Ok(BaseTestsResult::Ran(run))
     }
 
@@ -288,7 +296,7 @@ impl BaseTests<'_> {
         let message = "The work with the tests of its base\n";
         let commit =
             self.site.store.create_commit(&tree, std::slice::from_ref(self.merged), message, &by, &by)?;
-        let lane = BorrowedLane::lane(self.site)?;
+        let lane = BorrowedLane::borrow_lane(self.site)?;
         let gate = VerificationRun {
             site: self.site,
             name: self.name,
@@ -308,7 +316,8 @@ impl BaseTests<'_> {
         let Some(copied) = copy_installation(&gate)? else { return Ok(None) };
         for (place, command) in self.section.commands.iter().enumerate().skip(copied.commands) {
             let name = format!("{}-t{place}", self.name);
-            let Some(first) = gate.run(&commit, gate.ignored_at(place), command, &name)? else {
+            let Some(first) = gate.run_on_commit(&commit, gate.ignored_policy_at(place), command, &name)?
+            else {
                 return Ok(None);
             };
             took_ms += first.took_ms;
@@ -316,7 +325,8 @@ impl BaseTests<'_> {
                 continue;
             }
             // What fails by chance is no reason to ask a person.
-            let again = gate.run(&commit, IgnoredFilesPolicy::Keep, command, &format!("{name}-again"))?;
+            let again =
+                gate.run_on_commit(&commit, IgnoredFilesPolicy::Keep, command, &format!("{name}-again"))?;
             let Some(again) = again else { return Ok(None) };
             took_ms += again.took_ms;
             if !with_tests[place] && again.failing.is_empty() {
@@ -360,7 +370,11 @@ enum MutationsResult {
 impl MutationRunner<'_> {
     /// Tries mutations until a check notices one or their time is over, or takes over what the same mutations of the same work
     /// showed.
-    fn run(&self, files: &[ChangedFile], inputs: &[ProtectedInput]) -> Result<MutationsResult, GitError> {
+    fn run_mutations(
+        &self,
+        files: &[ChangedFile],
+        inputs: &[ProtectedInput],
+    ) -> Result<MutationsResult, GitError> {
         let required = self.report.commands.iter().filter(|command| command.required);
         let Some(budget) = MutationBudget::from_check_duration(required.map(|command| command.took_ms).sum())
         else {
@@ -370,11 +384,11 @@ impl MutationRunner<'_> {
         if mutations.is_empty() {
             return Ok(MutationsResult::NothingToTry);
         }
-        let key = (self.report.head.clone(), digest(&format!("{mutations:?}")));
+        let key = (self.report.head.clone(), digest_text(&format!("{mutations:?}")));
         if let Some(run) = self.site.passes.lock().tests.mutations.get(&key) {
             return Ok(MutationsResult::Ran(run.clone()));
         }
-        let lane = BorrowedLane::lane(self.site)?;
+        let lane = BorrowedLane::borrow_lane(self.site)?;
         let began = self.site.clock.mono_ms();
         let spent = || self.site.clock.mono_ms().saturating_sub(began);
         let mut run = MutationRun { tests: gaming::tests_of_change(files), trials: Vec::new(), took_ms: 0 };
@@ -382,7 +396,7 @@ impl MutationRunner<'_> {
             if !budget.allows_another(spent()) {
                 break;
             }
-            let Some(outcome) = self.try_one(&lane.lane, &mutation)? else {
+            let Some(outcome) = self.run_mutation(&lane.lane, &mutation)? else {
                 return Ok(MutationsResult::Interrupted);
             };
             let Mutation { path, line, before, after, text: _ } = mutation;
@@ -392,12 +406,12 @@ impl MutationRunner<'_> {
             }
         }
         run.took_ms = spent();
-        keep_run(&mut self.site.passes.lock().tests.mutations, key, &run);
+        cache_run(&mut self.site.passes.lock().tests.mutations, key, &run);
         Ok(MutationsResult::Ran(run))
     }
 
     /// The required commands up to the last that runs tests, on one mutation.
-    fn try_one(&self, lane: &Lane, mutation: &Mutation) -> Result<Option<MutationOutcome>, GitError> {
+    fn run_mutation(&self, lane: &Lane, mutation: &Mutation) -> Result<Option<MutationOutcome>, GitError> {
         let content = PathContent::Text(mutation.text.clone());
         let tree =
             self.site.store.edit_tree(self.merged, &[(mutation.path.clone().into_bytes(), content)])?;
@@ -423,7 +437,8 @@ impl MutationRunner<'_> {
             let timeout_ms = MutationBudget::command_limit_ms(usual_ms, command.timeout_ms);
             let command = VerifyCommand { timeout_ms, ..command.clone() };
             let name = format!("{}-m{place}", self.name);
-            let Some(shown) = gate.run(&commit, gate.ignored_at(place), &command, &name)? else {
+            let Some(shown) = gate.run_on_commit(&commit, gate.ignored_policy_at(place), &command, &name)?
+            else {
                 return Ok(None);
             };
             let has_failing = !shown.failing.is_empty();

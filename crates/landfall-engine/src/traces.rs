@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use crate::herald::NotifierContext;
 use crate::logfile::LogFile;
-use crate::notify::{NotificationTiming, proxy};
+use crate::notify::{NotificationTiming, find_proxy};
 
 const LINE_MAX: usize = 4096; // notes in line; beyond, they are counted and left out
 const BATCH_MAX: usize = 500; // spans in one message
@@ -46,20 +46,20 @@ impl TraceExporter {
         let post = SpanExporter {
             url: format!("{}/v1/traces", otlp.trim_end_matches('/')),
             answer: timing.answer,
-            log: LogFile::at(ground.folder.notices_log()),
+            log: LogFile::at_path(ground.folder.notices_log()),
             lost: Arc::clone(&lost),
             ground,
             kept: Vec::new(),
         };
         let (done_to, done) = mpsc::channel();
-        let log = LogFile::at(post.ground.folder.notices_log());
+        let log = LogFile::at_path(post.ground.folder.notices_log());
         let started = std::thread::Builder::new().name("traces".to_owned()).spawn(move || {
             let _done_to = done_to; // closed by the end of the thread, a panic included
-            post.work(&notes);
+            post.run_exporter(&notes);
         });
         if let Err(error) = &started {
             // Traces must not hold up a run: what is not sent is counted as lost.
-            log.line(
+            log.append_line(
                 &json!({ "about": "traces", "what": format!("none in this run: start a thread: {error}") }),
             );
         }
@@ -67,9 +67,9 @@ impl TraceExporter {
     }
 
     /// Hears facts that are in the journal. Returns at once.
-    pub fn hear(&self, entries: &[JournalEntry], world: &World) {
+    pub fn record_entries(&self, entries: &[JournalEntry], world: &World) {
         let Some(line) = &self.line else { return };
-        for note in entries.iter().filter_map(|entry| note(entry, world)) {
+        for note in entries.iter().filter_map(|entry| note_for_entry(entry, world)) {
             if line.try_send(note).is_err() {
                 self.lost.fetch_add(1, Ordering::Relaxed);
             }
@@ -77,7 +77,7 @@ impl TraceExporter {
     }
 
     /// Takes nothing in any more, and lets what is in line be told until `deadline`.
-    pub fn finish(&mut self, deadline: Instant) {
+    pub fn finish_export(&mut self, deadline: Instant) {
         self.line = None;
         let Some(thread) = self.thread.take() else { return };
         let left = deadline.saturating_duration_since(Instant::now());
@@ -149,7 +149,7 @@ enum SpanEvent {
     },
 }
 
-fn note(entry: &JournalEntry, world: &World) -> Option<SpanNote> {
+fn note_for_entry(entry: &JournalEntry, world: &World) -> Option<SpanNote> {
     let what = match &entry.fact {
         Fact::Engine(EngineEvent::RunStarted { run, slots, .. }) => {
             SpanEvent::RunBegan { run: *run, slots: *slots }
@@ -190,7 +190,7 @@ fn of_task(task: TaskId, event: &Event, world: &World) -> Option<SpanEvent> {
         },
         Event::IterationBegan { iteration, .. } => SpanEvent::IterationBegan { task, iteration: *iteration },
         Event::IterationEnded { iteration, took_ms, verdict, usage, .. } => {
-            let (verdict, good) = said(verdict);
+            let (verdict, good) = verdict_outcome(verdict);
             let used = [usage.tokens_in, usage.tokens_out, usage.micro_usd];
             SpanEvent::IterationEnded { task, iteration: *iteration, took_ms: *took_ms, verdict, good, used }
         }
@@ -218,7 +218,7 @@ fn of_task(task: TaskId, event: &Event, world: &World) -> Option<SpanEvent> {
 }
 
 /// A verdict in a word, and whether the agent did what agents are there for.
-fn said(verdict: &Verdict) -> (&'static str, bool) {
+fn verdict_outcome(verdict: &Verdict) -> (&'static str, bool) {
     match verdict {
         Verdict::Complete => ("complete", true),
         Verdict::Continue => ("continue", true),
@@ -275,7 +275,7 @@ impl Spans {
     }
 
     /// The spans that are over with this note.
-    fn take(&mut self, SpanNote { at, what }: SpanNote) -> Vec<Span> {
+    fn finish_spans(&mut self, SpanNote { at, what }: SpanNote) -> Vec<Span> {
         match what {
             SpanEvent::RunBegan { run, slots } => {
                 let over = self.close_run(at, "lost", false);
@@ -288,7 +288,7 @@ impl Spans {
             },
             SpanEvent::Entered { task, title, attempt, step } => {
                 let over = self.close_attempt(task, at, "left", true);
-                let under_way = self.under_way(task, at);
+                let under_way = self.active_span(task, at);
                 under_way.title = title;
                 under_way.attempt = Some((attempt, step, at));
                 over
@@ -296,14 +296,14 @@ impl Spans {
             SpanEvent::AttemptEnded { task, result, good } => self.close_attempt(task, at, &result, good),
             SpanEvent::TaskEnded { task, result, good } => self.close_task(task, at, &result, good),
             SpanEvent::IterationBegan { task, iteration } => {
-                self.under_way(task, at).iteration = Some((iteration, at));
+                self.active_span(task, at).iteration = Some((iteration, at));
                 Vec::new()
             }
             SpanEvent::IterationEnded { task, iteration, took_ms, verdict, good, used } => {
-                let began = match self.under_way(task, at).iteration.take() {
+                let began = match self.active_span(task, at).iteration.take() {
                     Some((under_way, since)) if under_way == iteration => since,
                     // It was adopted: its begin was told by the engine before this one.
-                    Some(_) | None => before(at, took_ms),
+                    Some(_) | None => subtract_millis(at, took_ms),
                 };
                 let [tokens_in, tokens_out, micro_usd] = used;
                 let facts = vec![
@@ -313,27 +313,34 @@ impl Spans {
                     ("gen_ai.usage.output_tokens", json!(tokens_out)),
                     ("landfall.micro_usd", json!(micro_usd)),
                 ];
-                self.within(task, "iteration", &iteration.to_string(), (began, at), good, facts)
+                self.span_within_attempt(task, "iteration", &iteration.to_string(), (began, at), good, facts)
             }
             SpanEvent::Verified { task, took_ms, outcome, good } => {
                 let facts = vec![("landfall.outcome", json!(outcome))];
                 let name = at.0.to_string();
-                self.within(task, "verification", &name, (before(at, took_ms), at), good, facts)
+                self.span_within_attempt(
+                    task,
+                    "verification",
+                    &name,
+                    (subtract_millis(at, took_ms), at),
+                    good,
+                    facts,
+                )
             }
             SpanEvent::LandingBegan { task } => {
-                self.under_way(task, at).landing = Some(at);
+                self.active_span(task, at).landing = Some(at);
                 Vec::new()
             }
             SpanEvent::LandingEnded { task, result, good, commit } => {
-                let began = self.under_way(task, at).landing.take().unwrap_or(at);
+                let began = self.active_span(task, at).landing.take().unwrap_or(at);
                 let mut facts = vec![("landfall.outcome", json!(result))];
                 facts.extend(commit.map(|it| ("landfall.commit", json!(it))));
-                self.within(task, "landing", &at.0.to_string(), (began, at), good, facts)
+                self.span_within_attempt(task, "landing", &at.0.to_string(), (began, at), good, facts)
             }
         }
     }
 
-    fn under_way(&mut self, task: TaskId, at: Timestamp) -> &mut ActiveTaskSpan {
+    fn active_span(&mut self, task: TaskId, at: Timestamp) -> &mut ActiveTaskSpan {
         self.tasks.entry(task).or_insert_with(|| ActiveTaskSpan {
             since: at,
             title: String::new(),
@@ -353,7 +360,7 @@ impl Spans {
                 ("landfall.slots", json!(slots)),
                 ("landfall.outcome", json!(why)),
             ];
-            over.push(self.span("run", None, &[], (since, at), good, facts));
+            over.push(self.build_span("run", None, &[], (since, at), good, facts));
         }
         self.run = None;
         over
@@ -368,7 +375,7 @@ impl Spans {
             ("landfall.title", json!(under_way.title)),
             ("landfall.outcome", json!(result)),
         ];
-        over.push(self.span("task", Some(&[]), &[&name], (under_way.since, at), good, facts));
+        over.push(self.build_span("task", Some(&[]), &[&name], (under_way.since, at), good, facts));
         over
     }
 
@@ -382,11 +389,11 @@ impl Spans {
             ("landfall.step", json!(step)),
             ("landfall.outcome", json!(result)),
         ];
-        vec![self.span("attempt", Some(&[&task]), &[&task, &attempt], (since, at), good, facts)]
+        vec![self.build_span("attempt", Some(&[&task]), &[&task, &attempt], (since, at), good, facts)]
     }
 
     /// A span within the attempt under way, or within the task where none is.
-    fn within(
+    fn span_within_attempt(
         &mut self,
         task: TaskId,
         kind: &'static str,
@@ -395,15 +402,16 @@ impl Spans {
         good: bool,
         mut facts: Vec<(&'static str, Value)>,
     ) -> Vec<Span> {
-        let attempt = self.under_way(task, from).attempt.as_ref().map(|(attempt, ..)| attempt.0.to_string());
+        let attempt =
+            self.active_span(task, from).attempt.as_ref().map(|(attempt, ..)| attempt.0.to_string());
         let task = task.to_string();
         facts.insert(0, ("landfall.task", json!(task)));
         let parent: Vec<&str> = [Some(task.as_str()), attempt.as_deref()].into_iter().flatten().collect();
         let path: Vec<&str> = parent.iter().copied().chain([kind, which]).collect();
-        vec![self.span(kind, Some(&parent), &path, (from, to), good, facts)]
+        vec![self.build_span(kind, Some(&parent), &path, (from, to), good, facts)]
     }
 
-    fn span(
+    fn build_span(
         &self,
         name: &'static str,
         parent: Option<&[&str]>,
@@ -414,9 +422,9 @@ impl Spans {
     ) -> Span {
         let (run, since) = self.run.map_or((0, 0), |(run, since, _)| (run.0, since.0));
         let root = format!("{}\n{run}\n{since}", self.seed);
-        let id = |path: &[&str]| first(&format!("{root}\n{}", path.join("\n")));
+        let id = |path: &[&str]| hash_prefix(&format!("{root}\n{}", path.join("\n")));
         Span {
-            trace: first(&root),
+            trace: hash_prefix(&root),
             id: id(path),
             parent: parent.map(id),
             name,
@@ -428,12 +436,12 @@ impl Spans {
     }
 }
 
-fn before(at: Timestamp, ms: u64) -> Timestamp {
+fn subtract_millis(at: Timestamp, ms: u64) -> Timestamp {
     Timestamp(at.0.saturating_sub(i64::try_from(ms).unwrap_or(0)))
 }
 
 /// The first bytes of the hash of what something is about: never all zero, which OpenTelemetry takes for none.
-fn first<const N: usize>(text: &str) -> [u8; N] {
+fn hash_prefix<const N: usize>(text: &str) -> [u8; N] {
     let mut bytes = [0; N];
     bytes.copy_from_slice(&blake3::hash(text.as_bytes()).as_bytes()[..N]);
     bytes
@@ -450,32 +458,32 @@ struct SpanExporter {
 }
 
 impl SpanExporter {
-    fn work(mut self, notes: &Receiver<SpanNote>) {
+    fn run_exporter(mut self, notes: &Receiver<SpanNote>) {
         // The same project gives the same ids, and two projects never do.
         let mut spans = Spans::new(self.ground.folder.root().display().to_string());
         let mut due = Instant::now() + BATCH_EVERY;
         loop {
             let heard = notes.recv_timeout(due.saturating_duration_since(Instant::now()));
             match heard {
-                Ok(note) => self.kept.extend(spans.take(note)),
+                Ok(note) => self.kept.extend(spans.finish_spans(note)),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             if self.kept.len() >= BATCH_MAX || Instant::now() >= due {
-                self.send();
+                self.send_batch();
                 due = Instant::now() + BATCH_EVERY;
             }
         }
-        while !self.kept.is_empty() && self.send() {}
+        while !self.kept.is_empty() && self.send_batch() {}
     }
 
     /// Sends a batch. What cannot be sent is kept for the next time, within a bound. Says whether it went well.
-    fn send(&mut self) -> bool {
+    fn send_batch(&mut self) -> bool {
         let count = self.kept.len().min(BATCH_MAX);
         if count == 0 {
             return true;
         }
-        let sent = self.post(&message(&self.ground.project(), &self.kept[..count]));
+        let sent = self.post_spans(&to_otlp_json(&self.ground.project_label(), &self.kept[..count]));
         match sent {
             Ok(()) => {
                 self.kept.drain(..count);
@@ -485,7 +493,7 @@ impl SpanExporter {
                 let extra = self.kept.len().saturating_sub(KEPT_MAX);
                 self.kept.drain(..extra);
                 let lost = self.lost.fetch_add(extra as u64, Ordering::Relaxed) + extra as u64;
-                self.log.line(
+                self.log.append_line(
                     &json!({ "traces": "not sent", "why": why, "kept": self.kept.len(), "lost": lost }),
                 );
                 false
@@ -493,13 +501,13 @@ impl SpanExporter {
         }
     }
 
-    fn post(&self, body: &Value) -> Result<(), String> {
+    fn post_spans(&self, body: &Value) -> Result<(), String> {
         let config = ureq::Agent::config_builder()
             .timeout_global(Some(self.answer))
             .max_redirects(0) // what is sent goes where it was meant to go
             .max_redirects_will_error(false)
             .http_status_as_error(false)
-            .proxy(proxy(&self.ground, &self.url))
+            .proxy(find_proxy(&self.ground, &self.url))
             .user_agent(concat!("landfall/", env!("CARGO_PKG_VERSION")))
             .build();
         let agent: ureq::Agent = config.into();
@@ -513,7 +521,7 @@ impl SpanExporter {
 }
 
 /// OTLP in JSON: ids in hex, large numbers as text.
-fn message(project: &str, spans: &[Span]) -> Value {
+fn to_otlp_json(project: &str, spans: &[Span]) -> Value {
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let nanos = |at: Timestamp| (i128::from(at.0.max(0)) * 1_000_000).to_string();
     let attribute = |name: &str, value: &Value| {
@@ -554,11 +562,11 @@ fn message(project: &str, spans: &[Span]) -> Value {
 mod tests {
     use super::*;
 
-    fn note(at: i64, what: SpanEvent) -> SpanNote {
+    fn make_note(at: i64, what: SpanEvent) -> SpanNote {
         SpanNote { at: Timestamp(at), what }
     }
 
-    fn entered(task: u32, attempt: u32) -> SpanEvent {
+    fn entered_event(task: u32, attempt: u32) -> SpanEvent {
         SpanEvent::Entered {
             task: TaskId(task),
             title: "A title".to_owned(),
@@ -567,7 +575,7 @@ mod tests {
         }
     }
 
-    fn ended(task: u32, iteration: u32) -> SpanEvent {
+    fn ended_event(task: u32, iteration: u32) -> SpanEvent {
         let (took_ms, used) = (30, [1, 2, 3]);
         SpanEvent::IterationEnded {
             task: TaskId(task),
@@ -583,22 +591,25 @@ mod tests {
     fn spans_are_within_each_other_in_ids_and_in_time() {
         let mut spans = Spans::new("here".to_owned());
         let story = [
-            note(100, SpanEvent::RunBegan { run: RunId(1), slots: 2 }),
-            note(110, entered(1, 1)),
-            note(120, SpanEvent::IterationBegan { task: TaskId(1), iteration: 1 }),
-            note(150, ended(1, 1)),
-            note(170, SpanEvent::Verified { task: TaskId(1), took_ms: 15, outcome: "pass", good: true }),
-            note(171, SpanEvent::AttemptEnded { task: TaskId(1), result: "pass".to_owned(), good: true }),
-            note(172, entered(1, 2)),
-            note(173, SpanEvent::LandingBegan { task: TaskId(1) }),
-            note(
+            make_note(100, SpanEvent::RunBegan { run: RunId(1), slots: 2 }),
+            make_note(110, entered_event(1, 1)),
+            make_note(120, SpanEvent::IterationBegan { task: TaskId(1), iteration: 1 }),
+            make_note(150, ended_event(1, 1)),
+            make_note(170, SpanEvent::Verified { task: TaskId(1), took_ms: 15, outcome: "pass", good: true }),
+            make_note(
+                171,
+                SpanEvent::AttemptEnded { task: TaskId(1), result: "pass".to_owned(), good: true },
+            ),
+            make_note(172, entered_event(1, 2)),
+            make_note(173, SpanEvent::LandingBegan { task: TaskId(1) }),
+            make_note(
                 180,
                 SpanEvent::LandingEnded { task: TaskId(1), result: "landed", good: true, commit: None },
             ),
-            note(190, SpanEvent::TaskEnded { task: TaskId(1), result: "landed".to_owned(), good: true }),
-            note(200, SpanEvent::RunEnded { run: RunId(1), why: "NothingLeft".to_owned() }),
+            make_note(190, SpanEvent::TaskEnded { task: TaskId(1), result: "landed".to_owned(), good: true }),
+            make_note(200, SpanEvent::RunEnded { run: RunId(1), why: "NothingLeft".to_owned() }),
         ];
-        let over: Vec<Span> = story.into_iter().flat_map(|note| spans.take(note)).collect();
+        let over: Vec<Span> = story.into_iter().flat_map(|note| spans.finish_spans(note)).collect();
         let told: Vec<String> =
             over.iter().map(|it| format!("{} {}-{}", it.name, it.from.0, it.to.0)).collect();
         assert_eq!(
@@ -627,11 +638,11 @@ mod tests {
     #[test]
     fn an_adopted_iteration_has_the_time_it_took() {
         let mut spans = Spans::new("here".to_owned());
-        assert_eq!(spans.take(note(100, SpanEvent::RunBegan { run: RunId(2), slots: 1 })), []);
-        let over = spans.take(note(140, ended(7, 3)));
+        assert_eq!(spans.finish_spans(make_note(100, SpanEvent::RunBegan { run: RunId(2), slots: 1 })), []);
+        let over = spans.finish_spans(make_note(140, ended_event(7, 3)));
         assert_eq!((over[0].from, over[0].to), (Timestamp(110), Timestamp(140)));
         let names: Vec<&str> = spans
-            .take(note(150, SpanEvent::RunBegan { run: RunId(3), slots: 1 }))
+            .finish_spans(make_note(150, SpanEvent::RunBegan { run: RunId(3), slots: 1 }))
             .iter()
             .map(|it| it.name)
             .collect();

@@ -21,7 +21,7 @@ use landfall_trackers::tracker::{
 
 use clean::MaskedTracker;
 
-use crate::confine::expand;
+use crate::confine::expand_home;
 use crate::folder::StateFolder;
 use crate::interrupt::Interrupt;
 use crate::notify::proxy_address;
@@ -78,12 +78,12 @@ impl TrackerClock for WallClock {
 ///
 /// # Errors
 /// Why there is none.
-pub fn open(settings: &Settings, around: &TrackerEnv<'_>) -> TrackerResult<Box<dyn Tracker>> {
-    open_until(settings, around, Arc::default())
+pub fn open_tracker(settings: &Settings, around: &TrackerEnv<'_>) -> TrackerResult<Box<dyn Tracker>> {
+    open_interruptible_tracker(settings, around, Arc::default())
 }
 
 /// The same, for a run that may be interrupted: then it waits for no limit of the tracker any more.
-pub(crate) fn open_until(
+pub(crate) fn open_interruptible_tracker(
     settings: &Settings,
     around: &TrackerEnv<'_>,
     interrupt: Arc<Interrupt>,
@@ -133,26 +133,28 @@ struct TrackerCandidate {
 
 fn find(settings: &TrackerSettings, around: &TrackerEnv<'_>) -> TrackerResult<TrackerCandidate> {
     let Some(name) = settings.kind else {
-        return Err(refused("no tracker is wanted: `tracker.kind` in landfall.toml is `none`"));
+        return Err(refused_error("no tracker is wanted: `tracker.kind` in landfall.toml is `none`"));
     };
-    let entry = registry::find(name).map_err(|error| refused(error.to_string()))?;
+    let entry = registry::find(name).map_err(|error| refused_error(error.to_string()))?;
     let (repository, base) = match entry.away {
         true => {
-            let (repository, base) = forge(settings, around)?;
+            let (repository, base) = find_repository(settings, around)?;
             (Some(repository), Some(base))
         }
         false => (None, None),
     };
     let token = match &base {
-        Some(base) => tokens(settings, around, base)?,
+        Some(base) => find_token_sources(settings, around, base)?,
         None => TokenSources::default(),
     };
-    let folder = settings.folder.as_deref().map(|folder| expanded(around, folder)).transpose()?;
+    let folder = settings.folder.as_deref().map(|folder| expand_path(around, folder)).transpose()?;
     let setup = TrackerSetup {
-        folder: folder.unwrap_or_else(|| around.folder.issues()),
+        folder: folder.unwrap_or_else(|| around.folder.issues_path()),
         author: around.author.to_owned(),
         repository,
-        proxy: base.as_ref().and_then(|base| proxy_address(&|name| variable(around, name), base.rest_url())),
+        proxy: base
+            .as_ref()
+            .and_then(|base| proxy_address(&|name| env_variable(around, name), base.rest_url())),
         token,
         size_field: settings.size_field.clone(),
         patience: GithubRetryPolicy { write_gap_ms: settings.write_pause_ms, ..GithubRetryPolicy::default() },
@@ -163,7 +165,10 @@ fn find(settings: &TrackerSettings, around: &TrackerEnv<'_>) -> TrackerResult<Tr
 }
 
 /// The repository and its server: as settings say, else as `origin` does.
-fn forge(settings: &TrackerSettings, around: &TrackerEnv<'_>) -> TrackerResult<(RepoName, GithubEndpoints)> {
+fn find_repository(
+    settings: &TrackerSettings,
+    around: &TrackerEnv<'_>,
+) -> TrackerResult<(RepoName, GithubEndpoints)> {
     if let Some(repository) = &settings.repository {
         return Ok((
             repository.clone(),
@@ -171,7 +176,7 @@ fn forge(settings: &TrackerSettings, around: &TrackerEnv<'_>) -> TrackerResult<(
         ));
     }
     let set = "set `tracker.repository = \"owner/name\"` in landfall.toml";
-    let failed = |why: String| refused(format!("{why}; {set}"));
+    let failed = |why: String| refused_error(format!("{why}; {set}"));
     let git = Git::find_installed().map_err(|error| failed(error.full_message()))?;
     let repo = Repo::discover(&git, around.root).map_err(|error| failed(error.to_string()))?;
     let url = repo.remote_url(ORIGIN).map_err(|error| failed(error.full_message()))?;
@@ -222,18 +227,19 @@ fn token_host(has_url: bool, base: &GithubEndpoints, named: Option<&str>) -> Tok
 
 /// Where a token may come from: a file that settings name, the environment, the forge's own tool. A token goes only to the host
 /// it belongs to. `gh` knows by itself which of its tokens is for which host.
-fn tokens(
+fn find_token_sources(
     settings: &TrackerSettings,
     around: &TrackerEnv<'_>,
     base: &GithubEndpoints,
 ) -> TrackerResult<TokenSources> {
     let mut sources = TokenSources::default();
-    let belongs = match token_host(settings.base.is_some(), base, variable(around, "GH_HOST").as_deref()) {
+    let belongs = match token_host(settings.base.is_some(), base, env_variable(around, "GH_HOST").as_deref())
+    {
         TokenHost::Public | TokenHost::TrustedUrl | TokenHost::Named => true,
         TokenHost::OriginOnly => false,
     };
     if let (false, Some(file)) = (belongs, &settings.token_file) {
-        return Err(refused(format!(
+        return Err(refused_error(format!(
             "nothing says that the token in `{}` belongs to {}, where the remote `{ORIGIN}` is; set \
              `tracker.url = \"https://{}\"` in landfall.toml and type `landfall trust`",
             file.display(),
@@ -243,13 +249,13 @@ fn tokens(
     }
     if let Some(file) = &settings.token_file {
         let path = at_home(around, file).ok_or_else(|| {
-            refused(format!("`tracker.token_file` is {}, and there is no home folder", file.display()))
+            refused_error(format!("`tracker.token_file` is {}, and there is no home folder", file.display()))
         })?;
         sources = sources.with_file(path);
     }
     let host = base.host().to_owned();
     let sources = match belongs {
-        true => sources.with_environment(base.is_public(), |name| variable(around, name)),
+        true => sources.with_environment(base.is_public(), |name| env_variable(around, name)),
         false => sources,
     };
     Ok(sources.with_provider(
@@ -258,19 +264,19 @@ fn tokens(
     ))
 }
 
-fn variable(around: &TrackerEnv<'_>, name: &str) -> Option<String> {
+fn env_variable(around: &TrackerEnv<'_>, name: &str) -> Option<String> {
     let found = around.environment.iter().find(|(key, _)| key == name);
     found.map(|(_, value)| value.to_string_lossy().into_owned()).filter(|value| !value.is_empty())
 }
 
 fn at_home(around: &TrackerEnv<'_>, path: &Path) -> Option<PathBuf> {
     let home = around.environment.iter().find(|(key, _)| key == OsStr::new("HOME"));
-    expand(home.map(|(_, home)| Path::new(home)), path.to_str()?)
+    expand_home(home.map(|(_, home)| Path::new(home)), path.to_str()?)
 }
 
 /// A path that may begin with `~`, seen from the root of the project. A link of the repository must not lead out of it: the
 /// person has trusted the path in the settings, not where somebody else makes it lead.
-fn expanded(around: &TrackerEnv<'_>, path: &Path) -> TrackerResult<PathBuf> {
+fn expand_path(around: &TrackerEnv<'_>, path: &Path) -> TrackerResult<PathBuf> {
     let own = match at_home(around, path) {
         Some(outside) => return Ok(outside),
         None => around.root.join(path),
@@ -280,14 +286,14 @@ fn expanded(around: &TrackerEnv<'_>, path: &Path) -> TrackerResult<PathBuf> {
     let names_outside = path.components().any(|part| part == std::path::Component::ParentDir);
     match is_inside || names_outside {
         true => Ok(own),
-        false => Err(refused(format!(
+        false => Err(refused_error(format!(
             "`tracker.folder` is {}, and a link leads from there out of the project; set the full path of the folder",
             path.display()
         ))),
     }
 }
 
-fn refused(why: impl Into<String>) -> TrackerError {
+fn refused_error(why: impl Into<String>) -> TrackerError {
     TrackerError::Refused { what: "open the tracker".to_owned(), why: why.into() }
 }
 
@@ -316,13 +322,13 @@ mod tests {
             Self { folder, state, environment }
         }
 
-        fn origin(&self, url: &str) {
+        fn set_origin(&self, url: &str) {
             let config = self.folder.path().join(".git/config");
             let text = std::fs::read_to_string(&config).expect("it has one");
             std::fs::write(&config, format!("{text}[remote \"origin\"]\n\turl = {url}\n")).expect("written");
         }
 
-        fn around(&self) -> TrackerEnv<'_> {
+        fn tracker_env(&self) -> TrackerEnv<'_> {
             TrackerEnv {
                 root: self.folder.path(),
                 folder: &self.state,
@@ -332,7 +338,7 @@ mod tests {
         }
     }
 
-    fn settings(text: &str) -> TrackerSettings {
+    fn parse_tracker_settings(text: &str) -> TrackerSettings {
         Settings::parse(text, "landfall.toml").unwrap_or_else(|problem| panic!("{problem}")).tracker
     }
 
@@ -353,25 +359,34 @@ mod tests {
     fn issues_are_files_beside_the_state_unless_settings_say_otherwise() {
         let ground = Ground::new(&[("HOME", "/home/p")]);
         let place = |text: &str| {
-            let standing = look(&settings(text), &ground.around()).expect("it opens").expect("there is one");
+            let standing = look(&parse_tracker_settings(text), &ground.tracker_env())
+                .expect("it opens")
+                .expect("there is one");
             assert_eq!(standing.token, None, "files need no token");
             standing.place
         };
-        assert_eq!(place(""), ground.state.issues().display().to_string());
+        assert_eq!(place(""), ground.state.issues_path().display().to_string());
         let inside = ground.folder.path().join(".landfall/issues").display().to_string();
         assert_eq!(place("[tracker]\nfolder = \".landfall/issues\"\n"), inside);
         assert_eq!(place("[tracker]\nfolder = \"~/issues\"\n"), "/home/p/issues");
-        assert_eq!(look(&settings("[tracker]\nkind = \"none\"\n"), &ground.around()), Ok(None));
+        assert_eq!(
+            look(&parse_tracker_settings("[tracker]\nkind = \"none\"\n"), &ground.tracker_env()),
+            Ok(None)
+        );
         let nobody = Settings::parse("[tracker]\nkind = \"none\"\n", "landfall.toml").expect("settings");
-        let none = open(&nobody, &ground.around()).map(drop);
+        let none = open_tracker(&nobody, &ground.tracker_env()).map(drop);
         assert!(none.expect_err("there is none").to_string().contains("`tracker.kind`"));
     }
 
     #[test]
     fn the_repository_is_the_one_that_origin_leads_to() {
         let ground = Ground::new(&[("GITHUB_TOKEN", "t"), ("GH_ENTERPRISE_TOKEN", "e")]);
-        let look =
-            |text: &str| look(&settings(&format!("[tracker]\nkind = \"github\"\n{text}")), &ground.around());
+        let look = |text: &str| {
+            look(
+                &parse_tracker_settings(&format!("[tracker]\nkind = \"github\"\n{text}")),
+                &ground.tracker_env(),
+            )
+        };
         let why = look("").expect_err("there is no remote").to_string();
         assert!(why.contains("no remote `origin`") && why.contains("tracker.repository"), "{why}");
         let named = look("repository = \"a/b\"\n").expect("it is named").expect("there is one");
@@ -379,7 +394,7 @@ mod tests {
             (named.place.as_str(), named.token),
             ("a/b on github.com", Some(Ok("GITHUB_TOKEN".to_owned())))
         );
-        ground.origin("git@git.example.com:team/app.git");
+        ground.set_origin("git@git.example.com:team/app.git");
         let found = look("").expect("it is found").expect("there is one");
         assert_eq!(found.place, "team/app on git.example.com");
         let none =
@@ -410,25 +425,28 @@ mod tests {
         check(false, "github.com.evil.example", None, TokenHost::OriginOnly);
         // A clone of a stranger's server, whose settings name a file.
         let ground = Ground::new(&[("HOME", "/home/p"), ("GH_ENTERPRISE_TOKEN", "e")]);
-        ground.origin("https://evil.example/team/app.git");
+        ground.set_origin("https://evil.example/team/app.git");
         let text = "[tracker]\nkind = \"github\"\ntoken_file = \"~/.netrc\"\n";
-        let why = look(&settings(text), &ground.around()).expect_err("it is not sent there").to_string();
+        let why = look(&parse_tracker_settings(text), &ground.tracker_env())
+            .expect_err("it is not sent there")
+            .to_string();
         assert!(why.contains("evil.example") && why.contains("landfall trust"), "{why}");
         // Only by TLS, this machine aside.
         assert!(Settings::parse("[tracker]\nurl = \"http://git.example.com\"\n", "landfall.toml").is_err());
         assert!(Settings::parse("[tracker]\nurl = \"http://127.0.0.1:1\"\n", "landfall.toml").is_ok());
         let named = Ground::new(&[("GH_HOST", "git.example.com"), ("GH_ENTERPRISE_TOKEN", "e")]);
-        named.origin("https://git.example.com/team/app.git");
-        let found = look(&settings("[tracker]\nkind = \"github\"\n"), &named.around()).expect("it opens");
+        named.set_origin("https://git.example.com/team/app.git");
+        let found = look(&parse_tracker_settings("[tracker]\nkind = \"github\"\n"), &named.tracker_env())
+            .expect("it opens");
         assert_eq!(found.expect("there is one").token, Some(Ok("GH_ENTERPRISE_TOKEN".to_owned())));
     }
 
     #[test]
     fn a_remote_that_says_nothing_is_not_repeated() {
         let ground = Ground::new(&[]);
-        ground.origin("https://person:secret@example/x");
-        let why =
-            look(&settings("[tracker]\nkind = \"github\"\n"), &ground.around()).expect_err("no repository");
+        ground.set_origin("https://person:secret@example/x");
+        let why = look(&parse_tracker_settings("[tracker]\nkind = \"github\"\n"), &ground.tracker_env())
+            .expect_err("no repository");
         assert!(!why.to_string().contains("secret"), "{why}");
     }
 
@@ -438,9 +456,9 @@ mod tests {
         let file = ground.folder.path().join("token");
         std::fs::write(&file, "from-file\n").expect("written");
         let text = format!("[tracker]\nkind = \"github\"\nrepository = \"a/b\"\ntoken_file = {file:?}\n");
-        let settings = settings(&text);
-        let token = look(&settings, &ground.around()).expect("it opens").expect("there is one").token;
+        let settings = parse_tracker_settings(&text);
+        let token = look(&settings, &ground.tracker_env()).expect("it opens").expect("there is one").token;
         assert_eq!(token, Some(Ok(file.display().to_string())));
-        assert_eq!(secrets_in_files(&settings, &ground.around()), ["from-file"]);
+        assert_eq!(secrets_in_files(&settings, &ground.tracker_env()), ["from-file"]);
     }
 }

@@ -73,7 +73,7 @@ pub fn judge(entries: &[TrustEntry], root: &Path, settings: &SensitiveSettings) 
     if settings.is_empty() {
         return TrustVerdict::Nothing;
     }
-    let digest = settings.digest();
+    let digest = settings.compute_digest();
     let own: Vec<&TrustEntry> = entries.iter().filter(|entry| entry.root == root).collect();
     if own.is_empty() {
         return TrustVerdict::Unasked;
@@ -130,7 +130,7 @@ pub enum TrustError {
 impl TrustStore {
     /// That of the repository at `root`, whose state is in `folder`.
     #[must_use]
-    pub fn of(folder: &StateFolder, root: &Path) -> Self {
+    pub fn for_repository(folder: &StateFolder, root: &Path) -> Self {
         Self { file: folder.trust_file(), root: root.to_owned() }
     }
 
@@ -142,15 +142,15 @@ impl TrustStore {
         if settings.is_empty() {
             return Ok(TrustVerdict::Nothing);
         }
-        Ok(judge(&self.entries()?, &self.root, settings))
+        Ok(judge(&self.read_entries()?, &self.root, settings))
     }
 
     /// Notes that these settings are trusted. The folder of the state must be there.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn trust(&self, digest: &TrustDigest, by: TrustedBy, at: Timestamp) -> Result<(), TrustError> {
-        let mut trusted = self.entries()?;
+    pub fn add_trust(&self, digest: &TrustDigest, by: TrustedBy, at: Timestamp) -> Result<(), TrustError> {
+        let mut trusted = self.read_entries()?;
         trusted.retain(|entry| entry.root != self.root || entry.digest != digest.as_str());
         trusted.push(TrustEntry {
             root: self.root.clone(),
@@ -169,13 +169,13 @@ impl TrustStore {
     /// # Errors
     /// As [`Self::trust`].
     pub fn note_first(&self, digest: &TrustDigest, by: TrustedBy, at: Timestamp) -> Result<(), TrustError> {
-        match self.entries()?.iter().any(|entry| entry.root == self.root) {
+        match self.read_entries()?.iter().any(|entry| entry.root == self.root) {
             true => Ok(()),
-            false => self.trust(digest, by, at),
+            false => self.add_trust(digest, by, at),
         }
     }
 
-    fn entries(&self) -> Result<Vec<TrustEntry>, TrustError> {
+    fn read_entries(&self) -> Result<Vec<TrustEntry>, TrustError> {
         let bytes = match read_user_file(&self.file, USER_FILE_BYTES_MAX) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -195,32 +195,37 @@ mod tests {
     use super::*;
     use crate::settings::Settings;
 
-    fn settings(text: &str) -> SensitiveSettings {
-        SensitiveSettings::of(&Settings::parse(text, "landfall.toml").expect("settings"))
+    fn parse_sensitive_settings(text: &str) -> SensitiveSettings {
+        SensitiveSettings::from_settings(&Settings::parse(text, "landfall.toml").expect("settings"))
     }
 
     #[test]
     fn only_what_was_trusted_for_this_repository_counts() {
         let folder = tempfile::tempdir().expect("a folder");
         let state = StateFolder::at(folder.path().to_owned());
-        let (one, two) =
-            (settings("[hooks]\npost-merge = \"a\"\n"), settings("[hooks]\npost-merge = \"b\"\n"));
-        let store = TrustStore::of(&state, Path::new("/p"));
-        fn verdict(store: &TrustStore, settings: &SensitiveSettings) -> TrustVerdict {
+        let (one, two) = (
+            parse_sensitive_settings("[hooks]\npost-merge = \"a\"\n"),
+            parse_sensitive_settings("[hooks]\npost-merge = \"b\"\n"),
+        );
+        let store = TrustStore::for_repository(&state, Path::new("/p"));
+        fn judge_settings(store: &TrustStore, settings: &SensitiveSettings) -> TrustVerdict {
             store.judge(settings).expect("readable")
         }
-        assert_eq!(verdict(&store, &settings("")), TrustVerdict::Nothing);
-        assert_eq!(verdict(&store, &one), TrustVerdict::Unasked);
-        store.trust(&one.digest(), TrustedBy::Person, Timestamp(7)).expect("written");
-        assert_eq!(verdict(&store, &one), TrustVerdict::Trusted);
-        assert_eq!(verdict(&store, &two), TrustVerdict::Changed);
-        assert_eq!(verdict(&TrustStore::of(&state, Path::new("/q")), &one), TrustVerdict::Unasked);
-        // Work on another base has a state folder of its own, but the settings are those of the project.
-        let other = TrustStore::of(&state.for_base("release"), Path::new("/p"));
-        assert_eq!(verdict(&other, &one), TrustVerdict::Trusted);
-        store.trust(&two.digest(), TrustedBy::Review, Timestamp(8)).expect("written");
+        assert_eq!(judge_settings(&store, &parse_sensitive_settings("")), TrustVerdict::Nothing);
+        assert_eq!(judge_settings(&store, &one), TrustVerdict::Unasked);
+        store.add_trust(&one.compute_digest(), TrustedBy::Person, Timestamp(7)).expect("written");
+        assert_eq!(judge_settings(&store, &one), TrustVerdict::Trusted);
+        assert_eq!(judge_settings(&store, &two), TrustVerdict::Changed);
         assert_eq!(
-            (verdict(&store, &one), verdict(&store, &two)),
+            judge_settings(&TrustStore::for_repository(&state, Path::new("/q")), &one),
+            TrustVerdict::Unasked
+        );
+        // Work on another base has a state folder of its own, but the settings are those of the project.
+        let other = TrustStore::for_repository(&state.for_base("release"), Path::new("/p"));
+        assert_eq!(judge_settings(&other, &one), TrustVerdict::Trusted);
+        store.add_trust(&two.compute_digest(), TrustedBy::Review, Timestamp(8)).expect("written");
+        assert_eq!(
+            (judge_settings(&store, &one), judge_settings(&store, &two)),
             (TrustVerdict::Trusted, TrustVerdict::Trusted)
         );
     }
@@ -229,12 +234,15 @@ mod tests {
     fn entries_that_cannot_be_understood_trust_nothing() {
         let folder = tempfile::tempdir().expect("a folder");
         let state = StateFolder::at(folder.path().to_owned());
-        let store = TrustStore::of(&state, Path::new("/p"));
-        let one = settings("[hooks]\npost-merge = \"a\"\n");
+        let store = TrustStore::for_repository(&state, Path::new("/p"));
+        let one = parse_sensitive_settings("[hooks]\npost-merge = \"a\"\n");
         for text in ["", "{}", "[]", "{\"v\":2,\"trusted\":[]}", "\u{0}"] {
             std::fs::write(state.trust_file(), text).expect("written");
             assert!(store.judge(&one).is_err(), "{text}");
-            assert!(store.trust(&one.digest(), TrustedBy::Person, Timestamp(7)).is_err(), "{text}");
+            assert!(
+                store.add_trust(&one.compute_digest(), TrustedBy::Person, Timestamp(7)).is_err(),
+                "{text}"
+            );
         }
         std::fs::remove_file(state.trust_file()).expect("ours");
         std::os::unix::fs::symlink("/dev/zero", state.trust_file()).expect("ours");
@@ -245,19 +253,19 @@ mod tests {
     fn entries_of_the_first_version_are_read_and_their_number_is_bounded() {
         let folder = tempfile::tempdir().expect("a folder");
         let state = StateFolder::at(folder.path().to_owned());
-        let one = settings("[hooks]\npost-merge = \"a\"\n");
+        let one = parse_sensitive_settings("[hooks]\npost-merge = \"a\"\n");
         let sample = format!(
             "{{\"v\":1,\"trusted\":[{{\"root\":\"/p\",\"digest\":\"{}\",\"by\":\"person\",\"at_ms\":1}}]}}",
-            one.digest().as_str()
+            one.compute_digest().as_str()
         );
         std::fs::write(state.trust_file(), sample).expect("written");
-        let store = TrustStore::of(&state, Path::new("/p"));
+        let store = TrustStore::for_repository(&state, Path::new("/p"));
         assert_eq!(store.judge(&one).expect("readable"), TrustVerdict::Trusted);
         for number in 0..ENTRIES_MAX {
-            let other = settings(&format!("[hooks]\npost-merge = \"{number}\"\n"));
-            store.trust(&other.digest(), TrustedBy::Script, Timestamp(2)).expect("written");
+            let other = parse_sensitive_settings(&format!("[hooks]\npost-merge = \"{number}\"\n"));
+            store.add_trust(&other.compute_digest(), TrustedBy::Script, Timestamp(2)).expect("written");
         }
-        assert_eq!(store.entries().expect("readable").len(), ENTRIES_MAX);
+        assert_eq!(store.read_entries().expect("readable").len(), ENTRIES_MAX);
         assert_eq!(store.judge(&one).expect("readable"), TrustVerdict::Changed, "the oldest is forgotten");
     }
 }

@@ -50,7 +50,7 @@ const LOOK_MIN_MS: u64 = 100;
 
 impl AgentVitals {
     /// Of an agent that begins now.
-    pub fn begin(now: u64, calls_model: bool) -> Self {
+    pub fn for_new_run(now: u64, calls_model: bool) -> Self {
         Self {
             began_ms: now,
             calls_model,
@@ -69,7 +69,7 @@ impl AgentVitals {
     }
 
     /// Of a run that began before this engine: its clocks go on from what its files say.
-    pub fn adopted(now: u64, wall_ms: i64, dir: &Path, calls_model: bool) -> Self {
+    pub fn for_adopted_run(now: u64, wall_ms: i64, dir: &Path, calls_model: bool) -> Self {
         let age = |name: &str| {
             let written = std::fs::metadata(dir.join(name)).ok()?.modified().ok()?;
             let at = i64::try_from(written.duration_since(UNIX_EPOCH).ok()?.as_millis()).ok()?;
@@ -81,17 +81,17 @@ impl AgentVitals {
             some.then(|| age(name))?
         });
         let began_ms = age("prompt.md").map_or(now, back);
-        Self { began_ms, heard_ms: heard.min().map(back), ..Self::begin(now, calls_model) }
+        Self { began_ms, heard_ms: heard.min().map(back), ..Self::for_new_run(now, calls_model) }
     }
 
     /// It wrote something.
-    pub fn heard(&mut self, now: u64) {
-        self.quiet_max_ms = self.quiet(now);
+    pub fn note_output(&mut self, now: u64) {
+        self.quiet_max_ms = self.longest_silence(now);
         self.heard_ms = Some(now);
     }
 
     /// The longest it wrote nothing, by now.
-    pub fn quiet(&self, now: u64) -> u64 {
+    pub fn longest_silence(&self, now: u64) -> u64 {
         now.saturating_sub(self.heard_ms.unwrap_or(self.began_ms)).max(self.quiet_max_ms)
     }
 
@@ -103,7 +103,7 @@ impl AgentVitals {
     }
 
     /// Takes in what was seen of its processes and its workspace.
-    pub fn look(
+    pub fn note_activity(
         &mut self,
         now: u64,
         pulse: sitter::ProcessActivity,
@@ -139,7 +139,7 @@ impl AgentVitals {
     }
 
     /// Everything that is known, as ages.
-    pub fn pulse(&self, now: u64, agent: AgentState) -> LivenessSample {
+    pub fn current_pulse(&self, now: u64, agent: AgentState) -> LivenessSample {
         let age = |at: u64| now.saturating_sub(at);
         let AgentState { tools_open, asking, echoes } = agent;
         let connections = self.connections.filter(|_| self.calls_model);

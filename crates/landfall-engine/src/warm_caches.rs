@@ -16,7 +16,7 @@ const NAME: &str = "warm";
 const WORK: &str = "work";
 
 /// Keeps the changes to caches that passing checks of the base made in `lane`. Without room for a copy nothing is kept.
-pub(crate) fn keep(store: &Store, lanes: &Path, lane: &Lane) {
+pub(crate) fn keep_cache_changes(store: &Store, lanes: &Path, lane: &Lane) {
     let Ok(warm) = Lane::open_lane(store, &lanes.join(NAME)) else { return };
     let (from, to) = (lane.caches_path(), warm.caches_path());
     if !from.is_dir() {
@@ -28,7 +28,7 @@ pub(crate) fn keep(store: &Store, lanes: &Path, lane: &Lane) {
         for left in [&new, &old] {
             remove_tree(left)?;
         }
-        copy_room(&from, &new)?;
+        copy_all_caches(&from, &new)?;
         if to.exists() {
             std::fs::rename(&to, &old)?;
         }
@@ -39,20 +39,20 @@ pub(crate) fn keep(store: &Store, lanes: &Path, lane: &Lane) {
 }
 
 /// Lets the checks in `lane` begin with what was kept, unless they have changes of their own already.
-pub(crate) fn give(store: &Store, lanes: &Path, lane: &Lane) {
+pub(crate) fn give_cache_changes(store: &Store, lanes: &Path, lane: &Lane) {
     let to = lane.caches_path();
     if to.exists() || !lanes.join(NAME).is_dir() {
         return;
     }
     let Ok(warm) = Lane::open_lane(store, &lanes.join(NAME)) else { return };
     let from = warm.caches_path();
-    if from.is_dir() && copy_room(&from, &to).is_err() {
+    if from.is_dir() && copy_all_caches(&from, &to).is_err() {
         let _ = remove_tree(&to); // half of it is worse than nothing
     }
 }
 
 /// Copies the changes to all caches of a room.
-fn copy_room(from: &Path, to: &Path) -> io::Result<()> {
+fn copy_all_caches(from: &Path, to: &Path) -> io::Result<()> {
     let max = TreeSize { files: CACHE_COPY_MAX.files, bytes: CACHE_COPY_MAX.bytes };
     let size = measure_tree(from, &[], max);
     std::fs::create_dir_all(to)?;

@@ -126,7 +126,7 @@ fn record(place: &ProjectLocation, report: &GateReport) {
         return;
     }
     if let Ok(mut engine) = open_engine::open(place, "landfall check") {
-        let _ = engine.once(EngineRequest::Measured(Box::new(report.clone()))); // what is not written is checked again by the run
+        let _ = engine.handle_single_request(EngineRequest::Measured(Box::new(report.clone()))); // what is not written is checked again by the run
     }
 }
 
@@ -146,7 +146,7 @@ impl CheckContext {
         let repo = Repo::discover(&git, &place.root).map_err(problems::repo)?;
         let branch = place.branch();
         let name = BranchName::new(&branch).map_err(|_| problems::detached())?;
-        let store = Store::open(&git, &place.folder.store(), &repo).map_err(of)?;
+        let store = Store::open(&git, &place.folder.store_path(), &repo).map_err(of)?;
         if repo.branch_tip(&name).map_err(of)?.is_none() {
             return Err(problems::unborn(&branch));
         }

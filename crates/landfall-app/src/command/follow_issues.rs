@@ -6,7 +6,7 @@ use std::time::Duration;
 use landfall_api::client::Client;
 use landfall_api::{self as api, Ask as _, Problem, ProblemCode};
 use landfall_engine::engine::load_settings;
-use landfall_engine::exchange::{blockers_of, parts_at_rest};
+use landfall_engine::exchange::{blockers_of, read_idle_sub_issues};
 use landfall_engine::host::wait::FolderWatch;
 use landfall_engine::model::haul::{
     self, BatchIssueOutcome, IssueBatch, IssueBatchId, IssueSelection, LiveIssue,
@@ -152,7 +152,7 @@ pub(crate) fn preview(
 
 /// What an issue is made of and what of that is still to be done, level by level.
 fn parts(tracker: &dyn Tracker, number: IssueNumber) -> Result<Vec<api::FollowedPart>, Problem> {
-    let all = parts_at_rest(tracker, number).map_err(reconcile::trouble)?;
+    let all = read_idle_sub_issues(tracker, number).map_err(reconcile::trouble)?;
     let left: Vec<issue::SubIssue> = all.into_iter().filter(|part| !part.done).collect();
     let open = |need: &u64| left.iter().any(|part| part.number == *need);
     let part = |level: u32, part: &issue::SubIssue| api::FollowedPart {
@@ -357,7 +357,7 @@ pub(crate) fn refuse_of_another_base(
     tracker: &dyn Tracker,
     number: IssueNumber,
 ) -> Result<(), Problem> {
-    let side = place.folder.side();
+    let side = place.folder.side_name();
     if !accept::is_of_another_base(tracker, number, side).map_err(|error| issues::tracker_problem(&error))? {
         return Ok(());
     }
@@ -384,7 +384,7 @@ struct BaseMention {
 fn other_bases(place: &ProjectLocation) -> Vec<(ProjectLocation, BaseMention)> {
     let others = place.folder.all_bases().into_iter().filter(|folder| folder.root() != place.folder.root());
     let seen = |folder: StateFolder| {
-        let said = match folder.base() {
+        let said = match folder.read_base_name() {
             Some(base) => {
                 let word = format!("landfall --base {}", quote_shell_word(&base));
                 BaseMention { base: format!("`{base}`"), word }
@@ -592,7 +592,7 @@ pub(crate) fn watch(
     tasks: &[api::TaskId],
     tell: &mut dyn FnMut(&[api::NewsLine]) -> bool,
 ) -> Result<bool, Problem> {
-    let Ok(client) = Client::connect(&place.folder.socket()) else { return Ok(false) };
+    let Ok(client) = Client::connect(&place.folder.socket_path()) else { return Ok(false) };
     let Ok(view) = client.run_now(api::RunNowAsked { after: None }) else { return Ok(false) };
     let mut shown = view.head;
     let watch = FolderWatch::for_writes(place.folder.root()); // the journal is there

@@ -139,8 +139,8 @@ impl CommandHandler<'_> {
             };
             Problem::new(ProblemCode::NotNow, format!("{id} takes no such annotation: {closed}")).hint(hint)
         })?;
-        let folder = self.place.folder.papers();
-        let text = papers::read(&folder, &of).map_err(|error| problems::io("read", &folder, &error))?;
+        let folder = self.place.folder.papers_path();
+        let text = papers::read_paper(&folder, &of).map_err(|error| problems::io("read", &folder, &error))?;
         let after = annotate::apply(&text, &notes).map_err(|refused| {
             bad(format!("nothing was written: {refused}"))
                 .hint(format!("`landfall task papers {id} {}` shows the text as it is now", asked.paper))
@@ -153,8 +153,8 @@ impl CommandHandler<'_> {
         }
         let layer = DocumentSubject::of(&asked.paper);
         let (impact, onward) = annotate::assess_annotations(notes.iter().map(|note| (layer, note)));
-        let paper =
-            papers::keep(&folder, &after).map_err(|error| problems::io("write into", &folder, &error))?;
+        let paper = papers::store_paper(&folder, &after)
+            .map_err(|error| problems::io("write into", &folder, &error))?;
         let outline = (asked.paper == PLAN).then(|| PlanOutline::read(&after));
         let news = AnnotatedDocument { name: asked.paper.clone(), of, paper, outline, impact, onward };
         let changed = self.tell(&[asked.task], News::Annotate(news))?;

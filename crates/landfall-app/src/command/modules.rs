@@ -289,9 +289,9 @@ pub(crate) fn position(place: &ProjectLocation, source: &str) -> Result<Option<I
     let plan = match seen.file_text(PLAN).filter(|_| seen.has_plan()) {
         None => None,
         Some(text) => {
-            let folder = place.folder.papers();
-            let paper =
-                papers::keep(&folder, &text).map_err(|error| problems::io("write into", &folder, &error))?;
+            let folder = place.folder.papers_path();
+            let paper = papers::store_paper(&folder, &text)
+                .map_err(|error| problems::io("write into", &folder, &error))?;
             Some((paper, PlanOutline::read(&text)))
         }
     };

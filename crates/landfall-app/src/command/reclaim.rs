@@ -68,7 +68,7 @@ fn remove(engine: &mut Engine, item: &DiskItem) -> Result<Option<Commit>, Proble
         DiskItemKind::Workspace(id) => engine.world().get(id).cloned(),
         DiskItemKind::Record | DiskItemKind::Temporary | DiskItemKind::Warm | DiskItemKind::Lane => None,
     };
-    let removed = disk::remove(engine.site(), item, task.as_deref()).map_err(|error| {
+    let removed = disk::remove_item(engine.site(), item, task.as_deref()).map_err(|error| {
         Problem::new(ProblemCode::GitFailed, error)
             .hint("it was left as it is, and what comes after it too; `landfall doctor` says more")
     })?;
@@ -77,7 +77,7 @@ fn remove(engine: &mut Engine, item: &DiskItem) -> Result<Option<Commit>, Proble
         News::WorkspaceRemoved { kept } => kept.clone(),
         _ => None,
     };
-    match engine.once(EngineRequest::Tell(vec![task.id], Box::new(news))) {
+    match engine.handle_single_request(EngineRequest::Tell(vec![task.id], Box::new(news))) {
         Ok(Ok(_)) => Ok(kept),
         Ok(Err(error)) => Err(problems::ask(&error)),
         Err(error) => Err(problems::store(&error)),

@@ -2,7 +2,7 @@
 
 use landfall_api::{self as api, Problem, ProblemCode};
 use landfall_engine::engine::load_settings;
-use landfall_engine::exchange::{ExchangeError, IdleIssueContext, seen_at_rest};
+use landfall_engine::exchange::{ExchangeError, IdleIssueContext, read_idle_issue_state};
 use landfall_engine::host::git::{BranchName, Git, Repo, Store};
 use landfall_engine::model::Timestamp;
 use landfall_engine::model::issue::{
@@ -45,8 +45,9 @@ pub(crate) fn look(place: &ProjectLocation, issue: u64, pr: Option<u64>) -> Resu
     let source = IssueRef { tracker, number: issue };
     let git = Git::find_installed().map_err(|error| problems::git(&error))?;
     let repo = Repo::discover(&git, &place.root).map_err(problems::repo)?;
-    place.folder.make().map_err(|error| problems::io("make", place.folder.root(), &error))?;
-    let store = Store::open(&git, &place.folder.store(), &repo).map_err(|error| problems::git(&error))?;
+    place.folder.create_folders().map_err(|error| problems::io("make", place.folder.root(), &error))?;
+    let store =
+        Store::open(&git, &place.folder.store_path(), &repo).map_err(|error| problems::git(&error))?;
     let branch: BranchName = place.branch().parse().map_err(|_| problems::detached())?;
     let sources = backlog::sources(place)?;
     let name = source.to_string();
@@ -55,7 +56,7 @@ pub(crate) fn look(place: &ProjectLocation, issue: u64, pr: Option<u64>) -> Resu
         (Some(reader), Some(id)) => reader.task(id).map_err(|error| problems::store(&error))?,
         (Some(_) | None, _) => None,
     };
-    seen_at_rest(IdleIssueContext {
+    read_idle_issue_state(IdleIssueContext {
         tracker: issues::open(place)?,
         source,
         pr,
@@ -63,7 +64,7 @@ pub(crate) fn look(place: &ProjectLocation, issue: u64, pr: Option<u64>) -> Resu
         store: &store,
         repo: &repo,
         branch: &branch,
-        side: place.folder.side().map(str::to_owned),
+        side: place.folder.side_name().map(str::to_owned),
         spec_path: &settings.spec_path,
     })
     .map_err(trouble)

@@ -5,10 +5,10 @@ use std::cell::RefCell;
 use landfall_api::{CriterionSeen, IssueVerified, Problem, ProblemCode, VerifyAsked};
 use landfall_engine::accept::{
     self, AcceptanceContext, AcceptanceSettlement, AcceptanceTree, CommandCheckout, CriterionResult,
-    IssueText, JudgeAgent, ShellContext, settle, tick_boxes,
+    IssueText, JudgeAgent, ShellContext, settle_acceptance, tick_boxes,
 };
 use landfall_engine::engine;
-use landfall_engine::exchange::{branch_of, landed_base, parts_at_rest};
+use landfall_engine::exchange::{branch_of, landed_base, read_idle_sub_issues};
 use landfall_engine::host::git::{BranchName, Git, Oid, Repo, Store};
 use landfall_engine::model::acceptance::{
     AcceptanceMode, AcceptanceReason, AcceptanceStage, BaseUrls, Criteria, Criterion, DeploymentKind,
@@ -46,7 +46,7 @@ pub(crate) fn verify(
     let environment = place.environment();
     let around =
         TrackerEnv { root: &place.root, folder: &place.folder, environment: &environment, author: AUTHOR };
-    let tracker = tracker::open(&settings, &around).map_err(|error| tracker_problem(&error))?;
+    let tracker = tracker::open_tracker(&settings, &around).map_err(|error| tracker_problem(&error))?;
     let number = IssueNumber::new(asked.issue.0).ok_or_else(|| no_number("issue"))?;
     let issue = tracker.issue(number).map_err(|error| tracker_problem(&error))?;
     refuse_unplanned(&issue, asked.dry_run)?;
@@ -62,7 +62,7 @@ pub(crate) fn verify(
         None => {
             refuse_under_way(place, &*tracker, &issue)?;
             follow_issues::refuse_of_another_base(place, &*tracker, number)?;
-            let verified = accept::was_verified(&*tracker, number, place.folder.side())
+            let verified = accept::was_verified(&*tracker, number, place.folder.side_name())
                 .map_err(|error| tracker_problem(&error))?;
             is_begun(&reconcile::look(place, asked.issue.0, None)?, verified)
         }
@@ -72,7 +72,7 @@ pub(crate) fn verify(
     let sight = VerifyTarget::find(place, &*tracker, pull.as_ref())?;
     let tree = sight.tree(&sight.commit)?;
     let base = sight.tree(&sight.base)?;
-    let (handlers, mut notes) = accept::handlers(&base);
+    let (handlers, mut notes) = accept::find_verify_handlers(&base);
     let customs = handler_names(&handlers);
     let criteria = Criteria::from_body(&issue.body, &customs);
     if criteria.items.is_empty() {
@@ -114,7 +114,8 @@ pub(crate) fn verify(
             used: RefCell::default(),
         }),
     };
-    let happened = accept::happened(&*tracker, number, &criteria).map_err(|error| tracker_problem(&error))?;
+    let happened = accept::find_observed_events(&*tracker, number, &criteria)
+        .map_err(|error| tracker_problem(&error))?;
     let ground = AcceptanceContext {
         tree: &tree,
         issue: IssueText { title: &issue.title, body: &issue.body },
@@ -144,7 +145,7 @@ pub(crate) fn verify(
         note(place, name, used, tell);
     }
     // A whole is no further than the issues it is made of, whoever looks at it.
-    let parts = parts_at_rest(&*tracker, number).map_err(reconcile::trouble)?;
+    let parts = read_idle_sub_issues(&*tracker, number).map_err(reconcile::trouble)?;
     let left = count_parts_left(&parts);
     let settling = AcceptanceSettlement {
         tracker: &*tracker,
@@ -157,16 +158,16 @@ pub(crate) fn verify(
         open_pr: pull.as_ref().filter(|_| !merged).map(|pull| pull.number),
         left,
         was_done: false,
-        side: place.folder.side(),
+        side: place.folder.side_name(),
     };
     let (outcome, ticked, told, stays, shown) = if only_look {
         let seen = || {
-            let (outcome, checked) = settling.outcome()?;
-            Ok((outcome, 0, false, settling.stays(outcome)?, checked))
+            let (outcome, checked) = settling.compute_outcome()?;
+            Ok((outcome, 0, false, settling.stays_done(outcome)?, checked))
         };
         seen().map_err(|error| tracker_problem(&error))?
     } else {
-        let settled = settle(&settling).map_err(|error| tracker_problem(&error))?;
+        let settled = settle_acceptance(&settling).map_err(|error| tracker_problem(&error))?;
         if settled.known {
             notes.push("the same was found of the same commit before: nothing was changed".to_owned());
         }
@@ -215,7 +216,7 @@ fn look(
     let (mut left, later) = (criteria.items.iter().filter(before).count(), criteria.items.len());
     let later = later > left;
     let (mut holding, mut ticked): (Vec<&Criterion>, usize) = (Vec::new(), 0);
-    let checked = accept::run_and_tell(criteria, ground, &mut |place, it| {
+    let checked = accept::check_and_report_criteria(criteria, ground, &mut |place, it| {
         let criterion = &criteria.items[place];
         tell(&format!("{} {}", it.result.word(), criterion.text));
         if criterion.section == AcceptanceStage::PostMerge {
@@ -267,7 +268,7 @@ impl VerifyTarget {
         let repo = Repo::discover(&git, &place.root).map_err(problems::repo)?;
         let branch = BranchName::new(&place.branch()).map_err(|_| problems::detached())?;
         let of = |error| problems::git(&error);
-        let store = Store::open(&git, &place.folder.store(), &repo).map_err(of)?;
+        let store = Store::open(&git, &place.folder.store_path(), &repo).map_err(of)?;
         // A forge merges there; what was last fetched from it is newer than a branch nobody pulled into.
         let fetched = match tracker.keeps_branches() {
             true => repo.fetched_tip("origin", &branch).map_err(of)?,
@@ -434,7 +435,7 @@ fn refuse_under_way(place: &ProjectLocation, tracker: &dyn Tracker, issue: &Issu
             .hint(format!("`landfall auto {}` continues it and verifies what lands", number.get())));
     }
     let pulls = tracker
-        .pull_requests_of(&branch_of(number, place.folder.side()))
+        .pull_requests_of(&branch_of(number, place.folder.side_name()))
         .map_err(|error| tracker_problem(&error))?;
     match pulls.iter().find(|pull| pull.state.is_open()) {
         None => Ok(()),

@@ -34,7 +34,7 @@ pub(crate) enum EngineLocation {
 impl EngineLocation {
     /// Looks for an engine in another process. Costs nothing when there is none.
     pub fn look(place: &ProjectLocation) -> Self {
-        match Client::connect(&place.folder.socket()) {
+        match Client::connect(&place.folder.socket_path()) {
             Ok(client) => Self::There { greeting: client.engine().clone() },
             Err(_) => Self::Nowhere, // an engine that cannot be talked to is found by whoever needs its lock
         }

@@ -92,7 +92,7 @@ impl ProjectLocation {
 
     /// The tables; none before the first task was added.
     pub fn reader(&self) -> Result<Option<PooledReader>, Problem> {
-        let journal = self.folder.journal();
+        let journal = self.folder.journal_path();
         if std::fs::metadata(&journal).is_ok_and(|meta| meta.len() == 0) {
             return Ok(None); // it holds no more than one that is missing
         }

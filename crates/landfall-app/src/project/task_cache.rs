@@ -108,7 +108,7 @@ fn at_event<T>(
     row: &TaskRow,
     read: impl FnOnce() -> Result<Option<T>, Problem>,
 ) -> Result<Option<Arc<T>>, Problem> {
-    let key = (place.folder.journal(), row.id);
+    let key = (place.folder.journal_path(), row.id);
     if let Some((seq, known)) = entries(&mut place.caches.tasks.lock()).get(&key)
         && *seq == row.seq
     {
@@ -141,7 +141,7 @@ const NEXT: u32 = 128; // at the front of the line: as many as boards and lists 
 pub(crate) fn moment(place: &ProjectLocation, reader: &StoreReader) -> Result<Arc<TableSnapshot>, Problem> {
     // First the number, then the tables: what is written in between is read twice, and nothing is missed.
     let head = reader.head().map_err(|error| problems::store(&error))?;
-    let path = place.folder.journal();
+    let path = place.folder.journal_path();
     let all = &mut place.caches.tasks.lock().moments;
     if let Some(moment) = all.get(&path).filter(|moment| moment.head == head) {
         return Ok(moment.clone());

@@ -53,10 +53,10 @@ pub(crate) fn trust(place: &ProjectLocation, digest: &str, by: TrustedBy) -> Res
         Problem::new(ProblemCode::BadInput, error.to_string()).hint("`landfall trust` shows it")
     })?;
     let settings = sensitive(place)?;
-    if settings.digest() != digest {
+    if settings.compute_digest() != digest {
         let what = format!(
             "the settings of this project have the digest {}, not {}",
-            settings.digest().as_str(),
+            settings.compute_digest().as_str(),
             digest.as_str()
         );
         return Err(Problem::new(ProblemCode::NotTrusted, what)
@@ -71,7 +71,7 @@ pub(crate) fn check(place: &ProjectLocation, settings: &Settings) -> Result<(), 
     let settings = with_scripts(place, settings)?;
     match verdict(place, &settings)? {
         TrustVerdict::Nothing | TrustVerdict::Trusted => Ok(()),
-        TrustVerdict::Changed if settings.scripts().next().is_some() => {
+        TrustVerdict::Changed if settings.script_paths().next().is_some() => {
             let what =
                 "has settings that need your trust, and they or the scripts that they run have changed";
             Err(untrusted(&settings, what))
@@ -86,11 +86,11 @@ pub(crate) fn check_to_drive(place: &ProjectLocation, settings: &Settings) -> Re
     let sensitive = with_scripts(place, settings)?;
     match verdict(place, &sensitive)? {
         TrustVerdict::Unasked if has_open_sprint(place)? => {
-            note(place, &sensitive.digest(), TrustedBy::Sprint)
+            note(place, &sensitive.compute_digest(), TrustedBy::Sprint)
         }
         // Noted, so that what appears later is a change, also while a sprint is open.
         TrustVerdict::Nothing => store(place)
-            .note_first(&sensitive.digest(), TrustedBy::Run, Timestamp(SystemClock.now_ms()))
+            .note_first(&sensitive.compute_digest(), TrustedBy::Run, Timestamp(SystemClock.now_ms()))
             .map_err(|error| broken(&error)),
         TrustVerdict::Trusted | TrustVerdict::Changed | TrustVerdict::Unasked => check(place, settings),
     }
@@ -105,7 +105,7 @@ pub(crate) fn trust_own(place: &ProjectLocation) -> Result<(), Problem> {
     let settings = with_scripts(place, &settings)?;
     match settings.is_empty() {
         true => Ok(()),
-        false => note(place, &settings.digest(), TrustedBy::Init),
+        false => note(place, &settings.compute_digest(), TrustedBy::Init),
     }
 }
 
@@ -133,7 +133,9 @@ pub(crate) fn trust_work(look: &Query<'_>, task: &Task) -> Result<(), Problem> {
     match verdict(place, &after)? {
         TrustVerdict::Nothing | TrustVerdict::Trusted => Ok(()),
         TrustVerdict::Changed | TrustVerdict::Unasked if before == after || !knows_base => Ok(()),
-        TrustVerdict::Changed | TrustVerdict::Unasked => note(place, &after.digest(), TrustedBy::Review),
+        TrustVerdict::Changed | TrustVerdict::Unasked => {
+            note(place, &after.compute_digest(), TrustedBy::Review)
+        }
     }
 }
 
@@ -145,7 +147,7 @@ fn sensitive(place: &ProjectLocation) -> Result<SensitiveSettings, Problem> {
 /// What has to be trusted, with the files of the checkout that commands outside of the sandbox run.
 fn with_scripts(place: &ProjectLocation, settings: &Settings) -> Result<SensitiveSettings, Problem> {
     if settings.unconfined_commands().is_empty() {
-        return Ok(SensitiveSettings::of(settings));
+        return Ok(SensitiveSettings::from_settings(settings));
     }
     let git = Git::find_installed().map_err(|error| problems::git(&error))?;
     let repo = Repo::discover(&git, &place.root).map_err(problems::repo)?;
@@ -161,14 +163,14 @@ fn report_of(place: &ProjectLocation, settings: &SensitiveSettings) -> Result<Tr
     });
     Ok(TrustReport {
         root: place.root.display().to_string(),
-        digest: settings.digest().as_str().to_owned(),
+        digest: settings.compute_digest().as_str().to_owned(),
         trusted: match verdict {
             TrustVerdict::Nothing | TrustVerdict::Trusted => true,
             TrustVerdict::Changed | TrustVerdict::Unasked => false,
         },
         changed: verdict == TrustVerdict::Changed,
         settings: lines.collect(),
-        scripts: settings.scripts().map(str::to_owned).collect(),
+        scripts: settings.script_paths().map(str::to_owned).collect(),
     })
 }
 
@@ -178,12 +180,12 @@ fn verdict(place: &ProjectLocation, settings: &SensitiveSettings) -> Result<Trus
 
 fn note(place: &ProjectLocation, digest: &TrustDigest, by: TrustedBy) -> Result<(), Problem> {
     let project = place.folder.of_side(None);
-    project.make().map_err(|error| problems::io("make", project.root(), &error))?;
-    store(place).trust(digest, by, Timestamp(SystemClock.now_ms())).map_err(|error| broken(&error))
+    project.create_folders().map_err(|error| problems::io("make", project.root(), &error))?;
+    store(place).add_trust(digest, by, Timestamp(SystemClock.now_ms())).map_err(|error| broken(&error))
 }
 
 fn store(place: &ProjectLocation) -> TrustStore {
-    TrustStore::of(&place.folder, &place.root)
+    TrustStore::for_repository(&place.folder, &place.root)
 }
 
 fn broken(error: &TrustError) -> Problem {

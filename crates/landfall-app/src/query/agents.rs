@@ -337,7 +337,7 @@ fn answer(place: &ProjectLocation, settings: &Settings, profile: &ProfileSetting
     if let Some(what) = spent(place) {
         return failed(format!("the day's budget is used up ({what}), so no agent starts"));
     }
-    let probed = match landfall_engine::probe(&asked) {
+    let probed = match landfall_engine::probe_agent(&asked) {
         Ok(probed) => probed,
         Err(problem) => return failed(problem),
     };

@@ -255,7 +255,7 @@ impl<'a> BoardBuilder<'a> {
                 waiting(&self.waits, true) + GAVE_UP.map(|status| self.counts.of(status)).iter().sum::<u64>()
             }
             ColumnName::DoneToday => {
-                let midnight = landfall_engine::day(Timestamp(clock::now_ms())).from;
+                let midnight = landfall_engine::local_day(Timestamp(clock::now_ms())).from;
                 for (row, at) in reader.done_since(midnight, limit).map_err(of)? {
                     let card = self.card(row, true)?;
                     cards.push(api::Card { since_ms: at.0, ..card });

@@ -81,7 +81,7 @@ pub(crate) fn rebuild(place: &ProjectLocation) -> Result<Health, Problem> {
                 )
             }
         };
-        let (journal, _) = Sqlite::open(&place.folder.journal(), store::JournalOptions::default())
+        let (journal, _) = Sqlite::open(&place.folder.journal_path(), store::JournalOptions::default())
             .map_err(|error| problems::store(&error))?;
         journal.rebuild().map_err(|error| problems::store(&error))?;
     }
@@ -464,7 +464,7 @@ impl DoctorRun {
                 );
             }
         };
-        if section.canonical() != settings.verify.canonical() {
+        if section.canonical_text() != settings.verify.canonical_text() {
             return self.warn(
                 name,
                 format!(
@@ -545,7 +545,7 @@ impl DoctorRun {
             Ok(read) => read,
             Err(error) => return self.damaged(problems::store(&error)),
         };
-        let size = std::fs::metadata(place.folder.journal()).map_or(0, |meta| meta.len());
+        let size = std::fs::metadata(place.folder.journal_path()).map_or(0, |meta| meta.len());
         let events = pluralize(read.events, "event");
         self.ok("journal", format!("{events}, every one linked to the one before ({})", format_bytes(size)));
         let counted = reader.counts().and_then(|counts| Ok((counts.total(), reader.max_task_id()?)));
@@ -579,7 +579,7 @@ impl DoctorRun {
                 "journal",
                 format!(
                     "`{}` is an older copy: the state folder contains work that it does not record",
-                    place.folder.journal().display()
+                    place.folder.journal_path().display()
                 ),
                 "restore a later copy of the journal if you have one. Otherwise use `landfall run`: it continues with this journal, \
                  and moves what it does not record to the folder `older`. Work that landed is kept; `landfall doctor` then lists \
@@ -590,7 +590,7 @@ impl DoctorRun {
 
     /// A journal that is missing or empty, with state around it. Nothing of that is lost.
     fn lost_journal(&mut self, place: &ProjectLocation) {
-        let path = place.folder.journal();
+        let path = place.folder.journal_path();
         let state = if path.exists() { "empty" } else { "missing" };
         self.bad(
             "journal",
@@ -604,7 +604,7 @@ impl DoctorRun {
     fn older_journals(&mut self, place: &ProjectLocation, repo: &Repo) {
         let mut stores = Vec::new();
         if journal_link::is_journal_lost(&place.folder) {
-            stores.push(place.folder.store());
+            stores.push(place.folder.store_path());
         }
         stores.extend(journal_link::older_states(&place.folder).iter().map(|state| state.join("store.git")));
         for dir in stores.iter().filter(|dir| dir.exists()) {
@@ -681,7 +681,7 @@ impl DoctorRun {
 
     fn workspaces(&mut self, place: &ProjectLocation, reader: &StoreReader) {
         let name = "workspaces";
-        let found = folders(&place.folder.workspaces());
+        let found = folders(&place.folder.workspaces_path());
         let mut strange = Vec::new();
         for folder in &found {
             let task = folder.parse::<TaskId>().ok().and_then(|id| reader.task(id).ok().flatten());
@@ -690,9 +690,9 @@ impl DoctorRun {
                 strange.push(folder.clone());
             }
         }
-        let attic = folders(&place.folder.workspaces().join(".engine/attic"));
+        let attic = folders(&place.folder.workspaces_path().join(".engine/attic"));
         if !attic.is_empty() {
-            let path = place.folder.workspaces().join(".engine/attic");
+            let path = place.folder.workspaces_path().join(".engine/attic");
             self.warn(
                 name,
                 format!(
@@ -721,10 +721,10 @@ impl DoctorRun {
             Err(problem) => return self.problem("agents at work", problem),
         };
         let mut strays = Vec::new();
-        for folder in folders(&place.folder.attempts()) {
+        for folder in folders(&place.folder.attempts_path()) {
             let task = folder.split('-').next().unwrap_or_default().to_owned();
             let alive = matches!(
-                sitter::find_sitter(&place.folder.attempts().join(&folder)),
+                sitter::find_sitter(&place.folder.attempts_path().join(&folder)),
                 Ok(SitterState::Running(_))
             );
             if alive && !expected.contains(&task) && !look.engine.is_alive() {
@@ -747,7 +747,7 @@ impl DoctorRun {
     }
 
     fn store(&mut self, place: &ProjectLocation, repo: &Repo) {
-        let dir = place.folder.store();
+        let dir = place.folder.store_path();
         if !dir.exists() {
             return;
         }

@@ -35,7 +35,7 @@ pub(crate) fn fleet(look: &Query<'_>, asked: api::FleetAsked) -> Result<Box<api:
     let (workspaces, workspaces_more) = workspaces(look, reader.as_deref(), asked.count)?;
     let bytes = |path: &Path| asked.count.then(|| dir_size(path).ok()).flatten();
     let lanes = lanes(look.place).into_iter().map(|(name, check)| api::FleetLane {
-        bytes: bytes(&look.place.folder.lanes().join(&name)),
+        bytes: bytes(&look.place.folder.lanes_path().join(&name)),
         busy: check.is_some(),
         name,
         check,
@@ -55,7 +55,7 @@ pub(crate) fn fleet(look: &Query<'_>, asked: api::FleetAsked) -> Result<Box<api:
         workspaces,
         workspaces_more,
         lanes: lanes.collect(),
-        warm: folders(&look.place.folder.workspaces().join(".engine/warm")),
+        warm: folders(&look.place.folder.workspaces_path().join(".engine/warm")),
         disk: disk(look.place, asked.count),
         reclaimable,
         installed,
@@ -67,12 +67,12 @@ pub(crate) fn fleet(look: &Query<'_>, asked: api::FleetAsked) -> Result<Box<api:
 pub(crate) fn lanes(place: &ProjectLocation) -> Vec<(String, Option<String>)> {
     use std::os::unix::ffi::OsStrExt as _;
     let check = |lane: &str| {
-        let noted = std::fs::read(place.folder.lanes().join(lane).join("running")).ok()?;
+        let noted = std::fs::read(place.folder.lanes_path().join(lane).join("running")).ok()?;
         let dir = Path::new(std::ffi::OsStr::from_bytes(&noted));
         let alive = matches!(sitter::find_sitter(dir), Ok(SitterState::Running(_) | SitterState::Starting));
         alive.then(|| dir.file_name().map(|name| name.to_string_lossy().into_owned())).flatten()
     };
-    folders(&place.folder.lanes()).into_iter().map(|lane| (lane.clone(), check(&lane))).collect()
+    folders(&place.folder.lanes_path()).into_iter().map(|lane| (lane.clone(), check(&lane))).collect()
 }
 
 /// The names of the folders in a folder, in order.
@@ -99,7 +99,7 @@ fn at_work(look: &Query<'_>, reader: &StoreReader) -> Result<Vec<api::FleetAgent
         else {
             continue;
         };
-        let dir = look.place.folder.iteration(task.id, task.attempt, *iteration);
+        let dir = look.place.folder.iteration_path(task.id, task.attempt, *iteration);
         let sitting = match sitter::find_sitter(&dir) {
             Ok(SitterState::Running(sitting)) => Some(sitting),
             Ok(
@@ -170,7 +170,7 @@ fn workspaces(
     reader: Option<&StoreReader>,
     count: bool,
 ) -> Result<(Vec<api::FleetWorkspace>, u64), Problem> {
-    let root = look.place.folder.workspaces();
+    let root = look.place.folder.workspaces_path();
     let names: Vec<String> = folders(&root).into_iter().filter(|name| !name.starts_with('.')).collect();
     let more = names.len().saturating_sub(WORKSPACES_MAX) as u64;
     let mut found = Vec::new();
@@ -220,11 +220,11 @@ fn disk(place: &ProjectLocation, count: bool) -> Option<api::FleetDisk> {
     if count {
         let folder = &place.folder;
         for (kind, path) in [
-            ("workspaces", folder.workspaces()),
-            ("lanes", folder.lanes()),
-            ("records", folder.attempts()),
-            ("papers", folder.papers()),
-            ("store", folder.store()),
+            ("workspaces", folder.workspaces_path()),
+            ("lanes", folder.lanes_path()),
+            ("records", folder.attempts_path()),
+            ("papers", folder.papers_path()),
+            ("store", folder.store_path()),
         ] {
             used.insert(kind, dir_size(&path).unwrap_or(0));
         }
@@ -254,7 +254,7 @@ fn strays(look: &Query<'_>, reader: Option<&StoreReader>) -> Result<Vec<api::Fle
         }
         None => Vec::new(),
     };
-    let attempts = look.place.folder.attempts();
+    let attempts = look.place.folder.attempts_path();
     let mut found = Vec::new();
     for name in folders(&attempts) {
         let Ok(SitterState::Running(sitting)) = sitter::find_sitter(&attempts.join(&name)) else { continue };

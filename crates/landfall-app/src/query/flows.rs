@@ -59,7 +59,7 @@ pub(crate) fn show(place: &ProjectLocation, asked: &api::FlowShow) -> Result<api
 }
 
 pub(crate) fn check(asked: &api::FlowCheck) -> api::FlowChecked {
-    let problems = match flows::parse(&asked.text, &asked.name) {
+    let problems = match flows::parse_flow(&asked.text, &asked.name) {
         Ok(_) => Vec::new(),
         Err(errors) => errors
             .into_iter()

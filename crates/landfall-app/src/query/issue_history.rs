@@ -203,17 +203,18 @@ pub(crate) fn look_back(
 fn paper(place: &ProjectLocation, task: &Task) -> Result<Option<IssueDocument>, Problem> {
     let settings = load_settings(&place.root).map_err(|error| problems::open(&error))?.tracker;
     let Some((store, base)) = ground(place)? else { return Ok(None) };
-    Ok(improve::paper(&store, &base, &settings.spec_path, &place.folder.papers(), task))
+    Ok(improve::find_paper(&store, &base, &settings.spec_path, &place.folder.papers_path(), task))
 }
 
 /// The store and the base in it; none before anything was worked on.
 fn ground(place: &ProjectLocation) -> Result<Option<(Store, Oid)>, Problem> {
-    if !place.folder.store().exists() {
+    if !place.folder.store_path().exists() {
         return Ok(None);
     }
     let git = Git::find_installed().map_err(|error| problems::git(&error))?;
     let repo = Repo::discover(&git, &place.root).map_err(problems::repo)?;
-    let store = Store::open(&git, &place.folder.store(), &repo).map_err(|error| problems::git(&error))?;
+    let store =
+        Store::open(&git, &place.folder.store_path(), &repo).map_err(|error| problems::git(&error))?;
     let base = store.base().map_err(|error| problems::git(&error))?;
     Ok(base.map(|base| (store, base)))
 }
@@ -234,9 +235,8 @@ pub(crate) fn file(
 pub(crate) fn proposals(place: &ProjectLocation, file: &[String]) -> Result<api::ImprovementList, Problem> {
     let settings = load_settings(&place.root).map_err(|error| problems::open(&error))?.tracker;
     let mut all = match ground(place)? {
-        Some((store, base)) => {
-            improve::in_specs(&store, &base, &settings.spec_path).map_err(|error| problems::git(&error))?
-        }
+        Some((store, base)) => improve::proposals_in_specs(&store, &base, &settings.spec_path)
+            .map_err(|error| problems::git(&error))?,
         None => Vec::new(),
     };
     if let Some(reader) = place.reader()? {
@@ -247,9 +247,9 @@ pub(crate) fn proposals(place: &ProjectLocation, file: &[String]) -> Result<api:
                 tasks.extend(reader.task(row.id).map_err(|error| problems::store(&error))?);
             }
         }
-        all.extend(improve::of_tasks(&place.folder.papers(), &tasks));
+        all.extend(improve::proposals_of_tasks(&place.folder.papers_path(), &tasks));
     }
-    let all = improve::merged(all);
+    let all = improve::merge_proposals(all);
     let chosen =
         file.iter().map(|id| chosen(&all, id)).collect::<Result<Vec<&ImprovementProposal>, Problem>>()?;
     let failed = |error| issues::tracker_problem(&error);
@@ -259,7 +259,7 @@ pub(crate) fn proposals(place: &ProjectLocation, file: &[String]) -> Result<api:
         let tracker = issues::open(place)?;
         known = improve::open_issues(&*tracker).map_err(failed)?;
         for proposal in chosen {
-            let (number, _) = improve::file(&*tracker, &known, proposal).map_err(failed)?;
+            let (number, _) = improve::file_proposal(&*tracker, &known, proposal).map_err(failed)?;
             known.insert(proposal.id.clone(), number);
         }
     }

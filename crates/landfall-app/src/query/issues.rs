@@ -143,7 +143,7 @@ pub(crate) fn pull_request(place: &ProjectLocation, asked: u64) -> Result<api::P
         Err(TrackerError::NotFound { .. }) => {
             let of_issue = || -> TrackerResult<Option<PullRequest>> {
                 tracker.issue(number)?;
-                Ok(tracker.pull_requests_of(&branch_of(number, place.folder.side()))?.into_iter().next())
+                Ok(tracker.pull_requests_of(&branch_of(number, place.folder.side_name()))?.into_iter().next())
             };
             match of_issue().map_err(|error| tracker_problem(&error))? {
                 Some(pull) => Ok(pull),
@@ -414,7 +414,7 @@ const OPENED_FOR: Duration = Duration::from_secs(60); // whoever gives us anothe
 pub(crate) fn open(place: &ProjectLocation) -> Result<Arc<dyn Tracker>, Problem> {
     let mut of = blake3::Hasher::new();
     of.update(place.settings_text().unwrap_or_default().as_bytes());
-    of.update(place.folder.project().as_os_str().as_bytes());
+    of.update(place.folder.project_folder().as_os_str().as_bytes());
     for (name, value) in place.environment() {
         of.update(b"\n").update(name.as_bytes()).update(b"\n").update(value.as_bytes());
     }
@@ -425,7 +425,7 @@ pub(crate) fn open(place: &ProjectLocation) -> Result<Arc<dyn Tracker>, Problem>
     }
     let settings = load_settings(&place.root).map_err(|error| problems::open(&error))?;
     trust::check(place, &settings)?;
-    let tracker: Arc<dyn Tracker> = Arc::from(with_settings(place, &settings, tracker::open)?);
+    let tracker: Arc<dyn Tracker> = Arc::from(with_settings(place, &settings, tracker::open_tracker)?);
     *opened = Some(CachedTracker { at: Instant::now(), of, tracker: Arc::clone(&tracker) });
     Ok(tracker)
 }
@@ -472,7 +472,7 @@ pub(crate) fn hear(
     let environment = place.environment();
     let around =
         TrackerEnv { root: &place.root, folder: &place.folder, environment: &environment, author: "" };
-    nudges::hear(&settings, &around, &hook.tracker, delivery, &mut |id| {
+    nudges::receive_delivery(&settings, &around, &hook.tracker, delivery, &mut |id| {
         heard.lock().unwrap_or_else(PoisonError::into_inner).is_new(id)
     })
     .map_err(|error| {

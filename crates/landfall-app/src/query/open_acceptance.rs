@@ -132,7 +132,7 @@ struct PreviousAnswer(Option<Arc<IssueAnswerMap>>);
 /// What a forge said about these issues.
 fn said(place: &ProjectLocation, numbers: &BTreeSet<u64>) -> CachedForgeAnswer {
     let all = place.caches.issue_answers.lock();
-    match all.get(&place.folder.journal()).filter(|said| numbers.is_subset(&said.about)) {
+    match all.get(&place.folder.journal_path()).filter(|said| numbers.is_subset(&said.about)) {
         Some(said) if said.asked.elapsed() < FRESH => CachedForgeAnswer::Fresh(said.shown.clone()),
         Some(said) => CachedForgeAnswer::Old(said.shown.clone()),
         None => CachedForgeAnswer::Not,
@@ -146,7 +146,7 @@ fn of_forge(
     numbers: BTreeSet<u64>,
     before: Option<PreviousAnswer>,
 ) -> Option<Arc<IssueAnswerMap>> {
-    let key = place.folder.journal();
+    let key = place.folder.journal_path();
     {
         let mut all = place.caches.issue_answers.lock();
         if all.len() >= PLACES_MAX {

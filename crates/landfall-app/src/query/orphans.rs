@@ -19,7 +19,7 @@ pub(crate) fn running(place: &ProjectLocation, reader: &StoreReader) -> Result<V
         let TaskState::Active { doing: AttemptPhase::Running { iteration, .. }, .. } = task.state else {
             continue;
         };
-        let dir = place.folder.iteration(task.id, task.attempt, iteration);
+        let dir = place.folder.iteration_path(task.id, task.attempt, iteration);
         match sitter::find_sitter(&dir) {
             Ok(SitterState::Running(_) | SitterState::Starting) => found.push(task.id),
             Ok(SitterState::Never | SitterState::Ended(_) | SitterState::Vanished) | Err(_) => {}

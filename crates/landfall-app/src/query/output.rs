@@ -128,7 +128,7 @@ fn chosen(
 
 fn open(look: &Query<'_>, line: &api::OutputLine, stderr: bool) -> Result<SpoolFile, Problem> {
     let name = if stderr { "err.log" } else { "out.log" };
-    SpoolFile::open(&look.place.folder.attempts(), &line.key, name)
+    SpoolFile::open(&look.place.folder.attempts_path(), &line.key, name)
         .map_err(|error| unreadable(&line.key, &error))
 }
 
@@ -169,7 +169,7 @@ impl<'a> RunRecords<'a> {
         self.names.get_or_init(|| {
             let mut names = run_folders::names(
                 &self.look.place.caches.run_folders,
-                &self.look.place.folder.attempts(),
+                &self.look.place.folder.attempts_path(),
                 self.task,
             );
             names.sort_by_cached_key(|name| order(name));
@@ -179,7 +179,7 @@ impl<'a> RunRecords<'a> {
 
     /// Whether there is one of this name.
     fn has(&self, name: &str) -> bool {
-        run_folders::is_one(&self.look.place.folder.attempts(), self.task, name)
+        run_folders::is_one(&self.look.place.folder.attempts_path(), self.task, name)
     }
 
     fn check(&self, place: usize) -> Option<String> {
@@ -198,7 +198,7 @@ impl<'a> RunRecords<'a> {
     }
 
     fn line(&self, name: &str) -> api::OutputLine {
-        let dir = self.look.place.folder.attempts().join(name);
+        let dir = self.look.place.folder.attempts_path().join(name);
         let parts = RunFolderName::of(name);
         let size = |file: &str| match std::fs::symlink_metadata(dir.join(file)) {
             Ok(meta) if meta.is_file() => meta.len(),

@@ -34,7 +34,7 @@ pub(crate) fn plan(
     let now = Timestamp(clock::now_ms());
     let inventory = Inventory { folder: &place.folder, keep, now, reach: ReclaimScope::AtRest };
     let task = |id: TaskId| Ok(reader.task(id).map_err(|error| problems::store(&error))?.map(Arc::new));
-    inventory.plan(&task)
+    inventory.plan_removal(&task)
 }
 
 pub(crate) fn answer(dry_run: bool, items: &[DiskItem]) -> api::Reclaimed {

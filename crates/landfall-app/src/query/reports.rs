@@ -161,7 +161,7 @@ pub(crate) fn report(look: &Query<'_>, asked: api::ReportAsked) -> Result<api::R
 
 /// Where the report of a run is kept.
 pub(crate) fn paper(place: &ProjectLocation, run: RunId) -> PathBuf {
-    place.folder.papers().join(format!("{run}.md"))
+    place.folder.papers_path().join(format!("{run}.md"))
 }
 
 /// The report of the run that this number belongs to, or of the newest.

@@ -11,7 +11,7 @@ pub(crate) fn secrets(place: &ProjectLocation) -> Vec<String> {
     let around =
         TrackerEnv { root: &place.root, folder: &place.folder, environment: &environment, author: "" };
     let settings = landfall_engine::engine::load_settings(&place.root).ok();
-    let key = landfall_api::SocketKey::read(&place.folder.socket()).ok().flatten();
+    let key = landfall_api::SocketKey::read(&place.folder.socket_path()).ok().flatten();
     let own = key.map(|key| key.expose().to_owned()); // nobody is told it by an answer
     secrets::known(settings.as_ref(), &around).into_iter().chain(own).collect()
 }

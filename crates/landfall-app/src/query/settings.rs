@@ -17,7 +17,7 @@ pub(crate) fn report(place: &ProjectLocation) -> Result<Box<api::SettingsReport>
             return Err(Problem::new(ProblemCode::SettingsBroken, format!("cannot read `{FILE}`: {error}")));
         }
     };
-    let described = Settings::describe(&text, FILE);
+    let described = Settings::describe_text(&text, FILE);
     let line = |line: Option<usize>| line.map(|line| line as u64);
     let problems = described.wrong.into_iter().map(|it| api::SettingProblem {
         text: it.text,

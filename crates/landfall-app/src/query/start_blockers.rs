@@ -12,7 +12,7 @@ use landfall_engine::model::{
 };
 use landfall_engine::settings::Settings;
 use landfall_engine::store::{RunRow, StoreReader, TaskRow};
-use landfall_engine::{AccountAllowance, day, engine};
+use landfall_engine::{AccountAllowance, engine, local_day};
 
 use crate::project::engine_at::EngineLocation;
 use crate::project::place::ProjectLocation;
@@ -71,7 +71,7 @@ impl StartBlockers {
                 holds.turns.clone_from(&view.turns);
                 holds.allowances.clone_from(&view.allowances);
                 drop(state);
-                holds.spending = Some(site.spending());
+                holds.spending = Some(site.current_spending());
                 Some(site.settings.clone())
             }
             EngineLocation::There { .. } | EngineLocation::Resting { .. } | EngineLocation::Nowhere => {
@@ -115,7 +115,7 @@ impl StartBlockers {
         // Settings that are broken complain where they are used.
         let Ok(settings) = engine::load_settings(&place.root) else { return Ok(None) };
         if settings.purse.day != landfall_engine::model::Budget::default() {
-            let today = day(Timestamp(clock::now_ms()));
+            let today = local_day(Timestamp(clock::now_ms()));
             let mut ledger = SpendLog::default();
             self.spending = Some((Spending::default(), spent_today(reader, today.from, &mut ledger)?));
             let purse = RunBudgets { day: settings.purse.day, ..RunBudgets::default() };
@@ -128,7 +128,7 @@ impl StartBlockers {
     fn learn(&mut self, place: &ProjectLocation, settings: &Settings, at_work: &[(TaskRow, Arc<Task>)]) {
         self.flows = flows::load(Some(&place.root.join(".landfall/flows"))).flows;
         self.flow.clone_from(&settings.project.flow);
-        self.world.set_routes(engine::routes(settings));
+        self.world.set_routes(engine::profile_routes(settings));
         for (account, state) in &self.shut {
             self.world.set_account(account, state.clone());
         }
@@ -225,7 +225,7 @@ impl StartBlockers {
         let (run, today) = match self.spending {
             Some(spending) => spending,
             None => {
-                let today = day(Timestamp(clock::now_ms()));
+                let today = local_day(Timestamp(clock::now_ms()));
                 (Spending::default(), spent_today(reader, today.from, &mut SpendLog::default())?)
             }
         };

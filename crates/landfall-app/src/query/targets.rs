@@ -318,7 +318,9 @@ fn judgement(judged: &JudgeResult, weights: [u32; 6]) -> api::JudgementLine {
 /// The steps of its plan; none if the plan cannot be read.
 fn plan_steps(place: &ProjectLocation, task: &Task) -> Vec<api::PlanStepLine> {
     let plan = task.staged.papers.get(PLAN);
-    let text = plan.and_then(|digest| papers::read(&place.folder.papers(), digest).ok()).unwrap_or_default();
+    let text = plan
+        .and_then(|digest| papers::read_paper(&place.folder.papers_path(), digest).ok())
+        .unwrap_or_default();
     let done = task.staged.plan.done;
     let steps = PlanOutline::read(&text).steps.into_iter();
     steps
@@ -335,8 +337,8 @@ fn plan_steps(place: &ProjectLocation, task: &Task) -> Vec<api::PlanStepLine> {
 pub(crate) fn list(look: &Query<'_>, id: TaskId) -> Result<api::PaperList, Problem> {
     let reader = reader_of(look, id)?;
     let task = look.task(&reader, id)?;
-    let folder = look.place.folder.papers();
-    let bytes = |digest: &Digest| papers::read(&folder, digest).map_or(0, |text| text.len() as u64);
+    let folder = look.place.folder.papers_path();
+    let bytes = |digest: &Digest| papers::read_paper(&folder, digest).map_or(0, |text| text.len() as u64);
     let kept = task.staged.papers.iter().map(|(name, digest)| api::PaperLine {
         name: name.clone(),
         bytes: bytes(digest),
@@ -353,7 +355,7 @@ pub(crate) fn list(look: &Query<'_>, id: TaskId) -> Result<api::PaperList, Probl
 fn told(place: &ProjectLocation, task: &Task) -> Vec<(&'static str, String)> {
     let flow = flow_of(place, task);
     match flow.as_deref().and_then(|flow| progress_in(task, flow)) {
-        Some(_) => papers::told(task),
+        Some(_) => papers::render_engine_papers(task),
         None => Vec::new(),
     }
 }
@@ -367,8 +369,8 @@ pub(crate) fn paper(look: &Query<'_>, asked: &api::PaperAsked) -> Result<Box<api
         Box::new(api::Paper { task: asked.task, name: asked.name.clone(), text, told })
     };
     if let Some(digest) = task.staged.papers.get(&asked.name) {
-        let folder = look.place.folder.papers();
-        let text = papers::read(&folder, digest)
+        let folder = look.place.folder.papers_path();
+        let text = papers::read_paper(&folder, digest)
             .map_err(|error| problems::io("read the paper", &folder.join(format!("{digest}.md")), &error))?;
         return Ok(made(text, false));
     }

@@ -126,7 +126,7 @@ impl Query<'_> {
         }
         let feedback: Vec<String> =
             task.feedback.iter().map(|it| format!("{}\n{}", it.about, it.text.trim_end())).collect();
-        let workspace = self.place.folder.workspaces().join(id.to_string());
+        let workspace = self.place.folder.workspaces_path().join(id.to_string());
         let has_workspace = task.workspace.is_some() && workspace.is_dir();
         Ok(Box::new(api::TaskDetail {
             why: sentence,
@@ -468,7 +468,7 @@ impl Query<'_> {
         if settings.is_ok_and(|settings| settings.land.publish == PublishTarget::None) {
             return format!(
                 "`land.publish` is \"none\"; `git fetch {} {BASE_REF}` and `git merge FETCH_HEAD` bring it in",
-                self.place.folder.store().display()
+                self.place.folder.store_path().display()
             );
         }
         if self.engine.is_alive() {
@@ -537,7 +537,7 @@ impl Query<'_> {
                 (last.base_before.clone(), last.commit.clone())
             }
             (None, None, None) => {
-                let workspace = self.place.folder.workspaces().join(id.to_string());
+                let workspace = self.place.folder.workspaces_path().join(id.to_string());
                 let hint = if task.workspace.is_some() {
                     format!("its workspace is {}", workspace.display())
                 } else {
@@ -590,7 +590,7 @@ impl Query<'_> {
     pub fn store(&self) -> Result<Store, Problem> {
         let git = Git::find_installed().map_err(|error| problems::git(&error))?;
         let repo = Repo::discover(&git, &self.place.root).map_err(problems::repo)?;
-        Store::open(&git, &self.place.folder.store(), &repo).map_err(|error| problems::git(&error))
+        Store::open(&git, &self.place.folder.store_path(), &repo).map_err(|error| problems::git(&error))
     }
 
     pub fn task(&self, reader: &StoreReader, id: TaskId) -> Result<Task, Problem> {
@@ -602,7 +602,8 @@ impl Query<'_> {
         let task = self.task(&reader, id)?;
         let kept =
             task.reported.as_ref().and_then(|(_, certificate)| certificate.as_ref()).and_then(|digest| {
-                let text = std::fs::read(self.place.folder.papers().join(format!("{digest}.json"))).ok()?;
+                let text =
+                    std::fs::read(self.place.folder.papers_path().join(format!("{digest}.json"))).ok()?;
                 serde_json::from_slice(&text).ok()
             });
         // The paper is a copy: what it says follows from the journal, so a lost one is made again.
@@ -1167,14 +1168,14 @@ fn journal_behind(place: &ProjectLocation) -> Option<String> {
         format!(
             "the journal `{}` is an older copy: the state folder contains work that it does not record; the next `landfall run` or \
              `landfall add` sets that work aside; `landfall doctor` says more",
-            place.folder.journal().display()
+            place.folder.journal_path().display()
         )
     })
 }
 
 /// That the journal is missing, where there was one.
 fn lost_journal(place: &ProjectLocation) -> Option<String> {
-    let journal = place.folder.journal();
+    let journal = place.folder.journal_path();
     let state = if journal.exists() { "empty" } else { "missing" };
     journal_link::is_journal_lost(&place.folder).then(|| {
         format!(
@@ -1190,7 +1191,7 @@ fn older_journals(place: &ProjectLocation) -> Option<String> {
     (!older.is_empty()).then(|| {
         format!(
             "an earlier journal was lost, or the end of one; its state is set aside in `{}`; `landfall doctor` shows what can be recovered",
-            place.folder.older().display()
+            place.folder.older_path().display()
         )
     })
 }

@@ -17,7 +17,7 @@ pub(crate) fn of(place: &ProjectLocation, id: TaskId) -> Result<AttachTarget, Pr
         return Err(not_now(format!("no agent runs for {id} now"))
             .hint(format!("`landfall why {id}` says where it stands")));
     };
-    let file = place.folder.iteration(task.id, task.attempt, iteration).join(TERMINAL);
+    let file = place.folder.iteration_path(task.id, task.attempt, iteration).join(TERMINAL);
     let text = match std::fs::read(&file) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {

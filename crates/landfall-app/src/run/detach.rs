@@ -35,7 +35,7 @@ const HEARD: &str = "detached.log";
 const HEARD_MAX: u64 = 1 << 20; // an error is one line
 
 pub(crate) fn start(place: &ProjectLocation, asked: &RunAsked) -> Result<DetachedRun, Problem> {
-    match Client::connect(&place.folder.socket()) {
+    match Client::connect(&place.folder.socket_path()) {
         Ok(client) => {
             client.run_start(asked.clone())?;
             Ok(under_way(&client).unwrap_or_else(|| over(None)))
@@ -53,7 +53,7 @@ pub(crate) fn start(place: &ProjectLocation, asked: &RunAsked) -> Result<Detache
 fn own_process(place: &ProjectLocation, asked: &RunAsked) -> Result<DetachedRun, Problem> {
     let root = place.folder.root();
     let path = root.join(HEARD);
-    place.folder.make().map_err(|error| problems::io("make", root, &error))?;
+    place.folder.create_folders().map_err(|error| problems::io("make", root, &error))?;
     let heard = |error: std::io::Error| problems::io("write", &path, &error);
     let mut log =
         File::options().create(true).truncate(true).read(true).write(true).open(&path).map_err(heard)?;
@@ -83,7 +83,8 @@ fn own_process(place: &ProjectLocation, asked: &RunAsked) -> Result<DetachedRun,
                 None => Ok(over(status.code())),
             };
         }
-        let client = Client::connect(&place.folder.socket()).ok().filter(|it| it.engine().pid == child.id());
+        let client =
+            Client::connect(&place.folder.socket_path()).ok().filter(|it| it.engine().pid == child.id());
         if let Some(begun) = client.and_then(|client| under_way(&client)) {
             reap(child);
             return Ok(begun);

@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Begins a run in the server that keeps the project; none if no server does.
 pub(crate) fn start(place: &ProjectLocation, asked: &RunAsked) -> Result<Option<RemoteRun>, Problem> {
-    let Ok(client) = Client::connect(&place.folder.socket()) else { return Ok(None) };
+    let Ok(client) = Client::connect(&place.folder.socket_path()) else { return Ok(None) };
     match client.run_start(RunAsked { unattended: !asked.attended, ..asked.clone() }) {
         Ok(started) => Ok(Some(RemoteRun {
             client,

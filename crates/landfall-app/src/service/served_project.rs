@@ -92,7 +92,7 @@ impl ServedProject {
     /// Takes the lock of the project.
     pub fn hold(mut place: ProjectLocation) -> Result<Self, Problem> {
         let in_folder = |error: std::io::Error| problems::io("make", place.folder.root(), &error);
-        place.folder.make().map_err(in_folder)?;
+        place.folder.create_folders().map_err(in_folder)?;
         let since_ms = clock::now_ms();
         let me = LockHolder::this_process("landfall serve", since_ms);
         let lock = retry_while_held(|| {

@@ -39,7 +39,7 @@ pub struct JudgeAgent<'a> {
 
 impl JudgeAgent<'_> {
     /// How long a judge may take, as the catalogue says.
-    fn limit() -> Duration {
+    fn judge_time_limit() -> Duration {
         let spec = CATALOGUE.iter().find(|spec| spec.name == "rubric");
         Duration::from_millis(spec.map_or(300_000, |spec| spec.limit_ms))
     }
@@ -70,7 +70,7 @@ impl Judge for JudgeAgent<'_> {
             ground: ConsultWorkspace::Empty,
             about: "verdict",
             round: 1,
-            limit: Self::limit(),
+            limit: Self::judge_time_limit(),
             budgets,
             out_cap: self.settings.run.output_cap,
             is_stopped: self.is_stopped,
@@ -78,15 +78,15 @@ impl Judge for JudgeAgent<'_> {
         let shown = question.picture.map(JudgePicture::new).transpose()?;
         let prompt = |work: &Path| match &shown {
             None => Ok(question.prompt.to_owned()),
-            Some(shown) => shown.lay_down(work).map(|words| format!("{}{words}", question.prompt)),
+            Some(shown) => shown.write_picture(work).map(|words| format!("{}{words}", question.prompt)),
         };
-        let reply = consult::ask(&asked, &prompt)?;
+        let reply = consult::consult_agent(&asked, &prompt)?;
         self.note(reply.usage, reply.took_ms);
         match reply.verdict {
             Verdict::Complete | Verdict::Continue | Verdict::Checkpoint { .. } | Verdict::Pending { .. } => {
                 let answer = reply.texts.join("\n");
                 match shown {
-                    Some(shown) => shown.seen_by(answer),
+                    Some(shown) => shown.require_picture_seen(answer),
                     None => Ok(answer),
                 }
             }
@@ -111,18 +111,20 @@ impl JudgePicture {
     fn new(picture: &Path) -> Result<Self, String> {
         let bytes = std::fs::read(picture).map_err(|error| format!("read the picture: {error}"))?;
         let (random, _) = key_and_session().map_err(|error| format!("make a number: {error}"))?;
-        let digits = stamp::digits(&random);
-        Ok(Self { bytes: stamp::stamped(&bytes, &digits)?, digits })
+        let digits = stamp::derive_digits(&random);
+        Ok(Self { bytes: stamp::stamp_digits(&bytes, &digits)?, digits })
     }
 
     /// Puts it where the agent works; what it is told about that.
-    fn lay_down(&self, work: &Path) -> Result<String, String> {
+    fn write_picture(&self, work: &Path) -> Result<String, String> {
         let written = std::fs::write(work.join(PICTURE), &self.bytes);
-        written.map(|()| stamp::words(PICTURE)).map_err(|error| format!("lay the picture down: {error}"))
+        written
+            .map(|()| stamp::describe_stamp(PICTURE))
+            .map_err(|error| format!("lay the picture down: {error}"))
     }
 
     /// An answer counts only if whoever gave it has seen the picture.
-    fn seen_by(&self, answer: String) -> Result<String, String> {
+    fn require_picture_seen(&self, answer: String) -> Result<String, String> {
         let digits = rubric::last_verdict(&answer).map(|verdict| match &verdict["digits"] {
             serde_json::Value::String(text) => text.trim().to_owned(),
             other => other.to_string(),
@@ -144,17 +146,17 @@ mod tests {
     fn whoever_cannot_repeat_the_digits_has_not_seen_the_picture() {
         let shown = JudgePicture { bytes: b"picture".to_vec(), digits: "042170".to_owned() };
         let folder = tempfile::tempdir().expect("a folder");
-        let words = shown.lay_down(folder.path()).expect("there is room");
+        let words = shown.write_picture(folder.path()).expect("there is room");
         assert!(words.contains("`page.png`") && !words.contains("042170"), "{words}");
         assert_eq!(std::fs::read(folder.path().join("page.png")).expect("it is there"), b"picture");
         let answer = |digits: &str| format!(r#"{{"verdict": "PASS", "evidence": "a list"{digits}}}"#);
         for right in [r#", "digits": "042170""#, r#", "digits": " 042170 ""#] {
-            assert!(shown.seen_by(answer(right)).is_ok(), "{right}");
+            assert!(shown.require_picture_seen(answer(right)).is_ok(), "{right}");
         }
         for wrong in ["", r#", "digits": "042171""#, r#", "digits": 42170"#, r#", "digits": null"#] {
-            let why = shown.seen_by(answer(wrong)).expect_err(wrong);
+            let why = shown.require_picture_seen(answer(wrong)).expect_err(wrong);
             assert!(why.contains("judge.agent"), "{why}");
         }
-        assert!(shown.seen_by("042170".to_owned()).is_err(), "a number alone is no verdict");
+        assert!(shown.require_picture_seen("042170".to_owned()).is_err(), "a number alone is no verdict");
     }
 }

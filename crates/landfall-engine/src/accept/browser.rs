@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use landfall_model::acceptance::{RepoPath, WebAddress};
 
-use super::files::short;
+use super::files::shorten_to_line;
 use super::html;
 use super::rubric::{self, Judge, JudgeQuestion};
 use super::shell::ShellWorkspace;
 use super::tree::AcceptanceTree;
-use super::{CheckEvidence, fail, judged, pass, uncertain};
+use super::{CheckEvidence, fail_with_evidence, pass_or_fail, pass_with_evidence, uncertain_because};
 
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 const SETTLE_MS: u64 = 3_000; // of the page's own clock, for its scripts
@@ -30,14 +30,14 @@ pub(super) struct Viewport {
 
 const DESK: Viewport = Viewport { width: 1280, height: 800 };
 
-fn browser(shop: &ShellWorkspace<'_>) -> Result<PathBuf, CheckEvidence> {
+fn find_browser(shop: &ShellWorkspace<'_>) -> Result<PathBuf, CheckEvidence> {
     shop.on_path(&BROWSERS).ok_or_else(|| {
-        uncertain("no browser is installed (looked for chromium and google-chrome)".to_owned())
+        uncertain_because("no browser is installed (looked for chromium and google-chrome)".to_owned())
     })
 }
 
 /// Words for a browser that shows nothing, keeps nothing, and leaves its own sandbox to ours.
-fn words(program: &Path, tmp: &Path, viewport: Viewport) -> Vec<OsString> {
+fn browser_arguments(program: &Path, tmp: &Path, viewport: Viewport) -> Vec<OsString> {
     let mut argv: Vec<OsString> = vec![program.into()];
     let flags = [
         "--headless",
@@ -60,16 +60,16 @@ fn words(program: &Path, tmp: &Path, viewport: Viewport) -> Vec<OsString> {
     argv
 }
 
-fn ran(shop: &ShellWorkspace<'_>, argv: Vec<OsString>) -> Result<Vec<u8>, CheckEvidence> {
+fn run_browser(shop: &ShellWorkspace<'_>, argv: Vec<OsString>) -> Result<Vec<u8>, CheckEvidence> {
     match shop.run(argv, LIMIT_MS) {
-        Err(why) => Err(uncertain(format!("the browser could not be run: {why}"))),
+        Err(why) => Err(uncertain_because(format!("the browser could not be run: {why}"))),
         Ok(said) if said.ran.is_well() => Ok(said.out),
-        Ok(said) => Err(uncertain(format!("the browser {}", said.ran.complaint()))),
+        Ok(said) => Err(uncertain_because(format!("the browser {}", said.ran.describe_failure()))),
     }
 }
 
 /// Whether the page shows an element, after its scripts ran.
-pub(super) fn check(
+pub(super) fn check_rendered_element(
     shop: &ShellWorkspace<'_>,
     address: &WebAddress,
     selector: &str,
@@ -77,78 +77,82 @@ pub(super) fn check(
 ) -> CheckEvidence {
     let selector = match html::Selector::parse(selector) {
         Ok(selector) => selector,
-        Err(why) => return uncertain(why),
+        Err(why) => return uncertain_because(why),
     };
-    let page = match dom(shop, address).and_then(|text| html::HtmlDocument::parse(&text).map_err(uncertain)) {
+    let page = match dump_dom(shop, address)
+        .and_then(|text| html::HtmlDocument::parse(&text).map_err(uncertain_because))
+    {
         Ok(page) => page,
         Err(saw) => return saw,
     };
-    let found = page.select(&selector);
+    let found = page.select_elements(&selector);
     match (found.len(), text) {
-        (0, _) => fail("it is not on the page".to_owned()),
-        (count, None) => pass(format!("{count} on the page")),
+        (0, _) => fail_with_evidence("it is not on the page".to_owned()),
+        (count, None) => pass_with_evidence(format!("{count} on the page")),
         (count, Some(text)) => {
-            let with = found.iter().filter(|at| page.text(**at).contains(text)).count();
-            judged(with > 0, format!("{count} on the page, {with} with the text"))
+            let with = found.iter().filter(|at| page.element_text(**at).contains(text)).count();
+            pass_or_fail(with > 0, format!("{count} on the page, {with} with the text"))
         }
     }
 }
 
-fn dom(shop: &ShellWorkspace<'_>, address: &WebAddress) -> Result<String, CheckEvidence> {
-    let program = browser(shop)?;
-    let tmp = shop.tmp().map_err(uncertain)?;
-    let mut argv = words(&program, &tmp, DESK);
+fn dump_dom(shop: &ShellWorkspace<'_>, address: &WebAddress) -> Result<String, CheckEvidence> {
+    let program = find_browser(shop)?;
+    let tmp = shop.tmp_folder().map_err(uncertain_because)?;
+    let mut argv = browser_arguments(&program, &tmp, DESK);
     argv.push("--dump-dom".into());
     argv.push(address.as_str().into()); // begins with http: it is no option
-    let out = ran(shop, argv)?;
+    let out = run_browser(shop, argv)?;
     let text = String::from_utf8_lossy(&out).into_owned();
     // A page of the browser's own is not the one that was asked for.
     if text.trim().is_empty() || text.contains("<body class=\"neterror\"") {
-        return Err(uncertain("the browser could not open the address".to_owned()));
+        return Err(uncertain_because("the browser could not open the address".to_owned()));
     }
     Ok(text)
 }
 
 /// A picture of a page, at `to`.
-fn picture(
+fn save_screenshot(
     shop: &ShellWorkspace<'_>,
     address: &WebAddress,
     viewport: Viewport,
     to: &Path,
 ) -> Result<(), CheckEvidence> {
-    let program = browser(shop)?;
-    let tmp = shop.tmp().map_err(uncertain)?;
-    let mut argv = words(&program, &tmp, viewport);
+    let program = find_browser(shop)?;
+    let tmp = shop.tmp_folder().map_err(uncertain_because)?;
+    let mut argv = browser_arguments(&program, &tmp, viewport);
     let mut shot = OsString::from("--screenshot=");
     shot.push(to);
     argv.push(shot);
     argv.push(address.as_str().into());
-    ran(shop, argv)?;
-    if to.is_file() { Ok(()) } else { Err(uncertain("the browser made no picture".to_owned())) }
+    run_browser(shop, argv)?;
+    if to.is_file() { Ok(()) } else { Err(uncertain_because("the browser made no picture".to_owned())) }
 }
 
 /// Whether a judge sees what is described.
-pub(super) fn screenshot(
+pub(super) fn judge_screenshot(
     shop: &ShellWorkspace<'_>,
     judge: Option<&dyn Judge>,
     address: &WebAddress,
     description: &str,
 ) -> CheckEvidence {
-    let Some(judge) = judge else { return uncertain("there is no judge to look at the picture".to_owned()) };
-    let tmp = match shop.tmp() {
+    let Some(judge) = judge else {
+        return uncertain_because("there is no judge to look at the picture".to_owned());
+    };
+    let tmp = match shop.tmp_folder() {
         Ok(tmp) => tmp,
-        Err(why) => return uncertain(why),
+        Err(why) => return uncertain_because(why),
     };
     let to = tmp.join("page.png");
-    if let Err(saw) = picture(shop, address, DESK, &to) {
+    if let Err(saw) = save_screenshot(shop, address, DESK, &to) {
         return saw;
     }
     let prompt = rubric::picture_prompt(description, address.as_str());
-    rubric::weigh(judge.judge(&JudgeQuestion { prompt: &prompt, picture: Some(&to) }))
+    rubric::evaluate_judge_answer(judge.judge(&JudgeQuestion { prompt: &prompt, picture: Some(&to) }))
 }
 
 /// Whether two pages, or a page and a picture in the tree, look the same.
-pub(super) fn diff(
+pub(super) fn compare_pages(
     shop: &ShellWorkspace<'_>,
     tree: &AcceptanceTree,
     base: Option<&WebAddress>,
@@ -158,19 +162,22 @@ pub(super) fn diff(
     states: Option<&str>,
 ) -> CheckEvidence {
     if let Some(state) = states.into_iter().flat_map(|it| it.split(',')).find(|it| it.trim() != "default") {
-        return uncertain(format!("only the state `default` can be seen, not `{}`", short(state.trim())));
+        return uncertain_because(format!(
+            "only the state `default` can be seen, not `{}`",
+            shorten_to_line(state.trim())
+        ));
     }
     let sizes: Option<Vec<Viewport>> = viewports.map_or(Some(vec![DESK]), |text| {
-        text.split(',').map(viewport).collect::<Option<Vec<_>>>().filter(|sizes| sizes.len() <= 8)
+        text.split(',').map(parse_viewport).collect::<Option<Vec<_>>>().filter(|sizes| sizes.len() <= 8)
     });
     let Some(sizes) = sizes else {
-        return uncertain("`--viewports` takes sizes such as 390x844,1280x800".to_owned());
+        return uncertain_because("`--viewports` takes sizes such as 390x844,1280x800".to_owned());
     };
-    let tmp = match shop.tmp() {
+    let tmp = match shop.tmp_folder() {
         Ok(tmp) => tmp,
-        Err(why) => return uncertain(why),
+        Err(why) => return uncertain_because(why),
     };
-    let there = match source(tree, base, reference) {
+    let there = match find_comparison_source(tree, base, reference) {
         Ok(there) => there,
         Err(saw) => return saw,
     };
@@ -178,24 +185,27 @@ pub(super) fn diff(
     for size in sizes {
         let (one, two) = (tmp.join("one.png"), tmp.join("two.png"));
         let bytes = match &there {
-            ComparisonSource::Page(address) => match picture(shop, address, size, &one) {
+            ComparisonSource::Page(address) => match save_screenshot(shop, address, size, &one) {
                 Ok(()) => std::fs::read(&one).unwrap_or_default(),
                 Err(saw) => return saw,
             },
             ComparisonSource::Picture(bytes) => bytes.clone(),
         };
-        if let Err(saw) = picture(shop, address, size, &two) {
+        if let Err(saw) = save_screenshot(shop, address, size, &two) {
             return saw;
         }
-        match differing(&bytes, &std::fs::read(&two).unwrap_or_default()) {
-            Err(why) => return uncertain(why),
+        match compare_pictures(&bytes, &std::fs::read(&two).unwrap_or_default()) {
+            Err(why) => return uncertain_because(why),
             Ok(PictureDifference::Size(a, b)) => {
-                return fail(format!("one is {}x{}, the other {}x{}", a.width, a.height, b.width, b.height));
+                return fail_with_evidence(format!(
+                    "one is {}x{}, the other {}x{}",
+                    a.width, a.height, b.width, b.height
+                ));
             }
             Ok(PictureDifference::PerMille(share)) => worst = worst.max(share),
         }
     }
-    judged(worst <= PIXELS_PER_MILLE_MAX, format!("{worst} of 1000 pixels differ"))
+    pass_or_fail(worst <= PIXELS_PER_MILLE_MAX, format!("{worst} of 1000 pixels differ"))
 }
 
 enum ComparisonSource {
@@ -203,28 +213,28 @@ enum ComparisonSource {
     Picture(Vec<u8>),
 }
 
-fn source(
+fn find_comparison_source(
     tree: &AcceptanceTree,
     base: Option<&WebAddress>,
     reference: &str,
 ) -> Result<ComparisonSource, CheckEvidence> {
     if reference.contains("://") || reference.starts_with("{{") {
         let template = landfall_model::acceptance::AddressTemplate::parse(reference);
-        let template = template.map_err(|error| uncertain(error.to_string()))?;
+        let template = template.map_err(|error| uncertain_because(error.to_string()))?;
         let address = template.resolve(base);
         return address
             .map(ComparisonSource::Page)
-            .ok_or_else(|| uncertain("where `{{base_url}}` leads is not known here".to_owned()));
+            .ok_or_else(|| uncertain_because("where `{{base_url}}` leads is not known here".to_owned()));
     }
-    let path = RepoPath::new(reference).map_err(|error| uncertain(error.to_string()))?;
+    let path = RepoPath::new(reference).map_err(|error| uncertain_because(error.to_string()))?;
     match tree.bytes(path.as_str()) {
-        Err(why) => Err(uncertain(why)),
-        Ok(None) => Err(uncertain(format!("there is no `{}` to compare with", path.as_str()))),
+        Err(why) => Err(uncertain_because(why)),
+        Ok(None) => Err(uncertain_because(format!("there is no `{}` to compare with", path.as_str()))),
         Ok(Some(bytes)) => Ok(ComparisonSource::Picture(bytes)),
     }
 }
 
-fn viewport(text: &str) -> Option<Viewport> {
+fn parse_viewport(text: &str) -> Option<Viewport> {
     let (width, height) = text.trim().split_once('x')?;
     let side = |text: &str| text.parse::<u32>().ok().filter(|side| (100..=4_000).contains(side));
     Some(Viewport { width: side(width)?, height: side(height)? })
@@ -235,8 +245,8 @@ enum PictureDifference {
     PerMille(u64),
 }
 
-fn differing(one: &[u8], two: &[u8]) -> Result<PictureDifference, String> {
-    let ((a, one), (b, two)) = (pixels(one)?, pixels(two)?);
+fn compare_pictures(one: &[u8], two: &[u8]) -> Result<PictureDifference, String> {
+    let ((a, one), (b, two)) = (decode_png(one)?, decode_png(two)?);
     if a != b {
         return Ok(PictureDifference::Size(a, b));
     }
@@ -249,7 +259,7 @@ fn differing(one: &[u8], two: &[u8]) -> Result<PictureDifference, String> {
 }
 
 /// The size of a picture and its pixels.
-pub(super) fn pixels(bytes: &[u8]) -> Result<(Viewport, Vec<[u8; 4]>), String> {
+pub(super) fn decode_png(bytes: &[u8]) -> Result<(Viewport, Vec<[u8; 4]>), String> {
     let wrong = |error: png::DecodingError| format!("a picture is no PNG that can be read: {error}");
     let mut decoder = png::Decoder::new(std::io::Cursor::new(bytes));
     decoder.set_transformations(png::Transformations::normalize_to_color8() | png::Transformations::ALPHA);
@@ -271,7 +281,7 @@ pub(super) fn pixels(bytes: &[u8]) -> Result<(Viewport, Vec<[u8; 4]>), String> {
 }
 
 /// Whether a page scores enough.
-pub(super) fn lighthouse(
+pub(super) fn check_lighthouse_score(
     shop: &ShellWorkspace<'_>,
     address: &WebAddress,
     category: &str,
@@ -280,10 +290,14 @@ pub(super) fn lighthouse(
     const KNOWN: [&str; 5] = ["performance", "accessibility", "best-practices", "seo", "pwa"];
     const LIGHTHOUSE_MS: u64 = 120_000;
     if !KNOWN.contains(&category) {
-        return uncertain(format!("unknown category `{}`; known are {}", short(category), KNOWN.join(", ")));
+        return uncertain_because(format!(
+            "unknown category `{}`; known are {}",
+            shorten_to_line(category),
+            KNOWN.join(", ")
+        ));
     }
     let Some(program) = shop.on_path(&["lighthouse"]) else {
-        return uncertain("lighthouse is not installed".to_owned());
+        return uncertain_because("lighthouse is not installed".to_owned());
     };
     let argv = vec![
         program.into(),
@@ -294,16 +308,16 @@ pub(super) fn lighthouse(
         format!("--only-categories={category}").into(),
     ];
     let said = match shop.run(argv, LIGHTHOUSE_MS) {
-        Err(why) => return uncertain(format!("lighthouse could not be run: {why}")),
+        Err(why) => return uncertain_because(format!("lighthouse could not be run: {why}")),
         Ok(said) if said.ran.is_well() => said,
-        Ok(said) => return uncertain(format!("lighthouse {}", said.ran.complaint())),
+        Ok(said) => return uncertain_because(format!("lighthouse {}", said.ran.describe_failure())),
     };
     let report: serde_json::Value = serde_json::from_slice(&said.out).unwrap_or_default();
     match report["categories"][category]["score"].as_f64() {
-        None => uncertain("lighthouse gave no score".to_owned()),
+        None => uncertain_because("lighthouse gave no score".to_owned()),
         Some(score) => {
             let score = (score * 100.0).round();
-            judged(score >= f64::from(least), format!("{category} scores {score}"))
+            pass_or_fail(score >= f64::from(least), format!("{category} scores {score}"))
         }
     }
 }
@@ -312,7 +326,7 @@ pub(super) fn lighthouse(
 mod tests {
     use super::*;
 
-    fn png(width: u32, height: u32, change: usize) -> Vec<u8> {
+    fn make_png(width: u32, height: u32, change: usize) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut encoder = png::Encoder::new(&mut bytes, width, height);
         encoder.set_color(png::ColorType::Rgb);
@@ -324,14 +338,23 @@ mod tests {
 
     #[test]
     fn pictures_are_compared_by_their_pixels() {
-        let share = |change| match differing(&png(100, 100, 0), &png(100, 100, change)).expect("pictures") {
+        let share = |change| match compare_pictures(&make_png(100, 100, 0), &make_png(100, 100, change))
+            .expect("pictures")
+        {
             PictureDifference::PerMille(share) => share,
             PictureDifference::Size(..) => panic!("the same size"),
         };
         assert_eq!([share(0), share(1), share(10), share(11), share(5_000)], [0, 1, 1, 2, 500]);
-        assert!(matches!(differing(&png(10, 10, 0), &png(10, 11, 0)), Ok(PictureDifference::Size(..))));
-        assert!(differing(b"no picture", &png(1, 1, 0)).is_err());
-        assert_eq!(viewport("390x844"), Some(Viewport { width: 390, height: 844 }));
-        assert!([viewport("0x1"), viewport("a"), viewport("9999x1")].iter().all(Option::is_none));
+        assert!(matches!(
+            compare_pictures(&make_png(10, 10, 0), &make_png(10, 11, 0)),
+            Ok(PictureDifference::Size(..))
+        ));
+        assert!(compare_pictures(b"no picture", &make_png(1, 1, 0)).is_err());
+        assert_eq!(parse_viewport("390x844"), Some(Viewport { width: 390, height: 844 }));
+        assert!(
+            [parse_viewport("0x1"), parse_viewport("a"), parse_viewport("9999x1")]
+                .iter()
+                .all(Option::is_none)
+        );
     }
 }

@@ -8,12 +8,15 @@ use landfall_trackers::tracker::{
 };
 use serde_json::{Map, Value, json};
 
-use super::files::short;
+use super::files::shorten_to_line;
 use super::json_path;
 use super::shell::ShellWorkspace;
 use super::tree::AcceptanceTree;
 use super::workflow::{self, WorkflowJob};
-use super::{AcceptanceContext, CheckEvidence, fail, judged, pass, pending, uncertain};
+use super::{
+    AcceptanceContext, CheckEvidence, fail_with_evidence, pass_or_fail, pass_with_evidence, pending_because,
+    uncertain_because,
+};
 
 /// What is asked, understood.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,7 +36,7 @@ struct ForgeQueryOptions {
     workflow: Option<String>,
 }
 
-fn understand(query: &GithubQuery) -> Result<(ForgeQuery, ForgeQueryOptions), String> {
+fn parse_github_query(query: &GithubQuery) -> Result<(ForgeQuery, ForgeQueryOptions), String> {
     let mut plain: Vec<&str> = Vec::new();
     let mut shown = ForgeQueryOptions::default();
     let mut words = query.words.iter().map(String::as_str);
@@ -52,12 +55,12 @@ fn understand(query: &GithubQuery) -> Result<(ForgeQuery, ForgeQueryOptions), St
             // The commit that is looked at is on one branch, and has one answer.
             "--branch" | "--limit" => drop(value()),
             "--comments" | "--paginate" | "--required" => {}
-            _ => return Err(format!("`{}` is no option that only shows", short(name))),
+            _ => return Err(format!("`{}` is no option that only shows", shorten_to_line(name))),
         }
     }
     let number = |text: &str| {
         let digits = text.strip_prefix('#').unwrap_or(text);
-        digits.parse::<u64>().map_err(|_| format!("`{}` is no number", short(text)))
+        digits.parse::<u64>().map_err(|_| format!("`{}` is no number", shorten_to_line(text)))
     };
     let asked = match plain[..] {
         ["issue", "view", issue] => ForgeQuery::Issue(number(issue)?),
@@ -82,49 +85,51 @@ fn understand(query: &GithubQuery) -> Result<(ForgeQuery, ForgeQueryOptions), St
     Ok((asked, shown))
 }
 
-fn troubled(error: &TrackerError) -> CheckEvidence {
-    uncertain(format!("the tracker did not answer: {error}"))
+fn uncertain_tracker_error(error: &TrackerError) -> CheckEvidence {
+    uncertain_because(format!("the tracker did not answer: {error}"))
 }
 
 /// Asks, and looks for the value in the answer.
-pub(super) fn check(
+pub(super) fn check_github_query(
     ground: &AcceptanceContext<'_>,
     shop: Option<&ShellWorkspace<'_>>,
     query: &GithubQuery,
     value: &str,
 ) -> CheckEvidence {
-    let (asked, shown) = match understand(query) {
+    let (asked, shown) = match parse_github_query(query) {
         Ok(both) => both,
-        Err(why) => return uncertain(why),
+        Err(why) => return uncertain_because(why),
     };
     if asked == ForgeQuery::Client {
-        return client(shop, query, value);
+        return query_gh_client(shop, query, value);
     }
-    let Some(tracker) = ground.tracker else { return uncertain("there is no tracker to ask".to_owned()) };
-    match answer(ground, tracker, &asked, &shown, value) {
+    let Some(tracker) = ground.tracker else {
+        return uncertain_because("there is no tracker to ask".to_owned());
+    };
+    match answer_github_query(ground, tracker, &asked, &shown, value) {
         Ok(saw) | Err(saw) => saw,
     }
 }
 
-fn answer(
+fn answer_github_query(
     ground: &AcceptanceContext<'_>,
     tracker: &dyn Tracker,
     asked: &ForgeQuery,
     shown: &ForgeQueryOptions,
     value: &str,
 ) -> Result<CheckEvidence, CheckEvidence> {
-    let trouble = |error: TrackerError| troubled(&error);
+    let trouble = |error: TrackerError| uncertain_tracker_error(&error);
     let pull = |number: &Option<u64>| {
         let number = match number {
             Some(number) => PrNumber::new(*number),
             None => ground.pr,
         };
-        number.ok_or_else(|| uncertain("no pull request is known here".to_owned()))
+        number.ok_or_else(|| uncertain_because("no pull request is known here".to_owned()))
     };
     match asked {
         ForgeQuery::Issue(number) => {
-            let number =
-                IssueNumber::new(*number).ok_or_else(|| uncertain("numbers begin at 1".to_owned()))?;
+            let number = IssueNumber::new(*number)
+                .ok_or_else(|| uncertain_because("numbers begin at 1".to_owned()))?;
             let issue = tracker.issue(number).map_err(trouble)?;
             let wants = |field: &str| shown.fields.iter().flatten().any(|it| it == field);
             let comments = if wants("comments") {
@@ -132,14 +137,14 @@ fn answer(
             } else {
                 Vec::new()
             };
-            let mut view = issue_view(&issue);
+            let mut view = issue_to_json(&issue);
             view.insert("comments".into(), comments.iter().map(|it| json!({"body": it.body})).collect());
-            view_holds(view, shown, value)
+            evaluate_view(view, shown, value)
         }
         ForgeQuery::Pull(number) => {
             let number = pull(number)?;
             let seen = tracker.pull_request(number).map_err(trouble)?;
-            let mut view = pull_view(&seen);
+            let mut view = pull_request_to_json(&seen);
             if shown.fields.iter().flatten().any(|it| it == "reviewDecision") {
                 let reviews = tracker.reviews(number).map_err(trouble)?;
                 let last = reviews.iter().rev().find_map(|review| match review.verdict {
@@ -149,39 +154,41 @@ fn answer(
                 });
                 view.insert("reviewDecision".into(), last.unwrap_or("").into());
             }
-            view_holds(view, shown, value)
+            evaluate_view(view, shown, value)
         }
         ForgeQuery::Checks(number) => {
             let head = tracker.pull_request(pull(number)?).map_err(trouble)?.head_sha;
             let checks = tracker.list_checks(&head).map_err(trouble)?;
-            Ok(checks_hold(ground.tree, &checks, shown, value))
+            Ok(evaluate_checks(ground.tree, &checks, shown, value))
         }
         ForgeQuery::Runs => {
-            let head = head(ground).ok_or_else(|| uncertain("no commit is known here".to_owned()))?;
+            let head = find_head_commit(ground)
+                .ok_or_else(|| uncertain_because("no commit is known here".to_owned()))?;
             let mut checks = tracker.list_checks(&head).map_err(trouble)?;
             if let Some(workflow) = &shown.workflow {
-                let jobs = jobs_of(ground.tree, workflow)
-                    .ok_or_else(|| uncertain(format!("there is no workflow `{}`", short(workflow))))?;
+                let jobs = jobs_of(ground.tree, workflow).ok_or_else(|| {
+                    uncertain_because(format!("there is no workflow `{}`", shorten_to_line(workflow)))
+                })?;
                 checks.retain(|check| jobs.iter().any(|job| job.is_called(&check.name)));
             }
-            Ok(runs_hold(&checks, shown, value))
+            Ok(evaluate_runs(&checks, shown, value))
         }
-        ForgeQuery::Client => Err(uncertain("the tracker does not answer this".to_owned())),
+        ForgeQuery::Client => Err(uncertain_because("the tracker does not answer this".to_owned())),
     }
 }
 
 /// The commit whose checks count.
-fn head(ground: &AcceptanceContext<'_>) -> Option<CommitSha> {
+fn find_head_commit(ground: &AcceptanceContext<'_>) -> Option<CommitSha> {
     ground.head.clone().or_else(|| CommitSha::new(ground.tree.commit()?).ok())
 }
 
-fn issue_view(issue: &Issue) -> Map<String, Value> {
+fn issue_to_json(issue: &Issue) -> Map<String, Value> {
     let labels: Vec<Value> = issue.labels.iter().map(|label| json!({"name": label.as_str()})).collect();
     let state = match issue.state {
         TrackerIssueState::Open => "OPEN",
         TrackerIssueState::Closed { .. } => "CLOSED",
     };
-    object(json!({
+    into_json_object(json!({
         "number": issue.number.get(),
         "title": issue.title,
         "state": state,
@@ -193,14 +200,14 @@ fn issue_view(issue: &Issue) -> Map<String, Value> {
     }))
 }
 
-fn pull_view(pull: &PullRequest) -> Map<String, Value> {
+fn pull_request_to_json(pull: &PullRequest) -> Map<String, Value> {
     let state = match pull.state {
         PrState::Draft | PrState::Open => "OPEN",
         PrState::Closed => "CLOSED",
         PrState::Merged { .. } => "MERGED",
     };
     let merges = pull.merges.map_or("UNKNOWN", |it| if it { "MERGEABLE" } else { "CONFLICTING" });
-    object(json!({
+    into_json_object(json!({
         "number": pull.number.get(),
         "title": pull.title,
         "state": state,
@@ -215,7 +222,7 @@ fn pull_view(pull: &PullRequest) -> Map<String, Value> {
     }))
 }
 
-fn object(value: Value) -> Map<String, Value> {
+fn into_json_object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(map) => map,
         _ => Map::new(),
@@ -223,7 +230,7 @@ fn object(value: Value) -> Map<String, Value> {
 }
 
 /// The answer as the client would write it.
-fn view_holds(
+fn evaluate_view(
     view: Map<String, Value>,
     shown: &ForgeQueryOptions,
     value: &str,
@@ -231,42 +238,47 @@ fn view_holds(
     let text = match (&shown.fields, &shown.path) {
         (None, None) => {
             let line = |(key, value): (&String, &Value)| {
-                format!("{key}:\t{}\n", json_path::shown(std::slice::from_ref(value)))
+                format!("{key}:\t{}\n", json_path::format_values_raw(std::slice::from_ref(value)))
             };
             view.iter().map(line).collect()
         }
-        (None, Some(_)) => return Err(uncertain("`--jq` goes with `--json`".to_owned())),
+        (None, Some(_)) => return Err(uncertain_because("`--jq` goes with `--json`".to_owned())),
         (Some(fields), path) => {
-            let picked = pick(&view, fields)?;
-            written(Value::Object(picked), path.as_deref())?
+            let picked = pick_fields(&view, fields)?;
+            format_json_value(Value::Object(picked), path.as_deref())?
         }
     };
-    Ok(contains(&text, value))
+    Ok(check_text_contains(&text, value))
 }
 
-fn pick(view: &Map<String, Value>, fields: &[String]) -> Result<Map<String, Value>, CheckEvidence> {
+fn pick_fields(view: &Map<String, Value>, fields: &[String]) -> Result<Map<String, Value>, CheckEvidence> {
     let one = |field: &String| match view.get(field) {
         Some(value) => Ok((field.clone(), value.clone())),
         None => {
             let known: Vec<&str> = view.keys().map(String::as_str).collect();
-            Err(uncertain(format!("unknown field `{}`; known are {}", short(field), known.join(", "))))
+            Err(uncertain_because(format!(
+                "unknown field `{}`; known are {}",
+                shorten_to_line(field),
+                known.join(", ")
+            )))
         }
     };
     fields.iter().map(one).collect()
 }
 
-fn written(value: Value, path: Option<&str>) -> Result<String, CheckEvidence> {
+fn format_json_value(value: Value, path: Option<&str>) -> Result<String, CheckEvidence> {
     let Some(path) = path else { return Ok(value.to_string()) };
-    let found = json_path::parse(path).and_then(|query| query.run(&value)).map_err(uncertain)?;
-    Ok(json_path::shown(&found))
+    let found =
+        json_path::parse_json_path(path).and_then(|query| query.run(&value)).map_err(uncertain_because)?;
+    Ok(json_path::format_values_raw(&found))
 }
 
-fn contains(text: &str, value: &str) -> CheckEvidence {
+fn check_text_contains(text: &str, value: &str) -> CheckEvidence {
     let how = if text.contains(value) { "contains" } else { "does not contain" };
-    judged(text.contains(value), format!("the answer {how} `{}`", short(value)))
+    pass_or_fail(text.contains(value), format!("the answer {how} `{}`", shorten_to_line(value)))
 }
 
-fn word(state: ForgeCheckState) -> (&'static str, &'static str) {
+fn check_state_and_bucket(state: ForgeCheckState) -> (&'static str, &'static str) {
     match state {
         ForgeCheckState::Waiting => ("QUEUED", "pending"),
         ForgeCheckState::Running => ("IN_PROGRESS", "pending"),
@@ -286,34 +298,36 @@ fn word(state: ForgeCheckState) -> (&'static str, &'static str) {
 const PASSED: [&str; 4] = ["pass", "passed", "success", "SUCCESS"];
 
 /// Whether checks are as they should be. A word such as `pass` is about all of them; anything else is the name or the key of a job.
-fn checks_hold(
+fn evaluate_checks(
     tree: &AcceptanceTree,
     checks: &[ForgeCheck],
     shown: &ForgeQueryOptions,
     value: &str,
 ) -> CheckEvidence {
     if PASSED.contains(&value) || checks.is_empty() {
-        return summed(checks, "the checks");
+        return evaluate_check_sum(checks, "the checks");
     }
     if shown.fields.is_some() {
-        return listed(checks, checks.iter().map(row).collect(), shown, value);
+        return evaluate_check_list(checks, checks.iter().map(check_to_json_row).collect(), shown, value);
     }
-    let jobs = jobs(tree);
+    let jobs = list_workflow_jobs(tree);
     let is_meant = |check: &&ForgeCheck| {
         check.name.contains(value) || jobs.iter().any(|job| job.key == value && job.is_called(&check.name))
     };
     let of: Vec<ForgeCheck> = checks.iter().filter(is_meant).cloned().collect();
     match (of.is_empty(), sum_checks(checks)) {
-        (false, _) => summed(&of, &format!("`{}`", short(value))),
-        (true, ChecksSum::Pending) => pending(format!("no check is called `{}` yet", short(value))),
-        (true, _) => fail(format!("no check is called `{}`", short(value))),
+        (false, _) => evaluate_check_sum(&of, &format!("`{}`", shorten_to_line(value))),
+        (true, ChecksSum::Pending) => {
+            pending_because(format!("no check is called `{}` yet", shorten_to_line(value)))
+        }
+        (true, _) => fail_with_evidence(format!("no check is called `{}`", shorten_to_line(value))),
     }
 }
 
 /// Whether the runs of a commit are as they should be. Its checks come to one run: one job that passed is not the whole.
-fn runs_hold(checks: &[ForgeCheck], shown: &ForgeQueryOptions, value: &str) -> CheckEvidence {
+fn evaluate_runs(checks: &[ForgeCheck], shown: &ForgeQueryOptions, value: &str) -> CheckEvidence {
     if PASSED.contains(&value) || checks.is_empty() || shown.fields.is_none() {
-        return summed(checks, "the runs");
+        return evaluate_check_sum(checks, "the runs");
     }
     let state = match sum_checks(checks) {
         ChecksSum::None | ChecksSum::Pending => ForgeCheckState::Running,
@@ -323,23 +337,23 @@ fn runs_hold(checks: &[ForgeCheck], shown: &ForgeQueryOptions, value: &str) -> C
     };
     let whole =
         ForgeCheck { id: None, name: "all jobs".to_owned(), by: None, state, started: None, url: None };
-    listed(checks, vec![row(&whole)], shown, value)
+    evaluate_check_list(checks, vec![check_to_json_row(&whole)], shown, value)
 }
 
-fn row(check: &ForgeCheck) -> Map<String, Value> {
-    let (state, bucket) = word(check.state);
+fn check_to_json_row(check: &ForgeCheck) -> Map<String, Value> {
+    let (state, bucket) = check_state_and_bucket(check.state);
     let (status, conclusion) = match check.state {
         ForgeCheckState::Waiting => ("queued", String::new()),
         ForgeCheckState::Running => ("in_progress", String::new()),
         ForgeCheckState::Done(_) => ("completed", state.to_lowercase()),
     };
-    object(json!({
+    into_json_object(json!({
         "name": check.name, "state": state, "bucket": bucket, "status": status, "conclusion": conclusion,
         "workflowName": check.by,
     }))
 }
 
-fn listed(
+fn evaluate_check_list(
     checks: &[ForgeCheck],
     rows: Vec<Map<String, Value>>,
     shown: &ForgeQueryOptions,
@@ -347,36 +361,39 @@ fn listed(
 ) -> CheckEvidence {
     let fields = shown.fields.as_deref().unwrap_or_default();
     let rows: Result<Vec<Value>, CheckEvidence> =
-        rows.iter().map(|row| pick(row, fields).map(Value::Object)).collect();
-    match rows.and_then(|rows| written(Value::Array(rows), shown.path.as_deref())) {
+        rows.iter().map(|row| pick_fields(row, fields).map(Value::Object)).collect();
+    match rows.and_then(|rows| format_json_value(Value::Array(rows), shown.path.as_deref())) {
         Err(saw) => saw,
-        Ok(text) if text.contains(value) => contains(&text, value),
-        Ok(_) if sum_checks(checks) == ChecksSum::Pending => pending("checks are still running".to_owned()),
-        Ok(_) if sum_checks(checks) == ChecksSum::Broken => broken("the checks"),
-        Ok(text) => contains(&text, value),
+        Ok(text) if text.contains(value) => check_text_contains(&text, value),
+        Ok(_) if sum_checks(checks) == ChecksSum::Pending => {
+            pending_because("checks are still running".to_owned())
+        }
+        Ok(_) if sum_checks(checks) == ChecksSum::Broken => uncertain_broken_checks("the checks"),
+        Ok(text) => check_text_contains(&text, value),
     }
 }
 
-fn broken(what: &str) -> CheckEvidence {
-    uncertain(format!("{what} were cut off or could not begin: that says nothing about the work"))
+fn uncertain_broken_checks(what: &str) -> CheckEvidence {
+    uncertain_because(format!("{what} were cut off or could not begin: that says nothing about the work"))
 }
 
-fn summed(checks: &[ForgeCheck], what: &str) -> CheckEvidence {
+fn evaluate_check_sum(checks: &[ForgeCheck], what: &str) -> CheckEvidence {
     match sum_checks(checks) {
-        ChecksSum::None => uncertain(format!("{what}: no check has said anything")),
-        ChecksSum::Pending => pending(format!("{what}: still running")),
-        ChecksSum::Passed => pass(format!("{what}: passed")),
+        ChecksSum::None => uncertain_because(format!("{what}: no check has said anything")),
+        ChecksSum::Pending => pending_because(format!("{what}: still running")),
+        ChecksSum::Passed => pass_with_evidence(format!("{what}: passed")),
         ChecksSum::Failed => {
             let failed = checks.iter().filter(|it| it.state == ForgeCheckState::Done(Conclusion::Failure));
-            let names: Vec<String> = failed.take(3).map(|it| format!("`{}`", short(&it.name))).collect();
-            fail(format!("{what}: {} failed", names.join(", ")))
+            let names: Vec<String> =
+                failed.take(3).map(|it| format!("`{}`", shorten_to_line(&it.name))).collect();
+            fail_with_evidence(format!("{what}: {} failed", names.join(", ")))
         }
-        ChecksSum::Broken => broken(what),
+        ChecksSum::Broken => uncertain_broken_checks(what),
     }
 }
 
 /// The workflow files, with their names.
-fn workflows(tree: &AcceptanceTree) -> Vec<(String, String)> {
+fn list_workflow_files(tree: &AcceptanceTree) -> Vec<(String, String)> {
     const FOLDER: &str = ".github/workflows";
     let names = tree.names(FOLDER).unwrap_or_default();
     let files = names.into_iter().filter(|name| name.ends_with(".yml") || name.ends_with(".yaml"));
@@ -386,8 +403,8 @@ fn workflows(tree: &AcceptanceTree) -> Vec<(String, String)> {
         .collect()
 }
 
-fn jobs(tree: &AcceptanceTree) -> Vec<WorkflowJob> {
-    workflows(tree).iter().flat_map(|(_, text)| workflow::jobs(text)).collect()
+fn list_workflow_jobs(tree: &AcceptanceTree) -> Vec<WorkflowJob> {
+    list_workflow_files(tree).iter().flat_map(|(_, text)| workflow::parse_workflow_jobs(text)).collect()
 }
 
 /// The jobs of one workflow, by its file or by what it calls itself.
@@ -397,43 +414,47 @@ fn jobs_of(tree: &AcceptanceTree, wanted: &str) -> Option<Vec<WorkflowJob>> {
             .find_map(|line| line.strip_prefix("name:"))
             .map(|name| name.trim().trim_matches(['"', '\'']).to_owned())
     };
-    let all = workflows(tree);
+    let all = list_workflow_files(tree);
     let found = all.iter().find(|(name, text)| name == wanted || called(text).as_deref() == Some(wanted));
-    found.map(|(_, text)| workflow::jobs(text))
+    found.map(|(_, text)| workflow::parse_workflow_jobs(text))
 }
 
 /// What the forge's own run of a command came to: for where we run nothing ourselves.
-pub(super) fn command(ground: &AcceptanceContext<'_>, line: &str) -> CheckEvidence {
+pub(super) fn check_command_on_forge(ground: &AcceptanceContext<'_>, line: &str) -> CheckEvidence {
     let nothing = || {
-        uncertain("it is a command, none is run in safe mode, and no check of the forge runs it".to_owned())
+        uncertain_because(
+            "it is a command, none is run in safe mode, and no check of the forge runs it".to_owned(),
+        )
     };
-    let (Some(tracker), Some(head)) = (ground.tracker, head(ground)) else { return nothing() };
-    let jobs: Vec<WorkflowJob> =
-        jobs(ground.tree).into_iter().filter(|job| job.runs.iter().any(|it| it == line.trim())).collect();
+    let (Some(tracker), Some(head)) = (ground.tracker, find_head_commit(ground)) else { return nothing() };
+    let jobs: Vec<WorkflowJob> = list_workflow_jobs(ground.tree)
+        .into_iter()
+        .filter(|job| job.runs.iter().any(|it| it == line.trim()))
+        .collect();
     if jobs.is_empty() {
         return nothing();
     }
     let checks = match tracker.list_checks(&head) {
         Ok(checks) => checks,
-        Err(error) => return troubled(&error),
+        Err(error) => return uncertain_tracker_error(&error),
     };
     let of: Vec<ForgeCheck> =
         checks.into_iter().filter(|check| jobs.iter().any(|job| job.is_called(&check.name))).collect();
-    if of.is_empty() { nothing() } else { summed(&of, "the check that runs it") }
+    if of.is_empty() { nothing() } else { evaluate_check_sum(&of, "the check that runs it") }
 }
 
 /// Asks the client, with words that were understood above. What it says is not shown: it may be more than the readers of the issue
 /// may see.
-fn client(shop: Option<&ShellWorkspace<'_>>, query: &GithubQuery, value: &str) -> CheckEvidence {
+fn query_gh_client(shop: Option<&ShellWorkspace<'_>>, query: &GithubQuery, value: &str) -> CheckEvidence {
     const LIMIT_MS: u64 = 30_000;
     let Some((shop, program)) = shop.and_then(|shop| Some((shop, shop.on_path(&["gh"])?))) else {
-        return uncertain("the tracker does not answer this, and `gh` is not installed".to_owned());
+        return uncertain_because("the tracker does not answer this, and `gh` is not installed".to_owned());
     };
     let argv = std::iter::once(program.into()).chain(query.words.iter().map(Into::into)).collect();
     match shop.run_outside(argv, LIMIT_MS) {
-        Err(why) => uncertain(format!("`gh` could not be run: {why}")),
-        Ok(said) if said.ran.is_well() => contains(&String::from_utf8_lossy(&said.out), value),
-        Ok(said) if said.ran.timed_out => uncertain("`gh` did not answer in time".to_owned()),
-        Ok(said) => uncertain(format!("`gh` ended with code {}", said.ran.exit.unwrap_or(-1))),
+        Err(why) => uncertain_because(format!("`gh` could not be run: {why}")),
+        Ok(said) if said.ran.is_well() => check_text_contains(&String::from_utf8_lossy(&said.out), value),
+        Ok(said) if said.ran.timed_out => uncertain_because("`gh` did not answer in time".to_owned()),
+        Ok(said) => uncertain_because(format!("`gh` ended with code {}", said.ran.exit.unwrap_or(-1))),
     }
 }

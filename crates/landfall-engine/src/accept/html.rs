@@ -48,11 +48,11 @@ impl HtmlDocument {
         let mut elements = Vec::new();
         if rest.is_empty() {
             let _ = parser.finish(); // the document is ours, too
-            flatten(&document, &mut elements);
+            collect_elements(&document, &mut elements);
         } else {
             drop(parser); // what it holds of the document is held below as well
         }
-        dismantle(document);
+        drop_tree_iteratively(document);
         if rest.is_empty() {
             Ok(Self { elements })
         } else {
@@ -61,23 +61,23 @@ impl HtmlDocument {
     }
 
     /// The elements that match.
-    pub fn select(&self, selector: &Selector) -> Vec<usize> {
-        let matches = |at: &usize| selector.0.iter().any(|complex| self.matches(*at, complex));
+    pub fn select_elements(&self, selector: &Selector) -> Vec<usize> {
+        let matches = |at: &usize| selector.0.iter().any(|complex| self.matches_complex(*at, complex));
         (0..self.elements.len()).filter(matches).collect()
     }
 
     /// The text in an element, on one line.
-    pub fn text(&self, at: usize) -> &str {
+    pub fn element_text(&self, at: usize) -> &str {
         &self.elements[at].text
     }
 
-    fn matches(&self, at: usize, complex: &ComplexSelector) -> bool {
-        self.fits(at, &complex.last) && self.leads(at, &complex.rest)
+    fn matches_complex(&self, at: usize, complex: &ComplexSelector) -> bool {
+        self.matches_compound(at, &complex.last) && self.matches_combinators(at, &complex.rest)
     }
 
-    fn leads(&self, at: usize, rest: &[(Combinator, CompoundSelector)]) -> bool {
+    fn matches_combinators(&self, at: usize, rest: &[(Combinator, CompoundSelector)]) -> bool {
         let Some(((combinator, compound), rest)) = rest.split_first() else { return true };
-        let fits = |at: usize| self.fits(at, compound) && self.leads(at, rest);
+        let fits = |at: usize| self.matches_compound(at, compound) && self.matches_combinators(at, rest);
         let (next, many): (fn(&Element) -> Option<usize>, bool) = match combinator {
             Combinator::Inside => (|it| it.parent, true),
             Combinator::Child => (|it| it.parent, false),
@@ -94,18 +94,24 @@ impl HtmlDocument {
         false
     }
 
-    fn fits(&self, at: usize, compound: &CompoundSelector) -> bool {
+    fn matches_compound(&self, at: usize, compound: &CompoundSelector) -> bool {
         let element = &self.elements[at];
         compound.0.iter().all(|simple| match simple {
             SimpleSelector::Any => true,
             SimpleSelector::Type(name) => element.name == *name,
-            SimpleSelector::Id(id) => element.get("id") == Some(id),
-            SimpleSelector::Class(class) => {
-                element.get("class").is_some_and(|all| all.split_ascii_whitespace().any(|it| it == class))
+            SimpleSelector::Id(id) => element.attribute_value("id") == Some(id),
+            SimpleSelector::Class(class) => element
+                .attribute_value("class")
+                .is_some_and(|all| all.split_ascii_whitespace().any(|it| it == class)),
+            SimpleSelector::Attribute { name, how, ignore_case } => {
+                element.attribute_value(name).is_some_and(|value| {
+                    if *ignore_case {
+                        how.matches_value(&value.to_lowercase())
+                    } else {
+                        how.matches_value(value)
+                    }
+                })
             }
-            SimpleSelector::Attribute { name, how, ignore_case } => element.get(name).is_some_and(|value| {
-                if *ignore_case { how.holds(&value.to_lowercase()) } else { how.holds(value) }
-            }),
             SimpleSelector::First => element.place == 1,
             SimpleSelector::Last => element.is_last,
             SimpleSelector::Only => element.place == 1 && element.is_last,
@@ -115,13 +121,13 @@ impl HtmlDocument {
                 Some(rest) => *step > 0 && rest % step == 0,
                 None => false,
             },
-            SimpleSelector::Not(inner) => !inner.iter().any(|compound| self.fits(at, compound)),
+            SimpleSelector::Not(inner) => !inner.iter().any(|compound| self.matches_compound(at, compound)),
         })
     }
 }
 
 impl Element {
-    fn get(&self, name: &str) -> Option<&str> {
+    fn attribute_value(&self, name: &str) -> Option<&str> {
         self.attributes.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 }
@@ -175,7 +181,7 @@ enum AttributeMatch {
 }
 
 impl AttributeMatch {
-    fn holds(&self, value: &str) -> bool {
+    fn matches_value(&self, value: &str) -> bool {
         match self {
             Self::There => true,
             Self::Is(wanted) => value == wanted,
@@ -196,18 +202,18 @@ impl Selector {
     /// Reads a selector.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut reader = HtmlParser { rest: text.trim() };
-        let wrong = || format!("the selector `{}` is not understood", super::files::short(text));
+        let wrong = || format!("the selector `{}` is not understood", super::files::shorten_to_line(text));
         if text.len() > SELECTOR_BYTES_MAX {
             return Err(wrong());
         }
         let mut list = Vec::new();
         loop {
-            list.push(reader.complex().ok_or_else(wrong)?);
-            reader.space();
+            list.push(reader.parse_complex().ok_or_else(wrong)?);
+            reader.skip_space();
             match reader.next() {
                 None => return Ok(Self(list)),
                 Some(',') => {
-                    reader.space();
+                    reader.skip_space();
                 }
                 Some(_) => return Err(wrong()),
             }
@@ -237,18 +243,18 @@ impl HtmlParser<'_> {
         })
     }
 
-    fn space(&mut self) -> bool {
+    fn skip_space(&mut self) -> bool {
         let trimmed = self.rest.trim_start();
         let some = trimmed.len() < self.rest.len();
         self.rest = trimmed;
         some
     }
 
-    fn complex(&mut self) -> Option<ComplexSelector> {
-        let mut last = self.compound()?;
+    fn parse_complex(&mut self) -> Option<ComplexSelector> {
+        let mut last = self.parse_compound()?;
         let mut rest = Vec::new();
         loop {
-            let spaced = self.space();
+            let spaced = self.skip_space();
             let combinator = match self.peek() {
                 Some('>') => Combinator::Child,
                 Some('+') => Combinator::Next,
@@ -259,45 +265,45 @@ impl HtmlParser<'_> {
             };
             if !matches!(combinator, Combinator::Inside) {
                 self.next();
-                self.space();
+                self.skip_space();
             }
-            let compound = self.compound()?;
+            let compound = self.parse_compound()?;
             rest.insert(0, (combinator, std::mem::replace(&mut last, compound)));
         }
         Some(ComplexSelector { last, rest })
     }
 
-    fn compound(&mut self) -> Option<CompoundSelector> {
+    fn parse_compound(&mut self) -> Option<CompoundSelector> {
         let mut simples = Vec::new();
         if self.take("*") {
             simples.push(SimpleSelector::Any);
-        } else if let Some(name) = self.name() {
+        } else if let Some(name) = self.parse_name() {
             simples.push(SimpleSelector::Type(name.to_ascii_lowercase()));
         }
         loop {
             match self.peek() {
                 Some('#') => {
                     self.next();
-                    simples.push(SimpleSelector::Id(self.name()?));
+                    simples.push(SimpleSelector::Id(self.parse_name()?));
                 }
                 Some('.') => {
                     self.next();
-                    simples.push(SimpleSelector::Class(self.name()?));
+                    simples.push(SimpleSelector::Class(self.parse_name()?));
                 }
                 Some('[') => {
                     self.next();
-                    simples.push(self.attribute()?);
+                    simples.push(self.parse_attribute()?);
                 }
                 Some(':') => {
                     self.next();
-                    simples.push(self.pseudo()?);
+                    simples.push(self.parse_pseudo()?);
                 }
                 _ => return (!simples.is_empty()).then_some(CompoundSelector(simples)),
             }
         }
     }
 
-    fn name(&mut self) -> Option<String> {
+    fn parse_name(&mut self) -> Option<String> {
         let mut name = String::new();
         while let Some(c) = self.peek() {
             match c {
@@ -313,10 +319,10 @@ impl HtmlParser<'_> {
         (!name.is_empty()).then_some(name)
     }
 
-    fn attribute(&mut self) -> Option<SimpleSelector> {
-        self.space();
-        let name = self.name()?.to_ascii_lowercase();
-        self.space();
+    fn parse_attribute(&mut self) -> Option<SimpleSelector> {
+        self.skip_space();
+        let name = self.parse_name()?.to_ascii_lowercase();
+        self.skip_space();
         if self.take("]") {
             return Some(SimpleSelector::Attribute { name, how: AttributeMatch::There, ignore_case: false });
         }
@@ -335,7 +341,7 @@ impl HtmlParser<'_> {
         } else {
             return None;
         };
-        self.space();
+        self.skip_space();
         let value = match self.peek()? {
             quote @ ('"' | '\'') => {
                 self.next();
@@ -344,22 +350,22 @@ impl HtmlParser<'_> {
                 self.rest = &self.rest[end + 1..];
                 value
             }
-            _ => self.name()?,
+            _ => self.parse_name()?,
         };
-        self.space();
+        self.skip_space();
         let ignore_case = self.take("i") || self.take("I");
-        self.space();
+        self.skip_space();
         let value = if ignore_case { value.to_lowercase() } else { value };
         self.take("]").then(|| SimpleSelector::Attribute { name, how: make(value), ignore_case })
     }
 
-    fn pseudo(&mut self) -> Option<SimpleSelector> {
+    fn parse_pseudo(&mut self) -> Option<SimpleSelector> {
         let there = |name: &str| SimpleSelector::Attribute {
             name: name.to_owned(),
             how: AttributeMatch::There,
             ignore_case: false,
         };
-        let name = self.name()?;
+        let name = self.parse_name()?;
         Some(match name.as_str() {
             "first-child" => SimpleSelector::First,
             "last-child" => SimpleSelector::Last,
@@ -382,9 +388,9 @@ impl HtmlParser<'_> {
                 self.take("(").then_some(())?;
                 let mut inner = Vec::new();
                 loop {
-                    self.space();
-                    inner.push(self.compound()?);
-                    self.space();
+                    self.skip_space();
+                    inner.push(self.parse_compound()?);
+                    self.skip_space();
                     match self.next()? {
                         ')' => break,
                         ',' => {}
@@ -417,14 +423,14 @@ enum NodeContent {
 
 impl Node {
     fn new(content: NodeContent) -> NodeRef {
-        Self::named(content, QualName::new(None, ns!(), local_name!("")))
+        Self::with_name(content, QualName::new(None, ns!(), local_name!("")))
     }
 
-    fn named(content: NodeContent, name: QualName) -> NodeRef {
+    fn with_name(content: NodeContent, name: QualName) -> NodeRef {
         Rc::new(Self { content, name, parent: RefCell::default(), children: RefCell::default() })
     }
 
-    fn above(&self) -> Option<NodeRef> {
+    fn parent_node(&self) -> Option<NodeRef> {
         self.parent.borrow().as_ref().and_then(std::rc::Weak::upgrade)
     }
 }
@@ -434,7 +440,7 @@ struct HtmlTreeSink {
 }
 
 impl HtmlTreeSink {
-    fn put(&self, parent: &NodeRef, at: usize, child: NodeOrText<NodeRef>) {
+    fn insert_child(&self, parent: &NodeRef, at: usize, child: NodeOrText<NodeRef>) {
         match child {
             NodeOrText::AppendText(text) => {
                 let mut children = parent.children.borrow_mut();
@@ -458,8 +464,8 @@ impl HtmlTreeSink {
         }
     }
 
-    fn place(&self, node: &NodeRef) -> Option<(NodeRef, usize)> {
-        let parent = node.above()?;
+    fn find_position(&self, node: &NodeRef) -> Option<(NodeRef, usize)> {
+        let parent = node.parent_node()?;
         let at = parent.children.borrow().iter().position(|it| Rc::ptr_eq(it, node))?;
         Some((parent, at))
     }
@@ -485,7 +491,7 @@ impl TreeSink for HtmlTreeSink {
     }
 
     fn create_element(&self, name: QualName, attributes: Vec<Attribute>, _: ElementFlags) -> NodeRef {
-        Node::named(NodeContent::Element(RefCell::new(attributes)), name)
+        Node::with_name(NodeContent::Element(RefCell::new(attributes)), name)
     }
 
     fn create_comment(&self, _: StrTendril) -> NodeRef {
@@ -498,11 +504,11 @@ impl TreeSink for HtmlTreeSink {
 
     fn append(&self, parent: &NodeRef, child: NodeOrText<NodeRef>) {
         let at = parent.children.borrow().len();
-        self.put(parent, at, child);
+        self.insert_child(parent, at, child);
     }
 
     fn append_based_on_parent_node(&self, element: &NodeRef, before: &NodeRef, child: NodeOrText<NodeRef>) {
-        match element.above() {
+        match element.parent_node() {
             Some(_) => self.append_before_sibling(element, child),
             None => self.append(before, child),
         }
@@ -522,8 +528,8 @@ impl TreeSink for HtmlTreeSink {
     fn set_quirks_mode(&self, _: QuirksMode) {}
 
     fn append_before_sibling(&self, sibling: &NodeRef, child: NodeOrText<NodeRef>) {
-        if let Some((parent, at)) = self.place(sibling) {
-            self.put(&parent, at, child);
+        if let Some((parent, at)) = self.find_position(sibling) {
+            self.insert_child(&parent, at, child);
         }
     }
 
@@ -539,7 +545,7 @@ impl TreeSink for HtmlTreeSink {
     }
 
     fn remove_from_parent(&self, target: &NodeRef) {
-        if let Some((parent, at)) = self.place(target) {
+        if let Some((parent, at)) = self.find_position(target) {
             parent.children.borrow_mut().remove(at);
         }
         *target.parent.borrow_mut() = None;
@@ -557,7 +563,7 @@ impl TreeSink for HtmlTreeSink {
 const TEXT_BYTES_MAX: usize = 64 << 10; // of one element; enough to find a sentence in
 
 /// The elements in the order of the document. Without recursion: pages can be as deep as their author likes.
-fn flatten(document: &NodeRef, elements: &mut Vec<Element>) {
+fn collect_elements(document: &NodeRef, elements: &mut Vec<Element>) {
     struct OpenNode {
         node: NodeRef,
         next: usize,
@@ -626,7 +632,7 @@ fn flatten(document: &NodeRef, elements: &mut Vec<Element>) {
 }
 
 /// Takes the tree apart from the top: dropped as it is, a deep one would use up the stack.
-fn dismantle(document: NodeRef) {
+fn drop_tree_iteratively(document: NodeRef) {
     let mut open = vec![document];
     while let Some(node) = open.pop() {
         open.append(&mut node.children.borrow_mut());
@@ -641,8 +647,11 @@ mod tests {
         <ul id=list><li class=one>First <b>thing</b><li>Second<li data-x="Some-Thing">Third</ul>
         <table><tr><td>1</table><p>Text</p><p lang="en-GB"></p><input type=checkbox checked>"#;
 
-    fn count(selector: &str) -> usize {
-        HtmlDocument::parse(TEXT).expect("a page").select(&Selector::parse(selector).expect(selector)).len()
+    fn count_matches(selector: &str) -> usize {
+        HtmlDocument::parse(TEXT)
+            .expect("a page")
+            .select_elements(&Selector::parse(selector).expect(selector))
+            .len()
     }
 
     #[test]
@@ -673,11 +682,11 @@ mod tests {
             ("*", 16),
             ("title, h1", 1),
         ] {
-            assert_eq!(count(selector), wanted, "{selector}");
+            assert_eq!(count_matches(selector), wanted, "{selector}");
         }
         let page = HtmlDocument::parse(TEXT).expect("a page");
-        let found = page.select(&Selector::parse("li.one").expect("one"));
-        assert_eq!(page.text(found[0]), "First thing");
+        let found = page.select_elements(&Selector::parse("li.one").expect("one"));
+        assert_eq!(page.element_text(found[0]), "First thing");
         for wrong in [
             "",
             ">",

@@ -20,7 +20,7 @@ const STEPS_MAX: usize = 100;
 const VALUES_MAX: usize = 10_000;
 
 /// Reads a path.
-pub(super) fn parse(text: &str) -> Result<JsonPath, String> {
+pub(super) fn parse_json_path(text: &str) -> Result<JsonPath, String> {
     let wrong = || {
         let given = landfall_trackers::tracker::shown(text, 80);
         format!(
@@ -29,7 +29,7 @@ pub(super) fn parse(text: &str) -> Result<JsonPath, String> {
         )
     };
     let mut steps = Vec::new();
-    for (number, part) in split(text).ok_or_else(wrong)?.into_iter().enumerate() {
+    for (number, part) in split_at_pipes(text).ok_or_else(wrong)?.into_iter().enumerate() {
         let part = part.trim();
         if let Some(word) = WORDS.into_iter().find(|word| *word == part) {
             if number == 0 && !text.trim_start().starts_with('.') && text.trim() != word {
@@ -37,7 +37,7 @@ pub(super) fn parse(text: &str) -> Result<JsonPath, String> {
             }
             steps.push(JsonPathStep::Word(word));
         } else {
-            path(part, &mut steps).ok_or_else(wrong)?;
+            parse_steps(part, &mut steps).ok_or_else(wrong)?;
         }
     }
     if steps.len() > STEPS_MAX {
@@ -47,7 +47,7 @@ pub(super) fn parse(text: &str) -> Result<JsonPath, String> {
 }
 
 /// The parts between pipes; none if a quote is not closed.
-fn split(text: &str) -> Option<Vec<&str>> {
+fn split_at_pipes(text: &str) -> Option<Vec<&str>> {
     let (mut parts, mut from, mut quoted, mut escaped) = (Vec::new(), 0, false, false);
     for (at, c) in text.char_indices() {
         match c {
@@ -65,7 +65,7 @@ fn split(text: &str) -> Option<Vec<&str>> {
     (!quoted).then_some(parts)
 }
 
-fn path(text: &str, steps: &mut Vec<JsonPathStep>) -> Option<()> {
+fn parse_steps(text: &str, steps: &mut Vec<JsonPathStep>) -> Option<()> {
     let mut rest = text.strip_prefix('.')?;
     let mut first = true;
     while !rest.is_empty() {
@@ -129,7 +129,7 @@ impl JsonPath {
         for step in &self.0 {
             let mut next = Vec::new();
             for value in values {
-                take(step, value, &mut next)?;
+                apply_step(step, value, &mut next)?;
                 if next.len() > VALUES_MAX {
                     return Err(format!("there are more than {VALUES_MAX} values"));
                 }
@@ -140,8 +140,8 @@ impl JsonPath {
     }
 }
 
-fn take(step: &JsonPathStep, value: Value, into: &mut Vec<Value>) -> Result<(), String> {
-    let no = |what: &str, value: &Value| Err(format!("{} has no {what}", kind(value)));
+fn apply_step(step: &JsonPathStep, value: Value, into: &mut Vec<Value>) -> Result<(), String> {
+    let no = |what: &str, value: &Value| Err(format!("{} has no {what}", describe_kind(value)));
     match (step, value) {
         (JsonPathStep::Key(key), Value::Object(mut map)) => into.push(map.remove(key).unwrap_or(Value::Null)),
         (JsonPathStep::Key(_) | JsonPathStep::Index(_), Value::Null) => into.push(Value::Null),
@@ -156,13 +156,13 @@ fn take(step: &JsonPathStep, value: Value, into: &mut Vec<Value>) -> Result<(), 
         (JsonPathStep::Each, Value::Array(list)) => into.extend(list),
         (JsonPathStep::Each, Value::Object(map)) => into.extend(map.into_iter().map(|(_, value)| value)),
         (JsonPathStep::Each, other) => return no("values in it", &other),
-        (JsonPathStep::Word(word), value) => into.push(apply(word, value)?),
+        (JsonPathStep::Word(word), value) => into.push(apply_function(word, value)?),
     }
     Ok(())
 }
 
-fn apply(word: &str, value: Value) -> Result<Value, String> {
-    let no = |value: &Value| Err(format!("{} has no `{word}`", kind(value)));
+fn apply_function(word: &str, value: Value) -> Result<Value, String> {
+    let no = |value: &Value| Err(format!("{} has no `{word}`", describe_kind(value)));
     Ok(match (word, value) {
         ("length", Value::Array(list)) => list.len().into(),
         ("length", Value::Object(map)) => map.len().into(),
@@ -173,7 +173,7 @@ fn apply(word: &str, value: Value) -> Result<Value, String> {
             keys.sort();
             keys.into()
         }
-        ("type", value) => kind(&value).trim_start_matches("an ").trim_start_matches("a ").into(),
+        ("type", value) => describe_kind(&value).trim_start_matches("an ").trim_start_matches("a ").into(),
         ("not", value) => matches!(value, Value::Null | Value::Bool(false)).into(),
         ("first", Value::Array(list)) => list.into_iter().next().unwrap_or_default(),
         ("last", Value::Array(list)) => list.into_iter().next_back().unwrap_or_default(),
@@ -184,12 +184,12 @@ fn apply(word: &str, value: Value) -> Result<Value, String> {
             }
             list.into()
         }
-        ("tostring", value) => shown(&[value]).into(),
+        ("tostring", value) => format_values_raw(&[value]).into(),
         (_, other) => return no(&other),
     })
 }
 
-fn kind(value: &Value) -> &'static str {
+fn describe_kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",
@@ -201,7 +201,7 @@ fn kind(value: &Value) -> &'static str {
 }
 
 /// Values as `jq -r` writes them, a line each.
-pub(super) fn shown(values: &[Value]) -> String {
+pub(super) fn format_values_raw(values: &[Value]) -> String {
     let line = |value: &Value| match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),
@@ -211,12 +211,14 @@ pub(super) fn shown(values: &[Value]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{parse, shown};
+    use super::{format_values_raw, parse_json_path};
 
     #[test]
     fn paths_lead_where_jq_leads() {
         let root = serde_json::json!({"a": {"b": [1, "two", null], "c d": true}, "n": 1.5, "l": [{"x": 1}, {"x": 2}]});
-        let at = |path: &str| parse(path).and_then(|query| query.run(&root)).map(|found| shown(&found));
+        let at = |path: &str| {
+            parse_json_path(path).and_then(|query| query.run(&root)).map(|found| format_values_raw(&found))
+        };
         for (path, value) in [
             (".a.b[0]", "1"),
             (".a.b[-2]", "two"),
@@ -248,7 +250,7 @@ mod tests {
             ".a | input",
             "env",
         ] {
-            assert!(parse(path).is_err(), "{path}");
+            assert!(parse_json_path(path).is_err(), "{path}");
         }
         assert!(at(".n.x").is_err() && at(".n[]").is_err() && at(".n[0]").is_err());
     }

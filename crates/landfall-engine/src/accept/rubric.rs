@@ -7,8 +7,8 @@ use landfall_model::acceptance::{CustomVerifyCommand, RepoPath};
 use serde_json::Value;
 
 use super::tree::{AcceptanceTree, TreePathContent};
-use super::{AcceptanceContext, CheckEvidence, fail, pass, uncertain};
-use crate::prompts::quote::{quoted, visible};
+use super::{AcceptanceContext, CheckEvidence, fail_with_evidence, pass_with_evidence, uncertain_because};
+use crate::prompts::quote::{quote_between_marks, strip_invisible};
 
 /// What a judge is asked.
 pub struct JudgeQuestion<'a> {
@@ -51,34 +51,46 @@ Answer with one JSON object and nothing else:
  \"negative_cases\": [\"a case in which it might not hold, and why it does or does not\"]}
 ";
 
-fn cut(text: &str, bytes_max: usize) -> String {
-    let text = visible(text);
+fn truncate_to_bytes(text: &str, bytes_max: usize) -> String {
+    let text = strip_invisible(text);
     let kept = &text[..text.floor_char_boundary(bytes_max)];
     let note = if kept.len() < text.len() { "\n[cut]" } else { "" };
     format!("{}{note}", kept.trim_end())
 }
 
 /// What a judge is told about a criterion.
-pub(super) fn prompt(ground: &AcceptanceContext<'_>, criterion: &str, rubric: &str) -> String {
-    let mut text = format!("{RULES}\n## The criterion\n\n{}\n", quoted("CRITERION", &cut(rubric, 4 << 10)));
+pub(super) fn build_rubric_prompt(ground: &AcceptanceContext<'_>, criterion: &str, rubric: &str) -> String {
+    let mut text = format!(
+        "{RULES}\n## The criterion\n\n{}\n",
+        quote_between_marks("CRITERION", &truncate_to_bytes(rubric, 4 << 10))
+    );
     if !criterion.is_empty() && criterion != rubric {
         text.push_str(&format!(
             "\nIt stands beside this box:\n\n{}\n",
-            quoted("BOX", &cut(criterion, 4 << 10))
+            quote_between_marks("BOX", &truncate_to_bytes(criterion, 4 << 10))
         ));
     }
     let issue = format!("{}\n\n{}", ground.issue.title, ground.issue.body);
-    text.push_str(&format!("\n## The issue\n\n{}\n", quoted("ISSUE", &cut(&issue, BODY_BYTES_MAX))));
+    text.push_str(&format!(
+        "\n## The issue\n\n{}\n",
+        quote_between_marks("ISSUE", &truncate_to_bytes(&issue, BODY_BYTES_MAX))
+    ));
     match ground.diff {
         Some(diff) => {
-            let diff = without_spec(diff, ground.spec_folder);
-            text.push_str(&format!("\n## The change\n\n{}\n", quoted("CHANGE", &cut(&diff, DIFF_BYTES_MAX))));
+            let diff = remove_spec_files(diff, ground.spec_folder);
+            text.push_str(&format!(
+                "\n## The change\n\n{}\n",
+                quote_between_marks("CHANGE", &truncate_to_bytes(&diff, DIFF_BYTES_MAX))
+            ));
         }
         None => text.push_str("\n## The change\n\nIt is not known here.\n"),
     }
-    for path in named(ground.tree, ground.spec_folder, &[rubric, criterion]) {
+    for path in find_named_files(ground.tree, ground.spec_folder, &[rubric, criterion]) {
         if let Ok(Some(file)) = ground.tree.text(&path) {
-            text.push_str(&format!("\n## `{path}`\n\n{}\n", quoted("FILE", &cut(&file, FILE_BYTES_MAX))));
+            text.push_str(&format!(
+                "\n## `{path}`\n\n{}\n",
+                quote_between_marks("FILE", &truncate_to_bytes(&file, FILE_BYTES_MAX))
+            ));
         }
     }
     text
@@ -88,7 +100,7 @@ pub(super) fn prompt(ground: &AcceptanceContext<'_>, criterion: &str, rubric: &s
 pub(super) fn picture_prompt(description: &str, address: &str) -> String {
     format!(
         "{RULES}\nThe evidence is the picture of the page at {address}.\n\n## The criterion\n\n{}\n",
-        quoted("CRITERION", &cut(description, 4 << 10))
+        quote_between_marks("CRITERION", &truncate_to_bytes(description, 4 << 10))
     )
 }
 
@@ -99,18 +111,18 @@ pub(super) fn handler_prompt(
     given: &[String],
     criterion: &str,
 ) -> String {
-    let given: Vec<String> = given.iter().map(|it| cut(it, 2 << 10)).collect();
+    let given: Vec<String> = given.iter().map(|it| truncate_to_bytes(it, 2 << 10)).collect();
     let given = given.iter().enumerate().map(|(at, it)| format!("{}: {it}\n", at + 1)).collect::<String>();
     format!(
         "{}\n## How the project verifies this\n\n{}\n\n## What it is given\n\n{}\n",
-        prompt(ground, criterion, criterion),
-        cut(&handler.text, FILE_BYTES_MAX),
-        quoted("GIVEN", given.trim_end())
+        build_rubric_prompt(ground, criterion, criterion),
+        truncate_to_bytes(&handler.text, FILE_BYTES_MAX),
+        quote_between_marks("GIVEN", given.trim_end())
     )
 }
 
 /// The diff without files of the plan.
-fn without_spec(diff: &str, spec_folder: &str) -> String {
+fn remove_spec_files(diff: &str, spec_folder: &str) -> String {
     let mut kept = String::with_capacity(diff.len());
     let mut skipping = false;
     for line in diff.split_inclusive('\n') {
@@ -126,7 +138,7 @@ fn without_spec(diff: &str, spec_folder: &str) -> String {
 }
 
 /// The files of the tree that are named in words, those of the plan left out.
-fn named(tree: &AcceptanceTree, spec_folder: &str, texts: &[&str]) -> Vec<String> {
+fn find_named_files(tree: &AcceptanceTree, spec_folder: &str, texts: &[&str]) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let trim = |word: &str| {
         word.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '/' | '.' | '_' | '-'))
@@ -142,7 +154,7 @@ fn named(tree: &AcceptanceTree, spec_folder: &str, texts: &[&str]) -> Vec<String
             continue;
         }
         let Ok(path) = RepoPath::new(&word) else { continue };
-        let real = match tree.find(path.as_str()) {
+        let real = match tree.resolve_path(path.as_str()) {
             Ok(TreePathContent::File(real)) => real,
             Ok(TreePathContent::Nothing | TreePathContent::Folder | TreePathContent::Other) | Err(_) => {
                 continue;
@@ -158,26 +170,26 @@ fn named(tree: &AcceptanceTree, spec_folder: &str, texts: &[&str]) -> Vec<String
 }
 
 /// What an answer comes to.
-pub(super) fn weigh(answer: Result<String, String>) -> CheckEvidence {
+pub(super) fn evaluate_judge_answer(answer: Result<String, String>) -> CheckEvidence {
     let text = match answer {
         Ok(text) => text,
-        Err(why) => return uncertain(format!("the judge did not answer: {why}")),
+        Err(why) => return uncertain_because(format!("the judge did not answer: {why}")),
     };
     let Some(verdict) = last_verdict(&text) else {
-        return uncertain("the judge gave no answer that can be read".to_owned());
+        return uncertain_because("the judge gave no answer that can be read".to_owned());
     };
     let evidence = verdict["evidence"].as_str().unwrap_or_default().trim().to_owned();
     let doubts = verdict["negative_cases"].as_array().map_or(0, Vec::len);
     match (verdict["verdict"].as_str(), evidence.is_empty(), doubts) {
-        (Some("PASS"), false, 1..) => pass(evidence),
-        (Some("PASS"), true, _) => uncertain("the judge says PASS and shows no evidence".to_owned()),
+        (Some("PASS"), false, 1..) => pass_with_evidence(evidence),
+        (Some("PASS"), true, _) => uncertain_because("the judge says PASS and shows no evidence".to_owned()),
         (Some("PASS"), false, 0) => {
-            uncertain("the judge says PASS and looked for no negative case".to_owned())
+            uncertain_because("the judge says PASS and looked for no negative case".to_owned())
         }
-        (Some("FAIL"), false, _) => fail(evidence),
-        (Some("FAIL"), true, _) => uncertain("the judge says FAIL and shows no evidence".to_owned()),
-        (Some("UNCERTAIN"), _, _) => uncertain(format!("the judge is not sure: {evidence}")),
-        (_, _, _) => uncertain("the judge gave no verdict that is known".to_owned()),
+        (Some("FAIL"), false, _) => fail_with_evidence(evidence),
+        (Some("FAIL"), true, _) => uncertain_because("the judge says FAIL and shows no evidence".to_owned()),
+        (Some("UNCERTAIN"), _, _) => uncertain_because(format!("the judge is not sure: {evidence}")),
+        (_, _, _) => uncertain_because("the judge gave no verdict that is known".to_owned()),
     }
 }
 
@@ -196,7 +208,7 @@ pub(super) fn last_verdict(text: &str) -> Option<Value> {
 mod tests {
     use landfall_model::acceptance::VerifyResult;
 
-    use super::{weigh, without_spec};
+    use super::{evaluate_judge_answer, remove_spec_files};
 
     #[test]
     fn a_verdict_counts_only_when_it_is_whole() {
@@ -218,14 +230,14 @@ mod tests {
                 Fail,
             ),
         ] {
-            assert_eq!(weigh(Ok(text.to_owned())).result, wanted, "{text}");
+            assert_eq!(evaluate_judge_answer(Ok(text.to_owned())).result, wanted, "{text}");
         }
-        assert_eq!(weigh(Err("gone".to_owned())).result, Uncertain);
+        assert_eq!(evaluate_judge_answer(Err("gone".to_owned())).result, Uncertain);
     }
 
     #[test]
     fn the_plan_is_not_in_the_change() {
         let diff = "diff --git a/docs/spec/i.md b/docs/spec/i.md\n+plan\ndiff --git a/a b/a\n+code\n";
-        assert_eq!(without_spec(diff, "docs/spec"), "diff --git a/a b/a\n+code\n");
+        assert_eq!(remove_spec_files(diff, "docs/spec"), "diff --git a/a b/a\n+code\n");
     }
 }

@@ -62,7 +62,7 @@ pub struct AcceptanceReport {
 
 impl AcceptanceSettlement<'_> {
     /// What was looked at and what came of it, in a few letters: the same again is no news.
-    fn fingerprint(&self) -> String {
+    fn compute_fingerprint(&self) -> String {
         let mut hasher = blake3::Hasher::new();
         hasher.update(self.commit.as_bytes());
         for (criterion, checked) in self.criteria.items.iter().zip(self.checked) {
@@ -81,12 +81,12 @@ impl AcceptanceSettlement<'_> {
     }
 
     /// What it comes to and what came of each criterion, without changing anything.
-    pub fn outcome(&self) -> TrackerResult<(VerifyOutcome, Vec<CriterionResult>)> {
-        self.counted().map(|(outcome, _, checked)| (outcome, checked))
+    pub fn compute_outcome(&self) -> TrackerResult<(VerifyOutcome, Vec<CriterionResult>)> {
+        self.evaluate_outcome().map(|(outcome, _, checked)| (outcome, checked))
     }
 
     /// What came of each criterion; a box that is ticked speaks for what cannot be looked at, and that is said.
-    fn trusting(&self, looked: bool) -> Vec<CriterionResult> {
+    fn trust_ticked_boxes(&self, looked: bool) -> Vec<CriterionResult> {
         let results: Vec<VerifyResult> = self.checked.iter().map(|it| it.result).collect();
         let trusted = results_with_ticks(self.criteria, &results, looked);
         let all = self.criteria.items.iter().zip(self.checked).zip(trusted);
@@ -102,22 +102,24 @@ impl AcceptanceSettlement<'_> {
     }
 
     /// Whether it is done and stays so, whatever could not be said about it now.
-    pub fn stays(&self, outcome: VerifyOutcome) -> TrackerResult<bool> {
+    pub fn stays_done(&self, outcome: VerifyOutcome) -> TrackerResult<bool> {
         Ok(self.open_pr.is_none() && !moves_issue(outcome, is_done(&self.tracker.issue(self.issue)?)))
     }
 
     fn is_own(&self, comment: &Comment) -> bool {
-        verdict_side(comment).is_some_and(|side| side.as_deref() == self.side)
+        verdict_base(comment).is_some_and(|side| side.as_deref() == self.side)
     }
 
-    fn counted(&self) -> TrackerResult<(VerifyOutcome, FailureCount, Vec<CriterionResult>)> {
+    fn evaluate_outcome(&self) -> TrackerResult<(VerifyOutcome, FailureCount, Vec<CriterionResult>)> {
         let comments = self.tracker.list_comments(self.thread())?;
         // Only what this function said counts: others of ours carry words of agents.
         let ours: Vec<&str> =
             comments.iter().filter(|it| self.is_own(it)).map(|it| it.body.as_str()).collect();
-        let counted =
-            count_failures(&ours, AcceptanceFingerprint { commit: self.commit, of: &self.fingerprint() });
-        let checked = self.trusting(!ours.is_empty());
+        let counted = count_failures(
+            &ours,
+            AcceptanceFingerprint { commit: self.commit, of: &self.compute_fingerprint() },
+        );
+        let checked = self.trust_ticked_boxes(!ours.is_empty());
         let results: Vec<VerifyResult> = checked.iter().map(|it| it.result).collect();
         let own = outcome(self.criteria, &results, counted.iteration, self.iterations_max);
         // A forge closes issues by itself when work is merged; where none does, it was a person.
@@ -132,7 +134,7 @@ impl AcceptanceSettlement<'_> {
 const VERDICT: &str = "verify/";
 
 /// Of a comment that says what a verification came to: of which base, as it is called in names.
-fn verdict_side(comment: &Comment) -> Option<Option<String>> {
+fn verdict_base(comment: &Comment) -> Option<Option<String>> {
     let marker = comment.marker()?;
     let (of, _) = marker.key().strip_prefix(VERDICT)?.split_once('/')?;
     Some(of.split_once('.').map(|(_, side)| side.to_owned()))
@@ -143,7 +145,7 @@ pub fn was_verified(tracker: &dyn Tracker, issue: IssueNumber, side: Option<&str
     Ok(tracker
         .list_comments(CommentThread::Issue(issue))?
         .iter()
-        .any(|it| verdict_side(it).is_some_and(|it| it.as_deref() == side)))
+        .any(|it| verdict_base(it).is_some_and(|it| it.as_deref() == side)))
 }
 
 /// Whether it was verified on other bases alone: then it is not this one's to look at.
@@ -153,7 +155,7 @@ pub fn is_of_another_base(
     side: Option<&str>,
 ) -> TrackerResult<bool> {
     let comments = tracker.list_comments(CommentThread::Issue(number))?;
-    let sides: Vec<Option<String>> = comments.iter().filter_map(verdict_side).collect();
+    let sides: Vec<Option<String>> = comments.iter().filter_map(verdict_base).collect();
     Ok(issue::is_of_another_base(&sides, side))
 }
 
@@ -179,19 +181,19 @@ pub fn tick_boxes(
 }
 
 /// Ticks, tells, and moves the issue as the outcome says.
-pub fn settle(settling: &AcceptanceSettlement<'_>) -> TrackerResult<AcceptanceReport> {
+pub fn settle_acceptance(settling: &AcceptanceSettlement<'_>) -> TrackerResult<AcceptanceReport> {
     let AcceptanceSettlement { tracker, issue, criteria, checked, .. } = *settling;
     let both = || criteria.items.iter().zip(checked);
     let holding: Vec<&Criterion> =
         both().filter(|(_, it)| it.result == VerifyResult::Pass).map(|(criterion, _)| criterion).collect();
     let ticked = tick_boxes(tracker, issue, &holding, settling.customs)?;
-    let (outcome, counted, trusted) = settling.counted()?;
+    let (outcome, counted, trusted) = settling.evaluate_outcome()?;
     let known = counted.told && outcome.iteration().is_some();
     if known {
         // It was sent back for exactly this. Whatever became of it since is not undone.
         return Ok(AcceptanceReport { outcome, ticked, told: false, known, stays: false, checked: trusted });
     }
-    if settling.stays(outcome)? {
+    if settling.stays_done(outcome)? {
         return Ok(AcceptanceReport { outcome, ticked, told: false, known, stays: true, checked: trusted });
     }
     let findings: Vec<CriterionFinding<'_>> = criteria
@@ -200,7 +202,7 @@ pub fn settle(settling: &AcceptanceSettlement<'_>) -> TrackerResult<AcceptanceRe
         .zip(&trusted)
         .map(|(criterion, it)| CriterionFinding { criterion, result: it.result, evidence: &it.evidence })
         .collect();
-    let of = settling.fingerprint();
+    let of = settling.compute_fingerprint();
     let sighting = AcceptanceFingerprint { commit: settling.commit, of: &of };
     let side = settling.side.map(|side| format!(".{side}")).unwrap_or_default();
     let key = match outcome.iteration() {

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use landfall_host::git::{Oid, Repo};
 
-use super::{CheckEvidence, fail, pass, uncertain};
+use super::{CheckEvidence, fail_with_evidence, pass_with_evidence, uncertain_because};
 use crate::confine::{self, ConfinementScope};
 use crate::consult::{self, ScratchFolder};
-use crate::environment::{safe_environment, with};
+use crate::environment::{extend_environment, safe_environment};
 use crate::errand::{self, UserCommand, UserCommandResult};
 use crate::folder::StateFolder;
 use crate::settings::RunSettings;
@@ -79,17 +79,18 @@ impl<'a> ShellWorkspace<'a> {
     }
 
     /// A folder that what runs may write to.
-    pub fn tmp(&self) -> Result<PathBuf, String> {
-        Ok(self.made()?.scratch.tmp())
+    pub fn tmp_folder(&self) -> Result<PathBuf, String> {
+        Ok(self.ensure_checkout()?.scratch.tmp_path())
     }
 
-    fn made(&self) -> Result<&ScratchCheckout, String> {
+    fn ensure_checkout(&self) -> Result<&ScratchCheckout, String> {
         let make = || {
-            let scratch = ScratchFolder::make().map_err(|error| format!("make a scratch folder: {error}"))?;
+            let scratch =
+                ScratchFolder::create().map_err(|error| format!("make a scratch folder: {error}"))?;
             let (work, read) = match &self.shell.checkout {
                 CommandCheckout::At(folder) => (folder.clone(), Vec::new()),
                 CommandCheckout::Of(repo, commit) => {
-                    scratch.ground(consult::ConsultWorkspace::Checkout(repo, commit))?
+                    scratch.prepare_work_folder(consult::ConsultWorkspace::Checkout(repo, commit))?
                 }
             };
             Ok(ScratchCheckout { scratch, work, read })
@@ -98,20 +99,21 @@ impl<'a> ShellWorkspace<'a> {
     }
 
     /// Runs a command line of an issue. An error is that it could not be run at all.
-    pub fn bash(&self, line: &str, limit_ms: u64) -> Result<UserCommandResult, String> {
-        self.run(errand::bash(line), limit_ms).map(|said| said.ran)
+    pub fn run_bash(&self, line: &str, limit_ms: u64) -> Result<UserCommandResult, String> {
+        self.run(errand::bash_arguments(line), limit_ms).map(|said| said.ran)
     }
 
     /// Runs a program.
     pub fn run(&self, argv: Vec<OsString>, limit_ms: u64) -> Result<ProgramOutput, String> {
-        let made = self.made()?;
-        let tmp = made.scratch.tmp();
+        let made = self.ensure_checkout()?;
+        let tmp = made.scratch.tmp_path();
         let env = safe_environment(self.shell.environment, &[]);
         // One for each: several run at once.
-        let room = CacheChanges(made.scratch.run().join(format!("caches{}", self.next_number())));
+        let room = CacheChanges(made.scratch.run_path().join(format!("caches{}", self.next_number())));
         let settings = self.shell.settings;
-        let caches = confine::caches(settings, self.shell.folder, &env, settings.sandbox, &room.0)
-            .map_err(|error| format!("make the caches ready: {error}"))?;
+        let caches =
+            confine::prepare_run_caches(settings, self.shell.folder, &env, settings.sandbox, &room.0)
+                .map_err(|error| format!("make the caches ready: {error}"))?;
         let reach = ConfinementScope {
             confinement: settings.sandbox,
             checkout: vec![self.shell.root.to_owned()],
@@ -121,12 +123,13 @@ impl<'a> ShellWorkspace<'a> {
             read: made.read.clone(),
             caches,
         };
-        let sandbox = confine::around(settings, self.shell.folder, self.shell.environment, &reach);
-        let env = with(&env, reach.caches.env);
+        let sandbox =
+            confine::build_sandbox_from_settings(settings, self.shell.folder, self.shell.environment, &reach);
+        let env = extend_environment(&env, reach.caches.env);
         self.carry_out(UserCommand {
             argv,
             cwd: made.work.clone(),
-            env: with(&env, vec![("TMPDIR".into(), tmp.into_os_string())]),
+            env: extend_environment(&env, vec![("TMPDIR".into(), tmp.into_os_string())]),
             stdin: Vec::new(),
             sandbox,
             limit_ms,
@@ -153,9 +156,9 @@ impl<'a> ShellWorkspace<'a> {
     }
 
     fn carry_out(&self, errand: UserCommand) -> Result<ProgramOutput, String> {
-        let made = self.made()?;
-        let dir = made.scratch.run().join(format!("c{}", self.next_number()));
-        let ran = errand::run_keeping(self.shell.program, &dir, &errand, OUT_BYTES_MAX)?;
+        let made = self.ensure_checkout()?;
+        let dir = made.scratch.run_path().join(format!("c{}", self.next_number()));
+        let ran = errand::run_with_output_cap(self.shell.program, &dir, &errand, OUT_BYTES_MAX)?;
         let out = std::fs::read(dir.join("out.log")).unwrap_or_default(); // none is as good as empty
         let _ = std::fs::remove_dir_all(&dir); // the scratch folder goes in the end
         Ok(ProgramOutput { ran, out })
@@ -172,20 +175,22 @@ impl Drop for CacheChanges {
 }
 
 /// Whether a condition holds. Whatever goes wrong: it does not.
-pub(super) fn holds(shop: &ShellWorkspace<'_>, when: &str) -> bool {
+pub(super) fn condition_holds(shop: &ShellWorkspace<'_>, when: &str) -> bool {
     const WHEN_MS: u64 = 10_000;
-    shop.bash(when, WHEN_MS).is_ok_and(|ran| ran.is_well())
+    shop.run_bash(when, WHEN_MS).is_ok_and(|ran| ran.is_well())
 }
 
 /// Whether a command ends with 0.
-pub(super) fn command(shop: &ShellWorkspace<'_>, line: &str, limit_ms: u64) -> CheckEvidence {
-    match shop.bash(line, limit_ms) {
-        Err(why) => uncertain(format!("it could not be run: {why}")),
+pub(super) fn check_command(shop: &ShellWorkspace<'_>, line: &str, limit_ms: u64) -> CheckEvidence {
+    match shop.run_bash(line, limit_ms) {
+        Err(why) => uncertain_because(format!("it could not be run: {why}")),
         Ok(ran) if ran.is_well() => {
-            pass(format!("it ended with 0 after {:.1} s", ran.took_ms as f64 / 1_000.0))
+            pass_with_evidence(format!("it ended with 0 after {:.1} s", ran.took_ms as f64 / 1_000.0))
         }
         // The shell itself is missing, or the sandbox would not be put up: that says nothing about the work.
-        Ok(ran) if ran.exit.is_none() && !ran.timed_out => uncertain(format!("it {}", ran.complaint())),
-        Ok(ran) => fail(format!("it {}", ran.complaint())),
+        Ok(ran) if ran.exit.is_none() && !ran.timed_out => {
+            uncertain_because(format!("it {}", ran.describe_failure()))
+        }
+        Ok(ran) => fail_with_evidence(format!("it {}", ran.describe_failure())),
     }
 }

@@ -1,7 +1,7 @@
 //! Digits below a picture. Whoever repeats them has seen it; an agent that cannot read pictures proves nothing by one, whatever it
 //! claims.
 
-use super::browser::{Viewport, pixels};
+use super::browser::{Viewport, decode_png};
 
 /// How many there are: nobody guesses them.
 pub(super) const DIGITS: usize = 6;
@@ -27,14 +27,14 @@ const GLYPHS: [[u8; HIGH]; 10] = [
 ];
 
 /// The digits that a few random hexadecimal ones give.
-pub(super) fn digits(random: &str) -> String {
+pub(super) fn derive_digits(random: &str) -> String {
     let digit = |c: char| c.to_digit(16).and_then(|value| char::from_digit(value % 10, 10));
     random.chars().filter_map(digit).take(DIGITS).collect()
 }
 
 /// The picture, a PNG, with these digits on a white strip below it.
-pub(super) fn stamped(picture: &[u8], digits: &str) -> Result<Vec<u8>, String> {
-    let (Viewport { width, height }, mut dots) = pixels(picture)?;
+pub(super) fn stamp_digits(picture: &[u8], digits: &str) -> Result<Vec<u8>, String> {
+    let (Viewport { width, height }, mut dots) = decode_png(picture)?;
     let (wide, strip) = (width as usize, 2 * MARGIN + HIGH * DOT);
     if wide < 2 * MARGIN + digits.len() * STEP {
         return Err("the picture is too small".to_owned());
@@ -63,7 +63,7 @@ pub(super) fn stamped(picture: &[u8], digits: &str) -> Result<Vec<u8>, String> {
 }
 
 /// What a judge is told about the picture and the digits.
-pub(super) fn words(file: &str) -> String {
+pub(super) fn describe_stamp(file: &str) -> String {
     format!(
         "\nThe picture is the file `{file}` in the folder you work in: open it with whatever you read pictures with. Below the page there \
          is a white strip with {DIGITS} digits. Repeat them in your answer as \"digits\": \"…\"; without them it counts for nothing. If \
@@ -75,7 +75,7 @@ pub(super) fn words(file: &str) -> String {
 mod tests {
     use super::*;
 
-    fn plain(width: u32, height: u32) -> Vec<u8> {
+    fn make_plain_picture(width: u32, height: u32) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut encoder = png::Encoder::new(&mut bytes, width, height);
         encoder.set_color(png::ColorType::Rgb);
@@ -85,8 +85,8 @@ mod tests {
     }
 
     /// Reads the digits back as an eye would: dot by dot.
-    fn read(picture: &[u8], height: usize) -> String {
-        let (size, dots) = pixels(picture).expect("a picture");
+    fn read_digits(picture: &[u8], height: usize) -> String {
+        let (size, dots) = decode_png(picture).expect("a picture");
         let is_black = |x: usize, y: usize| dots[y * size.width as usize + x][0] < 128;
         let digit = |place: usize| {
             let row = |row: usize| {
@@ -106,14 +106,17 @@ mod tests {
     #[test]
     fn digits_are_drawn_below_and_the_picture_stays_as_it_is() {
         for wanted in ["012345", "678901", "999999"] {
-            let picture = stamped(&plain(600, 40), wanted).expect("a picture");
-            assert_eq!(read(&picture, 40), wanted);
-            let (size, dots) = pixels(&picture).expect("a picture");
+            let picture = stamp_digits(&make_plain_picture(600, 40), wanted).expect("a picture");
+            assert_eq!(read_digits(&picture, 40), wanted);
+            let (size, dots) = decode_png(&picture).expect("a picture");
             assert_eq!((size.width, size.height), (600, 140));
             assert!(dots[..600 * 40].iter().all(|dot| *dot == [90, 90, 90, 255]));
         }
-        assert!(stamped(&plain(100, 40), "012345").is_err() && stamped(b"no picture", "0").is_err());
-        assert_eq!(digits("0123456789abcdef"), "012345");
-        assert_eq!(digits("ffaa99"), "550099");
+        assert!(
+            stamp_digits(&make_plain_picture(100, 40), "012345").is_err()
+                && stamp_digits(b"no picture", "0").is_err()
+        );
+        assert_eq!(derive_digits("0123456789abcdef"), "012345");
+        assert_eq!(derive_digits("ffaa99"), "550099");
     }
 }

@@ -56,7 +56,7 @@ impl AcceptanceTree {
     }
 
     /// What stands at exactly this path, links not followed.
-    fn look(&self, path: &str) -> Result<Option<TreeEntryKind>, String> {
+    fn read_entry_kind(&self, path: &str) -> Result<Option<TreeEntryKind>, String> {
         match self {
             Self::Commit(tree) => Ok(tree.kind_at(path)),
             Self::Folder { root, .. } => match std::fs::symlink_metadata(root.join(path)) {
@@ -78,20 +78,20 @@ impl AcceptanceTree {
     }
 
     /// Where the link at exactly this path leads; none if it is no link.
-    pub(super) fn link(&self, path: &str) -> Result<Option<String>, String> {
+    pub(super) fn read_link_target(&self, path: &str) -> Result<Option<String>, String> {
         // Only the last part may be a link.
         if let Some((above, _)) = path.rsplit_once('/')
-            && !matches!(self.find(above)?, TreePathContent::Folder)
+            && !matches!(self.resolve_path(above)?, TreePathContent::Folder)
         {
             return Ok(None);
         }
-        if self.look(path)? != Some(TreeEntryKind::Link) {
+        if self.read_entry_kind(path)? != Some(TreeEntryKind::Link) {
             return Ok(None);
         }
-        self.target(path).map(Some)
+        self.read_raw_target(path).map(Some)
     }
 
-    fn target(&self, path: &str) -> Result<String, String> {
+    fn read_raw_target(&self, path: &str) -> Result<String, String> {
         let bytes = match self {
             Self::Commit(tree) => {
                 tree.read_content(path, 4096).map_err(|error| error.full_message())?.unwrap_or_default()
@@ -109,7 +109,7 @@ impl AcceptanceTree {
     }
 
     /// What a path leads to, links followed. An error says that it leads out, or cannot be looked at.
-    pub(super) fn find(&self, path: &str) -> Result<TreePathContent, String> {
+    pub(super) fn resolve_path(&self, path: &str) -> Result<TreePathContent, String> {
         let mut left: Vec<String> = path.split('/').rev().map(str::to_owned).collect();
         let mut at: Vec<String> = Vec::new();
         let mut hops = 0;
@@ -123,7 +123,7 @@ impl AcceptanceTree {
                 _ => at.push(part),
             }
             let here = at.join("/");
-            match self.look(&here)? {
+            match self.read_entry_kind(&here)? {
                 None => return Ok(TreePathContent::Nothing),
                 Some(TreeEntryKind::Folder) => {}
                 Some(TreeEntryKind::File) if left.iter().all(|part| part.is_empty() || part == ".") => {
@@ -133,7 +133,7 @@ impl AcceptanceTree {
                 Some(TreeEntryKind::Module) => return Ok(TreePathContent::Other),
                 Some(TreeEntryKind::Link) => {
                     hops += 1;
-                    let target = self.target(&here)?;
+                    let target = self.read_raw_target(&here)?;
                     if hops > HOPS_MAX || target.starts_with('/') {
                         return Err(format!("`{path}` leads out of the tree, by the link `{here}`"));
                     }
@@ -152,7 +152,7 @@ impl AcceptanceTree {
 
     /// The bytes of a file; none if there is no such file.
     pub(super) fn bytes(&self, path: &str) -> Result<Option<Vec<u8>>, String> {
-        let TreePathContent::File(real) = self.find(path)? else { return Ok(None) };
+        let TreePathContent::File(real) = self.resolve_path(path)? else { return Ok(None) };
         let large = || format!("`{path}` is larger than {} MiB and is not read", FILE_BYTES_MAX >> 20);
         match self {
             Self::Commit(tree) => {
@@ -237,7 +237,7 @@ pub(super) fn glob_matches(pattern: &regex::Regex, path: &str) -> bool {
 }
 
 /// The pattern as a regular expression.
-pub(super) fn glob(pattern: &str) -> Result<regex::Regex, String> {
+pub(super) fn glob_to_regex(pattern: &str) -> Result<regex::Regex, String> {
     let mut text = String::from("^");
     let (mut rest, mut depth) = (pattern, 0_u32);
     while let Some(c) = rest.chars().next() {
@@ -284,16 +284,17 @@ pub(super) fn glob(pattern: &str) -> Result<regex::Regex, String> {
         return Err(format!("`{{` is not closed in `{pattern}`"));
     }
     text.push('$');
-    super::files::pattern(&text).map_err(|why| format!("the pattern `{pattern}` makes no sense: {why}"))
+    super::files::compile_pattern(&text)
+        .map_err(|why| format!("the pattern `{pattern}` makes no sense: {why}"))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{glob, glob_matches};
+    use super::{glob_matches, glob_to_regex};
 
     #[test]
     fn patterns_match_as_in_a_shell() {
-        let matches = |pattern: &str, path: &str| glob_matches(&glob(pattern).expect(pattern), path);
+        let matches = |pattern: &str, path: &str| glob_matches(&glob_to_regex(pattern).expect(pattern), path);
         for (pattern, path) in [
             ("src/**/*.rs", "src/a.rs"),
             ("src/**/*.rs", "src/a/b/c.rs"),
@@ -315,6 +316,6 @@ mod tests {
         ] {
             assert!(!matches(pattern, path), "{pattern} {path}");
         }
-        assert!(glob("[a").is_err() && glob("{a").is_err() && glob("[]").is_err());
+        assert!(glob_to_regex("[a").is_err() && glob_to_regex("{a").is_err() && glob_to_regex("[]").is_err());
     }
 }

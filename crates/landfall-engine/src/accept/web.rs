@@ -9,9 +9,9 @@ use ureq::http::Uri;
 use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 
-use super::files::{json, short};
+use super::files::{check_json_value, shorten_to_line};
 use super::html;
-use super::{CheckEvidence, fail, judged, uncertain};
+use super::{CheckEvidence, fail_with_evidence, pass_or_fail, uncertain_because};
 
 /// What may be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(super) enum ReachableHosts {
 }
 
 impl ReachableHosts {
-    fn may(self, address: IpAddr) -> bool {
+    fn may_reach(self, address: IpAddr) -> bool {
         match self {
             Self::Anything => true,
             Self::Public => !is_private(address),
@@ -54,7 +54,7 @@ impl Resolver for GuardedResolver {
     ) -> Result<ResolvedSocketAddrs, ureq::Error> {
         let found = self.inner.resolve(uri, config, timeout)?;
         // One private address among several is refused, too: which of them is taken is up to chance.
-        if found.iter().all(|address| self.reachable.may(address.ip())) {
+        if found.iter().all(|address| self.reachable.may_reach(address.ip())) {
             Ok(found)
         } else {
             Err(ureq::Error::Io(std::io::Error::new(std::io::ErrorKind::PermissionDenied, REFUSED)))
@@ -84,7 +84,7 @@ pub(super) enum BodyOption {
 }
 
 /// Asks an address. An error is what is seen instead of an answer.
-pub(super) fn ask(
+pub(super) fn fetch_address(
     address: &WebAddress,
     reachable: ReachableHosts,
     want: BodyOption,
@@ -117,26 +117,26 @@ pub(super) fn ask(
 fn no_answer(error: &ureq::Error) -> CheckEvidence {
     match error {
         ureq::Error::Io(io) if io.to_string() == REFUSED => {
-            uncertain(format!("{REFUSED}, and only public ones are asked in safe mode"))
+            uncertain_because(format!("{REFUSED}, and only public ones are asked in safe mode"))
         }
         // Somebody is there and says no: that is an answer.
         ureq::Error::Io(io) if io.kind() == std::io::ErrorKind::ConnectionRefused => {
-            fail("the connection is refused: nothing listens there".to_owned())
+            fail_with_evidence("the connection is refused: nothing listens there".to_owned())
         }
-        ureq::Error::ConnectionFailed => uncertain("it cannot be connected to".to_owned()),
-        other => uncertain(format!("no answer: {other}")),
+        ureq::Error::ConnectionFailed => uncertain_because("it cannot be connected to".to_owned()),
+        other => uncertain_because(format!("no answer: {other}")),
     }
 }
 
 impl WebResponse {
-    fn text(&self) -> &str {
+    fn body_text(&self) -> &str {
         match &self.body {
             WebPageBody::NotRead => "",
             WebPageBody::Text(text) => text,
         }
     }
 
-    fn header(&self, name: &str) -> Option<String> {
+    fn header_value(&self, name: &str) -> Option<String> {
         let values: Vec<String> = self
             .headers
             .get_all(name)
@@ -147,33 +147,36 @@ impl WebResponse {
     }
 }
 
-pub(super) fn status(answered: &WebResponse, code: u16) -> CheckEvidence {
-    judged(answered.status == code, format!("it answers {}", answered.status))
+pub(super) fn check_status(answered: &WebResponse, code: u16) -> CheckEvidence {
+    pass_or_fail(answered.status == code, format!("it answers {}", answered.status))
 }
 
-pub(super) fn header(answered: &WebResponse, name: &str, value: &str) -> CheckEvidence {
-    match answered.header(name) {
-        None => fail(format!("there is no header `{name}`")),
-        Some(found) => judged(found.contains(value), format!("`{name}: {}`", short(&found))),
+pub(super) fn check_header(answered: &WebResponse, name: &str, value: &str) -> CheckEvidence {
+    match answered.header_value(name) {
+        None => fail_with_evidence(format!("there is no header `{name}`")),
+        Some(found) => pass_or_fail(found.contains(value), format!("`{name}: {}`", shorten_to_line(&found))),
     }
 }
 
-pub(super) fn redirect(
+pub(super) fn check_redirect(
     answered: &WebResponse,
     from: &WebAddress,
     to: &WebAddress,
     code: u16,
 ) -> CheckEvidence {
-    let Some(location) = answered.header("location") else {
-        return fail(format!("it answers {} and leads nowhere", answered.status));
+    let Some(location) = answered.header_value("location") else {
+        return fail_with_evidence(format!("it answers {} and leads nowhere", answered.status));
     };
     let bare = |text: &str| text.trim_end_matches('/').to_owned();
-    let same = bare(&absolute(from, &location)) == bare(to.as_str());
-    judged(same && answered.status == code, format!("{} to `{}`", answered.status, short(&location)))
+    let same = bare(&resolve_location(from, &location)) == bare(to.as_str());
+    pass_or_fail(
+        same && answered.status == code,
+        format!("{} to `{}`", answered.status, shorten_to_line(&location)),
+    )
 }
 
 /// Where a `Location` leads, seen from the address that said it.
-fn absolute(from: &WebAddress, location: &str) -> String {
+fn resolve_location(from: &WebAddress, location: &str) -> String {
     if location.contains("://") {
         return location.to_owned();
     }
@@ -192,30 +195,30 @@ fn absolute(from: &WebAddress, location: &str) -> String {
     format!("{scheme}://{authority}{folder}/{location}")
 }
 
-pub(super) fn api(answered: &WebResponse, path: &str, value: &str) -> CheckEvidence {
+pub(super) fn check_api_value(answered: &WebResponse, path: &str, value: &str) -> CheckEvidence {
     if !(200..300).contains(&answered.status) {
-        return fail(format!("it answers {}", answered.status));
+        return fail_with_evidence(format!("it answers {}", answered.status));
     }
-    json(answered.text(), path, value, "the answer")
+    check_json_value(answered.body_text(), path, value, "the answer")
 }
 
-pub(super) fn page(answered: &WebResponse, selector: &str, hits: MatchCount) -> CheckEvidence {
+pub(super) fn check_page_elements(answered: &WebResponse, selector: &str, hits: MatchCount) -> CheckEvidence {
     let selector = match html::Selector::parse(selector) {
         Ok(selector) => selector,
-        Err(why) => return uncertain(why),
+        Err(why) => return uncertain_because(why),
     };
     if !(200..300).contains(&answered.status) {
-        return fail(format!("it answers {}", answered.status));
+        return fail_with_evidence(format!("it answers {}", answered.status));
     }
-    let count = match html::HtmlDocument::parse(answered.text()) {
-        Ok(page) => page.select(&selector).len(),
-        Err(why) => return uncertain(why),
+    let count = match html::HtmlDocument::parse(answered.body_text()) {
+        Ok(page) => page.select_elements(&selector).len(),
+        Err(why) => return uncertain_because(why),
     };
     let holds = match hits {
         MatchCount::Some => count > 0,
         MatchCount::Count(wanted) => usize::try_from(wanted).is_ok_and(|wanted| wanted == count),
     };
-    judged(holds, format!("{count} on the page"))
+    pass_or_fail(holds, format!("{count} on the page"))
 }
 
 #[cfg(test)]
@@ -224,7 +227,7 @@ mod tests {
 
     use landfall_model::acceptance::{VerifyResult, WebAddress};
 
-    use super::{BodyOption, ReachableHosts, absolute, ask};
+    use super::{BodyOption, ReachableHosts, fetch_address, resolve_location};
 
     /// Looked up, not by their names: whatever leads here is found out before anything is connected to.
     #[test]
@@ -235,7 +238,8 @@ mod tests {
             ["localhost", "127.0.0.1", "127.1", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]", "[::1]"];
         for host in hosts {
             let address = WebAddress::new(&format!("http://{host}:{port}/")).expect("an address");
-            let refused = ask(&address, ReachableHosts::Public, BodyOption::Head).expect_err("it is refused");
+            let refused =
+                fetch_address(&address, ReachableHosts::Public, BodyOption::Head).expect_err("it is refused");
             assert_eq!(refused.result, VerifyResult::Uncertain, "{host}");
             // `0x7f.1` is an address to some systems and no name to others.
             let private = refused.evidence.contains("private address");
@@ -250,11 +254,11 @@ mod tests {
             stream.write_all(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n").expect("it is read");
         });
         let here = WebAddress::new(&format!("http://localhost:{port}/")).expect("an address");
-        let answered = ask(&here, ReachableHosts::PublicAndHere, BodyOption::Head).expect("it may");
+        let answered = fetch_address(&here, ReachableHosts::PublicAndHere, BodyOption::Head).expect("it may");
         assert_eq!(answered.status, 204);
         server.join().expect("it answered");
         let other = WebAddress::new("http://10.255.255.1/").expect("an address");
-        assert!(ask(&other, ReachableHosts::PublicAndHere, BodyOption::Head).is_err());
+        assert!(fetch_address(&other, ReachableHosts::PublicAndHere, BodyOption::Head).is_err());
     }
 
     #[test]
@@ -266,7 +270,7 @@ mod tests {
             ("/d", "https://h.example:8443/d"),
             ("e", "https://h.example:8443/a/e"),
         ] {
-            assert_eq!(absolute(&from, location), whole);
+            assert_eq!(resolve_location(&from, location), whole);
         }
     }
 }

@@ -28,7 +28,7 @@ impl WorkflowJob {
 }
 
 /// The jobs of a workflow.
-pub(super) fn jobs(text: &str) -> Vec<WorkflowJob> {
+pub(super) fn parse_workflow_jobs(text: &str) -> Vec<WorkflowJob> {
     let mut jobs: Vec<WorkflowJob> = Vec::new();
     let (mut inside, mut key_indent, mut block): (bool, Option<usize>, Option<usize>) = (false, None, None);
     for line in text.lines() {
@@ -59,7 +59,7 @@ pub(super) fn jobs(text: &str) -> Vec<WorkflowJob> {
         let keys = *key_indent.get_or_insert(indent);
         if indent == keys {
             if let Some(key) = trimmed.strip_suffix(':') {
-                jobs.push(WorkflowJob { key: unquoted(key), ..WorkflowJob::default() });
+                jobs.push(WorkflowJob { key: strip_quotes(key), ..WorkflowJob::default() });
             }
             continue;
         }
@@ -71,12 +71,12 @@ pub(super) fn jobs(text: &str) -> Vec<WorkflowJob> {
             && indent <= keys + 4
             && !trimmed.starts_with('-')
         {
-            job.name = Some(unquoted(name));
+            job.name = Some(strip_quotes(name));
         } else if let Some(run) = word.strip_prefix("run:") {
             let run = run.trim();
             match run.chars().next() {
                 Some('|' | '>') => block = Some(indent),
-                Some(_) => job.runs.push(unquoted(run)),
+                Some(_) => job.runs.push(strip_quotes(run)),
                 None => {}
             }
         } else if trimmed == "steps:" {
@@ -86,7 +86,7 @@ pub(super) fn jobs(text: &str) -> Vec<WorkflowJob> {
     jobs
 }
 
-fn unquoted(text: &str) -> String {
+fn strip_quotes(text: &str) -> String {
     let text = text.trim();
     let inner = |quote: char| text.strip_prefix(quote).and_then(|text| text.strip_suffix(quote));
     inner('"').or_else(|| inner('\'')).unwrap_or(text).to_owned()
@@ -94,12 +94,12 @@ fn unquoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::jobs;
+    use super::parse_workflow_jobs;
 
     #[test]
     fn jobs_are_found_with_their_names_and_commands() {
         let text = "name: CI\non: push\njobs:\n  test:\n    name: \"Run tests\"\n    runs-on: x\n    steps:\n      - uses: a/b\n      - name: step\n        run: cargo test\n  lint:\n    strategy:\n      matrix: {}\n    steps:\n      - run: |\n          cargo fmt --check\n          cargo clippy\n\n      - run: 'make doc'\n  # note\n  m:\n    name: On ${{ matrix.os }}\n    steps: []\nenv:\n  run: no\n";
-        let jobs = jobs(text);
+        let jobs = parse_workflow_jobs(text);
         let seen: Vec<_> =
             jobs.iter().map(|job| (job.key.as_str(), job.name.as_deref(), job.runs.join(";"))).collect();
         assert_eq!(

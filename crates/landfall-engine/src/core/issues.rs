@@ -18,7 +18,7 @@ const FLOW: &str = "issue";
 impl Core {
     /// The task that follows an issue. Where one is done and the issue was taken up again, it is the later one.
     #[must_use]
-    pub fn follower(&self, source: &IssueRef) -> Option<&Arc<Task>> {
+    pub fn task_following(&self, source: &IssueRef) -> Option<&Arc<Task>> {
         let source = source.to_string();
         self.world.tasks().filter(|task| task.spec.source == source).max_by_key(|task| task.id)
     }
@@ -40,11 +40,14 @@ impl Core {
         let mut known: Vec<Option<TaskId>> = Vec::new();
         let mut new: Vec<NewTaskSpec> = Vec::new();
         for (issue, source) in asked.issues.iter().zip(&sources) {
-            let there = self.follower(source).filter(|task| issue.settled || goes_on(task, issue)).cloned();
+            let there = self
+                .task_following(source)
+                .filter(|task| issue.settled || should_continue(task, issue))
+                .cloned();
             match &there {
-                Some(task) if goes_on(task, issue) => {
-                    let wish = News::Wish(wishes_for(task, asked));
-                    landfall_model::decide_and_apply(task, &self.input(out, &wish))?;
+                Some(task) if should_continue(task, issue) => {
+                    let wish = News::Wish(merge_wishes(task, asked));
+                    landfall_model::decide_and_apply(task, &self.decision_input(out, &wish))?;
                 }
                 Some(_) => {}
                 None => new.push(new_task(issue, source)?),
@@ -57,31 +60,34 @@ impl Core {
             .map(|id| id.or_else(|| added.next()).expect("one was added for each"))
             .collect();
         for (issue, id) in asked.issues.iter().zip(&ids) {
-            if goes_on(&self.task(*id), issue) {
-                self.take_up(out, *id, asked)?;
+            if should_continue(&self.expect_task(*id), issue) {
+                self.resume_followed_task(out, *id, asked)?;
             }
-            self.widen(*id);
+            self.widen_run(*id);
         }
         let haul = asked.together.map(|chosen| {
             let haul = self.hauls.next_id();
             let issues = asked.issues.iter().map(|issue| issue.number).collect();
             let tracker = asked.tracker.clone();
-            self.fact(out, EngineEvent::Haul(IssueBatchEvent::Begun { haul, chosen, tracker, issues }));
+            self.record_engine_event(
+                out,
+                EngineEvent::Haul(IssueBatchEvent::Begun { haul, chosen, tracker, issues }),
+            );
             haul
         });
-        Ok((haul, ids.into_iter().map(|id| self.task(id)).collect()))
+        Ok((haul, ids.into_iter().map(|id| self.expect_task(id)).collect()))
     }
 
     /// Whoever asks for an issue again wants its task to go on: one that gave up is tried again, one that is held let go.
-    fn take_up(
+    fn resume_followed_task(
         &mut self,
         out: &dyn CoreEnvironment,
         id: TaskId,
         asked: &FollowRequest,
     ) -> Result<(), AskError> {
-        let wish = News::Wish(wishes_for(&self.task(id), asked));
-        self.try_hear(out, id, &wish)?;
-        let task = self.task(id);
+        let wish = News::Wish(merge_wishes(&self.expect_task(id), asked));
+        self.try_handle_task_news(out, id, &wish)?;
+        let task = self.expect_task(id);
         let news = match &task.state {
             TaskState::Ended(_) => Some(News::Retry { fresh: false, note: None }),
             TaskState::Waiting { wait: WaitReason::Pause, .. } => Some(News::Release),
@@ -93,38 +99,43 @@ impl Core {
             | TaskState::Review { .. } => None,
         };
         if let Some(news) = news {
-            self.try_hear(out, id, &news)?;
+            self.try_handle_task_news(out, id, &news)?;
         }
         Ok(())
     }
 
     /// What a piece of news about one task means for the issues around it.
-    pub(super) fn note_issue(&mut self, out: &dyn CoreEnvironment, task: &Arc<Task>, parted: bool) {
+    pub(super) fn update_related_issues(
+        &mut self,
+        out: &dyn CoreEnvironment,
+        task: &Arc<Task>,
+        parted: bool,
+    ) {
         if parted {
-            self.part(out, task);
+            self.add_sub_issue_tasks(out, task);
         }
         if let TaskState::Waiting { wait: WaitReason::Parts, .. } = task.state {
-            self.consider_whole(out, task.id);
+            self.update_parent_task(out, task.id);
         }
         // A part may have been a task before its whole was: it knows no parent then.
         if task.is_over() || task.spec.parent.is_some() {
             for whole in self.wholes.clone() {
-                self.consider_whole(out, whole);
+                self.update_parent_task(out, whole);
             }
         }
         if let (TaskState::Ended(Ending { kind: EndKind::Done, .. }), Some(source)) =
             (&task.state, IssueRef::from_source(&task.spec.source))
         {
             let named = format!("#{}", source.number);
-            self.look_again(out, &|by| by.contains(&named));
+            self.recheck_blocked_tasks(out, &|by| by.contains(&named));
         }
     }
 
     /// At the start of a run: others may have done meanwhile what was waited for.
-    pub(super) fn look_at_issues(&mut self, out: &dyn CoreEnvironment) {
+    pub(super) fn recheck_issues(&mut self, out: &dyn CoreEnvironment) {
         self.poll(out);
         for whole in self.wholes.clone() {
-            self.consider_whole(out, whole);
+            self.update_parent_task(out, whole);
         }
     }
 
@@ -143,10 +154,10 @@ impl Core {
     /// Looks again at what the tracker may have changed: it was polled, or said so by itself.
     pub fn poll(&mut self, out: &dyn CoreEnvironment) {
         self.polled = out.now();
-        self.look_again(out, &|_| true);
+        self.recheck_blocked_tasks(out, &|_| true);
     }
 
-    fn look_again(&mut self, out: &dyn CoreEnvironment, is: &dyn Fn(&[String]) -> bool) {
+    fn recheck_blocked_tasks(&mut self, out: &dyn CoreEnvironment, is: &dyn Fn(&[String]) -> bool) {
         let waits = |id: &TaskId| match self.world.get(*id).map(|task| &task.state) {
             Some(TaskState::Waiting { wait: WaitReason::Blockers { by }, .. }) => {
                 is(by) && self.filter.admits_continuation(*id)
@@ -154,18 +165,18 @@ impl Core {
             Some(_) | None => false,
         };
         for id in self.blocked.iter().copied().filter(waits).collect::<Vec<_>>() {
-            self.hear(out, id, &News::LookAgain);
+            self.handle_task_news(out, id, &News::LookAgain);
         }
     }
 
     /// The parts of a whole become tasks. Those that are tasks already stay as they are.
-    fn part(&mut self, out: &dyn CoreEnvironment, whole: &Task) {
+    fn add_sub_issue_tasks(&mut self, out: &dyn CoreEnvironment, whole: &Task) {
         let (Some(issue), Some(source)) = (&whole.issue, IssueRef::from_source(&whole.spec.source)) else {
             return;
         };
         let of = |number| IssueRef { tracker: source.tracker.clone(), number };
         let stands = |part: &&issue::SubIssue| {
-            let task = self.follower(&of(part.number)).filter(|task| issue::is_taken_on_by(part, task));
+            let task = self.task_following(&of(part.number)).filter(|task| issue::is_taken_on_by(part, task));
             task.map(|task| task.id)
         };
         let there: BTreeMap<u64, TaskId> =
@@ -218,30 +229,34 @@ impl Core {
                     only.extend(ids.iter().copied().chain(there.into_values()));
                 }
                 for id in ids {
-                    self.hear(out, id, &News::Wish(wishes.clone()));
-                    let source = IssueRef::from_source(&self.task(id).spec.source);
+                    self.handle_task_news(out, id, &News::Wish(wishes.clone()));
+                    let source = IssueRef::from_source(&self.expect_task(id).spec.source);
                     if let Some(feedback) = source.and_then(|source| before.get(&source.number)) {
-                        self.hear(out, id, &News::Inform(feedback.clone()));
+                        self.handle_task_news(out, id, &News::Inform(feedback.clone()));
                     }
                 }
                 for id in again {
-                    let own = self.task(id).issue.as_ref().map(|issue| issue.wishes.clone());
+                    let own = self.expect_task(id).issue.as_ref().map(|issue| issue.wishes.clone());
                     if let Some(own) = own {
-                        self.hear(out, id, &News::Wish(IssueOptions { accept: wishes.accept, ..own }));
+                        self.handle_task_news(
+                            out,
+                            id,
+                            &News::Wish(IssueOptions { accept: wishes.accept, ..own }),
+                        );
                     }
-                    self.hear(out, id, &News::Retry { fresh: false, note: None });
+                    self.handle_task_news(out, id, &News::Retry { fresh: false, note: None });
                 }
-                self.refilter();
+                self.update_filter();
             }
             Err(error) => {
                 let reason = format!("its sub-issues cannot be taken on: {error}");
-                self.hear(out, whole.id, &News::Block { reason });
+                self.handle_task_news(out, whole.id, &News::Block { reason });
             }
         }
     }
 
     /// Tells a whole how far its parts have come, or that none of them goes on any more.
-    fn consider_whole(&mut self, out: &dyn CoreEnvironment, whole: TaskId) {
+    fn update_parent_task(&mut self, out: &dyn CoreEnvironment, whole: TaskId) {
         let Some(task) = self.world.get(whole) else { return };
         let (TaskState::Waiting { wait: WaitReason::Parts, .. }, Some(issue)) = (&task.state, &task.issue)
         else {
@@ -250,19 +265,19 @@ impl Core {
         let Some(source) = IssueRef::from_source(&task.spec.source) else { return };
         let of = |number| {
             let source = IssueRef { tracker: source.tracker.clone(), number };
-            self.follower(&source).map(|task| &**task)
+            self.task_following(&source).map(|task| &**task)
         };
         match issue::sub_issues_state(&issue.parts, &of) {
-            SubIssuesState::Over(ends) => self.hear(out, whole, &News::PartsOver(ends)),
+            SubIssuesState::Over(ends) => self.handle_task_news(out, whole, &News::PartsOver(ends)),
             SubIssuesState::Going { over, levels } if over != issue.level.over => {
-                self.hear(out, whole, &News::PartsCame { over, levels });
+                self.handle_task_news(out, whole, &News::PartsCame { over, levels });
             }
             SubIssuesState::Going { .. } => {}
         }
     }
 
     /// Parts that may not begin yet, because enough of the same whole are worked on.
-    pub(super) fn resting(&self) -> BTreeSet<TaskId> {
+    pub(super) fn find_resting_parts(&self) -> BTreeSet<TaskId> {
         let mut resting = BTreeSet::new();
         for whole in &self.wholes {
             let parts =
@@ -296,11 +311,11 @@ fn is_settled(task: &Task) -> bool {
 
 /// Whether the task of an issue goes on when somebody asks for the issue. One that landed does while its acceptance is all that is
 /// left; one whose issue was opened again since has done its part, and another does the rest.
-fn goes_on(task: &Task, issue: &FollowIssue) -> bool {
+fn should_continue(task: &Task, issue: &FollowIssue) -> bool {
     !is_settled(task) || !issue.settled && issue.at_verify && issue::is_partial(task)
 }
 
-fn wishes_for(task: &Task, asked: &FollowRequest) -> IssueOptions {
+fn merge_wishes(task: &Task, asked: &FollowRequest) -> IssueOptions {
     let wishes = &asked.wishes;
     match task.issue.as_ref().filter(|_| asked.keep) {
         Some(issue) => IssueOptions {

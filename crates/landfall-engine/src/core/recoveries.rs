@@ -10,7 +10,7 @@ use super::{Core, CoreEnvironment};
 impl Core {
     /// Proposes a task about each failure that was seen often enough, as a draft: only a person lets it start. `id` is the
     /// task it was seen at last.
-    pub(super) fn promote(&mut self, out: &dyn CoreEnvironment, id: TaskId) {
+    pub(super) fn propose_recurring_failures(&mut self, out: &dyn CoreEnvironment, id: TaskId) {
         let often = find_recurring_failures(self.world.tasks().map(|task| &task.recoveries));
         for candidate in often {
             let part = candidate.to_proposed_task();
@@ -24,15 +24,15 @@ impl Core {
                 spec.tags = part.tags.iter().filter_map(|tag| tag.parse::<Tag>().ok()).collect();
                 spec.source = source;
                 spec.draft = true;
-                self.born(out, self.world.next_id(), spec);
+                self.insert_new_task(out, self.world.next_id(), spec);
             }
             let at = out.now();
             let event = Event::Recovery(RecoveryEvent::Proposed { symptom: candidate.symptom });
-            let after = landfall_model::apply(Some((*self.task(id)).clone()), id, at, &event)
+            let after = landfall_model::apply(Some((*self.expect_task(id)).clone()), id, at, &event)
                 .expect("a task can be proposed about at any time");
-            self.put(after);
+            self.insert_task(after);
             self.turn.entries.push(JournalEntry { at, fact: Fact::Task(id, event) });
-            let after = self.task(id);
+            let after = self.expect_task(id);
             self.turn.touched.insert(id, after);
         }
     }

@@ -14,7 +14,7 @@ use landfall_model::recovery;
 use landfall_model::{EngineEvent, ExchangeResult, Spending, Task};
 use landfall_trackers::tracker::{CommitSha, Issue, PrNumber};
 
-use super::{ExchangeError, IssueHandle, seeing, stand};
+use super::{ExchangeError, IssueHandle, seeing, set_phase_label};
 use crate::accept::{
     self, AcceptanceContext, AcceptanceSettlement, AcceptanceTree, CommandCheckout, CriterionResult,
     IssueText, Judge, JudgeAgent, ShellContext,
@@ -28,7 +28,7 @@ use crate::mail::EngineMessage;
 const DIFF_BYTES_MAX: usize = 1 << 20;
 
 /// Looks at every criterion on what landed, ticks the boxes, and moves the issue as the outcome says.
-pub(super) fn accept(
+pub(super) fn accept_landed_work(
     site: &Arc<EngineContext>,
     task: &Task,
     at: &IssueHandle,
@@ -36,8 +36,8 @@ pub(super) fn accept(
     let issue = task.issue.as_ref();
     let pr = issue.and_then(|issue| PrNumber::new(issue.pr.as_ref()?.number));
     let landed = task.landed.as_ref().map(|landed| LandingPoint {
-        commit: ids::oid(&landed.commit),
-        before: ids::oid(&landed.base_before),
+        commit: ids::commit_to_oid(&landed.commit),
+        before: ids::commit_to_oid(&landed.base_before),
     });
     let left = issue.map_or(0, |issue| issue.parts_left());
     let heard = hear(site, at, &VerifyRequest { landed, pr, ..VerifyRequest::of_base() })?;
@@ -46,7 +46,7 @@ pub(super) fn accept(
         let whole = issue.is_some_and(|issue| issue.ends.is_some());
         let outcome = with_left(outcome_without_criteria(task.landed.is_some(), whole), left);
         if let VerifyOutcome::LeftOver(_) = outcome {
-            stand(at, IssuePhase::Verify)?;
+            set_phase_label(at, IssuePhase::Verify)?;
         }
         return Ok(ExchangeResult::Accepted {
             accepted: AcceptanceOutcome { items: Vec::new(), outcome },
@@ -54,10 +54,10 @@ pub(super) fn accept(
         });
     }
     // It took a while: what a person decided meanwhile stands.
-    if let Some(closed) = super::closed_meanwhile(task, Some(TrackerOperation::Accept), at)? {
+    if let Some(closed) = super::find_external_close(task, Some(TrackerOperation::Accept), at)? {
         return Ok(ExchangeResult::Closed(closed));
     }
-    let (accepted, _) = settle(site, at, heard, AcceptanceFacts { left, was_done: false })?;
+    let (accepted, _) = settle_issue(site, at, heard, AcceptanceFacts { left, was_done: false })?;
     let climbed = recovery::recovery_after_acceptance(&site.catalogue, task, &accepted);
     Ok(ExchangeResult::Accepted { accepted, climbed })
 }
@@ -101,7 +101,7 @@ pub(super) struct AcceptanceResult {
 
 impl AcceptanceResult {
     /// What does not hold: the criterion, and what was seen.
-    pub fn failing(&self) -> Vec<(String, String)> {
+    pub fn failing_criteria(&self) -> Vec<(String, String)> {
         let both = self.criteria.items.iter().zip(&self.checked);
         let failing = both.filter(|(_, it)| it.result == VerifyResult::Fail);
         failing.map(|(criterion, it)| (criterion.text.clone(), it.evidence.clone())).collect()
@@ -114,8 +114,8 @@ pub(super) fn landing_of(
     at: &IssueHandle,
     issue: &Issue,
 ) -> Result<Option<LandingPoint>, ExchangeError> {
-    let Some(commit) = seeing::landed_as(site, at, issue)? else { return Ok(None) };
-    let commit = ids::oid(&commit);
+    let Some(commit) = seeing::find_landed_commit(site, at, issue)? else { return Ok(None) };
+    let commit = ids::commit_to_oid(&commit);
     let before = site.store.parents_of(&commit)?.into_iter().next();
     Ok(before.map(|before| LandingPoint { commit, before }))
 }
@@ -124,9 +124,9 @@ pub(super) fn landing_of(
 pub(super) fn handlers_of_base(
     site: &EngineContext,
 ) -> Result<(Vec<CustomVerifyCommand>, Vec<String>), ExchangeError> {
-    let base = land::base(site)?;
+    let base = land::sync_base(site)?;
     site.store.lend_commit(&site.repo, &base)?;
-    Ok(accept::handlers(&AcceptanceTree::Commit(site.repo.tree_at(&base)?)))
+    Ok(accept::find_verify_handlers(&AcceptanceTree::Commit(site.repo.tree_at(&base)?)))
 }
 
 /// Looks at the criteria of an issue. Nothing is changed by it.
@@ -137,7 +137,7 @@ pub(super) fn hear(
 ) -> Result<AcceptanceResult, ExchangeError> {
     let issue = at.tracker.issue(at.number)?;
     // What is on the base now: a person may have mended it there since.
-    let base = land::base(site)?;
+    let base = land::sync_base(site)?;
     let commit = match &hearing.landed {
         Some(landed) if !site.store.is_ancestor(&landed.commit, &base)? => landed.commit.clone(),
         Some(_) | None => base,
@@ -147,14 +147,14 @@ pub(super) fn hear(
     // What the work itself says about how it is verified is not asked.
     let before = hearing.landed.as_ref().map_or_else(|| commit.clone(), |landed| landed.before.clone());
     site.store.lend_commit(&site.repo, &before)?;
-    let (handlers, _) = accept::handlers(&AcceptanceTree::Commit(site.repo.tree_at(&before)?));
+    let (handlers, _) = accept::find_verify_handlers(&AcceptanceTree::Commit(site.repo.tree_at(&before)?));
     let customs: BTreeSet<String> = handlers.iter().map(|handler| handler.name.clone()).collect();
     let mut criteria = Criteria::from_body(&issue.body, &customs);
     criteria.items.retain(|it| (hearing.only)(it));
     if criteria.items.is_empty() {
         return Ok(AcceptanceResult { criteria, customs, checked: Vec::new(), commit });
     }
-    let diff = hearing.landed.as_ref().and_then(|landed| changed(site, &landed.before, &landed.commit));
+    let diff = hearing.landed.as_ref().and_then(|landed| read_diff(site, &landed.before, &landed.commit));
     let shell = ShellContext {
         settings: &site.settings.run,
         folder: &site.folder,
@@ -173,11 +173,11 @@ pub(super) fn hear(
         folder: &site.folder,
         program: &site.program,
         environment: &site.environment,
-        today: site.spending().1,
+        today: site.current_spending().1,
         is_stopped: &is_stopped,
         used: RefCell::default(),
     });
-    let happened = accept::happened(&*at.tracker, at.number, &criteria)?;
+    let happened = accept::find_observed_events(&*at.tracker, at.number, &criteria)?;
     let ground = AcceptanceContext {
         tree: &tree,
         issue: IssueText { title: &issue.title, body: &issue.body },
@@ -226,7 +226,7 @@ pub(super) struct AcceptanceFacts {
 
 /// Ticks the boxes, and moves the issue as the outcome says. Answers, too, whether exactly this was told before: then nothing was
 /// changed.
-pub(super) fn settle(
+pub(super) fn settle_issue(
     site: &EngineContext,
     at: &IssueHandle,
     heard: AcceptanceResult,
@@ -234,7 +234,7 @@ pub(super) fn settle(
 ) -> Result<(AcceptanceOutcome, bool), ExchangeError> {
     let AcceptanceFacts { left, was_done } = bearing;
     let AcceptanceResult { criteria, customs, checked, commit } = heard;
-    let settled = accept::settle(&AcceptanceSettlement {
+    let settled = accept::settle_acceptance(&AcceptanceSettlement {
         tracker: &*at.tracker,
         issue: at.number,
         criteria: &criteria,
@@ -252,7 +252,7 @@ pub(super) fn settle(
     Ok((AcceptanceOutcome { items, outcome: settled.outcome }, settled.known))
 }
 
-fn changed(site: &HostContext, before: &Oid, after: &Oid) -> Option<String> {
+fn read_diff(site: &HostContext, before: &Oid, after: &Oid) -> Option<String> {
     site.store.lend_commit(&site.repo, after).ok()?;
     let bytes = site.repo.diff_since(before, after, DIFF_BYTES_MAX).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())

@@ -14,9 +14,9 @@ use landfall_model::{ExchangeResult, Task};
 use landfall_trackers::tracker::{CommentThread, Issue, IssueFilter, Label, Marker, PHASE_FAMILY};
 
 use super::accepting::{self, VerifyRequest};
-use super::{ExchangeError, ExchangeInterruption, IssueHandle, unless_stopped};
+use super::{ExchangeError, ExchangeInterruption, IssueHandle, ignore_unless_interrupted};
 use crate::accept::{self, OBSERVED_MARKER};
-use crate::digests::digest;
+use crate::digests::digest_text;
 use crate::engine_context::EngineContext;
 
 /// Issues that are looked through for boxes that wait.
@@ -31,7 +31,7 @@ pub(super) struct ExchangeNotice {
 }
 
 /// What an exchange that is over is to others: nothing, mostly.
-pub(super) fn passing(
+pub(super) fn find_notice(
     task: &Task,
     act: Option<TrackerOperation>,
     exchanged: &ExchangeResult,
@@ -56,25 +56,27 @@ pub(super) fn passing(
 }
 
 /// Tells those that wait for it. Nobody's work depends on it; if the engine stops, the next run does the exchange again and tells them.
-pub(super) fn pass(
+pub(super) fn send_notice(
     site: &Arc<EngineContext>,
     at: &IssueHandle,
     passing: &ExchangeNotice,
 ) -> Result<(), ExchangeError> {
-    let told = try_pass(site, at, Some(passing.phase), passing.event);
-    unless_stopped(told).map_err(|ExchangeInterruption| ExchangeError::Interrupted)
+    let told = try_send_notice(site, at, Some(passing.phase), passing.event);
+    ignore_unless_interrupted(told).map_err(|ExchangeInterruption| ExchangeError::Interrupted)
 }
 
 /// Tells those that wait for something that happened to an agent of a task.
-pub(crate) fn tell(
+pub(crate) fn notify_observers(
     site: &Arc<EngineContext>,
     task: &Task,
     event: ObservationKind,
 ) -> Result<(), ExchangeInterruption> {
-    unless_stopped(super::desk(site, task).and_then(|at| try_pass(site, &at, None, Some(event))))
+    ignore_unless_interrupted(
+        super::open_issue(site, task).and_then(|at| try_send_notice(site, &at, None, Some(event))),
+    )
 }
 
-fn try_pass(
+fn try_send_notice(
     site: &Arc<EngineContext>,
     at: &IssueHandle,
     phase: Option<IssuePhase>,
@@ -94,8 +96,8 @@ fn try_pass(
         let side = at.side.clone();
         let other = IssueHandle { tracker: at.tracker.clone(), source, number: issue.number, side };
         let criteria = Criteria::from_body(&issue.body, &customs);
-        let told = event.map_or(Ok(()), |event| tell_one(&other, &criteria, event));
-        let looked = phase.map_or(Ok(()), |phase| look_in_passing(site, &other, &issue, &criteria, phase));
+        let told = event.map_or(Ok(()), |event| comment_on_observer(&other, &criteria, event));
+        let looked = phase.map_or(Ok(()), |phase| check_phase_boxes(site, &other, &issue, &criteria, phase));
         // One that cannot be told or looked at hides none of the others.
         if let Err(ExchangeError::Interrupted) = told.and(looked) {
             return Err(ExchangeError::Interrupted);
@@ -105,7 +107,11 @@ fn try_pass(
 }
 
 /// Tells an issue whose box waits for it.
-fn tell_one(at: &IssueHandle, criteria: &Criteria, event: ObservationKind) -> Result<(), ExchangeError> {
+fn comment_on_observer(
+    at: &IssueHandle,
+    criteria: &Criteria,
+    event: ObservationKind,
+) -> Result<(), ExchangeError> {
     let Some(text) = render_observation(criteria, event) else { return Ok(()) };
     let marker = Marker::new(&format!("{OBSERVED_MARKER}{}/{}", event.word(), at.number.get()))?;
     at.tracker.add_comment(CommentThread::Issue(at.number), &marker, &text)?;
@@ -113,7 +119,7 @@ fn tell_one(at: &IssueHandle, criteria: &Criteria, event: ObservationKind) -> Re
 }
 
 /// Looks at the boxes that name this phase, and ticks those that hold. What does not hold waits for the next time.
-fn look_in_passing(
+fn check_phase_boxes(
     site: &Arc<EngineContext>,
     at: &IssueHandle,
     issue: &Issue,
@@ -143,7 +149,8 @@ fn look_in_passing(
     }
     // It is said first: a box that is ticked is not looked at again, and nobody would learn why it is.
     let text = render_passing_checks(&held, phase);
-    let marker = Marker::new(&format!("passing/{}/{}", issue.number.get(), &digest(&text).as_str()[..16]))?;
+    let marker =
+        Marker::new(&format!("passing/{}/{}", issue.number.get(), &digest_text(&text).as_str()[..16]))?;
     at.tracker.add_comment(CommentThread::Issue(issue.number), &marker, &text)?;
     accept::tick_boxes(&*at.tracker, issue.number, &held, &heard.customs)?;
     Ok(())

@@ -10,16 +10,16 @@ use landfall_trackers::tracker::{
     TrackerBranchName, neutralize_markers,
 };
 
-use super::{ExchangeError, IssueHandle, stand};
-use crate::commit_message::{closing_words, headline};
+use super::{ExchangeError, IssueHandle, set_phase_label};
+use crate::commit_message::{closing_words, commit_headline};
 use crate::engine_context::EngineContext;
-use crate::git_refs::lower;
+use crate::git_refs::task_ref_name;
 use crate::host_context::HostContext;
 use crate::ids;
 use crate::settings::PublishTarget;
 
 /// Offers the work as a pull request, if it takes that way. The branch is pushed where branches are kept.
-pub(super) fn offer(
+pub(super) fn offer_pull_request(
     site: &Arc<EngineContext>,
     task: &Task,
     attempt: Attempt,
@@ -32,7 +32,7 @@ pub(super) fn offer(
     let head =
         task.head.as_ref().ok_or_else(|| ExchangeError::Else("there is no work to offer".to_owned()))?;
     let sha = CommitSha::new(head.as_str())?;
-    let branch = at.branch();
+    let branch = at.work_branch();
     let known = task.issue.as_ref().and_then(|issue| issue.pr.as_ref());
     if at.tracker.keeps_branches() {
         let PublishTarget::Push { remote, .. } = &site.settings.land.publish else {
@@ -42,14 +42,14 @@ pub(super) fn offer(
             );
             return Err(ExchangeError::Else(why));
         };
-        push(site, remote, &branch, &ids::oid(head), known.map(|pr| ids::oid(&pr.head)))?;
+        push(site, remote, &branch, &ids::commit_to_oid(head), known.map(|pr| ids::commit_to_oid(&pr.head)))?;
     }
     let new = NewPullRequest {
         head: branch,
         head_sha: sha.clone(),
         base: TrackerBranchName::new(site.branch.as_str())?,
-        title: Title::of(&headline(task)),
-        body: body(task, at),
+        title: Title::of(&commit_headline(task)),
+        body: pull_request_body(task, at),
         draft: false,
     };
     let pr = at.tracker.create_pull_request(&new)?.into_inner();
@@ -59,8 +59,8 @@ pub(super) fn offer(
     if pr.state == PrState::Draft {
         at.tracker.mark_ready(pr.number)?;
     }
-    tell_findings(task, attempt, at, &pr)?;
-    stand(at, IssuePhase::Review)?;
+    post_findings(task, attempt, at, &pr)?;
+    set_phase_label(at, IssuePhase::Review)?;
     Ok(ExchangeResult::Offered(Some(PullRequestRef {
         number: pr.number.get(),
         url: pr.url,
@@ -68,7 +68,7 @@ pub(super) fn offer(
     })))
 }
 
-pub(crate) fn body(task: &Task, at: &IssueHandle) -> String {
+pub(crate) fn pull_request_body(task: &Task, at: &IssueHandle) -> String {
     let closes = closing_words(task, &at.source);
     let closes = closes.unwrap_or_else(|| format!("For issue #{}", at.source.number));
     let checks = task.gate.as_ref().filter(|gate| !gate.commands.is_empty()).map(|gate| {
@@ -80,7 +80,7 @@ pub(crate) fn body(task: &Task, at: &IssueHandle) -> String {
 }
 
 /// What readers found and the author dealt with since: each round once.
-fn tell_findings(
+fn post_findings(
     task: &Task,
     attempt: Attempt,
     at: &IssueHandle,
@@ -91,7 +91,7 @@ fn tell_findings(
         return Ok(());
     }
     let lines: String = task.findings.iter().map(|finding| format!("- {finding}\n")).collect();
-    let marker = Marker::new(&format!("review-round/{}/{}", lower(task.id), rounds))?;
+    let marker = Marker::new(&format!("review-round/{}/{}", task_ref_name(task.id), rounds))?;
     let text = format!(
         "Review round {rounds} found:\n\n{}\nDealt with in attempt {attempt}.",
         neutralize_markers(&lines)
@@ -126,7 +126,7 @@ pub(crate) fn push(
 }
 
 /// Writes down that the work landed, once that can be seen from outside.
-pub(super) fn merged(
+pub(super) fn confirm_landing(
     site: &Arc<EngineContext>,
     task: &Task,
     at: &IssueHandle,
@@ -139,7 +139,7 @@ pub(super) fn merged(
         return Ok(ExchangeResult::NotYet { what });
     }
     let Some(pr) = task.issue.as_ref().and_then(|issue| issue.pr.as_ref()) else {
-        stand(at, IssuePhase::Verify)?;
+        set_phase_label(at, IssuePhase::Verify)?;
         return Ok(ExchangeResult::Told);
     };
     let number = landfall_trackers::tracker::PrNumber::new(pr.number)
@@ -156,26 +156,28 @@ pub(super) fn merged(
         PrState::Draft | PrState::Open => {
             let merge = PullRequestMerge {
                 expected: seen.head_sha.clone(),
-                subject: Title::of(&headline(task)),
+                subject: Title::of(&commit_headline(task)),
                 body: String::new(),
                 landed: Some(CommitSha::new(landed.commit.as_str())?),
             };
             at.tracker.merge_pull_request(number, &merge)?;
         }
         PrState::Closed => {
-            let marker = Marker::new(&format!("landed/{}/{}", lower(task.id), landed.commit.short()))?;
+            let marker =
+                Marker::new(&format!("landed/{}/{}", task_ref_name(task.id), landed.commit.short()))?;
             let text = format!("This was closed, and its work has landed as {}.", landed.commit.as_str());
             at.tracker.add_comment(CommentThread::PullRequest(number), &marker, &text)?;
         }
     }
-    stand(at, IssuePhase::Verify)?;
+    set_phase_label(at, IssuePhase::Verify)?;
     Ok(ExchangeResult::Told)
 }
 
 /// Takes the branch of a merged pull request away where it was pushed to. One that stays, or holds more by now, is in nobody's way.
 fn drop_branch(site: &EngineContext, at: &IssueHandle, head: &CommitSha) {
     let PublishTarget::Push { remote, .. } = &site.settings.land.publish else { return };
-    let (Ok(branch), Ok(head)) = (GitBranch::new(at.branch().as_str()), head.as_str().parse::<Oid>()) else {
+    let (Ok(branch), Ok(head)) = (GitBranch::new(at.work_branch().as_str()), head.as_str().parse::<Oid>())
+    else {
         return;
     };
     if at.tracker.keeps_branches() {
@@ -187,5 +189,5 @@ fn drop_branch(site: &EngineContext, at: &IssueHandle, head: &CommitSha) {
 fn is_published(site: &HostContext, commit: &Commit) -> Result<bool, ExchangeError> {
     let PublishTarget::Push { remote, .. } = &site.settings.land.publish else { return Ok(true) };
     let Some(seen) = site.store.remote_seen(remote, &site.branch)? else { return Ok(false) };
-    Ok(site.store.is_ancestor(&ids::oid(commit), &seen)?)
+    Ok(site.store.is_ancestor(&ids::commit_to_oid(commit), &seen)?)
 }

@@ -15,7 +15,7 @@ use landfall_trackers::tracker::{
 };
 
 use super::blockers::{blockers_of, with_text};
-use super::{ExchangeError, IssueHandle, stand};
+use super::{ExchangeError, IssueHandle, set_phase_label};
 use crate::engine_context::EngineContext;
 use crate::ids;
 use crate::land;
@@ -30,15 +30,15 @@ const COMMITS_MAX: u32 = 5_000; // with those of every agent; the line of the ba
 const PARTS_MAX: usize = 100;
 
 /// Looks at an issue, and brings the work of its pull request into the store.
-pub(super) fn observe(
+pub(super) fn observe_issue(
     site: &Arc<EngineContext>,
     task: &Task,
     at: &IssueHandle,
 ) -> Result<ExchangeResult, ExchangeError> {
-    let seen = look(site, task, at)?;
+    let seen = read_issue_state(site, task, at)?;
     let head = match &seen.pr {
         Some(PullRequestSnapshot { state: PullRequestState::Open, head: Some(head), .. }) => {
-            fetch(site, at, head)?
+            fetch_pull_request_head(site, at, head)?
         }
         Some(_) | None => None,
     };
@@ -46,13 +46,13 @@ pub(super) fn observe(
 }
 
 /// Looks again once it is known what is to be done: sizes change with that.
-pub(super) fn sized(
+pub(super) fn observe_size(
     site: &Arc<EngineContext>,
     task: &Task,
     at: &IssueHandle,
 ) -> Result<ExchangeResult, ExchangeError> {
-    stand(at, IssuePhase::Ready)?;
-    let seen = look(site, task, at)?;
+    set_phase_label(at, IssuePhase::Ready)?;
+    let seen = read_issue_state(site, task, at)?;
     Ok(ExchangeResult::Seen { seen: Box::new(seen), head: None })
 }
 
@@ -71,24 +71,24 @@ pub(super) struct ObservationContext<'a> {
 }
 
 /// Everything that is known of an issue at this moment.
-pub(crate) fn look(
+pub(crate) fn read_issue_state(
     site: &EngineContext,
     task: &Task,
     at: &IssueHandle,
 ) -> Result<IssueSnapshot, ExchangeError> {
     let ground = ObservationContext {
         store: &site.store,
-        base: land::base(site)?,
+        base: land::sync_base(site)?,
         spec_path: &site.settings.tracker.spec_path,
-        work: task.seen_head.iter().chain(&task.head).map(ids::oid).collect(),
+        work: task.seen_head.iter().chain(&task.head).map(ids::commit_to_oid).collect(),
         pr: None,
         branch: site.branch.as_str(),
     };
-    look_on(&ground, at)
+    read_issue_state_in(&ground, at)
 }
 
 /// The same, for whoever brings the ground.
-pub(super) fn look_on(
+pub(super) fn read_issue_state_in(
     ground: &ObservationContext<'_>,
     at: &IssueHandle,
 ) -> Result<IssueSnapshot, ExchangeError> {
@@ -125,14 +125,14 @@ pub(super) fn look_on(
 }
 
 /// The newest commit of the base that says it closes the issue, whenever that was.
-pub(super) fn landed_as(
+pub(super) fn find_landed_commit(
     site: &EngineContext,
     at: &IssueHandle,
     issue: &Issue,
 ) -> Result<Option<Commit>, ExchangeError> {
     let ground = ObservationContext {
         store: &site.store,
-        base: land::base(site)?,
+        base: land::sync_base(site)?,
         spec_path: &site.settings.tracker.spec_path,
         work: Vec::new(),
         pr: None,
@@ -149,7 +149,7 @@ pub(super) fn phase_of(issue: &Issue) -> Option<IssuePhase> {
 /// The pull request of the issue's branch: the open one, or else the newest. What was merged or closed before the issue was
 /// opened again says nothing about it.
 fn pull_request(at: &IssueHandle, reopened: Option<Timestamp>) -> TrackerResult<Option<PullRequestSnapshot>> {
-    let all = at.tracker.pull_requests_of(&at.branch())?;
+    let all = at.tracker.pull_requests_of(&at.work_branch())?;
     let counts = |pr: &&PullRequest| pr.state.is_open() || reopened.is_none_or(|at| pr.created > at);
     let open = all.iter().find(|pr| pr.state.is_open() && pr.head_is_here);
     let Some(pr) = open.or_else(|| all.iter().find(counts)) else { return Ok(None) };
@@ -167,11 +167,11 @@ fn seen_pr(at: &IssueHandle, pr: &PullRequest) -> TrackerResult<PullRequestSnaps
         url: pr.url.clone(),
         state,
         head: Some(Commit::new(pr.head_sha.as_str())),
-        reviewed: reviewed(at, pr)?,
+        reviewed: has_our_review(at, pr)?,
     })
 }
 
-fn reviewed(at: &IssueHandle, pr: &PullRequest) -> TrackerResult<bool> {
+fn has_our_review(at: &IssueHandle, pr: &PullRequest) -> TrackerResult<bool> {
     let marked = |marker: Option<String>| marker.is_some_and(|key| key.starts_with(REVIEW_MARKER));
     let comments = at.tracker.list_comments(CommentThread::PullRequest(pr.number))?;
     if comments.iter().any(|it| marked(it.marker().map(|marker| marker.key().to_owned()))) {
@@ -218,9 +218,9 @@ fn closing_commit(
     let closes = |message: &str| {
         let ours =
             message.lines().any(|line| line.strip_prefix("Landfall-Issue: ") == Some(&at.source.to_string()));
-        ours || at.tracker.keeps_branches() && closes(message, at.source.number)
+        ours || at.tracker.keeps_branches() && is_closing_message(message, at.source.number)
     };
-    let line = land::line(ground.store, &range, COMMITS_MAX)?;
+    let line = land::list_landings(ground.store, &range, COMMITS_MAX)?;
     let found = line.into_iter().find(|entry| closes(&entry.message));
     // A commit knows seconds, a tracker milliseconds: within the same second the commit is the older one.
     // What was there before the issue speaks of another with the same number: a repository that was copied has such.
@@ -228,11 +228,11 @@ fn closing_commit(
         entry.author.at_ms + 999 >= made.0 && reopened.is_none_or(|at| entry.author.at_ms > at.0)
     };
     let counts = found.filter(after);
-    Ok(counts.map(|entry| ids::commit(&entry.oid)))
+    Ok(counts.map(|entry| ids::oid_to_commit(&entry.oid)))
 }
 
 /// Whether a message says, in a forge's own words, that it closes this issue.
-fn closes(message: &str, number: u64) -> bool {
+fn is_closing_message(message: &str, number: u64) -> bool {
     const WORDS: [&str; 9] =
         ["close", "closes", "closed", "fix", "fixes", "fixed", "resolve", "resolves", "resolved"];
     let words: Vec<String> = message.split_whitespace().map(str::to_lowercase).collect();
@@ -244,8 +244,12 @@ fn closes(message: &str, number: u64) -> bool {
 }
 
 /// The work of an open pull request, in the store. Where branches are kept elsewhere, it is fetched.
-fn fetch(site: &EngineContext, at: &IssueHandle, head: &Commit) -> Result<Option<Commit>, ExchangeError> {
-    let oid = ids::oid(head);
+fn fetch_pull_request_head(
+    site: &EngineContext,
+    at: &IssueHandle,
+    head: &Commit,
+) -> Result<Option<Commit>, ExchangeError> {
+    let oid = ids::commit_to_oid(head);
     if site.store.contains(&oid)? {
         return Ok(Some(head.clone()));
     }
@@ -254,22 +258,25 @@ fn fetch(site: &EngineContext, at: &IssueHandle, head: &Commit) -> Result<Option
         return Ok(None);
     }
     let branch =
-        GitBranch::new(at.branch().as_str()).map_err(|error| ExchangeError::Else(error.to_string()))?;
-    let base = land::base(site)?;
+        GitBranch::new(at.work_branch().as_str()).map_err(|error| ExchangeError::Else(error.to_string()))?;
+    let base = land::sync_base(site)?;
     let tip = match site.store.remote_news(&site.repo, remote, &branch, &base)? {
         BranchNews::Ahead { new, .. } | BranchNews::Rewritten { new, .. } => Some(new),
         BranchNews::Same | BranchNews::Deleted | BranchNews::Unborn => None,
     };
-    Ok(tip.map(|tip| ids::commit(&tip)))
+    Ok(tip.map(|tip| ids::oid_to_commit(&tip)))
 }
 
 /// What an issue is made of, and what of that waits for what. Only needs among the parts count here.
-pub(super) fn parts(at: &IssueHandle) -> Result<ExchangeResult, ExchangeError> {
-    parts_of(&*at.tracker, at.number).map(ExchangeResult::Parts)
+pub(super) fn list_sub_issues(at: &IssueHandle) -> Result<ExchangeResult, ExchangeError> {
+    read_sub_issues(&*at.tracker, at.number).map(ExchangeResult::Parts)
 }
 
 /// The same, for whoever brings the tracker.
-pub(super) fn parts_of(tracker: &dyn Tracker, number: IssueNumber) -> Result<Vec<SubIssue>, ExchangeError> {
+pub(super) fn read_sub_issues(
+    tracker: &dyn Tracker,
+    number: IssueNumber,
+) -> Result<Vec<SubIssue>, ExchangeError> {
     let children = tracker.list_children(number)?;
     if children.len() > PARTS_MAX {
         return Err(ExchangeError::Else(format!(
@@ -300,7 +307,7 @@ pub(super) fn parts_of(tracker: &dyn Tracker, number: IssueNumber) -> Result<Vec
 }
 
 /// What the checks of the forge say about the offered work, held against those of the base it was merged with.
-pub(super) fn checks(
+pub(super) fn read_forge_checks(
     site: &EngineContext,
     task: &Task,
     at: &IssueHandle,
@@ -324,7 +331,7 @@ pub(super) fn checks(
         None => ChecksWait { since: None, overdue: false, now }, // nobody waits for them
     };
     let ci = assess_ci_checks(&here, &base, waited);
-    let climbed = recovering::checked(site, task, &ci);
+    let climbed = recovering::recovery_for_checks(site, task, &ci);
     Ok(ExchangeResult::Checks { ci, climbed })
 }
 
@@ -347,7 +354,7 @@ fn checks_of(at: &IssueHandle, commit: &str, wanted: &dyn Fn(&str) -> bool) -> T
             ForgeCheckState::Done(Conclusion::Success) => CiCheckState::Passed,
             ForgeCheckState::Done(Conclusion::Neutral | Conclusion::Skipped) => CiCheckState::Silent,
             ForgeCheckState::Done(Conclusion::Failure) => {
-                CiCheckState::Failed(jobs.iter().find(|job| Some(job.check) == check.id).map(seen_job))
+                CiCheckState::Failed(jobs.iter().find(|job| Some(job.check) == check.id).map(to_seen_job))
             }
             ForgeCheckState::Done(
                 Conclusion::Cancelled
@@ -361,7 +368,7 @@ fn checks_of(at: &IssueHandle, commit: &str, wanted: &dyn Fn(&str) -> bool) -> T
     Ok(checks.iter().map(seen).collect())
 }
 
-fn seen_job(job: &FailedJob) -> CiJobReport {
+fn to_seen_job(job: &FailedJob) -> CiJobReport {
     let end = |step: &JobStep| match step.ended {
         Some(Conclusion::Success | Conclusion::Neutral | Conclusion::Skipped) => StepEnd::Fine,
         Some(Conclusion::Failure | Conclusion::TimedOut | Conclusion::ActionRequired) => StepEnd::Failed,
@@ -379,7 +386,7 @@ mod tests {
 
     #[test]
     fn only_the_words_of_a_forge_close_an_issue() {
-        let of = |message: &str| closes(message, 7);
+        let of = |message: &str| is_closing_message(message, 7);
         for yes in ["Fix the door (closes #7)", "fixes: #7", "a\n\nResolves #7.", "CLOSES #7"] {
             assert!(of(yes), "{yes}");
         }

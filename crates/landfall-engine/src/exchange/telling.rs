@@ -12,7 +12,7 @@ use landfall_trackers::tracker::{
 use serde::Deserialize;
 
 use super::seeing::{self, REVIEW_MARKER};
-use super::{ExchangeError, IssueHandle, stand};
+use super::{ExchangeError, IssueHandle, set_phase_label};
 use crate::engine_context::EngineContext;
 use crate::papers;
 
@@ -71,7 +71,7 @@ impl TriageLevel {
 }
 
 /// Writes down what an agent found out about an issue. A size that a person said is left as it is.
-pub(super) fn triaged(
+pub(super) fn record_triage(
     site: &Arc<EngineContext>,
     task: &Task,
     at: &IssueHandle,
@@ -80,7 +80,7 @@ pub(super) fn triaged(
     let Some(digest) = task.staged.papers.get(TRIAGE) else {
         return unread(format!("`{}/{TRIAGE}` is not there", papers::FOLDER));
     };
-    let text = match papers::read(&site.folder.papers(), digest) {
+    let text = match papers::read_paper(&site.folder.papers_path(), digest) {
         Ok(text) => text,
         Err(error) => return Err(ExchangeError::Else(format!("read the paper `{TRIAGE}`: {error}"))),
     };
@@ -102,25 +102,25 @@ pub(super) fn triaged(
         }
     }
     let label = Label::new("triaged")?;
-    ensure(at, &label, "Somebody looked at what it is.")?;
+    ensure_label(at, &label, "Somebody looked at what it is.")?;
     tracker.change_labels(*number, &BTreeSet::from([label]), &BTreeSet::new())?;
-    stand(at, IssuePhase::Issue)?;
-    let marker = Marker::new(&format!("triage/{}", at.mark(task.id)))?;
+    set_phase_label(at, IssuePhase::Issue)?;
+    let marker = Marker::new(&format!("triage/{}", at.task_mark(task.id)))?;
     let why = neutralize_markers(&cut(&said.why));
-    let text = format!("Triage: size {size}, {}.{}", said.kind.word(), after(&why));
+    let text = format!("Triage: size {size}, {}.{}", said.kind.word(), prefix_space(&why));
     tracker.add_comment(CommentThread::Issue(*number), &marker, &text)?;
-    Ok(ExchangeResult::Seen { seen: Box::new(seeing::look(site, task, at)?), head: None })
+    Ok(ExchangeResult::Seen { seen: Box::new(seeing::read_issue_state(site, task, at)?), head: None })
 }
 
 pub(super) fn cut(text: &str) -> String {
     landfall_trackers::tracker::shown(text, 1_000)
 }
 
-fn after(text: &str) -> String {
+fn prefix_space(text: &str) -> String {
     if text.trim().is_empty() { String::new() } else { format!(" {}", text.trim()) }
 }
 
-fn ensure(at: &IssueHandle, label: &Label, about: &str) -> Result<(), ExchangeError> {
+fn ensure_label(at: &IssueHandle, label: &Label, about: &str) -> Result<(), ExchangeError> {
     let spec = LabelSpec { label: label.clone(), colour: [0xbf, 0xd4, 0xf2], about: about.to_owned() };
     Ok(at.tracker.ensure_labels(&[spec])?)
 }
@@ -132,13 +132,13 @@ fn label_family(at: &IssueHandle, family: &str, word: &str) -> Result<(), Exchan
         return Ok(());
     }
     let label = Label::new(&format!("{family}{word}"))?;
-    ensure(at, &label, "")?;
+    ensure_label(at, &label, "")?;
     at.tracker.change_labels(at.number, &BTreeSet::from([label]), &BTreeSet::new())?;
     Ok(())
 }
 
 /// Writes down what readers think of the work.
-pub(super) fn reviewed(task: &Task, at: &IssueHandle) -> Result<ExchangeResult, ExchangeError> {
+pub(super) fn record_review(task: &Task, at: &IssueHandle) -> Result<ExchangeResult, ExchangeError> {
     let issue = task.issue.as_ref();
     if let Some(pr) = issue.and_then(|issue| issue.pr.as_ref()) {
         let number = PrNumber::new(pr.number)
@@ -151,22 +151,22 @@ pub(super) fn reviewed(task: &Task, at: &IssueHandle) -> Result<ExchangeResult, 
             false => format!("Worth knowing, and not in the way:\n\n{}", neutralize_markers(&open.concat())),
         };
         let review = NewReview {
-            marker: Marker::new(&format!("{REVIEW_MARKER}/{}/{}", at.mark(task.id), pr.head.short()))?,
+            marker: Marker::new(&format!("{REVIEW_MARKER}/{}/{}", at.task_mark(task.id), pr.head.short()))?,
             says: ReviewAction::Approve,
             body: format!("## Review summary\n\nRead by Landfall ({depth}). {found}"),
             commit: CommitSha::new(pr.head.as_str())?,
         };
         at.tracker.add_review(number, &review)?;
     }
-    stand(at, IssuePhase::Merge)?;
+    set_phase_label(at, IssuePhase::Merge)?;
     Ok(ExchangeResult::Told)
 }
 
 /// Says that everything holds, and closes the issue.
-pub(super) fn closed(task: &Task, at: &IssueHandle) -> Result<ExchangeResult, ExchangeError> {
-    stand(at, IssuePhase::Done)?;
+pub(super) fn close_done_issue(task: &Task, at: &IssueHandle) -> Result<ExchangeResult, ExchangeError> {
+    set_phase_label(at, IssuePhase::Done)?;
     at.tracker.close_issue(at.number, CloseReason::Done)?;
-    let marker = Marker::new(&format!("done/{}/{}", at.mark(task.id), task.landed_before.len()))?;
+    let marker = Marker::new(&format!("done/{}/{}", at.task_mark(task.id), task.landed_before.len()))?;
     let landed = task.landed.as_ref().map(|landed| format!(" It landed as {}.", landed.commit.as_str()));
     let accepted = task.issue.as_ref().and_then(|issue| issue.accepted.as_ref());
     let unasked = match accepted.is_some_and(|accepted| accepted.items.is_empty()) {
@@ -179,12 +179,12 @@ pub(super) fn closed(task: &Task, at: &IssueHandle) -> Result<ExchangeResult, Ex
 }
 
 /// Says what is worth saying of an issue that is over: once, and once more where it landed again.
-pub(super) fn looked_back(
+pub(super) fn post_retrospective_comment(
     task: &Task,
     at: &IssueHandle,
     lookback: &IssueRetrospective,
 ) -> Result<(), ExchangeError> {
-    let marker = Marker::new(&format!("retro/{}/{}", at.mark(task.id), task.landed_before.len()))?;
+    let marker = Marker::new(&format!("retro/{}/{}", at.task_mark(task.id), task.landed_before.len()))?;
     // Agents wrote some of it: nothing in it may be taken for a mark of ours.
     let text = lookback.to_markdown().replace("<!--", "&lt;!--");
     at.tracker.add_comment(CommentThread::Issue(at.number), &marker, &text)?;

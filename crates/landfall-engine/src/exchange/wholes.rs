@@ -14,12 +14,12 @@ use landfall_trackers::tracker::{
 
 use super::accepting::{self, AcceptanceFacts, VerifyRequest};
 use super::telling::cut;
-use super::{ExchangeError, IssueHandle, seeing, stand};
-use crate::digests::digest;
+use super::{ExchangeError, IssueHandle, seeing, set_phase_label};
+use crate::digests::digest_text;
 use crate::engine_context::EngineContext;
 
 /// Writes down how far the parts of a whole have come; or, when none goes on, what became of each.
-pub(super) fn gather(
+pub(super) fn gather_parts(
     site: &Arc<EngineContext>,
     task: &Task,
     at: &IssueHandle,
@@ -28,7 +28,7 @@ pub(super) fn gather(
         return Err(ExchangeError::Else(format!("{} follows no issue", task.id)));
     };
     match &issue.ends {
-        None => levelled(site, issue, at),
+        None => check_level(site, issue, at),
         Some(ends) => gathered(site, task, issue, ends, at),
     }
 }
@@ -36,13 +36,13 @@ pub(super) fn gather(
 /// The phase of the whole follows those of its parts. When another level is over, what the whole promises is looked at, so that what
 /// goes wrong between its parts is seen early. Nothing is ticked and nothing is said by that; and what keeps it from being looked at
 /// keeps nobody from working.
-fn levelled(
+fn check_level(
     site: &Arc<EngineContext>,
     issue: &Pipeline,
     at: &IssueHandle,
 ) -> Result<ExchangeResult, ExchangeError> {
     // Where it cannot be told, its phase follows when the next part is over.
-    if let Err(ExchangeError::Interrupted) = follow_parts(at) {
+    if let Err(ExchangeError::Interrupted) = sync_phase_with_parts(at) {
         return Err(ExchangeError::Interrupted);
     }
     if !issue.level.is_higher() || !issue.wishes.accept {
@@ -51,14 +51,14 @@ fn levelled(
     let before = |it: &Criterion| it.section == AcceptanceStage::PreMerge;
     let hearing = VerifyRequest { only: &before, judges: false, ..VerifyRequest::of_base() };
     match accepting::hear(site, at, &hearing) {
-        Ok(heard) => Ok(ExchangeResult::Levelled { failing: Some(heard.failing()) }),
+        Ok(heard) => Ok(ExchangeResult::Levelled { failing: Some(heard.failing_criteria()) }),
         Err(ExchangeError::Interrupted) => Err(ExchangeError::Interrupted),
         Err(_) => Ok(ExchangeResult::Levelled { failing: None }),
     }
 }
 
 /// Lets the whole stand where its parts do.
-fn follow_parts(at: &IssueHandle) -> Result<(), ExchangeError> {
+fn sync_phase_with_parts(at: &IssueHandle) -> Result<(), ExchangeError> {
     let children = at.tracker.list_children(at.number)?;
     let phase = |issue: &Issue| match issue.state.is_open() {
         true => seeing::phase_of(issue),
@@ -67,7 +67,7 @@ fn follow_parts(at: &IssueHandle) -> Result<(), ExchangeError> {
     let phases: Vec<Option<IssuePhase>> = children.iter().map(|child| phase(&child.issue)).collect();
     let now = seeing::phase_of(&at.tracker.issue(at.number)?);
     match aggregate_phase(now, &phases, false) {
-        Some(phase) if Some(phase) != now => Ok(stand(at, phase)?),
+        Some(phase) if Some(phase) != now => Ok(set_phase_label(at, phase)?),
         Some(_) | None => Ok(()),
     }
 }
@@ -85,17 +85,17 @@ fn gathered(
         let mut end = end.clone();
         if end.end == SubIssueOutcome::Done && issue.wishes.accept {
             let part = part_of(at, end.number)?;
-            if let Some(accepted) = hold(site, &part)? {
+            if let Some(accepted) = recheck_done_part(site, &part)? {
                 if let VerifyOutcome::Reopen { .. } = accepted.outcome {
                     reopened.push(end.number);
                 }
-                end.end = SubIssueOutcome::Failed(no_more(&accepted));
+                end.end = SubIssueOutcome::Failed(explain_failed_part(&accepted));
             }
         }
         told.push(end);
     }
     let done = told.iter().filter(|end| end.end == SubIssueOutcome::Done).count();
-    let rows: String = told.iter().map(row).collect();
+    let rows: String = told.iter().map(format_part_row).collect();
     let again = match reopened.is_empty() {
         true => String::new(),
         false => {
@@ -110,9 +110,10 @@ fn gathered(
         "{done} of {} sub-issues are done.\n\n| issue | result |\n|---|---|\n{rows}{again}",
         told.len()
     );
-    let marker = Marker::new(&format!("parts/{}/{}", at.mark(task.id), &digest(&text).as_str()[..16]))?;
+    let marker =
+        Marker::new(&format!("parts/{}/{}", at.task_mark(task.id), &digest_text(&text).as_str()[..16]))?;
     at.tracker.add_comment(CommentThread::Issue(at.number), &marker, &text)?;
-    follow_parts(at)?;
+    sync_phase_with_parts(at)?;
     Ok(ExchangeResult::Gathered { ends: told, reopened })
 }
 
@@ -128,7 +129,10 @@ fn part_of(at: &IssueHandle, number: u64) -> Result<IssueHandle, ExchangeError> 
 
 /// What a part that is done promised, against the base as it is now: another part may have broken it since. None if nothing fails.
 /// One that fails is opened again; where somebody closed it after exactly this was told, that is theirs to decide.
-fn hold(site: &Arc<EngineContext>, part: &IssueHandle) -> Result<Option<AcceptanceOutcome>, ExchangeError> {
+fn recheck_done_part(
+    site: &Arc<EngineContext>,
+    part: &IssueHandle,
+) -> Result<Option<AcceptanceOutcome>, ExchangeError> {
     let issue = part.tracker.issue(part.number)?;
     if let TrackerIssueState::Closed { why: CloseReason::NotPlanned, .. } = issue.state {
         return Ok(None); // somebody decided that it promises nothing any more
@@ -140,13 +144,13 @@ fn hold(site: &Arc<EngineContext>, part: &IssueHandle) -> Result<Option<Acceptan
         return Ok(None);
     }
     let (accepted, known) =
-        accepting::settle(site, part, heard, AcceptanceFacts { left: 0, was_done: true })?;
+        accepting::settle_issue(site, part, heard, AcceptanceFacts { left: 0, was_done: true })?;
     let open = part.tracker.issue(part.number)?.state.is_open();
     Ok(if stays_closed(known, open) { None } else { Some(accepted) })
 }
 
 /// Why a part that was done is not, in a line.
-fn no_more(accepted: &AcceptanceOutcome) -> String {
+fn explain_failed_part(accepted: &AcceptanceOutcome) -> String {
     let failed = accepted.items.iter().filter(|(_, result, _)| *result == VerifyResult::Fail);
     let words: Vec<String> = failed.map(|(words, _, seen)| format!("{words} ({seen})")).collect();
     let person = match accepted.outcome {
@@ -160,7 +164,7 @@ fn no_more(accepted: &AcceptanceOutcome) -> String {
     format!("it was done, and does not hold any more{person}: {}", words.join("; "))
 }
 
-fn row(end: &SubIssueEnd) -> String {
+fn format_part_row(end: &SubIssueEnd) -> String {
     let word = match &end.end {
         SubIssueOutcome::Done => "SUCCESS".to_owned(),
         SubIssueOutcome::Left => "LANDED (something is left for a person)".to_owned(),

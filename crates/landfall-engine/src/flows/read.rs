@@ -13,7 +13,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::FlowError;
-use crate::settings::place::{in_order, line_text, place};
+use crate::settings::place::{in_order, line_text, position_at};
 
 type FlowValue<'a> = Spanned<DeValue<'a>>;
 
@@ -45,14 +45,14 @@ const MAX_OF_MAX: i64 = 10_000; // a bound nobody reaches is no bound
 ///
 /// # Errors
 /// Everything that is wrong with it, in the order of the file.
-pub fn parse(source: &str, file_name: &str) -> Result<Flow, Vec<FlowError>> {
+pub fn parse_flow(source: &str, file_name: &str) -> Result<Flow, Vec<FlowError>> {
     let mut reader = FlowReader { source, file: file_name, errors: Vec::new(), lines: FlowSpans::default() };
-    let flow = reader.document();
+    let flow = reader.read_document();
     if reader.errors.is_empty()
         && let Some(flow) = &flow
     {
         for problem in flow.find_problems() {
-            reader.unfit(problem);
+            reader.add_defect(problem);
         }
     }
     reader.errors.sort_by_key(|error| error.line);
@@ -79,7 +79,7 @@ struct FlowReader<'a> {
 }
 
 impl<'a> FlowReader<'a> {
-    fn document(&mut self) -> Option<Flow> {
+    fn read_document(&mut self) -> Option<Flow> {
         let document = match DeTable::parse(self.source) {
             Ok(document) => document.into_inner(),
             Err(error) => {
@@ -87,16 +87,16 @@ impl<'a> FlowReader<'a> {
                 return None;
             }
         };
-        self.only(&document, &SECTIONS, |word| format!("unknown section [{word}]"));
+        self.reject_unknown_keys(&document, &SECTIONS, |word| format!("unknown section [{word}]"));
         let name = Path::new(self.file).file_stem().map(|stem| stem.to_string_lossy().into_owned());
-        let steps = self.steps(&document);
-        let head = document.get("flow").and_then(|value| self.table("flow", value));
-        let entries = document.get("entries").and_then(|value| self.table("entries", value));
-        let style = head.and_then(|head| head.get("style")).and_then(|value| self.style(value));
+        let steps = self.read_steps(&document);
+        let head = document.get("flow").and_then(|value| self.expect_table("flow", value));
+        let entries = document.get("entries").and_then(|value| self.expect_table("entries", value));
+        let style = head.and_then(|head| head.get("style")).and_then(|value| self.read_style(value));
         let (about, entry) = head.map(|head| self.head(head)).unwrap_or_default();
-        let entries = entries.map(|entries| self.entries(entries)).unwrap_or_default();
-        let commands = document.get("do").and_then(|value| self.table("do", value));
-        let commands = commands.map(|commands| self.commands(commands)).unwrap_or_default();
+        let entries = entries.map(|entries| self.read_entries(entries)).unwrap_or_default();
+        let commands = document.get("do").and_then(|value| self.expect_table("do", value));
+        let commands = commands.map(|commands| self.read_commands(commands)).unwrap_or_default();
         let steps = steps?;
         let entry = entry.or_else(|| steps.first().map(|step| step.name.clone()));
         Some(Flow {
@@ -111,16 +111,16 @@ impl<'a> FlowReader<'a> {
     }
 
     /// What a person can ask for by hand: a table for each command, the step it means by the phase.
-    fn commands(&mut self, table: &DeTable<'_>) -> BTreeMap<String, BTreeMap<String, StepName>> {
+    fn read_commands(&mut self, table: &DeTable<'_>) -> BTreeMap<String, BTreeMap<String, StepName>> {
         let mut commands = BTreeMap::new();
         for (command, value) in in_order(table) {
             let command = command.get_ref().to_string();
-            let Some(by_phase) = self.table(&format!("do.{command}"), value) else { continue };
+            let Some(by_phase) = self.expect_table(&format!("do.{command}"), value) else { continue };
             let mut steps = BTreeMap::new();
             for (phase, value) in in_order(by_phase) {
                 let phase = phase.get_ref().to_string();
                 self.lines.phases.insert(phase.clone(), value.span().start);
-                if let Some(step) = self.text(&format!("do.{command}.{phase}"), value) {
+                if let Some(step) = self.expect_text(&format!("do.{command}.{phase}"), value) {
                     steps.insert(phase, StepName::new(&step));
                 }
             }
@@ -130,42 +130,42 @@ impl<'a> FlowReader<'a> {
     }
 
     fn head(&mut self, head: &DeTable<'_>) -> (Option<String>, Option<StepName>) {
-        self.only(head, &FLOW_KEYS, |word| format!("unknown key `{word}` in [flow]"));
-        let about = head.get("about").and_then(|value| self.text("flow.about", value));
+        self.reject_unknown_keys(head, &FLOW_KEYS, |word| format!("unknown key `{word}` in [flow]"));
+        let about = head.get("about").and_then(|value| self.expect_text("flow.about", value));
         let entry = head.get("entry").and_then(|value| {
             self.lines.entry = Some(value.span().start);
-            self.text("flow.entry", value)
+            self.expect_text("flow.entry", value)
         });
         (about, entry.map(|name| StepName::new(&name)))
     }
 
-    fn style(&mut self, value: &FlowValue<'_>) -> Option<AgentDriveStyle> {
-        let word = self.text("flow.style", value)?;
+    fn read_style(&mut self, value: &FlowValue<'_>) -> Option<AgentDriveStyle> {
+        let word = self.expect_text("flow.style", value)?;
         let style = AgentDriveStyle::ALL.into_iter().find(|style| style.word() == word);
         if style.is_none() {
             let known = AgentDriveStyle::ALL.map(AgentDriveStyle::word).join(", ");
-            self.error(Some(value.span()), format!("`{word}` is no style"), format!("known: {known}"));
+            self.add_error(Some(value.span()), format!("`{word}` is no style"), format!("known: {known}"));
         }
         style
     }
 
-    fn entries(&mut self, table: &DeTable<'_>) -> BTreeMap<String, StepName> {
+    fn read_entries(&mut self, table: &DeTable<'_>) -> BTreeMap<String, StepName> {
         let mut entries = BTreeMap::new();
         for (phase, value) in in_order(table) {
             let phase = phase.get_ref().to_string();
             self.lines.phases.insert(phase.clone(), value.span().start);
-            if let Some(step) = self.text(&format!("entries.{phase}"), value) {
+            if let Some(step) = self.expect_text(&format!("entries.{phase}"), value) {
                 entries.insert(phase, StepName::new(&step));
             }
         }
         entries
     }
 
-    fn steps(&mut self, document: &DeTable<'_>) -> Option<Vec<FlowStep>> {
-        let table = document.get("step").and_then(|value| self.table("step", value));
+    fn read_steps(&mut self, document: &DeTable<'_>) -> Option<Vec<FlowStep>> {
+        let table = document.get("step").and_then(|value| self.expect_table("step", value));
         let Some(table) = table.filter(|table| !table.is_empty()) else {
             if self.errors.is_empty() {
-                self.error(None, "it has no steps", "add one: `[step.work]` with `kind = \"agent\"`");
+                self.add_error(None, "it has no steps", "add one: `[step.work]` with `kind = \"agent\"`");
             }
             return None;
         };
@@ -175,25 +175,28 @@ impl<'a> FlowReader<'a> {
             self.lines.steps.insert(StepName::new(word), name.span().start);
             if RESERVED.contains(&word) {
                 let what = format!("a step cannot be called `{word}`");
-                self.error(Some(name.span()), what, "edges use that word for leaving the flow");
+                self.add_error(Some(name.span()), what, "edges use that word for leaving the flow");
             } else if word.is_empty() || word.contains(|c: char| c.is_whitespace() || c.is_control()) {
                 let what = format!("a step cannot be called `{}`", word.escape_debug());
-                self.error(Some(name.span()), what, "letters, digits, `-` and `_`");
-            } else if let Some(table) = self.table(&format!("step.{word}"), value) {
-                steps.extend(self.step(word, name.span(), table));
+                self.add_error(Some(name.span()), what, "letters, digits, `-` and `_`");
+            } else if let Some(table) = self.expect_table(&format!("step.{word}"), value) {
+                steps.extend(self.read_step(word, name.span(), table));
             }
         }
         Some(steps)
     }
 
-    fn step(&mut self, name: &str, at: Range<usize>, table: &DeTable<'_>) -> Option<FlowStep> {
-        self.only(table, &STEP_KEYS, |word| format!("unknown key `{word}` in [step.{name}]"));
-        let kind = self.kind(name, at, table);
-        let phase = table.get("phase").and_then(|value| self.text(&format!("step.{name}.phase"), value));
-        let before = table.get("before").and_then(|value| self.text(&format!("step.{name}.before"), value));
-        let agent = table.get("agent").and_then(|value| self.text(&format!("step.{name}.agent"), value));
-        let on = table.get("on").and_then(|value| self.table(&format!("step.{name}.on"), value));
-        let on = on.map(|on| self.edges(name, on)).unwrap_or_default();
+    fn read_step(&mut self, name: &str, at: Range<usize>, table: &DeTable<'_>) -> Option<FlowStep> {
+        self.reject_unknown_keys(table, &STEP_KEYS, |word| format!("unknown key `{word}` in [step.{name}]"));
+        let kind = self.read_kind(name, at, table);
+        let phase =
+            table.get("phase").and_then(|value| self.expect_text(&format!("step.{name}.phase"), value));
+        let before =
+            table.get("before").and_then(|value| self.expect_text(&format!("step.{name}.before"), value));
+        let agent =
+            table.get("agent").and_then(|value| self.expect_text(&format!("step.{name}.agent"), value));
+        let on = table.get("on").and_then(|value| self.expect_table(&format!("step.{name}.on"), value));
+        let on = on.map(|on| self.read_edges(name, on)).unwrap_or_default();
         Some(FlowStep {
             name: StepName::new(name),
             kind: kind?,
@@ -204,14 +207,14 @@ impl<'a> FlowReader<'a> {
         })
     }
 
-    fn kind(&mut self, name: &str, at: Range<usize>, table: &DeTable<'_>) -> Option<StepKind> {
+    fn read_kind(&mut self, name: &str, at: Range<usize>, table: &DeTable<'_>) -> Option<StepKind> {
         let Some(value) = table.get("kind") else {
             let hint = format!("known kinds: {}", StepKind::WORDS.join(", "));
-            self.error(Some(at), format!("step `{name}` has no `kind`"), hint);
+            self.add_error(Some(at), format!("step `{name}` has no `kind`"), hint);
             return None;
         };
         let path = |key: &str| format!("step.{name}.{key}");
-        let word = self.text(&path("kind"), value)?;
+        let word = self.expect_text(&path("kind"), value)?;
         let own: &[&str] = match word.as_str() {
             "agent" => &["prompt", "output", "iterate", "every"],
             "check" => &["checkpoint", "threshold"],
@@ -220,7 +223,7 @@ impl<'a> FlowReader<'a> {
             known if StepKind::WORDS.contains(&known) => &[],
             _ => {
                 let what = format!("unknown kind `{}`", word.escape_debug());
-                self.error(Some(value.span()), what, meant(&word, &StepKind::WORDS, "kinds"));
+                self.add_error(Some(value.span()), what, suggest_word(&word, &StepKind::WORDS, "kinds"));
                 return None;
             }
         };
@@ -228,14 +231,14 @@ impl<'a> FlowReader<'a> {
             let key_word = key.get_ref().as_ref();
             if STEP_KEYS[COMMON_KEYS..].contains(&key_word) && !own.contains(&key_word) {
                 let what = format!("a step of kind `{word}` takes no `{key_word}`");
-                self.error(Some(key.span()), what, "take it out");
+                self.add_error(Some(key.span()), what, "take it out");
             }
         }
         let mut owed = |key: &str| match table.get(key) {
-            Some(value) => self.text(&path(key), value),
+            Some(value) => self.expect_text(&path(key), value),
             None => {
                 let what = format!("step `{name}` has no `{key}`");
-                self.error(Some(at.clone()), what, format!("a step of kind `{word}` needs one"));
+                self.add_error(Some(at.clone()), what, format!("a step of kind `{word}` needs one"));
                 None
             }
         };
@@ -243,20 +246,22 @@ impl<'a> FlowReader<'a> {
         Some(match word.as_str() {
             "agent" => {
                 let prompt = owed("prompt");
-                let output = table.get("output").map_or(Some(Vec::new()), |v| self.texts(&path("output"), v));
-                let iterate = table.get("iterate").map_or(Some(false), |v| self.truth(&path("iterate"), v));
-                let every = table.get("every").map_or(Some(0), |v| self.bound(&path("every"), v));
+                let output =
+                    table.get("output").map_or(Some(Vec::new()), |v| self.expect_texts(&path("output"), v));
+                let iterate =
+                    table.get("iterate").map_or(Some(false), |v| self.expect_bool(&path("iterate"), v));
+                let every = table.get("every").map_or(Some(0), |v| self.expect_bound(&path("every"), v));
                 StepKind::Agent { prompt: prompt?, output: output?, iterate: iterate?, every: every? }
             }
             "check" => {
                 let word = owed("checkpoint");
-                let threshold = table.get("threshold").map(|v| self.score(&path("threshold"), v));
+                let threshold = table.get("threshold").map(|v| self.expect_score(&path("threshold"), v));
                 let word = word?;
                 let Some(checkpoint) = GatePoint::from_word(&word) else {
                     let known = GatePoint::ALL.map(GatePoint::word);
                     let at = table.get("checkpoint").map(FlowValue::span);
                     let what = format!("unknown checkpoint `{}`", word.escape_debug());
-                    self.error(at, what, meant(&word, &known, "checkpoints"));
+                    self.add_error(at, what, suggest_word(&word, &known, "checkpoints"));
                     return None;
                 };
                 StepKind::Check {
@@ -276,7 +281,7 @@ impl<'a> FlowReader<'a> {
                     let known = TrackerOperation::ALL.map(TrackerOperation::word);
                     let at = table.get("act").map(FlowValue::span);
                     let what = format!("unknown act `{}`", word.escape_debug());
-                    self.error(at, what, meant(&word, &known, "acts"));
+                    self.add_error(at, what, suggest_word(&word, &known, "acts"));
                     return None;
                 };
                 StepKind::Tracker { act }
@@ -287,28 +292,30 @@ impl<'a> FlowReader<'a> {
         })
     }
 
-    fn edges(&mut self, name: &str, on: &DeTable<'_>) -> Vec<FlowEdge> {
+    fn read_edges(&mut self, name: &str, on: &DeTable<'_>) -> Vec<FlowEdge> {
         let mut edges = Vec::new();
         for (word, value) in in_order(on) {
             let shown = word.get_ref().escape_debug().to_string();
             let Some(result) = StepResult::from_word(word.get_ref()) else {
                 let known = StepResult::ALL.map(StepResult::word);
                 let what = format!("unknown result `{shown}` in [step.{name}]");
-                self.error(Some(word.span()), what, meant(word.get_ref(), &known, "results"));
+                self.add_error(Some(word.span()), what, suggest_word(word.get_ref(), &known, "results"));
                 continue;
             };
             self.lines.edges.insert((StepName::new(name), result), word.span().start);
             let path = format!("step.{name}.on.{shown}");
             let (to, max) = match value.get_ref() {
                 DeValue::Table(table) => {
-                    self.only(table, &EDGE_KEYS, |word| format!("unknown key `{word}` in `{path}`"));
+                    self.reject_unknown_keys(table, &EDGE_KEYS, |word| {
+                        format!("unknown key `{word}` in `{path}`")
+                    });
                     if table.get("to").is_none() {
                         let hint = "`to` is a step, `end` or `stop`";
-                        self.error(Some(value.span()), format!("`{path}` does not say where `to`"), hint);
+                        self.add_error(Some(value.span()), format!("`{path}` does not say where `to`"), hint);
                     }
                     (
-                        table.get("to").and_then(|to| self.text(&format!("{path}.to"), to)),
-                        table.get("max").and_then(|max| self.bound(&format!("{path}.max"), max)),
+                        table.get("to").and_then(|to| self.expect_text(&format!("{path}.to"), to)),
+                        table.get("max").and_then(|max| self.expect_bound(&format!("{path}.max"), max)),
                     )
                 }
                 DeValue::String(to) => (Some(to.to_string()), None),
@@ -332,7 +339,7 @@ impl<'a> FlowReader<'a> {
         edges
     }
 
-    fn table<'v, 'i>(&mut self, path: &str, value: &'v FlowValue<'i>) -> Option<&'v DeTable<'i>> {
+    fn expect_table<'v, 'i>(&mut self, path: &str, value: &'v FlowValue<'i>) -> Option<&'v DeTable<'i>> {
         let table = value.get_ref().as_table();
         if table.is_none() {
             self.wrong_type(path, "a table", value);
@@ -340,24 +347,24 @@ impl<'a> FlowReader<'a> {
         table
     }
 
-    fn text(&mut self, path: &str, value: &FlowValue<'_>) -> Option<String> {
+    fn expect_text(&mut self, path: &str, value: &FlowValue<'_>) -> Option<String> {
         match value.get_ref().as_str() {
             Some(text) if !text.trim().is_empty() => return Some(text.to_owned()),
-            Some(_) => self.error(Some(value.span()), format!("`{path}` is empty"), None),
+            Some(_) => self.add_error(Some(value.span()), format!("`{path}` is empty"), None),
             None => self.wrong_type(path, "text in quotes", value),
         }
         None
     }
 
-    fn texts(&mut self, path: &str, value: &FlowValue<'_>) -> Option<Vec<String>> {
+    fn expect_texts(&mut self, path: &str, value: &FlowValue<'_>) -> Option<Vec<String>> {
         let Some(items) = value.get_ref().as_array() else {
             self.wrong_type(path, "a list such as [\"plan.md\"]", value);
             return None;
         };
-        items.iter().map(|item| self.text(path, item)).collect()
+        items.iter().map(|item| self.expect_text(path, item)).collect()
     }
 
-    fn truth(&mut self, path: &str, value: &FlowValue<'_>) -> Option<bool> {
+    fn expect_bool(&mut self, path: &str, value: &FlowValue<'_>) -> Option<bool> {
         let truth = value.get_ref().as_bool();
         if truth.is_none() {
             self.wrong_type(path, "true or false", value);
@@ -366,7 +373,7 @@ impl<'a> FlowReader<'a> {
     }
 
     /// A bound. One of 0 is let through: the model knows better what to say about it.
-    fn bound(&mut self, path: &str, value: &FlowValue<'_>) -> Option<u32> {
+    fn expect_bound(&mut self, path: &str, value: &FlowValue<'_>) -> Option<u32> {
         let Some(number) = value.get_ref().as_integer() else {
             self.wrong_type(path, "a whole number", value);
             return None;
@@ -375,13 +382,13 @@ impl<'a> FlowReader<'a> {
         let bound =
             number.filter(|number| *number <= MAX_OF_MAX).and_then(|number| u32::try_from(number).ok());
         if bound.is_none() {
-            self.error(Some(value.span()), format!("`{path}` is out of range: 1 to {MAX_OF_MAX}"), None);
+            self.add_error(Some(value.span()), format!("`{path}` is out of range: 1 to {MAX_OF_MAX}"), None);
         }
         bound
     }
 
     /// A score from 0 to 1, in thousandths.
-    fn score(&mut self, path: &str, value: &FlowValue<'_>) -> Option<u32> {
+    fn expect_score(&mut self, path: &str, value: &FlowValue<'_>) -> Option<u32> {
         let number = match value.get_ref() {
             DeValue::Float(number) => number.as_str().parse::<f64>().ok(),
             DeValue::Integer(number) => number.as_str().parse::<f64>().ok(),
@@ -396,32 +403,32 @@ impl<'a> FlowReader<'a> {
         };
         let score = number.filter(|number| (0.0..=1.0).contains(number));
         if score.is_none() {
-            self.error(Some(value.span()), format!("`{path}` is out of range: 0.0 to 1.0"), None);
+            self.add_error(Some(value.span()), format!("`{path}` is out of range: 0.0 to 1.0"), None);
         }
         score.map(|score| (score * 1000.0).round() as u32)
     }
 
-    fn only(&mut self, table: &DeTable<'_>, known: &[&str], what: impl Fn(&str) -> String) {
+    fn reject_unknown_keys(&mut self, table: &DeTable<'_>, known: &[&str], what: impl Fn(&str) -> String) {
         for (key, _) in in_order(table) {
             let word = key.get_ref().as_ref();
             if !known.contains(&word) {
                 let shown = word.escape_debug().to_string();
-                self.error(Some(key.span()), what(&shown), meant(word, known, "keys"));
+                self.add_error(Some(key.span()), what(&shown), suggest_word(word, known, "keys"));
             }
         }
     }
 
     fn wrong_type(&mut self, path: &str, wanted: &str, value: &FlowValue<'_>) {
         let found = value.get_ref().type_str();
-        self.error(
+        self.add_error(
             Some(value.span()),
             format!("`{path}` should be {wanted}, not a value of type {found}"),
             None,
         );
     }
 
-    fn error(&mut self, at: Option<Range<usize>>, message: impl Into<String>, hint: impl IntoHint) {
-        let line = at.map(|at| place(self.source, at.start).line);
+    fn add_error(&mut self, at: Option<Range<usize>>, message: impl Into<String>, hint: impl IntoHint) {
+        let line = at.map(|at| position_at(self.source, at.start).line);
         self.errors.push(FlowError {
             file: self.file.to_owned(),
             line,
@@ -431,7 +438,7 @@ impl<'a> FlowReader<'a> {
     }
 
     fn not_toml(&mut self, error: &toml::de::Error) {
-        let line = error.span().map(|span| place(self.source, span.start).line);
+        let line = error.span().map(|span| position_at(self.source, span.start).line);
         let shown = line.and_then(|line| line_text(self.source, line)).map(|text| format!(", in `{text}`"));
         let message =
             format!("not TOML: {}{}", error.message().replace('\n', "; "), shown.unwrap_or_default());
@@ -439,7 +446,7 @@ impl<'a> FlowReader<'a> {
     }
 
     /// Says what the model finds, at the line it is about.
-    fn unfit(&mut self, problem: FlowDefect) {
+    fn add_defect(&mut self, problem: FlowDefect) {
         let FlowDefect { step, result, what, hint } = problem;
         let lines = &self.lines;
         let at = match (step, result) {
@@ -452,12 +459,12 @@ impl<'a> FlowReader<'a> {
                 phase.map(|(_, at)| *at).or(lines.entry)
             }
         };
-        self.error(at.map(|at| at..at), what, hint);
+        self.add_error(at.map(|at| at..at), what, hint);
     }
 }
 
 /// What a person may have meant by `word`, or all there is.
-fn meant(word: &str, known: &[&str], things: &str) -> String {
+fn suggest_word(word: &str, known: &[&str], things: &str) -> String {
     match nearest(word, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("known {things}: {}", known.join(", ")),

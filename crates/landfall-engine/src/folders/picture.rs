@@ -22,7 +22,7 @@ use landfall_trackers::modules::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::papers::{judged_line, stage_report, told};
+use crate::papers::{judged_line, render_engine_papers, stage_report};
 
 /// Whether anything has happened to the task that its folder does not say itself. Until then the folder is right.
 pub(super) fn has_begun(task: &Task) -> bool {
@@ -30,7 +30,7 @@ pub(super) fn has_begun(task: &Task) -> bool {
 }
 
 /// The metadata of a module as its task stands. What the journal does not know stays as it is.
-pub(super) fn module(task: &Task, seen: &ModuleFolderSnapshot, now: Timestamp) -> ModuleRecord {
+pub(super) fn build_module(task: &Task, seen: &ModuleFolderSnapshot, now: Timestamp) -> ModuleRecord {
     let there = match &seen.metadata {
         Some(Ok(metadata)) => metadata.module.clone(),
         Some(Err(_)) | None => ModuleRecord::new(&task.spec.title, &moment(task.created)),
@@ -42,22 +42,23 @@ pub(super) fn module(task: &Task, seen: &ModuleFolderSnapshot, now: Timestamp) -
     if !has_begun(task) {
         return module;
     }
-    module.status = status(task, seen.place.sort);
-    module.phase = phase(task, module.status, &there.phase);
+    module.status = folder_status(task, seen.place.sort);
+    module.phase = folder_phase(task, module.status, &there.phase);
     if task.staged.papers.contains_key(PLAN) {
         module.completed_steps = task.staged.plan.done;
     }
-    if stages(task) {
-        module.stage = Some(stage(task, there.stage.as_ref(), now));
+    if has_stages(task) {
+        module.stage = Some(build_stage(task, there.stage.as_ref(), now));
     }
     if seen.form == MetadataFormat::StatusJson || there.extra.check_score.is_some() {
-        module.extra.check_score = task.staged.last_judged().and_then(score).or(there.extra.check_score);
+        module.extra.check_score =
+            task.staged.last_judged().and_then(score_to_json).or(there.extra.check_score);
     }
     module
 }
 
 /// The word of the folders for where a task is.
-fn status(task: &Task, sort: ModuleKind) -> ModuleStatus {
+fn folder_status(task: &Task, sort: ModuleKind) -> ModuleStatus {
     let done = match sort {
         ModuleKind::Notebook => ModuleStatus::Satisfied,
         ModuleKind::Task | ModuleKind::AiTasks => ModuleStatus::Complete,
@@ -75,7 +76,7 @@ fn status(task: &Task, sort: ModuleKind) -> ModuleStatus {
 }
 
 /// What a module in `re-planning` needs next. Notebooks that use the field for words of their own keep doing so.
-fn phase(task: &Task, status: ModuleStatus, there: &ModulePhase) -> ModulePhase {
+fn folder_phase(task: &Task, status: ModuleStatus, there: &ModulePhase) -> ModulePhase {
     if status == ModuleStatus::RePlanning {
         let step = task.step().zip(task.flow.as_ref()).and_then(|(step, flow)| flow.find_step(step));
         return match step.map(|step| &step.kind) {
@@ -101,12 +102,12 @@ fn phase(task: &Task, status: ModuleStatus, there: &ModulePhase) -> ModulePhase 
     }
 }
 
-fn stages(task: &Task) -> bool {
+fn has_stages(task: &Task) -> bool {
     let steps = task.flow.iter().flat_map(|flow| flow.steps.iter());
     steps.map(|step| &step.kind).any(|kind| *kind == StepKind::Converge)
 }
 
-fn stage(task: &Task, there: Option<&NotebookStages>, now: Timestamp) -> NotebookStages {
+fn build_stage(task: &Task, there: Option<&NotebookStages>, now: Timestamp) -> NotebookStages {
     let staged = &task.staged;
     let history = staged.stages.iter().map(|it| {
         let commit = it.commit.as_str();
@@ -128,7 +129,7 @@ fn stage(task: &Task, there: Option<&NotebookStages>, now: Timestamp) -> Noteboo
     }
 }
 
-fn score(judged: &JudgeResult) -> Option<Value> {
+fn score_to_json(judged: &JudgeResult) -> Option<Value> {
     let number = |text: String| text.parse::<f64>().map_or(Value::Null, Value::from);
     let (scores, composite) = (judged.scores?, judged.composite?);
     let mut all = json!({ "overall": number(format_score(composite / 1000)) });
@@ -193,7 +194,7 @@ pub(super) fn signal(task: &Task) -> Option<LoopSignal> {
 }
 
 /// The papers of a module as the journal has them. `read` gives the text of a paper by its hash.
-pub(super) fn papers(
+pub(super) fn build_papers(
     task: &Task,
     module: &ModuleRecord,
     seen: &ModuleFolderSnapshot,
@@ -219,15 +220,17 @@ pub(super) fn papers(
         let to_move = seen.file_text(folder::PLAN).filter(|_| closed.is_some() && apart.is_none());
         apart.or(to_move).is_none_or(|apart| apart != *plan)
     });
-    papers.refinements = refinements(task, seen);
-    papers.baseline = baseline(task);
+    papers.refinements = merge_refinements(task, seen);
+    papers.baseline = render_baseline(task);
     papers.summary = Some(summary_of(task, module));
     papers.report = task.reported.as_ref().and_then(|(report, _)| read(report));
-    papers.exclusions =
-        told(task).into_iter().find(|(name, _)| *name == "exclusions.md").map(|(_, text)| text);
+    papers.exclusions = render_engine_papers(task)
+        .into_iter()
+        .find(|(name, _)| *name == "exclusions.md")
+        .map(|(_, text)| text);
     let now_in = staged.focus.as_ref().map(|focus| focus.number);
     let judged = staged.judged.iter().filter(|it| it.stage.is_none() || it.stage == now_in);
-    papers.entries = judged.map(analysis).collect();
+    papers.entries = judged.map(build_analysis_entry).collect();
     papers.entries.extend(staged.stages.iter().map(|stage| {
         let judged = staged.judged.iter().rev().find(|it| it.stage == Some(stage.number));
         let at = judged.map_or(task.created, |it| it.at);
@@ -282,7 +285,7 @@ fn objective_items(task: &Task) -> Vec<target::ModuleTargetItem> {
 }
 
 /// What a judge said, as an entry of its own.
-fn analysis(judged: &JudgeResult) -> DatedEntry {
+fn build_analysis_entry(judged: &JudgeResult) -> DatedEntry {
     let about = format!("{}-{}", judged.checkpoint.word(), judged.result.word()).replace('_', "-");
     let mut text =
         format!("# {}\n\n{}\n\n{}\n", judged.checkpoint.word(), moment(judged.at), judged_line(judged));
@@ -294,7 +297,7 @@ fn analysis(judged: &JudgeResult) -> DatedEntry {
 }
 
 /// What a person wants otherwise: lines are only added.
-fn refinements(task: &Task, seen: &ModuleFolderSnapshot) -> Option<String> {
+fn merge_refinements(task: &Task, seen: &ModuleFolderSnapshot) -> Option<String> {
     let mut all = Refinements::read(&seen.file_text(REFINEMENTS).unwrap_or_default());
     let open = task.staged.refinements.iter().filter(|it| !matches!(it.state, RefinementStatus::Withdrawn));
     for it in open {
@@ -310,7 +313,7 @@ fn refinements(task: &Task, seen: &ModuleFolderSnapshot) -> Option<String> {
 /// Where refinements lie.
 pub(super) const REFINEMENTS: &str = ".pending-refinements.md";
 
-fn baseline(task: &Task) -> Option<String> {
+fn render_baseline(task: &Task) -> Option<String> {
     let objective = task.staged.objective.as_ref().filter(|objective| objective.is_confirmed())?;
     let rows = objective.items.iter().flat_map(|item| {
         item.requirements.iter().map(|it| BaselineRow {
@@ -429,7 +432,7 @@ mod tests {
             at: Timestamp(0),
         });
         let seen = seen("Reports.\n");
-        let papers = papers(&task, &ModuleRecord::new("a task", ""), &seen, &|_| None);
+        let papers = build_papers(&task, &ModuleRecord::new("a task", ""), &seen, &|_| None);
         let report = papers.entries.iter().find(|it| it.name.about.contains("stage-1-report"));
         let text = &report.expect("there is a report of stage 1").text;
         for said in

@@ -17,7 +17,7 @@ use super::*;
 struct Dice(u64);
 
 impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
+    fn roll_number(&mut self, sides: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 33).expect("31 bits fit") % sides.max(1)
     }
@@ -48,23 +48,23 @@ impl World {
         spec.source = format!("module:{sort}");
         let task = Arc::new(Task::from_spec(TaskId(1), spec, Timestamp(1_773_144_000_000)));
         let mut world = Self { root, task, now: Timestamp(1_773_144_000_000), words: Vec::new() };
-        world.look(true);
+        world.visit_once(true);
         world
     }
 
-    fn folder(&self) -> PathBuf {
+    fn module_folder(&self) -> PathBuf {
         self.root.path().join(path_of(&self.task).expect("a module"))
     }
 
     /// A look in which the engine says yes, or has no time.
-    fn look(&mut self, listens: bool) -> FolderVisitResult {
+    fn visit_once(&mut self, listens: bool) -> FolderVisitResult {
         let (records, papers) = (self.root.path().join("records"), self.root.path().join("papers"));
         let desk =
             FolderContext { root: self.root.path(), records: &records, papers: &papers, now: self.now };
         let before = self.task.clone();
         let task = &mut self.task;
         let now = self.now;
-        look_from(&desk, &before, &mut |ask| {
+        visit_folder_in(&desk, &before, &mut |ask| {
             if !listens {
                 return Err(AskError::Gone);
             }
@@ -94,14 +94,15 @@ impl World {
     }
 
     /// The work goes on in some way.
-    fn go_on(&mut self, dice: &mut Dice) {
+    fn advance_task(&mut self, dice: &mut Dice) {
         let attempt = self.task.attempt;
         let papers = self.root.path().join("papers");
-        let event = match dice.roll(6) {
+        let event = match dice.roll_number(6) {
             0 => {
-                let steps = u32::try_from(1 + dice.roll(4)).expect("few");
-                let plan: String = (1..=steps).map(|n| format!("## Step {n}: {}\n", dice.roll(9))).collect();
-                let paper = crate::papers::keep(&papers, &plan).expect("ours");
+                let steps = u32::try_from(1 + dice.roll_number(4)).expect("few");
+                let plan: String =
+                    (1..=steps).map(|n| format!("## Step {n}: {}\n", dice.roll_number(9))).collect();
+                let paper = crate::papers::store_paper(&papers, &plan).expect("ours");
                 Event::Staged(StagedEvent::Planned {
                     attempt,
                     paper,
@@ -119,33 +120,33 @@ impl World {
                     scores: None,
                     composite: None,
                     result: StepResult::NeedsRevision,
-                    reasons: vec![format!("reason {}", dice.roll(3))],
+                    reasons: vec![format!("reason {}", dice.roll_number(3))],
                     coverage: std::collections::BTreeMap::new(),
-                    findings: vec![format!("major: finding {}", dice.roll(3))],
+                    findings: vec![format!("major: finding {}", dice.roll_number(3))],
                     at: self.now,
                 };
                 Event::Staged(StagedEvent::Judged { attempt, judged })
             }
             3 => {
-                let text = format!("# Report {}\n", dice.roll(9));
-                let report = crate::papers::keep(&papers, &text).expect("ours");
+                let text = format!("# Report {}\n", dice.roll_number(9));
+                let report = crate::papers::store_paper(&papers, &text).expect("ours");
                 Event::Reported { attempt, report, certificate: None }
             }
             4 => {
                 let mut spec = self.task.spec.clone();
-                spec.title = format!("Title {}", dice.roll(5));
+                spec.title = format!("Title {}", dice.roll_number(5));
                 Event::Edited { spec }
             }
             _ => Event::Warned(landfall_model::Warning::LeftoversCommitted),
         };
         self.happen(event);
-        self.now = self.now.plus_ms(1 + u64::try_from(dice.roll(3)).expect("few") * HALF_DAY_MS);
+        self.now = self.now.plus_ms(1 + u64::try_from(dice.roll_number(3)).expect("few") * HALF_DAY_MS);
     }
 
     /// A person adds a word somewhere. They take none away.
-    fn write(&mut self, dice: &mut Dice, index: &str) {
+    fn write_word(&mut self, dice: &mut Dice, index: &str) {
         let word = format!("word{}", self.words.len());
-        let file = match dice.roll(9) {
+        let file = match dice.roll_number(9) {
             0 => ".target.md",
             1 => ".plan.md",
             2 => ".summary.md",
@@ -156,7 +157,7 @@ impl World {
             7 => ".plan-superseded.md",
             _ => index,
         };
-        let path = self.folder().join(file);
+        let path = self.module_folder().join(file);
         let text = fs::read_to_string(&path).unwrap_or_default();
         let text = match file {
             ".pending-refinements.md" => format!("{text}- {word}\n"),
@@ -173,17 +174,17 @@ impl World {
     }
 
     /// The words that are nowhere: not in the folder, and not in what the journal knows.
-    fn lost(&self) -> Vec<String> {
-        fn walk(dir: &Path, all: &mut String) {
+    fn find_lost_words(&self) -> Vec<String> {
+        fn append_texts(dir: &Path, all: &mut String) {
             for entry in fs::read_dir(dir).expect("ours").flatten() {
                 match entry.path().is_dir() {
-                    true => walk(&entry.path(), all),
+                    true => append_texts(&entry.path(), all),
                     false => all.push_str(&(fs::read_to_string(entry.path()).expect("text") + "\n")),
                 }
             }
         }
         let mut all = String::new();
-        walk(&self.folder(), &mut all);
+        append_texts(&self.module_folder(), &mut all);
         let there: BTreeSet<&str> = all.split(|c: char| !c.is_ascii_alphanumeric()).collect();
         self.words.iter().filter(|word| !there.contains(word.as_str())).cloned().collect()
     }
@@ -213,22 +214,26 @@ fn nothing_a_person_adds_between_two_looks_is_lost() {
                 opening: AttemptStart::Check,
             });
             for _ in 0..12 {
-                for _ in 0..dice.roll(3) {
-                    world.go_on(&mut dice);
+                for _ in 0..dice.roll_number(3) {
+                    world.advance_task(&mut dice);
                 }
-                for _ in 0..dice.roll(3) {
-                    world.write(&mut dice, file);
+                for _ in 0..dice.roll_number(3) {
+                    world.write_word(&mut dice, file);
                 }
-                let listens = dice.roll(4) > 0;
-                world.look(listens);
-                assert_eq!(world.lost(), Vec::<String>::new(), "{sort}, seed {seed}");
+                let listens = dice.roll_number(4) > 0;
+                world.visit_once(listens);
+                assert_eq!(world.find_lost_words(), Vec::<String>::new(), "{sort}, seed {seed}");
             }
-            let kind = if dice.roll(2) == 0 { EndKind::Done } else { EndKind::Cancelled };
+            let kind = if dice.roll_number(2) == 0 { EndKind::Done } else { EndKind::Cancelled };
             let code = landfall_model::EndCode::Person;
             world.happen(Event::Ended(Ending { kind, code, detail: String::new() }));
-            world.look(true);
-            assert_eq!(world.look(true), FolderVisitResult::Shown, "{sort}, seed {seed}: it comes to rest");
-            assert_eq!(world.lost(), Vec::<String>::new(), "{sort}, seed {seed}, at the end");
+            world.visit_once(true);
+            assert_eq!(
+                world.visit_once(true),
+                FolderVisitResult::Shown,
+                "{sort}, seed {seed}: it comes to rest"
+            );
+            assert_eq!(world.find_lost_words(), Vec::<String>::new(), "{sort}, seed {seed}, at the end");
         }
     }
 }

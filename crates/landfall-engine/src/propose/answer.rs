@@ -29,11 +29,12 @@ pub(super) enum ProposalAnswer {
 
 /// Looks for the proposal in the messages of an agent, the last first, and then in all of them together: some agents
 /// say a line at a time.
-pub(super) fn read(texts: &[String]) -> ProposalAnswer {
-    let in_one = texts.iter().rev().filter_map(|text| block(text)).find(|block| block.value.is_ok());
-    let found = in_one.or_else(|| block(&texts.join("\n")));
+pub(super) fn parse_proposal_answer(texts: &[String]) -> ProposalAnswer {
+    let in_one =
+        texts.iter().rev().filter_map(|text| find_task_block(text)).find(|block| block.value.is_ok());
+    let found = in_one.or_else(|| find_task_block(&texts.join("\n")));
     match found {
-        Some(ProposalBlock { value: Ok(value), text }) => understand(&value, text),
+        Some(ProposalBlock { value: Ok(value), text }) => read_proposal(&value, text),
         Some(ProposalBlock { value: Err(problem), text }) => ProposalAnswer::Unreadable {
             problems: vec![format!("your JSON cannot be read: {problem}")],
             text,
@@ -53,10 +54,10 @@ struct ProposalBlock {
 }
 
 /// The last block with tasks in it; a broken one if there is no whole one.
-fn block(text: &str) -> Option<ProposalBlock> {
+fn find_task_block(text: &str) -> Option<ProposalBlock> {
     let mut broken: Option<ProposalBlock> = None;
-    for candidate in fenced(text).into_iter().rev().chain(bare(text)) {
-        match parsed(candidate) {
+    for candidate in find_fenced_blocks(text).into_iter().rev().chain(find_bare_objects(text)) {
+        match parse_first_json(candidate) {
             Ok(value) if value.get("tasks").is_some() => {
                 return Some(ProposalBlock { value: Ok(value), text: candidate.trim().to_owned() });
             }
@@ -70,7 +71,7 @@ fn block(text: &str) -> Option<ProposalBlock> {
     broken
 }
 
-fn parsed(text: &str) -> Result<Value, String> {
+fn parse_first_json(text: &str) -> Result<Value, String> {
     // What stands after the JSON does not matter.
     let mut values = serde_json::Deserializer::from_str(text.trim_start()).into_iter::<Value>();
     match values.next() {
@@ -82,7 +83,7 @@ fn parsed(text: &str) -> Result<Value, String> {
 
 /// What stands in fences and begins as an object. The fence may be indented; a fence inside a string of the JSON stands
 /// on a line of its own only if the JSON is broken.
-fn fenced(text: &str) -> Vec<&str> {
+fn find_fenced_blocks(text: &str) -> Vec<&str> {
     let mut blocks = Vec::new();
     let mut open: Option<usize> = None;
     let mut at = 0;
@@ -104,7 +105,7 @@ fn fenced(text: &str) -> Vec<&str> {
 }
 
 /// What begins as an object at the beginning of a line.
-fn bare(text: &str) -> impl Iterator<Item = &str> {
+fn find_bare_objects(text: &str) -> impl Iterator<Item = &str> {
     const TRIES_MAX: usize = 50; // an answer has one
     let mut at = 0;
     let starts = text.split_inclusive('\n').filter_map(move |line| {
@@ -118,18 +119,18 @@ fn bare(text: &str) -> impl Iterator<Item = &str> {
 /// What a proposal may hold.
 const TOP: [&str; 3] = ["groups", "tasks", "why"];
 
-fn understand(value: &Value, text: String) -> ProposalAnswer {
+fn read_proposal(value: &Value, text: String) -> ProposalAnswer {
     let mut reader = ProposalReader { problems: Vec::new() };
     let mut proposal = TaskProposal::default();
     if let Some(object) = value.as_object() {
-        reader.only(object, "the proposal", &TOP);
+        reader.reject_unknown_keys(object, "the proposal", &TOP);
     }
     let why = value.get("why").and_then(Value::as_str).map(str::trim).unwrap_or_default();
-    for (place, item) in reader.list(value, "tasks", "the proposal").into_iter().enumerate() {
-        proposal.tasks.extend(reader.task(place, &item));
+    for (place, item) in reader.read_list(value, "tasks", "the proposal").into_iter().enumerate() {
+        proposal.tasks.extend(reader.read_task(place, &item));
     }
-    for (place, item) in reader.list(value, "groups", "the proposal").into_iter().enumerate() {
-        proposal.groups.extend(reader.group(place, &item));
+    for (place, item) in reader.read_list(value, "groups", "the proposal").into_iter().enumerate() {
+        proposal.groups.extend(reader.read_group(place, &item));
     }
     if !reader.problems.is_empty() {
         return ProposalAnswer::Unreadable { problems: reader.problems, text };
@@ -146,10 +147,10 @@ struct ProposalReader {
 }
 
 impl ProposalReader {
-    fn task(&mut self, place: usize, value: &Value) -> Option<ProposedTask> {
+    fn read_task(&mut self, place: usize, value: &Value) -> Option<ProposedTask> {
         let what = format!("tasks[{place}]");
-        let object = self.object(value, &what)?;
-        self.only(
+        let object = self.expect_object(value, &what)?;
+        self.reject_unknown_keys(
             object,
             &what,
             &["id", "title", "body", "criteria", "size", "needs", "touches", "group", "tags", "priority"],
@@ -158,20 +159,20 @@ impl ProposalReader {
             id: self.text(value, "id", &what),
             title: self.text(value, "title", &what),
             body: self.text(value, "body", &what),
-            criteria: self.texts(value, "criteria", &what),
+            criteria: self.read_texts(value, "criteria", &what),
             size: self.size(value, &what),
-            tags: self.texts(value, "tags", &what),
-            priority: self.priority(value, &what),
-            needs: self.texts(value, "needs", &what),
-            touches: self.texts(value, "touches", &what),
+            tags: self.read_texts(value, "tags", &what),
+            priority: self.read_priority(value, &what),
+            needs: self.read_texts(value, "needs", &what),
+            touches: self.read_texts(value, "touches", &what),
             group: Some(self.text(value, "group", &what)).filter(|it| !it.is_empty()),
         })
     }
 
-    fn group(&mut self, place: usize, value: &Value) -> Option<ProposalGroup> {
+    fn read_group(&mut self, place: usize, value: &Value) -> Option<ProposalGroup> {
         let what = format!("groups[{place}]");
-        let object = self.object(value, &what)?;
-        self.only(object, &what, &["id", "title", "body"]);
+        let object = self.expect_object(value, &what)?;
+        self.reject_unknown_keys(object, &what, &["id", "title", "body"]);
         Some(ProposalGroup {
             id: self.text(value, "id", &what),
             title: self.text(value, "title", &what),
@@ -183,7 +184,7 @@ impl ProposalReader {
         self.problems.push(problem);
     }
 
-    fn object<'a>(&mut self, value: &'a Value, what: &str) -> Option<&'a Map<String, Value>> {
+    fn expect_object<'a>(&mut self, value: &'a Value, what: &str) -> Option<&'a Map<String, Value>> {
         let object = value.as_object();
         if object.is_none() {
             self.wrong(format!("{what} is not an object"));
@@ -192,14 +193,14 @@ impl ProposalReader {
     }
 
     /// A key nobody reads is a slip or a misunderstanding: it is said rather than dropped.
-    fn only(&mut self, object: &Map<String, Value>, what: &str, known: &[&str]) {
+    fn reject_unknown_keys(&mut self, object: &Map<String, Value>, what: &str, known: &[&str]) {
         for key in object.keys().filter(|key| !known.contains(&key.as_str())) {
             let key: String = key.chars().take(40).collect();
             self.wrong(format!("{what} has a key `{key}`, which means nothing; known: {}", known.join(", ")));
         }
     }
 
-    fn list(&mut self, value: &Value, key: &str, what: &str) -> Vec<Value> {
+    fn read_list(&mut self, value: &Value, key: &str, what: &str) -> Vec<Value> {
         match value.get(key) {
             None | Some(Value::Null) => Vec::new(),
             Some(Value::Array(items)) => items.clone(),
@@ -222,9 +223,9 @@ impl ProposalReader {
         }
     }
 
-    fn texts(&mut self, value: &Value, key: &str, what: &str) -> Vec<String> {
+    fn read_texts(&mut self, value: &Value, key: &str, what: &str) -> Vec<String> {
         let mut texts = Vec::new();
-        for item in self.list(value, key, what) {
+        for item in self.read_list(value, key, what) {
             match item {
                 Value::String(text) => texts.push(text),
                 Value::Number(number) if key == "needs" => texts.push(number.to_string()),
@@ -242,7 +243,7 @@ impl ProposalReader {
         text.parse().map_err(|error| self.wrong(format!("{what}: {error}"))).ok()
     }
 
-    fn priority(&mut self, value: &Value, what: &str) -> Option<u8> {
+    fn read_priority(&mut self, value: &Value, what: &str) -> Option<u8> {
         match value.get("priority") {
             None | Some(Value::Null) => None,
             Some(number) => {
@@ -258,10 +259,10 @@ impl ProposalReader {
 
 #[cfg(test)]
 mod tests {
-    use super::{ProposalAnswer, read};
+    use super::{ProposalAnswer, parse_proposal_answer};
 
-    fn told(texts: &[&str]) -> String {
-        match read(&texts.iter().map(ToString::to_string).collect::<Vec<_>>()) {
+    fn explain_answer(texts: &[&str]) -> String {
+        match parse_proposal_answer(&texts.iter().map(ToString::to_string).collect::<Vec<_>>()) {
             ProposalAnswer::Proposal { proposal, .. } => {
                 proposal.tasks.iter().map(|it| it.id.as_str()).collect::<Vec<_>>().join(",")
             }
@@ -273,30 +274,37 @@ mod tests {
     #[test]
     fn the_last_block_with_tasks_is_the_answer() {
         let json = |id: &str| format!("{{\"tasks\": [{{\"id\": \"{id}\"}}]}}");
-        assert_eq!(told(&[&json("a")]), "a");
+        assert_eq!(explain_answer(&[&json("a")]), "a");
         assert_eq!(
-            told(&[&format!("I think…\n```json\n{}\n```\nbetter:\n```\n{}\n```\n", json("a"), json("b"))]),
+            explain_answer(&[&format!(
+                "I think…\n```json\n{}\n```\nbetter:\n```\n{}\n```\n",
+                json("a"),
+                json("b")
+            )]),
             "b"
         );
-        assert_eq!(told(&[&json("a"), &json("b"), "That is all."]), "b");
-        assert_eq!(told(&["{\"tasks\":", "  [{\"id\": 7}]", "}", "bye"]), "7", "a line at a time");
-        assert_eq!(told(&[&format!("words {{}} \n{} and words", json("a"))]), "a");
-        assert_eq!(told(&[&format!("```json\n{}", json("a"))]), "a", "a fence that is left open");
+        assert_eq!(explain_answer(&[&json("a"), &json("b"), "That is all."]), "b");
+        assert_eq!(explain_answer(&["{\"tasks\":", "  [{\"id\": 7}]", "}", "bye"]), "7", "a line at a time");
+        assert_eq!(explain_answer(&[&format!("words {{}} \n{} and words", json("a"))]), "a");
+        assert_eq!(explain_answer(&[&format!("```json\n{}", json("a"))]), "a", "a fence that is left open");
         let code = "```json\n{\"tasks\": [{\"id\": \"a\", \"body\": \"use ```sh\\nls\\n``` here\"}]}\n```";
-        assert_eq!(told(&[code]), "a", "fences inside a string");
+        assert_eq!(explain_answer(&[code]), "a", "fences inside a string");
     }
 
     #[test]
     fn what_is_no_answer_is_said_so_that_it_can_be_put_right() {
-        assert_eq!(told(&[]), "no: there is no block of JSON with `tasks` in your answer");
-        assert_eq!(told(&["Sure! {\"a\": 1}"]), "no: there is no block of JSON with `tasks` in your answer");
+        assert_eq!(explain_answer(&[]), "no: there is no block of JSON with `tasks` in your answer");
         assert_eq!(
-            told(&["{\"tasks\": [}"]),
+            explain_answer(&["Sure! {\"a\": 1}"]),
+            "no: there is no block of JSON with `tasks` in your answer"
+        );
+        assert_eq!(
+            explain_answer(&["{\"tasks\": [}"]),
             "no: your JSON cannot be read: expected value at line 1 column 12"
         );
-        assert_eq!(told(&["{\"tasks\": [], \"why\": \"too vague\"}"]), "declined: too vague");
+        assert_eq!(explain_answer(&["{\"tasks\": [], \"why\": \"too vague\"}"]), "declined: too vague");
         assert_eq!(
-            told(&[
+            explain_answer(&[
                 "{\"tasks\": [1, {\"id\": [], \"size\": \"huge\", \"needs\": \"a\", \"priority\": -1, \"depends\": []}]}"
             ]),
             "no: tasks[0] is not an object; tasks[1] has a key `depends`, which means nothing; known: id, title, body, \

@@ -39,7 +39,7 @@ pub(super) enum PullRequestResult {
 }
 
 /// Has the forge bring `ours` onto the branch of the remote.
-pub(super) fn carry(
+pub(super) fn merge_by_pull_request(
     site: &EngineContext,
     remote: &str,
     ours: &Oid,
@@ -49,7 +49,7 @@ pub(super) fn carry(
     let sha = CommitSha::new(ours.as_str())?;
     let there = site.store.remote_seen(remote, &site.branch)?;
     let range = LogRange { from: there.clone(), to: ours.clone(), first_parent: false };
-    let mut landings = land::line(&site.store, &range, COMMITS_MAX)?;
+    let mut landings = land::list_landings(&site.store, &range, COMMITS_MAX)?;
     landings.truncate(SUBJECTS_MAX);
     let newest = tracker.pull_requests_of(&head)?.into_iter().next();
     if let Some(pr) = newest.filter(|pr| pr.state == PrState::Closed && pr.head_sha == sha) {
@@ -60,13 +60,13 @@ pub(super) fn carry(
         )));
     }
     offering::push(site, remote, &head, ours, None)?;
-    let title = Title::of(&title(&landings));
+    let title = Title::of(&landing_title(&landings));
     let new = NewPullRequest {
         head: head.clone(),
         head_sha: sha.clone(),
         base: TrackerBranchName::new(site.branch.as_str())?,
         title: title.clone(),
-        body: body(&landings),
+        body: landing_body(&landings),
         draft: false,
     };
     let pr = tracker.create_pull_request(&new)?.into_inner();
@@ -82,7 +82,7 @@ pub(super) fn carry(
     let merge = PullRequestMerge { expected: sha.clone(), subject: title, body: String::new(), landed: None };
     loop {
         // Landings that come meanwhile are for the next offer. What others brought is verified with this one first.
-        let seen = land::look_now(site)?;
+        let seen = land::observe_remote_now(site)?;
         let holds_all = match site.store.remote_seen(remote, &site.branch)? {
             Some(tip) => site.store.is_ancestor(&tip, ours)?,
             None => true,
@@ -104,7 +104,7 @@ pub(super) fn carry(
             Err(error @ (TrackerError::Conflict { .. } | TrackerError::Refused { .. })) => error,
             Err(error) => return Err(error.into()),
         };
-        let checks = checks(&*tracker, &sha)?;
+        let checks = summarize_checks(&*tracker, &sha)?;
         asked_since_running =
             if matches!(checks, CiStatus::Running(_)) { 0 } else { asked_since_running + 1 };
         let total_ms = site.clock.mono_ms().saturating_sub(began);
@@ -113,7 +113,7 @@ pub(super) fn carry(
                 "pull request #{} brings landed work to `{}`, and is not merged{}: {no}; see {}",
                 pr.number.get(),
                 site.branch.as_str(),
-                of(&checks),
+                check_delay_reason(&checks),
                 pr.url
             )));
         }
@@ -124,7 +124,7 @@ pub(super) fn carry(
     }
 }
 
-fn checks(tracker: &dyn Tracker, sha: &CommitSha) -> TrackerResult<CiStatus> {
+fn summarize_checks(tracker: &dyn Tracker, sha: &CommitSha) -> TrackerResult<CiStatus> {
     let all = tracker.list_checks(sha)?;
     let names = || all.iter().map(|check| check.name.clone()).collect();
     Ok(match sum_checks(&all) {
@@ -136,7 +136,7 @@ fn checks(tracker: &dyn Tracker, sha: &CommitSha) -> TrackerResult<CiStatus> {
     })
 }
 
-fn of(checks: &CiStatus) -> &'static str {
+fn check_delay_reason(checks: &CiStatus) -> &'static str {
     match checks {
         CiStatus::Failed(_) | CiStatus::PreExisting(_) => ", for checks of the forge failed",
         CiStatus::Broken(_) => ", for checks of the forge were broken off",
@@ -145,14 +145,14 @@ fn of(checks: &CiStatus) -> &'static str {
     }
 }
 
-fn title(landings: &[CommitLogEntry]) -> String {
+fn landing_title(landings: &[CommitLogEntry]) -> String {
     match landings {
         [one] => format!("Land: {}", one.subject),
         all => format!("Land {} changes", all.len()),
     }
 }
 
-fn body(landings: &[CommitLogEntry]) -> String {
+fn landing_body(landings: &[CommitLogEntry]) -> String {
     let lines: String =
         landings.iter().map(|it| format!("- {}\n", neutralize_markers(&it.subject))).collect();
     format!(

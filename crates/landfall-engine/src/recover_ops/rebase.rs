@@ -9,7 +9,7 @@ const PATHS_NAMED_MAX: usize = 5;
 ///
 /// # Errors
 /// Why it cannot be done; nothing is changed then.
-pub(super) fn onto(store: &Store, base: &Oid, head: &Oid, by: &Signature) -> Result<Oid, String> {
+pub(super) fn rebase_onto(store: &Store, base: &Oid, head: &Oid, by: &Signature) -> Result<Oid, String> {
     let git = |error: landfall_host::git::GitError| error.full_message();
     let range = LogRange { to: head.clone(), from: Some(base.clone()), first_parent: false };
     let mut commits = store.read_log(&range, COMMITS_MAX + 1).map_err(git)?;
@@ -22,9 +22,9 @@ pub(super) fn onto(store: &Store, base: &Oid, head: &Oid, by: &Signature) -> Res
     commits.reverse(); // the oldest first: without merges they are one line
     let mut tip = base.clone();
     for commit in &commits {
-        let tree = match pick(store, &tip, commit, by).map_err(git)? {
+        let tree = match cherry_pick(store, &tip, commit, by).map_err(git)? {
             MergeResult::Clean { tree } => tree,
-            MergeResult::Conflict { paths, .. } => return Err(in_dispute(&paths)),
+            MergeResult::Conflict { paths, .. } => return Err(describe_disputed_paths(&paths)),
         };
         if tree != store.tree_of(&tip).map_err(git)? {
             tip = store.create_commit(&tree, &[tip], &commit.message, &commit.author, by).map_err(git)?;
@@ -35,7 +35,7 @@ pub(super) fn onto(store: &Store, base: &Oid, head: &Oid, by: &Signature) -> Res
 
 /// What a commit changes, on top of `tip`. The two sides are given a common parent for the occasion: what the commit
 /// was made from. Nothing keeps these three, so they go with the next clean-up.
-fn pick(
+fn cherry_pick(
     store: &Store,
     tip: &Oid,
     commit: &CommitLogEntry,
@@ -49,7 +49,7 @@ fn pick(
 }
 
 /// That paths are in dispute, by name.
-pub(super) fn in_dispute(paths: &[ConflictedPath]) -> String {
+pub(super) fn describe_disputed_paths(paths: &[ConflictedPath]) -> String {
     let named: Vec<String> =
         paths.iter().take(PATHS_NAMED_MAX).map(|it| String::from_utf8_lossy(&it.path).into_owned()).collect();
     let more = paths.len().saturating_sub(PATHS_NAMED_MAX);

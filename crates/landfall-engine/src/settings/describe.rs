@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 use toml::de::{DeTable, DeValue};
 
-use super::keys::{all_unknown, resolve, schema};
-use super::reference::{in_order, keys_of, sentence, type_name, value};
+use super::keys::{all_unknown, resolve, settings_schema};
+use super::reference::{describe_value, description_text, in_order, keys_of, type_name};
 use super::resolve::Settings;
 
 /// A settings file, key by key.
@@ -68,14 +68,14 @@ pub struct SettingsFileProblem {
 impl Settings {
     /// What is in `text`, key by key. Messages call the file `file`.
     #[must_use]
-    pub fn describe(text: &str, file: &str) -> SettingsDescription {
+    pub fn describe_text(text: &str, file: &str) -> SettingsDescription {
         let parsed = Self::parse(text, file);
         let (table, _) = DeTable::parse_recoverable(text);
         let table = table.get_ref();
         let mut wrong: Vec<SettingsFileProblem> = all_unknown(table)
             .into_iter()
             .map(|unknown| {
-                let (line, column) = place(text, unknown.span.start);
+                let (line, column) = line_and_column(text, unknown.span.start);
                 let mended = unknown.near.as_ref().map(|near| {
                     let mut mended = text.to_owned();
                     mended.replace_range(unknown.span.clone(), near);
@@ -106,16 +106,16 @@ impl Settings {
             });
         }
         wrong.sort_by_key(|it| (it.line, it.column));
-        SettingsDescription { sections: sections(text, table), wrong, usable: parsed.is_ok() }
+        SettingsDescription { sections: describe_sections(text, table), wrong, usable: parsed.is_ok() }
     }
 }
 
-fn sections(text: &str, table: &DeTable<'_>) -> Vec<SettingsTable> {
-    let root = schema();
+fn describe_sections(text: &str, table: &DeTable<'_>) -> Vec<SettingsTable> {
+    let root = settings_schema();
     let mut found = Vec::new();
     for (name, node) in in_order("RawSettings", keys_of(root)) {
         let own = resolve(root, node);
-        let about = sentence(node);
+        let about = description_text(node);
         let set =
             table.iter().find(|(key, _)| key.get_ref() == name.as_str()).map(|(_, value)| value.get_ref());
         let named = own.get("additionalProperties").filter(|any| any.is_object());
@@ -125,10 +125,10 @@ fn sections(text: &str, table: &DeTable<'_>) -> Vec<SettingsTable> {
                     set.and_then(DeValue::as_table).into_iter().flat_map(DeTable::iter).collect();
                 for (key, value) in &tables {
                     let full = format!("{name}.{}", key.get_ref());
-                    found.push(section(text, &full, &about, any, value.get_ref().as_table()));
+                    found.push(describe_section(text, &full, &about, any, value.get_ref().as_table()));
                 }
                 if tables.is_empty() {
-                    found.push(section(text, &format!("{name}.NAME"), &about, any, None));
+                    found.push(describe_section(text, &format!("{name}.NAME"), &about, any, None));
                 }
             }
             (None, Some(items)) => {
@@ -139,45 +139,59 @@ fn sections(text: &str, table: &DeTable<'_>) -> Vec<SettingsTable> {
                     _ => Vec::new(),
                 };
                 for (at, one) in tables.iter().enumerate() {
-                    found.push(section(text, &format!("{name}.{}", at + 1), &about, items, Some(one)));
+                    found.push(describe_section(
+                        text,
+                        &format!("{name}.{}", at + 1),
+                        &about,
+                        items,
+                        Some(one),
+                    ));
                 }
                 if tables.is_empty() {
-                    found.push(section(text, name, &about, items, None));
+                    found.push(describe_section(text, name, &about, items, None));
                 }
             }
-            (None, None) => found.push(section(text, name, &about, node, set.and_then(DeValue::as_table))),
+            (None, None) => {
+                found.push(describe_section(text, name, &about, node, set.and_then(DeValue::as_table)))
+            }
         }
     }
     found
 }
 
-fn section(text: &str, name: &str, about: &str, node: &Value, set: Option<&DeTable<'_>>) -> SettingsTable {
-    let table = resolve(schema(), node);
+fn describe_section(
+    text: &str,
+    name: &str,
+    about: &str,
+    node: &Value,
+    set: Option<&DeTable<'_>>,
+) -> SettingsTable {
+    let table = resolve(settings_schema(), node);
     let mut keys = Vec::new();
     for (key, node) in in_order(&type_name(node), keys_of(table)) {
         let found = set.and_then(|set| set.iter().find(|(word, _)| word.get_ref() == key.as_str()));
         let default = node.get("default").cloned().unwrap_or(Value::Null);
         keys.push(SettingDescription {
             name: format!("{name}.{key}"),
-            about: sentence(node),
-            takes: value(node),
-            value: found.map_or_else(|| default.clone(), |(_, value)| json(value.get_ref())),
+            about: description_text(node),
+            takes: describe_value(node),
+            value: found.map_or_else(|| default.clone(), |(_, value)| toml_to_json(value.get_ref())),
             default,
-            line: found.map(|(word, _)| place(text, word.span().start).0),
+            line: found.map(|(word, _)| line_and_column(text, word.span().start).0),
         });
     }
     SettingsTable { name: name.to_owned(), about: about.to_owned(), keys }
 }
 
 /// The line and column of a byte, from 1.
-fn place(text: &str, at: usize) -> (usize, usize) {
+fn line_and_column(text: &str, at: usize) -> (usize, usize) {
     let before = text.get(..at).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
     (line, column)
 }
 
-fn json(value: &DeValue<'_>) -> Value {
+fn toml_to_json(value: &DeValue<'_>) -> Value {
     match value {
         DeValue::String(text) => Value::from(text.as_ref()),
         DeValue::Integer(number) => {
@@ -186,9 +200,10 @@ fn json(value: &DeValue<'_>) -> Value {
         DeValue::Float(number) => number.as_str().parse::<f64>().map_or(Value::Null, Value::from),
         DeValue::Boolean(it) => Value::from(*it),
         DeValue::Datetime(moment) => Value::from(moment.to_string()),
-        DeValue::Array(items) => items.iter().map(|item| json(item.get_ref())).collect(),
+        DeValue::Array(items) => items.iter().map(|item| toml_to_json(item.get_ref())).collect(),
         DeValue::Table(table) => {
-            let pairs = table.iter().map(|(key, value)| (key.get_ref().to_string(), json(value.get_ref())));
+            let pairs =
+                table.iter().map(|(key, value)| (key.get_ref().to_string(), toml_to_json(value.get_ref())));
             Value::Object(pairs.collect::<Map<String, Value>>())
         }
     }
@@ -198,7 +213,7 @@ fn json(value: &DeValue<'_>) -> Value {
 mod tests {
     use super::*;
 
-    fn key<'a>(described: &'a SettingsDescription, name: &str) -> &'a SettingDescription {
+    fn find_setting<'a>(described: &'a SettingsDescription, name: &str) -> &'a SettingDescription {
         let all = described.sections.iter().flat_map(|section| &section.keys);
         all.clone()
             .find(|key| key.name == name)
@@ -207,9 +222,9 @@ mod tests {
 
     #[test]
     fn a_key_says_what_is_in_force_and_which_line_says_so() {
-        let described = Settings::describe("# mine\n[run]\nslots = 7\n", "landfall.toml");
+        let described = Settings::describe_text("# mine\n[run]\nslots = 7\n", "landfall.toml");
         assert!(described.usable && described.wrong.is_empty(), "{:?}", described.wrong);
-        let slots = key(&described, "run.slots");
+        let slots = find_setting(&described, "run.slots");
         assert_eq!((slots.value.clone(), slots.line), (Value::from(7), Some(3)));
         assert_ne!(slots.default, slots.value);
         let other = described.sections.iter().flat_map(|it| &it.keys).find(|it| it.line.is_none());
@@ -219,7 +234,7 @@ mod tests {
     #[test]
     fn every_unknown_key_is_named_with_the_file_mended() {
         let text = "[run]\nslotz = 2\n[lannd]\nx = 1\n";
-        let described = Settings::describe(text, "landfall.toml");
+        let described = Settings::describe_text(text, "landfall.toml");
         assert!(!described.usable);
         let seen: Vec<_> = described.wrong.iter().map(|it| (it.line, it.nearest.as_deref())).collect();
         assert_eq!(seen, [(Some(2), Some("slots")), (Some(3), Some("land"))]);
@@ -229,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_no_toml_still_shows_every_key() {
-        let described = Settings::describe("[run\nslots = = 2", "landfall.toml");
+        let described = Settings::describe_text("[run\nslots = = 2", "landfall.toml");
         assert!(!described.usable && !described.wrong.is_empty());
         assert!(described.sections.iter().any(|section| section.name == "run"));
     }

@@ -25,22 +25,22 @@ static SETTINGS: LazyLock<Value> = LazyLock::new(|| schema_for!(RawSettings).to_
 static VERIFY: LazyLock<Value> = LazyLock::new(|| schema_for!(RawVerify).to_value());
 
 /// The schema of the whole file.
-pub fn schema() -> &'static Value {
+pub fn settings_schema() -> &'static Value {
     &SETTINGS
 }
 
 /// The first key in the file that is not known.
-pub fn unknown(table: &DeTable<'_>) -> Option<UnknownSettingKey> {
+pub fn first_unknown_key(table: &DeTable<'_>) -> Option<UnknownSettingKey> {
     all_unknown(table).into_iter().next()
 }
 
 /// Every key in the file that is not known, in the order they stand there.
 pub fn all_unknown(table: &DeTable<'_>) -> Vec<UnknownSettingKey> {
     let section = KeyTable { path: Vec::new(), header: TableHeader::Single };
-    in_place(KeySearch { root: &SETTINGS }.within(&SETTINGS, table, &section))
+    sort_by_position(KeySearch { root: &SETTINGS }.unknown_in_table(&SETTINGS, table, &section))
 }
 
-fn in_place(mut found: Vec<UnknownSettingKey>) -> Vec<UnknownSettingKey> {
+fn sort_by_position(mut found: Vec<UnknownSettingKey>) -> Vec<UnknownSettingKey> {
     found.sort_by_key(|it| it.span.start);
     found
 }
@@ -48,7 +48,9 @@ fn in_place(mut found: Vec<UnknownSettingKey>) -> Vec<UnknownSettingKey> {
 /// The first key in the `[verify]` section that is not known.
 pub fn unknown_in_verify(table: &DeTable<'_>) -> Option<UnknownSettingKey> {
     let section = KeyTable { path: vec!["verify"], header: TableHeader::Single };
-    in_place(KeySearch { root: &VERIFY }.within(&VERIFY, table, &section)).into_iter().next()
+    sort_by_position(KeySearch { root: &VERIFY }.unknown_in_table(&VERIFY, table, &section))
+        .into_iter()
+        .next()
 }
 
 /// Follows references from `node`, and takes the side of a choice that is a table.
@@ -80,7 +82,12 @@ enum TableHeader {
 }
 
 impl KeySearch<'_> {
-    fn within(&self, node: &Value, table: &DeTable<'_>, section: &KeyTable<'_>) -> Vec<UnknownSettingKey> {
+    fn unknown_in_table(
+        &self,
+        node: &Value,
+        table: &DeTable<'_>,
+        section: &KeyTable<'_>,
+    ) -> Vec<UnknownSettingKey> {
         let node = resolve(self.root, node);
         let known = node.get("properties").and_then(Value::as_object);
         let any = node.get("additionalProperties").filter(|schema| schema.is_object());
@@ -89,13 +96,13 @@ impl KeySearch<'_> {
             match (known.and_then(|known| known.get(word)).or(any), known) {
                 (Some(schema), _) => {
                     let path = section.path.iter().copied().chain([word]).collect();
-                    self.value(schema, value.get_ref(), path)
+                    self.unknown_in_value(schema, value.get_ref(), path)
                 }
                 (None, Some(known)) => {
                     let known: Vec<&str> = known.keys().map(String::as_str).collect();
                     let (message, hint) = match section.path.as_slice() {
-                        [] => at_top(word, &known, value.get_ref()),
-                        [..] => in_section(word, &known, section),
+                        [] => explain_unknown_section(word, &known, value.get_ref()),
+                        [..] => explain_unknown_key(word, &known, section),
                     };
                     let near = nearest(word, known.iter().copied()).map(str::to_owned);
                     vec![UnknownSettingKey { span: key.span(), word: word.to_owned(), near, message, hint }]
@@ -106,16 +113,21 @@ impl KeySearch<'_> {
         found.collect()
     }
 
-    fn value(&self, schema: &Value, value: &DeValue<'_>, path: Vec<&str>) -> Vec<UnknownSettingKey> {
+    fn unknown_in_value(
+        &self,
+        schema: &Value,
+        value: &DeValue<'_>,
+        path: Vec<&str>,
+    ) -> Vec<UnknownSettingKey> {
         match value {
             DeValue::Table(table) => {
-                self.within(schema, table, &KeyTable { path, header: TableHeader::Single })
+                self.unknown_in_table(schema, table, &KeyTable { path, header: TableHeader::Single })
             }
             DeValue::Array(items) => {
                 let Some(item) = resolve(self.root, schema).get("items") else { return Vec::new() };
                 let section = KeyTable { path, header: TableHeader::Double };
                 let tables = items.iter().filter_map(|item| item.get_ref().as_table());
-                tables.flat_map(|table| self.within(item, table, &section)).collect()
+                tables.flat_map(|table| self.unknown_in_table(item, table, &section)).collect()
             }
             DeValue::String(_)
             | DeValue::Integer(_)
@@ -126,10 +138,10 @@ impl KeySearch<'_> {
     }
 }
 
-fn at_top(word: &str, known: &[&str], value: &DeValue<'_>) -> (String, String) {
+fn explain_unknown_section(word: &str, known: &[&str], value: &DeValue<'_>) -> (String, String) {
     let all = || known.iter().map(|word| format!("[{word}]")).collect::<Vec<_>>().join(", ");
     if !value.is_table() && !value.is_array() {
-        let hint = home_of(word).map_or_else(
+        let hint = section_with_key(word).map_or_else(
             || format!("known sections: {}", all()),
             |home| format!("[{home}] has a key of that name"),
         );
@@ -142,13 +154,13 @@ fn at_top(word: &str, known: &[&str], value: &DeValue<'_>) -> (String, String) {
     (format!("unknown section [{}]", shown(word)), hint)
 }
 
-fn in_section(word: &str, known: &[&str], section: &KeyTable<'_>) -> (String, String) {
+fn explain_unknown_key(word: &str, known: &[&str], section: &KeyTable<'_>) -> (String, String) {
     let path = shown(&section.path.join("."));
     let message = match section.header {
         TableHeader::Single => format!("unknown key `{}` in [{path}]", shown(word)),
         TableHeader::Double => format!("unknown key `{}` in [[{path}]]", shown(word)),
     };
-    let hint = match (nearest(word, known.iter().copied()), home_of(word)) {
+    let hint = match (nearest(word, known.iter().copied()), section_with_key(word)) {
         (_, Some(home)) => format!("[{home}] has a key of that name"),
         (Some(near), None) => format!("did you mean `{near}`?"),
         (None, None) => format!("known keys: {}", known.join(", ")),
@@ -157,7 +169,7 @@ fn in_section(word: &str, known: &[&str], section: &KeyTable<'_>) -> (String, St
 }
 
 /// The section that has a key of this very name.
-fn home_of(word: &str) -> Option<&'static str> {
+fn section_with_key(word: &str) -> Option<&'static str> {
     let sections = SETTINGS.get("properties")?.as_object()?;
     let has = |node: &Value| {
         resolve(&SETTINGS, node).get("properties").is_some_and(|keys| keys.get(word).is_some())

@@ -10,7 +10,10 @@ impl Settings {
     ///
     /// # Errors
     /// When one of them cannot be used.
-    pub fn overridden(mut self, variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, SettingsProblem> {
+    pub fn with_env_overrides(
+        mut self,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, SettingsProblem> {
         let set =
             |name: &str| variable(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
         if let (Some(model), Some(profile)) = (set("LANDFALL_MODEL"), self.agents.get_mut("default")) {
@@ -47,9 +50,10 @@ mod tests {
         let set = |pairs: &'static [(&str, &str)]| {
             move |name: &str| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
         };
-        let plain = settings().overridden(&set(&[("LANDFALL_MODEL", " ")])).expect("nothing is set");
+        let plain = settings().with_env_overrides(&set(&[("LANDFALL_MODEL", " ")])).expect("nothing is set");
         assert_eq!(plain.agents["default"].model.as_deref(), Some("slow"));
-        let both = settings().overridden(&set(&[("LANDFALL_MODEL", "fast"), ("LANDFALL_TIMEOUT", "90m")]));
+        let both =
+            settings().with_env_overrides(&set(&[("LANDFALL_MODEL", "fast"), ("LANDFALL_TIMEOUT", "90m")]));
         let both = both.expect("both fit");
         assert_eq!(
             (both.agents["default"].model.as_deref(), both.run.task_limit_ms),
@@ -57,7 +61,8 @@ mod tests {
         );
         assert_eq!(both.agents["other"].model, None, "a profile with another name keeps its own");
         for bad in [&[("LANDFALL_TIMEOUT", "soon")][..], &[("LANDFALL_TIMEOUT", "0s")]] {
-            let problem = settings().overridden(&set(bad)).expect_err("it cannot be used").to_string();
+            let problem =
+                settings().with_env_overrides(&set(bad)).expect_err("it cannot be used").to_string();
             assert!(problem.contains("LANDFALL_TIMEOUT"), "{problem}");
         }
     }

@@ -13,7 +13,7 @@ pub(crate) struct TextPosition {
 }
 
 /// Where the byte `at` of `text` stands.
-pub(crate) fn place(text: &str, at: usize) -> TextPosition {
+pub(crate) fn position_at(text: &str, at: usize) -> TextPosition {
     let before = &text[..text.floor_char_boundary(at.min(text.len()))];
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
     TextPosition {

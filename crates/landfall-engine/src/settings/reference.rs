@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::keys::{resolve, schema};
+use super::keys::{resolve, settings_schema};
 use super::raw::RawSettings;
 use super::resolve::Settings;
 
@@ -26,9 +26,9 @@ Editors that know JSON Schema can use [landfall.schema.json](landfall.schema.jso
 impl Settings {
     /// The reference page, as Markdown.
     #[must_use]
-    pub fn reference() -> String {
+    pub fn render_reference() -> String {
         let mut page = HEAD.to_owned();
-        let root = schema();
+        let root = settings_schema();
         for (name, node) in in_order("RawSettings", keys_of(root)) {
             let section = resolve(root, node);
             let named = section.get("additionalProperties").filter(|any| any.is_object());
@@ -37,7 +37,7 @@ impl Settings {
                 (None, Some(items)) => (format!("[[{name}]]"), items),
                 (None, None) => (format!("[{name}]"), node),
             };
-            page.push_str(&format!("\n## `{title}`\n\n{}\n\n", sentence(node)));
+            page.push_str(&format!("\n## `{title}`\n\n{}\n\n", description_text(node)));
             write_table(&mut page, table);
             for (key, value) in keys_of(resolve(root, table)) {
                 let item = value.get("items").map(|items| resolve(root, items));
@@ -54,7 +54,7 @@ impl Settings {
 }
 
 fn write_table(page: &mut String, node: &Value) {
-    let root = schema();
+    let root = settings_schema();
     let type_name = type_name(node);
     let table = resolve(root, node);
     let owed = |key: &str| {
@@ -67,14 +67,14 @@ fn write_table(page: &mut String, node: &Value) {
             None if owed(key) => "must be given".to_owned(),
             None => "–".to_owned(),
         };
-        let words = format!("{}{}", sentence(node), choices(node));
-        page.push_str(&format!("| `{key}` | {} | {default} | {words} |\n", value(node)));
+        let words = format!("{}{}", description_text(node), describe_choices(node));
+        page.push_str(&format!("| `{key}` | {} | {default} | {words} |\n", describe_value(node)));
     }
 }
 
 /// What kind of value a setting takes.
-pub(super) fn value(node: &Value) -> String {
-    let node = given(node);
+pub(super) fn describe_value(node: &Value) -> String {
+    let node = unwrap_optional(node);
     let text = |key: &str| node.get(key).and_then(Value::as_str);
     if let (Some(unit), Some(min), Some(max)) = (text("x-unit"), text("x-minimum"), text("x-maximum")) {
         return format!("{unit}, {min} to {max}");
@@ -84,7 +84,7 @@ pub(super) fn value(node: &Value) -> String {
         let number = if word == Some("number") { "dollars" } else { "whole number" };
         return format!("{number}, {min} to {max}");
     }
-    let words: Vec<String> = options(node).iter().map(|(word, _)| format!("`\"{word}\"`")).collect();
+    let words: Vec<String> = list_options(node).iter().map(|(word, _)| format!("`\"{word}\"`")).collect();
     if !words.is_empty() {
         return words.join(", ");
     }
@@ -102,34 +102,34 @@ pub(super) fn value(node: &Value) -> String {
 }
 
 /// A node that may be left out, without that.
-fn given(node: &Value) -> &Value {
+fn unwrap_optional(node: &Value) -> &Value {
     let sides = node.get("anyOf").and_then(Value::as_array);
     sides.and_then(|sides| sides.iter().find(|side| side["type"] != "null")).unwrap_or(node)
 }
 
-pub(super) fn choices(node: &Value) -> String {
-    options(node).iter().map(|(word, words)| format!(" `{word}`: {words}")).collect()
+pub(super) fn describe_choices(node: &Value) -> String {
+    list_options(node).iter().map(|(word, words)| format!(" `{word}`: {words}")).collect()
 }
 
 /// The words a setting chooses from, each with what it means.
-fn options(node: &Value) -> Vec<(&str, String)> {
-    let sides = resolve(schema(), given(node)).get("oneOf").and_then(Value::as_array);
+fn list_options(node: &Value) -> Vec<(&str, String)> {
+    let sides = resolve(settings_schema(), unwrap_optional(node)).get("oneOf").and_then(Value::as_array);
     let sides = sides.map(Vec::as_slice).unwrap_or_default();
-    sides.iter().filter_map(|side| Some((side.get("const")?.as_str()?, sentence(side)))).collect()
+    sides.iter().filter_map(|side| Some((side.get("const")?.as_str()?, description_text(side)))).collect()
 }
 
-pub(super) fn sentence(node: &Value) -> String {
+pub(super) fn description_text(node: &Value) -> String {
     let words = node.get("description").and_then(Value::as_str).expect("every setting has a comment");
     words.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
 }
 
 pub(super) fn keys_of(node: &Value) -> &Map<String, Value> {
-    resolve(schema(), node).get("properties").and_then(Value::as_object).expect("it is a table")
+    resolve(settings_schema(), node).get("properties").and_then(Value::as_object).expect("it is a table")
 }
 
 /// The name of the type in `raw.rs` that a node of the schema stands for.
 pub(super) fn type_name(node: &Value) -> String {
-    let root = schema();
+    let root = settings_schema();
     let target = resolve(root, node);
     let types = root["$defs"].as_object().expect("the schema has definitions");
     let found = types.iter().find(|(_, definition)| std::ptr::eq(*definition, target));

@@ -20,7 +20,7 @@ use toml::Spanned;
 use toml::de::{DeTable, Deserializer, ValueDeserializer};
 
 use super::keys::{self, UnknownSettingKey};
-use super::place::{line_text, path_at, place, span_of};
+use super::place::{line_text, path_at, position_at, span_of};
 use super::problem::SettingsProblem;
 use super::raw::{
     RawBaseTests, RawCommand, RawCommandTable, RawDimension, RawDisk, RawLand, RawMode, RawMutation,
@@ -314,15 +314,19 @@ impl Settings {
     /// # Errors
     /// The first thing that is wrong with it.
     pub fn parse(text: &str, file: &str) -> Result<Self, SettingsProblem> {
-        Self::parse_over(None, text, file)
+        Self::parse_with_wholework(None, text, file)
     }
 
     /// The same, over what `.wholework.yml` says where the file says nothing.
     ///
     /// # Errors
     /// The first thing that is wrong with `text`. What is wrong with the other file is said in [`Settings::mapped`].
-    pub fn parse_over(wholework: Option<&str>, text: &str, file: &str) -> Result<Self, SettingsProblem> {
-        Self::parse_on(true, wholework, text, file)
+    pub fn parse_with_wholework(
+        wholework: Option<&str>,
+        text: &str,
+        file: &str,
+    ) -> Result<Self, SettingsProblem> {
+        Self::parse_for_machine(true, wholework, text, file)
     }
 
     /// The same, for a machine that can isolate agents or cannot: the level of the sandbox depends on it where the file names
@@ -330,7 +334,7 @@ impl Settings {
     ///
     /// # Errors
     /// As for [`Settings::parse_over`].
-    pub fn parse_on(
+    pub fn parse_for_machine(
         can_isolate: bool,
         wholework: Option<&str>,
         text: &str,
@@ -338,30 +342,32 @@ impl Settings {
     ) -> Result<Self, SettingsProblem> {
         let source = SettingsSource { text, file };
         let document = source.document()?;
-        if let Some(unknown) = keys::unknown(document.get_ref()) {
-            return Err(source.unknown(unknown));
+        if let Some(unknown) = keys::first_unknown_key(document.get_ref()) {
+            return Err(source.unknown_key_problem(unknown));
         }
         let mut raw = RawSettings::deserialize(Deserializer::from(document.clone()))
-            .map_err(|error| source.unreadable(&error, &document))?;
+            .map_err(|error| source.unreadable_problem(&error, &document))?;
         let said = |section: &str, key: &str| {
             let section = document.get_ref().get(section).and_then(|section| section.get_ref().as_table());
             section.is_some_and(|section| section.contains_key(key))
         };
-        let mapped = wholework.map(|text| wholework::take_over(&mut raw, &said, text)).unwrap_or_default();
-        let settings = resolve(raw, can_isolate).map_err(|fault| source.fault(fault, &document))?;
+        let mapped =
+            wholework.map(|text| wholework::apply_wholework(&mut raw, &said, text)).unwrap_or_default();
+        let settings =
+            resolve_settings(raw, can_isolate).map_err(|fault| source.fault_problem(fault, &document))?;
         Ok(Self { mapped, ..settings })
     }
 
     /// The settings of an empty file.
     #[must_use]
     pub fn defaults() -> Self {
-        resolve(RawSettings::default(), true).expect("the defaults fit together")
+        resolve_settings(RawSettings::default(), true).expect("the defaults fit together")
     }
 
     /// The JSON schema of the file, for editors.
     #[must_use]
-    pub fn schema() -> serde_json::Value {
-        keys::schema().clone()
+    pub fn editor_schema() -> serde_json::Value {
+        keys::settings_schema().clone()
     }
 }
 
@@ -378,16 +384,16 @@ impl VerifySettings {
             return Ok(Settings::defaults().verify);
         };
         if let Some(unknown) = section.get_ref().as_table().and_then(keys::unknown_in_verify) {
-            return Err(source.unknown(unknown));
+            return Err(source.unknown_key_problem(unknown));
         }
         let raw = RawVerify::deserialize(ValueDeserializer::from(section.clone()))
-            .map_err(|error| source.unreadable(&error, &document))?;
-        verify(raw).map_err(|fault| source.fault(fault, &document))
+            .map_err(|error| source.unreadable_problem(&error, &document))?;
+        resolve_verify(raw).map_err(|fault| source.fault_problem(fault, &document))
     }
 
     /// The section as text that is the same for the same meaning: what a digest of the verification is made of.
     #[must_use]
-    pub fn canonical(&self) -> String {
+    pub fn canonical_text(&self) -> String {
         // Debug quoting keeps a newline in a command from looking like another field.
         // When agents start is no matter of what a pass means.
         let Self { required, retries, keep_ignored, base_tests, mutation, red_base: _, commands } = self;
@@ -438,11 +444,11 @@ impl SettingsMismatch {
     }
 }
 
-fn resolve(raw: RawSettings, can_isolate: bool) -> Result<Settings, SettingsMismatch> {
+fn resolve_settings(raw: RawSettings, can_isolate: bool) -> Result<Settings, SettingsMismatch> {
     let RawSettings { project, verify: raw_verify, run, agent, budget, price, land, keep, disk, .. } = raw;
     let RawSettings { workspace, hooks, notify, telemetry, account, area, review, judge, checkpoint, .. } =
         raw;
-    let tracker = tracker::tracker(raw.tracker)?;
+    let tracker = tracker::resolve_tracker(raw.tracker)?;
     // Whoever works on issues has no need of the token.
     let secrets: Vec<String> = tracker.secret_files().map(|path| path.display().to_string()).collect();
     if let Some(base) = &project.base {
@@ -455,18 +461,18 @@ fn resolve(raw: RawSettings, can_isolate: bool) -> Result<Settings, SettingsMism
     check_names(&run.env, &["run", "env"])?;
     let required = raw.sandbox.require.map(required_confinement);
     let default = default_confinement(can_isolate, required);
-    let run_sandbox = confinement(run.sandbox, default);
+    let run_sandbox = resolve_confinement(run.sandbox, default);
     check_required(&["run", "sandbox"], run_sandbox, required)?;
     let slots = agent.iter().filter_map(|(name, raw)| Some((name.clone(), raw.slots?.0))).collect();
     let agents = agent
         .into_iter()
-        .map(|(name, raw)| Ok((name.clone(), profile(name, raw, run_sandbox, default)?)))
+        .map(|(name, raw)| Ok((name.clone(), resolve_profile(name, raw, run_sandbox, default)?)))
         .collect::<Result<BTreeMap<_, _>, SettingsMismatch>>()?;
     for (name, profile) in &agents {
         check_required(&["agent", name, "sandbox"], profile.sandbox, required)?;
     }
     check_failovers(&agents)?;
-    let review = reviewing(review)?;
+    let review = resolve_review(review)?;
     if let Some(name) = review.agent.as_ref().filter(|name| !agents.contains_key(*name)) {
         let what = format!("`review.agent` is `{name}`, which is no agent profile");
         let known = agents.keys().cloned().collect::<Vec<_>>().join(", ");
@@ -478,7 +484,7 @@ fn resolve(raw: RawSettings, can_isolate: bool) -> Result<Settings, SettingsMism
         let known = agents.keys().cloned().collect::<Vec<_>>().join(", ");
         return Err(SettingsMismatch::new(&["judge", "agent"], what).hint(format!("known: {known}")));
     }
-    let caps = shares::caps(slots, account, area, &agents)?;
+    let caps = shares::resolve_caps(slots, account, area, &agents)?;
     let budget_of = |usd: Option<Dollars>, tokens, turns, time_ms| Budget {
         micro_usd: usd.map(|usd| usd.0),
         tokens,
@@ -493,7 +499,7 @@ fn resolve(raw: RawSettings, can_isolate: bool) -> Result<Settings, SettingsMism
     let day_budget = budget_of(b.day_usd, b.day_tokens, b.day_turns, ms(b.day_time));
     Ok(Settings {
         project: ProjectSettings { base: project.base, flow: project.flow },
-        verify: verify(raw_verify)?,
+        verify: resolve_verify(raw_verify)?,
         run: RunSettings {
             slots: run.slots.0,
             lanes: run.lanes.0,
@@ -534,8 +540,8 @@ fn resolve(raw: RawSettings, can_isolate: bool) -> Result<Settings, SettingsMism
         attempt_budget,
         task_budget,
         purse: RunBudgets { run: run_budget, day: day_budget },
-        prices: prices(price),
-        land: publishing(land, &tracker)?,
+        prices: resolve_prices(price),
+        land: resolve_publishing(land, &tracker)?,
         review,
         judge,
         checkpoint: CheckpointSettings {
@@ -546,11 +552,11 @@ fn resolve(raw: RawSettings, can_isolate: bool) -> Result<Settings, SettingsMism
             },
         },
         keep: RetentionSettings { failed_ms: keep.failed.0, attempts_ms: keep.attempts.0 },
-        disk: thresholds(&disk)?,
-        workspace: service::workspace(workspace)?,
-        hooks: service::hooks(hooks)?,
-        notify: service::channels(notify)?,
-        telemetry: service::telemetry(telemetry)?,
+        disk: resolve_disk(&disk)?,
+        workspace: service::resolve_workspace(workspace)?,
+        hooks: service::resolve_hooks(hooks)?,
+        notify: service::resolve_channels(notify)?,
+        telemetry: service::resolve_telemetry(telemetry)?,
         tracker,
         mapped: Vec::new(),
     })
@@ -567,7 +573,7 @@ fn check_branch(base: &str) -> Result<(), SettingsMismatch> {
 }
 
 /// What a command installs, if it says so. `at` is its place in the list.
-fn installation(
+fn resolve_installation(
     folders: Vec<String>,
     sources: Vec<String>,
     is_first: bool,
@@ -598,7 +604,7 @@ fn installation(
     }
 }
 
-fn verify(raw: RawVerify) -> Result<VerifySettings, SettingsMismatch> {
+fn resolve_verify(raw: RawVerify) -> Result<VerifySettings, SettingsMismatch> {
     let mut names = BTreeSet::new();
     let mut commands: Vec<VerifyCommand> = Vec::new();
     for (at, command) in raw.command.into_iter().enumerate() {
@@ -621,7 +627,7 @@ fn verify(raw: RawVerify) -> Result<VerifySettings, SettingsMismatch> {
             return Err(fault.hint("take it out, or say what to run"));
         }
         let name = match name {
-            None => derived(&run, &names),
+            None => derive_name(&run, &names),
             Some(name) if name.trim().is_empty() || name.contains(char::is_control) => {
                 let what = format!("`{}` is no name for a command", name.escape_debug());
                 return Err(
@@ -638,8 +644,8 @@ fn verify(raw: RawVerify) -> Result<VerifySettings, SettingsMismatch> {
         names.insert(name.clone());
         let timeout_ms = timeout.unwrap_or(raw.timeout).0;
         let is_first = commands.iter().all(|command| command.installs.is_some());
-        let installs = installation(installs, installs_from, is_first, &at)?;
-        let caps = caps.map(dimension);
+        let installs = resolve_installation(installs, installs_from, is_first, &at)?;
+        let caps = caps.map(resolve_dimension);
         commands.push(VerifyCommand { name, run, timeout_ms, required, caps, installs });
     }
     if let Some(last) = commands.len().checked_sub(1)
@@ -674,7 +680,7 @@ fn verify(raw: RawVerify) -> Result<VerifySettings, SettingsMismatch> {
     })
 }
 
-fn dimension(raw: RawDimension) -> Dimension {
+fn resolve_dimension(raw: RawDimension) -> Dimension {
     match raw {
         RawDimension::D1 => Dimension::Correctness,
         RawDimension::D2 => Dimension::Security,
@@ -686,7 +692,7 @@ fn dimension(raw: RawDimension) -> Dimension {
 }
 
 /// A name for a command that has none: its first line, and a number if that is taken.
-fn derived(run: &str, taken: &BTreeSet<String>) -> String {
+fn derive_name(run: &str, taken: &BTreeSet<String>) -> String {
     const NAME_MAX: usize = 60; // a column in a report
     let words: String =
         run.trim().lines().next().unwrap_or_default().chars().filter(|c| !c.is_control()).collect();
@@ -735,7 +741,7 @@ fn check_failovers(agents: &BTreeMap<String, ProfileSettings>) -> Result<(), Set
     Ok(())
 }
 
-fn confinement(raw: RawSandbox, default: Confinement) -> Confinement {
+fn resolve_confinement(raw: RawSandbox, default: Confinement) -> Confinement {
     match raw {
         RawSandbox::Auto => default,
         RawSandbox::Strict => Confinement::Strict,
@@ -773,7 +779,7 @@ fn check_required(
 const PRICES: &str = include_str!("../../prices.toml");
 
 /// The known prices, and those of the project, which win by name.
-fn prices(own: BTreeMap<String, RawPrice>) -> Prices {
+fn resolve_prices(own: BTreeMap<String, RawPrice>) -> Prices {
     let known: BTreeMap<String, RawPrice> = toml::from_str(PRICES).expect("the prices we ship can be read");
     let price = |raw: RawPrice| Price {
         input: raw.input.0,
@@ -783,7 +789,7 @@ fn prices(own: BTreeMap<String, RawPrice>) -> Prices {
     Prices(known.into_iter().chain(own).map(|(model, raw)| (model, price(raw))).collect())
 }
 
-fn profile(
+fn resolve_profile(
     name: String,
     raw: RawProfile,
     sandbox: Confinement,
@@ -824,7 +830,7 @@ fn profile(
         effort: raw.effort,
         failover: raw.failover,
         turns_max: raw.turns_max.map(|turns| turns.0),
-        sandbox: raw.sandbox.map_or(sandbox, |raw| confinement(raw, default)),
+        sandbox: raw.sandbox.map_or(sandbox, |raw| resolve_confinement(raw, default)),
         mcp: raw.mcp,
         terminal_poll_ms: raw.terminal_poll.0,
         pass_env: raw.pass_env,
@@ -833,7 +839,7 @@ fn profile(
     })
 }
 
-fn publishing(raw: RawLand, tracker: &TrackerSettings) -> Result<LandSettings, SettingsMismatch> {
+fn resolve_publishing(raw: RawLand, tracker: &TrackerSettings) -> Result<LandSettings, SettingsMismatch> {
     let forge = tracker.kind.is_some_and(|kind| registry::find(kind).is_ok_and(|entry| entry.away));
     if matches!(raw.publish, RawPublish::PullRequest) && !forge {
         let what = format!(
@@ -880,7 +886,7 @@ fn publishing(raw: RawLand, tracker: &TrackerSettings) -> Result<LandSettings, S
     })
 }
 
-fn reviewing(raw: RawReview) -> Result<ReviewSettings, SettingsMismatch> {
+fn resolve_review(raw: RawReview) -> Result<ReviewSettings, SettingsMismatch> {
     let mode = |raw: RawReviewMode| match raw {
         RawReviewMode::Skip => ReviewMode::Skip,
         RawReviewMode::AutoApprove => ReviewMode::AutoApprove,
@@ -898,7 +904,7 @@ fn reviewing(raw: RawReview) -> Result<ReviewSettings, SettingsMismatch> {
     })
 }
 
-fn thresholds(raw: &RawDisk) -> Result<DiskSettings, SettingsMismatch> {
+fn resolve_disk(raw: &RawDisk) -> Result<DiskSettings, SettingsMismatch> {
     let (warn, pause, stop) = (raw.warn.0, raw.pause.0, raw.stop.0);
     let upside_down = |lower: &str, low: u64, upper: &str, high: u64| {
         let (low, high) = (show_bytes(low), show_bytes(high));
@@ -924,7 +930,8 @@ impl<'a> SettingsSource<'a> {
     fn document(&self) -> Result<Spanned<DeTable<'a>>, SettingsProblem> {
         DeTable::parse(self.text).map_err(|error| {
             let at = error.span().map(|span| span.start);
-            let mut problem = self.problem(at, format!("not TOML: {}", error.message().replace('\n', "; ")));
+            let mut problem =
+                self.problem_at(at, format!("not TOML: {}", error.message().replace('\n', "; ")));
             if let Some(line) = problem.line.and_then(|line| line_text(self.text, line)) {
                 problem.message.push_str(&format!(", in `{line}`"));
             }
@@ -932,25 +939,29 @@ impl<'a> SettingsSource<'a> {
         })
     }
 
-    fn unreadable(&self, error: &toml::de::Error, document: &Spanned<DeTable<'_>>) -> SettingsProblem {
+    fn unreadable_problem(
+        &self,
+        error: &toml::de::Error,
+        document: &Spanned<DeTable<'_>>,
+    ) -> SettingsProblem {
         let at = error.span().map(|span| span.start);
         let path = at.map(|at| path_at(document.get_ref(), at)).unwrap_or_default();
-        self.problem(at, said_of(&path, error.message()))
+        self.problem_at(at, explain_reader_message(&path, error.message()))
     }
 
-    fn unknown(&self, unknown: UnknownSettingKey) -> SettingsProblem {
-        let problem = self.problem(Some(unknown.span.start), unknown.message);
+    fn unknown_key_problem(&self, unknown: UnknownSettingKey) -> SettingsProblem {
+        let problem = self.problem_at(Some(unknown.span.start), unknown.message);
         SettingsProblem { hint: Some(unknown.hint), ..problem }
     }
 
-    fn fault(&self, fault: SettingsMismatch, document: &Spanned<DeTable<'_>>) -> SettingsProblem {
+    fn fault_problem(&self, fault: SettingsMismatch, document: &Spanned<DeTable<'_>>) -> SettingsProblem {
         let path: Vec<&str> = fault.path.iter().map(String::as_str).collect();
         let at = span_of(document, &path).map(|span| span.start);
-        SettingsProblem { hint: fault.hint, ..self.problem(at, fault.message) }
+        SettingsProblem { hint: fault.hint, ..self.problem_at(at, fault.message) }
     }
 
-    fn problem(&self, at: Option<usize>, message: String) -> SettingsProblem {
-        let place = at.map(|at| place(self.text, at));
+    fn problem_at(&self, at: Option<usize>, message: String) -> SettingsProblem {
+        let place = at.map(|at| position_at(self.text, at));
         SettingsProblem {
             file: self.file.to_owned(),
             line: place.map(|place| place.line),
@@ -962,7 +973,7 @@ impl<'a> SettingsSource<'a> {
 }
 
 /// What the reader said about the value at `path`, in our words where its own are about programming.
-fn said_of(path: &[String], message: &str) -> String {
+fn explain_reader_message(path: &[String], message: &str) -> String {
     let dotted = path.join(".");
     if let Some(field) = message.strip_prefix("missing field ") {
         return format!("{field} is missing in [{dotted}]");

@@ -108,7 +108,7 @@ impl TrustDigest {
 impl SensitiveSettings {
     /// Those of a project. Every field is named, so that a new setting makes whoever adds it think of this.
     #[must_use]
-    pub fn of(settings: &Settings) -> Self {
+    pub fn from_settings(settings: &Settings) -> Self {
         let Settings {
             project: _,
             verify,
@@ -133,25 +133,25 @@ impl SensitiveSettings {
             mapped: _,
         } = settings;
         let mut all = Self::default();
-        all.run(run);
+        all.add_run(run);
         if !is_confined(run.sandbox) {
-            all.checks(verify);
+            all.add_checks(verify);
         }
         for profile in agents.values() {
-            all.profile(profile, run);
+            all.add_profile(profile, run);
         }
         if agents.values().any(|profile| !is_confined(profile.sandbox)) {
-            all.workspace(workspace);
+            all.add_workspace(workspace);
         }
-        all.land(land);
-        all.hooks(hooks);
+        all.add_land(land);
+        all.add_hooks(hooks);
         for (number, channel) in (1..).zip(notify) {
-            all.channel(number, channel);
+            all.add_channel(number, channel);
         }
         if let Some(url) = telemetry {
-            all.add("telemetry.otlp", url, Exposure::NamesHost);
+            all.add_setting("telemetry.otlp", url, Exposure::NamesHost);
         }
-        all.tracker(tracker);
+        all.add_tracker(tracker);
         all
     }
 
@@ -162,7 +162,7 @@ impl SensitiveSettings {
     }
 
     /// The files of the project that are trusted with these settings.
-    pub fn scripts(&self) -> impl Iterator<Item = &str> {
+    pub fn script_paths(&self) -> impl Iterator<Item = &str> {
         self.scripts.keys().map(String::as_str)
     }
 
@@ -199,7 +199,7 @@ impl SensitiveSettings {
 
     /// The digest of exactly these settings: any change makes another one.
     #[must_use]
-    pub fn digest(&self) -> TrustDigest {
+    pub fn compute_digest(&self) -> TrustDigest {
         let mut hasher = blake3::Hasher::new();
         let mut add = |part: &str| {
             // The length before the text, so that no two lists read the same.
@@ -216,7 +216,7 @@ impl SensitiveSettings {
         TrustDigest(hasher.finalize().to_hex().to_string())
     }
 
-    fn add(&mut self, key: impl Into<String>, value: &str, exposure: Exposure) {
+    fn add_setting(&mut self, key: impl Into<String>, value: &str, exposure: Exposure) {
         self.settings.push(SensitiveSetting {
             key: key.into(),
             value: value.to_owned(),
@@ -231,7 +231,7 @@ impl SensitiveSettings {
         self.settings.push(SensitiveSetting { key: key.into(), value, shown, exposure });
     }
 
-    fn run(&mut self, run: &RunSettings) {
+    fn add_run(&mut self, run: &RunSettings) {
         let RunSettings {
             slots: _,
             lanes: _,
@@ -258,33 +258,33 @@ impl SensitiveSettings {
             env,
         } = run;
         if is_lowered(*sandbox, *is_sandbox_lowered) {
-            self.add("run.sandbox", sandbox.word(), Exposure::LowersSandbox);
+            self.add_setting("run.sandbox", sandbox.word(), Exposure::LowersSandbox);
         }
         // Nobody keeps secrets in a known cache, and nothing that a run does in one reaches it. Another folder it would see.
         for path in caches.iter().filter(|path| PackageCache::find_by_path(path).is_none()) {
-            self.add("run.caches", path, Exposure::LowersSandbox);
+            self.add_setting("run.caches", path, Exposure::LowersSandbox);
         }
         for path in sandbox_write {
-            self.add("run.sandbox_write", path, Exposure::LowersSandbox);
+            self.add_setting("run.sandbox_write", path, Exposure::LowersSandbox);
         }
         for path in sandbox_read {
-            self.add("run.sandbox_read", path, Exposure::LowersSandbox);
+            self.add_setting("run.sandbox_read", path, Exposure::LowersSandbox);
         }
         // Without one of these, what was trusted sees more than before.
         self.context.extend(sandbox_hide.iter().map(|path| format!("hide {path}")));
         for name in env {
-            self.add("run.env", name, Exposure::NamesCredential);
+            self.add_setting("run.env", name, Exposure::NamesCredential);
         }
     }
 
     /// The checks, where no sandbox is around them.
-    fn checks(&mut self, verify: &VerifySettings) {
+    fn add_checks(&mut self, verify: &VerifySettings) {
         for command in &verify.commands {
-            self.add("verify.command", &command.run, Exposure::RunsUnconfined);
+            self.add_setting("verify.command", &command.run, Exposure::RunsUnconfined);
         }
     }
 
-    fn profile(&mut self, profile: &ProfileSettings, run: &RunSettings) {
+    fn add_profile(&mut self, profile: &ProfileSettings, run: &RunSettings) {
         let ProfileSettings {
             name,
             kind,
@@ -306,15 +306,15 @@ impl SensitiveSettings {
         let key = |part: &str| format!("agent.{name}.{part}");
         let script = script.as_ref().map(|path| path.to_string_lossy());
         if is_lowered(*sandbox, run.is_sandbox_lowered) {
-            self.add(key("sandbox"), sandbox.word(), Exposure::LowersSandbox);
+            self.add_setting(key("sandbox"), sandbox.word(), Exposure::LowersSandbox);
         }
         if !is_confined(*sandbox) {
-            self.add(key("kind"), kind, Exposure::RunsUnconfined);
+            self.add_setting(key("kind"), kind, Exposure::RunsUnconfined);
             if let Some(command) = command {
-                self.add(key("run"), command, Exposure::RunsUnconfined);
+                self.add_setting(key("run"), command, Exposure::RunsUnconfined);
             }
             if let Some(script) = &script {
-                self.add(key("script"), script, Exposure::RunsUnconfined);
+                self.add_setting(key("script"), script, Exposure::RunsUnconfined);
             }
         }
         // What gets the variables, the flags and the environment below.
@@ -323,11 +323,11 @@ impl SensitiveSettings {
             self.context.push(format!("{name} {words:?}"));
         }
         for variable in pass_env {
-            self.add(key("pass_env"), variable, Exposure::NamesCredential);
+            self.add_setting(key("pass_env"), variable, Exposure::NamesCredential);
         }
         // They reach the agent's own program, which has the person's login and sends it where it is told to.
         for flag in flags {
-            self.add(key("flags"), flag, Exposure::NamesCredential);
+            self.add_setting(key("flags"), flag, Exposure::NamesCredential);
         }
         for (variable, value) in env {
             let shown = if is_secret(variable) { "…".to_owned() } else { value.clone() };
@@ -336,7 +336,7 @@ impl SensitiveSettings {
     }
 
     /// What is run around an agent that has no sandbox.
-    fn workspace(&mut self, workspace: &WorkspaceSettings) {
+    fn add_workspace(&mut self, workspace: &WorkspaceSettings) {
         let WorkspaceSettings { after_create, before_run, after_run, before_remove, timeout_ms: _, ports: _ } =
             workspace;
         let commands = [
@@ -347,36 +347,36 @@ impl SensitiveSettings {
         ];
         for (name, command) in commands {
             if let Some(command) = command {
-                self.add(format!("workspace.{name}"), command, Exposure::RunsUnconfined);
+                self.add_setting(format!("workspace.{name}"), command, Exposure::RunsUnconfined);
             }
         }
     }
 
-    fn land(&mut self, land: &LandSettings) {
+    fn add_land(&mut self, land: &LandSettings) {
         match &land.publish {
             // A name is that of a remote in the person's own clone; an address is somebody else's word.
             PublishTarget::Push { remote, by: _ } if remote.contains([':', '/']) => {
-                self.add("land.remote", remote, Exposure::NamesHost);
+                self.add_setting("land.remote", remote, Exposure::NamesHost);
             }
             PublishTarget::Push { .. } | PublishTarget::Checkout | PublishTarget::None => {}
         }
     }
 
-    fn hooks(&mut self, hooks: &HookSettings) {
+    fn add_hooks(&mut self, hooks: &HookSettings) {
         let HookSettings { commands, limit_ms: _, env } = hooks;
         for (occasion, command) in commands {
-            self.add(format!("hooks.{}", occasion.word()), command, Exposure::RunsUnconfined);
+            self.add_setting(format!("hooks.{}", occasion.word()), command, Exposure::RunsUnconfined);
         }
         for name in env {
-            self.add("hooks.env", name, Exposure::NamesCredential);
+            self.add_setting("hooks.env", name, Exposure::NamesCredential);
         }
     }
 
-    fn channel(&mut self, number: usize, channel: &NotificationChannel) {
+    fn add_channel(&mut self, number: usize, channel: &NotificationChannel) {
         let key = |part: &str| format!("notify.{number}.{part}");
         match &channel.way {
             DeliveryMethod::Desktop => {} // a program of the system, by its own name
-            DeliveryMethod::Command { run } => self.add(key("run"), run, Exposure::RunsUnconfined),
+            DeliveryMethod::Command { run } => self.add_setting(key("run"), run, Exposure::RunsUnconfined),
             DeliveryMethod::Webhook(address)
             | DeliveryMethod::Ntfy(address)
             | DeliveryMethod::Slack(address) => {
@@ -385,16 +385,16 @@ impl SensitiveSettings {
                     self.add_hidden(key("url"), url, format!("{}/…", origin_of(url)), Exposure::NamesHost);
                 }
                 if let Some(name) = url_env {
-                    self.add(key("url_env"), name, Exposure::NamesCredential);
+                    self.add_setting(key("url_env"), name, Exposure::NamesCredential);
                 }
                 if let Some(name) = token_env {
-                    self.add(key("token_env"), name, Exposure::NamesCredential);
+                    self.add_setting(key("token_env"), name, Exposure::NamesCredential);
                 }
             }
         }
     }
 
-    fn tracker(&mut self, tracker: &TrackerSettings) {
+    fn add_tracker(&mut self, tracker: &TrackerSettings) {
         let TrackerSettings {
             kind: _,
             repository: _,
@@ -416,21 +416,25 @@ impl SensitiveSettings {
             verify_ignore: _,
         } = tracker;
         if let Some(base) = base {
-            self.add("tracker.url", base.rest_url(), Exposure::NamesHost);
+            self.add_setting("tracker.url", base.rest_url(), Exposure::NamesHost);
         }
         for (key, file) in [("token_file", token_file), ("webhook_secret_file", webhook_secret_file)] {
             if let Some(file) = file {
-                self.add(format!("tracker.{key}"), &file.to_string_lossy(), Exposure::NamesCredential);
+                self.add_setting(
+                    format!("tracker.{key}"),
+                    &file.to_string_lossy(),
+                    Exposure::NamesCredential,
+                );
             }
         }
         if let Some(folder) = folder.as_deref().filter(|folder| leaves_project(folder)) {
-            self.add("tracker.folder", &folder.to_string_lossy(), Exposure::LeavesProject);
+            self.add_setting("tracker.folder", &folder.to_string_lossy(), Exposure::LeavesProject);
         }
         let urls =
             [("production_url", production_url), ("preview_url", preview_url), ("local_url", local_url)];
         for (key, url) in urls {
             if let Some(url) = url {
-                self.add(format!("tracker.{key}"), url.as_str(), Exposure::NamesHost);
+                self.add_setting(format!("tracker.{key}"), url.as_str(), Exposure::NamesHost);
             }
         }
     }
@@ -489,8 +493,8 @@ fn origin_of(url: &str) -> String {
 mod tests {
     use super::*;
 
-    fn of(text: &str) -> SensitiveSettings {
-        SensitiveSettings::of(
+    fn sensitive_settings_in(text: &str) -> SensitiveSettings {
+        SensitiveSettings::from_settings(
             &Settings::parse(text, "landfall.toml").unwrap_or_else(|problem| panic!("{problem}")),
         )
     }
@@ -543,31 +547,37 @@ mod tests {
     fn every_setting_that_reaches_out_of_the_sandbox_has_to_be_trusted() {
         let mut digests = std::collections::BTreeSet::new();
         for (key, text) in SENSITIVE {
-            let found = of(text);
+            let found = sensitive_settings_in(text);
             assert!(found.iter().any(|setting| setting.key == key), "{key}: {found:?}");
-            assert!(digests.insert(found.digest()), "{key} has a digest of its own");
-            assert_eq!(found.digest(), of(&format!("# a remark\n{text}[keep]\nfailed = \"1d\"\n")).digest());
+            assert!(digests.insert(found.compute_digest()), "{key} has a digest of its own");
+            assert_eq!(
+                found.compute_digest(),
+                sensitive_settings_in(&format!("# a remark\n{text}[keep]\nfailed = \"1d\"\n"))
+                    .compute_digest()
+            );
         }
     }
 
     #[test]
     fn what_stays_inside_asks_nobody() {
-        let found = of(
+        let found = sensitive_settings_in(
             "[project]\nbase = \"main\"\n[run]\nslots = 2\nsandbox = \"strict\"\nsandbox_hide = [\"~/x\"]\n\
              caches = [\"~/.cargo/registry\", \"~/.npm\"]\n[agent.default]\nkind = \"command\"\nrun = \"sh x\"\n[[verify.command]]\nrun = \"sh test.sh\"\n\
              [workspace]\nbefore_run = \"npm ci\"\n[land]\npublish = \"push\"\nremote = \"origin\"\n\
              [tracker]\nkind = \"github\"\nrepository = \"a/b\"\nfolder = \"./docs/issues\"\n[[notify]]\nkind = \"desktop\"\n",
         );
         assert!(found.is_empty(), "{found:?}");
-        assert_eq!(of("").digest(), found.digest());
+        assert_eq!(sensitive_settings_in("").compute_digest(), found.compute_digest());
     }
 
     #[test]
     fn any_change_of_such_a_setting_makes_another_digest_and_secrets_are_not_shown() {
-        let hooks = |text: &str| of(&format!("[hooks]\npost-merge = \"{text}\"\n")).digest();
+        let hooks = |text: &str| {
+            sensitive_settings_in(&format!("[hooks]\npost-merge = \"{text}\"\n")).compute_digest()
+        };
         assert_ne!(hooks("a"), hooks("b"));
-        assert_ne!(hooks("a"), of("[hooks]\npre-merge = \"a\"\n").digest());
-        let env = |list: &str| of(&format!("[run]\nenv = {list}\n")).digest();
+        assert_ne!(hooks("a"), sensitive_settings_in("[hooks]\npre-merge = \"a\"\n").compute_digest());
+        let env = |list: &str| sensitive_settings_in(&format!("[run]\nenv = {list}\n")).compute_digest();
         assert_ne!(env("[\"A\", \"B\"]"), env("[\"AB\"]"));
         // What gets a credential, or is unconfined, and what limits it.
         let changes = [
@@ -587,17 +597,23 @@ mod tests {
             ("[run]\nenv = [\"KEY\"]\n", "[run]\nenv = [\"KEY\"]\nsandbox = \"write\"\n"),
         ];
         for (before, after) in changes {
-            assert_ne!(of(before).digest(), of(after).digest(), "{after}");
+            assert_ne!(
+                sensitive_settings_in(before).compute_digest(),
+                sensitive_settings_in(after).compute_digest(),
+                "{after}"
+            );
         }
-        let secret = of("[[notify]]\nkind = \"slack\"\nurl = \"https://hooks.example/T0/SECRET\"\n\
-             [agent.a]\nkind = \"claude\"\nenv = { API_KEY = \"SECRET\" }\n");
+        let secret = sensitive_settings_in(
+            "[[notify]]\nkind = \"slack\"\nurl = \"https://hooks.example/T0/SECRET\"\n\
+             [agent.a]\nkind = \"claude\"\nenv = { API_KEY = \"SECRET\" }\n",
+        );
         assert!(!format!("{secret:?}").contains("SECRET"), "{secret:?}");
         assert!(format!("{secret:?}").contains("https://hooks.example/…"), "{secret:?}");
     }
 
     #[test]
     fn a_digest_is_read_as_it_is_written() {
-        let digest = of("").digest();
+        let digest = sensitive_settings_in("").compute_digest();
         assert_eq!(TrustDigest::parse(digest.as_str()), Ok(digest.clone()));
         assert_eq!(TrustDigest::parse(&format!(" {} \n", digest.as_str().to_uppercase())), Ok(digest));
         for bad in ["", "x", &"g".repeat(64), &"0".repeat(63), &"0".repeat(65)] {

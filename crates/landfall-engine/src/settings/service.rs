@@ -114,7 +114,7 @@ pub struct PortRange {
     pub each: u16,
 }
 
-pub(super) fn workspace(raw: RawWorkspace) -> Result<WorkspaceSettings, SettingsMismatch> {
+pub(super) fn resolve_workspace(raw: RawWorkspace) -> Result<WorkspaceSettings, SettingsMismatch> {
     let RawWorkspace { after_create, before_run, after_run, before_remove, timeout, ports, ports_each } = raw;
     let commands = [
         ("after_create", &after_create),
@@ -152,7 +152,7 @@ fn port_range(text: &str, each: u16) -> Result<PortRange, SettingsMismatch> {
     }
 }
 
-pub(super) fn hooks(raw: RawHooks) -> Result<HookSettings, SettingsMismatch> {
+pub(super) fn resolve_hooks(raw: RawHooks) -> Result<HookSettings, SettingsMismatch> {
     let RawHooks {
         pre_start,
         post_complete,
@@ -187,11 +187,11 @@ pub(super) fn hooks(raw: RawHooks) -> Result<HookSettings, SettingsMismatch> {
     Ok(HookSettings { commands, limit_ms: timeout.0, env })
 }
 
-pub(super) fn channels(raw: Vec<RawNotify>) -> Result<Vec<NotificationChannel>, SettingsMismatch> {
-    raw.into_iter().enumerate().map(|(place, raw)| channel(&place.to_string(), raw)).collect()
+pub(super) fn resolve_channels(raw: Vec<RawNotify>) -> Result<Vec<NotificationChannel>, SettingsMismatch> {
+    raw.into_iter().enumerate().map(|(place, raw)| resolve_channel(&place.to_string(), raw)).collect()
 }
 
-fn channel(place: &str, raw: RawNotify) -> Result<NotificationChannel, SettingsMismatch> {
+fn resolve_channel(place: &str, raw: RawNotify) -> Result<NotificationChannel, SettingsMismatch> {
     let RawNotify { kind, url, url_env, token_env, run, priority, events } = raw;
     let fault = |key: &str, what: &str| SettingsMismatch::new(&["notify", place, key], what);
     let posts = matches!(kind, RawNotifyKind::Webhook | RawNotifyKind::Ntfy | RawNotifyKind::Slack);
@@ -258,7 +258,7 @@ fn channel(place: &str, raw: RawNotify) -> Result<NotificationChannel, SettingsM
 }
 
 /// Where traces are sent.
-pub(super) fn telemetry(raw: RawTelemetry) -> Result<Option<String>, SettingsMismatch> {
+pub(super) fn resolve_telemetry(raw: RawTelemetry) -> Result<Option<String>, SettingsMismatch> {
     match raw.otlp {
         Some(url) if !is_address(&url) || url.contains(['?', '#']) => {
             Err(SettingsMismatch::new(&["telemetry", "otlp"], "`otlp` is not the address of a collector")

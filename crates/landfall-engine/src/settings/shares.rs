@@ -8,7 +8,7 @@ use super::raw::{RawAccount, RawArea};
 use super::resolve::{ProfileSettings, SettingsMismatch};
 
 /// The limits besides the number of slots.
-pub(super) fn caps(
+pub(super) fn resolve_caps(
     profiles: BTreeMap<String, u32>,
     accounts: BTreeMap<String, RawAccount>,
     areas: Vec<RawArea>,
@@ -27,10 +27,10 @@ pub(super) fn caps(
         }
     }
     let accounts = accounts.into_iter().filter_map(|(name, raw)| Some((name, raw.slots?.0))).collect();
-    Ok(ConcurrencyLimits { profiles, accounts, areas: resolved(areas)? })
+    Ok(ConcurrencyLimits { profiles, accounts, areas: resolve_areas(areas)? })
 }
 
-fn resolved(raw: Vec<RawArea>) -> Result<Vec<RepoArea>, SettingsMismatch> {
+fn resolve_areas(raw: Vec<RawArea>) -> Result<Vec<RepoArea>, SettingsMismatch> {
     if raw.len() > AREAS_MAX {
         let what = format!("there are {} areas; at most {AREAS_MAX} are told apart", raw.len());
         return Err(SettingsMismatch::new(&["area"], what).hint("put folders together into one area"));

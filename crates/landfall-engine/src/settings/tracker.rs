@@ -63,9 +63,9 @@ impl TrackerSettings {
 /// What `kind` says when nobody wants a tracker.
 const NONE: &str = "none";
 
-pub(super) fn tracker(raw: RawTracker) -> Result<TrackerSettings, SettingsMismatch> {
+pub(super) fn resolve_tracker(raw: RawTracker) -> Result<TrackerSettings, SettingsMismatch> {
     let fault = |key: &str, what: String| SettingsMismatch::new(&["tracker", key], what);
-    let kind = kind(&raw.kind)?;
+    let kind = parse_kind(&raw.kind)?;
     let name = |text: &String| {
         RepoName::new(text)
             .map_err(|error| fault("repository", error.to_string()).hint("such as `owner/name`"))
@@ -75,9 +75,9 @@ pub(super) fn tracker(raw: RawTracker) -> Result<TrackerSettings, SettingsMismat
             .map_err(|error| fault("url", error.to_string()).hint("such as `https://git.example.com`"))
     };
     let url = |key: &str, text: Option<String>| match text {
-        Some(text) => {
-            address(&text).map(Some).map_err(|why| fault(key, why).hint("such as `https://www.example.com`"))
-        }
+        Some(text) => parse_address(&text)
+            .map(Some)
+            .map_err(|why| fault(key, why).hint("such as `https://www.example.com`")),
         None => Ok(None),
     };
     for (key, file) in [("token_file", &raw.token_file), ("webhook_secret_file", &raw.webhook_secret_file)] {
@@ -109,11 +109,11 @@ pub(super) fn tracker(raw: RawTracker) -> Result<TrackerSettings, SettingsMismat
         production_url: url("production_url", raw.production_url)?,
         preview_url: url("preview_url", raw.preview_url)?,
         local_url: url("local_url", raw.local_url)?,
-        verify_ignore: ignored(&raw.verify_ignore).map_err(|why| fault("verify_ignore", why))?,
+        verify_ignore: parse_ignored_paths(&raw.verify_ignore).map_err(|why| fault("verify_ignore", why))?,
     })
 }
 
-fn kind(word: &str) -> Result<Option<&'static str>, SettingsMismatch> {
+fn parse_kind(word: &str) -> Result<Option<&'static str>, SettingsMismatch> {
     if word == NONE {
         return Ok(None);
     }
@@ -128,7 +128,7 @@ fn kind(word: &str) -> Result<Option<&'static str>, SettingsMismatch> {
 }
 
 /// An address of the web, or what is wrong with it. The text stays unsaid: a password may be in it.
-pub(super) fn address(text: &str) -> Result<WebAddress, String> {
+pub(super) fn parse_address(text: &str) -> Result<WebAddress, String> {
     WebAddress::new(text).map_err(|error| format!("it is not an address: {error}"))
 }
 
@@ -144,7 +144,7 @@ pub(super) fn spec_path(text: &str) -> Result<String, String> {
 }
 
 /// Paths and patterns, or what is wrong with the first that is none.
-pub(super) fn ignored(paths: &[String]) -> Result<Vec<PathPattern>, String> {
+pub(super) fn parse_ignored_paths(paths: &[String]) -> Result<Vec<PathPattern>, String> {
     paths.iter().map(|path| path.parse::<PathPattern>().map_err(|error| error.to_string())).collect()
 }
 

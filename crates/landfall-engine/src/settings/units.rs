@@ -118,7 +118,8 @@ pub fn parse_millis(text: &str) -> Result<u64, String> {
         return Err(wrong("it is empty"));
     }
     while !rest.is_empty() {
-        let (number, after) = digits(rest).ok_or_else(|| wrong("a number must come before each unit"))?;
+        let (number, after) =
+            split_digits(rest).ok_or_else(|| wrong("a number must come before each unit"))?;
         let word_len = after.find(|c: char| c.is_ascii_digit()).unwrap_or(after.len());
         let (word, after) = after.split_at(word_len);
         if word.is_empty() {
@@ -144,7 +145,7 @@ pub fn parse_millis(text: &str) -> Result<u64, String> {
 /// The bytes that `text` says.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
     let wrong = |why: &str| format!("`{}` is not a size: {why}", shown(text));
-    let (number, word) = digits(text).ok_or_else(|| wrong("it must begin with a number"))?;
+    let (number, word) = split_digits(text).ok_or_else(|| wrong("it must begin with a number"))?;
     let word = word.strip_prefix(' ').unwrap_or(word);
     if word.is_empty() {
         return Err(wrong("its unit is missing, such as MB or GiB"));
@@ -178,7 +179,7 @@ pub fn show_bytes(bytes: u64) -> String {
     format!("{}{word}", bytes / unit)
 }
 
-fn digits(text: &str) -> Option<(&str, &str)> {
+fn split_digits(text: &str) -> Option<(&str, &str)> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     (end > 0).then(|| text.split_at(end))
 }

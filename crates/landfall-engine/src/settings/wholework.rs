@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::raw::RawSettings;
-use super::tracker::{address, ignored, spec_path};
+use super::tracker::{parse_address, parse_ignored_paths, spec_path};
 use super::units::{BoundedInteger, DAY, Millis, SECOND};
 
 /// Its name, at the root of the repository.
@@ -58,8 +58,12 @@ struct WholeworkProblem {
 }
 
 /// Takes over what `text` says, where `said` knows of no key of ours that says it, and tells what was done, a line each.
-pub(super) fn take_over(raw: &mut RawSettings, said: &dyn Fn(&str, &str) -> bool, text: &str) -> Vec<String> {
-    let entries = match read(text) {
+pub(super) fn apply_wholework(
+    raw: &mut RawSettings,
+    said: &dyn Fn(&str, &str) -> bool,
+    text: &str,
+) -> Vec<String> {
+    let entries = match read_entries(text) {
         Ok(entries) => entries,
         Err(WholeworkProblem { line, why }) => {
             return vec![format!("{FILE}:{line}: {why}; nothing of it is taken over")];
@@ -69,39 +73,39 @@ pub(super) fn take_over(raw: &mut RawSettings, said: &dyn Fn(&str, &str) -> bool
     let mut silence: Option<(u64, Vec<String>)> = None;
     for WholeworkEntry { line, key, value } in entries {
         let taken = match key.as_str() {
-            "production-url" => told.try_one(said, &key, "production_url", || {
-                let url = one(&value)?;
-                address(url)?;
+            "production-url" => told.try_take_key(said, &key, "production_url", || {
+                let url = single_text(&value)?;
+                parse_address(url)?;
                 raw.tracker.production_url = Some(url.to_owned());
                 Ok(())
             }),
-            "spec-path" => told.try_one(said, &key, "spec_path", || {
-                raw.tracker.spec_path = spec_path(one(&value)?)?;
+            "spec-path" => told.try_take_key(said, &key, "spec_path", || {
+                raw.tracker.spec_path = spec_path(single_text(&value)?)?;
                 Ok(())
             }),
-            "always-pr" => told.try_one(said, &key, "always_pr", || {
-                raw.tracker.always_pr = yes_or_no(&value)?;
+            "always-pr" => told.try_take_key(said, &key, "always_pr", || {
+                raw.tracker.always_pr = parse_bool(&value)?;
                 Ok(())
             }),
-            "skill-proposals" => told.try_one(said, &key, "file_proposals", || {
-                raw.tracker.file_proposals = yes_or_no(&value)?;
+            "skill-proposals" => told.try_take_key(said, &key, "file_proposals", || {
+                raw.tracker.file_proposals = parse_bool(&value)?;
                 Ok(())
             }),
-            "verify-max-iterations" => told.try_one(said, &key, "verify_iterations_max", || {
+            "verify-max-iterations" => told.try_take_key(said, &key, "verify_iterations_max", || {
                 raw.tracker.verify_iterations_max = BoundedInteger(number(&value, 20)?);
                 Ok(())
             }),
-            "auto-max-concurrent" => told.try_one(said, &key, "concurrent", || {
+            "auto-max-concurrent" => told.try_take_key(said, &key, "concurrent", || {
                 raw.tracker.concurrent = BoundedInteger(number(&value, 64)?);
                 Ok(())
             }),
-            "verify-ignore-paths" => told.try_one(said, &key, "verify_ignore", || {
+            "verify-ignore-paths" => told.try_take_key(said, &key, "verify_ignore", || {
                 let paths = match &value {
                     WholeworkValue::List(paths) => paths.clone(),
                     WholeworkValue::Text(path) => vec![path.clone()],
                     WholeworkValue::Table(_) => return Err("a list of paths is wanted".to_owned()),
                 };
-                ignored(&paths)?;
+                parse_ignored_paths(&paths)?;
                 raw.tracker.verify_ignore = paths;
                 Ok(())
             }),
@@ -137,7 +141,7 @@ pub(super) fn take_over(raw: &mut RawSettings, said: &dyn Fn(&str, &str) -> bool
             told.taken.extend(keys.into_iter().map(|key| format!("{key} → run.silence")));
         }
     }
-    told.lines()
+    told.into_lines()
 }
 
 /// What became of the keys.
@@ -152,7 +156,7 @@ struct WholeworkReport {
 
 impl WholeworkReport {
     /// Has a key of theirs become one of ours in `[tracker]`, unless ours is said.
-    fn try_one(
+    fn try_take_key(
         &mut self,
         said: &dyn Fn(&str, &str) -> bool,
         key: &str,
@@ -168,7 +172,7 @@ impl WholeworkReport {
         Ok(())
     }
 
-    fn lines(self) -> Vec<String> {
+    fn into_lines(self) -> Vec<String> {
         let parts: Vec<String> = [
             ("taken over: ", &self.taken),
             ("landfall.toml says otherwise: ", &self.said),
@@ -184,15 +188,15 @@ impl WholeworkReport {
     }
 }
 
-fn one(value: &WholeworkValue) -> Result<&str, String> {
+fn single_text(value: &WholeworkValue) -> Result<&str, String> {
     match value {
         WholeworkValue::Text(text) => Ok(text),
         WholeworkValue::List(_) | WholeworkValue::Table(_) => Err("one value is wanted".to_owned()),
     }
 }
 
-fn yes_or_no(value: &WholeworkValue) -> Result<bool, String> {
-    match one(value)? {
+fn parse_bool(value: &WholeworkValue) -> Result<bool, String> {
+    match single_text(value)? {
         "true" => Ok(true),
         "false" => Ok(false),
         other => Err(format!("`{}` is neither true nor false", other.escape_debug())),
@@ -200,14 +204,14 @@ fn yes_or_no(value: &WholeworkValue) -> Result<bool, String> {
 }
 
 fn number(value: &WholeworkValue, max: u32) -> Result<u32, String> {
-    let text = one(value)?;
+    let text = single_text(value)?;
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let number = text.parse().ok().filter(|number| digits && (1..=max).contains(number));
     number.ok_or_else(|| format!("`{}` is not a whole number from 1 to {max}", text.escape_debug()))
 }
 
 /// The keys of the file, in order.
-fn read(text: &str) -> Result<Vec<WholeworkEntry>, WholeworkProblem> {
+fn read_entries(text: &str) -> Result<Vec<WholeworkEntry>, WholeworkProblem> {
     let mut entries: Vec<WholeworkEntry> = Vec::new();
     let mut seen = BTreeSet::new();
     // Whether the last key had no value beside it, so that lines below may be its own.
@@ -215,7 +219,7 @@ fn read(text: &str) -> Result<Vec<WholeworkEntry>, WholeworkProblem> {
     for (at, whole) in text.trim_start_matches('\u{feff}').lines().enumerate() {
         let line = at + 1;
         let broken = |why: &str| WholeworkProblem { line, why: why.to_owned() };
-        let bare = uncommented(whole).trim_end();
+        let bare = strip_comment(whole).trim_end();
         if bare.trim().is_empty() || bare == "---" {
             continue;
         }
@@ -237,7 +241,7 @@ fn read(text: &str) -> Result<Vec<WholeworkEntry>, WholeworkProblem> {
             },
             (_, Some(_)) => return Err(broken("a list begins below no key")),
             (Some(last), None) if inside && open => {
-                let (key, _) = pair(words).ok_or_else(|| broken("it is no `key: value`"))?;
+                let (key, _) = split_pair(words).ok_or_else(|| broken("it is no `key: value`"))?;
                 match &mut last.value {
                     WholeworkValue::Table(keys) => keys.push(key.to_owned()),
                     WholeworkValue::Text(text) if text.is_empty() => {
@@ -250,7 +254,7 @@ fn read(text: &str) -> Result<Vec<WholeworkEntry>, WholeworkProblem> {
             }
             (_, None) if inside => return Err(broken("it is indented below no key")),
             (_, None) => {
-                let (key, value) = pair(words).ok_or_else(|| broken("it is no `key: value`"))?;
+                let (key, value) = split_pair(words).ok_or_else(|| broken("it is no `key: value`"))?;
                 if !seen.insert(key.to_owned()) {
                     return Err(broken(&format!("`{key}` is there twice")));
                 }
@@ -264,7 +268,7 @@ fn read(text: &str) -> Result<Vec<WholeworkEntry>, WholeworkProblem> {
 }
 
 /// A line without its comment. One begins at the start, or behind a space, and not within quotes.
-fn uncommented(line: &str) -> &str {
+fn strip_comment(line: &str) -> &str {
     let mut quote = None;
     let mut before = ' ';
     for (at, c) in line.char_indices() {
@@ -280,7 +284,7 @@ fn uncommented(line: &str) -> &str {
 }
 
 /// A key and what stands behind its colon.
-fn pair(words: &str) -> Option<(&str, &str)> {
+fn split_pair(words: &str) -> Option<(&str, &str)> {
     let (key, value) = words.split_once(':')?;
     let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let parted = value.is_empty() || value.starts_with(' ');
@@ -317,9 +321,9 @@ fn plain(text: &str) -> Result<String, String> {
 mod tests {
     use super::*;
 
-    fn taken(toml: &[(&str, &str)], text: &str) -> (RawSettings, Vec<String>) {
+    fn apply_to_toml(toml: &[(&str, &str)], text: &str) -> (RawSettings, Vec<String>) {
         let mut raw = RawSettings::default();
-        let lines = take_over(&mut raw, &|section, key| toml.contains(&(section, key)), text);
+        let lines = apply_wholework(&mut raw, &|section, key| toml.contains(&(section, key)), text);
         (raw, lines)
     }
 
@@ -346,7 +350,7 @@ colour: blue
 
     #[test]
     fn what_has_a_counterpart_is_taken_over_and_the_rest_is_named() {
-        let (raw, lines) = taken(&[], WHOLE);
+        let (raw, lines) = apply_to_toml(&[], WHOLE);
         assert_eq!(raw.tracker.production_url.as_deref(), Some("https://www.example.com"));
         assert_eq!(raw.tracker.spec_path, "docs/specs");
         assert!(raw.tracker.always_pr && raw.tracker.file_proposals);
@@ -367,7 +371,7 @@ colour: blue
 
     #[test]
     fn landfall_toml_has_the_last_word() {
-        let (raw, lines) = taken(
+        let (raw, lines) = apply_to_toml(
             &[("tracker", "concurrent"), ("run", "silence")],
             "auto-max-concurrent: 2\nwatchdog-timeout-seconds: 9\n",
         );
@@ -382,7 +386,7 @@ colour: blue
     fn a_value_that_cannot_be_is_named_and_nothing_else_suffers() {
         let text = "verify-max-iterations: 21\nspec-path: ../x\nalways-pr: yes\nauto-max-concurrent: 3\nproduction-url: ftp://x\n\
                     watchdog-timeout-seconds: -1\nverify-ignore-paths: [a, ../b]\n";
-        let (raw, lines) = taken(&[], text);
+        let (raw, lines) = apply_to_toml(&[], text);
         assert_eq!(raw.tracker.concurrent.0, 3);
         assert_eq!(raw.tracker.verify_iterations_max.0, 3);
         assert_eq!(raw.tracker.spec_path, "docs/spec");
@@ -410,7 +414,7 @@ colour: blue
             ("a: \"x\\n\"\n", 1, "escapes"),
             ("a:\n  b: 1\n  - c\n", 3, "a list begins where there is none"),
         ] {
-            let (raw, lines) = taken(&[], text);
+            let (raw, lines) = apply_to_toml(&[], text);
             assert_eq!(raw.tracker.concurrent.0, 5, "{text}");
             let [only] = lines.as_slice() else { panic!("{text}: {lines:?}") };
             assert!(
@@ -418,7 +422,7 @@ colour: blue
                 "{text}: {only}"
             );
         }
-        assert_eq!(taken(&[], "").1, [".wholework.yml: nothing in it"]);
-        assert_eq!(read("a: 'x # y'\nb: #\nc: d#e\n").map(|it| it.len()), Ok(3));
+        assert_eq!(apply_to_toml(&[], "").1, [".wholework.yml: nothing in it"]);
+        assert_eq!(read_entries("a: 'x # y'\nb: #\nc: d#e\n").map(|it| it.len()), Ok(3));
     }
 }

@@ -24,20 +24,20 @@ impl MaskedTracker {
         Self { inner, veil }
     }
 
-    fn title(&self, title: &Title) -> Title {
-        Title::of(&self.veil.over(title.as_str()))
+    fn mask_title(&self, title: &Title) -> Title {
+        Title::of(&self.veil.mask_text(title.as_str()))
     }
 
     /// A name is what others find something by: it cannot be changed, so it is refused.
     fn name(&self, what: &str, name: &str) -> TrackerResult<()> {
-        if !self.veil.covers_name(name) {
+        if !self.veil.is_secret_name(name) {
             return Ok(());
         }
         let why = format!("the name of the {what} holds a secret, or what looks like one");
         Err(TrackerError::Refused { what: format!("name a {what}"), why })
     }
 
-    fn labels<'a>(&self, labels: impl IntoIterator<Item = &'a Label>) -> TrackerResult<()> {
+    fn check_labels<'a>(&self, labels: impl IntoIterator<Item = &'a Label>) -> TrackerResult<()> {
         labels.into_iter().try_for_each(|label| self.name("label", label.as_str()))
     }
 }
@@ -49,18 +49,18 @@ impl Tracker for MaskedTracker {
     }
 
     fn create_issue(&self, new: &NewIssue) -> TrackerResult<CreateOutcome<Issue>> {
-        self.labels(&new.labels)?;
-        let (title, body) = (self.title(&new.title), self.veil.over(&new.body));
+        self.check_labels(&new.labels)?;
+        let (title, body) = (self.mask_title(&new.title), self.veil.mask_text(&new.body));
         self.inner.create_issue(&NewIssue { title, body, ..new.clone() })
     }
 
     fn edit_issue(&self, number: IssueNumber, edit: &IssueTextEdit) -> TrackerResult<Issue> {
-        let touched = |text: &str| self.veil.covers(text);
-        let title = edit.title.as_ref().map(|title| self.title(title));
+        let touched = |text: &str| self.veil.contains_secret(text);
+        let title = edit.title.as_ref().map(|title| self.mask_title(title));
         let body = match &edit.body {
             // A person may have written something there that only looks like a secret; a tick does not take it away.
             Some(body) if touched(body) => {
-                Some(self.veil.over_all_but(body, &self.inner.issue(number)?.body))
+                Some(self.veil.mask_text_except(body, &self.inner.issue(number)?.body))
             }
             other => other.clone(),
         };
@@ -73,12 +73,12 @@ impl Tracker for MaskedTracker {
         marker: &Marker,
         body: &str,
     ) -> TrackerResult<CreateOutcome<Comment>> {
-        self.inner.add_comment(thread, marker, &self.veil.over(body))
+        self.inner.add_comment(thread, marker, &self.veil.mask_text(body))
     }
 
     fn ensure_labels(&self, labels: &[LabelSpec]) -> TrackerResult<()> {
-        self.labels(labels.iter().map(|spec| &spec.label))?;
-        let veiled = |spec: &LabelSpec| LabelSpec { about: self.veil.over(&spec.about), ..spec.clone() };
+        self.check_labels(labels.iter().map(|spec| &spec.label))?;
+        let veiled = |spec: &LabelSpec| LabelSpec { about: self.veil.mask_text(&spec.about), ..spec.clone() };
         self.inner.ensure_labels(&labels.iter().map(veiled).collect::<Vec<_>>())
     }
 
@@ -88,7 +88,7 @@ impl Tracker for MaskedTracker {
         add: &BTreeSet<Label>,
         remove: &BTreeSet<Label>,
     ) -> TrackerResult<BTreeSet<Label>> {
-        self.labels(add)?;
+        self.check_labels(add)?;
         self.inner.change_labels(number, add, remove)
     }
 
@@ -98,13 +98,13 @@ impl Tracker for MaskedTracker {
         family: &str,
         to: Option<&Label>,
     ) -> TrackerResult<BTreeSet<Label>> {
-        self.labels(to)?;
+        self.check_labels(to)?;
         self.inner.swap_label(number, family, to)
     }
 
     fn create_pull_request(&self, new: &NewPullRequest) -> TrackerResult<CreateOutcome<PullRequest>> {
         self.name("branch", new.head.as_str())?;
-        let (title, body) = (self.title(&new.title), self.veil.over(&new.body));
+        let (title, body) = (self.mask_title(&new.title), self.veil.mask_text(&new.body));
         self.inner.create_pull_request(&NewPullRequest { title, body, ..new.clone() })
     }
 
@@ -113,12 +113,12 @@ impl Tracker for MaskedTracker {
         number: PrNumber,
         merge: &PullRequestMerge,
     ) -> TrackerResult<CompletedMerge> {
-        let (subject, body) = (self.title(&merge.subject), self.veil.over(&merge.body));
+        let (subject, body) = (self.mask_title(&merge.subject), self.veil.mask_text(&merge.body));
         self.inner.merge_pull_request(number, &PullRequestMerge { subject, body, ..merge.clone() })
     }
 
     fn add_review(&self, number: PrNumber, new: &NewReview) -> TrackerResult<CreateOutcome<TrackerReview>> {
-        self.inner.add_review(number, &NewReview { body: self.veil.over(&new.body), ..new.clone() })
+        self.inner.add_review(number, &NewReview { body: self.veil.mask_text(&new.body), ..new.clone() })
     }
 
     fn keeps_branches(&self) -> bool {
@@ -235,17 +235,17 @@ mod tests {
 
     use super::*;
     use crate::folder::StateFolder;
-    use crate::secrets::tests::samples;
+    use crate::secrets::tests::sample_secrets;
     use crate::settings::Settings;
-    use crate::tracker::{TrackerEnv, open};
+    use crate::tracker::{TrackerEnv, open_tracker};
 
     /// Everything that was written to files below a folder.
-    fn written(folder: &Path) -> String {
+    fn read_written_files(folder: &Path) -> String {
         let mut all = String::new();
         for entry in std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry")) {
             let path = entry.path();
             match path.is_dir() {
-                true => all.push_str(&written(&path)),
+                true => all.push_str(&read_written_files(&path)),
                 false => all.push_str(&String::from_utf8_lossy(&std::fs::read(&path).expect("a file"))),
             }
         }
@@ -253,7 +253,7 @@ mod tests {
     }
 
     /// Writes this with every word of the trait that takes any.
-    fn say_everywhere(tracker: &dyn Tracker, text: &str) {
+    fn write_in_every_field(tracker: &dyn Tracker, text: &str) {
         let marker = |key: &str| Marker::new(key).expect("a key");
         let sha = CommitSha::new(&"a".repeat(40)).expect("a commit");
         let branch = |name: &str| TrackerBranchName::new(name).expect("a name");
@@ -304,7 +304,7 @@ mod tests {
         let settings =
             Settings::parse(settings, "landfall.toml").unwrap_or_else(|problem| panic!("{problem}"));
         let environment = [(OsString::from("DEPLOY_TOKEN"), OsString::from(known[0]))];
-        for secret in samples().into_iter().chain(known.map(str::to_owned)) {
+        for secret in sample_secrets().into_iter().chain(known.map(str::to_owned)) {
             let folder = tempfile::tempdir().expect("a folder");
             let state = StateFolder::at(folder.path().to_owned());
             let around = TrackerEnv {
@@ -313,10 +313,10 @@ mod tests {
                 environment: &environment,
                 author: "a person",
             };
-            let tracker = open(&settings, &around).expect("it opens");
+            let tracker = open_tracker(&settings, &around).expect("it opens");
             let line = secret.lines().next().expect("a line").to_owned();
-            say_everywhere(&*tracker, &format!("see {secret}"));
-            let all = written(folder.path());
+            write_in_every_field(&*tracker, &format!("see {secret}"));
+            let all = read_written_files(folder.path());
             let last = secret.lines().nth(1).unwrap_or(&line);
             assert!(!all.contains(last), "{secret} got through:\n{all}");
             assert!(all.matches("***").count() >= 7, "something was written: {all}");
@@ -329,8 +329,8 @@ mod tests {
         let state = StateFolder::at(folder.path().to_owned());
         let around = TrackerEnv { root: folder.path(), folder: &state, environment: &[], author: "a person" };
         let settings = Settings::parse("", "landfall.toml").unwrap_or_else(|problem| panic!("{problem}"));
-        let tracker = open(&settings, &around).expect("it opens");
-        let label = Label::new(&samples()[4]).expect("a label");
+        let tracker = open_tracker(&settings, &around).expect("it opens");
+        let label = Label::new(&sample_secrets()[4]).expect("a label");
         let labels = BTreeSet::from([label.clone()]);
         let marker = Marker::new("new").expect("a key");
         let new = NewIssue { marker, title: Title::of("A"), body: String::new(), labels: labels.clone() };
@@ -349,12 +349,12 @@ mod tests {
         let state = StateFolder::at(folder.path().to_owned());
         let around = TrackerEnv { root: folder.path(), folder: &state, environment: &[], author: "a person" };
         let settings = Settings::parse("", "landfall.toml").unwrap_or_else(|problem| panic!("{problem}"));
-        let tracker = open(&settings, &around).expect("it opens");
+        let tracker = open_tracker(&settings, &around).expect("it opens");
         let marker = Marker::new("new").expect("a key");
         let new = NewIssue { marker, title: Title::of("A"), body: "x".to_owned(), labels: BTreeSet::new() };
         let number = tracker.create_issue(&new).expect("made").into_inner().number;
-        let (theirs, ours) = (&samples()[0], &samples()[4]);
-        let file = written_file(&state.issues());
+        let (theirs, ours) = (&sample_secrets()[0], &sample_secrets()[4]);
+        let file = written_file(&state.issues_path());
         let text =
             std::fs::read_to_string(&file).expect("a file").replace("\nx", &format!("\n- [ ] {theirs}"));
         std::fs::write(&file, text).expect("a person writes");

@@ -50,7 +50,7 @@ const MARKS_MAX: usize = 10_000; // more than that is everything
 ///
 /// # Errors
 /// Why it was not taken; nothing is left then.
-pub fn hear(
+pub fn receive_delivery(
     settings: &TrackerSettings,
     around: &TrackerEnv<'_>,
     name: &str,
@@ -75,7 +75,7 @@ pub fn hear(
     if is_new(delivery.id) {
         // Whoever works for another base of the project polls as well.
         for folder in around.folder.all_bases() {
-            leave(&folder, nudged)?;
+            leave_mark(&folder, nudged)?;
         }
     }
     Ok(())
@@ -90,8 +90,8 @@ fn read_secret(around: &TrackerEnv<'_>, file: &Path) -> Result<String, String> {
     if text.is_empty() { Err("it is empty".to_owned()) } else { Ok(text.to_owned()) }
 }
 
-fn leave(folder: &StateFolder, nudged: WebhookScope) -> io::Result<()> {
-    let nudges = folder.nudges();
+fn leave_mark(folder: &StateFolder, nudged: WebhookScope) -> io::Result<()> {
+    let nudges = folder.nudges_path();
     fs::create_dir_all(&nudges)?;
     let name = match nudged {
         WebhookScope::All => "all".to_owned(),
@@ -106,8 +106,8 @@ fn leave(folder: &StateFolder, nudged: WebhookScope) -> io::Result<()> {
 ///
 /// # Errors
 /// When the folder cannot be read.
-pub fn take(folder: &StateFolder) -> io::Result<BTreeSet<WebhookScope>> {
-    let nudges = folder.nudges();
+pub fn take_marks(folder: &StateFolder) -> io::Result<BTreeSet<WebhookScope>> {
+    let nudges = folder.nudges_path();
     let entries = match fs::read_dir(&nudges) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
@@ -143,15 +143,15 @@ mod tests {
     fn a_mark_is_taken_once() {
         let folder = tempfile::tempdir().expect("a folder");
         let state = StateFolder::at(folder.path().join("state"));
-        assert_eq!(take(&state).expect("no folder is no marks"), BTreeSet::new());
+        assert_eq!(take_marks(&state).expect("no folder is no marks"), BTreeSet::new());
         let issue = WebhookScope::Thread(CommentThread::Issue(IssueNumber::new(12).expect("not 0")));
         let pull = WebhookScope::Thread(CommentThread::PullRequest(PrNumber::new(7).expect("not 0")));
         for nudged in [issue, WebhookScope::All, pull, issue] {
-            leave(&state, nudged).expect("left");
+            leave_mark(&state, nudged).expect("left");
         }
-        fs::write(state.nudges().join("of-somebody"), "x").expect("written");
-        assert_eq!(take(&state).expect("read"), BTreeSet::from([issue, pull, WebhookScope::All]));
-        assert_eq!(take(&state).expect("read"), BTreeSet::new());
-        assert!(state.nudges().join("of-somebody").exists(), "what is not ours stays");
+        fs::write(state.nudges_path().join("of-somebody"), "x").expect("written");
+        assert_eq!(take_marks(&state).expect("read"), BTreeSet::from([issue, pull, WebhookScope::All]));
+        assert_eq!(take_marks(&state).expect("read"), BTreeSet::new());
+        assert!(state.nudges_path().join("of-somebody").exists(), "what is not ours stays");
     }
 }

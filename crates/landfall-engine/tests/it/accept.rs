@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use landfall_engine::StateFolder;
 use landfall_engine::accept::{
     AcceptanceContext, AcceptanceReport, AcceptanceSettlement, AcceptanceTree, CommandCheckout,
-    CriterionResult, IssueText, Judge, JudgeQuestion, ShellContext, handlers, run, settle,
+    CriterionResult, IssueText, Judge, JudgeQuestion, ShellContext, find_verify_handlers, run,
+    settle_acceptance,
 };
 use landfall_engine::engine::load_settings;
 use landfall_engine::host::git::{Git, Oid, Repo};
@@ -708,7 +709,7 @@ fn a_judge_sees_the_issue_the_change_and_the_files_and_never_the_plan() {
             r#"{{"verdict": "{verdict}", "evidence": "src/lib.rs", "negative_cases": ["empty shop"]}}"#
         ))
     };
-    let (own, said) = handlers(&tree);
+    let (own, said) = find_verify_handlers(&tree);
     assert_eq!(own.iter().map(|it| it.name.as_str()).collect::<Vec<_>>(), ["dns-check"]);
     assert!(said.len() == 1 && said[0].contains("grep.md"), "{said:?}");
     assert_eq!(handler_names(&own), BTreeSet::from(["dns-check".to_owned()]));
@@ -787,7 +788,7 @@ fn verified_on(
     let criteria = Criteria::from_body(&body, &BTreeSet::new());
     let ground = AcceptanceContext { tracker: Some(tracker), ..ground(&tree, None, AcceptanceMode::Safe) };
     let checked = run(&criteria, &ground);
-    let settled = settle(&AcceptanceSettlement {
+    let settled = settle_acceptance(&AcceptanceSettlement {
         tracker,
         issue,
         criteria: &criteria,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use landfall_engine::exchange::{blockers_of, parts_at_rest};
+use landfall_engine::exchange::{blockers_of, read_idle_sub_issues};
 use landfall_model::Timestamp;
 use landfall_trackers::local::LocalTracker;
 use landfall_trackers::tracker::{
@@ -94,7 +94,7 @@ fn a_part_with_the_label_done_is_done_unless_it_was_opened_again() {
     }
     board.label_done(one);
     let parts = || {
-        let parts = parts_at_rest(&board.tracker, whole).expect("it can be asked");
+        let parts = read_idle_sub_issues(&board.tracker, whole).expect("it can be asked");
         parts.into_iter().map(|it| (it.number, it.done, it.needs)).collect::<Vec<_>>()
     };
     assert_eq!(parts(), [(2, true, vec![]), (3, false, vec![2])], "a text counts among parts as well");

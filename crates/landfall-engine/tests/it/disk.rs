@@ -29,9 +29,9 @@ fn ended(number: u32, kind: EndKind) -> Task {
 /// The record of a run that has ended, and its temporary files.
 fn record(scene: &Scene, name: &str) -> (PathBuf, PathBuf) {
     use std::os::unix::ffi::OsStrExt as _;
-    let dir = scene.site().folder.attempts().join(name);
+    let dir = scene.site().folder.attempts_path().join(name);
     let errand = UserCommand {
-        argv: errand::shell("true"),
+        argv: errand::sh_arguments("true"),
         cwd: scene.folder.path().to_owned(),
         env: vec![("PATH".into(), std::env::var_os("PATH").expect("there is one"))],
         stdin: Vec::new(),
@@ -39,7 +39,7 @@ fn record(scene: &Scene, name: &str) -> (PathBuf, PathBuf) {
         limit_ms: 60_000,
         grace_ms: 1_000,
     };
-    let ran = errand::run(&scene.site().program, &dir, &errand).expect("it runs");
+    let ran = errand::run_user_command(&scene.site().program, &dir, &errand).expect("it runs");
     assert!(ran.is_well());
     let uid = std::fs::metadata("/proc/self").expect("it is there").uid();
     let hash = blake3::hash(dir.as_os_str().as_bytes()).to_hex();
@@ -72,7 +72,7 @@ fn when_room_is_short_only_what_nobody_can_want_back_goes_by_itself() {
     let (needed, needed_tmp) = record(&scene, "T3-a1-i1");
 
     let mut governor = DiskMonitor::default();
-    let looked = governor.look(site, &world);
+    let looked = governor.check_disk(site, &world);
     assert_eq!(looked.disk, DiskLevel::Pause);
     assert_eq!(looked.news.expect("it got worse").topic, Some(NotificationTopic::Paused));
     eventually("it comes to an end", || !governor.is_cleaning());
@@ -88,7 +88,7 @@ fn when_room_is_short_only_what_nobody_can_want_back_goes_by_itself() {
         .expect("git is there");
     assert_eq!(String::from_utf8_lossy(&git.stdout), "work\n", "what was left in it is kept");
 
-    let again = governor.look(site, &world);
+    let again = governor.check_disk(site, &world);
     assert_eq!((again.disk, again.news.is_none()), (DiskLevel::Pause, true), "nothing new is told");
     assert!(!governor.is_cleaning(), "and it is not done over and over");
 }
@@ -98,18 +98,18 @@ fn nothing_is_planned_that_may_still_be_at_work() {
     let scene = Scene::new(FULL);
     let site = scene.site().clone();
     let workspace = scene.workspace_of(TaskId(1));
-    let dir = site.folder.attempts().join("T1-a1-i1");
+    let dir = site.folder.attempts_path().join("T1-a1-i1");
     let task = Arc::new(ended(1, EndKind::Done));
     let plan = || {
         let now = Timestamp(site.clock.now_ms());
         let keep = &site.settings.keep;
         let inventory = Inventory { folder: &site.folder, keep, now, reach: ReclaimScope::AtRest };
         let task = |id: TaskId| Ok::<_, ()>((id == task.id).then(|| task.clone()));
-        inventory.plan(&task).expect("it can be looked up")
+        inventory.plan_removal(&task).expect("it can be looked up")
     };
     let stop = scene.folder.path().join("stop");
     let errand = UserCommand {
-        argv: errand::shell(&format!("while [ ! -e {} ]; do sleep 0.02; done", stop.display())),
+        argv: errand::sh_arguments(&format!("while [ ! -e {} ]; do sleep 0.02; done", stop.display())),
         cwd: scene.folder.path().to_owned(),
         env: vec![("PATH".into(), std::env::var_os("PATH").expect("there is one"))],
         stdin: Vec::new(),
@@ -119,7 +119,7 @@ fn nothing_is_planned_that_may_still_be_at_work() {
     };
     let program: &Path = &site.program;
     std::thread::scope(|scope| {
-        let run = scope.spawn(|| errand::run(program, &dir, &errand));
+        let run = scope.spawn(|| errand::run_user_command(program, &dir, &errand));
         eventually("it runs", || dir.join("sitter.json").exists());
         assert_eq!(plan(), [], "its agent may still write");
         std::fs::write(&stop, "").expect("a file");

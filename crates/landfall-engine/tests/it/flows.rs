@@ -17,17 +17,17 @@ fn shown(errors: &[FlowError]) -> String {
 }
 
 fn parse(source: &str) -> Flow {
-    flows::parse(source, "flows/mine.toml").unwrap_or_else(|errors| panic!("{}", shown(&errors)))
+    flows::parse_flow(source, "flows/mine.toml").unwrap_or_else(|errors| panic!("{}", shown(&errors)))
 }
 
 fn refuses(source: &str, expected: Expect) {
-    let errors = flows::parse(source, "mine.toml").expect_err("it should be refused");
+    let errors = flows::parse_flow(source, "mine.toml").expect_err("it should be refused");
     expected.assert_eq(&shown(&errors));
 }
 
 fn built_in(name: &str) -> Flow {
     let sources = flows::built_in();
-    flows::parse(&sources[name], &format!("{name}.toml"))
+    flows::parse_flow(&sources[name], &format!("{name}.toml"))
         .unwrap_or_else(|errors| panic!("{}", shown(&errors)))
 }
 
@@ -605,11 +605,11 @@ fn every_built_in_flow_looks_like_this() {
 
 #[test]
 fn the_prompts_of_built_in_flows_are_there() {
-    let prompts = Prompts::load(None).expect("the built-in prompts");
+    let prompts = Prompts::load_templates(None).expect("the built-in prompts");
     for (name, flow) in flows::load(None).flows {
         for step in &flow.steps {
             if let StepKind::Agent { prompt, .. } = &step.kind {
-                assert!(prompts.names().contains(&prompt.as_str()), "{name}: no prompt `{prompt}`");
+                assert!(prompts.template_names().contains(&prompt.as_str()), "{name}: no prompt `{prompt}`");
             }
         }
     }
@@ -846,7 +846,7 @@ fn a_file_that_is_no_flow_is_refused() {
 fn a_flow_cut_anywhere_is_understood_or_refused() {
     let whole = &flows::built_in()["lifecycle"];
     for end in (0..whole.len()).filter(|end| whole.is_char_boundary(*end)) {
-        let errors = flows::parse(&whole[..end], "mine.toml").err().unwrap_or_default();
+        let errors = flows::parse_flow(&whole[..end], "mine.toml").err().unwrap_or_default();
         let lines = whole[..end].lines().count().max(1);
         assert!(errors.iter().all(|error| error.line.is_none_or(|line| line <= lines)), "cut at {end}");
     }

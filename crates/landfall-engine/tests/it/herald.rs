@@ -127,8 +127,8 @@ fn a_hook_gets_what_happened_and_runs_in_the_project() {
         post-merge = "pwd > where; env | sort > env; cat > stdin; echo told"
         "#,
     );
-    herald.hear(&[started(1), landed(2, "c0ffee"), failed(3, "x")], &scene.world);
-    herald.finish(LONG);
+    herald.process_entries(&[started(1), landed(2, "c0ffee"), failed(3, "x")], &scene.world);
+    herald.finish_deliveries(LONG);
     assert_eq!(scene.file("where").trim(), scene.root().to_string_lossy());
     let env = scene.file("env");
     for wanted in [
@@ -165,8 +165,8 @@ fn a_hook_that_hangs_is_killed_with_all_it_started() {
         "#,
     );
     let began = Instant::now();
-    herald.hear(&[failed(1, "x")], &scene.world);
-    herald.finish(LONG);
+    herald.process_entries(&[failed(1, "x")], &scene.world);
+    herald.finish_deliveries(LONG);
     assert!(began.elapsed() >= Duration::from_millis(600), "it had its time and its grace");
     assert_eq!(processes_with("86399.0425"), 0);
     let log = scene.log("hooks.jsonl");
@@ -183,11 +183,11 @@ fn hooks_of_one_task_keep_their_order_and_do_not_wait_for_those_of_others() {
         post-merge = "if [ $LANDFALL_COMMIT = first ]; then while ! grep -q T2 told; do sleep 0.02; done; fi; echo $LANDFALL_TASK $LANDFALL_COMMIT >> told"
         "#,
     );
-    herald.hear(
+    herald.process_entries(
         &[landed(1, "first"), landed(1, "second"), landed(1, "third"), landed(2, "other")],
         &scene.world,
     );
-    herald.finish(LONG);
+    herald.finish_deliveries(LONG);
     assert_eq!(scene.file("told"), "T2 other\nT1 first\nT1 second\nT1 third\n");
 }
 
@@ -206,7 +206,7 @@ fn the_engine_never_waits_and_what_matters_least_is_left_out() {
     };
     let facts: Vec<JournalEntry> = [failed(1, "x")].into_iter().chain((0..1_500).map(found)).collect();
     let began = Instant::now();
-    herald.hear(&facts, &scene.world);
+    herald.process_entries(&facts, &scene.world);
     assert!(began.elapsed() < Duration::from_secs(5), "it took {:?}", began.elapsed());
     std::fs::write(scene.root().join("go"), "").expect("a file");
     // Running the thousand that are left takes a while; the first few show the rest.
@@ -215,8 +215,8 @@ fn the_engine_never_waits_and_what_matters_least_is_left_out() {
         assert!(Instant::now() < deadline, "{}", scene.file("told"));
         std::thread::sleep(Duration::from_millis(20));
     }
-    herald.finish(Duration::ZERO);
-    herald.finish(LONG); // the one that ran
+    herald.finish_deliveries(Duration::ZERO);
+    herald.finish_deliveries(LONG); // the one that ran
     let told = scene.file("told");
     let lines: Vec<&str> = told.lines().collect();
     assert_eq!(lines[0], "failed", "it was first in line and is never left out: {told}");
@@ -230,8 +230,8 @@ fn the_engine_never_waits_and_what_matters_least_is_left_out() {
 fn nothing_is_made_when_nothing_is_set() {
     let scene = Scene::new();
     let mut herald = scene.herald("");
-    herald.hear(&[landed(1, "a"), failed(2, "x")], &scene.world);
-    herald.finish(LONG);
+    herald.process_entries(&[landed(1, "a"), failed(2, "x")], &scene.world);
+    herald.finish_deliveries(LONG);
     assert_eq!(std::fs::read_dir(scene.state()).expect("there").count(), 0);
 }
 
@@ -239,8 +239,8 @@ fn nothing_is_made_when_nothing_is_set() {
 fn a_hook_that_fails_is_a_line_in_the_log_and_no_more() {
     let scene = Scene::new();
     let mut herald = scene.herald("[hooks]\npost-merge = \"echo no such luck >&2; exit 7\"\n");
-    herald.hear(&[landed(1, "a"), landed(1, "b")], &scene.world);
-    herald.finish(LONG);
+    herald.process_entries(&[landed(1, "a"), landed(1, "b")], &scene.world);
+    herald.finish_deliveries(LONG);
     let log = scene.log("hooks.jsonl");
     assert_eq!(log.len(), 2);
     assert_eq!((&log[0]["exit"], &log[0]["said"]), (&7.into(), &"no such luck".into()));

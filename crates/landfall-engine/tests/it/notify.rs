@@ -107,7 +107,7 @@ fn a_webhook_gets_json_and_the_token_and_is_tried_again() {
     let settings =
         format!("[[notify]]\nkind = \"webhook\"\nurl = \"{address}/hook\"\ntoken_env = \"HOOK_TOKEN\"\n");
     let mut herald = scene.herald_with(&settings, &quick());
-    herald.hear(&[landed(1, "a"), failed(2, "the agent crashed")], &scene.world);
+    herald.process_entries(&[landed(1, "a"), failed(2, "the agent crashed")], &scene.world);
     let first = requests.recv_timeout(LONG).expect("a request");
     assert_eq!(first.line, "POST /hook HTTP/1.1");
     assert_eq!(first.header("Authorization"), Some("Bearer sesame"));
@@ -116,7 +116,7 @@ fn a_webhook_gets_json_and_the_token_and_is_tried_again() {
     assert_eq!((&json["event"], &json["priority"]), (&"failed".into(), &"normal".into()));
     assert_eq!((&json["title"], &json["text"]), (&"T2 failed".into(), &"Title 2\nthe agent crashed".into()));
     assert_eq!((&json["project"], &json["tasks"][0]), (&"shop".into(), &"T2".into()));
-    herald.finish(LONG);
+    herald.finish_deliveries(LONG);
     assert!(requests.try_recv().is_err(), "a landing is of low priority and is not told by default");
     let log = scene.log("notices.jsonl");
     assert_eq!((&log[0]["sent"], &log[0]["tries"]), (&true.into(), &2.into()), "{log:?}");
@@ -129,8 +129,8 @@ fn what_cannot_help_is_not_tried_again_and_nothing_is_sent_elsewhere() {
         let scene = Scene::new();
         let settings = format!("[[notify]]\nkind = \"webhook\"\nurl = \"{address}/T0/sesame\"\n");
         let mut herald = scene.herald_with(&settings, &quick());
-        herald.hear(&[failed(1, "x")], &scene.world);
-        herald.finish(LONG);
+        herald.process_entries(&[failed(1, "x")], &scene.world);
+        herald.finish_deliveries(LONG);
         assert_eq!(requests.try_iter().count(), 1);
         let log = scene.log("notices.jsonl");
         assert_eq!((&log[0]["sent"], &log[0]["tries"]), (&false.into(), &1.into()), "{log:?}");
@@ -145,14 +145,14 @@ fn a_burst_is_summed_up() {
     let scene = Scene::new();
     let settings = format!("[[notify]]\nkind = \"slack\"\nurl = \"{address}/s\"\npriority = \"low\"\n");
     let mut herald = scene.herald_with(&settings, &quick());
-    herald.hear(&[landed(1, "a")], &scene.world);
+    herald.process_entries(&[landed(1, "a")], &scene.world);
     let first = requests.recv_timeout(LONG).expect("the first goes out at once");
     assert_eq!(first.json()["text"], "*shop: T1 landed*\nTitle 1");
-    herald.hear(&[landed(2, "a"), landed(3, "a"), landed(4, "a")], &scene.world);
+    herald.process_entries(&[landed(2, "a"), landed(3, "a"), landed(4, "a")], &scene.world);
     let second = requests.recv_timeout(LONG).expect("the rest");
     let text = second.json()["text"].as_str().expect("text").to_owned();
     assert!(text.starts_with("*shop: 3 tasks landed: T2, T3, T4*\nT2 landed: Title 2\n"), "{text}");
-    herald.finish(LONG);
+    herald.finish_deliveries(LONG);
     assert_eq!(requests.try_iter().count(), 0);
 }
 
@@ -162,16 +162,16 @@ fn while_someone_watches_only_what_waits_for_them_is_sent() {
     let scene = Scene::new();
     let settings = format!("[[notify]]\nkind = \"webhook\"\nurl = \"{address}\"\npriority = \"low\"\n");
     let mut herald = scene.herald_with(&settings, &quick());
-    herald.watched(true);
-    herald.watched(true);
-    herald.watched(false);
-    herald.hear(&[landed(1, "a"), failed(2, "x"), asks(3, "which port <5>?")], &scene.world);
+    herald.note_watcher(true);
+    herald.note_watcher(true);
+    herald.note_watcher(false);
+    herald.process_entries(&[landed(1, "a"), failed(2, "x"), asks(3, "which port <5>?")], &scene.world);
     let json = requests.recv_timeout(LONG).expect("a question").json();
     assert_eq!((&json["event"], &json["text"]), (&"question".into(), &"Title 3\nwhich port <5>?".into()));
-    herald.watched(false);
-    herald.hear(&[run_over()], &scene.world);
+    herald.note_watcher(false);
+    herald.process_entries(&[run_over()], &scene.world);
     assert_eq!(requests.recv_timeout(LONG).expect("nobody watches").json()["event"], "run-over");
-    herald.finish(LONG);
+    herald.finish_deliveries(LONG);
     assert_eq!(requests.try_iter().count(), 0);
 }
 
@@ -186,8 +186,8 @@ fn channels_take_what_they_are_for_and_slack_and_ntfy_speak_their_own() {
          [[notify]]\nkind = \"ntfy\"\nurl = \"{address}/topic\"\npriority = \"high\"\nevents = [\"question\", \"landed\"]\n"
     );
     let mut herald = scene.herald_with(&settings, &quick());
-    herald.hear(&[failed(2, "x"), asks(3, "<!channel> & now?"), landed(1, "a")], &scene.world);
-    herald.finish(LONG);
+    herald.process_entries(&[failed(2, "x"), asks(3, "<!channel> & now?"), landed(1, "a")], &scene.world);
+    herald.finish_deliveries(LONG);
     let mut sent: Vec<Request> = requests.try_iter().collect();
     sent.sort_by_key(|it| it.line.clone());
     assert_eq!(
@@ -220,9 +220,9 @@ fn a_server_that_does_not_answer_keeps_nobody_waiting_and_its_address_is_not_sho
          [[notify]]\nkind = \"webhook\"\nurl = \"{address}\"\n"
     );
     let mut herald = scene.herald_with(&settings, &quick());
-    herald.hear(&[failed(1, "x")], &scene.world);
+    herald.process_entries(&[failed(1, "x")], &scene.world);
     requests.recv_timeout(LONG).expect("the others are told");
-    herald.finish(LONG);
+    herald.finish_deliveries(LONG);
     let log = scene.log("notices.jsonl");
     assert_eq!(log.iter().filter(|it| it["sent"] == false).count(), 3, "{log:?}");
     let text = std::fs::read_to_string(scene.state().join("notices.jsonl")).expect("the log");
@@ -239,9 +239,9 @@ fn finishing_is_bounded_whatever_a_server_does() {
     let scene = Scene::new();
     let settings = format!("[[notify]]\nkind = \"webhook\"\nurl = \"{silent}\"\n");
     let mut herald = scene.herald_with(&settings, &NotificationTiming { answer: LONG, ..quick() });
-    herald.hear(&[failed(1, "x")], &scene.world);
+    herald.process_entries(&[failed(1, "x")], &scene.world);
     let began = Instant::now();
-    herald.finish(Duration::from_millis(300));
+    herald.finish_deliveries(Duration::from_millis(300));
     assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
 }
 
@@ -260,8 +260,8 @@ fn a_command_and_the_desktop_are_told_by_programs() {
     let settings = "[[notify]]\nkind = \"desktop\"\n\
                     [[notify]]\nkind = \"command\"\nrun = \"env | grep ^LANDFALL_ | sort > env; cat > stdin\"\n";
     let mut herald = scene.herald_with(settings, &NotificationTiming::default());
-    herald.hear(&[asks(3, "<b>which</b>?")], &scene.world);
-    herald.finish(LONG);
+    herald.process_entries(&[asks(3, "<b>which</b>?")], &scene.world);
+    herald.finish_deliveries(LONG);
     let read = |name: &str| std::fs::read_to_string(scene.root().join(name)).expect("it was written");
     assert_eq!(
         read("desktop"),

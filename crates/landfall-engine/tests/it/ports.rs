@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 
-use landfall_engine::ports::{PortBlock, lease};
+use landfall_engine::ports::{PortBlock, lease_ports};
 use landfall_engine::settings::PortRange;
 
 /// A range of ports that nobody uses now, `blocks` times `each` of them. `test` tells tests apart: trying a port is using
@@ -31,7 +31,7 @@ const ALL: &dyn Fn(&str) -> bool = &|_| true;
 fn a_block_is_stable_while_its_workspace_stands_and_free_afterwards() {
     let folder = tempfile::tempdir().expect("a folder");
     let range = quiet_range(1, 2, 5);
-    let get = |name: &str, stands: &dyn Fn(&str) -> bool| lease(&file(&folder), range, name, stands);
+    let get = |name: &str, stands: &dyn Fn(&str) -> bool| lease_ports(&file(&folder), range, name, stands);
     let one = get("T1", ALL).expect("there are two");
     let two = get("T2", ALL).expect("there are two");
     assert_eq!((one.first, one.last, two.first), (range.first, range.first + 4, range.first + 5));
@@ -40,7 +40,7 @@ fn a_block_is_stable_while_its_workspace_stands_and_free_afterwards() {
     assert!(full.contains("no ports are left") && full.contains("2 workspaces"), "{full}");
     assert_eq!(get("T3", &|name| name != "T1"), Ok(one));
     assert_eq!(get("T2", ALL), Ok(two));
-    let words: Vec<_> = two.variables().into_iter().map(|(_, value)| value).collect();
+    let words: Vec<_> = two.env_variables().into_iter().map(|(_, value)| value).collect();
     assert_eq!(words, [two.first.to_string().as_str(), &format!("{}-{}", two.first, two.last)]);
 }
 
@@ -49,7 +49,7 @@ fn however_many_ask_at_once_no_port_is_leased_twice() {
     let folder = tempfile::tempdir().expect("a folder");
     let range = quiet_range(2, 16, 3);
     let file = file(&folder);
-    let asked = |file: &Path, name: String| lease(file, range, &name, ALL).map(|block| (name, block));
+    let asked = |file: &Path, name: String| lease_ports(file, range, &name, ALL).map(|block| (name, block));
     let blocks: BTreeMap<String, PortBlock> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..32)
             .map(|n| {
@@ -72,7 +72,7 @@ fn a_block_in_which_someone_listens_is_left_alone() {
     let folder = tempfile::tempdir().expect("a folder");
     let range = quiet_range(3, 3, 4);
     let _other = TcpListener::bind((Ipv4Addr::LOCALHOST, range.first + 2)).expect("it was quiet");
-    let block = lease(&file(&folder), range, "T1", ALL).expect("two are left");
+    let block = lease_ports(&file(&folder), range, "T1", ALL).expect("two are left");
     assert_eq!(block.first, range.first + 4);
 }
 
@@ -80,11 +80,11 @@ fn a_block_in_which_someone_listens_is_left_alone() {
 fn another_range_gives_another_block_that_overlaps_none_of_the_old() {
     let folder = tempfile::tempdir().expect("a folder");
     let range = quiet_range(4, 4, 6);
-    let old = lease(&file(&folder), range, "T1", ALL).expect("there are four");
+    let old = lease_ports(&file(&folder), range, "T1", ALL).expect("there are four");
     let smaller = PortRange { each: 4, ..range };
-    let other = lease(&file(&folder), smaller, "T2", ALL).expect("there is room");
+    let other = lease_ports(&file(&folder), smaller, "T2", ALL).expect("there is room");
     assert!(other.first > old.last, "{other:?} and {old:?}");
-    let own = lease(&file(&folder), smaller, "T1", ALL).expect("there is room");
+    let own = lease_ports(&file(&folder), smaller, "T1", ALL).expect("there is room");
     assert_eq!(own.last - own.first, 3);
     assert!(own.last < other.first || own.first > other.last);
 }
@@ -93,6 +93,6 @@ fn another_range_gives_another_block_that_overlaps_none_of_the_old() {
 fn damaged_leases_are_not_guessed_at() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(file(&folder), "{").expect("a file");
-    let error = lease(&file(&folder), quiet_range(5, 1, 1), "T1", ALL).expect_err("it cannot be read");
+    let error = lease_ports(&file(&folder), quiet_range(5, 1, 1), "T1", ALL).expect_err("it cannot be read");
     assert!(error.contains("is damaged"), "{error}");
 }

@@ -23,12 +23,12 @@ fn own(name: &str, template: &str) -> TempDir {
 
 fn refuses(template: &str, expected: Expect) {
     let folder = own("work.md", template);
-    let problem = Prompts::load(Some(folder.path())).expect_err("it should be refused");
+    let problem = Prompts::load_templates(Some(folder.path())).expect_err("it should be refused");
     expected.assert_eq(&shown(&problem));
 }
 
 fn render(name: &str, context: &PromptContext) -> String {
-    let prompts = Prompts::load(None).expect("the built-in prompts");
+    let prompts = Prompts::load_templates(None).expect("the built-in prompts");
     prompts.render(name, context).unwrap_or_else(|problem| panic!("{problem}"))
 }
 
@@ -267,9 +267,9 @@ fn a_slip_in_a_template_is_found_when_it_is_loaded() {
 fn a_projects_own_prompt_wins_by_name_and_new_ones_join() {
     let folder = own("work.md", "Do {{ title }} in {{ workspace }}.\n");
     fs::write(folder.path().join("mine.md"), "Mine: {{ task }}\n").expect("write");
-    let prompts = Prompts::load(Some(folder.path())).expect("loads");
+    let prompts = Prompts::load_templates(Some(folder.path())).expect("loads");
     assert_eq!(
-        prompts.names(),
+        prompts.template_names(),
         [
             "auto", "check", "code", "diagnose", "dispatch", "exec", "mine", "plan", "propose", "review",
             "spec", "target", "triage", "work"
@@ -282,7 +282,7 @@ fn a_projects_own_prompt_wins_by_name_and_new_ones_join() {
 
 #[test]
 fn a_prompt_that_is_not_there_is_named_with_the_nearest_one() {
-    let prompts = Prompts::load(None).expect("the built-in prompts");
+    let prompts = Prompts::load_templates(None).expect("the built-in prompts");
     let problem = prompts.render("wrok", &PromptContext::sample()).expect_err("there is none");
     expect![[r#"
         wrok.md: there is no such prompt
@@ -290,13 +290,13 @@ fn a_prompt_that_is_not_there_is_named_with_the_nearest_one() {
     "#]]
     .assert_eq(&shown(&problem));
     let folder = tempfile::tempdir().expect("a folder");
-    assert!(Prompts::load(Some(&folder.path().join("none"))).is_ok());
+    assert!(Prompts::load_templates(Some(&folder.path().join("none"))).is_ok());
 }
 
 #[test]
 fn what_agents_found_out_is_offered_to_those_who_come_later() {
     use landfall_engine::model::{Event, TaskId, Timestamp, Warning};
-    let prompts = Prompts::load(None).expect("the built-in prompts");
+    let prompts = Prompts::load_templates(None).expect("the built-in prompts");
     let told = |task: u32, global: bool, text: &str| {
         let event = Event::Warned(Warning::Discovery { global, text: text.to_owned() });
         prompts.learn(Timestamp(1), TaskId(task), &event);
@@ -304,10 +304,10 @@ fn what_agents_found_out_is_offered_to_those_who_come_later() {
     told(1, true, "[critical] the tests need a database");
     told(1, false, "the parser is in src/p.rs");
     assert_eq!(
-        prompts.offered(TaskId(2)),
+        prompts.offered_discoveries(TaskId(2)),
         [("T1, critical".to_owned(), "the tests need a database".to_owned())]
     );
-    let own = prompts.offered(TaskId(1));
+    let own = prompts.offered_discoveries(TaskId(1));
     assert_eq!(own[1], ("this task".to_owned(), "the parser is in src/p.rs".to_owned()));
     let context = PromptContext { discoveries: own, ..first_run() };
     for name in ["work", "plan", "exec"] {
@@ -353,9 +353,9 @@ fn every_git_command_that_a_prompt_names_works_in_the_workspace() {
         since: Some(run(workspace.path(), "git rev-parse HEAD")),
         ..PromptContext::sample()
     };
-    let prompts = Prompts::load(None).expect("the built-in prompts");
+    let prompts = Prompts::load_templates(None).expect("the built-in prompts");
     let mut named = 0;
-    for name in prompts.names() {
+    for name in prompts.template_names() {
         for checkpoint in ["post-plan", "post-exec"] {
             let context = PromptContext { checkpoint: checkpoint.to_owned(), ..context.clone() };
             let prompt = prompts.render(name, &context).expect("it renders");

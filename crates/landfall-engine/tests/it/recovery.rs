@@ -83,14 +83,16 @@ log = "error: connection refused (5432)"
 "#;
 
 fn refused(source: &str, expected: Expect) {
-    let error = catalogue::with(catalogue::built_in(), source, "mine.toml").expect_err("it is refused");
+    let error =
+        catalogue::extend_catalogue(catalogue::built_in(), source, "mine.toml").expect_err("it is refused");
     expected.assert_eq(&error.to_string());
 }
 
 #[test]
 fn a_project_adds_patterns_and_changes_built_in_ones_only_by_name() {
     let names = |source: &str| -> Vec<String> {
-        let all = catalogue::with(catalogue::built_in(), source, "mine.toml").expect("it is fine");
+        let all =
+            catalogue::extend_catalogue(catalogue::built_in(), source, "mine.toml").expect("it is fine");
         all.into_iter().map(|pattern| pattern.name).collect()
     };
     let built_in = names("");
@@ -141,8 +143,8 @@ fn what_is_wrong_with_a_catalogue_is_said_with_the_line() {
             "mine.toml:2: `rain` is no fact; known: commit, no-commit, claims-success, silence, waited-for-checks, vanished, own-changes, no-review, checks-failed, checks-flaky, checks-broken, fails-on-base, base-moved-apart, base-moved-overlapping, criterion-fails"
         ],
     );
-    let stray =
-        catalogue::with(Vec::new(), &MINE.replace("took_s", "took"), "mine.toml").expect_err("a slip");
+    let stray = catalogue::extend_catalogue(Vec::new(), &MINE.replace("took_s", "took"), "mine.toml")
+        .expect_err("a slip");
     assert!(stray.line.is_some() && stray.message.contains("took_s"), "{stray}");
 }
 
@@ -151,7 +153,9 @@ fn what_is_wrong_with_a_catalogue_is_said_with_the_line() {
 fn measured(words: &str) -> Result<RecoveryPlan, String> {
     let checks = BTreeSet::from(["test".to_owned()]);
     let bounds = RecoveryPlanBounds { matches: Some(false), checks: &checks };
-    diagnose::read(words).and_then(|draft| check_plan(&draft, &bounds)).map_err(|problem| problem.to_string())
+    diagnose::parse_recovery_plan(words)
+        .and_then(|draft| check_plan(&draft, &bounds))
+        .map_err(|problem| problem.to_string())
 }
 
 #[test]
@@ -283,7 +287,7 @@ fn an_agent_is_shown_the_evidence_and_its_plan_is_measured() {
             budgets: Vec::new(),
             is_stopped: &|| false,
         };
-        let prompt = diagnose::prompt(&asked).expect("it can be filled");
+        let prompt = diagnose::build_diagnosis_prompt(&asked).expect("it can be filled");
         let all = [
             "missing sign-off",
             "matches_expected",
@@ -294,7 +298,7 @@ fn an_agent_is_shown_the_evidence_and_its_plan_is_measured() {
         for wanted in all {
             assert!(prompt.contains(wanted), "{wanted} in {prompt}");
         }
-        diagnose::diagnose(&asked).expect("it answers").plan.map_err(|problem| problem.to_string())
+        diagnose::diagnose_failure(&asked).expect("it answers").plan.map_err(|problem| problem.to_string())
     };
     let plan = asked(good).expect("it is fine");
     assert_eq!(plan.steps(), [RecoveryOp::AmendSignOff, RecoveryOp::RunCheck { name: "test".to_owned() }]);

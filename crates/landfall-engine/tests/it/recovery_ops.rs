@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use landfall_engine::host::git::{Oid, Signature, Workspace};
-use landfall_engine::recover_ops::{OpsError, RecoveryOpContext, RecoveryOpsResult, perform};
+use landfall_engine::recover_ops::{OpsError, RecoveryOpContext, RecoveryOpsResult, perform_operations};
 use landfall_model::issue::{IssuePhase, Pipeline, PullRequestRef, is_of_round};
 use landfall_model::recovery::{IssueArtifacts, RecoveryAction, RecoveryOp};
 use landfall_model::{Commit, TaskId, Timestamp};
@@ -160,7 +160,7 @@ impl Case {
             hints: &|| Ok(self.hints),
             run_check: &run_check,
         };
-        perform(&ground, ops)
+        perform_operations(&ground, ops)
     }
 
     fn forge(&self, args: &[&str]) -> String {

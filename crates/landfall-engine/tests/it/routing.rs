@@ -15,7 +15,7 @@ use crate::routing_tables::{
 
 fn built_in(name: &str) -> Flow {
     let sources = flows::built_in();
-    flows::parse(&sources[name], &format!("{name}.toml"))
+    flows::parse_flow(&sources[name], &format!("{name}.toml"))
         .unwrap_or_else(|errors| panic!("{name}: {errors:?}"))
 }
 

@@ -738,7 +738,7 @@ fn commands_are_tables_or_plain_lines_and_always_have_a_name() {
         command="cargo test (2)" run="cargo test" timeout_ms=60000 required=true
         command="x" run="x\ny" timeout_ms=2000 required=false
     "#]]
-    .assert_eq(&verify.canonical());
+    .assert_eq(&verify.canonical_text());
     assert_eq!(verify.commands[0].timeout_ms, 60_000);
 }
 
@@ -776,7 +776,7 @@ fn publishing_is_a_word_and_a_remote() {
 
 #[test]
 fn the_canonical_text_changes_with_the_meaning_and_only_with_it() {
-    let text = |toml: &str| parse(toml).verify.canonical();
+    let text = |toml: &str| parse(toml).verify.canonical_text();
     let plain = text("[verify]\ncommand = [\"a\"]\n");
     assert_eq!(
         plain,
@@ -851,9 +851,9 @@ fn the_base_branch_is_asked_for_its_verify_section_only() {
 #[test]
 fn the_reference_and_the_schema_are_what_the_code_says() {
     let reference = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference");
-    let schema = serde_json::to_string_pretty(&Settings::schema()).expect("a schema is JSON");
+    let schema = serde_json::to_string_pretty(&Settings::editor_schema()).expect("a schema is JSON");
     for (name, wanted) in
-        [("settings.md", Settings::reference()), ("landfall.schema.json", format!("{schema}\n"))]
+        [("settings.md", Settings::render_reference()), ("landfall.schema.json", format!("{schema}\n"))]
     {
         let file = reference.join(name);
         if std::env::var_os("LANDFALL_BLESS").is_some() {
@@ -866,7 +866,7 @@ fn the_reference_and_the_schema_are_what_the_code_says() {
 
 #[test]
 fn the_defaults_on_the_reference_page_read_back_as_the_defaults() {
-    let page = Settings::reference();
+    let page = Settings::render_reference();
     let (_, sample) = page.split_once("```toml\n").expect("the page ends with a sample");
     let sample = sample.trim_end().strip_suffix("```").expect("the sample is closed");
     assert_eq!(parse(sample), Settings::defaults());
@@ -1076,8 +1076,8 @@ fn what_is_set_about_the_tracker_is_understood_or_refused_where_it_stands() {
 #[test]
 fn settings_of_another_tool_count_where_landfall_toml_says_nothing() {
     let over = "auto-max-concurrent: 2\nverify-max-iterations: 4\ncolour: blue\n";
-    let settings =
-        Settings::parse_over(Some(over), "[tracker]\nconcurrent = 9\n", "landfall.toml").expect("it reads");
+    let settings = Settings::parse_with_wholework(Some(over), "[tracker]\nconcurrent = 9\n", "landfall.toml")
+        .expect("it reads");
     assert_eq!((settings.tracker.concurrent, settings.tracker.verify_iterations_max), (9, 4));
     assert_eq!(
         settings.mapped,

@@ -589,7 +589,7 @@ impl Sim {
 
     /// The base was moved by a landing: only from where it was, to just what was verified, of those who want it.
     pub fn check_landing(&mut self, batch: BatchId, old: Oid, new: Oid, now: Oid, members: &[BatchMember]) {
-        let sound = self.core().mismatch();
+        let sound = self.core().mismatched_landing();
         self.demand(sound.is_none(), || {
             format!("25 {batch} lands although the landing of {sound:?} did not check out")
         });
@@ -734,12 +734,13 @@ impl Sim {
     fn check_overtaken(&mut self) {
         const POINT_MS: i64 = 60_000;
         let fresh = std::mem::take(&mut self.book.fresh);
-        if fresh.is_empty() || fresh.iter().any(|(id, _)| self.core().task(*id).counters.retries > 0) {
+        if fresh.is_empty() || fresh.iter().any(|(id, _)| self.core().expect_task(*id).counters.retries > 0) {
             return;
         }
         let core = self.core();
-        let (world, limits) = (core.world(), core.limits(&self.out));
-        let lead = |id: TaskId, since: Timestamp| score_task(world, &core.task(id)) * POINT_MS - since.0;
+        let (world, limits) = (core.world(), core.current_limits(&self.out));
+        let lead =
+            |id: TaskId, since: Timestamp| score_task(world, &core.expect_task(id)) * POINT_MS - since.0;
         for id in self.book.readied.keys() {
             let task = &self.book.tasks[id];
             let TaskState::Ready { next: None, since } = &task.state else { continue };
@@ -865,7 +866,7 @@ impl Sim {
             let owners = orders.count() + news.count();
             self.demand(owners == 1, || format!("6 {id} is {} and {owners} see to it", task.state.name()));
         }
-        if core.mismatch().is_some() {
+        if core.mismatched_landing().is_some() {
             return; // nothing more is done for batches until a person has looked
         }
         for batch in core.queue().batches() {
@@ -910,14 +911,14 @@ impl Sim {
     /// disk, for a budget, an account, a person's choice, or for the queue to catch up, could not.
     fn check_busy(&mut self) {
         let core = self.core.as_ref().expect("it runs");
-        let limits = core.limits(&self.out);
+        let limits = core.current_limits(&self.out);
         let world = core.world();
         let lands = |id: &TaskId| self.book.tasks.get(id).is_some_and(|task| self.book.needs_met(task));
         let line = core.queue().line().filter(lands).count();
         let queued = u32::try_from(world.waiting_for(GrantKind::Lane) + line).expect("small");
         let batch = u32::try_from(core.rules().queue.batch_max).expect("small");
         let paced = queued >= limits.slots.max(batch);
-        let free = core.drive() == IntakeState::Running
+        let free = core.drive_mode() == IntakeState::Running
             && u32::try_from(world.holder_count(GrantKind::Slot)).expect("small") < limits.slots
             && limits.spent.is_none()
             && !paced
@@ -982,9 +983,11 @@ impl Sim {
         });
         let same = core.checkpoints() == again.checkpoints();
         self.demand(same, || "1 the checkpoints are not the fold of the journal".to_owned());
-        self.demand(core.base() == again.base(), || "1 the base is not the fold of the journal".to_owned());
+        self.demand(core.base_commit() == again.base_commit(), || {
+            "1 the base is not the fold of the journal".to_owned()
+        });
         // A person who tries it again has looked; the run that saw it ends all the same.
-        let kept = again.mismatch().is_none() || core.mismatch().is_some();
+        let kept = again.mismatched_landing().is_none() || core.mismatched_landing().is_some();
         self.demand(kept, || "1 a mismatch is forgotten".to_owned());
         let tasks = |core: &Core| core.world().tasks().cloned().collect::<Vec<_>>();
         self.demand(tasks(core) == tasks(again), || "1 the tasks are not the fold of the journal".to_owned());

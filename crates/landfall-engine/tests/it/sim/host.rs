@@ -176,7 +176,7 @@ impl Sim {
 
     /// Runs the checks on the base as it is.
     fn check_base(&mut self) {
-        let known = self.core().base().cloned();
+        let known = self.core().base_commit().cloned();
         let (found, news) = match self.look() {
             Err(_) => (None, BaseNews::Failed("no base".to_owned())),
             Ok((base, ..)) if self.trouble() => (Some(name(base)), BaseNews::Failed("no room".to_owned())),
@@ -191,7 +191,7 @@ impl Sim {
 
     fn execute_task(&mut self, effect: Effect) {
         let id = effect.task();
-        let task = self.core().task(id);
+        let task = self.core().expect_task(id);
         match effect {
             Effect::Prepare { attempt, .. }
             | Effect::Check { attempt, .. }
@@ -453,14 +453,14 @@ impl Sim {
 
     /// The turns an agent takes: after each, whoever watches it looks at the budgets.
     fn turns_of(&mut self, of: Key) -> (AgentUsage, Option<(BudgetScope, String)>) {
-        let task = self.core().task(of.0);
+        let task = self.core().expect_task(of.0);
         let wanted = 1 + self.rng.below(3);
         let mut usage = AgentUsage::default();
         let mut over = None;
         for _ in 0..wanted {
             usage.turns += 1;
             let here = Spending { usage, time_ms: 0 };
-            self.out.live(of.0, Some(here));
+            self.out.note_live_spending(of.0, Some(here));
             let in_all = Spending { usage: task.counters.usage.plus(usage), time_ms: 0 };
             let of_attempt = task.limits.attempt_budget.describe_used_up(task.counters.attempt.plus(here));
             let of_task = task.limits.task_budget.describe_used_up(in_all);
@@ -742,9 +742,9 @@ impl Sim {
     pub fn look(&mut self) -> Result<(Oid, Option<Oid>, Option<String>), String> {
         let Some(ours) = self.git.base else {
             let theirs = self.git.branch.ok_or("the branch is gone")?;
-            self.out.trust(&name(theirs));
+            self.out.trust_base(&name(theirs));
             self.git.set_base(theirs, None, By::Person).expect("nobody else moves it");
-            self.out.theirs(&name(theirs));
+            self.out.note_user_branch_tip(&name(theirs));
             self.tell_moved(None, theirs);
             return Ok((theirs, Some(theirs), None));
         };
@@ -762,11 +762,11 @@ impl Sim {
             self.tell_queue(QueueNews::Hold { why: HoldReason::Rewritten, reason: reason.clone() });
             return Ok((ours, Some(theirs), Some(reason)));
         }
-        self.out.theirs(&name(theirs));
+        self.out.note_user_branch_tip(&name(theirs));
         if ours == theirs || !self.git.is_ancestor(ours, theirs) {
             return Ok((ours, Some(theirs), None));
         }
-        self.out.trust(&name(theirs));
+        self.out.trust_base(&name(theirs));
         match self.git.set_base(theirs, Some(ours), By::Person) {
             Ok(()) => {
                 self.check_moved();
@@ -796,11 +796,11 @@ impl Sim {
     pub fn accept_rewrite(&mut self, keep: bool) -> Result<Option<EngineEvent>, String> {
         let theirs = self.git.branch.ok_or("the branch is gone")?;
         let Some(ours) = self.git.base else { return Ok(None) };
-        self.out.theirs(&name(theirs));
+        self.out.note_user_branch_tip(&name(theirs));
         if keep || ours == theirs {
             return Ok(None);
         }
-        self.out.trust(&name(theirs));
+        self.out.trust_base(&name(theirs));
         self.book.rewritten.insert(self.git.moves.len());
         self.git.set_base(theirs, Some(ours), By::Person).expect("nobody else moves it");
         self.host.rewritten.push(ours);
@@ -821,7 +821,7 @@ impl Sim {
         let mut left_out: Vec<(TaskId, BatchExclusion)> = Vec::new();
         let mut work: Vec<(&BatchMember, Oid)> = Vec::new();
         for member in members {
-            let candidate = self.core().task(member.task).landing.clone();
+            let candidate = self.core().expect_task(member.task).landing.clone();
             match candidate {
                 Some(candidate) if on.is_none() && self.git.is_ancestor(oid(&candidate.commit), base) => {
                     let why = self.landed_before(candidate)?;
@@ -918,7 +918,7 @@ impl Sim {
             if let Err(detail) = self.prove(new, old, &heads, &prefix.tree) {
                 return self.tell_queue(QueueNews::LandMismatch { batch, detail });
             }
-            self.out.trust(&prefix.commit);
+            self.out.trust_base(&prefix.commit);
         }
         self.orders.push(Order::Swap(effect));
     }
@@ -973,7 +973,7 @@ impl Sim {
             if !report.outcome().is_green() {
                 return self.hold_publish(ours);
             }
-            self.out.trust(&name(merged));
+            self.out.trust_base(&name(merged));
             self.book.rebuilds.insert(merged);
             self.orders.push(Order::RebuildSwap { merged, ours });
             return false;

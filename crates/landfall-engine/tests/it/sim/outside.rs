@@ -63,14 +63,14 @@ impl CoreEnvironment for Out {
         self.purse.spent(&self.ledger.borrow(), live, day)
     }
 
-    fn live(&self, task: TaskId, spending: Option<Spending>) {
+    fn note_live_spending(&self, task: TaskId, spending: Option<Spending>) {
         match spending {
             Some(spending) => self.live.borrow_mut().insert(task, spending),
             None => self.live.borrow_mut().remove(&task),
         };
     }
 
-    fn journalled(&self, at: Timestamp, spending: Spending) {
+    fn note_journalled_spending(&self, at: Timestamp, spending: Spending) {
         self.ledger.borrow_mut().note(at, spending);
     }
 
@@ -78,15 +78,15 @@ impl CoreEnvironment for Out {
         self.ledger.borrow_mut().run_started();
     }
 
-    fn passed(&self, report: &GateReport) {
+    fn note_pass(&self, report: &GateReport) {
         self.passes.borrow_mut().insert(key(&report.tree, report), report.clone());
     }
 
-    fn trust(&self, base: &Commit) {
+    fn trust_base(&self, base: &Commit) {
         self.trusted.borrow_mut().insert(base.clone());
     }
 
-    fn theirs(&self, commit: &Commit) {
+    fn note_user_branch_tip(&self, commit: &Commit) {
         *self.theirs.borrow_mut() = Some(commit.clone());
     }
 }

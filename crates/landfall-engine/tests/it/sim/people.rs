@@ -52,7 +52,7 @@ impl Sim {
     }
 
     fn say(&mut self, task: TaskId, news: &News) -> bool {
-        let told = self.core.as_mut().expect("it is open").tell_all(&self.out, &[task], news);
+        let told = self.core.as_mut().expect("it is open").handle_news_for_all(&self.out, &[task], news);
         match told {
             Ok(_) => {
                 if matches!(news, News::Retry { .. } | News::Release | News::Answer { .. } | News::Review(_))
@@ -74,7 +74,7 @@ impl Sim {
             return;
         }
         let id = self.any_task();
-        let task = self.core().task(id);
+        let task = self.core().expect_task(id);
         match self.rng.below(32) {
             0..=4 => drop(self.say(id, &News::StopTask)),
             5..=6 => drop(self.say(id, &News::Cancel { reason: "no longer wanted".to_owned() })),
@@ -132,7 +132,7 @@ impl Sim {
     }
 
     fn edit(&mut self, id: TaskId) {
-        let mut spec = self.core().task(id).spec.clone();
+        let mut spec = self.core().expect_task(id).spec.clone();
         match self.rng.below(6) {
             0 => spec.priority = u8::try_from(self.rng.below(10)).expect("small"),
             1 => spec.draft = !spec.draft,
@@ -153,7 +153,7 @@ impl Sim {
         if self.core().world().tasks().count() >= self.scene.tasks_max + 4 {
             return;
         }
-        let task = self.core().task(id);
+        let task = self.core().expect_task(id);
         let Some(head) = self.revert(&task) else { return };
         self.offer(&format!("Roll back {id}"), head);
     }
@@ -173,7 +173,7 @@ impl Sim {
     fn offer(&mut self, title: &str, head: Oid) {
         let mut spec = TaskSpec::new(title).expect("a title");
         (spec.flow, spec.priority) = (Some("rollback".to_owned()), 0);
-        self.core.as_mut().expect("it is open").offer(&self.out, spec, name(head));
+        self.core.as_mut().expect("it is open").add_task_with_work(&self.out, spec, name(head));
     }
 
     /// A person does something to the run as a whole. What does not fit is refused.
@@ -186,15 +186,20 @@ impl Sim {
             0..=1 => drop(core.pause(&self.out, "")),
             2..=5 => drop(core.resume(&self.out)),
             6 => core.set_mode(&self.out, mode),
-            7..=9 => drop(core.assign(&self.out, pick)),
+            7..=9 => drop(core.assign_next_task(&self.out, pick)),
             10 => drop(core.cancel_sprint(&self.out)),
             11 => drop(core.hold_queue(&self.out, Some("wait a moment".to_owned()))),
             12..=13 => self.resume_queue(),
-            14 if core.base().is_some() => drop(core.checkpoint(&self.out, None, CheckpointReason::Person)),
+            14 if core.base_commit().is_some() => {
+                drop(core.make_checkpoint(&self.out, None, CheckpointReason::Person))
+            }
             15 => {
                 let kept = core.checkpoints().kept_checkpoints().first().map(|it| it.name.clone());
                 if let Some(name) = kept {
-                    core.fact(&self.out, EngineEvent::Checkpoint(CheckpointEvent::Dropped { name }));
+                    core.record_engine_event(
+                        &self.out,
+                        EngineEvent::Checkpoint(CheckpointEvent::Dropped { name }),
+                    );
                 }
             }
             _ => {}
@@ -209,7 +214,9 @@ impl Sim {
             }
             let keep = self.rng.once_in(2);
             match self.accept_rewrite(keep) {
-                Ok(Some(moved)) => self.core.as_mut().expect("it is open").fact(&self.out, moved),
+                Ok(Some(moved)) => {
+                    self.core.as_mut().expect("it is open").record_engine_event(&self.out, moved)
+                }
                 Ok(None) => {}
                 Err(_) => return,
             }
@@ -254,7 +261,7 @@ impl Sim {
             }
             return held;
         };
-        let task = self.core().task(id);
+        let task = self.core().expect_task(id);
         let yes = self.healed || !self.rng.once_in(4);
         let news = match &task.state {
             TaskState::Waiting { wait: WaitReason::Question { .. } | WaitReason::Login { .. }, .. } => {
@@ -465,7 +472,7 @@ impl Sim {
             .map(|task| task.id)
             .collect();
         for id in over {
-            let task = self.core().task(id);
+            let task = self.core().expect_task(id);
             let ran_out = matches!(
                 &task.state,
                 TaskState::Ended(

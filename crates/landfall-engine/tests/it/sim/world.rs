@@ -159,7 +159,7 @@ impl JournalReader {
     fn finish(self, now: Timestamp) -> (Out, Core) {
         let Self { out, mut core, replay, .. } = self;
         out.now.set(now);
-        core.replayed(replay, &out);
+        core.finish_replay(replay, &out);
         (out, core)
     }
 }
@@ -238,7 +238,7 @@ on.red = { to = \"work\", max = 10 }
             let keep = ["loop", "rollback"];
             let mut flows: BTreeMap<_, _> =
                 loaded.flows.into_iter().filter(|(name, _)| keep.contains(&name.as_str())).collect();
-            match landfall_engine::flows::parse(ASKING, "asking.toml") {
+            match landfall_engine::flows::parse_flow(ASKING, "asking.toml") {
                 Ok(flow) => drop(flows.insert("asking".to_owned(), Arc::new(flow))),
                 Err(errors) => panic!("{errors:?}"),
             }
@@ -456,7 +456,7 @@ impl Sim {
 
     fn read_on(&self, reader: &mut JournalReader) {
         for entry in &self.journal[reader.read..] {
-            if let Err(error) = reader.core.replay(&mut reader.replay, &reader.out, entry.clone()) {
+            if let Err(error) = reader.core.replay_entry(&mut reader.replay, &reader.out, entry.clone()) {
                 self.fail(&format!("7 the journal does not replay: {error}"));
             }
         }
@@ -522,10 +522,10 @@ impl Sim {
         self.attended = options.attended;
         self.book.only.clone_from(&options.only);
         let core = self.core.as_mut().expect("just opened");
-        let started = match core.start(&self.out, "sim", &options) {
+        let started = match core.start_run(&self.out, "sim", &options) {
             // A sprint that nothing fits is refused, and the person lets it run without.
             Err(AskError::SprintMatchesNothing) => {
-                core.start(&self.out, "sim", &RunOptions { sprint: None, ..options })
+                core.start_run(&self.out, "sim", &RunOptions { sprint: None, ..options })
             }
             started => started,
         };
@@ -537,7 +537,7 @@ impl Sim {
         if self.commit().is_none() {
             return;
         }
-        if self.core().mismatch().is_none() {
+        if self.core().mismatched_landing().is_none() {
             self.publish_wanted = true;
         }
         let (effects, queue_effects) = self.core().expected();
@@ -555,10 +555,10 @@ impl Sim {
     /// One turn: what follows by itself, written, performed.
     pub fn turn(&mut self) {
         self.turns += 1;
-        if self.core().mismatch().is_some() {
+        if self.core().mismatched_landing().is_some() {
             self.publish_wanted = false;
         }
-        self.core.as_mut().expect("it runs").look(&self.out, self.low_disk);
+        self.core.as_mut().expect("it runs").advance_state(&self.out, self.low_disk);
         let Some(turn) = self.commit() else { return };
         for effect in turn.effects {
             self.perform(effect);
@@ -593,7 +593,7 @@ impl Sim {
         let core = self.core.as_mut().expect("it runs");
         let why = self.why.unwrap_or_else(|| core.why_over(&self.out));
         let run = self.run.expect("a run is under way");
-        core.end(&self.out, run, why);
+        core.end_run(&self.out, run, why);
         if self.commit().is_none() {
             return;
         }
@@ -691,13 +691,13 @@ impl Sim {
     /// Tells the engine to begin nothing new, and, if `now`, the agents to end.
     pub fn stop(&mut self, now: bool) {
         let core = self.core.as_mut().expect("it runs");
-        core.drain();
+        core.start_draining();
         self.draining = true;
         self.why = Some(if now { RunEnd::Interrupted } else { RunEnd::Drained });
         if now {
             let running: Vec<TaskId> = core.world().active().map(|task| task.id).collect();
             for task in running {
-                core.hear(&self.out, task, &News::Interrupt);
+                core.handle_task_news(&self.out, task, &News::Interrupt);
             }
             self.interrupted = true;
             let is_check = |order: &Order| {
@@ -722,10 +722,10 @@ impl Sim {
     pub fn hear(&mut self, mail: Mail) {
         let core = self.core.as_mut().expect("it runs");
         match mail {
-            Mail::News(task, news) => core.hear(&self.out, task, &news),
-            Mail::Queue(news) => core.hear_queue(&self.out, &news),
-            Mail::Fact(event) => core.fact(&self.out, event),
-            Mail::BaseChecked(result) => core.hear_base(&self.out, &result),
+            Mail::News(task, news) => core.handle_task_news(&self.out, task, &news),
+            Mail::Queue(news) => core.handle_queue_news(&self.out, &news),
+            Mail::Fact(event) => core.record_engine_event(&self.out, event),
+            Mail::BaseChecked(result) => core.handle_base_check(&self.out, &result),
             Mail::PublishOver => self.publish_busy = false,
         }
     }
@@ -742,10 +742,10 @@ impl Sim {
             Mail::Queue(_) => None,
             Mail::Fact(_) | Mail::PublishOver | Mail::BaseChecked(..) => return, // the engine's own, once
         };
-        let before = stale.map(|task| self.core().task(task));
+        let before = stale.map(|task| self.core().expect_task(task));
         self.hear(mail.clone());
         if let (Some(task), Some(before)) = (stale, before) {
-            let same = *self.core().task(task) == *before;
+            let same = *self.core().expect_task(task) == *before;
             self.demand(same, || format!("11 {task} took stale news {mail:?}"));
         }
         self.orders_of_the_past();
@@ -829,7 +829,8 @@ impl Sim {
 
     /// Nothing is under way: the engine waits for the clock.
     fn sleep(&mut self) {
-        let wake = self.core().wake(&self.out).map_or(60_000, |at| (at.0 - self.now().0).clamp(1, 60_000));
+        let wake =
+            self.core().next_wakeup(&self.out).map_or(60_000, |at| (at.0 - self.now().0).clamp(1, 60_000));
         self.pass(u64::try_from(wake).expect("not below 1"));
         self.turn();
     }
@@ -871,7 +872,7 @@ impl Sim {
         let running: Vec<TaskId> =
             self.host.agents.iter().filter(|(_, agent)| agent.end.is_none()).map(|(key, _)| key.0).collect();
         let Some(task) = self.rng.pick(&running) else { return };
-        self.core.as_mut().expect("it runs").answered(&self.out, *task);
+        self.core.as_mut().expect("it runs").note_model_answer(&self.out, *task);
         self.turn();
     }
 
