@@ -47,14 +47,14 @@ impl Action {
 
     /// The same, with a text the person writes.
     #[must_use]
-    pub fn fill(mut self, at: &str, label: &str, required: bool) -> Self {
+    pub fn with_fill(mut self, at: &str, label: &str, required: bool) -> Self {
         self.fill = Some(Fill { at: at.to_owned(), label: label.to_owned(), required });
         self
     }
 
     /// The same, to be asked about once more.
     #[must_use]
-    pub fn confirm(mut self) -> Self {
+    pub fn with_confirmation(mut self) -> Self {
         self.confirm = true;
         self
     }

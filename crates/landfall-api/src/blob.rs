@@ -25,7 +25,7 @@ impl Blob {
     pub fn new(bytes: Vec<u8>) -> Self {
         match String::from_utf8(bytes) {
             Ok(text) => Self::Text(text),
-            Err(error) => Self::Base64(encode(error.as_bytes())),
+            Err(error) => Self::Base64(encode_base64(error.as_bytes())),
         }
     }
 
@@ -36,14 +36,14 @@ impl Blob {
     pub fn bytes(&self) -> Result<Vec<u8>, NotBase64> {
         match self {
             Self::Text(text) => Ok(text.clone().into_bytes()),
-            Self::Base64(text) => decode(text).ok_or(NotBase64),
+            Self::Base64(text) => decode_base64(text).ok_or(NotBase64),
         }
     }
 }
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-fn encode(bytes: &[u8]) -> String {
+fn encode_base64(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
         let word =
@@ -60,7 +60,7 @@ fn encode(bytes: &[u8]) -> String {
     text
 }
 
-fn decode(text: &str) -> Option<Vec<u8>> {
+fn decode_base64(text: &str) -> Option<Vec<u8>> {
     if !text.len().is_multiple_of(4) {
         return None;
     }

@@ -105,14 +105,14 @@ impl Client {
     /// # Errors
     /// [`ConnectError::Nobody`] when no engine listens; the others when one does and cannot be talked to.
     pub fn connect(path: &Path) -> Result<Self, ConnectError> {
-        Self::reach(EngineAddress::Socket(path.to_owned()))
+        Self::connect_to(EngineAddress::Socket(path.to_owned()))
     }
 
     /// Reaches an engine, and checks its version.
     ///
     /// # Errors
     /// As [`Self::connect`].
-    pub fn reach(address: EngineAddress) -> Result<Self, ConnectError> {
+    pub fn connect_to(address: EngineAddress) -> Result<Self, ConnectError> {
         let place = address.place();
         let broken = |source| ConnectError::Broken { place: place.clone(), source };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(broken)?;
@@ -124,12 +124,14 @@ impl Client {
                 return Err(ConnectError::Nobody(place));
             }
             Err(ConnectionFailure::Io(error)) => return Err(broken(error)),
-            Err(ConnectionFailure::Key(error)) => return Err(ConnectError::Refused(key_problem(&error))),
+            Err(ConnectionFailure::Key(error)) => {
+                return Err(ConnectError::Refused(socket_key_problem(&error)));
+            }
         };
         let hello =
             WireRequest { method: crate::Method::Get, target: format!("{}/hello", http::ROOT), body: None };
         let asked = runtime.block_on(async {
-            tokio::time::timeout(GREETING_TIME_MAX, exchange(&mut line, &address, &hello)).await
+            tokio::time::timeout(GREETING_TIME_MAX, exchange_messages(&mut line, &address, &hello)).await
         });
         let answer = match asked {
             Ok(answer) => answer.map_err(|error| broken(io::Error::other(error)))?,
@@ -149,7 +151,7 @@ impl Client {
             Err(_) => return Err(broken(io::Error::other("what answers there is no engine of Landfall"))),
         }
         if answer.status != 200 {
-            return Err(ConnectError::Refused(answer.problem()));
+            return Err(ConnectError::Refused(answer.read_problem()));
         }
         Ok(Self { address, engine, runtime, line: Mutex::new(Some(line)) })
     }
@@ -160,7 +162,7 @@ impl Client {
         &self.engine
     }
 
-    fn lost(&self, what: &str, error: &dyn std::fmt::Display) -> Problem {
+    fn lost_connection_problem(&self, what: &str, error: &dyn std::fmt::Display) -> Problem {
         let pid = self.engine.pid;
         Problem::new(ProblemCode::Internal, format!("{what} the engine (process {pid}): {error}"))
             .hint("`landfall status` shows whether the engine still runs and what became of the request")
@@ -170,7 +172,8 @@ impl Client {
 impl Service for Client {
     fn call(&self, request: Request) -> Result<Response, Problem> {
         let name = request.name();
-        let written = http::write(&request).map_err(|error| self.lost("write to", &error))?;
+        let written =
+            http::write(&request).map_err(|error| self.lost_connection_problem("write to", &error))?;
         if let Some(body) = written.body.as_ref().filter(|body| body.len() > http::BODY_BYTES_MAX) {
             let message =
                 format!("the request has {} bytes; at most {} are taken", body.len(), http::BODY_BYTES_MAX);
@@ -182,19 +185,20 @@ impl Service for Client {
                 Some(line) => line,
                 None => open(&self.address).await.map_err(|error| error.to_string())?,
             };
-            let asked = tokio::time::timeout(ANSWER_TIME_MAX, exchange(&mut line, &self.address, &written));
+            let asked =
+                tokio::time::timeout(ANSWER_TIME_MAX, exchange_messages(&mut line, &self.address, &written));
             let answer = asked.await.map_err(|_| "it does not answer".to_owned())?;
             *kept = Some(line);
             answer
         });
-        let answer = answer.map_err(|error| self.lost("talk to", &error))?;
+        let answer = answer.map_err(|error| self.lost_connection_problem("talk to", &error))?;
         if answer.status != 200 {
-            return Err(answer.problem());
+            return Err(answer.read_problem());
         }
         match Response::of_json(name, &answer.body) {
             Ok(Some(response)) => Ok(response),
-            Ok(None) => Err(self.lost("understand", &"the operation is not known")),
-            Err(error) => Err(self.lost("understand", &error)),
+            Ok(None) => Err(self.lost_connection_problem("understand", &"the operation is not known")),
+            Err(error) => Err(self.lost_connection_problem("understand", &error)),
         }
     }
 }
@@ -216,7 +220,7 @@ struct ClientResponse {
 }
 
 impl ClientResponse {
-    fn problem(&self) -> Problem {
+    fn read_problem(&self) -> Problem {
         match serde_json::from_slice::<ProblemBody>(&self.body) {
             Ok(body) => body.into(),
             Err(_) => Problem::new(
@@ -237,7 +241,7 @@ enum ConnectionFailure {
 }
 
 /// What to do about a key that cannot be used.
-fn key_problem(error: &SecretFileError) -> Problem {
+fn socket_key_problem(error: &SecretFileError) -> Problem {
     let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
     let hint = match error {
         SecretFileError::Io { path, .. } => format!("`ls -l {}` shows who may read it", path.display()),
@@ -263,17 +267,17 @@ async fn open(address: &EngineAddress) -> Result<PooledConnection, ConnectionFai
                 key => key?,
             };
             stream.set_nonblocking(true)?;
-            let sender = shake(TokioIo::new(tokio::net::UnixStream::from_std(stream)?)).await?;
+            let sender = shake_hands(TokioIo::new(tokio::net::UnixStream::from_std(stream)?)).await?;
             Ok(PooledConnection { sender, key })
         }
         EngineAddress::Server { at, .. } => {
-            let sender = shake(TokioIo::new(tokio::net::TcpStream::connect(at).await?)).await?;
+            let sender = shake_hands(TokioIo::new(tokio::net::TcpStream::connect(at).await?)).await?;
             Ok(PooledConnection { sender, key: None })
         }
     }
 }
 
-async fn shake<S>(stream: S) -> io::Result<SendRequest<Full<Bytes>>>
+async fn shake_hands<S>(stream: S) -> io::Result<SendRequest<Full<Bytes>>>
 where
     S: hyper::rt::Read + hyper::rt::Write + Send + Unpin + 'static,
 {
@@ -284,7 +288,7 @@ where
     Ok(line)
 }
 
-async fn exchange(
+async fn exchange_messages(
     line: &mut PooledConnection,
     address: &EngineAddress,
     written: &WireRequest,

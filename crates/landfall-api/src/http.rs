@@ -52,10 +52,12 @@ pub fn write(request: &Request) -> Result<WireRequest, serde_json::Error> {
         _ => Map::new(), // words of no operation are anything but an object
     };
     let mut target = ROOT.to_owned();
-    for part in pieces(route.path) {
+    for part in split_path(route.path) {
         match part {
             PathSegment::Plain(text) => target.push_str(text),
-            PathSegment::Field(name) => escape(&mut target, &plain(&words.remove(name).unwrap_or_default())),
+            PathSegment::Field(name) => {
+                push_escaped(&mut target, &plain_text(&words.remove(name).unwrap_or_default()))
+            }
         }
     }
     let body = match route.method {
@@ -69,9 +71,9 @@ pub fn write(request: &Request) -> Result<WireRequest, serde_json::Error> {
                 for value in many.iter().filter(|value| !value.is_null()) {
                     target.push(mark);
                     mark = '&';
-                    escape(&mut target, name);
+                    push_escaped(&mut target, name);
                     target.push('=');
-                    escape(&mut target, &plain(value));
+                    push_escaped(&mut target, &plain_text(value));
                 }
             }
             None
@@ -100,9 +102,9 @@ pub fn read(
             let mut pairs = query.to_owned();
             for (name, value) in fields {
                 pairs.push('&');
-                escape(&mut pairs, name);
+                push_escaped(&mut pairs, name);
                 pairs.push('=');
-                escape(&mut pairs, value);
+                push_escaped(&mut pairs, value);
             }
             let words = serde_html_form::Deserializer::from_bytes(pairs.as_bytes());
             Request::of_words(route.name, words).map_err(|error| bad(&error))
@@ -155,14 +157,14 @@ pub enum PathSegment<'a> {
 }
 
 /// The parts of a route's path.
-pub fn pieces(path: &str) -> impl Iterator<Item = PathSegment<'_>> {
+pub fn split_path(path: &str) -> impl Iterator<Item = PathSegment<'_>> {
     path.split_inclusive(['{', '}']).filter_map(|part| match part.strip_suffix('}') {
         Some(name) => Some(PathSegment::Field(name)),
         None => Some(PathSegment::Plain(part.strip_suffix('{').unwrap_or(part))).filter(|_| part != "{"),
     })
 }
 
-fn plain(value: &Value) -> Cow<'_, str> {
+fn plain_text(value: &Value) -> Cow<'_, str> {
     match value {
         Value::String(text) => Cow::Borrowed(text),
         other => Cow::Owned(other.to_string()),
@@ -170,7 +172,7 @@ fn plain(value: &Value) -> Cow<'_, str> {
 }
 
 /// Adds `text` so that it is one piece of a path or a query.
-fn escape(to: &mut String, text: &str) {
+fn push_escaped(to: &mut String, text: &str) {
     for byte in text.bytes() {
         match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => to.push(char::from(byte)),
@@ -205,7 +207,7 @@ impl From<&Problem> for ProblemBody {
         Self {
             page: format!("/problems#{}", problem.code.word()),
             code: problem.code,
-            status: problem.code.status(),
+            status: problem.code.http_status(),
             detail: problem.message.clone(),
             hint: problem.hint.clone(),
             context: (*problem.context).clone(),

@@ -21,7 +21,7 @@ use thiserror::Error;
 use crate::taskfile::TaskFileSource;
 use crate::{NewTask, TaskId, TaskLine, UnknownWord};
 
-pub use settle::{ImportPlan, settle};
+pub use settle::{ImportPlan, resolve_import};
 
 /// A format that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,7 +68,7 @@ impl Format {
 
     /// What it is, for people.
     #[must_use]
-    pub fn about(self) -> &'static str {
+    pub fn description(self) -> &'static str {
         match self {
             Self::Markdown => "a Markdown checklist",
             Self::Beads => "issues of beads, a line each",
@@ -124,7 +124,7 @@ pub struct ImportError {
     pub hint: Option<String>,
 }
 
-fn shown(place: &ImportPlace) -> String {
+fn place_suffix(place: &ImportPlace) -> String {
     match place {
         ImportPlace::Whole => String::new(),
         ImportPlace::Line(line) => format!(":{line}"),
@@ -151,7 +151,7 @@ impl ImportProblem {
         self
     }
 
-    fn in_file(self, file: &str) -> ImportError {
+    fn to_import_error(self, file: &str) -> ImportError {
         let Self { place, message, hint } = self;
         ImportError { file: file.to_owned(), place, message, hint }
     }
@@ -286,22 +286,23 @@ pub struct Imported {
 ///
 /// # Errors
 /// When it looks like nothing that is known.
-pub fn guess(file: &TaskFileSource<'_>) -> Result<Format, ImportError> {
+pub fn guess_format(file: &TaskFileSource<'_>) -> Result<Format, ImportError> {
     let text = file.text.trim_start_matches('\u{feff}').trim_start();
     let unknown = || {
-        let known: Vec<String> = Format::ALL.iter().map(|it| format!("{it} ({})", it.about())).collect();
+        let known: Vec<String> =
+            Format::ALL.iter().map(|it| format!("{it} ({})", it.description())).collect();
         ImportProblem::new(ImportPlace::Whole, "this looks like no task list that is known")
             .hint(format!("`--format` says what it is: {}", known.join(", ")))
-            .in_file(file.name)
+            .to_import_error(file.name)
     };
     let in_list = text.strip_prefix('[').map(str::trim_start);
     if text.starts_with('{') || in_list.is_some_and(|rest| rest.starts_with(['{', ']'])) {
-        match json::guess(text) {
+        match json::guess_format(text) {
             Ok(Some(format)) => return Ok(format),
             // A Markdown document may begin with a brace, too.
             Err(bad) if !markdown::is_checklist(text) => {
                 let hint = "mend it; or `--format` says what it is";
-                return Err(bad.hint(hint).in_file(file.name));
+                return Err(bad.hint(hint).to_import_error(file.name));
             }
             Ok(None) | Err(_) => {}
         }
@@ -329,13 +330,15 @@ pub fn read(
                 .hint("name the folder: `landfall project import AiTasks/`"))
         }
     };
-    let ImportContent { items, over, left_out } = read.map_err(|bad| bad.in_file(file.name))?;
+    let ImportContent { items, over, left_out } = read.map_err(|bad| bad.to_import_error(file.name))?;
     let mut seen: BTreeMap<&str, &ImportPlace> = BTreeMap::new();
     for item in &items {
         if seen.insert(&item.id, &item.place).is_some() {
             let message = format!("two items are called `{}`", words::short(&item.id));
             let hint = "give one of them another name; nothing was added";
-            return Err(ImportProblem::new(item.place.clone(), message).hint(hint).in_file(file.name));
+            return Err(ImportProblem::new(item.place.clone(), message)
+                .hint(hint)
+                .to_import_error(file.name));
         }
     }
     Ok(ImportFile { file: file.name.to_owned(), format, items, over, left_out })

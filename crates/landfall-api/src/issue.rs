@@ -101,7 +101,7 @@ pub struct IssueEdit {
 impl IssueEdit {
     /// One that changes nothing yet.
     #[must_use]
-    pub fn of(issue: IssueNumber) -> Self {
+    pub fn for_issue(issue: IssueNumber) -> Self {
         Self {
             issue,
             title: None,

@@ -15,7 +15,7 @@ const TYPES: &str = "/components/schemas";
 
 /// The whole document.
 #[must_use]
-pub fn document() -> Value {
+pub fn openapi_document() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|it| {
         it.definitions_path = TYPES.into();
         it.meta_schema = None;
@@ -32,11 +32,11 @@ pub fn document() -> Value {
         let path = paths.entry(format!("{}{}", http::ROOT, route.path)).or_insert_with(|| json!({}));
         path[route.method.word().to_lowercase()] = operation;
     }
-    paths.insert(format!("{}/events", http::ROOT), events(&entry, &live));
+    paths.insert(format!("{}/events", http::ROOT), describe_events(&entry, &live));
     paths.insert(format!("{}/tasks/{{task}}/output/stream", http::ROOT), output_stream(&said));
-    paths.insert(format!("{}/hello", http::ROOT), hello());
-    paths.insert(format!("{}/openapi.json", http::ROOT), reference());
-    paths.insert("/metrics".to_owned(), metrics());
+    paths.insert(format!("{}/hello", http::ROOT), describe_hello());
+    paths.insert(format!("{}/openapi.json", http::ROOT), describe_reference());
+    paths.insert("/metrics".to_owned(), describe_metrics());
     task_auto(&mut generator, &mut paths);
     let mut document = json!({
         "openapi": "3.1.0",
@@ -51,36 +51,36 @@ pub fn document() -> Value {
         "paths": paths,
         "components": {
             "schemas": generator.take_definitions(true),
-            "responses": problems(&problem),
+            "responses": problem_responses(&problem),
             "securitySchemes": {
                 "token": { "type": "http", "scheme": "bearer", "description": "The token that `landfall project token` prints, or one for an agent." },
                 "session": { "type": "apiKey", "in": "cookie", "name": "landfall", "description": "The session of a browser; its name ends in eight letters of the project." },
             },
         },
     });
-    bound(&mut document);
+    bound_integers(&mut document);
     document
 }
 
 /// Numbers have the bounds of their types, which the schemas of larger ones leave out.
-fn bound(schema: &mut Value) {
+fn bound_integers(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
             if fields.get("format").is_some_and(|it| it == "uint32") {
                 fields.insert("maximum".to_owned(), json!(u32::MAX));
             }
-            fields.values_mut().for_each(bound);
+            fields.values_mut().for_each(bound_integers);
         }
-        Value::Array(items) => items.iter_mut().for_each(bound),
+        Value::Array(items) => items.iter_mut().for_each(bound_integers),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
 /// The answers to what was not done, by their status.
-fn problems(problem: &Schema) -> Value {
+fn problem_responses(problem: &Schema) -> Value {
     let mut answers = Map::new();
     for code in ProblemCode::ALL {
-        let answer = answers.entry(format!("Problem{}", code.status())).or_insert_with(|| {
+        let answer = answers.entry(format!("Problem{}", code.http_status())).or_insert_with(|| {
             json!({
                 "description": "It was not done, and nothing has changed.",
                 "content": { http::PROBLEM_TYPE: { "schema": problem, "examples": {} } },
@@ -90,7 +90,7 @@ fn problems(problem: &Schema) -> Value {
         answer["content"][http::PROBLEM_TYPE]["examples"][&word] = json!({ "value": {
             "type": format!("/problems#{word}"),
             "code": word,
-            "status": code.status(),
+            "status": code.http_status(),
             "detail": "what was wrong, as a lowercase fragment",
             "hint": "what to do about it",
         } });
@@ -99,7 +99,7 @@ fn problems(problem: &Schema) -> Value {
 }
 
 /// An answer, and what may come instead: from the door, from the words, from the engine, from the machine.
-fn answers(answer: Value, method: Method) -> Value {
+fn operation_responses(answer: Value, method: Method) -> Value {
     let mut answers = json!({ "200": answer });
     let of_bodies = [413, 415].into_iter().filter(|_| method != Method::Get);
     for status in [401, 403, 404, 409, 421, 422, 424, 429, 500, 503, 507].into_iter().chain(of_bodies) {
@@ -121,9 +121,9 @@ const EXAMPLES: &[(&str, &str)] = &[
 ];
 
 fn operation(generator: &SchemaGenerator, route: &OperationRoute, asked: &Schema, answer: &Schema) -> Value {
-    let (mut fields, mut required) = properties(generator, asked);
+    let (mut fields, mut required) = object_properties(generator, asked);
     let mut parameters = Vec::new();
-    for piece in http::pieces(route.path) {
+    for piece in http::split_path(route.path) {
         let PathSegment::Field(name) = piece else { continue };
         let schema = fields.remove(name).unwrap_or_else(|| json!({ "type": "string" }));
         required.retain(|it| it != name);
@@ -138,7 +138,7 @@ fn operation(generator: &SchemaGenerator, route: &OperationRoute, asked: &Schema
             Access::Suggest => "Any token may; what an agent brings is a draft.",
             Access::Steer => "People only: an agent's token is refused.",
         },
-        "responses": answers(
+        "responses": operation_responses(
             json!({ "description": "The answer.", "content": { "application/json": { "schema": answer } } }),
             route.method,
         ),
@@ -209,7 +209,7 @@ fn without_null(mut schema: Value) -> Value {
 }
 
 /// The fields of an object schema, and which of them must be there.
-fn properties(generator: &SchemaGenerator, schema: &Schema) -> (Map<String, Value>, Vec<String>) {
+fn object_properties(generator: &SchemaGenerator, schema: &Schema) -> (Map<String, Value>, Vec<String>) {
     let mut schema = schema.as_value().clone();
     while let Some(name) = schema.get("$ref").and_then(Value::as_str).and_then(|it| it.rsplit('/').next()) {
         match generator.definitions().get(name) {
@@ -222,7 +222,7 @@ fn properties(generator: &SchemaGenerator, schema: &Schema) -> (Map<String, Valu
     (fields, required.iter().filter_map(|it| it.as_str().map(str::to_owned)).collect())
 }
 
-fn events(entry: &Schema, live: &Schema) -> Value {
+fn describe_events(entry: &Schema, live: &Schema) -> Value {
     json!({ "get": {
         "operationId": "events",
         "tags": ["journal"],
@@ -235,7 +235,7 @@ fn events(entry: &Schema, live: &Schema) -> Value {
             { "in": "query", "name": "task", "required": false, "description": "Only what concerns this task.", "schema": { "$ref": "#/components/schemas/TaskId" } },
             { "in": "header", "name": "Last-Event-ID", "required": false, "description": "The last event that was seen; it wins over `after`.", "schema": { "type": "integer", "minimum": 0 } },
         ],
-        "responses": answers(
+        "responses": operation_responses(
             json!({
                 "description": "The stream.",
                 "content": { "text/event-stream": {
@@ -270,7 +270,7 @@ fn output_stream(lines: &Schema) -> Value {
             query("check", "Of this check.", text()),
             { "in": "header", "name": "Last-Event-ID", "required": false, "description": "The id that was seen last; it wins over `offset`.", "schema": number() },
         ],
-        "responses": answers(
+        "responses": operation_responses(
             json!({
                 "description": "The stream.",
                 "content": { "text/event-stream": {
@@ -288,29 +288,29 @@ fn output_stream(lines: &Schema) -> Value {
     } })
 }
 
-fn hello() -> Value {
+fn describe_hello() -> Value {
     let answer = json!({ "description": "Somebody is.", "content": { "application/json": { "schema": { "type": "object" } } } });
     json!({ "get": {
         "operationId": "hello",
         "tags": ["server"],
         "summary": "Whether somebody is there; the headers `landfall-version`, `landfall-wire` and `landfall-pid` say who.",
         "description": "Any token may.",
-        "responses": answers(answer, Method::Get),
+        "responses": operation_responses(answer, Method::Get),
     } })
 }
 
-fn reference() -> Value {
+fn describe_reference() -> Value {
     let answer = json!({ "description": "OpenAPI 3.1.", "content": { "application/json": { "schema": { "type": "object" } } } });
     json!({ "get": {
         "operationId": "openapi",
         "tags": ["server"],
         "summary": "This document.",
         "description": "Any token may.",
-        "responses": answers(answer, Method::Get),
+        "responses": operation_responses(answer, Method::Get),
     } })
 }
 
-fn metrics() -> Value {
+fn describe_metrics() -> Value {
     let kind = "application/openmetrics-text";
     let answer =
         json!({ "description": "OpenMetrics 1.0.", "content": { kind: { "schema": { "type": "string" } } } });
@@ -319,7 +319,7 @@ fn metrics() -> Value {
         "tags": ["server"],
         "summary": "Numbers for a collector such as Prometheus.",
         "description": "Any token may.",
-        "responses": answers(answer, Method::Get),
+        "responses": operation_responses(answer, Method::Get),
     } })
 }
 
@@ -376,7 +376,7 @@ mod tests {
     fn every_example_is_understood() {
         for (name, words) in EXAMPLES {
             let route = Request::ROUTES.iter().find(|it| it.name == *name).expect("an operation");
-            let fields: Vec<(String, String)> = http::pieces(route.path)
+            let fields: Vec<(String, String)> = http::split_path(route.path)
                 .filter_map(|piece| match piece {
                     PathSegment::Field(field) => Some((field.to_owned(), "T7".to_owned())),
                     PathSegment::Plain(_) => None,

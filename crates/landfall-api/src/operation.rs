@@ -44,7 +44,7 @@ pub trait Service {
     }
 
     /// Texts that nobody is to read in any answer, as far as they are known.
-    fn secrets(&self) -> Vec<String> {
+    fn known_secrets(&self) -> Vec<String> {
         Vec::new()
     }
 
@@ -66,7 +66,7 @@ pub trait Service {
 
     /// Has everything that `work` reads, in this thread, be of one moment, and says of which: the last event that is told of.
     /// None where nobody can say; it is read all the same.
-    fn in_one_moment(&self, work: &mut dyn FnMut()) -> Option<u64> {
+    fn run_in_one_state(&self, work: &mut dyn FnMut()) -> Option<u64> {
         work();
         None
     }
@@ -89,7 +89,7 @@ pub struct StateVersion {
 impl StateVersion {
     /// Whether everything that had happened by `other` had happened by this one.
     #[must_use]
-    pub fn covers(self, other: Self) -> bool {
+    pub fn covers_version(self, other: Self) -> bool {
         self.writes >= other.writes && self.seq >= other.seq
     }
 }

@@ -48,7 +48,7 @@ where
 impl OutputOf {
     /// The latest output of a task.
     #[must_use]
-    pub fn latest(task: TaskId) -> Self {
+    pub fn latest_of(task: TaskId) -> Self {
         Self { task, key: None, attempt: None, iteration: None, check: None, stderr: false }
     }
 }

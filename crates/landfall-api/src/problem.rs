@@ -116,7 +116,7 @@ impl ProblemCode {
 
     /// The status of an HTTP answer with this code.
     #[must_use]
-    pub const fn status(self) -> u16 {
+    pub const fn http_status(self) -> u16 {
         match self {
             Self::UnknownTask
             | Self::UnknownRun

@@ -339,7 +339,7 @@ impl RunLine {
 
     /// Everything but the tasks that landed, in the order a person wants to know it: `2 failed`, `3 behind others`.
     #[must_use]
-    pub fn others(&self) -> Vec<(RunResult, u64)> {
+    pub fn other_counts(&self) -> Vec<(RunResult, u64)> {
         RunResult::ALL
             .into_iter()
             .filter(|result| *result != RunResult::Landed)
@@ -533,7 +533,7 @@ pub struct RunOutcome {
 impl RunOutcome {
     /// A run of which nothing more is known.
     #[must_use]
-    pub fn broken(problem: Problem) -> Self {
+    pub fn broken_run(problem: Problem) -> Self {
         Self {
             run: WireRunId(0),
             ended: RunEnded::Broken(problem),

@@ -52,7 +52,7 @@ pub fn bind(path: &Path) -> io::Result<EngineSocket> {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
-    let listener = UnixListener::bind(&short(&aside)?.path)?;
+    let listener = UnixListener::bind(&short_socket_path(&aside)?.path)?;
     std::fs::set_permissions(&aside, std::fs::Permissions::from_mode(0o600))?;
     std::fs::rename(&aside, path)?;
     Ok(EngineSocket { listener, key })
@@ -60,7 +60,7 @@ pub fn bind(path: &Path) -> io::Result<EngineSocket> {
 
 /// Connects to the socket of an engine, if its owner is who we are.
 pub(crate) fn connect(path: &Path) -> io::Result<UnixStream> {
-    let stream = UnixStream::connect(&short(path)?.path)?;
+    let stream = UnixStream::connect(&short_socket_path(path)?.path)?;
     check_owner(&stream)?;
     Ok(stream)
 }
@@ -86,7 +86,7 @@ impl PeerProcess {
     ///
     /// # Errors
     /// When it has another user, or the kernel knows no process: one that has ended and was collected, or an old kernel.
-    pub fn of(stream: impl AsFd) -> io::Result<Self> {
+    pub fn from_stream(stream: impl AsFd) -> io::Result<Self> {
         check_owner(&stream)?;
         Ok(Self { handle: peer_handle(stream.as_fd())? })
     }
@@ -163,7 +163,7 @@ struct ShortSocketPath {
 
 const ADDRESS_BYTES_MAX: usize = 100; // `sun_path` has 104 to 108, with its closing zero
 
-fn short(path: &Path) -> io::Result<ShortSocketPath> {
+fn short_socket_path(path: &Path) -> io::Result<ShortSocketPath> {
     if path.as_os_str().len() <= ADDRESS_BYTES_MAX {
         return Ok(ShortSocketPath { path: path.to_owned(), _folder: None });
     }

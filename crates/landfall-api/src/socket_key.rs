@@ -26,7 +26,7 @@ impl fmt::Debug for SocketKey {
 impl SocketKey {
     /// Where the key of a socket is: beside it.
     #[must_use]
-    pub fn path_of(socket: &Path) -> PathBuf {
+    pub fn key_path(socket: &Path) -> PathBuf {
         socket.with_extension("key")
     }
 
@@ -36,7 +36,7 @@ impl SocketKey {
     /// When it cannot be written.
     pub fn create(socket: &Path) -> Result<Self, SecretFileError> {
         let key = random_hex::<KEY_BYTES>()?;
-        write_secret_file(&Self::path_of(socket), &format!("{key}\n"))?;
+        write_secret_file(&Self::key_path(socket), &format!("{key}\n"))?;
         Ok(Self(key))
     }
 
@@ -45,7 +45,7 @@ impl SocketKey {
     /// # Errors
     /// When it cannot be read, others could read it, or it holds no key.
     pub fn read(socket: &Path) -> Result<Option<Self>, SecretFileError> {
-        let path = Self::path_of(socket);
+        let path = Self::key_path(socket);
         let Some(text) = read_secret_file(&path)? else { return Ok(None) };
         let key = text.trim_end();
         if key.len() != KEY_BYTES * 2 || !key.bytes().all(|byte| byte.is_ascii_hexdigit()) {

@@ -49,7 +49,7 @@ pub fn read(files: &[TaskFileSource<'_>]) -> Result<Vec<NewTask>, TaskFileError>
     let mut drafts = Vec::new();
     for file in files {
         for block in split(file)? {
-            drafts.push(block.understand(file.name)?);
+            drafts.push(block.parse_draft(file.name)?);
         }
     }
     let mut places: BTreeMap<String, u32> = BTreeMap::new();
@@ -57,17 +57,17 @@ pub fn read(files: &[TaskFileSource<'_>]) -> Result<Vec<NewTask>, TaskFileError>
         if let Some(id) = &draft.id
             && places.insert(id.clone(), place).is_some()
         {
-            return Err(draft.error(format!("two tasks have the id `{id}`"), None));
+            return Err(draft.error_here(format!("two tasks have the id `{id}`"), None));
         }
     }
-    drafts.into_iter().map(|draft| draft.resolve(&places)).collect()
+    drafts.into_iter().map(|draft| draft.resolve_refs(&places)).collect()
 }
 
 /// Whether the text is a task file and not, say, a list of titles.
 #[must_use]
 pub fn is_task_file(text: &str) -> bool {
     let first = text.trim_start_matches('\u{feff}').lines().find(|line| !line.trim().is_empty());
-    first.is_some_and(|line| FrontMatterFence::of(line).is_some())
+    first.is_some_and(|line| FrontMatterFence::from_line(line).is_some())
 }
 
 /// The task as a file. `id` is how other files of the same export name it.
@@ -117,14 +117,15 @@ enum BodySource {
 fn write_with(id: Option<TaskId>, task: &NewTask, body_in: BodySource) -> String {
     let mut out = String::from("+++\n");
     let mut put = |key: &str, value: String| out.push_str(&format!("{key} = {value}\n"));
-    let list =
-        |items: &[String]| format!("[{}]", items.iter().map(|it| quoted(it)).collect::<Vec<_>>().join(", "));
+    let list = |items: &[String]| {
+        format!("[{}]", items.iter().map(|it| quote_toml_string(it)).collect::<Vec<_>>().join(", "))
+    };
     if let Some(id) = id {
-        put("id", quoted(&id.to_string()));
+        put("id", quote_toml_string(&id.to_string()));
     }
-    put("title", quoted(&task.title));
+    put("title", quote_toml_string(&task.title));
     if let Some(size) = task.size {
-        put("size", quoted(size.word()));
+        put("size", quote_toml_string(size.word()));
     }
     if !task.tags.is_empty() {
         put("tags", list(&task.tags));
@@ -139,13 +140,13 @@ fn write_with(id: Option<TaskId>, task: &NewTask, body_in: BodySource) -> String
         put("touches", list(&task.touches));
     }
     if let Some(parent) = task.parent {
-        put("parent", quoted(&parent.to_string()));
+        put("parent", quote_toml_string(&parent.to_string()));
     }
     if let Some(flow) = &task.flow {
-        put("flow", quoted(flow));
+        put("flow", quote_toml_string(flow));
     }
     if let Some(agent) = &task.agent {
-        put("agent", quoted(agent));
+        put("agent", quote_toml_string(agent));
     }
     if task.draft {
         put("draft", "true".to_owned());
@@ -155,7 +156,7 @@ fn write_with(id: Option<TaskId>, task: &NewTask, body_in: BodySource) -> String
     }
     match body_in {
         BodySource::FrontMatter => {
-            put("body", quoted(&task.body));
+            put("body", quote_toml_string(&task.body));
             out.push_str("+++\n");
         }
         BodySource::Text if task.body.is_empty() => out.push_str("+++\n"),
@@ -170,7 +171,7 @@ fn write_with(id: Option<TaskId>, task: &NewTask, body_in: BodySource) -> String
 
 /// A string of TOML on one line, whatever is in it: no line of a value may look like the end of the front matter.
 #[must_use]
-pub fn quoted(text: &str) -> String {
+pub fn quote_toml_string(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
         match c {
@@ -194,7 +195,7 @@ enum FrontMatterFence {
 }
 
 impl FrontMatterFence {
-    fn of(line: &str) -> Option<Self> {
+    fn from_line(line: &str) -> Option<Self> {
         match line.trim_end() {
             "+++" => Some(Self::Toml),
             "---" => Some(Self::Yaml),
@@ -226,17 +227,20 @@ fn split<'a>(file: &TaskFileSource<'a>) -> Result<Vec<TaskFileBlock<'a>>, TaskFi
     let mut code: Option<&str> = None; // inside a fenced block of Markdown nothing is front matter
     while at < lines.len() {
         let line = lines[at];
-        let opens = match (FrontMatterFence::of(line), code) {
+        let opens = match (FrontMatterFence::from_line(line), code) {
             (Some(FrontMatterFence::Toml), None) => Some(FrontMatterFence::Toml),
             // In Markdown `---` is a rule as well: past the first block it counts only if keys follow and it closes.
-            (Some(FrontMatterFence::Yaml), None) if blocks.is_empty() || yaml_follows(&lines[at + 1..]) => {
+            (Some(FrontMatterFence::Yaml), None)
+                if blocks.is_empty() || starts_yaml_block(&lines[at + 1..]) =>
+            {
                 Some(FrontMatterFence::Yaml)
             }
             (Some(_), _) | (None, _) => None,
         };
         if let Some(fence) = opens {
             let inside = at + 1;
-            let length = lines[inside..].iter().position(|line| FrontMatterFence::of(line) == Some(fence));
+            let length =
+                lines[inside..].iter().position(|line| FrontMatterFence::from_line(line) == Some(fence));
             let Some(length) = length else {
                 let hint = "close it with the same line that opened it";
                 return Err(fail(at + 1, "the front matter is not closed", Some(hint)));
@@ -265,9 +269,9 @@ fn split<'a>(file: &TaskFileSource<'a>) -> Result<Vec<TaskFileBlock<'a>>, TaskFi
     Ok(blocks)
 }
 
-fn yaml_follows(lines: &[&str]) -> bool {
+fn starts_yaml_block(lines: &[&str]) -> bool {
     let Some(length) =
-        lines.iter().position(|line| FrontMatterFence::of(line) == Some(FrontMatterFence::Yaml))
+        lines.iter().position(|line| FrontMatterFence::from_line(line) == Some(FrontMatterFence::Yaml))
     else {
         return false;
     };
@@ -286,7 +290,7 @@ struct TaskFileDraft {
 }
 
 impl TaskFileBlock<'_> {
-    fn understand(self, file: &str) -> Result<TaskFileDraft, TaskFileError> {
+    fn parse_draft(self, file: &str) -> Result<TaskFileDraft, TaskFileError> {
         let (mut body_line, mut table) = (self.line, Table::new());
         if let Some((fence, first, lines)) = &self.matter {
             body_line = first + lines.len() + 1;
@@ -308,8 +312,8 @@ impl TaskFileBlock<'_> {
             },
         };
         for (key, value) in table {
-            draft.line = self.line_of(&key);
-            draft.set(&key, value)?;
+            draft.line = self.line_of_key(&key);
+            draft.set_field(&key, value)?;
         }
         draft.line = self.line;
         if draft.task.title.is_empty() {
@@ -324,7 +328,7 @@ impl TaskFileBlock<'_> {
                 None => {
                     let hint = "write `title = \"…\"` into the front matter, or begin with `# Title`";
                     draft.line = body_line;
-                    return Err(draft.error("the task has no title".to_owned(), Some(hint.to_owned())));
+                    return Err(draft.error_here("the task has no title".to_owned(), Some(hint.to_owned())));
                 }
             }
         }
@@ -333,7 +337,7 @@ impl TaskFileBlock<'_> {
 }
 
 impl TaskFileBlock<'_> {
-    fn line_of(&self, key: &str) -> usize {
+    fn line_of_key(&self, key: &str) -> usize {
         let Some((_, first, lines)) = &self.matter else { return self.line };
         let place = lines.iter().position(|line| line.trim_start_matches(['"', '\'']).starts_with(key));
         place.map_or(self.line, |place| first + place)
@@ -349,25 +353,26 @@ fn trim_blank(lines: &[&str]) -> String {
 }
 
 impl TaskFileDraft {
-    fn error(&self, message: String, hint: Option<String>) -> TaskFileError {
+    fn error_here(&self, message: String, hint: Option<String>) -> TaskFileError {
         TaskFileError { file: self.file.clone(), line: self.line, message, hint }
     }
 
-    fn set(&mut self, key: &str, value: Value) -> Result<(), TaskFileError> {
+    fn set_field(&mut self, key: &str, value: Value) -> Result<(), TaskFileError> {
         match key {
-            "id" => self.id = Some(self.word(key, value)?),
-            "title" => self.task.title = self.word(key, value)?,
-            "body" => self.task.body = self.word(key, value)?,
-            "criteria" => self.task.criteria = self.words(key, value, CommaHandling::Kept)?,
-            "tags" => self.task.tags = self.words(key, value, CommaHandling::Split)?,
-            "needs" => self.needs = self.words(key, value, CommaHandling::Split)?,
-            "touches" => self.task.touches = self.words(key, value, CommaHandling::Split)?,
-            "parent" => self.parent = Some(self.word(key, value)?),
-            "flow" => self.task.flow = Some(self.word(key, value)?),
-            "agent" => self.task.agent = Some(self.word(key, value)?),
+            "id" => self.id = Some(self.read_word(key, value)?),
+            "title" => self.task.title = self.read_word(key, value)?,
+            "body" => self.task.body = self.read_word(key, value)?,
+            "criteria" => self.task.criteria = self.read_word_list(key, value, CommaHandling::Kept)?,
+            "tags" => self.task.tags = self.read_word_list(key, value, CommaHandling::Split)?,
+            "needs" => self.needs = self.read_word_list(key, value, CommaHandling::Split)?,
+            "touches" => self.task.touches = self.read_word_list(key, value, CommaHandling::Split)?,
+            "parent" => self.parent = Some(self.read_word(key, value)?),
+            "flow" => self.task.flow = Some(self.read_word(key, value)?),
+            "agent" => self.task.agent = Some(self.read_word(key, value)?),
             "size" => {
-                let word = self.word(key, value)?;
-                let size: Size = word.parse().map_err(|error| self.error(format!("size: {error}"), None))?;
+                let word = self.read_word(key, value)?;
+                let size: Size =
+                    word.parse().map_err(|error| self.error_here(format!("size: {error}"), None))?;
                 self.task.size = Some(size);
             }
             "priority" => match &value {
@@ -376,47 +381,52 @@ impl TaskFileDraft {
                 }
                 other => {
                     let message = format!("priority is {other}, not a number from 0 (most urgent) to 9");
-                    return Err(self.error(message, None));
+                    return Err(self.error_here(message, None));
                 }
             },
             "draft" => match value {
                 Value::Boolean(draft) => self.task.draft = draft,
-                other => return Err(self.error(format!("draft is {other}, not true or false"), None)),
+                other => return Err(self.error_here(format!("draft is {other}, not true or false"), None)),
             },
             unknown => {
                 let hint = match nearest(KEYS, unknown) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("known: {}", KEYS.join(", ")),
                 };
-                return Err(self.error(format!("unknown key `{unknown}`"), Some(hint)));
+                return Err(self.error_here(format!("unknown key `{unknown}`"), Some(hint)));
             }
         }
         Ok(())
     }
 
-    fn word(&self, key: &str, value: Value) -> Result<String, TaskFileError> {
+    fn read_word(&self, key: &str, value: Value) -> Result<String, TaskFileError> {
         match value {
             Value::String(word) => Ok(word),
             // YAML reads `id: 3` as a number; the person meant the word.
             Value::Integer(number) => Ok(number.to_string()),
-            other => Err(self.error(format!("{key} is {}, not text", other.type_str()), None)),
+            other => Err(self.error_here(format!("{key} is {}, not text", other.type_str()), None)),
         }
     }
 
-    fn words(&self, key: &str, value: Value, commas: CommaHandling) -> Result<Vec<String>, TaskFileError> {
+    fn read_word_list(
+        &self,
+        key: &str,
+        value: Value,
+        commas: CommaHandling,
+    ) -> Result<Vec<String>, TaskFileError> {
         match (value, commas) {
-            (Value::Array(items), _) => items.into_iter().map(|item| self.word(key, item)).collect(),
+            (Value::Array(items), _) => items.into_iter().map(|item| self.read_word(key, item)).collect(),
             (Value::String(text), CommaHandling::Split) => {
                 Ok(text.split(',').map(str::trim).filter(|it| !it.is_empty()).map(str::to_owned).collect())
             }
-            (value, _) => Ok(vec![self.word(key, value)?]),
+            (value, _) => Ok(vec![self.read_word(key, value)?]),
         }
     }
 
-    fn resolve(mut self, places: &BTreeMap<String, u32>) -> Result<NewTask, TaskFileError> {
+    fn resolve_refs(mut self, places: &BTreeMap<String, u32>) -> Result<NewTask, TaskFileError> {
         let find = |draft: &Self, key: &str, word: &str| match places.get(word) {
             Some(place) => Ok(TaskRef::Batch(*place)),
-            None => word.parse().map_err(|error| draft.error(format!("{key}: {error}"), None)),
+            None => word.parse().map_err(|error| draft.error_here(format!("{key}: {error}"), None)),
         };
         self.task.needs =
             self.needs.iter().map(|word| find(&self, "needs", word)).collect::<Result<_, _>>()?;
@@ -462,7 +472,7 @@ fn read_yaml(file: &str, first: usize, lines: &[&str]) -> Result<Table, TaskFile
             let Value::Array(list) = list else {
                 return Err(fail(format!("`{key}` has a value and a list")));
             };
-            list.push(scalar(item.trim()));
+            list.push(parse_scalar(item.trim()));
             continue;
         }
         let Some((key, value)) = content.split_once(':') else {
@@ -488,11 +498,11 @@ fn read_yaml(file: &str, first: usize, lines: &[&str]) -> Result<Table, TaskFile
                 let Some(inside) = list.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) else {
                     return Err(fail(format!("the list of `{key}` does not end on its line")));
                 };
-                let items = split_list(inside).iter().map(|item| scalar(item)).collect();
+                let items = split_list(inside).iter().map(|item| parse_scalar(item)).collect();
                 table.insert(key, Value::Array(items));
             }
             value => {
-                table.insert(key, scalar(value));
+                table.insert(key, parse_scalar(value));
             }
         }
     }
@@ -518,7 +528,7 @@ fn split_list(text: &str) -> Vec<String> {
     items.into_iter().map(|item| item.trim().to_owned()).filter(|item| !item.is_empty()).collect()
 }
 
-fn scalar(text: &str) -> Value {
+fn parse_scalar(text: &str) -> Value {
     for quote in ['"', '\''] {
         if let Some(inside) = text.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote)) {
             let plain = match quote {

@@ -324,7 +324,7 @@ impl Service for ProjectService {
         issues::hear(&self.place, &self.heard, hook)
     }
 
-    fn secrets(&self) -> Vec<String> {
+    fn known_secrets(&self) -> Vec<String> {
         secret_masking::secrets(&self.place)
     }
 
@@ -338,7 +338,7 @@ impl Service for ProjectService {
 
     /// What the engine that runs says of itself may be some moments ahead of it: what agents are at, who waits for whose turn,
     /// and how far the landing queue is.
-    fn in_one_moment(&self, work: &mut dyn FnMut()) -> Option<u64> {
+    fn run_in_one_state(&self, work: &mut dyn FnMut()) -> Option<u64> {
         let mut worked = false;
         let head = reader_pool::in_one_moment(&self.place.caches, &self.place.folder.journal_path(), || {
             worked = true;

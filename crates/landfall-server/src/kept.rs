@@ -78,7 +78,7 @@ impl CachedResponse {
         let (begun, before) = (Instant::now(), shared.service.mark().unwrap_or_default());
         let mut all = Vec::with_capacity(makes.len());
         let mut makes = makes.into_iter();
-        let moment = shared.service.in_one_moment(&mut || {
+        let moment = shared.service.run_in_one_state(&mut || {
             // One that cannot be made leaves the others whole.
             let made = |make: ResponseBuilder| {
                 catch_unwind(AssertUnwindSafe(|| make(shared))).unwrap_or_else(|_| Err(not_made()))
@@ -93,7 +93,7 @@ impl CachedResponse {
     }
 
     fn holds(&self, mark: StateVersion, age_max: Duration) -> bool {
-        self.mark.covers(mark) && self.begun.elapsed() <= age_max
+        self.mark.covers_version(mark) && self.begun.elapsed() <= age_max
     }
 }
 
@@ -350,7 +350,7 @@ mod tests {
             self.marks.then_some(StateVersion { writes, seq })
         }
 
-        fn in_one_moment(&self, work: &mut dyn FnMut()) -> Option<u64> {
+        fn run_in_one_state(&self, work: &mut dyn FnMut()) -> Option<u64> {
             MOMENT.set(self.moments.then(|| self.seq.load(Ordering::SeqCst)));
             work();
             MOMENT.take()

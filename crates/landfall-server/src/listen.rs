@@ -92,7 +92,7 @@ impl ConnectionListener for LocalListener {
         let (stream, _) = self.0.accept().await?;
         // A handle, not an id: whoever connected may have ended, and its id be another's. Where the kernel gives no handle,
         // nobody is talked to.
-        let Ok(process) = PeerProcess::of(&stream) else { return Ok(None) };
+        let Ok(process) = PeerProcess::from_stream(&stream) else { return Ok(None) };
         if process.has_ended() {
             return Ok(None);
         }

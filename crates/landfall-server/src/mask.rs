@@ -35,7 +35,7 @@ impl SecretFinderCache {
         match &*known {
             Some((at, mask)) if at.elapsed() < LOOK => mask.clone(),
             Some(_) | None => {
-                let mask = SecretFinder::of(&service.secrets()).map(Arc::new);
+                let mask = SecretFinder::of(&service.known_secrets()).map(Arc::new);
                 *known = Some((Instant::now(), mask.clone()));
                 mask
             }

@@ -364,7 +364,7 @@ mod tests {
         assert!(text.contains("&lt;001&gt;") && !text.contains("<001>"), "{text}");
         for (query, last) in [("offset=x", None), ("as=xml", None), ("", Some("-1"))] {
             let status = open(&toy(1, true), query, last).await.status();
-            assert_eq!(status, ProblemCode::BadInput.status(), "{query} {last:?}");
+            assert_eq!(status, ProblemCode::BadInput.http_status(), "{query} {last:?}");
         }
     }
 }

@@ -146,7 +146,7 @@ fn told<T: Serialize>(done: Result<T, Problem>) -> HttpResponse {
     match done {
         Ok(it) => answer::json(serde_json::to_vec(&it).unwrap_or_default()), // words and numbers always can be written
         Err(problem) => {
-            let status = match problem.code.status() {
+            let status = match problem.code.http_status() {
                 422 => 400,
                 other => other,
             };

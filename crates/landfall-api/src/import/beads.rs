@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::json::{LocatedJson, bad_json};
+use super::json::{LocatedJson, json_problem};
 use super::{ImportContent, ImportItem, ImportLink, ImportProblem, words};
 use crate::{NewTask, Size};
 
@@ -91,7 +91,7 @@ pub(super) fn read(text: &str) -> Result<ImportContent, ImportProblem> {
             continue;
         }
         let value: Value = serde_json::from_str(text).map_err(|error| {
-            bad_json(line, &error).hint("an export of beads has one JSON object on each line")
+            json_problem(line, &error).hint("an export of beads has one JSON object on each line")
         })?;
         issue(&LocatedJson::on_line(line, &value), &mut reading)?;
     }
@@ -99,7 +99,7 @@ pub(super) fn read(text: &str) -> Result<ImportContent, ImportProblem> {
 }
 
 fn issue(at: &LocatedJson<'_>, reading: &mut ImportContent) -> Result<(), ImportProblem> {
-    at.object()?;
+    at.as_object()?;
     match at.get("_type").map(|it| it.text()).transpose()? {
         None | Some("issue") => {}
         Some(other) => {
@@ -109,8 +109,8 @@ fn issue(at: &LocatedJson<'_>, reading: &mut ImportContent) -> Result<(), Import
     }
     let id = at.get("id").ok_or_else(|| at.bad("there is no `id`"))?.name()?;
     let state = at.get("status").map_or(Ok(BeadsState::Open), |it| it.word("a status of beads", STATES))?;
-    let kind = at.text_of("issue_type")?;
-    let flag = |key: &str| at.get(key).map_or(Ok(false), |it| it.whether());
+    let kind = at.text_at("issue_type")?;
+    let flag = |key: &str| at.get(key).map_or(Ok(false), |it| it.as_bool());
     let aside = flag("pinned")? || flag("is_template")? || flag("ephemeral")?;
     if state == BeadsState::Over {
         reading.left_out.add("closed issue");
@@ -124,28 +124,28 @@ fn issue(at: &LocatedJson<'_>, reading: &mut ImportContent) -> Result<(), Import
     }
     at.count_others(USED, SILENT, &mut reading.left_out);
     let mut task = NewTask {
-        title: at.title("title")?,
-        body: words::body(&[
-            ("", at.text_of("description")?),
-            ("Design", at.text_of("design")?),
-            ("Notes", at.text_of("notes")?),
+        title: at.read_title("title")?,
+        body: words::join_sections(&[
+            ("", at.text_at("description")?),
+            ("Design", at.text_at("design")?),
+            ("Notes", at.text_at("notes")?),
         ]),
-        criteria: at.get("acceptance_criteria").map_or(Ok(Vec::new()), |it| it.criteria())?,
-        size: at.get("estimated_minutes").map(|it| it.whole()).transpose()?.map(size),
-        priority: at.get("priority").map(|it| priority(&it)).transpose()?,
+        criteria: at.get("acceptance_criteria").map_or(Ok(Vec::new()), |it| it.read_criteria())?,
+        size: at.get("estimated_minutes").map(|it| it.as_whole_number()).transpose()?.map(size_for_minutes),
+        priority: at.get("priority").map(|it| parse_priority(&it)).transpose()?,
         draft: state == BeadsState::Later || kind == "epic", // an epic without parts wants splitting first
         ..NewTask::default()
     };
     let labels = at.get("labels").map_or(Ok(Vec::new()), |it| it.list())?;
     for label in labels.iter().map(LocatedJson::text).collect::<Result<Vec<_>, _>>()? {
-        task.tags.extend(words::tag(label).filter(|tag| !task.tags.contains(tag)));
+        task.tags.extend(words::to_tag(label).filter(|tag| !task.tags.contains(tag)));
     }
     if !["", "task", "epic"].contains(&kind) {
-        task.tags.extend(words::tag(kind).filter(|tag| !task.tags.contains(tag)));
+        task.tags.extend(words::to_tag(kind).filter(|tag| !task.tags.contains(tag)));
     }
     let mut item = ImportItem { id, place: at.place(), task, needs: Vec::new(), parent: None };
     for tie in at.get("dependencies").map_or(Ok(Vec::new()), |it| it.list())? {
-        link(&tie, &mut item, reading)?;
+        read_dependency(&tie, &mut item, reading)?;
     }
     if let (None, Some(parent)) = (&item.parent, at.get("parent")) {
         item.parent = Some(ImportLink { to: parent.name()?, place: parent.place() });
@@ -154,12 +154,12 @@ fn issue(at: &LocatedJson<'_>, reading: &mut ImportContent) -> Result<(), Import
     Ok(())
 }
 
-fn link(
+fn read_dependency(
     tie: &LocatedJson<'_>,
     item: &mut ImportItem,
     reading: &mut ImportContent,
 ) -> Result<(), ImportProblem> {
-    tie.object()?;
+    tie.as_object()?;
     let to = tie.first(&["depends_on_id", "id"]).ok_or_else(|| tie.bad("there is no `depends_on_id`"))?;
     let link = ImportLink { to: to.name()?, place: to.place() };
     let kind = tie.first(&["type", "dependency_type"]).map_or(Ok("blocks"), |it| it.text())?;
@@ -172,15 +172,15 @@ fn link(
 }
 
 /// 0 to 4, the middle is 2; ours are 0 to 9, the middle is 5.
-fn priority(at: &LocatedJson<'_>) -> Result<u8, ImportProblem> {
+fn parse_priority(at: &LocatedJson<'_>) -> Result<u8, ImportProblem> {
     const OURS: [u8; 5] = [0, 2, 5, 7, 9];
-    let theirs = at.whole()?;
+    let theirs = at.as_whole_number()?;
     usize::try_from(theirs).ok().and_then(|theirs| OURS.get(theirs).copied()).ok_or_else(|| {
         at.bad(format!("priority {theirs} is out of range")).hint("beads has 0 (critical) to 4")
     })
 }
 
-fn size(minutes: u64) -> Size {
+fn size_for_minutes(minutes: u64) -> Size {
     match minutes {
         0..=30 => Size::XS,
         31..=120 => Size::S,

@@ -47,7 +47,7 @@ impl<'a> LocatedJson<'a> {
         self.bad(format!("this is {found}, not {wanted}"))
     }
 
-    fn step(&self, value: &'a Value, key: &str) -> Self {
+    fn descend(&self, value: &'a Value, key: &str) -> Self {
         let plain =
             !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
         let key = if plain { key.to_owned() } else { format!("{:?}", words::short(key)) };
@@ -55,14 +55,14 @@ impl<'a> LocatedJson<'a> {
         Self { value, path, line: self.line }
     }
 
-    pub fn object(&self) -> Result<&'a Map<String, Value>, ImportProblem> {
+    pub fn as_object(&self) -> Result<&'a Map<String, Value>, ImportProblem> {
         self.value.as_object().ok_or_else(|| self.is_not("an object"))
     }
 
     /// The value of a key; null is as good as nothing.
     pub fn get(&self, key: &str) -> Option<LocatedJson<'a>> {
         let value = self.value.as_object()?.get(key).filter(|value| !value.is_null())?;
-        Some(self.step(value, key))
+        Some(self.descend(value, key))
     }
 
     /// The value of the first of these keys that is there.
@@ -81,7 +81,7 @@ impl<'a> LocatedJson<'a> {
     }
 
     /// The text of a key; nothing is empty text.
-    pub fn text_of(&self, key: &str) -> Result<&'a str, ImportProblem> {
+    pub fn text_at(&self, key: &str) -> Result<&'a str, ImportProblem> {
         self.get(key).map_or(Ok(""), |it| it.text())
     }
 
@@ -95,18 +95,18 @@ impl<'a> LocatedJson<'a> {
         }
     }
 
-    pub fn whether(&self) -> Result<bool, ImportProblem> {
+    pub fn as_bool(&self) -> Result<bool, ImportProblem> {
         self.value.as_bool().ok_or_else(|| self.is_not("true or false"))
     }
 
-    pub fn whole(&self) -> Result<u64, ImportProblem> {
+    pub fn as_whole_number(&self) -> Result<u64, ImportProblem> {
         self.value.as_u64().ok_or_else(|| self.is_not("a whole number"))
     }
 
     /// Criteria: a list of texts, or one text with a line each.
-    pub fn criteria(&self) -> Result<Vec<String>, ImportProblem> {
+    pub fn read_criteria(&self) -> Result<Vec<String>, ImportProblem> {
         match self.value {
-            Value::String(text) => Ok(words::criteria(text)),
+            Value::String(text) => Ok(words::split_criteria(text)),
             Value::Array(_) => {
                 let texts = self.list()?.iter().map(LocatedJson::text).collect::<Result<Vec<_>, _>>()?;
                 Ok(texts.into_iter().map(words::one_line).filter(|it| !it.is_empty()).collect())
@@ -127,7 +127,7 @@ impl<'a> LocatedJson<'a> {
     }
 
     /// The title under this key, which must have words in it.
-    pub fn title(&self, key: &str) -> Result<String, ImportProblem> {
+    pub fn read_title(&self, key: &str) -> Result<String, ImportProblem> {
         let Some(at) = self.get(key) else {
             return Err(self.bad(format!("there is no `{key}`")));
         };
@@ -155,11 +155,11 @@ impl<'a> LocatedJson<'a> {
 
 /// Reads a document.
 pub(super) fn parse(text: &str) -> Result<Value, ImportProblem> {
-    serde_json::from_str(text).map_err(|error| bad_json(error.line(), &error))
+    serde_json::from_str(text).map_err(|error| json_problem(error.line(), &error))
 }
 
 /// What is wrong with JSON on this line.
-pub(super) fn bad_json(line: usize, error: &serde_json::Error) -> ImportProblem {
+pub(super) fn json_problem(line: usize, error: &serde_json::Error) -> ImportProblem {
     let message = error.to_string();
     let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
     ImportProblem::new(
@@ -169,7 +169,7 @@ pub(super) fn bad_json(line: usize, error: &serde_json::Error) -> ImportProblem 
 }
 
 /// How a document of JSON, or of lines of JSON, is written; none when it is something else.
-pub(super) fn guess(text: &str) -> Result<Option<Format>, ImportProblem> {
+pub(super) fn guess_format(text: &str) -> Result<Option<Format>, ImportProblem> {
     let has = |value: &Value, keys: &[&str]| keys.iter().any(|key| value.get(key).is_some());
     let is_issue = |value: &Value| {
         has(value, &["_type"]) || (has(value, &["id"]) && has(value, &["title", "issue_type"]))

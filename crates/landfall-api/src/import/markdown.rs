@@ -11,13 +11,13 @@ use crate::NewTask;
 /// Whether there is a check box in it.
 pub(super) fn is_checklist(text: &str) -> bool {
     let mut fence = FenceState::default();
-    text.lines().any(|line| !fence.takes(line) && matches!(CheckboxItem::of(line), Ok(Some(_))))
+    text.lines().any(|line| !fence.takes_line(line) && matches!(CheckboxItem::parse_line(line), Ok(Some(_))))
 }
 
 pub(super) fn read(file: &str, text: &str) -> Result<ImportContent, ImportProblem> {
     let mut page = MarkdownImport::new(file);
     for (number, line) in (1..).zip(text.lines()) {
-        page.line(number, line)?;
+        page.read_line(number, line)?;
     }
     page.close_all();
     if page.seen == 0 {
@@ -52,10 +52,10 @@ struct CheckboxItem<'a> {
 
 impl<'a> CheckboxItem<'a> {
     /// The item that begins on this line; an error names a mark that nobody can read.
-    fn of(line: &'a str) -> Result<Option<Self>, char> {
-        let (column, text) = indent(line);
-        let Some(bullet) = bullet(text) else { return Ok(None) };
-        let (gap, rest) = indent(&text[bullet..]);
+    fn parse_line(line: &'a str) -> Result<Option<Self>, char> {
+        let (column, text) = split_indent(line);
+        let Some(bullet) = bullet_length(text) else { return Ok(None) };
+        let (gap, rest) = split_indent(&text[bullet..]);
         let mut chars = rest.chars();
         let (Some('['), Some(mark), Some(']')) = (chars.next(), chars.next(), chars.next()) else {
             return Ok(None);
@@ -76,7 +76,7 @@ impl<'a> CheckboxItem<'a> {
 }
 
 /// How long the mark of a list item is.
-fn bullet(text: &str) -> Option<usize> {
+fn bullet_length(text: &str) -> Option<usize> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let long = match text.chars().next() {
         Some('-' | '*' | '+') => 1,
@@ -87,7 +87,7 @@ fn bullet(text: &str) -> Option<usize> {
 }
 
 /// How far a line is indented, in columns, and the rest of it.
-fn indent(line: &str) -> (usize, &str) {
+fn split_indent(line: &str) -> (usize, &str) {
     let mut columns = 0;
     for (at, c) in line.char_indices() {
         match c {
@@ -105,7 +105,7 @@ struct FenceState(Option<String>);
 
 impl FenceState {
     /// Whether the line is in a block of code, or begins or ends one.
-    fn takes(&mut self, line: &str) -> bool {
+    fn takes_line(&mut self, line: &str) -> bool {
         let text = line.trim();
         match &self.0 {
             Some(open) => {
@@ -170,62 +170,62 @@ impl<'a> MarkdownImport<'a> {
         }
     }
 
-    fn line(&mut self, number: usize, line: &'a str) -> Result<(), ImportProblem> {
+    fn read_line(&mut self, number: usize, line: &'a str) -> Result<(), ImportProblem> {
         if self.fence.0.is_some() || line.trim().is_empty() {
             let inside = self.fence.0.is_some();
-            self.fence.takes(line);
+            self.fence.takes_line(line);
             self.blank = !inside;
-            self.belongs(line);
+            self.append_to_open_item(line);
             return Ok(());
         }
-        let (column, text) = indent(line);
-        let mark = CheckboxItem::of(line).map_err(|mark| {
+        let (column, text) = split_indent(line);
+        let mark = CheckboxItem::parse_line(line).map_err(|mark| {
             ImportProblem::new(ImportPlace::Line(number), format!("nobody can tell what `[{mark}]` means"))
                 .hint("`[ ]`, `[/]` and `[~]` are open, `[x]` is done, `[-]` is dropped")
         })?;
         let was_blank = std::mem::take(&mut self.blank);
         if let Some(mark) = mark {
             self.close(|open| mark.indent <= open.indent);
-            self.begin(number, &mark)?;
+            self.begin_item(number, &mark)?;
             return Ok(());
         }
         if let Some(heading) = heading(text).filter(|_| column < 4) {
             self.close_all();
-            self.under(heading);
+            self.enter_heading(heading);
             return Ok(());
         }
         // Less indented and after a gap, it is a text of its own; right below, it goes on.
-        if was_blank || bullet(text).is_some() {
+        if was_blank || bullet_length(text).is_some() {
             self.close(|open| column < open.inside && column <= open.indent);
         }
-        self.fence.takes(line);
-        self.belongs(line);
+        self.fence.takes_line(line);
+        self.append_to_open_item(line);
         Ok(())
     }
 
-    fn under(&mut self, (level, text): (usize, &str)) {
+    fn enter_heading(&mut self, (level, text): (usize, &str)) {
         if level == 1 && !std::mem::replace(&mut self.titled, true) {
             self.heading = None;
             return;
         }
-        self.heading = words::slug(text, 64);
+        self.heading = words::to_slug(text, 64);
     }
 
-    fn begin(&mut self, number: usize, mark: &CheckboxItem<'a>) -> Result<(), ImportProblem> {
+    fn begin_item(&mut self, number: usize, mark: &CheckboxItem<'a>) -> Result<(), ImportProblem> {
         let title = words::one_line(mark.title);
         if title.is_empty() {
             return Err(ImportProblem::new(ImportPlace::Line(number), "the item is empty")
                 .hint("say in one line what is wanted"));
         }
         self.seen += 1;
-        let own = format!("{}-{:04x}", words::slug(&title, 60).unwrap_or_default(), fold(&title));
+        let own = format!("{}-{:04x}", words::to_slug(&title, 60).unwrap_or_default(), fold_to_u16(&title));
         let within = match self.open.last() {
             Some(above) => above.id.clone(),
             None => format!("{}#{}", self.file, self.heading.as_deref().unwrap_or_default()),
         };
         let mut id = format!("{within}/{own}");
         if id.len() > ID_BYTES_MAX {
-            id = format!("{}#{:016x}", self.file, fold64(&id));
+            id = format!("{}#{:016x}", self.file, hash_fnv1a(&id));
         }
         let times = self.ids.entry(id.clone()).or_default();
         *times += 1;
@@ -252,7 +252,7 @@ impl<'a> MarkdownImport<'a> {
         Ok(())
     }
 
-    fn belongs(&mut self, line: &'a str) {
+    fn append_to_open_item(&mut self, line: &'a str) {
         if let Some(open) = self.open.last_mut() {
             open.body.push((open.inside, line));
         }
@@ -260,17 +260,17 @@ impl<'a> MarkdownImport<'a> {
 
     fn close(&mut self, ends: impl Fn(&OpenChecklistItem<'a>) -> bool) {
         while self.open.last().is_some_and(&ends) {
-            self.end();
+            self.end_item();
         }
     }
 
     fn close_all(&mut self) {
         while !self.open.is_empty() {
-            self.end();
+            self.end_item();
         }
     }
 
-    fn end(&mut self) {
+    fn end_item(&mut self) {
         let Some(OpenChecklistItem { line, tick, id, title, body, tag, .. }) = self.open.pop() else {
             return;
         };
@@ -287,7 +287,7 @@ impl<'a> MarkdownImport<'a> {
         let place = ImportPlace::Line(line);
         let parent = self.open.last().map(|open| ImportLink { to: open.id.clone(), place: place.clone() });
         let task =
-            NewTask { title, body: body_of(&body), tags: tag.into_iter().collect(), ..NewTask::default() };
+            NewTask { title, body: join_body(&body), tags: tag.into_iter().collect(), ..NewTask::default() };
         self.reading.items.push(ImportItem { id, place, task, needs: Vec::new(), parent });
     }
 }
@@ -303,10 +303,10 @@ fn heading(text: &str) -> Option<(usize, &str)> {
 }
 
 /// The lines of a body, without the indentation they have in common with their item.
-fn body_of(lines: &[(usize, &str)]) -> String {
+fn join_body(lines: &[(usize, &str)]) -> String {
     let mut text = String::new();
     for (inside, line) in lines {
-        let (columns, rest) = indent(line);
+        let (columns, rest) = split_indent(line);
         text.push_str(&" ".repeat(columns.saturating_sub(*inside)));
         text.push_str(rest.trim_end());
         text.push('\n');
@@ -315,12 +315,12 @@ fn body_of(lines: &[(usize, &str)]) -> String {
 }
 
 /// A small number made of a text: it tells titles apart that have the same letters.
-fn fold(text: &str) -> u16 {
-    let wide = fold64(text);
+fn fold_to_u16(text: &str) -> u16 {
+    let wide = hash_fnv1a(text);
     u16::try_from((wide ^ wide >> 16 ^ wide >> 32 ^ wide >> 48) & 0xffff).expect("sixteen bits")
 }
 
-fn fold64(text: &str) -> u64 {
+fn hash_fnv1a(text: &str) -> u64 {
     text.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

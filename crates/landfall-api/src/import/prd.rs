@@ -78,41 +78,41 @@ pub(super) fn read(text: &str) -> Result<ImportContent, ImportProblem> {
     // Every document counts its stories from one: the branch or the project tells them apart.
     let of = root.first(&["branchName", "project"]).map(|it| it.name()).transpose()?;
     let of = of.map(|of| of + "/").unwrap_or_default();
-    let about = root.text_of("description")?;
+    let about = root.text_at("description")?;
     let mut told: Vec<(u64, ImportItem)> = Vec::new();
     let stories = stories.list()?;
     for (place, at) in (1..).zip(&stories) {
-        if let Some((rank, item)) = story(&of, about, place, at, &mut reading)? {
+        if let Some((rank, item)) = read_story(&of, about, place, at, &mut reading)? {
             told.push((rank, item));
         }
     }
     told.sort_by_key(|(rank, _)| *rank);
     reading.items = told.into_iter().map(|(_, item)| item).collect();
     if !stories.iter().any(|it| it.first(NEEDS).is_some()) {
-        chain(&mut reading.items);
+        chain_stories(&mut reading.items);
     }
     Ok(reading)
 }
 
 /// Stories without dependencies are written to be done in their order, each on top of the one before.
-fn chain(items: &mut [ImportItem]) {
+fn chain_stories(items: &mut [ImportItem]) {
     for place in 1..items.len() {
         let link = ImportLink { to: items[place - 1].id.clone(), place: items[place].place.clone() };
         items[place].needs.push(link);
     }
 }
 
-fn story(
+fn read_story(
     of: &str,
     about: &str,
     place: u64,
     at: &LocatedJson<'_>,
     reading: &mut ImportContent,
 ) -> Result<Option<(u64, ImportItem)>, ImportProblem> {
-    at.object()?;
+    at.as_object()?;
     let own = at.get("id").map_or_else(|| Ok(place.to_string()), |it| it.name())?;
     let id = format!("{of}{own}");
-    let passes = at.get("passes").map_or(Ok(false), |it| it.whether())?;
+    let passes = at.get("passes").map_or(Ok(false), |it| it.as_bool())?;
     let state = at.get("status").map_or(Ok(PrdState::Open), |it| it.word("a status of a story", STATES))?;
     if passes || state == PrdState::Over {
         reading.left_out.add("story that passes");
@@ -120,9 +120,9 @@ fn story(
         return Ok(None);
     }
     at.count_others(USED, SILENT, &mut reading.left_out);
-    let description = at.text_of("description")?;
+    let description = at.text_at("description")?;
     let title = match at.get("title") {
-        Some(_) => at.title("title")?,
+        Some(_) => at.read_title("title")?,
         None => words::one_line(description),
     };
     if title.is_empty() {
@@ -130,19 +130,19 @@ fn story(
     }
     let (rank, priority) = match at.get("priority") {
         Some(it) if it.value.is_string() => (place, Some(it.word("a priority", PRIORITIES)?)),
-        Some(it) => (it.whole()?, None),
+        Some(it) => (it.as_whole_number()?, None),
         None => (place, None),
     };
     let mut tags = Vec::new();
     for tag in at.get("tags").map_or(Ok(Vec::new()), |it| it.list())? {
-        tags.extend(words::tag(tag.text()?));
+        tags.extend(words::to_tag(tag.text()?));
     }
-    tags.extend(words::tag(at.text_of("category")?));
+    tags.extend(words::to_tag(at.text_at("category")?));
     let part_of = if about.is_empty() { String::new() } else { format!("This is a part of: {about}") };
     let task = NewTask {
         title,
-        body: words::body(&[("", description), ("Notes", at.text_of("notes")?), ("", &part_of)]),
-        criteria: at.first(CRITERIA).map_or(Ok(Vec::new()), |it| it.criteria())?,
+        body: words::join_sections(&[("", description), ("Notes", at.text_at("notes")?), ("", &part_of)]),
+        criteria: at.first(CRITERIA).map_or(Ok(Vec::new()), |it| it.read_criteria())?,
         tags,
         priority,
         draft: state == PrdState::Later,

@@ -26,13 +26,15 @@ pub struct ImportPlan {
 ///
 /// # Errors
 /// A name that means nothing, or needs that go in a circle.
-pub fn settle(
+pub fn resolve_import(
     list: ImportFile,
     known: &BTreeMap<String, TaskId>,
     again: bool,
 ) -> Result<ImportPlan, ImportError> {
     let file = list.file.clone();
-    ImportIndex::new(list, known, again).and_then(ImportIndex::settle).map_err(|bad| bad.in_file(&file))
+    ImportIndex::new(list, known, again)
+        .and_then(ImportIndex::resolve_items)
+        .map_err(|bad| bad.to_import_error(&file))
 }
 
 /// The whole list, by place.
@@ -68,7 +70,7 @@ impl ImportIndex {
         };
         for place in 0..many {
             let Some(link) = board.items[place].parent.clone() else { continue };
-            if let Some(parent) = board.find(&link)? {
+            if let Some(parent) = board.find_item(&link)? {
                 board.parents[place] = Some(parent);
                 board.parts[parent].push(place);
             }
@@ -78,7 +80,7 @@ impl ImportIndex {
     }
 
     /// The place of what a link names; none when it is over.
-    fn find(&self, link: &ImportLink) -> Result<Option<usize>, ImportProblem> {
+    fn find_item(&self, link: &ImportLink) -> Result<Option<usize>, ImportProblem> {
         match self.places.get(&link.to) {
             Some(place) => Ok(Some(*place)),
             None if self.over.contains(&link.to) => Ok(None),
@@ -111,7 +113,7 @@ impl ImportIndex {
     }
 
     /// What is worked on of an item: itself, or the parts of a group.
-    fn leaves(&self, place: usize) -> Vec<usize> {
+    fn leaves_of(&self, place: usize) -> Vec<usize> {
         let (mut leaves, mut open) = (Vec::new(), vec![place]);
         while let Some(place) = open.pop() {
             match self.is_group(place) {
@@ -123,11 +125,11 @@ impl ImportIndex {
     }
 
     /// The item and what it is a part of, from the inside out.
-    fn line(&self, place: usize) -> Vec<usize> {
+    fn ancestors_with_self(&self, place: usize) -> Vec<usize> {
         std::iter::successors(Some(place), |place| self.parents[*place]).collect()
     }
 
-    fn settle(mut self) -> Result<ImportPlan, ImportProblem> {
+    fn resolve_items(mut self) -> Result<ImportPlan, ImportProblem> {
         let needs = self.needs()?;
         let next = |place: usize| needs[place].iter().copied().collect::<Vec<_>>();
         if let Some(path) = circle(self.items.len(), &next) {
@@ -153,7 +155,7 @@ impl ImportIndex {
             task.parent = self.parents[place].map(named);
             task.draft |= self.is_group(place);
             if !self.is_group(place) {
-                self.complete(&mut task, place);
+                self.inherit_from_group(&mut task, place);
             }
             task.needs = needs[place].iter().copied().map(named).collect();
             settled.tasks.push(task);
@@ -162,16 +164,16 @@ impl ImportIndex {
     }
 
     /// What a part takes over from its group, which no agent ever sees: how urgent it is, and what it is about.
-    fn complete(&self, task: &mut NewTask, place: usize) {
-        let above = &self.line(place)[1..];
+    fn inherit_from_group(&self, task: &mut NewTask, place: usize) {
+        let above = &self.ancestors_with_self(place)[1..];
         let Some(nearest) = above.first() else { return };
         task.priority = task.priority.or(above.iter().find_map(|it| self.items[*it].task.priority));
         let titles: Vec<&str> = above.iter().rev().map(|it| self.items[*it].task.title.as_str()).collect();
         let group = &self.items[*nearest].task;
         let criteria: String = group.criteria.iter().map(|it| format!("- {it}\n")).collect();
-        let about = words::body(&[("", &titles.join(" › ")), ("", &group.body), ("", &criteria)]);
+        let about = words::join_sections(&[("", &titles.join(" › ")), ("", &group.body), ("", &criteria)]);
         let about = &about[..about.floor_char_boundary(ABOUT_BYTES_MAX)];
-        task.body = words::body(&[("", &task.body), ("What it is a part of", about)]);
+        task.body = words::join_sections(&[("", &task.body), ("What it is a part of", about)]);
     }
 
     /// What every item waits for, among the items that are worked on.
@@ -179,25 +181,29 @@ impl ImportIndex {
         // Looked up once for each item: a deep list asks for the needs of its groups again and again.
         let mut own: Vec<BTreeSet<usize>> = Vec::new();
         for place in 0..self.items.len() {
-            let line = self.line(place);
+            let line = self.ancestors_with_self(place);
             let mut found = BTreeSet::new();
             for link in self.items[place].needs.clone() {
-                match self.find(&link)? {
+                match self.find_item(&link)? {
                     None => self.left_out.add("need that is done already"),
                     Some(other) if other != place && line.contains(&other) => {
                         self.left_out.add("need of a part on its whole");
                     }
-                    Some(other) if other != place && self.line(other).contains(&place) => {
+                    Some(other) if other != place && self.ancestors_with_self(other).contains(&place) => {
                         self.left_out.add("need of a whole on its part");
                     }
-                    Some(other) => found.extend(self.leaves(other)),
+                    Some(other) => found.extend(self.leaves_of(other)),
                 }
             }
             own.push(found);
         }
         let mut all = vec![BTreeSet::new(); self.items.len()];
         for place in (0..self.items.len()).filter(|place| !self.is_group(*place)) {
-            all[place] = self.line(place).into_iter().flat_map(|above| own[above].iter().copied()).collect();
+            all[place] = self
+                .ancestors_with_self(place)
+                .into_iter()
+                .flat_map(|above| own[above].iter().copied())
+                .collect();
         }
         Ok(all)
     }

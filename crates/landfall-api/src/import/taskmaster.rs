@@ -48,7 +48,7 @@ const MASTER: &str = "master";
 pub(super) fn read(text: &str, list: Option<&str>) -> Result<ImportContent, ImportProblem> {
     let value = parse(text)?;
     let root = LocatedJson::root(&value);
-    let object = root.object()?;
+    let object = root.as_object()?;
     let mut reading = ImportContent::default();
     let mut lists: Vec<(&str, LocatedJson<'_>)> = Vec::new();
     if let Some(tasks) = root.get("tasks") {
@@ -79,17 +79,17 @@ pub(super) fn read(text: &str, list: Option<&str>) -> Result<ImportContent, Impo
     }
     for (tag, tasks) in lists {
         for task in tasks.list()? {
-            top(tag, &task, &mut reading)?;
+            read_top_task(tag, &task, &mut reading)?;
         }
     }
     Ok(reading)
 }
 
-fn top(tag: &str, at: &LocatedJson<'_>, reading: &mut ImportContent) -> Result<(), ImportProblem> {
-    let id = format!("{tag}/{}", number(at)?);
+fn read_top_task(tag: &str, at: &LocatedJson<'_>, reading: &mut ImportContent) -> Result<(), ImportProblem> {
+    let id = format!("{tag}/{}", read_id(at)?);
     let subtasks = at.get("subtasks").map_or(Ok(Vec::new()), |it| it.list())?;
-    let siblings = subtasks.iter().map(number).collect::<Result<Vec<_>, _>>()?;
-    if state(at)? == TaskmasterState::Over {
+    let siblings = subtasks.iter().map(read_id).collect::<Result<Vec<_>, _>>()?;
+    if read_state(at)? == TaskmasterState::Over {
         // Parts of what is over are over, whatever they say: nobody ticks them one by one.
         reading.left_out.add("task that is done or cancelled");
         reading.over.extend(siblings.iter().map(|sub| format!("{id}.{sub}")));
@@ -101,7 +101,7 @@ fn top(tag: &str, at: &LocatedJson<'_>, reading: &mut ImportContent) -> Result<(
     reading.items.push(whole);
     for (sub, own) in subtasks.iter().zip(&siblings) {
         let part = format!("{id}.{own}");
-        if state(sub)? == TaskmasterState::Over {
+        if read_state(sub)? == TaskmasterState::Over {
             reading.left_out.add("subtask that is done or cancelled");
             reading.over.insert(part);
             continue;
@@ -118,12 +118,12 @@ fn top(tag: &str, at: &LocatedJson<'_>, reading: &mut ImportContent) -> Result<(
     Ok(())
 }
 
-fn number(at: &LocatedJson<'_>) -> Result<String, ImportProblem> {
-    at.object()?;
+fn read_id(at: &LocatedJson<'_>) -> Result<String, ImportProblem> {
+    at.as_object()?;
     at.get("id").ok_or_else(|| at.bad("there is no `id`"))?.name()
 }
 
-fn state(at: &LocatedJson<'_>) -> Result<TaskmasterState, ImportProblem> {
+fn read_state(at: &LocatedJson<'_>) -> Result<TaskmasterState, ImportProblem> {
     at.get("status").map_or(Ok(TaskmasterState::Open), |it| it.word("a status of Task Master", STATES))
 }
 
@@ -142,18 +142,18 @@ fn item(
     at.count_others(USED, SILENT, &mut reading.left_out);
     let mut criteria = Vec::new();
     for key in ["acceptanceCriteria", "testStrategy"] {
-        criteria.extend(at.get(key).map_or(Ok(Vec::new()), |it| it.criteria())?);
+        criteria.extend(at.get(key).map_or(Ok(Vec::new()), |it| it.read_criteria())?);
     }
     let task = NewTask {
-        title: at.title("title")?,
-        body: words::body(&[("", at.text_of("description")?), ("Details", at.text_of("details")?)]),
+        title: at.read_title("title")?,
+        body: words::join_sections(&[("", at.text_at("description")?), ("Details", at.text_at("details")?)]),
         criteria,
-        tags: words::tag(tag).filter(|_| tag != MASTER).into_iter().collect(),
+        tags: words::to_tag(tag).filter(|_| tag != MASTER).into_iter().collect(),
         priority: at
             .get("priority")
             .map(|it| it.word("a priority of Task Master", PRIORITIES))
             .transpose()?,
-        draft: state(at)? == TaskmasterState::Later,
+        draft: read_state(at)? == TaskmasterState::Later,
         ..NewTask::default()
     };
     Ok(ImportItem { id, place: at.place(), task, needs, parent: None })

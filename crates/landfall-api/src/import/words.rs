@@ -17,7 +17,7 @@ pub(super) fn one_line(text: &str) -> String {
 }
 
 /// The letters and digits of a text in small, joined by dashes; none when there are none.
-pub(super) fn slug(text: &str, bytes_max: usize) -> Option<String> {
+pub(super) fn to_slug(text: &str, bytes_max: usize) -> Option<String> {
     let mut slug = String::new();
     let mut gap = false;
     for c in text.chars().flat_map(char::to_lowercase) {
@@ -39,22 +39,22 @@ pub(super) fn slug(text: &str, bytes_max: usize) -> Option<String> {
 const TAG_BYTES_MAX: usize = 64; // as long as a tag may be
 
 /// The text as a tag: as it is where that is one, else its letters and digits.
-pub(super) fn tag(text: &str) -> Option<String> {
+pub(super) fn to_tag(text: &str) -> Option<String> {
     let text = text.trim();
     let legal = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '/' | '.' | ':');
     if !text.is_empty() && text.len() <= TAG_BYTES_MAX && text.chars().all(legal) {
         return Some(text.to_owned());
     }
-    slug(text, TAG_BYTES_MAX)
+    to_slug(text, TAG_BYTES_MAX)
 }
 
 /// Criteria that stand in one text, a line each; marks of lists are layout.
-pub(super) fn criteria(text: &str) -> Vec<String> {
-    text.lines().map(|line| one_line(unmarked(line))).filter(|line| !line.is_empty()).collect()
+pub(super) fn split_criteria(text: &str) -> Vec<String> {
+    text.lines().map(|line| one_line(strip_list_mark(line))).filter(|line| !line.is_empty()).collect()
 }
 
 /// A line without the mark of a list item or a check box.
-fn unmarked(line: &str) -> &str {
+fn strip_list_mark(line: &str) -> &str {
     let line = line.trim();
     let digits = line.len() - line.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let rest = match line.chars().next() {
@@ -67,7 +67,7 @@ fn unmarked(line: &str) -> &str {
 }
 
 /// Parts of a body under headings; those without words are left out.
-pub(super) fn body(parts: &[(&str, &str)]) -> String {
+pub(super) fn join_sections(parts: &[(&str, &str)]) -> String {
     let told = parts.iter().filter(|(_, text)| !text.trim().is_empty());
     let shown = told.map(|(heading, text)| match *heading {
         "" => text.trim().to_owned(),
@@ -78,17 +78,17 @@ pub(super) fn body(parts: &[(&str, &str)]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{criteria, slug, tag};
+    use super::{split_criteria, to_slug, to_tag};
 
     #[test]
     fn tags_and_criteria_are_made_of_what_people_wrote() {
-        assert_eq!(tag("area:ui").as_deref(), Some("area:ui"));
-        assert_eq!(tag("needs love, soon!").as_deref(), Some("needs-love-soon"));
-        assert_eq!(tag("→").as_deref(), None);
-        assert_eq!(slug("Größe prüfen", 64).as_deref(), Some("größe-prüfen"));
-        assert!(slug(&"ä".repeat(100), 64).is_some_and(|it| it.len() <= 64));
+        assert_eq!(to_tag("area:ui").as_deref(), Some("area:ui"));
+        assert_eq!(to_tag("needs love, soon!").as_deref(), Some("needs-love-soon"));
+        assert_eq!(to_tag("→").as_deref(), None);
+        assert_eq!(to_slug("Größe prüfen", 64).as_deref(), Some("größe-prüfen"));
+        assert!(to_slug(&"ä".repeat(100), 64).is_some_and(|it| it.len() <= 64));
         assert_eq!(
-            criteria("- one\n* [ ] two\n\n1. three\n2) four\n-five\n[x] six\n"),
+            split_criteria("- one\n* [ ] two\n\n1. three\n2) four\n-five\n[x] six\n"),
             ["one", "two", "three", "four", "-five", "six"]
         );
     }

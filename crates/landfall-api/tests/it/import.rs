@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use expect_test::{Expect, expect};
-use landfall_api::import::{Format, Imported, guess, read, settle};
+use landfall_api::import::{Format, Imported, guess_format, read, resolve_import};
 use landfall_api::taskfile::TaskFileSource;
 use landfall_api::{NewTask, TaskId, TaskRef};
 
@@ -34,9 +34,9 @@ fn line(number: usize, task: &NewTask) -> String {
 
 fn shown(name: &str, text: &str, known: &BTreeMap<String, TaskId>) -> String {
     let file = TaskFileSource { name, text };
-    let settled = guess(&file)
+    let settled = guess_format(&file)
         .and_then(|format| Ok((format, read(&file, format, None)?)))
-        .and_then(|(format, list)| Ok((format, settle(list, known, false)?)));
+        .and_then(|(format, list)| Ok((format, resolve_import(list, known, false)?)));
     match settled {
         Err(error) => match &error.hint {
             Some(hint) => format!("{error}\nhint: {hint}"),
@@ -129,7 +129,8 @@ fn a_markdown_checklist_that_makes_no_sense_is_refused_with_its_line() {
             a.md: this looks like no task list that is known
             hint: `--format` says what it is: markdown (a Markdown checklist), beads (issues of beads, a line each), taskmaster (the tasks.json of Task Master), prd (a prd.json with user stories), modules (a folder of task modules)"#]],
     );
-    let toml = guess(&TaskFileSource { name: "landfall.toml", text: "[[verify.command]]\nname = \"t\"\n" });
+    let toml =
+        guess_format(&TaskFileSource { name: "landfall.toml", text: "[[verify.command]]\nname = \"t\"\n" });
     assert_eq!(
         toml.expect_err("no list").to_string(),
         "landfall.toml: this looks like no task list that is known"
@@ -548,7 +549,7 @@ fn what_was_imported_before_is_not_added_again_but_can_be_referred_to() {
     .assert_eq(&shown("issues.jsonl", BEADS, &known));
     let file = TaskFileSource { name: "issues.jsonl", text: BEADS };
     let list = read(&file, Format::Beads, None).expect("good");
-    let again = settle(list, &known, true).expect("good");
+    let again = resolve_import(list, &known, true).expect("good");
     assert_eq!((again.tasks.len(), again.there.len()), (4, 0));
 }
 
@@ -556,7 +557,7 @@ fn what_was_imported_before_is_not_added_again_but_can_be_referred_to() {
 fn an_item_keeps_its_name_when_the_list_around_it_changes() {
     let sources = |text: &str| {
         let list = read(&TaskFileSource { name: "x/TODO.md", text }, Format::Markdown, None).expect("good");
-        settle(list, &BTreeMap::new(), false)
+        resolve_import(list, &BTreeMap::new(), false)
             .expect("good")
             .tasks
             .into_iter()
@@ -580,7 +581,7 @@ fn an_item_keeps_its_name_when_the_list_around_it_changes() {
 #[test]
 fn the_answer_survives_the_wire() {
     let list = read(&TaskFileSource { name: "prd.json", text: STORIES }, Format::Prd, None).expect("good");
-    let settled = settle(list, &BTreeMap::new(), false).expect("good");
+    let settled = resolve_import(list, &BTreeMap::new(), false).expect("good");
     let imported = Imported {
         format: Format::Prd,
         dry_run: true,

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 #[test]
 fn the_reference_is_what_the_types_say() {
-    let document = openapi::document();
+    let document = openapi::openapi_document();
     let text = serde_json::to_string_pretty(&document).expect("json") + "\n";
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/openapi.json");
     if std::env::var_os("LANDFALL_BLESS").is_some() {
@@ -20,7 +20,7 @@ fn the_reference_is_what_the_types_say() {
 
 #[test]
 fn every_operation_is_in_it_and_every_reference_leads_somewhere() {
-    let document = openapi::document();
+    let document = openapi::openapi_document();
     for route in Request::ROUTES {
         let there =
             &document["paths"][format!("{}{}", http::ROOT, route.path)][route.method.word().to_lowercase()];
@@ -32,7 +32,7 @@ fn every_operation_is_in_it_and_every_reference_leads_somewhere() {
             .filter(|it| it["in"] == "path")
             .filter_map(|it| it["name"].as_str())
             .collect();
-        let fields: BTreeSet<&str> = http::pieces(route.path)
+        let fields: BTreeSet<&str> = http::split_path(route.path)
             .filter_map(|piece| match piece {
                 http::PathSegment::Field(name) => Some(name),
                 http::PathSegment::Plain(_) => None,
@@ -51,7 +51,7 @@ fn every_operation_is_in_it_and_every_reference_leads_somewhere() {
 
 #[test]
 fn every_code_of_a_problem_is_in_it() {
-    let document = openapi::document();
+    let document = openapi::openapi_document();
     let text = document["components"]["schemas"]["ProblemCode"].to_string();
     for code in ProblemCode::ALL {
         assert!(text.contains(&format!("\"{}\"", code.word())), "{}", code.word());

@@ -649,8 +649,8 @@ fn views(page: &mut Page) {
         "Answer",
         &api::Request::Answer(api::Answer { task: TaskId(7), text: String::new() }),
     )
-    .fill("/text", "Your answer", true)
-    .confirm();
+    .with_fill("/text", "Your answer", true)
+    .with_confirmation();
     let card = api::Card {
         id,
         title,

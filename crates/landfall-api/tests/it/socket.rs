@@ -93,7 +93,7 @@ fn the_key_is_new_with_every_engine_and_shown_by_nobody() {
     assert_ne!(first.expose(), second.expose());
     assert!(second.matches(second.expose().as_bytes()) && !second.matches(first.expose().as_bytes()));
     assert!(!second.matches(b"") && !second.matches(&second.expose().as_bytes()[1..]));
-    let file = landfall_api::SocketKey::path_of(&path);
+    let file = landfall_api::SocketKey::key_path(&path);
     assert_eq!(std::fs::metadata(&file).expect("there").permissions().mode() & 0o777, 0o600);
     assert!(!format!("{second:?}").contains(second.expose()));
     let left: Vec<_> =

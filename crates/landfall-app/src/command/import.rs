@@ -20,7 +20,7 @@ pub(crate) fn import(
     };
     let format = match asked.format {
         Some(format) => format,
-        None => import::guess(&file).map_err(|error| bad(&error))?,
+        None => import::guess_format(&file).map_err(|error| bad(&error))?,
     };
     let list = match format {
         Format::Modules if asked.text.is_empty() => modules::list(place, &asked.name)?,
@@ -30,7 +30,7 @@ pub(crate) fn import(
     };
     let known = backlog::by_source(place)?;
     let ImportPlan { tasks, there, left_out } =
-        import::settle(list, &known, asked.again).map_err(|error| bad(&error))?;
+        import::resolve_import(list, &known, asked.again).map_err(|error| bad(&error))?;
     let added = match asked.dry_run || tasks.is_empty() {
         true => Vec::new(),
         false => add(NewTasks { tasks: tasks.clone() })?.tasks,

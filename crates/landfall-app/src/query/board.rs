@@ -563,7 +563,7 @@ fn of_agent(id: TaskId, live: &LiveAgent) -> Option<api::Trouble> {
     Some(api::Trouble {
         task: Some(conversions::task_id(id)),
         hint: format!("`landfall log {id} --agent` shows what it said; `landfall stop {id}` pauses it"),
-        actions: vec![Action::new("Stop its agent", &stop).confirm()],
+        actions: vec![Action::new("Stop its agent", &stop).with_confirmation()],
         ..trouble(
             format!("agent-{id}-{}", what.split(' ').next().unwrap_or_default()),
             severity,

@@ -241,7 +241,7 @@ fn fill(item: &mut api::InboxItem, task: &Task) {
         Action::new(label, &Request::Answer(api::Answer { task: id, text: text.to_owned() }))
     };
     let retry = |label: &str, fresh: bool| {
-        Action::new(label, &Request::Retry(api::Retry { tasks: vec![id], fresh, note: None })).fill(
+        Action::new(label, &Request::Retry(api::Retry { tasks: vec![id], fresh, note: None })).with_fill(
             "/note",
             "What the agent should know this time",
             false,
@@ -252,15 +252,15 @@ fn fill(item: &mut api::InboxItem, task: &Task) {
             "Cancel the task",
             &Request::Cancel(api::Cancel { tasks: vec![id], reason: None, cleanup: false }),
         )
-        .fill("/reason", "Why", false)
-        .confirm()
+        .with_fill("/reason", "Why", false)
+        .with_confirmation()
     };
     match &task.state {
         TaskState::Waiting { wait, .. } => match wait {
             WaitReason::Question { text } => {
                 item.text.clone_from(text);
                 item.choices = choices(text);
-                item.actions.push(answer("Answer", "").fill("/text", "Your answer", true));
+                item.actions.push(answer("Answer", "").with_fill("/text", "Your answer", true));
                 item.actions.push(cancel());
             }
             WaitReason::Login { account, detail, asker } => {
@@ -276,8 +276,8 @@ fn fill(item: &mut api::InboxItem, task: &Task) {
                 item.overdue = overdue.sentence().to_owned();
                 item.actions = vec![
                     answer("I have resolved it", "resolved"),
-                    answer("Say how; the agent does it", "").fill("/text", "How to resolve it", true),
-                    retry("Begin anew on the base", true).confirm(),
+                    answer("Say how; the agent does it", "").with_fill("/text", "How to resolve it", true),
+                    retry("Begin anew on the base", true).with_confirmation(),
                     cancel(),
                 ];
             }
@@ -316,7 +316,7 @@ fn fill(item: &mut api::InboxItem, task: &Task) {
             if task.issue.is_none() && task.landed.is_none() {
                 let asked = api::Accept { tasks: vec![id], reason: String::new() };
                 let accept = Action::new("It is already done", &Request::Accept(asked));
-                item.actions.push(accept.fill("/reason", "Why it is already done", true));
+                item.actions.push(accept.with_fill("/reason", "Why it is already done", true));
             }
             item.actions.push(cancel());
         }
@@ -346,13 +346,13 @@ fn reviews(id: api::TaskId, before: bool) -> Vec<Action> {
         ReviewSaid::Changes { issues: Vec::new(), note: String::new(), redo: api::Redo::Keep, hint: None };
     vec![
         say("Approve", ReviewSaid::Approve { note: String::new() }),
-        say("Ask for changes", changes).fill("/said/note", "What is to be changed", true),
+        say("Ask for changes", changes).with_fill("/said/note", "What is to be changed", true),
         say(
             if before { "Reject" } else { "Reject and take back" },
             ReviewSaid::Reject { note: String::new() },
         )
-        .fill("/said/note", "Why it is not wanted", true)
-        .confirm(),
+        .with_fill("/said/note", "Why it is not wanted", true)
+        .with_confirmation(),
         say("Later", ReviewSaid::Defer),
     ]
 }
@@ -400,7 +400,7 @@ fn of_project(look: &Query<'_>) -> Result<Vec<api::InboxItem>, Problem> {
         let mut actions = vec![Action::new("Resume the queue", &resume(false))];
         if hold.why == api::HoldReason::Rewritten {
             actions = vec![
-                Action::new("Take the branch as it is", &resume(false)).confirm(),
+                Action::new("Take the branch as it is", &resume(false)).with_confirmation(),
                 Action::new("Bring it together with what landed", &resume(true)),
             ];
         }

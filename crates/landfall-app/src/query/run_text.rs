@@ -9,7 +9,7 @@ use landfall_text::{
 /// `14 of 20 tasks landed; 2 failed or blocked, 4 stuck behind others`. The numbers add up.
 pub fn headline(run: &RunLine) -> String {
     let mut text = format!("{} of {} landed", run.counts.landed, pluralize(run.counts.total(), "task"));
-    for (place, (result, count)) in run.others().into_iter().enumerate() {
+    for (place, (result, count)) in run.other_counts().into_iter().enumerate() {
         text += &format!("{} {count} {}", if place == 0 { ";" } else { "," }, result.words());
     }
     text

@@ -98,7 +98,7 @@ impl RunHandle for RemoteRun {
                 {
                     let what = format!("{ours} is over, and {theirs} has begun meanwhile");
                     let hint = format!("`landfall report {ours}` says what became of it");
-                    return Some(RunOutcome::broken(Problem::new(ProblemCode::NotNow, what).hint(hint)));
+                    return Some(RunOutcome::broken_run(Problem::new(ProblemCode::NotNow, what).hint(hint)));
                 }
                 self.shown = self.shown.max(view.head);
                 self.view.news.extend(view.news);
@@ -109,7 +109,7 @@ impl RunHandle for RemoteRun {
             if self.lost.is_some_and(|since| since.elapsed() > PATIENCE) {
                 let problem = Problem::new(ProblemCode::Internal, "the server that drives does not answer any more")
                     .hint("`landfall status` shows whether it still runs; agents at work are adopted by the next run");
-                return Some(RunOutcome::broken(problem));
+                return Some(RunOutcome::broken_run(problem));
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {

@@ -337,7 +337,7 @@ impl ServedProject {
             let ended = catch_unwind(AssertUnwindSafe(|| run.wait(span)));
             let outcome = match ended {
                 Ok(ended) => ended,
-                Err(_) => Some(api::RunOutcome::broken(
+                Err(_) => Some(api::RunOutcome::broken_run(
                     Problem::new(ProblemCode::Internal, "the engine has a fault and left the run")
                         .hint("what was acknowledged is safe; another run goes on from there"),
                 )),

@@ -232,13 +232,13 @@ fn understand(text: &str) -> Result<Vec<NewTask>, Problem> {
         Some(hint) => bad(&error).hint(hint.clone()),
         None => bad(&error),
     };
-    let format = match import::guess(&file) {
+    let format = match import::guess_format(&file) {
         Ok(format) => format,
         Err(error) if text.trim_start().starts_with(['{', '[']) => return Err(failed(error)),
         Err(_) => return Ok(titles(text)),
     };
     let list = import::read(&file, format, None).map_err(failed)?;
-    let settled = import::settle(list, &BTreeMap::new(), true).map_err(failed)?;
+    let settled = import::resolve_import(list, &BTreeMap::new(), true).map_err(failed)?;
     match settled.tasks.is_empty() {
         true => Err(bad(format!("this is {} in which nothing is open", about(format)))),
         false => Ok(settled.tasks),
@@ -246,7 +246,7 @@ fn understand(text: &str) -> Result<Vec<NewTask>, Problem> {
 }
 
 fn about(format: Format) -> &'static str {
-    format.about()
+    format.description()
 }
 
 /// A title on each line, with or without the sign of a list before it.

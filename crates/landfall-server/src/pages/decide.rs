@@ -268,10 +268,10 @@ mod tests {
         };
         vec![
             say("Approve", ReviewSaid::Approve { note: String::new() }),
-            say("Request changes", changes).fill("/said/note", "Comment", true),
+            say("Request changes", changes).with_fill("/said/note", "Comment", true),
             say("Reject", ReviewSaid::Reject { note: String::new() })
-                .fill("/said/note", "Why", true)
-                .confirm(),
+                .with_fill("/said/note", "Why", true)
+                .with_confirmation(),
         ]
     }
 
@@ -279,7 +279,7 @@ mod tests {
     fn one_text_serves_all_answers() {
         let retry = |fresh| {
             let asked = Retry { tasks: vec![TaskId(7)], fresh, note: None };
-            Action::new("Retry", &Request::Retry(asked)).fill("/note", "Note", false)
+            Action::new("Retry", &Request::Retry(asked)).with_fill("/note", "Note", false)
         };
         let html = DecisionForm::of(&item(vec![retry(false), retry(true)], &[]), "/").to_string();
         assert_eq!(html.matches("<textarea").count(), 1, "{html}");
@@ -301,7 +301,7 @@ mod tests {
     #[test]
     fn the_answers_that_a_question_lists_are_buttons() {
         let asked = Request::Answer(landfall_api::Answer { task: TaskId(7), text: String::new() });
-        let answer = Action::new("Answer", &asked).fill("/text", "Your answer", true);
+        let answer = Action::new("Answer", &asked).with_fill("/text", "Your answer", true);
         let html = DecisionForm::of(&item(vec![answer], &["<b>tabs</b>", "spaces"]), "/").to_string();
         assert!(html.contains("value=\"0=spaces\""), "{html}");
         assert!(!html.contains("<b>"), "{html}");

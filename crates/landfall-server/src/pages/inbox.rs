@@ -211,7 +211,7 @@ fn groups(items: &[InboxItem], at: Option<usize>, view: InboxView) -> Vec<InboxG
         let tasks: Vec<TaskId> = group.rows.iter().filter_map(|row| row.item.task).collect();
         let label = format!("Retry all {}", tasks.len());
         let asked = Request::Retry(Retry { tasks, fresh: false, note: None });
-        group.retry = parts::act(&landfall_api::Action::new(&label, &asked).confirm(), "/inbox");
+        group.retry = parts::act(&landfall_api::Action::new(&label, &asked).with_confirmation(), "/inbox");
     }
     groups.into_iter().map(|(_, group)| group).collect()
 }
@@ -304,7 +304,7 @@ mod tests {
 
     fn answer() -> Action {
         let asked = Request::Answer(Answer { task: TaskId(7), text: String::new() });
-        Action::new("Answer", &asked).fill("/text", "Your answer", true)
+        Action::new("Answer", &asked).with_fill("/text", "Your answer", true)
     }
 
     fn of(items: Vec<InboxItem>) -> Inbox {
@@ -380,7 +380,7 @@ mod tests {
 
     #[test]
     fn words_from_outside_stay_words() {
-        let html = render(&of(vec![item("a\" onclick=\"x", vec![answer().confirm(), answer()])]));
+        let html = render(&of(vec![item("a\" onclick=\"x", vec![answer().with_confirmation(), answer()])]));
         assert!(!html.contains("<script") && !html.contains("<b>") && !html.contains("<i>"), "{html}");
         assert!(!html.contains("\" onclick"), "{html}");
         assert!(html.contains("U+202E"), "{html}");

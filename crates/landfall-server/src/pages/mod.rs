@@ -324,7 +324,7 @@ async fn show(shared: &Arc<Shared>, entry: &'static PageEntry, request: Request<
         let visit = PageContext { shared: &shared, who: &who, fields, query };
         let (status, page) = match (entry.draw)(&visit) {
             Ok(page) => (200, page),
-            Err(problem) => (problem.code.status(), problem_page(&problem)),
+            Err(problem) => (problem.code.http_status(), problem_page(&problem)),
         };
         shared.tell_all();
         answer::html(status, frame(&visit, &path, &target, &page, &flashes))
@@ -421,14 +421,14 @@ fn bare(status: u16, project: &str, page: &RenderedPage) -> HttpResponse {
 
 /// A problem outside of any page of the project.
 pub(crate) fn problem(problem: &Problem) -> HttpResponse {
-    bare(problem.code.status(), "", &problem_page(problem))
+    bare(problem.code.http_status(), "", &problem_page(problem))
 }
 
 /// Somebody is not let in: whoever is a stranger is shown how to get in.
 pub(crate) fn refused(shared: &Shared, problem: &Problem) -> HttpResponse {
     match problem.code {
         ProblemCode::Unauthorized => answer::see("/login"),
-        _ => bare(problem.code.status(), &shared.project, &problem_page(problem)),
+        _ => bare(problem.code.http_status(), &shared.project, &problem_page(problem)),
     }
 }
 

@@ -173,8 +173,8 @@ mod tests {
 
     #[test]
     fn an_action_is_a_form_that_says_the_same() {
-        let mut action =
-            Action::new("Undo <b>it</b>", &Request::Rollback(TaskAsked { task: TaskId(7) })).confirm();
+        let mut action = Action::new("Undo <b>it</b>", &Request::Rollback(TaskAsked { task: TaskId(7) }))
+            .with_confirmation();
         let html = act(&action, "/").expect("a form can say it").to_string();
         assert!(html.contains(r#"action="/do/rollback""#), "{html}");
         assert!(html.contains(r#"name="task" value="T7""#), "{html}");

@@ -8,7 +8,7 @@ use super::{PageContext, RenderedPage};
 pub(super) fn draw(_: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     let entries = ProblemCode::ALL.into_iter().map(|code| {
         let (means, todo) = explained(code);
-        ProblemEntry { word: code.word(), status: code.status(), means, todo }
+        ProblemEntry { word: code.word(), status: code.http_status(), means, todo }
     });
     RenderedPage::new("Problems", &ProblemsPage { entries: entries.collect() })
 }

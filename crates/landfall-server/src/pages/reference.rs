@@ -241,7 +241,7 @@ mod tests {
             assert_eq!(html.matches(&format!("id=\"op-{}\"", route.name)).count(), 1, "{}", route.name);
             let operation = operation(route);
             assert!(!operation.answer.is_empty(), "{} has an answer", route.name);
-            for field in landfall_api::http::pieces(route.path) {
+            for field in landfall_api::http::split_path(route.path) {
                 if let landfall_api::http::PathSegment::Field(name) = field {
                     assert!(operation.asked.iter().any(|it| it.name == name), "{} in {}", name, route.name);
                 }

@@ -69,7 +69,7 @@ pub(super) fn one(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
         .collect();
     let rows: Vec<TimelineTask> =
         details.iter().map(|detail| TimelineTask::of(detail, run.began_ms, end_ms)).collect();
-    let others = run.others().into_iter().map(|(result, count)| (count, result.words()));
+    let others = run.other_counts().into_iter().map(|(result, count)| (count, result.words()));
     let page = RunPage {
         run,
         now_ms,

@@ -63,7 +63,7 @@ pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     // Without any sprint there is nothing to report, and everything to start one.
     let report = match visit.sprint(SprintOf { sprint: visit.asked_as::<WireSprintId>("sprint") }) {
         Ok(report) => Some(report),
-        Err(problem) if visit.asked("sprint").is_none() && problem.code.status() == 404 => None,
+        Err(problem) if visit.asked("sprint").is_none() && problem.code.http_status() == 404 => None,
         Err(problem) => return Err(problem),
     };
     let now_ms = visit.now_ms();

@@ -58,7 +58,7 @@ fn every_route_is_known_here_and_only_these_are_open() {
         assert_eq!(here.map(|it| it.guard), Some(Guard::Needs(operation.access)), "{path}");
     }
     // What programs may ask is in the reference.
-    let reference = landfall_api::openapi::document();
+    let reference = landfall_api::openapi::openapi_document();
     for route in routes.iter().filter(|it| it.path.starts_with("/api/") || it.path == "/metrics") {
         let there = &reference["paths"][&route.path][route.method.to_lowercase()];
         assert!(there.is_object(), "{} {} is not in the reference", route.method, route.path);

@@ -15,7 +15,7 @@ pub struct Samples {
 impl Samples {
     /// From the reference as it is now.
     pub fn new() -> Self {
-        Self { document: openapi::document() }
+        Self { document: openapi::openapi_document() }
     }
 
     /// The smallest answer of each operation.
@@ -141,7 +141,7 @@ impl Samples {
 
 /// A path with something in place of its fields.
 pub fn fill(path: &str) -> String {
-    http::pieces(path)
+    http::split_path(path)
         .map(|piece| match piece {
             http::PathSegment::Plain(text) => text,
             http::PathSegment::Field("task") => "T7",
@@ -167,7 +167,7 @@ fn every_operation_has_a_sample_that_is_understood() {
     for route in Request::ROUTES {
         let (target, body) = samples.request(route.method.word(), &format!("{}{}", http::ROOT, route.path));
         let (_, query) = target.split_once('?').unwrap_or((&target, ""));
-        let fields: Vec<(String, String)> = http::pieces(route.path)
+        let fields: Vec<(String, String)> = http::split_path(route.path)
             .filter_map(|piece| match piece {
                 http::PathSegment::Field(name) => Some((name.to_owned(), fill(&format!("{{{name}}}")))),
                 http::PathSegment::Plain(_) => None,

@@ -54,7 +54,11 @@ fn many_requests_of_one_client_are_answered_in_turn() {
 fn the_same_client_comes_by_the_address_with_the_token() {
     let place = Place::new();
     let reach = |token: &str| {
-        Client::reach(EngineAddress::Server { at: place.at, host: place.host(), token: token.to_owned() })
+        Client::connect_to(EngineAddress::Server {
+            at: place.at,
+            host: place.host(),
+            token: token.to_owned(),
+        })
     };
     assert!(reach(&place.token).expect("let in").status(Nothing {}).is_ok());
     match reach("wrong") {

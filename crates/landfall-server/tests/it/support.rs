@@ -152,7 +152,7 @@ impl Service for Toy {
         Ok(Response::of_json(name, &answer).expect("samples are understood").expect("it has a name"))
     }
 
-    fn secrets(&self) -> Vec<String> {
+    fn known_secrets(&self) -> Vec<String> {
         self.secrets.lock().expect("no panic while it is held").clone()
     }
 

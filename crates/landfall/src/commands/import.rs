@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use landfall_api::import::{Format, Imported, guess};
+use landfall_api::import::{Format, Imported, guess_format};
 use landfall_api::taskfile::TaskFileSource;
 use landfall_api::{Ask as _, ImportText};
 use landfall_text::control_chars::escape_line;
@@ -56,18 +56,18 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
     let format = match args.format {
         Some(format) => format,
         None => {
-            let format = guess(&file).map_err(|error| CommandFailure {
+            let format = guess_format(&file).map_err(|error| CommandFailure {
                 hint: error.hint.clone(),
                 ..CommandFailure::usage(error.to_string())
             })?;
             if !context.json {
-                talk(&format!("{} is read as {} ({format})", escape_line(file.name), format.about()));
+                talk(&format!("{} is read as {} ({format})", escape_line(file.name), format.description()));
             }
             format
         }
     };
     if args.list.is_some() && format != Format::Taskmaster {
-        return Err(CommandFailure::usage(format!("`--list` means nothing for {}", format.about()))
+        return Err(CommandFailure::usage(format!("`--list` means nothing for {}", format.description()))
             .hint("only a tasks.json of Task Master holds several lists"));
     }
     let asked = ImportText {
@@ -84,7 +84,8 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
 /// A folder holds modules, and nothing else can be read from one. Whoever answers reads it: it is part of the project.
 fn modules(args: Args, context: &CliContext, folder: &Path) -> Result<CliExit, CommandFailure> {
     if let Some(format) = args.format.filter(|format| *format != Format::Modules) {
-        let message = format!("`{}` is a folder, and {} is a file", args.file.display(), format.about());
+        let message =
+            format!("`{}` is a folder, and {} is a file", args.file.display(), format.description());
         return Err(CommandFailure::usage(escape_line(&message)).hint("a folder is read as task modules"));
     }
     if args.list.is_some() {

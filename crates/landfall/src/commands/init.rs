@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use landfall_api::taskfile::quoted;
+use landfall_api::taskfile::quote_toml_string;
 use landfall_api::{InitAgent, InitCommand, InitFound, ProjectChecked};
 use landfall_app::{CheckOptions, USER_FILE_BYTES_MAX, read_user_file};
 use landfall_text::control_chars::escape_line;
@@ -282,14 +282,15 @@ fn settings(base: &str, commands: &[InitCommand], agent: Option<&InitAgent>, cac
          # What must pass before anything lands, on a clean checkout of the merged work.\n\
          [verify]\n\
          required = true             # nothing lands unchecked\n",
-        quoted(base)
+        quote_toml_string(base)
     );
-    let list = |words: &[String]| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(", ");
+    let list =
+        |words: &[String]| words.iter().map(|word| quote_toml_string(word)).collect::<Vec<_>>().join(", ");
     for command in commands {
         text += &format!(
             "\n[[verify.command]]\nname = {}\nrun = {}\ntimeout = \"10m\"\n",
-            quoted(&command.name),
-            quoted(&command.run)
+            quote_toml_string(&command.name),
+            quote_toml_string(&command.run)
         );
         if !command.installs.is_empty() {
             text += &format!(
@@ -326,7 +327,7 @@ fn settings(base: &str, commands: &[InitCommand], agent: Option<&InitAgent>, cac
              kind = {}\n\
              # model = \"…\"               # what the agent itself would take, otherwise\n\
              # style = \"session\"         # goes on with its session instead of beginning anew each time\n",
-            quoted(&agent.kind)
+            quote_toml_string(&agent.kind)
         ),
         None => "\n# No agent was found. The scripted one does only what a script in a task's text says; put yours in its place:\n\
                  # `landfall agents` lists the kinds, `kind = \"command\"` with `run` is any program that takes a prompt on stdin.\n\

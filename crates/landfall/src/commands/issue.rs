@@ -256,7 +256,7 @@ fn ask_tracker(action: TrackerAction, context: &CliContext) -> Result<CliExit, C
         }
         TrackerAction::Reopen { issue } => changed(service.issue_reopen(of(issue))?)?,
         TrackerAction::Label { issue, add, remove } => {
-            let edit = IssueEdit { add, remove, ..IssueEdit::of(IssueNumber(issue)) };
+            let edit = IssueEdit { add, remove, ..IssueEdit::for_issue(IssueNumber(issue)) };
             changed(service.issue_edit(edit)?)?;
         }
         TrackerAction::Events { issues } => {
@@ -283,7 +283,7 @@ fn ask_tracker(action: TrackerAction, context: &CliContext) -> Result<CliExit, C
             }
         }
         TrackerAction::Size { issue, size } => {
-            let edit = IssueEdit { size: Some(size), ..IssueEdit::of(IssueNumber(issue)) };
+            let edit = IssueEdit { size: Some(size), ..IssueEdit::for_issue(IssueNumber(issue)) };
             changed(service.issue_edit(edit)?)?;
         }
     }

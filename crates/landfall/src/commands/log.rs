@@ -86,12 +86,12 @@ fn output(
 ) -> Result<CliExit, CommandFailure> {
     let service = context.service()?;
     let of = match check {
-        Some(_) => OutputOf { check, ..OutputOf::latest(task) },
+        Some(_) => OutputOf { check, ..OutputOf::latest_of(task) },
         // Checks and hooks print as well; the latest run of the agent is meant.
         None => {
             let runs = service.outputs(landfall_api::TaskAsked { task })?.outputs;
             let last = runs.into_iter().rfind(|it| it.kind == landfall_api::OutputKind::Agent);
-            OutputOf { key: last.map(|it| it.key), ..OutputOf::latest(task) }
+            OutputOf { key: last.map(|it| it.key), ..OutputOf::latest_of(task) }
         }
     };
     let asked =

@@ -80,7 +80,7 @@ mod tests {
                 cleanup: false,
             })
         };
-        let action = Action::new("Cancel", &cancel(None)).fill("/reason", "Why", false);
+        let action = Action::new("Cancel", &cancel(None)).with_fill("/reason", "Why", false);
         assert_eq!(request(&action, ""), Some(cancel(None)));
         assert_eq!(request(&action, "not now"), Some(cancel(Some("not now"))));
         let changes = |note: &str| {
@@ -92,7 +92,7 @@ mod tests {
             };
             Request::Review(ReviewAsked { tasks: vec![task(7)], said })
         };
-        let action = Action::new("Changes", &changes("")).fill("/said/note", "What", true);
+        let action = Action::new("Changes", &changes("")).with_fill("/said/note", "What", true);
         assert_eq!(request(&action, "names"), Some(changes("names")));
         let strange = Action { op: "no-such-thing".to_owned(), ..action };
         assert_eq!(request(&strange, ""), None);

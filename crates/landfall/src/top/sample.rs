@@ -147,8 +147,12 @@ pub fn items() -> Vec<InboxItem> {
     let retry = Retry { tasks: vec![task(8)], fresh: true, note: None };
     let reject = ReviewAsked { tasks: vec![task(8)], said: ReviewSaid::Skip };
     blocked.actions = vec![
-        Action::new("Try again from the base", &Request::Retry(retry)).fill("/note", "What to know", false),
-        Action::new("Skip it", &Request::Review(reject)).confirm(),
+        Action::new("Try again from the base", &Request::Retry(retry)).with_fill(
+            "/note",
+            "What to know",
+            false,
+        ),
+        Action::new("Skip it", &Request::Review(reject)).with_confirmation(),
     ];
     vec![
         item(InboxKind::Owed, 2, "Write a guide", "landed as 26e30cc76d; somebody is to look at it"),

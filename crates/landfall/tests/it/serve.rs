@@ -54,7 +54,7 @@ impl Served {
     pub fn client(&self) -> Client {
         let address =
             EngineAddress::Server { at: self.at, host: self.at.to_string(), token: self.token.clone() };
-        Client::reach(address).expect("it lets us in")
+        Client::connect_to(address).expect("it lets us in")
     }
 
     /// A raw request; status and body.

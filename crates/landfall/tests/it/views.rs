@@ -85,7 +85,7 @@ fn a_board_an_inbox_and_a_fleet_show_tasks_in_every_state_while_they_are_driven(
 
     let page = client
         .output(OutputAsked {
-            of: OutputOf::latest(TaskId(4)),
+            of: OutputOf::latest_of(TaskId(4)),
             at: None,
             backward: false,
             lines: 0,
@@ -96,7 +96,7 @@ fn a_board_an_inbox_and_a_fleet_show_tasks_in_every_state_while_they_are_driven(
         .expect("its output");
     assert!(page.output.grows && page.output.kind == OutputKind::Agent, "{page:?}");
 
-    let range = OutputRange { of: OutputOf::latest(TaskId(1)), at: 0, bytes: 10 };
+    let range = OutputRange { of: OutputOf::latest_of(TaskId(1)), at: 0, bytes: 10 };
     let bytes = client.output_bytes(range).expect("its bytes");
     let content = bytes.content.bytes().expect("they are whole");
     assert_eq!((bytes.next, content.len() as u64), (10.min(bytes.total_bytes), 10.min(bytes.total_bytes)));

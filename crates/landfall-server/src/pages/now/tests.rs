@@ -60,8 +60,8 @@ fn nothing_that_comes_from_outside_becomes_markup() {
     let mut board = board(&all_columns());
     let mut action =
         Action::new(&hostile("action"), &landfall_api::Request::Rollback(TaskAsked { task: TaskId(1) }))
-            .fill("/note", &hostile("fill"), true)
-            .confirm();
+            .with_fill("/note", &hostile("fill"), true)
+            .with_confirmation();
     action.asked["field"] = hostile("asked").into();
     board.problems[0].actions.push(action);
     let html = draw("/", &Made::of(vec![Response::Board(Box::new(board))]));

@@ -88,7 +88,7 @@ impl TuiState {
                 // Only one that still grows is read on; otherwise a newer one may have begun.
                 let on = output.as_ref().filter(|output| output.grows);
                 Request::Output(OutputAsked {
-                    of: OutputOf { key: on.map(|output| output.key.clone()), ..OutputOf::latest(*task) },
+                    of: OutputOf { key: on.map(|output| output.key.clone()), ..OutputOf::latest_of(*task) },
                     at: on.map(|output| output.next),
                     backward: on.is_none(),
                     lines: OUTPUT_LINES,
