@@ -50,7 +50,7 @@ const THINKING: Duration = Duration::from_millis(600);
 
 /// Makes the project and its backlog, and starts the run.
 pub(crate) fn start(dir: Option<&Path>) -> Result<Demo, Problem> {
-    let dir = ground(dir)?;
+    let dir = prepare_demo_folder(dir)?;
     let (root, state) = (dir.join("project"), dir.join("state"));
     make_project(&root)?;
     let place = ProjectLocation::with_state(&root, Some(state.clone()))?;
@@ -60,12 +60,12 @@ pub(crate) fn start(dir: Option<&Path>) -> Result<Demo, Problem> {
 }
 
 /// An empty folder: the one that was named, or a new one among the temporary files.
-fn ground(dir: Option<&Path>) -> Result<PathBuf, Problem> {
-    let failed = |path: &Path, error: std::io::Error| problems::io("make", path, &error);
+fn prepare_demo_folder(dir: Option<&Path>) -> Result<PathBuf, Problem> {
+    let failed = |path: &Path, error: std::io::Error| problems::from_io_error("make", path, &error);
     let Some(dir) = dir else {
         for number in 0..1_000 {
             let path = std::env::temp_dir().join(format!("landfall-demo-{}-{number}", std::process::id()));
-            match private_folder(&path) {
+            match create_private_folder(&path) {
                 Ok(()) => return path.canonicalize().map_err(|error| failed(&path, error)),
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(failed(&path, error)),
@@ -75,7 +75,8 @@ fn ground(dir: Option<&Path>) -> Result<PathBuf, Problem> {
             .hint("name a folder with `--dir`"));
     };
     std::fs::create_dir_all(dir).map_err(|error| failed(dir, error))?;
-    let mut inside = std::fs::read_dir(dir).map_err(|error| problems::io("look into", dir, &error))?;
+    let mut inside =
+        std::fs::read_dir(dir).map_err(|error| problems::from_io_error("look into", dir, &error))?;
     if inside.next().is_some() {
         return Err(Problem::new(ProblemCode::BadInput, format!("`{}` is not empty", dir.display()))
             .hint("name a folder that is empty or not there yet"));
@@ -83,7 +84,7 @@ fn ground(dir: Option<&Path>) -> Result<PathBuf, Problem> {
     dir.canonicalize().map_err(|error| failed(dir, error))
 }
 
-fn private_folder(path: &Path) -> std::io::Result<()> {
+fn create_private_folder(path: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::DirBuilderExt as _;
     std::fs::DirBuilder::new().mode(0o700).create(path)
 }
@@ -93,23 +94,23 @@ fn make_project(root: &Path) -> Result<(), Problem> {
         let path = root.join(name);
         let folder = path.parent().expect("every file is in the project");
         let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, text));
-        written.map_err(|error| problems::io("write", &path, &error))?;
+        written.map_err(|error| problems::from_io_error("write", &path, &error))?;
     }
-    let git = Git::find_installed().map_err(|error| problems::git(&error))?;
+    let git = Git::find_installed().map_err(|error| problems::from_git_error(&error))?;
     let main = BranchName::new("main").expect("a plain word is a branch");
     let by = Signature {
         name: "Demo".to_owned(),
         email: "demo@landfall.invalid".to_owned(),
         at_ms: clock::now_ms(),
     };
-    Repo::create(&git, root, &main, "Begin with upper and trim", &by).map_err(problems::repo)?;
+    Repo::create(&git, root, &main, "Begin with upper and trim", &by).map_err(problems::from_repo_problem)?;
     Ok(())
 }
 
 fn add_backlog(place: &ProjectLocation) -> Result<(), Problem> {
     let tasks = taskfile::read(&[TaskFileSource { name: "backlog.md", text: BACKLOG }])
         .map_err(|error| Problem::new(ProblemCode::Internal, format!("the demo's own backlog: {error}")))?;
-    ProjectService::door(place.clone()).add(api::NewTasks { tasks })?;
+    ProjectService::through_socket(place.clone()).add(api::NewTasks { tasks })?;
     Ok(())
 }
 
@@ -130,21 +131,21 @@ impl DemoRun {
             return;
         }
         match self.asked {
-            None => self.asked = self.run.question().map(|task| (task, Instant::now())),
+            None => self.asked = self.run.first_question().map(|task| (task, Instant::now())),
             Some((task, since)) if since.elapsed() >= THINKING => {
                 let news = News::Answer { text: ANSWER.to_owned() };
                 // If it has just ended, the question is answered before the next run.
                 self.answered =
-                    self.run.handle().ask(EngineRequest::Tell(vec![task], Box::new(news))).is_ok();
+                    self.run.engine_handle().ask(EngineRequest::Tell(vec![task], Box::new(news))).is_ok();
             }
             Some(_) => {}
         }
     }
 
     /// On a slow machine everything else may be over before the demo has thought about its answer.
-    fn go_on(&mut self, task: TaskId) -> Result<(), Problem> {
+    fn continue_task(&mut self, task: TaskId) -> Result<(), Problem> {
         let answer = api::Answer { task: api::TaskId(task.0), text: ANSWER.to_owned() };
-        ProjectService::door(self.place.clone()).answer(answer)?;
+        ProjectService::through_socket(self.place.clone()).answer(answer)?;
         self.run = run::start(self.place.clone(), &RunAsked::default())?;
         Ok(())
     }
@@ -170,10 +171,10 @@ impl RunHandle for DemoRun {
         self.answer_in_time();
         let mut outcome = self.run.wait(timeout)?;
         if !self.answered
-            && let Some(task) = self.run.question()
+            && let Some(task) = self.run.first_question()
         {
             self.answered = true;
-            match self.go_on(task) {
+            match self.continue_task(task) {
                 Ok(()) => {
                     self.first = Some(outcome);
                     return None;
@@ -182,14 +183,14 @@ impl RunHandle for DemoRun {
             }
         }
         if let Some(first) = self.first.take() {
-            outcome = together(first, outcome);
+            outcome = merge_outcomes(first, outcome);
         }
         Some(outcome)
     }
 }
 
 /// Two runs told as one.
-fn together(first: api::RunOutcome, then: api::RunOutcome) -> api::RunOutcome {
+fn merge_outcomes(first: api::RunOutcome, then: api::RunOutcome) -> api::RunOutcome {
     let mut tasks: Vec<api::OutcomeLine> = first.tasks;
     tasks.retain(|line| then.tasks.iter().all(|other| other.task != line.task));
     tasks.extend(then.tasks);

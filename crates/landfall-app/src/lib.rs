@@ -47,7 +47,7 @@ pub use landfall_engine::trust::TrustedBy;
 pub use modules::ModuleRequest;
 pub use propose::ProposeOptions;
 pub use reconcile::points;
-pub use sandbox_probes::{attempt, sandbox_report};
+pub use sandbox_probes::{run_sandbox_attempts, sandbox_report};
 pub use serve::{ProjectServer, ServeOptions};
 pub use trust::TrustReport;
 
@@ -75,24 +75,24 @@ pub fn sit(dir: &OsStr) -> u8 {
 }
 
 /// The project at `at`.
-pub fn project(at: &ProjectLocator) -> Result<ProjectCheckout, Problem> {
+pub fn find_project(at: &ProjectLocator) -> Result<ProjectCheckout, Problem> {
     let place = ProjectLocation::find(at)?;
-    let branch = place::branch_by_git(&place)?;
+    let branch = place::read_branch_from_git(&place)?;
     Ok(ProjectCheckout { root: place.root, branch })
 }
 
 /// Whoever answers for the project at `at`.
 pub fn service(at: &ProjectLocator) -> Result<Box<dyn Service>, Problem> {
-    Ok(Box::new(ProjectService::door(ProjectLocation::find(at)?)))
+    Ok(Box::new(ProjectService::through_socket(ProjectLocation::find(at)?)))
 }
 
 /// The agents there are, with the profiles of the project at `at`, if there is one.
-pub fn agents(at: &ProjectLocator, asked: AgentsAsked, probe: bool) -> Result<AgentsFound, Problem> {
+pub fn find_agents(at: &ProjectLocator, asked: AgentsAsked, probe: bool) -> Result<AgentsFound, Problem> {
     match service(at) {
         Ok(service) if probe => service.probe(asked),
         Ok(service) => service.agents(asked),
         Err(problem) if problem.code == ProblemCode::NotARepository && asked.profile.is_none() => {
-            Ok(AgentsFound { kinds: agents::kinds(), profiles: Vec::new() })
+            Ok(AgentsFound { kinds: agents::list_agent_kinds(), profiles: Vec::new() })
         }
         Err(problem) => Err(problem),
     }
@@ -115,7 +115,7 @@ pub fn installed_agents() -> Vec<(String, PathBuf, String)> {
             ..landfall_agents::LaunchProfile::default()
         };
         let needs = entry.create_agent().needs(&profile);
-        Some((kind, agents::on_path(&needs.program?)?, needs.login.to_owned()))
+        Some((kind, agents::find_on_path(&needs.program?)?, needs.login.to_owned()))
     };
     ready_made.filter_map(find).collect()
 }
@@ -127,39 +127,39 @@ pub fn reports_tokens_alone(kind: &str) -> bool {
 }
 
 /// Where to attach to the agent of a task in the project at `at`.
-pub fn terminal(
+pub fn find_attach_target(
     at: &ProjectLocator,
     task: landfall_api::TaskId,
 ) -> Result<landfall_agents::tmux::AttachTarget, Problem> {
-    terminal::of(&ProjectLocation::find(at)?, conversions::model_task(task))
+    terminal::find_attach_target(&ProjectLocation::find(at)?, conversions::model_task(task))
 }
 
 /// Makes a task module in the project at `at`.
-pub fn module_init(at: &ProjectLocator, ask: &ModuleRequest) -> Result<ModuleMade, Problem> {
-    modules::init(&ProjectLocation::find(at)?, ask)
+pub fn init_module(at: &ProjectLocator, ask: &ModuleRequest) -> Result<ModuleMade, Problem> {
+    modules::init_module(&ProjectLocation::find(at)?, ask)
 }
 
 /// Mends the task modules below `path`, or all of them, in the project at `at`.
-pub fn module_mend(at: &ProjectLocator, path: Option<&Path>) -> Result<ModulesMended, Problem> {
-    modules::mend(&ProjectLocation::find(at)?, path)
+pub fn repair_modules(at: &ProjectLocator, path: Option<&Path>) -> Result<ModulesMended, Problem> {
+    modules::repair_modules(&ProjectLocation::find(at)?, path)
 }
 
 /// Looks at the acceptance criteria of an issue of the project at `at`, and does what follows. `tell` hears how it goes.
-pub fn verify(
+pub fn verify_issue(
     at: &ProjectLocator,
     asked: &landfall_api::VerifyAsked,
     tell: &mut dyn FnMut(&str),
 ) -> Result<landfall_api::IssueVerified, Problem> {
-    verify::verify(&ProjectLocation::find(at)?, asked, &|| false, tell)
+    verify::verify_issue(&ProjectLocation::find(at)?, asked, &|| false, tell)
 }
 
 /// Runs the checks of the project at `at`. None: the user stopped them.
-pub fn check(
+pub fn check_project(
     at: &ProjectLocator,
     asked: &CheckOptions,
     view: &mut dyn CheckView,
 ) -> Result<Option<landfall_api::ProjectChecked>, Problem> {
-    check::check(&ProjectLocation::find(at)?, asked, view)
+    check::check_project(&ProjectLocation::find(at)?, asked, view)
 }
 
 /// Whether the project at `at` has a journal that can be read.
@@ -173,13 +173,13 @@ pub fn tracked_files(at: &ProjectLocator) -> Result<BTreeSet<String>, Problem> {
 }
 
 /// Where a program is, if it is installed.
-pub fn program_on_path(program: &str) -> Option<PathBuf> {
-    agents::on_path(program)
+pub fn find_program_on_path(program: &str) -> Option<PathBuf> {
+    agents::find_on_path(program)
 }
 
 /// The task that follows an issue in the project at `at`.
-pub fn task_of_issue(at: &ProjectLocator, issue: u64) -> Result<Option<TaskId>, Problem> {
-    follow_issues::task_of_issue(&ProjectLocation::find(at)?, issue)
+pub fn find_issue_task(at: &ProjectLocator, issue: u64) -> Result<Option<TaskId>, Problem> {
+    follow_issues::find_issue_task(&ProjectLocation::find(at)?, issue)
 }
 
 /// The task of the module in a folder of the project at `at`, if it has one.
@@ -188,13 +188,14 @@ pub fn task_of_module(at: &ProjectLocator, dir: &str) -> Result<Option<TaskId>, 
 }
 
 /// Why no task follows an issue of the project at `at`: nobody follows it yet, or it is no issue.
-pub fn unfollowed_issue(at: &ProjectLocator, issue: u64) -> Problem {
-    ProjectLocation::find(at).map_or_else(|problem| problem, |place| follow_issues::unfollowed(&place, issue))
+pub fn unfollowed_issue_problem(at: &ProjectLocator, issue: u64) -> Problem {
+    ProjectLocation::find(at)
+        .map_or_else(|problem| problem, |place| follow_issues::unfollowed_issue_problem(&place, issue))
 }
 
 /// The same by the way: where it would take long to find out, nothing is said.
-pub fn likely_task_of_issue(at: &ProjectLocator, issue: u64) -> Option<TaskId> {
-    follow_issues::likely_task_of_issue(&ProjectLocation::find(at).ok()?, issue)
+pub fn find_issue_task_quickly(at: &ProjectLocator, issue: u64) -> Option<TaskId> {
+    follow_issues::find_issue_task_quickly(&ProjectLocation::find(at).ok()?, issue)
 }
 
 /// Watches tasks in a run that another process drives, until they are over, it is, or `tell` has heard enough. Whether there was
@@ -204,11 +205,11 @@ pub fn watch_tasks(
     tasks: &[TaskId],
     tell: &mut dyn FnMut(&[NewsLine]) -> bool,
 ) -> Result<bool, Problem> {
-    follow_issues::watch(&ProjectLocation::find(at)?, tasks, tell)
+    follow_issues::watch_tasks(&ProjectLocation::find(at)?, tasks, tell)
 }
 
 /// What to do next about the issues of a batch that are left, if some are: see [`haul::onward`].
-pub fn batch_onward(
+pub fn batch_next_step(
     batch: HaulId,
     left: &[u64],
     through: &[u64],
@@ -218,7 +219,7 @@ pub fn batch_onward(
 }
 
 /// The branch that is meant, where that is not the base of the project, and the other ones that work lands on.
-pub fn bases(at: &ProjectLocator) -> (Option<String>, Vec<String>) {
+pub fn list_other_bases(at: &ProjectLocator) -> (Option<String>, Vec<String>) {
     let Ok(place) = ProjectLocation::find(at) else { return (None, Vec::new()) };
     let mut others = place.folder.list_bases();
     others.retain(|base| Some(base) != place.base.as_ref());
@@ -249,31 +250,31 @@ pub fn run_detached(at: &ProjectLocator, asked: &RunAsked) -> Result<DetachedRun
 }
 
 /// Keeps the project at `at`, and serves it.
-pub fn serve(at: &ProjectLocator, asked: ServeOptions) -> Result<ProjectServer, Problem> {
+pub fn serve_project(at: &ProjectLocator, asked: ServeOptions) -> Result<ProjectServer, Problem> {
     serve::start(ProjectLocation::find(at)?, asked)
 }
 
 /// The token that opens the server of the project at `at`; `renew` makes a new one.
-pub fn token(at: &ProjectLocator, renew: bool) -> Result<String, Problem> {
-    serve::token(&ProjectLocation::find(at)?, renew)
+pub fn access_token(at: &ProjectLocator, renew: bool) -> Result<String, Problem> {
+    serve::access_token(&ProjectLocation::find(at)?, renew)
 }
 
 /// What of the settings of the project at `at` has to be trusted.
 pub fn trust_report(at: &ProjectLocator) -> Result<TrustReport, Problem> {
-    trust::report(&ProjectLocation::find(at)?)
+    trust::trust_report(&ProjectLocation::find(at)?)
 }
 
 /// Trusts the settings of the project at `at`, if they have this digest.
-pub fn trust(at: &ProjectLocator, digest: &str, by: TrustedBy) -> Result<TrustReport, Problem> {
-    trust::trust(&ProjectLocation::find(at)?, digest, by)
+pub fn trust_settings(at: &ProjectLocator, digest: &str, by: TrustedBy) -> Result<TrustReport, Problem> {
+    trust::trust_settings(&ProjectLocation::find(at)?, digest, by)
 }
 
 /// Trusts the settings of the project at `at` as they are: the person has just had them written.
 pub fn trust_own_settings(at: &ProjectLocator) -> Result<(), Problem> {
-    trust::trust_own(&ProjectLocation::find(at)?)
+    trust::trust_own_settings(&ProjectLocation::find(at)?)
 }
 
 /// Makes a project to look at, in `dir` or in a temporary folder, and drives it.
-pub fn demo(dir: Option<&Path>) -> Result<Demo, Problem> {
+pub fn start_demo(dir: Option<&Path>) -> Result<Demo, Problem> {
     demo::start(dir)
 }

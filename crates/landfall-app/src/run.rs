@@ -35,7 +35,7 @@ use landfall_text::{format_duration, pluralize};
 
 use crate::command::{changes, follow_issues};
 use crate::project::conversions::TaskRelations;
-use crate::project::open_engine::open_to_drive;
+use crate::project::open_engine::open_for_run;
 use crate::project::place::ProjectLocation;
 use crate::project::sentences;
 use crate::project::{clock, conversions, problems, trust};
@@ -75,20 +75,20 @@ impl RunMonitor {
     pub fn now(&self, asked: api::RunNowAsked) -> RunView {
         let view = self.site.live.lock().view.clone();
         let mode = if view.stopping { RunMode::Draining } else { RunMode::Running };
-        let mut watch = self.watch();
-        watch.look();
-        watch.view(&view, &self.site.running_checks(), mode, self.began.elapsed(), asked.after)
+        let mut watch = self.lock_watch();
+        watch.read_new_events();
+        watch.build_run_view(&view, &self.site.running_checks(), mode, self.began.elapsed(), asked.after)
     }
 
-    fn watch(&self) -> MutexGuard<'_, RunWatch> {
+    fn lock_watch(&self) -> MutexGuard<'_, RunWatch> {
         self.watch.lock().expect("no thread panics while it watches")
     }
 }
 
 /// Opens the project, checks that its agents are there, and drives, with its door open for other commands.
 pub(crate) fn start(place: ProjectLocation, asked: &RunAsked) -> Result<ActiveRun, Problem> {
-    let mut run = begin(place, asked)?;
-    let desk = ProjectService::running(run.place.clone(), run.under_way.clone());
+    let mut run = begin_run(place, asked)?;
+    let desk = ProjectService::for_running(run.place.clone(), run.under_way.clone());
     match RunSocket::open(&run.place, Arc::new(desk)) {
         Ok(door) => run.door = Some(door),
         Err(problem) => {
@@ -100,10 +100,10 @@ pub(crate) fn start(place: ProjectLocation, asked: &RunAsked) -> Result<ActiveRu
 }
 
 /// The same without a door: whoever keeps the project has one.
-pub(crate) fn begin(place: ProjectLocation, asked: &RunAsked) -> Result<ActiveRun, Problem> {
+pub(crate) fn begin_run(place: ProjectLocation, asked: &RunAsked) -> Result<ActiveRun, Problem> {
     let only = {
         let reader = place.reader()?;
-        changes::chosen(reader.as_deref(), &asked.tasks)?
+        changes::resolve_run_tasks(reader.as_deref(), &asked.tasks)?
     };
     let sprint = match &asked.sprint {
         None => None,
@@ -114,15 +114,16 @@ pub(crate) fn begin(place: ProjectLocation, asked: &RunAsked) -> Result<ActiveRu
             Some(SprintRequest::New(plan))
         }
     };
-    let engine = open_to_drive(&place)?;
-    trust::check_to_drive(&place, &engine.site().settings)?;
+    let engine = open_for_run(&place)?;
+    trust::check_trust_for_run(&place, &engine.site().settings)?;
     check_agents(&engine.site().settings, engine.world().tasks(), &only)?;
     let site = engine.site().clone();
     let branch = site.branch.as_str().to_owned();
     let slots_max = asked.slots.unwrap_or(site.settings.run.slots);
     // The journal is there now, and nobody else writes: what comes after this belongs to the run.
-    let reader = StoreReader::open(&place.folder.journal_path()).map_err(|error| problems::store(&error))?;
-    let from = reader.head().map_err(|error| problems::store(&error))?.seq;
+    let reader = StoreReader::open(&place.folder.journal_path())
+        .map_err(|error| problems::from_store_error(&error))?;
+    let from = reader.head().map_err(|error| problems::from_store_error(&error))?.seq;
     let options = RunOptions {
         slots: asked.slots,
         only,
@@ -130,7 +131,7 @@ pub(crate) fn begin(place: ProjectLocation, asked: &RunAsked) -> Result<ActiveRu
         sprint,
         attended: asked.attended,
     };
-    let running = engine.run(options).map_err(|error| problems::ask(&error))?;
+    let running = engine.run(options).map_err(|error| problems::from_ask_error(&error))?;
     let watch = RunWatch::new(reader, from, branch, slots_max);
     let under_way = RunMonitor {
         handle: running.handle(),
@@ -195,7 +196,7 @@ fn check_agents<'a>(
 
 impl ActiveRun {
     /// Leave to ask the engine.
-    pub fn handle(&self) -> EngineHandle {
+    pub fn engine_handle(&self) -> EngineHandle {
         self.running.handle()
     }
 
@@ -205,21 +206,21 @@ impl ActiveRun {
     }
 
     /// The same, for whoever asks about it.
-    pub fn under_way(&self) -> RunMonitor {
+    pub fn monitor(&self) -> RunMonitor {
         self.under_way.clone()
     }
 
     /// The first task that asks something, if one does.
-    pub fn question(&self) -> Option<TaskId> {
-        let rows = self.under_way.watch().reader.inbox().unwrap_or_default(); // asked again at the next look
+    pub fn first_question(&self) -> Option<TaskId> {
+        let rows = self.under_way.lock_watch().reader.inbox().unwrap_or_default(); // asked again at the next look
         rows.into_iter().find(|row| row.status == TaskStatus::Waiting).map(|row| row.task)
     }
 
     fn end(&mut self, ended: Result<landfall_engine::EngineRunOutcome, StoreError>) -> api::RunOutcome {
         let _ = self.door.take(); // nobody is let in any more, and whoever was is answered
         let under_way = self.under_way.clone();
-        let mut watch = under_way.watch();
-        watch.look(); // the last facts belong to this run too
+        let mut watch = under_way.lock_watch();
+        watch.read_new_events(); // the last facts belong to this run too
         let elapsed_ms = u64::try_from(under_way.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let mut outcome = api::RunOutcome {
             run: conversions::run_id(watch.run.unwrap_or(RunId(0))),
@@ -227,7 +228,7 @@ impl ActiveRun {
             tasks: Vec::new(),
             elapsed_ms,
             tokens: conversions::tokens(watch.usage),
-            cost_usd: conversions::usd(watch.usage.micro_usd),
+            cost_usd: conversions::micro_to_usd(watch.usage.micro_usd),
             warnings: Vec::new(),
             needs_you: Vec::new(),
             sprint: None,
@@ -237,7 +238,7 @@ impl ActiveRun {
         let ended = match ended {
             Ok(ended) => ended,
             Err(error) => {
-                outcome.ended = api::RunEnded::Broken(problems::store(&error));
+                outcome.ended = api::RunEnded::Broken(problems::from_store_error(&error));
                 return outcome;
             }
         };
@@ -245,8 +246,8 @@ impl ActiveRun {
         let mut tasks = ended.tasks.clone();
         tasks.sort_by_key(|task| task.id);
         outcome.tasks = tasks.iter().map(|task| self.outcome_line(&watch, task)).collect();
-        outcome.warnings = warnings(&tasks);
-        outcome.needs_you = self.needs_you(&watch, &tasks);
+        outcome.warnings = run_warnings(&tasks);
+        outcome.needs_you = self.list_user_actions(&watch, &tasks);
         let held =
             ended.held.as_ref().map(|reason| format!("landed work is not in your branch yet: {reason}"));
         outcome.needs_you.extend(ended.cut_off.clone());
@@ -256,7 +257,7 @@ impl ActiveRun {
             format!("the landing queue is held: {reason}; `landfall queue` shows it, `landfall queue resume` lets it move")
         }));
         outcome.sprint = ended.sprint.filter(|_| self.for_sprint).map(conversions::sprint_id);
-        let owed = reviews::owed(&watch.reader).unwrap_or_default(); // asked again by `landfall review`
+        let owed = reviews::tasks_owing_review(&watch.reader).unwrap_or_default(); // asked again by `landfall review`
         if !owed.is_empty() {
             let many = pluralize(owed.len() as u64, "landed task");
             outcome
@@ -264,11 +265,13 @@ impl ActiveRun {
                 .push(format!("{many} to look at when there is time; `landfall review` lists them"));
         }
         outcome.ended = match ended.why {
-            RunEnd::NothingLeft | RunEnd::Lost => match (hold(&tasks), self.deferred(&tasks)) {
-                (_, Some(many)) => api::RunEnded::Deferred(many),
-                (Some(reason), None) => api::RunEnded::Held(reason),
-                (None, None) => api::RunEnded::Finished,
-            },
+            RunEnd::NothingLeft | RunEnd::Lost => {
+                match (project_hold_reason(&tasks), self.too_many_deferred(&tasks)) {
+                    (_, Some(many)) => api::RunEnded::Deferred(many),
+                    (Some(reason), None) => api::RunEnded::Held(reason),
+                    (None, None) => api::RunEnded::Finished,
+                }
+            }
             RunEnd::Spent => {
                 let what = self.running.view().spent.map(|spent| format!(" ({})", spent.what));
                 let what = what.unwrap_or_default();
@@ -295,7 +298,7 @@ impl ActiveRun {
     }
 
     /// How many tasks were put aside for a person, if nobody is there and it is too many.
-    fn deferred(&self, tasks: &[Arc<Task>]) -> Option<u64> {
+    fn too_many_deferred(&self, tasks: &[Arc<Task>]) -> Option<u64> {
         let many = tasks.iter().filter(|task| course::is_deferred(task)).count();
         (!self.attended && many > course::DEFERRED_MAX).then_some(many as u64)
     }
@@ -303,7 +306,7 @@ impl ActiveRun {
     fn outcome_line(&self, watch: &RunWatch, task: &Task) -> api::OutcomeLine {
         let unmet = watch.reader.unmet(task.id).unwrap_or_default(); // without it the sentence is shorter
         let wait = match &task.state {
-            TaskState::Waiting { wait, .. } => Some(conversions::wait_for(wait)),
+            TaskState::Waiting { wait, .. } => Some(conversions::to_api_wait_for(wait)),
             TaskState::Ready { .. } if !unmet.is_empty() => Some(WaitFor::Dependency),
             TaskState::Draft
             | TaskState::Ready { .. }
@@ -315,20 +318,20 @@ impl ActiveRun {
         api::OutcomeLine {
             task: conversions::task_id(task.id),
             title: task.spec.title.clone(),
-            status: conversions::status(status),
+            status: conversions::to_api_status(status),
             wait,
             iterations: task.counters.iterations,
             spent_ms: task.counters.spent_ms,
             tokens: conversions::tokens(task.counters.usage),
             commit: task.landed.as_ref().map(|landed| landed.commit.as_str().to_owned()),
-            why: self.landed_why(watch, task).unwrap_or_else(|| {
-                why_sentence(task, &TaskRelations::behind(&watch.reader, unmet).unwrap_or_default())
+            why: self.landing_explanation(watch, task).unwrap_or_else(|| {
+                why_sentence(task, &TaskRelations::with_unmet_needs(&watch.reader, unmet).unwrap_or_default())
             }),
         }
     }
 
     /// Why a task could land, and what had to be overcome, in one sentence.
-    fn landed_why(&self, watch: &RunWatch, task: &Task) -> Option<String> {
+    fn landing_explanation(&self, watch: &RunWatch, task: &Task) -> Option<String> {
         let (landed, gate) = (task.landed.as_ref()?, task.gate.as_ref()?);
         let (id, commit) = (task.id, landed.commit.short());
         if gate.is_empty() {
@@ -373,7 +376,7 @@ impl ActiveRun {
     }
 
     /// What only a person can do now: answer, review, mend; whether or not this run touched it.
-    fn needs_you(&self, watch: &RunWatch, touched: &[Arc<Task>]) -> Vec<String> {
+    fn list_user_actions(&self, watch: &RunWatch, touched: &[Arc<Task>]) -> Vec<String> {
         const NAMED_MAX: usize = 20;
         let mut sentences = Vec::new();
         let mut seen: BTreeSet<TaskId> = BTreeSet::new();
@@ -382,7 +385,9 @@ impl ActiveRun {
             reader.inbox().map(|rows| rows.iter().map(|row| row.task).collect()).unwrap_or_default();
         let waits = reader.waiting(WAITS_MAX).unwrap_or_default();
         ids.extend(waits.iter().filter(|row| is_yours(row.wait.as_deref())).map(|row| row.id));
-        ids.extend(touched.iter().filter(|task| conversions::gave_up(task)).map(|task| task.id));
+        ids.extend(
+            touched.iter().filter(|task| conversions::ended_without_landing(task)).map(|task| task.id),
+        );
         ids.sort();
         for id in ids {
             let Ok(Some(task)) = reader.task(id) else { continue };
@@ -405,7 +410,7 @@ impl ActiveRun {
         watch: &RunWatch,
         ended: &landfall_engine::EngineRunOutcome,
     ) -> Result<(PathBuf, api::RunLine), Problem> {
-        let records = reports::records(&watch.reader, false)?;
+        let records = reports::list_run_records(&watch.reader, false)?;
         let record = records.iter().rfind(|record| record.ids.contains(&ended.run));
         let record = record.ok_or_else(|| {
             Problem::new(ProblemCode::UnknownRun, format!("{} is not in the journal", ended.run))
@@ -421,10 +426,10 @@ impl ActiveRun {
                 )
             }),
         ];
-        let report = reports::full(&watch.reader, record, notes.into_iter().flatten().collect())?;
-        let path = reports::paper(&self.place, record.id());
-        disk::write_atomic(&path, run_text::markdown(&report, clock::now_ms()).as_bytes())
-            .map_err(|error| problems::io("write", &path, &error))?;
+        let report = reports::full_run_report(&watch.reader, record, notes.into_iter().flatten().collect())?;
+        let path = reports::run_report_path(&self.place, record.id());
+        disk::write_atomic(&path, run_text::render_run_markdown(&report, clock::now_ms()).as_bytes())
+            .map_err(|error| problems::from_io_error("write", &path, &error))?;
         Ok((path, report.run))
     }
 }
@@ -464,7 +469,7 @@ fn is_yours(wait: Option<&str>) -> bool {
 }
 
 /// Why the project as a whole cannot go on, if it cannot.
-fn hold(tasks: &[Arc<Task>]) -> Option<String> {
+fn project_hold_reason(tasks: &[Arc<Task>]) -> Option<String> {
     tasks.iter().find_map(|task| match &task.state {
         TaskState::Waiting {
             wait: wait @ (WaitReason::GateBroken { .. } | WaitReason::Disk { .. }), ..
@@ -484,7 +489,7 @@ fn base_held_text(reason: &str) -> String {
     format!("no agent was started: {reason}; `landfall check` shows it and how to mend it")
 }
 
-fn warnings(tasks: &[Arc<Task>]) -> Vec<String> {
+fn run_warnings(tasks: &[Arc<Task>]) -> Vec<String> {
     let mut sentences = Vec::new();
     if tasks.iter().any(|task| task.is_unproved()) {
         sentences.push(
@@ -580,7 +585,7 @@ impl RunWatch {
         for status in [TaskStatus::Active, TaskStatus::Landing] {
             let filter = TaskFilter { status: Some(status), ..TaskFilter::default() };
             for row in watch.reader.tasks(&filter, None, WAITS_MAX).unwrap_or_default() {
-                watch.refresh(row.id);
+                watch.refresh_task(row.id);
             }
         }
         watch
@@ -588,7 +593,7 @@ impl RunWatch {
 
     /// Reads what came since the last look. A journal that cannot be read now is read at the next look; the engine
     /// itself says so if it cannot go on.
-    fn look(&mut self) {
+    fn read_new_events(&mut self) {
         loop {
             let Ok(entries) = self.reader.events(self.at, None, LOOK_MAX) else { return };
             if entries.is_empty() {
@@ -602,21 +607,21 @@ impl RunWatch {
                 }
             }
             for id in touched {
-                self.refresh(id);
+                self.refresh_task(id);
             }
             for (seq, entry) in &entries {
-                self.hear(seq.0, entry.at.0, &entry.fact);
+                self.note_fact(seq.0, entry.at.0, &entry.fact);
             }
-            self.count();
+            self.refresh_counts();
         }
     }
 
-    fn hear(&mut self, seq: u64, at_ms: i64, fact: &Fact) {
+    fn note_fact(&mut self, seq: u64, at_ms: i64, fact: &Fact) {
         let (task, text) = match fact {
             Fact::Engine(event) => {
                 if let EngineEvent::RunStarted { run, .. } = event {
                     self.run = Some(*run);
-                    self.take_over(Seq(seq));
+                    self.count_earlier_engines(Seq(seq));
                 }
                 (None, sentences::engine_news(event))
             }
@@ -635,27 +640,27 @@ impl RunWatch {
                     }
                     _ => {}
                 }
-                for text in self.phases(seq, *id, event) {
-                    self.tell(seq, NewsLine { at_ms, task: Some(conversions::task_id(*id)), text });
+                for text in self.phase_news(seq, *id, event) {
+                    self.push_news(seq, NewsLine { at_ms, task: Some(conversions::task_id(*id)), text });
                 }
                 let landed = match event {
                     Event::Landed { .. } => self.reader.task(*id).ok().flatten(),
                     _ => None,
                 };
-                (Some(conversions::task_id(*id)), sentences::news(event, landed.as_ref(), &self.branch))
+                (Some(conversions::task_id(*id)), sentences::task_news(event, landed.as_ref(), &self.branch))
             }
         };
         if let Some(text) = text {
-            self.tell(seq, NewsLine { at_ms, task, text });
+            self.push_news(seq, NewsLine { at_ms, task, text });
         }
     }
 
     /// Counts what engines before this one did in the same run, so that a kill does not begin the figures anew.
-    fn take_over(&mut self, at: Seq) {
+    fn count_earlier_engines(&mut self, at: Seq) {
         if !std::mem::take(&mut self.takes_over) {
             return;
         }
-        let records = reports::records_until(&self.reader, Some(at), true);
+        let records = reports::list_run_records_until(&self.reader, Some(at), true);
         let Some(record) = records.ok().and_then(|mut records| records.pop()) else { return };
         for task in &record.tasks {
             match task.result {
@@ -669,10 +674,10 @@ impl RunWatch {
             }
         }
         self.usage = record.total_usage().usage;
-        self.earlier_ms = reports::line(&record).took_ms(clock::now_ms());
+        self.earlier_ms = reports::to_run_line(&record).took_ms(clock::now_ms());
     }
 
-    fn tell(&mut self, seq: u64, line: NewsLine) {
+    fn push_news(&mut self, seq: u64, line: NewsLine) {
         self.news.push_back((seq, line));
         if self.news.len() > NEWS_MAX {
             self.news.pop_front();
@@ -680,12 +685,12 @@ impl RunWatch {
     }
 
     /// What a fact means for the phases of the issue that a task follows. What happened before the run counts too.
-    fn phases(&mut self, seq: u64, id: TaskId, event: &Event) -> Vec<String> {
+    fn phase_news(&mut self, seq: u64, id: TaskId, event: &Event) -> Vec<String> {
         if !self.on_the_way.contains_key(&id) {
             let Ok(task) = self.reader.task(id) else { return Vec::new() }; // read with its next event
             let found = task.and_then(|task| {
                 let issue = IssueRef::from_source(&task.spec.source)?.number;
-                let progress = follow_issues::progress(&self.reader, &task, Some(seq)).ok()?;
+                let progress = follow_issues::issue_progress(&self.reader, &task, Some(seq)).ok()?;
                 Some(IssueTaskProgress { issue, flow: task.flow, progress })
             });
             self.on_the_way.insert(id, found);
@@ -698,7 +703,7 @@ impl RunWatch {
         lines.into_iter().map(|line| format!("#{} {line}", it.issue)).collect()
     }
 
-    fn refresh(&mut self, id: TaskId) {
+    fn refresh_task(&mut self, id: TaskId) {
         match self.reader.task(id) {
             Ok(Some(task)) if matches!(task.state, TaskState::Active { .. }) => {
                 self.active.insert(id, task);
@@ -710,13 +715,13 @@ impl RunWatch {
         }
     }
 
-    fn count(&mut self) {
+    fn refresh_counts(&mut self) {
         let Ok(counts) = self.reader.counts() else { return };
         let asks = self.reader.inbox().map_or(0, |rows| rows.len());
         let waits = self.reader.waiting(WAITS_MAX).unwrap_or_default();
         // Questions are in the inbox already.
         let yours = waits.iter().filter(|row| row.asks.is_none() && is_yours(row.wait.as_deref())).count();
-        self.next = autopilot::next_brief(&self.reader).unwrap_or_default(); // named again at the next look
+        self.next = autopilot::next_task_brief(&self.reader).unwrap_or_default(); // named again at the next look
         self.counted = RunProgressCounts {
             landing: counts.of(TaskStatus::Landing),
             waiting: counts.of(TaskStatus::Waiting) + counts.dependency,
@@ -725,13 +730,13 @@ impl RunWatch {
         };
     }
 
-    fn bar(&self, view: &LiveSnapshot) -> Option<String> {
+    fn sprint_bar(&self, view: &LiveSnapshot) -> Option<String> {
         let sprint = view.sprint.as_ref()?;
         let now = landfall_engine::model::Timestamp(clock::now_ms());
-        Some(sprints::bar(sprint, sprint_ready(sprint, self.counted.queued), now))
+        Some(sprints::sprint_bar(sprint, sprint_ready(sprint, self.counted.queued), now))
     }
 
-    fn view(
+    fn build_run_view(
         &self,
         view: &LiveSnapshot,
         checks: &[RunningCheck],
@@ -753,13 +758,13 @@ impl RunWatch {
                 title: task.spec.title.clone(),
                 step: step.as_str().to_owned(),
                 doing: tasks::activity(doing).word().to_owned(),
-                iteration: tasks::iteration(task),
+                iteration: tasks::current_iteration(task),
                 iterations_max: task.limits.iterations_max,
                 elapsed_ms: tasks::elapsed_ms(task, now_ms),
                 tokens: conversions::tokens(all),
-                cost_usd: conversions::usd(all.micro_usd),
-                last_words: match running_checks::of_task(checks, task.id) {
-                    Some(check) => running_checks::progress(check),
+                cost_usd: conversions::micro_to_usd(all.micro_usd),
+                last_words: match running_checks::check_of_task(checks, task.id) {
+                    Some(check) => running_checks::check_progress(check),
                     None => live.map(last_words).unwrap_or_default(),
                 },
             })
@@ -770,11 +775,11 @@ impl RunWatch {
         RunView {
             run: self.run.map(conversions::run_id),
             mode,
-            pilot: self.run.map(|_| conversions::mode(view.pilot.mode())),
+            pilot: self.run.map(|_| conversions::to_api_mode(view.pilot.mode())),
             paused: view.pilot.pause().map(|pause| pause.reason.clone()),
-            pick: waits.then(|| autopilot::pick(self.next.as_ref())),
-            sprint: self.bar(view),
-            batches: queue::drawn_lines(&view.queue),
+            pick: waits.then(|| autopilot::pick_hint(self.next.as_ref())),
+            sprint: self.sprint_bar(view),
+            batches: queue::draw_active_batches(&view.queue),
             queue_held: view.queue.hold().map(|hold| hold.reason.clone()),
             slots,
             slots_max: self.slots_max,
@@ -788,7 +793,7 @@ impl RunWatch {
                 .unwrap_or(u64::MAX)
                 .saturating_add(self.earlier_ms),
             tokens: conversions::tokens(self.usage.plus(under_way)),
-            cost_usd: conversions::usd(self.usage.plus(under_way).micro_usd),
+            cost_usd: conversions::micro_to_usd(self.usage.plus(under_way).micro_usd),
             news: match after {
                 Some(after) => {
                     self.news.iter().filter(|(seq, _)| *seq > after).map(|(_, line)| line.clone()).collect()
@@ -821,11 +826,11 @@ pub(crate) struct RunSocket {
 
 impl RunSocket {
     fn open(place: &ProjectLocation, desk: Arc<ProjectService>) -> Result<Self, Problem> {
-        Self::open_wide(place, desk, Vec::new(), Vec::new(), Vec::new())
+        Self::start_with_server(place, desk, Vec::new(), Vec::new(), Vec::new())
     }
 
     /// The same, open for browsers too.
-    pub fn open_wide(
+    pub fn start_with_server(
         place: &ProjectLocation,
         desk: Arc<ProjectService>,
         addresses: Vec<TcpListener>,
@@ -833,7 +838,7 @@ impl RunSocket {
         origins: Vec<String>,
     ) -> Result<Self, Problem> {
         let path = place.folder.socket_path();
-        let failed = |error: std::io::Error| problems::io("listen on", &path, &error);
+        let failed = |error: std::io::Error| problems::from_io_error("listen on", &path, &error);
         let listener = socket::bind(&path).map_err(failed)?;
         let inode = std::fs::symlink_metadata(&path).map_err(failed)?.ino();
         let name = place
@@ -848,7 +853,8 @@ impl RunSocket {
             folder: place.folder.root().to_owned(),
             project: name,
         };
-        let serving = landfall_server::serve(options, desk).map_err(|error| problems::serve(&error))?;
+        let serving =
+            landfall_server::serve(options, desk).map_err(|error| problems::from_serve_error(&error))?;
         Ok(Self { serving: Some(serving), path, inode })
     }
 }
@@ -867,7 +873,7 @@ impl Drop for RunSocket {
 
 /// What an agent is at when it does not plainly work, and the last it said.
 fn last_words(live: &LiveAgent) -> String {
-    let words = said(live);
+    let words = progress_text(live);
     let at = match live.class {
         None | Some(AgentActivity::Working) => return words,
         // The tool is its last word, unless it said something since.
@@ -889,7 +895,7 @@ fn last_words(live: &LiveAgent) -> String {
 }
 
 /// How far an agent says it is, and the last it said.
-fn said(live: &LiveAgent) -> String {
+fn progress_text(live: &LiveAgent) -> String {
     match live.progress {
         Some(percent) => format!("{percent} % {}", live.words).trim_end().to_owned(),
         None => live.words.clone(),

@@ -38,7 +38,7 @@ pub struct ProjectServer {
 }
 
 pub(crate) fn start(place: ProjectLocation, asked: ServeOptions) -> Result<ProjectServer, Problem> {
-    let mut listeners = vec![listen(&asked.listen, true)?];
+    let mut listeners = vec![bind_listener(&asked.listen, true)?];
     if let Some(other) = asked.origins.iter().find(|it| !landfall_server::is_origin(it)) {
         return Err(Problem::new(ProblemCode::BadInput, format!("`--origin {other}` is no origin")).hint(
             "an origin is what a browser shows before the path, in small letters: `https://build.example`",
@@ -55,12 +55,12 @@ pub(crate) fn start(place: ProjectLocation, asked: ServeOptions) -> Result<Proje
         .hint("add `--host NAME:PORT`, or bind the address of this machine in the network"));
     }
     for address in &asked.bind {
-        listeners.push(listen(address, false)?);
+        listeners.push(bind_listener(address, false)?);
     }
     let addresses = listeners.iter().filter_map(|it| it.local_addr().ok()).collect();
-    let keeper = Arc::new(ServedProject::hold(place)?);
-    let desk = Arc::new(ProjectService::kept(keeper.place().clone(), Arc::clone(&keeper)));
-    let door = RunSocket::open_wide(keeper.place(), desk, listeners, asked.hosts, asked.origins)?;
+    let keeper = Arc::new(ServedProject::acquire(place)?);
+    let desk = Arc::new(ProjectService::for_served_project(keeper.place().clone(), Arc::clone(&keeper)));
+    let door = RunSocket::start_with_server(keeper.place(), desk, listeners, asked.hosts, asked.origins)?;
     if let Some(run) = &asked.run {
         keeper.start(run)?;
     }
@@ -68,7 +68,7 @@ pub(crate) fn start(place: ProjectLocation, asked: ServeOptions) -> Result<Proje
     Ok(ProjectServer { keeper, door: Some(door), addresses, console })
 }
 
-fn listen(address: &str, local: bool) -> Result<TcpListener, Problem> {
+fn bind_listener(address: &str, local: bool) -> Result<TcpListener, Problem> {
     let bad = |what: String| Problem::new(ProblemCode::BadInput, what);
     let found: Vec<SocketAddr> = address
         .to_socket_addrs()
@@ -105,8 +105,8 @@ impl ProjectServer {
     }
 
     /// Looks after what goes on by itself. Called again and again. Returns the lines for the console.
-    pub fn tend(&mut self) -> Vec<String> {
-        self.keeper.mind_loops();
+    pub fn maintain_loops(&mut self) -> Vec<String> {
+        self.keeper.resume_loops();
         self.console.news(self.keeper.place())
     }
 
@@ -121,7 +121,7 @@ impl ProjectServer {
     }
 
     /// Ends: the run under way first, within `patience`, then the door.
-    pub fn end(mut self, patience: Duration) {
+    pub fn shut_down(mut self, patience: Duration) {
         let until = Instant::now() + patience;
         self.keeper.proposals().stop();
         self.keeper.wait_for_rest(patience);
@@ -131,9 +131,9 @@ impl ProjectServer {
 }
 
 /// The token of a project.
-pub(crate) fn token(place: &ProjectLocation, renew: bool) -> Result<String, Problem> {
+pub(crate) fn access_token(place: &ProjectLocation, renew: bool) -> Result<String, Problem> {
     let root = place.folder.root();
-    place.folder.create_folders().map_err(|error| problems::io("make", root, &error))?;
+    place.folder.create_folders().map_err(|error| problems::from_io_error("make", root, &error))?;
     let token = if renew {
         landfall_server::AccessKeys::renew(root)
     } else {

@@ -52,118 +52,126 @@ enum EngineAccess {
 
 impl EngineAccess {
     /// The run in this process, if one is under way.
-    fn running(&self) -> Option<RunMonitor> {
+    fn current_run(&self) -> Option<RunMonitor> {
         match self {
             Self::Running(running) => Some(running.clone()),
-            Self::Kept(keeper) => keeper.running(),
+            Self::Kept(keeper) => keeper.current_run(),
             Self::Door => None,
         }
     }
 }
 
 impl ProjectService {
-    fn of(place: ProjectLocation, hand: EngineAccess) -> Self {
+    fn with_access(place: ProjectLocation, hand: EngineAccess) -> Self {
         Self { place, hand, heard: Mutex::default() }
     }
 
     /// For clients: nothing is held between requests.
-    pub fn door(place: ProjectLocation) -> Self {
-        Self::of(place, EngineAccess::Door)
+    pub fn through_socket(place: ProjectLocation) -> Self {
+        Self::with_access(place, EngineAccess::Door)
     }
 
     /// For the process that drives.
-    pub fn running(place: ProjectLocation, running: RunMonitor) -> Self {
-        Self::of(place, EngineAccess::Running(running))
+    pub fn for_running(place: ProjectLocation, running: RunMonitor) -> Self {
+        Self::with_access(place, EngineAccess::Running(running))
     }
 
     /// For the process that keeps the project.
-    pub fn kept(place: ProjectLocation, keeper: Arc<ServedProject>) -> Self {
-        Self::of(place, EngineAccess::Kept(keeper))
+    pub fn for_served_project(place: ProjectLocation, keeper: Arc<ServedProject>) -> Self {
+        Self::with_access(place, EngineAccess::Kept(keeper))
     }
 
-    fn engine(&self) -> EngineLocation {
-        match (&self.hand, self.hand.running()) {
+    fn locate_engine(&self) -> EngineLocation {
+        match (&self.hand, self.hand.current_run()) {
             (_, Some(running)) => EngineLocation::Here { site: running.site },
             (EngineAccess::Kept(keeper), None) => EngineLocation::Resting { since_ms: keeper.since_ms() },
-            (EngineAccess::Running(_) | EngineAccess::Door, None) => EngineLocation::look(&self.place),
+            (EngineAccess::Running(_) | EngineAccess::Door, None) => EngineLocation::locate(&self.place),
         }
     }
 
     fn read(&self, request: Request) -> Result<Response, Problem> {
-        let engine = self.engine();
+        let engine = self.locate_engine();
         let look = Query { place: &self.place, engine: &engine };
         Ok(match request {
-            Request::List(asked) => Response::List(look.list(&asked)?),
-            Request::Show(asked) => Response::Show(look.show(conversions::model_task(asked.task))?),
+            Request::List(asked) => Response::List(look.list_tasks(&asked)?),
+            Request::Show(asked) => Response::Show(look.task_detail(conversions::model_task(asked.task))?),
             Request::Status(_) => Response::Status(look.status()?),
             Request::Why(asked) => Response::Why(look.why(conversions::model_task(asked.task))?),
-            Request::Board(asked) => Response::Board(board::board(&look, &asked)?),
-            Request::Inbox(asked) => Response::Inbox(inbox::inbox(&look, &asked)?),
-            Request::Graph(asked) => Response::Graph(graph::graph(&look, &asked)?),
-            Request::Stats(asked) => Response::Stats(stats::stats(&look, asked)?),
-            Request::IssueEvents(asked) => Response::IssueEvents(issue_history::events(&self.place, &asked)?),
-            Request::IssueRollup(asked) => Response::IssueRollup(issue_history::rollup(&self.place, asked)?),
-            Request::Improvements(_) => Response::Improvements(issue_history::proposals(&self.place, &[])?),
-            Request::Fleet(asked) => Response::Fleet(fleet::fleet(&look, asked)?),
-            Request::Settings(_) => Response::Settings(settings::report(&self.place)?),
-            Request::Outputs(asked) => {
-                Response::Outputs(output::list(&look, conversions::model_task(asked.task))?)
+            Request::Board(asked) => Response::Board(board::build_board(&look, &asked)?),
+            Request::Inbox(asked) => Response::Inbox(inbox::build_inbox(&look, &asked)?),
+            Request::Graph(asked) => Response::Graph(graph::build_graph(&look, &asked)?),
+            Request::Stats(asked) => Response::Stats(stats::build_stats(&look, asked)?),
+            Request::IssueEvents(asked) => {
+                Response::IssueEvents(issue_history::list_issue_events(&self.place, &asked)?)
             }
-            Request::Output(asked) => Response::Output(output::page(&look, &asked)?),
-            Request::OutputBytes(asked) => Response::OutputBytes(output::bytes(&look, &asked)?),
-            Request::Log(asked) => Response::Log(look.log(&asked)?),
+            Request::IssueRollup(asked) => {
+                Response::IssueRollup(issue_history::issue_rollup(&self.place, asked)?)
+            }
+            Request::Improvements(_) => {
+                Response::Improvements(issue_history::list_improvements(&self.place, &[])?)
+            }
+            Request::Fleet(asked) => Response::Fleet(fleet::fleet_report(&look, asked)?),
+            Request::Settings(_) => Response::Settings(settings::settings_report(&self.place)?),
+            Request::Outputs(asked) => {
+                Response::Outputs(output::list_outputs(&look, conversions::model_task(asked.task))?)
+            }
+            Request::Output(asked) => Response::Output(output::output_page(&look, &asked)?),
+            Request::OutputBytes(asked) => Response::OutputBytes(output::output_bytes(&look, &asked)?),
+            Request::Log(asked) => Response::Log(look.journal_page(&asked)?),
             Request::Diff(asked) => {
-                Response::Diff(look.diff(conversions::model_task(asked.task), asked.from.as_deref())?)
+                Response::Diff(look.task_diff(conversions::model_task(asked.task), asked.from.as_deref())?)
             }
             Request::Certificate(asked) => {
-                Response::Certificate(look.certificate(conversions::model_task(asked.task))?)
+                Response::Certificate(look.task_certificate(conversions::model_task(asked.task))?)
             }
-            Request::Report(asked) => Response::Report(reports::report(&look, asked)?),
-            Request::Runs(_) => Response::Runs(reports::runs(&look)?),
-            Request::FlowList(_) => Response::FlowList(flows::list(&self.place)?),
-            Request::FlowShow(asked) => Response::FlowShow(flows::show(&self.place, &asked)?),
-            Request::FlowCheck(asked) => Response::FlowCheck(flows::check(&asked)),
-            Request::Export(asked) => Response::Export(look.export(&asked)?),
-            Request::Agents(asked) => Response::Agents(agents::find(&self.place, &asked, false)?),
-            Request::Probe(asked) => Response::Probe(agents::find(&self.place, &asked, true)?),
+            Request::Report(asked) => Response::Report(reports::report_on(&look, asked)?),
+            Request::Runs(_) => Response::Runs(reports::list_runs(&look)?),
+            Request::FlowList(_) => Response::FlowList(flows::list_flows(&self.place)?),
+            Request::FlowShow(asked) => Response::FlowShow(flows::show_flow(&self.place, &asked)?),
+            Request::FlowCheck(asked) => Response::FlowCheck(flows::check_flow(&asked)),
+            Request::Export(asked) => Response::Export(look.export_tasks(&asked)?),
+            Request::Agents(asked) => Response::Agents(agents::find_agents(&self.place, &asked, false)?),
+            Request::Probe(asked) => Response::Probe(agents::find_agents(&self.place, &asked, true)?),
             Request::Discoveries(asked) => Response::Discoveries(discoveries::list(&self.place, &asked)?),
             Request::Target(asked) => {
-                Response::Target(targets::target(&look, conversions::model_task(asked.task))?)
+                Response::Target(targets::task_target(&look, conversions::model_task(asked.task))?)
             }
             Request::Papers(asked) => {
-                Response::Papers(targets::list(&look, conversions::model_task(asked.task))?)
+                Response::Papers(targets::list_papers(&look, conversions::model_task(asked.task))?)
             }
-            Request::Paper(asked) => Response::Paper(targets::paper(&look, &asked)?),
-            Request::Doctor(_) => Response::Doctor(doctor::examine(&look)?),
-            Request::Reclaimable(_) => Response::Reclaimable(reclaimable::dry_run(&look)?),
-            Request::SprintPreview(asked) => Response::SprintPreview(sprints::preview(&look, asked)?),
+            Request::Paper(asked) => Response::Paper(targets::task_paper(&look, &asked)?),
+            Request::Doctor(_) => Response::Doctor(doctor::examine_project(&look)?),
+            Request::Reclaimable(_) => Response::Reclaimable(reclaimable::preview_reclaim(&look)?),
+            Request::SprintPreview(asked) => Response::SprintPreview(sprints::preview_sprint(&look, asked)?),
             Request::Sprint(asked) => {
                 Response::Sprint(sprints::report(&look, asked.sprint.map(conversions::model_sprint))?)
             }
-            Request::Sprints(_) => Response::Sprints(sprints::list(&look)?),
-            Request::Pilot(_) => Response::Pilot(autopilot::state(&look)?),
+            Request::Sprints(_) => Response::Sprints(sprints::list_sprints(&look)?),
+            Request::Pilot(_) => Response::Pilot(autopilot::pilot_state(&look)?),
             Request::Queue(_) => Response::Queue(queue::report(&look)?),
             Request::Reviews(_) => Response::Reviews(reviews::list(&look)?),
-            Request::Checkpoints(_) => Response::Checkpoints(checkpoints::list(&look)?),
-            Request::Checkpoint(asked) => Response::Checkpoint(checkpoints::detail(&look, &asked.name)?),
+            Request::Checkpoints(_) => Response::Checkpoints(checkpoints::list_checkpoints(&look)?),
+            Request::Checkpoint(asked) => {
+                Response::Checkpoint(checkpoints::checkpoint_detail(&look, &asked.name)?)
+            }
             Request::Loops(asked) => Response::Loops(loops::list(&look, &asked)?),
             Request::IssuesPreview(asked) => {
-                Response::IssuesPreview(follow_issues::preview(&self.place, &asked)?)
+                Response::IssuesPreview(follow_issues::preview_follow(&self.place, &asked)?)
             }
-            Request::IssueBatches(_) => Response::IssueBatches(follow_issues::batches(&self.place)?),
+            Request::IssueBatches(_) => Response::IssueBatches(follow_issues::list_batches(&self.place)?),
             Request::IssueSummaries(asked) => {
-                let issues = follow_issues::summaries(&self.place, &asked.tasks)?;
+                let issues = follow_issues::summarize_issues(&self.place, &asked.tasks)?;
                 Response::IssueSummaries(api::IssueSummaries { issues })
             }
             Request::IssueList(asked) => Response::IssueList(issues::list(&self.place, &asked)?),
             Request::IssueShow(asked) => {
-                Response::IssueShow(Box::new(issues::show(&self.place, asked.issue.0)?))
+                Response::IssueShow(Box::new(issues::show_issue(&self.place, asked.issue.0)?))
             }
             Request::IssuePull(asked) => {
-                Response::IssuePull(Box::new(issues::pull_request(&self.place, asked.issue.0)?))
+                Response::IssuePull(Box::new(issues::show_pull_request(&self.place, asked.issue.0)?))
             }
             Request::Reconcile(asked) => {
-                Response::Reconcile(Box::new(reconcile::reconcile(&self.place, &asked)?))
+                Response::Reconcile(Box::new(reconcile::reconcile_issue(&self.place, &asked)?))
             }
             other => unreachable!("`{}` is not a read", other.name()),
         })
@@ -174,19 +182,21 @@ impl ProjectService {
         issue: api::IssueNumber,
         change: &IssueChange,
     ) -> Result<api::IssueChanged, Problem> {
-        issues::change(&self.place, issue.0, change)
+        issues::change_issue(&self.place, issue.0, change)
     }
 
     /// What needs the lock, and not the engine's loop.
-    fn keep_house(&self, request: &Request) -> Result<Response, Problem> {
+    fn handle_maintenance(&self, request: &Request) -> Result<Response, Problem> {
         let keep = |place: &ProjectLocation| match request {
             Request::Rebuild(_) => Ok(Response::Rebuild(doctor::rebuild(place)?)),
-            Request::Reclaim(_) => Ok(Response::Reclaim(reclaim::reclaim(place)?)),
+            Request::Reclaim(_) => Ok(Response::Reclaim(reclaim::reclaim_disk(place)?)),
             other => unreachable!("`{}` keeps no house", other.name()),
         };
         match &self.hand {
-            EngineAccess::Running(_) => Err(busy_with_run()),
-            EngineAccess::Kept(keeper) => keeper.keep_house(keep).unwrap_or_else(|| Err(busy_with_run())),
+            EngineAccess::Running(_) => Err(run_active_problem()),
+            EngineAccess::Kept(keeper) => {
+                keeper.with_idle_project(keep).unwrap_or_else(|| Err(run_active_problem()))
+            }
             // Whoever keeps the project holds its lock.
             EngineAccess::Door => match Client::connect(&self.place.folder.socket_path()) {
                 Ok(client) => client.call(request.clone()),
@@ -198,15 +208,16 @@ impl ProjectService {
     fn write(&self, request: Request) -> Result<Response, Problem> {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            let answer = match (self.hand.running(), &self.hand) {
+            let answer = match (self.hand.current_run(), &self.hand) {
                 (Some(running), _) => {
-                    let ask =
-                        |ask: EngineRequest| running.handle.ask(ask).map_err(|error| problems::ask(&error));
-                    changes::write(&self.place, &self.engine(), &ask, request.clone())
+                    let ask = |ask: EngineRequest| {
+                        running.handle.ask(ask).map_err(|error| problems::from_ask_error(&error))
+                    };
+                    changes::write(&self.place, &self.locate_engine(), &ask, request.clone())
                 }
-                (None, EngineAccess::Kept(keeper)) => keeper.at_rest(&request),
+                (None, EngineAccess::Kept(keeper)) => keeper.handle_without_run(&request),
                 (None, EngineAccess::Running(_) | EngineAccess::Door) => {
-                    return through_the_door(&self.place, request);
+                    return send_or_open_engine(&self.place, request);
                 }
             };
             match (&self.hand, answer) {
@@ -238,7 +249,7 @@ impl ProjectService {
     }
 
     /// Cancels tasks, and gives their workspaces back where the project is at rest.
-    fn cancel_and_clean(&self, asked: landfall_api::Cancel) -> Result<Response, Problem> {
+    fn cancel_and_reclaim(&self, asked: landfall_api::Cancel) -> Result<Response, Problem> {
         // Whoever keeps the project does both.
         if let (EngineAccess::Door, Ok(client)) =
             (&self.hand, Client::connect(&self.place.folder.socket_path()))
@@ -249,10 +260,10 @@ impl ProjectService {
         let Response::Cancel(mut changed) = self.write(Request::Cancel(asked))? else {
             return Err(Problem::new(ProblemCode::Internal, "a cancel was answered by something else"));
         };
-        let clean = |place: &ProjectLocation| reclaim::workspaces(place, &tasks);
+        let clean = |place: &ProjectLocation| reclaim::reclaim_workspaces(place, &tasks);
         let cleaned = match &self.hand {
             EngineAccess::Running(_) => None,
-            EngineAccess::Kept(keeper) => keeper.keep_house(clean),
+            EngineAccess::Kept(keeper) => keeper.with_idle_project(clean),
             EngineAccess::Door => Some(clean(&self.place)),
         };
         let cleaned = cleaned.transpose()?;
@@ -272,7 +283,7 @@ impl ProjectService {
     }
 
     /// What is about the run as a whole.
-    fn drive(&self, request: &Request) -> Result<Response, Problem> {
+    fn handle_run_request(&self, request: &Request) -> Result<Response, Problem> {
         match (request, &self.hand) {
             (Request::RunStart(asked), EngineAccess::Kept(keeper)) => {
                 Ok(Response::RunStart(keeper.start(asked)?))
@@ -281,32 +292,34 @@ impl ProjectService {
                 Err(Problem::new(ProblemCode::EngineBusy, "a run is under way already")
                     .hint("`landfall status` shows it; more runs of one project at once there cannot be"))
             }
-            (Request::RunNow(asked), EngineAccess::Kept(keeper)) => Ok(Response::RunNow(keeper.now(*asked)?)),
+            (Request::RunNow(asked), EngineAccess::Kept(keeper)) => {
+                Ok(Response::RunNow(keeper.current_run_view(*asked)?))
+            }
             (Request::RunNow(asked), EngineAccess::Running(running)) => {
                 Ok(Response::RunNow(Box::new(running.now(*asked))))
             }
             (Request::Propose(asked), EngineAccess::Kept(keeper)) => {
-                let desk = Arc::new(Self::door(self.place.clone()));
+                let desk = Arc::new(Self::through_socket(self.place.clone()));
                 Ok(Response::Propose(keeper.proposals().start(&self.place, desk, asked.clone())?))
             }
             (Request::Proposals(_), EngineAccess::Kept(keeper)) => {
-                Ok(Response::Proposals(keeper.proposals().list()))
+                Ok(Response::Proposals(keeper.proposals().list_newest_first()))
             }
             (Request::Propose(_) | Request::Proposals(_), EngineAccess::Running(_)) => {
-                Err(no_server("only a server keeps proposals")
+                Err(no_server_problem("only a server keeps proposals")
                     .hint("`landfall propose` asks for one without"))
             }
             (_, EngineAccess::Door) => match Client::connect(&self.place.folder.socket_path()) {
                 Ok(client) => client.call(request.clone()),
                 Err(ConnectError::Refused(problem)) => Err(problem),
-                Err(_) => Err(no_server("no server is running for this project")),
+                Err(_) => Err(no_server_problem("no server is running for this project")),
             },
             (other, _) => unreachable!("`{}` is not about a run", other.name()),
         }
     }
 }
 
-fn no_server(what: &str) -> Problem {
+fn no_server_problem(what: &str) -> Problem {
     Problem::new(ProblemCode::NotNow, what).hint("`landfall serve` starts one; `landfall run` drives without")
 }
 
@@ -340,10 +353,11 @@ impl Service for ProjectService {
     /// and how far the landing queue is.
     fn run_in_one_state(&self, work: &mut dyn FnMut()) -> Option<u64> {
         let mut worked = false;
-        let head = reader_pool::in_one_moment(&self.place.caches, &self.place.folder.journal_path(), || {
-            worked = true;
-            work();
-        });
+        let head =
+            reader_pool::read_at_one_head(&self.place.caches, &self.place.folder.journal_path(), || {
+                worked = true;
+                work();
+            });
         if !worked {
             work(); // there is no journal, or it cannot be read: whoever asks is told
         }
@@ -425,7 +439,7 @@ impl Service for ProjectService {
             | Request::Reconcile(_)
             | Request::Reclaimable(_) => self.read(request),
             // The tracker orders those who write there; the engine is not asked.
-            Request::IssueNew(asked) => Ok(Response::IssueNew(issues::make(&self.place, asked)?)),
+            Request::IssueNew(asked) => Ok(Response::IssueNew(issues::create_issue(&self.place, asked)?)),
             Request::IssueEdit(asked) => {
                 let done = self.change_issue(asked.issue, &IssueChange::Edit(asked.clone()))?;
                 Ok(Response::IssueEdit(done))
@@ -450,28 +464,30 @@ impl Service for ProjectService {
                     EngineAccess::Kept(keeper) => keeper.is_ending(),
                     EngineAccess::Running(_) | EngineAccess::Door => false,
                 };
-                let seen = verify::verify(&self.place, asked, &is_ending, &mut |_| ())?;
+                let seen = verify::verify_issue(&self.place, asked, &is_ending, &mut |_| ())?;
                 Ok(Response::IssueVerify(Box::new(seen)))
             }
-            Request::Rebuild(_) | Request::Reclaim(_) => self.keep_house(&request),
-            Request::Cancel(asked) if asked.cleanup => self.cancel_and_clean(asked.clone()),
+            Request::Rebuild(_) | Request::Reclaim(_) => self.handle_maintenance(&request),
+            Request::Cancel(asked) if asked.cleanup => self.cancel_and_reclaim(asked.clone()),
             Request::Cancel(_) => self.write(request),
             Request::Import(asked) => {
-                Ok(Response::Import(import::import(&self.place, asked, &|new: NewTasks| self.add(new))?))
+                Ok(Response::Import(import::import_tasks(&self.place, asked, &|new: NewTasks| {
+                    self.add(new)
+                })?))
             }
             // The tracker is changed by this, and nothing here.
             Request::ImprovementsFile(asked) => {
-                Ok(Response::ImprovementsFile(issue_history::file(&self.place, asked)?))
+                Ok(Response::ImprovementsFile(issue_history::file_improvements(&self.place, asked)?))
             }
             Request::RunStart(_) | Request::RunNow(_) | Request::Propose(_) | Request::Proposals(_) => {
-                self.drive(&request)
+                self.handle_run_request(&request)
             }
             // The server itself answers these; where they arrive here, no server listens for browsers.
             Request::Sessions(_) | Request::SessionRevoke(_) | Request::Pair(_) | Request::AgentToken(_) => {
                 match self.hand {
-                    EngineAccess::Door => self.drive(&request),
+                    EngineAccess::Door => self.handle_run_request(&request),
                     EngineAccess::Running(_) | EngineAccess::Kept(_) => {
-                        Err(no_server("no server listens for browsers"))
+                        Err(no_server_problem("no server listens for browsers"))
                     }
                 }
             }
@@ -526,13 +542,13 @@ impl Drop for WriteCountGuard<'_> {
     }
 }
 
-fn busy_with_run() -> Problem {
+fn run_active_problem() -> Problem {
     Problem::new(ProblemCode::NotNow, "a run is under way, and this needs the project at rest")
         .hint("wait until the run is over, or stop it with `landfall stop`")
 }
 
 /// Asks the engine that runs, else opens one for the moment. Whoever is just coming or going is waited for.
-fn through_the_door(place: &ProjectLocation, request: Request) -> Result<Response, Problem> {
+fn send_or_open_engine(place: &ProjectLocation, request: Request) -> Result<Response, Problem> {
     retry_while_held(|| match Client::connect(&place.folder.socket_path()) {
         Ok(client) => client.call(request.clone()).map_err(|problem| match problems::is_ending(&problem) {
             true => HolderRefusal::Held(problem),
@@ -548,11 +564,11 @@ fn through_the_door(place: &ProjectLocation, request: Request) -> Result<Respons
             Err(HolderRefusal::Failed(problem))
         }
         Err(ConnectError::Refused(problem)) => Err(HolderRefusal::Failed(problem)),
-        Err(ConnectError::Nobody(_) | ConnectError::Broken { .. }) => in_process(place, &request),
+        Err(ConnectError::Nobody(_) | ConnectError::Broken { .. }) => handle_in_process(place, &request),
     })
 }
 
-fn in_process(place: &ProjectLocation, request: &Request) -> Result<Response, HolderRefusal<Problem>> {
+fn handle_in_process(place: &ProjectLocation, request: &Request) -> Result<Response, HolderRefusal<Problem>> {
     if place.lock.is_some() {
         // This process keeps the project already: a second engine would meet no lock.
         return Err(HolderRefusal::Held(Problem::new(
@@ -560,7 +576,7 @@ fn in_process(place: &ProjectLocation, request: &Request) -> Result<Response, Ho
             "the server is too busy to answer itself",
         )));
     }
-    if let Some(problem) = changes::refused_at_rest(place, request).map_err(HolderRefusal::Failed)? {
+    if let Some(problem) = changes::refuse_without_engine(place, request).map_err(HolderRefusal::Failed)? {
         return Err(HolderRefusal::Failed(problem));
     }
     let engine = open(place, &format!("landfall {}", request.name())).map_err(|error| match &error {
@@ -569,12 +585,12 @@ fn in_process(place: &ProjectLocation, request: &Request) -> Result<Response, Ho
         }
         _ => HolderRefusal::Failed(problems::open(&error)),
     })?;
-    write_at_rest(place, engine, &EngineLocation::Nowhere, request).1.map_err(HolderRefusal::Failed)
+    write_without_run(place, engine, &EngineLocation::Nowhere, request).1.map_err(HolderRefusal::Failed)
 }
 
 /// Carries a write out by an engine that does not drive, and gives the engine back. One that could not write what it had
 /// decided knows facts that are in no journal: it is given up.
-pub(crate) fn write_at_rest(
+pub(crate) fn write_without_run(
     place: &ProjectLocation,
     engine: Engine,
     at: &EngineLocation,
@@ -585,10 +601,10 @@ pub(crate) fn write_at_rest(
     let ask = |ask: EngineRequest| -> Result<EngineReply, Problem> {
         match engine.borrow_mut().handle_single_request(ask) {
             Ok(Ok(reply)) => Ok(reply),
-            Ok(Err(error)) => Err(problems::ask(&error)),
+            Ok(Err(error)) => Err(problems::from_ask_error(&error)),
             Err(error) => {
                 broken.set(true);
-                Err(problems::store(&error))
+                Err(problems::from_store_error(&error))
             }
         }
     };

@@ -353,10 +353,10 @@ pub fn summary(outcome: &RunOutcome) -> String {
         (0, _) if !outcome.needs_you.is_empty() => format!("{}: nothing was done\n", outcome.run),
         (0, _) => format!("{}: there was nothing to do\n", outcome.run),
         (_, Some(line)) => {
-            let figures = run_text::figures(line, clock::now_ms());
+            let figures = run_text::run_figures(line, clock::now_ms());
             let figures: Vec<String> =
                 figures.iter().skip(1).map(|(name, value)| format!("{name} {value}")).collect();
-            format!("{}: {}\n{}\n", line.run, run_text::headline(line), figures.join(" · "))
+            format!("{}: {}\n{}\n", line.run, run_text::run_headline(line), figures.join(" · "))
         }
         (_, None) => {
             let took = landfall_text::format_duration(outcome.elapsed_ms);

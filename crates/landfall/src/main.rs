@@ -30,7 +30,7 @@ fn main() -> ExitCode {
             None => return exit::CliExit::Usage.into(),
         },
         Some("attempt") => {
-            return match landfall_app::attempt(args).map(|report| say::print(&report)) {
+            return match landfall_app::run_sandbox_attempts(args).map(|report| say::print(&report)) {
                 Some(Ok(())) => exit::CliExit::Ok.into(),
                 Some(Err(failure)) => failure.code.into(),
                 None => exit::CliExit::Usage.into(),

@@ -1,7 +1,7 @@
 //! The report of a run for the terminal.
 
 use landfall_api::{RunReport, RunResult};
-use landfall_app::run_text::{figures, group_by_result, headline, run_name};
+use landfall_app::run_text::{group_by_result, run_figures, run_headline, run_name};
 use landfall_text::control_chars::escape_line;
 use landfall_text::{capitalize, format_duration, format_local, format_usd, short_commit};
 
@@ -13,8 +13,8 @@ pub fn text(report: &RunReport, now_ms: i64) -> String {
     let RunReport { run, tasks, notes } = report;
     let mut text = format!("{} of {}\n", run_name(run), format_local(run.began_ms));
     let good = run.counts.failed == 0 && run.counts.behind == 0;
-    text += &format!("{}\n\n", paint(if good { TextTone::Good } else { TextTone::Bad }, &headline(run)));
-    for (name, value) in figures(run, now_ms) {
+    text += &format!("{}\n\n", paint(if good { TextTone::Good } else { TextTone::Bad }, &run_headline(run)));
+    for (name, value) in run_figures(run, now_ms) {
         text += &format!("  {name:<7} {}\n", escape_line(&value));
     }
     for note in notes {

@@ -10,7 +10,7 @@ use landfall_engine::{EngineReply, EngineRequest, NewTaskSpec};
 use landfall_text::{format_duration, pluralize};
 
 use crate::command::{modules, propose};
-use crate::project::command_handler::{CommandHandler, EngineCall, unexpected};
+use crate::project::command_handler::{CommandHandler, EngineCall, unexpected_reply};
 use crate::project::conversions::TaskRelations;
 use crate::project::dead_ends;
 use crate::project::engine_at::EngineLocation;
@@ -30,53 +30,55 @@ pub(crate) fn write(
     Ok(match request {
         Request::Add(asked) => Response::Add(clerk.add(asked)?),
         Request::Edit(asked) => Response::Edit(clerk.edit(asked)?),
-        Request::ProposalAccept(of) => Response::ProposalAccept(clerk.proposal_accept(of.number)?),
+        Request::ProposalAccept(of) => Response::ProposalAccept(clerk.accept_proposal(of.number)?),
         Request::Stop(asked) => Response::Stop(clerk.stop(&asked)?),
-        Request::Retry(asked) => Response::Retry(clerk.retry(asked)?),
-        Request::Cancel(asked) => Response::Cancel(clerk.cancel(asked)?),
-        Request::Answer(asked) => Response::Answer(clerk.answer(asked)?),
-        Request::Message(asked) => Response::Message(clerk.message(asked)?),
-        Request::Hold(asked) => Response::Hold(clerk.hold(asked)?),
-        Request::Release(asked) => Response::Release(clerk.release(&asked)?),
-        Request::Accept(asked) => Response::Accept(clerk.accept(&asked)?),
-        Request::Block(asked) => Response::Block(clerk.block(&asked)?),
-        Request::Limits(asked) => Response::Limits(clerk.limits(&asked)?),
-        Request::TaskDo(asked) => Response::TaskDo(clerk.task_do(&asked)?),
-        Request::TargetSay(asked) => Response::TargetSay(clerk.target_say(&asked)?),
-        Request::TargetConfirm(asked) => Response::TargetConfirm(clerk.target_confirm(asked)?),
-        Request::Refine(asked) => Response::Refine(clerk.refine(&asked)?),
+        Request::Retry(asked) => Response::Retry(clerk.retry_tasks(asked)?),
+        Request::Cancel(asked) => Response::Cancel(clerk.cancel_tasks(asked)?),
+        Request::Answer(asked) => Response::Answer(clerk.answer_task(asked)?),
+        Request::Message(asked) => Response::Message(clerk.message_task(asked)?),
+        Request::Hold(asked) => Response::Hold(clerk.hold_tasks(asked)?),
+        Request::Release(asked) => Response::Release(clerk.release_tasks(&asked)?),
+        Request::Accept(asked) => Response::Accept(clerk.accept_tasks(&asked)?),
+        Request::Block(asked) => Response::Block(clerk.block_tasks(&asked)?),
+        Request::Limits(asked) => Response::Limits(clerk.set_task_limits(&asked)?),
+        Request::TaskDo(asked) => Response::TaskDo(clerk.run_manual_step(&asked)?),
+        Request::TargetSay(asked) => Response::TargetSay(clerk.comment_on_target(&asked)?),
+        Request::TargetConfirm(asked) => Response::TargetConfirm(clerk.confirm_target(asked)?),
+        Request::Refine(asked) => Response::Refine(clerk.refine_task(&asked)?),
         Request::RefineWithdraw(asked) => Response::RefineWithdraw(clerk.refine_withdraw(asked)?),
-        Request::Annotate(asked) => Response::Annotate(clerk.annotate(&asked)?),
-        Request::Rollback(asked) => Response::Rollback(clerk.rollback(conversions::model_task(asked.task))?),
+        Request::Annotate(asked) => Response::Annotate(clerk.annotate_paper(&asked)?),
+        Request::Rollback(asked) => {
+            Response::Rollback(clerk.rollback_task(conversions::model_task(asked.task))?)
+        }
         Request::Pause(asked) => Response::Pause(clerk.pause(&asked)?),
         Request::Resume(_) => Response::Resume(clerk.resume()?),
-        Request::Auto(asked) => Response::Auto(clerk.auto(asked.mode)?),
+        Request::Auto(asked) => Response::Auto(clerk.set_mode(asked.mode)?),
         Request::Next(asked) => Response::Next(clerk.next(asked.task.map(conversions::model_task))?),
-        Request::SprintPause(asked) => Response::SprintPause(clerk.sprint_pause(&asked)?),
+        Request::SprintPause(asked) => Response::SprintPause(clerk.pause_sprint(&asked)?),
         Request::SprintResume(_) => Response::SprintResume(clerk.sprint_resume()?),
-        Request::SprintCancel(_) => Response::SprintCancel(clerk.sprint_cancel()?),
-        Request::QueuePause(asked) => Response::QueuePause(clerk.queue_pause(&asked)?),
-        Request::QueueResume(asked) => Response::QueueResume(clerk.queue_resume(&asked)?),
+        Request::SprintCancel(_) => Response::SprintCancel(clerk.cancel_sprint()?),
+        Request::QueuePause(asked) => Response::QueuePause(clerk.pause_queue(&asked)?),
+        Request::QueueResume(asked) => Response::QueueResume(clerk.resume_queue(&asked)?),
         Request::QueueEject(asked) => {
-            Response::QueueEject(clerk.queue_eject(conversions::model_task(asked.task))?)
+            Response::QueueEject(clerk.eject_from_queue(conversions::model_task(asked.task))?)
         }
-        Request::Review(asked) => Response::Review(clerk.review(asked)?),
+        Request::Review(asked) => Response::Review(clerk.review_tasks(asked)?),
         Request::CheckpointCreate(asked) => Response::CheckpointCreate(clerk.checkpoint_create(asked.name)?),
         Request::CheckpointRestore(asked) => {
             Response::CheckpointRestore(clerk.checkpoint_restore(&asked.name)?)
         }
         Request::CheckpointDrop(asked) => Response::CheckpointDrop(clerk.checkpoint_drop(&asked)?),
-        Request::DiscoveryDrop(asked) => Response::DiscoveryDrop(clerk.discovery_drop(&asked)?),
+        Request::DiscoveryDrop(asked) => Response::DiscoveryDrop(clerk.drop_discoveries(&asked)?),
         Request::Consulted(asked) => Response::Consulted(clerk.consulted(asked)?),
-        Request::LoopStart(asked) => Response::LoopStart(clerk.loop_start(asked)?),
-        Request::LoopStop(asked) => Response::LoopStop(clerk.loop_stop(&asked)?),
+        Request::LoopStart(asked) => Response::LoopStart(clerk.start_loop(asked)?),
+        Request::LoopStop(asked) => Response::LoopStop(clerk.stop_loop(&asked)?),
         Request::IssuesFollow(asked) => Response::IssuesFollow(clerk.issues_follow(&asked)?),
         other => unreachable!("`{}` is not a write", other.name()),
     })
 }
 
 /// What cannot be done while no engine runs, said without opening one.
-pub(crate) fn refused_at_rest(
+pub(crate) fn refuse_without_engine(
     place: &ProjectLocation,
     request: &Request,
 ) -> Result<Option<Problem>, Problem> {
@@ -87,10 +89,10 @@ pub(crate) fn refused_at_rest(
         | Request::Next(_)
         | Request::SprintPause(_)
         | Request::SprintResume(_) => {
-            return Ok(Some(no_run("`landfall run` starts one; without one nothing begins")));
+            return Ok(Some(no_run_problem("`landfall run` starts one; without one nothing begins")));
         }
         Request::Auto(_) => {
-            return Ok(Some(no_run(
+            return Ok(Some(no_run_problem(
                 "`landfall run --mode autopilot` or `--mode semi-auto` starts one that way",
             )));
         }
@@ -98,7 +100,7 @@ pub(crate) fn refused_at_rest(
     }
     let reader = place.reader()?;
     let agents = match &reader {
-        Some(reader) => orphans::running(place, reader)?,
+        Some(reader) => orphans::tasks_with_running_agents(place, reader)?,
         None => Vec::new(),
     };
     if agents.is_empty() {
@@ -110,7 +112,7 @@ pub(crate) fn refused_at_rest(
     let message = format!(
         "no engine runs, but it left {} at work: {}",
         pluralize(agents.len() as u64, "agent"),
-        conversions::list(&agents)
+        conversions::join_ids(&agents)
     );
     let first = agents[0];
     let hint = match agents.len() {
@@ -120,7 +122,7 @@ pub(crate) fn refused_at_rest(
     Ok(Some(Problem::new(ProblemCode::NotNow, message).hint(hint)))
 }
 
-fn no_run(hint: &str) -> Problem {
+fn no_run_problem(hint: &str) -> Problem {
     Problem::new(ProblemCode::NotNow, "no run is under way").hint(hint)
 }
 
@@ -132,11 +134,11 @@ impl CommandHandler<'_> {
         let many = asked.tasks.len();
         let new = |task| {
             let mut new = new_task(task, many)?;
-            new.position = modules::position(self.place, &new.spec.source)?;
+            new.position = modules::find_imported_progress(self.place, &new.spec.source)?;
             Ok(new)
         };
         let tasks = asked.tasks.into_iter().map(new).collect::<Result<Vec<_>, Problem>>()?;
-        let added = self.tasks(EngineRequest::Add(tasks))?;
+        let added = self.request_tasks(EngineRequest::Add(tasks))?;
         let reader = self.reader()?;
         let mut lines = Vec::new();
         for task in added {
@@ -144,60 +146,67 @@ impl CommandHandler<'_> {
             let needs: Vec<TaskId> = task.spec.needs.iter().copied().collect();
             let unmet = match needs.is_empty() {
                 true => Vec::new(),
-                false => reader.unmet(task.id).map_err(|error| problems::store(&error))?,
+                false => reader.unmet(task.id).map_err(|error| problems::from_store_error(&error))?,
             };
             let mut row = TaskRow::from_task(&task);
             row.unmet = u32::try_from(unmet.len()).unwrap_or(u32::MAX);
-            lines.push(conversions::line(row, &TaskRelations { needs, unmet, ..TaskRelations::default() }));
+            lines.push(conversions::to_task_line(
+                row,
+                &TaskRelations { needs, unmet, ..TaskRelations::default() },
+            ));
         }
         Ok(api::Added { tasks: lines })
     }
 
     fn edit(&self, asked: api::EditTask) -> Result<api::Changed, Problem> {
         let id = conversions::model_task(asked.task);
-        let before = self.look().task(&*self.reader_of(id)?, id)?;
-        let spec = edited(before.spec.clone(), asked)?;
+        let before = self.query().load_task(&*self.reader_for_task(id)?, id)?;
+        let spec = edit_spec(before.spec.clone(), asked)?;
         if spec == before.spec {
-            return self.changed(&[Arc::new(before)], "is as it was");
+            return self.describe_changes(&[Arc::new(before)], "is as it was");
         }
-        let changed = self.tasks(EngineRequest::Edit(id, Box::new(spec)))?;
-        self.changed(&changed, "was changed")
+        let changed = self.request_tasks(EngineRequest::Edit(id, Box::new(spec)))?;
+        self.describe_changes(&changed, "was changed")
     }
 
     /// Lets the drafts of a proposal start, all or none.
-    fn proposal_accept(&self, number: u32) -> Result<api::Changed, Problem> {
-        let drafts = propose::drafts(self.place, number)?;
-        let changed = self.tasks(EngineRequest::Ready(drafts))?;
-        self.changed(&changed, "was changed")
+    fn accept_proposal(&self, number: u32) -> Result<api::Changed, Problem> {
+        let drafts = propose::find_proposal_drafts(self.place, number)?;
+        let changed = self.request_tasks(EngineRequest::Ready(drafts))?;
+        self.describe_changes(&changed, "was changed")
     }
 
     fn stop(&self, asked: &api::StopAsked) -> Result<api::Stopped, Problem> {
         if let Some(task) = asked.task {
             let id = conversions::model_task(task);
-            let changed = self.tasks(EngineRequest::Tell(vec![id], Box::new(News::StopTask)))?;
+            let changed = self.request_tasks(EngineRequest::Tell(vec![id], Box::new(News::StopTask)))?;
             let sentence =
                 changed.first().map_or(String::new(), |task| why_sentence(task, &TaskRelations::default()));
             return Ok(api::Stopped { run: None, tasks: vec![task], text: sentence, details: Vec::new() });
         }
         let reader = self.reader()?;
-        let at_work = orphans::running(self.place, &reader)?;
+        let at_work = orphans::tasks_with_running_agents(self.place, &reader)?;
         let checks = self.engine.checks();
-        let run = reader.runs(1).map_err(|error| problems::store(&error))?.pop();
+        let run = reader.runs(1).map_err(|error| problems::from_store_error(&error))?.pop();
         let agents = match (self.ask)(EngineRequest::StopRun { now: asked.now })? {
             EngineReply::Stopping { agents } => agents as u64,
-            other => return Err(unexpected("a stop", &other)),
+            other => return Err(unexpected_reply("a stop", &other)),
         };
         let text = match (agents, asked.now) {
             (0, true) => "the run ends now.".to_owned(),
             (0, false) => "the run ends as soon as what is being verified or landed is through.".to_owned(),
-            (many, true) => format!("{} being stopped; their work is kept.", are(many)),
-            (many, false) => format!("the run ends when {} finished the iteration under way.", have(many)),
+            (many, true) => format!("{} being stopped; their work is kept.", agents_are(many)),
+            (many, false) => {
+                format!("the run ends when {} finished the iteration under way.", agents_have(many))
+            }
         };
         let mut details = Vec::new();
         for id in &at_work {
-            let Some(task) = reader.task(*id).map_err(|error| problems::store(&error))? else { continue };
+            let Some(task) = reader.task(*id).map_err(|error| problems::from_store_error(&error))? else {
+                continue;
+            };
             let when = if asked.now { "stops within seconds" } else { "stops after this iteration" };
-            details.push(format!("{id}: iteration {} of its agent {when}", tasks::iteration(&task)));
+            details.push(format!("{id}: iteration {} of its agent {when}", tasks::current_iteration(&task)));
         }
         for check in &checks {
             let when = match asked.now {
@@ -207,30 +216,30 @@ impl CommandHandler<'_> {
                     format!("runs to its end, at most {} more", format_duration(left))
                 }
             };
-            details.push(format!("{}: check {} {when}", check.of, running_checks::brief(check)));
+            details.push(format!("{}: check {} {when}", check.of, running_checks::check_brief(check)));
         }
         let tasks = at_work.into_iter().map(conversions::task_id).collect();
         Ok(api::Stopped { run: run.map(|run| conversions::run_id(run.id)), tasks, text, details })
     }
 
-    fn retry(&self, asked: api::Retry) -> Result<api::Changed, Problem> {
+    fn retry_tasks(&self, asked: api::Retry) -> Result<api::Changed, Problem> {
         let news = News::Retry { fresh: asked.fresh, note: asked.note };
         let changed = self.tell(&asked.tasks, news)?;
         let what = if asked.fresh { "is taken up again from a new workspace" } else { "is taken up again" };
-        self.changed(&changed, what)
+        self.describe_changes(&changed, what)
     }
 
-    fn cancel(&self, asked: api::Cancel) -> Result<api::Changed, Problem> {
-        let loops = self.reader()?.loops().map_err(|error| problems::store(&error))?;
+    fn cancel_tasks(&self, asked: api::Cancel) -> Result<api::Changed, Problem> {
+        let loops = self.reader()?.loops().map_err(|error| problems::from_store_error(&error))?;
         for id in asked.tasks.iter().copied().map(conversions::model_task) {
-            let task = self.look().task(&*self.reader_of(id)?, id)?;
+            let task = self.query().load_task(&*self.reader_for_task(id)?, id)?;
             let session =
                 loops.all_loops().iter().rev().find(|it| it.task == id).map(|it| it.session.as_str());
-            modules::may_cancel(self.place, &task.spec.source, session)?;
+            modules::check_may_cancel(self.place, &task.spec.source, session)?;
         }
         let news = News::Cancel { reason: asked.reason.unwrap_or_default() };
         let changed = self.tell(&asked.tasks, news)?;
-        let mut answer = self.changed(&changed, "was cancelled; its work is kept")?;
+        let mut answer = self.describe_changes(&changed, "was cancelled; its work is kept")?;
         let reader = self.reader()?;
         for (line, task) in answer.tasks.iter_mut().zip(&changed) {
             if !task.is_over() {
@@ -238,7 +247,7 @@ impl CommandHandler<'_> {
                     format!("{} is being stopped and will then be cancelled; its work is kept.", task.id);
             }
             let needed_by = self.open_dependents(&reader, task.id)?;
-            if let Some(ways) = dead_ends::ways_out(task.id, &needed_by) {
+            if let Some(ways) = dead_ends::dead_end_hint(task.id, &needed_by) {
                 line.text = format!("{} {ways}", line.text);
             }
         }
@@ -247,7 +256,7 @@ impl CommandHandler<'_> {
 
     /// Tasks that need this one and are not over.
     fn open_dependents(&self, reader: &StoreReader, id: TaskId) -> Result<Vec<TaskId>, Problem> {
-        let of = |error| problems::store(&error);
+        let of = |error| problems::from_store_error(&error);
         let mut open = Vec::new();
         for dependent in reader.dependents(id).map_err(of)? {
             let task = reader.task(dependent).map_err(of)?;
@@ -256,50 +265,50 @@ impl CommandHandler<'_> {
         Ok(open)
     }
 
-    fn accept(&self, asked: &api::Accept) -> Result<api::Changed, Problem> {
+    fn accept_tasks(&self, asked: &api::Accept) -> Result<api::Changed, Problem> {
         let reason = asked.reason.trim().to_owned();
         if reason.is_empty() {
             return Err(Problem::new(ProblemCode::BadInput, "the reason is empty")
                 .hint("say in a few words where it was done, such as a commit"));
         }
         let changed = self.tell(&asked.tasks, News::Accept { reason })?;
-        self.changed(&changed, "is done; the tasks that need it go on")
+        self.describe_changes(&changed, "is done; the tasks that need it go on")
     }
 
-    fn answer(&self, asked: api::Answer) -> Result<api::Changed, Problem> {
+    fn answer_task(&self, asked: api::Answer) -> Result<api::Changed, Problem> {
         if asked.text.trim().is_empty() {
             return Err(Problem::new(ProblemCode::BadInput, "the answer is empty")
                 .hint("say it in a few words; `approve` lets a task in review land"));
         }
         let id = conversions::model_task(asked.task);
-        let before = self.look().task(&*self.reader_of(id)?, id)?;
+        let before = self.query().load_task(&*self.reader_for_task(id)?, id)?;
         let changed = self.tell(&[asked.task], News::Answer { text: asked.text })?;
         let was_review = matches!(before.state, landfall_engine::model::TaskState::Review { .. });
         let approved =
             changed.first().is_some_and(|task| task.approved.is_some() && task.approved != before.approved);
         if let (true, Some(task)) = (approved, changed.first()) {
-            trust::trust_work(&self.look(), task)?; // as after `landfall review`
+            trust::trust_approved_work(&self.query(), task)?; // as after `landfall review`
         }
         let what = match (was_review, approved) {
             (true, true) => "is approved and lands next",
             (true, false) => "goes back to its agent with what you said",
             (false, _) => "has its answer and goes on",
         };
-        self.changed(&changed, what)
+        self.describe_changes(&changed, what)
     }
 
     pub fn tell(&self, tasks: &[api::TaskId], news: News) -> Result<Vec<Arc<Task>>, Problem> {
         let mut seen = BTreeSet::new();
         let ids = tasks.iter().copied().map(conversions::model_task).filter(|id| seen.insert(*id)).collect();
-        self.tasks(EngineRequest::Tell(ids, Box::new(news)))
+        self.request_tasks(EngineRequest::Tell(ids, Box::new(news)))
     }
 
-    fn rollback(&self, id: TaskId) -> Result<api::RolledBack, Problem> {
-        let before = self.look().task(&*self.reader_of(id)?, id)?;
+    fn rollback_task(&self, id: TaskId) -> Result<api::RolledBack, Problem> {
+        let before = self.query().load_task(&*self.reader_for_task(id)?, id)?;
         let task = conversions::task_id(id);
         let all: Vec<&str> = before.landings().map(|landed| landed.commit.short()).collect();
         if before.landed.is_some() || before.is_over() && !all.is_empty() {
-            let made = self.tasks(EngineRequest::Rollback(id))?;
+            let made = self.request_tasks(EngineRequest::Rollback(id))?;
             let new = made.first().map(|task| task.id);
             let who = new.map_or("a new task".to_owned(), |new| new.to_string());
             let when = if self.engine.is_alive() { "now" } else { "by the next `landfall run`" };
@@ -309,7 +318,7 @@ impl CommandHandler<'_> {
             );
             return Ok(api::RolledBack { task, new_task: new.map(conversions::task_id), text });
         }
-        if !conversions::gave_up(&before) {
+        if !conversions::ended_without_landing(&before) {
             let message = format!("{id} has not landed, so there is nothing to take back");
             let hint = match before.is_over() {
                 true => format!("`landfall why {id}` shows its state"),
@@ -333,17 +342,17 @@ impl CommandHandler<'_> {
         Ok(api::RolledBack { task, new_task: None, text })
     }
 
-    pub fn changed(&self, tasks: &[Arc<Task>], what: &str) -> Result<api::Changed, Problem> {
+    pub fn describe_changes(&self, tasks: &[Arc<Task>], what: &str) -> Result<api::Changed, Problem> {
         let reader = self.reader()?;
         let mut lines = Vec::new();
         for task in tasks {
-            let row = reader.row(task.id).map_err(|error| problems::store(&error))?;
+            let row = reader.row(task.id).map_err(|error| problems::from_store_error(&error))?;
             let status =
                 row.map_or(landfall_engine::model::TaskStatus::of(task), |row| row.effective_status());
             let text = format!("{} {what}.", task.id);
             lines.push(api::ChangedTask {
                 id: conversions::task_id(task.id),
-                status: conversions::status(status),
+                status: conversions::to_api_status(status),
                 text,
             });
         }
@@ -351,11 +360,11 @@ impl CommandHandler<'_> {
     }
 }
 
-fn are(many: u64) -> String {
+fn agents_are(many: u64) -> String {
     if many == 1 { "1 agent is".to_owned() } else { format!("{many} agents are") }
 }
 
-fn have(many: u64) -> String {
+fn agents_have(many: u64) -> String {
     if many == 1 { "1 agent has".to_owned() } else { format!("{many} agents have") }
 }
 
@@ -376,7 +385,7 @@ fn new_task(task: api::NewTask, many: usize) -> Result<NewTaskSpec, Problem> {
         draft,
         source,
     } = task;
-    let mut spec = TaskSpec::new(&title).map_err(|error| problems::bad_words(&error))?;
+    let mut spec = TaskSpec::new(&title).map_err(|error| problems::bad_spec(&error))?;
     spec.body = body;
     spec.criteria = criteria;
     spec.size = size.map(conversions::model_size);
@@ -397,7 +406,7 @@ fn new_task(task: api::NewTask, many: usize) -> Result<NewTaskSpec, Problem> {
             api::TaskRef::Task(id) => {
                 spec.needs.insert(conversions::model_task(id)); // named twice is needed once
             }
-            api::TaskRef::Batch(place) => needs_here.push(in_batch(place, many)?),
+            api::TaskRef::Batch(place) => needs_here.push(batch_index(place, many)?),
         }
     }
     let parent_here = match parent {
@@ -405,14 +414,14 @@ fn new_task(task: api::NewTask, many: usize) -> Result<NewTaskSpec, Problem> {
             spec.parent = Some(conversions::model_task(id));
             None
         }
-        Some(api::TaskRef::Batch(place)) => Some(in_batch(place, many)?),
+        Some(api::TaskRef::Batch(place)) => Some(batch_index(place, many)?),
         None => None,
     };
-    spec.check().map_err(|error| problems::bad_words(&error))?;
+    spec.check().map_err(|error| problems::bad_spec(&error))?;
     Ok(NewTaskSpec { spec, needs_here, parent_here, position: None })
 }
 
-fn in_batch(place: u32, many: usize) -> Result<usize, Problem> {
+fn batch_index(place: u32, many: usize) -> Result<usize, Problem> {
     let index = usize::try_from(place).unwrap_or(usize::MAX).wrapping_sub(1);
     if index < many {
         return Ok(index);
@@ -422,15 +431,15 @@ fn in_batch(place: u32, many: usize) -> Result<usize, Problem> {
 }
 
 fn model_tags(tags: &[String]) -> Result<BTreeSet<Tag>, Problem> {
-    tags.iter().map(|tag| tag.parse()).collect::<Result<_, _>>().map_err(|error| problems::bad_words(&error))
+    tags.iter().map(|tag| tag.parse()).collect::<Result<_, _>>().map_err(|error| problems::bad_spec(&error))
 }
 
 fn model_touches(touches: &[String]) -> Result<BTreeSet<PathPattern>, Problem> {
     let parse = |touch: &String| touch.parse();
-    touches.iter().map(parse).collect::<Result<_, _>>().map_err(|error| problems::bad_words(&error))
+    touches.iter().map(parse).collect::<Result<_, _>>().map_err(|error| problems::bad_spec(&error))
 }
 
-fn edited(mut spec: TaskSpec, asked: api::EditTask) -> Result<TaskSpec, Problem> {
+fn edit_spec(mut spec: TaskSpec, asked: api::EditTask) -> Result<TaskSpec, Problem> {
     let api::EditTask {
         task: _,
         title,
@@ -448,7 +457,7 @@ fn edited(mut spec: TaskSpec, asked: api::EditTask) -> Result<TaskSpec, Problem>
         ready,
     } = asked;
     if let Some(title) = title {
-        spec.title = TaskSpec::new(&title).map_err(|error| problems::bad_words(&error))?.title;
+        spec.title = TaskSpec::new(&title).map_err(|error| problems::bad_spec(&error))?.title;
     }
     if let Some(body) = body {
         spec.body = body;
@@ -491,12 +500,15 @@ fn edited(mut spec: TaskSpec, asked: api::EditTask) -> Result<TaskSpec, Problem>
             api::Clear::Agent => spec.agent = None,
         }
     }
-    spec.check().map_err(|error| problems::bad_words(&error))?;
+    spec.check().map_err(|error| problems::bad_spec(&error))?;
     Ok(spec)
 }
 
 /// The tasks a run is about: those asked for and what they still need. All, if nothing was asked for.
-pub(crate) fn chosen(reader: Option<&StoreReader>, asked: &[api::TaskId]) -> Result<Vec<TaskId>, Problem> {
+pub(crate) fn resolve_run_tasks(
+    reader: Option<&StoreReader>,
+    asked: &[api::TaskId],
+) -> Result<Vec<TaskId>, Problem> {
     let mut chosen = BTreeSet::new();
     let mut open: Vec<TaskId> = asked.iter().copied().map(conversions::model_task).collect();
     let Some(reader) = reader else {
@@ -506,11 +518,11 @@ pub(crate) fn chosen(reader: Option<&StoreReader>, asked: &[api::TaskId]) -> Res
         };
     };
     while let Some(id) = open.pop() {
-        if reader.row(id).map_err(|error| problems::store(&error))?.is_none() {
+        if reader.row(id).map_err(|error| problems::from_store_error(&error))?.is_none() {
             return Err(problems::unknown_task(id));
         }
         if chosen.insert(id) {
-            open.extend(reader.unmet(id).map_err(|error| problems::store(&error))?);
+            open.extend(reader.unmet(id).map_err(|error| problems::from_store_error(&error))?);
         }
     }
     Ok(chosen.into_iter().collect())

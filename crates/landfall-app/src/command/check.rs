@@ -51,15 +51,15 @@ pub trait CheckView {
 }
 
 /// Runs the checks. None: the user stopped them.
-pub(crate) fn check(
+pub(crate) fn check_project(
     place: &ProjectLocation,
     asked: &CheckOptions,
     view: &mut dyn CheckView,
 ) -> Result<Option<ProjectChecked>, Problem> {
     let settings = engine::load_settings(&place.root).map_err(|error| problems::open(&error))?;
-    trust::check(place, &settings)?;
+    trust::check_trust(place, &settings)?;
     // Without an engine, one is opened for a moment: it makes the state, and knows what has passed.
-    let engine = match EngineLocation::look(place) {
+    let engine = match EngineLocation::locate(place) {
         EngineLocation::Nowhere if asked.is_look => None,
         EngineLocation::Nowhere => match open_engine::open(place, "landfall check") {
             Ok(engine) => Some(engine),
@@ -69,7 +69,7 @@ pub(crate) fn check(
         EngineLocation::Here { .. } | EngineLocation::There { .. } | EngineLocation::Resting { .. } => None,
     };
     let ground = CheckContext::find(place, asked)?;
-    let (program, environment) = (open_engine::program(), place.environment());
+    let (program, environment) = (open_engine::own_executable(), place.engine_environment());
     let request = CheckRequest {
         settings: &settings,
         root: &place.root,
@@ -84,8 +84,8 @@ pub(crate) fn check(
     };
     if asked.may_be_known {
         let expected = expected_report(&request).map_err(|error| check_problem(&error))?;
-        if let Some(known) = known_pass(place, engine.as_ref(), &expected)? {
-            return Ok(Some(checked(&ground, asked, &settings, &known)));
+        if let Some(known) = find_known_pass(place, engine.as_ref(), &expected)? {
+            return Ok(Some(to_project_checked(&ground, asked, &settings, &known)));
         }
     }
     drop(engine); // checks take long, and other commands want its lock
@@ -95,13 +95,13 @@ pub(crate) fn check(
         Err(error) => return Err(check_problem(&error)),
     };
     if asked.task.is_none() && !asked.is_unconfined && !asked.is_look {
-        record(place, &report);
+        record_measurement(place, &report);
     }
-    Ok(Some(checked(&ground, asked, &settings, &report)))
+    Ok(Some(to_project_checked(&ground, asked, &settings, &report)))
 }
 
 /// A pass that is known of what would be checked. Without an engine the last look at the base counts.
-fn known_pass(
+fn find_known_pass(
     place: &ProjectLocation,
     engine: Option<&Engine>,
     expected: &GateReport,
@@ -110,7 +110,7 @@ fn known_pass(
         return Ok(engine.site().known_pass(expected));
     }
     let Some(reader) = place.reader()? else { return Ok(None) };
-    let newest = reader.latest(&["measured"]).map_err(|error| problems::store(&error))?;
+    let newest = reader.latest(&["measured"]).map_err(|error| problems::from_store_error(&error))?;
     let Some((_, JournalEntry { fact: Fact::Engine(EngineEvent::Measured { report }), .. })) = newest else {
         return Ok(None);
     };
@@ -121,7 +121,7 @@ fn known_pass(
 }
 
 /// Writes down what was seen of the base, so that a run need not look again. While an engine runs it looks for itself.
-fn record(place: &ProjectLocation, report: &GateReport) {
+fn record_measurement(place: &ProjectLocation, report: &GateReport) {
     if report.is_empty() {
         return;
     }
@@ -141,19 +141,21 @@ struct CheckContext {
 
 impl CheckContext {
     fn find(place: &ProjectLocation, asked: &CheckOptions) -> Result<Self, Problem> {
-        let of = |error| problems::git(&error);
+        let of = |error| problems::from_git_error(&error);
         let git = Git::find_installed().map_err(of)?;
-        let repo = Repo::discover(&git, &place.root).map_err(problems::repo)?;
-        let branch = place.branch();
-        let name = BranchName::new(&branch).map_err(|_| problems::detached())?;
+        let repo = Repo::discover(&git, &place.root).map_err(problems::from_repo_problem)?;
+        let branch = place.base_branch_or_empty();
+        let name = BranchName::new(&branch).map_err(|_| problems::detached_head())?;
         let store = Store::open(&git, &place.folder.store_path(), &repo).map_err(of)?;
         if repo.branch_tip(&name).map_err(of)?.is_none() {
-            return Err(problems::unborn(&branch));
+            return Err(problems::no_commits(&branch));
         }
         let theirs = store.import_branch(&repo, &name).map_err(of)?;
         let base = landed_base(&store, theirs).map_err(of)?;
         let (rules, commit) = match asked.task {
-            Some(task) => (base.clone(), work_of(place, &store, &base, conversions::model_task(task))?),
+            Some(task) => {
+                (base.clone(), merge_task_work(place, &store, &base, conversions::model_task(task))?)
+            }
             None if asked.with_own_settings => {
                 let text = place.settings_text().unwrap_or_default();
                 let commit = commit_with_file(&store, &base, "landfall.toml", &text).map_err(of)?;
@@ -167,12 +169,12 @@ impl CheckContext {
 }
 
 /// The work of a task, merged with the base: what would land.
-fn work_of(place: &ProjectLocation, store: &Store, base: &Oid, id: TaskId) -> Result<Oid, Problem> {
-    let of = |error| problems::git(&error);
+fn merge_task_work(place: &ProjectLocation, store: &Store, base: &Oid, id: TaskId) -> Result<Oid, Problem> {
+    let of = |error| problems::from_git_error(&error);
     let reader = place.reader()?.ok_or_else(|| problems::unknown_task(id))?;
     let task = reader
         .task(id)
-        .map_err(|error| problems::store(&error))?
+        .map_err(|error| problems::from_store_error(&error))?
         .ok_or_else(|| problems::unknown_task(id))?;
     let head = match (&task.landed, &task.head) {
         (Some(landed), _) => &landed.commit,
@@ -202,14 +204,14 @@ fn work_of(place: &ProjectLocation, store: &Store, base: &Oid, id: TaskId) -> Re
         .map_err(of)
 }
 
-fn checked(
+fn to_project_checked(
     ground: &CheckContext,
     asked: &CheckOptions,
     settings: &Settings,
     report: &GateReport,
 ) -> ProjectChecked {
     let denied: Vec<_> = report.commands.iter().flat_map(|command| command.denied.clone()).collect();
-    let gate = conversions::gate(report);
+    let gate = conversions::to_api_gate(report);
     let level = if asked.is_unconfined { "off" } else { settings.run.sandbox.word() };
     ProjectChecked {
         task: asked.task,
@@ -228,7 +230,7 @@ fn checked(
 fn check_problem(error: &CheckError) -> Problem {
     match error {
         CheckError::Busy(error) => problems::lock(error),
-        CheckError::Git(error) => problems::git(error),
+        CheckError::Git(error) => problems::from_git_error(error),
         CheckError::Rules(what) => Problem::new(
             ProblemCode::SettingsBroken,
             format!("the settings on the base cannot be read: {what}"),
@@ -253,7 +255,7 @@ impl CheckWatcher for CheckRelay<'_> {
     }
 
     fn ended(&mut self, result: &CommandResult) {
-        self.0.ended(&conversions::command(result));
+        self.0.ended(&conversions::to_command_report(result));
     }
 
     fn is_stopped(&self) -> bool {

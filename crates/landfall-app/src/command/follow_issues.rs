@@ -26,7 +26,7 @@ use landfall_trackers::tracker::{
 };
 
 use crate::command::{reconcile, verify};
-use crate::project::command_handler::{CommandHandler, unexpected};
+use crate::project::command_handler::{CommandHandler, unexpected_reply};
 use crate::project::place::ProjectLocation;
 use crate::project::{conversions, problems};
 use crate::query::{backlog, issues};
@@ -60,13 +60,13 @@ impl RequestedIssue {
         self.issue.number.get()
     }
 
-    fn live(&self) -> LiveIssue {
-        issues::live(&self.issue)
+    fn live_issue(&self) -> LiveIssue {
+        issues::to_live_issue(&self.issue)
     }
 
     /// Whether nothing is left to do for it in the tracker, and its task is over.
     fn is_settled(&self) -> bool {
-        let LiveIssue { open, phase } = self.live();
+        let LiveIssue { open, phase } = self.live_issue();
         self.task.as_ref().is_some_and(is_settled) && !open && phase != Some(IssuePhase::Verify)
     }
 
@@ -77,19 +77,20 @@ impl RequestedIssue {
 
     /// Whether an agent finds out first what it is.
     fn wants_triage(&self) -> bool {
-        let LiveIssue { open, phase } = self.live();
+        let LiveIssue { open, phase } = self.live_issue();
         let triaged = self.issue.labels.iter().any(|label| label.as_str() == "triaged");
         open && issue::wants_triage(triaged, phase)
     }
 
     /// Whether its task landed, and its acceptance is all that is left.
     fn is_pending(&self) -> bool {
-        self.live().phase == Some(IssuePhase::Verify) && self.task.as_ref().is_some_and(issue::is_partial)
+        self.live_issue().phase == Some(IssuePhase::Verify)
+            && self.task.as_ref().is_some_and(issue::is_partial)
     }
 
     /// Whether it begins only once what it waits for is done.
-    fn is_held_up(&self) -> bool {
-        self.live().open && !self.is_pending() && self.blockers.iter().any(|it| it.open)
+    fn waits_for_blockers(&self) -> bool {
+        self.live_issue().open && !self.is_pending() && self.blockers.iter().any(|it| it.open)
     }
 
     fn open_blockers(&self) -> Vec<String> {
@@ -111,7 +112,7 @@ impl CommandHandler<'_> {
             title: wanted.issue.title.clone(),
             size: wanted.size,
             settled: wanted.is_settled(),
-            at_verify: wanted.live().phase == Some(IssuePhase::Verify),
+            at_verify: wanted.live_issue().phase == Some(IssuePhase::Verify),
         };
         let follow = FollowRequest {
             tracker: plan.tracker.clone(),
@@ -122,9 +123,9 @@ impl CommandHandler<'_> {
         };
         let (haul, tasks) = match (self.ask)(EngineRequest::Follow(Box::new(follow)))? {
             EngineReply::Followed { haul, tasks } => (haul, tasks),
-            other => return Err(unexpected("tasks of issues", &other)),
+            other => return Err(unexpected_reply("tasks of issues", &other)),
         };
-        let mut followed = shown(&plan);
+        let mut followed = to_followed_issues(&plan);
         followed.batch = haul.or(plan.batch).map(conversions::haul_id);
         for ((line, wanted), task) in followed.issues.iter_mut().zip(&plan.wanted).zip(&tasks) {
             line.task = Some(conversions::task_id(task.id));
@@ -135,30 +136,30 @@ impl CommandHandler<'_> {
 }
 
 /// What would be done, without doing it.
-pub(crate) fn preview(
+pub(crate) fn preview_follow(
     place: &ProjectLocation,
     asked: &api::IssuesFollow,
 ) -> Result<api::IssuesFollowed, Problem> {
     let plan = plan(place, asked)?;
-    let mut followed = shown(&plan);
+    let mut followed = to_followed_issues(&plan);
     let tracker = issues::open(place)?;
     for (line, wanted) in followed.issues.iter_mut().zip(&plan.wanted) {
         if issue::route_issue(wanted.size, &plan.wishes).way == IssueRoute::Split && !wanted.is_settled() {
-            line.parts = parts(&*tracker, wanted.issue.number)?;
+            line.parts = list_open_parts(&*tracker, wanted.issue.number)?;
         }
     }
     Ok(followed)
 }
 
 /// What an issue is made of and what of that is still to be done, level by level.
-fn parts(tracker: &dyn Tracker, number: IssueNumber) -> Result<Vec<api::FollowedPart>, Problem> {
-    let all = read_idle_sub_issues(tracker, number).map_err(reconcile::trouble)?;
+fn list_open_parts(tracker: &dyn Tracker, number: IssueNumber) -> Result<Vec<api::FollowedPart>, Problem> {
+    let all = read_idle_sub_issues(tracker, number).map_err(reconcile::exchange_problem)?;
     let left: Vec<issue::SubIssue> = all.into_iter().filter(|part| !part.done).collect();
     let open = |need: &u64| left.iter().any(|part| part.number == *need);
     let part = |level: u32, part: &issue::SubIssue| api::FollowedPart {
         number: part.number,
         title: part.title.clone(),
-        size: part.size.map(conversions::size),
+        size: part.size.map(conversions::to_api_size),
         level,
         waits_for: part.needs.iter().copied().filter(open).collect(),
     };
@@ -169,11 +170,11 @@ fn parts(tracker: &dyn Tracker, number: IssueNumber) -> Result<Vec<api::Followed
     Ok((1..).zip(issue::dependency_levels(&left)).flat_map(of_level).collect())
 }
 
-fn shown(plan: &IssueFollowPlan) -> api::IssuesFollowed {
+fn to_followed_issues(plan: &IssueFollowPlan) -> api::IssuesFollowed {
     let line = |wanted: &RequestedIssue| api::FollowedIssue {
         number: wanted.number(),
         title: wanted.issue.title.clone(),
-        size: wanted.size.map(conversions::size),
+        size: wanted.size.map(conversions::to_api_size),
         way: issue::route_issue(wanted.size, &plan.wishes).words(),
         task: None,
         settled: wanted.is_settled(),
@@ -234,7 +235,7 @@ fn plan(place: &ProjectLocation, asked: &api::IssuesFollow) -> Result<IssueFollo
     let settings = load_settings(&place.root).map_err(|error| problems::open(&error))?.tracker;
     let tracker = issues::open(place)?;
     let kind = settings.kind.unwrap_or("none").to_owned();
-    let tasks = IssueTasks::of(place, &kind)?;
+    let tasks = IssueTasks::load_from(place, &kind)?;
     let failed = |error| issues::tracker_problem(&error);
     let wishes = IssueOptions {
         way: asked.way.map(|way| match way {
@@ -252,13 +253,13 @@ fn plan(place: &ProjectLocation, asked: &api::IssuesFollow) -> Result<IssueFollo
     let mut left_out = Vec::new();
     let (mut wanted, chosen, batch, mut text) = match (&asked.issues[..], asked.newest, asked.batch) {
         ([_, ..], None, None) => {
-            let all = listed(&*tracker, &tasks, &asked.issues)?;
+            let all = fetch_listed_issues(&*tracker, &tasks, &asked.issues)?;
             let (unplanned, wanted): (Vec<RequestedIssue>, Vec<RequestedIssue>) =
                 all.into_iter().partition(RequestedIssue::is_unplanned);
             if let (Some(it), []) = (unplanned.first(), &wanted[..]) {
-                return Err(verify::unplanned(it.issue.number));
+                return Err(verify::unplanned_issue_problem(it.issue.number));
             }
-            refuse_circles(&*tracker, &wanted)?;
+            refuse_cycles(&*tracker, &wanted)?;
             let mut text = pluralize(wanted.len() as u64, "issue");
             if !unplanned.is_empty() {
                 text += &format!(", and {} left out", unplanned.len());
@@ -267,7 +268,7 @@ fn plan(place: &ProjectLocation, asked: &api::IssuesFollow) -> Result<IssueFollo
             (wanted, asked.together.then_some(IssueSelection::Listed), None, text)
         }
         ([], Some(many), None) => {
-            let wanted = newest(&*tracker, &tasks, many).map_err(failed)?;
+            let wanted = find_newest_issues(&*tracker, &tasks, many).map_err(failed)?;
             let unread = tracker.list_unreadable().map_err(failed)?;
             let mut text = newest_text(many, wanted.len()).map_err(|none| match &unread[..] {
                 [] => none,
@@ -295,9 +296,9 @@ fn plan(place: &ProjectLocation, asked: &api::IssuesFollow) -> Result<IssueFollo
                     format!("{id} is of the tracker `{}`, and the project's is `{kind}`", haul.tracker);
                 return Err(Problem::new(ProblemCode::NotNow, what).hint("set `tracker.kind` back"));
             }
-            let all = listed(&*tracker, &tasks, &haul.issues)?;
+            let all = fetch_listed_issues(&*tracker, &tasks, &haul.issues)?;
             let left = |it: &RequestedIssue| {
-                haul::batch_issue_outcome(it.live(), it.task.as_ref()) == BatchIssueOutcome::Left
+                haul::batch_issue_outcome(it.live_issue(), it.task.as_ref()) == BatchIssueOutcome::Left
             };
             let wanted: Vec<RequestedIssue> = all.into_iter().filter(left).collect();
             let text = format!("{id}: {} of {} left", wanted.len(), haul.issues.len());
@@ -308,8 +309,8 @@ fn plan(place: &ProjectLocation, asked: &api::IssuesFollow) -> Result<IssueFollo
             return Err(Problem::new(ProblemCode::BadInput, what));
         }
     };
-    one_base_at_a_time(place, &kind, &wanted)?;
-    if in_order(&mut wanted)? {
+    refuse_second_base(place, &kind, &wanted)?;
+    if sort_by_blockers(&mut wanted)? {
         text += ", those that others wait for first";
     }
     Ok(IssueFollowPlan { tracker: kind, wanted, wishes, chosen, batch, left_out, text })
@@ -317,15 +318,15 @@ fn plan(place: &ProjectLocation, asked: &api::IssuesFollow) -> Result<IssueFollo
 
 /// An issue has one state, so it is followed on one base at a time: the next one may have it when that is over, and somebody opened it
 /// again.
-fn one_base_at_a_time(
+fn refuse_second_base(
     place: &ProjectLocation,
     tracker: &str,
     wanted: &[RequestedIssue],
 ) -> Result<(), Problem> {
     for (other, said) in other_bases(place) {
-        let tasks = IssueTasks::of(&other, tracker)?;
+        let tasks = IssueTasks::load_from(&other, tracker)?;
         for it in wanted.iter().filter(|it| it.task.as_ref().is_none_or(issue::is_through)) {
-            let Some(task) = tasks.find(it.issue.number) else { continue };
+            let Some(task) = tasks.find_task(it.issue.number) else { continue };
             let (number, BaseMention { base, word }) = (it.issue.number, &said);
             let (what, hint) = if !issue::is_through(&task) {
                 (
@@ -352,7 +353,7 @@ fn one_base_at_a_time(
 }
 
 /// What another base has shown is not held against this one.
-pub(crate) fn refuse_of_another_base(
+pub(crate) fn check_other_base(
     place: &ProjectLocation,
     tracker: &dyn Tracker,
     number: IssueNumber,
@@ -362,7 +363,7 @@ pub(crate) fn refuse_of_another_base(
         return Ok(());
     }
     let followed = |(other, _): &(ProjectLocation, BaseMention)| {
-        matches!(task_of_issue(other, number.get()), Ok(Some(_)))
+        matches!(find_issue_task(other, number.get()), Ok(Some(_)))
     };
     match other_bases(place).iter().find(|it| followed(it)) {
         None => Ok(()), // whoever did it, it is looked at here
@@ -391,7 +392,7 @@ fn other_bases(place: &ProjectLocation) -> Vec<(ProjectLocation, BaseMention)> {
             }
             // Commands that are shown are about the base that is meant: the project's own has to be said, too.
             None => {
-                let own = place.set_base().map(|base| format!(" --base {}", quote_shell_word(&base)));
+                let own = place.configured_base().map(|base| format!(" --base {}", quote_shell_word(&base)));
                 let word = format!("landfall{}", own.unwrap_or_default());
                 BaseMention { base: "the base of the project".to_owned(), word }
             }
@@ -420,16 +421,16 @@ fn check_wishes(asked: &api::IssuesFollow) -> Result<(), Problem> {
 }
 
 /// Whoever waits for another of them comes after it. Whether that changed the order.
-fn in_order(wanted: &mut [RequestedIssue]) -> Result<bool, Problem> {
+fn sort_by_blockers(wanted: &mut [RequestedIssue]) -> Result<bool, Problem> {
     let numbers: Vec<u64> = wanted.iter().map(RequestedIssue::number).collect();
-    let blocked_by = wanted.iter().map(|it| (it.number(), open_here(&it.blockers))).collect();
+    let blocked_by = wanted.iter().map(|it| (it.number(), list_open_local_blockers(&it.blockers))).collect();
     let ordered = haul::order(&numbers, &blocked_by).map_err(|circle| in_a_circle(&circle))?;
     wanted.sort_by_key(|it| ordered.iter().position(|number| *number == it.number()));
     Ok(ordered != numbers)
 }
 
 /// The open ones of this tracker.
-fn open_here(blockers: &[Blocker]) -> BTreeSet<u64> {
+fn list_open_local_blockers(blockers: &[Blocker]) -> BTreeSet<u64> {
     let here = |blocker: &Blocker| match &blocker.place {
         IssuePlace::Here(number) if blocker.open => Some(number.get()),
         IssuePlace::Here(_) | IssuePlace::Elsewhere(_) => None,
@@ -441,10 +442,10 @@ fn open_here(blockers: &[Blocker]) -> BTreeSet<u64> {
 const WALKED_MAX: usize = 50;
 
 /// Refuses issues of which one would wait for ever: it, or what it waits for, waits for itself.
-fn refuse_circles(tracker: &dyn Tracker, wanted: &[RequestedIssue]) -> Result<(), Problem> {
-    let held_up = wanted.iter().filter(|it| it.is_held_up());
+fn refuse_cycles(tracker: &dyn Tracker, wanted: &[RequestedIssue]) -> Result<(), Problem> {
+    let held_up = wanted.iter().filter(|it| it.waits_for_blockers());
     let mut blocked_by: BTreeMap<u64, BTreeSet<u64>> =
-        held_up.map(|it| (it.number(), open_here(&it.blockers))).collect();
+        held_up.map(|it| (it.number(), list_open_local_blockers(&it.blockers))).collect();
     let mut ahead: Vec<u64> = blocked_by.values().flatten().copied().collect();
     let most = blocked_by.len() + WALKED_MAX;
     while let Some(number) = ahead.pop().filter(|_| blocked_by.len() < most) {
@@ -454,7 +455,7 @@ fn refuse_circles(tracker: &dyn Tracker, wanted: &[RequestedIssue]) -> Result<()
         // What cannot be looked at is no circle anybody has seen.
         let issue = tracker.issue(issues::number(number)?);
         let found = issue.and_then(|issue| blockers_of(tracker, &issue)).unwrap_or_default();
-        let blockers = open_here(&found);
+        let blockers = list_open_local_blockers(&found);
         ahead.extend(&blockers);
         blocked_by.insert(number, blockers);
     }
@@ -472,28 +473,36 @@ fn in_a_circle(circle: &[u64]) -> Problem {
     Problem::new(ProblemCode::BadInput, what).hint(hint)
 }
 
-fn listed(
+fn fetch_listed_issues(
     tracker: &dyn Tracker,
     tasks: &IssueTasks,
     numbers: &[u64],
 ) -> Result<Vec<RequestedIssue>, Problem> {
     let one = |number: &u64| {
         let number = issues::number(*number)?;
-        let found = tracker.issue(number).and_then(|issue| wanted(tracker, tasks, issue));
+        let found = tracker.issue(number).and_then(|issue| to_requested_issue(tracker, tasks, issue));
         found.map_err(|error| issues::tracker_problem(&error))
     };
     numbers.iter().map(one).collect()
 }
 
-fn wanted(tracker: &dyn Tracker, tasks: &IssueTasks, issue: Issue) -> TrackerResult<RequestedIssue> {
+fn to_requested_issue(
+    tracker: &dyn Tracker,
+    tasks: &IssueTasks,
+    issue: Issue,
+) -> TrackerResult<RequestedIssue> {
     let size = tracker.size(issue.number)?.map(|seen| seen.size);
     let blockers = blockers_of(tracker, &issue)?;
-    let task = tasks.find(issue.number);
+    let task = tasks.find_task(issue.number);
     Ok(RequestedIssue { issue, size, blockers, task })
 }
 
 /// The newest small ones that somebody has looked at and that are still to be done.
-fn newest(tracker: &dyn Tracker, tasks: &IssueTasks, many: u32) -> TrackerResult<Vec<RequestedIssue>> {
+fn find_newest_issues(
+    tracker: &dyn Tracker,
+    tasks: &IssueTasks,
+    many: u32,
+) -> TrackerResult<Vec<RequestedIssue>> {
     let labels = BTreeSet::from([Label::new("triaged")?]);
     let all = tracker.issues(&IssueFilter { only_open: true, labels, most: LOOKED_THROUGH })?;
     let small = |size: Option<TaskSize>| matches!(size, None | Some(TaskSize::XS | TaskSize::S));
@@ -506,8 +515,9 @@ fn newest(tracker: &dyn Tracker, tasks: &IssueTasks, many: u32) -> TrackerResult
         if !small(issue.labelled_size()) {
             continue;
         }
-        let it = wanted(tracker, tasks, issue)?;
-        if small(it.size) && haul::batch_issue_outcome(it.live(), it.task.as_ref()) != BatchIssueOutcome::Done
+        let it = to_requested_issue(tracker, tasks, issue)?;
+        if small(it.size)
+            && haul::batch_issue_outcome(it.live_issue(), it.task.as_ref()) != BatchIssueOutcome::Done
         {
             found.push(it);
         }
@@ -529,9 +539,9 @@ fn newest_text(asked: u32, found: usize) -> Result<String, Problem> {
 }
 
 /// The task that follows an issue; the one of the project's tracker, where there were several.
-pub(crate) fn task_of_issue(place: &ProjectLocation, number: u64) -> Result<Option<api::TaskId>, Problem> {
+pub(crate) fn find_issue_task(place: &ProjectLocation, number: u64) -> Result<Option<api::TaskId>, Problem> {
     let kind = load_settings(&place.root).ok().and_then(|settings| settings.tracker.kind);
-    let sources = backlog::sources(place)?.into_iter();
+    let sources = backlog::list_task_sources(place)?.into_iter();
     let of_issue = sources.filter_map(|(id, source)| Some((id, IssueRef::from_source(&source)?)));
     let found: Vec<_> = of_issue.filter(|(_, source)| source.number == number).collect();
     let here = found.iter().rev().find(|(_, source)| Some(source.tracker.as_str()) == kind);
@@ -539,7 +549,7 @@ pub(crate) fn task_of_issue(place: &ProjectLocation, number: u64) -> Result<Opti
 }
 
 /// Why no task follows an issue.
-pub(crate) fn unfollowed(place: &ProjectLocation, number: u64) -> Problem {
+pub(crate) fn unfollowed_issue_problem(place: &ProjectLocation, number: u64) -> Problem {
     let there = || {
         let of = issues::number(number)?;
         issues::open(place)?.issue(of).map_err(|error| issues::tracker_problem(&error))
@@ -549,7 +559,7 @@ pub(crate) fn unfollowed(place: &ProjectLocation, number: u64) -> Problem {
         Ok(issue) => {
             let what = format!("no task follows issue #{number}");
             let followed = |(other, _): &(ProjectLocation, BaseMention)| {
-                matches!(task_of_issue(other, number), Ok(Some(_)))
+                matches!(find_issue_task(other, number), Ok(Some(_)))
             };
             let hint = match other_bases(place).iter().find(|it| followed(it)) {
                 Some((_, BaseMention { base, word })) => {
@@ -575,19 +585,19 @@ pub(crate) fn unfollowed(place: &ProjectLocation, number: u64) -> Problem {
 /// So many facts are looked through where nobody asked for it.
 const BY_THE_WAY: u64 = 20_000;
 
-pub(crate) fn likely_task_of_issue(place: &ProjectLocation, number: u64) -> Option<api::TaskId> {
+pub(crate) fn find_issue_task_quickly(place: &ProjectLocation, number: u64) -> Option<api::TaskId> {
     let head = place.reader().ok()??.head().ok()?;
     if head.seq.0 > BY_THE_WAY {
         return None;
     }
-    task_of_issue(place, number).ok()?
+    find_issue_task(place, number).ok()?
 }
 
 /// How often a run of another process is looked at.
 const LOOK: Duration = Duration::from_millis(150);
 
 /// Watches tasks in a run that another process drives, and tells what happens to them and to their parts.
-pub(crate) fn watch(
+pub(crate) fn watch_tasks(
     place: &ProjectLocation,
     tasks: &[api::TaskId],
     tell: &mut dyn FnMut(&[api::NewsLine]) -> bool,
@@ -603,7 +613,7 @@ pub(crate) fn watch(
             let Some(reader) = place.reader()? else { return Ok(true) };
             let found: Result<Vec<_>, _> =
                 tasks.iter().map(|id| reader.task(conversions::model_task(*id))).collect();
-            found.map_err(|error| problems::store(&error))?.iter().all(is_over)
+            found.map_err(|error| problems::from_store_error(&error))?.iter().all(is_over)
         };
         // Whoever drove has left: how it ended stands in the journal.
         let Ok(view) = client.run_now(api::RunNowAsked { after: Some(shown) }) else { return Ok(true) };
@@ -636,13 +646,14 @@ struct IssueTasks {
 }
 
 impl IssueTasks {
-    fn of(place: &ProjectLocation, tracker: &str) -> Result<Self, Problem> {
+    fn load_from(place: &ProjectLocation, tracker: &str) -> Result<Self, Problem> {
         // Of several that follow the same issue the last one counts.
-        let by_source = backlog::sources(place)?.into_iter().map(|(id, source)| (source, id)).collect();
+        let by_source =
+            backlog::list_task_sources(place)?.into_iter().map(|(id, source)| (source, id)).collect();
         Ok(Self { reader: place.reader()?, tracker: tracker.to_owned(), by_source })
     }
 
-    fn find(&self, number: IssueNumber) -> Option<Task> {
+    fn find_task(&self, number: IssueNumber) -> Option<Task> {
         let source = IssueRef { tracker: self.tracker.clone(), number: number.get() };
         let id = self.by_source.get(&source.to_string())?;
         self.reader.as_ref()?.task(*id).ok().flatten()
@@ -651,7 +662,7 @@ impl IssueTasks {
 
 fn find_haul(place: &ProjectLocation, id: IssueBatchId) -> Result<IssueBatch, Problem> {
     let hauls = match place.reader()? {
-        Some(reader) => reader.hauls().map_err(|error| problems::store(&error))?,
+        Some(reader) => reader.hauls().map_err(|error| problems::from_store_error(&error))?,
         None => haul::IssueBatchHistory::default(),
     };
     hauls.get(id).cloned().ok_or_else(|| {
@@ -661,9 +672,9 @@ fn find_haul(place: &ProjectLocation, id: IssueBatchId) -> Result<IssueBatch, Pr
 }
 
 /// Batches of which something is left, newest first.
-pub(crate) fn batches(place: &ProjectLocation) -> Result<api::HaulList, Problem> {
+pub(crate) fn list_batches(place: &ProjectLocation) -> Result<api::HaulList, Problem> {
     let Some(reader) = place.reader()? else { return Ok(api::HaulList { batches: Vec::new() }) };
-    let hauls = reader.hauls().map_err(|error| problems::store(&error))?;
+    let hauls = reader.hauls().map_err(|error| problems::from_store_error(&error))?;
     drop(reader); // whoever writes meanwhile is not waited for
     if hauls.all_batches().is_empty() {
         return Ok(api::HaulList { batches: Vec::new() });
@@ -671,7 +682,7 @@ pub(crate) fn batches(place: &ProjectLocation) -> Result<api::HaulList, Problem>
     let settings = load_settings(&place.root).map_err(|error| problems::open(&error))?.tracker;
     let kind = settings.kind.unwrap_or("none");
     let tracker = issues::open(place)?;
-    let tasks = IssueTasks::of(place, kind)?;
+    let tasks = IssueTasks::load_from(place, kind)?;
     let mut known: BTreeMap<u64, BatchIssueOutcome> = BTreeMap::new();
     let mut lines = Vec::new();
     for haul in hauls.all_batches().iter().rev().filter(|haul| haul.tracker == kind) {
@@ -681,7 +692,9 @@ pub(crate) fn batches(place: &ProjectLocation) -> Result<api::HaulList, Problem>
             }
             let of = issues::number(*number)?;
             let fate = match tracker.issue(of) {
-                Ok(issue) => haul::batch_issue_outcome(issues::live(&issue), tasks.find(of).as_ref()),
+                Ok(issue) => {
+                    haul::batch_issue_outcome(issues::to_live_issue(&issue), tasks.find_task(of).as_ref())
+                }
                 // It is still to be done, once somebody has mended its file.
                 Err(TrackerError::Malformed { .. }) => BatchIssueOutcome::Left,
                 Err(error) => return Err(issues::tracker_problem(&error)),
@@ -711,7 +724,7 @@ pub(crate) fn batches(place: &ProjectLocation) -> Result<api::HaulList, Problem>
 }
 
 /// What became of issues, by their tasks.
-pub(crate) fn summaries(
+pub(crate) fn summarize_issues(
     place: &ProjectLocation,
     tasks: &[api::TaskId],
 ) -> Result<Vec<api::IssueSummary>, Problem> {
@@ -719,16 +732,17 @@ pub(crate) fn summaries(
     let mut all = Vec::new();
     for id in tasks {
         let id = conversions::model_task(*id);
-        let task = reader.task(id).map_err(|error| problems::store(&error))?;
+        let task = reader.task(id).map_err(|error| problems::from_store_error(&error))?;
         let task = task.ok_or_else(|| problems::unknown_task(id))?;
-        let progress = progress(&reader, &task, None).map_err(|error| problems::store(&error))?;
-        all.extend(issue::summarize_issue(&task, &progress).map(wire_summary));
+        let progress =
+            issue_progress(&reader, &task, None).map_err(|error| problems::from_store_error(&error))?;
+        all.extend(issue::summarize_issue(&task, &progress).map(to_issue_summary));
     }
     Ok(all)
 }
 
 /// How far the task of an issue has come, by its facts up to `before`.
-pub(crate) fn progress(
+pub(crate) fn issue_progress(
     reader: &StoreReader,
     task: &Task,
     before: Option<u64>,
@@ -744,13 +758,13 @@ pub(crate) fn progress(
     Ok(IssueProgress::from_events(task.flow.as_deref(), events))
 }
 
-fn wire_summary(it: issue::Summary) -> api::IssueSummary {
+fn to_issue_summary(it: issue::Summary) -> api::IssueSummary {
     let phase = |row: &issue::SummaryRow| api::PhaseLine {
         phase: row.phase.to_owned(),
         result: row.result.to_owned(),
         notes: row.notes.clone(),
         tokens: row.usage.tokens(),
-        cost_usd: conversions::usd(row.usage.micro_usd),
+        cost_usd: conversions::micro_to_usd(row.usage.micro_usd),
     };
     api::IssueSummary {
         number: it.number,

@@ -9,7 +9,7 @@ use crate::project::place::ProjectLocation;
 use crate::query::backlog;
 
 /// Adds what is new in a list.
-pub(crate) fn import(
+pub(crate) fn import_tasks(
     place: &ProjectLocation,
     asked: &ImportText,
     add: &dyn Fn(NewTasks) -> Result<Added, Problem>,
@@ -20,17 +20,17 @@ pub(crate) fn import(
     };
     let format = match asked.format {
         Some(format) => format,
-        None => import::guess_format(&file).map_err(|error| bad(&error))?,
+        None => import::guess_format(&file).map_err(|error| import_problem(&error))?,
     };
     let list = match format {
-        Format::Modules if asked.text.is_empty() => modules::list(place, &asked.name)?,
+        Format::Modules if asked.text.is_empty() => modules::list_importable_modules(place, &asked.name)?,
         Format::Modules | Format::Markdown | Format::Beads | Format::Taskmaster | Format::Prd => {
-            import::read(&file, format, asked.list.as_deref()).map_err(|error| bad(&error))?
+            import::read(&file, format, asked.list.as_deref()).map_err(|error| import_problem(&error))?
         }
     };
-    let known = backlog::by_source(place)?;
+    let known = backlog::tasks_by_source(place)?;
     let ImportPlan { tasks, there, left_out } =
-        import::resolve_import(list, &known, asked.again).map_err(|error| bad(&error))?;
+        import::resolve_import(list, &known, asked.again).map_err(|error| import_problem(&error))?;
     let added = match asked.dry_run || tasks.is_empty() {
         true => Vec::new(),
         false => add(NewTasks { tasks: tasks.clone() })?.tasks,
@@ -39,7 +39,7 @@ pub(crate) fn import(
 }
 
 /// A file that cannot be imported, as a problem.
-pub(crate) fn bad(error: &ImportError) -> Problem {
+pub(crate) fn import_problem(error: &ImportError) -> Problem {
     let problem = Problem::new(ProblemCode::BadInput, error.to_string());
     match &error.hint {
         Some(hint) => problem.hint(hint.clone()),

@@ -13,19 +13,20 @@ pub(crate) const MESSAGE_BYTES_MAX: usize = 16 * 1024; // a prompt cuts longer o
 const REASON_BYTES_MAX: usize = 1_000; // a sentence or two
 
 impl CommandHandler<'_> {
-    pub fn message(&self, asked: api::Message) -> Result<api::Changed, Problem> {
-        let text = words(&asked.text, "message", MESSAGE_BYTES_MAX)?;
+    pub fn message_task(&self, asked: api::Message) -> Result<api::Changed, Problem> {
+        let text = check_text(&asked.text, "message", MESSAGE_BYTES_MAX)?;
         let id = conversions::model_task(asked.task);
         let changed = self.tell(&[asked.task], News::Message { text, now: asked.now })?;
-        let what = changed.first().map_or("hears it", |task| when_heard(task, asked.now));
+        let what = changed.first().map_or("hears it", |task| message_delivery_label(task, asked.now));
         let what = what.replace("{id}", &id.to_string());
-        self.changed(&changed, &what)
+        self.describe_changes(&changed, &what)
     }
 
-    pub fn hold(&self, asked: api::Hold) -> Result<api::Changed, Problem> {
-        let reason = reason(asked.reason.as_deref().unwrap_or_default())?;
+    pub fn hold_tasks(&self, asked: api::Hold) -> Result<api::Changed, Problem> {
+        let reason = check_reason(asked.reason.as_deref().unwrap_or_default())?;
         let changed = self.tell(&asked.tasks, News::Hold { reason })?;
-        let mut answer = self.changed(&changed, "is held; it does not go on until you release it")?;
+        let mut answer =
+            self.describe_changes(&changed, "is held; it does not go on until you release it")?;
         for (line, task) in answer.tasks.iter_mut().zip(&changed) {
             if let TaskState::Active { .. } = &task.state {
                 line.text = format!("{} finishes what is under way, and then waits for you.", task.id);
@@ -34,19 +35,19 @@ impl CommandHandler<'_> {
         Ok(answer)
     }
 
-    pub fn release(&self, asked: &api::Release) -> Result<api::Changed, Problem> {
+    pub fn release_tasks(&self, asked: &api::Release) -> Result<api::Changed, Problem> {
         let changed = self.tell(&asked.tasks, News::Release)?;
-        self.changed(&changed, "goes on where it was")
+        self.describe_changes(&changed, "goes on where it was")
     }
 
-    pub fn block(&self, asked: &api::Block) -> Result<api::Changed, Problem> {
-        let reason = reason(&asked.reason)?;
+    pub fn block_tasks(&self, asked: &api::Block) -> Result<api::Changed, Problem> {
+        let reason = check_reason(&asked.reason)?;
         if reason.is_empty() {
             return Err(Problem::new(ProblemCode::BadInput, "the reason is empty")
                 .hint("say in a few words what is in the way"));
         }
         let changed = self.tell(&asked.tasks, News::Block { reason })?;
-        let mut answer = self.changed(&changed, "is blocked; its work is kept")?;
+        let mut answer = self.describe_changes(&changed, "is blocked; its work is kept")?;
         for (line, task) in answer.tasks.iter_mut().zip(&changed) {
             if !task.is_over() {
                 line.text =
@@ -56,8 +57,8 @@ impl CommandHandler<'_> {
         Ok(answer)
     }
 
-    pub fn limits(&self, asked: &api::Limits) -> Result<api::Changed, Problem> {
-        let limits = own_limits(asked)?;
+    pub fn set_task_limits(&self, asked: &api::Limits) -> Result<api::Changed, Problem> {
+        let limits = parse_task_limits(asked)?;
         let changed = self.tell(&[asked.task], News::SetLimits { limits })?;
         let words = changed.first().and_then(|task| own_limits_text(task.own_limits)).unwrap_or_default();
         let over = changed.first().is_some_and(|task| task.is_over());
@@ -65,12 +66,12 @@ impl CommandHandler<'_> {
             true => format!("; `landfall retry {}` lets it continue", asked.task),
             false => String::new(),
         };
-        self.changed(&changed, &format!("has limits of its own now: {words}{next}"))
+        self.describe_changes(&changed, &format!("has limits of its own now: {words}{next}"))
     }
 }
 
 /// When the agent hears a message, as the task stands.
-fn when_heard(task: &Task, now: bool) -> &'static str {
+fn message_delivery_label(task: &Task, now: bool) -> &'static str {
     match &task.state {
         TaskState::Active {
             doing: AttemptPhase::Running { stop: Some(StopRequest::Redirect), .. }, ..
@@ -93,7 +94,7 @@ fn when_heard(task: &Task, now: bool) -> &'static str {
     }
 }
 
-pub(crate) fn words(text: &str, what: &str, max: usize) -> Result<String, Problem> {
+pub(crate) fn check_text(text: &str, what: &str, max: usize) -> Result<String, Problem> {
     let text = text.trim();
     if text.is_empty() {
         return Err(
@@ -108,14 +109,14 @@ pub(crate) fn words(text: &str, what: &str, max: usize) -> Result<String, Proble
     Ok(text.to_owned())
 }
 
-fn reason(text: &str) -> Result<String, Problem> {
+fn check_reason(text: &str) -> Result<String, Problem> {
     match text.trim() {
         "" => Ok(String::new()),
-        text => words(text, "reason", REASON_BYTES_MAX),
+        text => check_text(text, "reason", REASON_BYTES_MAX),
     }
 }
 
-fn own_limits(asked: &api::Limits) -> Result<TaskLimitOverrides, Problem> {
+fn parse_task_limits(asked: &api::Limits) -> Result<TaskLimitOverrides, Problem> {
     let bad = |message: &str| Problem::new(ProblemCode::BadInput, message);
     let api::Limits { task: _, iterations, time_ms, usd } = *asked;
     if iterations.is_none() && time_ms.is_none() && usd.is_none() {

@@ -27,7 +27,7 @@ const SESSION_CHARS_MAX: usize = 200;
 
 impl CommandHandler<'_> {
     /// Begins a loop; the task of the module is made if there is none.
-    pub fn loop_start(&self, asked: api::LoopAsked) -> Result<Box<api::LoopLine>, Problem> {
+    pub fn start_loop(&self, asked: api::LoopAsked) -> Result<Box<api::LoopLine>, Problem> {
         let api::LoopAsked { session, dir, iterations, minutes, flow } = asked;
         check_session(&session)?;
         for (name, number, max) in
@@ -37,13 +37,13 @@ impl CommandHandler<'_> {
                 return Err(bad(format!("{number} is no number of {name}; 1 to {max} are")));
             }
         }
-        let place = module_at(self.place, &dir)?;
+        let place = locate_module(self.place, &dir)?;
         let module = place.shown_path();
-        let seen = modules::read(&place).map_err(|error| unreadable(&module, &error))?;
-        let wanted = modules::read_wanted_task(&seen).map_err(|error| no_task(&module, &error))?;
-        let known = backlog::by_source(self.place)?;
+        let seen = modules::read(&place).map_err(|error| unreadable_module_problem(&module, &error))?;
+        let wanted = modules::read_wanted_task(&seen).map_err(|error| not_a_task_problem(&module, &error))?;
+        let known = backlog::tasks_by_source(self.place)?;
         let task = match known.get(&wanted.spec.source) {
-            Some(task) => self.task_of(conversions::model_task(*task))?,
+            Some(task) => self.find_task(conversions::model_task(*task))?,
             None => None,
         };
         self.check_module(&seen, &wanted, task.as_ref())?;
@@ -57,7 +57,7 @@ impl CommandHandler<'_> {
                 spec.needs.insert(conversions::model_task(*task));
             }
         }
-        let position = crate::command::modules::position(self.place, &spec.source)?;
+        let position = crate::command::modules::find_imported_progress(self.place, &spec.source)?;
         let asked = landfall_engine::LoopRequest {
             session: session.clone(),
             module,
@@ -67,18 +67,19 @@ impl CommandHandler<'_> {
             iterations_max: iterations,
             minutes_max: minutes,
         };
-        self.tasks(EngineRequest::LoopStart(Box::new(asked))).map_err(|problem| self.with_folder(problem))?;
-        self.loop_line(&session)
+        self.request_tasks(EngineRequest::LoopStart(Box::new(asked)))
+            .map_err(|problem| self.name_holding_folder(problem))?;
+        self.find_loop_line(&session)
     }
 
     /// Ends the loop of a session, once what is under way is finished.
-    pub fn loop_stop(&self, asked: &api::LoopOf) -> Result<Box<api::LoopLine>, Problem> {
-        self.tasks(EngineRequest::LoopStop { session: asked.session.clone() })?;
-        self.loop_line(&asked.session)
+    pub fn stop_loop(&self, asked: &api::LoopOf) -> Result<Box<api::LoopLine>, Problem> {
+        self.request_tasks(EngineRequest::LoopStop { session: asked.session.clone() })?;
+        self.find_loop_line(&asked.session)
     }
 
     /// Names the folder of the loop that is in the way as clients do.
-    fn with_folder(&self, mut problem: Problem) -> Problem {
+    fn name_holding_folder(&self, mut problem: Problem) -> Problem {
         let module = problem.context.get("module").and_then(|it| it.as_str());
         if let Some(dir) = module.map(|module| self.place.root.join(module).display().to_string()) {
             problem.context["task_dir"] = dir.into();
@@ -86,16 +87,16 @@ impl CommandHandler<'_> {
         problem
     }
 
-    fn loop_line(&self, session: &str) -> Result<Box<api::LoopLine>, Problem> {
+    fn find_loop_line(&self, session: &str) -> Result<Box<api::LoopLine>, Problem> {
         let asked = api::LoopsAsked { session: Some(session.to_owned()), ..api::LoopsAsked::default() };
-        let list = list(&self.look(), &asked)?.loops;
+        let list = list(&self.query(), &asked)?.loops;
         let missing = || Problem::new(ProblemCode::Internal, "the loop is not there after it was written");
         list.into_iter().next().map(Box::new).ok_or_else(missing)
     }
 
-    fn task_of(&self, id: TaskId) -> Result<Option<Task>, Problem> {
+    fn find_task(&self, id: TaskId) -> Result<Option<Task>, Problem> {
         let Some(reader) = self.place.reader()? else { return Ok(None) };
-        reader.task(id).map_err(|error| problems::store(&error))
+        reader.task(id).map_err(|error| problems::from_store_error(&error))
     }
 
     /// Whether a module can be worked on, before there is a task that says so itself.
@@ -147,7 +148,7 @@ impl CommandHandler<'_> {
             let seen = modules::read(found.modules.first()?).ok()?;
             modules::read_wanted_task(&seen).ok().map(|wanted| wanted.status)
         };
-        let has_task = backlog::by_source(self.place)?;
+        let has_task = backlog::tasks_by_source(self.place)?;
         let shown = |need: &str| format!("module:{}/{need}", root.display());
         let missing = find_unmet_needs(&wanted.needs, status);
         let missing = missing.iter().filter(|(need, _)| !has_task.contains_key(&shown(&need.module)));
@@ -164,7 +165,7 @@ impl CommandHandler<'_> {
 pub(crate) fn list(look: &Query<'_>, asked: &api::LoopsAsked) -> Result<api::LoopList, Problem> {
     let module = asked.dir.as_deref().map(|dir| module_name(look.place, dir)).transpose()?;
     let Some(reader) = look.place.reader()? else { return Ok(api::LoopList::default()) };
-    let loops = reader.loops().map_err(|error| problems::store(&error))?;
+    let loops = reader.loops().map_err(|error| problems::from_store_error(&error))?;
     let wanted = |it: &&AgentLoop| {
         asked.session.as_ref().is_none_or(|session| *session == it.session)
             && module.as_ref().is_none_or(|module| *module == it.module)
@@ -172,8 +173,8 @@ pub(crate) fn list(look: &Query<'_>, asked: &api::LoopsAsked) -> Result<api::Loo
     };
     let mut lines = Vec::new();
     for it in loops.all_loops().iter().rev().filter(wanted) {
-        let task = reader.task(it.task).map_err(|error| problems::store(&error))?;
-        lines.push(line(look, it, task.as_ref()));
+        let task = reader.task(it.task).map_err(|error| problems::from_store_error(&error))?;
+        lines.push(to_loop_line(look, it, task.as_ref()));
     }
     Ok(api::LoopList { loops: lines })
 }
@@ -181,17 +182,17 @@ pub(crate) fn list(look: &Query<'_>, asked: &api::LoopsAsked) -> Result<api::Loo
 /// The task of the module at a path.
 pub(crate) fn task_of_module(place: &ProjectLocation, dir: &str) -> Result<Option<api::TaskId>, Problem> {
     let module = module_name(place, dir)?;
-    Ok(backlog::by_source(place)?.remove(&format!("module:{module}")))
+    Ok(backlog::tasks_by_source(place)?.remove(&format!("module:{module}")))
 }
 
 /// The tasks whose loops are to go on, or to come to an end, and that could by themselves.
-pub(crate) fn to_drive(reader: &StoreReader) -> Result<Vec<api::TaskId>, Problem> {
-    let loops = reader.loops().map_err(|error| problems::store(&error))?;
+pub(crate) fn tasks_to_drive(reader: &StoreReader) -> Result<Vec<api::TaskId>, Problem> {
+    let loops = reader.loops().map_err(|error| problems::from_store_error(&error))?;
     let open: BTreeSet<TaskId> =
         loops.all_loops().iter().filter(|it| it.over.is_none()).map(|it| it.task).collect();
     let mut tasks = Vec::new();
     for id in open {
-        let task = reader.task(id).map_err(|error| problems::store(&error))?;
+        let task = reader.task(id).map_err(|error| problems::from_store_error(&error))?;
         if task.is_some_and(|task| task.continues_by_itself()) {
             tasks.push(conversions::task_id(id));
         }
@@ -199,7 +200,7 @@ pub(crate) fn to_drive(reader: &StoreReader) -> Result<Vec<api::TaskId>, Problem
     Ok(tasks)
 }
 
-fn line(look: &Query<'_>, it: &AgentLoop, task: Option<&Task>) -> api::LoopLine {
+fn to_loop_line(look: &Query<'_>, it: &AgentLoop, task: Option<&Task>) -> api::LoopLine {
     let going = task.filter(|_| it.over.is_none());
     // Time in which nobody drives does not count; what an agent works meanwhile is known when it is adopted.
     let under_way = going.filter(|_| look.engine.is_alive()).and_then(|task| match &task.state {
@@ -264,14 +265,14 @@ fn check_session(session: &str) -> Result<(), Problem> {
 }
 
 /// The module at a path that a client named.
-fn module_at(place: &ProjectLocation, dir: &str) -> Result<modules::ModuleLocation, Problem> {
+fn locate_module(place: &ProjectLocation, dir: &str) -> Result<modules::ModuleLocation, Problem> {
     let name = module_name(place, dir)?;
-    let found = find_at(&place.root, &place.root.join(&name)).map_err(|error| folder(dir, &error))?;
+    let found = find_at(&place.root, &place.root.join(&name)).map_err(|error| folder_problem(dir, &error))?;
     let here = found.modules.into_iter().find(|it| it.path == Path::new(&name));
     here.ok_or_else(|| {
         let why = found.passed.iter().find(|it| it.path == Path::new(&name)).map(|it| it.why.as_str());
         let why = why.unwrap_or("there is no metadata and no target in it");
-        bad(format!("`{}` is no module: {why}", shown(dir)))
+        bad(format!("`{}` is no module: {why}", truncate_dir(dir)))
             .hint("modules are below `TASK/` and `AiTasks/`; a notebook's folder ends in `/.working`")
     })
 }
@@ -279,7 +280,7 @@ fn module_at(place: &ProjectLocation, dir: &str) -> Result<modules::ModuleLocati
 /// The folder below the project, as modules are called there.
 fn module_name(place: &ProjectLocation, dir: &str) -> Result<String, Problem> {
     let outside = || {
-        bad(format!("`{}` is not inside the project", shown(dir)))
+        bad(format!("`{}` is not inside the project", truncate_dir(dir)))
             .hint("the server keeps one project; the module's folder is below its root")
     };
     if dir.is_empty() || dir.contains('\0') {
@@ -298,31 +299,33 @@ fn module_name(place: &ProjectLocation, dir: &str) -> Result<String, Problem> {
         }
     };
     if below.as_os_str().is_empty() {
-        return Err(bad(format!("`{}` is the project itself", shown(dir))).hint("name a module below it"));
+        return Err(
+            bad(format!("`{}` is the project itself", truncate_dir(dir))).hint("name a module below it")
+        );
     }
     let notebook = below.starts_with(".worktrees") && below.components().count() == 2;
     let below = if notebook { below.join(modules::folder::WORKING) } else { below };
     Ok(below.display().to_string())
 }
 
-fn folder(dir: &str, error: &FolderError) -> Problem {
+fn folder_problem(dir: &str, error: &FolderError) -> Problem {
     match error {
         FolderError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
-            Problem::new(ProblemCode::NotFound, format!("there is no folder `{}`", shown(dir)))
+            Problem::new(ProblemCode::NotFound, format!("there is no folder `{}`", truncate_dir(dir)))
                 .hint("make the module first")
         }
-        FolderError::Io { source, .. } => bad(format!("look into `{}`: {source}", shown(dir))),
+        FolderError::Io { source, .. } => bad(format!("look into `{}`: {source}", truncate_dir(dir))),
         FolderError::Outside(_) | FolderError::Name(_) | FolderError::Link(_) | FolderError::File(_) => {
             bad(error.to_string())
         }
     }
 }
 
-fn unreadable(module: &str, error: &FolderError) -> Problem {
+fn unreadable_module_problem(module: &str, error: &FolderError) -> Problem {
     bad(format!("`{module}` cannot be read: {error}"))
 }
 
-fn no_task(module: &str, error: &ModuleTaskError) -> Problem {
+fn not_a_task_problem(module: &str, error: &ModuleTaskError) -> Problem {
     bad(format!("`{module}` is no task: {error}")).hint("mend its metadata; nothing was changed")
 }
 
@@ -330,7 +333,7 @@ fn bad(what: String) -> Problem {
     Problem::new(ProblemCode::BadInput, what)
 }
 
-fn shown(dir: &str) -> String {
+fn truncate_dir(dir: &str) -> String {
     const CHARS_MAX: usize = 300; // a path of a person is shorter
     dir.chars().take(CHARS_MAX).collect()
 }

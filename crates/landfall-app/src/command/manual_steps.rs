@@ -10,7 +10,7 @@ use landfall_engine::model::staged::PLAN;
 use landfall_engine::model::{AnnotatedDocument, AttemptPhase, News, StepKind, Task, TaskState, WaitReason};
 use landfall_engine::papers;
 
-use crate::command::intervene::{MESSAGE_BYTES_MAX, words};
+use crate::command::intervene::{MESSAGE_BYTES_MAX, check_text};
 use crate::project::command_handler::CommandHandler;
 use crate::project::{conversions, problems};
 use crate::query::targets;
@@ -19,11 +19,11 @@ const NOTES_MAX: usize = 200; // a plan that needs more is written anew
 const PAPER_BYTES_MAX: usize = 1024 * 1024; // what an agent could still read
 
 impl CommandHandler<'_> {
-    pub fn task_do(&self, asked: &api::DoAsked) -> Result<api::Changed, Problem> {
+    pub fn run_manual_step(&self, asked: &api::DoAsked) -> Result<api::Changed, Problem> {
         let id = conversions::model_task(asked.task);
         let command = asked.command.trim().to_lowercase();
-        let task = self.look().task(&*self.reader_of(id)?, id)?;
-        let note = asked.step.map(|step| only_step(&task, &command, step)).transpose()?;
+        let task = self.query().load_task(&*self.reader_for_task(id)?, id)?;
+        let note = asked.step.map(|step| single_step_instruction(&task, &command, step)).transpose()?;
         let checkpoint = asked.checkpoint.map(targets::model_checkpoint);
         let news = News::Do { command: command.clone(), checkpoint, alone: asked.alone, note, flow: None };
         let changed = self.tell(&[asked.task], news)?;
@@ -36,19 +36,19 @@ impl CommandHandler<'_> {
             (false, false, true) => "in the next run, and nothing after it",
             (false, false, false) => "in the next run",
         };
-        self.changed(&changed, &format!("does `{command}`{step} {when}"))
+        self.describe_changes(&changed, &format!("does `{command}`{step} {when}"))
     }
 
-    pub fn refine(&self, asked: &api::Refine) -> Result<api::Changed, Problem> {
-        let text = words(&asked.text, "refinement", MESSAGE_BYTES_MAX)?;
+    pub fn refine_task(&self, asked: &api::Refine) -> Result<api::Changed, Problem> {
+        let text = check_text(&asked.text, "refinement", MESSAGE_BYTES_MAX)?;
         let id = conversions::model_task(asked.task);
-        let before = self.look().task(&*self.reader_of(id)?, id)?;
+        let before = self.query().load_task(&*self.reader_for_task(id)?, id)?;
         let changed = self.tell(&[asked.task], News::Refine { text })?;
         let what = match (before.is_over(), changed.first()) {
             (true, Some(task)) if !task.is_over() => "is taken up again with it".to_owned(),
             (_, Some(task)) => {
                 let number = task.staged.refinements.last().map_or(0, |it| it.number);
-                let who = match targets::flow_of(self.place, task) {
+                let who = match targets::task_flow(self.place, task) {
                     Some(flow) if !flow.has_judge() => "the next run of its agent hears it",
                     Some(_) | None => "the next check weighs it",
                 };
@@ -56,23 +56,25 @@ impl CommandHandler<'_> {
             }
             (_, None) => "has it".to_owned(),
         };
-        self.changed(&changed, &what)
+        self.describe_changes(&changed, &what)
     }
 
     pub fn refine_withdraw(&self, asked: api::RefineWithdraw) -> Result<api::Changed, Problem> {
         let changed = self.tell(&[asked.task], News::Withdraw { number: asked.number })?;
-        self.changed(&changed, &format!("does without refinement {}", asked.number))
+        self.describe_changes(&changed, &format!("does without refinement {}", asked.number))
     }
 
-    pub fn target_say(&self, asked: &api::TargetSay) -> Result<api::Changed, Problem> {
-        let text = words(&asked.text, "text", MESSAGE_BYTES_MAX)?;
-        let task = self.with_objective(asked.task)?;
+    pub fn comment_on_target(&self, asked: &api::TargetSay) -> Result<api::Changed, Problem> {
+        let text = check_text(&asked.text, "text", MESSAGE_BYTES_MAX)?;
+        let task = self.task_with_objective(asked.task)?;
         let was_confirmed = is_confirmed(&task);
         if !asks_about_its_objective(&task) {
             let message = News::Message { text, now: false };
             let changed = self.tell(&[asked.task], message)?;
-            return self
-                .changed(&changed, "works what you said into its objective when it is worked out next");
+            return self.describe_changes(
+                &changed,
+                "works what you said into its objective when it is worked out next",
+            );
         }
         let changed = self.tell(&[asked.task], News::Answer { text })?;
         let what = match changed.first() {
@@ -82,11 +84,11 @@ impl CommandHandler<'_> {
             }
             _ => "works what you said into its objective, and asks again",
         };
-        self.changed(&changed, what)
+        self.describe_changes(&changed, what)
     }
 
-    pub fn target_confirm(&self, asked: api::TargetConfirm) -> Result<api::Changed, Problem> {
-        let task = self.with_objective(asked.task)?;
+    pub fn confirm_target(&self, asked: api::TargetConfirm) -> Result<api::Changed, Problem> {
+        let task = self.task_with_objective(asked.task)?;
         let id = task.id;
         let refuse = |what: String| {
             Err(Problem::new(ProblemCode::NotNow, what)
@@ -108,21 +110,21 @@ impl CommandHandler<'_> {
             return refuse(format!("the objective of {id} was not shown to you yet"));
         }
         let changed = self.tell(&[asked.task], News::Answer { text: "OK".to_owned() })?;
-        self.changed(&changed, CONFIRMED)
+        self.describe_changes(&changed, CONFIRMED)
     }
 
-    pub fn annotate(&self, asked: &api::Annotate) -> Result<api::Annotated, Problem> {
+    pub fn annotate_paper(&self, asked: &api::Annotate) -> Result<api::Annotated, Problem> {
         let bad = |what: String| Problem::new(ProblemCode::BadInput, what);
         let id = conversions::model_task(asked.task);
-        let task = self.look().task(&*self.reader_of(id)?, id)?;
+        let task = self.query().load_task(&*self.reader_for_task(id)?, id)?;
         if asked.notes.is_empty() || asked.notes.len() > NOTES_MAX {
             return Err(bad(format!("there are {} annotations", asked.notes.len()))
                 .hint(format!("1 to {NOTES_MAX} at once")));
         }
         let Some(of) = task.staged.papers.get(&asked.paper).cloned() else {
-            return Err(targets::unknown_paper(self.place, &task, &asked.paper));
+            return Err(targets::unknown_paper_problem(self.place, &task, &asked.paper));
         };
-        let notes = asked.notes.iter().map(annotation).collect::<Result<Vec<_>, _>>()?;
+        let notes = asked.notes.iter().map(to_annotation).collect::<Result<Vec<_>, _>>()?;
         let phase = task.phase_word();
         let at_work = matches!(
             task.state,
@@ -140,7 +142,8 @@ impl CommandHandler<'_> {
             Problem::new(ProblemCode::NotNow, format!("{id} takes no such annotation: {closed}")).hint(hint)
         })?;
         let folder = self.place.folder.papers_path();
-        let text = papers::read_paper(&folder, &of).map_err(|error| problems::io("read", &folder, &error))?;
+        let text = papers::read_paper(&folder, &of)
+            .map_err(|error| problems::from_io_error("read", &folder, &error))?;
         let after = annotate::apply(&text, &notes).map_err(|refused| {
             bad(format!("nothing was written: {refused}"))
                 .hint(format!("`landfall task papers {id} {}` shows the text as it is now", asked.paper))
@@ -154,7 +157,7 @@ impl CommandHandler<'_> {
         let layer = DocumentSubject::of(&asked.paper);
         let (impact, onward) = annotate::assess_annotations(notes.iter().map(|note| (layer, note)));
         let paper = papers::store_paper(&folder, &after)
-            .map_err(|error| problems::io("write into", &folder, &error))?;
+            .map_err(|error| problems::from_io_error("write into", &folder, &error))?;
         let outline = (asked.paper == PLAN).then(|| PlanOutline::read(&after));
         let news = AnnotatedDocument { name: asked.paper.clone(), of, paper, outline, impact, onward };
         let changed = self.tell(&[asked.task], News::Annotate(news))?;
@@ -163,7 +166,7 @@ impl CommandHandler<'_> {
             (AnnotationResumePoint::GoOn, _) | (_, None) => "it goes on as it was".to_owned(),
             (_, Some(directed)) => format!("it goes on with `{}`", directed.step),
         };
-        let answer = self.changed(&changed, "is annotated")?;
+        let answer = self.describe_changes(&changed, "is annotated")?;
         Ok(api::Annotated {
             task: asked.task,
             paper: asked.paper.clone(),
@@ -171,16 +174,18 @@ impl CommandHandler<'_> {
             status: answer
                 .tasks
                 .first()
-                .map_or(conversions::status(landfall_engine::model::TaskStatus::of(&task)), |it| it.status),
+                .map_or(conversions::to_api_status(landfall_engine::model::TaskStatus::of(&task)), |it| {
+                    it.status
+                }),
             text: format!("{} of {id} is annotated ({} impact); {next}.", asked.paper, impact.word()),
         })
     }
 
     /// A task whose flow works its objective out.
-    fn with_objective(&self, task: api::TaskId) -> Result<Task, Problem> {
+    fn task_with_objective(&self, task: api::TaskId) -> Result<Task, Problem> {
         let id = conversions::model_task(task);
-        let task = self.look().task(&*self.reader_of(id)?, id)?;
-        let flow = targets::flow_of(self.place, &task);
+        let task = self.query().load_task(&*self.reader_for_task(id)?, id)?;
+        let flow = targets::task_flow(self.place, &task);
         let has = flow.is_some_and(|flow| flow.steps.iter().any(|step| step.kind == StepKind::Target));
         if has {
             return Ok(task);
@@ -206,7 +211,7 @@ fn asks_about_its_objective(task: &Task) -> bool {
 }
 
 /// What the agent is told of whom a person wants one step of the plan.
-fn only_step(task: &Task, command: &str, step: u32) -> Result<String, Problem> {
+fn single_step_instruction(task: &Task, command: &str, step: u32) -> Result<String, Problem> {
     let bad = |what: String| Problem::new(ProblemCode::BadInput, what);
     if command != "exec" {
         return Err(bad(format!("`{command}` has no steps of a plan")).hint("`--step` goes with `exec`"));
@@ -225,7 +230,7 @@ fn only_step(task: &Task, command: &str, step: u32) -> Result<String, Problem> {
     ))
 }
 
-fn annotation(note: &api::Note) -> Result<Annotation, Problem> {
+fn to_annotation(note: &api::Note) -> Result<Annotation, Problem> {
     let api::Note { kind, before, selected, text, after } = note;
     let made = match kind {
         api::NoteKind::Insert => Annotation::insert(before, text, after),

@@ -41,7 +41,7 @@ pub struct ModuleRequest {
 }
 
 /// Makes a module.
-pub(crate) fn init(place: &ProjectLocation, asked: &ModuleRequest) -> Result<ModuleMade, Problem> {
+pub(crate) fn init_module(place: &ProjectLocation, asked: &ModuleRequest) -> Result<ModuleMade, Problem> {
     let ask = ModuleInitRequest {
         name: asked.name.clone(),
         title: asked.title.clone(),
@@ -50,23 +50,24 @@ pub(crate) fn init(place: &ProjectLocation, asked: &ModuleRequest) -> Result<Mod
         sort: if asked.old { ModuleKind::Task } else { ModuleKind::AiTasks },
     };
     let refused = |error: InitError| {
-        let problem = Problem::new(ProblemCode::BadInput, chain(&error));
+        let problem = Problem::new(ProblemCode::BadInput, error_chain(&error));
         match error.hint() {
             Some(hint) => problem.hint(hint),
             None => problem,
         }
     };
     let mut around = init::read_init_context(&place.root, &ask).map_err(refused)?;
-    let git = Git::find_installed().map_err(|error| problems::git(&error))?;
-    let repo = Repo::discover(&git, &place.root).map_err(problems::repo)?;
+    let git = Git::find_installed().map_err(|error| problems::from_git_error(&error))?;
+    let repo = Repo::discover(&git, &place.root).map_err(problems::from_repo_problem)?;
     let branch = BranchName::new(&ask.branch_name())
         .map_err(|error| Problem::new(ProblemCode::BadInput, error.to_string()))?;
-    around.branch_exists = repo.branch_tip(&branch).map_err(|error| problems::git(&error))?.is_some();
+    around.branch_exists =
+        repo.branch_tip(&branch).map_err(|error| problems::from_git_error(&error))?.is_some();
     if asked.commit {
-        around.dirty = repo.list_uncommitted().map_err(|error| problems::git(&error))?;
+        around.dirty = repo.list_uncommitted().map_err(|error| problems::from_git_error(&error))?;
     }
-    let writes = init::plan_init(&ask, &around, now()).map_err(refused)?;
-    let applied = apply(&place.root, &writes).map_err(|error| file(&error))?;
+    let writes = init::plan_init(&ask, &around, current_timestamp()).map_err(refused)?;
+    let applied = apply(&place.root, &writes).map_err(|error| file_problem(&error))?;
     if let Some(path) = applied.refused.first() {
         let message = format!("`{path}` was changed by somebody else just now");
         return Err(Problem::new(ProblemCode::NotNow, message).hint("look at it, then try again"));
@@ -78,9 +79,9 @@ pub(crate) fn init(place: &ProjectLocation, asked: &ModuleRequest) -> Result<Mod
         true => {
             let title = ask.title.as_deref().unwrap_or(&ask.name);
             let message = format!("ai-cli-task({}):init {title}", ask.name);
-            let commit = repo
-                .commit_files(&files, &message)
-                .map_err(|error| problems::git(&error).hint("the files are there; commit them yourself"))?;
+            let commit = repo.commit_files(&files, &message).map_err(|error| {
+                problems::from_git_error(&error).hint("the files are there; commit them yourself")
+            })?;
             Some(commit.as_str().to_owned())
         }
     };
@@ -94,23 +95,24 @@ pub(crate) fn init(place: &ProjectLocation, asked: &ModuleRequest) -> Result<Mod
 }
 
 /// Mends the modules at a path, or all there are.
-pub(crate) fn mend(place: &ProjectLocation, path: Option<&Path>) -> Result<ModulesMended, Problem> {
+pub(crate) fn repair_modules(place: &ProjectLocation, path: Option<&Path>) -> Result<ModulesMended, Problem> {
     let found = match path {
         Some(path) => find_at(&place.root, path),
         None => find(&place.root),
     };
-    let found = found.map_err(|error| folder(&error))?;
+    let found = found.map_err(|error| folder_problem(&error))?;
     let (mut all, mut fine) = (Vec::new(), 0);
     for module in &found.modules {
-        let seen = read(module).map_err(|error| folder(&error))?;
+        let seen = read(module).map_err(|error| folder_problem(&error))?;
         let Some(wrong) = seen.problems().first().map(ToString::to_string) else {
             fine += 1;
             continue;
         };
-        let _lock =
-            Lock::take(&module.to_path(), "landfall", now()).map_err(|error| locked(module, &error))?;
-        let mended = mend::repair_folder_metadata(&seen, |path| committed(place, module, path), now())
-            .map_err(|error| file(&error))?;
+        let _lock = Lock::take(&module.to_path(), "landfall", current_timestamp())
+            .map_err(|error| locked_module_problem(module, &error))?;
+        let mended =
+            mend::repair_folder_metadata(&seen, |path| committed(place, module, path), current_timestamp())
+                .map_err(|error| file_problem(&error))?;
         let Some(mended) = mended else {
             fine += 1; // somebody wrote it anew meanwhile
             continue;
@@ -151,9 +153,9 @@ fn committed(place: &ProjectLocation, module: &Module, path: &str) -> Option<Vec
 }
 
 /// The modules at a path, and those they need, as a list to import.
-pub(crate) fn list(place: &ProjectLocation, path: &str) -> Result<ImportFile, Problem> {
-    let asked = find_at(&place.root, Path::new(path)).map_err(|error| folder(&error))?;
-    let all = find(&place.root).map_err(|error| folder(&error))?;
+pub(crate) fn list_importable_modules(place: &ProjectLocation, path: &str) -> Result<ImportFile, Problem> {
+    let asked = find_at(&place.root, Path::new(path)).map_err(|error| folder_problem(&error))?;
+    let all = find(&place.root).map_err(|error| folder_problem(&error))?;
     let mut list = ImportFile {
         file: path.to_owned(),
         format: Format::Modules,
@@ -180,7 +182,7 @@ pub(crate) fn list(place: &ProjectLocation, path: &str) -> Result<ImportFile, Pr
         if known.contains_key(&id) {
             continue;
         }
-        let task = look(&module)?;
+        let task = read_module_spec(&module)?;
         known.insert(id.clone(), Some(task.status));
         for warning in &task.warnings {
             list.left_out.add(warning);
@@ -205,7 +207,7 @@ pub(crate) fn list(place: &ProjectLocation, path: &str) -> Result<ImportFile, Pr
                     Problem::new(ProblemCode::BadInput, message).hint("mend `depends_on`; nothing was added")
                 );
             };
-            if need.is_met_by(look(other)?.status) {
+            if need.is_met_by(read_module_spec(other)?.status) {
                 list.left_out.add("need that is met already");
                 continue;
             }
@@ -259,8 +261,8 @@ fn item(id: &str, task: &ModuleSpec, needs: Vec<ImportLink>) -> ImportItem {
     ImportItem { id: id.to_owned(), place: At::Path(id.to_owned()), task: new, needs, parent: None }
 }
 
-fn look(module: &Module) -> Result<ModuleSpec, Problem> {
-    let seen: ModuleFolderSnapshot = read(module).map_err(|error| folder(&error))?;
+fn read_module_spec(module: &Module) -> Result<ModuleSpec, Problem> {
+    let seen: ModuleFolderSnapshot = read(module).map_err(|error| folder_problem(&error))?;
     read_wanted_task(&seen).map_err(|error| {
         let problem = Problem::new(ProblemCode::BadInput, error.to_string());
         match error {
@@ -275,7 +277,10 @@ fn look(module: &Module) -> Result<ModuleSpec, Problem> {
 
 /// Where the task of a module stands as its folder says; none: at the beginning, or it is of no module. A notebook begins
 /// with its objective, which a person has to confirm here.
-pub(crate) fn position(place: &ProjectLocation, source: &str) -> Result<Option<ImportedProgress>, Problem> {
+pub(crate) fn find_imported_progress(
+    place: &ProjectLocation,
+    source: &str,
+) -> Result<Option<ImportedProgress>, Problem> {
     let Some(path) = source.strip_prefix("module:") else { return Ok(None) };
     let Ok(found) = find_at(&place.root, Path::new(path)) else { return Ok(None) };
     let Some(module) = found.modules.iter().find(|it| it.sort != ModuleKind::Notebook) else {
@@ -291,7 +296,7 @@ pub(crate) fn position(place: &ProjectLocation, source: &str) -> Result<Option<I
         Some(text) => {
             let folder = place.folder.papers_path();
             let paper = papers::store_paper(&folder, &text)
-                .map_err(|error| problems::io("write into", &folder, &error))?;
+                .map_err(|error| problems::from_io_error("write into", &folder, &error))?;
             Some((paper, PlanOutline::read(&text)))
         }
     };
@@ -301,7 +306,7 @@ pub(crate) fn position(place: &ProjectLocation, source: &str) -> Result<Option<I
 
 /// Whether a person may cancel the task of a module: what its own session holds is taken over, what another holds that lives
 /// is respected.
-pub(crate) fn may_cancel(
+pub(crate) fn check_may_cancel(
     place: &ProjectLocation,
     source: &str,
     session: Option<&str>,
@@ -309,22 +314,22 @@ pub(crate) fn may_cancel(
     let Some(path) = source.strip_prefix("module:") else { return Ok(()) };
     let Ok(found) = find_at(&place.root, Path::new(path)) else { return Ok(()) };
     let Some(module) = found.modules.first() else { return Ok(()) };
-    let Some(holder) = Lock::holder(&module.to_path(), now()) else { return Ok(()) };
+    let Some(holder) = Lock::holder(&module.to_path(), current_timestamp()) else { return Ok(()) };
     if holder.session == "landfall" {
         return Ok(()); // the engine writes, for a moment
     }
     match session.filter(|session| *session == holder.session) {
-        Some(session) => Lock::take_over(&module.to_path(), session, now()).map(drop),
+        Some(session) => Lock::take_over(&module.to_path(), session, current_timestamp()).map(drop),
         None => Err(ModuleLockError::Held(holder)),
     }
-    .map_err(|error| locked(module, &error))
+    .map_err(|error| locked_module_problem(module, &error))
 }
 
-fn now() -> landfall_engine::model::Timestamp {
+fn current_timestamp() -> landfall_engine::model::Timestamp {
     landfall_engine::model::Timestamp(clock::now_ms())
 }
 
-fn chain(error: &dyn Error) -> String {
+fn error_chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut below = error.source();
     while let Some(error) = below {
@@ -334,32 +339,33 @@ fn chain(error: &dyn Error) -> String {
     text
 }
 
-fn folder(error: &FolderError) -> Problem {
+fn folder_problem(error: &FolderError) -> Problem {
     match error {
-        FolderError::File(error) => file(error),
+        FolderError::File(error) => file_problem(error),
         FolderError::Io { .. } | FolderError::Outside(_) | FolderError::Name(_) | FolderError::Link(_) => {
-            Problem::new(ProblemCode::BadInput, chain(error))
+            Problem::new(ProblemCode::BadInput, error_chain(error))
                 .hint("name AiTasks, TASK, one module, or a notebook's worktree")
         }
     }
 }
 
-fn file(error: &FileError) -> Problem {
+fn file_problem(error: &FileError) -> Problem {
     match error {
         FileError::Outside(_) | FileError::Link(_) | FileError::Large { .. } => {
-            Problem::new(ProblemCode::BadInput, chain(error))
+            Problem::new(ProblemCode::BadInput, error_chain(error))
         }
         FileError::Io { source, .. } => {
             let code = match source.kind() {
                 std::io::ErrorKind::StorageFull => ProblemCode::DiskFull,
                 _ => ProblemCode::ReadOnly,
             };
-            Problem::new(code, chain(error))
+            Problem::new(code, error_chain(error))
         }
     }
 }
 
-fn locked(module: &Module, error: &ModuleLockError) -> Problem {
-    let problem = Problem::new(ProblemCode::NotNow, format!("{}: {}", module.shown_path(), chain(error)));
+fn locked_module_problem(module: &Module, error: &ModuleLockError) -> Problem {
+    let problem =
+        Problem::new(ProblemCode::NotNow, format!("{}: {}", module.shown_path(), error_chain(error)));
     problem.hint("wait until whoever works there is done")
 }

@@ -74,7 +74,7 @@ impl Proposals {
         drop(all);
         let (it, place, asked) = (self.clone(), place.clone(), new.clone());
         let thread = std::thread::Builder::new().name("proposal".to_owned());
-        let run = move || it.work(&place, desk.as_ref(), &asked, tasks_max as usize);
+        let run = move || it.work_on_proposal(&place, desk.as_ref(), &asked, tasks_max as usize);
         thread.spawn(run).map_err(|error| Problem::new(ProblemCode::Internal, error.to_string()))?;
         Ok(new)
     }
@@ -92,11 +92,11 @@ impl Proposals {
     }
 
     /// All of them, newest first.
-    pub fn list(&self) -> ProposalList {
+    pub fn list_newest_first(&self) -> ProposalList {
         ProposalList { proposals: self.lock().iter().rev().cloned().collect() }
     }
 
-    fn work(
+    fn work_on_proposal(
         &self,
         place: &ProjectLocation,
         desk: &(dyn Service + Send + Sync),
@@ -104,7 +104,7 @@ impl Proposals {
         tasks_max: usize,
     ) {
         let mut tell = |line: &str| {
-            self.change(asked.place, |it| {
+            self.change_proposal(asked.place, |it| {
                 it.told.push(line.to_owned());
                 if it.told.len() > TOLD_MAX {
                     it.told.remove(0);
@@ -126,13 +126,13 @@ impl Proposals {
             proposal.outcome = ProposalOutcome::Drafts;
             Ok(proposal)
         });
-        self.change(asked.place, |it| match proposed {
+        self.change_proposal(asked.place, |it| match proposed {
             Ok(proposal) => it.proposal = Some(Box::new(proposal)),
             Err(problem) => it.problem = Some(problem),
         });
     }
 
-    fn change(&self, place: u32, change: impl FnOnce(&mut Proposing)) {
+    fn change_proposal(&self, place: u32, change: impl FnOnce(&mut Proposing)) {
         if let Some(it) = self.lock().iter_mut().find(|it| it.place == place) {
             change(it);
         }

@@ -37,29 +37,31 @@ pub(crate) fn propose(
     tell: &mut dyn FnMut(&str),
 ) -> Result<Proposal, Problem> {
     let settings = engine::load_settings(&place.root).map_err(|error| problems::open(&error))?;
-    trust::check(place, &settings)?;
+    trust::check_trust(place, &settings)?;
     let Some(profile) = settings.agents.get(asked.agent) else {
-        return Err(agents::unknown_profile(&settings, asked.agent));
+        return Err(agents::unknown_profile_problem(&settings, asked.agent));
     };
     agents::fitness(profile)
         .map_err(|unfit| Problem::new(ProblemCode::AgentMissing, unfit.problem).hint(unfit.hint))?;
-    let base = place.branch();
+    let base = place.base_branch_or_empty();
     if base.is_empty() {
-        return Err(problems::detached());
+        return Err(problems::detached_head());
     }
     let today = match place.reader()? {
-        Some(reader) => StartBlockers::now(place, &EngineLocation::look(place), &reader)?.today(),
+        Some(reader) => {
+            StartBlockers::load_current(place, &EngineLocation::locate(place), &reader)?.spending_today()
+        }
         None => Spending::default(),
     };
-    let (known, lines) = backlog::known(place)?;
-    let environment = place.environment();
+    let (known, lines) = backlog::list_existing_tasks(place)?;
+    let environment = place.engine_environment();
     let question = landfall_engine::propose::ProposeContext {
         settings: &settings,
         profile,
         root: &place.root,
         base: &base,
         folder: &place.folder,
-        program: open_engine::program(),
+        program: open_engine::own_executable(),
         environment: &environment,
         goal: asked.goal,
         source: asked.source,
@@ -89,27 +91,27 @@ pub(crate) fn propose(
     let proposed = landfall_engine::propose::propose(&question, &mut told);
     // What came to nothing has cost as much.
     if took_ms > 0
-        && let Err(problem) = extra_usage::note(place, ("proposal", asked.agent), used, took_ms)
+        && let Err(problem) = extra_usage::note_extra_usage(place, ("proposal", asked.agent), used, took_ms)
     {
         tell(&format!("what it used is not in the ledger of the day: {}", problem.message));
     }
-    let ProposalResult { plan, mended, effort } = proposed.map_err(|error| no_proposal(&error))?;
-    let number = next_number(place)?;
+    let ProposalResult { plan, mended, effort } = proposed.map_err(|error| propose_problem(&error))?;
+    let number = next_proposal_number(place)?;
     Ok(Proposal {
         number,
         agent: asked.agent.to_owned(),
         model: effort.model,
-        tasks: tasks(&plan, &format!("{SOURCE}{number}")),
+        tasks: to_new_tasks(&plan, &format!("{SOURCE}{number}")),
         mended: mended.iter().map(ToString::to_string).collect(),
         rounds: effort.rounds,
-        usage: conversions::usage(effort.usage),
+        usage: conversions::to_api_usage(effort.usage),
         took_ms: effort.took_ms,
         outcome: ProposalOutcome::Shown,
         added: Vec::new(),
     })
 }
 
-fn no_proposal(error: &ProposeError) -> Problem {
+fn propose_problem(error: &ProposeError) -> Problem {
     let (code, hint) = match error {
         ProposeError::NotAsked(_) => {
             (ProblemCode::AgentMissing, "`landfall agents --probe` says whether the agent answers".to_owned())
@@ -158,17 +160,19 @@ fn no_proposal(error: &ProposeError) -> Problem {
 }
 
 /// The number of the next proposal: one more than any task came from.
-fn next_number(place: &ProjectLocation) -> Result<u32, Problem> {
-    let numbers = backlog::sources(place)?.into_iter().filter_map(|(_, source)| number_of(&source));
+fn next_proposal_number(place: &ProjectLocation) -> Result<u32, Problem> {
+    let numbers = backlog::list_task_sources(place)?
+        .into_iter()
+        .filter_map(|(_, source)| parse_proposal_number(&source));
     Ok(numbers.max().unwrap_or(0).saturating_add(1))
 }
 
-fn number_of(source: &str) -> Option<u32> {
+fn parse_proposal_number(source: &str) -> Option<u32> {
     source.strip_prefix(SOURCE)?.parse().ok()
 }
 
 /// The tasks of a plan, each group just before the first of its tasks.
-fn tasks(plan: &ProposalPlan, source: &str) -> Vec<NewTask> {
+fn to_new_tasks(plan: &ProposalPlan, source: &str) -> Vec<NewTask> {
     enum ProposalRow {
         Group(usize),
         Task(usize),
@@ -204,7 +208,7 @@ fn tasks(plan: &ProposalPlan, source: &str) -> Vec<NewTask> {
                 title: part.title.clone(),
                 body: part.body.clone(),
                 criteria: part.criteria.clone(),
-                size: part.size.map(conversions::size),
+                size: part.size.map(conversions::to_api_size),
                 tags: part.tags.clone(),
                 priority: part.priority,
                 needs: planned.needs.iter().map(need).collect(),
@@ -219,21 +223,21 @@ fn tasks(plan: &ProposalPlan, source: &str) -> Vec<NewTask> {
 }
 
 /// The drafts of a proposal; groups stay drafts.
-pub(crate) fn drafts(place: &ProjectLocation, number: u32) -> Result<Vec<TaskId>, Problem> {
+pub(crate) fn find_proposal_drafts(place: &ProjectLocation, number: u32) -> Result<Vec<TaskId>, Problem> {
     let none = |what: String| {
         Problem::new(ProblemCode::UnknownTask, what)
             .hint("`landfall list --status draft` shows the drafts there are")
     };
-    let of: Vec<TaskId> = backlog::sources(place)?
+    let of: Vec<TaskId> = backlog::list_task_sources(place)?
         .into_iter()
-        .filter(|(_, source)| number_of(source) == Some(number))
+        .filter(|(_, source)| parse_proposal_number(source) == Some(number))
         .map(|(id, _)| id)
         .collect();
     let Some(reader) = place.reader()?.filter(|_| !of.is_empty()) else {
         return Err(none(format!("there is no proposal {number}")));
     };
-    let rows = backlog::rows(&reader)?;
-    let groups = backlog::groups(&rows);
+    let rows = backlog::list_task_rows(&reader)?;
+    let groups = backlog::find_group_tasks(&rows);
     let drafts: Vec<TaskId> = rows
         .iter()
         .filter(|row| row.status == TaskStatus::Draft && of.contains(&row.id) && !groups.contains(&row.id))

@@ -13,12 +13,12 @@ use crate::project::engine_at::EngineLocation;
 use crate::project::open_engine::open;
 use crate::project::place::ProjectLocation;
 use crate::project::problems;
-use crate::query::reclaimable::{answer, keep, plan};
+use crate::query::reclaimable::{load_retention, plan, to_reclaimed};
 
 /// Removes it.
-pub(crate) fn reclaim(place: &ProjectLocation) -> Result<api::Reclaimed, Problem> {
-    let Some(reader) = place.reader()? else { return Ok(answer(false, &[])) };
-    if place.lock.is_none() && EngineLocation::look(place).is_alive() {
+pub(crate) fn reclaim_disk(place: &ProjectLocation) -> Result<api::Reclaimed, Problem> {
+    let Some(reader) = place.reader()? else { return Ok(to_reclaimed(false, &[])) };
+    if place.lock.is_none() && EngineLocation::locate(place).is_alive() {
         return Err(Problem::new(
             ProblemCode::NotNow,
             "a run is under way, and this needs the project at rest",
@@ -28,35 +28,35 @@ pub(crate) fn reclaim(place: &ProjectLocation) -> Result<api::Reclaimed, Problem
     let mut engine =
         open(place, "landfall project reclaim").map_err(|error: OpenError| problems::open(&error))?;
     // The plan is made under the lock: nothing can start between looking and removing.
-    let items = plan(place, &reader, &keep(place)?)?;
+    let items = plan(place, &reader, &load_retention(place)?)?;
     for item in &items {
         remove(&mut engine, item)?;
     }
-    Ok(answer(false, &items))
+    Ok(to_reclaimed(false, &items))
 }
 
 /// Gives the workspaces of these tasks back, as far as nothing is lost; how many commits of each are not on the base.
-pub(crate) fn workspaces(
+pub(crate) fn reclaim_workspaces(
     place: &ProjectLocation,
     tasks: &[TaskId],
 ) -> Result<BTreeMap<TaskId, u64>, Problem> {
     let Some(reader) = place.reader()? else { return Ok(BTreeMap::new()) };
     let mut engine = open(place, "landfall cancel").map_err(|error: OpenError| problems::open(&error))?;
     let mut gone = BTreeMap::new();
-    for item in plan(place, &reader, &keep(place)?)? {
+    for item in plan(place, &reader, &load_retention(place)?)? {
         let DiskItemKind::Workspace(id) = item.kind else { continue };
         if !tasks.contains(&id) {
             continue;
         }
         let base = engine.world().get(id).and_then(|task| task.workspace.clone());
         let kept = remove(&mut engine, &item)?;
-        gone.insert(id, unmerged(&engine, base.as_ref(), kept.as_ref()));
+        gone.insert(id, count_unmerged_commits(&engine, base.as_ref(), kept.as_ref()));
     }
     Ok(gone)
 }
 
 /// How many commits of what was kept are not on the base; what cannot be counted is not.
-fn unmerged(engine: &Engine, base: Option<&Commit>, kept: Option<&Commit>) -> u64 {
+fn count_unmerged_commits(engine: &Engine, base: Option<&Commit>, kept: Option<&Commit>) -> u64 {
     let oid = |commit: Option<&Commit>| commit?.as_str().parse::<Oid>().ok();
     let (Some(base), Some(kept)) = (oid(base), oid(kept)) else { return 0 };
     engine.site().store.count_ahead(&base, &kept).map_or(0, u64::from)
@@ -79,7 +79,7 @@ fn remove(engine: &mut Engine, item: &DiskItem) -> Result<Option<Commit>, Proble
     };
     match engine.handle_single_request(EngineRequest::Tell(vec![task.id], Box::new(news))) {
         Ok(Ok(_)) => Ok(kept),
-        Ok(Err(error)) => Err(problems::ask(&error)),
-        Err(error) => Err(problems::store(&error)),
+        Ok(Err(error)) => Err(problems::from_ask_error(&error)),
+        Err(error) => Err(problems::from_store_error(&error)),
     }
 }

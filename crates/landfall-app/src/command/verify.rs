@@ -35,43 +35,43 @@ const AUTHOR: &str = "landfall";
 const DIFF_BYTES_MAX: usize = 512 << 10; // a judge is shown less
 
 /// Looks, and does what follows, until `is_stopped` says that nobody waits for it. `tell` hears how it goes.
-pub(crate) fn verify(
+pub(crate) fn verify_issue(
     place: &ProjectLocation,
     asked: &VerifyAsked,
     is_stopped: &dyn Fn() -> bool,
     tell: &mut dyn FnMut(&str),
 ) -> Result<IssueVerified, Problem> {
     let settings = engine::load_settings(&place.root).map_err(|error| problems::open(&error))?;
-    trust::check(place, &settings)?;
-    let environment = place.environment();
+    trust::check_trust(place, &settings)?;
+    let environment = place.engine_environment();
     let around =
         TrackerEnv { root: &place.root, folder: &place.folder, environment: &environment, author: AUTHOR };
     let tracker = tracker::open_tracker(&settings, &around).map_err(|error| tracker_problem(&error))?;
-    let number = IssueNumber::new(asked.issue.0).ok_or_else(|| no_number("issue"))?;
+    let number = IssueNumber::new(asked.issue.0).ok_or_else(|| zero_number_problem("issue"))?;
     let issue = tracker.issue(number).map_err(|error| tracker_problem(&error))?;
     refuse_unplanned(&issue, asked.dry_run)?;
     let pull = match asked.pr {
         None => None,
         Some(pr) => {
-            let pr = PrNumber::new(pr.0).ok_or_else(|| no_number("pull request"))?;
+            let pr = PrNumber::new(pr.0).ok_or_else(|| zero_number_problem("pull request"))?;
             Some(tracker.pull_request(pr).map_err(|error| tracker_problem(&error))?)
         }
     };
     let begun = match &pull {
         Some(_) => true,
         None => {
-            refuse_under_way(place, &*tracker, &issue)?;
-            follow_issues::refuse_of_another_base(place, &*tracker, number)?;
+            refuse_active_work(place, &*tracker, &issue)?;
+            follow_issues::check_other_base(place, &*tracker, number)?;
             let verified = accept::was_verified(&*tracker, number, place.folder.side_name())
                 .map_err(|error| tracker_problem(&error))?;
-            is_begun(&reconcile::look(place, asked.issue.0, None)?, verified)
+            is_begun(&reconcile::take_issue_snapshot(place, asked.issue.0, None)?, verified)
         }
     };
     // What nobody worked on is looked at, and stays where it is.
     let only_look = asked.dry_run || !begun;
-    let sight = VerifyTarget::find(place, &*tracker, pull.as_ref())?;
-    let tree = sight.tree(&sight.commit)?;
-    let base = sight.tree(&sight.base)?;
+    let sight = VerifyTarget::for_pull_request(place, &*tracker, pull.as_ref())?;
+    let tree = sight.tree_at(&sight.commit)?;
+    let base = sight.tree_at(&sight.base)?;
     let (handlers, mut notes) = accept::find_verify_handlers(&base);
     let customs = handler_names(&handlers);
     let criteria = Criteria::from_body(&issue.body, &customs);
@@ -81,7 +81,7 @@ pub(crate) fn verify(
             "write boxes such as `- [ ] <!-- verify: file_exists \"README.md\" --> there is a README`",
         ));
     }
-    let warning = suspicious(&criteria, pull.is_some());
+    let warning = find_suspicious_boxes(&criteria, pull.is_some());
     notes.extend(warning);
     let merged = sight.merged;
     let urls = BaseUrls {
@@ -89,8 +89,8 @@ pub(crate) fn verify(
         preview: settings.tracker.preview_url.clone(),
         production: settings.tracker.production_url.clone(),
     };
-    let diff = sight.diff(pull.as_ref());
-    let program = open_engine::program();
+    let diff = sight.pull_request_diff(pull.as_ref());
+    let program = open_engine::own_executable();
     let shell = ShellContext {
         settings: &settings.run,
         folder: &place.folder,
@@ -109,7 +109,7 @@ pub(crate) fn verify(
             folder: &place.folder,
             program: &program,
             environment: &environment,
-            today: today(place)?,
+            today: spending_today(place)?,
             is_stopped,
             used: RefCell::default(),
         }),
@@ -142,10 +142,10 @@ pub(crate) fn verify(
     let (checked, early) = look(&*tracker, &issue, &criteria, &ground, &customs, only_look, tell);
     if let (Some(asking), Some((name, _))) = (&asking, profile) {
         let used = *asking.used.borrow();
-        note(place, name, used, tell);
+        note_judge_usage(place, name, used, tell);
     }
     // A whole is no further than the issues it is made of, whoever looks at it.
-    let parts = read_idle_sub_issues(&*tracker, number).map_err(reconcile::trouble)?;
+    let parts = read_idle_sub_issues(&*tracker, number).map_err(reconcile::exchange_problem)?;
     let left = count_parts_left(&parts);
     let settling = AcceptanceSettlement {
         tracker: &*tracker,
@@ -174,13 +174,13 @@ pub(crate) fn verify(
         (settled.outcome, settled.ticked + early, settled.told, settled.stays, settled.checked)
     };
     notes.extend(match (begun, stays) {
-        (false, _) => Some(not_begun(number)),
+        (false, _) => Some(not_begun_text(number)),
         (true, true) => {
             Some(format!("{number} is done and stays so: nothing that was looked at speaks against it"))
         }
-        (true, false) => about_closed(&issue, &criteria, outcome),
+        (true, false) => closed_issue_note(&issue, &criteria, outcome),
     });
-    notes.extend((!asked.full).then(|| about_safe(number, &criteria, &checked)).flatten());
+    notes.extend((!asked.full).then(|| unchecked_note(number, &criteria, &checked)).flatten());
     let holding = checked.iter().filter(|it| it.result == VerifyResult::Pass).count();
     let (word, text) = match begun {
         true => (outcome.word(), outcome_headline(outcome)),
@@ -197,7 +197,12 @@ pub(crate) fn verify(
         ticked: ticked as u64,
         told,
         dry_run: asked.dry_run,
-        criteria: criteria.items.iter().zip(&shown).map(|(criterion, it)| seen(criterion, it)).collect(),
+        criteria: criteria
+            .items
+            .iter()
+            .zip(&shown)
+            .map(|(criterion, it)| to_criterion_seen(criterion, it))
+            .collect(),
         notes,
     })
 }
@@ -236,7 +241,7 @@ fn look(
     (checked, ticked)
 }
 
-fn seen(criterion: &Criterion, it: &CriterionResult) -> CriterionSeen {
+fn to_criterion_seen(criterion: &Criterion, it: &CriterionResult) -> CriterionSeen {
     let section = match criterion.section {
         AcceptanceStage::PreMerge => "pre-merge",
         AcceptanceStage::PostMerge => "post-merge",
@@ -259,15 +264,15 @@ struct VerifyTarget {
 }
 
 impl VerifyTarget {
-    fn find(
+    fn for_pull_request(
         place: &ProjectLocation,
         tracker: &dyn Tracker,
         pull: Option<&PullRequest>,
     ) -> Result<Self, Problem> {
-        let git = Git::find_installed().map_err(|error| problems::git(&error))?;
-        let repo = Repo::discover(&git, &place.root).map_err(problems::repo)?;
-        let branch = BranchName::new(&place.branch()).map_err(|_| problems::detached())?;
-        let of = |error| problems::git(&error);
+        let git = Git::find_installed().map_err(|error| problems::from_git_error(&error))?;
+        let repo = Repo::discover(&git, &place.root).map_err(problems::from_repo_problem)?;
+        let branch = BranchName::new(&place.base_branch_or_empty()).map_err(|_| problems::detached_head())?;
+        let of = |error| problems::from_git_error(&error);
         let store = Store::open(&git, &place.folder.store_path(), &repo).map_err(of)?;
         // A forge merges there; what was last fetched from it is newer than a branch nobody pulled into.
         let fetched = match tracker.keeps_branches() {
@@ -277,7 +282,7 @@ impl VerifyTarget {
         let theirs = match fetched {
             Some(fetched) => fetched,
             None => {
-                repo.branch_tip(&branch).map_err(of)?.ok_or_else(|| problems::unborn(branch.as_str()))?;
+                repo.branch_tip(&branch).map_err(of)?.ok_or_else(|| problems::no_commits(branch.as_str()))?;
                 store.import_branch(&repo, &branch).map_err(of)?
             }
         };
@@ -308,12 +313,15 @@ impl VerifyTarget {
         Ok(Self { repo, commit, base, merged })
     }
 
-    fn tree(&self, commit: &Oid) -> Result<AcceptanceTree, Problem> {
-        self.repo.tree_at(commit).map(AcceptanceTree::Commit).map_err(|error| problems::git(&error))
+    fn tree_at(&self, commit: &Oid) -> Result<AcceptanceTree, Problem> {
+        self.repo
+            .tree_at(commit)
+            .map(AcceptanceTree::Commit)
+            .map_err(|error| problems::from_git_error(&error))
     }
 
     /// What the pull request changed, as far as it is here.
-    fn diff(&self, pull: Option<&PullRequest>) -> Option<String> {
+    fn pull_request_diff(&self, pull: Option<&PullRequest>) -> Option<String> {
         let head: Oid = pull?.head_sha.as_str().parse().ok()?;
         let bytes = self.repo.diff_since(&self.base, &head, DIFF_BYTES_MAX).ok()?;
         Some(String::from_utf8_lossy(&bytes).into_owned()).filter(|diff| !diff.trim().is_empty())
@@ -328,27 +336,30 @@ fn judge<'a>(
     let Some(name) = asked.judge.as_deref().or(settings.judge.as_deref()) else { return Ok(None) };
     match settings.agents.get(name) {
         Some(profile) => Ok(Some((name, profile))),
-        None => Err(agents::unknown_profile(settings, name)),
+        None => Err(agents::unknown_profile_problem(settings, name)),
     }
 }
 
-fn today(place: &ProjectLocation) -> Result<Spending, Problem> {
+fn spending_today(place: &ProjectLocation) -> Result<Spending, Problem> {
     match place.reader()? {
-        Some(reader) => Ok(StartBlockers::now(place, &EngineLocation::look(place), &reader)?.today()),
+        Some(reader) => {
+            Ok(StartBlockers::load_current(place, &EngineLocation::locate(place), &reader)?.spending_today())
+        }
         None => Ok(Spending::default()),
     }
 }
 
-fn note(place: &ProjectLocation, profile: &str, used: Spending, tell: &mut dyn FnMut(&str)) {
+fn note_judge_usage(place: &ProjectLocation, profile: &str, used: Spending, tell: &mut dyn FnMut(&str)) {
     if used.time_ms == 0 && used.usage == AgentUsage::default() {
         return;
     }
-    if let Err(problem) = extra_usage::note(place, ("verdict", profile), used.usage, used.time_ms) {
+    if let Err(problem) = extra_usage::note_extra_usage(place, ("verdict", profile), used.usage, used.time_ms)
+    {
         tell(&format!("what the judge used is not in the ledger of the day: {}", problem.message));
     }
 }
 
-fn not_begun(number: IssueNumber) -> String {
+fn not_begun_text(number: IssueNumber) -> String {
     format!(
         "nothing was changed: nobody has worked on {number}, as far as can be seen. `landfall auto {0}` does; if it was done by \
          hand, `landfall issue close {0}` and verify it again",
@@ -357,7 +368,7 @@ fn not_begun(number: IssueNumber) -> String {
 }
 
 /// What was not looked at because nothing was run, and how it is.
-fn about_safe(number: IssueNumber, criteria: &Criteria, checked: &[CriterionResult]) -> Option<String> {
+fn unchecked_note(number: IssueNumber, criteria: &Criteria, checked: &[CriterionResult]) -> Option<String> {
     let unsaid = |(criterion, it): &(&Criterion, &CriterionResult)| {
         it.result == VerifyResult::Uncertain && gains_from_full_mode(criterion)
     };
@@ -381,20 +392,20 @@ fn about_safe(number: IssueNumber, criteria: &Criteria, checked: &[CriterionResu
 fn refuse_unplanned(issue: &Issue, dry_run: bool) -> Result<(), Problem> {
     match issue.state {
         TrackerIssueState::Closed { why: CloseReason::NotPlanned, .. } if !dry_run => {
-            Err(unplanned(issue.number))
+            Err(unplanned_issue_problem(issue.number))
         }
         TrackerIssueState::Closed { .. } | TrackerIssueState::Open => Ok(()),
     }
 }
 
 /// What is said about an issue that nobody is to do.
-pub(crate) fn unplanned(number: IssueNumber) -> Problem {
+pub(crate) fn unplanned_issue_problem(number: IssueNumber) -> Problem {
     Problem::new(ProblemCode::NotNow, format!("{number} is closed as not planned: it is left alone"))
         .hint(format!("`landfall issue reopen {}` opens it again, if it is to be done", number.get()))
 }
 
 /// What is worth knowing about an issue that somebody closed before it was verified.
-fn about_closed(issue: &Issue, criteria: &Criteria, outcome: VerifyOutcome) -> Option<String> {
+fn closed_issue_note(issue: &Issue, criteria: &Criteria, outcome: VerifyOutcome) -> Option<String> {
     if issue.state.is_open() {
         return None;
     }
@@ -423,7 +434,7 @@ fn about_closed(issue: &Issue, criteria: &Criteria, outcome: VerifyOutcome) -> O
 }
 
 /// What is being worked on is not held against the base: it would fail there, and that counts.
-fn refuse_under_way(place: &ProjectLocation, tracker: &dyn Tracker, issue: &Issue) -> Result<(), Problem> {
+fn refuse_active_work(place: &ProjectLocation, tracker: &dyn Tracker, issue: &Issue) -> Result<(), Problem> {
     let number = issue.number;
     let phases =
         issue.labels.iter().filter_map(|label| IssuePhase::from_word(label.name_within(PHASE_FAMILY)?));
@@ -449,13 +460,13 @@ fn refuse_under_way(place: &ProjectLocation, tracker: &dyn Tracker, issue: &Issu
 }
 
 /// Boxes that were all ticked before anybody looked.
-fn suspicious(criteria: &Criteria, has_pr: bool) -> Option<String> {
+fn find_suspicious_boxes(criteria: &Criteria, has_pr: bool) -> Option<String> {
     let all = criteria.items.iter().all(|it| it.ticked);
     (all && !has_pr && !criteria.metadata_only)
         .then(|| "all boxes were ticked before this look, and no pull request is named".to_owned())
 }
 
-fn no_number(what: &str) -> Problem {
+fn zero_number_problem(what: &str) -> Problem {
     Problem::new(ProblemCode::BadInput, format!("0 is no number of an {what}").replace("an pull", "a pull"))
         .hint("numbers begin at 1")
 }

@@ -10,7 +10,7 @@ use crate::project::conversions;
 use crate::project::sentences;
 
 /// Each attempt with how it ended, oldest first.
-pub(crate) fn of<'a>(entries: impl Iterator<Item = &'a JournalEntry>) -> Vec<AttemptLine> {
+pub(crate) fn collect_attempts<'a>(entries: impl Iterator<Item = &'a JournalEntry>) -> Vec<AttemptLine> {
     let mut attempts: Vec<AttemptLine> = Vec::new();
     let mut profile = String::new();
     for entry in entries {
@@ -39,7 +39,7 @@ pub(crate) fn of<'a>(entries: impl Iterator<Item = &'a JournalEntry>) -> Vec<Att
             continue;
         }
         let Some(attempt) = attempts.last_mut() else { continue };
-        classify(attempt, event);
+        classify_attempt(attempt, event);
         let end = match event {
             Event::IterationBegan { iteration, talk, .. } => {
                 attempt.runs.push(AgentRun {
@@ -65,22 +65,22 @@ pub(crate) fn of<'a>(entries: impl Iterator<Item = &'a JournalEntry>) -> Vec<Att
                     run.took_ms = Some(*took_ms);
                     (run.session, run.model, run.sandbox) = (session, model, sandbox);
                     run.context_percent = context.map(ContextUsage::used_percent);
-                    run.usage = conversions::usage(*usage);
+                    run.usage = conversions::to_api_usage(*usage);
                     run.verdict = sentences::verdict_words(verdict);
                 }
                 None
             }
             Event::Verified { report, .. } => {
-                attempt.end = format!("{}: {}", report.outcome().word(), sentences::gate(report));
+                attempt.end = format!("{}: {}", report.outcome().word(), sentences::gate_summary(report));
                 None
             }
             Event::Conflicted { paths, .. } => Some(format!("conflict in {}", paths.join(", "))),
             Event::BaseMoved { to, .. } => Some(format!("the base moved to {} first", to.short())),
             Event::Ejected { batch, report, .. } => {
-                Some(format!("sent back out of {batch}: {}", sentences::gate(report)))
+                Some(format!("sent back out of {batch}: {}", sentences::gate_summary(report)))
             }
             Event::Opinion { findings, .. } => {
-                attempt.end = sentences::opinion(findings.as_deref());
+                attempt.end = sentences::review_opinion(findings.as_deref());
                 None
             }
             Event::LandingBegan { batch, .. } => {
@@ -93,8 +93,8 @@ pub(crate) fn of<'a>(entries: impl Iterator<Item = &'a JournalEntry>) -> Vec<Att
             }
             Event::Landed { commit, .. } => Some(format!("landed as {}", commit.short())),
             Event::Reported { .. } => Some("the report is written".to_owned()),
-            Event::Yielded { why, .. } => Some(sentences::parting(*why).to_owned()),
-            Event::Ended(ending) => Some(sentences::ended(ending)),
+            Event::Yielded { why, .. } => Some(sentences::yield_reason_label(*why).to_owned()),
+            Event::Ended(ending) => Some(sentences::ending_label(ending)),
             Event::Left { .. } | Event::Waited { .. } | Event::ReviewWanted { .. } => {
                 Some(attempt.end.clone())
             }
@@ -111,7 +111,7 @@ pub(crate) fn of<'a>(entries: impl Iterator<Item = &'a JournalEntry>) -> Vec<Att
 }
 
 /// Learns from an event what was done in an attempt, and whether it came to nothing.
-fn classify(attempt: &mut AttemptLine, event: &Event) {
+fn classify_attempt(attempt: &mut AttemptLine, event: &Event) {
     match event {
         Event::IterationBegan { .. } => attempt.kind = AttemptKind::Agent,
         Event::Verified { report, .. } => {

@@ -23,7 +23,7 @@ pub(crate) struct CommandHandler<'a> {
 }
 
 impl CommandHandler<'_> {
-    pub fn look(&self) -> Query<'_> {
+    pub fn query(&self) -> Query<'_> {
         Query { place: self.place, engine: self.engine }
     }
 
@@ -34,20 +34,20 @@ impl CommandHandler<'_> {
         self.place.reader()?.ok_or_else(missing)
     }
 
-    pub fn reader_of(&self, task: TaskId) -> Result<PooledReader, Problem> {
+    pub fn reader_for_task(&self, task: TaskId) -> Result<PooledReader, Problem> {
         self.place.reader()?.ok_or_else(|| problems::unknown_task(task))
     }
 
-    pub fn tasks(&self, ask: EngineRequest) -> Result<Vec<Arc<Task>>, Problem> {
+    pub fn request_tasks(&self, ask: EngineRequest) -> Result<Vec<Arc<Task>>, Problem> {
         match (self.ask)(ask)? {
             EngineReply::Tasks(tasks) => Ok(tasks),
-            other => Err(unexpected("tasks", &other)),
+            other => Err(unexpected_reply("tasks", &other)),
         }
     }
 }
 
 /// The engine answered something else than it was asked: a bug.
-pub(crate) fn unexpected(asked: &str, told: &EngineReply) -> Problem {
+pub(crate) fn unexpected_reply(asked: &str, told: &EngineReply) -> Problem {
     let told = match told {
         EngineReply::Tasks(_) => "tasks",
         EngineReply::Checkpoint { .. } => "a checkpoint",

@@ -36,7 +36,7 @@ pub(crate) fn model_sprint(id: api::WireSprintId) -> model::SprintId {
     model::SprintId(id.0)
 }
 
-pub(crate) fn status(status: TaskStatus) -> api::Status {
+pub(crate) fn to_api_status(status: TaskStatus) -> api::Status {
     match status {
         TaskStatus::Draft => api::Status::Draft,
         TaskStatus::Ready => api::Status::Ready,
@@ -68,7 +68,7 @@ pub(crate) fn model_status(status: api::Status) -> TaskStatus {
     }
 }
 
-pub(crate) fn size(size: model::TaskSize) -> api::Size {
+pub(crate) fn to_api_size(size: model::TaskSize) -> api::Size {
     match size {
         model::TaskSize::XS => api::Size::XS,
         model::TaskSize::S => api::Size::S,
@@ -88,7 +88,7 @@ pub(crate) fn model_size(size: api::Size) -> model::TaskSize {
     }
 }
 
-pub(crate) fn mode(mode: PilotMode) -> api::Mode {
+pub(crate) fn to_api_mode(mode: PilotMode) -> api::Mode {
     match mode {
         PilotMode::Autopilot => api::Mode::Autopilot,
         PilotMode::SemiAuto => api::Mode::SemiAuto,
@@ -102,7 +102,7 @@ pub(crate) fn model_mode(mode: api::Mode) -> PilotMode {
     }
 }
 
-pub(crate) fn outcome(outcome: CheckOutcome) -> api::Outcome {
+pub(crate) fn to_api_outcome(outcome: CheckOutcome) -> api::Outcome {
     match outcome {
         CheckOutcome::Pass => api::Outcome::Pass,
         CheckOutcome::Flaky => api::Outcome::Flaky,
@@ -113,7 +113,7 @@ pub(crate) fn outcome(outcome: CheckOutcome) -> api::Outcome {
     }
 }
 
-pub(crate) fn wait_for(wait: &WaitReason) -> api::WaitFor {
+pub(crate) fn to_api_wait_for(wait: &WaitReason) -> api::WaitFor {
     match wait {
         WaitReason::Dependency(_) => api::WaitFor::Dependency,
         WaitReason::Slot | WaitReason::Turn(_) => api::WaitFor::Slot,
@@ -133,7 +133,7 @@ pub(crate) fn wait_for(wait: &WaitReason) -> api::WaitFor {
 
 pub(crate) fn wait(wait: &WaitReason) -> api::Wait {
     let (until, detail) = match wait {
-        WaitReason::Dependency(needs) => (None, list(needs)),
+        WaitReason::Dependency(needs) => (None, join_ids(needs)),
         WaitReason::Slot | WaitReason::Pause | WaitReason::Parts => (None, String::new()),
         WaitReason::Blockers { by } => (None, by.join(", ")),
         WaitReason::Turn(turn) => (None, turn.to_string()),
@@ -150,11 +150,11 @@ pub(crate) fn wait(wait: &WaitReason) -> api::Wait {
         WaitReason::GateBroken { command, detail } => (None, format!("{command}: {detail}")),
     };
     let until_ms = until.map(|until| until.0);
-    api::Wait { wait: wait_for(wait), owner: wait.owner_label().word().to_owned(), until_ms, detail }
+    api::Wait { wait: to_api_wait_for(wait), owner: wait.owner_label().word().to_owned(), until_ms, detail }
 }
 
 /// Who ends a wait of this kind.
-pub(crate) fn owner(wait: api::WaitFor) -> &'static str {
+pub(crate) fn wait_owner(wait: api::WaitFor) -> &'static str {
     // The words of the model decide; what a variant holds does not matter for its owner.
     let text = String::new;
     let until = model::Timestamp(0);
@@ -197,8 +197,8 @@ pub(crate) struct TaskRelations {
 
 impl TaskRelations {
     /// Of a task that waits for these needs.
-    pub fn behind(reader: &StoreReader, unmet: Vec<TaskId>) -> Result<Self, Problem> {
-        Ok(Self { dead_end: dead_ends::behind(reader, &unmet)?, unmet, ..Self::default() })
+    pub fn with_unmet_needs(reader: &StoreReader, unmet: Vec<TaskId>) -> Result<Self, Problem> {
+        Ok(Self { dead_end: dead_ends::find_failed_dependency(reader, &unmet)?, unmet, ..Self::default() })
     }
 }
 
@@ -221,20 +221,20 @@ pub(crate) fn row_wait(row: &TaskRow, among: &TaskRelations) -> Option<api::Wait
     let wait: api::WaitFor = row.wait.as_deref()?.parse().ok()?;
     Some(api::Wait {
         wait,
-        owner: owner(wait).to_owned(),
+        owner: wait_owner(wait).to_owned(),
         until_ms: row.due.map(|due| due.0),
         detail: row.detail.clone(),
     })
 }
 
-pub(crate) fn line(row: TaskRow, among: &TaskRelations) -> api::TaskLine {
+pub(crate) fn to_task_line(row: TaskRow, among: &TaskRelations) -> api::TaskLine {
     api::TaskLine {
         id: task_id(row.id),
-        status: status(row_status(&row, among.held.is_some())),
+        status: to_api_status(row_status(&row, among.held.is_some())),
         wait: row_wait(&row, among),
         title: row.title,
         phase: row.phase,
-        size: row.size.map(size),
+        size: row.size.map(to_api_size),
         tags: row.tags,
         priority: row.priority,
         needs: among.needs.iter().copied().map(task_id).collect(),
@@ -244,26 +244,26 @@ pub(crate) fn line(row: TaskRow, among: &TaskRelations) -> api::TaskLine {
     }
 }
 
-pub(crate) fn gate(report: &GateReport) -> api::Gate {
+pub(crate) fn to_api_gate(report: &GateReport) -> api::Gate {
     api::Gate {
-        outcome: outcome(report.outcome()),
+        outcome: to_api_outcome(report.outcome()),
         base: report.base.as_str().to_owned(),
         head: report.head.as_str().to_owned(),
         commit: report.commit.as_str().to_owned(),
         tree: report.tree.as_str().to_owned(),
-        commands: report.commands.iter().map(command).collect(),
+        commands: report.commands.iter().map(to_command_report).collect(),
         took_ms: report.took_ms,
         reused: report.reused,
         empty: report.is_empty(),
     }
 }
 
-pub(crate) fn command(result: &CommandResult) -> api::CommandReport {
+pub(crate) fn to_command_report(result: &CommandResult) -> api::CommandReport {
     api::CommandReport {
         name: result.name.clone(),
         command: result.command.clone(),
         required: result.required,
-        outcome: outcome(result.outcome),
+        outcome: to_api_outcome(result.outcome),
         exit: result.exit,
         took_ms: result.took_ms,
         limit_ms: result.limit_ms,
@@ -282,12 +282,12 @@ pub(crate) fn command(result: &CommandResult) -> api::CommandReport {
     }
 }
 
-pub(crate) fn concern(concern: &ChangeConcern) -> api::Concern {
+pub(crate) fn to_api_concern(concern: &ChangeConcern) -> api::Concern {
     api::Concern { code: concern.code.word().to_owned(), text: concern.to_string() }
 }
 
 /// All counters of a task, each with its bound if it has one.
-pub(crate) fn counters(task: &Task) -> Vec<api::Counter> {
+pub(crate) fn list_counters(task: &Task) -> Vec<api::Counter> {
     let model::Counters {
         iterations,
         runs,
@@ -385,7 +385,7 @@ pub(crate) fn new_task(spec: &TaskSpec) -> api::NewTask {
         title: title.clone(),
         body: body.clone(),
         criteria: criteria.clone(),
-        size: how_much.map(size),
+        size: how_much.map(to_api_size),
         tags: tags.iter().map(ToString::to_string).collect(),
         priority: Some(*priority),
         needs: needs.iter().map(|need| api::TaskRef::Task(task_id(*need))).collect(),
@@ -399,7 +399,7 @@ pub(crate) fn new_task(spec: &TaskSpec) -> api::NewTask {
 }
 
 /// Whether a task ended without landing.
-pub(crate) fn gave_up(task: &Task) -> bool {
+pub(crate) fn ended_without_landing(task: &Task) -> bool {
     match &task.state {
         TaskState::Ended(ending) => match ending.kind {
             EndKind::Failed | EndKind::Timeout | EndKind::Blocked => true,
@@ -419,7 +419,7 @@ pub(crate) fn tokens(usage: model::AgentUsage) -> u64 {
 }
 
 /// Money, if an agent told.
-pub(crate) fn usd(micro: u64) -> Option<f64> {
+pub(crate) fn micro_to_usd(micro: u64) -> Option<f64> {
     const MICRO: f64 = 1e6;
     // Exact up to nine thousand million dollars.
     #[expect(clippy::cast_precision_loss, reason = "money beyond 2^53 millionths of a dollar is nonsense")]
@@ -427,7 +427,7 @@ pub(crate) fn usd(micro: u64) -> Option<f64> {
 }
 
 /// What agents used, with who says what it cost.
-pub(crate) fn usage(usage: model::AgentUsage) -> api::Usage {
+pub(crate) fn to_api_usage(usage: model::AgentUsage) -> api::Usage {
     let cost_from = match (usage.micro_usd, usage.micro_usd_priced) {
         (0, _) => None,
         (_, 0) => Some(api::CostFrom::Agent),
@@ -439,7 +439,7 @@ pub(crate) fn usage(usage: model::AgentUsage) -> api::Usage {
         tokens_cached: usage.tokens_cached,
         tokens_out: usage.tokens_out,
         turns: usage.turns,
-        cost_usd: usd(usage.micro_usd),
+        cost_usd: micro_to_usd(usage.micro_usd),
         cost_from,
         tokens_without_price: usage.tokens_unpriced,
         at_least: usage.at_least,
@@ -447,7 +447,7 @@ pub(crate) fn usage(usage: model::AgentUsage) -> api::Usage {
 }
 
 /// A budget as lines, one for each thing it bounds.
-pub(crate) fn budgets(
+pub(crate) fn list_budget_lines(
     scope: api::BudgetScope,
     spent: model::Spending,
     budget: &model::Budget,
@@ -469,7 +469,7 @@ pub(crate) fn budgets(
 }
 
 /// An agent at work, as clients see it.
-pub(crate) fn at_work(live: &LiveAgent) -> api::AgentAtWork {
+pub(crate) fn to_agent_at_work(live: &LiveAgent) -> api::AgentAtWork {
     api::AgentAtWork {
         profile: live.profile.clone(),
         model: live.model.clone(),
@@ -483,14 +483,18 @@ pub(crate) fn at_work(live: &LiveAgent) -> api::AgentAtWork {
 }
 
 /// Ids in one line.
-pub(crate) fn list(ids: &[TaskId]) -> String {
+pub(crate) fn join_ids(ids: &[TaskId]) -> String {
     ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// The limits a person set, if they set any.
-pub(crate) fn own_limits(limits: model::TaskLimitOverrides) -> Option<api::OwnLimits> {
+pub(crate) fn to_own_limits(limits: model::TaskLimitOverrides) -> Option<api::OwnLimits> {
     let model::TaskLimitOverrides { iterations_max, task_ms, micro_usd } = limits;
-    let own = api::OwnLimits { iterations: iterations_max, time_ms: task_ms, usd: micro_usd.and_then(usd) };
+    let own = api::OwnLimits {
+        iterations: iterations_max,
+        time_ms: task_ms,
+        usd: micro_usd.and_then(micro_to_usd),
+    };
     (own != api::OwnLimits::default()).then_some(own)
 }
 
@@ -501,18 +505,19 @@ mod tests {
     use landfall_engine::store::TaskRow;
 
     use super::{
-        TaskRelations, line, model_size, model_status, new_task, owner, row_wait, size, status, wait,
+        TaskRelations, model_size, model_status, new_task, row_wait, to_api_size, to_api_status,
+        to_task_line, wait, wait_owner,
     };
 
     #[test]
     fn statuses_and_sizes_keep_their_words_and_come_back() {
         for each in TaskStatus::ALL {
-            assert_eq!(status(each).word(), each.word());
-            assert_eq!(model_status(status(each)), each);
+            assert_eq!(to_api_status(each).word(), each.word());
+            assert_eq!(model_status(to_api_status(each)), each);
         }
         for each in model::TaskSize::ALL {
-            assert_eq!(size(each).word(), each.to_string());
-            assert_eq!(model_size(size(each)), each);
+            assert_eq!(to_api_size(each).word(), each.to_string());
+            assert_eq!(model_size(to_api_size(each)), each);
         }
     }
 
@@ -548,7 +553,7 @@ mod tests {
             let made = wait(each);
             assert_eq!(made.wait.word(), each.word());
             assert_eq!(made.owner, each.owner_label().word());
-            assert_eq!(owner(made.wait), each.owner_label().word());
+            assert_eq!(wait_owner(made.wait), each.owner_label().word());
         }
         assert_eq!(wait(&waits[0]).detail, "T1, T2");
         assert_eq!(wait(&waits[2]).until_ms, Some(7));
@@ -569,7 +574,7 @@ mod tests {
         assert_eq!(row_wait(&row, &among), None);
         among.held = Some(WaitReason::Slot);
         assert_eq!(row_wait(&row, &among).map(|it| it.wait), Some(api::WaitFor::Slot));
-        assert_eq!(line(row.clone(), &among).status, api::Status::Waiting);
+        assert_eq!(to_task_line(row.clone(), &among).status, api::Status::Waiting);
         row.unmet = 1;
         among.unmet = vec![model::TaskId(1)];
         let found = row_wait(&row, &among).expect("it waits");

@@ -18,16 +18,19 @@ pub(crate) struct FailedDependency {
 }
 
 /// The need at the root of a wait that ended without landing, if one did.
-pub(crate) fn behind(reader: &StoreReader, unmet: &[TaskId]) -> Result<Option<FailedDependency>, Problem> {
+pub(crate) fn find_failed_dependency(
+    reader: &StoreReader,
+    unmet: &[TaskId],
+) -> Result<Option<FailedDependency>, Problem> {
     const LOOKED_AT_MAX: usize = 200; // a longer line is not a sentence any more
-    let of = |error| problems::store(&error);
+    let of = |error| problems::from_store_error(&error);
     let mut line: Vec<TaskId> = unmet.to_vec();
     let mut place = 0;
     while let Some(id) = line.get(place).copied().filter(|_| place < LOOKED_AT_MAX) {
         place += 1;
         let Some(row) = reader.row(id).map_err(of)? else { continue };
         if let Some(task) = reader.task(id).map_err(of)?.filter(Task::is_over) {
-            return Ok(of_task(&task));
+            return Ok(failed_dependency_of(&task));
         }
         if row.unmet > 0 {
             let more = reader.unmet(id).map_err(of)?;
@@ -37,7 +40,7 @@ pub(crate) fn behind(reader: &StoreReader, unmet: &[TaskId]) -> Result<Option<Fa
     Ok(None)
 }
 
-fn of_task(task: &Task) -> Option<FailedDependency> {
+fn failed_dependency_of(task: &Task) -> Option<FailedDependency> {
     let TaskState::Ended(Ending { kind, code, .. }) = &task.state else { return None };
     let what = match (kind, code) {
         (EndKind::Done, _) => return None,
@@ -51,7 +54,7 @@ fn of_task(task: &Task) -> Option<FailedDependency> {
 }
 
 /// Why a task waits in vain, and the commands that end the wait.
-pub(crate) fn sentence(id: TaskId, unmet: &[TaskId], end: &FailedDependency) -> String {
+pub(crate) fn dead_end_sentence(id: TaskId, unmet: &[TaskId], end: &FailedDependency) -> String {
     let root = end.task;
     let through = match unmet.contains(&root) {
         true => String::new(),
@@ -69,7 +72,7 @@ pub(crate) fn sentence(id: TaskId, unmet: &[TaskId], end: &FailedDependency) -> 
 }
 
 /// What can be done about the tasks that need one that was cancelled; none if there are none.
-pub(crate) fn ways_out(cancelled: TaskId, needed_by: &[TaskId]) -> Option<String> {
+pub(crate) fn dead_end_hint(cancelled: TaskId, needed_by: &[TaskId]) -> Option<String> {
     const NAMED_MAX: usize = 5;
     let first = needed_by.first()?;
     let all = needed_by.iter().map(ToString::to_string).collect::<Vec<_>>();

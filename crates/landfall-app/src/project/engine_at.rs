@@ -33,7 +33,7 @@ pub(crate) enum EngineLocation {
 
 impl EngineLocation {
     /// Looks for an engine in another process. Costs nothing when there is none.
-    pub fn look(place: &ProjectLocation) -> Self {
+    pub fn locate(place: &ProjectLocation) -> Self {
         match Client::connect(&place.folder.socket_path()) {
             Ok(client) => Self::There { greeting: client.engine().clone() },
             Err(_) => Self::Nowhere, // an engine that cannot be talked to is found by whoever needs its lock
@@ -49,7 +49,7 @@ impl EngineLocation {
     }
 
     /// What is known of the agents at work. Only the process that drives them knows.
-    pub fn live(&self) -> BTreeMap<TaskId, LiveAgent> {
+    pub fn live_agents(&self) -> BTreeMap<TaskId, LiveAgent> {
         match self {
             Self::Here { site } => site.live.lock().view.live.clone(),
             Self::There { .. } | Self::Resting { .. } | Self::Nowhere => BTreeMap::new(),
@@ -90,7 +90,7 @@ impl EngineLocation {
     }
 
     /// As clients see it.
-    pub fn state(&self, since_ms: Option<i64>) -> Option<EngineState> {
+    pub fn engine_state(&self, since_ms: Option<i64>) -> Option<EngineState> {
         let since_ms = match self {
             Self::Resting { since_ms } => *since_ms,
             Self::Here { .. } | Self::There { .. } | Self::Nowhere => since_ms.unwrap_or_default(),

@@ -57,9 +57,9 @@ pub(crate) fn is_passing(error: &StateLockError) -> bool {
 /// Opens the engine of a project, exclusively.
 pub(crate) fn open(place: &ProjectLocation, command: &str) -> Result<Engine, OpenError> {
     let options = EngineOptions {
-        program: program(),
+        program: own_executable(),
         command: command.to_owned(),
-        environment: place.environment(),
+        environment: place.engine_environment(),
         base: place.base.clone(),
         lock: place.lock.clone(),
     };
@@ -67,7 +67,7 @@ pub(crate) fn open(place: &ProjectLocation, command: &str) -> Result<Engine, Ope
 }
 
 /// Our own executable. If the file was replaced since we were started, `/proc` still leads to the running one.
-pub(crate) fn program() -> std::path::PathBuf {
+pub(crate) fn own_executable() -> std::path::PathBuf {
     match std::env::current_exe() {
         Ok(path) if path.exists() => path,
         Ok(_) | Err(_) => "/proc/self/exe".into(),
@@ -75,7 +75,7 @@ pub(crate) fn program() -> std::path::PathBuf {
 }
 
 /// Opens the engine to drive, waiting a moment for a command that writes, but not for another run.
-pub(crate) fn open_to_drive(place: &ProjectLocation) -> Result<Engine, Problem> {
+pub(crate) fn open_for_run(place: &ProjectLocation) -> Result<Engine, Problem> {
     let _ = raise_file_limit(); // with the limit as it is, fewer agents can be followed, and each failure is told
     retry_while_held(|| {
         open(place, "landfall run").map_err(|error| match &error {

@@ -40,12 +40,12 @@ impl ProjectLocation {
     /// The project that is meant.
     pub fn find(at: &ProjectLocator) -> Result<Self, Problem> {
         let place = Self::with_state(&at.dir, None)?;
-        let set = place.set_base();
+        let set = place.configured_base();
         let own = set.clone().or_else(|| place.head_branch());
         match &at.base {
             None => Ok(place),
             base if *base == own => Ok(place),
-            Some(base) if set.is_some() => place.on(base),
+            Some(base) if set.is_some() => place.with_base(base),
             // Whatever is checked out is the project's base then, and that changes.
             Some(_) => {
                 let what = "`--base` needs to know the project's own base, and `project.base` is not set";
@@ -57,15 +57,15 @@ impl ProjectLocation {
     }
 
     /// The same project, for work that lands on another base than its own.
-    fn on(self, base: &str) -> Result<Self, Problem> {
+    fn with_base(self, base: &str) -> Result<Self, Problem> {
         let Ok(branch) = base.parse::<BranchName>() else {
             let what = format!("`{}` is not the name of a branch", base.escape_debug());
             return Err(Problem::new(ProblemCode::BadInput, what)
                 .hint("`--base` takes a local branch such as `release/1.2`"));
         };
-        let git = Git::find_installed().map_err(|error| problems::git(&error))?;
-        let repo = Repo::discover(&git, &self.root).map_err(problems::repo)?;
-        if repo.branch_tip(&branch).map_err(|error| problems::git(&error))?.is_none() {
+        let git = Git::find_installed().map_err(|error| problems::from_git_error(&error))?;
+        let repo = Repo::discover(&git, &self.root).map_err(problems::from_repo_problem)?;
+        if repo.branch_tip(&branch).map_err(|error| problems::from_git_error(&error))?.is_none() {
             let problem = problems::open(&landfall_engine::OpenError::NoBranch(base.to_owned()));
             return Err(Problem { code: ProblemCode::BadInput, ..problem }); // a word of the command, not of the settings
         }
@@ -74,14 +74,14 @@ impl ProjectLocation {
 
     /// The project around `dir`, with its state in `state` whatever the environment says.
     pub fn with_state(dir: &Path, state: Option<PathBuf>) -> Result<Self, Problem> {
-        let (root, git_dir) = checkout_around(dir)?;
-        let folder = StateFolder::of(&root, &lookup(state.clone()));
+        let (root, git_dir) = find_checkout(dir)?;
+        let folder = StateFolder::of(&root, &env_lookup(state.clone()));
         let folder = folder.ok_or_else(|| problems::open(&landfall_engine::OpenError::NoHome))?;
         Ok(Self { root, git_dir, folder, base: None, state, lock: None, caches: Arc::default() })
     }
 
     /// The environment, as the engine should see it.
-    pub fn environment(&self) -> Vec<(OsString, OsString)> {
+    pub fn engine_environment(&self) -> Vec<(OsString, OsString)> {
         let mut all: Vec<(OsString, OsString)> = std::env::vars_os().collect();
         if let Some(state) = &self.state {
             all.retain(|(key, _)| key != STATE);
@@ -99,7 +99,7 @@ impl ProjectLocation {
         match PooledReader::open(&self.caches, &journal) {
             Ok(reader) => Ok(Some(reader)),
             Err(StoreError::Missing { .. }) => Ok(None),
-            Err(error) => Err(problems::store(&error)),
+            Err(error) => Err(problems::from_store_error(&error)),
         }
     }
 
@@ -109,12 +109,16 @@ impl ProjectLocation {
     }
 
     /// The branch that work lands on, as far as files tell.
-    pub fn branch(&self) -> String {
-        self.base.clone().or_else(|| self.set_base()).or_else(|| self.head_branch()).unwrap_or_default()
+    pub fn base_branch_or_empty(&self) -> String {
+        self.base
+            .clone()
+            .or_else(|| self.configured_base())
+            .or_else(|| self.head_branch())
+            .unwrap_or_default()
     }
 
     /// `project.base`. The rest of the settings is not looked at: this is on the way of every `status`.
-    pub fn set_base(&self) -> Option<String> {
+    pub fn configured_base(&self) -> Option<String> {
         let text = self.settings_text().filter(|text| text.contains("base"))?;
         let table: toml::Table = text.parse().ok()?;
         table.get("project")?.get("base")?.as_str().map(str::to_owned)
@@ -122,12 +126,12 @@ impl ProjectLocation {
 
     /// The branch that work lands on: the one that was asked for, the one of the settings, or the one that is checked out.
     pub fn base_branch(&self) -> Option<String> {
-        self.base.clone().or_else(|| self.set_base()).or_else(|| self.head_branch())
+        self.base.clone().or_else(|| self.configured_base()).or_else(|| self.head_branch())
     }
 
     fn head_branch(&self) -> Option<String> {
         if self.has_reftable() {
-            return match self.repo()?.head().ok()? {
+            return match self.discover_repo()?.head().ok()? {
                 CheckoutHead::Branch { name, .. } => Some(name.as_str().to_owned()),
                 CheckoutHead::Unborn { branch } => Some(branch),
                 CheckoutHead::Detached { .. } => None,
@@ -142,18 +146,18 @@ impl ProjectLocation {
         common_dir(&self.git_dir).join("reftable").is_dir()
     }
 
-    fn repo(&self) -> Option<Repo> {
+    fn discover_repo(&self) -> Option<Repo> {
         Repo::discover(&Git::find_installed().ok()?, &self.root).ok()
     }
 
     /// The last commit of a branch.
-    pub fn tip(&self, branch: &str) -> Option<String> {
+    pub fn branch_tip(&self, branch: &str) -> Option<String> {
         if branch.is_empty() || branch.starts_with(['/', '-']) || branch.contains("..") {
             return None;
         }
         if self.has_reftable() {
             let branch = BranchName::new(branch).ok()?;
-            return self.repo()?.branch_tip(&branch).ok()?.map(|oid| oid.as_str().to_owned());
+            return self.discover_repo()?.branch_tip(&branch).ok()?.map(|oid| oid.as_str().to_owned());
         }
         let common = common_dir(&self.git_dir);
         let name = format!("refs/heads/{branch}");
@@ -167,7 +171,7 @@ impl ProjectLocation {
     }
 }
 
-fn lookup(state: Option<PathBuf>) -> impl Fn(&str) -> Option<OsString> {
+fn env_lookup(state: Option<PathBuf>) -> impl Fn(&str) -> Option<OsString> {
     move |name| match (&state, name) {
         (Some(state), STATE) => Some(state.clone().into_os_string()),
         _ => std::env::var_os(name),
@@ -175,25 +179,25 @@ fn lookup(state: Option<PathBuf>) -> impl Fn(&str) -> Option<OsString> {
 }
 
 /// The checkout around `dir` and its git folder, by the engine's own rule: the nearest folder upward with a `.git`.
-fn checkout_around(dir: &Path) -> Result<(PathBuf, PathBuf), Problem> {
-    let start = dir.canonicalize().map_err(|error| not_a_repository(dir).hint(format!("{error}")))?;
+fn find_checkout(dir: &Path) -> Result<(PathBuf, PathBuf), Problem> {
+    let start = dir.canonicalize().map_err(|error| not_a_repository_problem(dir).hint(format!("{error}")))?;
     for folder in start.ancestors() {
-        if let Some(git_dir) = git_dir_of(&folder.join(".git")) {
+        if let Some(git_dir) = resolve_git_dir(&folder.join(".git")) {
             return Ok((folder.to_owned(), git_dir));
         }
         if is_git_dir(folder) {
-            return Err(bare(folder));
+            return Err(bare_repository_problem(folder));
         }
     }
-    Err(not_a_repository(dir)
+    Err(not_a_repository_problem(dir)
         .hint("go to your project, or make it a repository with `git init` and a first commit"))
 }
 
-fn not_a_repository(dir: &Path) -> Problem {
+fn not_a_repository_problem(dir: &Path) -> Problem {
     Problem::new(ProblemCode::NotARepository, format!("`{}` is not inside a git repository", dir.display()))
 }
 
-pub(crate) fn bare(path: &Path) -> Problem {
+pub(crate) fn bare_repository_problem(path: &Path) -> Problem {
     Problem::new(
         ProblemCode::BareRepository,
         format!("`{}` is a bare repository: it has no checkout", path.display()),
@@ -201,7 +205,7 @@ pub(crate) fn bare(path: &Path) -> Problem {
     .hint("use a clone of it with a checkout; landed work can be pushed back with `land.publish = \"push\"`")
 }
 
-fn git_dir_of(dot_git: &Path) -> Option<PathBuf> {
+fn resolve_git_dir(dot_git: &Path) -> Option<PathBuf> {
     let meta = std::fs::metadata(dot_git).ok()?;
     let target = if meta.is_dir() {
         dot_git.to_owned()
@@ -229,21 +233,21 @@ fn common_dir(git_dir: &Path) -> PathBuf {
 
 /// The files that git tracks in the project.
 pub(crate) fn tracked_files(place: &ProjectLocation) -> Result<std::collections::BTreeSet<String>, Problem> {
-    let git = Git::find_installed().map_err(|error| problems::git(&error))?;
-    let repo = Repo::discover(&git, &place.root).map_err(problems::repo)?;
-    repo.tracked_files().map_err(|error| problems::git(&error))
+    let git = Git::find_installed().map_err(|error| problems::from_git_error(&error))?;
+    let repo = Repo::discover(&git, &place.root).map_err(problems::from_repo_problem)?;
+    repo.tracked_files().map_err(|error| problems::from_git_error(&error))
 }
 
 /// The branch of the project around `dir` by git itself, for whoever is about to write settings.
-pub(crate) fn branch_by_git(place: &ProjectLocation) -> Result<String, Problem> {
-    let git = Git::find_installed().map_err(|error| problems::git(&error))?;
-    let repo = Repo::discover(&git, &place.root).map_err(problems::repo)?;
-    match repo.head().map_err(|error| problems::git(&error))? {
+pub(crate) fn read_branch_from_git(place: &ProjectLocation) -> Result<String, Problem> {
+    let git = Git::find_installed().map_err(|error| problems::from_git_error(&error))?;
+    let repo = Repo::discover(&git, &place.root).map_err(problems::from_repo_problem)?;
+    match repo.head().map_err(|error| problems::from_git_error(&error))? {
         CheckoutHead::Branch { name, .. } => Ok(name.as_str().to_owned()),
-        CheckoutHead::Unborn { branch } => Err(problems::unborn(&branch)),
-        CheckoutHead::Detached { .. } => match place.set_base() {
+        CheckoutHead::Unborn { branch } => Err(problems::no_commits(&branch)),
+        CheckoutHead::Detached { .. } => match place.configured_base() {
             Some(base) => Ok(base),
-            None => Err(problems::detached()),
+            None => Err(problems::detached_head()),
         },
     }
 }

@@ -23,7 +23,7 @@ const RIGHTS: &str =
     "check the owner and the mode of the state folder, or set LANDFALL_STATE to another place";
 
 /// What a branch is called here, as a shell takes it: people name it as its remote or git itself does.
-fn local_name(name: &str) -> String {
+fn local_branch_name(name: &str) -> String {
     let plain = name.strip_prefix("refs/heads/").unwrap_or(name);
     quote_shell_word(plain.strip_prefix("origin/").unwrap_or(plain))
 }
@@ -32,16 +32,16 @@ fn local_name(name: &str) -> String {
 pub(crate) fn open(error: &OpenError) -> Problem {
     match error {
         OpenError::Repo(error) => repo_problem(error),
-        OpenError::Unborn(branch) => unborn(branch),
-        OpenError::Detached => detached(),
+        OpenError::Unborn(branch) => no_commits(branch),
+        OpenError::Detached => detached_head(),
         OpenError::NoBranch(name) => {
             Problem::new(ProblemCode::SettingsBroken, error.to_string()).hint(format!(
                 "`project.base` in landfall.toml or `--base` must name a local branch; `git branch {0} origin/{0}` creates one of the remote's, `git branch {0}` a new one",
-                local_name(name)
+                local_branch_name(name)
             ))
         }
-        OpenError::Settings(problem) => settings(problem),
-        OpenError::Flows(errors) => flow(errors),
+        OpenError::Settings(problem) => from_settings_problem(problem),
+        OpenError::Flows(errors) => from_flow_errors(errors),
         OpenError::NoFlow { name, known } => {
             unknown_flow(ProblemCode::UnknownFlow, error.to_string(), name, known)
         }
@@ -53,7 +53,7 @@ pub(crate) fn open(error: &OpenError) -> Problem {
             .hint("set LANDFALL_STATE to a folder of your own"),
         OpenError::SettingsFile { .. } => Problem::new(ProblemCode::SettingsBroken, error.to_string()),
         OpenError::Folder { path, source } => {
-            let problem = in_folder(error.to_string(), path, source);
+            let problem = folder_io_problem(error.to_string(), path, source);
             match problem.code {
                 ProblemCode::DiskFull => problem,
                 _ => problem.hint(RIGHTS),
@@ -64,13 +64,13 @@ pub(crate) fn open(error: &OpenError) -> Problem {
         OpenError::NetworkFolder(_) => Problem::new(ProblemCode::ReadOnly, error.to_string())
             .hint("set LANDFALL_STATE to a folder on a local disk"),
         OpenError::Lock(error) => lock(error),
-        OpenError::Store(error) => store(error),
-        OpenError::Git(error) => git(error),
+        OpenError::Store(error) => from_store_error(error),
+        OpenError::Git(error) => from_git_error(error),
     }
 }
 
 /// The folder is no project.
-pub(crate) fn repo(error: RepoProblem) -> Problem {
+pub(crate) fn from_repo_problem(error: RepoProblem) -> Problem {
     repo_problem(&error)
 }
 
@@ -78,18 +78,18 @@ fn repo_problem(error: &RepoProblem) -> Problem {
     match error {
         RepoProblem::NotARepository { .. } => Problem::new(ProblemCode::NotARepository, error.to_string())
             .hint("go to your project, or make it a repository with `git init` and a first commit"),
-        RepoProblem::Bare { path } => place::bare(path),
+        RepoProblem::Bare { path } => place::bare_repository_problem(path),
         RepoProblem::OtherOwner { path, .. } => {
             Problem::new(ProblemCode::NotARepository, format!("{error}, so its settings are not trusted"))
                 .hint(format!("run as the owner of `{}`, or work in a clone of your own", path.display()))
         }
-        RepoProblem::NoCommits => unborn("HEAD"),
-        RepoProblem::Git(error) => git(error),
+        RepoProblem::NoCommits => no_commits("HEAD"),
+        RepoProblem::Git(error) => from_git_error(error),
     }
 }
 
 /// There is nothing to build on yet.
-pub(crate) fn unborn(branch: &str) -> Problem {
+pub(crate) fn no_commits(branch: &str) -> Problem {
     Problem::new(
         ProblemCode::NoCommits,
         format!("branch `{branch}` has no commit yet, so there is nothing to build on"),
@@ -98,13 +98,13 @@ pub(crate) fn unborn(branch: &str) -> Problem {
 }
 
 /// There is no branch to land on.
-pub(crate) fn detached() -> Problem {
+pub(crate) fn detached_head() -> Problem {
     Problem::new(ProblemCode::DetachedHead, "no branch is checked out, so there is no base to land on")
         .hint("check out a branch, or name one as `base` under `[project]` in landfall.toml")
 }
 
 /// `landfall.toml` cannot be used.
-pub(crate) fn settings(error: &SettingsProblem) -> Problem {
+pub(crate) fn from_settings_problem(error: &SettingsProblem) -> Problem {
     let problem = Problem::new(ProblemCode::SettingsBroken, error.to_string())
         .context(json!({ "file": error.file, "line": error.line, "column": error.column }));
     match &error.hint {
@@ -114,7 +114,7 @@ pub(crate) fn settings(error: &SettingsProblem) -> Problem {
 }
 
 /// A flow file cannot be used.
-pub(crate) fn flow(errors: &[flows::FlowError]) -> Problem {
+pub(crate) fn from_flow_errors(errors: &[flows::FlowError]) -> Problem {
     let message = errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     let hint = errors.iter().find_map(|error| error.hint.clone());
     Problem::new(ProblemCode::FlowBroken, message)
@@ -139,13 +139,15 @@ pub(crate) fn lock(error: &StateLockError) -> Problem {
         StateLockError::HeldByUnknown { .. } => Problem::new(ProblemCode::EngineBusy, error.to_string())
             .hint("only one engine may drive a project; try again in a moment"),
         StateLockError::Missing { .. } => Problem::new(ProblemCode::ReadOnly, error.to_string()).hint(RIGHTS),
-        StateLockError::ReadOnly { .. } => Problem::new(ProblemCode::ReadOnly, chain(error)).hint(RIGHTS),
-        StateLockError::Io { path, source } => in_folder(chain(error), path, source),
+        StateLockError::ReadOnly { .. } => {
+            Problem::new(ProblemCode::ReadOnly, error_chain(error)).hint(RIGHTS)
+        }
+        StateLockError::Io { path, source } => folder_io_problem(error_chain(error), path, source),
     }
 }
 
 /// The journal or its tables cannot be used.
-pub(crate) fn store(error: &StoreError) -> Problem {
+pub(crate) fn from_store_error(error: &StoreError) -> Problem {
     let code = match error {
         StoreError::Full => ProblemCode::DiskFull,
         StoreError::ReadOnly { .. } => ProblemCode::ReadOnly,
@@ -168,7 +170,7 @@ pub(crate) fn store(error: &StoreError) -> Problem {
         ProblemCode::ReadOnly => Some(RIGHTS),
         _ => error.hint(),
     };
-    let problem = Problem::new(code, chain(error));
+    let problem = Problem::new(code, error_chain(error));
     match hint {
         Some(hint) => problem.hint(hint),
         None => problem.hint("`landfall doctor` says more"),
@@ -176,7 +178,7 @@ pub(crate) fn store(error: &StoreError) -> Problem {
 }
 
 /// git said no, or could not be asked.
-pub(crate) fn git(error: &GitError) -> Problem {
+pub(crate) fn from_git_error(error: &GitError) -> Problem {
     let message = error.full_message();
     match &error.kind {
         GitErrorKind::Spawn(_) | GitErrorKind::Version { .. } => {
@@ -203,7 +205,7 @@ pub(crate) fn git(error: &GitError) -> Problem {
 
 /// A file of ours could not be read or written.
 /// Why nothing can be served.
-pub(crate) fn serve(error: &landfall_server::ServeError) -> Problem {
+pub(crate) fn from_serve_error(error: &landfall_server::ServeError) -> Problem {
     match error {
         landfall_server::ServeError::Keys(error) => keys(error),
         landfall_server::ServeError::Io(error) => {
@@ -215,7 +217,9 @@ pub(crate) fn serve(error: &landfall_server::ServeError) -> Problem {
 /// Why the token or the sessions cannot be used.
 pub(crate) fn keys(error: &landfall_server::KeysProblem) -> Problem {
     match error {
-        landfall_server::KeysProblem::File(SecretFileError::Io { path, source }) => io("use", path, source),
+        landfall_server::KeysProblem::File(SecretFileError::Io { path, source }) => {
+            from_io_error("use", path, source)
+        }
         landfall_server::KeysProblem::File(SecretFileError::Unsafe { .. } | SecretFileError::Random(_)) => {
             Problem::new(ProblemCode::Corrupt, error.to_string())
         }
@@ -223,11 +227,11 @@ pub(crate) fn keys(error: &landfall_server::KeysProblem) -> Problem {
     }
 }
 
-pub(crate) fn io(doing: &str, path: &std::path::Path, error: &std::io::Error) -> Problem {
-    in_folder(format!("{doing} `{}`: {error}", path.display()), path, error)
+pub(crate) fn from_io_error(doing: &str, path: &std::path::Path, error: &std::io::Error) -> Problem {
+    folder_io_problem(format!("{doing} `{}`: {error}", path.display()), path, error)
 }
 
-fn in_folder(message: String, path: &std::path::Path, source: &std::io::Error) -> Problem {
+fn folder_io_problem(message: String, path: &std::path::Path, source: &std::io::Error) -> Problem {
     let message =
         if message.contains(&source.to_string()) { message } else { format!("{message}: {source}") };
     if is_full(source.kind()) {
@@ -248,7 +252,7 @@ fn is_read_only(kind: ErrorKind) -> bool {
 }
 
 /// Why the engine changed nothing.
-pub(crate) fn ask(error: &AskError) -> Problem {
+pub(crate) fn from_ask_error(error: &AskError) -> Problem {
     match error {
         AskError::UnknownTask(id) => unknown_task(*id),
         AskError::UnknownFlow { name, known } => {
@@ -276,8 +280,8 @@ pub(crate) fn ask(error: &AskError) -> Problem {
                 .hint("leave one of these needs out; nothing was changed")
                 .context(json!({ "cycle": cycle }))
         }
-        AskError::Spec(spec) => bad_words(spec),
-        AskError::Refused(refusal) => refused(refusal),
+        AskError::Spec(spec) => bad_spec(spec),
+        AskError::Refused(refusal) => from_refusal(refusal),
         AskError::NotLanded(id) => Problem::new(ProblemCode::NotNow, error.to_string())
             .hint(format!("`landfall why {id}` shows its state")),
         AskError::TakenBack { by, .. } => Problem::new(ProblemCode::NotNow, error.to_string())
@@ -354,7 +358,7 @@ pub(crate) fn unknown_task(id: TaskId) -> Problem {
 }
 
 /// Words that are out of bounds.
-pub(crate) fn bad_words(error: &SpecError) -> Problem {
+pub(crate) fn bad_spec(error: &SpecError) -> Problem {
     let hint = match error {
         SpecError::NoTitle => "say in one line what is wanted",
         SpecError::LongTitle(_) | SpecError::LongBody(_) => {
@@ -370,7 +374,7 @@ pub(crate) fn bad_words(error: &SpecError) -> Problem {
     Problem::new(ProblemCode::BadInput, error.to_string()).hint(hint)
 }
 
-fn refused(refusal: &NewsRefusal) -> Problem {
+fn from_refusal(refusal: &NewsRefusal) -> Problem {
     match refusal {
         NewsRefusal::NotNow { task, .. } => Problem::new(ProblemCode::NotNow, refusal.to_string())
             .hint(format!("`landfall why {task}` shows its state")),
@@ -398,7 +402,7 @@ fn unknown_flow(code: ProblemCode, message: String, name: &str, known: &str) -> 
 }
 
 /// An error and its causes in one line.
-pub(crate) fn chain(error: &dyn Error) -> String {
+pub(crate) fn error_chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

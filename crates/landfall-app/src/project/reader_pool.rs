@@ -76,7 +76,7 @@ impl Deref for PooledReader {
 }
 
 /// Has all questions that `work` asks of the journal at `path`, in this thread, see the same moment, and says which.
-pub(crate) fn in_one_moment(
+pub(crate) fn read_at_one_head(
     caches: &Arc<ReadCaches>,
     path: &Path,
     work: impl FnOnce(),
@@ -151,7 +151,7 @@ mod tests {
     use std::panic::AssertUnwindSafe;
     use std::sync::Arc;
 
-    use super::{HELD, PooledReader, in_one_moment};
+    use super::{HELD, PooledReader, read_at_one_head};
     use crate::project::read_caches::ReadCaches;
     use landfall_engine::model::{EngineEvent, Fact, JournalEntry, QueueEvent, Timestamp};
     use landfall_engine::store::{EntryBatch, Journal as _, JournalOptions, Sqlite, StoreError};
@@ -198,7 +198,7 @@ mod tests {
         let seen = || PooledReader::open(&caches, &path).expect("it opens").head().expect("readable").seq.0;
         write();
         let mut looks = Vec::new();
-        let moment = in_one_moment(&caches, &path, || {
+        let moment = read_at_one_head(&caches, &path, || {
             looks.push(seen());
             write();
             looks.push(seen());
@@ -221,7 +221,7 @@ mod tests {
         drop(Sqlite::open(&path, JournalOptions::default()).expect("a journal"));
         let caches: Arc<ReadCaches> = Arc::default();
         let panics = std::panic::catch_unwind(AssertUnwindSafe(|| {
-            in_one_moment(&caches, &path, || panic!("on purpose"))
+            read_at_one_head(&caches, &path, || panic!("on purpose"))
         }));
         assert!(panics.is_err());
         HELD.with_borrow(|held| assert!(held.is_none()));

@@ -28,7 +28,7 @@ struct RunFolderListing {
 }
 
 /// The names of the folders of a task's runs, in no order.
-pub(crate) fn names(lists: &RunFolders, folder: &Path, task: TaskId) -> Vec<String> {
+pub(crate) fn run_folder_names(lists: &RunFolders, folder: &Path, task: TaskId) -> Vec<String> {
     let mut all = lists.lock();
     let changed = std::fs::metadata(folder).and_then(|meta| meta.modified()).ok();
     let listed = match all.get(folder) {
@@ -37,7 +37,7 @@ pub(crate) fn names(lists: &RunFolders, folder: &Path, task: TaskId) -> Vec<Stri
             if all.len() >= FOLDERS_MAX {
                 all.clear();
             }
-            let listed = Arc::new(list(folder, changed));
+            let listed = Arc::new(list_run_folders(folder, changed));
             all.insert(folder.to_owned(), listed.clone());
             listed
         }
@@ -47,18 +47,18 @@ pub(crate) fn names(lists: &RunFolders, folder: &Path, task: TaskId) -> Vec<Stri
 
 /// Whether a run of this task left a folder of this name.
 pub(crate) fn is_one(folder: &Path, task: TaskId, name: &str) -> bool {
-    owner(name) == Some(task)
+    parse_folder_task(name) == Some(task)
         && !name.contains(['/', '\0'])
         && std::fs::symlink_metadata(folder.join(name)).is_ok_and(|meta| meta.is_dir())
 }
 
-fn list(folder: &Path, changed: Option<SystemTime>) -> RunFolderListing {
+fn list_run_folders(folder: &Path, changed: Option<SystemTime>) -> RunFolderListing {
     let now = SystemTime::now();
     let changed = changed.filter(|at| now.duration_since(*at).is_ok_and(|age| age > SETTLED));
     let mut names: BTreeMap<TaskId, Vec<String>> = BTreeMap::new();
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let Ok(name) = entry.file_name().into_string() else { continue };
-        let Some(task) = owner(&name) else { continue };
+        let Some(task) = parse_folder_task(&name) else { continue };
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             names.entry(task).or_default().push(name);
         }
@@ -67,7 +67,7 @@ fn list(folder: &Path, changed: Option<SystemTime>) -> RunFolderListing {
 }
 
 /// The task whose run has a folder of this name: `T7` of `T7-a3-i5`.
-fn owner(name: &str) -> Option<TaskId> {
+fn parse_folder_task(name: &str) -> Option<TaskId> {
     let digits = name.split_once('-')?.0.strip_prefix('T')?;
     digits.parse().ok().filter(|_| !digits.starts_with(['0', '+'])).map(TaskId)
 }
@@ -76,7 +76,7 @@ fn owner(name: &str) -> Option<TaskId> {
 mod tests {
     use std::time::{Duration, Instant};
 
-    use super::{RunFolders, is_one, names};
+    use super::{RunFolders, is_one, run_folder_names};
     use landfall_engine::model::TaskId;
 
     #[test]
@@ -87,22 +87,22 @@ mod tests {
         for number in 0..200 {
             let name = format!("T7-a1-i{number}");
             make(&name);
-            assert!(names(&lists, dir.path(), TaskId(7)).contains(&name), "{name}");
+            assert!(run_folder_names(&lists, dir.path(), TaskId(7)).contains(&name), "{name}");
         }
         make("T77-a1-i1");
-        assert_eq!(names(&lists, dir.path(), TaskId(77)), ["T77-a1-i1"]);
+        assert_eq!(run_folder_names(&lists, dir.path(), TaskId(77)), ["T77-a1-i1"]);
         std::fs::remove_dir(dir.path().join("T77-a1-i1")).expect("it is removed");
-        assert!(names(&lists, dir.path(), TaskId(77)).is_empty());
+        assert!(run_folder_names(&lists, dir.path(), TaskId(77)).is_empty());
 
         // Once it has been still for a while the list is kept, and even then a change is seen at once.
         let is_kept = || lists.lock().get(dir.path()).is_some_and(|it| it.changed.is_some());
         let until = Instant::now() + Duration::from_secs(20);
         while !is_kept() {
             assert!(Instant::now() < until, "the list is never kept");
-            names(&lists, dir.path(), TaskId(7));
+            run_folder_names(&lists, dir.path(), TaskId(7));
         }
         make("T78-a1-i1");
-        assert_eq!(names(&lists, dir.path(), TaskId(78)), ["T78-a1-i1"]);
+        assert_eq!(run_folder_names(&lists, dir.path(), TaskId(78)), ["T78-a1-i1"]);
     }
 
     #[test]

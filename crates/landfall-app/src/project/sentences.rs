@@ -21,7 +21,7 @@ use crate::project::conversions;
 use crate::project::staged_text;
 
 /// What happened to a task, in one line without its name.
-pub(crate) fn event(event: &Event) -> String {
+pub(crate) fn event_sentence(event: &Event) -> String {
     match event {
         Event::Added { spec } => format!("added: {}", spec.title),
         Event::Edited { spec } => format!("its words were changed: {}", spec.title),
@@ -49,7 +49,7 @@ pub(crate) fn event(event: &Event) -> String {
             }
         },
         Event::IterationEnded { iteration, exit, verdict, took_ms, usage, traces, .. } => {
-            let used = used(*usage);
+            let used = usage_suffix(*usage);
             let model = traces.model.as_ref().map(|model| format!(" with {model}")).unwrap_or_default();
             format!(
                 "iteration {iteration}{model} ended after {}{used}: {} ({})",
@@ -66,35 +66,42 @@ pub(crate) fn event(event: &Event) -> String {
             format!("its work was brought in, with what the agent left uncommitted: {}", head.short())
         }
         Event::Verified { report, .. } => {
-            format!("verified on {}: {}, {}", report.base.short(), report.outcome().word(), gate(report))
+            format!(
+                "verified on {}: {}, {}",
+                report.base.short(),
+                report.outcome().word(),
+                gate_summary(report)
+            )
         }
         Event::Conflicted { base, paths, .. } => {
             format!("conflicts with {} in {}", base.short(), paths.join(", "))
         }
         Event::BaseMoved { to, .. } => format!("the base moved to {} before it could land", to.short()),
         Event::Left { step, result, to, .. } => {
-            format!("step `{step}` ended with {}: {}", result_words(*result), target(to))
+            format!("step `{step}` ended with {}: {}", result_words(*result), edge_target_label(to))
         }
-        Event::Yielded { why, .. } => format!("the attempt ended without a result: {}", parting(*why)),
+        Event::Yielded { why, .. } => {
+            format!("the attempt ended without a result: {}", yield_reason_label(*why))
+        }
         Event::Waited { wait, .. } => format!("waits: {}", wait_words(wait)),
         Event::Resumed { .. } => "the wait is over".to_owned(),
         Event::ReviewWanted { concerns, .. } => {
             let list = concerns.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
             format!("a person must look at it: it {list}")
         }
-        Event::Reviewed { approved: true, note } => format!("approved{}", after_colon(note)),
-        Event::Reviewed { approved: false, note } => format!("sent back{}", after_colon(note)),
+        Event::Reviewed { approved: true, note } => format!("approved{}", colon_suffix(note)),
+        Event::Reviewed { approved: false, note } => format!("sent back{}", colon_suffix(note)),
         Event::LandingBegan { batch, report, .. } => {
-            format!("{batch} is verified ({}) and lands", gate(report))
+            format!("{batch} is verified ({}) and lands", gate_summary(report))
         }
         Event::Requeued { unsure: false, .. } => "stands in the landing queue again".to_owned(),
         Event::Requeued { unsure: true, .. } => {
             "stands in the landing queue again; whether it landed is looked at first".to_owned()
         }
         Event::Ejected { batch, report, .. } => {
-            format!("sent back out of {batch}: together with what landed before it, {}", gate(report))
+            format!("sent back out of {batch}: together with what landed before it, {}", gate_summary(report))
         }
-        Event::Opinion { findings, .. } => opinion(findings.as_deref()),
+        Event::Opinion { findings, .. } => review_opinion(findings.as_deref()),
         Event::Replied { text } => format!("the agent answers its reviewer: {}", one_line(text)),
         Event::Strode { stride, .. } => format!("the agent's own loop: {stride}"),
         Event::AccountWaitBegan { until: Some(until), .. } => {
@@ -109,7 +116,7 @@ pub(crate) fn event(event: &Event) -> String {
         Event::AccountWaitEnded { .. } => "the agent goes on after a wait for its account".to_owned(),
         Event::SentBack { to } => format!("goes on from an earlier state of its work: {}", to.short()),
         Event::ReviewOwed => "landed; a person is to look at it when there is time".to_owned(),
-        Event::Signed { decision, note } => format!("looked at: {}{}", decision.word(), after_colon(note)),
+        Event::Signed { decision, note } => format!("looked at: {}{}", decision.word(), colon_suffix(note)),
         Event::Landed { commit, base_before, .. } => {
             format!("landed as {} on {}", commit.short(), base_before.short())
         }
@@ -118,7 +125,7 @@ pub(crate) fn event(event: &Event) -> String {
             None => "its report was written".to_owned(),
         },
         Event::StopAsked { stop } => format!("it is being stopped: {}", stop_words(stop)),
-        Event::Ended(ending) => ended(ending),
+        Event::Ended(ending) => ending_label(ending),
         Event::Retried { fresh: true, .. } => "taken up again, from a new workspace".to_owned(),
         Event::Retried { fresh: false, .. } => "taken up again".to_owned(),
         Event::WorkspaceRemoved { kept: None } => {
@@ -131,12 +138,12 @@ pub(crate) fn event(event: &Event) -> String {
         Event::Messaged { about: Some(about), text } => {
             format!("its agent is told ({about}): {}", one_line(text))
         }
-        Event::Held { reason } => format!("held by you{}", after_colon(reason)),
+        Event::Held { reason } => format!("held by you{}", colon_suffix(reason)),
         Event::Released => "released".to_owned(),
         Event::LimitsSet { limits } => {
             format!("has limits of its own: {}", own_limits_text(*limits).unwrap_or_default())
         }
-        Event::Staged(event) => staged_text::line(event),
+        Event::Staged(event) => staged_text::staged_event_sentence(event),
         Event::Directed { step, alone: true } => format!("you want step `{step}` done, and nothing after it"),
         Event::Directed { step, alone: false } => format!("goes on with step `{step}`"),
         Event::Reopened { text } => format!("reopened by you: {}", one_line(text)),
@@ -146,14 +153,14 @@ pub(crate) fn event(event: &Event) -> String {
 }
 
 /// What happened to the engine, in one line.
-pub(crate) fn engine(event: &EngineEvent) -> String {
+pub(crate) fn engine_event_sentence(event: &EngineEvent) -> String {
     match event {
         EngineEvent::Started { version } => format!("an engine took over (version {version})"),
         EngineEvent::RunStarted { run, slots, only } => {
             let only = if only.is_empty() {
                 String::new()
             } else {
-                format!(", only for {}", conversions::list(only))
+                format!(", only for {}", conversions::join_ids(only))
             };
             format!("run {run} began with {}{only}", pluralize(u64::from(*slots), "slot"))
         }
@@ -170,14 +177,14 @@ pub(crate) fn engine(event: &EngineEvent) -> String {
             format!("{} is not published: {reason}", commit.short())
         }
         EngineEvent::Account { account, state } => account_words(account, state),
-        EngineEvent::Queue(event) => queue(event),
-        EngineEvent::Pilot(event) => pilot(event),
-        EngineEvent::Sprint(event) => sprint(event),
-        EngineEvent::Checkpoint(event) => checkpoint(event),
-        EngineEvent::Measured { report } => format!("the base itself was checked: {}", gate(report)),
+        EngineEvent::Queue(event) => queue_event_sentence(event),
+        EngineEvent::Pilot(event) => pilot_event_sentence(event),
+        EngineEvent::Sprint(event) => sprint_event_sentence(event),
+        EngineEvent::Checkpoint(event) => checkpoint_event_sentence(event),
+        EngineEvent::Measured { report } => format!("the base itself was checked: {}", gate_summary(report)),
         EngineEvent::DiscoveryDropped { number } => format!("discovery {number} was withdrawn"),
         EngineEvent::Consulted { about, profile, usage, .. } => {
-            format!("agent `{profile}` was asked for a {about}{}", used(*usage))
+            format!("agent `{profile}` was asked for a {about}{}", usage_suffix(*usage))
         }
         EngineEvent::Auto(AutoEvent::Started { session, module, task, iterations_max, minutes_max }) => {
             format!(
@@ -201,7 +208,7 @@ pub(crate) fn engine(event: &EngineEvent) -> String {
 }
 
 /// What a reviewer made of the work.
-pub(crate) fn opinion(findings: Option<&[Finding]>) -> String {
+pub(crate) fn review_opinion(findings: Option<&[Finding]>) -> String {
     let Some(findings) = findings else { return "what its reviewer said could not be read".to_owned() };
     let open: Vec<&Finding> = findings.iter().filter(|finding| !finding.resolved).collect();
     let blocking: Vec<String> = review::blocking_findings(findings).map(ToString::to_string).collect();
@@ -212,10 +219,10 @@ pub(crate) fn opinion(findings: Option<&[Finding]>) -> String {
     }
 }
 
-fn queue(event: &QueueEvent) -> String {
+fn queue_event_sentence(event: &QueueEvent) -> String {
     let tasks = |members: &[BatchMember]| {
         let ids: Vec<TaskId> = members.iter().map(|member| member.task).collect();
-        conversions::list(&ids)
+        conversions::join_ids(&ids)
     };
     match event {
         QueueEvent::Formed { batch, on: None, members } => {
@@ -235,7 +242,7 @@ fn queue(event: &QueueEvent) -> String {
         }
         QueueEvent::Checked { batch, count, report } => {
             let who = first(*count, batch, "was verified", "were verified together");
-            format!("{who}: {}, {}", report.outcome().word(), gate(report))
+            format!("{who}: {}, {}", report.outcome().word(), gate_summary(report))
         }
         QueueEvent::Doubted { batch, count } => {
             format!("{} green, with fewer tests than on the base", first(*count, batch, "is", "are"))
@@ -247,12 +254,12 @@ fn queue(event: &QueueEvent) -> String {
             format!("{batch} landed as {}: {}", commit.short(), pluralize(*many as u64, "task"))
         }
         QueueEvent::Over { batch, how: Closed::Dropped { reason } } => {
-            format!("{batch} was given up{}", after_colon(reason))
+            format!("{batch} was given up{}", colon_suffix(reason))
         }
         QueueEvent::Held { reason, until, .. } => {
             let until =
                 until.map(|until| format!(" until {}", clock::format_when(until.0))).unwrap_or_default();
-            format!("the landing queue is held{until}{}", after_colon(reason))
+            format!("the landing queue is held{until}{}", colon_suffix(reason))
         }
         QueueEvent::Resumed => "the landing queue moves again".to_owned(),
     }
@@ -266,7 +273,7 @@ fn first(many: usize, batch: &BatchId, one: &str, several: &str) -> String {
     }
 }
 
-fn pilot(event: &PilotEvent) -> String {
+fn pilot_event_sentence(event: &PilotEvent) -> String {
     match event {
         PilotEvent::ModeSet { mode: PilotMode::Autopilot } => "on autopilot: every slot is filled".to_owned(),
         PilotEvent::ModeSet { mode: PilotMode::SemiAuto } => {
@@ -274,21 +281,21 @@ fn pilot(event: &PilotEvent) -> String {
         }
         PilotEvent::Assigned { task } => format!("{task} was picked"),
         PilotEvent::Settled => "what was picked is over; a person picks the next task".to_owned(),
-        PilotEvent::Paused { reason, .. } => format!("paused{}", after_colon(reason)),
+        PilotEvent::Paused { reason, .. } => format!("paused{}", colon_suffix(reason)),
         PilotEvent::Resumed => "resumed".to_owned(),
     }
 }
 
-fn sprint(event: &SprintEvent) -> String {
+fn sprint_event_sentence(event: &SprintEvent) -> String {
     match event {
         SprintEvent::Started { sprint, plan, ready } => {
             format!(
                 "sprint {sprint} began ({}), with {} ready",
-                goal(plan.goal),
+                sprint_goal_label(plan.goal),
                 pluralize(u64::from(*ready), "task")
             )
         }
-        SprintEvent::Paused { reason } => format!("the sprint is paused{}", after_colon(reason)),
+        SprintEvent::Paused { reason } => format!("the sprint is paused{}", colon_suffix(reason)),
         SprintEvent::Resumed => "the sprint goes on".to_owned(),
         SprintEvent::Completing { why } => {
             format!("the sprint finishes what is under way: {}", sprint_end(*why))
@@ -298,7 +305,7 @@ fn sprint(event: &SprintEvent) -> String {
 }
 
 /// What a sprint wants, in a few words.
-pub(crate) fn goal(goal: SprintEndCondition) -> String {
+pub(crate) fn sprint_goal_label(goal: SprintEndCondition) -> String {
     match goal {
         SprintEndCondition::Count(many) => pluralize(u64::from(many), "task"),
         SprintEndCondition::Duration { ms } => format_duration(ms),
@@ -316,7 +323,7 @@ pub(crate) fn sprint_end(why: SprintEnd) -> &'static str {
     }
 }
 
-fn checkpoint(event: &CheckpointEvent) -> String {
+fn checkpoint_event_sentence(event: &CheckpointEvent) -> String {
     match event {
         CheckpointEvent::Made { name, commit, why } => {
             let why = match why {
@@ -355,7 +362,7 @@ fn account_words(account: &str, state: &AccountState) -> String {
 }
 
 /// What someone who watches a run wants to hear of a fact. `task` is as it is after it.
-pub(crate) fn news(event: &Event, task: Option<&Task>, branch: &str) -> Option<String> {
+pub(crate) fn task_news(event: &Event, task: Option<&Task>, branch: &str) -> Option<String> {
     match event {
         Event::IterationBegan { iteration: 1, .. } => Some("started".to_owned()),
         Event::IterationEnded { iteration, verdict, .. } => match verdict {
@@ -368,9 +375,9 @@ pub(crate) fn news(event: &Event, task: Option<&Task>, branch: &str) -> Option<S
         }
         Event::Verified { report, .. } if report.outcome().is_green() => match report.reused {
             true => None,
-            false => Some(format!("verification passed: {}", gate(report))),
+            false => Some(format!("verification passed: {}", gate_summary(report))),
         },
-        Event::Verified { report, .. } => Some(format!("verification failed: {}", gate(report))),
+        Event::Verified { report, .. } => Some(format!("verification failed: {}", gate_summary(report))),
         Event::Conflicted { paths, .. } => Some(format!("conflicts with {branch} in {}", paths.join(", "))),
         Event::BaseMoved { to, .. } => {
             Some(format!("{branch} moved to {} first; verifying on top of it", to.short()))
@@ -405,21 +412,21 @@ pub(crate) fn news(event: &Event, task: Option<&Task>, branch: &str) -> Option<S
             Some((_, answer)) => Some(format!("answered: {answer}")),
             None => Some("goes on".to_owned()),
         },
-        Event::ReviewWanted { .. } => Some(event_line(event)),
-        Event::Reviewed { .. } => Some(event_line(event)),
+        Event::ReviewWanted { .. } => Some(event_summary(event)),
+        Event::Reviewed { .. } => Some(event_summary(event)),
         Event::Ejected { .. } | Event::Opinion { .. } | Event::SentBack { .. } | Event::Signed { .. } => {
-            Some(event_line(event))
+            Some(event_summary(event))
         }
-        Event::Requeued { unsure: true, .. } => Some(event_line(event)),
+        Event::Requeued { unsure: true, .. } => Some(event_summary(event)),
         Event::Landed { commit, .. } => {
-            let spent = task.map(effort).filter(|effort| !effort.is_empty());
+            let spent = task.map(effort_summary).filter(|effort| !effort.is_empty());
             let spent = spent.map(|effort| format!(" ({effort})")).unwrap_or_default();
             Some(format!("landed as {}{spent}", commit.short()))
         }
-        Event::Ended(ending) if ending.kind != EndKind::Done => Some(ended(ending)),
-        Event::Left { to: EdgeTarget::Stop, .. } => Some(event_line(event)),
-        Event::StopAsked { .. } => Some(event_line(event)),
-        Event::Retried { .. } => Some(event_line(event)),
+        Event::Ended(ending) if ending.kind != EndKind::Done => Some(ending_label(ending)),
+        Event::Left { to: EdgeTarget::Stop, .. } => Some(event_summary(event)),
+        Event::StopAsked { .. } => Some(event_summary(event)),
+        Event::Retried { .. } => Some(event_summary(event)),
         Event::Messaged { .. }
         | Event::Held { .. }
         | Event::Released
@@ -427,7 +434,7 @@ pub(crate) fn news(event: &Event, task: Option<&Task>, branch: &str) -> Option<S
         | Event::Staged(_)
         | Event::Directed { .. }
         | Event::Reopened { .. }
-        | Event::Recovery(_) => Some(event_line(event)),
+        | Event::Recovery(_) => Some(event_summary(event)),
         Event::Issue(IssueEvent::Seen { .. } | IssueEvent::Looked { .. } | IssueEvent::Wanted(_)) => None,
         Event::Issue(event) => Some(one_line(&event.line())),
         Event::Added { spec } => Some(format!("added: {}", spec.title)),
@@ -454,8 +461,8 @@ pub(crate) fn news(event: &Event, task: Option<&Task>, branch: &str) -> Option<S
     }
 }
 
-fn event_line(fact: &Event) -> String {
-    event(fact)
+fn event_summary(fact: &Event) -> String {
+    event_sentence(fact)
 }
 
 /// What someone who watches a run wants to hear of a fact about the engine.
@@ -465,16 +472,18 @@ pub(crate) fn engine_news(event: &EngineEvent) -> Option<String> {
             Some(format!("landed work is not in your branch yet: {reason}"))
         }
         EngineEvent::BaseMoved { by: BaseMover::Rebuild, .. } | EngineEvent::Account { .. } => {
-            Some(engine(event))
+            Some(engine_event_sentence(event))
         }
         EngineEvent::Queue(it) => match it {
             QueueEvent::Checked { report, .. }
                 if matches!(report.outcome(), CheckOutcome::Fail | CheckOutcome::Timeout) =>
             {
-                Some(queue(it))
+                Some(queue_event_sentence(it))
             }
-            QueueEvent::Formed { members, .. } if members.len() > 1 => Some(queue(it)),
-            QueueEvent::Held { .. } | QueueEvent::Resumed | QueueEvent::Doubted { .. } => Some(queue(it)),
+            QueueEvent::Formed { members, .. } if members.len() > 1 => Some(queue_event_sentence(it)),
+            QueueEvent::Held { .. } | QueueEvent::Resumed | QueueEvent::Doubted { .. } => {
+                Some(queue_event_sentence(it))
+            }
             QueueEvent::Formed { .. }
             | QueueEvent::Built { .. }
             | QueueEvent::CheckBegan { .. }
@@ -483,7 +492,9 @@ pub(crate) fn engine_news(event: &EngineEvent) -> Option<String> {
             | QueueEvent::Over { .. } => None, // the landings themselves are told
         },
         EngineEvent::Sprint(SprintEvent::Paused { .. }) => None, // the pause itself is told
-        EngineEvent::Pilot(_) | EngineEvent::Sprint(_) | EngineEvent::Checkpoint(_) => Some(engine(event)),
+        EngineEvent::Pilot(_) | EngineEvent::Sprint(_) | EngineEvent::Checkpoint(_) => {
+            Some(engine_event_sentence(event))
+        }
         EngineEvent::Started { .. }
         | EngineEvent::RunStarted { .. }
         | EngineEvent::RunEnded { .. }
@@ -498,24 +509,24 @@ pub(crate) fn engine_news(event: &EngineEvent) -> Option<String> {
 }
 
 /// Tokens and money after a comma, if there are any.
-fn used(usage: AgentUsage) -> String {
+fn usage_suffix(usage: AgentUsage) -> String {
     let tokens_used = match conversions::tokens(usage) {
         0 => String::new(),
-        some => format!(", {}{} tokens", at_least(usage), format_count(some)),
+        some => format!(", {}{} tokens", at_least_prefix(usage), format_count(some)),
     };
     let cost = match usage.micro_usd {
         0 => String::new(),
         some => format!(", {}", format_micro_usd(some)),
     };
-    format!("{tokens_used}{cost}{}", unpriced(usage))
+    format!("{tokens_used}{cost}{}", unpriced_suffix(usage))
 }
 
-fn at_least(usage: AgentUsage) -> &'static str {
+fn at_least_prefix(usage: AgentUsage) -> &'static str {
     if usage.at_least { "at least " } else { "" }
 }
 
 /// That the money is not all, because some of it has no price; nothing where there is no money to speak of.
-fn unpriced(usage: AgentUsage) -> String {
+fn unpriced_suffix(usage: AgentUsage) -> String {
     match (usage.micro_usd, usage.tokens_unpriced) {
         (0, _) | (_, 0) => String::new(),
         (_, some) => format!(" without {} tokens that have no price", format_count(some)),
@@ -523,7 +534,7 @@ fn unpriced(usage: AgentUsage) -> String {
 }
 
 /// What a task took: `2 iterations, 4s, 1.2k tokens`.
-pub(crate) fn effort(task: &Task) -> String {
+pub(crate) fn effort_summary(task: &Task) -> String {
     let counters = &task.counters;
     let mut parts = Vec::new();
     if counters.iterations > 0 {
@@ -534,17 +545,22 @@ pub(crate) fn effort(task: &Task) -> String {
     }
     let used = conversions::tokens(counters.usage);
     if used > 0 {
-        parts.push(format!("{}{} tokens", at_least(counters.usage), format_count(used)));
+        parts.push(format!("{}{} tokens", at_least_prefix(counters.usage), format_count(used)));
     }
     if counters.usage.micro_usd > 0 {
         let all = counters.usage;
-        parts.push(format!("{}{}{}", at_least(all), format_micro_usd(all.micro_usd), unpriced(all)));
+        parts.push(format!(
+            "{}{}{}",
+            at_least_prefix(all),
+            format_micro_usd(all.micro_usd),
+            unpriced_suffix(all)
+        ));
     }
     parts.join(", ")
 }
 
 /// What verification came to: `tests (exit 1)`, `tests pass, 12 tests`.
-pub(crate) fn gate(report: &GateReport) -> String {
+pub(crate) fn gate_summary(report: &GateReport) -> String {
     if report.is_empty() {
         return "no check is configured, so nothing was verified".to_owned();
     }
@@ -553,7 +569,7 @@ pub(crate) fn gate(report: &GateReport) -> String {
     if offenders.is_empty() {
         return format!("{}{reused}", named_checks(report));
     }
-    offenders.into_iter().map(offence).collect::<Vec<_>>().join(", ")
+    offenders.into_iter().map(describe_failed_check).collect::<Vec<_>>().join(", ")
 }
 
 /// The checks that passed, `unit, types (13 tests)`; and those that did not, although the report is green.
@@ -583,7 +599,7 @@ pub(crate) fn last_lines(result: &CommandResult) -> Vec<String> {
     last
 }
 
-fn offence(result: &CommandResult) -> String {
+fn describe_failed_check(result: &CommandResult) -> String {
     let how = match (result.outcome, result.exit) {
         (CheckOutcome::Timeout, _) => format!("no end after {}", format_duration(result.limit_ms)),
         (CheckOutcome::PreExisting, _) => "fails on the base as well".to_owned(),
@@ -655,7 +671,7 @@ fn result_words(result: StepResult) -> String {
     format!("`{}`", result.word())
 }
 
-fn target(target: &EdgeTarget) -> String {
+fn edge_target_label(target: &EdgeTarget) -> String {
     match target {
         EdgeTarget::Step(step) => format!("on to `{step}`"),
         EdgeTarget::End => "done".to_owned(),
@@ -663,7 +679,7 @@ fn target(target: &EdgeTarget) -> String {
     }
 }
 
-pub(crate) fn parting(why: YieldReason) -> &'static str {
+pub(crate) fn yield_reason_label(why: YieldReason) -> &'static str {
     match why {
         YieldReason::Drained => "the run is stopping or paused",
         YieldReason::Stopped => "a person stopped it",
@@ -693,7 +709,7 @@ pub(crate) fn parting(why: YieldReason) -> &'static str {
 
 pub(crate) fn wait_words(wait: &WaitReason) -> String {
     match wait {
-        WaitReason::Dependency(needs) => format!("for {} to land", conversions::list(needs)),
+        WaitReason::Dependency(needs) => format!("for {} to land", conversions::join_ids(needs)),
         WaitReason::Slot => "for a slot".to_owned(),
         WaitReason::Turn(turn) => format!("for its turn: {turn}"),
         WaitReason::Quota { until, guessed: false } => {
@@ -706,7 +722,7 @@ pub(crate) fn wait_words(wait: &WaitReason) -> String {
             )
         }
         WaitReason::Login { account, detail, .. } => {
-            format!("for a login to the account `{account}`{}", after_colon(detail))
+            format!("for a login to the account `{account}`{}", colon_suffix(detail))
         }
         WaitReason::Budget { what, until: Some(until) } => {
             format!("for the next day's budget at {} ({what})", clock::format_when(until.0))
@@ -734,7 +750,7 @@ pub(crate) fn wait_words(wait: &WaitReason) -> String {
 }
 
 /// Which budget is used up, and how much of how much: `the budget of today is used up ($40.01 of $40.00)`.
-pub(crate) fn budget_used_up(spent: &ExhaustedBudget) -> String {
+pub(crate) fn exhausted_budget_text(spent: &ExhaustedBudget) -> String {
     let whose = match spent.scope {
         BudgetScope::Attempt => "of the attempt",
         BudgetScope::Task => "of the task",
@@ -748,14 +764,14 @@ fn stop_words(stop: &StopRequest) -> String {
     match stop {
         StopRequest::Pause => "a person wants it paused".to_owned(),
         StopRequest::Interrupt => "the engine is stopping".to_owned(),
-        StopRequest::Cancel { reason } => format!("a person wants it no more{}", after_colon(reason)),
+        StopRequest::Cancel { reason } => format!("a person wants it no more{}", colon_suffix(reason)),
         StopRequest::Redirect => "a person wants its agent to hear something at once".to_owned(),
-        StopRequest::Block { reason } => format!("a person says it cannot go on{}", after_colon(reason)),
+        StopRequest::Block { reason } => format!("a person says it cannot go on{}", colon_suffix(reason)),
     }
 }
 
-pub(crate) fn ended(ending: &Ending) -> String {
-    let detail = after_colon(&ending.detail);
+pub(crate) fn ending_label(ending: &Ending) -> String {
+    let detail = colon_suffix(&ending.detail);
     match ending.kind {
         EndKind::Done => "done".to_owned(),
         EndKind::Failed => format!("failed ({}){detail}", ending.code.word()),
@@ -781,7 +797,7 @@ pub(crate) fn run_end(why: RunEnd) -> &'static str {
     }
 }
 
-fn after_colon(text: &str) -> String {
+fn colon_suffix(text: &str) -> String {
     if text.trim().is_empty() { String::new() } else { format!(": {}", one_line(text)) }
 }
 

@@ -9,7 +9,7 @@ use landfall_text::pluralize;
 use crate::project::sentences::one_line;
 
 /// What happened, in one line.
-pub(crate) fn line(event: &StagedEvent) -> String {
+pub(crate) fn staged_event_sentence(event: &StagedEvent) -> String {
     match event {
         StagedEvent::Planned { steps, covers, .. } => match covers.as_slice() {
             [] => format!("a plan of {} is written", pluralize(u64::from(*steps), "step")),

@@ -41,7 +41,7 @@ const AGAIN: Duration = Duration::from_secs(30); // a commit that is gone is not
 
 impl DiffStatResult {
     /// What is known by now; none if it is to be counted.
-    fn known(self, now: Instant) -> Option<Option<DiffStat>> {
+    fn current_stat(self, now: Instant) -> Option<Option<DiffStat>> {
         match self {
             Self::Known(stat) => Some(stat),
             Self::Failed(at) if now.saturating_duration_since(at) < AGAIN => Some(None),
@@ -69,40 +69,41 @@ impl TaskCache {
 }
 
 /// The task of a row, as it is at the row's last event.
-pub(crate) fn task(
+pub(crate) fn cached_task(
     place: &ProjectLocation,
     reader: &StoreReader,
     row: &TaskRow,
 ) -> Result<Option<Arc<Task>>, Problem> {
-    at_event(
+    cached_at_event(
         |known| &mut known.tasks,
         place,
         row,
-        || reader.task(row.id).map_err(|error| problems::store(&error)),
+        || reader.task(row.id).map_err(|error| problems::from_store_error(&error)),
     )
 }
 
 /// The attempts at a task, as they are at the row's last event.
-pub(crate) fn attempts(
+pub(crate) fn cached_attempts(
     place: &ProjectLocation,
     reader: &StoreReader,
     row: &TaskRow,
 ) -> Result<Arc<Vec<AttemptLine>>, Problem> {
-    let known = at_event(
+    let known = cached_at_event(
         |known| &mut known.attempts,
         place,
         row,
         || {
-            let events =
-                reader.events(Seq::ZERO, Some(row.id), u32::MAX).map_err(|error| problems::store(&error))?;
-            Ok(Some(attempts::of(events.iter().map(|(_, entry)| entry))))
+            let events = reader
+                .events(Seq::ZERO, Some(row.id), u32::MAX)
+                .map_err(|error| problems::from_store_error(&error))?;
+            Ok(Some(attempts::collect_attempts(events.iter().map(|(_, entry)| entry))))
         },
     );
     Ok(known?.unwrap_or_default())
 }
 
 /// What follows from the events of a task, as it is at the row's last one.
-fn at_event<T>(
+fn cached_at_event<T>(
     entries: impl Fn(&mut TaskEntries) -> &mut TaskKeyedCache<T>,
     place: &ProjectLocation,
     row: &TaskRow,
@@ -138,9 +139,12 @@ pub(crate) struct TableSnapshot {
 const NEXT: u32 = 128; // at the front of the line: as many as boards and lists of what waits show
 
 /// The tables as they are now.
-pub(crate) fn moment(place: &ProjectLocation, reader: &StoreReader) -> Result<Arc<TableSnapshot>, Problem> {
+pub(crate) fn table_snapshot(
+    place: &ProjectLocation,
+    reader: &StoreReader,
+) -> Result<Arc<TableSnapshot>, Problem> {
     // First the number, then the tables: what is written in between is read twice, and nothing is missed.
-    let head = reader.head().map_err(|error| problems::store(&error))?;
+    let head = reader.head().map_err(|error| problems::from_store_error(&error))?;
     let path = place.folder.journal_path();
     let all = &mut place.caches.tasks.lock().moments;
     if let Some(moment) = all.get(&path).filter(|moment| moment.head == head) {
@@ -167,8 +171,8 @@ impl TableSnapshot {
     }
 
     /// How many tasks there are, by status.
-    pub fn counts(&self, reader: &StoreReader) -> Result<Arc<TaskCounts>, Problem> {
-        self.counts.get(|| reader.counts().map_err(|error| problems::store(&error)))
+    pub fn task_counts(&self, reader: &StoreReader) -> Result<Arc<TaskCounts>, Problem> {
+        self.counts.get(|| reader.counts().map_err(|error| problems::from_store_error(&error)))
     }
 
     /// The tasks with something under way, by id.
@@ -179,10 +183,11 @@ impl TableSnapshot {
     ) -> Result<Arc<ActiveTasks>, Problem> {
         self.at_work.get(|| {
             let busy = TaskFilter { status: Some(TaskStatus::Active), ..TaskFilter::default() };
-            let rows = reader.tasks(&busy, None, AT_WORK_MAX).map_err(|error| problems::store(&error))?;
+            let rows =
+                reader.tasks(&busy, None, AT_WORK_MAX).map_err(|error| problems::from_store_error(&error))?;
             let mut tasks = Vec::with_capacity(rows.len());
             for row in rows {
-                if let Some(task) = task(place, reader, &row)? {
+                if let Some(task) = cached_task(place, reader, &row)? {
                     tasks.push((row, task));
                 }
             }
@@ -191,16 +196,16 @@ impl TableSnapshot {
     }
 
     /// The tasks of issues of which nobody has seen that they hold what they promise, by id.
-    pub fn unaccepted(&self, reader: &StoreReader) -> Result<Arc<Vec<TaskId>>, Problem> {
+    pub fn unaccepted_tasks(&self, reader: &StoreReader) -> Result<Arc<Vec<TaskId>>, Problem> {
         self.unaccepted.get(|| {
-            let all = reader.acceptances().map_err(|error| problems::store(&error))?;
+            let all = reader.acceptances().map_err(|error| problems::from_store_error(&error))?;
             Ok(all.into_iter().filter(|(_, held)| *held != Some(true)).map(|(task, _)| task).collect())
         })
     }
 
     /// The first of the tasks that could start, most urgent first.
     pub fn next(&self, reader: &StoreReader, limit: u32) -> Result<Vec<TaskRow>, Problem> {
-        let read = |many| reader.next(many).map_err(|error| problems::store(&error));
+        let read = |many| reader.next(many).map_err(|error| problems::from_store_error(&error));
         if limit > NEXT {
             return read(limit);
         }
@@ -239,7 +244,7 @@ impl<'a> Diffstats<'a> {
     }
 
     /// How much a task changes, if it is known or can be counted now.
-    pub fn of(&mut self, task: &Task) -> Option<DiffStat> {
+    pub fn task_diffstat(&mut self, task: &Task) -> Option<DiffStat> {
         let (from, to) = match (&task.landed, &task.gate, &task.head, &task.workspace) {
             (Some(landed), ..) => (&landed.base_before, &landed.commit),
             (None, Some(gate), ..) => (&gate.base, &gate.commit),
@@ -248,7 +253,7 @@ impl<'a> Diffstats<'a> {
         };
         let key = (from.clone(), to.clone());
         let kept = self.look.place.caches.tasks.lock().diffs.get(&key).copied();
-        if let Some(known) = kept.and_then(|it| it.known(Instant::now())) {
+        if let Some(known) = kept.and_then(|it| it.current_stat(Instant::now())) {
             return known;
         }
         if self.left == 0 {
@@ -256,30 +261,30 @@ impl<'a> Diffstats<'a> {
         }
         self.left -= 1;
         let made = self
-            .count(from, to)
+            .count_diffstat(from, to)
             .map_or_else(|| DiffStatResult::Failed(Instant::now()), DiffStatResult::Known);
         let diffs = &mut self.look.place.caches.tasks.lock().diffs;
         if diffs.len() >= DIFFS_MAX {
             diffs.clear();
         }
         diffs.insert(key, made);
-        made.known(Instant::now()).flatten()
+        made.current_stat(Instant::now()).flatten()
     }
 
     /// None if it cannot be said: that is no reason to show nothing else.
-    fn count(&mut self, from: &Commit, to: &Commit) -> Option<Option<DiffStat>> {
+    fn count_diffstat(&mut self, from: &Commit, to: &Commit) -> Option<Option<DiffStat>> {
         let (from, to) = (from.as_str().parse::<Oid>().ok()?, to.as_str().parse::<Oid>().ok()?);
         if self.store.is_none() {
-            self.store = self.look.store().ok();
+            self.store = self.look.open_store().ok();
         }
         let options = DiffOptions { context: 0, ..DiffOptions::default() };
         let text = self.store.as_ref()?.diff_commits(&from, &to, &options).ok()?;
-        Some((!text.cut).then(|| counted(&text.bytes)))
+        Some((!text.cut).then(|| parse_diffstat(&text.bytes)))
     }
 }
 
 /// The figures of a diff without context: each hunk says its own.
-fn counted(diff: &[u8]) -> DiffStat {
+fn parse_diffstat(diff: &[u8]) -> DiffStat {
     let mut stat = DiffStat::default();
     let mut inside = 0; // lines of the hunk that are still to come
     for line in diff.split(|byte| *byte == b'\n') {
@@ -313,17 +318,17 @@ fn hunk(line: &str) -> Option<(u64, u64)> {
 mod tests {
     use std::time::Instant;
 
-    use super::{AGAIN, DiffStat, DiffStatResult, counted};
+    use super::{AGAIN, DiffStat, DiffStatResult, parse_diffstat};
 
     #[test]
     fn figures_that_could_not_be_had_are_asked_for_again() {
         let now = Instant::now();
         let failed = DiffStatResult::Failed(now);
-        assert_eq!(failed.known(now), Some(None), "not with every look");
-        assert_eq!(failed.known(now + AGAIN), None, "but not never");
+        assert_eq!(failed.current_stat(now), Some(None), "not with every look");
+        assert_eq!(failed.current_stat(now + AGAIN), None, "but not never");
         let known = DiffStatResult::Known(Some(DiffStat { files: 1, added: 2, removed: 3 }));
-        assert!(known.known(now + 100 * AGAIN).flatten().is_some());
-        assert_eq!(DiffStatResult::Known(None).known(now + 100 * AGAIN), Some(None));
+        assert!(known.current_stat(now + 100 * AGAIN).flatten().is_some());
+        assert_eq!(DiffStatResult::Known(None).current_stat(now + 100 * AGAIN), Some(None));
     }
 
     #[test]
@@ -331,7 +336,7 @@ mod tests {
         let diff =
             b"diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1,2 @@\n-old\n+diff --git\n+@@ -1,9 +1,9 @@\n\
                      diff --git a/b b/b\nBinary files differ\n";
-        assert_eq!(counted(diff), DiffStat { files: 2, added: 2, removed: 1 });
-        assert_eq!(counted(b""), DiffStat::default());
+        assert_eq!(parse_diffstat(diff), DiffStat { files: 2, added: 2, removed: 1 });
+        assert_eq!(parse_diffstat(b""), DiffStat::default());
     }
 }

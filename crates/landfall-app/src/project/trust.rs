@@ -43,16 +43,20 @@ pub struct TrustLine {
 }
 
 /// What there is to trust in the project.
-pub(crate) fn report(place: &ProjectLocation) -> Result<TrustReport, Problem> {
-    report_of(place, &sensitive(place)?)
+pub(crate) fn trust_report(place: &ProjectLocation) -> Result<TrustReport, Problem> {
+    build_trust_report(place, &sensitive_settings(place)?)
 }
 
 /// Trusts the settings with this digest, if they are those of the project.
-pub(crate) fn trust(place: &ProjectLocation, digest: &str, by: TrustedBy) -> Result<TrustReport, Problem> {
+pub(crate) fn trust_settings(
+    place: &ProjectLocation,
+    digest: &str,
+    by: TrustedBy,
+) -> Result<TrustReport, Problem> {
     let digest = TrustDigest::parse(digest).map_err(|error| {
         Problem::new(ProblemCode::BadInput, error.to_string()).hint("`landfall trust` shows it")
     })?;
-    let settings = sensitive(place)?;
+    let settings = sensitive_settings(place)?;
     if settings.compute_digest() != digest {
         let what = format!(
             "the settings of this project have the digest {}, not {}",
@@ -62,59 +66,62 @@ pub(crate) fn trust(place: &ProjectLocation, digest: &str, by: TrustedBy) -> Res
         return Err(Problem::new(ProblemCode::NotTrusted, what)
             .hint("`landfall trust` shows them; they may have changed since you read them"));
     }
-    note(place, &digest, by)?;
-    report_of(place, &settings)
+    note_trusted(place, &digest, by)?;
+    build_trust_report(place, &settings)
 }
 
 /// Refuses what would use settings that nobody has trusted.
-pub(crate) fn check(place: &ProjectLocation, settings: &Settings) -> Result<(), Problem> {
+pub(crate) fn check_trust(place: &ProjectLocation, settings: &Settings) -> Result<(), Problem> {
     let settings = with_scripts(place, settings)?;
     match verdict(place, &settings)? {
         TrustVerdict::Nothing | TrustVerdict::Trusted => Ok(()),
         TrustVerdict::Changed if settings.script_paths().next().is_some() => {
             let what =
                 "has settings that need your trust, and they or the scripts that they run have changed";
-            Err(untrusted(&settings, what))
+            Err(untrusted_problem(&settings, what))
         }
-        TrustVerdict::Changed => Err(untrusted(&settings, "has changed settings that need your trust")),
-        TrustVerdict::Unasked => Err(untrusted(&settings, "has settings that need your trust")),
+        TrustVerdict::Changed => {
+            Err(untrusted_problem(&settings, "has changed settings that need your trust"))
+        }
+        TrustVerdict::Unasked => Err(untrusted_problem(&settings, "has settings that need your trust")),
     }
 }
 
 /// The same before a run. A sprint that was under way before there was this question goes on with the settings it has.
-pub(crate) fn check_to_drive(place: &ProjectLocation, settings: &Settings) -> Result<(), Problem> {
+pub(crate) fn check_trust_for_run(place: &ProjectLocation, settings: &Settings) -> Result<(), Problem> {
     let sensitive = with_scripts(place, settings)?;
     match verdict(place, &sensitive)? {
         TrustVerdict::Unasked if has_open_sprint(place)? => {
-            note(place, &sensitive.compute_digest(), TrustedBy::Sprint)
+            note_trusted(place, &sensitive.compute_digest(), TrustedBy::Sprint)
         }
         // Noted, so that what appears later is a change, also while a sprint is open.
-        TrustVerdict::Nothing => store(place)
+        TrustVerdict::Nothing => open_trust_store(place)
             .note_first(&sensitive.compute_digest(), TrustedBy::Run, Timestamp(SystemClock.now_ms()))
-            .map_err(|error| broken(&error)),
-        TrustVerdict::Trusted | TrustVerdict::Changed | TrustVerdict::Unasked => check(place, settings),
+            .map_err(|error| trust_problem(&error)),
+        TrustVerdict::Trusted | TrustVerdict::Changed | TrustVerdict::Unasked => check_trust(place, settings),
     }
 }
 
 /// Trusts the settings that `landfall init` has just written. What another file of the repository adds to them is not
 /// included: the first run asks about it.
-pub(crate) fn trust_own(place: &ProjectLocation) -> Result<(), Problem> {
+pub(crate) fn trust_own_settings(place: &ProjectLocation) -> Result<(), Problem> {
     let path = place.root.join("landfall.toml");
-    let text = std::fs::read_to_string(&path).map_err(|error| problems::io("read", &path, &error))?;
+    let text =
+        std::fs::read_to_string(&path).map_err(|error| problems::from_io_error("read", &path, &error))?;
     let Ok(settings) = Settings::parse(&text, "landfall.toml") else { return Ok(()) };
     let settings = with_scripts(place, &settings)?;
     match settings.is_empty() {
         true => Ok(()),
-        false => note(place, &settings.compute_digest(), TrustedBy::Init),
+        false => note_trusted(place, &settings.compute_digest(), TrustedBy::Init),
     }
 }
 
 /// Trusts the settings in work that the person has approved. Settings that cannot be read trust nothing.
-pub(crate) fn trust_work(look: &Query<'_>, task: &Task) -> Result<(), Problem> {
+pub(crate) fn trust_approved_work(look: &Query<'_>, task: &Task) -> Result<(), Problem> {
     let Some(head) = task.head.as_ref().or(task.landed.as_ref().map(|landed| &landed.commit)) else {
         return Ok(());
     };
-    let (place, store) = (look.place, look.store()?);
+    let (place, store) = (look.place, look.open_store()?);
     let base = match &task.landed {
         Some(landed) => Some(landed.base_before.clone()),
         None => store.base().ok().flatten().map(|base| Commit::new(base.as_str())),
@@ -125,7 +132,8 @@ pub(crate) fn trust_work(look: &Query<'_>, task: &Task) -> Result<(), Problem> {
     };
     let of_commit = |settings: &Settings, commit: &Commit| {
         let commit: Oid = commit.as_str().parse().expect("commits in the journal came from git");
-        sensitive_in_commit(settings, &place.root, &store, &commit).map_err(|error| problems::git(&error))
+        sensitive_in_commit(settings, &place.root, &store, &commit)
+            .map_err(|error| problems::from_git_error(&error))
     };
     let (before, after) = (of_commit(&before, &base)?, of_commit(&after, head)?);
     // The person has seen the difference. That is all of it only if they trust what it is based on.
@@ -134,12 +142,12 @@ pub(crate) fn trust_work(look: &Query<'_>, task: &Task) -> Result<(), Problem> {
         TrustVerdict::Nothing | TrustVerdict::Trusted => Ok(()),
         TrustVerdict::Changed | TrustVerdict::Unasked if before == after || !knows_base => Ok(()),
         TrustVerdict::Changed | TrustVerdict::Unasked => {
-            note(place, &after.compute_digest(), TrustedBy::Review)
+            note_trusted(place, &after.compute_digest(), TrustedBy::Review)
         }
     }
 }
 
-fn sensitive(place: &ProjectLocation) -> Result<SensitiveSettings, Problem> {
+fn sensitive_settings(place: &ProjectLocation) -> Result<SensitiveSettings, Problem> {
     let settings = load_settings(&place.root).map_err(|error| problems::open(&error))?;
     with_scripts(place, &settings)
 }
@@ -149,12 +157,12 @@ fn with_scripts(place: &ProjectLocation, settings: &Settings) -> Result<Sensitiv
     if settings.unconfined_commands().is_empty() {
         return Ok(SensitiveSettings::from_settings(settings));
     }
-    let git = Git::find_installed().map_err(|error| problems::git(&error))?;
-    let repo = Repo::discover(&git, &place.root).map_err(problems::repo)?;
-    sensitive_in_checkout(settings, &repo).map_err(|error| problems::git(&error))
+    let git = Git::find_installed().map_err(|error| problems::from_git_error(&error))?;
+    let repo = Repo::discover(&git, &place.root).map_err(problems::from_repo_problem)?;
+    sensitive_in_checkout(settings, &repo).map_err(|error| problems::from_git_error(&error))
 }
 
-fn report_of(place: &ProjectLocation, settings: &SensitiveSettings) -> Result<TrustReport, Problem> {
+fn build_trust_report(place: &ProjectLocation, settings: &SensitiveSettings) -> Result<TrustReport, Problem> {
     let verdict = verdict(place, settings)?;
     let lines = settings.iter().map(|setting| TrustLine {
         key: setting.key.clone(),
@@ -175,22 +183,24 @@ fn report_of(place: &ProjectLocation, settings: &SensitiveSettings) -> Result<Tr
 }
 
 fn verdict(place: &ProjectLocation, settings: &SensitiveSettings) -> Result<TrustVerdict, Problem> {
-    store(place).judge(settings).map_err(|error| broken(&error))
+    open_trust_store(place).judge(settings).map_err(|error| trust_problem(&error))
 }
 
-fn note(place: &ProjectLocation, digest: &TrustDigest, by: TrustedBy) -> Result<(), Problem> {
+fn note_trusted(place: &ProjectLocation, digest: &TrustDigest, by: TrustedBy) -> Result<(), Problem> {
     let project = place.folder.of_side(None);
-    project.create_folders().map_err(|error| problems::io("make", project.root(), &error))?;
-    store(place).add_trust(digest, by, Timestamp(SystemClock.now_ms())).map_err(|error| broken(&error))
+    project.create_folders().map_err(|error| problems::from_io_error("make", project.root(), &error))?;
+    open_trust_store(place)
+        .add_trust(digest, by, Timestamp(SystemClock.now_ms()))
+        .map_err(|error| trust_problem(&error))
 }
 
-fn store(place: &ProjectLocation) -> TrustStore {
+fn open_trust_store(place: &ProjectLocation) -> TrustStore {
     TrustStore::for_repository(&place.folder, &place.root)
 }
 
-fn broken(error: &TrustError) -> Problem {
+fn trust_problem(error: &TrustError) -> Problem {
     match error {
-        TrustError::Io { path, source } => problems::io("use", path, source),
+        TrustError::Io { path, source } => problems::from_io_error("use", path, source),
         TrustError::Format { .. } => Problem::new(ProblemCode::Corrupt, error.to_string())
             .hint("move the file aside, and `landfall trust` asks anew"),
     }
@@ -198,13 +208,13 @@ fn broken(error: &TrustError) -> Problem {
 
 fn has_open_sprint(place: &ProjectLocation) -> Result<bool, Problem> {
     let Some(reader) = place.reader()? else { return Ok(false) };
-    let sprints = reader.sprints().map_err(|error| problems::store(&error))?;
+    let sprints = reader.sprints().map_err(|error| problems::from_store_error(&error))?;
     Ok(sprints.open().is_some())
 }
 
 const KEYS_SHOWN_MAX: usize = 5; // `landfall trust` shows all of them
 
-fn untrusted(settings: &SensitiveSettings, what: &str) -> Problem {
+fn untrusted_problem(settings: &SensitiveSettings, what: &str) -> Problem {
     let mut keys: Vec<&str> = settings.iter().map(|setting| setting.key.as_str()).collect();
     keys.dedup();
     let more = keys.len().saturating_sub(KEYS_SHOWN_MAX);

@@ -32,7 +32,7 @@ use crate::query::extra_usage;
 use crate::query::start_blockers::StartBlockers;
 
 /// Every kind, and what each profile of the project would run.
-pub(crate) fn find(
+pub(crate) fn find_agents(
     place: &ProjectLocation,
     asked: &AgentsAsked,
     probe: bool,
@@ -41,24 +41,26 @@ pub(crate) fn find(
     if let Some(name) = &asked.profile
         && !settings.agents.contains_key(name)
     {
-        return Err(unknown_profile(&settings, name));
+        return Err(unknown_profile_problem(&settings, name));
     }
     if probe {
-        trust::check(place, &settings)?; // it starts them
+        trust::check_trust(place, &settings)?; // it starts them
     }
-    let kinds = kinds();
+    let kinds = list_agent_kinds();
     let wanted = |name: &str| asked.profile.as_deref().is_none_or(|only| only == name);
     let profiles: Vec<&ProfileSettings> = settings.agents.values().filter(|it| wanted(&it.name)).collect();
     // Each probe is a process that mostly waits, so they wait together.
     let found = std::thread::scope(|scope| {
-        let looks: Vec<_> =
-            profiles.iter().map(|profile| scope.spawn(|| look(place, &settings, profile, probe))).collect();
+        let looks: Vec<_> = profiles
+            .iter()
+            .map(|profile| scope.spawn(|| inspect_profile(place, &settings, profile, probe)))
+            .collect();
         looks.into_iter().map(|look| look.join().expect("looking does not panic")).collect()
     });
     Ok(AgentsFound { kinds, profiles: found })
 }
 
-pub(crate) fn unknown_profile(settings: &Settings, name: &str) -> Problem {
+pub(crate) fn unknown_profile_problem(settings: &Settings, name: &str) -> Problem {
     let known: Vec<&str> = settings.agents.keys().map(String::as_str).collect();
     let hint = match (known.is_empty(), nearest(&known, name)) {
         (true, _) => "add an `[agent.default]` section to landfall.toml".to_owned(),
@@ -69,7 +71,7 @@ pub(crate) fn unknown_profile(settings: &Settings, name: &str) -> Problem {
 }
 
 /// Every kind there is, with what is installed of it.
-pub(crate) fn kinds() -> Vec<AgentKind> {
+pub(crate) fn list_agent_kinds() -> Vec<AgentKind> {
     std::thread::scope(|scope| {
         let looks: Vec<_> = AGENTS.iter().map(|entry| scope.spawn(|| kind(entry))).collect();
         looks.into_iter().map(|look| look.join().expect("looking does not panic")).collect()
@@ -84,10 +86,10 @@ fn kind(entry: &registry::AgentEntry) -> AgentKind {
     };
     let AgentRequirements { program, version_args, install, login, .. } =
         entry.create_agent().needs(&profile);
-    let path = program.as_deref().and_then(on_path);
+    let path = program.as_deref().and_then(find_on_path);
     let (version, problem) = match (&path, version_args) {
         (None, _) | (_, []) => (None, None),
-        (Some(path), args) => match version(path, args) {
+        (Some(path), args) => match read_version(path, args) {
             Ok(version) => (Some(version), None),
             Err(problem) => (None, Some(problem)),
         },
@@ -105,7 +107,7 @@ fn kind(entry: &registry::AgentEntry) -> AgentKind {
 }
 
 /// Where a program is, if it is there and can be run.
-pub(crate) fn on_path(program: &str) -> Option<PathBuf> {
+pub(crate) fn find_on_path(program: &str) -> Option<PathBuf> {
     let runs = |path: &Path| {
         std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
     };
@@ -123,7 +125,7 @@ const VERSION_BYTES_MAX: u64 = 16 * 1024;
 const VERSION_CHARS_MAX: usize = 80;
 
 /// What a program says its version is: the first line it writes.
-fn version(program: &Path, args: &[&str]) -> Result<String, String> {
+fn read_version(program: &Path, args: &[&str]) -> Result<String, String> {
     let mut child = Command::new(program)
         .args(args)
         .stdin(Stdio::null())
@@ -156,7 +158,7 @@ fn version(program: &Path, args: &[&str]) -> Result<String, String> {
     Ok(line.chars().take(VERSION_CHARS_MAX).collect())
 }
 
-fn look(
+fn inspect_profile(
     place: &ProjectLocation,
     settings: &Settings,
     profile: &ProfileSettings,
@@ -181,7 +183,7 @@ fn look(
         Ok(path) => found.path = path.map(|path| path.display().to_string()),
         Err(ProfileProblem { problem, hint }) => (found.problem, found.hint) = (Some(problem), Some(hint)),
     }
-    match command(place, profile) {
+    match profile_command_line(place, profile) {
         Ok(command) => found.command = Some(command),
         Err(ProfileProblem { problem, hint }) => {
             found.hint.get_or_insert(hint);
@@ -189,7 +191,7 @@ fn look(
         }
     }
     if probe && found.problem.is_none() {
-        found.probe = Some(answer(place, settings, profile));
+        found.probe = Some(probe_profile(place, settings, profile));
     }
     found
 }
@@ -215,7 +217,7 @@ pub(crate) fn fitness(profile: &ProfileSettings) -> Result<Option<PathBuf>, Prof
     check_terminal(name, &needs, profile.sandbox)
         .map_err(|TerminalError { problem, hint }| ProfileProblem { problem, hint: hint.to_owned() })?;
     let Some(program) = needs.program else { return Ok(None) };
-    match on_path(&program) {
+    match find_on_path(&program) {
         Some(path) => Ok(Some(path)),
         None => Err(ProfileProblem {
             problem: format!("`{program}` is not on the PATH"),
@@ -225,7 +227,10 @@ pub(crate) fn fitness(profile: &ProfileSettings) -> Result<Option<PathBuf>, Prof
 }
 
 /// The command line of a profile, as a shell would read it. What differs from run to run is written in capitals.
-fn command(place: &ProjectLocation, profile: &ProfileSettings) -> Result<String, ProfileProblem> {
+fn profile_command_line(
+    place: &ProjectLocation,
+    profile: &ProfileSettings,
+) -> Result<String, ProfileProblem> {
     let unfit = |problem: String, hint: Option<String>| ProfileProblem {
         problem,
         hint: hint.unwrap_or_else(|| format!("mend `[agent.{}]` in landfall.toml", profile.name)),
@@ -272,7 +277,7 @@ fn command(place: &ProjectLocation, profile: &ProfileSettings) -> Result<String,
     words.extend(profile.env.keys().map(|name| format!("{name}={HIDDEN}")));
     let mut hide_next = false;
     for word in &launch.argv {
-        let word = shown(word, &secrets, std::mem::take(&mut hide_next));
+        let word = format_argument(word, &secrets, std::mem::take(&mut hide_next));
         hide_next = word.starts_with('-') && !word.contains('=') && is_secret(&word);
         words.push(word);
     }
@@ -285,7 +290,7 @@ fn command(place: &ProjectLocation, profile: &ProfileSettings) -> Result<String,
 const HIDDEN: &str = "…";
 
 /// An argument for a shell, without what nobody should read over a shoulder.
-fn shown(word: &OsStr, secrets: &BTreeSet<&str>, hide: bool) -> String {
+fn format_argument(word: &OsStr, secrets: &BTreeSet<&str>, hide: bool) -> String {
     if hide {
         return HIDDEN.to_owned();
     }
@@ -304,7 +309,7 @@ const PROBE_TIME_MAX: Duration = Duration::from_secs(60); // a slow model takes 
 /// What of the day's budget is used up. A journal that cannot be read is no leave to spend.
 fn spent(place: &ProjectLocation) -> Option<String> {
     let holds = match place.reader() {
-        Ok(Some(reader)) => StartBlockers::now(place, &EngineLocation::look(place), &reader),
+        Ok(Some(reader)) => StartBlockers::load_current(place, &EngineLocation::locate(place), &reader),
         Ok(None) => return None,
         Err(problem) => Err(problem),
     };
@@ -315,14 +320,14 @@ fn spent(place: &ProjectLocation) -> Option<String> {
 }
 
 /// Runs a tiny prompt through a profile.
-fn answer(place: &ProjectLocation, settings: &Settings, profile: &ProfileSettings) -> Probed {
-    let environment: Vec<(OsString, OsString)> = place.environment();
+fn probe_profile(place: &ProjectLocation, settings: &Settings, profile: &ProfileSettings) -> Probed {
+    let environment: Vec<(OsString, OsString)> = place.engine_environment();
     let asked = ProbeRequest {
         settings,
         profile,
         root: &place.root,
         folder: &place.folder,
-        program: crate::project::open_engine::program(),
+        program: crate::project::open_engine::own_executable(),
         environment: &environment,
         limit: PROBE_TIME_MAX,
     };
@@ -342,7 +347,7 @@ fn answer(place: &ProjectLocation, settings: &Settings, profile: &ProfileSetting
         Err(problem) => return failed(problem),
     };
     // The answer is worth telling even where the project has no ledger it could be written to.
-    let _ = extra_usage::note(place, ("probe", &profile.name), probed.usage, probed.took_ms);
+    let _ = extra_usage::note_extra_usage(place, ("probe", &profile.name), probed.usage, probed.took_ms);
     let said = |detail: &str| match (probed.words.as_str(), probed.complaint.as_str()) {
         ("", "") => detail.to_owned(),
         ("", complaint) => format!("{detail}: {complaint}"),
@@ -374,13 +379,13 @@ fn answer(place: &ProjectLocation, settings: &Settings, profile: &ProfileSetting
         | Verdict::ContextUsedUp
         | Verdict::Lost => (ProbeAnswer::Failed, said("it vanished"), None),
     };
-    let usage = conversions::usage(probed.usage);
+    let usage = conversions::to_api_usage(probed.usage);
     Probed { answer, detail, until_ms, model: probed.model, took_ms: probed.took_ms, usage }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{is_secret, shown};
+    use super::{format_argument, is_secret};
 
     #[test]
     fn what_looks_like_a_secret_is_known_by_its_name() {
@@ -397,8 +402,8 @@ mod tests {
     #[test]
     fn words_are_quoted_for_a_shell_and_secrets_are_left_out() {
         let secrets = std::collections::BTreeSet::from(["sk-1"]);
-        assert_eq!(shown("--header=x sk-1".as_ref(), &secrets, false), "'--header=x …'");
-        assert_eq!(shown("--api-key=abc".as_ref(), &secrets, false), "--api-key=…");
-        assert_eq!(shown("abc".as_ref(), &secrets, true), "…");
+        assert_eq!(format_argument("--header=x sk-1".as_ref(), &secrets, false), "'--header=x …'");
+        assert_eq!(format_argument("--api-key=abc".as_ref(), &secrets, false), "--api-key=…");
+        assert_eq!(format_argument("abc".as_ref(), &secrets, true), "…");
     }
 }

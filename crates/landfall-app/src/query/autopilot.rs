@@ -7,40 +7,40 @@ use landfall_engine::store::{RunRow, StoreReader};
 use landfall_engine::{EngineReply, EngineRequest};
 use landfall_text::pluralize;
 
-use crate::project::command_handler::{CommandHandler, unexpected};
+use crate::project::command_handler::{CommandHandler, unexpected_reply};
 use crate::project::query_context::Query;
 use crate::project::sentences;
 use crate::project::{clock, conversions, problems};
 
 /// The run under way, if one is.
-pub(crate) fn run_under_way(look: &Query<'_>, reader: &StoreReader) -> Result<Option<RunRow>, Problem> {
-    let newest = reader.runs(1).map_err(|error| problems::store(&error))?.pop();
+pub(crate) fn find_active_run(look: &Query<'_>, reader: &StoreReader) -> Result<Option<RunRow>, Problem> {
+    let newest = reader.runs(1).map_err(|error| problems::from_store_error(&error))?.pop();
     Ok(newest.filter(|run| run.ended.is_none() && look.engine.is_alive()))
 }
 
 /// How it is now, by the tables.
-pub(crate) fn state(look: &Query<'_>) -> Result<Box<api::Pilot>, Problem> {
-    let Some(reader) = look.place.reader()? else { return Ok(Box::new(at_rest(look, 0, None))) };
-    let run = run_under_way(look, &reader)?;
-    let of = |error| problems::store(&error);
+pub(crate) fn pilot_state(look: &Query<'_>) -> Result<Box<api::Pilot>, Problem> {
+    let Some(reader) = look.place.reader()? else { return Ok(Box::new(idle_pilot(look, 0, None))) };
+    let run = find_active_run(look, &reader)?;
+    let of = |error| problems::from_store_error(&error);
     let ready = reader.counts().map_err(of)?.of(landfall_engine::model::TaskStatus::Ready);
-    let next = next_brief(&reader)?;
+    let next = next_task_brief(&reader)?;
     match run {
-        None => Ok(Box::new(at_rest(look, ready, next))),
+        None => Ok(Box::new(idle_pilot(look, ready, next))),
         Some(run) => {
             let spent = look.engine.view(|view| view.spent.clone()).flatten();
-            Ok(Box::new(made(&reader.pilot().map_err(of)?, &run, ready, next, spent.as_ref())))
+            Ok(Box::new(to_api_pilot(&reader.pilot().map_err(of)?, &run, ready, next, spent.as_ref())))
         }
     }
 }
 
 /// What the first in line is called.
-pub(crate) fn next_brief(reader: &StoreReader) -> Result<Option<api::TaskBrief>, Problem> {
-    let first = reader.next(1).map_err(|error| problems::store(&error))?.pop();
+pub(crate) fn next_task_brief(reader: &StoreReader) -> Result<Option<api::TaskBrief>, Problem> {
+    let first = reader.next(1).map_err(|error| problems::from_store_error(&error))?.pop();
     Ok(first.map(|row| api::TaskBrief { task: conversions::task_id(row.id), title: row.title }))
 }
 
-fn at_rest(look: &Query<'_>, ready: u64, next: Option<api::TaskBrief>) -> api::Pilot {
+fn idle_pilot(look: &Query<'_>, ready: u64, next: Option<api::TaskBrief>) -> api::Pilot {
     let settings = landfall_engine::engine::load_settings(&look.place.root).ok(); // broken ones complain elsewhere
     let mode = settings.as_ref().map_or(PilotMode::Autopilot, |settings| settings.run.mode);
     let slots = settings.as_ref().map_or(0, |settings| settings.run.slots);
@@ -51,7 +51,7 @@ fn at_rest(look: &Query<'_>, ready: u64, next: Option<api::TaskBrief>) -> api::P
     );
     api::Pilot {
         run: None,
-        mode: conversions::mode(mode),
+        mode: conversions::to_api_mode(mode),
         phase: Phase::Idle,
         pause: None,
         picked: None,
@@ -63,7 +63,7 @@ fn at_rest(look: &Query<'_>, ready: u64, next: Option<api::TaskBrief>) -> api::P
 }
 
 /// How a run is driven. `spent` is the budget that keeps agents from starting.
-pub(crate) fn made(
+pub(crate) fn to_api_pilot(
     pilot: &PilotState,
     run: &RunRow,
     ready: u64,
@@ -76,10 +76,10 @@ pub(crate) fn made(
         since_ms: pause.since.0,
     });
     let picked = pilot.assigned_task().map(conversions::task_id);
-    let text = sentence(pilot, run, ready, next.as_ref(), spent);
+    let text = pilot_sentence(pilot, run, ready, next.as_ref(), spent);
     api::Pilot {
         run: Some(conversions::run_id(run.id)),
-        mode: conversions::mode(pilot.mode()),
+        mode: conversions::to_api_mode(pilot.mode()),
         phase: pilot.phase(),
         pause,
         picked,
@@ -90,7 +90,7 @@ pub(crate) fn made(
     }
 }
 
-fn sentence(
+fn pilot_sentence(
     pilot: &PilotState,
     run: &RunRow,
     ready: u64,
@@ -100,7 +100,7 @@ fn sentence(
     let id = run.id;
     let tasks = pluralize(ready, "task");
     if let (None, PilotMode::Autopilot, Some(spent)) = (pilot.pause(), pilot.mode(), spent) {
-        return format!("{id} starts no agent: {}. {tasks} ready.", sentences::budget_used_up(spent));
+        return format!("{id} starts no agent: {}. {tasks} ready.", sentences::exhausted_budget_text(spent));
     }
     match (pilot.pause(), pilot.mode(), pilot.assigned_task()) {
         (Some(pause), ..) => format!(
@@ -114,12 +114,12 @@ fn sentence(
         (None, PilotMode::SemiAuto, Some(task)) => {
             format!("{id} is semi-automatic and works on {task}; you pick the next one when it is over.")
         }
-        (None, PilotMode::SemiAuto, None) => format!("{id} is semi-automatic: {}", pick(next)),
+        (None, PilotMode::SemiAuto, None) => format!("{id} is semi-automatic: {}", pick_hint(next)),
     }
 }
 
 /// What a person can do when it is their turn to pick.
-pub(crate) fn pick(next: Option<&api::TaskBrief>) -> String {
+pub(crate) fn pick_hint(next: Option<&api::TaskBrief>) -> String {
     match next {
         Some(next) => format!(
             "you pick: `landfall run next` takes the first in line, `landfall run next {}` that one ({}), `landfall run autopilot on` all of them.",
@@ -131,10 +131,10 @@ pub(crate) fn pick(next: Option<&api::TaskBrief>) -> String {
 
 impl CommandHandler<'_> {
     pub fn pause(&self, asked: &api::PauseAsked) -> Result<Box<api::Pilot>, Problem> {
-        self.done(EngineRequest::Pause { reason: asked.reason.trim().to_owned() })?;
-        let mut pilot = state(&self.look())?;
+        self.request_done(EngineRequest::Pause { reason: asked.reason.trim().to_owned() })?;
+        let mut pilot = pilot_state(&self.query())?;
         let reader = self.reader()?;
-        let active = crate::query::tasks::at_work(&reader)?;
+        let active = crate::query::tasks::count_working_agents(&reader)?;
         let finish = match active {
             0 => "nothing is under way".to_owned(),
             1 => "1 agent finishes its iteration".to_owned(),
@@ -145,15 +145,15 @@ impl CommandHandler<'_> {
     }
 
     pub fn resume(&self) -> Result<Box<api::Pilot>, Problem> {
-        self.done(EngineRequest::Resume)?;
-        let mut pilot = state(&self.look())?;
+        self.request_done(EngineRequest::Resume)?;
+        let mut pilot = pilot_state(&self.query())?;
         pilot.text = format!("resumed: {}", pilot.text);
         Ok(pilot)
     }
 
-    pub fn auto(&self, mode: api::Mode) -> Result<Box<api::Pilot>, Problem> {
-        self.done(EngineRequest::SetMode(conversions::model_mode(mode)))?;
-        let mut pilot = state(&self.look())?;
+    pub fn set_mode(&self, mode: api::Mode) -> Result<Box<api::Pilot>, Problem> {
+        self.request_done(EngineRequest::SetMode(conversions::model_mode(mode)))?;
+        let mut pilot = pilot_state(&self.query())?;
         if pilot.pause.is_none() {
             pilot.text = match mode {
                 api::Mode::Autopilot => format!(
@@ -163,7 +163,7 @@ impl CommandHandler<'_> {
                 ),
                 api::Mode::SemiAuto => format!(
                     "semi-automatic: agents at work finish their tasks; then {}",
-                    pick(pilot.next.as_ref())
+                    pick_hint(pilot.next.as_ref())
                 ),
             };
         }
@@ -171,7 +171,7 @@ impl CommandHandler<'_> {
     }
 
     pub fn next(&self, task: Option<TaskId>) -> Result<api::Picked, Problem> {
-        let picked = self.tasks(EngineRequest::Assign(task))?;
+        let picked = self.request_tasks(EngineRequest::Assign(task))?;
         let Some(task) = picked.first() else {
             return Err(Problem::new(ProblemCode::Internal, "a task was picked, and none was named"));
         };
@@ -183,10 +183,10 @@ impl CommandHandler<'_> {
     }
 
     /// Asks for something that has no answer but that it is so.
-    pub fn done(&self, ask: EngineRequest) -> Result<(), Problem> {
+    pub fn request_done(&self, ask: EngineRequest) -> Result<(), Problem> {
         match (self.ask)(ask)? {
             EngineReply::Done => Ok(()),
-            other => Err(unexpected("a change", &other)),
+            other => Err(unexpected_reply("a change", &other)),
         }
     }
 }

@@ -13,12 +13,12 @@ use crate::project::problems;
 const PAGE: u32 = 1_000;
 
 /// Where every task came from. It is read from the journal: the tables do not keep it.
-pub(crate) fn sources(place: &ProjectLocation) -> Result<Vec<(TaskId, String)>, Problem> {
+pub(crate) fn list_task_sources(place: &ProjectLocation) -> Result<Vec<(TaskId, String)>, Problem> {
     let Some(reader) = place.reader()? else { return Ok(Vec::new()) };
     let mut found = Vec::new();
     let mut after = Seq(0);
     loop {
-        let page = reader.events(after, None, PAGE).map_err(|error| problems::store(&error))?;
+        let page = reader.events(after, None, PAGE).map_err(|error| problems::from_store_error(&error))?;
         let Some((last, _)) = page.last() else { return Ok(found) };
         after = *last;
         found.extend(page.into_iter().filter_map(|(_, entry)| match entry.fact {
@@ -29,12 +29,13 @@ pub(crate) fn sources(place: &ProjectLocation) -> Result<Vec<(TaskId, String)>, 
 }
 
 /// The rows of all tasks, in the order of their ids.
-pub(crate) fn rows(reader: &StoreReader) -> Result<Vec<TaskRow>, Problem> {
+pub(crate) fn list_task_rows(reader: &StoreReader) -> Result<Vec<TaskRow>, Problem> {
     let mut rows: Vec<TaskRow> = Vec::new();
     loop {
         let after = rows.last().map(|row| row.id);
-        let page =
-            reader.tasks(&TaskFilter::default(), after, PAGE).map_err(|error| problems::store(&error))?;
+        let page = reader
+            .tasks(&TaskFilter::default(), after, PAGE)
+            .map_err(|error| problems::from_store_error(&error))?;
         if page.is_empty() {
             return Ok(rows);
         }
@@ -43,11 +44,13 @@ pub(crate) fn rows(reader: &StoreReader) -> Result<Vec<TaskRow>, Problem> {
 }
 
 /// What a proposal is held against, and the same for an agent, one line each.
-pub(crate) fn known(place: &ProjectLocation) -> Result<(Vec<ExistingTask>, Vec<String>), Problem> {
+pub(crate) fn list_existing_tasks(
+    place: &ProjectLocation,
+) -> Result<(Vec<ExistingTask>, Vec<String>), Problem> {
     const LINES_MAX: usize = 200; // more titles do not help anyone to think
     let Some(reader) = place.reader()? else { return Ok((Vec::new(), Vec::new())) };
-    let rows = rows(&reader)?;
-    let groups = groups(&rows);
+    let rows = list_task_rows(&reader)?;
+    let groups = find_group_tasks(&rows);
     let known: Vec<ExistingTask> = rows
         .iter()
         .map(|row| {
@@ -75,12 +78,14 @@ pub(crate) fn known(place: &ProjectLocation) -> Result<(Vec<ExistingTask>, Vec<S
 }
 
 /// The tasks that others are a part of.
-pub(crate) fn groups(rows: &[TaskRow]) -> BTreeSet<TaskId> {
+pub(crate) fn find_group_tasks(rows: &[TaskRow]) -> BTreeSet<TaskId> {
     rows.iter().filter_map(|row| row.parent).collect()
 }
 
 /// The task that each source became; the newest, if there are several.
-pub(crate) fn by_source(place: &ProjectLocation) -> Result<BTreeMap<String, landfall_api::TaskId>, Problem> {
-    let found = sources(place)?;
+pub(crate) fn tasks_by_source(
+    place: &ProjectLocation,
+) -> Result<BTreeMap<String, landfall_api::TaskId>, Problem> {
+    let found = list_task_sources(place)?;
     Ok(found.into_iter().map(|(id, source)| (source, crate::project::conversions::task_id(id))).collect())
 }

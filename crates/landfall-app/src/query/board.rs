@@ -36,7 +36,7 @@ const FOR_A_PERSON: [api::WaitFor; 6] = [
 ];
 const GAVE_UP: [TaskStatus; 3] = [TaskStatus::Blocked, TaskStatus::Failed, TaskStatus::Timeout];
 
-pub(crate) fn board(look: &Query<'_>, asked: &api::BoardAsked) -> Result<Box<api::Board>, Problem> {
+pub(crate) fn build_board(look: &Query<'_>, asked: &api::BoardAsked) -> Result<Box<api::Board>, Problem> {
     let limit = if asked.cards == 0 { CARDS } else { asked.cards.min(CARDS_MAX) };
     let wanted: Vec<ColumnName> = ColumnName::ALL
         .into_iter()
@@ -45,36 +45,36 @@ pub(crate) fn board(look: &Query<'_>, asked: &api::BoardAsked) -> Result<Box<api
     let reader = look.place.reader()?;
     // First the number, then the tables: what is written in between is told again, and nothing is missed.
     let moment = match &reader {
-        Some(reader) => Some(task_cache::moment(look.place, reader)?),
+        Some(reader) => Some(task_cache::table_snapshot(look.place, reader)?),
         None => None,
     };
     let seq = moment.as_ref().map_or(0, |moment| moment.seq().0);
     let holds = match &reader {
-        Some(reader) => StartBlockers::now(look.place, look.engine, reader)?,
+        Some(reader) => StartBlockers::load_current(look.place, look.engine, reader)?,
         None => StartBlockers::default(),
     };
     let status = match &reader {
-        Some(reader) => look.status_by(reader, &holds)?,
+        Some(reader) => look.status_report_from(reader, &holds)?,
         None => look.status()?,
     };
-    let live = look.engine.live();
+    let live = look.engine.live_agents();
     let (mut columns, mut problems) = (Vec::new(), Vec::new());
     match reader.as_deref().zip(moment) {
         Some((reader, moment)) => {
             let mut maker = BoardBuilder::new(look, reader, moment, holds, &live, limit)?;
             for name in wanted {
-                columns.push(maker.column(name)?);
+                columns.push(maker.build_column(name)?);
             }
-            problems = troubles(look, &maker, &status);
+            problems = find_troubles(look, &maker, &status);
         }
         None => {
             let empty = |name| api::Column { name, count: 0, cards: Vec::new(), more: 0 };
             columns.extend(wanted.into_iter().map(empty));
-            problems.extend(status.warnings.iter().map(|text| warning(text)));
+            problems.extend(status.warnings.iter().map(|text| warning_trouble(text)));
         }
     }
     let next_landing = match &reader {
-        Some(reader) => front(look, reader, status.queue.as_deref())?,
+        Some(reader) => find_queue_front(look, reader, status.queue.as_deref())?,
         None => None,
     };
     let api::StatusReport {
@@ -120,7 +120,7 @@ pub(crate) fn board(look: &Query<'_>, asked: &api::BoardAsked) -> Result<Box<api
 }
 
 /// Whoever is at the front of the landing queue.
-fn front(
+fn find_queue_front(
     look: &Query<'_>,
     reader: &StoreReader,
     brief: Option<&api::QueueBrief>,
@@ -128,15 +128,15 @@ fn front(
     if brief.is_none_or(|brief| brief.waiting == 0) {
         return Ok(None);
     }
-    let of = |error| problems::store(&error);
+    let of = |error| problems::from_store_error(&error);
     let queue = match look.engine.view(|view| view.queue.clone()) {
         Some(queue) => queue,
         None => reader.queue().map_err(of)?,
     };
     let Some(id) = queue.line().next() else { return Ok(None) };
     let Some(row) = reader.row(id).map_err(of)? else { return Ok(None) };
-    let Some(task) = task_cache::task(look.place, reader, &row)? else { return Ok(None) };
-    Ok(Some(queue::place(&queue, &task, 1)))
+    let Some(task) = task_cache::cached_task(look.place, reader, &row)? else { return Ok(None) };
+    Ok(Some(queue::queue_place(&queue, &task, 1)))
 }
 
 /// Makes columns of rows.
@@ -167,10 +167,10 @@ impl<'a> BoardBuilder<'a> {
         live: &'a BTreeMap<TaskId, LiveAgent>,
         limit: u32,
     ) -> Result<Self, Problem> {
-        let of = |error| problems::store(&error);
+        let of = |error| problems::from_store_error(&error);
         let waits = reader.waits().map_err(of)?;
         let waits = waits.into_iter().filter_map(|(word, many)| Some((word.parse().ok()?, many)));
-        let checking = checking(look);
+        let checking = find_running_checks(look);
         let verify = match checking.is_empty() {
             true => None,
             // Settings that are broken complain elsewhere.
@@ -184,7 +184,7 @@ impl<'a> BoardBuilder<'a> {
             live,
             limit,
             holds,
-            counts: moment.counts(reader)?,
+            counts: moment.task_counts(reader)?,
             moment,
             waits: waits.collect(),
             diffs: Diffstats::new(look),
@@ -199,7 +199,7 @@ impl<'a> BoardBuilder<'a> {
     fn doing(&self, task: &Task) -> String {
         match &task.state {
             TaskState::Active { .. }
-                if !self.look.engine.is_alive() && running_checks::without_engine(task).is_some() =>
+                if !self.look.engine.is_alive() && running_checks::engineless_task_text(task).is_some() =>
             {
                 api::TaskActivity::Stopped.word().to_owned()
             }
@@ -212,8 +212,8 @@ impl<'a> BoardBuilder<'a> {
         }
     }
 
-    fn column(&mut self, name: ColumnName) -> Result<api::Column, Problem> {
-        let of = |error| problems::store(&error);
+    fn build_column(&mut self, name: ColumnName) -> Result<api::Column, Problem> {
+        let of = |error| problems::from_store_error(&error);
         let (reader, limit) = (self.reader, self.limit);
         let waiting = |waits: &BTreeMap<api::WaitFor, u64>, person: bool| -> u64 {
             waits.iter().filter(|(wait, _)| FOR_A_PERSON.contains(wait) == person).map(|(_, many)| many).sum()
@@ -223,19 +223,19 @@ impl<'a> BoardBuilder<'a> {
             ColumnName::Working => {
                 let rows = self.moment.at_work(self.look.place, reader)?;
                 for (row, _) in rows.iter().take(limit as usize) {
-                    cards.push(self.card(row.clone(), true)?);
+                    cards.push(self.build_card(row.clone(), true)?);
                 }
                 self.counts.of(TaskStatus::Active)
             }
             ColumnName::InReview => {
                 for row in reader.list_by_status(TaskStatus::Review, limit).map_err(of)? {
-                    cards.push(self.card(row, true)?);
+                    cards.push(self.build_card(row, true)?);
                 }
                 self.counts.of(TaskStatus::Review)
             }
             ColumnName::Landing => {
                 for row in reader.list_by_status(TaskStatus::Landing, limit).map_err(of)? {
-                    cards.push(self.card(row, true)?);
+                    cards.push(self.build_card(row, true)?);
                 }
                 self.counts.of(TaskStatus::Landing)
             }
@@ -250,21 +250,21 @@ impl<'a> BoardBuilder<'a> {
                 rows.sort_by_key(|row| (row.changed, row.id));
                 rows.truncate(limit as usize);
                 for row in rows {
-                    cards.push(self.card(row, true)?);
+                    cards.push(self.build_card(row, true)?);
                 }
                 waiting(&self.waits, true) + GAVE_UP.map(|status| self.counts.of(status)).iter().sum::<u64>()
             }
             ColumnName::DoneToday => {
                 let midnight = landfall_engine::local_day(Timestamp(clock::now_ms())).from;
                 for (row, at) in reader.done_since(midnight, limit).map_err(of)? {
-                    let card = self.card(row, true)?;
+                    let card = self.build_card(row, true)?;
                     cards.push(api::Card { since_ms: at.0, ..card });
                 }
                 reader.count_done_since(midnight).map_err(of)?
             }
             ColumnName::Next => {
                 for row in self.moment.next(reader, limit)? {
-                    cards.push(self.card(row, false)?);
+                    cards.push(self.build_card(row, false)?);
                 }
                 self.counts.of(TaskStatus::Ready)
             }
@@ -278,7 +278,7 @@ impl<'a> BoardBuilder<'a> {
                 let left = limit.saturating_sub(u32::try_from(rows.len()).unwrap_or(limit));
                 rows.extend(reader.held(left).map_err(of)?);
                 for row in rows {
-                    cards.push(self.card(row, false)?);
+                    cards.push(self.build_card(row, false)?);
                 }
                 waiting(&self.waits, false) + self.counts.dependency
             }
@@ -291,18 +291,18 @@ impl<'a> BoardBuilder<'a> {
     }
 
     /// A row as a card; with `whole`, what only the task's own facts say as well.
-    fn card(&mut self, row: TaskRow, whole: bool) -> Result<api::Card, Problem> {
+    fn build_card(&mut self, row: TaskRow, whole: bool) -> Result<api::Card, Problem> {
         let task = match whole {
-            true => task_cache::task(self.look.place, self.reader, &row)?,
+            true => task_cache::cached_task(self.look.place, self.reader, &row)?,
             false => None,
         };
         let live = self.live.get(&row.id);
         let among = match row.unmet {
             0 => TaskRelations { held: self.holds.of(&row), ..TaskRelations::default() },
             _ => {
-                let unmet = self.reader.unmet(row.id).map_err(|error| problems::store(&error))?;
+                let unmet = self.reader.unmet(row.id).map_err(|error| problems::from_store_error(&error))?;
                 match whole {
-                    true => TaskRelations::behind(self.reader, unmet)?,
+                    true => TaskRelations::with_unmet_needs(self.reader, unmet)?,
                     false => TaskRelations { unmet, ..TaskRelations::default() },
                 }
             }
@@ -311,35 +311,35 @@ impl<'a> BoardBuilder<'a> {
         let (tokens, micro_usd) = (row.tokens + conversions::tokens(usage), row.micro_usd + usage.micro_usd);
         let card = api::Card {
             id: conversions::task_id(row.id),
-            status: conversions::status(conversions::row_status(&row, among.held.is_some())),
+            status: conversions::to_api_status(conversions::row_status(&row, among.held.is_some())),
             wait: conversions::row_wait(&row, &among),
             phase: row.phase.clone(),
             step: row.step.clone(),
-            doing: match running_checks::of_task(&self.checks, row.id) {
-                Some(check) => running_checks::brief(check),
+            doing: match running_checks::check_of_task(&self.checks, row.id) {
+                Some(check) => running_checks::check_brief(check),
                 None => task.as_deref().map(|task| self.doing(task)).unwrap_or_default(),
             },
-            detail: row.asks.clone().unwrap_or_else(|| detail(&row)),
+            detail: row.asks.clone().unwrap_or_else(|| ending_detail(&row)),
             profile: task
                 .as_deref()
                 .and_then(|task| task.driving.as_ref().map(|driving| driving.profile.clone()))
                 .or_else(|| row.agent.clone())
                 .unwrap_or_else(|| "default".to_owned()),
-            agent: live.map(conversions::at_work),
-            iteration: task.as_deref().map_or(row.iterations, tasks::iteration),
+            agent: live.map(conversions::to_agent_at_work),
+            iteration: task.as_deref().map_or(row.iterations, tasks::current_iteration),
             iterations_max: row.iterations_max,
             attempt: row.attempt.0,
             elapsed_ms: task.as_deref().map_or(0, |task| tasks::elapsed_ms(task, clock::now_ms())),
             tokens,
-            cost_usd: conversions::usd(micro_usd),
-            diff: task.as_deref().and_then(|task| self.diffs.of(task)),
-            checks: task.as_deref().map(|task| self.marks(task)).unwrap_or_default(),
+            cost_usd: conversions::micro_to_usd(micro_usd),
+            diff: task.as_deref().and_then(|task| self.diffs.task_diffstat(task)),
+            checks: task.as_deref().map(|task| self.check_marks(task)).unwrap_or_default(),
             unmet: row.unmet,
-            progress: task.as_deref().and_then(crate::query::targets::progress),
-            size: row.size.map(conversions::size),
+            progress: task.as_deref().and_then(crate::query::targets::task_progress),
+            size: row.size.map(conversions::to_api_size),
             tags: row.tags.clone(),
             priority: row.priority,
-            since_ms: task.as_deref().map_or(row.changed, since).0,
+            since_ms: task.as_deref().map_or(row.changed, since_when).0,
             commit: row.landed.as_ref().map(|commit| commit.as_str().to_owned()),
             unverified: task
                 .as_deref()
@@ -354,7 +354,7 @@ impl<'a> BoardBuilder<'a> {
     }
 
     /// The checks of the verification that runs, or of the last one.
-    fn marks(&self, task: &Task) -> Vec<api::CheckMark> {
+    fn check_marks(&self, task: &Task) -> Vec<api::CheckMark> {
         if let (Some(place), Some(verify)) = (self.checking.get(&task.id), &self.verify) {
             let mark = |(at, command): (usize, &landfall_engine::settings::VerifyCommand)| api::CheckMark {
                 name: command.name.clone(),
@@ -373,7 +373,7 @@ impl<'a> BoardBuilder<'a> {
         let mark = |command: &landfall_engine::model::gate::CommandResult| api::CheckMark {
             name: command.name.clone(),
             state: api::MarkState::Over,
-            outcome: Some(conversions::outcome(command.outcome)),
+            outcome: Some(conversions::to_api_outcome(command.outcome)),
             took_ms: Some(command.took_ms),
             limit_ms: Some(command.limit_ms),
         };
@@ -382,8 +382,8 @@ impl<'a> BoardBuilder<'a> {
 }
 
 /// Which checks run, by the notes their lanes hold: the task, and which command of the gate.
-fn checking(look: &Query<'_>) -> BTreeMap<TaskId, usize> {
-    let running = crate::query::fleet::lanes(look.place).into_iter().filter_map(|(_, check)| check);
+fn find_running_checks(look: &Query<'_>) -> BTreeMap<TaskId, usize> {
+    let running = crate::query::fleet::list_lanes(look.place).into_iter().filter_map(|(_, check)| check);
     let parsed = running.filter_map(|name| {
         let mut parts = name.split('-');
         let task = parts.next()?.parse::<TaskId>().ok()?;
@@ -394,7 +394,7 @@ fn checking(look: &Query<'_>) -> BTreeMap<TaskId, usize> {
 }
 
 /// Why a task ended, in a line.
-fn detail(row: &TaskRow) -> String {
+fn ending_detail(row: &TaskRow) -> String {
     match (&row.ended, row.detail.is_empty()) {
         // The status says what became of it; a code beside a sentence tells nobody more.
         (Some(_), false) if row.landed.is_none() => row.detail.clone(),
@@ -404,7 +404,7 @@ fn detail(row: &TaskRow) -> String {
 }
 
 /// When it came to be where it is.
-fn since(task: &Task) -> Timestamp {
+fn since_when(task: &Task) -> Timestamp {
     match &task.state {
         TaskState::Ready { since, .. }
         | TaskState::Waiting { since, .. }
@@ -419,15 +419,19 @@ fn since(task: &Task) -> Timestamp {
 }
 
 /// What is wrong, the worst first.
-fn troubles(look: &Query<'_>, maker: &BoardBuilder<'_>, status: &api::StatusReport) -> Vec<api::Trouble> {
+fn find_troubles(
+    look: &Query<'_>,
+    maker: &BoardBuilder<'_>,
+    status: &api::StatusReport,
+) -> Vec<api::Trouble> {
     let mut found = Vec::new();
     for (id, live) in maker.live {
-        found.extend(of_agent(*id, live));
+        found.extend(agent_trouble(*id, live));
     }
     for (id, task) in &maker.seen {
-        found.extend(of_task(*id, task));
+        found.extend(task_troubles(*id, task));
     }
-    found.extend(status.accounts.iter().filter_map(of_account));
+    found.extend(status.accounts.iter().filter_map(account_trouble));
     if let Some(hold) = status.queue.as_ref().and_then(|queue| queue.hold.as_ref()) {
         let resume = Request::QueueResume(api::QueueResume::default());
         found.push(api::Trouble {
@@ -435,7 +439,7 @@ fn troubles(look: &Query<'_>, maker: &BoardBuilder<'_>, status: &api::StatusRepo
             until_ms: hold.until_ms,
             hint: hold.hint.clone(),
             actions: vec![Action::new("Resume the queue", &resume)],
-            ..trouble(
+            ..new_trouble(
                 format!("queue-held-{}", hold.since_ms),
                 if hold.why == api::HoldReason::Person {
                     api::Severity::Warning
@@ -452,7 +456,7 @@ fn troubles(look: &Query<'_>, maker: &BoardBuilder<'_>, status: &api::StatusRepo
             since_ms: Some(pause.since_ms),
             hint: "`landfall run resume` lets it continue".to_owned(),
             actions: vec![Action::new("Resume", &Request::Resume(api::Nothing {}))],
-            ..trouble(
+            ..new_trouble(
                 format!("paused-{}", pause.since_ms),
                 if pause.why == api::PauseReason::Person {
                     api::Severity::Info
@@ -471,11 +475,11 @@ fn troubles(look: &Query<'_>, maker: &BoardBuilder<'_>, status: &api::StatusRepo
                 Some(_) => "agents start again by themselves then; a higher budget in the settings is used by the next run".to_owned(),
                 None => "the next `landfall run` continues".to_owned(),
             },
-            ..trouble(
+            ..new_trouble(
                 "budget".to_owned(),
                 api::Severity::Warning,
                 api::TroubleKind::Budget,
-                sentences::budget_used_up(spent),
+                sentences::exhausted_budget_text(spent),
             )
         });
     }
@@ -484,14 +488,14 @@ fn troubles(look: &Query<'_>, maker: &BoardBuilder<'_>, status: &api::StatusRepo
         if let Some(text) = low_disk {
             found.push(api::Trouble {
                 hint: "`landfall project reclaim --dry-run` shows what can be given back".to_owned(),
-                ..trouble("disk".to_owned(), api::Severity::Error, api::TroubleKind::Disk, text)
+                ..new_trouble("disk".to_owned(), api::Severity::Error, api::TroubleKind::Disk, text)
             });
         }
         for ((one, other), files) in clashes {
             found.push(api::Trouble {
                 task: Some(conversions::task_id(one)),
                 hint: "whoever lands second has to resolve it".to_owned(),
-                ..trouble(
+                ..new_trouble(
                     format!("clash-{one}-{other}"),
                     api::Severity::Info,
                     api::TroubleKind::Clash,
@@ -500,7 +504,7 @@ fn troubles(look: &Query<'_>, maker: &BoardBuilder<'_>, status: &api::StatusRepo
             });
         }
     }
-    found.extend(status.warnings.iter().map(|text| warning(text)));
+    found.extend(status.warnings.iter().map(|text| warning_trouble(text)));
     let mut known = BTreeSet::new();
     found.retain(|it| known.insert(it.key.clone()));
     found.sort_by(|a, b| (a.severity, a.since_ms, &a.key).cmp(&(b.severity, b.since_ms, &b.key)));
@@ -508,7 +512,7 @@ fn troubles(look: &Query<'_>, maker: &BoardBuilder<'_>, status: &api::StatusRepo
     found
 }
 
-fn trouble(key: String, severity: api::Severity, kind: api::TroubleKind, text: String) -> api::Trouble {
+fn new_trouble(key: String, severity: api::Severity, kind: api::TroubleKind, text: String) -> api::Trouble {
     api::Trouble {
         key,
         severity,
@@ -522,19 +526,19 @@ fn trouble(key: String, severity: api::Severity, kind: api::TroubleKind, text: S
     }
 }
 
-fn warning(text: &str) -> api::Trouble {
+fn warning_trouble(text: &str) -> api::Trouble {
     let key: String = text.chars().filter(|c| !c.is_ascii_digit()).take(60).collect(); // figures in it change
     let kind = match () {
         () if text.contains("not in your branch") => api::TroubleKind::Unpublished,
         () if text.contains("left on the disk") => api::TroubleKind::Disk,
         () => api::TroubleKind::Warning,
     };
-    trouble(format!("warning-{key}"), api::Severity::Warning, kind, text.to_owned())
+    new_trouble(format!("warning-{key}"), api::Severity::Warning, kind, text.to_owned())
 }
 
 const STALLED_MS: u64 = 5 * 60 * 1000; // longer than a model thinks; a build that is at work counts as working
 
-fn of_agent(id: TaskId, live: &LiveAgent) -> Option<api::Trouble> {
+fn agent_trouble(id: TaskId, live: &LiveAgent) -> Option<api::Trouble> {
     let (severity, kind, what) = match live.class {
         Some(AgentActivity::Looping) => {
             (api::Severity::Warning, api::TroubleKind::Looping, "does the same over and over")
@@ -564,7 +568,7 @@ fn of_agent(id: TaskId, live: &LiveAgent) -> Option<api::Trouble> {
         task: Some(conversions::task_id(id)),
         hint: format!("`landfall log {id} --agent` shows what it said; `landfall stop {id}` pauses it"),
         actions: vec![Action::new("Stop its agent", &stop).with_confirmation()],
-        ..trouble(
+        ..new_trouble(
             format!("agent-{id}-{}", what.split(' ').next().unwrap_or_default()),
             severity,
             kind,
@@ -576,7 +580,7 @@ fn of_agent(id: TaskId, live: &LiveAgent) -> Option<api::Trouble> {
     })
 }
 
-fn of_task(id: TaskId, task: &Task) -> Vec<api::Trouble> {
+fn task_troubles(id: TaskId, task: &Task) -> Vec<api::Trouble> {
     let mut found = Vec::new();
     if let TaskState::Waiting { wait: WaitReason::GateBroken { command, detail }, since, .. } = &task.state {
         let retry =
@@ -586,7 +590,7 @@ fn of_task(id: TaskId, task: &Task) -> Vec<api::Trouble> {
             since_ms: Some(since.0),
             hint: "mend the check on the base branch; a new commit there lets it go on".to_owned(),
             actions: vec![Action::new("Try again", &retry)],
-            ..trouble(
+            ..new_trouble(
                 format!("gate-{command}"),
                 api::Severity::Error,
                 api::TroubleKind::GateBroken,
@@ -604,7 +608,7 @@ fn of_task(id: TaskId, task: &Task) -> Vec<api::Trouble> {
         found.push(api::Trouble {
             task: Some(conversions::task_id(id)),
             hint: format!("`landfall log {id} --agent` shows what it does; `landfall stop {id}` pauses it"),
-            ..trouble(
+            ..new_trouble(
                 format!("stuck-{id}"),
                 api::Severity::Warning,
                 api::TroubleKind::Stuck,
@@ -615,7 +619,7 @@ fn of_task(id: TaskId, task: &Task) -> Vec<api::Trouble> {
     found
 }
 
-fn of_account(line: &api::AccountLine) -> Option<api::Trouble> {
+fn account_trouble(line: &api::AccountLine) -> Option<api::Trouble> {
     let account = &line.account;
     let (severity, text, hint) = match line.state {
         api::AccountStanding::Open => return None,
@@ -651,6 +655,6 @@ fn of_account(line: &api::AccountLine) -> Option<api::Trouble> {
         until_ms: line.until_ms,
         hint: hint.to_owned(),
         actions,
-        ..trouble(format!("account-{account}"), severity, api::TroubleKind::Account, text)
+        ..new_trouble(format!("account-{account}"), severity, api::TroubleKind::Account, text)
     })
 }

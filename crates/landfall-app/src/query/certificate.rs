@@ -25,20 +25,20 @@ pub struct CertificateCheck {
 pub fn check_certificate(at: &ProjectLocator, certificate: &Value) -> Result<Vec<CertificateCheck>, Problem> {
     let named = NamedCommits::read(certificate)?;
     let place = ProjectLocation::find(at)?;
-    let git = Git::find_installed().map_err(|error| problems::git(&error))?;
-    let repo = Repo::discover(&git, &place.root).map_err(problems::repo)?;
+    let git = Git::find_installed().map_err(|error| problems::from_git_error(&error))?;
+    let repo = Repo::discover(&git, &place.root).map_err(problems::from_repo_problem)?;
     let branch = place.base_branch().and_then(|name| name.parse::<BranchName>().ok()).ok_or_else(|| {
         Problem::new(ProblemCode::BadInput, "the base branch is unknown: HEAD is on no branch")
             .hint("name it with `--base BRANCH`")
     })?;
-    let failed = |error| problems::git(&error);
+    let failed = |error| problems::from_git_error(&error);
     let folder = tempfile::tempdir().map_err(|error| {
         Problem::new(ProblemCode::Internal, format!("create a temporary folder: {error}"))
     })?;
     let store = Store::open(&git, &folder.path().join("store.git"), &repo).map_err(failed)?;
     let tip = store.import_branch(&repo, &branch).map_err(failed)?;
 
-    let mut checks = vec![verified_tree(certificate, &named), passed_commands(certificate)];
+    let mut checks = vec![check_verified_tree(certificate, &named), check_passed_commands(certificate)];
     if !store.contains(&named.landed).map_err(failed)? {
         checks.push(CertificateCheck {
             claim: format!("commit {} landed", named.landed.short()),
@@ -130,7 +130,7 @@ impl NamedCommits {
 }
 
 /// What was verified is what landed.
-fn verified_tree(certificate: &Value, named: &NamedCommits) -> CertificateCheck {
+fn check_verified_tree(certificate: &Value, named: &NamedCommits) -> CertificateCheck {
     let verified = certificate["verification"]["tree"].as_str().unwrap_or_default();
     let holds = verified == named.tree.as_str();
     CertificateCheck {
@@ -144,7 +144,7 @@ fn verified_tree(certificate: &Value, named: &NamedCommits) -> CertificateCheck 
 }
 
 /// The certificate records a pass, and every required command of it passed.
-fn passed_commands(certificate: &Value) -> CertificateCheck {
+fn check_passed_commands(certificate: &Value) -> CertificateCheck {
     let verification = &certificate["verification"];
     let outcome = verification["outcome"].as_str().unwrap_or_default();
     let commands = verification["commands"].as_array().map(Vec::as_slice).unwrap_or_default();

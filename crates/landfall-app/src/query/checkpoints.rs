@@ -7,18 +7,18 @@ use landfall_engine::model::checkpoint::{Checkpoint, Checkpoints, Retention};
 use landfall_engine::store::StoreReader;
 use landfall_engine::{AskError, EngineReply, EngineRequest};
 
-use crate::project::command_handler::{CommandHandler, unexpected};
+use crate::project::command_handler::{CommandHandler, unexpected_reply};
 use crate::project::query_context::Query;
 use crate::project::reader_pool::PooledReader;
 use crate::project::{clock, conversions, problems};
 
-fn all(look: &Query<'_>) -> Result<(Checkpoints, Option<PooledReader>), Problem> {
+fn load_checkpoints(look: &Query<'_>) -> Result<(Checkpoints, Option<PooledReader>), Problem> {
     let Some(reader) = look.place.reader()? else { return Ok((Checkpoints::default(), None)) };
-    let checkpoints = reader.checkpoints().map_err(|error| problems::store(&error))?;
+    let checkpoints = reader.checkpoints().map_err(|error| problems::from_store_error(&error))?;
     Ok((checkpoints, Some(reader)))
 }
 
-fn line(all: &Checkpoints, it: &Checkpoint) -> api::CheckpointLine {
+fn to_checkpoint_line(all: &Checkpoints, it: &Checkpoint) -> api::CheckpointLine {
     api::CheckpointLine {
         name: it.name.clone(),
         at_ms: it.at.0,
@@ -29,37 +29,38 @@ fn line(all: &Checkpoints, it: &Checkpoint) -> api::CheckpointLine {
 }
 
 /// Those there are, newest first.
-pub(crate) fn list(look: &Query<'_>) -> Result<api::CheckpointList, Problem> {
-    let (all, _) = all(look)?;
+pub(crate) fn list_checkpoints(look: &Query<'_>) -> Result<api::CheckpointList, Problem> {
+    let (all, _) = load_checkpoints(look)?;
     Ok(api::CheckpointList {
-        checkpoints: all.kept_checkpoints().iter().rev().map(|it| line(&all, it)).collect(),
+        checkpoints: all.kept_checkpoints().iter().rev().map(|it| to_checkpoint_line(&all, it)).collect(),
     })
 }
 
 /// One, and what going back to it takes away.
-pub(crate) fn detail(look: &Query<'_>, name: &str) -> Result<api::CheckpointDetail, Problem> {
-    let (all, reader) = all(look)?;
-    let Some(checkpoint) = all.get(name) else { return Err(unknown(&all, name)) };
+pub(crate) fn checkpoint_detail(look: &Query<'_>, name: &str) -> Result<api::CheckpointDetail, Problem> {
+    let (all, reader) = load_checkpoints(look)?;
+    let Some(checkpoint) = all.get(name) else { return Err(unknown_checkpoint_problem(&all, name)) };
     let mut lost = Vec::new();
     for id in all.landed_after(checkpoint) {
-        lost.push(lost_task(reader.as_deref(), *id)?);
+        lost.push(to_lost_task(reader.as_deref(), *id)?);
     }
-    let commits = lost_commits(look, checkpoint)?;
-    Ok(api::CheckpointDetail { checkpoint: line(&all, checkpoint), lost, commits })
+    let commits = list_lost_commits(look, checkpoint)?;
+    Ok(api::CheckpointDetail { checkpoint: to_checkpoint_line(&all, checkpoint), lost, commits })
 }
 
 /// What people have committed to their branch since, oldest first.
-fn lost_commits(look: &Query<'_>, checkpoint: &Checkpoint) -> Result<Vec<api::LostCommit>, Problem> {
+fn list_lost_commits(look: &Query<'_>, checkpoint: &Checkpoint) -> Result<Vec<api::LostCommit>, Problem> {
     const MAX: u32 = 10_000; // a person who reads more than that does not
-    let failed = |error: GitError| problems::git(&error);
+    let failed = |error: GitError| problems::from_git_error(&error);
     let git = Git::find_installed().map_err(failed)?;
-    let repo = Repo::discover(&git, &look.place.root).map_err(problems::repo)?;
-    let (Ok(branch), Ok(from)) = (BranchName::new(&look.place.branch()), checkpoint.commit.as_str().parse())
+    let repo = Repo::discover(&git, &look.place.root).map_err(problems::from_repo_problem)?;
+    let (Ok(branch), Ok(from)) =
+        (BranchName::new(&look.place.base_branch_or_empty()), checkpoint.commit.as_str().parse())
     else {
         return Ok(Vec::new()); // there is no branch to lose anything from
     };
     let Some(to) = repo.branch_tip(&branch).map_err(failed)? else { return Ok(Vec::new()) };
-    let store = look.store()?;
+    let store = look.open_store()?;
     if !store.contains(&to).map_err(failed)? {
         store.import_branch(&repo, &branch).map_err(failed)?; // as the engine will, before it goes back
     }
@@ -75,9 +76,9 @@ fn lost_commits(look: &Query<'_>, checkpoint: &Checkpoint) -> Result<Vec<api::Lo
     Ok(log.into_iter().rev().map(commit).collect())
 }
 
-fn lost_task(reader: Option<&StoreReader>, id: TaskId) -> Result<api::LostTask, Problem> {
+fn to_lost_task(reader: Option<&StoreReader>, id: TaskId) -> Result<api::LostTask, Problem> {
     let row = match reader {
-        Some(reader) => reader.row(id).map_err(|error| problems::store(&error))?,
+        Some(reader) => reader.row(id).map_err(|error| problems::from_store_error(&error))?,
         None => None,
     };
     let (title, commit) = row.map(|row| (row.title, row.landed)).unwrap_or_default();
@@ -85,15 +86,15 @@ fn lost_task(reader: Option<&StoreReader>, id: TaskId) -> Result<api::LostTask, 
     Ok(api::LostTask { task: conversions::task_id(id), title, commit })
 }
 
-fn unknown(all: &Checkpoints, name: &str) -> Problem {
+fn unknown_checkpoint_problem(all: &Checkpoints, name: &str) -> Problem {
     let known = all.kept_checkpoints().iter().map(|it| it.name.as_str()).collect::<Vec<_>>().join(", ");
-    problems::ask(&AskError::UnknownCheckpoint { name: name.to_owned(), known })
+    problems::from_ask_error(&AskError::UnknownCheckpoint { name: name.to_owned(), known })
 }
 
 impl CommandHandler<'_> {
     pub fn checkpoint_create(&self, name: Option<String>) -> Result<api::CheckpointLine, Problem> {
         if let Some(name) = &name
-            && all(&self.look())?.0.get(name).is_some()
+            && load_checkpoints(&self.query())?.0.get(name).is_some()
         {
             return Err(Problem::new(
                 ProblemCode::BadInput,
@@ -103,18 +104,18 @@ impl CommandHandler<'_> {
         }
         let name = match (self.ask)(EngineRequest::Checkpoint { name })? {
             EngineReply::Checkpoint { name } => name,
-            other => return Err(unexpected("a checkpoint", &other)),
+            other => return Err(unexpected_reply("a checkpoint", &other)),
         };
-        Ok(detail(&self.look(), &name)?.checkpoint)
+        Ok(checkpoint_detail(&self.query(), &name)?.checkpoint)
     }
 
     pub fn checkpoint_restore(&self, name: &str) -> Result<api::Restored, Problem> {
-        let api::CheckpointDetail { lost, commits, .. } = detail(&self.look(), name)?;
+        let api::CheckpointDetail { lost, commits, .. } = checkpoint_detail(&self.query(), name)?;
         if lost.is_empty() && commits.is_empty() {
             return Err(Problem::new(ProblemCode::NotNow, format!("nothing has landed since `{name}`"))
                 .hint("`landfall checkpoint list` shows how much landed after each"));
         }
-        let made = self.tasks(EngineRequest::Restore { name: name.to_owned() })?;
+        let made = self.request_tasks(EngineRequest::Restore { name: name.to_owned() })?;
         let Some(task) = made.first() else {
             return Err(Problem::new(
                 ProblemCode::Internal,
@@ -131,10 +132,10 @@ impl CommandHandler<'_> {
     }
 
     pub fn checkpoint_drop(&self, asked: &api::CheckpointDrop) -> Result<api::CheckpointsDropped, Problem> {
-        let (all_now, _) = all(&self.look())?;
+        let (all_now, _) = load_checkpoints(&self.query())?;
         let mut names = asked.names.clone();
         if let Some(name) = names.iter().find(|name| all_now.get(name).is_none()) {
-            return Err(unknown(&all_now, name));
+            return Err(unknown_checkpoint_problem(&all_now, name));
         }
         if asked.older_than_ms.is_some() || asked.keep.is_some() {
             let retention = Retention {
@@ -147,7 +148,7 @@ impl CommandHandler<'_> {
         names.sort();
         names.dedup();
         if !names.is_empty() {
-            self.done(EngineRequest::DropCheckpoints { names: names.clone() })?;
+            self.request_done(EngineRequest::DropCheckpoints { names: names.clone() })?;
         }
         let left = (all_now.kept_checkpoints().len() - names.len()) as u64;
         Ok(api::CheckpointsDropped { names, left })

@@ -17,11 +17,11 @@ pub(crate) fn list(
     place: &ProjectLocation,
     asked: &api::DiscoveriesAsked,
 ) -> Result<api::DiscoveryList, Problem> {
-    let known = known(place)?;
-    Ok(api::DiscoveryList { discoveries: known.list(asked.all).map(line).collect() })
+    let known = load_discoveries(place)?;
+    Ok(api::DiscoveryList { discoveries: known.list(asked.all).map(to_discovery_line).collect() })
 }
 
-fn known(place: &ProjectLocation) -> Result<Discoveries, Problem> {
+fn load_discoveries(place: &ProjectLocation) -> Result<Discoveries, Problem> {
     let mut known = Discoveries::default();
     if let Some(reader) = place.reader()? {
         let noted = reader.replay(Seq::FIRST, &mut |_, entry| {
@@ -32,12 +32,12 @@ fn known(place: &ProjectLocation) -> Result<Discoveries, Problem> {
             }
             Ok(())
         });
-        noted.map_err(|error| problems::store(&error))?;
+        noted.map_err(|error| problems::from_store_error(&error))?;
     }
     Ok(known)
 }
 
-fn line(it: &Discovery) -> api::DiscoveryLine {
+fn to_discovery_line(it: &Discovery) -> api::DiscoveryLine {
     api::DiscoveryLine {
         number: it.number,
         task: conversions::task_id(it.task),
@@ -53,11 +53,11 @@ fn line(it: &Discovery) -> api::DiscoveryLine {
 }
 
 impl CommandHandler<'_> {
-    pub fn discovery_drop(&self, asked: &api::DiscoveryDrop) -> Result<api::DiscoveryList, Problem> {
+    pub fn drop_discoveries(&self, asked: &api::DiscoveryDrop) -> Result<api::DiscoveryList, Problem> {
         let numbers: Vec<u32> = asked.numbers.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
-        self.done(EngineRequest::DropDiscoveries { numbers: numbers.clone() })?;
-        let known = known(self.place)?;
-        let dropped = numbers.iter().filter_map(|number| known.get(*number)).map(line).collect();
+        self.request_done(EngineRequest::DropDiscoveries { numbers: numbers.clone() })?;
+        let known = load_discoveries(self.place)?;
+        let dropped = numbers.iter().filter_map(|number| known.get(*number)).map(to_discovery_line).collect();
         Ok(api::DiscoveryList { discoveries: dropped })
     }
 }

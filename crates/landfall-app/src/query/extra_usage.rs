@@ -9,7 +9,7 @@ use crate::project::place::ProjectLocation;
 use crate::service::ProjectService;
 
 /// Has the engine note it, whichever process that is.
-pub(crate) fn note(
+pub(crate) fn note_extra_usage(
     place: &ProjectLocation,
     (about, profile): (&str, &str),
     usage: AgentUsage,
@@ -38,7 +38,7 @@ pub(crate) fn note(
         at_least,
         took_ms,
     };
-    ProjectService::door(place.clone()).consulted(asked).map(|api::Nothing {}| ())
+    ProjectService::through_socket(place.clone()).consulted(asked).map(|api::Nothing {}| ())
 }
 
 impl CommandHandler<'_> {
@@ -54,7 +54,7 @@ impl CommandHandler<'_> {
             tokens_unpriced: asked.tokens_unpriced,
             at_least: asked.at_least,
         };
-        self.done(EngineRequest::Consulted { about, profile, usage, took_ms })?;
+        self.request_done(EngineRequest::Consulted { about, profile, usage, took_ms })?;
         Ok(api::Nothing {})
     }
 }

@@ -21,42 +21,42 @@ const WORKSPACES_MAX: usize = 1_000;
 const TICK_MS: u64 = 10; // the kernel's, on almost every machine
 const PROCESSES_MAX: usize = 4_096; // of one agent
 
-pub(crate) fn fleet(look: &Query<'_>, asked: api::FleetAsked) -> Result<Box<api::Fleet>, Problem> {
+pub(crate) fn fleet_report(look: &Query<'_>, asked: api::FleetAsked) -> Result<Box<api::Fleet>, Problem> {
     let reader = look.place.reader()?;
-    let of = |error| problems::store(&error);
+    let of = |error| problems::from_store_error(&error);
     let seq = match &reader {
         Some(reader) => reader.head().map_err(of)?.seq.0,
         None => 0,
     };
     let agents = match &reader {
-        Some(reader) => at_work(look, reader)?,
+        Some(reader) => list_working_agents(look, reader)?,
         None => Vec::new(),
     };
-    let (workspaces, workspaces_more) = workspaces(look, reader.as_deref(), asked.count)?;
+    let (workspaces, workspaces_more) = list_workspaces(look, reader.as_deref(), asked.count)?;
     let bytes = |path: &Path| asked.count.then(|| dir_size(path).ok()).flatten();
-    let lanes = lanes(look.place).into_iter().map(|(name, check)| api::FleetLane {
+    let lanes = list_lanes(look.place).into_iter().map(|(name, check)| api::FleetLane {
         bytes: bytes(&look.place.folder.lanes_path().join(&name)),
         busy: check.is_some(),
         name,
         check,
     });
     let installed = match asked.agents {
-        true => Some(agents::find(look.place, &api::AgentsAsked::default(), false)?),
+        true => Some(agents::find_agents(look.place, &api::AgentsAsked::default(), false)?),
         false => None,
     };
     let reclaimable = match asked.count {
-        true => Some(reclaimable::dry_run(look)?),
+        true => Some(reclaimable::preview_reclaim(look)?),
         false => None,
     };
-    let orphans = if asked.count { strays(look, reader.as_deref())? } else { Vec::new() };
+    let orphans = if asked.count { find_orphans(look, reader.as_deref())? } else { Vec::new() };
     Ok(Box::new(api::Fleet {
         seq,
         agents,
         workspaces,
         workspaces_more,
         lanes: lanes.collect(),
-        warm: folders(&look.place.folder.workspaces_path().join(".engine/warm")),
-        disk: disk(look.place, asked.count),
+        warm: list_folder_names(&look.place.folder.workspaces_path().join(".engine/warm")),
+        disk: disk_usage(look.place, asked.count),
         reclaimable,
         installed,
         orphans,
@@ -64,7 +64,7 @@ pub(crate) fn fleet(look: &Query<'_>, asked: api::FleetAsked) -> Result<Box<api:
 }
 
 /// The lanes there are, and the check that runs in each, by the note an engine leaves there.
-pub(crate) fn lanes(place: &ProjectLocation) -> Vec<(String, Option<String>)> {
+pub(crate) fn list_lanes(place: &ProjectLocation) -> Vec<(String, Option<String>)> {
     use std::os::unix::ffi::OsStrExt as _;
     let check = |lane: &str| {
         let noted = std::fs::read(place.folder.lanes_path().join(lane).join("running")).ok()?;
@@ -72,11 +72,14 @@ pub(crate) fn lanes(place: &ProjectLocation) -> Vec<(String, Option<String>)> {
         let alive = matches!(sitter::find_sitter(dir), Ok(SitterState::Running(_) | SitterState::Starting));
         alive.then(|| dir.file_name().map(|name| name.to_string_lossy().into_owned())).flatten()
     };
-    folders(&place.folder.lanes_path()).into_iter().map(|lane| (lane.clone(), check(&lane))).collect()
+    list_folder_names(&place.folder.lanes_path())
+        .into_iter()
+        .map(|lane| (lane.clone(), check(&lane)))
+        .collect()
 }
 
 /// The names of the folders in a folder, in order.
-fn folders(path: &Path) -> Vec<String> {
+fn list_folder_names(path: &Path) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(path)
         .into_iter()
         .flatten()
@@ -88,13 +91,14 @@ fn folders(path: &Path) -> Vec<String> {
     names
 }
 
-fn at_work(look: &Query<'_>, reader: &StoreReader) -> Result<Vec<api::FleetAgent>, Problem> {
-    let live = look.engine.live();
+fn list_working_agents(look: &Query<'_>, reader: &StoreReader) -> Result<Vec<api::FleetAgent>, Problem> {
+    let live = look.engine.live_agents();
     let mut found: Vec<(api::FleetAgent, Option<SitterProcess>)> = Vec::new();
-    for row in
-        reader.list_by_status(TaskStatus::Active, AGENTS_MAX).map_err(|error| problems::store(&error))?
+    for row in reader
+        .list_by_status(TaskStatus::Active, AGENTS_MAX)
+        .map_err(|error| problems::from_store_error(&error))?
     {
-        let Some(task) = task_cache::task(look.place, reader, &row)? else { continue };
+        let Some(task) = task_cache::cached_task(look.place, reader, &row)? else { continue };
         let TaskState::Active { doing: AttemptPhase::Running { iteration, since, .. }, .. } = &task.state
         else {
             continue;
@@ -121,7 +125,7 @@ fn at_work(look: &Query<'_>, reader: &StoreReader) -> Result<Vec<api::FleetAgent
                 cpu_ms: None,
                 memory_bytes: None,
                 output_bytes: live.map_or_else(spooled, |live| live.bytes),
-                agent: live.map(conversions::at_work),
+                agent: live.map(conversions::to_agent_at_work),
             },
             sitting,
         ));
@@ -131,7 +135,7 @@ fn at_work(look: &Query<'_>, reader: &StoreReader) -> Result<Vec<api::FleetAgent
     let told = |(agent, sitting): (api::FleetAgent, Option<SitterProcess>)| {
         let Some(sitting) = sitting else { return agent };
         let pulse = pulses.next().unwrap_or_default();
-        let (first, memory) = below(sitting.pid);
+        let (first, memory) = measure_child_processes(sitting.pid);
         api::FleetAgent {
             pid: first.or(Some(sitting.pid)),
             processes: Some(u64::from(pulse.processes) + 1),
@@ -144,7 +148,7 @@ fn at_work(look: &Query<'_>, reader: &StoreReader) -> Result<Vec<api::FleetAgent
 }
 
 /// The first process below a sitter, and the memory of all of them, where the system tells.
-fn below(sitter: i32) -> (Option<i32>, Option<u64>) {
+fn measure_child_processes(sitter: i32) -> (Option<i32>, Option<u64>) {
     let children = |pid: i32| -> Option<Vec<i32>> {
         let text = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
         Some(text.split_whitespace().filter_map(|word| word.parse().ok()).collect())
@@ -165,26 +169,27 @@ fn below(sitter: i32) -> (Option<i32>, Option<u64>) {
     (first.first().copied(), Some(bytes))
 }
 
-fn workspaces(
+fn list_workspaces(
     look: &Query<'_>,
     reader: Option<&StoreReader>,
     count: bool,
 ) -> Result<(Vec<api::FleetWorkspace>, u64), Problem> {
     let root = look.place.folder.workspaces_path();
-    let names: Vec<String> = folders(&root).into_iter().filter(|name| !name.starts_with('.')).collect();
+    let names: Vec<String> =
+        list_folder_names(&root).into_iter().filter(|name| !name.starts_with('.')).collect();
     let more = names.len().saturating_sub(WORKSPACES_MAX) as u64;
     let mut found = Vec::new();
     for name in names.into_iter().take(WORKSPACES_MAX) {
         // `T7` is where an agent works, `T7-review` where a reviewing one reads.
         let id = name.split('-').next().and_then(|word| word.parse::<TaskId>().ok());
         let row = match (id, reader) {
-            (Some(id), Some(reader)) => reader.row(id).map_err(|error| problems::store(&error))?,
+            (Some(id), Some(reader)) => reader.row(id).map_err(|error| problems::from_store_error(&error))?,
             (_, _) => None,
         };
-        let (state, why) = purpose(row.as_ref());
+        let (state, why) = workspace_purpose(row.as_ref());
         found.push(api::FleetWorkspace {
             task: id.map(conversions::task_id),
-            status: row.as_ref().map(|row| conversions::status(row.effective_status())),
+            status: row.as_ref().map(|row| conversions::to_api_status(row.effective_status())),
             bytes: count.then(|| dir_size(&root.join(&name)).ok()).flatten(),
             state: state.to_owned(),
             why,
@@ -195,7 +200,7 @@ fn workspaces(
 }
 
 /// Why a workspace is there.
-fn purpose(row: Option<&TaskRow>) -> (&'static str, String) {
+fn workspace_purpose(row: Option<&TaskRow>) -> (&'static str, String) {
     let Some(row) = row else { return ("left over", "no task is known for it".to_owned()) };
     let id = row.id;
     match row.status {
@@ -212,7 +217,7 @@ fn purpose(row: Option<&TaskRow>) -> (&'static str, String) {
     }
 }
 
-fn disk(place: &ProjectLocation, count: bool) -> Option<api::FleetDisk> {
+fn disk_usage(place: &ProjectLocation, count: bool) -> Option<api::FleetDisk> {
     let free_bytes = disk_state(place)?.free_bytes;
     // Settings that are broken complain elsewhere.
     let settings = landfall_engine::engine::load_settings(&place.root).ok()?.disk;
@@ -244,19 +249,20 @@ fn disk(place: &ProjectLocation, count: bool) -> Option<api::FleetDisk> {
 }
 
 /// Processes of ended attempts, and agents that no engine watches.
-fn strays(look: &Query<'_>, reader: Option<&StoreReader>) -> Result<Vec<api::FleetOrphan>, Problem> {
+fn find_orphans(look: &Query<'_>, reader: Option<&StoreReader>) -> Result<Vec<api::FleetOrphan>, Problem> {
     if look.engine.is_alive() {
         return Ok(Vec::new()); // what runs is the engine's business
     }
     let open: Vec<String> = match reader {
-        Some(reader) => {
-            crate::query::orphans::running(look.place, reader)?.iter().map(ToString::to_string).collect()
-        }
+        Some(reader) => crate::query::orphans::tasks_with_running_agents(look.place, reader)?
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
         None => Vec::new(),
     };
     let attempts = look.place.folder.attempts_path();
     let mut found = Vec::new();
-    for name in folders(&attempts) {
+    for name in list_folder_names(&attempts) {
         let Ok(SitterState::Running(sitting)) = sitter::find_sitter(&attempts.join(&name)) else { continue };
         let task = name.split('-').next().unwrap_or_default();
         let hint = match open.iter().any(|it| it == task) {

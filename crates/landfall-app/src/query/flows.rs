@@ -11,10 +11,10 @@ fn load(place: &ProjectLocation) -> FlowCatalogue {
     flows::load(Some(&place.root.join(".landfall/flows")))
 }
 
-pub(crate) fn list(place: &ProjectLocation) -> Result<api::FlowList, Problem> {
+pub(crate) fn list_flows(place: &ProjectLocation) -> Result<api::FlowList, Problem> {
     let loaded = load(place);
     if !loaded.errors.is_empty() {
-        return Err(problems::flow(&loaded.errors));
+        return Err(problems::from_flow_errors(&loaded.errors));
     }
     let settings =
         landfall_engine::engine::load_settings(&place.root).map_err(|error| problems::open(&error))?;
@@ -35,14 +35,14 @@ pub(crate) fn list(place: &ProjectLocation) -> Result<api::FlowList, Problem> {
     Ok(api::FlowList { flows: lines.collect() })
 }
 
-pub(crate) fn show(place: &ProjectLocation, asked: &api::FlowShow) -> Result<api::FlowDrawing, Problem> {
+pub(crate) fn show_flow(place: &ProjectLocation, asked: &api::FlowShow) -> Result<api::FlowDrawing, Problem> {
     let loaded = load(place);
     let name = &asked.name;
     let text = match (asked.form, loaded.flows.get(name), loaded.sources.get(name)) {
         (api::FlowForm::Source, _, Some(source)) => source.clone(),
         (api::FlowForm::Text, Some(flow), _) => draw_as_text(flow),
         (api::FlowForm::Mermaid, Some(flow), _) => draw_as_mermaid(flow),
-        (_, None, Some(_)) => return Err(problems::flow(&loaded.errors)),
+        (_, None, Some(_)) => return Err(problems::from_flow_errors(&loaded.errors)),
         (_, _, None) => {
             let known: Vec<&str> = loaded.sources.keys().map(String::as_str).collect();
             let list = known.join(", ");
@@ -58,7 +58,7 @@ pub(crate) fn show(place: &ProjectLocation, asked: &api::FlowShow) -> Result<api
     Ok(api::FlowDrawing { name: name.clone(), form: asked.form, text })
 }
 
-pub(crate) fn check(asked: &api::FlowCheck) -> api::FlowChecked {
+pub(crate) fn check_flow(asked: &api::FlowCheck) -> api::FlowChecked {
     let problems = match flows::parse_flow(&asked.text, &asked.name) {
         Ok(_) => Vec::new(),
         Err(errors) => errors

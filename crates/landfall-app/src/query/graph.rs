@@ -23,7 +23,7 @@ const OPEN: [TaskStatus; 7] = [
     TaskStatus::Draft,
 ];
 
-pub(crate) fn graph(look: &Query<'_>, asked: &api::GraphAsked) -> Result<api::Graph, Problem> {
+pub(crate) fn build_graph(look: &Query<'_>, asked: &api::GraphAsked) -> Result<api::Graph, Problem> {
     let Some(reader) = look.place.reader()? else {
         return match asked.root {
             Some(root) => Err(problems::unknown_task(conversions::model_task(root))),
@@ -36,18 +36,18 @@ pub(crate) fn graph(look: &Query<'_>, asked: &api::GraphAsked) -> Result<api::Gr
             }),
         };
     };
-    let of = |error| problems::store(&error);
+    let of = |error| problems::from_store_error(&error);
     let seq = reader.head().map_err(of)?.seq.0;
     let max = if asked.nodes == 0 { NODES } else { asked.nodes.min(NODES_MAX) } as usize;
     let web = DependencyGraph::read(&reader)?;
     let (rows, left_out, whole) = match asked.root {
         Some(root) => {
-            let (rows, left_out) = around(&reader, conversions::model_task(root), asked, max)?;
+            let (rows, left_out) = collect_neighborhood(&reader, conversions::model_task(root), asked, max)?;
             (rows, left_out, None)
         }
         None => {
-            let critical = web.critical(None, &reader)?;
-            let (rows, left_out) = all(&reader, &web, &critical, asked, max)?;
+            let critical = web.critical_path(None, &reader)?;
+            let (rows, left_out) = collect_open_tasks(&reader, &web, &critical, asked, max)?;
             (rows, left_out, Some(critical))
         }
     };
@@ -57,33 +57,33 @@ pub(crate) fn graph(look: &Query<'_>, asked: &api::GraphAsked) -> Result<api::Gr
     for (task, needs) in reader.needs_graph(&ids).map_err(of)? {
         for need in needs {
             if let Some(row) = shown.get(&need) {
-                edges.push(edge(need, task, EdgeKind::Needs, row.unblocks));
+                edges.push(graph_edge(need, task, EdgeKind::Needs, row.unblocks));
             }
         }
     }
     for row in shown.values() {
         if let Some(parent) = row.parent.filter(|parent| shown.contains_key(parent)) {
-            edges.push(edge(parent, row.id, EdgeKind::Parent, row.unblocks));
+            edges.push(graph_edge(parent, row.id, EdgeKind::Parent, row.unblocks));
         }
     }
     edges.sort_unstable();
     let critical = match whole {
         Some(critical) => critical,
-        None => web.critical(Some(&ids.iter().copied().collect()), &reader)?,
+        None => web.critical_path(Some(&ids.iter().copied().collect()), &reader)?,
     };
-    let tiers = tiers(&ids, &edges);
+    let tiers = assign_tiers(&ids, &edges);
     let mut nodes: Vec<api::GraphNode> = shown
         .into_values()
         .map(|row| api::GraphNode {
             id: conversions::task_id(row.id),
-            status: conversions::status(row.effective_status()),
-            size: row.size.map(conversions::size),
+            status: conversions::to_api_status(row.effective_status()),
+            size: row.size.map(conversions::to_api_size),
             phase: row.phase,
             priority: row.priority,
             tier: tiers.get(&row.id).copied().unwrap_or(0),
             unmet: row.unmet,
             unblocks: web.needed.get(&row.id).map_or(0, BTreeSet::len) as u64,
-            unblocks_all: web.behind(row.id),
+            unblocks_all: web.count_dependents(row.id),
             title: row.title,
         })
         .collect();
@@ -92,7 +92,7 @@ pub(crate) fn graph(look: &Query<'_>, asked: &api::GraphAsked) -> Result<api::Gr
     Ok(api::Graph { seq, nodes, edges, critical, left_out })
 }
 
-fn edge(from: TaskId, to: TaskId, kind: EdgeKind, met: bool) -> api::GraphEdge {
+fn graph_edge(from: TaskId, to: TaskId, kind: EdgeKind, met: bool) -> api::GraphEdge {
     api::GraphEdge { from: conversions::task_id(from), to: conversions::task_id(to), kind, met }
 }
 
@@ -106,7 +106,9 @@ struct DependencyGraph {
 impl DependencyGraph {
     fn read(reader: &StoreReader) -> Result<Self, Problem> {
         let mut web = Self { needs: BTreeMap::new(), needed: BTreeMap::new() };
-        for (task, need, met) in reader.open_needs(NEEDS_MAX).map_err(|error| problems::store(&error))? {
+        for (task, need, met) in
+            reader.open_needs(NEEDS_MAX).map_err(|error| problems::from_store_error(&error))?
+        {
             if !met {
                 web.needs.entry(task).or_default().insert(need);
                 web.needed.entry(need).or_default().insert(task);
@@ -116,7 +118,7 @@ impl DependencyGraph {
     }
 
     /// How many open tasks are behind this one in the end.
-    fn behind(&self, task: TaskId) -> u64 {
+    fn count_dependents(&self, task: TaskId) -> u64 {
         let mut seen = BTreeSet::from([task]);
         let mut open = vec![task];
         while let Some(task) = open.pop() {
@@ -130,7 +132,7 @@ impl DependencyGraph {
     }
 
     /// The longest chain by size, of these tasks or of all.
-    fn critical(
+    fn critical_path(
         &self,
         only: Option<&BTreeSet<TaskId>>,
         reader: &StoreReader,
@@ -139,7 +141,7 @@ impl DependencyGraph {
         let tasks: BTreeSet<TaskId> =
             self.needs.keys().chain(self.needed.keys()).copied().filter(|task| within(task)).collect();
         let listed: Vec<TaskId> = tasks.iter().copied().collect();
-        let sizes = reader.sizes(&listed).map_err(|error| problems::store(&error))?;
+        let sizes = reader.sizes(&listed).map_err(|error| problems::from_store_error(&error))?;
         let needs = |task: &TaskId| self.needs.get(task).into_iter().flatten().filter(|need| within(need));
         let mut left: BTreeMap<TaskId, usize> =
             tasks.iter().map(|task| (*task, needs(task).count())).collect();
@@ -148,7 +150,7 @@ impl DependencyGraph {
         let mut best: BTreeMap<TaskId, (u64, Option<TaskId>)> = BTreeMap::new();
         while let Some(task) = open.pop_front() {
             let before = needs(&task).filter_map(|need| Some((best.get(need)?.0, *need))).max();
-            let own = sizes.get(&task).map_or(0, |size| weight(*size));
+            let own = sizes.get(&task).map_or(0, |size| size_weight(*size));
             best.insert(task, (own + before.map_or(0, |(sum, _)| sum), before.map(|(_, need)| need)));
             for next in self.needed.get(&task).into_iter().flatten().filter(|next| within(next)) {
                 if let Some(many) = left.get_mut(next) {
@@ -174,7 +176,7 @@ impl DependencyGraph {
 }
 
 /// How much work a size stands for; one that nobody sized is taken for the middle.
-fn weight(size: Option<TaskSize>) -> u64 {
+fn size_weight(size: Option<TaskSize>) -> u64 {
     match size {
         Some(TaskSize::XS) => 1,
         Some(TaskSize::S) => 2,
@@ -185,13 +187,13 @@ fn weight(size: Option<TaskSize>) -> u64 {
 }
 
 /// What is around a task, nearest first.
-fn around(
+fn collect_neighborhood(
     reader: &StoreReader,
     root: TaskId,
     asked: &api::GraphAsked,
     max: usize,
 ) -> Result<(Vec<TaskRow>, u64), Problem> {
-    let of = |error| problems::store(&error);
+    let of = |error| problems::from_store_error(&error);
     let first = reader.row(root).map_err(of)?.ok_or_else(|| problems::unknown_task(root))?;
     let depth = if asked.depth == 0 { u32::MAX } else { asked.depth };
     let mut seen = BTreeSet::from([root]);
@@ -221,14 +223,14 @@ fn around(
 }
 
 /// The open tasks: the critical path first, then what is under way, then what holds most others up, then the line.
-fn all(
+fn collect_open_tasks(
     reader: &StoreReader,
     web: &DependencyGraph,
     critical: &[TaskId],
     asked: &api::GraphAsked,
     max: usize,
 ) -> Result<(Vec<TaskRow>, u64), Problem> {
-    let of = |error| problems::store(&error);
+    let of = |error| problems::from_store_error(&error);
     let limit = u32::try_from(max).unwrap_or(NODES_MAX);
     let mut rows: BTreeMap<TaskId, TaskRow> = BTreeMap::new();
     let take = |rows: &mut BTreeMap<TaskId, TaskRow>, found: Vec<TaskRow>| {
@@ -274,7 +276,7 @@ fn all(
 }
 
 /// How many layers of needs are below each.
-fn tiers(ids: &[TaskId], edges: &[api::GraphEdge]) -> BTreeMap<TaskId, u32> {
+fn assign_tiers(ids: &[TaskId], edges: &[api::GraphEdge]) -> BTreeMap<TaskId, u32> {
     let mut tiers: BTreeMap<TaskId, u32> = ids.iter().map(|id| (*id, 0)).collect();
     let mut left: BTreeMap<TaskId, usize> = ids.iter().map(|id| (*id, 0)).collect();
     let mut after: BTreeMap<TaskId, Vec<TaskId>> = BTreeMap::new();

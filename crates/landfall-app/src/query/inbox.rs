@@ -16,14 +16,14 @@ const PAGE_MAX: u32 = 1_000;
 const CHOICES_MAX: usize = 9; // as many as there are keys
 const CHOICE_CHARS_MAX: usize = 120;
 
-pub(crate) fn inbox(look: &Query<'_>, asked: &api::InboxAsked) -> Result<api::Inbox, Problem> {
+pub(crate) fn build_inbox(look: &Query<'_>, asked: &api::InboxAsked) -> Result<api::Inbox, Problem> {
     let Some(reader) = look.place.reader()? else {
         return match asked.task {
             Some(task) => Err(problems::unknown_task(conversions::model_task(task))),
             None => Ok(api::Inbox { seq: 0, counts: BTreeMap::new(), items: Vec::new(), more: 0 }),
         };
     };
-    let of = |error| problems::store(&error);
+    let of = |error| problems::from_store_error(&error);
     let seq = reader.head().map_err(of)?.seq.0;
     let limit = if asked.limit == 0 { PAGE } else { asked.limit.min(PAGE_MAX) };
     let wanted = |kind: InboxKind| asked.kinds.is_empty() || asked.kinds.contains(&kind);
@@ -33,13 +33,15 @@ pub(crate) fn inbox(look: &Query<'_>, asked: &api::InboxAsked) -> Result<api::In
     match asked.task.map(conversions::model_task) {
         Some(id) => {
             let row = reader.row(id).map_err(of)?.ok_or_else(|| problems::unknown_task(id))?;
-            let owed = reviews::owed(&reader)?.contains(&id).then_some(InboxKind::Owed);
-            let left = open_acceptance::all(look.place, &reader)?.into_iter().find(|it| it.row.id == id);
+            let owed = reviews::tasks_owing_review(&reader)?.contains(&id).then_some(InboxKind::Owed);
+            let left = open_acceptance::list_open_acceptances(look.place, &reader)?
+                .into_iter()
+                .find(|it| it.row.id == id);
             if let Some(left) = left.filter(|_| wanted(InboxKind::Acceptance)) {
                 counts.insert(InboxKind::Acceptance, 1);
-                items.push(of_issue(&reader, &left)?);
+                items.push(issue_item(&reader, &left)?);
             }
-            if let Some(kind) = kind_of(&row).or(owed).filter(|kind| wanted(*kind)) {
+            if let Some(kind) = inbox_kind_of(&row).or(owed).filter(|kind| wanted(*kind)) {
                 counts.insert(kind, 1);
                 rows.push((kind, row));
             }
@@ -47,7 +49,8 @@ pub(crate) fn inbox(look: &Query<'_>, asked: &api::InboxAsked) -> Result<api::In
         None => {
             let waits = reader.waits().map_err(of)?;
             for (word, many) in waits {
-                let Some(kind) = word.parse().ok().and_then(kind_of_wait).filter(|kind| wanted(*kind)) else {
+                let Some(kind) = word.parse().ok().and_then(inbox_kind_of_wait).filter(|kind| wanted(*kind))
+                else {
                     continue;
                 };
                 *counts.entry(kind).or_default() += many;
@@ -70,7 +73,7 @@ pub(crate) fn inbox(look: &Query<'_>, asked: &api::InboxAsked) -> Result<api::In
                 }
             }
             if wanted(InboxKind::Owed) {
-                let owed = reviews::owed(&reader)?;
+                let owed = reviews::tasks_owing_review(&reader)?;
                 if !owed.is_empty() {
                     counts.insert(InboxKind::Owed, owed.len() as u64);
                     let some = &owed[..owed.len().min(limit as usize)];
@@ -80,11 +83,11 @@ pub(crate) fn inbox(look: &Query<'_>, asked: &api::InboxAsked) -> Result<api::In
                 }
             }
             if wanted(InboxKind::Acceptance) {
-                let left = open_acceptance::all(look.place, &reader)?;
+                let left = open_acceptance::list_open_acceptances(look.place, &reader)?;
                 if !left.is_empty() {
                     counts.insert(InboxKind::Acceptance, left.len() as u64);
                     for it in left.iter().take(limit as usize) {
-                        items.push(of_issue(&reader, it)?);
+                        items.push(issue_item(&reader, it)?);
                     }
                 }
             }
@@ -94,7 +97,7 @@ pub(crate) fn inbox(look: &Query<'_>, asked: &api::InboxAsked) -> Result<api::In
         items.extend(item(look, &reader, kind, &row)?);
     }
     if asked.task.is_none() && wanted(InboxKind::Escalation) {
-        let project = of_project(look)?;
+        let project = project_items(look)?;
         if !project.is_empty() {
             *counts.entry(InboxKind::Escalation).or_default() += project.len() as u64;
             items.extend(project);
@@ -113,7 +116,7 @@ pub(crate) fn inbox(look: &Query<'_>, asked: &api::InboxAsked) -> Result<api::In
     Ok(api::Inbox { seq, counts, items, more })
 }
 
-fn kind_of_wait(wait: api::WaitFor) -> Option<InboxKind> {
+fn inbox_kind_of_wait(wait: api::WaitFor) -> Option<InboxKind> {
     match wait {
         api::WaitFor::Question => Some(InboxKind::Question),
         api::WaitFor::Login => Some(InboxKind::Login),
@@ -130,9 +133,9 @@ fn kind_of_wait(wait: api::WaitFor) -> Option<InboxKind> {
     }
 }
 
-fn kind_of(row: &TaskRow) -> Option<InboxKind> {
+fn inbox_kind_of(row: &TaskRow) -> Option<InboxKind> {
     match row.status {
-        TaskStatus::Waiting => kind_of_wait(row.wait.as_deref()?.parse().ok()?),
+        TaskStatus::Waiting => inbox_kind_of_wait(row.wait.as_deref()?.parse().ok()?),
         TaskStatus::Review => Some(InboxKind::Review),
         TaskStatus::Blocked => Some(InboxKind::Blocked),
         TaskStatus::Failed | TaskStatus::Timeout => Some(InboxKind::Failed),
@@ -151,7 +154,7 @@ fn item(
     kind: InboxKind,
     row: &TaskRow,
 ) -> Result<Option<api::InboxItem>, Problem> {
-    let Some(task) = task_cache::task(look.place, reader, row)? else { return Ok(None) };
+    let Some(task) = task_cache::cached_task(look.place, reader, row)? else { return Ok(None) };
     // The fact that began it: what happens to the task meanwhile does not make it another need.
     let fact = match kind {
         InboxKind::Review => "review-wanted",
@@ -164,13 +167,16 @@ fn item(
         | InboxKind::Escalation
         | InboxKind::Paused => "waited",
     };
-    let mut made = plain(reader, kind, fact, row, &task)?;
-    fill(&mut made, &task);
+    let mut made = plain_item(reader, kind, fact, row, &task)?;
+    fill_item(&mut made, &task);
     Ok(Some(made))
 }
 
 /// What is left of an issue that landed.
-fn of_issue(reader: &StoreReader, left: &open_acceptance::OpenAcceptance) -> Result<api::InboxItem, Problem> {
+fn issue_item(
+    reader: &StoreReader,
+    left: &open_acceptance::OpenAcceptance,
+) -> Result<api::InboxItem, Problem> {
     let open_acceptance::OpenAcceptance { row, task, text, issue, boxes } = left;
     let again = api::Retry { tasks: vec![conversions::task_id(row.id)], fresh: false, note: None };
     let mut actions =
@@ -179,7 +185,7 @@ fn of_issue(reader: &StoreReader, left: &open_acceptance::OpenAcceptance) -> Res
         let label = format!("Tick box {}: {}", left_box.place, left_box.text);
         let asked = api::IssueTick {
             issue: api::IssueNumber(*issue),
-            named: name_of_box(left_box, boxes),
+            named: checkbox_name(left_box, boxes),
             open: false,
         };
         actions.push(Action::new(&label, &Request::IssueTick(asked)));
@@ -188,13 +194,13 @@ fn of_issue(reader: &StoreReader, left: &open_acceptance::OpenAcceptance) -> Res
         text: text.clone(),
         commit: task.landed.as_ref().map(|landed| landed.commit.as_str().to_owned()),
         actions,
-        ..plain(reader, InboxKind::Acceptance, "landed", row, task)?
+        ..plain_item(reader, InboxKind::Acceptance, "landed", row, task)?
     })
 }
 
 /// What a box is called by. Its words name it even if boxes before it come or go meanwhile; its place is the name where words do
 /// not tell it from another.
-fn name_of_box(named: &OpenCheckbox, boxes: &[OpenCheckbox]) -> String {
+fn checkbox_name(named: &OpenCheckbox, boxes: &[OpenCheckbox]) -> String {
     let same = |other: &&OpenCheckbox| other.text.to_lowercase() == named.text.to_lowercase();
     let is_number = named.text.trim().bytes().all(|byte| byte.is_ascii_digit());
     match is_number || boxes.iter().filter(same).count() > 1 {
@@ -204,14 +210,14 @@ fn name_of_box(named: &OpenCheckbox, boxes: &[OpenCheckbox]) -> String {
 }
 
 /// A need of a task, without what is asked.
-fn plain(
+fn plain_item(
     reader: &StoreReader,
     kind: InboxKind,
     fact: &str,
     row: &TaskRow,
     task: &Task,
 ) -> Result<api::InboxItem, Problem> {
-    let began = reader.last_of(row.id, fact).map_err(|error| problems::store(&error))?;
+    let began = reader.last_of(row.id, fact).map_err(|error| problems::from_store_error(&error))?;
     let (seq, since) = began.unwrap_or((row.seq, row.changed));
     let id = conversions::task_id(row.id);
     Ok(api::InboxItem {
@@ -235,7 +241,7 @@ fn plain(
 }
 
 /// What is asked, and what can be done.
-fn fill(item: &mut api::InboxItem, task: &Task) {
+fn fill_item(item: &mut api::InboxItem, task: &Task) {
     let id = conversions::task_id(task.id);
     let answer = |label: &str, text: &str| {
         Action::new(label, &Request::Answer(api::Answer { task: id, text: text.to_owned() }))
@@ -259,7 +265,7 @@ fn fill(item: &mut api::InboxItem, task: &Task) {
         TaskState::Waiting { wait, .. } => match wait {
             WaitReason::Question { text } => {
                 item.text.clone_from(text);
-                item.choices = choices(text);
+                item.choices = parse_choices(text);
                 item.actions.push(answer("Answer", "").with_fill("/text", "Your answer", true));
                 item.actions.push(cancel());
             }
@@ -304,10 +310,10 @@ fn fill(item: &mut api::InboxItem, task: &Task) {
         },
         TaskState::Review { .. } => {
             item.text = task.concerns.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
-            positions(item, task);
-            item.actions = reviews(id, true);
+            fill_positions(item, task);
+            item.actions = review_actions(id, true);
         }
-        TaskState::Ended(ending) if conversions::gave_up(task) => {
+        TaskState::Ended(ending) if conversions::ended_without_landing(task) => {
             item.text = match ending.detail.as_str() {
                 "" => ending.code.word().to_owned(),
                 detail => format!("{}: {detail}", ending.code.word()),
@@ -325,20 +331,20 @@ fn fill(item: &mut api::InboxItem, task: &Task) {
                 item.text = format!("landed as {}; somebody is to look at it", landed.commit.short());
                 item.commit = Some(landed.commit.as_str().to_owned());
             }
-            positions(item, task);
-            item.actions = reviews(id, false);
+            fill_positions(item, task);
+            item.actions = review_actions(id, false);
         }
     }
 }
 
 /// What the reviewing agent found, and what the one that did the work says.
-fn positions(item: &mut api::InboxItem, task: &Task) {
-    item.concerns = task.concerns.iter().map(conversions::concern).collect();
+fn fill_positions(item: &mut api::InboxItem, task: &Task) {
+    item.concerns = task.concerns.iter().map(conversions::to_api_concern).collect();
     item.findings = review::blocking_findings(&task.findings).map(ToString::to_string).collect();
     item.reply = task.reply.clone().filter(|reply| !reply.is_empty());
 }
 
-fn reviews(id: api::TaskId, before: bool) -> Vec<Action> {
+fn review_actions(id: api::TaskId, before: bool) -> Vec<Action> {
     let say = |label: &str, said: ReviewSaid| {
         Action::new(label, &Request::Review(api::ReviewAsked { tasks: vec![id], said }))
     };
@@ -358,7 +364,7 @@ fn reviews(id: api::TaskId, before: bool) -> Vec<Action> {
 }
 
 /// Answers a question offers by listing them: `- tabs`, `1. tabs`, `a) tabs`.
-fn choices(text: &str) -> Vec<String> {
+fn parse_choices(text: &str) -> Vec<String> {
     let listed = |line: &str| -> Option<String> {
         let line = line.trim();
         let rest = line.strip_prefix("- ").or_else(|| line.strip_prefix("* ")).or_else(|| {
@@ -374,7 +380,7 @@ fn choices(text: &str) -> Vec<String> {
 }
 
 /// What the engine cannot decide about the whole project.
-fn of_project(look: &Query<'_>) -> Result<Vec<api::InboxItem>, Problem> {
+fn project_items(look: &Query<'_>) -> Result<Vec<api::InboxItem>, Problem> {
     let status = look.status()?;
     let made = |key: String, title: &str, text: String, since_ms: i64, actions: Vec<Action>| api::InboxItem {
         key,
@@ -428,13 +434,13 @@ fn of_project(look: &Query<'_>) -> Result<Vec<api::InboxItem>, Problem> {
 
 #[cfg(test)]
 mod tests {
-    use super::choices;
+    use super::parse_choices;
 
     #[test]
     fn a_question_that_lists_answers_offers_them() {
-        assert_eq!(choices("Which?\n- tabs\n- spaces\n"), ["tabs", "spaces"]);
-        assert_eq!(choices("1. tabs\n2) spaces"), ["tabs", "spaces"]);
-        assert!(choices("Tabs or spaces?").is_empty());
-        assert!(choices("e.g. this\nv1.2 is out").is_empty());
+        assert_eq!(parse_choices("Which?\n- tabs\n- spaces\n"), ["tabs", "spaces"]);
+        assert_eq!(parse_choices("1. tabs\n2) spaces"), ["tabs", "spaces"]);
+        assert!(parse_choices("Tabs or spaces?").is_empty());
+        assert!(parse_choices("e.g. this\nv1.2 is out").is_empty());
     }
 }

@@ -26,12 +26,12 @@ const LINES: u32 = 1_000; // a page, where nobody says how long it is to be
 const LINES_MAX: u32 = 10_000; // some megabytes of JSON
 
 /// A page of the log of issues, oldest line first; of all that were ever followed, if none is named.
-pub(crate) fn events(
+pub(crate) fn list_issue_events(
     place: &ProjectLocation,
     asked: &api::IssueEventsAsked,
 ) -> Result<api::IssueEvents, Problem> {
     let numbers = &asked.issue;
-    let all = trails(place, None)?;
+    let all = collect_trails(place, None)?;
     for number in numbers {
         if !all.iter().any(|(known, _)| known == number) {
             let what = format!("no task follows #{number}, so nothing has happened to it here");
@@ -42,7 +42,7 @@ pub(crate) fn events(
     let wanted = |number: &u64| numbers.is_empty() || numbers.contains(number);
     let mut lines: Vec<(Timestamp, api::IssueTrace)> = Vec::new();
     for (number, trail) in all.iter().filter(|(number, _)| wanted(number)) {
-        lines.extend(trail.iter().map(|trace| (trace.at, line(*number, trace))));
+        lines.extend(trail.iter().map(|trace| (trace.at, to_issue_trace(*number, trace))));
     }
     lines.sort_by_key(|(at, _)| *at); // stable: within one moment each issue keeps its order
     let count = if asked.limit == 0 { LINES } else { asked.limit.min(LINES_MAX) } as usize;
@@ -53,10 +53,10 @@ pub(crate) fn events(
     Ok(api::IssueEvents { events, next })
 }
 
-fn line(issue: u64, trace: &Trace) -> api::IssueTrace {
+fn to_issue_trace(issue: u64, trace: &Trace) -> api::IssueTrace {
     let fields = trace.what.named_fields().into_iter().filter(|(_, value)| !value.is_empty());
     api::IssueTrace {
-        ts: utc(trace.at),
+        ts: format_utc(trace.at),
         issue,
         event: trace.what.word().to_owned(),
         session_id: trace.run.map(|run| run.to_string()).unwrap_or_default(),
@@ -64,18 +64,21 @@ fn line(issue: u64, trace: &Trace) -> api::IssueTrace {
     }
 }
 
-fn utc(at: Timestamp) -> String {
+fn format_utc(at: Timestamp) -> String {
     jiff::Timestamp::from_millisecond(at.0).map_or_else(|_| at.0.to_string(), |at| format!("{at:.3}"))
 }
 
 /// What happened to issues in the last days, summed up.
-pub(crate) fn rollup(place: &ProjectLocation, asked: api::RollupAsked) -> Result<Box<api::Rollup>, Problem> {
+pub(crate) fn issue_rollup(
+    place: &ProjectLocation,
+    asked: api::RollupAsked,
+) -> Result<Box<api::Rollup>, Problem> {
     let days = if asked.days == 0 { DAYS } else { asked.days.min(DAYS_MAX) };
     let since = Timestamp(clock::now_ms() - i64::from(days) * DAY_MS);
-    let all = trails(place, Some(since))?;
+    let all = collect_trails(place, Some(since))?;
     let sum = issue::roll_up_traces(all.iter().map(|(number, trail)| (*number, &trail[..])), since);
     let hauls = match place.reader()? {
-        Some(reader) => reader.hauls().map_err(|error| problems::store(&error))?,
+        Some(reader) => reader.hauls().map_err(|error| problems::from_store_error(&error))?,
         None => IssueBatchHistory::default(),
     };
     let batches = |it: &issue::SessionRow| -> Vec<String> {
@@ -97,11 +100,11 @@ pub(crate) fn rollup(place: &ProjectLocation, asked: api::RollupAsked) -> Result
     Ok(Box::new(api::Rollup {
         from_ms: since.0,
         sessions: sessions.collect(),
-        phases: sum.phases.into_iter().map(phase).collect(),
-        recoveries: sum.recoveries.into_iter().map(recovery).collect(),
+        phases: sum.phases.into_iter().map(to_rollup_phase).collect(),
+        recoveries: sum.recoveries.into_iter().map(to_rollup_recovery).collect(),
         anomalies: sum.anomalies.into_iter().map(count).collect(),
         interventions: sum.interventions.into_iter().map(count).collect(),
-        tokens: sum.tokens.into_iter().map(tokens).collect(),
+        tokens: sum.tokens.into_iter().map(to_rollup_tokens).collect(),
         recovery_log: recovery_log(place, since)?,
     }))
 }
@@ -109,16 +112,16 @@ pub(crate) fn rollup(place: &ProjectLocation, asked: api::RollupAsked) -> Result
 /// The recoveries of all tasks that changed since then.
 fn recovery_log(place: &ProjectLocation, since: Timestamp) -> Result<Vec<String>, Problem> {
     let Some(reader) = place.reader()? else { return Ok(Vec::new()) };
-    let tasks = followed(&reader)?;
+    let tasks = list_following_tasks(&reader)?;
     let recent = tasks.iter().filter(|task| task.changed >= since);
     let all = recent.map(|task| {
         let subject = format!("{}: {} ({})", task.id, task.spec.title, task.spec.source);
         (subject, &task.recoveries)
     });
-    Ok(project_log(all, &utc))
+    Ok(project_log(all, &format_utc))
 }
 
-fn phase(it: issue::PhaseRow) -> api::RollupPhase {
+fn to_rollup_phase(it: issue::PhaseRow) -> api::RollupPhase {
     api::RollupPhase {
         phase: it.phase,
         begun: it.begun,
@@ -135,11 +138,11 @@ fn phase(it: issue::PhaseRow) -> api::RollupPhase {
     }
 }
 
-fn recovery(it: issue::RecoveryRow) -> api::RollupRecovery {
+fn to_rollup_recovery(it: issue::RecoveryRow) -> api::RollupRecovery {
     api::RollupRecovery { tier: it.tier, count: it.count, success: it.success, failed: it.failed }
 }
 
-fn tokens(it: issue::TokenRow) -> api::RollupTokens {
+fn to_rollup_tokens(it: issue::TokenRow) -> api::RollupTokens {
     api::RollupTokens {
         phase: it.phase,
         model: it.model,
@@ -147,27 +150,31 @@ fn tokens(it: issue::TokenRow) -> api::RollupTokens {
         tokens_in: it.usage.tokens_in,
         tokens_cached: it.usage.tokens_cached,
         tokens_out: it.usage.tokens_out,
-        cost_usd: conversions::usd(it.usage.micro_usd),
+        cost_usd: conversions::micro_to_usd(it.usage.micro_usd),
     }
 }
 
 /// The log of every task that follows an issue, by the number of the issue; only of those to which something happened since then.
-fn trails(place: &ProjectLocation, since: Option<Timestamp>) -> Result<Vec<(u64, Vec<Trace>)>, Problem> {
+fn collect_trails(
+    place: &ProjectLocation,
+    since: Option<Timestamp>,
+) -> Result<Vec<(u64, Vec<Trace>)>, Problem> {
     let Some(reader) = place.reader()? else { return Ok(Vec::new()) };
     let mut all = Vec::new();
-    for task in followed(&reader)? {
+    for task in list_following_tasks(&reader)? {
         let Some(source) = IssueRef::from_source(&task.spec.source) else { continue };
         if since.is_some_and(|since| task.changed < since) {
             continue;
         }
-        all.push((source.number, trail(&reader, &task)?));
+        all.push((source.number, task_trail(&reader, &task)?));
     }
     Ok(all)
 }
 
-fn trail(reader: &StoreReader, task: &Task) -> Result<Vec<Trace>, Problem> {
-    let events =
-        reader.events(Seq::ZERO, Some(task.id), u32::MAX).map_err(|error| problems::store(&error))?;
+fn task_trail(reader: &StoreReader, task: &Task) -> Result<Vec<Trace>, Problem> {
+    let events = reader
+        .events(Seq::ZERO, Some(task.id), u32::MAX)
+        .map_err(|error| problems::from_store_error(&error))?;
     let facts = events.iter().filter_map(|(_, entry)| match &entry.fact {
         Fact::Task(_, event) => Some((entry.at, event)),
         Fact::Engine(_) => None,
@@ -176,8 +183,8 @@ fn trail(reader: &StoreReader, task: &Task) -> Result<Vec<Trace>, Problem> {
 }
 
 /// The tasks that follow issues.
-fn followed(reader: &StoreReader) -> Result<Vec<Task>, Problem> {
-    let of = |error| problems::store(&error);
+fn list_following_tasks(reader: &StoreReader) -> Result<Vec<Task>, Problem> {
+    let of = |error| problems::from_store_error(&error);
     let ids: BTreeSet<TaskId> = reader.tasks_with_kind(FOLLOWS).map_err(of)?;
     let mut tasks = Vec::new();
     for id in ids {
@@ -196,31 +203,31 @@ pub(crate) fn look_back(
         return Ok(None);
     }
     // A report is worth reading also where the repository cannot be asked.
-    let paper = paper(place, task).unwrap_or_default();
-    Ok(issue::issue_retrospective(task, &trail(reader, task)?, paper.as_ref()))
+    let paper = find_issue_document(place, task).unwrap_or_default();
+    Ok(issue::issue_retrospective(task, &task_trail(reader, task)?, paper.as_ref()))
 }
 
-fn paper(place: &ProjectLocation, task: &Task) -> Result<Option<IssueDocument>, Problem> {
+fn find_issue_document(place: &ProjectLocation, task: &Task) -> Result<Option<IssueDocument>, Problem> {
     let settings = load_settings(&place.root).map_err(|error| problems::open(&error))?.tracker;
-    let Some((store, base)) = ground(place)? else { return Ok(None) };
+    let Some((store, base)) = open_store_and_base(place)? else { return Ok(None) };
     Ok(improve::find_paper(&store, &base, &settings.spec_path, &place.folder.papers_path(), task))
 }
 
 /// The store and the base in it; none before anything was worked on.
-fn ground(place: &ProjectLocation) -> Result<Option<(Store, Oid)>, Problem> {
+fn open_store_and_base(place: &ProjectLocation) -> Result<Option<(Store, Oid)>, Problem> {
     if !place.folder.store_path().exists() {
         return Ok(None);
     }
-    let git = Git::find_installed().map_err(|error| problems::git(&error))?;
-    let repo = Repo::discover(&git, &place.root).map_err(problems::repo)?;
-    let store =
-        Store::open(&git, &place.folder.store_path(), &repo).map_err(|error| problems::git(&error))?;
-    let base = store.base().map_err(|error| problems::git(&error))?;
+    let git = Git::find_installed().map_err(|error| problems::from_git_error(&error))?;
+    let repo = Repo::discover(&git, &place.root).map_err(problems::from_repo_problem)?;
+    let store = Store::open(&git, &place.folder.store_path(), &repo)
+        .map_err(|error| problems::from_git_error(&error))?;
+    let base = store.base().map_err(|error| problems::from_git_error(&error))?;
     Ok(base.map(|base| (store, base)))
 }
 
 /// Makes issues of what agents propose.
-pub(crate) fn file(
+pub(crate) fn file_improvements(
     place: &ProjectLocation,
     asked: &api::ImprovementsFile,
 ) -> Result<api::ImprovementList, Problem> {
@@ -228,30 +235,35 @@ pub(crate) fn file(
         let none = Problem::new(ProblemCode::BadInput, "no proposal is named");
         return Err(none.hint("`landfall issue proposals` lists them"));
     }
-    proposals(place, &asked.ids)
+    list_improvements(place, &asked.ids)
 }
 
 /// What agents propose; of those that `file` names, issues are made first.
-pub(crate) fn proposals(place: &ProjectLocation, file: &[String]) -> Result<api::ImprovementList, Problem> {
+pub(crate) fn list_improvements(
+    place: &ProjectLocation,
+    file: &[String],
+) -> Result<api::ImprovementList, Problem> {
     let settings = load_settings(&place.root).map_err(|error| problems::open(&error))?.tracker;
-    let mut all = match ground(place)? {
+    let mut all = match open_store_and_base(place)? {
         Some((store, base)) => improve::proposals_in_specs(&store, &base, &settings.spec_path)
-            .map_err(|error| problems::git(&error))?,
+            .map_err(|error| problems::from_git_error(&error))?,
         None => Vec::new(),
     };
     if let Some(reader) = place.reader()? {
-        let mut tasks = followed(&reader)?;
+        let mut tasks = list_following_tasks(&reader)?;
         let known: BTreeSet<TaskId> = tasks.iter().map(|task| task.id).collect();
-        for row in backlog::rows(&reader)? {
+        for row in backlog::list_task_rows(&reader)? {
             if row.status == TaskStatus::Draft && !known.contains(&row.id) {
-                tasks.extend(reader.task(row.id).map_err(|error| problems::store(&error))?);
+                tasks.extend(reader.task(row.id).map_err(|error| problems::from_store_error(&error))?);
             }
         }
         all.extend(improve::proposals_of_tasks(&place.folder.papers_path(), &tasks));
     }
     let all = improve::merge_proposals(all);
-    let chosen =
-        file.iter().map(|id| chosen(&all, id)).collect::<Result<Vec<&ImprovementProposal>, Problem>>()?;
+    let chosen = file
+        .iter()
+        .map(|id| find_improvement(&all, id))
+        .collect::<Result<Vec<&ImprovementProposal>, Problem>>()?;
     let failed = |error| issues::tracker_problem(&error);
     let mut known: BTreeMap<String, u64> = BTreeMap::new();
     // One that nobody wants is asked only to say so.
@@ -279,7 +291,10 @@ pub(crate) fn proposals(place: &ProjectLocation, file: &[String]) -> Result<api:
 }
 
 /// The proposal that a person means.
-fn chosen<'a>(all: &'a [ImprovementProposal], id: &str) -> Result<&'a ImprovementProposal, Problem> {
+fn find_improvement<'a>(
+    all: &'a [ImprovementProposal],
+    id: &str,
+) -> Result<&'a ImprovementProposal, Problem> {
     let bad = |what: String| Problem::new(ProblemCode::BadInput, what);
     let fits: Vec<&ImprovementProposal> =
         all.iter().filter(|it| !id.is_empty() && it.id.starts_with(id)).collect();

@@ -56,12 +56,15 @@ pub(crate) enum IssueChange {
 }
 
 /// Makes an issue.
-pub(crate) fn make(place: &ProjectLocation, asked: &api::IssueNew) -> Result<api::IssueMade, Problem> {
+pub(crate) fn create_issue(
+    place: &ProjectLocation,
+    asked: &api::IssueNew,
+) -> Result<api::IssueMade, Problem> {
     let labels = new_labels(&asked.labels)?;
     let parent = asked.parent.map(|it| number(it.0)).transpose()?;
     let blockers = asked.blocked_by.iter().map(|it| number(it.0)).collect::<Result<Vec<_>, _>>()?;
     if asked.title.trim().is_empty() {
-        return Err(untitled());
+        return Err(untitled_issue_problem());
     }
     let tracker = open(place)?;
     // What it is part of or waits for is there, or nothing is made.
@@ -69,7 +72,7 @@ pub(crate) fn make(place: &ProjectLocation, asked: &api::IssueNew) -> Result<api
         tracker.issue(*other).map_err(|error| tracker_problem(&error))?;
     }
     let made = tracker.create_issue(&NewIssue {
-        marker: marker(&[&asked.title, &asked.body]),
+        marker: unique_marker(&[&asked.title, &asked.body]),
         title: Title::of(&asked.title),
         body: asked.body.clone(),
         labels,
@@ -88,16 +91,18 @@ pub(crate) fn make(place: &ProjectLocation, asked: &api::IssueNew) -> Result<api
         }
         Ok(())
     };
-    rest().and_then(|()| line_now(&*tracker, number)).map(|issue| api::IssueMade { issue }).map_err(|error| {
-        let problem = tracker_problem(&error);
-        Problem {
-            message: format!("{number} is made, but not all that was asked: {}", problem.message),
-            ..problem
-        }
-    })
+    rest().and_then(|()| fetch_issue_line(&*tracker, number)).map(|issue| api::IssueMade { issue }).map_err(
+        |error| {
+            let problem = tracker_problem(&error);
+            Problem {
+                message: format!("{number} is made, but not all that was asked: {}", problem.message),
+                ..problem
+            }
+        },
+    )
 }
 
-fn untitled() -> Problem {
+fn untitled_issue_problem() -> Problem {
     Problem::new(ProblemCode::BadInput, "an issue needs a title")
 }
 
@@ -112,19 +117,19 @@ pub(crate) fn list(place: &ProjectLocation, asked: &api::IssuesAsked) -> Result<
         labels: labels(&asked.labels)?,
         most: usize::try_from(asked.limit).unwrap_or(usize::MAX),
     };
-    let standing = look(place)?.ok_or_else(nowhere)?;
+    let standing = look(place)?.ok_or_else(no_tracker_problem)?;
     let tracker = open(place)?;
     let found = || -> TrackerResult<_> { Ok((tracker.issues(&filter)?, tracker.list_unreadable()?)) };
     let (issues, unreadable) = found().map_err(|error| tracker_problem(&error))?;
     Ok(api::IssueList {
-        unreadable: unreadable.iter().map(unread).collect(),
+        unreadable: unreadable.iter().map(to_unreadable_issue).collect(),
         tracker: standing.kind.to_owned(),
         place: standing.place,
-        issues: issues.iter().map(|issue| line(issue, None)).collect(),
+        issues: issues.iter().map(|issue| to_issue_line(issue, None)).collect(),
     })
 }
 
-fn unread(error: &TrackerError) -> api::UnreadableIssue {
+fn to_unreadable_issue(error: &TrackerError) -> api::UnreadableIssue {
     match error {
         TrackerError::Malformed { what, why } => {
             api::UnreadableIssue { what: what.clone(), why: why.clone() }
@@ -134,7 +139,10 @@ fn unread(error: &TrackerError) -> api::UnreadableIssue {
 }
 
 /// Everything about a pull request, or about the one of an issue.
-pub(crate) fn pull_request(place: &ProjectLocation, asked: u64) -> Result<api::PullRequestDetail, Problem> {
+pub(crate) fn show_pull_request(
+    place: &ProjectLocation,
+    asked: u64,
+) -> Result<api::PullRequestDetail, Problem> {
     let number = number(asked)?;
     let pr = PrNumber::new(asked).expect("an issue has such a number, too");
     let tracker = open(place)?;
@@ -156,10 +164,10 @@ pub(crate) fn pull_request(place: &ProjectLocation, asked: u64) -> Result<api::P
         }
         other => other,
     };
-    found.and_then(|pull| pull_detail(&*tracker, pull)).map_err(|error| tracker_problem(&error))
+    found.and_then(|pull| pull_request_detail(&*tracker, pull)).map_err(|error| tracker_problem(&error))
 }
 
-fn pull_detail(tracker: &dyn Tracker, pull: PullRequest) -> TrackerResult<api::PullRequestDetail> {
+fn pull_request_detail(tracker: &dyn Tracker, pull: PullRequest) -> TrackerResult<api::PullRequestDetail> {
     let review = |it: TrackerReview| api::PullRequestReview {
         verdict: match it.verdict {
             ReviewVerdict::Approved => "approved",
@@ -169,7 +177,7 @@ fn pull_detail(tracker: &dyn Tracker, pull: PullRequest) -> TrackerResult<api::P
             ReviewVerdict::Pending => "pending",
         }
         .to_owned(),
-        body: unsigned(&it.body),
+        body: strip_marker(&it.body),
         author: it.author,
         commit: it.commit.map(|commit| commit.to_string()),
     };
@@ -190,7 +198,7 @@ fn pull_detail(tracker: &dyn Tracker, pull: PullRequest) -> TrackerResult<api::P
         comments: tracker
             .list_comments(CommentThread::PullRequest(pull.number))?
             .into_iter()
-            .map(comment)
+            .map(to_issue_comment)
             .collect(),
         branch: pull.head.map(|branch| branch.to_string()),
         base: pull.base.map(|branch| branch.to_string()),
@@ -198,7 +206,7 @@ fn pull_detail(tracker: &dyn Tracker, pull: PullRequest) -> TrackerResult<api::P
         author: pull.author,
         created_ms: pull.created.0,
         url: pull.url,
-        body: unsigned(&pull.body),
+        body: strip_marker(&pull.body),
         title: pull.title,
     })
 }
@@ -219,19 +227,19 @@ fn check_word(state: ForgeCheckState) -> &'static str {
     }
 }
 
-fn comment(it: Comment) -> api::IssueComment {
-    api::IssueComment { id: it.id, body: unsigned(&it.body), author: it.author, at_ms: it.created.0 }
+fn to_issue_comment(it: Comment) -> api::IssueComment {
+    api::IssueComment { id: it.id, body: strip_marker(&it.body), author: it.author, at_ms: it.created.0 }
 }
 
 /// Everything about one issue.
-pub(crate) fn show(place: &ProjectLocation, asked: u64) -> Result<api::IssueDetail, Problem> {
+pub(crate) fn show_issue(place: &ProjectLocation, asked: u64) -> Result<api::IssueDetail, Problem> {
     let number = number(asked)?;
     let tracker = open(place)?;
-    detail(&*tracker, number).map_err(|error| tracker_problem(&error))
+    issue_detail(&*tracker, number).map_err(|error| tracker_problem(&error))
 }
 
 /// Changes an issue.
-pub(crate) fn change(
+pub(crate) fn change_issue(
     place: &ProjectLocation,
     asked: u64,
     change: &IssueChange,
@@ -240,7 +248,7 @@ pub(crate) fn change(
     // Words are read before anybody is asked.
     let (add, remove) = match change {
         IssueChange::Edit(api::IssueEdit { title: Some(title), .. }) if title.trim().is_empty() => {
-            return Err(untitled());
+            return Err(untitled_issue_problem());
         }
         IssueChange::Edit(edit) => (new_labels(&edit.add)?, labels(&edit.remove)?),
         IssueChange::Comment(text) if text.trim().is_empty() => {
@@ -254,16 +262,16 @@ pub(crate) fn change(
     };
     let tracker = open(place)?;
     if let IssueChange::Tick { named, open } = change {
-        let text = tick(&*tracker, number, named, *open)?;
-        let issue = line_now(&*tracker, number).map_err(|error| tracker_problem(&error))?;
+        let text = tick_criterion(&*tracker, number, named, *open)?;
+        let issue = fetch_issue_line(&*tracker, number).map_err(|error| tracker_problem(&error))?;
         return Ok(api::IssueChanged { issue, text });
     }
     let done = || -> TrackerResult<String> {
         Ok(match change {
             IssueChange::Tick { .. } => unreachable!("it was done above"),
-            IssueChange::Edit(edited) => edit(&*tracker, number, edited, (&add, &remove))?,
+            IssueChange::Edit(edited) => edit_issue(&*tracker, number, edited, (&add, &remove))?,
             IssueChange::Comment(text) => {
-                tracker.add_comment(CommentThread::Issue(number), &marker(&[text]), text)?;
+                tracker.add_comment(CommentThread::Issue(number), &unique_marker(&[text]), text)?;
                 format!("{number} has one comment more")
             }
             IssueChange::Close => {
@@ -281,12 +289,12 @@ pub(crate) fn change(
         })
     };
     let text = done().map_err(|error| tracker_problem(&error))?;
-    let issue = line_now(&*tracker, number).map_err(|error| tracker_problem(&error))?;
+    let issue = fetch_issue_line(&*tracker, number).map_err(|error| tracker_problem(&error))?;
     Ok(api::IssueChanged { issue, text })
 }
 
 /// Changes what was said of an issue, and says what is new about it.
-fn edit(
+fn edit_issue(
     tracker: &dyn Tracker,
     number: IssueNumber,
     edited: &api::IssueEdit,
@@ -322,7 +330,7 @@ fn edit(
         let there = tracker.change_labels(number, add, remove)?;
         news.push(match there.is_empty() {
             true => "no labels".to_owned(),
-            false => format!("the labels {}", words(&there).join(", ")),
+            false => format!("the labels {}", label_names(&there).join(", ")),
         });
     }
     for other in &unblock {
@@ -368,7 +376,12 @@ fn can_unblock(tracker: &dyn Tracker, number: IssueNumber, others: &[IssueNumber
 }
 
 /// Ticks a box, or opens it again.
-fn tick(tracker: &dyn Tracker, number: IssueNumber, named: &str, open: bool) -> Result<String, Problem> {
+fn tick_criterion(
+    tracker: &dyn Tracker,
+    number: IssueNumber,
+    named: &str,
+    open: bool,
+) -> Result<String, Problem> {
     let failed = |error| tracker_problem(&error);
     let issue = tracker.issue(number).map_err(failed)?;
     // Which words are commands does not matter for where boxes are.
@@ -406,7 +419,7 @@ fn tick(tracker: &dyn Tracker, number: IssueNumber, named: &str, open: bool) -> 
 
 /// What can be said about the tracker without asking it; none if nobody wants one.
 pub(crate) fn look(place: &ProjectLocation) -> Result<Option<TrackerDescription>, Problem> {
-    with(place, |settings, around| tracker::look(&settings.tracker, around))
+    with_tracker_env(place, |settings, around| tracker::look(&settings.tracker, around))
 }
 
 const OPENED_FOR: Duration = Duration::from_secs(60); // whoever gives us another token does not wait long
@@ -415,7 +428,7 @@ pub(crate) fn open(place: &ProjectLocation) -> Result<Arc<dyn Tracker>, Problem>
     let mut of = blake3::Hasher::new();
     of.update(place.settings_text().unwrap_or_default().as_bytes());
     of.update(place.folder.project_folder().as_os_str().as_bytes());
-    for (name, value) in place.environment() {
+    for (name, value) in place.engine_environment() {
         of.update(b"\n").update(name.as_bytes()).update(b"\n").update(value.as_bytes());
     }
     let of = of.finalize();
@@ -424,13 +437,13 @@ pub(crate) fn open(place: &ProjectLocation) -> Result<Arc<dyn Tracker>, Problem>
         return Ok(Arc::clone(&opened.tracker));
     }
     let settings = load_settings(&place.root).map_err(|error| problems::open(&error))?;
-    trust::check(place, &settings)?;
+    trust::check_trust(place, &settings)?;
     let tracker: Arc<dyn Tracker> = Arc::from(with_settings(place, &settings, tracker::open_tracker)?);
     *opened = Some(CachedTracker { at: Instant::now(), of, tracker: Arc::clone(&tracker) });
     Ok(tracker)
 }
 
-fn with<T>(
+fn with_tracker_env<T>(
     place: &ProjectLocation,
     ask: impl FnOnce(&Settings, &TrackerEnv<'_>) -> TrackerResult<T>,
 ) -> Result<T, Problem> {
@@ -443,7 +456,7 @@ fn with_settings<T>(
     settings: &Settings,
     ask: impl FnOnce(&Settings, &TrackerEnv<'_>) -> TrackerResult<T>,
 ) -> Result<T, Problem> {
-    let environment = place.environment();
+    let environment = place.engine_environment();
     let named = |name: &str| {
         environment.iter().find(|(key, _)| key == name).map(|(_, value)| value.to_string_lossy())
     };
@@ -467,9 +480,9 @@ pub(crate) fn hear(
         |name: &str| hook.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
     let delivery = Delivery::of(header, &hook.body);
     let settings = load_settings(&place.root).map_err(|error| problems::open(&error))?;
-    trust::check(place, &settings)?;
+    trust::check_trust(place, &settings)?;
     let settings = settings.tracker;
-    let environment = place.environment();
+    let environment = place.engine_environment();
     let around =
         TrackerEnv { root: &place.root, folder: &place.folder, environment: &environment, author: "" };
     nudges::receive_delivery(&settings, &around, &hook.tracker, delivery, &mut |id| {
@@ -488,7 +501,7 @@ pub(crate) fn hear(
     })
 }
 
-fn nowhere() -> Problem {
+fn no_tracker_problem() -> Problem {
     Problem::new(
         ProblemCode::SettingsBroken,
         "no tracker is wanted: `tracker.kind` in landfall.toml is `none`",
@@ -496,14 +509,14 @@ fn nowhere() -> Problem {
     .hint("take it out; issues are files then")
 }
 
-fn detail(tracker: &dyn Tracker, number: IssueNumber) -> TrackerResult<api::IssueDetail> {
+fn issue_detail(tracker: &dyn Tracker, number: IssueNumber) -> TrackerResult<api::IssueDetail> {
     let issue = tracker.issue(number)?;
     let size = tracker.size(number)?.map(|seen| seen.size);
     let mut notes = Vec::new();
     let children = match issue.children {
         0 => Vec::new(),
         _ => match tracker.list_children(number) {
-            Ok(children) => children.iter().map(|child| line(&child.issue, None)).collect(),
+            Ok(children) => children.iter().map(|child| to_issue_line(&child.issue, None)).collect(),
             Err(error @ TrackerError::Refused { .. }) => {
                 notes.push(error.to_string());
                 Vec::new()
@@ -523,7 +536,7 @@ fn detail(tracker: &dyn Tracker, number: IssueNumber) -> TrackerResult<api::Issu
     let comments =
         if issue.comments == 0 { Vec::new() } else { tracker.list_comments(CommentThread::Issue(number))? };
     Ok(api::IssueDetail {
-        body: unsigned(&issue.body),
+        body: strip_marker(&issue.body),
         created_ms: issue.created.0,
         parent: parent.map(|place| place.to_string()),
         children,
@@ -531,24 +544,24 @@ fn detail(tracker: &dyn Tracker, number: IssueNumber) -> TrackerResult<api::Issu
             .into_iter()
             .map(|blocker| api::IssueBlocker { issue: blocker.place.to_string(), open: blocker.open })
             .collect(),
-        comments: comments.into_iter().map(comment).collect(),
+        comments: comments.into_iter().map(to_issue_comment).collect(),
         notes,
-        issue: line(&issue, size.map(conversions::size)),
+        issue: to_issue_line(&issue, size.map(conversions::to_api_size)),
     })
 }
 
 /// The text above the line we know our own texts by.
-fn unsigned(body: &str) -> String {
+fn strip_marker(body: &str) -> String {
     Marker::split_marker(body).map_or(body, |(_, above)| above).to_owned()
 }
 
-fn line_now(tracker: &dyn Tracker, number: IssueNumber) -> TrackerResult<api::IssueLine> {
+fn fetch_issue_line(tracker: &dyn Tracker, number: IssueNumber) -> TrackerResult<api::IssueLine> {
     let issue = tracker.issue(number)?;
-    let size = tracker.size(number)?.map(|seen| conversions::size(seen.size));
-    Ok(line(&issue, size))
+    let size = tracker.size(number)?.map(|seen| conversions::to_api_size(seen.size));
+    Ok(to_issue_line(&issue, size))
 }
 
-fn line(issue: &Issue, size: Option<api::Size>) -> api::IssueLine {
+fn to_issue_line(issue: &Issue, size: Option<api::Size>) -> api::IssueLine {
     api::IssueLine {
         number: issue.number.get(),
         title: issue.title.clone(),
@@ -557,8 +570,8 @@ fn line(issue: &Issue, size: Option<api::Size>) -> api::IssueLine {
             TrackerIssueState::Closed { why: CloseReason::Done, .. } => api::IssueState::Done,
             TrackerIssueState::Closed { why: CloseReason::NotPlanned, .. } => api::IssueState::NotPlanned,
         },
-        labels: words(&issue.labels),
-        size: size.or_else(|| issue.labelled_size().map(conversions::size)),
+        labels: label_names(&issue.labels),
+        size: size.or_else(|| issue.labelled_size().map(conversions::to_api_size)),
         author: issue.author.clone(),
         comments: issue.comments,
         updated_ms: issue.updated.0,
@@ -566,7 +579,7 @@ fn line(issue: &Issue, size: Option<api::Size>) -> api::IssueLine {
     }
 }
 
-fn words(labels: &BTreeSet<Label>) -> Vec<String> {
+fn label_names(labels: &BTreeSet<Label>) -> Vec<String> {
     labels.iter().map(|label| label.as_str().to_owned()).collect()
 }
 
@@ -592,7 +605,7 @@ fn new_labels(texts: &[String]) -> Result<BTreeSet<Label>, Problem> {
 }
 
 /// What of the tracker cannot be read, a line each. Only files are asked: they are here.
-pub(crate) fn unread_files(place: &ProjectLocation) -> Result<Vec<String>, Problem> {
+pub(crate) fn list_unreadable_files(place: &ProjectLocation) -> Result<Vec<String>, Problem> {
     let unreadable = open(place)?.list_unreadable().map_err(|error| tracker_problem(&error))?;
     Ok(unreadable.iter().map(ToString::to_string).collect())
 }
@@ -603,7 +616,7 @@ pub(crate) fn number(number: u64) -> Result<IssueNumber, Problem> {
 }
 
 /// What a person says twice is meant twice, so each time has a marker of its own.
-fn marker(texts: &[&str]) -> Marker {
+fn unique_marker(texts: &[&str]) -> Marker {
     let mut hasher = blake3::Hasher::new();
     for text in texts {
         hasher.update(text.as_bytes()).update(&[0]);
@@ -637,7 +650,7 @@ pub(crate) fn tracker_problem(error: &TrackerError) -> Problem {
 }
 
 /// Whether an issue is open, and its phase by its labels.
-pub(crate) fn live(issue: &Issue) -> LiveIssue {
+pub(crate) fn to_live_issue(issue: &Issue) -> LiveIssue {
     let phases =
         issue.labels.iter().filter_map(|label| IssuePhase::from_word(label.name_within(PHASE_FAMILY)?));
     LiveIssue { open: issue.state.is_open(), phase: phases.max() }

@@ -15,8 +15,8 @@ use landfall_engine::store::{Seq, StoreReader};
 use crate::project::problems;
 
 /// By the profile that judged.
-pub(crate) fn agreement(reader: &StoreReader) -> Result<Vec<JudgeAgreement>, Problem> {
-    let of = |error| problems::store(&error);
+pub(crate) fn judge_agreement(reader: &StoreReader) -> Result<Vec<JudgeAgreement>, Problem> {
+    let of = |error| problems::from_store_error(&error);
     let tasks: BTreeSet<TaskId> = reader.tasks_with_kind("judged").map_err(of)?;
     let mut all: BTreeMap<String, JudgeAgreement> = BTreeMap::new();
     for task in tasks {
@@ -25,7 +25,7 @@ pub(crate) fn agreement(reader: &StoreReader) -> Result<Vec<JudgeAgreement>, Pro
             Fact::Task(_, event) => Some(event),
             Fact::Engine(_) => None,
         });
-        count(events, &mut all);
+        count_judgements(events, &mut all);
     }
     let mut all: Vec<JudgeAgreement> = all.into_values().collect();
     for judge in &mut all {
@@ -38,7 +38,7 @@ pub(crate) fn agreement(reader: &StoreReader) -> Result<Vec<JudgeAgreement>, Pro
 }
 
 /// Counts the judgements of one task.
-fn count<'a>(events: impl Iterator<Item = &'a Event>, all: &mut BTreeMap<String, JudgeAgreement>) {
+fn count_judgements<'a>(events: impl Iterator<Item = &'a Event>, all: &mut BTreeMap<String, JudgeAgreement>) {
     let mut profile = String::new();
     // Who accepted the work as it stands, and nothing is known of it yet.
     let mut accepted: Option<String> = None;
@@ -56,7 +56,7 @@ fn count<'a>(events: impl Iterator<Item = &'a Event>, all: &mut BTreeMap<String,
                 if judged.result == StepResult::Accept {
                     judge(&profile, &|it| it.accepted += 1);
                     accepted = Some(profile.clone());
-                } else if only_verification_held_it_back(judged) {
+                } else if failed_only_verification(judged) {
                     judge(&profile, &|it| it.overruled += 1);
                 } else {
                     judge(&profile, &|it| it.sent_back += 1);
@@ -83,7 +83,7 @@ fn count<'a>(events: impl Iterator<Item = &'a Event>, all: &mut BTreeMap<String,
 }
 
 /// Whether the judge had let it pass, and the engine's own checks did not.
-fn only_verification_held_it_back(judged: &JudgeResult) -> bool {
+fn failed_only_verification(judged: &JudgeResult) -> bool {
     let passes = |scores: Scores| {
         scores.blocking_dimension().is_none()
             && scores.weighted_mean(WEIGHTS) >= GatePoint::PostExec.default_threshold() * 1000
@@ -124,7 +124,7 @@ mod tests {
             judged(StepResult::NeedsFix, &[red]),
         ];
         let mut all = BTreeMap::new();
-        count(events.iter(), &mut all);
+        count_judgements(events.iter(), &mut all);
         let it = &all[""];
         assert_eq!((it.accepted, it.landed, it.red, it.sent_back, it.overruled), (1, 0, 0, 1, 1));
     }

@@ -36,9 +36,12 @@ pub(crate) struct OpenAcceptance {
 }
 
 /// All of them, by their tasks.
-pub(crate) fn all(place: &ProjectLocation, reader: &StoreReader) -> Result<Vec<OpenAcceptance>, Problem> {
-    let of = |error| problems::store(&error);
-    let unaccepted = task_cache::moment(place, reader)?.unaccepted(reader)?;
+pub(crate) fn list_open_acceptances(
+    place: &ProjectLocation,
+    reader: &StoreReader,
+) -> Result<Vec<OpenAcceptance>, Problem> {
+    let of = |error| problems::from_store_error(&error);
+    let unaccepted = task_cache::table_snapshot(place, reader)?.unaccepted_tasks(reader)?;
     if unaccepted.is_empty() {
         return Ok(Vec::new());
     }
@@ -51,7 +54,7 @@ pub(crate) fn all(place: &ProjectLocation, reader: &StoreReader) -> Result<Vec<O
     for row in
         reader.read_rows(&unaccepted).map_err(of)?.into_iter().filter(|row| row.status == TaskStatus::Done)
     {
-        let Some(task) = task_cache::task(place, reader, &row)?.filter(|task| is_partial(task)) else {
+        let Some(task) = task_cache::cached_task(place, reader, &row)?.filter(|task| is_partial(task)) else {
             continue;
         };
         if let Some(source) = IssueRef::from_source(&task.spec.source).filter(|source| source.tracker == kind)
@@ -62,7 +65,7 @@ pub(crate) fn all(place: &ProjectLocation, reader: &StoreReader) -> Result<Vec<O
     if found.is_empty() {
         return Ok(Vec::new());
     }
-    let shown = shown(place, found.keys().copied().collect());
+    let shown = current_answers(place, found.keys().copied().collect());
     let mut all = Vec::new();
     for (number, (row, task)) in found {
         let now = match shown.as_ref().map(|shown| shown.get(&number)) {
@@ -79,7 +82,7 @@ pub(crate) fn all(place: &ProjectLocation, reader: &StoreReader) -> Result<Vec<O
 }
 
 /// How issues stand now; none if nobody can say. A forge is asked once a minute at most, beside whoever wants to know.
-fn shown(place: &ProjectLocation, numbers: BTreeSet<u64>) -> Option<Arc<IssueAnswerMap>> {
+fn current_answers(place: &ProjectLocation, numbers: BTreeSet<u64>) -> Option<Arc<IssueAnswerMap>> {
     let before = match said(place, &numbers) {
         CachedForgeAnswer::Fresh(shown) => return shown,
         CachedForgeAnswer::Old(shown) => Some(PreviousAnswer(shown)),
@@ -87,15 +90,15 @@ fn shown(place: &ProjectLocation, numbers: BTreeSet<u64>) -> Option<Arc<IssueAns
     };
     let tracker = issues::open(place).ok()?;
     match tracker.keeps_branches() {
-        false => Some(Arc::new(each(&*tracker, &numbers))),
-        true => of_forge(place, tracker, numbers, before),
+        false => Some(Arc::new(fetch_each_issue(&*tracker, &numbers))),
+        true => ask_forge(place, tracker, numbers, before),
     }
 }
 
-fn each(tracker: &dyn Tracker, numbers: &BTreeSet<u64>) -> IssueAnswerMap {
+fn fetch_each_issue(tracker: &dyn Tracker, numbers: &BTreeSet<u64>) -> IssueAnswerMap {
     let one = |number: &u64| {
         let shown = match tracker.issue(IssueNumber::new(*number)?) {
-            Ok(issue) => IssueAnswer::Now(landed(tracker, issue)),
+            Ok(issue) => IssueAnswer::Now(to_landed_issue(tracker, issue)),
             Err(TrackerError::NotFound { .. } | TrackerError::Moved { .. }) => return None,
             Err(_) => IssueAnswer::Unread,
         };
@@ -104,11 +107,11 @@ fn each(tracker: &dyn Tracker, numbers: &BTreeSet<u64>) -> IssueAnswerMap {
     numbers.iter().filter_map(one).collect()
 }
 
-fn landed(tracker: &dyn Tracker, issue: Issue) -> LandedIssue {
+fn to_landed_issue(tracker: &dyn Tracker, issue: Issue) -> LandedIssue {
     LandedIssue {
         open: issue.state.is_open(),
         unplanned: matches!(issue.state, TrackerIssueState::Closed { why: CloseReason::NotPlanned, .. }),
-        phase: issues::live(&issue).phase,
+        phase: issues::to_live_issue(&issue).phase,
         body: issue.body,
         forge: tracker.keeps_branches(),
     }
@@ -140,7 +143,7 @@ fn said(place: &ProjectLocation, numbers: &BTreeSet<u64>) -> CachedForgeAnswer {
 }
 
 /// Has a forge asked. Whoever wants to know has at once what it said `before`, and waits only where it was not asked.
-fn of_forge(
+fn ask_forge(
     place: &ProjectLocation,
     tracker: Arc<dyn Tracker>,
     numbers: BTreeSet<u64>,
@@ -160,7 +163,7 @@ fn of_forge(
     // Nobody waits for it longer than `PATIENCE`: what it finds out later is there for the next one.
     let caches = Arc::clone(&place.caches);
     let ask = move || {
-        let shown = listed(&*tracker, &numbers).ok().map(Arc::new);
+        let shown = fetch_listed_issues(&*tracker, &numbers).ok().map(Arc::new);
         let said = ForgeAnswer { asked: Instant::now(), about: numbers, shown: shown.clone() };
         caches.issue_answers.lock().insert(key, said);
         let _ = tell.send(shown); // whoever asked may have left
@@ -174,16 +177,16 @@ fn of_forge(
 }
 
 /// The issues of a forge that are at their verification, by one request.
-fn listed(tracker: &dyn Tracker, numbers: &BTreeSet<u64>) -> TrackerResult<IssueAnswerMap> {
+fn fetch_listed_issues(tracker: &dyn Tracker, numbers: &BTreeSet<u64>) -> TrackerResult<IssueAnswerMap> {
     let labels = BTreeSet::from([Label::new(&format!("{PHASE_FAMILY}{}", IssuePhase::Verify.word()))?]);
     let found = tracker.issues(&IssueFilter { only_open: false, labels, most: LISTED_MAX })?;
     let whole = found.len() < LISTED_MAX;
     let wanted = found.into_iter().filter(|issue| numbers.contains(&issue.number.get()));
     let mut all: IssueAnswerMap =
-        wanted.map(|issue| (issue.number.get(), IssueAnswer::Now(landed(tracker, issue)))).collect();
+        wanted.map(|issue| (issue.number.get(), IssueAnswer::Now(to_landed_issue(tracker, issue)))).collect();
     if !whole {
         let rest = numbers.iter().copied().filter(|number| !all.contains_key(number)).collect();
-        all.extend(each(tracker, &rest));
+        all.extend(fetch_each_issue(tracker, &rest));
     }
     Ok(all)
 }

@@ -11,11 +11,16 @@ use crate::project::problems;
 const AGENTS_MAX: u32 = 256; // more than any run has slots
 
 /// The tasks whose agents run, whether or not an engine watches them.
-pub(crate) fn running(place: &ProjectLocation, reader: &StoreReader) -> Result<Vec<TaskId>, Problem> {
+pub(crate) fn tasks_with_running_agents(
+    place: &ProjectLocation,
+    reader: &StoreReader,
+) -> Result<Vec<TaskId>, Problem> {
     let mut found = Vec::new();
     let filter = TaskFilter { status: Some(TaskStatus::Active), ..TaskFilter::default() };
-    for row in reader.tasks(&filter, None, AGENTS_MAX).map_err(|error| problems::store(&error))? {
-        let Some(task) = reader.task(row.id).map_err(|error| problems::store(&error))? else { continue };
+    for row in reader.tasks(&filter, None, AGENTS_MAX).map_err(|error| problems::from_store_error(&error))? {
+        let Some(task) = reader.task(row.id).map_err(|error| problems::from_store_error(&error))? else {
+            continue;
+        };
         let TaskState::Active { doing: AttemptPhase::Running { iteration, .. }, .. } = task.state else {
             continue;
         };

@@ -25,23 +25,25 @@ const LINES_MAX: u32 = 5_000;
 const BYTES_MAX: u32 = 1 << 20;
 
 /// The outputs of a task.
-pub(crate) fn list(look: &Query<'_>, id: TaskId) -> Result<api::OutputList, Problem> {
-    let (reader, row) = known(look, id)?;
+pub(crate) fn list_outputs(look: &Query<'_>, id: TaskId) -> Result<api::OutputList, Problem> {
+    let (reader, row) = find_task_row(look, id)?;
     Ok(api::OutputList {
         task: conversions::task_id(id),
-        outputs: RunRecords::read(look, &reader, &row)?.all(),
+        outputs: RunRecords::read(look, &reader, &row)?.list_output_lines(),
     })
 }
 
 /// A page of one.
-pub(crate) fn page(look: &Query<'_>, asked: &api::OutputAsked) -> Result<Box<api::Output>, Problem> {
+pub(crate) fn output_page(look: &Query<'_>, asked: &api::OutputAsked) -> Result<Box<api::Output>, Problem> {
     let id = conversions::model_task(asked.of.task);
-    let (reader, row) = known(look, id)?;
-    let line = chosen(look, &reader, &row, &asked.of)?;
+    let (reader, row) = find_task_row(look, id)?;
+    let line = find_output(look, &reader, &row, &asked.of)?;
     let mut spool = open(look, &line, asked.of.stderr)?;
     let voice = match (asked.raw, line.kind) {
         (true, _) => LineFormat::Raw,
-        (false, OutputKind::Agent) if !asked.of.stderr => LineFormat::of(look, line.profile.as_deref()),
+        (false, OutputKind::Agent) if !asked.of.stderr => {
+            LineFormat::for_profile(look, line.profile.as_deref())
+        }
         (false, OutputKind::Agent | OutputKind::Check | OutputKind::Hook) => LineFormat::Plain,
     };
     let wish = SpoolPageRequest {
@@ -51,21 +53,24 @@ pub(crate) fn page(look: &Query<'_>, asked: &api::OutputAsked) -> Result<Box<api
         grows: line.grows,
     };
     let wanted = render::LineFilter::new(&asked.search, &asked.levels);
-    let read =
-        spool.page(&wish, &mut |line| voice.render(line).into_iter().filter(|it| wanted.has(it)).collect());
-    let SpoolPage { lines, from, next, first, last } = read.map_err(|error| unreadable(&line.key, &error))?;
+    let read = spool.read_page(&wish, &mut |line| {
+        voice.render(line).into_iter().filter(|it| wanted.matches_filter(it)).collect()
+    });
+    let SpoolPage { lines, from, next, first, last } =
+        read.map_err(|error| unreadable_output_problem(&line.key, &error))?;
     Ok(Box::new(api::Output { output: line, lines, from, next, first, last, total_bytes: spool.len() }))
 }
 
 /// The bytes of one, as they are.
-pub(crate) fn bytes(look: &Query<'_>, asked: &api::OutputRange) -> Result<api::OutputBytes, Problem> {
+pub(crate) fn output_bytes(look: &Query<'_>, asked: &api::OutputRange) -> Result<api::OutputBytes, Problem> {
     let id = conversions::model_task(asked.of.task);
-    let (reader, row) = known(look, id)?;
-    let line = chosen(look, &reader, &row, &asked.of)?;
+    let (reader, row) = find_task_row(look, id)?;
+    let line = find_output(look, &reader, &row, &asked.of)?;
     let spool = open(look, &line, asked.of.stderr)?;
     let many = if asked.bytes == 0 { BYTES_MAX } else { asked.bytes.min(BYTES_MAX) };
     let at = asked.at.min(spool.len());
-    let content = spool.read(at, many as usize).map_err(|error| unreadable(&line.key, &error))?;
+    let content =
+        spool.read(at, many as usize).map_err(|error| unreadable_output_problem(&line.key, &error))?;
     let stream = if asked.of.stderr { "err" } else { "out" };
     Ok(api::OutputBytes {
         name: format!("{}.{stream}.log", line.key),
@@ -77,16 +82,16 @@ pub(crate) fn bytes(look: &Query<'_>, asked: &api::OutputRange) -> Result<api::O
     })
 }
 
-fn known(look: &Query<'_>, id: TaskId) -> Result<(PooledReader, TaskRow), Problem> {
+fn find_task_row(look: &Query<'_>, id: TaskId) -> Result<(PooledReader, TaskRow), Problem> {
     let reader = look.place.reader()?.ok_or_else(|| problems::unknown_task(id))?;
-    match reader.row(id).map_err(|error| problems::store(&error))? {
+    match reader.row(id).map_err(|error| problems::from_store_error(&error))? {
         Some(row) => Ok((reader, row)),
         None => Err(problems::unknown_task(id)),
     }
 }
 
 /// The output that was asked for, or the latest that fits.
-fn chosen(
+fn find_output(
     look: &Query<'_>,
     reader: &StoreReader,
     row: &TaskRow,
@@ -95,7 +100,7 @@ fn chosen(
     let id = row.id;
     let records = RunRecords::read(look, reader, row)?;
     let found = match &asked.key {
-        Some(key) => records.has(key).then(|| records.line(key)),
+        Some(key) => records.has_record(key).then(|| records.line(key)),
         None => {
             let fits = |line: &api::OutputLine| {
                 asked.attempt.is_none_or(|attempt| line.attempt == Some(attempt))
@@ -108,7 +113,7 @@ fn chosen(
                         .is_none_or(|it| line.kind == OutputKind::Check && line.name.as_ref() == Some(it))
             };
             // The latest first: of the others nothing is looked up.
-            records.names().iter().rev().map(|name| records.line(name)).find(fits)
+            records.record_names().iter().rev().map(|name| records.line(name)).find(fits)
         }
     };
     found.ok_or_else(|| {
@@ -117,7 +122,7 @@ fn chosen(
             (None, None, None, None) => format!("{id} has printed nothing yet"),
             (None, ..) => format!("{id} has no such output"),
         };
-        let keys: Vec<String> = records.names().iter().rev().take(5).cloned().collect();
+        let keys: Vec<String> = records.record_names().iter().rev().take(5).cloned().collect();
         let hint = match keys.is_empty() {
             true => format!("`landfall why {id}` shows its state"),
             false => format!("the latest are: {}", keys.join(", ")),
@@ -129,10 +134,10 @@ fn chosen(
 fn open(look: &Query<'_>, line: &api::OutputLine, stderr: bool) -> Result<SpoolFile, Problem> {
     let name = if stderr { "err.log" } else { "out.log" };
     SpoolFile::open(&look.place.folder.attempts_path(), &line.key, name)
-        .map_err(|error| unreadable(&line.key, &error))
+        .map_err(|error| unreadable_output_problem(&line.key, &error))
 }
 
-fn unreadable(key: &str, error: &std::io::Error) -> Problem {
+fn unreadable_output_problem(key: &str, error: &std::io::Error) -> Problem {
     Problem::new(ProblemCode::Corrupt, format!("read what `{key}` printed: {error}"))
         .hint("`landfall doctor` looks at the state folder")
 }
@@ -155,30 +160,30 @@ impl<'a> RunRecords<'a> {
     /// What a task's own facts say of its runs is remembered until there is another one: a log is looked at several times a
     /// second, and a task may be old.
     fn read(look: &'a Query<'a>, reader: &StoreReader, row: &TaskRow) -> Result<Self, Problem> {
-        let attempts = kept::attempts(look.place, reader, row)?;
+        let attempts = kept::cached_attempts(look.place, reader, row)?;
         let runs = attempts.iter().flat_map(|attempt| &attempt.runs).map(|run| {
             let ended = run.took_ms.map(|took| run.began_ms.saturating_add_unsigned(took));
             (run.iteration, (run.began_ms, ended, run.profile.clone()))
         });
-        let gate = kept::task(look.place, reader, row)?.and_then(|task| task.gate.clone());
+        let gate = kept::cached_task(look.place, reader, row)?.and_then(|task| task.gate.clone());
         let (names, checks) = (OnceCell::new(), OnceCell::new());
         Ok(Self { look, task: row.id, names, runs: runs.collect(), gate, checks })
     }
 
-    fn names(&self) -> &[String] {
+    fn record_names(&self) -> &[String] {
         self.names.get_or_init(|| {
-            let mut names = run_folders::names(
+            let mut names = run_folders::run_folder_names(
                 &self.look.place.caches.run_folders,
                 &self.look.place.folder.attempts_path(),
                 self.task,
             );
-            names.sort_by_cached_key(|name| order(name));
+            names.sort_by_cached_key(|name| record_order(name));
             names
         })
     }
 
     /// Whether there is one of this name.
-    fn has(&self, name: &str) -> bool {
+    fn has_record(&self, name: &str) -> bool {
         run_folders::is_one(&self.look.place.folder.attempts_path(), self.task, name)
     }
 
@@ -193,21 +198,21 @@ impl<'a> RunRecords<'a> {
         checks.get(place).cloned()
     }
 
-    fn all(&self) -> Vec<api::OutputLine> {
-        self.names().iter().map(|name| self.line(name)).collect()
+    fn list_output_lines(&self) -> Vec<api::OutputLine> {
+        self.record_names().iter().map(|name| self.line(name)).collect()
     }
 
     fn line(&self, name: &str) -> api::OutputLine {
         let dir = self.look.place.folder.attempts_path().join(name);
-        let parts = RunFolderName::of(name);
+        let parts = RunFolderName::from_name(name);
         let size = |file: &str| match std::fs::symlink_metadata(dir.join(file)) {
             Ok(meta) if meta.is_file() => meta.len(),
             Ok(_) | Err(_) => 0,
         };
         let (mut began_ms, mut ended_ms, grows) = match sitter::find_sitter(&dir) {
             Ok(SitterState::Ended(ended)) => (Some(ended.began_ms), Some(ended.ended_ms), false),
-            Ok(SitterState::Running(_) | SitterState::Starting) => (made_ms(&dir), None, true),
-            Ok(SitterState::Never | SitterState::Vanished) | Err(_) => (made_ms(&dir), None, false),
+            Ok(SitterState::Running(_) | SitterState::Starting) => (folder_created_ms(&dir), None, true),
+            Ok(SitterState::Never | SitterState::Vanished) | Err(_) => (folder_created_ms(&dir), None, false),
         };
         let mut profile = None;
         let kind = match (parts.place, parts.iteration, &parts.hook) {
@@ -242,7 +247,7 @@ impl<'a> RunRecords<'a> {
 }
 
 /// When a folder was made, as far as the disk tells.
-fn made_ms(dir: &Path) -> Option<i64> {
+fn folder_created_ms(dir: &Path) -> Option<i64> {
     let made = std::fs::metadata(dir.join("spec.json")).ok()?.modified().ok()?;
     i64::try_from(made.duration_since(std::time::UNIX_EPOCH).ok()?.as_millis()).ok()
 }
@@ -257,7 +262,7 @@ struct RunFolderName {
 }
 
 impl RunFolderName {
-    fn of(name: &str) -> Self {
+    fn from_name(name: &str) -> Self {
         let mut parts = Self::default();
         for part in name.split('-').skip(1) {
             let number = |letter: char| part.strip_prefix(letter)?.parse::<u32>().ok();
@@ -280,30 +285,30 @@ impl RunFolderName {
 }
 
 /// Oldest first: by attempt; the agent before its checks; names with numbers by the numbers.
-fn order(name: &str) -> (u32, u32, usize, String) {
-    let parts = RunFolderName::of(name);
+fn record_order(name: &str) -> (u32, u32, usize, String) {
+    let parts = RunFolderName::from_name(name);
     let iteration = if parts.place.is_some() { u32::MAX } else { parts.iteration.unwrap_or(0) };
     (parts.attempt.unwrap_or(0), iteration, parts.place.unwrap_or(0), name.to_owned())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{RunFolderName, order};
+    use super::{RunFolderName, record_order};
 
     #[test]
     fn names_of_folders_say_whose_they_are() {
-        let agent = RunFolderName::of("T7-a3-i5");
+        let agent = RunFolderName::from_name("T7-a3-i5");
         assert_eq!((agent.attempt, agent.iteration, agent.place, agent.hook), (Some(3), Some(5), None, None));
-        let check = RunFolderName::of("T7-a3-v1-again0");
+        let check = RunFolderName::from_name("T7-a3-v1-again0");
         assert_eq!((check.attempt, check.place, check.hook), (Some(3), Some(1), None));
-        let hook = RunFolderName::of("T7-a3-i0-after_create");
+        let hook = RunFolderName::from_name("T7-a3-i0-after_create");
         assert_eq!((hook.iteration, hook.hook.as_deref()), (Some(0), Some("after_create")));
     }
 
     #[test]
     fn the_latest_is_last() {
         let mut names = ["T7-a10-i12", "T7-a2-v0", "T7-a2-i3", "T7-a2-i11", "T7-a2-v1"];
-        names.sort_by_key(|name| order(name));
+        names.sort_by_key(|name| record_order(name));
         assert_eq!(names, ["T7-a2-i3", "T7-a2-i11", "T7-a2-v0", "T7-a2-v1", "T7-a10-i12"]);
     }
 }

@@ -21,16 +21,16 @@ const LINE_MAX: usize = 1_000; // named in a line; the rest is counted by `statu
 pub(crate) fn report(look: &Query<'_>) -> Result<Box<api::QueueReport>, Problem> {
     let Some(reader) = look.place.reader()? else {
         let (queue, flakes) = (Queue::default(), Flakes::default());
-        return Ok(Box::new(made(&queue, &flakes, Vec::new())));
+        return Ok(Box::new(to_queue_report(&queue, &flakes, Vec::new())));
     };
-    let of = |error| problems::store(&error);
+    let of = |error| problems::from_store_error(&error);
     let (queue, flakes) = (reader.queue().map_err(of)?, reader.flakes().map_err(of)?);
     let mut line = Vec::new();
     for (place, id) in queue.line().take(LINE_MAX).enumerate() {
         let Some(task) = reader.task(id).map_err(of)? else { continue };
-        line.push(self::place(&queue, &task, place as u64 + 1));
+        line.push(self::queue_place(&queue, &task, place as u64 + 1));
     }
-    let mut report = made(&queue, &flakes, line);
+    let mut report = to_queue_report(&queue, &flakes, line);
     let mut titles: BTreeMap<api::TaskId, String> = BTreeMap::new();
     for batch in report.batches.iter_mut().chain(&mut report.past) {
         for member in &batch.members {
@@ -45,20 +45,20 @@ pub(crate) fn report(look: &Query<'_>) -> Result<Box<api::QueueReport>, Problem>
 }
 
 /// The place of a task in line.
-pub(crate) fn place(queue: &Queue, task: &Task, place: u64) -> api::QueuePlace {
+pub(crate) fn queue_place(queue: &Queue, task: &Task, place: u64) -> api::QueuePlace {
     api::QueuePlace {
         place,
         task: conversions::task_id(task.id),
         title: task.spec.title.clone(),
-        since_ms: since(task),
+        since_ms: queued_since(task),
         batch: queue.batch_of(task.id).map(|batch| batch.id.to_string()),
-        text: standing(queue, task.id),
+        text: standing_sentence(queue, task.id),
     }
 }
 
-fn made(queue: &Queue, flakes: &Flakes, line: Vec<api::QueuePlace>) -> api::QueueReport {
+fn to_queue_report(queue: &Queue, flakes: &Flakes, line: Vec<api::QueuePlace>) -> api::QueueReport {
     let mut past: Vec<api::BatchLine> =
-        queue.past_batches().map(|(batch, how, at)| over(batch, how, at.0)).collect();
+        queue.past_batches().map(|(batch, how, at)| closed_batch_line(batch, how, at.0)).collect();
     past.reverse();
     let flake = |(check, flake): (&str, &landfall_engine::model::flake::FlakeHistory)| api::FlakeLine {
         check: check.to_owned(),
@@ -68,26 +68,26 @@ fn made(queue: &Queue, flakes: &Flakes, line: Vec<api::QueuePlace>) -> api::Queu
     };
     api::QueueReport {
         line,
-        batches: queue.batches().iter().map(on_its_way).collect(),
-        hold: queue.hold().map(hold),
+        batches: queue.batches().iter().map(active_batch_line).collect(),
+        hold: queue.hold().map(to_hold_line),
         past,
         flakes: flakes.flakiest_checks().into_iter().map(flake).collect(),
     }
 }
 
 /// It in a few words, if there is anything to say.
-pub(crate) fn brief(queue: &Queue) -> Option<Box<api::QueueBrief>> {
+pub(crate) fn queue_brief(queue: &Queue) -> Option<Box<api::QueueBrief>> {
     if queue.is_empty() && queue.hold().is_none() && queue.batches().is_empty() {
         return None;
     }
     Some(Box::new(api::QueueBrief {
         waiting: queue.len() as u64,
-        batches: queue.batches().iter().map(on_its_way).collect(),
-        hold: queue.hold().map(hold),
+        batches: queue.batches().iter().map(active_batch_line).collect(),
+        hold: queue.hold().map(to_hold_line),
     }))
 }
 
-fn since(task: &Task) -> i64 {
+fn queued_since(task: &Task) -> i64 {
     match &task.state {
         TaskState::Active { doing: AttemptPhase::Queued { since }, .. } => since.0,
         TaskState::Active { .. }
@@ -100,9 +100,9 @@ fn since(task: &Task) -> i64 {
 }
 
 /// What a task in line waits for, as a phrase.
-pub(crate) fn standing(queue: &Queue, task: TaskId) -> String {
+pub(crate) fn standing_sentence(queue: &Queue, task: TaskId) -> String {
     if let Some(batch) = queue.batch_of(task) {
-        return with_batch(batch, task);
+        return batch_position_text(batch, task);
     }
     if let Some(hold) = queue.hold() {
         return format!("the queue is held: {}", hold.reason);
@@ -118,12 +118,12 @@ pub(crate) fn standing(queue: &Queue, task: TaskId) -> String {
     }
 }
 
-fn with_batch(batch: &LandingBatch, task: TaskId) -> String {
+fn batch_position_text(batch: &LandingBatch, task: TaskId) -> String {
     let id = batch.id;
     let others: Vec<TaskId> =
         batch.members.iter().map(|member| member.task).filter(|member| *member != task).collect();
     let with =
-        if others.is_empty() { String::new() } else { format!(" with {}", conversions::list(&others)) };
+        if others.is_empty() { String::new() } else { format!(" with {}", conversions::join_ids(&others)) };
     let on = batch.on.map(|on| format!(", as if {on} had landed")).unwrap_or_default();
     let place = batch.members.iter().position(|member| member.task == task).unwrap_or_default();
     let size = batch.members.len();
@@ -150,7 +150,7 @@ fn with_batch(batch: &LandingBatch, task: TaskId) -> String {
     }
 }
 
-fn on_its_way(batch: &LandingBatch) -> api::BatchLine {
+fn active_batch_line(batch: &LandingBatch) -> api::BatchLine {
     let size = batch.members.len();
     let doing = match batch.doing {
         BatchDoing::Building => "merging".to_owned(),
@@ -161,25 +161,25 @@ fn on_its_way(batch: &LandingBatch) -> api::BatchLine {
         BatchDoing::Landing(count) if count == size => "landing".to_owned(),
         BatchDoing::Landing(count) => format!("landing the first {count}"),
     };
-    let mut drawing = drawn(batch);
+    let mut drawing = draw_looks(batch);
     if let BatchDoing::Checking(count) = batch.doing {
         let arrow = if drawing.is_empty() { "" } else { " → " };
         drawing = format!("{drawing}{arrow}{count} …");
     }
-    line(batch, doing, drawing)
+    to_batch_line(batch, doing, drawing)
 }
 
 /// The batches on their way, a line each: `B7  T1 T2 T3  3 ✗ → 2 …  verifying the first 2`.
-pub(crate) fn drawn_lines(queue: &Queue) -> Vec<String> {
+pub(crate) fn draw_active_batches(queue: &Queue) -> Vec<String> {
     let line = |batch: &LandingBatch| {
         let members: Vec<String> = batch.members.iter().map(|member| member.task.to_string()).collect();
-        let it = on_its_way(batch);
+        let it = active_batch_line(batch);
         format!("{:<5} {}  {}  {}", it.batch, members.join(" "), it.drawing, it.doing)
     };
     queue.batches().iter().map(line).collect()
 }
 
-fn over(batch: &LandingBatch, how: &Closed, at_ms: i64) -> api::BatchLine {
+fn closed_batch_line(batch: &LandingBatch, how: &Closed, at_ms: i64) -> api::BatchLine {
     let (doing, commit) = match how {
         Closed::Landed { count, commit } if *count == batch.members.len() => {
             ("landed".to_owned(), Some(commit.as_str().to_owned()))
@@ -189,10 +189,10 @@ fn over(batch: &LandingBatch, how: &Closed, at_ms: i64) -> api::BatchLine {
         }
         Closed::Dropped { reason } => (reason.clone(), None),
     };
-    api::BatchLine { commit, ended_ms: Some(at_ms), ..line(batch, doing, drawn(batch)) }
+    api::BatchLine { commit, ended_ms: Some(at_ms), ..to_batch_line(batch, doing, draw_looks(batch)) }
 }
 
-fn line(batch: &LandingBatch, doing: String, drawing: String) -> api::BatchLine {
+fn to_batch_line(batch: &LandingBatch, doing: String, drawing: String) -> api::BatchLine {
     api::BatchLine {
         batch: batch.id.to_string(),
         on: batch.on.as_ref().map(BatchId::to_string),
@@ -204,24 +204,24 @@ fn line(batch: &LandingBatch, doing: String, drawing: String) -> api::BatchLine 
             .iter()
             .map(|(count, outcome)| api::BatchLook {
                 count: *count as u64,
-                outcome: conversions::outcome(*outcome),
+                outcome: conversions::to_api_outcome(*outcome),
             })
             .collect(),
         drawing,
-        culprit: culprit(batch).map(conversions::task_id),
+        culprit: find_culprit(batch).map(conversions::task_id),
         commit: None,
         ended_ms: None,
     }
 }
 
 /// Whoever made it red, once the search is over.
-fn culprit(batch: &LandingBatch) -> Option<TaskId> {
+fn find_culprit(batch: &LandingBatch) -> Option<TaskId> {
     let red = batch.red?;
     (red == batch.green + 1).then(|| batch.members.get(red - 1).map(|member| member.task)).flatten()
 }
 
 /// The looks at a batch, as a person follows them: `5 ✗ → 2 ✓ → 3 ✓ → 4 ✗`.
-fn drawn(batch: &LandingBatch) -> String {
+fn draw_looks(batch: &LandingBatch) -> String {
     let look = |(count, outcome): &(usize, CheckOutcome)| {
         let doubted = batch.is_doubted() && Some(*count) == batch.red;
         let mark = match outcome {
@@ -239,7 +239,7 @@ fn drawn(batch: &LandingBatch) -> String {
 }
 
 /// A hold, with what lets the queue move again.
-pub(crate) fn hold(hold: &QueueHold) -> api::HoldLine {
+pub(crate) fn to_hold_line(hold: &QueueHold) -> api::HoldLine {
     let hint = match hold.why {
         HoldReason::Gate => {
             "mend the check; Landfall tries it again by itself, and at once with `landfall queue resume`"
@@ -269,31 +269,31 @@ pub(crate) fn hold(hold: &QueueHold) -> api::HoldLine {
 }
 
 /// Why a task that stands in line, or lands, is where it is.
-pub(crate) fn details(reader: &StoreReader, task: &Task) -> Result<Vec<String>, Problem> {
+pub(crate) fn queue_details(reader: &StoreReader, task: &Task) -> Result<Vec<String>, Problem> {
     let TaskState::Active { doing: AttemptPhase::Queued { .. } | AttemptPhase::Landing, .. } = &task.state
     else {
         return Ok(Vec::new());
     };
-    let queue = reader.queue().map_err(|error| problems::store(&error))?;
-    let mut details = vec![standing(&queue, task.id)];
+    let queue = reader.queue().map_err(|error| problems::from_store_error(&error))?;
+    let mut details = vec![standing_sentence(&queue, task.id)];
     if let Some(batch) = queue.batch_of(task.id) {
-        let drawing = on_its_way(batch);
+        let drawing = active_batch_line(batch);
         if !drawing.drawing.is_empty() {
             details.push(format!("{}: {}", drawing.batch, drawing.drawing));
         }
     }
-    details.extend(queue.hold().map(|it| hold(it).hint));
+    details.extend(queue.hold().map(|it| to_hold_line(it).hint));
     Ok(details)
 }
 
 impl CommandHandler<'_> {
-    pub fn queue_pause(&self, asked: &api::PauseAsked) -> Result<api::QueueChanged, Problem> {
+    pub fn pause_queue(&self, asked: &api::PauseAsked) -> Result<api::QueueChanged, Problem> {
         let reason = match asked.reason.trim() {
             "" => "you paused it",
             reason => reason,
         };
-        self.done(EngineRequest::HoldQueue { reason: reason.to_owned() })?;
-        let waiting = self.waiting()?;
+        self.request_done(EngineRequest::HoldQueue { reason: reason.to_owned() })?;
+        let waiting = self.count_waiting()?;
         let text = format!(
             "the landing queue is held: {} in line; what is landing now is finished. `landfall queue resume` lets it move.",
             pluralize(waiting, "task")
@@ -301,22 +301,22 @@ impl CommandHandler<'_> {
         Ok(api::QueueChanged { held: true, waiting, text })
     }
 
-    pub fn queue_resume(&self, asked: &api::QueueResume) -> Result<api::QueueChanged, Problem> {
+    pub fn resume_queue(&self, asked: &api::QueueResume) -> Result<api::QueueChanged, Problem> {
         let rewritten =
             if asked.keep_landed { RewrittenBaseChoice::Keep } else { RewrittenBaseChoice::Rebase };
-        self.done(EngineRequest::ResumeQueue { rewritten })?;
-        let waiting = self.waiting()?;
+        self.request_done(EngineRequest::ResumeQueue { rewritten })?;
+        let waiting = self.count_waiting()?;
         let when = if self.engine.is_alive() { "" } else { ", with the next `landfall run`" };
         let text = format!("the landing queue moves again: {} in line{when}.", pluralize(waiting, "task"));
         Ok(api::QueueChanged { held: false, waiting, text })
     }
 
-    fn waiting(&self) -> Result<u64, Problem> {
-        Ok(self.reader()?.queue().map_err(|error| problems::store(&error))?.len() as u64)
+    fn count_waiting(&self) -> Result<u64, Problem> {
+        Ok(self.reader()?.queue().map_err(|error| problems::from_store_error(&error))?.len() as u64)
     }
 
-    pub fn queue_eject(&self, id: TaskId) -> Result<api::Changed, Problem> {
-        let before = self.look().task(&*self.reader_of(id)?, id)?;
+    pub fn eject_from_queue(&self, id: TaskId) -> Result<api::Changed, Problem> {
+        let before = self.query().load_task(&*self.reader_for_task(id)?, id)?;
         match &before.state {
             TaskState::Active { doing: AttemptPhase::Queued { .. }, .. } => {}
             TaskState::Active { doing: AttemptPhase::Landing, .. } => {
@@ -332,7 +332,7 @@ impl CommandHandler<'_> {
             }
         }
         let changed = self.tell(&[conversions::task_id(id)], News::StopTask)?;
-        self.changed(
+        self.describe_changes(
             &changed,
             &format!("was taken out of the landing queue; its work is kept, and `landfall retry {id}` lets it stand in line again"),
         )
@@ -345,7 +345,7 @@ mod tests {
     use landfall_engine::model::queue::{BatchMember, BatchPrefix, Queue, QueueEvent};
     use landfall_engine::model::{Attempt, BatchId, Commit, TaskId, Timestamp, Tree};
 
-    use super::{on_its_way, standing};
+    use super::{active_batch_line, standing_sentence};
 
     /// A batch of five, of which these were verified, as the line of it and where `T4` stands.
     fn check(looks: &[(usize, bool)], now: Option<usize>, expect: expect_test::Expect) {
@@ -380,9 +380,9 @@ mod tests {
         for event in &events {
             queue.apply(Timestamp(0), event).expect("it can follow");
         }
-        let line = on_its_way(&queue.batches()[0]);
+        let line = active_batch_line(&queue.batches()[0]);
         let culprit = line.culprit.map(|task| format!("   {task} made it red")).unwrap_or_default();
-        let at = standing(&queue, TaskId(4));
+        let at = standing_sentence(&queue, TaskId(4));
         expect.assert_eq(&format!("{}{culprit}\nT4: {at}", line.drawing));
     }
 

@@ -14,15 +14,15 @@ use crate::project::query_context::Query;
 use crate::project::{clock, problems};
 
 /// Says what would be removed.
-pub(crate) fn dry_run(look: &Query<'_>) -> Result<api::Reclaimed, Problem> {
+pub(crate) fn preview_reclaim(look: &Query<'_>) -> Result<api::Reclaimed, Problem> {
     let items = match look.place.reader()? {
-        Some(reader) => plan(look.place, &reader, &keep(look.place)?)?,
+        Some(reader) => plan(look.place, &reader, &load_retention(look.place)?)?,
         None => Vec::new(),
     };
-    Ok(answer(true, &items))
+    Ok(to_reclaimed(true, &items))
 }
 
-pub(crate) fn keep(place: &ProjectLocation) -> Result<RetentionSettings, Problem> {
+pub(crate) fn load_retention(place: &ProjectLocation) -> Result<RetentionSettings, Problem> {
     Ok(landfall_engine::engine::load_settings(&place.root).map_err(|error| problems::open(&error))?.keep)
 }
 
@@ -33,11 +33,12 @@ pub(crate) fn plan(
 ) -> Result<Vec<DiskItem>, Problem> {
     let now = Timestamp(clock::now_ms());
     let inventory = Inventory { folder: &place.folder, keep, now, reach: ReclaimScope::AtRest };
-    let task = |id: TaskId| Ok(reader.task(id).map_err(|error| problems::store(&error))?.map(Arc::new));
+    let task =
+        |id: TaskId| Ok(reader.task(id).map_err(|error| problems::from_store_error(&error))?.map(Arc::new));
     inventory.plan_removal(&task)
 }
 
-pub(crate) fn answer(dry_run: bool, items: &[DiskItem]) -> api::Reclaimed {
+pub(crate) fn to_reclaimed(dry_run: bool, items: &[DiskItem]) -> api::Reclaimed {
     let lines = items.iter().map(|item| api::ReclaimedItem {
         what: match item.kind {
             DiskItemKind::Workspace(task) => format!("workspace of {task}"),

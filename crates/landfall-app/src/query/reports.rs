@@ -21,19 +21,19 @@ use crate::query::tasks::why_sentence;
 const RUNS_MAX: usize = 100; // a page; older ones are in the log
 const TASKS_MAX: usize = 200; // of one run, in a list of runs
 
-pub(crate) fn runs(look: &Query<'_>) -> Result<api::RunList, Problem> {
+pub(crate) fn list_runs(look: &Query<'_>) -> Result<api::RunList, Problem> {
     let Some(reader) = look.place.reader()? else { return Ok(api::RunList { runs: Vec::new() }) };
-    let records = records(&reader, look.engine.is_alive())?;
-    Ok(api::RunList { runs: records.iter().rev().take(RUNS_MAX).map(line).collect() })
+    let records = list_run_records(&reader, look.engine.is_alive())?;
+    Ok(api::RunList { runs: records.iter().rev().take(RUNS_MAX).map(to_run_line).collect() })
 }
 
 /// All runs, oldest first, by one look through the journal.
-pub(crate) fn records(reader: &StoreReader, alive: bool) -> Result<Vec<RunRecord>, Problem> {
-    records_until(reader, None, alive)
+pub(crate) fn list_run_records(reader: &StoreReader, alive: bool) -> Result<Vec<RunRecord>, Problem> {
+    list_run_records_until(reader, None, alive)
 }
 
 /// The same as far as a place in the journal.
-pub(crate) fn records_until(
+pub(crate) fn list_run_records_until(
     reader: &StoreReader,
     until: Option<Seq>,
     alive: bool,
@@ -45,14 +45,14 @@ pub(crate) fn records_until(
         }
         Ok(())
     });
-    read.map_err(|error| problems::store(&error))?;
+    read.map_err(|error| problems::from_store_error(&error))?;
     Ok(history.to_records(alive, Timestamp(clock::now_ms())))
 }
 
 /// The figures of a run: the one place that turns a record into what people see.
-pub(crate) fn line(record: &RunRecord) -> api::RunLine {
+pub(crate) fn to_run_line(record: &RunRecord) -> api::RunLine {
     let used = record.total_usage();
-    let count = |result: RunResult| record.count_results(|task| wire_result(task).0 == result);
+    let count = |result: RunResult| record.count_results(|task| to_run_result(task).0 == result);
     let touched = record.tasks.iter().filter(|task| task.is_touched);
     api::RunLine {
         run: conversions::run_id(record.id()),
@@ -76,7 +76,7 @@ pub(crate) fn line(record: &RunRecord) -> api::RunLine {
             cancelled: count(RunResult::Cancelled),
         },
         tasks: touched.take(TASKS_MAX).map(|task| conversions::task_id(task.id)).collect(),
-        usage: conversions::usage(used.usage),
+        usage: conversions::to_api_usage(used.usage),
         agent_ms: used.agent_ms,
         engines_lost: record.engines_lost(),
         down_ms: record.down_ms(),
@@ -85,7 +85,7 @@ pub(crate) fn line(record: &RunRecord) -> api::RunLine {
 }
 
 /// What has become of a task, and the one it waits behind.
-fn wire_result(result: TaskResult) -> (RunResult, Option<api::TaskId>) {
+fn to_run_result(result: TaskResult) -> (RunResult, Option<api::TaskId>) {
     let word = match result {
         TaskResult::Landed => RunResult::Landed,
         TaskResult::Accepted => RunResult::Accepted,
@@ -101,7 +101,7 @@ fn wire_result(result: TaskResult) -> (RunResult, Option<api::TaskId>) {
 }
 
 /// A run with its tasks; what landed comes last, for whoever reads it wants to know of the rest.
-pub(crate) fn full(
+pub(crate) fn full_run_report(
     reader: &StoreReader,
     record: &RunRecord,
     notes: Vec<String>,
@@ -112,31 +112,31 @@ pub(crate) fn full(
     }
     let rank = |result: RunResult| (result == RunResult::Landed, result);
     tasks.sort_by_key(|task| (rank(task.result), task.task));
-    Ok(api::RunReport { run: line(record), tasks, notes })
+    Ok(api::RunReport { run: to_run_line(record), tasks, notes })
 }
 
 fn task_line(reader: &StoreReader, task: &TaskInRun) -> Result<Option<api::RunTaskLine>, Problem> {
-    let of = |error| problems::store(&error);
+    let of = |error| problems::from_store_error(&error);
     let Some(now) = reader.task(task.id).map_err(of)? else { return Ok(None) };
     let unmet = reader.unmet(task.id).map_err(of)?;
-    let (result, behind) = wire_result(task.result);
+    let (result, behind) = to_run_result(task.result);
     Ok(Some(api::RunTaskLine {
         task: conversions::task_id(task.id),
         title: now.spec.title.clone(),
         result,
         behind,
-        status: conversions::status(landfall_engine::model::TaskStatus::for_task_among_others(
+        status: conversions::to_api_status(landfall_engine::model::TaskStatus::for_task_among_others(
             &now, &unmet, false,
         )),
         iterations: task.used.iterations,
         agent_ms: task.used.agent_ms,
-        usage: conversions::usage(task.used.usage),
+        usage: conversions::to_api_usage(task.used.usage),
         commit: task.commit.as_ref().map(|commit| commit.as_str().to_owned()),
-        why: why_sentence(&now, &TaskRelations::behind(reader, unmet)?),
+        why: why_sentence(&now, &TaskRelations::with_unmet_needs(reader, unmet)?),
     }))
 }
 
-pub(crate) fn report(look: &Query<'_>, asked: api::ReportAsked) -> Result<api::Report, Problem> {
+pub(crate) fn report_on(look: &Query<'_>, asked: api::ReportAsked) -> Result<api::Report, Problem> {
     let of = match asked {
         api::ReportAsked { task: Some(task), run: None } => api::ReportOf::Task(task),
         api::ReportAsked { task: None, run: Some(run) } => api::ReportOf::Run(run),
@@ -149,7 +149,7 @@ pub(crate) fn report(look: &Query<'_>, asked: api::ReportAsked) -> Result<api::R
         api::ReportOf::Task(task) => {
             let id = conversions::model_task(task);
             let reader = look.place.reader()?.ok_or_else(|| problems::unknown_task(id))?;
-            let task = look.task(&reader, id)?;
+            let task = look.load_task(&reader, id)?;
             let lookback = issue_history::look_back(look.place, &reader, &task)?;
             let markdown = report_of(&task, lookback.as_ref(), &|at| format_dated(at.0));
             Ok(api::Report { of, markdown, run: None })
@@ -160,7 +160,7 @@ pub(crate) fn report(look: &Query<'_>, asked: api::ReportAsked) -> Result<api::R
 }
 
 /// Where the report of a run is kept.
-pub(crate) fn paper(place: &ProjectLocation, run: RunId) -> PathBuf {
+pub(crate) fn run_report_path(place: &ProjectLocation, run: RunId) -> PathBuf {
     place.folder.papers_path().join(format!("{run}.md"))
 }
 
@@ -174,19 +174,19 @@ fn run_report(look: &Query<'_>, run: Option<RunId>) -> Result<api::Report, Probl
         }
     };
     let reader = look.place.reader()?.ok_or_else(unknown)?;
-    let records = records(&reader, look.engine.is_alive())?;
+    let records = list_run_records(&reader, look.engine.is_alive())?;
     let record = match run {
         Some(run) => records.iter().find(|record| record.ids.contains(&run)),
         None => records.last(),
     };
     let record = record.ok_or_else(unknown)?;
-    let held = look.base(&reader)?.held;
+    let held = look.base_status(&reader)?.held;
     let held = held.map(|reason| format!("Landed work is not in your branch yet: {reason}."));
-    let report = full(&reader, record, held.into_iter().collect())?;
+    let report = full_run_report(&reader, record, held.into_iter().collect())?;
     let of = api::ReportOf::Run(report.run.run);
     Ok(api::Report {
         of,
-        markdown: run_text::markdown(&report, clock::now_ms()),
+        markdown: run_text::render_run_markdown(&report, clock::now_ms()),
         run: Some(Box::new(report)),
     })
 }

@@ -23,26 +23,28 @@ pub(crate) fn list(look: &Query<'_>) -> Result<api::ReviewList, Problem> {
         .collect();
     let mut found = api::ReviewList { before: Vec::new(), after: Vec::new(), issues };
     let Some(reader) = look.place.reader()? else { return Ok(found) };
-    let of = |error| problems::store(&error);
+    let of = |error| problems::from_store_error(&error);
     let waiting = TaskFilter { status: Some(TaskStatus::Review), ..TaskFilter::default() };
     let mut kept = None;
     for row in reader.tasks(&waiting, None, LIST_MAX).map_err(of)? {
         let Some(task) = reader.task(row.id).map_err(of)? else { continue };
         if kept.is_none() {
-            kept = Some(look.store()?);
+            kept = Some(look.open_store()?);
         }
-        let attempts = kept.as_ref().map(|store| attempts_kept(store, task.id)).transpose()?;
-        found.before.push(api::ReviewLine { attempts: attempts.unwrap_or_default(), ..line(&task) });
+        let attempts = kept.as_ref().map(|store| list_kept_attempts(store, task.id)).transpose()?;
+        found
+            .before
+            .push(api::ReviewLine { attempts: attempts.unwrap_or_default(), ..to_review_line(&task) });
     }
-    for id in owed(&reader)? {
-        found.after.extend(reader.task(id).map_err(of)?.map(|task| line(&task)));
+    for id in tasks_owing_review(&reader)? {
+        found.after.extend(reader.task(id).map_err(of)?.map(|task| to_review_line(&task)));
     }
     Ok(found)
 }
 
 /// The landed tasks that somebody is still to look at.
-pub(crate) fn owed(reader: &StoreReader) -> Result<Vec<TaskId>, Problem> {
-    let of = |error| problems::store(&error);
+pub(crate) fn tasks_owing_review(reader: &StoreReader) -> Result<Vec<TaskId>, Problem> {
+    let of = |error| problems::from_store_error(&error);
     if reader.latest(&["review-owed"]).map_err(of)?.is_none() {
         return Ok(Vec::new());
     }
@@ -59,7 +61,7 @@ fn is_owed(sign_off: &SignOff) -> bool {
     }
 }
 
-fn line(task: &Task) -> api::ReviewLine {
+fn to_review_line(task: &Task) -> api::ReviewLine {
     let mut reasons: Vec<String> = task.concerns.iter().map(ToString::to_string).collect();
     if let SignOff::Given(_, note) = &task.sign_off {
         reasons.push(match note.as_str() {
@@ -81,13 +83,13 @@ fn line(task: &Task) -> api::ReviewLine {
 }
 
 /// Where the work of a task is kept, attempt by attempt.
-fn kept_under(task: TaskId) -> RefName {
+fn kept_work_ref(task: TaskId) -> RefName {
     RefName::new(&format!("refs/landfall/tasks/t{}", task.0)).expect("made of our own words")
 }
 
 /// The attempts of a task whose work is kept.
-fn attempts_kept(store: &landfall_engine::host::git::Store, task: TaskId) -> Result<Vec<u32>, Problem> {
-    let refs = store.list_refs(&kept_under(task)).map_err(|error| problems::git(&error))?;
+fn list_kept_attempts(store: &landfall_engine::host::git::Store, task: TaskId) -> Result<Vec<u32>, Problem> {
+    let refs = store.list_refs(&kept_work_ref(task)).map_err(|error| problems::from_git_error(&error))?;
     let attempt = |name: &RefName| name.as_str().rsplit('/').next()?.strip_prefix('a')?.parse::<u32>().ok();
     let mut attempts: Vec<u32> = refs.iter().filter_map(|(name, _)| attempt(name)).collect();
     attempts.sort_unstable();
@@ -95,7 +97,7 @@ fn attempts_kept(store: &landfall_engine::host::git::Store, task: TaskId) -> Res
 }
 
 impl CommandHandler<'_> {
-    pub fn review(&self, asked: api::ReviewAsked) -> Result<api::Changed, Problem> {
+    pub fn review_tasks(&self, asked: api::ReviewAsked) -> Result<api::Changed, Problem> {
         let mut seen = BTreeSet::new();
         let ids: Vec<TaskId> =
             asked.tasks.into_iter().map(conversions::model_task).filter(|id| seen.insert(*id)).collect();
@@ -108,33 +110,33 @@ impl CommandHandler<'_> {
                         .hint("say it in a few words, or name it: `--issue tests`"));
                 }
                 hint = when;
-                ReviewInput::Changes { issues, note, redo: self.redo(&ids, redo)? }
+                ReviewInput::Changes { issues, note, redo: self.to_redo_choice(&ids, redo)? }
             }
             api::ReviewSaid::Reject { note } => ReviewInput::Reject { note },
             api::ReviewSaid::Skip => ReviewInput::Skip,
             api::ReviewSaid::Defer => ReviewInput::Defer,
         };
-        let changed = self.tasks(EngineRequest::Review(ids, Box::new(said.clone())))?;
+        let changed = self.request_tasks(EngineRequest::Review(ids, Box::new(said.clone())))?;
         if let ReviewInput::Approve { .. } = said {
             // Whoever approves a change of settings has seen it.
             for task in &changed {
-                trust::trust_work(&self.look(), task)?;
+                trust::trust_approved_work(&self.query(), task)?;
             }
         }
         if let Some(hint) = hint {
             for task in changed.iter().filter(|task| task.landed.is_none()) {
-                self.hint(task, hint)?;
+                self.set_redo_hint(task, hint)?;
             }
         }
         let mut lines = Vec::new();
         for task in changed {
-            let what = words(&said, &task);
-            lines.extend(self.changed(&[task], &what)?.tasks);
+            let what = review_outcome_text(&said, &task);
+            lines.extend(self.describe_changes(&[task], &what)?.tasks);
         }
         Ok(api::Changed { tasks: lines })
     }
 
-    fn redo(&self, ids: &[TaskId], redo: api::Redo) -> Result<RedoChoice, Problem> {
+    fn to_redo_choice(&self, ids: &[TaskId], redo: api::Redo) -> Result<RedoChoice, Problem> {
         let attempt = match redo {
             api::Redo::Keep => return Ok(RedoChoice::Keep),
             api::Redo::Fresh => return Ok(RedoChoice::Fresh),
@@ -144,14 +146,14 @@ impl CommandHandler<'_> {
             return Err(Problem::new(ProblemCode::BadInput, "an attempt to go back to is that of one task")
                 .hint("name one task with `--from`"));
         };
-        let store = self.look().store()?;
-        let name =
-            RefName::new(&format!("{}/a{attempt}", kept_under(*id).as_str())).expect("made of our own words");
-        if let Some(oid) = store.resolve_ref(&name).map_err(|error| problems::git(&error))? {
+        let store = self.query().open_store()?;
+        let name = RefName::new(&format!("{}/a{attempt}", kept_work_ref(*id).as_str()))
+            .expect("made of our own words");
+        if let Some(oid) = store.resolve_ref(&name).map_err(|error| problems::from_git_error(&error))? {
             return Ok(RedoChoice::From(landfall_engine::model::Commit::new(oid.as_str())));
         }
         let known: Vec<String> =
-            attempts_kept(&store, *id)?.iter().map(|attempt| format!("a{attempt}")).collect();
+            list_kept_attempts(&store, *id)?.iter().map(|attempt| format!("a{attempt}")).collect();
         let hint = match known.is_empty() {
             true => format!("no work of {id} was brought in yet; `--fresh` begins anew"),
             false => format!("kept: {}", known.join(", ")),
@@ -161,20 +163,20 @@ impl CommandHandler<'_> {
     }
 
     /// The tag that lets a task go before others, or after them.
-    fn hint(&self, task: &Task, hint: api::RedoHint) -> Result<(), Problem> {
+    fn set_redo_hint(&self, task: &Task, hint: api::RedoHint) -> Result<(), Problem> {
         let (word, other) = match hint {
             api::RedoHint::Next => ("next", "later"),
             api::RedoHint::Later => ("later", "next"),
         };
-        let tag = |word: &str| word.parse::<Tag>().map_err(|error| problems::bad_words(&error));
+        let tag = |word: &str| word.parse::<Tag>().map_err(|error| problems::bad_spec(&error));
         let mut spec = task.spec.clone();
         spec.tags.remove(&tag(other)?);
         spec.tags.insert(tag(word)?);
-        self.tasks(EngineRequest::Edit(task.id, Box::new(spec))).map(drop)
+        self.request_tasks(EngineRequest::Edit(task.id, Box::new(spec))).map(drop)
     }
 }
 
-fn words(said: &ReviewInput, task: &Task) -> String {
+fn review_outcome_text(said: &ReviewInput, task: &Task) -> String {
     let made_now = task.spec.source.starts_with("review:") || task.spec.source.starts_with("rollback:");
     match (said, &task.landed) {
         (ReviewInput::Approve { .. }, None) => "is approved and lands next".to_owned(),

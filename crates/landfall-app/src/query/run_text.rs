@@ -7,7 +7,7 @@ use landfall_text::{
 };
 
 /// `14 of 20 tasks landed; 2 failed or blocked, 4 stuck behind others`. The numbers add up.
-pub fn headline(run: &RunLine) -> String {
+pub fn run_headline(run: &RunLine) -> String {
     let mut text = format!("{} of {} landed", run.counts.landed, pluralize(run.counts.total(), "task"));
     for (place, (result, count)) in run.other_counts().into_iter().enumerate() {
         text += &format!("{} {count} {}", if place == 0 { ";" } else { "," }, result.words());
@@ -16,7 +16,7 @@ pub fn headline(run: &RunLine) -> String {
 }
 
 /// The figures of a run with their names, in the order to read them.
-pub fn figures(run: &RunLine, now_ms: i64) -> Vec<(&'static str, String)> {
+pub fn run_figures(run: &RunLine, now_ms: i64) -> Vec<(&'static str, String)> {
     let mut all = vec![("ended", run.end.clone())];
     let paused = match run.paused_ms {
         0 => String::new(),
@@ -61,12 +61,12 @@ pub fn group_by_result(tasks: &[RunTaskLine]) -> impl Iterator<Item = (RunResult
 }
 
 /// The report of a run in Markdown.
-pub fn markdown(report: &RunReport, now_ms: i64) -> String {
+pub fn render_run_markdown(report: &RunReport, now_ms: i64) -> String {
     let RunReport { run, tasks, notes } = report;
     let cell = |text: &str| text.replace('|', "\\|").replace('\n', " ");
     let mut out =
-        format!("# Run {} of {}\n\n{}.\n\n", run_name(run), format_local(run.began_ms), headline(run));
-    for (name, value) in figures(run, now_ms) {
+        format!("# Run {} of {}\n\n{}.\n\n", run_name(run), format_local(run.began_ms), run_headline(run));
+    for (name, value) in run_figures(run, now_ms) {
         out += &format!("- {name}: {value}\n");
     }
     for note in notes {

@@ -8,7 +8,7 @@ use landfall_text::format_duration;
 use crate::project::sentences;
 
 /// A check on the wire.
-pub(crate) fn line(check: &RunningCheck) -> api::RunningCheckLine {
+pub(crate) fn to_running_check_line(check: &RunningCheck) -> api::RunningCheckLine {
     api::RunningCheckLine {
         of: check.of.clone(),
         check: check.check.clone(),
@@ -19,26 +19,26 @@ pub(crate) fn line(check: &RunningCheck) -> api::RunningCheckLine {
 }
 
 /// The check that runs on a task.
-pub(crate) fn of_task(checks: &[RunningCheck], id: TaskId) -> Option<&RunningCheck> {
+pub(crate) fn check_of_task(checks: &[RunningCheck], id: TaskId) -> Option<&RunningCheck> {
     let name = id.to_string();
     checks.iter().find(|check| check.of == name)
 }
 
 /// `tests, 12s of 10m`.
-pub(crate) fn brief(check: &RunningCheck) -> String {
+pub(crate) fn check_brief(check: &RunningCheck) -> String {
     format!("{}, {} of {}", check.check, format_duration(check.elapsed_ms), format_duration(check.limit_ms))
 }
 
 /// The same with the last line that it wrote.
-pub(crate) fn progress(check: &RunningCheck) -> String {
+pub(crate) fn check_progress(check: &RunningCheck) -> String {
     match plain(&check.last_line) {
-        line if line.is_empty() => brief(check),
-        line => format!("{} · {line}", brief(check)),
+        line if line.is_empty() => check_brief(check),
+        line => format!("{} · {line}", check_brief(check)),
     }
 }
 
 /// `is being verified: the check `tests` has run for 12s of at most 10m; it last wrote "…".`
-pub(crate) fn sentence(check: &RunningCheck) -> String {
+pub(crate) fn check_sentence(check: &RunningCheck) -> String {
     let wrote = match plain(&check.last_line) {
         line if line.is_empty() => String::new(),
         line => format!("; it last wrote \"{line}\""),
@@ -52,7 +52,7 @@ pub(crate) fn sentence(check: &RunningCheck) -> String {
 }
 
 /// What is true of a task at work while no engine drives: nothing of it goes on but an agent that outlived the engine.
-pub(crate) fn without_engine(task: &Task) -> Option<String> {
+pub(crate) fn engineless_task_text(task: &Task) -> Option<String> {
     let TaskState::Active { doing, .. } = &task.state else { return None };
     let id = task.id;
     match doing {

@@ -75,7 +75,7 @@ pub fn sandbox_report(_root: &Path) -> Result<SandboxReport, Problem> {
 
 /// The program inside the sandbox: returns the result of each probe as text to print. None: the arguments are wrong.
 #[cfg(target_os = "linux")]
-pub fn attempt(args: impl Iterator<Item = OsString>) -> Option<String> {
+pub fn run_sandbox_attempts(args: impl Iterator<Item = OsString>) -> Option<String> {
     use landfall_engine::host::sandbox::attempts::{AttemptScene, try_all};
     let args: Vec<String> = args.map(|arg| arg.to_string_lossy().into_owned()).collect();
     let [root, engine, port, terminal, secrets @ ..] = args.as_slice() else { return None };

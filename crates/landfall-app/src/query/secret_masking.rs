@@ -7,7 +7,7 @@ use crate::project::place::ProjectLocation;
 
 /// Those of a project. Settings that are broken complain elsewhere.
 pub(crate) fn secrets(place: &ProjectLocation) -> Vec<String> {
-    let environment = place.environment();
+    let environment = place.engine_environment();
     let around =
         TrackerEnv { root: &place.root, folder: &place.folder, environment: &environment, author: "" };
     let settings = landfall_engine::engine::load_settings(&place.root).ok();

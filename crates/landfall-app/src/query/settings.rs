@@ -8,7 +8,7 @@ use crate::project::place::ProjectLocation;
 
 const FILE: &str = "landfall.toml";
 
-pub(crate) fn report(place: &ProjectLocation) -> Result<Box<api::SettingsReport>, Problem> {
+pub(crate) fn settings_report(place: &ProjectLocation) -> Result<Box<api::SettingsReport>, Problem> {
     let path = place.root.join(FILE);
     let (exists, text) = match read_user_text(&path, USER_FILE_BYTES_MAX) {
         Ok(text) => (true, text),

@@ -16,7 +16,7 @@ use landfall_engine::store::{Seq, StoreReader, TaskFilter as RowFilter, TaskRow}
 use landfall_engine::{EngineReply, EngineRequest};
 use landfall_text::{format_duration, format_until, pluralize};
 
-use crate::project::command_handler::{CommandHandler, unexpected};
+use crate::project::command_handler::{CommandHandler, unexpected_reply};
 use crate::project::conversions::TaskRelations;
 use crate::project::query_context::Query;
 use crate::project::sentences;
@@ -42,7 +42,7 @@ pub(crate) fn model_plan(plan: &api::SprintPlan) -> Result<SprintSpec, Problem> 
     };
     let tags = |tags: &[String]| -> Result<BTreeSet<Tag>, Problem> {
         let parsed = tags.iter().map(|tag| tag.parse()).collect::<Result<_, _>>();
-        parsed.map_err(|error| problems::bad_words(&error))
+        parsed.map_err(|error| problems::bad_spec(&error))
     };
     let ids = |ids: &[api::TaskId]| ids.iter().copied().map(conversions::model_task).collect();
     Ok(SprintSpec {
@@ -61,7 +61,7 @@ pub(crate) fn model_plan(plan: &api::SprintPlan) -> Result<SprintSpec, Problem> 
 pub(crate) fn check_tasks(reader: Option<&StoreReader>, plan: &SprintSpec) -> Result<(), Problem> {
     for id in plan.only.iter().chain(&plan.parents) {
         let known = match reader {
-            Some(reader) => reader.row(*id).map_err(|error| problems::store(&error))?.is_some(),
+            Some(reader) => reader.row(*id).map_err(|error| problems::from_store_error(&error))?.is_some(),
             None => false,
         };
         if !known {
@@ -93,7 +93,7 @@ fn plan(plan: &SprintSpec) -> api::SprintPlan {
 }
 
 /// Which tasks it may begin.
-pub(crate) fn filter(plan: &SprintSpec) -> StartFilter {
+pub(crate) fn start_filter(plan: &SprintSpec) -> StartFilter {
     StartFilter {
         only: None,
         starts: (!plan.only.is_empty()).then(|| plan.only.clone()),
@@ -104,47 +104,50 @@ pub(crate) fn filter(plan: &SprintSpec) -> StartFilter {
     }
 }
 
-fn admits(filter: &StartFilter, row: &TaskRow) -> bool {
+fn admits_row(filter: &StartFilter, row: &TaskRow) -> bool {
     let Ok(mut spec) = TaskSpec::new(&row.title) else { return false };
     spec.parent = row.parent;
     spec.tags = row.tags.iter().filter_map(|tag| tag.parse().ok()).collect();
     filter.admits_task(&spec, row.id)
 }
 
-fn settings(look: &Query<'_>) -> Settings {
+fn load_settings_or_defaults(look: &Query<'_>) -> Settings {
     // Broken ones complain where they are used.
     landfall_engine::engine::load_settings(&look.place.root).unwrap_or_else(|_| Settings::defaults())
 }
 
 /// What a sprint would be.
-pub(crate) fn preview(look: &Query<'_>, asked: api::SprintPlan) -> Result<api::SprintPreview, Problem> {
-    let of = |error| problems::store(&error);
+pub(crate) fn preview_sprint(
+    look: &Query<'_>,
+    asked: api::SprintPlan,
+) -> Result<api::SprintPreview, Problem> {
+    let of = |error| problems::from_store_error(&error);
     let model = model_plan(&asked)?;
     let reader = look.place.reader()?;
     check_tasks(reader.as_deref(), &model)?;
-    let filter = filter(&model);
+    let filter = start_filter(&model);
     let (mut ready, mut later, mut each_ms) = (Vec::new(), Vec::new(), None);
     if let Some(reader) = &reader {
         let brief = |row: TaskRow| api::TaskBrief { task: conversions::task_id(row.id), title: row.title };
-        let fits = |row: &TaskRow| admits(&filter, row);
+        let fits = |row: &TaskRow| admits_row(&filter, row);
         ready = reader.next(ROWS_MAX).map_err(of)?.into_iter().filter(fits).map(brief).collect();
         later = reader.held(ROWS_MAX).map_err(of)?.into_iter().filter(fits).map(brief).collect();
-        each_ms = pace(reader)?;
+        each_ms = recent_task_ms(reader)?;
     }
     let all = (ready.len() + later.len()) as u64;
-    let slots = settings(look).run.slots;
+    let slots = load_settings_or_defaults(look).run.slots;
     let (total_ms, fits) = match (each_ms, &asked.goal) {
         (None, _) => (None, None),
         (Some(each), api::SprintGoal::Count { count }) => {
-            (Some(span(each, all.min(u64::from(*count)), slots)), None)
+            (Some(estimate_span_ms(each, all.min(u64::from(*count)), slots)), None)
         }
-        (Some(each), api::SprintGoal::NoReady) => (Some(span(each, all, slots)), None),
+        (Some(each), api::SprintGoal::NoReady) => (Some(estimate_span_ms(each, all, slots)), None),
         (Some(each), api::SprintGoal::Duration { duration_ms }) => {
-            (None, Some(within(each, *duration_ms, slots).min(all)))
+            (None, Some(tasks_within(each, *duration_ms, slots).min(all)))
         }
         (Some(each), api::SprintGoal::UntilTime { until_ms }) => {
             let left = u64::try_from(until_ms - clock::now_ms()).unwrap_or(0);
-            (None, Some(within(each, left, slots).min(all)))
+            (None, Some(tasks_within(each, left, slots).min(all)))
         }
     };
     let more = (ready.len().saturating_sub(NAMED_MAX) + later.len().saturating_sub(NAMED_MAX)) as u64;
@@ -153,18 +156,18 @@ pub(crate) fn preview(look: &Query<'_>, asked: api::SprintPlan) -> Result<api::S
     Ok(api::SprintPreview { plan: asked, ready, later, more, slots, each_ms, total_ms, fits })
 }
 
-fn span(each_ms: u64, tasks: u64, slots: u32) -> u64 {
+fn estimate_span_ms(each_ms: u64, tasks: u64, slots: u32) -> u64 {
     each_ms.saturating_mul(tasks.div_ceil(u64::from(slots.max(1))))
 }
 
-fn within(each_ms: u64, span_ms: u64, slots: u32) -> u64 {
+fn tasks_within(each_ms: u64, span_ms: u64, slots: u32) -> u64 {
     (span_ms / each_ms.max(1)).saturating_mul(u64::from(slots))
 }
 
 /// How long a task took, over the latest that landed.
-fn pace(reader: &StoreReader) -> Result<Option<u64>, Problem> {
+fn recent_task_ms(reader: &StoreReader) -> Result<Option<u64>, Problem> {
     const LOOK_BACK: u32 = 500; // ids; a project whose latest tasks all failed has no pace
-    let of = |error| problems::store(&error);
+    let of = |error| problems::from_store_error(&error);
     let last = reader.max_task_id().map_err(of)?.map_or(0, |id| id.0);
     let done = RowFilter { status: Some(TaskStatus::Done), ..RowFilter::default() };
     let after = last.checked_sub(LOOK_BACK).map(TaskId);
@@ -183,10 +186,11 @@ fn pace(reader: &StoreReader) -> Result<Option<u64>, Problem> {
 }
 
 /// How many tasks a sprint could still begin.
-fn ready_for(reader: &StoreReader, sprint: &Sprint) -> Result<u64, Problem> {
-    let filter = filter(&sprint.plan);
-    let rows = reader.next(ROWS_MAX).map_err(|error| problems::store(&error))?;
-    Ok(rows.iter().filter(|row| admits(&filter, row) && !sprint.tasks.contains_key(&row.id)).count() as u64)
+fn count_ready_tasks(reader: &StoreReader, sprint: &Sprint) -> Result<u64, Problem> {
+    let filter = start_filter(&sprint.plan);
+    let rows = reader.next(ROWS_MAX).map_err(|error| problems::from_store_error(&error))?;
+    Ok(rows.iter().filter(|row| admits_row(&filter, row) && !sprint.tasks.contains_key(&row.id)).count()
+        as u64)
 }
 
 /// How many tasks of a sprint landed, and how many it is about. Every bar and every line of a sprint shows these two.
@@ -201,7 +205,7 @@ fn progress(sprint: &Sprint, ready: u64) -> (u64, u64) {
 }
 
 /// A sprint in one line: `SPRINT | 14/23 tasks | 2 failed | Until 08:00 (6h 23m left)`.
-pub(crate) fn bar(sprint: &Sprint, ready: u64, now: Timestamp) -> String {
+pub(crate) fn sprint_bar(sprint: &Sprint, ready: u64, now: Timestamp) -> String {
     let failed = (sprint.count_in_status(Fate::Failed)
         + sprint.count_in_status(Fate::Timeout)
         + sprint.count_in_status(Fate::Blocked)) as u64;
@@ -238,21 +242,21 @@ pub(crate) fn bar(sprint: &Sprint, ready: u64, now: Timestamp) -> String {
 }
 
 /// The open sprint in one line, if there is one.
-pub(crate) fn open_bar(reader: &StoreReader) -> Result<Option<String>, Problem> {
+pub(crate) fn open_sprint_bar(reader: &StoreReader) -> Result<Option<String>, Problem> {
     const KINDS: [&str; 5] =
         ["sprint-started", "sprint-paused", "sprint-resumed", "sprint-completing", "sprint-ended"];
-    let of = |error| problems::store(&error);
+    let of = |error| problems::from_store_error(&error);
     let Some((_, newest)) = reader.latest(&KINDS).map_err(of)? else { return Ok(None) };
     if matches!(newest.fact, Fact::Engine(EngineEvent::Sprint(SprintEvent::Ended { .. }))) {
         return Ok(None);
     }
     let sprints = reader.sprints().map_err(of)?;
     let Some(open) = sprints.open() else { return Ok(None) };
-    let ready = ready_for(reader, open)?;
-    Ok(Some(format!("{} {}", open.id, bar(open, ready, Timestamp(clock::now_ms())))))
+    let ready = count_ready_tasks(reader, open)?;
+    Ok(Some(format!("{} {}", open.id, sprint_bar(open, ready, Timestamp(clock::now_ms())))))
 }
 
-fn unknown(sprint: Option<SprintId>) -> Problem {
+fn unknown_sprint_problem(sprint: Option<SprintId>) -> Problem {
     match sprint {
         Some(id) => Problem::new(ProblemCode::UnknownSprint, format!("there is no sprint {id}"))
             .hint("`landfall sprint list` shows those there were"),
@@ -263,16 +267,16 @@ fn unknown(sprint: Option<SprintId>) -> Problem {
 
 /// One sprint, and what became of it.
 pub(crate) fn report(look: &Query<'_>, asked: Option<SprintId>) -> Result<Box<api::SprintReport>, Problem> {
-    let of = |error| problems::store(&error);
-    let reader = look.place.reader()?.ok_or_else(|| unknown(asked))?;
+    let of = |error| problems::from_store_error(&error);
+    let reader = look.place.reader()?.ok_or_else(|| unknown_sprint_problem(asked))?;
     let sprints = reader.sprints().map_err(of)?;
     let found = match asked {
         Some(id) => sprints.all_sprints().iter().find(|sprint| sprint.id == id),
         None => sprints.all_sprints().last(),
     };
-    let sprint = found.ok_or_else(|| unknown(asked))?;
+    let sprint = found.ok_or_else(|| unknown_sprint_problem(asked))?;
     let now = Timestamp(clock::now_ms());
-    let ready = if sprint.is_over() { 0 } else { ready_for(&reader, sprint)? };
+    let ready = if sprint.is_over() { 0 } else { count_ready_tasks(&reader, sprint)? };
     let mut tasks = Vec::new();
     for (id, stat) in &sprint.tasks {
         tasks.extend(reader.task(*id).map_err(of)?.map(|task| task_line(&reader, &task, stat)).transpose()?);
@@ -313,17 +317,17 @@ pub(crate) fn report(look: &Query<'_>, asked: Option<SprintId>) -> Result<Box<ap
         driven: is_driven(look, &reader, sprint)?,
         because,
         started_ms: sprint.started.0,
-        ended_ms: ended(sprint).map(|at| at.0),
+        ended_ms: sprint_end_time(sprint).map(|at| at.0),
         worked_ms: sprint.worked_ms(now),
         paused_ms: paused_ms(sprint, now),
         ready_at_start: sprint.ready,
         ready,
-        bar: bar(sprint, ready, now),
-        verdict: verdict(sprint, &tasks),
+        bar: sprint_bar(sprint, ready, now),
+        verdict: sprint_verdict(sprint, &tasks),
         landed,
         total,
         tokens,
-        cost_usd: conversions::usd(cost),
+        cost_usd: conversions::micro_to_usd(cost),
         burn_up: sprint.landings.iter().enumerate().map(burn).collect(),
         forecast_ms: forecast.map(|at| at.0),
         forecast_of: more,
@@ -331,7 +335,7 @@ pub(crate) fn report(look: &Query<'_>, asked: Option<SprintId>) -> Result<Box<ap
     }))
 }
 
-fn ended(sprint: &Sprint) -> Option<Timestamp> {
+fn sprint_end_time(sprint: &Sprint) -> Option<Timestamp> {
     match &sprint.phase {
         SprintPhase::Over { at, .. } => Some(*at),
         SprintPhase::Running | SprintPhase::Paused { .. } | SprintPhase::Completing { .. } => None,
@@ -348,40 +352,42 @@ fn paused_ms(sprint: &Sprint, now: Timestamp) -> u64 {
 
 /// Whether the run under way is for it.
 fn is_driven(look: &Query<'_>, reader: &StoreReader, sprint: &Sprint) -> Result<bool, Problem> {
-    if sprint.is_over() || autopilot::run_under_way(look, reader)?.is_none() {
+    if sprint.is_over() || autopilot::find_active_run(look, reader)?.is_none() {
         return Ok(false);
     }
     Ok(match &sprint.phase {
         SprintPhase::Running | SprintPhase::Completing { .. } => true,
         // Another run than its own would have been begun without it, and is not paused by the same.
         SprintPhase::Paused { .. } => {
-            reader.pilot().map_err(|error| problems::store(&error))?.pause().is_some()
+            reader.pilot().map_err(|error| problems::from_store_error(&error))?.pause().is_some()
         }
         SprintPhase::Over { .. } => false,
     })
 }
 
 fn task_line(reader: &StoreReader, task: &Task, stat: &TaskStat) -> Result<api::SprintTask, Problem> {
-    let unmet = reader.unmet(task.id).map_err(|error| problems::store(&error))?;
+    let unmet = reader.unmet(task.id).map_err(|error| problems::from_store_error(&error))?;
     let sent_back = match stat.ejected {
-        true => reader.events(Seq::ZERO, Some(task.id), u32::MAX).map_err(|error| problems::store(&error))?,
+        true => reader
+            .events(Seq::ZERO, Some(task.id), u32::MAX)
+            .map_err(|error| problems::from_store_error(&error))?,
         false => Vec::new(),
     };
     let sent_back = sent_back.iter().rev().find_map(|(_, entry)| match &entry.fact {
-        Fact::Task(_, event @ Event::Ejected { .. }) => Some(sentences::event(event)),
+        Fact::Task(_, event @ Event::Ejected { .. }) => Some(sentences::event_sentence(event)),
         Fact::Task(..) | Fact::Engine(_) => None,
     });
     let needs_you = match &task.state {
         TaskState::Waiting { wait, .. } => wait.owner_label() == api::WaitOwner::You,
         TaskState::Review { .. } => true,
-        TaskState::Ended(_) => conversions::gave_up(task),
+        TaskState::Ended(_) => conversions::ended_without_landing(task),
         TaskState::Draft | TaskState::Ready { .. } | TaskState::Active { .. } => false,
     };
     Ok(api::SprintTask {
         task: conversions::task_id(task.id),
         title: task.spec.title.clone(),
         fate: stat.fate,
-        status: conversions::status(TaskStatus::for_task_among_others(task, &unmet, false)),
+        status: conversions::to_api_status(TaskStatus::for_task_among_others(task, &unmet, false)),
         started_ms: stat.started.0,
         completed_ms: stat.completed.map(|at| at.0),
         iterations: stat.iterations,
@@ -393,13 +399,13 @@ fn task_line(reader: &StoreReader, task: &Task, stat: &TaskStat) -> Result<api::
         owed: task.sign_off == SignOff::Owed,
         commit: task.landed.as_ref().map(|landed| landed.commit.as_str().to_owned()),
         tokens: stat.tokens,
-        cost_usd: conversions::usd(stat.micro_usd),
-        why: why_sentence(task, &TaskRelations::behind(reader, unmet)?),
+        cost_usd: conversions::micro_to_usd(stat.micro_usd),
+        why: why_sentence(task, &TaskRelations::with_unmet_needs(reader, unmet)?),
     })
 }
 
 /// What became of it, in one sentence: the bad news is not left out.
-fn verdict(sprint: &Sprint, tasks: &[api::SprintTask]) -> String {
+fn sprint_verdict(sprint: &Sprint, tasks: &[api::SprintTask]) -> String {
     let count = |fate: Fate| sprint.count_in_status(fate) as u64;
     let landed = count(Fate::Landed);
     let mut parts = vec![match (landed, tasks.len()) {
@@ -433,16 +439,16 @@ fn verdict(sprint: &Sprint, tasks: &[api::SprintTask]) -> String {
 }
 
 /// Every sprint there was.
-pub(crate) fn list(look: &Query<'_>) -> Result<api::SprintList, Problem> {
+pub(crate) fn list_sprints(look: &Query<'_>) -> Result<api::SprintList, Problem> {
     let Some(reader) = look.place.reader()? else { return Ok(api::SprintList { sprints: Vec::new() }) };
-    let sprints = reader.sprints().map_err(|error| problems::store(&error))?;
-    let settings = settings(look);
+    let sprints = reader.sprints().map_err(|error| problems::from_store_error(&error))?;
+    let settings = load_settings_or_defaults(look);
     Ok(api::SprintList {
-        sprints: sprints.all_sprints().iter().map(|sprint| record(sprint, &settings)).collect(),
+        sprints: sprints.all_sprints().iter().map(|sprint| to_sprint_record(sprint, &settings)).collect(),
     })
 }
 
-fn record(sprint: &Sprint, settings: &Settings) -> api::SprintRecord {
+fn to_sprint_record(sprint: &Sprint, settings: &Settings) -> api::SprintRecord {
     use serde_json::json;
     const HOUR_MS: f64 = 3_600_000.0;
     #[expect(clippy::cast_precision_loss, reason = "hours of a sprint are few")]
@@ -464,7 +470,7 @@ fn record(sprint: &Sprint, settings: &Settings) -> api::SprintRecord {
     api::SprintRecord {
         id: conversions::sprint_id(sprint.id),
         started_at: rfc3339(sprint.started),
-        ended_at: ended(sprint).map(rfc3339),
+        ended_at: sprint_end_time(sprint).map(rfc3339),
         target: api::SprintTarget { kind: sprint.plan.goal.word().to_owned(), value },
         phase: sprint.phase.stage(),
         end: match &sprint.phase {
@@ -491,27 +497,27 @@ fn rfc3339(at: Timestamp) -> String {
 
 impl CommandHandler<'_> {
     fn open_sprint(&self) -> Result<Sprint, Problem> {
-        let none = || problems::ask(&landfall_engine::AskError::NoSprint);
+        let none = || problems::from_ask_error(&landfall_engine::AskError::NoSprint);
         let reader = self.place.reader()?.ok_or_else(none)?;
-        let sprints = reader.sprints().map_err(|error| problems::store(&error))?;
+        let sprints = reader.sprints().map_err(|error| problems::from_store_error(&error))?;
         sprints.open().cloned().ok_or_else(none)
     }
 
-    fn driven(&self, sprint: &Sprint) -> Result<bool, Problem> {
-        is_driven(&self.look(), &*self.reader()?, sprint)
+    fn is_sprint_driven(&self, sprint: &Sprint) -> Result<bool, Problem> {
+        is_driven(&self.query(), &*self.reader()?, sprint)
     }
 
-    pub fn sprint_pause(&self, asked: &api::PauseAsked) -> Result<api::SprintChanged, Problem> {
+    pub fn pause_sprint(&self, asked: &api::PauseAsked) -> Result<api::SprintChanged, Problem> {
         let sprint = self.open_sprint()?;
         let id = sprint.id;
-        if !self.driven(&sprint)? {
+        if !self.is_sprint_driven(&sprint)? {
             return Err(Problem::new(
                 ProblemCode::NotNow,
                 format!("{id} is not being driven, so nothing of it begins"),
             )
             .hint("`landfall sprint resume` continues it"));
         }
-        self.done(EngineRequest::Pause { reason: asked.reason.trim().to_owned() })?;
+        self.request_done(EngineRequest::Pause { reason: asked.reason.trim().to_owned() })?;
         let text =
             format!("{id} is paused; iterations under way finish, and `landfall sprint resume` continues.");
         Ok(api::SprintChanged { sprint: conversions::sprint_id(id), text })
@@ -520,18 +526,18 @@ impl CommandHandler<'_> {
     pub fn sprint_resume(&self) -> Result<api::SprintChanged, Problem> {
         let sprint = self.open_sprint()?;
         let id = sprint.id;
-        if !self.driven(&sprint)? {
+        if !self.is_sprint_driven(&sprint)? {
             return Err(Problem::new(ProblemCode::NotNow, format!("the run under way is not for {id}"))
                 .hint("when it is over, or after `landfall stop`, `landfall sprint resume` continues it"));
         }
-        self.done(EngineRequest::Resume)?;
+        self.request_done(EngineRequest::Resume)?;
         Ok(api::SprintChanged { sprint: conversions::sprint_id(id), text: format!("{id} goes on.") })
     }
 
-    pub fn sprint_cancel(&self) -> Result<api::SprintChanged, Problem> {
+    pub fn cancel_sprint(&self) -> Result<api::SprintChanged, Problem> {
         let id = match (self.ask)(EngineRequest::CancelSprint)? {
             EngineReply::Sprint(id) => id,
-            other => return Err(unexpected("a sprint", &other)),
+            other => return Err(unexpected_reply("a sprint", &other)),
         };
         let text = match self.engine.is_alive() {
             true => format!("{id} starts nothing new; what is under way is finished, then it is over."),

@@ -46,19 +46,19 @@ const ROWS_MAX: u32 = 1_000; // tasks that wait that are looked at; a list has n
 
 impl StartBlockers {
     /// As it is now.
-    pub fn now(
+    pub fn load_current(
         place: &ProjectLocation,
         engine: &EngineLocation,
         reader: &StoreReader,
     ) -> Result<Self, Problem> {
-        let of = |error| problems::store(&error);
+        let of = |error| problems::from_store_error(&error);
         let newest = reader.runs(1).map_err(of)?.pop();
         let run = newest.filter(|run| run.ended.is_none() && engine.is_alive());
         let at_work = match &run {
-            Some(_) => task_cache::moment(place, reader)?.at_work(place, reader)?,
+            Some(_) => task_cache::table_snapshot(place, reader)?.at_work(place, reader)?,
             None => Arc::default(),
         };
-        let holding = at_work.iter().filter(|(_, task)| crate::query::tasks::holds_a_slot(task)).count();
+        let holding = at_work.iter().filter(|(_, task)| crate::query::tasks::holds_slot(task)).count();
         let full = run.as_ref().is_some_and(|run| holding >= run.slots as usize);
         let agents = u32::try_from(holding).unwrap_or(u32::MAX);
         let mut holds = Self { run, agents, full, ..Self::default() };
@@ -75,25 +75,25 @@ impl StartBlockers {
                 Some(site.settings.clone())
             }
             EngineLocation::There { .. } | EngineLocation::Resting { .. } | EngineLocation::Nowhere => {
-                holds.at_rest(place, reader)?
+                holds.load_at_rest(place, reader)?
             }
         };
         let Some(settings) = settings else { return Ok(holds) };
         holds.purse = settings.purse;
         if holds.is_shut() {
-            holds.learn(place, &settings, &at_work);
+            holds.prepare_world(place, &settings, &at_work);
         }
         Ok(holds)
     }
 
     /// What the next run will find, by the tables. Settings are read only where they matter, and given back then: this
     /// is on the way of every `list`.
-    fn at_rest(
+    fn load_at_rest(
         &mut self,
         place: &ProjectLocation,
         reader: &StoreReader,
     ) -> Result<Option<Settings>, Problem> {
-        let of = |error| problems::store(&error);
+        let of = |error| problems::from_store_error(&error);
         for row in reader.waiting(ROWS_MAX).map_err(of)? {
             let wait: Option<api::WaitFor> = row.wait.as_deref().and_then(|word| word.parse().ok());
             let state = match (wait, row.due) {
@@ -117,7 +117,8 @@ impl StartBlockers {
         if settings.purse.day != landfall_engine::model::Budget::default() {
             let today = local_day(Timestamp(clock::now_ms()));
             let mut ledger = SpendLog::default();
-            self.spending = Some((Spending::default(), spent_today(reader, today.from, &mut ledger)?));
+            self.spending =
+                Some((Spending::default(), read_spending_since(reader, today.from, &mut ledger)?));
             let purse = RunBudgets { day: settings.purse.day, ..RunBudgets::default() };
             self.spent = purse.spent(&ledger, Spending::default(), today);
         }
@@ -125,7 +126,12 @@ impl StartBlockers {
     }
 
     /// Makes ready to say what each task waits for.
-    fn learn(&mut self, place: &ProjectLocation, settings: &Settings, at_work: &[(TaskRow, Arc<Task>)]) {
+    fn prepare_world(
+        &mut self,
+        place: &ProjectLocation,
+        settings: &Settings,
+        at_work: &[(TaskRow, Arc<Task>)],
+    ) {
         self.flows = flows::load(Some(&place.root.join(".landfall/flows"))).flows;
         self.flow.clone_from(&settings.project.flow);
         self.world.set_routes(engine::profile_routes(settings));
@@ -143,13 +149,13 @@ impl StartBlockers {
     }
 
     /// Whether any task that could start may be held back.
-    pub fn may_hold(&self) -> bool {
+    pub fn may_hold_tasks(&self) -> bool {
         self.full || self.is_shut() || !self.turns.is_empty()
     }
 
     /// How many of those at the front of the line one must look at, to know what everybody waits for and to name `named` who
     /// wait for a slot; none where that takes all of them.
-    pub fn front(&self, named: u32) -> Option<u32> {
+    pub fn front_rows_needed(&self, named: u32) -> Option<u32> {
         let turns = u32::try_from(self.turns.len()).unwrap_or(u32::MAX);
         (self.full && !self.is_shut()).then(|| named.saturating_add(turns))
     }
@@ -159,11 +165,11 @@ impl StartBlockers {
         if row.status != TaskStatus::Ready || row.unmet > 0 {
             return None;
         }
-        if self.is_shut() && self.wants_agent(row) {
+        if self.is_shut() && self.needs_agent(row) {
             if let Some(ExhaustedBudget { what, until, .. }) = &self.spent {
                 return Some(WaitReason::Budget { what: what.clone(), until: *until });
             }
-            if let Err(wait) = self.world.open_route(profile(row), Timestamp(clock::now_ms())) {
+            if let Err(wait) = self.world.open_route(profile_name(row), Timestamp(clock::now_ms())) {
                 return Some(wait);
             }
         }
@@ -171,12 +177,12 @@ impl StartBlockers {
     }
 
     /// The account a task waits for, if it is one.
-    pub fn account<'a>(&'a self, row: &'a TaskRow) -> &'a str {
-        self.world.account_of(profile(row))
+    pub fn account_of<'a>(&'a self, row: &'a TaskRow) -> &'a str {
+        self.world.account_of(profile_name(row))
     }
 
     /// Whether its next step needs an agent.
-    fn wants_agent(&self, row: &TaskRow) -> bool {
+    fn needs_agent(&self, row: &TaskRow) -> bool {
         let Some(flow) = self.flows.get(row.flow.as_deref().unwrap_or(&self.flow)) else { return true };
         let step = row.step.as_deref().unwrap_or(flow.entry.as_str());
         let step = flow.steps.iter().find(|it| it.name.as_str() == step);
@@ -184,7 +190,7 @@ impl StartBlockers {
     }
 
     /// The accounts worth a line, with those who wait for each.
-    pub fn accounts(&self, waiting: &BTreeMap<String, BTreeSet<api::TaskId>>) -> Vec<api::AccountLine> {
+    pub fn account_lines(&self, waiting: &BTreeMap<String, BTreeSet<api::TaskId>>) -> Vec<api::AccountLine> {
         let names: BTreeSet<&String> = self.shut.keys().chain(self.allowances.keys()).collect();
         let now = Timestamp(clock::now_ms());
         let line = |account: &String| {
@@ -213,12 +219,12 @@ impl StartBlockers {
     }
 
     /// What was spent today, as far as there is a budget for it.
-    pub fn today(&self) -> Spending {
+    pub fn spending_today(&self) -> Spending {
         self.spending.map(|(_, today)| today).unwrap_or_default()
     }
 
     /// What was spent, and the budgets for it. Without an engine and without a budget for the day, the journal says it.
-    pub fn spending(
+    pub fn spending_lines(
         &self,
         reader: &StoreReader,
     ) -> Result<(Vec<api::SpendingLine>, Vec<api::BudgetLine>), Problem> {
@@ -226,7 +232,7 @@ impl StartBlockers {
             Some(spending) => spending,
             None => {
                 let today = local_day(Timestamp(clock::now_ms()));
-                (Spending::default(), spent_today(reader, today.from, &mut SpendLog::default())?)
+                (Spending::default(), read_spending_since(reader, today.from, &mut SpendLog::default())?)
             }
         };
         let runs = self.run.is_some().then_some((api::BudgetScope::Run, run, self.purse.run));
@@ -234,26 +240,31 @@ impl StartBlockers {
             runs.into_iter().chain([(api::BudgetScope::Day, today, self.purse.day)]).collect();
         let told = |spent: &Spending| *spent != Spending::default();
         let lines = scopes.iter().filter(|(_, spent, _)| told(spent)).map(|(scope, spent, _)| {
-            let usage = conversions::usage(spent.usage);
+            let usage = conversions::to_api_usage(spent.usage);
             api::SpendingLine { scope: *scope, usage, time_ms: spent.time_ms }
         });
-        let budgets =
-            scopes.iter().flat_map(|(scope, spent, budget)| conversions::budgets(*scope, *spent, budget));
+        let budgets = scopes
+            .iter()
+            .flat_map(|(scope, spent, budget)| conversions::list_budget_lines(*scope, *spent, budget));
         Ok((lines.collect(), budgets.collect()))
     }
 }
 
-fn profile(row: &TaskRow) -> &str {
+fn profile_name(row: &TaskRow) -> &str {
     row.agent.as_deref().unwrap_or("default")
 }
 
 /// What the journal says was spent since then. It is read from its end, as far back as that.
-fn spent_today(reader: &StoreReader, from: Timestamp, ledger: &mut SpendLog) -> Result<Spending, Problem> {
+fn read_spending_since(
+    reader: &StoreReader,
+    from: Timestamp,
+    ledger: &mut SpendLog,
+) -> Result<Spending, Problem> {
     const PAGE: u32 = 2_000;
     const EVENTS_MAX: u32 = 256_000; // a day of more is not counted while nobody drives
     let mut page = PAGE;
     let events = loop {
-        let events = reader.tail(page).map_err(|error| problems::store(&error))?;
+        let events = reader.tail(page).map_err(|error| problems::from_store_error(&error))?;
         let whole = events.len() < page as usize || events.first().is_none_or(|(_, it)| it.at < from);
         if whole || page >= EVENTS_MAX {
             break events;

@@ -14,24 +14,24 @@ use crate::query::judges;
 const DAYS: u32 = 30;
 const DAYS_MAX: u32 = 366;
 
-pub(crate) fn stats(look: &Query<'_>, asked: api::StatsAsked) -> Result<Box<api::Stats>, Problem> {
-    let days = days(&Zoned::now(), if asked.days == 0 { DAYS } else { asked.days.min(DAYS_MAX) });
+pub(crate) fn build_stats(look: &Query<'_>, asked: api::StatsAsked) -> Result<Box<api::Stats>, Problem> {
+    let days = list_days(&Zoned::now(), if asked.days == 0 { DAYS } else { asked.days.min(DAYS_MAX) });
     let from = Timestamp(days.first().map_or(0, |(_, from)| *from));
-    let of = |error| problems::store(&error);
+    let of = |error| problems::from_store_error(&error);
     let (seq, rows, finished, judges) = match look.place.reader()? {
         Some(reader) => (
             reader.head().map_err(of)?.seq.0,
             reader.tallies(from).map_err(of)?,
             reader.landed_since(from).map_err(of)?,
-            judges::agreement(&reader)?,
+            judges::judge_agreement(&reader)?,
         ),
         None => (0, Vec::new(), Vec::new(), Vec::new()),
     };
-    Ok(Box::new(api::Stats { judges, ..made(seq, days, &rows, &finished) }))
+    Ok(Box::new(api::Stats { judges, ..compute_stats(seq, days, &rows, &finished) }))
 }
 
 /// The last days, each with the moment it began, here.
-fn days(now: &Zoned, many: u32) -> Vec<(String, i64)> {
+fn list_days(now: &Zoned, many: u32) -> Vec<(String, i64)> {
     let zone: TimeZone = now.time_zone().clone();
     let today = now.date();
     let day = |back: u32| {
@@ -42,7 +42,12 @@ fn days(now: &Zoned, many: u32) -> Vec<(String, i64)> {
     (0..many).rev().filter_map(day).collect()
 }
 
-fn made(seq: u64, days: Vec<(String, i64)>, rows: &[CountRow], finished: &[LandedTaskFigures]) -> api::Stats {
+fn compute_stats(
+    seq: u64,
+    days: Vec<(String, i64)>,
+    rows: &[CountRow],
+    finished: &[LandedTaskFigures],
+) -> api::Stats {
     let words: BTreeMap<&str, Counted> = Counted::ALL.iter().map(|it| (it.word(), *it)).collect();
     let mut by_day: Vec<(StatsSum, u64)> = vec![Default::default(); days.len()];
     let (mut total, mut total_usd) = (StatsSum::default(), 0);
@@ -57,9 +62,9 @@ fn made(seq: u64, days: Vec<(String, i64)>, rows: &[CountRow], finished: &[Lande
         let (sum, usd) = &mut by_day[day];
         add(sum, usd, *what, *many);
         add(&mut total, &mut total_usd, *what, *many);
-        if of_profile(*what) && !key.is_empty() {
-            let (profile, usd) = profiles.entry(key.clone()).or_insert_with(|| (no_profile(key), 0));
-            add_profile(profile, usd, *what, *many);
+        if counts_for_profile(*what) && !key.is_empty() {
+            let (profile, usd) = profiles.entry(key.clone()).or_insert_with(|| (empty_profile(key), 0));
+            add_to_profile(profile, usd, *what, *many);
         }
         match what {
             Counted::Gates => {
@@ -67,9 +72,9 @@ fn made(seq: u64, days: Vec<(String, i64)>, rows: &[CountRow], finished: &[Lande
                     *gates.entry(outcome).or_default() += many;
                 }
             }
-            Counted::CheckRuns => flake(&mut flakes, key).runs += many,
+            Counted::CheckRuns => flake_line(&mut flakes, key).runs += many,
             Counted::CheckFlakes => {
-                let line = flake(&mut flakes, key);
+                let line = flake_line(&mut flakes, key);
                 line.flakes += many;
                 line.last_ms = line.last_ms.max(Some(at));
             }
@@ -83,37 +88,39 @@ fn made(seq: u64, days: Vec<(String, i64)>, rows: &[CountRow], finished: &[Lande
             _ => {}
         }
     }
-    total.cost_usd = conversions::usd(total_usd);
+    total.cost_usd = conversions::micro_to_usd(total_usd);
     let days = days
         .into_iter()
         .zip(by_day)
         .map(|((day, from_ms), (sum, usd))| api::StatsDay {
             day,
             from_ms,
-            sum: StatsSum { cost_usd: conversions::usd(usd), ..sum },
+            sum: StatsSum { cost_usd: conversions::micro_to_usd(usd), ..sum },
         })
         .collect();
     let mut profiles: Vec<api::StatsProfile> = profiles
         .into_values()
-        .map(|(profile, usd)| api::StatsProfile { cost_usd: conversions::usd(usd), ..profile })
+        .map(|(profile, usd)| api::StatsProfile { cost_usd: conversions::micro_to_usd(usd), ..profile })
         .collect();
     profiles.sort_by(|a, b| (b.landed, &a.profile).cmp(&(a.landed, &b.profile)));
     let mut flakes: Vec<api::FlakeLine> = flakes.into_values().filter(|line| line.flakes > 0).collect();
     flakes.sort_by(|a, b| (b.flakes, &a.check).cmp(&(a.flakes, &b.check)));
     let took = |since: &dyn Fn(&LandedTaskFigures) -> Option<Timestamp>| {
-        spread(finished.iter().filter_map(|it| u64::try_from(it.done.0 - since(it)?.0).ok()).collect())
+        to_spread(finished.iter().filter_map(|it| u64::try_from(it.done.0 - since(it)?.0).ok()).collect())
     };
     api::Stats {
         seq,
         days,
         total,
-        iterations: distribution(finished.iter().map(|it| u64::from(it.iterations))),
+        iterations: count_distribution(finished.iter().map(|it| u64::from(it.iterations))),
         cycle: took(&|it| Some(it.created)),
         lead: took(&|it| it.started),
         profiles,
         gates: gates.into_iter().map(|(outcome, count)| api::StatsGate { outcome, count }).collect(),
         flakes,
-        review_rounds: distribution(finished.iter().map(|it| u64::from(it.rounds)).filter(|many| *many > 0)),
+        review_rounds: count_distribution(
+            finished.iter().map(|it| u64::from(it.rounds)).filter(|many| *many > 0),
+        ),
         agreement,
         judges: Vec::new(),
     }
@@ -141,7 +148,7 @@ fn add(sum: &mut StatsSum, micro_usd: &mut u64, what: Counted, many: u64) {
     }
 }
 
-fn of_profile(what: Counted) -> bool {
+fn counts_for_profile(what: Counted) -> bool {
     matches!(
         what,
         Counted::Landed
@@ -153,7 +160,7 @@ fn of_profile(what: Counted) -> bool {
     )
 }
 
-fn add_profile(profile: &mut api::StatsProfile, micro_usd: &mut u64, what: Counted, many: u64) {
+fn add_to_profile(profile: &mut api::StatsProfile, micro_usd: &mut u64, what: Counted, many: u64) {
     match what {
         Counted::Landed => profile.landed += many,
         Counted::Failed => profile.failed += many,
@@ -165,7 +172,7 @@ fn add_profile(profile: &mut api::StatsProfile, micro_usd: &mut u64, what: Count
     }
 }
 
-fn no_profile(name: &str) -> api::StatsProfile {
+fn empty_profile(name: &str) -> api::StatsProfile {
     api::StatsProfile {
         profile: name.to_owned(),
         landed: 0,
@@ -177,7 +184,7 @@ fn no_profile(name: &str) -> api::StatsProfile {
     }
 }
 
-fn flake<'a>(flakes: &'a mut BTreeMap<String, api::FlakeLine>, check: &str) -> &'a mut api::FlakeLine {
+fn flake_line<'a>(flakes: &'a mut BTreeMap<String, api::FlakeLine>, check: &str) -> &'a mut api::FlakeLine {
     flakes.entry(check.to_owned()).or_insert_with(|| api::FlakeLine {
         check: check.to_owned(),
         runs: 0,
@@ -186,7 +193,7 @@ fn flake<'a>(flakes: &'a mut BTreeMap<String, api::FlakeLine>, check: &str) -> &
     })
 }
 
-fn distribution(numbers: impl Iterator<Item = u64>) -> Vec<api::StatsCount> {
+fn count_distribution(numbers: impl Iterator<Item = u64>) -> Vec<api::StatsCount> {
     let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
     for number in numbers {
         *counts.entry(number).or_default() += 1;
@@ -194,7 +201,7 @@ fn distribution(numbers: impl Iterator<Item = u64>) -> Vec<api::StatsCount> {
     counts.into_iter().map(|(of, count)| api::StatsCount { of, count }).collect()
 }
 
-fn spread(mut took: Vec<u64>) -> api::Spread {
+fn to_spread(mut took: Vec<u64>) -> api::Spread {
     took.sort_unstable();
     // The nearest rank: the smallest that so many are not above.
     let rank = |percent: usize| took.get((took.len() * percent).div_ceil(100).saturating_sub(1)).copied();
@@ -207,16 +214,16 @@ mod tests {
 
     #[test]
     fn half_are_quicker_than_the_median_and_nine_of_ten_than_the_ninetieth() {
-        let found = spread((1..=10).rev().collect());
+        let found = to_spread((1..=10).rev().collect());
         assert_eq!((found.count, found.median_ms, found.p90_ms), (10, Some(5), Some(9)));
-        assert_eq!(spread(Vec::new()), api::Spread::default());
-        assert_eq!(spread(vec![7]).median_ms, Some(7));
+        assert_eq!(to_spread(Vec::new()), api::Spread::default());
+        assert_eq!(to_spread(vec![7]).median_ms, Some(7));
     }
 
     #[test]
     fn days_are_those_of_the_clock_on_the_wall() {
         let now: Zoned = "2026-03-30T00:30:00+02:00[Europe/Berlin]".parse().expect("a moment");
-        let days = days(&now, 3);
+        let days = list_days(&now, 3);
         assert_eq!(
             days.iter().map(|(day, _)| day.as_str()).collect::<Vec<_>>(),
             ["2026-03-28", "2026-03-29", "2026-03-30"]

@@ -23,16 +23,16 @@ use crate::project::query_context::Query;
 use crate::project::{conversions, problems};
 
 /// A figure out of `whole`, as clients see it.
-fn part(figure: u32, whole: u32) -> f64 {
+fn to_fraction(figure: u32, whole: u32) -> f64 {
     f64::from(figure) / f64::from(whole)
 }
 
-fn small(count: usize) -> u32 {
+fn count_to_u32(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 /// The flow a task is bound to, or would be.
-pub(crate) fn flow_of(place: &ProjectLocation, task: &Task) -> Option<Arc<Flow>> {
+pub(crate) fn task_flow(place: &ProjectLocation, task: &Task) -> Option<Arc<Flow>> {
     if let Some(flow) = &task.flow {
         return Some(Arc::clone(flow));
     }
@@ -45,7 +45,7 @@ pub(crate) fn flow_of(place: &ProjectLocation, task: &Task) -> Option<Arc<Flow>>
 }
 
 /// How far a task is, as far as its own facts say; none where its flow has neither plan nor judge.
-pub(crate) fn progress(task: &Task) -> Option<Box<api::Progress>> {
+pub(crate) fn task_progress(task: &Task) -> Option<Box<api::Progress>> {
     progress_in(task, task.flow.as_deref()?)
 }
 
@@ -61,21 +61,21 @@ pub(crate) fn progress_in(task: &Task, flow: &Flow) -> Option<Box<api::Progress>
     let phase = task.phase_word();
     let fixes = audit::audit_budget(task, flow).unwrap_or_default();
     Some(Box::new(api::Progress {
-        phases: phases(task, flow),
+        phases: phase_marks(task, flow),
         plan_steps: staged.plan.steps,
         plan_done: staged.plan.done,
-        proofs: small(staged.proofs.count_proved().1),
-        proofs_done: small(staged.proofs.count_proved().0),
+        proofs: count_to_u32(staged.proofs.count_proved().1),
+        proofs_done: count_to_u32(staged.proofs.count_proved().0),
         anomalies: staged.proofs.anomalies,
         fixes: fixes.0,
         fixes_max: fixes.1,
         stage: staged.focus.as_ref().map(|focus| focus.number),
-        convergence: staged.stages.last().map(|stage| part(stage.convergence, WHOLE)),
-        composite: last.and_then(|judged| judged.composite).map(|it| part(it, 1_000_000)),
+        convergence: staged.stages.last().map(|stage| to_fraction(stage.convergence, WHOLE)),
+        composite: last.and_then(|judged| judged.composite).map(|it| to_fraction(it, 1_000_000)),
         verdict: last.map(|judged| judged.result.word().to_owned()),
         can_do: can_do(task, flow, &phase),
         directed: task.directed.as_ref().map(|directed| directed.step.as_str().to_owned()),
-        strip: strip(task, flow, &phase),
+        strip: status_strip(task, flow, &phase),
         phase,
     }))
 }
@@ -91,7 +91,7 @@ fn can_do(task: &Task, flow: &Flow, phase: &str) -> Vec<String> {
 }
 
 /// The phases of a flow in order, and where the task is among them.
-fn phases(task: &Task, flow: &Flow) -> Vec<api::PhaseMark> {
+fn phase_marks(task: &Task, flow: &Flow) -> Vec<api::PhaseMark> {
     let at = task.step().or(task.last_step.as_ref()).and_then(|step| flow.find_step(step));
     let here = at.map(|step| step.phase.as_str());
     let mut names: Vec<&str> = Vec::new();
@@ -128,7 +128,7 @@ fn phases(task: &Task, flow: &Flow) -> Vec<api::PhaseMark> {
 }
 
 /// Where it is in a line: status, phase, the last step with what came of it, the next, and how many runs there were.
-fn strip(task: &Task, flow: &Flow, phase: &str) -> String {
+fn status_strip(task: &Task, flow: &Flow, phase: &str) -> String {
     let status = landfall_engine::model::TaskStatus::of(task);
     let mut line = format!("{} · {phase}", status.word());
     if let Some(step) = &task.last_step {
@@ -173,11 +173,12 @@ pub(crate) fn model_checkpoint(checkpoint: FlowCheckpoint) -> GatePoint {
 }
 
 /// What a task is for, how close it is, and what judges said of it.
-pub(crate) fn target(look: &Query<'_>, id: TaskId) -> Result<Box<api::Target>, Problem> {
-    let reader = reader_of(look, id)?;
-    let task = look.task(&reader, id)?;
-    let flow = flow_of(look.place, &task);
-    let progress = flow.as_deref().and_then(|flow| progress_in(&task, flow)).ok_or_else(|| no_plan(&task))?;
+pub(crate) fn task_target(look: &Query<'_>, id: TaskId) -> Result<Box<api::Target>, Problem> {
+    let reader = reader_for_task(look, id)?;
+    let task = look.load_task(&reader, id)?;
+    let flow = task_flow(look.place, &task);
+    let progress =
+        flow.as_deref().and_then(|flow| progress_in(&task, flow)).ok_or_else(|| no_plan_problem(&task))?;
     let staged = &task.staged;
     let none = Objective::default();
     let objective = staged.objective.as_ref().unwrap_or(&none);
@@ -189,7 +190,7 @@ pub(crate) fn target(look: &Query<'_>, id: TaskId) -> Result<Box<api::Target>, P
         text: it.text.clone(),
         criteria: it.criteria.clone(),
         weight: it.weight.word().to_owned(),
-        coverage: coverage.and_then(|all| all.get(&it.number)).map(|it| part(*it, 1000)),
+        coverage: coverage.and_then(|all| all.get(&it.number)).map(|it| to_fraction(*it, 1000)),
         focus: staged.focus.as_ref().is_some_and(|focus| focus.requirements.contains(&it.number)),
     };
     let question = match &task.state {
@@ -200,7 +201,7 @@ pub(crate) fn target(look: &Query<'_>, id: TaskId) -> Result<Box<api::Target>, P
         StepKind::Check { checkpoint, threshold } => Some(api::Threshold {
             step: step.name.as_str().to_owned(),
             checkpoint: wire_checkpoint(checkpoint),
-            threshold: part(tune::applied_threshold(&task, checkpoint, threshold), 1000),
+            threshold: to_fraction(tune::applied_threshold(&task, checkpoint, threshold), 1000),
         }),
         _ => None,
     });
@@ -221,7 +222,7 @@ pub(crate) fn target(look: &Query<'_>, id: TaskId) -> Result<Box<api::Target>, P
         confirmed: objective.confirmed,
         awaits: question.is_some() && objective.awaits_approval(),
         question,
-        satisfied_at: part(SATISFIED, WHOLE),
+        satisfied_at: to_fraction(SATISFIED, WHOLE),
         stage: staged
             .focus
             .as_ref()
@@ -233,7 +234,7 @@ pub(crate) fn target(look: &Query<'_>, id: TaskId) -> Result<Box<api::Target>, P
                 number: stage.number,
                 focus: stage.focus.clone(),
                 commit: stage.commit.as_str().to_owned(),
-                convergence: part(stage.convergence, WHOLE),
+                convergence: to_fraction(stage.convergence, WHOLE),
             })
             .collect(),
         exclusions: staged
@@ -244,8 +245,8 @@ pub(crate) fn target(look: &Query<'_>, id: TaskId) -> Result<Box<api::Target>, P
                 direction: it.direction.clone(),
                 reason: it.reason.clone(),
                 abandoned: it.abandoned.as_str().to_owned(),
-                from: part(it.from, WHOLE),
-                to: part(it.to, WHOLE),
+                from: to_fraction(it.from, WHOLE),
+                to: to_fraction(it.to, WHOLE),
             })
             .collect(),
         refinements: staged
@@ -272,7 +273,7 @@ pub(crate) fn target(look: &Query<'_>, id: TaskId) -> Result<Box<api::Target>, P
         judgements: staged
             .judged
             .iter()
-            .map(|judged| judgement(judged, tune::applied_weights(&task)))
+            .map(|judged| to_judgement_line(judged, tune::applied_weights(&task)))
             .collect(),
         thresholds: thresholds.collect(),
         plan: plan_steps(look.place, &task),
@@ -290,14 +291,14 @@ fn proof_line(proof: &Proof) -> api::ProofLine {
     }
 }
 
-fn judgement(judged: &JudgeResult, weights: [u32; 6]) -> api::JudgementLine {
-    let gate = |dimension: Dimension| Dimension::GATES.contains(&dimension).then(|| part(GATE, 1000));
+fn to_judgement_line(judged: &JudgeResult, weights: [u32; 6]) -> api::JudgementLine {
+    let gate = |dimension: Dimension| Dimension::GATES.contains(&dimension).then(|| to_fraction(GATE, 1000));
     let scores = judged.scores.iter().flat_map(|scores| {
         Dimension::ALL.into_iter().zip(weights).map(move |(dimension, weight)| api::ScoreLine {
             code: dimension.code().to_owned(),
             name: dimension.word().to_owned(),
-            score: part(scores.of(dimension), 1000),
-            weight: part(weight, 1000),
+            score: to_fraction(scores.of(dimension), 1000),
+            weight: to_fraction(weight, 1000),
             gate: gate(dimension),
         })
     });
@@ -307,7 +308,7 @@ fn judgement(judged: &JudgeResult, weights: [u32; 6]) -> api::JudgementLine {
         stage: judged.stage,
         head: judged.head.as_ref().map(|head| head.as_str().to_owned()),
         scores: scores.collect(),
-        composite: judged.composite.map(|it| part(it, 1_000_000)),
+        composite: judged.composite.map(|it| to_fraction(it, 1_000_000)),
         verdict: judged.result.word().to_owned(),
         passed: judged.result == judged.checkpoint.pass_result(),
         reasons: judged.reasons.clone(),
@@ -334,9 +335,9 @@ fn plan_steps(place: &ProjectLocation, task: &Task) -> Vec<api::PlanStepLine> {
 }
 
 /// The papers of a task.
-pub(crate) fn list(look: &Query<'_>, id: TaskId) -> Result<api::PaperList, Problem> {
-    let reader = reader_of(look, id)?;
-    let task = look.task(&reader, id)?;
+pub(crate) fn list_papers(look: &Query<'_>, id: TaskId) -> Result<api::PaperList, Problem> {
+    let reader = reader_for_task(look, id)?;
+    let task = look.load_task(&reader, id)?;
     let folder = look.place.folder.papers_path();
     let bytes = |digest: &Digest| papers::read_paper(&folder, digest).map_or(0, |text| text.len() as u64);
     let kept = task.staged.papers.iter().map(|(name, digest)| api::PaperLine {
@@ -344,7 +345,7 @@ pub(crate) fn list(look: &Query<'_>, id: TaskId) -> Result<api::PaperList, Probl
         bytes: bytes(digest),
         told: false,
     });
-    let told = told(look.place, &task).into_iter().map(|(name, text)| api::PaperLine {
+    let told = papers_told_to_agent(look.place, &task).into_iter().map(|(name, text)| api::PaperLine {
         name: name.to_owned(),
         bytes: text.len() as u64,
         told: true,
@@ -352,8 +353,8 @@ pub(crate) fn list(look: &Query<'_>, id: TaskId) -> Result<api::PaperList, Probl
     Ok(api::PaperList { task: conversions::task_id(id), papers: kept.chain(told).collect() })
 }
 
-fn told(place: &ProjectLocation, task: &Task) -> Vec<(&'static str, String)> {
-    let flow = flow_of(place, task);
+fn papers_told_to_agent(place: &ProjectLocation, task: &Task) -> Vec<(&'static str, String)> {
+    let flow = task_flow(place, task);
     match flow.as_deref().and_then(|flow| progress_in(task, flow)) {
         Some(_) => papers::render_engine_papers(task),
         None => Vec::new(),
@@ -361,29 +362,30 @@ fn told(place: &ProjectLocation, task: &Task) -> Vec<(&'static str, String)> {
 }
 
 /// One paper of a task.
-pub(crate) fn paper(look: &Query<'_>, asked: &api::PaperAsked) -> Result<Box<api::Paper>, Problem> {
+pub(crate) fn task_paper(look: &Query<'_>, asked: &api::PaperAsked) -> Result<Box<api::Paper>, Problem> {
     let id = conversions::model_task(asked.task);
-    let reader = reader_of(look, id)?;
-    let task = look.task(&reader, id)?;
+    let reader = reader_for_task(look, id)?;
+    let task = look.load_task(&reader, id)?;
     let made = |text: String, told: bool| {
         Box::new(api::Paper { task: asked.task, name: asked.name.clone(), text, told })
     };
     if let Some(digest) = task.staged.papers.get(&asked.name) {
         let folder = look.place.folder.papers_path();
-        let text = papers::read_paper(&folder, digest)
-            .map_err(|error| problems::io("read the paper", &folder.join(format!("{digest}.md")), &error))?;
+        let text = papers::read_paper(&folder, digest).map_err(|error| {
+            problems::from_io_error("read the paper", &folder.join(format!("{digest}.md")), &error)
+        })?;
         return Ok(made(text, false));
     }
-    let told = told(look.place, &task);
+    let told = papers_told_to_agent(look.place, &task);
     match told.into_iter().find(|(name, _)| *name == asked.name) {
         Some((_, text)) => Ok(made(text, true)),
-        None => Err(unknown_paper(look.place, &task, &asked.name)),
+        None => Err(unknown_paper_problem(look.place, &task, &asked.name)),
     }
 }
 
 /// A task has no such paper.
-pub(crate) fn unknown_paper(place: &ProjectLocation, task: &Task, name: &str) -> Problem {
-    let told = told(place, task);
+pub(crate) fn unknown_paper_problem(place: &ProjectLocation, task: &Task, name: &str) -> Problem {
+    let told = papers_told_to_agent(place, task);
     let known: Vec<&str> =
         task.staged.papers.keys().map(String::as_str).chain(told.iter().map(|(name, _)| *name)).collect();
     let shown: String = name.chars().take(100).collect();
@@ -396,7 +398,7 @@ pub(crate) fn unknown_paper(place: &ProjectLocation, task: &Task, name: &str) ->
 }
 
 /// A task whose flow knows nothing of plans and objectives.
-pub(crate) fn no_plan(task: &Task) -> Problem {
+pub(crate) fn no_plan_problem(task: &Task) -> Problem {
     Problem::new(
         ProblemCode::NotNow,
         format!("the flow of {} has no plan, no judge and no objective", task.id),
@@ -404,7 +406,7 @@ pub(crate) fn no_plan(task: &Task) -> Problem {
     .hint("`landfall edit` with `--flow lifecycle` or `--flow staged` gives it one, before it first starts")
 }
 
-pub(crate) fn reader_of(
+pub(crate) fn reader_for_task(
     look: &Query<'_>,
     id: TaskId,
 ) -> Result<crate::project::reader_pool::PooledReader, Problem> {
@@ -412,8 +414,8 @@ pub(crate) fn reader_of(
 }
 
 /// What `why` says besides, for a task with a plan.
-pub(crate) fn details(task: &Task) -> Vec<String> {
-    let Some(progress) = progress(task) else { return Vec::new() };
+pub(crate) fn target_details(task: &Task) -> Vec<String> {
+    let Some(progress) = task_progress(task) else { return Vec::new() };
     let mut lines = Vec::new();
     if progress.plan_steps > 0 {
         lines.push(format!("its plan: {} of {} steps are done", progress.plan_done, progress.plan_steps));

@@ -41,34 +41,34 @@ impl Query<'_> {
     }
 
     /// The tables; a project without any has no task that could be asked about.
-    fn reader_of(&self, task: TaskId) -> Result<PooledReader, Problem> {
+    fn reader_for_task(&self, task: TaskId) -> Result<PooledReader, Problem> {
         self.reader()?.ok_or_else(|| problems::unknown_task(task))
     }
 
-    fn holds(&self, reader: &StoreReader) -> Result<StartBlockers, Problem> {
-        StartBlockers::now(self.place, self.engine, reader)
+    fn start_blockers(&self, reader: &StoreReader) -> Result<StartBlockers, Problem> {
+        StartBlockers::load_current(self.place, self.engine, reader)
     }
 
-    fn among(
+    fn task_relations(
         &self,
         reader: &StoreReader,
         row: &TaskRow,
         holds: &StartBlockers,
     ) -> Result<TaskRelations, Problem> {
-        let of = |error| problems::store(&error);
+        let of = |error| problems::from_store_error(&error);
         let mut needs = reader.needs_graph(&[row.id]).map_err(of)?;
         let needs = needs.remove(&row.id).unwrap_or_default();
         let unmet = if row.unmet > 0 { reader.unmet(row.id).map_err(of)? } else { Vec::new() };
-        Ok(TaskRelations { needs, held: holds.of(row), ..TaskRelations::behind(reader, unmet)? })
+        Ok(TaskRelations { needs, held: holds.of(row), ..TaskRelations::with_unmet_needs(reader, unmet)? })
     }
 
-    pub fn list(&self, asked: &api::Filter) -> Result<api::TaskPage, Problem> {
+    pub fn list_tasks(&self, asked: &api::Filter) -> Result<api::TaskPage, Problem> {
         let Some(reader) = self.reader()? else { return Ok(api::TaskPage { tasks: Vec::new(), next: None }) };
-        let limit = page(asked.limit, PAGE);
+        let limit = page_size(asked.limit, PAGE);
         let after = asked.after.map(conversions::model_task);
-        let holds = self.holds(&reader)?;
+        let holds = self.start_blockers(&reader)?;
         let mut rows: BTreeMap<TaskId, TaskRow> = BTreeMap::new();
-        for status in stored_statuses(&asked.status, holds.may_hold()) {
+        for status in stored_statuses(&asked.status, holds.may_hold_tasks()) {
             let filter = TaskFilter {
                 status,
                 tag: asked.tag.clone(),
@@ -76,51 +76,55 @@ impl Query<'_> {
                 parent: asked.parent.map(conversions::model_task),
             };
             // One more than wanted says whether there is a next page.
-            let found = reader.tasks(&filter, after, limit + 1).map_err(|error| problems::store(&error))?;
+            let found = reader
+                .tasks(&filter, after, limit + 1)
+                .map_err(|error| problems::from_store_error(&error))?;
             rows.extend(found.into_iter().map(|row| (row.id, row)));
         }
         let wanted = |row: &TaskRow| {
             asked.status.is_empty()
-                || asked
-                    .status
-                    .contains(&conversions::status(conversions::row_status(row, holds.of(row).is_some())))
+                || asked.status.contains(&conversions::to_api_status(conversions::row_status(
+                    row,
+                    holds.of(row).is_some(),
+                )))
         };
         let rows: Vec<TaskRow> = rows.into_values().filter(wanted).take(limit as usize + 1).collect();
         let more = rows.len() > limit as usize;
         let mut tasks = Vec::new();
         let ids: Vec<TaskId> = rows.iter().map(|row| row.id).collect();
-        let mut needs = reader.needs_graph(&ids).map_err(|error| problems::store(&error))?;
+        let mut needs = reader.needs_graph(&ids).map_err(|error| problems::from_store_error(&error))?;
         for row in rows.into_iter().take(limit as usize) {
             let unmet = match row.unmet {
                 0 => Vec::new(),
-                _ => reader.unmet(row.id).map_err(|error| problems::store(&error))?,
+                _ => reader.unmet(row.id).map_err(|error| problems::from_store_error(&error))?,
             };
             let needs = needs.remove(&row.id).unwrap_or_default();
             let among = TaskRelations { needs, unmet, held: holds.of(&row), dead_end: None };
-            tasks.push(conversions::line(row, &among));
+            tasks.push(conversions::to_task_line(row, &among));
         }
         let next = tasks.last().map(|task| task.id).filter(|_| more);
         Ok(api::TaskPage { tasks, next })
     }
 
-    pub fn show(&self, id: TaskId) -> Result<Box<api::TaskDetail>, Problem> {
-        let reader = self.reader_of(id)?;
-        let of = |error| problems::store(&error);
+    pub fn task_detail(&self, id: TaskId) -> Result<Box<api::TaskDetail>, Problem> {
+        let reader = self.reader_for_task(id)?;
+        let of = |error| problems::from_store_error(&error);
         let row = reader.row(id).map_err(of)?.ok_or_else(|| problems::unknown_task(id))?;
-        let task = task_cache::task(self.place, &reader, &row)?.ok_or_else(|| problems::unknown_task(id))?;
-        let among = self.among(&reader, &row, &self.holds(&reader)?)?;
-        let sentence = self.sentence(&reader, &task, &row, &among);
-        let mut attempts = task_cache::attempts(self.place, &reader, &row)?.to_vec();
+        let task =
+            task_cache::cached_task(self.place, &reader, &row)?.ok_or_else(|| problems::unknown_task(id))?;
+        let among = self.task_relations(&reader, &row, &self.start_blockers(&reader)?)?;
+        let sentence = self.task_sentence(&reader, &task, &row, &among);
+        let mut attempts = task_cache::cached_attempts(self.place, &reader, &row)?.to_vec();
         let mut usage = task.counters.usage;
         // The journal learns what an iteration used when it is over. Until then the engine knows.
         let mut running = AgentUsage::default();
-        if let Some(live) = self.engine.live().get(&id) {
+        if let Some(live) = self.engine.live_agents().get(&id) {
             running = live.usage;
             usage = usage.plus(live.usage);
             if let Some(run) = attempts.last_mut().and_then(|attempt| attempt.runs.last_mut())
                 && run.took_ms.is_none()
             {
-                run.usage = conversions::usage(live.usage);
+                run.usage = conversions::to_api_usage(live.usage);
                 run.model = run.model.take().or_else(|| live.model.clone());
             }
         }
@@ -139,28 +143,28 @@ impl Query<'_> {
             step: task.step().map(|step| step.as_str().to_owned()),
             attempt: task.attempt.0,
             iterations_max: task.limits.iterations_max,
-            counters: conversions::counters(&task),
+            counters: conversions::list_counters(&task),
             spent_ms: elapsed_ms(&task, clock::now_ms()),
             limit_ms: task.limits.task_ms,
             tokens: conversions::tokens(usage),
-            cost_usd: conversions::usd(usage.micro_usd),
-            usage: conversions::usage(usage),
+            cost_usd: conversions::micro_to_usd(usage.micro_usd),
+            usage: conversions::to_api_usage(usage),
             budgets: task_budgets(&task, running),
-            gate: task.gate.as_ref().map(conversions::gate),
-            concerns: task.concerns.iter().map(conversions::concern).collect(),
+            gate: task.gate.as_ref().map(conversions::to_api_gate),
+            concerns: task.concerns.iter().map(conversions::to_api_concern).collect(),
             feedback: (!feedback.is_empty()).then(|| feedback.join("\n\n")),
             messages: task.messages.clone(),
             held: task.hold.as_ref().map(|hold| hold.reason.clone()),
-            own_limits: conversions::own_limits(task.own_limits),
-            landed_as: self.landed(&reader, &task)?,
+            own_limits: conversions::to_own_limits(task.own_limits),
+            landed_as: self.landing_detail(&reader, &task)?,
             warnings: task.warnings.iter().map(landfall_engine::model::Warning::sentence).collect(),
-            progress: crate::query::targets::flow_of(self.place, &task)
+            progress: crate::query::targets::task_flow(self.place, &task)
                 .and_then(|flow| crate::query::targets::progress_in(&task, &flow)),
             branch: has_workspace.then(|| format!("landfall/t{}", id.0)),
             workspace: has_workspace.then(|| workspace.display().to_string()),
             attempts,
             added_ms: task.created.0,
-            line: conversions::line(row, &among),
+            line: conversions::to_task_line(row, &among),
         }))
     }
 
@@ -177,9 +181,9 @@ impl Query<'_> {
         loaded.map_or_else(|_| "loop".to_owned(), |settings| settings.project.flow) // broken ones complain elsewhere
     }
 
-    fn landed(&self, reader: &StoreReader, task: &Task) -> Result<Option<api::Landed>, Problem> {
+    fn landing_detail(&self, reader: &StoreReader, task: &Task) -> Result<Option<api::Landed>, Problem> {
         let Some(landed) = &task.landed else { return Ok(None) };
-        let base = self.base(reader)?;
+        let base = self.base_status(reader)?;
         let publication = match base.held {
             Some(reason) if !base.published => api::Publication::Held(reason),
             Some(_) | None => api::Publication::Published,
@@ -195,36 +199,37 @@ impl Query<'_> {
     }
 
     pub fn why(&self, id: TaskId) -> Result<api::Why, Problem> {
-        let reader = self.reader_of(id)?;
-        let of = |error| problems::store(&error);
+        let reader = self.reader_for_task(id)?;
+        let of = |error| problems::from_store_error(&error);
         let row = reader.row(id).map_err(of)?.ok_or_else(|| problems::unknown_task(id))?;
         let task = reader.task(id).map_err(of)?.ok_or_else(|| problems::unknown_task(id))?;
         // Only a task that could start wants to know what is in its way.
         let holds = if row.effective_status() == TaskStatus::Ready {
-            self.holds(&reader)?
+            self.start_blockers(&reader)?
         } else {
             StartBlockers::default()
         };
-        let among = self.among(&reader, &row, &holds)?;
-        let status = conversions::status(conversions::row_status(&row, among.held.is_some()));
+        let among = self.task_relations(&reader, &row, &holds)?;
+        let status = conversions::to_api_status(conversions::row_status(&row, among.held.is_some()));
         let account =
-            matches!(among.held, Some(WaitReason::Quota { .. })).then(|| holds.account(&row).to_owned());
+            matches!(among.held, Some(WaitReason::Quota { .. })).then(|| holds.account_of(&row).to_owned());
         let account = account.or_else(|| account_waited_for(&task));
-        let mut details = queue::details(&reader, &task)?;
-        details.extend(self::details(&reader, &task, &among)?);
+        let mut details = queue::queue_details(&reader, &task)?;
+        details.extend(self::task_details(&reader, &task, &among)?);
         details.extend(account.map(|account| {
             format!("the account is `{account}`; `landfall status` shows who else waits for it")
         }));
-        details.extend(crate::query::targets::details(&task));
-        let sentence = self.sentence(&reader, &task, &row, &among);
-        let progress = crate::query::targets::progress(&task);
+        details.extend(crate::query::targets::target_details(&task));
+        let sentence = self.task_sentence(&reader, &task, &row, &among);
+        let progress = crate::query::targets::task_progress(&task);
         let task = conversions::task_id(id);
-        let clashes = self.clashes().into_iter().filter_map(|clash| seen_from(task, clash)).collect();
+        let clashes =
+            self.list_clashes().into_iter().filter_map(|clash| clash_seen_from(task, clash)).collect();
         Ok(api::Why { task, status, sentence, details, progress, clashes })
     }
 
     /// Works under way that do not fit together. Only the process that drives them knows.
-    fn clashes(&self) -> Vec<api::ClashLine> {
+    fn list_clashes(&self) -> Vec<api::ClashLine> {
         let seen = self.engine.view(|view| view.clashes.clone()).unwrap_or_default();
         let line = |((task, with), files)| api::ClashLine {
             task: conversions::task_id(task),
@@ -235,18 +240,24 @@ impl Query<'_> {
     }
 
     /// Why a task is where it is; a run that does not begin it is named.
-    fn sentence(&self, reader: &StoreReader, task: &Task, row: &TaskRow, among: &TaskRelations) -> String {
+    fn task_sentence(
+        &self,
+        reader: &StoreReader,
+        task: &Task,
+        row: &TaskRow,
+        among: &TaskRelations,
+    ) -> String {
         let free = row.effective_status() == TaskStatus::Ready && among.held.is_none();
-        let why = if free { self.engine.view(|view| not_begun(task, view)).flatten() } else { None };
+        let why = if free { self.engine.view(|view| not_begun_reason(task, view)).flatten() } else { None };
         let red = || match free && !self.engine.is_alive() {
-            true => self.red_base(reader).ok().flatten().map(|reason| base_hold_text(&reason)),
+            true => self.red_base_text(reader).ok().flatten().map(|reason| base_hold_text(&reason)),
             false => None,
         };
-        if let Some(check) = running_checks::of_task(&self.engine.checks(), task.id) {
-            return format!("{} {}", task.id, running_checks::sentence(check));
+        if let Some(check) = running_checks::check_of_task(&self.engine.checks(), task.id) {
+            return format!("{} {}", task.id, running_checks::check_sentence(check));
         }
         if !self.engine.is_alive()
-            && let Some(stopped) = running_checks::without_engine(task)
+            && let Some(stopped) = running_checks::engineless_task_text(task)
         {
             return stopped;
         }
@@ -258,8 +269,8 @@ impl Query<'_> {
 
     pub fn status(&self) -> Result<Box<api::StatusReport>, Problem> {
         let Some(reader) = self.reader()? else {
-            let (branch, disk) = (self.place.branch(), disk_state(self.place));
-            let commit = self.place.tip(&branch).unwrap_or_default();
+            let (branch, disk) = (self.place.base_branch_or_empty(), disk_state(self.place));
+            let commit = self.place.branch_tip(&branch).unwrap_or_default();
             return Ok(Box::new(api::StatusReport {
                 counts: BTreeMap::new(),
                 run: None,
@@ -277,20 +288,20 @@ impl Query<'_> {
                 spending: Vec::new(),
                 budgets: Vec::new(),
                 base: api::Base { branch, commit, published: true, held: None, unpublished: None },
-                warnings: lost_journal(self.place)
+                warnings: lost_journal_warning(self.place)
                     .into_iter()
-                    .chain(lowered_sandbox(self.place))
+                    .chain(lowered_sandbox_warning(self.place))
                     .chain(disk_warnings(self.place, disk.as_ref()))
                     .collect(),
                 disk,
             }));
         };
-        let holds = self.holds(&reader)?;
-        self.status_by(&reader, &holds)
+        let holds = self.start_blockers(&reader)?;
+        self.status_report_from(&reader, &holds)
     }
 
     /// The same, by tables that are open already.
-    pub fn status_by(
+    pub fn status_report_from(
         &self,
         reader: &StoreReader,
         holds: &StartBlockers,
@@ -298,51 +309,51 @@ impl Query<'_> {
         let disk = disk_state(self.place);
         // Before anything is read that depends on the checkout.
         let cleaned = interrupted_publish::clean_up_here(self.place).sentence();
-        let moment = task_cache::moment(self.place, reader)?;
-        let counted = moment.counts(reader)?;
+        let moment = task_cache::table_snapshot(self.place, reader)?;
+        let counted = moment.task_counts(reader)?;
         let ready = counted.of(TaskStatus::Ready);
-        let mut waits = WaitGroups::stored(self.place, reader)?;
-        let held = waits.held(&moment, reader, holds, ready)?;
+        let mut waits = WaitGroups::load_stored(self.place, reader)?;
+        let held = waits.add_held(&moment, reader, holds, ready)?;
         let mut counts: BTreeMap<api::Status, u64> = BTreeMap::new();
         for (status, many) in &counted.by {
             let many = if *status == TaskStatus::Ready { many.saturating_sub(held) } else { *many };
-            *counts.entry(conversions::status(*status)).or_default() += many;
+            *counts.entry(conversions::to_api_status(*status)).or_default() += many;
         }
         *counts.entry(api::Status::Waiting).or_default() += counted.dependency + held;
         counts.retain(|_, many| *many > 0);
 
-        let accounts = holds.accounts(&waits.accounts);
-        let (spending, budgets) = holds.spending(reader)?;
-        let mut waiting = waits.groups();
+        let accounts = holds.account_lines(&waits.accounts);
+        let (spending, budgets) = holds.spending_lines(reader)?;
+        let mut waiting = waits.into_groups();
         if counted.dependency > 0 {
             waiting.push(dependency_group(reader, counted.dependency)?);
         }
-        let base = self.base(reader)?;
-        let pilot = self.pilot(reader, holds, ready)?;
-        let queue = self.queue(reader, counted.of(TaskStatus::Landing))?;
+        let base = self.base_status(reader)?;
+        let pilot = self.current_pilot(reader, holds, ready)?;
+        let queue = self.queue_brief(reader, counted.of(TaskStatus::Landing))?;
         let mut warnings = Vec::new();
         if let Some(reason) = base.held.as_ref().filter(|_| !base.published) {
             warnings.push(format!("landed work is not in your branch yet: {reason}"));
         }
         warnings.extend(cleaned);
-        warnings.extend(self.red_base(reader)?.map(|reason| {
+        warnings.extend(self.red_base_text(reader)?.map(|reason| {
             format!("no agent starts: {reason}; `landfall check` shows it and how to mend it")
         }));
-        warnings.extend(journal_behind(self.place));
-        warnings.extend(older_journals(self.place));
+        warnings.extend(stale_journal_warning(self.place));
+        warnings.extend(older_journals_warning(self.place));
         if let Some(shortage) = self.engine.view(|view| view.shortage.clone()).flatten() {
             let (resource, detail) = (shortage.resource, shortage.detail);
             warnings.push(format!(
                 "nothing is started: this machine is out of {resource} ({detail}); Landfall continues by itself"
             ));
         }
-        warnings.extend(self.orphaned(reader)?);
-        warnings.extend(ended_paused(reader)?);
-        warnings.extend(lowered_sandbox(self.place));
+        warnings.extend(self.orphaned_run_text(reader)?);
+        warnings.extend(paused_run_text(reader)?);
+        warnings.extend(lowered_sandbox_warning(self.place));
         warnings.extend(disk_warnings(self.place, disk.as_ref()));
         Ok(Box::new(api::StatusReport {
             counts,
-            engine: self.engine.state(holds.run.as_ref().map(|run| run.started.0)),
+            engine: self.engine.engine_state(holds.run.as_ref().map(|run| run.started.0)),
             run: holds.run.as_ref().map(|run| api::RunState {
                 run: conversions::run_id(run.id),
                 since_ms: run.started.0,
@@ -350,14 +361,14 @@ impl Query<'_> {
                 agents: holds.agents,
                 mode: self.engine.mode().to_owned(),
             }),
-            checks: self.engine.checks().iter().map(running_checks::line).collect(),
-            active: active(self, reader, &moment)?,
+            checks: self.engine.checks().iter().map(running_checks::to_running_check_line).collect(),
+            active: active_lines(self, reader, &moment)?,
             pilot,
             queue,
-            sprint: sprints::open_bar(reader)?,
-            clashes: self.clashes(),
-            reviews_owed: reviews::owed(reader)?.len() as u64,
-            issues_left: open_acceptance::all(self.place, reader)?.len() as u64,
+            sprint: sprints::open_sprint_bar(reader)?,
+            clashes: self.list_clashes(),
+            reviews_owed: reviews::tasks_owing_review(reader)?.len() as u64,
+            issues_left: open_acceptance::list_open_acceptances(self.place, reader)?.len() as u64,
             waiting,
             accounts,
             spending,
@@ -369,7 +380,7 @@ impl Query<'_> {
     }
 
     /// How the run under way is driven.
-    fn pilot(
+    fn current_pilot(
         &self,
         reader: &StoreReader,
         holds: &StartBlockers,
@@ -378,21 +389,25 @@ impl Query<'_> {
         let Some(run) = &holds.run else { return Ok(None) };
         let pilot = match self.engine.view(|view| view.pilot.clone()) {
             Some(pilot) => pilot,
-            None => reader.pilot().map_err(|error| problems::store(&error))?,
+            None => reader.pilot().map_err(|error| problems::from_store_error(&error))?,
         };
-        Ok(Some(Box::new(autopilot::made(
+        Ok(Some(Box::new(autopilot::to_api_pilot(
             &pilot,
             run,
             ready,
-            autopilot::next_brief(reader)?,
+            autopilot::next_task_brief(reader)?,
             holds.spent.as_ref(),
         ))))
     }
 
     /// The landing queue, if there is something to say of it. Its history is read only then.
-    fn queue(&self, reader: &StoreReader, landing: u64) -> Result<Option<Box<api::QueueBrief>>, Problem> {
-        let of = |error| problems::store(&error);
-        if let Some(brief) = self.engine.view(|view| queue::brief(&view.queue)) {
+    fn queue_brief(
+        &self,
+        reader: &StoreReader,
+        landing: u64,
+    ) -> Result<Option<Box<api::QueueBrief>>, Problem> {
+        let of = |error| problems::from_store_error(&error);
+        if let Some(brief) = self.engine.view(|view| queue::queue_brief(&view.queue)) {
             return Ok(brief);
         }
         let newest = reader.latest(&["queue-held", "queue-resumed"]).map_err(of)?;
@@ -400,23 +415,23 @@ impl Query<'_> {
             matches!(entry.fact, Fact::Engine(EngineEvent::Queue(QueueEvent::Held { .. })))
         });
         match landing > 0 || held {
-            true => Ok(queue::brief(&reader.queue().map_err(of)?)),
+            true => Ok(queue::queue_brief(&reader.queue().map_err(of)?)),
             false => Ok(None),
         }
     }
 
     /// What to say about a run whose engine is gone.
-    fn orphaned(&self, reader: &StoreReader) -> Result<Option<String>, Problem> {
-        let newest = reader.runs(1).map_err(|error| problems::store(&error))?.pop();
+    fn orphaned_run_text(&self, reader: &StoreReader) -> Result<Option<String>, Problem> {
+        let newest = reader.runs(1).map_err(|error| problems::from_store_error(&error))?.pop();
         let Some(run) = newest.filter(|run| run.ended.is_none() && !self.engine.is_alive()) else {
             return Ok(None);
         };
-        let agents = crate::query::orphans::running(self.place, reader)?;
+        let agents = crate::query::orphans::tasks_with_running_agents(self.place, reader)?;
         let still = match agents.len() {
             0 => String::new(),
             many => format!("; {} still at work and will be adopted", pluralize(many as u64, "agent")),
         };
-        let of = |error| problems::store(&error);
+        let of = |error| problems::from_store_error(&error);
         let resume = match reader.sprints().map_err(of)?.open().is_some() {
             true => "landfall sprint resume",
             false => "landfall run",
@@ -425,10 +440,10 @@ impl Query<'_> {
     }
 
     /// Where the base stands, and whether the person has it.
-    pub fn base(&self, reader: &StoreReader) -> Result<api::Base, Problem> {
-        let base = reader.base().map_err(|error| problems::store(&error))?;
-        let branch = self.place.branch();
-        let tip = self.place.tip(&branch);
+    pub fn base_status(&self, reader: &StoreReader) -> Result<api::Base, Problem> {
+        let base = reader.base().map_err(|error| problems::from_store_error(&error))?;
+        let branch = self.place.base_branch_or_empty();
+        let tip = self.place.branch_tip(&branch);
         let Some(commit) = base.commit else {
             let commit = tip.unwrap_or_default();
             return Ok(api::Base { branch, commit, published: true, held: None, unpublished: None });
@@ -441,21 +456,21 @@ impl Query<'_> {
             None => base.published.as_ref() == Some(&commit),
         };
         let held = if published { None } else { base.held };
-        let unpublished = (!published).then(|| held.clone().unwrap_or_else(|| self.why_unpublished()));
+        let unpublished = (!published).then(|| held.clone().unwrap_or_else(|| self.unpublished_reason()));
         Ok(api::Base { branch, commit: commit.as_str().to_owned(), published, held, unpublished })
     }
 
     /// Why no agent starts on the base where it is now, as far as it was checked.
-    pub fn red_base(&self, reader: &StoreReader) -> Result<Option<String>, Problem> {
-        let newest = reader.latest(&["measured"]).map_err(|error| problems::store(&error))?;
+    pub fn red_base_text(&self, reader: &StoreReader) -> Result<Option<String>, Problem> {
+        let newest = reader.latest(&["measured"]).map_err(|error| problems::from_store_error(&error))?;
         let Some((_, JournalEntry { fact: Fact::Engine(EngineEvent::Measured { report }), .. })) = newest
         else {
             return Ok(None);
         };
         let Some(reason) = explain_base_failure(&report) else { return Ok(None) };
-        let base = reader.base().map_err(|error| problems::store(&error))?;
+        let base = reader.base().map_err(|error| problems::from_store_error(&error))?;
         // What the user has committed since was not checked yet. Landed work may still wait to come into their branch.
-        let tip = self.place.tip(&self.place.branch());
+        let tip = self.place.branch_tip(&self.place.base_branch_or_empty());
         let published = base.published.as_ref().map(|commit| commit.as_str());
         let is_known = |tip: &str| tip == report.commit.as_str() || Some(tip) == published;
         let is_present = base.commit.as_ref() == Some(&report.commit) && tip.as_deref().is_none_or(is_known);
@@ -463,7 +478,7 @@ impl Query<'_> {
     }
 
     /// Why landed work is not in the user's repository although nothing stopped it.
-    fn why_unpublished(&self) -> String {
+    fn unpublished_reason(&self) -> String {
         let settings = landfall_engine::engine::load_settings(&self.place.root);
         if settings.is_ok_and(|settings| settings.land.publish == PublishTarget::None) {
             return format!(
@@ -478,7 +493,7 @@ impl Query<'_> {
         "the last run ended before it was published; `landfall run` publishes it".to_owned()
     }
 
-    pub fn log(&self, asked: &api::LogAsked) -> Result<api::LogPage, Problem> {
+    pub fn journal_page(&self, asked: &api::LogAsked) -> Result<api::LogPage, Problem> {
         let after = asked.after.unwrap_or(0);
         let Some(reader) = self.reader()? else {
             return match asked.task {
@@ -486,8 +501,8 @@ impl Query<'_> {
                 None => Ok(api::LogPage { entries: Vec::new(), next: after, more: false }),
             };
         };
-        let of = |error| problems::store(&error);
-        let limit = page(asked.limit, LOG_PAGE);
+        let of = |error| problems::from_store_error(&error);
+        let limit = page_size(asked.limit, LOG_PAGE);
         let task = asked.task.map(conversions::model_task);
         if let Some(task) = task
             && reader.row(task).map_err(of)?.is_none()
@@ -509,8 +524,10 @@ impl Query<'_> {
             .into_iter()
             .map(|(seq, entry)| {
                 let (task, text) = match &entry.fact {
-                    Fact::Task(id, event) => (Some(conversions::task_id(*id)), sentences::event(event)),
-                    Fact::Engine(event) => (None, sentences::engine(event)),
+                    Fact::Task(id, event) => {
+                        (Some(conversions::task_id(*id)), sentences::event_sentence(event))
+                    }
+                    Fact::Engine(event) => (None, sentences::engine_event_sentence(event)),
                 };
                 let (kind, data) = encode_as_json(&entry);
                 api::LogEntry { seq: seq.0, at_ms: entry.at.0, task, kind: kind.to_owned(), text, data }
@@ -519,16 +536,16 @@ impl Query<'_> {
         Ok(api::LogPage { entries, next, more })
     }
 
-    pub fn diff(&self, id: TaskId, since: Option<&str>) -> Result<api::Diff, Problem> {
-        let reader = self.reader_of(id)?;
-        let task = self.task(&reader, id)?;
+    pub fn task_diff(&self, id: TaskId, since: Option<&str>) -> Result<api::Diff, Problem> {
+        let reader = self.reader_for_task(id)?;
+        let task = self.load_task(&reader, id)?;
         let (from, mut to) = match (&task.landed, &task.gate, &task.head) {
             (Some(landed), _, _) => (landed.base_before.clone(), landed.commit.clone()),
             (None, Some(gate), _) => (gate.base.clone(), gate.commit.clone()),
             (None, None, Some(head)) => {
                 let fork = match &task.workspace {
                     Some(fork) => fork.clone(),
-                    None => self.fork_of(head)?,
+                    None => self.fork_point(head)?,
                 };
                 (fork, head.clone())
             }
@@ -547,12 +564,12 @@ impl Query<'_> {
                 return Err(Problem::new(ProblemCode::NotNow, message).hint(hint));
             }
         };
-        let store = self.store()?;
+        let store = self.open_store()?;
         let from = match since {
             Some(since) => {
                 // The work itself, without what the base brought in.
                 to = task.head.clone().unwrap_or(to);
-                commit_of_work(&reader, &store, &task, &to, since)?
+                resolve_work_commit(&reader, &store, &task, &to, since)?
             }
             None => from,
         };
@@ -564,8 +581,9 @@ impl Query<'_> {
             )
             .hint("`landfall doctor` says more"));
         };
-        let text =
-            store.diff_commits(&a, &b, &DiffOptions::default()).map_err(|error| problems::git(&error))?;
+        let text = store
+            .diff_commits(&a, &b, &DiffOptions::default())
+            .map_err(|error| problems::from_git_error(&error))?;
         let mut bytes = text.bytes;
         if text.cut {
             bytes.extend_from_slice(b"\n[the rest of the diff is left out]\n");
@@ -579,27 +597,31 @@ impl Query<'_> {
     }
 
     /// Where work left the base that has no workspace; itself if that cannot be said.
-    fn fork_of(&self, head: &Commit) -> Result<Commit, Problem> {
-        let store = self.store()?;
-        let base = store.base().map_err(|error| problems::git(&error))?;
+    fn fork_point(&self, head: &Commit) -> Result<Commit, Problem> {
+        let store = self.open_store()?;
+        let base = store.base().map_err(|error| problems::from_git_error(&error))?;
         let (Some(base), Ok(work)) = (base, head.as_str().parse::<Oid>()) else { return Ok(head.clone()) };
-        let forks = store.merge_bases(&base, &work).map_err(|error| problems::git(&error))?;
+        let forks = store.merge_bases(&base, &work).map_err(|error| problems::from_git_error(&error))?;
         Ok(forks.first().map_or_else(|| head.clone(), |fork| Commit::new(fork.as_str())))
     }
 
-    pub fn store(&self) -> Result<Store, Problem> {
-        let git = Git::find_installed().map_err(|error| problems::git(&error))?;
-        let repo = Repo::discover(&git, &self.place.root).map_err(problems::repo)?;
-        Store::open(&git, &self.place.folder.store_path(), &repo).map_err(|error| problems::git(&error))
+    pub fn open_store(&self) -> Result<Store, Problem> {
+        let git = Git::find_installed().map_err(|error| problems::from_git_error(&error))?;
+        let repo = Repo::discover(&git, &self.place.root).map_err(problems::from_repo_problem)?;
+        Store::open(&git, &self.place.folder.store_path(), &repo)
+            .map_err(|error| problems::from_git_error(&error))
     }
 
-    pub fn task(&self, reader: &StoreReader, id: TaskId) -> Result<Task, Problem> {
-        reader.task(id).map_err(|error| problems::store(&error))?.ok_or_else(|| problems::unknown_task(id))
+    pub fn load_task(&self, reader: &StoreReader, id: TaskId) -> Result<Task, Problem> {
+        reader
+            .task(id)
+            .map_err(|error| problems::from_store_error(&error))?
+            .ok_or_else(|| problems::unknown_task(id))
     }
 
-    pub fn certificate(&self, id: TaskId) -> Result<api::CertificateJson, Problem> {
-        let reader = self.reader_of(id)?;
-        let task = self.task(&reader, id)?;
+    pub fn task_certificate(&self, id: TaskId) -> Result<api::CertificateJson, Problem> {
+        let reader = self.reader_for_task(id)?;
+        let task = self.load_task(&reader, id)?;
         let kept =
             task.reported.as_ref().and_then(|(_, certificate)| certificate.as_ref()).and_then(|digest| {
                 let text =
@@ -608,7 +630,7 @@ impl Query<'_> {
             });
         // The paper is a copy: what it says follows from the journal, so a lost one is made again.
         let made = || -> Result<_, Problem> {
-            let landed = reader.task_as_landed(id).map_err(|error| problems::store(&error))?;
+            let landed = reader.task_as_landed(id).map_err(|error| problems::from_store_error(&error))?;
             Ok(landed.as_ref().and_then(landfall_engine::certificate_of))
         };
         let certificate = match kept {
@@ -622,7 +644,7 @@ impl Query<'_> {
         Ok(api::CertificateJson { task: conversions::task_id(id), certificate })
     }
 
-    pub fn export(&self, asked: &api::Export) -> Result<api::Exported, Problem> {
+    pub fn export_tasks(&self, asked: &api::Export) -> Result<api::Exported, Problem> {
         let Some(reader) = self.reader()? else {
             return match asked.tasks.first() {
                 Some(task) => Err(problems::unknown_task(conversions::model_task(*task))),
@@ -630,14 +652,17 @@ impl Query<'_> {
             };
         };
         let ids: Vec<TaskId> = if asked.tasks.is_empty() {
-            let last = reader.max_task_id().map_err(|error| problems::store(&error))?.map_or(0, |id| id.0);
+            let last = reader
+                .max_task_id()
+                .map_err(|error| problems::from_store_error(&error))?
+                .map_or(0, |id| id.0);
             (1..=last).map(TaskId).collect()
         } else {
             asked.tasks.iter().copied().map(conversions::model_task).collect()
         };
         let mut files = Vec::new();
         for id in ids {
-            let task = match reader.task(id).map_err(|error| problems::store(&error))? {
+            let task = match reader.task(id).map_err(|error| problems::from_store_error(&error))? {
                 Some(task) => task,
                 None if asked.tasks.is_empty() => continue,
                 None => return Err(problems::unknown_task(id)),
@@ -653,7 +678,7 @@ impl Query<'_> {
 }
 
 /// A page of what was asked for, or of what is usual; never of everything.
-fn page(asked: u32, usual: u32) -> u32 {
+fn page_size(asked: u32, usual: u32) -> u32 {
     if asked == 0 { usual } else { asked.min(PAGE_MAX) }
 }
 
@@ -675,7 +700,7 @@ fn stored_statuses(wanted: &[api::Status], held: bool) -> Vec<Option<TaskStatus>
     statuses
 }
 
-pub(crate) fn holds_a_slot(task: &Task) -> bool {
+pub(crate) fn holds_slot(task: &Task) -> bool {
     match &task.state {
         TaskState::Active {
             doing: AttemptPhase::Preparing { .. } | AttemptPhase::Running { .. }, ..
@@ -702,7 +727,7 @@ pub(crate) fn why_sentence(task: &Task, among: &TaskRelations) -> String {
     if let (TaskState::Ready { .. }, Some(end)) = (&task.state, &among.dead_end)
         && !task.is_held()
     {
-        return dead_ends::sentence(task.id, &among.unmet, end);
+        return dead_ends::dead_end_sentence(task.id, &among.unmet, end);
     }
     landfall_engine::model::explain_task_state(
         task,
@@ -718,7 +743,7 @@ fn base_hold_text(reason: &str) -> String {
 }
 
 /// Why the run under way does not begin a task that could start, if so.
-fn not_begun(task: &Task, view: &LiveSnapshot) -> Option<String> {
+fn not_begun_reason(task: &Task, view: &LiveSnapshot) -> Option<String> {
     let (id, pilot) = (task.id, &view.pilot);
     if let Some(pause) = pilot.pause() {
         return Some(format!(
@@ -740,7 +765,7 @@ fn not_begun(task: &Task, view: &LiveSnapshot) -> Option<String> {
     }
     let sprint = view.sprint.as_ref()?;
     match &sprint.phase {
-        SprintPhase::Running if !sprints::filter(&sprint.plan).admits_task(&task.spec, id) => {
+        SprintPhase::Running if !sprints::start_filter(&sprint.plan).admits_task(&task.spec, id) => {
             Some(format!("is ready, but not one of the tasks of sprint {}, which is under way.", sprint.id))
         }
         SprintPhase::Completing { .. } => Some(format!(
@@ -752,10 +777,10 @@ fn not_begun(task: &Task, view: &LiveSnapshot) -> Option<String> {
 }
 
 /// More about a task than its sentence: what it needs, what was seen, what was said, what can be done.
-fn details(reader: &StoreReader, task: &Task, among: &TaskRelations) -> Result<Vec<String>, Problem> {
+fn task_details(reader: &StoreReader, task: &Task, among: &TaskRelations) -> Result<Vec<String>, Problem> {
     let mut details = Vec::new();
     for need in &among.unmet {
-        match reader.row(*need).map_err(|error| problems::store(&error))? {
+        match reader.row(*need).map_err(|error| problems::from_store_error(&error))? {
             Some(row) => details.push(format!("needs {need} ({}): {}", row.effective_status(), row.title)),
             None => details.push(format!("needs {need}, which is not there")),
         }
@@ -766,7 +791,7 @@ fn details(reader: &StoreReader, task: &Task, among: &TaskRelations) -> Result<V
         "iterations without a commit" => counter.used > 1,
         name => counter.used > 0 && !name.contains('→'), // the ways through the flow are in the log
     };
-    let counted: Vec<String> = conversions::counters(task)
+    let counted: Vec<String> = conversions::list_counters(task)
         .into_iter()
         .filter(telling)
         .map(|counter| match counter.max {
@@ -779,7 +804,7 @@ fn details(reader: &StoreReader, task: &Task, among: &TaskRelations) -> Result<V
     }
     if let Some(gate) = &task.gate {
         let outcome = gate.outcome().word();
-        details.push(format!("last verification: {outcome}, {}", sentences::gate(gate)));
+        details.push(format!("last verification: {outcome}, {}", sentences::gate_summary(gate)));
         details.extend(gate.blocking_commands().flat_map(sentences::last_lines));
     }
     if let Some(feedback) = task.feedback.last() {
@@ -799,7 +824,7 @@ fn details(reader: &StoreReader, task: &Task, among: &TaskRelations) -> Result<V
 }
 
 /// The commit a person means by `text`: one that the work stands on, or one that the task has had.
-fn commit_of_work(
+fn resolve_work_commit(
     reader: &StoreReader,
     store: &Store,
     task: &Task,
@@ -815,8 +840,9 @@ fn commit_of_work(
         return Err(Problem::new(ProblemCode::BadInput, message)
             .hint("7 to 64 hex digits; `landfall log` and the JSON of `landfall diff` name commits"));
     }
-    let events = reader.events(Seq::ZERO, Some(id), u32::MAX).map_err(|error| problems::store(&error))?;
-    let mut had: BTreeSet<&str> = events.iter().flat_map(|(_, entry)| commits_of(&entry.fact)).collect();
+    let events =
+        reader.events(Seq::ZERO, Some(id), u32::MAX).map_err(|error| problems::from_store_error(&error))?;
+    let mut had: BTreeSet<&str> = events.iter().flat_map(|(_, entry)| commits_in_fact(&entry.fact)).collect();
     had.extend([tip.as_str()].into_iter().chain(task.workspace.as_ref().map(Commit::as_str)));
     let mut meant = had.iter().filter(|commit| commit.starts_with(&text));
     let (known, other) = (meant.next(), meant.next());
@@ -832,7 +858,7 @@ fn commit_of_work(
     else {
         return Err(unknown());
     };
-    let of = |error| problems::git(&error);
+    let of = |error| problems::from_git_error(&error);
     let there = store.contains(&oid).map_err(of)?;
     if !there || (known.is_none() && !store.is_ancestor(&oid, &tip).map_err(of)?) {
         return Err(unknown());
@@ -841,7 +867,7 @@ fn commit_of_work(
 }
 
 /// The commits of its own work that a fact names.
-fn commits_of(fact: &Fact) -> Vec<&str> {
+fn commits_in_fact(fact: &Fact) -> Vec<&str> {
     let Fact::Task(_, event) = fact else { return Vec::new() };
     match event {
         Event::IterationEnded { head: Some(head), .. }
@@ -856,8 +882,8 @@ fn commits_of(fact: &Fact) -> Vec<&str> {
 }
 
 /// What to say about a run that ended paused: whatever it had not begun is still there.
-fn ended_paused(reader: &StoreReader) -> Result<Option<String>, Problem> {
-    let of = |error| problems::store(&error);
+fn paused_run_text(reader: &StoreReader) -> Result<Option<String>, Problem> {
+    let of = |error| problems::from_store_error(&error);
     let newest = reader.runs(1).map_err(of)?.pop();
     let Some(run) = newest.filter(|run| run.why == Some(RunEnd::Paused)) else { return Ok(None) };
     let because = match reader.latest(&["run-paused"]).map_err(of)?.map(|(_, entry)| entry.fact) {
@@ -868,7 +894,7 @@ fn ended_paused(reader: &StoreReader) -> Result<Option<String>, Problem> {
 }
 
 /// A clash as one of the two sees it; none for anybody else.
-fn seen_from(task: api::TaskId, clash: api::ClashLine) -> Option<api::ClashLine> {
+fn clash_seen_from(task: api::TaskId, clash: api::ClashLine) -> Option<api::ClashLine> {
     match (clash.task == task, clash.with == task) {
         (true, _) => Some(clash),
         (false, true) => Some(api::ClashLine { task, with: clash.task, files: clash.files }),
@@ -881,10 +907,10 @@ fn next_steps(task: &Task) -> Option<String> {
     let id = task.id;
     match &task.state {
         // What lets the task of an issue go on is said already.
-        TaskState::Ended(_) if conversions::gave_up(task) && task.issue.is_some() => {
+        TaskState::Ended(_) if conversions::ended_without_landing(task) && task.issue.is_some() => {
             Some(format!("`landfall log {id}` shows its history"))
         }
-        TaskState::Ended(_) if conversions::gave_up(task) => Some(format!(
+        TaskState::Ended(_) if conversions::ended_without_landing(task) => Some(format!(
             "`landfall log {id}` shows its history; `landfall retry {id} --fresh` starts in a new workspace"
         )),
         TaskState::Ended(_) if task.landed.is_some() => {
@@ -908,28 +934,29 @@ fn next_steps(task: &Task) -> Option<String> {
 }
 
 /// How many agents are at work.
-pub(crate) fn at_work(reader: &StoreReader) -> Result<u64, Problem> {
+pub(crate) fn count_working_agents(reader: &StoreReader) -> Result<u64, Problem> {
     let filter = TaskFilter { status: Some(TaskStatus::Active), ..TaskFilter::default() };
-    let of = |error| problems::store(&error);
+    let of = |error| problems::from_store_error(&error);
     let mut many = 0;
     for row in reader.tasks(&filter, None, PAGE_MAX).map_err(of)? {
-        many += u64::from(reader.task(row.id).map_err(of)?.as_ref().is_some_and(holds_a_slot));
+        many += u64::from(reader.task(row.id).map_err(of)?.as_ref().is_some_and(holds_slot));
     }
     Ok(many)
 }
 
 /// What is being worked on.
-fn active(
+fn active_lines(
     look: &Query<'_>,
     reader: &StoreReader,
     moment: &TableSnapshot,
 ) -> Result<Vec<api::ActiveLine>, Problem> {
-    let (place, live, checks) = (look.place, look.engine.live(), look.engine.checks());
+    let (place, live, checks) = (look.place, look.engine.live_agents(), look.engine.checks());
     let is_alive = look.engine.is_alive();
     let active_line = |task: &Task, live: Option<&LiveAgent>| {
         let mut line = active_line(task, live)?;
-        line.check = running_checks::of_task(&checks, task.id).map(running_checks::line);
-        if !is_alive && running_checks::without_engine(task).is_some() {
+        line.check =
+            running_checks::check_of_task(&checks, task.id).map(running_checks::to_running_check_line);
+        if !is_alive && running_checks::engineless_task_text(task).is_some() {
             line.doing = api::TaskActivity::Stopped;
         }
         Some(line)
@@ -939,8 +966,8 @@ fn active(
         lines.extend(active_line(task, live.get(&task.id)));
     }
     let filter = TaskFilter { status: Some(TaskStatus::Landing), ..TaskFilter::default() };
-    for row in reader.tasks(&filter, None, PAGE).map_err(|error| problems::store(&error))? {
-        let task = task_cache::task(place, reader, &row)?;
+    for row in reader.tasks(&filter, None, PAGE).map_err(|error| problems::from_store_error(&error))? {
+        let task = task_cache::cached_task(place, reader, &row)?;
         lines.extend(task.and_then(|task| active_line(&task, live.get(&task.id))));
     }
     lines.sort_by_key(|line| line.task);
@@ -955,14 +982,14 @@ fn active_line(task: &Task, live: Option<&LiveAgent>) -> Option<api::ActiveLine>
         title: task.spec.title.clone(),
         step: step.as_str().to_owned(),
         doing: activity(doing),
-        iteration: iteration(task),
+        iteration: current_iteration(task),
         iterations_max: task.limits.iterations_max,
         elapsed_ms: elapsed_ms(task, clock::now_ms()),
         tokens: conversions::tokens(usage),
-        cost_usd: conversions::usd(usage.micro_usd),
-        agent: live.map(conversions::at_work),
+        cost_usd: conversions::micro_to_usd(usage.micro_usd),
+        agent: live.map(conversions::to_agent_at_work),
         check: None,
-        progress: crate::query::targets::progress(task),
+        progress: crate::query::targets::task_progress(task),
     })
 }
 
@@ -982,7 +1009,7 @@ pub(crate) fn activity(doing: &AttemptPhase) -> api::TaskActivity {
 }
 
 /// The iteration under way, or the last one.
-pub(crate) fn iteration(task: &Task) -> u32 {
+pub(crate) fn current_iteration(task: &Task) -> u32 {
     match &task.state {
         _ if task.strides() => task.iterations_done(), // a run is a whole loop: its steps are what counts
         TaskState::Active { doing: AttemptPhase::Running { iteration, .. }, .. } => *iteration,
@@ -1021,42 +1048,42 @@ struct WaitGroups {
 
 impl WaitGroups {
     /// Those who wait by their own facts.
-    fn stored(place: &ProjectLocation, reader: &StoreReader) -> Result<Self, Problem> {
-        let of = |error| problems::store(&error);
+    fn load_stored(place: &ProjectLocation, reader: &StoreReader) -> Result<Self, Problem> {
+        let of = |error| problems::from_store_error(&error);
         let mut waits = Self::default();
         for row in reader.waiting(PAGE_MAX).map_err(of)? {
             let Some(wait) = conversions::row_wait(&row, &TaskRelations::default()) else { continue };
             let account = match wait.wait {
                 api::WaitFor::Quota | api::WaitFor::Login => {
-                    task_cache::task(place, reader, &row)?.as_deref().and_then(account_waited_for)
+                    task_cache::cached_task(place, reader, &row)?.as_deref().and_then(account_waited_for)
                 }
                 _ => None,
             };
-            waits.note(row.id, wait, account);
+            waits.add_waiting_task(row.id, wait, account);
         }
         Ok(waits)
     }
 
     /// Those who could start, but for what holds them. How many.
-    fn held(
+    fn add_held(
         &mut self,
         moment: &TableSnapshot,
         reader: &StoreReader,
         holds: &StartBlockers,
         ready: u64,
     ) -> Result<u64, Problem> {
-        if ready == 0 || !holds.may_hold() {
+        if ready == 0 || !holds.may_hold_tasks() {
             return Ok(0);
         }
-        let front = holds.front(GROUP_TASKS_MAX).map_or(PAGE_MAX, |front| front.min(PAGE_MAX));
+        let front = holds.front_rows_needed(GROUP_TASKS_MAX).map_or(PAGE_MAX, |front| front.min(PAGE_MAX));
         let rows = moment.next(reader, front)?;
         let (mut held, mut last) = (0, None);
         for row in &rows {
             let Some(wait) = holds.of(row) else { continue };
             held += 1;
-            let account = matches!(wait, WaitReason::Quota { .. }).then(|| holds.account(row).to_owned());
+            let account = matches!(wait, WaitReason::Quota { .. }).then(|| holds.account_of(row).to_owned());
             let slot = matches!(wait, WaitReason::Slot);
-            let key = self.note(row.id, conversions::wait(&wait), account);
+            let key = self.add_waiting_task(row.id, conversions::wait(&wait), account);
             if slot || holds.is_shut() {
                 last = Some(key);
             }
@@ -1070,7 +1097,7 @@ impl WaitGroups {
         Ok(held)
     }
 
-    fn note(
+    fn add_waiting_task(
         &mut self,
         task: TaskId,
         wait: api::Wait,
@@ -1094,14 +1121,20 @@ impl WaitGroups {
         key
     }
 
-    fn groups(self) -> Vec<api::WaitingGroup> {
+    fn into_groups(self) -> Vec<api::WaitingGroup> {
         let Self { groups, more, .. } = self;
         let made = groups.into_iter().map(|(key, tasks)| {
             let more = more.get(&key).map(|many| format!("and {many} more"));
             let (wait, until_ms, detail) = key;
             let detail = [Some(detail).filter(|it| !it.is_empty()), more];
             let detail = detail.into_iter().flatten().collect::<Vec<_>>().join(", ");
-            api::WaitingGroup { wait, owner: conversions::owner(wait).to_owned(), until_ms, detail, tasks }
+            api::WaitingGroup {
+                wait,
+                owner: conversions::wait_owner(wait).to_owned(),
+                until_ms,
+                detail,
+                tasks,
+            }
         });
         made.collect()
     }
@@ -1129,24 +1162,25 @@ fn task_budgets(task: &Task, running: AgentUsage) -> Vec<api::BudgetLine> {
     let counters = &task.counters;
     let whole = Spending { usage: counters.usage.plus(running), time_ms: counters.agent_ms };
     let attempt = Spending { usage: counters.attempt.usage.plus(running), ..counters.attempt };
-    let attempt = conversions::budgets(api::BudgetScope::Attempt, attempt, &task.limits.attempt_budget);
+    let attempt =
+        conversions::list_budget_lines(api::BudgetScope::Attempt, attempt, &task.limits.attempt_budget);
     attempt
         .into_iter()
-        .chain(conversions::budgets(api::BudgetScope::Task, whole, &task.limits.task_budget))
+        .chain(conversions::list_budget_lines(api::BudgetScope::Task, whole, &task.limits.task_budget))
         .collect()
 }
 
 fn dependency_group(reader: &StoreReader, many: u64) -> Result<api::WaitingGroup, Problem> {
-    let rows = reader.held(GROUP_TASKS_MAX).map_err(|error| problems::store(&error))?;
-    Ok(group(api::WaitFor::Dependency, &rows, many))
+    let rows = reader.held(GROUP_TASKS_MAX).map_err(|error| problems::from_store_error(&error))?;
+    Ok(capped_group(api::WaitFor::Dependency, &rows, many))
 }
 
 /// A group that may be too large to name everyone in it.
-fn group(wait: api::WaitFor, rows: &[TaskRow], many: u64) -> api::WaitingGroup {
+fn capped_group(wait: api::WaitFor, rows: &[TaskRow], many: u64) -> api::WaitingGroup {
     let rest = many.saturating_sub(rows.len() as u64);
     api::WaitingGroup {
         wait,
-        owner: conversions::owner(wait).to_owned(),
+        owner: conversions::wait_owner(wait).to_owned(),
         until_ms: None,
         detail: if rest > 0 { format!("and {rest} more") } else { String::new() },
         tasks: rows.iter().map(|row| conversions::task_id(row.id)).collect(),
@@ -1163,7 +1197,7 @@ pub(crate) fn disk_state(place: &ProjectLocation) -> Option<api::DiskState> {
 const PLENTY_BYTES: u64 = 10_000_000_000; // settings are read only when a threshold may be near
 
 /// That the journal is an older copy.
-fn journal_behind(place: &ProjectLocation) -> Option<String> {
+fn stale_journal_warning(place: &ProjectLocation) -> Option<String> {
     journal_link::is_journal_behind(&place.folder).then(|| {
         format!(
             "the journal `{}` is an older copy: the state folder contains work that it does not record; the next `landfall run` or \
@@ -1174,7 +1208,7 @@ fn journal_behind(place: &ProjectLocation) -> Option<String> {
 }
 
 /// That the journal is missing, where there was one.
-fn lost_journal(place: &ProjectLocation) -> Option<String> {
+fn lost_journal_warning(place: &ProjectLocation) -> Option<String> {
     let journal = place.folder.journal_path();
     let state = if journal.exists() { "empty" } else { "missing" };
     journal_link::is_journal_lost(&place.folder).then(|| {
@@ -1186,7 +1220,7 @@ fn lost_journal(place: &ProjectLocation) -> Option<String> {
 }
 
 /// That an earlier journal was lost.
-fn older_journals(place: &ProjectLocation) -> Option<String> {
+fn older_journals_warning(place: &ProjectLocation) -> Option<String> {
     let older = journal_link::older_states(&place.folder);
     (!older.is_empty()).then(|| {
         format!(
@@ -1197,7 +1231,7 @@ fn older_journals(place: &ProjectLocation) -> Option<String> {
 }
 
 /// What the sandbox leaves open, where this machine does not support the level that would be the default.
-fn lowered_sandbox(place: &ProjectLocation) -> Option<String> {
+fn lowered_sandbox_warning(place: &ProjectLocation) -> Option<String> {
     let settings = landfall_engine::engine::load_settings(&place.root).ok()?;
     let level = settings.run.sandbox;
     settings.run.is_sandbox_lowered.then(|| {

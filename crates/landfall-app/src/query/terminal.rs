@@ -8,10 +8,10 @@ use crate::project::place::ProjectLocation;
 use crate::project::problems;
 
 /// Where to attach to the agent of this task.
-pub(crate) fn of(place: &ProjectLocation, id: TaskId) -> Result<AttachTarget, Problem> {
+pub(crate) fn find_attach_target(place: &ProjectLocation, id: TaskId) -> Result<AttachTarget, Problem> {
     let not_now = |message: String| Problem::new(ProblemCode::NotNow, message);
     let Some(reader) = place.reader()? else { return Err(problems::unknown_task(id)) };
-    let task = reader.task(id).map_err(|error| problems::store(&error))?;
+    let task = reader.task(id).map_err(|error| problems::from_store_error(&error))?;
     let task = task.ok_or_else(|| problems::unknown_task(id))?;
     let TaskState::Active { doing: AttemptPhase::Running { iteration, .. }, .. } = task.state else {
         return Err(not_now(format!("no agent runs for {id} now"))
@@ -25,7 +25,7 @@ pub(crate) fn of(place: &ProjectLocation, id: TaskId) -> Result<AttachTarget, Pr
                 "`landfall log {id} --follow` shows what happens; a profile of kind `tmux` has a terminal"
             )));
         }
-        Err(error) => return Err(problems::io("read", &file, &error)),
+        Err(error) => return Err(problems::from_io_error("read", &file, &error)),
     };
     let terminal = AttachTarget::read(&text)
         .map_err(|error| Problem::new(ProblemCode::Corrupt, format!("read {}: {error}", file.display())))?;

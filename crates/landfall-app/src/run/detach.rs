@@ -38,9 +38,9 @@ pub(crate) fn start(place: &ProjectLocation, asked: &RunAsked) -> Result<Detache
     match Client::connect(&place.folder.socket_path()) {
         Ok(client) => {
             client.run_start(asked.clone())?;
-            Ok(under_way(&client).unwrap_or_else(|| over(None)))
+            Ok(find_active_run(&client).unwrap_or_else(|| ended_run(None)))
         }
-        Err(ConnectError::Nobody(_) | ConnectError::Broken { .. }) => own_process(place, asked),
+        Err(ConnectError::Nobody(_) | ConnectError::Broken { .. }) => spawn_detached(place, asked),
         Err(ConnectError::Refused(problem)) => Err(problem),
         Err(error @ ConnectError::Version { .. }) => {
             Err(Problem::new(ProblemCode::EngineBusy, error.to_string())
@@ -50,11 +50,11 @@ pub(crate) fn start(place: &ProjectLocation, asked: &RunAsked) -> Result<Detache
 }
 
 /// Starts this program once more, and waits until it drives, or has ended.
-fn own_process(place: &ProjectLocation, asked: &RunAsked) -> Result<DetachedRun, Problem> {
+fn spawn_detached(place: &ProjectLocation, asked: &RunAsked) -> Result<DetachedRun, Problem> {
     let root = place.folder.root();
     let path = root.join(HEARD);
-    place.folder.create_folders().map_err(|error| problems::io("make", root, &error))?;
-    let heard = |error: std::io::Error| problems::io("write", &path, &error);
+    place.folder.create_folders().map_err(|error| problems::from_io_error("make", root, &error))?;
+    let heard = |error: std::io::Error| problems::from_io_error("write", &path, &error);
     let mut log =
         File::options().create(true).truncate(true).read(true).write(true).open(&path).map_err(heard)?;
     let program = std::env::current_exe();
@@ -68,7 +68,7 @@ fn own_process(place: &ProjectLocation, asked: &RunAsked) -> Result<DetachedRun,
     command.args(asked.slots.iter().map(|slots| format!("--slots={slots}")));
     command.args(asked.mode.iter().map(|mode| format!("--mode={mode}")));
     command.args(asked.tasks.iter().map(ToString::to_string));
-    command.env_clear().envs(place.environment());
+    command.env_clear().envs(place.engine_environment());
     command.stdin(Stdio::null());
     command.stdout(log.try_clone().map_err(heard)?).stderr(log.try_clone().map_err(heard)?);
     let mut child = command.spawn().map_err(unable)?;
@@ -78,14 +78,14 @@ fn own_process(place: &ProjectLocation, asked: &RunAsked) -> Result<DetachedRun,
             let mut text = String::new();
             let _ = log.seek(SeekFrom::Start(0)); // then there is nothing to read
             let _ = (&log).take(HEARD_MAX).read_to_string(&mut text); // as much as can be read
-            return match complaint(&text) {
+            return match parse_reported_problem(&text) {
                 Some(problem) => Err(problem),
-                None => Ok(over(status.code())),
+                None => Ok(ended_run(status.code())),
             };
         }
         let client =
             Client::connect(&place.folder.socket_path()).ok().filter(|it| it.engine().pid == child.id());
-        if let Some(begun) = client.and_then(|client| under_way(&client)) {
+        if let Some(begun) = client.and_then(|client| find_active_run(&client)) {
             reap(child);
             return Ok(begun);
         }
@@ -100,7 +100,7 @@ fn own_process(place: &ProjectLocation, asked: &RunAsked) -> Result<DetachedRun,
 }
 
 /// The run that an engine drives now.
-fn under_way(client: &Client) -> Option<DetachedRun> {
+fn find_active_run(client: &Client) -> Option<DetachedRun> {
     let run = client.status(Nothing {}).ok()?.run?.run;
     let pid = client.engine().pid;
     let text =
@@ -108,7 +108,7 @@ fn under_way(client: &Client) -> Option<DetachedRun> {
     Some(DetachedRun { run: Some(run), pid: Some(pid), text })
 }
 
-fn over(code: Option<i32>) -> DetachedRun {
+fn ended_run(code: Option<i32>) -> DetachedRun {
     let how = match code {
         None | Some(0) => String::new(),
         Some(code) => format!(" with exit code {code}"),
@@ -118,7 +118,7 @@ fn over(code: Option<i32>) -> DetachedRun {
 }
 
 /// The error that a run has ended with, if it could not begin.
-fn complaint(text: &str) -> Option<Problem> {
+fn parse_reported_problem(text: &str) -> Option<Problem> {
     let error = text.lines().rev().find_map(|line| {
         let line: serde_json::Value = serde_json::from_str(line).ok()?;
         line.get("error").cloned()
@@ -140,14 +140,14 @@ fn reap(mut child: Child) {
 mod tests {
     use landfall_api::ProblemCode;
 
-    use super::complaint;
+    use super::parse_reported_problem;
 
     #[test]
     fn what_a_run_complains_of_is_understood() {
         let said = "talk\n{\"error\":{\"exit\":7,\"word\":\"busy\",\"problem\":\"engine-busy\",\"message\":\"held\",\"hint\":\"wait\"}}\n";
-        let problem = complaint(said).expect("it complains");
+        let problem = parse_reported_problem(said).expect("it complains");
         assert_eq!((problem.code, problem.message.as_str()), (ProblemCode::EngineBusy, "held"));
         assert_eq!(problem.hint.as_deref(), Some("wait"));
-        assert_eq!(complaint("{\"run\":\"R1\"}\nwords\n"), None);
+        assert_eq!(parse_reported_problem("{\"run\":\"R1\"}\nwords\n"), None);
     }
 }

@@ -43,7 +43,7 @@ pub(crate) fn start(place: &ProjectLocation, asked: &RunAsked) -> Result<Option<
 }
 
 impl RemoteRun {
-    fn ask(&mut self) -> Option<RunView> {
+    fn fetch_view(&mut self) -> Option<RunView> {
         match self.client.run_now(RunNowAsked { after: Some(self.shown) }) {
             Ok(view) => {
                 self.lost = None;
@@ -59,7 +59,7 @@ impl RemoteRun {
 
 impl RunHandle for RemoteRun {
     fn snapshot(&mut self) -> RunView {
-        if let Some(view) = self.ask() {
+        if let Some(view) = self.fetch_view() {
             self.shown = self.shown.max(view.head);
             let news = std::mem::take(&mut self.view.news);
             self.view = view;
@@ -92,7 +92,7 @@ impl RunHandle for RemoteRun {
             if let Some(outcome) = self.view.outcome.take() {
                 return Some(*outcome);
             }
-            if let Some(view) = self.ask() {
+            if let Some(view) = self.fetch_view() {
                 if let (Some(ours), Some(theirs)) = (self.view.run, view.run)
                     && ours != theirs
                 {

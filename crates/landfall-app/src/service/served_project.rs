@@ -19,7 +19,7 @@ use crate::project::place::ProjectLocation;
 use crate::project::{clock, problems};
 use crate::run::run_handle::RunHandle as _;
 use crate::run::{self, ActiveRun, RunMonitor};
-use crate::service::write_at_rest;
+use crate::service::write_without_run;
 
 /// A project that is kept.
 pub(crate) struct ServedProject {
@@ -47,7 +47,7 @@ impl WriteCounter {
         self.count.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add_one(&self) {
+    fn increment(&self) {
         *self.count() += 1;
         self.grown.notify_all();
     }
@@ -90,8 +90,8 @@ struct ConfigStamp(Vec<Option<(SystemTime, u64)>>);
 
 impl ServedProject {
     /// Takes the lock of the project.
-    pub fn hold(mut place: ProjectLocation) -> Result<Self, Problem> {
-        let in_folder = |error: std::io::Error| problems::io("make", place.folder.root(), &error);
+    pub fn acquire(mut place: ProjectLocation) -> Result<Self, Problem> {
+        let in_folder = |error: std::io::Error| problems::from_io_error("make", place.folder.root(), &error);
         place.folder.create_folders().map_err(in_folder)?;
         let since_ms = clock::now_ms();
         let me = LockHolder::this_process("landfall serve", since_ms);
@@ -134,15 +134,15 @@ impl ServedProject {
     }
 
     /// The run under way.
-    pub fn running(&self) -> Option<RunMonitor> {
+    pub fn current_run(&self) -> Option<RunMonitor> {
         self.under_way.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// How far things have come. Nobody else writes while the project is kept.
     pub fn mark(&self) -> StateVersion {
         // The count first: what is written in between belongs to a later mark, and is looked for again.
-        let writes = self.writes();
-        let seq = self.running().map_or(0, |run| run.site.end.head().seq.0);
+        let writes = self.write_count();
+        let seq = self.current_run().map_or(0, |run| run.site.end.head().seq.0);
         StateVersion { writes, seq }
     }
 
@@ -153,7 +153,7 @@ impl ServedProject {
 
     /// Waits until something is written after `mark`, for at most so long.
     pub fn wait_past(&self, mark: StateVersion, at_most: Duration) {
-        match self.running() {
+        match self.current_run() {
             Some(run) => run.site.end.wait_past(Seq(mark.seq), at_most),
             None => self.writes.wait_past(mark.writes, at_most),
         }
@@ -161,10 +161,10 @@ impl ServedProject {
 
     /// Something may have changed: whatever was made before this is made anew for whoever asks.
     pub fn note_write(&self) {
-        self.writes.add_one();
+        self.writes.increment();
     }
 
-    fn writes(&self) -> u64 {
+    fn write_count(&self) -> u64 {
         *self.writes.count()
     }
 
@@ -189,9 +189,9 @@ impl ServedProject {
         // A browser may be closed at any time; whoever asks a server to drive is there when they look again, unless a
         // command says that nobody is.
         let asked = api::RunAsked { attended: !asked.unattended, ..asked.clone() };
-        let run = run::begin(self.place.clone(), &asked)?;
+        let run = run::begin_run(self.place.clone(), &asked)?;
         let after = run.from();
-        self.tell(Some(run.under_way()));
+        self.set_running(Some(run.monitor()));
         *state = ServedRunState::Running(Box::new(run));
         Ok(api::RunStarted { after })
     }
@@ -199,7 +199,7 @@ impl ServedProject {
     /// Begins a run for the loops that are to go on, unless one is under way.
     pub fn drive_loops(&self) -> Result<(), Problem> {
         let tasks = match self.place.reader()? {
-            Some(reader) => loops::to_drive(&reader)?,
+            Some(reader) => loops::tasks_to_drive(&reader)?,
             None => Vec::new(),
         };
         if tasks.is_empty() || self.is_running() {
@@ -214,11 +214,11 @@ impl ServedProject {
 
     /// Takes up loops that nobody drives: after the server began anew, after a run that ended without them, and when what
     /// they waited for has come. Called again and again.
-    pub fn mind_loops(&self) {
+    pub fn resume_loops(&self) {
         if self.is_ending() || self.is_running() {
             return;
         }
-        let writes = self.writes();
+        let writes = self.write_count();
         let looked = self.minding.lock().unwrap_or_else(PoisonError::into_inner).looked.replace(writes);
         if looked == Some(writes) {
             return; // nobody else writes here
@@ -243,13 +243,13 @@ impl ServedProject {
     }
 
     /// What goes on in the run under way, or how the last one ended.
-    pub fn now(&self, asked: api::RunNowAsked) -> Result<Box<api::RunView>, Problem> {
-        if let Some(run) = self.running() {
+    pub fn current_run_view(&self, asked: api::RunNowAsked) -> Result<Box<api::RunView>, Problem> {
+        if let Some(run) = self.current_run() {
             return Ok(Box::new(run.now(asked)));
         }
         let state = self.look();
         match &*state {
-            ServedRunState::Running(run) => Ok(Box::new(run.under_way().now(asked))),
+            ServedRunState::Running(run) => Ok(Box::new(run.monitor().now(asked))),
             ServedRunState::Rest { last: Some(last), .. } => {
                 let view = last.run.now(asked);
                 let outcome = Some(last.outcome.clone());
@@ -263,8 +263,8 @@ impl ServedProject {
     }
 
     /// Carries a write out while nothing runs.
-    pub fn at_rest(&self, request: &Request) -> Result<Response, Problem> {
-        if let Some(problem) = changes::refused_at_rest(&self.place, request)? {
+    pub fn handle_without_run(&self, request: &Request) -> Result<Response, Problem> {
+        if let Some(problem) = changes::refuse_without_engine(&self.place, request)? {
             return Err(problem);
         }
         let deadline = Instant::now() + ENDING_MAX;
@@ -275,7 +275,7 @@ impl ServedProject {
                 return Err(Problem::new(ProblemCode::EngineBusy, "a run has just begun").hint("ask again"));
             }
             drop(state);
-            state = self.look_within(END_LOOK);
+            state = self.lock_state_within(END_LOOK);
         }
         let ServedRunState::Rest { engine, .. } = &mut *state else { unreachable!("waited for") };
         let stamp = ConfigStamp::of(&self.place);
@@ -286,13 +286,13 @@ impl ServedProject {
             }
         };
         let at = EngineLocation::Resting { since_ms: self.since_ms };
-        let (open, answer) = write_at_rest(&self.place, *open, &at, request);
+        let (open, answer) = write_without_run(&self.place, *open, &at, request);
         *engine = open.map(|open| (Box::new(open), stamp));
         answer
     }
 
     /// Does what needs the project to itself; none while a run is under way.
-    pub fn keep_house<T>(&self, keep: impl FnOnce(&ProjectLocation) -> T) -> Option<T> {
+    pub fn with_idle_project<T>(&self, keep: impl FnOnce(&ProjectLocation) -> T) -> Option<T> {
         let mut state = self.look();
         let ServedRunState::Rest { engine, .. } = &mut *state else { return None };
         *engine = None; // whatever is written now, it would not know
@@ -318,7 +318,7 @@ impl ServedProject {
         let deadline = Instant::now() + span;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let rests = !matches!(*self.look_within(left.min(END_LOOK)), ServedRunState::Running(_));
+            let rests = !matches!(*self.lock_state_within(left.min(END_LOOK)), ServedRunState::Running(_));
             if rests || left.is_zero() {
                 return rests;
             }
@@ -327,11 +327,11 @@ impl ServedProject {
 
     /// The state, once a run that is over was put away.
     fn look(&self) -> MutexGuard<'_, ServedRunState> {
-        self.look_within(Duration::ZERO)
+        self.lock_state_within(Duration::ZERO)
     }
 
     /// The same, after a run under way had so long to end.
-    fn look_within(&self, span: Duration) -> MutexGuard<'_, ServedRunState> {
+    fn lock_state_within(&self, span: Duration) -> MutexGuard<'_, ServedRunState> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let ServedRunState::Running(run) = &mut *state {
             let ended = catch_unwind(AssertUnwindSafe(|| run.wait(span)));
@@ -345,18 +345,18 @@ impl ServedProject {
             if let Some(mut outcome) = outcome {
                 if outcome.run == NO_RUN {
                     // What broke does not know which run it was; whoever asks wants to.
-                    let view = run.under_way().now(api::RunNowAsked::default());
+                    let view = run.monitor().now(api::RunNowAsked::default());
                     outcome.run = view.run.unwrap_or(api::WireRunId(1));
                 }
-                let last = PreviousRun { outcome: Box::new(outcome), run: run.under_way() };
-                self.tell(None);
+                let last = PreviousRun { outcome: Box::new(outcome), run: run.monitor() };
+                self.set_running(None);
                 *state = ServedRunState::Rest { engine: None, last: Some(last) };
             }
         }
         state
     }
 
-    fn tell(&self, run: Option<RunMonitor>) {
+    fn set_running(&self, run: Option<RunMonitor>) {
         self.note_write(); // whoever asks in between is not shown what was made before
         *self.under_way.lock().unwrap_or_else(PoisonError::into_inner) = run;
         self.note_write();

@@ -26,7 +26,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
     if args.probe {
         talk("asking the agents; that takes up to a minute");
     }
-    let found = landfall_app::agents(&context.at, asked, args.probe)?;
+    let found = landfall_app::find_agents(&context.at, asked, args.probe)?;
     context.answer(&found, text)?;
     let answers = |profile: &AgentProfile| match &profile.probe {
         Some(probe) => probe.answer == ProbeAnswer::Answers,

@@ -23,7 +23,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
-    let terminal = landfall_app::terminal(&context.at, args.task)?;
+    let terminal = landfall_app::find_attach_target(&context.at, args.task)?;
     if context.json {
         print_json(&terminal)?;
         return Ok(CliExit::Ok);

@@ -577,7 +577,7 @@ fn many_text(batch: Option<HaulId>, issues: &[IssueSummary], blockers: &Blockers
     let name = batch.map(|batch| format!("{batch}: ")).unwrap_or_default();
     text += &format!("{name}{} of {}\n", parts.join(", "), pluralize(issues.len() as u64, "issue"));
     let onward =
-        |batch| landfall_app::batch_onward(batch, &left, &which(&[IssueStanding::Complete]), blockers);
+        |batch| landfall_app::batch_next_step(batch, &left, &which(&[IssueStanding::Complete]), blockers);
     if let Some(next) = batch.and_then(onward) {
         text += &format!("next: {next}\n");
     }

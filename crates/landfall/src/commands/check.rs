@@ -31,7 +31,7 @@ pub fn run(Args { task, unconfined }: Args, context: &CliContext) -> Result<CliE
     let asked = CheckOptions { task, is_unconfined: unconfined, ..CheckOptions::default() };
     let mut printer =
         if context.json { CheckPrinter::silent(&interrupts) } else { CheckPrinter::full(&interrupts) };
-    let Some(checked) = landfall_app::check(&context.at, &asked, &mut printer)? else {
+    let Some(checked) = landfall_app::check_project(&context.at, &asked, &mut printer)? else {
         talk("stopped; `landfall check` runs the checks again");
         return Ok(CliExit::Interrupted);
     };

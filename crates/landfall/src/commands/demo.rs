@@ -23,7 +23,7 @@ pub struct Args {
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let interrupts = live::Interrupts::listen()?;
     let dir = args.dir.map(|dir| context.path(&dir));
-    let mut demo = landfall_app::demo(dir.as_deref())?;
+    let mut demo = landfall_app::start_demo(dir.as_deref())?;
     let show = |path: &std::path::Path| escape_line(&path.display().to_string()).into_owned();
     let (root, state) = (show(&demo.root), show(&demo.state));
     talk(&format!("the demo's project is in {root}"));

@@ -29,7 +29,7 @@ pub struct Args {
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     if args.sandbox {
-        let project = landfall_app::project(&context.at)?;
+        let project = landfall_app::find_project(&context.at)?;
         let report = landfall_app::sandbox_report(&project.root)?;
         context.answer(&report, sandbox_text)?;
         return Ok(CliExit::Ok);
@@ -73,7 +73,7 @@ fn check_project(context: &CliContext, is_broken: bool) -> Result<Option<Check>,
         true => CheckPrinter::silent(&interrupts),
         false => CheckPrinter::brief(&interrupts),
     };
-    Ok(match landfall_app::check(&context.at, &asked, &mut printer) {
+    Ok(match landfall_app::check_project(&context.at, &asked, &mut printer) {
         Ok(Some(checked)) => {
             let text = verdict(&checked);
             let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));

@@ -39,7 +39,7 @@ pub fn run(Args { no_check }: Args, context: &CliContext) -> Result<CliExit, Com
         )
         .hint("check the branch out that the project is to land on, and leave `--base` out"));
     }
-    let project = landfall_app::project(&context.at)?;
+    let project = landfall_app::find_project(&context.at)?;
     let files = ProjectFiles { root: &project.root, tracked: landfall_app::tracked_files(&context.at)? };
     let commands = detect(&files);
     let agents = agents();
@@ -77,7 +77,7 @@ pub fn run(Args { no_check }: Args, context: &CliContext) -> Result<CliExit, Com
             CheckOptions { limit: Some(CHECKS_MAX), with_own_settings: true, ..CheckOptions::default() };
         let mut printer =
             if context.json { CheckPrinter::silent(&interrupts) } else { CheckPrinter::brief(&interrupts) };
-        match landfall_app::check(&context.at, &asked, &mut printer) {
+        match landfall_app::check_project(&context.at, &asked, &mut printer) {
             Ok(Some(checked)) => found.checked = Some(checked),
             Ok(None) => is_stopped = true,
             Err(problem) => talk(&format!("the checks did not run: {problem}; `landfall check` tries again")),
@@ -200,7 +200,7 @@ fn missing_tools(commands: &[InitCommand]) -> Vec<String> {
     let mut missing: Vec<String> = Vec::new();
     for command in commands {
         let Some(program) = command.run.split_whitespace().next() else { continue };
-        let is_there = program.contains('/') || landfall_app::program_on_path(program).is_some();
+        let is_there = program.contains('/') || landfall_app::find_program_on_path(program).is_some();
         if !is_there && !missing.iter().any(|known| known == program) {
             missing.push(program.to_owned());
         }

@@ -60,7 +60,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
     match args.action {
         ModuleSubcommand::Init { name, title, tags, worktree, old, commit } => {
             let asked = ModuleRequest { name, title, tags, worktree, old, commit };
-            let made = landfall_app::module_init(&context.at, &asked)?;
+            let made = landfall_app::init_module(&context.at, &asked)?;
             context.answer(&made, made_text)?;
             if !context.json {
                 talk(&format!(
@@ -71,7 +71,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
         }
         ModuleSubcommand::Mend { path } => {
             let path = path.map(|path| context.path(&path));
-            let mended = landfall_app::module_mend(&context.at, path.as_deref())?;
+            let mended = landfall_app::repair_modules(&context.at, path.as_deref())?;
             context.answer(&mended, mended_text)?;
             if !context.json {
                 talk(&format!("{} fine", pluralize(mended.fine, "module")));

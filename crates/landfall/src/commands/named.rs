@@ -64,7 +64,7 @@ pub fn wants_json(args: &[OsString]) -> bool {
 pub fn side_base() -> Option<String> {
     let args: Vec<OsString> = std::env::args_os().collect();
     let at = place_of(&args);
-    at.base.as_ref().filter(|_| !wants_json(&args)).and_then(|_| landfall_app::bases(&at).0)
+    at.base.as_ref().filter(|_| !wants_json(&args)).and_then(|_| landfall_app::list_other_bases(&at).0)
 }
 
 /// The place that `-C` and `--base` name.
@@ -105,10 +105,10 @@ pub fn task(text: &str, lookup: &NameLookup) -> Result<TaskId, String> {
     };
     let number = super::issue::number(digits)?;
     let Some(at) = &lookup.at else { return Err("issues are not looked up here".to_owned()) };
-    match landfall_app::task_of_issue(at, number) {
+    match landfall_app::find_issue_task(at, number) {
         Ok(Some(id)) => Ok(id),
         Ok(None) => {
-            let problem = landfall_app::unfollowed_issue(at, number);
+            let problem = landfall_app::unfollowed_issue_problem(at, number);
             let message = problem.message.clone();
             let _ = lookup.missed.set(problem); // the first one is told
             Err(message)
@@ -136,7 +136,7 @@ fn task_of_module(path: &str, lookup: &NameLookup) -> Result<TaskId, String> {
 /// A bare number is a task. Where an issue of that number has another one, that is said.
 fn tell_other(id: TaskId, lookup: &NameLookup) {
     let Some(at) = lookup.at.as_ref().filter(|_| !lookup.json) else { return };
-    if let Some(other) = landfall_app::likely_task_of_issue(at, id.0.into()).filter(|other| *other != id) {
+    if let Some(other) = landfall_app::find_issue_task_quickly(at, id.0.into()).filter(|other| *other != id) {
         talk(&format!("{} is the task {id}; issue #{0} is followed by {other}: write '#{0}' for it", id.0));
     }
 }

@@ -161,7 +161,7 @@ fn spots(
             (claude, home()?.join(".agents"))
         }
         PluginScope::Project => {
-            let root = landfall_app::project(&context.at)?.root;
+            let root = landfall_app::find_project(&context.at)?.root;
             (root.join(".claude"), root.join(".agents"))
         }
     };

@@ -59,7 +59,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
         origins: args.origin,
         run: args.run.then(RunAsked::default),
     };
-    let mut serve = landfall_app::serve(&context.at, asked)?;
+    let mut serve = landfall_app::serve_project(&context.at, asked)?;
     let pairing = serve.pairing()?;
     let addresses: Vec<String> = serve.addresses().iter().map(|at| format!("http://{at}")).collect();
     if context.json {
@@ -82,7 +82,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
     loop {
         interrupts.wait_past(told, LOOK);
         match (interrupts.seen(), serve.is_running()) {
-            (0, _) => serve.tend().iter().for_each(|line| talk(&escape_line(line))),
+            (0, _) => serve.maintain_loops().iter().for_each(|line| talk(&escape_line(line))),
             (_, false) => break,
             (1, true) if told < 1 => {
                 told = 1;
@@ -98,7 +98,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
             (_, true) => {}
         }
     }
-    serve.end(LAST);
+    serve.shut_down(LAST);
     Ok(CliExit::Ok)
 }
 

@@ -21,7 +21,7 @@ pub struct Args {}
 pub fn run(Args {}: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let report = context.service()?.status(Nothing {})?;
     context.answer(&*report, |report| {
-        let (_, others) = landfall_app::bases(&context.at);
+        let (_, others) = landfall_app::list_other_bases(&context.at);
         let line = |base: &String| {
             let (base, word) = (escape_line(base), quote_shell_word(&escape_line(base)));
             format!("base    work lands on `{base}` too: `landfall --base {word} status`\n")

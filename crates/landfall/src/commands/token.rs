@@ -29,7 +29,7 @@ struct TokenReport {
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let token = match args.agent {
         Some(label) => context.service()?.agent_token(AgentTokenAsked { label })?.token,
-        None => landfall_app::token(&context.at, args.renew)?,
+        None => landfall_app::access_token(&context.at, args.renew)?,
     };
     context.answer(&TokenReport { token }, |it| format!("{}\n", it.token))?;
     Ok(CliExit::Ok)

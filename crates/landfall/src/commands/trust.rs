@@ -24,7 +24,7 @@ pub struct Args {
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     if let Some(digest) = &args.yes {
-        let report = landfall_app::trust(&context.at, digest, TrustedBy::Script)?;
+        let report = landfall_app::trust_settings(&context.at, digest, TrustedBy::Script)?;
         context.answer(&report, |_| "trusted\n".to_owned())?;
         return Ok(CliExit::Ok);
     }
@@ -49,7 +49,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
         return Err(CommandFailure::new(CliExit::NeedsYou, "not confirmed, so nothing was trusted"));
     }
     // By the digest that was shown: a change in between is refused.
-    landfall_app::trust(&context.at, &report.digest, TrustedBy::Person)?;
+    landfall_app::trust_settings(&context.at, &report.digest, TrustedBy::Person)?;
     talk("trusted; any change of these settings asks again");
     Ok(CliExit::Ok)
 }

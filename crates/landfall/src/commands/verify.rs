@@ -48,7 +48,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
     let Args { issue, pr, full, safe: _, allow_localhost, dry_run, judge } = args;
     let (issue, pr) = (IssueNumber(issue), pr.map(IssueNumber));
     let asked = VerifyAsked { issue, pr, full, allow_localhost, dry_run, judge };
-    let seen = landfall_app::verify(&context.at, &asked, &mut |line| {
+    let seen = landfall_app::verify_issue(&context.at, &asked, &mut |line| {
         if !context.json {
             talk(&escape_line(line));
         }

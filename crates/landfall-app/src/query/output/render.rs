@@ -27,7 +27,7 @@ pub(super) enum LineFormat {
 
 impl LineFormat {
     /// The voice of the agent of a profile; that of any program if it is not known any more.
-    pub fn of(look: &Query<'_>, profile: Option<&str>) -> Self {
+    pub fn for_profile(look: &Query<'_>, profile: Option<&str>) -> Self {
         let profile = profile.unwrap_or("default");
         let kind_in = |settings: &Settings| settings.agents.get(profile).map(|profile| profile.kind.clone());
         // The run under way has read the settings already. Settings that are broken complain elsewhere.
@@ -42,22 +42,22 @@ impl LineFormat {
 
     pub fn render(&self, line: &SpoolLine) -> Vec<Said> {
         let text = String::from_utf8_lossy(&line.bytes);
-        let said = |level: Level, text: &str| made(line, level, text);
+        let said = |level: Level, text: &str| to_said(line, level, text);
         let agent = match self {
             Self::Raw => return vec![said(Level::Raw, &text)],
-            Self::Plain => return vec![said(guess(&text), &text)],
+            Self::Plain => return vec![said(guess_level(&text), &text)],
             Self::Agent(agent) => agent,
         };
         let mut parser = agent.create_parser(&ParserContext::default());
         let mut signals = parser.feed(AgentStream::Out, &line.bytes);
         signals.extend(parser.feed(AgentStream::Out, b"\n"));
         signals.extend(parser.finish());
-        let at_ms = moment(&text);
+        let at_ms = parse_sent_at(&text);
         let mut made: Vec<Said> = Vec::new();
-        for (level, words) in signals.into_iter().flat_map(words) {
+        for (level, words) in signals.into_iter().flat_map(describe_signal) {
             made.extend(words.lines().take(SAID_MAX).map(|words| said(level, words)));
         }
-        if let Some((outcome, printed)) = tool_result(&text) {
+        if let Some((outcome, printed)) = parse_tool_result(&text) {
             let mut lines = printed.lines().filter(|line| !line.trim().is_empty()).take(SAID_MAX).peekable();
             let nothing = lines.peek().is_none().then_some("(printed nothing)");
             made.extend(
@@ -66,7 +66,7 @@ impl LineFormat {
         }
         if made.is_empty() {
             // It says nothing to a person, but it was printed.
-            let level = if text.trim_start().starts_with('{') { Level::Debug } else { guess(&text) };
+            let level = if text.trim_start().starts_with('{') { Level::Debug } else { guess_level(&text) };
             made.push(said(level, &text));
         }
         for it in &mut made {
@@ -76,14 +76,14 @@ impl LineFormat {
     }
 }
 
-fn made(line: &SpoolLine, level: Level, text: &str) -> Said {
+fn to_said(line: &SpoolLine, level: Level, text: &str) -> Said {
     let end = text.floor_char_boundary(TEXT_MAX);
     let cut = line.cut || end < text.len();
     Said { at: line.at, level, at_ms: None, text: text[..end].to_owned(), cut, tool: None }
 }
 
 /// What a signal says to a person.
-fn words(signal: Signal) -> Option<(Level, String)> {
+fn describe_signal(signal: Signal) -> Option<(Level, String)> {
     Some(match signal {
         Signal::Started { session, model } => {
             let named = |what: &str, it: Option<String>| it.map(|it| format!("{what} {it}"));
@@ -134,7 +134,7 @@ fn words(signal: Signal) -> Option<(Level, String)> {
 
 /// What a tool printed, if a message of an agent says so. The agents put it in different places: a block of type `tool_result`
 /// in a message, an event of that type, or an item that has `aggregated_output`.
-fn tool_result(message: &str) -> Option<(ToolOutcome, String)> {
+fn parse_tool_result(message: &str) -> Option<(ToolOutcome, String)> {
     if !message.contains("tool_result") && !message.contains("aggregated_output") {
         return None;
     }
@@ -143,13 +143,13 @@ fn tool_result(message: &str) -> Option<(ToolOutcome, String)> {
     if let Some(blocks) = message["message"]["content"].as_array() {
         let results: Vec<&Value> = blocks.iter().filter(|block| block["type"] == "tool_result").collect();
         let has_failed = results.iter().any(|block| block["is_error"] == true);
-        let texts: Vec<String> = results.iter().map(|block| text_of(&block["content"])).collect();
+        let texts: Vec<String> = results.iter().map(|block| value_text(&block["content"])).collect();
         return (!results.is_empty()).then(|| (outcome(has_failed), texts.join("\n")));
     }
     if message["type"] == "tool_result" {
         let text = [&message["output"], &message["content"], &message["error"]["message"]]
             .into_iter()
-            .map(text_of)
+            .map(value_text)
             .find(|text| !text.is_empty())
             .unwrap_or_default();
         return Some((outcome(message["status"] == "error" || message["is_error"] == true), text));
@@ -160,7 +160,7 @@ fn tool_result(message: &str) -> Option<(ToolOutcome, String)> {
 }
 
 /// The text of a value that is one, or a list of blocks with texts.
-fn text_of(value: &Value) -> String {
+fn value_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Array(blocks) => {
@@ -172,7 +172,7 @@ fn text_of(value: &Value) -> String {
 }
 
 /// What a line of a program is, by its first words: compilers and test runners begin with them.
-fn guess(text: &str) -> Level {
+fn guess_level(text: &str) -> Level {
     let line = text.trim_start_matches(|c: char| c.is_whitespace() || c == '[' || c == '\u{1b}');
     let starts = |words: &[&str]| {
         words.iter().any(|word| line.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word)))
@@ -190,7 +190,7 @@ fn guess(text: &str) -> Level {
 }
 
 /// When a message was sent, if it says so.
-fn moment(text: &str) -> Option<i64> {
+fn parse_sent_at(text: &str) -> Option<i64> {
     if !text.contains("\"timestamp\"") {
         return None;
     }
@@ -216,7 +216,7 @@ impl<'a> LineFilter<'a> {
         Self { search: search.to_lowercase(), levels }
     }
 
-    pub fn has(&self, said: &Said) -> bool {
+    pub fn matches_filter(&self, said: &Said) -> bool {
         (self.levels.is_empty() || self.levels.contains(&said.level))
             && (self.search.is_empty() || said.text.to_lowercase().contains(&self.search))
     }

@@ -120,18 +120,18 @@ impl SpoolFile {
     }
 
     /// A page of what `render` makes of each line.
-    pub fn page(
+    pub fn read_page(
         &mut self,
         wish: &SpoolPageRequest,
         render: &mut dyn FnMut(&SpoolLine) -> Vec<Said>,
     ) -> io::Result<SpoolPage> {
         match wish.way {
-            PageDirection::Forward => self.forward(wish, render),
-            PageDirection::Backward => self.backward(wish, render),
+            PageDirection::Forward => self.read_page_forward(wish, render),
+            PageDirection::Backward => self.read_page_backward(wish, render),
         }
     }
 
-    fn forward(
+    fn read_page_forward(
         &mut self,
         wish: &SpoolPageRequest,
         render: &mut dyn FnMut(&SpoolLine) -> Vec<Said>,
@@ -141,14 +141,14 @@ impl SpoolFile {
         let mut at = from;
         let (mut lines, mut text) = (Vec::new(), 0);
         let mut over = false;
-        if !self.begins(at)? {
-            match self.end_of(at, stop)? {
+        if !self.begins_line(at)? {
+            match self.find_line_end(at, stop)? {
                 Some(end) => at = end,
                 None => (at, over) = (stop.min(self.len), true),
             }
         }
         while !over && at < stop && lines.len() < wish.lines && text < TEXT_MAX {
-            match self.line(at, stop, wish.grows)? {
+            match self.read_line_at(at, stop, wish.grows)? {
                 SpoolRead::Whole(line, next) => {
                     take(&mut lines, &mut text, render(&line));
                     at = next;
@@ -160,12 +160,12 @@ impl SpoolFile {
                 SpoolRead::None => break,
             }
         }
-        let last =
-            at >= self.len || matches!(self.line(at, stop.max(at + WORK_MAX), wish.grows)?, SpoolRead::None);
+        let last = at >= self.len
+            || matches!(self.read_line_at(at, stop.max(at + WORK_MAX), wish.grows)?, SpoolRead::None);
         Ok(SpoolPage { lines, from, next: at, first: from == 0, last })
     }
 
-    fn backward(
+    fn read_page_backward(
         &mut self,
         wish: &SpoolPageRequest,
         render: &mut dyn FnMut(&SpoolLine) -> Vec<Said>,
@@ -176,12 +176,12 @@ impl SpoolFile {
         let (mut pages, mut many, mut text) = (Vec::new(), 0, 0);
         'windows: while from > floor {
             let low = from.saturating_sub(WINDOW as u64).max(floor);
-            for start in self.beginnings(low, from)? {
+            for start in self.line_beginnings(low, from)? {
                 if many >= wish.lines || text >= TEXT_MAX {
                     break 'windows;
                 }
                 from = start;
-                match self.line(start, start.saturating_add(WORK_MAX), wish.grows)? {
+                match self.read_line_at(start, start.saturating_add(WORK_MAX), wish.grows)? {
                     SpoolRead::Whole(line, _) | SpoolRead::Long(line, _) => {
                         let mut said = Vec::new();
                         take(&mut said, &mut text, render(&line));
@@ -198,12 +198,12 @@ impl SpoolFile {
     }
 
     /// Whether a line begins here.
-    fn begins(&mut self, at: u64) -> io::Result<bool> {
+    fn begins_line(&mut self, at: u64) -> io::Result<bool> {
         Ok(at == 0 || self.bytes(at - 1, at)?.first() == Some(&b'\n'))
     }
 
     /// The places from `low` and before `high` at which lines begin, the last one first.
-    fn beginnings(&mut self, low: u64, high: u64) -> io::Result<Vec<u64>> {
+    fn line_beginnings(&mut self, low: u64, high: u64) -> io::Result<Vec<u64>> {
         let before = low.saturating_sub(1);
         let bytes = self.bytes(before, high.saturating_sub(1))?;
         let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
@@ -216,11 +216,11 @@ impl SpoolFile {
     }
 
     /// The line that begins at `at`.
-    fn line(&mut self, at: u64, stop: u64, grows: bool) -> io::Result<SpoolRead> {
+    fn read_line_at(&mut self, at: u64, stop: u64, grows: bool) -> io::Result<SpoolRead> {
         if at >= self.len {
             return Ok(SpoolRead::None);
         }
-        let end = self.end_of(at, stop)?;
+        let end = self.find_line_end(at, stop)?;
         let (limit, whole) = match end {
             Some(end) => (end - 1, true),
             None => (stop.min(self.len), stop >= self.len),
@@ -242,11 +242,11 @@ impl SpoolFile {
     }
 
     /// Where the line after the one at `at` begins, looked for up to `stop`.
-    fn end_of(&mut self, at: u64, stop: u64) -> io::Result<Option<u64>> {
+    fn find_line_end(&mut self, at: u64, stop: u64) -> io::Result<Option<u64>> {
         let stop = stop.min(self.len);
         let mut from = at;
         while from < stop {
-            let (start, bytes) = self.fill(from)?;
+            let (start, bytes) = self.fill_window(from)?;
             let offset = usize::try_from(from - start).expect("within the window");
             match bytes[offset..].iter().position(|byte| *byte == b'\n') {
                 Some(found) => {
@@ -263,7 +263,7 @@ impl SpoolFile {
     }
 
     /// The window around a place, read if need be.
-    fn fill(&mut self, at: u64) -> io::Result<(u64, &[u8])> {
+    fn fill_window(&mut self, at: u64) -> io::Result<(u64, &[u8])> {
         let (start, bytes) = &self.window;
         if at < *start || at >= start + bytes.len() as u64 {
             self.window = (at, self.read(at, WINDOW)?);
@@ -305,7 +305,7 @@ mod tests {
                 SpoolFile::open(root.path(), "T7-a1-i1", "out.log").expect("it is empty, not broken");
             let at = if way == PageDirection::Forward { 0 } else { u64::MAX };
             let page = spool
-                .page(&SpoolPageRequest { way, at, lines: 10, grows: true }, &mut plain)
+                .read_page(&SpoolPageRequest { way, at, lines: 10, grows: true }, &mut plain)
                 .expect("a page");
             assert!(page.lines.is_empty() && page.next == 0, "{} lines", page.lines.len());
         }
@@ -477,7 +477,7 @@ mod tests {
                 let mut seen: Vec<u64> = Vec::new();
                 loop {
                     let page = spool
-                        .page(&SpoolPageRequest { way, at, lines, grows: false }, &mut plain)
+                        .read_page(&SpoolPageRequest { way, at, lines, grows: false }, &mut plain)
                         .expect("it reads");
                     assert!(page.lines.is_sorted_by_key(|it| it.at), "seed {seed}");
                     let found: Vec<u64> = page.lines.iter().map(|it| it.at).collect();
@@ -513,7 +513,7 @@ mod tests {
             let (mut seen, mut at) = (Vec::new(), if way == PageDirection::Forward { 0 } else { u64::MAX });
             for _ in 0..20 {
                 let page = spool
-                    .page(&SpoolPageRequest { way, at, lines: 10, grows: false }, &mut plain)
+                    .read_page(&SpoolPageRequest { way, at, lines: 10, grows: false }, &mut plain)
                     .expect("it reads");
                 seen.extend(page.lines.iter().map(|it| (it.at, it.cut)));
                 if (way == PageDirection::Forward && page.last)
@@ -533,9 +533,9 @@ mod tests {
     fn a_line_that_is_still_being_written_is_not_shown_before_it_ends() {
         let mut spool = spool(b"one\ntwo");
         let wish = |grows| SpoolPageRequest { way: PageDirection::Forward, at: 0, lines: 10, grows };
-        let page = spool.page(&wish(true), &mut plain).expect("it reads");
+        let page = spool.read_page(&wish(true), &mut plain).expect("it reads");
         assert_eq!((page.lines.len(), page.next, page.last), (1, 4, true));
-        let page = spool.page(&wish(false), &mut plain).expect("it reads");
+        let page = spool.read_page(&wish(false), &mut plain).expect("it reads");
         assert_eq!((page.lines.len(), page.next, page.last), (2, 7, true));
     }
 
