@@ -137,7 +137,7 @@ pub(crate) fn access_token(place: &ProjectLocation, renew: bool) -> Result<Strin
     let token = if renew {
         landfall_server::AccessKeys::renew(root)
     } else {
-        landfall_server::AccessKeys::token(root)
+        landfall_server::AccessKeys::read_or_create_token(root)
     };
     token.map_err(|error| problems::keys(&error))
 }

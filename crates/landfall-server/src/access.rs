@@ -27,30 +27,31 @@ pub(crate) fn answer(shared: &Shared, who: &Who, asked: &Asked) -> Option<Result
         })
     };
     Some(match asked {
-        Asked::Sessions(_) => keys().map(|keys| Response::Sessions(list(keys, who))),
-        Asked::SessionRevoke(of) => keys().and_then(|keys| match keys.revoke(&of.session) {
-            Ok(true) => Ok(Response::SessionRevoke(list(keys, who))),
+        Asked::Sessions(_) => keys().map(|keys| Response::Sessions(list_sessions(keys, who))),
+        Asked::SessionRevoke(of) => keys().and_then(|keys| match keys.revoke_session(&of.session) {
+            Ok(true) => Ok(Response::SessionRevoke(list_sessions(keys, who))),
             Ok(false) => {
                 Err(Problem::new(ProblemCode::NotFound, format!("no session is called `{}`", of.session))
                     .hint("`landfall project sessions` lists them"))
             }
-            Err(error) => Err(broken(&error)),
+            Err(error) => Err(keys_problem(&error)),
         }),
         Asked::Pair(asked) => keys().and_then(|keys| {
-            let (code, until_ms) = keys.pairing(&asked.label).map_err(|error| broken(&error))?;
+            let (code, until_ms) = keys.pairing(&asked.label).map_err(|error| keys_problem(&error))?;
             let links: Vec<String> = shared.links.iter().map(|link| format!("{link}/pair/{code}")).collect();
-            let squares = links.last().map(|link| squares(link)).unwrap_or_default();
+            let squares = links.last().map(|link| qr_squares(link)).unwrap_or_default();
             Ok(Response::Pair(Pairing { links, until_ms, squares }))
         }),
         Asked::AgentToken(asked) => keys().and_then(|keys| {
-            let (token, session) = keys.admit(&asked.label, true).map_err(|error| broken(&error))?;
+            let (token, session) =
+                keys.create_session(&asked.label, true).map_err(|error| keys_problem(&error))?;
             Ok(Response::AgentToken(AgentToken { token, session: session.name, until_ms: session.until_ms }))
         }),
         _ => return None,
     })
 }
 
-fn list(keys: &AccessKeys, who: &Who) -> SessionList {
+fn list_sessions(keys: &AccessKeys, who: &Who) -> SessionList {
     let line = |it: crate::keys::StoredSession| SessionLine {
         this: who.session() == Some(&it.name),
         session: it.name,
@@ -63,7 +64,7 @@ fn list(keys: &AccessKeys, who: &Who) -> SessionList {
     SessionList { sessions: keys.sessions().into_iter().map(line).collect() }
 }
 
-fn broken(error: &KeysProblem) -> Problem {
+fn keys_problem(error: &KeysProblem) -> Problem {
     let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
     if let KeysProblem::Full = error {
         return Problem::new(ProblemCode::TooMany, error.to_string())
@@ -73,7 +74,7 @@ fn broken(error: &KeysProblem) -> Problem {
 }
 
 /// A link as rows of dark (`#`) and light (`.`) squares.
-fn squares(link: &str) -> Vec<String> {
+fn qr_squares(link: &str) -> Vec<String> {
     let Ok(code) = qrcode::QrCode::with_error_correction_level(link, qrcode::EcLevel::L) else {
         return Vec::new();
     };
@@ -87,22 +88,22 @@ fn squares(link: &str) -> Vec<String> {
 
 pub(crate) fn routes(routes: &mut RouteTable) {
     routes.get("/login", Guard::Open, login_page);
-    routes.post("/login", Guard::Open, login);
+    routes.post("/login", Guard::Open, handle_login);
     routes.get("/pair/{code}", Guard::Open, pair_page);
-    routes.post("/pair/{code}", Guard::Open, pair);
-    routes.post("/logout", Guard::Needs(Access::Steer), logout);
+    routes.post("/pair/{code}", Guard::Open, handle_pairing);
+    routes.post("/logout", Guard::Needs(Access::Steer), handle_logout);
 }
 
 /// A token and the words of a form around it: strangers send this.
 const LOGIN_BYTES_MAX: usize = 4 * 1024;
 
 async fn login_page(State(shared): State<Arc<Shared>>) -> HttpResponse {
-    pages::login(&shared, None)
+    pages::login_page_response(&shared, None)
 }
 
-async fn login(State(shared): State<Arc<Shared>>, request: Request<Body>) -> HttpResponse {
+async fn handle_login(State(shared): State<Arc<Shared>>, request: Request<Body>) -> HttpResponse {
     let (parts, body) = request.into_parts();
-    if let Err(problem) = from_form(&parts.headers) {
+    if let Err(problem) = check_form_origin(&parts.headers) {
         return pages::problem(&problem);
     }
     let source = parts.extensions.get::<ConnectionSource>().copied();
@@ -115,41 +116,41 @@ async fn login(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Htt
     };
     let pairs: Vec<(String, String)> = serde_html_form::from_bytes(&body).unwrap_or_default(); // what cannot be read is no token
     let token = crate::forms::value_of(&pairs, "token").map_or("", str::trim);
-    let Some(keys) = &shared.keys else { return answer::see("/login") };
+    let Some(keys) = &shared.keys else { return answer::redirect_response("/login") };
     match keys.known(token) {
-        Some(SecretOwner::Owner) => enter(&shared, keys, &parts.headers, ""),
+        Some(SecretOwner::Owner) => start_browser_session(&shared, keys, &parts.headers, ""),
         Some(SecretOwner::Agent(_) | SecretOwner::Browser(_)) | None => {
             note_wrong_guess(&shared.login_guesses, source);
-            pages::login(&shared, Some("This is not the token of this project."))
+            pages::login_page_response(&shared, Some("This is not the token of this project."))
         }
     }
 }
 
 /// The page a link leads to changes nothing: whoever looks at links in advance does not use it up.
 async fn pair_page(State(shared): State<Arc<Shared>>) -> HttpResponse {
-    pages::pair(&shared)
+    pages::pair_page_response(&shared)
 }
 
-async fn pair(
+async fn handle_pairing(
     State(shared): State<Arc<Shared>>,
     Path(code): Path<String>,
     request: Request<Body>,
 ) -> HttpResponse {
     let headers = request.headers();
-    if let Err(problem) = from_form(headers) {
+    if let Err(problem) = check_form_origin(headers) {
         return pages::problem(&problem);
     }
     let source = request.extensions().get::<ConnectionSource>().copied();
-    let Some(keys) = &shared.keys else { return answer::see("/login") };
-    match keys.redeem(&code, now_ms()) {
+    let Some(keys) = &shared.keys else { return answer::redirect_response("/login") };
+    match keys.redeem_pairing(&code, now_ms()) {
         // Before the limit: nobody guesses 128 bits, and others at the same address must not keep the user out.
-        Some(label) => enter(&shared, keys, headers, &label),
+        Some(label) => start_browser_session(&shared, keys, headers, &label),
         None => {
             if let Err(problem) = check_guesses(&shared.link_guesses, source) {
                 return refuse_guess(&shared, &problem);
             }
             note_wrong_guess(&shared.link_guesses, source);
-            pages::login(
+            pages::login_page_response(
                 &shared,
                 Some("This link was used already, or is too old. `landfall project pair` makes a new one."),
             )
@@ -179,31 +180,36 @@ fn refuse_guess(shared: &Shared, problem: &Problem) -> HttpResponse {
 }
 
 /// Only a form of ours may sign somebody in: otherwise another page could sign them in as somebody else.
-fn from_form(headers: &HeaderMap) -> Result<(), Problem> {
+fn check_form_origin(headers: &HeaderMap) -> Result<(), Problem> {
     if says_origin(headers) {
         return Ok(());
     }
     Err(Problem::new(ProblemCode::Forbidden, "the request does not say which page it comes from"))
 }
 
-fn enter(shared: &Shared, keys: &AccessKeys, headers: &HeaderMap, label: &str) -> HttpResponse {
+fn start_browser_session(
+    shared: &Shared,
+    keys: &AccessKeys,
+    headers: &HeaderMap,
+    label: &str,
+) -> HttpResponse {
     let attributes = match cookie_attributes(shared, headers) {
         Ok(attributes) => attributes,
         Err(problem) => return pages::refused(shared, &problem),
     };
     let agent = headers.get(header::USER_AGENT).and_then(|it| it.to_str().ok()).unwrap_or("a browser");
     let label = if label.is_empty() { agent } else { label };
-    match keys.admit(label, false) {
+    match keys.create_session(label, false) {
         Ok((secret, session)) => {
             let seconds = (session.until_ms - session.since_ms) / 1000;
-            let cookie = format!("{}={secret}; {attributes}; Max-Age={seconds}", keys.cookie());
-            let mut answer = answer::see("/");
+            let cookie = format!("{}={secret}; {attributes}; Max-Age={seconds}", keys.cookie_name());
+            let mut answer = answer::redirect_response("/");
             if let Ok(cookie) = HeaderValue::from_str(&cookie) {
                 answer.headers_mut().insert(header::SET_COOKIE, cookie);
             }
             answer
         }
-        Err(error) => pages::refused(shared, &broken(&error)),
+        Err(error) => pages::refused(shared, &keys_problem(&error)),
     }
 }
 
@@ -220,12 +226,14 @@ fn cookie_attributes(shared: &Shared, headers: &HeaderMap) -> Result<&'static st
     }
 }
 
-async fn logout(State(shared): State<Arc<Shared>>, request: Request<Body>) -> HttpResponse {
-    let mut answer = answer::see("/login");
+async fn handle_logout(State(shared): State<Arc<Shared>>, request: Request<Body>) -> HttpResponse {
+    let mut answer = answer::redirect_response("/login");
     if let (Some(keys), Some(Who::Browser { session })) = (&shared.keys, request.extensions().get::<Who>()) {
-        let _ = keys.revoke(session); // the cookie goes either way
+        let _ = keys.revoke_session(session); // the cookie goes either way
         let attributes = cookie_attributes(&shared, request.headers()).unwrap_or("Path=/; HttpOnly");
-        if let Ok(cookie) = HeaderValue::from_str(&format!("{}=; {attributes}; Max-Age=0", keys.cookie())) {
+        if let Ok(cookie) =
+            HeaderValue::from_str(&format!("{}=; {attributes}; Max-Age=0", keys.cookie_name()))
+        {
             answer.headers_mut().insert(header::SET_COOKIE, cookie);
         }
     }

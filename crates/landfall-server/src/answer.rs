@@ -26,20 +26,20 @@ pub(crate) fn escape_json_bytes(json: Vec<u8>) -> Vec<u8> {
 }
 
 pub(crate) fn json(body: Vec<u8>) -> HttpResponse {
-    as_it_is(escape_json_bytes(body))
+    harmless_json_response(escape_json_bytes(body))
 }
 
 /// JSON that was made harmless when it was made.
-pub(crate) fn as_it_is(body: impl Into<Body>) -> HttpResponse {
+pub(crate) fn harmless_json_response(body: impl Into<Body>) -> HttpResponse {
     of(200, "application/json", body)
 }
 
-pub(crate) fn html(status: u16, text: String) -> HttpResponse {
-    drawn(status, escape_html(text))
+pub(crate) fn html_response(status: u16, text: String) -> HttpResponse {
+    drawn_page(status, escape_html(text))
 }
 
 /// A page that was made harmless when it was drawn.
-pub(crate) fn drawn(status: u16, text: impl Into<Body>) -> HttpResponse {
+pub(crate) fn drawn_page(status: u16, text: impl Into<Body>) -> HttpResponse {
     of(status, "text/html; charset=utf-8", text)
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn problem(problem: &Problem) -> HttpResponse {
 }
 
 /// Sends a browser on to a page of ours.
-pub(crate) fn see(to: &str) -> HttpResponse {
+pub(crate) fn redirect_response(to: &str) -> HttpResponse {
     let mut answer = of(303, "text/plain; charset=utf-8", "");
     if let Ok(to) = HeaderValue::from_str(to) {
         answer.headers_mut().insert(header::LOCATION, to);
@@ -77,7 +77,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
                       connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /// Adds what every answer carries, whatever it is.
-pub(crate) fn seal(answer: &mut HttpResponse) {
+pub(crate) fn add_common_headers(answer: &mut HttpResponse) {
     let headers = answer.headers_mut();
     for (name, value) in [
         (header::CONTENT_SECURITY_POLICY, POLICY),

@@ -50,7 +50,7 @@ async fn operate(
     let (mut parts, body) = request.into_parts();
     let who = parts.extensions.get::<Who>().cloned().unwrap_or(Who::Nobody);
     who.may(route.access)?;
-    let key = key(&parts.headers, route.method)?;
+    let key = idempotency_key(&parts.headers, route.method)?;
     let fields = RawPathParams::from_request_parts(&mut parts, &()).await;
     let fields = fields.map_err(|_| Problem::new(ProblemCode::BadInput, "the path is no text"))?;
     let fields: Vec<(String, String)> =
@@ -64,14 +64,14 @@ async fn operate(
         return shared_answer(shared, asked, &parts.uri).await;
     }
     let Some(key) = key else {
-        return Ok(answer::json(written(&call(shared, &who, asked).await?)?));
+        return Ok(answer::json(encode_response(&call(shared, &who, asked).await?)?));
     };
-    let mark = IdempotencyCache::mark(&parts.uri.to_string(), &body);
+    let mark = IdempotencyCache::hash_request(&parts.uri.to_string(), &body);
     // In a task of its own: whoever hangs up meanwhile and asks again gets what came of it.
-    let once = tokio::spawn(once(Arc::clone(shared), who, key, mark, asked));
+    let once = tokio::spawn(call_once(Arc::clone(shared), who, key, mark, asked));
     match once.await {
         Ok(text) => Ok(answer::json(text?)),
-        Err(_) => Err(unfinished()),
+        Err(_) => Err(unfinished_problem()),
     }
 }
 
@@ -95,25 +95,25 @@ async fn shared_answer(
     let question = uri.path_and_query().map_or("", |it| it.as_str());
     let make = move |shared: &Arc<Shared>| {
         let mut answer = shared.service.call(asked.clone())?;
-        if let Some(mask) = shared.masks.now(&*shared.service) {
-            mask.hide_in(&mut answer);
+        if let Some(mask) = shared.masks.current_finder(&*shared.service) {
+            mask.hide_in_response(&mut answer);
         }
-        Ok(escape_json_bytes(written(&answer)?).into())
+        Ok(escape_json_bytes(encode_response(&answer)?).into())
     };
     let answer = shared.kept.get(shared, question, make).await;
-    shared.metrics.asked(name, answer.is_ok(), began.elapsed());
-    answer.map(answer::as_it_is)
+    shared.metrics.note_request(name, answer.is_ok(), began.elapsed());
+    answer.map(answer::harmless_json_response)
 }
 
 /// Carries a request out once for its key, however often it is asked.
-async fn once(
+async fn call_once(
     shared: Arc<Shared>,
     who: Who,
     key: String,
     mark: [u8; 32],
     asked: Asked,
 ) -> Result<Vec<u8>, Problem> {
-    let slot = shared.done.slot(&who, &key);
+    let slot = shared.done.slot_for(&who, &key);
     let mut done = slot.lock().await;
     match &*done {
         Some((asked, answer)) if *asked == mark => return Ok(answer.clone()),
@@ -127,36 +127,40 @@ async fn once(
         None => {}
     }
     // A problem is not kept: nothing was done, and asking again may help.
-    let text = written(&call(&shared, &who, asked).await?)?;
+    let text = encode_response(&call(&shared, &who, asked).await?)?;
     *done = Some((mark, text.clone()));
-    shared.done.weigh(&who, &key, text.len());
+    shared.done.note_size(&who, &key, text.len());
     Ok(text)
 }
 
-fn unfinished() -> Problem {
+fn unfinished_problem() -> Problem {
     Problem::new(ProblemCode::Internal, "the request could not be carried out to its end")
 }
 
-fn written(response: &Response) -> Result<Vec<u8>, Problem> {
+fn encode_response(response: &Response) -> Result<Vec<u8>, Problem> {
     response.to_json().map_err(|error| Problem::new(ProblemCode::Internal, error.to_string()))
 }
 
 /// Carries one request out, for whoever asks. Nobody is shown less after it.
 pub(crate) async fn call(shared: &Arc<Shared>, who: &Who, asked: Asked) -> Result<Response, Problem> {
-    let answer = call_untold(shared, who, asked).await;
-    shared.tell_all();
+    let answer = call_without_marking(shared, who, asked).await;
+    shared.mark_all_told();
     answer
 }
 
 /// The same; what it answers is told to nobody yet.
-pub(crate) async fn call_untold(shared: &Arc<Shared>, who: &Who, asked: Asked) -> Result<Response, Problem> {
-    let room = shared.rooms.enter(&asked).await?;
+pub(crate) async fn call_without_marking(
+    shared: &Arc<Shared>,
+    who: &Who,
+    asked: Asked,
+) -> Result<Response, Problem> {
+    let room = shared.rooms.acquire_permit(&asked).await?;
     let (shared, who) = (Arc::clone(shared), who.clone());
     let done = tokio::task::spawn_blocking(move || {
         let _room = room; // whoever hung up still takes it until the work is done
-        call_here(&shared, &who, asked)
+        call_in_thread(&shared, &who, asked)
     });
-    done.await.unwrap_or_else(|_| Err(unfinished()))
+    done.await.unwrap_or_else(|_| Err(unfinished_problem()))
 }
 
 /// How many requests of a kind are carried out at once, so that none of them keeps the others out: what changes something always
@@ -182,7 +186,7 @@ impl Default for RequestLimits {
 
 impl RequestLimits {
     /// Leave to be carried out; none is needed by what changes something here.
-    async fn enter(&self, asked: &Asked) -> Result<Option<OwnedSemaphorePermit>, Problem> {
+    async fn acquire_permit(&self, asked: &Asked) -> Result<Option<OwnedSemaphorePermit>, Problem> {
         match asked.route().cost {
             OperationCost::Read => self.read().await.map(Some),
             OperationCost::Heavy => self.wait(&self.heavy).await.map(Some),
@@ -206,7 +210,7 @@ impl RequestLimits {
 }
 
 /// The same, in this thread.
-pub(crate) fn call_here(shared: &Shared, who: &Who, asked: Asked) -> Result<Response, Problem> {
+pub(crate) fn call_in_thread(shared: &Shared, who: &Who, asked: Asked) -> Result<Response, Problem> {
     who.may(asked.route().access)?;
     let name = asked.name();
     let asked = match (who, asked) {
@@ -232,13 +236,13 @@ pub(crate) fn call_here(shared: &Shared, who: &Who, asked: Asked) -> Result<Resp
     let answer = answer.map(|mut answer| {
         // The person's own commands see what is there; who comes by the network does not.
         if *who != Who::Owner
-            && let Some(mask) = shared.masks.now(&*shared.service)
+            && let Some(mask) = shared.masks.current_finder(&*shared.service)
         {
-            mask.hide_in(&mut answer);
+            mask.hide_in_response(&mut answer);
         }
         answer
     });
-    shared.metrics.asked(name, answer.is_ok(), began.elapsed());
+    shared.metrics.note_request(name, answer.is_ok(), began.elapsed());
     answer
 }
 
@@ -288,15 +292,15 @@ impl BodyReadLimits {
         body: Body,
         bytes_max: usize,
     ) -> Result<Vec<u8>, Problem> {
-        let Some(_body) = self.begin(source) else {
+        let Some(_body) = self.begin_body(source) else {
             return Err(Problem::new(ProblemCode::TooMany, "too many requests of this kind arrive at once")
                 .hint("ask again in a moment"));
         };
         read_within(body, bytes_max, OPEN_BODY_TIME_MAX).await
     }
 
-    fn begin(&self, source: Option<ConnectionSource>) -> Option<BodyReadPermit<'_>> {
-        let mut counts = self.counts();
+    fn begin_body(&self, source: Option<ConnectionSource>) -> Option<BodyReadPermit<'_>> {
+        let mut counts = self.lock_counts();
         let of_source = counts.get(&source).copied().unwrap_or(0);
         if of_source >= OPEN_BODIES_SOURCE_MAX || counts.values().sum::<usize>() >= OPEN_BODIES_MAX {
             return None;
@@ -305,7 +309,7 @@ impl BodyReadLimits {
         Some(BodyReadPermit { all: self, source })
     }
 
-    fn counts(&self) -> MutexGuard<'_, BTreeMap<Option<ConnectionSource>, usize>> {
+    fn lock_counts(&self) -> MutexGuard<'_, BTreeMap<Option<ConnectionSource>, usize>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -318,7 +322,7 @@ struct BodyReadPermit<'a> {
 
 impl Drop for BodyReadPermit<'_> {
     fn drop(&mut self) {
-        let mut counts = self.all.counts();
+        let mut counts = self.all.lock_counts();
         if let Some(count) = counts.get_mut(&self.source) {
             *count -= 1;
             if *count == 0 {
@@ -369,7 +373,7 @@ fn check_depth(body: &[u8]) -> Result<(), Problem> {
 }
 
 /// The idempotency key of a request, if it has one.
-fn key(headers: &HeaderMap, method: Method) -> Result<Option<String>, Problem> {
+fn idempotency_key(headers: &HeaderMap, method: Method) -> Result<Option<String>, Problem> {
     let Some(key) = headers.get(IDEMPOTENCY_HEADER).filter(|_| method != Method::Get) else {
         return Ok(None);
     };
@@ -403,8 +407,8 @@ const DONE_BYTES_MAX: usize = 32 * 1024 * 1024; // answers to changes are short;
 
 impl IdempotencyCache {
     /// The place of a key of somebody.
-    fn slot(&self, who: &Who, key: &str) -> IdempotencySlot {
-        let place = Self::place(who, key);
+    fn slot_for(&self, who: &Who, key: &str) -> IdempotencySlot {
+        let place = Self::hash_key(who, key);
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(slot) = kept.slots.get(&place) {
             return Arc::clone(slot);
@@ -412,26 +416,26 @@ impl IdempotencyCache {
         let slot = IdempotencySlot::default();
         kept.slots.insert(place, Arc::clone(&slot));
         kept.order.push_back((place, 0));
-        kept.trim();
+        kept.trim_to_limits();
         slot
     }
 
     /// Notes how long an answer is that is kept from now on.
-    fn weigh(&self, who: &Who, key: &str, bytes: usize) {
-        let place = Self::place(who, key);
+    fn note_size(&self, who: &Who, key: &str, bytes: usize) {
+        let place = Self::hash_key(who, key);
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, weight)) = kept.order.iter_mut().rev().find(|(it, _)| *it == place) {
             *weight = bytes;
             kept.bytes += bytes;
         }
-        kept.trim();
+        kept.trim_to_limits();
     }
 
-    fn place(who: &Who, key: &str) -> [u8; 32] {
+    fn hash_key(who: &Who, key: &str) -> [u8; 32] {
         *blake3::hash(format!("{who:?}\n{key}").as_bytes()).as_bytes()
     }
 
-    fn mark(target: &str, body: &[u8]) -> [u8; 32] {
+    fn hash_request(target: &str, body: &[u8]) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new();
         hasher.update(target.as_bytes()).update(b"\n").update(body);
         *hasher.finalize().as_bytes()
@@ -439,7 +443,7 @@ impl IdempotencyCache {
 }
 
 impl IdempotencyEntries {
-    fn trim(&mut self) {
+    fn trim_to_limits(&mut self) {
         while self.order.len() > DONE_MAX || (self.bytes > DONE_BYTES_MAX && self.order.len() > 1) {
             let Some((oldest, bytes)) = self.order.pop_front() else { return };
             self.slots.remove(&oldest);
@@ -456,13 +460,13 @@ mod tests {
     fn slow_bodies_of_one_address_leave_room_for_others() {
         let address = |last: u8| Some(ConnectionSource::of_address([127, 0, 0, last].into()));
         let bodies = BodyReadLimits::default();
-        let taken: Vec<_> = (0..100).map_while(|_| bodies.begin(address(9))).collect();
+        let taken: Vec<_> = (0..100).map_while(|_| bodies.begin_body(address(9))).collect();
         assert_eq!(taken.len(), OPEN_BODIES_SOURCE_MAX);
-        assert!(bodies.begin(address(2)).is_some());
+        assert!(bodies.begin_body(address(2)).is_some());
         drop(taken);
-        assert!(bodies.begin(address(9)).is_some());
-        assert!(bodies.counts().is_empty(), "nothing is kept of those that have ended");
-        let all: Vec<_> = (0..=255).map_while(|last| bodies.begin(address(last))).collect();
+        assert!(bodies.begin_body(address(9)).is_some());
+        assert!(bodies.lock_counts().is_empty(), "nothing is kept of those that have ended");
+        let all: Vec<_> = (0..=255).map_while(|last| bodies.begin_body(address(last))).collect();
         assert_eq!(all.len(), OPEN_BODIES_MAX);
     }
 }

@@ -44,10 +44,10 @@ const ASSETS: &[Asset] = &[
 ];
 
 pub(crate) fn routes(routes: &mut RouteTable) {
-    routes.get("/assets/{name}", Guard::Open, asset);
+    routes.get("/assets/{name}", Guard::Open, serve_asset);
 }
 
-async fn asset(Path(name): Path<String>, headers: HeaderMap) -> HttpResponse {
+async fn serve_asset(Path(name): Path<String>, headers: HeaderMap) -> HttpResponse {
     let Some(asset) = ASSETS.iter().find(|it| it.name == name) else {
         return answer::of(404, "text/plain; charset=utf-8", "no such file");
     };

@@ -21,10 +21,10 @@ const COMMENTS_MAX: usize = 500;
 const CODE_MAX: usize = 300; // letters of a quoted line
 
 pub(crate) fn routes(routes: &mut RouteTable) {
-    routes.post("/tasks/{task}/comments", Guard::Needs(Access::Steer), post);
+    routes.post("/tasks/{task}/comments", Guard::Needs(Access::Steer), post_comments);
 }
 
-async fn post(
+async fn post_comments(
     State(shared): State<Arc<Shared>>,
     Path(task): Path<String>,
     request: Request<Body>,
@@ -44,12 +44,12 @@ async fn post(
     };
     let fields: Vec<(String, String)> = serde_html_form::from_bytes(&body).unwrap_or_default(); // no fields are no comments
     let flash = match send(&shared, &who, task, &fields).await {
-        Ok(response) => Flash { good: true, text: pages::said(&response), hint: None },
+        Ok(response) => Flash { good: true, text: pages::response_text(&response), hint: None },
         Err(problem) => Flash { good: false, text: problem.message, hint: problem.hint },
     };
     let sent = if flash.good { "?sent=1" } else { "" };
-    shared.flashes.put(who.session().unwrap_or_default(), flash);
-    answer::see(&format!("/tasks/{task}/diff{sent}"))
+    shared.flashes.push_flash(who.session().unwrap_or_default(), flash);
+    answer::redirect_response(&format!("/tasks/{task}/diff{sent}"))
 }
 
 async fn send(
@@ -84,15 +84,15 @@ fn message(fields: &[(String, String)]) -> Result<String, Problem> {
             "comment" => {
                 let said = text.trim().replace("\r\n", "\n");
                 if !said.is_empty() {
-                    let mut part = one_line(file);
+                    let mut part = to_one_line(file);
                     if !line.is_empty() && !file.is_empty() {
-                        part.push_str(&format!(", line {}", one_line(line)));
+                        part.push_str(&format!(", line {}", to_one_line(line)));
                     }
                     if !part.is_empty() {
                         part.push_str(":\n");
                     }
                     if !code.is_empty() {
-                        part.push_str(&format!("> {}\n", one_line(code)));
+                        part.push_str(&format!("> {}\n", to_one_line(code)));
                     }
                     part.push_str(&said);
                     parts.push(part);
@@ -113,7 +113,7 @@ fn message(fields: &[(String, String)]) -> Result<String, Problem> {
     }
 }
 
-fn one_line(text: &str) -> String {
+fn to_one_line(text: &str) -> String {
     let text: String =
         text.chars().take(CODE_MAX).map(|char| if char.is_control() { ' ' } else { char }).collect();
     text.trim_end().to_owned()

@@ -101,12 +101,12 @@ pub(crate) struct ClientConnection {
 
 impl ClientConnection {
     /// Whoever is on the other side has proved who they are.
-    pub(crate) fn prove(&self) {
+    pub(crate) fn mark_proven(&self) {
         self.is_proven.store(true, Ordering::Relaxed);
     }
 
     /// Waits until the connection has to give way to another one.
-    pub(crate) async fn closed(&self) {
+    pub(crate) async fn wait_until_closed(&self) {
         self.closing.notified().await;
     }
 
@@ -114,7 +114,7 @@ impl ClientConnection {
         *self.source.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn held(&self) -> HeldConnection {
+    fn to_held(&self) -> HeldConnection {
         let is_proven = self.is_proven.load(Ordering::Relaxed);
         HeldConnection { number: self.number, source: self.source(), is_proven }
     }
@@ -142,7 +142,7 @@ impl Connections {
     }
 
     fn make_room(&self, all: &mut Vec<Arc<ClientConnection>>, source: ConnectionSource) -> bool {
-        let held: Vec<HeldConnection> = all.iter().map(|it| it.held()).collect();
+        let held: Vec<HeldConnection> = all.iter().map(|it| it.to_held()).collect();
         match judge(&self.limits, &held, source) {
             Admission::Take => true,
             Admission::Replace(number) => {
@@ -169,7 +169,7 @@ pub(crate) struct ConnectionPermit {
 
 impl ConnectionPermit {
     /// Counts the connection to the agents. Says whether there is room for one more of theirs.
-    pub(crate) fn confine(&self) -> bool {
+    pub(crate) fn confine_source(&self) -> bool {
         let mut all = self.all.lock();
         all.retain(|it| it.number != self.connection.number);
         let has_room = self.all.make_room(&mut all, ConnectionSource::Confined);
@@ -243,7 +243,7 @@ mod tests {
         let taken: Vec<ConnectionPermit> = (1..=5)
             .map(|pid| {
                 let taken = all.take(ConnectionSource::Process(Some(pid))).expect("room");
-                assert!(taken.confine());
+                assert!(taken.confine_source());
                 taken
             })
             .collect();

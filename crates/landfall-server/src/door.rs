@@ -68,28 +68,28 @@ impl Shared {
             let (ip, port) = (address.ip(), address.port());
             match &keys {
                 Some(keys) if ip.is_loopback() => {
-                    let own = ServerName::plain(&format!("{}:{port}", keys.local_name()));
+                    let own = ServerName::plain_host(&format!("{}:{port}", keys.local_cookie_name()));
                     let pages = PageLocation::At(own.origin.clone());
                     links.push(own.origin.clone());
                     names.push(own);
                     for bare in [format!("localhost:{port}"), address.to_string()] {
-                        names.push(ServerName { pages: pages.clone(), ..ServerName::plain(&bare) });
+                        names.push(ServerName { pages: pages.clone(), ..ServerName::plain_host(&bare) });
                     }
                 }
                 Some(_) | None if ip.is_unspecified() => {}
                 Some(_) | None => {
-                    let name = ServerName::plain(&address.to_string());
+                    let name = ServerName::plain_host(&address.to_string());
                     links.push(name.origin.clone());
                     names.push(name);
                 }
             }
         }
         for host in hosts {
-            let name = ServerName::plain(&host.to_ascii_lowercase());
+            let name = ServerName::plain_host(&host.to_ascii_lowercase());
             links.push(name.origin.clone());
             names.push(name);
         }
-        for name in origins.iter().filter_map(|origin| ServerName::of_origin(origin)) {
+        for name in origins.iter().filter_map(|origin| ServerName::from_origin(origin)) {
             links.push(name.origin.clone());
             names.push(name);
         }
@@ -117,8 +117,8 @@ impl Shared {
     }
 
     /// Somebody was told of everything that happened until now.
-    pub(crate) fn tell_all(&self) {
-        self.kept.told(self.service.mark().map_or(0, |mark| mark.seq));
+    pub(crate) fn mark_all_told(&self) {
+        self.kept.note_told(self.service.mark().map_or(0, |mark| mark.seq));
     }
 
     /// The name a request is for. It has passed the door, so there is one.
@@ -155,12 +155,12 @@ pub(crate) enum PageLocation {
 }
 
 impl ServerName {
-    fn plain(host: &str) -> Self {
+    fn plain_host(host: &str) -> Self {
         Self { host: host.to_owned(), origin: format!("http://{host}"), pages: PageLocation::Here }
     }
 
     /// The name in an origin, as browsers write it: `https://build.example`. None where it is no origin.
-    pub(crate) fn of_origin(origin: &str) -> Option<Self> {
+    pub(crate) fn from_origin(origin: &str) -> Option<Self> {
         let (pages, host) = match origin.split_once("://")? {
             ("https", host) => (PageLocation::Secure, host),
             ("http", host) => (PageLocation::Here, host),
@@ -175,7 +175,7 @@ impl ServerName {
 /// Whether this is an origin as browsers write it: `https://build.example`.
 #[must_use]
 pub fn is_origin(text: &str) -> bool {
-    ServerName::of_origin(text).is_some()
+    ServerName::from_origin(text).is_some()
 }
 
 /// Who is on the other side of a connection.
@@ -222,7 +222,7 @@ fn judge_proof(proof: KeyProof) -> Result<Who, Problem> {
     }
 }
 
-fn proof_of(key: Option<&SocketKey>, process: &PeerProcess, headers: &HeaderMap) -> KeyProof {
+fn read_key_proof(key: Option<&SocketKey>, process: &PeerProcess, headers: &HeaderMap) -> KeyProof {
     if process.has_ended() {
         return KeyProof::Ended;
     }
@@ -265,7 +265,7 @@ impl Who {
                 Err(Problem::new(ProblemCode::Forbidden, "an agent's token does not decide")
                     .hint("it may read, and add tasks as drafts; a person decides the rest"))
             }
-            (Self::Nobody, _) => Err(stranger()),
+            (Self::Nobody, _) => Err(unauthorized_problem()),
         }
     }
 
@@ -297,7 +297,7 @@ pub(crate) fn wants_page(request: &Request<Body>) -> bool {
 const ADMIT_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Whether a process of the same user may ask at all: an agent at work may not.
-pub(crate) async fn admit(
+pub(crate) async fn check_peer_process(
     shared: &Shared,
     lookups: &Arc<Semaphore>,
     process: &Arc<PeerProcess>,
@@ -321,27 +321,27 @@ pub(crate) async fn admit(
 }
 
 /// Lets a request in, and says who it is.
-pub(crate) fn check(shared: &Shared, peer: &Peer, request: &Request<Body>) -> Result<Who, Problem> {
+pub(crate) fn check_request(shared: &Shared, peer: &Peer, request: &Request<Body>) -> Result<Who, Problem> {
     check_host(shared, peer, request.uri(), request.headers())?;
     check_version(request.headers())?;
     let who = match peer {
         Peer::Local(process) => {
-            judge_proof(proof_of(shared.socket_key.as_ref(), process, request.headers()))?
+            judge_proof(read_key_proof(shared.socket_key.as_ref(), process, request.headers()))?
         }
         Peer::Barred(problem) => return Err(problem.clone()),
         Peer::Remote(source) => {
             check_origin(shared, request)?;
-            identify(shared, *source, request)?
+            identify_caller(shared, *source, request)?
         }
     };
     if who == Who::Nobody && !is_open(request.uri().path()) {
-        return Err(stranger());
+        return Err(unauthorized_problem());
     }
     Ok(who)
 }
 
 /// Where a page is that was asked for by a bare name of this machine. Programs with a token are answered by any name.
-pub(crate) fn elsewhere(shared: &Shared, peer: &Peer, request: &Request<Body>) -> Option<String> {
+pub(crate) fn redirect_target(shared: &Shared, peer: &Peer, request: &Request<Body>) -> Option<String> {
     let (Peer::Remote(_), true) = (peer, wants_page(request)) else { return None };
     let looks = [Method::GET, Method::HEAD].contains(request.method());
     if !looks || request.headers().contains_key(header::AUTHORIZATION) {
@@ -356,7 +356,7 @@ pub(crate) fn elsewhere(shared: &Shared, peer: &Peer, request: &Request<Body>) -
     }
 }
 
-fn stranger() -> Problem {
+fn unauthorized_problem() -> Problem {
     Problem::new(ProblemCode::Unauthorized, "a token is wanted").hint(
         "`landfall project token` prints it; send it as `Authorization: Bearer …`, or sign in at /login",
     )
@@ -428,7 +428,11 @@ fn check_origin(shared: &Shared, request: &Request<Body>) -> Result<(), Problem>
 }
 
 /// Who asks, by a token in the header or a session in the cookie. A wrong one is no better than none.
-fn identify(shared: &Shared, source: ConnectionSource, request: &Request<Body>) -> Result<Who, Problem> {
+fn identify_caller(
+    shared: &Shared,
+    source: ConnectionSource,
+    request: &Request<Body>,
+) -> Result<Who, Problem> {
     let Some(keys) = &shared.keys else { return Ok(Who::Nobody) };
     let headers = request.headers();
     let mut bearers = headers.get_all(header::AUTHORIZATION).iter();
@@ -445,7 +449,7 @@ fn identify(shared: &Shared, source: ConnectionSource, request: &Request<Body>) 
             Some(SecretOwner::Browser(_)) | None => Err(wrong_token(&shared.token_guesses, source)),
         };
     }
-    let Some(secret) = cookie(headers, keys.cookie()) else { return Ok(Who::Nobody) };
+    let Some(secret) = find_cookie(headers, keys.cookie_name()) else { return Ok(Who::Nobody) };
     let Some(SecretOwner::Browser(session)) = keys.known(secret) else { return Ok(Who::Nobody) };
     if *request.method() != Method::GET && *request.method() != Method::HEAD {
         // A browser says where a form comes from; one that does not is not believed.
@@ -468,11 +472,11 @@ fn wrong_token(guesses: &GuessLimit, source: ConnectionSource) -> Problem {
             .hint(format!("try again in {seconds} s; `landfall project token` prints the right one"));
     }
     guesses.note_wrong(source, now);
-    stranger()
+    unauthorized_problem()
 }
 
 /// The value of a cookie.
-pub(crate) fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+pub(crate) fn find_cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let all = headers.get_all(header::COOKIE).iter().filter_map(|it| it.to_str().ok());
     all.flat_map(|it| it.split(';')).find_map(|pair| pair.trim().strip_prefix(name)?.strip_prefix('='))
 }

@@ -21,10 +21,10 @@ use crate::router::{Guard, RouteTable};
 
 pub(crate) fn routes(routes: &mut RouteTable) {
     let people = Guard::Needs(Access::Steer); // they belong to pages
-    routes.get("/tasks/{task}/log/lines", people, lines);
-    routes.get("/tasks/{task}/log/download", people, output);
-    routes.get("/tasks/{task}/diff.patch", people, patch);
-    routes.get("/tasks/{task}/certificate.json", people, certificate);
+    routes.get("/tasks/{task}/log/lines", people, serve_log_lines);
+    routes.get("/tasks/{task}/log/download", people, serve_output);
+    routes.get("/tasks/{task}/diff.patch", people, serve_patch);
+    routes.get("/tasks/{task}/certificate.json", people, serve_certificate);
 }
 
 /// Somebody who wants something of a task.
@@ -46,16 +46,16 @@ impl DownloadRequest {
         Ok(Self { shared, who, task, query })
     }
 
-    fn asked(&self, name: &str) -> Option<&str> {
+    fn query_value(&self, name: &str) -> Option<&str> {
         self.query.iter().find(|(field, _)| field == name).map(|(_, text)| text.as_str())
     }
 
-    async fn call(&self, asked: Asked) -> Result<Response, Problem> {
+    async fn call_operation(&self, asked: Asked) -> Result<Response, Problem> {
         api::call(&self.shared, &self.who, asked).await
     }
 }
 
-fn or_problem(answer: Result<HttpResponse, Problem>) -> HttpResponse {
+fn or_problem_response(answer: Result<HttpResponse, Problem>) -> HttpResponse {
     answer.unwrap_or_else(|problem| pages::problem(&problem))
 }
 
@@ -64,18 +64,18 @@ fn other(response: &Response) -> Problem {
 }
 
 /// Rows of a log, for the scripts of its page.
-async fn lines(
+async fn serve_log_lines(
     State(shared): State<Arc<Shared>>,
     Path(task): Path<String>,
     request: Request<Body>,
 ) -> HttpResponse {
     let (parts, _) = request.into_parts();
-    or_problem(
+    or_problem_response(
         async {
             let caller = DownloadRequest::of(shared, &task, &parts)?;
             let wanted = Wanted::of(caller.task, &caller.query);
-            match caller.call(Asked::Output(wanted.asked(ROWS))).await? {
-                Response::Output(page) => Ok(answer::html(200, log::list(&page).to_string())),
+            match caller.call_operation(Asked::Output(wanted.asked(ROWS))).await? {
+                Response::Output(page) => Ok(answer::html_response(200, log::list(&page).to_string())),
                 response => Err(other(&response)),
             }
         }
@@ -92,16 +92,16 @@ enum DownloadFormat {
     Html,
 }
 
-async fn output(
+async fn serve_output(
     State(shared): State<Arc<Shared>>,
     Path(task): Path<String>,
     request: Request<Body>,
 ) -> HttpResponse {
     let (parts, _) = request.into_parts();
-    or_problem(
+    or_problem_response(
         async {
             let caller = DownloadRequest::of(shared, &task, &parts)?;
-            let form = match caller.asked("as") {
+            let form = match caller.query_value("as") {
                 None | Some("raw") => DownloadFormat::Raw,
                 Some("txt") => DownloadFormat::Text,
                 Some("jsonl") => DownloadFormat::JsonLines,
@@ -124,12 +124,12 @@ async fn output(
                 DownloadFormat::Html => ("application/octet-stream", ".html"),
             };
             let body = match form {
-                DownloadFormat::Raw => raw(caller, wanted),
+                DownloadFormat::Raw => stream_raw(caller, wanted),
                 DownloadFormat::Text | DownloadFormat::JsonLines | DownloadFormat::Html => {
-                    pieces(caller, wanted, form, name.clone())
+                    stream_formatted(caller, wanted, form, name.clone())
                 }
             };
-            Ok(attachment(kind, &format!("{name}{ending}"), body))
+            Ok(to_attachment(kind, &format!("{name}{ending}"), body))
         }
         .await,
     )
@@ -140,14 +140,15 @@ async fn bytes_of(
     wanted: &Wanted,
     at: u64,
 ) -> Result<landfall_api::OutputBytes, Problem> {
-    match caller.call(Asked::OutputBytes(OutputRange { of: wanted.output(), at, bytes: 0 })).await? {
+    match caller.call_operation(Asked::OutputBytes(OutputRange { of: wanted.output(), at, bytes: 0 })).await?
+    {
         Response::OutputBytes(bytes) => Ok(bytes),
         response => Err(other(&response)),
     }
 }
 
 /// The bytes as they were written, up to where the file ends when the end is reached.
-fn raw(caller: DownloadRequest, wanted: Wanted) -> Body {
+fn stream_raw(caller: DownloadRequest, wanted: Wanted) -> Body {
     Body::from_stream(stream::unfold(Some((caller, wanted, 0)), async |state| {
         let (caller, wanted, at) = state?;
         let piece = async {
@@ -172,12 +173,12 @@ fn raw(caller: DownloadRequest, wanted: Wanted) -> Body {
 const PIECE: u32 = 2_000;
 
 /// The lines, each as the form wants it.
-fn pieces(caller: DownloadRequest, wanted: Wanted, form: DownloadFormat, name: String) -> Body {
+fn stream_formatted(caller: DownloadRequest, wanted: Wanted, form: DownloadFormat, name: String) -> Body {
     Body::from_stream(stream::unfold(Some((caller, wanted, true)), move |state| {
         let name = name.clone();
         async move {
             let (caller, mut wanted, begins) = state?;
-            let page = match caller.call(Asked::Output(wanted.asked(PIECE))).await {
+            let page = match caller.call_operation(Asked::Output(wanted.asked(PIECE))).await {
                 Ok(Response::Output(page)) => page,
                 Ok(response) => return Some((Err(io::Error::other(other(&response).message)), None)),
                 Err(problem) => return Some((Err(io::Error::other(problem.message)), None)),
@@ -185,7 +186,7 @@ fn pieces(caller: DownloadRequest, wanted: Wanted, form: DownloadFormat, name: S
             let mut text = String::new();
             if begins && form == DownloadFormat::Html {
                 text.push_str(HTML_HEAD);
-                text.push_str(pages::markup::escaped(&name).as_str());
+                text.push_str(pages::markup::escape_text(&name).as_str());
                 text.push_str("</title><ol>");
             }
             for line in &page.lines {
@@ -202,7 +203,7 @@ fn pieces(caller: DownloadRequest, wanted: Wanted, form: DownloadFormat, name: S
                 }
             }
             if form == DownloadFormat::Html {
-                text.push_str(log::rows(&page.lines).as_str());
+                text.push_str(log::render_rows(&page.lines).as_str());
             }
             let ends = page.last || Some(page.next) == wanted.at;
             if ends && form == DownloadFormat::Html {
@@ -221,23 +222,23 @@ const HTML_HEAD: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\
     li{white-space:pre-wrap;overflow-wrap:anywhere}.l-time,.l-level{color:#666;margin-right:1ch}.ll-error{color:#a81d16}.ll-warn{color:#7d4a00}\
     .hidden-text{position:absolute;left:-99em}.bold{font-weight:700}.dim{opacity:.7}</style><title>";
 
-async fn patch(
+async fn serve_patch(
     State(shared): State<Arc<Shared>>,
     Path(task): Path<String>,
     request: Request<Body>,
 ) -> HttpResponse {
     let (parts, _) = request.into_parts();
-    or_problem(
+    or_problem_response(
         async {
             let caller = DownloadRequest::of(shared, &task, &parts)?;
-            let from = caller.asked("since").filter(|it| !it.is_empty()).map(str::to_owned);
-            match caller.call(Asked::Diff(DiffAsked { task: caller.task, from })).await? {
+            let from = caller.query_value("since").filter(|it| !it.is_empty()).map(str::to_owned);
+            match caller.call_operation(Asked::Diff(DiffAsked { task: caller.task, from })).await? {
                 Response::Diff(diff) => {
                     let bytes = diff
                         .diff
                         .bytes()
                         .map_err(|error| Problem::new(ProblemCode::Internal, error.to_string()))?;
-                    Ok(attachment(
+                    Ok(to_attachment(
                         "application/octet-stream",
                         &format!("{}.patch", caller.task),
                         Body::from(bytes),
@@ -250,19 +251,19 @@ async fn patch(
     )
 }
 
-async fn certificate(
+async fn serve_certificate(
     State(shared): State<Arc<Shared>>,
     Path(task): Path<String>,
     request: Request<Body>,
 ) -> HttpResponse {
     let (parts, _) = request.into_parts();
-    or_problem(
+    or_problem_response(
         async {
             let caller = DownloadRequest::of(shared, &task, &parts)?;
-            match caller.call(Asked::Certificate(TaskAsked { task: caller.task })).await? {
+            match caller.call_operation(Asked::Certificate(TaskAsked { task: caller.task })).await? {
                 Response::Certificate(paper) => {
                     let text = serde_json::to_vec_pretty(&paper.certificate).unwrap_or_default(); // it came as JSON
-                    Ok(attachment(
+                    Ok(to_attachment(
                         "application/octet-stream",
                         &format!("{}-certificate.json", caller.task),
                         Body::from(text),
@@ -276,7 +277,7 @@ async fn certificate(
 }
 
 /// A file to keep, never to be shown in place.
-fn attachment(kind: &'static str, name: &str, body: Body) -> HttpResponse {
+fn to_attachment(kind: &'static str, name: &str, body: Body) -> HttpResponse {
     let plain: String = name
         .chars()
         .map(|char| match char {
@@ -299,7 +300,7 @@ mod tests {
 
     #[test]
     fn the_name_of_a_file_is_harmless() {
-        let answer = attachment("text/plain", "../..\"\r\nx: y/é.log", Body::empty());
+        let answer = to_attachment("text/plain", "../..\"\r\nx: y/é.log", Body::empty());
         let how = answer.headers()[header::CONTENT_DISPOSITION].to_str().expect("ASCII");
         assert_eq!(how, "attachment; filename=\"-..---x--y--.log\"");
     }

@@ -68,7 +68,7 @@ impl EncodedEntries {
     }
 
     /// What comes after a place; of one task, if it is asked for.
-    fn after(&self, at: u64, task: Option<TaskId>) -> Bytes {
+    fn bytes_after(&self, at: u64, task: Option<TaskId>) -> Bytes {
         let new = self.entries.partition_point(|(seq, ..)| *seq <= at);
         let Some((_, _, from)) = self.entries.get(new) else { return Bytes::new() };
         if task.is_none() {
@@ -97,13 +97,13 @@ impl Default for EventFeed {
 
 impl EventFeed {
     /// How many watch.
-    pub(crate) fn viewers(&self) -> usize {
+    pub(crate) fn viewer_count(&self) -> usize {
         self.line.receiver_count()
     }
 }
 
 /// Reads the journal for everybody, while anybody watches.
-pub(crate) async fn pump(shared: Arc<Shared>, mut stopping: watch::Receiver<bool>) {
+pub(crate) async fn run_event_pump(shared: Arc<Shared>, mut stopping: watch::Receiver<bool>) {
     let mut at: Option<u64> = None;
     let mut live_at = tokio::time::Instant::now();
     let mut last_live = String::new();
@@ -117,7 +117,7 @@ pub(crate) async fn pump(shared: Arc<Shared>, mut stopping: watch::Receiver<bool
         if let Some(keys) = &shared.keys {
             keys.look(); // who only watches asks nothing: a token that was renewed is noticed for them
         }
-        if shared.feed.viewers() == 0 {
+        if shared.feed.viewer_count() == 0 {
             at = None;
             last_live.clear();
             continue;
@@ -126,14 +126,14 @@ pub(crate) async fn pump(shared: Arc<Shared>, mut stopping: watch::Receiver<bool
             Some(after) => LogAsked { after: Some(after), limit: PAGE, ..LogAsked::default() },
             None => LogAsked { limit: 1, last: true, ..LogAsked::default() },
         };
-        if let Ok(page) = journal(&shared, asked).await {
+        if let Ok(page) = read_journal(&shared, asked).await {
             // Whoever hears of something and asks finds it in the answers that are kept.
             if at.is_some_and(|at| at < page.next)
                 && shared.service.mark().is_some_and(|mark| mark.seq >= page.next)
             {
-                shared.kept.ready(page.next).await;
+                shared.kept.wait_until_ready(page.next).await;
             }
-            shared.kept.told(page.next);
+            shared.kept.note_told(page.next);
             if at.is_some() && page.more {
                 pause = LOOK_ON;
             }
@@ -159,14 +159,14 @@ pub(crate) async fn pump(shared: Arc<Shared>, mut stopping: watch::Receiver<bool
         if live_at.elapsed() >= LIVE_EVERY {
             live_at = tokio::time::Instant::now();
             if let Ok(Response::Status(status)) =
-                api::call_untold(&shared, &Who::Owner, Asked::Status(Nothing {})).await
+                api::call_without_marking(&shared, &Who::Owner, Asked::Status(Nothing {})).await
             {
                 let live = escape_json_bytes(serde_json::to_vec(&status.active).unwrap_or_default()); // plain words and numbers
                 let live = String::from_utf8(live).unwrap_or_default(); // JSON is text
                 if live != last_live {
                     let head = shared.service.mark().map_or(0, |mark| mark.seq);
-                    shared.kept.ready(head).await;
-                    shared.kept.told(head);
+                    shared.kept.wait_until_ready(head).await;
+                    shared.kept.note_told(head);
                     let event = Bytes::from(format!("event: live\ndata: {live}\n\n"));
                     last_live = live;
                     let _ = shared.feed.line.send(StreamMessage::Live(event)); // the last viewer has left
@@ -176,8 +176,8 @@ pub(crate) async fn pump(shared: Arc<Shared>, mut stopping: watch::Receiver<bool
     }
 }
 
-async fn journal(shared: &Arc<Shared>, asked: LogAsked) -> Result<LogPage, Problem> {
-    match api::call_untold(shared, &Who::Owner, Asked::Log(asked)).await? {
+async fn read_journal(shared: &Arc<Shared>, asked: LogAsked) -> Result<LogPage, Problem> {
+    match api::call_without_marking(shared, &Who::Owner, Asked::Log(asked)).await? {
         Response::Log(page) => Ok(page),
         other => {
             Err(Problem::new(ProblemCode::Internal, format!("`{}` is no page of the journal", other.name())))
@@ -186,7 +186,7 @@ async fn journal(shared: &Arc<Shared>, asked: LogAsked) -> Result<LogPage, Probl
 }
 
 pub(crate) fn routes(routes: &mut RouteTable) {
-    routes.get(&format!("{ROOT}/events"), Guard::Needs(Access::Read), events);
+    routes.get(&format!("{ROOT}/events"), Guard::Needs(Access::Read), serve_events);
 }
 
 /// What a viewer asks for.
@@ -199,7 +199,7 @@ struct EventQuery {
     task: Option<TaskId>,
 }
 
-async fn events(State(shared): State<Arc<Shared>>, request: Request<Body>) -> HttpResponse {
+async fn serve_events(State(shared): State<Arc<Shared>>, request: Request<Body>) -> HttpResponse {
     let (parts, _) = request.into_parts();
     match watch_journal(&shared, &parts).await {
         Ok(stream) => {
@@ -232,7 +232,7 @@ async fn watch_journal(
     };
     let line = shared.feed.line.subscribe(); // before the first look, so that nothing falls between
     // A place beyond the journal is one of another journal: from here on, then.
-    let head = journal(shared, LogAsked { limit: 1, last: true, ..LogAsked::default() }).await?.next;
+    let head = read_journal(shared, LogAsked { limit: 1, last: true, ..LogAsked::default() }).await?.next;
     let at = last.or(wanted.after).map_or(head, |at| at.min(head));
     let viewer = Viewer {
         shared: Arc::clone(shared),
@@ -261,7 +261,7 @@ struct Viewer {
 }
 
 impl Viewer {
-    fn tell(mut self, bytes: Bytes) -> (Result<Bytes, Infallible>, Self) {
+    fn with_sent(mut self, bytes: Bytes) -> (Result<Bytes, Infallible>, Self) {
         self.told_at = tokio::time::Instant::now();
         (Ok(bytes), self)
     }
@@ -273,34 +273,34 @@ impl Viewer {
             }
             if self.behind {
                 let asked = LogAsked { after: Some(self.at), task: None, limit: PAGE, last: false };
-                let page = journal(&self.shared, asked).await.ok()?; // it comes again, and goes on from there
+                let page = read_journal(&self.shared, asked).await.ok()?; // it comes again, and goes on from there
                 self.behind = page.more;
-                let told = EncodedEntries::new(&page.entries).after(self.at, self.task);
+                let told = EncodedEntries::new(&page.entries).bytes_after(self.at, self.task);
                 self.at = self.at.max(page.next);
-                self.shared.kept.told(self.at);
+                self.shared.kept.note_told(self.at);
                 if told.is_empty() {
                     continue;
                 }
-                return Some(self.tell(told));
+                return Some(self.with_sent(told));
             }
             let said = tokio::select! {
                 said = self.line.recv() => said,
                 () = self.leave.over() => return None,
                 () = tokio::time::sleep_until(self.told_at + ALIVE) => {
-                    return Some(self.tell(Bytes::from_static(STILL_THERE)));
+                    return Some(self.with_sent(Bytes::from_static(STILL_THERE)));
                 }
             };
             match said {
                 Ok(StreamMessage::Facts { to, .. }) if to <= self.at => {}
                 Ok(StreamMessage::Facts { after, .. }) if after > self.at => self.behind = true,
                 Ok(StreamMessage::Facts { to, told, .. }) => {
-                    let told = told.after(self.at, self.task);
+                    let told = told.bytes_after(self.at, self.task);
                     self.at = to;
                     if !told.is_empty() {
-                        return Some(self.tell(told));
+                        return Some(self.with_sent(told));
                     }
                 }
-                Ok(StreamMessage::Live(event)) => return Some(self.tell(event)),
+                Ok(StreamMessage::Live(event)) => return Some(self.with_sent(event)),
                 Err(broadcast::error::RecvError::Lagged(_) | broadcast::error::RecvError::Closed) => {
                     return None;
                 }

@@ -25,10 +25,10 @@ const FIELDS_MAX: usize = 10_000; // a bulk action on a long list
 const DEPTH_MAX: usize = 8;
 
 pub(crate) fn routes(routes: &mut RouteTable) {
-    routes.post("/do/{operation}", Guard::Needs(Access::Steer), post);
+    routes.post("/do/{operation}", Guard::Needs(Access::Steer), post_form);
 }
 
-async fn post(
+async fn post_form(
     State(shared): State<Arc<Shared>>,
     Path(operation): Path<String>,
     request: Request<Body>,
@@ -41,11 +41,13 @@ async fn post(
         Err(problem) => return pages::problem(&problem),
     };
     let fields: Vec<(String, String)> = serde_html_form::from_bytes(&body).unwrap_or_default(); // no fields are no words
-    let back = value_of(&fields, "back").map_or("/", local);
-    let done = match pages::sent(&shared, &who, &operation, &fields).await {
+    let back = value_of(&fields, "back").map_or("/", local_path);
+    let done = match pages::send_form(&shared, &who, &operation, &fields).await {
         Some(done) => done,
         None => match read(&operation, &fields) {
-            Ok(asked) => api::call(&shared, &who, asked).await.map(|response| pages::said(&response)),
+            Ok(asked) => {
+                api::call(&shared, &who, asked).await.map(|response| pages::response_text(&response))
+            }
             Err(problem) => Err(problem),
         },
     };
@@ -54,22 +56,22 @@ async fn post(
         Err(problem) => Flash { good: false, text: problem.message, hint: problem.hint },
     };
     // A page whose form is of no use once it was sent names the page that comes then.
-    let then = value_of(&fields, "then").map(local);
+    let then = value_of(&fields, "then").map(local_path);
     match (scripted, then.filter(|_| flash.good)) {
-        (true, None) => pages::toast(&flash),
+        (true, None) => pages::toast_response(&flash),
         (true, Some(then)) => {
-            shared.flashes.put(who.session().unwrap_or_default(), flash);
+            shared.flashes.push_flash(who.session().unwrap_or_default(), flash);
             answer::leave(then)
         }
         (false, then) => {
-            shared.flashes.put(who.session().unwrap_or_default(), flash);
-            answer::see(then.unwrap_or(back))
+            shared.flashes.push_flash(who.session().unwrap_or_default(), flash);
+            answer::redirect_response(then.unwrap_or(back))
         }
     }
 }
 
 /// A page of ours, whatever was asked for.
-pub(crate) fn local(path: &str) -> &str {
+pub(crate) fn local_path(path: &str) -> &str {
     // Browsers drop tabs and line ends, and take a backslash for a slash: what is left then may be another site.
     let plain = path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
     if plain && path.starts_with('/') && !path.starts_with("//") { path } else { "/" }
@@ -109,13 +111,13 @@ pub(crate) fn read(operation: &str, fields: &[(String, String)]) -> Result<Asked
             "l" => text.lines().map(str::trim).filter(|it| !it.is_empty()).map(Value::from).collect(),
             _ => return Err(bad(&format!("`{name}` is no field"))),
         };
-        put(&mut words, path, value).ok_or_else(|| bad(&format!("`{name}` is no field")))?;
+        set_json_value(&mut words, path, value).ok_or_else(|| bad(&format!("`{name}` is no field")))?;
     }
     let asked = Asked::of_words(route.name, words.into_deserializer());
     asked.map_err(|error: serde_json::Error| bad(&error))?.ok_or_else(unknown)
 }
 
-fn put(words: &mut Value, path: &str, value: Value) -> Option<()> {
+fn set_json_value(words: &mut Value, path: &str, value: Value) -> Option<()> {
     let mut at = words;
     let parts: Vec<&str> = path.split('.').collect();
     if parts.len() > DEPTH_MAX {
@@ -151,7 +153,7 @@ pub(crate) struct Flashes(Mutex<VecDeque<(String, Flash)>>);
 const FLASHES_MAX: usize = 100;
 
 impl Flashes {
-    pub(crate) fn put(&self, session: &str, flash: Flash) {
+    pub(crate) fn push_flash(&self, session: &str, flash: Flash) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.push_back((session.to_owned(), flash));
         while kept.len() > FLASHES_MAX {
@@ -169,7 +171,7 @@ impl Flashes {
 }
 
 /// A word about what was done: the engine's own sentence where it has one.
-pub(crate) fn sentence(response: &Response) -> String {
+pub(crate) fn response_sentence(response: &Response) -> String {
     match response {
         Response::Stop(it) => it.text.clone(),
         Response::Rollback(it) => it.text.clone(),

@@ -19,10 +19,10 @@ const HOOKS: &str = "/hooks/{tracker}";
 const HOOK_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 pub(crate) fn routes(routes: &mut RouteTable) {
-    routes.post(HOOKS, Guard::Open, hear);
+    routes.post(HOOKS, Guard::Open, receive_webhook);
 }
 
-async fn hear(
+async fn receive_webhook(
     State(shared): State<Arc<Shared>>,
     Path(tracker): Path<String>,
     request: Request<Body>,

@@ -71,7 +71,7 @@ struct CachedResponse {
 
 impl CachedResponse {
     /// Makes several, all of one moment where the service can say which.
-    fn all(
+    fn build_all(
         makes: Vec<(String, ResponseBuilder)>,
         shared: &Arc<Shared>,
     ) -> Vec<(String, Result<Self, Problem>)> {
@@ -81,7 +81,7 @@ impl CachedResponse {
         let moment = shared.service.run_in_one_state(&mut || {
             // One that cannot be made leaves the others whole.
             let made = |make: ResponseBuilder| {
-                catch_unwind(AssertUnwindSafe(|| make(shared))).unwrap_or_else(|_| Err(not_made()))
+                catch_unwind(AssertUnwindSafe(|| make(shared))).unwrap_or_else(|_| Err(not_built_problem()))
             };
             all.extend(makes.by_ref().map(|(name, make)| (name, made(make))));
         });
@@ -92,7 +92,7 @@ impl CachedResponse {
         all.into_iter().map(|(name, bytes)| (name, bytes.map(made))).collect()
     }
 
-    fn holds(&self, mark: StateVersion, age_max: Duration) -> bool {
+    fn is_valid_at(&self, mark: StateVersion, age_max: Duration) -> bool {
         self.mark.covers_version(mark) && self.begun.elapsed() <= age_max
     }
 }
@@ -109,13 +109,13 @@ impl ResponseCacheState {
     fn answer(&mut self, name: &str, mark: StateVersion) -> Option<Bytes> {
         let place = self.places.get(name)?;
         let least = if place.is_hot() { StateVersion { seq: mark.seq.min(self.told), ..mark } } else { mark };
-        let made = place.made.as_ref().filter(|made| made.holds(least, AGE_MAX))?;
+        let made = place.made.as_ref().filter(|made| made.is_valid_at(least, AGE_MAX))?;
         self.told = self.told.max(made.shows);
         Some(made.bytes.clone())
     }
 
     /// Keeps an answer, unless one was begun after it.
-    fn put(&mut self, name: &str, made: CachedResponse) {
+    fn store_response(&mut self, name: &str, made: CachedResponse) {
         let Some(place) = self.places.get_mut(name) else { return };
         if place.made.as_ref().is_none_or(|there| there.begun < made.begun) {
             place.made = (made.bytes.len() <= BYTES_MAX).then_some(made);
@@ -139,11 +139,13 @@ impl ResponseCache {
     ) -> Result<Bytes, Problem> {
         let Some(mark) = shared.service.mark() else {
             // Nobody says how long it would hold.
-            return made(shared, name, &(Arc::new(make) as ResponseBuilder)).await.map(|made| made.bytes);
+            return build_response(shared, name, &(Arc::new(make) as ResponseBuilder))
+                .await
+                .map(|made| made.bytes);
         };
         let (making, make) = {
             let mut state = self.state();
-            let (place, hot) = asked(&mut state, name, make);
+            let (place, hot) = note_request(&mut state, name, make);
             if hot {
                 self.hot.notify_one();
             }
@@ -156,21 +158,21 @@ impl ResponseCache {
         if let Some(bytes) = self.state().answer(name, mark) {
             return Ok(bytes); // somebody just made it
         }
-        let made = made(shared, name, &make).await?;
+        let made = build_response(shared, name, &make).await?;
         let (bytes, mut state) = (made.bytes.clone(), self.state());
         state.told = state.told.max(made.shows);
-        state.put(name, made);
+        state.store_response(name, made);
         Ok(bytes)
     }
 
     /// Somebody is told of everything up to this event, by another way: nobody is shown less from here on.
-    pub(crate) fn told(&self, seq: u64) {
+    pub(crate) fn note_told(&self, seq: u64) {
         let mut state = self.state();
         state.told = state.told.max(seq);
     }
 
     /// Waits until what several ask for tells of this event, but not for long.
-    pub(crate) async fn ready(&self, seq: u64) {
+    pub(crate) async fn wait_until_ready(&self, seq: u64) {
         let mut round = self.round.subscribe();
         if self.any_hot() {
             // Whoever asks before it is ready waits for it.
@@ -187,17 +189,17 @@ impl ResponseCache {
     }
 
     /// What several ask for and is not known for `mark`, or soon will be old.
-    fn due(&self, mark: StateVersion) -> Vec<(String, ResponseBuilder)> {
+    fn due_builders(&self, mark: StateVersion) -> Vec<(String, ResponseBuilder)> {
         let state = self.state();
         let hot = state.places.iter().filter(|(_, place)| place.is_hot());
-        let due =
-            hot.filter(|(_, place)| !place.made.as_ref().is_some_and(|made| made.holds(mark, AGE_SOON)));
+        let due = hot
+            .filter(|(_, place)| !place.made.as_ref().is_some_and(|made| made.is_valid_at(mark, AGE_SOON)));
         due.map(|(name, place)| (name.clone(), Arc::clone(&place.make))).collect()
     }
 }
 
 /// Notes that a question is asked: who makes its answer, and whether it is asked often.
-fn asked(
+fn note_request(
     state: &mut ResponseCacheState,
     name: &str,
     make: impl Fn(&Arc<Shared>) -> Result<Bytes, Problem> + Send + Sync + 'static,
@@ -214,13 +216,17 @@ fn asked(
 }
 
 /// Makes an answer in a thread of its own.
-async fn made(shared: &Arc<Shared>, name: &str, make: &ResponseBuilder) -> Result<CachedResponse, Problem> {
-    let (mut all, _) = all_made(shared, vec![(name.to_owned(), Arc::clone(make))]).await?;
-    all.pop().map_or_else(|| Err(not_made()), |(_, made)| made)
+async fn build_response(
+    shared: &Arc<Shared>,
+    name: &str,
+    make: &ResponseBuilder,
+) -> Result<CachedResponse, Problem> {
+    let (mut all, _) = build_in_thread(shared, vec![(name.to_owned(), Arc::clone(make))]).await?;
+    all.pop().map_or_else(|| Err(not_built_problem()), |(_, made)| made)
 }
 
 /// Makes several in one thread, and says how much of a processor's time that took.
-async fn all_made(
+async fn build_in_thread(
     shared: &Arc<Shared>,
     makes: Vec<(String, ResponseBuilder)>,
 ) -> Result<(Vec<(String, Result<CachedResponse, Problem>)>, Duration), Problem> {
@@ -228,24 +234,24 @@ async fn all_made(
     let shared = Arc::clone(shared);
     let made = tokio::task::spawn_blocking(move || {
         let _room = room; // whoever hung up still takes it until it is made
-        let began = worked();
-        (CachedResponse::all(makes, &shared), worked().saturating_sub(began))
+        let began = thread_cpu_time();
+        (CachedResponse::build_all(makes, &shared), thread_cpu_time().saturating_sub(began))
     });
-    made.await.map_err(|_| not_made())
+    made.await.map_err(|_| not_built_problem())
 }
 
-fn not_made() -> Problem {
+fn not_built_problem() -> Problem {
     Problem::new(ProblemCode::Internal, "the answer could not be made")
 }
 
 /// How much of a processor's time this thread has taken. On a busy machine that is far less than what went by.
-fn worked() -> Duration {
+fn thread_cpu_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::try_from(time).unwrap_or_default()
 }
 
 /// Makes what several ask for again whenever something happened, until the server ends.
-pub(crate) async fn make_ahead(shared: Arc<Shared>, mut stopping: watch::Receiver<bool>) {
+pub(crate) async fn run_refresher(shared: Arc<Shared>, mut stopping: watch::Receiver<bool>) {
     let mut work = Duration::ZERO; // less what was rested since
     loop {
         let Some(mark) = shared.service.mark().filter(|_| shared.kept.any_hot()) else {
@@ -255,7 +261,7 @@ pub(crate) async fn make_ahead(shared: Arc<Shared>, mut stopping: watch::Receive
             }
         };
         let began = Instant::now();
-        work += round(&shared, mark).await;
+        work += refresh_due_responses(&shared, mark).await;
         let rest = REST_MIN.max(work.saturating_sub(WORK_MAX) * REST_PER_WORK);
         let resting = Instant::now();
         let waiting = Arc::clone(&shared);
@@ -274,13 +280,13 @@ pub(crate) async fn make_ahead(shared: Arc<Shared>, mut stopping: watch::Receive
 
 /// Makes all that is due, of one moment, and shows it when it is whole: one answer must not tell of what another does not know.
 /// Says how much of a processor's time that took.
-async fn round(shared: &Arc<Shared>, mark: StateVersion) -> Duration {
-    let due = shared.kept.due(mark);
+async fn refresh_due_responses(shared: &Arc<Shared>, mark: StateVersion) -> Duration {
+    let due = shared.kept.due_builders(mark);
     if due.is_empty() {
         shared.kept.round.send_replace(mark.seq);
         return Duration::ZERO;
     }
-    let Ok((all, work)) = all_made(shared, due).await else {
+    let Ok((all, work)) = build_in_thread(shared, due).await else {
         return Duration::ZERO; // too many ask already; whoever asks is told
     };
     let mut state = shared.kept.state();
@@ -288,7 +294,7 @@ async fn round(shared: &Arc<Shared>, mark: StateVersion) -> Duration {
     let made = all.into_iter().filter_map(|(name, made)| Some((name, made.ok()?)));
     let seen = made.fold(mark.seq, |seen, (name, made)| {
         let seen = seen.max(made.mark.seq);
-        state.put(&name, made);
+        state.store_response(&name, made);
         seen
     });
     drop(state);
@@ -387,7 +393,7 @@ mod tests {
             toy.writes.fetch_add(1, Ordering::SeqCst); // a request
             assert_eq!(ask(&shared, &toy).await, (2 * round + 1).to_string());
             toy.seq.store(seq + 1, Ordering::SeqCst); // an event
-            shared.tell_all();
+            shared.mark_all_told();
         }
         // Twice a round; on a slow machine one may grow old between two questions.
         assert!(toy.reads() < 500, "{} looks for 600 questions", toy.reads());
@@ -439,7 +445,7 @@ mod tests {
     async fn shown_in_order(toy: &Arc<Toy>) {
         let shared = shared(toy);
         let (stop, stopping) = watch::channel(false);
-        let ahead = tokio::spawn(make_ahead(Arc::clone(&shared), stopping));
+        let ahead = tokio::spawn(run_refresher(Arc::clone(&shared), stopping));
         let until = Instant::now() + Duration::from_secs(3);
         let (most, late) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicUsize::new(0)));
         let readers: Vec<_> = (0..4)
@@ -529,7 +535,7 @@ mod tests {
         let toy = marking(Duration::ZERO);
         let shared = shared(&toy);
         let (stop, stopping) = watch::channel(false);
-        let ahead = tokio::spawn(make_ahead(Arc::clone(&shared), stopping));
+        let ahead = tokio::spawn(run_refresher(Arc::clone(&shared), stopping));
         ask(&shared, &toy).await;
         ask(&shared, &toy).await;
         let until = Instant::now() + Duration::from_secs(20);

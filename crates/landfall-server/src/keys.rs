@@ -98,8 +98,8 @@ impl AccessKeys {
     /// When the files cannot be used, or others could read them.
     pub fn open(folder: &Path) -> Result<Self, KeysProblem> {
         let token_file = folder.join("token");
-        let stamp = stamp(&token_file); // before it is read: what is written after is read again
-        let token = hash(&Self::token(folder)?);
+        let stamp = file_stamp(&token_file); // before it is read: what is written after is read again
+        let token = hash(&Self::read_or_create_token(folder)?);
         let file = folder.join("sessions.json");
         let kept = match read_secret_file(&file)? {
             None => StoredKeys::default(),
@@ -112,7 +112,7 @@ impl AccessKeys {
             },
         };
         // Who came in by another token came in by one that was given up.
-        let ours = kept.token.is_empty() || kept.token == hex(&token);
+        let ours = kept.token.is_empty() || kept.token == to_hex(&token);
         let sessions = if ours { kept.sessions } else { Vec::new() };
         let name = format!("landfall-{}", &blake3::hash(folder.as_os_str().as_encoded_bytes()).to_hex()[..8]);
         let state = Mutex::new(AccessKeysState { token, stamp, sessions, pairings: Vec::new() });
@@ -123,7 +123,7 @@ impl AccessKeys {
     ///
     /// # Errors
     /// As [`Self::open`].
-    pub fn token(folder: &Path) -> Result<String, KeysProblem> {
+    pub fn read_or_create_token(folder: &Path) -> Result<String, KeysProblem> {
         let path = folder.join("token");
         if let Some(text) = read_secret_file(&path)? {
             let text = text.trim_end().to_owned();
@@ -135,7 +135,7 @@ impl AccessKeys {
                 Err(SecretFileError::Unsafe { path, what }.into())
             };
         }
-        let token = secret()?;
+        let token = random_secret()?;
         write_secret_file(&path, &format!("{token}\n"))?;
         Ok(token)
     }
@@ -146,18 +146,18 @@ impl AccessKeys {
     /// # Errors
     /// As [`Self::open`].
     pub fn renew(folder: &Path) -> Result<String, KeysProblem> {
-        let token = secret()?;
+        let token = random_secret()?;
         write_secret_file(&folder.join("token"), &format!("{token}\n"))?;
         Ok(token)
     }
 
     /// What the cookie is called. Cookies do not know ports: two projects on one machine must not take each other's.
-    pub(crate) fn cookie(&self) -> &str {
+    pub(crate) fn cookie_name(&self) -> &str {
         &self.name
     }
 
     /// A name for this machine that no other server on it has, so that no other gets the cookie.
-    pub(crate) fn local_name(&self) -> String {
+    pub(crate) fn local_cookie_name(&self) -> String {
         format!("{}.localhost", self.name)
     }
 
@@ -173,7 +173,7 @@ impl AccessKeys {
         }
         let now = now_ms();
         let mut state = self.lock();
-        let hex = hex(&hash);
+        let hex = to_hex(&hash);
         let found =
             state.sessions.iter_mut().find(|it| bool::from(it.hash.as_bytes().ct_eq(hex.as_bytes())))?;
         if found.until_ms <= now {
@@ -186,21 +186,21 @@ impl AccessKeys {
         };
         if now - found.seen_ms > SEEN_EVERY_MS {
             found.seen_ms = now;
-            let _ = self.keep(&state); // it is kept with the next change
+            let _ = self.save_state(&state); // it is kept with the next change
         }
         Some(known)
     }
 
     /// Reads the token again if it was renewed. Then nobody is let in any more: whoever had the old one may have let in others.
     pub(crate) fn look(&self) {
-        let now = stamp(&self.token_file);
+        let now = file_stamp(&self.token_file);
         let mut state = self.lock();
         if now.is_none() || now == state.stamp {
             return;
         }
         // What cannot be read is no new token; the old one stands until there is one.
         let Some(folder) = self.token_file.parent() else { return };
-        let Ok(token) = Self::token(folder) else { return };
+        let Ok(token) = Self::read_or_create_token(folder) else { return };
         state.stamp = now;
         let token = hash(&token);
         if bool::from(token.ct_eq(&state.token)) {
@@ -209,23 +209,27 @@ impl AccessKeys {
         state.token = token;
         state.sessions.clear();
         state.pairings.clear();
-        let _ = self.keep(&state); // those in the file came in by another token, so they are not let in again
+        let _ = self.save_state(&state); // those in the file came in by another token, so they are not let in again
         drop(state); // whoever hears of it looks at the sessions
         self.revoked.send_modify(|count| *count += 1);
     }
 
     /// The mark of the token that opens now.
-    pub(crate) fn mark(&self) -> [u8; 32] {
+    pub(crate) fn token_hash(&self) -> [u8; 32] {
         self.lock().token
     }
 
     /// Lets somebody in. Returns the secret, and the session.
-    pub(crate) fn admit(&self, label: &str, agent: bool) -> Result<(String, StoredSession), KeysProblem> {
-        let secret = secret()?;
+    pub(crate) fn create_session(
+        &self,
+        label: &str,
+        agent: bool,
+    ) -> Result<(String, StoredSession), KeysProblem> {
+        let secret = random_secret()?;
         let now = now_ms();
         let session = StoredSession {
-            name: secret_part()?,
-            hash: hex(&hash(&secret)),
+            name: random_secret_part()?,
+            hash: to_hex(&hash(&secret)),
             agent,
             label: label.chars().filter(|it| !it.is_control()).take(120).collect(),
             since_ms: now,
@@ -239,7 +243,7 @@ impl AccessKeys {
             return Err(KeysProblem::Full);
         }
         state.sessions.push(session.clone());
-        self.keep(&state)?;
+        self.save_state(&state)?;
         Ok((secret, session))
     }
 
@@ -250,31 +254,31 @@ impl AccessKeys {
     }
 
     /// Lets somebody in no more. Says whether there was anybody.
-    pub(crate) fn revoke(&self, name: &str) -> Result<bool, KeysProblem> {
+    pub(crate) fn revoke_session(&self, name: &str) -> Result<bool, KeysProblem> {
         let mut state = self.lock();
         let before = state.sessions.len();
         state.sessions.retain(|it| it.name != name);
         let gone = state.sessions.len() < before;
-        let kept = self.keep(&state);
+        let kept = self.save_state(&state);
         drop(state); // whoever hears of it looks at the sessions
         self.revoked.send_modify(|count| *count += 1);
         kept.map(|()| gone)
     }
 
     /// Whether a session still opens the door.
-    pub(crate) fn is_let_in(&self, name: &str) -> bool {
+    pub(crate) fn is_session_valid(&self, name: &str) -> bool {
         let now = now_ms();
         self.lock().sessions.iter().any(|it| it.name == name && it.until_ms > now)
     }
 
     /// Hears when somebody is let in no more.
-    pub(crate) fn revocations(&self) -> watch::Receiver<u64> {
+    pub(crate) fn subscribe_revocations(&self) -> watch::Receiver<u64> {
         self.revoked.subscribe()
     }
 
     /// A code that lets one browser in, once, and until when.
     pub(crate) fn pairing(&self, label: &str) -> Result<(String, i64), KeysProblem> {
-        let code = secret_part()? + &secret_part()?;
+        let code = random_secret_part()? + &random_secret_part()?;
         let now = now_ms();
         let mut state = self.lock();
         state.pairings.retain(|it| it.until_ms > now);
@@ -287,7 +291,7 @@ impl AccessKeys {
     }
 
     /// Uses a code up. Returns what the browser is to be called.
-    pub(crate) fn redeem(&self, code: &str, now_ms: i64) -> Option<String> {
+    pub(crate) fn redeem_pairing(&self, code: &str, now_ms: i64) -> Option<String> {
         let hash = hash(code);
         let mut state = self.lock();
         let at =
@@ -299,8 +303,8 @@ impl AccessKeys {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn keep(&self, state: &AccessKeysState) -> Result<(), KeysProblem> {
-        let kept = StoredKeys { v: 1, token: hex(&state.token), sessions: state.sessions.clone() };
+    fn save_state(&self, state: &AccessKeysState) -> Result<(), KeysProblem> {
+        let kept = StoredKeys { v: 1, token: to_hex(&state.token), sessions: state.sessions.clone() };
         let text = serde_json::to_string(&kept).unwrap_or_default(); // words and numbers always can be written
         Ok(write_secret_file(&self.file, &text)?)
     }
@@ -315,20 +319,20 @@ fn hash(secret: &str) -> [u8; 32] {
     *blake3::hash(secret.as_bytes()).as_bytes()
 }
 
-fn hex(bytes: &[u8]) -> String {
+fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn stamp(path: &Path) -> Option<FileStamp> {
+fn file_stamp(path: &Path) -> Option<FileStamp> {
     let meta = std::fs::symlink_metadata(path).ok()?;
     Some((meta.ino(), meta.mtime(), meta.mtime_nsec()))
 }
 
-fn secret() -> Result<String, SecretFileError> {
+fn random_secret() -> Result<String, SecretFileError> {
     random_hex::<SECRET_BYTES>()
 }
 
-fn secret_part() -> Result<String, SecretFileError> {
+fn random_secret_part() -> Result<String, SecretFileError> {
     random_hex::<8>()
 }
 
@@ -343,30 +347,30 @@ mod tests {
         let (code, until_ms) = keys.pairing("a phone").expect("a code");
         let now = now_ms();
         assert!(until_ms > now && until_ms <= now + PAIRING_MS);
-        assert_eq!(keys.redeem(&code, until_ms), None, "too late");
-        assert_eq!(keys.redeem("", now), None);
-        assert_eq!(keys.redeem(&code[..code.len() - 1], now), None);
-        assert_eq!(keys.redeem(&code, now).as_deref(), Some("a phone"));
-        assert_eq!(keys.redeem(&code, now), None, "used up");
+        assert_eq!(keys.redeem_pairing(&code, until_ms), None, "too late");
+        assert_eq!(keys.redeem_pairing("", now), None);
+        assert_eq!(keys.redeem_pairing(&code[..code.len() - 1], now), None);
+        assert_eq!(keys.redeem_pairing(&code, now).as_deref(), Some("a phone"));
+        assert_eq!(keys.redeem_pairing(&code, now), None, "used up");
     }
 
     #[test]
     fn a_session_ends_with_its_time() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let keys = AccessKeys::open(folder.path()).expect("keys");
-        let (secret, session) = keys.admit("a browser", false).expect("a session");
+        let (secret, session) = keys.create_session("a browser", false).expect("a session");
         assert_eq!(keys.known(&secret), Some(SecretOwner::Browser(session.name.clone())));
-        assert!(keys.is_let_in(&session.name));
+        assert!(keys.is_session_valid(&session.name));
         keys.lock().sessions[0].until_ms = now_ms();
         assert_eq!(keys.known(&secret), None);
-        assert!(!keys.is_let_in(&session.name) && keys.sessions().is_empty());
+        assert!(!keys.is_session_valid(&session.name) && keys.sessions().is_empty());
     }
 
     #[test]
     fn who_comes_when_too_many_are_let_in_is_told_and_nobody_is_put_out() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let keys = AccessKeys::open(folder.path()).expect("keys");
-        let (first, session) = keys.admit("the first", false).expect("a session");
+        let (first, session) = keys.create_session("the first", false).expect("a session");
         {
             let mut state = keys.lock();
             let one = state.sessions[0].clone();
@@ -376,13 +380,13 @@ mod tests {
                 ..one.clone()
             }));
         }
-        let refused = keys.admit("one more", false).expect_err("too many");
+        let refused = keys.create_session("one more", false).expect_err("too many");
         assert!(refused.to_string().contains("200"), "{refused}");
         assert!(keys.known(&first).is_some(), "who was there first stays");
-        assert!(keys.revoke(&session.name).expect("written"));
-        assert!(keys.admit("one more", false).is_ok(), "there is room again");
+        assert!(keys.revoke_session(&session.name).expect("written"));
+        assert!(keys.create_session("one more", false).is_ok(), "there is room again");
         // Those whose time is over take no room.
         keys.lock().sessions[5].until_ms = now_ms();
-        assert!(keys.admit("and one more", false).is_ok());
+        assert!(keys.create_session("and one more", false).is_ok());
     }
 }

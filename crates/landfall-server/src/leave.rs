@@ -23,8 +23,8 @@ impl Leave {
         Self {
             shared: Arc::clone(shared),
             session: who.session().map(str::to_owned),
-            token: shared.keys.as_ref().filter(|_| *who == Who::Token).map(AccessKeys::mark),
-            revoked: shared.keys.as_ref().map(AccessKeys::revocations),
+            token: shared.keys.as_ref().filter(|_| *who == Who::Token).map(AccessKeys::token_hash),
+            revoked: shared.keys.as_ref().map(AccessKeys::subscribe_revocations),
             stopping: shared.stopping.clone(),
         }
     }
@@ -33,8 +33,8 @@ impl Leave {
     pub(crate) fn is_over(&self) -> bool {
         let Some(keys) = &self.shared.keys else { return self.session.is_some() };
         match (&self.session, self.token) {
-            (Some(session), _) => !keys.is_let_in(session),
-            (None, Some(token)) => token != keys.mark(),
+            (Some(session), _) => !keys.is_session_valid(session),
+            (None, Some(token)) => token != keys.token_hash(),
             (None, None) => false,
         }
     }
@@ -43,15 +43,15 @@ impl Leave {
     pub(crate) async fn over(&mut self) {
         while !self.is_over() {
             tokio::select! {
-                () = heard(&mut self.revoked) => {}
-                () = closed(&mut self.stopping) => return,
+                () = wait_for_revocation(&mut self.revoked) => {}
+                () = wait_for_stop(&mut self.stopping) => return,
             }
         }
     }
 }
 
 /// Waits until somebody is let in no more; for ever where nobody can be.
-async fn heard(revoked: &mut Option<watch::Receiver<u64>>) {
+async fn wait_for_revocation(revoked: &mut Option<watch::Receiver<u64>>) {
     let heard = match revoked {
         Some(revoked) => revoked.changed().await.is_ok(),
         None => false,
@@ -62,7 +62,7 @@ async fn heard(revoked: &mut Option<watch::Receiver<u64>>) {
 }
 
 /// Waits until the server ends; for ever where nothing ends it.
-async fn closed(stopping: &mut Option<watch::Receiver<bool>>) {
+async fn wait_for_stop(stopping: &mut Option<watch::Receiver<bool>>) {
     match stopping {
         Some(stopping) => while stopping.changed().await.is_ok() {},
         None => std::future::pending().await,

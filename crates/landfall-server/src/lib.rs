@@ -42,7 +42,7 @@ use landfall_api::socket::EngineSocket;
 pub use api::OPENAPI;
 pub use door::is_origin;
 pub use keys::{AccessKeys, KeysProblem};
-pub use router::{Guard, Served, served};
+pub use router::{Guard, Served, served_routes};
 
 /// What is served, and where.
 pub struct ServerOptions {
@@ -138,7 +138,7 @@ pub fn serve(
     drop(runtime.spawn_blocking(|| {})); // that one
     let guests = runtime.block_on(async { listen::ServerListeners::new(listener, options.addresses) })?;
     let thread = std::thread::Builder::new().name("server".to_owned()).spawn(move || {
-        runtime.block_on(listen::listen(guests, shared, stopping));
+        runtime.block_on(listen::run_listener(guests, shared, stopping));
         runtime.shutdown_timeout(LAST_WORDS);
     })?;
     Ok(RunningServer { stop: Some(stop), thread: Some(thread), addresses, links })

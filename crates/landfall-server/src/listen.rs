@@ -54,11 +54,15 @@ impl ServerListeners {
 }
 
 /// Takes connections until `stopping` is closed, then lets those under way finish.
-pub(crate) async fn listen(guests: ServerListeners, shared: Arc<Shared>, stopping: watch::Receiver<bool>) {
+pub(crate) async fn run_listener(
+    guests: ServerListeners,
+    shared: Arc<Shared>,
+    stopping: watch::Receiver<bool>,
+) {
     let router = router::router(Arc::clone(&shared));
     let mut tasks = tokio::task::JoinSet::new();
-    tasks.spawn(events::pump(Arc::clone(&shared), stopping.clone()));
-    tasks.spawn(kept::make_ahead(Arc::clone(&shared), stopping.clone()));
+    tasks.spawn(events::run_event_pump(Arc::clone(&shared), stopping.clone()));
+    tasks.spawn(kept::run_refresher(Arc::clone(&shared), stopping.clone()));
     let host = ServeContext { shared, router, lookups: Arc::new(Semaphore::new(LOOKUPS_MAX)), stopping };
     if let Some(listener) = guests.socket {
         // A room of its own: however many browsers come, `landfall stop` gets in.
@@ -124,7 +128,7 @@ async fn take<L: ConnectionListener>(listener: &L, room: &Arc<Connections>, host
             Ok(Some(guest)) => guest,
             Ok(None) => continue,
             Err(_) => {
-                breathe().await; // out of descriptors, or it has left already
+                pause_briefly().await; // out of descriptors, or it has left already
                 continue;
             }
         };
@@ -132,7 +136,8 @@ async fn take<L: ConnectionListener>(listener: &L, room: &Arc<Connections>, host
         let host = host.clone();
         guests.spawn(async move {
             let Some(peer) = host.admit(&taken, peer).await else { return };
-            host.serve(TokioIo::new(WriteTimeoutStream::new(stream, STALL_MAX)), peer, &taken).await;
+            host.serve_connection(TokioIo::new(WriteTimeoutStream::new(stream, STALL_MAX)), peer, &taken)
+                .await;
         });
         while guests.try_join_next().is_some() {}
     }
@@ -140,7 +145,7 @@ async fn take<L: ConnectionListener>(listener: &L, room: &Arc<Connections>, host
 }
 
 /// A short pause keeps a loop that cannot take anybody from spinning.
-async fn breathe() {
+async fn pause_briefly() {
     tokio::time::sleep(Duration::from_millis(20)).await;
 }
 
@@ -160,17 +165,17 @@ impl ServeContext {
     async fn admit(&self, taken: &ConnectionPermit, peer: Peer) -> Option<Peer> {
         let Peer::Local(process) = &peer else { return Some(peer) };
         let admitted = tokio::select! {
-            admitted = door::admit(&self.shared, &self.lookups, process) => admitted,
-            () = taken.connection.closed() => return None,
+            admitted = door::check_peer_process(&self.shared, &self.lookups, process) => admitted,
+            () = taken.connection.wait_until_closed() => return None,
         };
         match admitted {
             Ok(()) => Some(peer),
-            Err(problem) => taken.confine().then_some(Peer::Barred(problem)),
+            Err(problem) => taken.confine_source().then_some(Peer::Barred(problem)),
         }
     }
 
     /// Serves one connection.
-    async fn serve<S>(self, stream: S, peer: Peer, taken: &ConnectionPermit)
+    async fn serve_connection<S>(self, stream: S, peer: Peer, taken: &ConnectionPermit)
     where
         S: hyper::rt::Read + hyper::rt::Write + Send + Unpin + 'static,
     {
@@ -193,7 +198,7 @@ impl ServeContext {
         let mut connection = std::pin::pin!(connection);
         tokio::select! {
             ended = connection.as_mut() => drop(ended), // it has left, or said something that is no HTTP
-            () = taken.connection.closed() => {} // it gives way to another one
+            () = taken.connection.wait_until_closed() => {} // it gives way to another one
             _ = stopping.changed() => {
                 connection.as_mut().graceful_shutdown();
                 // The same; and who sends a request for ever does not keep the server from ending.

@@ -30,12 +30,12 @@ pub(crate) struct SecretFinderCache {
 
 impl SecretFinderCache {
     /// What to look for; none where there is nothing to hide.
-    pub(crate) fn now(&self, service: &dyn Service) -> Option<Arc<SecretFinder>> {
+    pub(crate) fn current_finder(&self, service: &dyn Service) -> Option<Arc<SecretFinder>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         match &*known {
             Some((at, mask)) if at.elapsed() < LOOK => mask.clone(),
             Some(_) | None => {
-                let mask = SecretFinder::of(&service.known_secrets()).map(Arc::new);
+                let mask = SecretFinder::from_secrets(&service.known_secrets()).map(Arc::new);
                 *known = Some((Instant::now(), mask.clone()));
                 mask
             }
@@ -50,7 +50,7 @@ pub(crate) struct SecretFinder {
 }
 
 impl SecretFinder {
-    fn of(secrets: &[String]) -> Option<Self> {
+    fn from_secrets(secrets: &[String]) -> Option<Self> {
         let fits = |it: &&String| (LETTERS_MIN..=LETTERS_MAX).contains(&it.len());
         let words: BTreeSet<Vec<u8>> = secrets.iter().filter(fits).flat_map(|it| ways(it)).collect();
         if words.is_empty() {
@@ -63,7 +63,7 @@ impl SecretFinder {
     }
 
     /// Stars in the place of each; none if there is nothing to hide.
-    fn hide(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+    fn hide_secrets(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         let mut hidden: Option<Vec<u8>> = None;
         for found in self.finder.find_iter(bytes) {
             hidden.get_or_insert_with(|| bytes.to_vec())[found.range()].fill(b'*');
@@ -72,18 +72,18 @@ impl SecretFinder {
     }
 
     fn hide_text(&self, text: &mut String) {
-        if let Some(hidden) = self.hide(text.as_bytes()) {
+        if let Some(hidden) = self.hide_secrets(text.as_bytes()) {
             // Words are whole texts, so what is around them stays text.
             *text = String::from_utf8_lossy(&hidden).into_owned();
         }
     }
 
     /// The same in what is cut into pieces and coloured before it is sent.
-    pub(crate) fn hide_in(&self, response: &mut Response) {
+    pub(crate) fn hide_in_response(&self, response: &mut Response) {
         let hide = |blob: &mut Blob| {
             let hidden = match &*blob {
-                Blob::Text(text) => self.hide(text.as_bytes()),
-                Blob::Base64(_) => blob.bytes().ok().and_then(|bytes| self.hide(&bytes)),
+                Blob::Text(text) => self.hide_secrets(text.as_bytes()),
+                Blob::Base64(_) => blob.bytes().ok().and_then(|bytes| self.hide_secrets(&bytes)),
             };
             if let Some(hidden) = hidden {
                 *blob = Blob::new(hidden);
@@ -98,7 +98,7 @@ impl SecretFinder {
     }
 
     /// How much of the end could be the beginning of one.
-    fn open_end(&self, bytes: &[u8]) -> usize {
+    fn partial_match_length(&self, bytes: &[u8]) -> usize {
         let open = |word: &Vec<u8>| {
             let longest = (word.len() - 1).min(bytes.len());
             (1..=longest).rev().find(|many| bytes.ends_with(&word[..*many])).unwrap_or(0)
@@ -151,7 +151,7 @@ fn ways(secret: &str) -> Vec<Vec<u8>> {
         hex,
     ];
     for letters in [BASE64, BASE64_URL] {
-        ways.extend((0..3).map(|before| base64(letters, before, secret.as_bytes())));
+        ways.extend((0..3).map(|before| base64_core(letters, before, secret.as_bytes())));
     }
     ways.into_iter().map(String::into_bytes).filter(|it| it.len() >= LETTERS_MIN).collect()
 }
@@ -160,7 +160,7 @@ const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const BASE64_URL: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /// The letters that depend on the secret alone when so many bytes stand before it.
-fn base64(letters: &[u8; 64], before: usize, secret: &[u8]) -> String {
+fn base64_core(letters: &[u8; 64], before: usize, secret: &[u8]) -> String {
     let bytes: Vec<u8> = std::iter::repeat_n(0, before).chain(secret.iter().copied()).collect();
     let letter = |at: usize| {
         let bit = at * 6;
@@ -212,10 +212,10 @@ impl HttpBody for MaskedBody {
                 both.extend_from_slice(&bytes);
                 bytes = both.into();
             }
-            if let Some(hidden) = self.mask.hide(&bytes) {
+            if let Some(hidden) = self.mask.hide_secrets(&bytes) {
                 bytes = hidden.into();
             }
-            let open = if self.body.is_end_stream() { 0 } else { self.mask.open_end(&bytes) };
+            let open = if self.body.is_end_stream() { 0 } else { self.mask.partial_match_length(&bytes) };
             self.held = bytes.split_off(bytes.len() - open).to_vec();
             if !bytes.is_empty() {
                 return Poll::Ready(Some(Ok(Frame::data(bytes))));
@@ -248,26 +248,28 @@ mod tests {
     const SECRET: &str = "sk-Zk7+/\"<&>'\\canary";
 
     fn mask() -> Arc<SecretFinder> {
-        Arc::new(SecretFinder::of(&[SECRET.to_owned(), "short".to_owned()]).expect("something to hide"))
+        Arc::new(
+            SecretFinder::from_secrets(&[SECRET.to_owned(), "short".to_owned()]).expect("something to hide"),
+        )
     }
 
     #[test]
     fn every_way_to_write_it_is_hidden_and_nothing_else() {
         for way in ways(SECRET) {
             let text = [b"before ".as_slice(), &way, b" after, short"].concat();
-            let hidden = mask().hide(&text).expect("it is there");
+            let hidden = mask().hide_secrets(&text).expect("it is there");
             assert_eq!(hidden.len(), text.len());
             let stars = "*".repeat(way.len());
             assert_eq!(String::from_utf8_lossy(&hidden), format!("before {stars} after, short"));
         }
-        assert_eq!(mask().hide(b"sk-Zk7+/ and canary"), None);
-        assert!(SecretFinder::of(&["short".to_owned()]).is_none());
+        assert_eq!(mask().hide_secrets(b"sk-Zk7+/ and canary"), None);
+        assert!(SecretFinder::from_secrets(&["short".to_owned()]).is_none());
     }
 
     #[test]
     fn base64_is_known_wherever_it_begins() {
-        assert_eq!(base64(BASE64, 0, b"Man is distinguished"), "TWFuIGlzIGRpc3Rpbmd1aXNoZW");
-        assert!("eHlNYW4gaXMgZGlzdA".contains(&base64(BASE64, 2, b"Man is dist")), "xyMan is dist");
+        assert_eq!(base64_core(BASE64, 0, b"Man is distinguished"), "TWFuIGlzIGRpc3Rpbmd1aXNoZW");
+        assert!("eHlNYW4gaXMgZGlzdA".contains(&base64_core(BASE64, 2, b"Man is dist")), "xyMan is dist");
     }
 
     #[tokio::test]

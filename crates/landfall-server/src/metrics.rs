@@ -52,7 +52,7 @@ impl Default for Metrics {
 
 impl Metrics {
     /// Counts a request that was carried out.
-    pub(crate) fn asked(&self, operation: &'static str, good: bool, took: Duration) {
+    pub(crate) fn note_request(&self, operation: &'static str, good: bool, took: Duration) {
         let result = if good { "ok" } else { "problem" };
         self.asked.get_or_create(&RequestLabels { operation, result }).inc();
         self.took.get_or_create(&NameLabel { operation }).observe(took.as_secs_f64());
@@ -60,10 +60,10 @@ impl Metrics {
 }
 
 pub(crate) fn routes(routes: &mut RouteTable) {
-    routes.get("/metrics", Guard::Needs(Access::Read), metrics);
+    routes.get("/metrics", Guard::Needs(Access::Read), serve_metrics);
 }
 
-async fn metrics(State(shared): State<Arc<Shared>>, request: Request<Body>) -> HttpResponse {
+async fn serve_metrics(State(shared): State<Arc<Shared>>, request: Request<Body>) -> HttpResponse {
     let who = request.extensions().get::<Who>().cloned().unwrap_or(Who::Nobody);
     let status = match api::call(&shared, &who, Asked::Status(Nothing {})).await {
         Ok(Response::Status(status)) => status,
@@ -71,14 +71,14 @@ async fn metrics(State(shared): State<Arc<Shared>>, request: Request<Body>) -> H
         Err(problem) => return answer::problem(&problem),
     };
     let mut text = String::new();
-    match encode(&mut text, &registry(&shared, &status)) {
+    match encode(&mut text, &build_registry(&shared, &status)) {
         Ok(()) => answer::of(200, "application/openmetrics-text; version=1.0.0; charset=utf-8", text),
         Err(_) => answer::of(500, "text/plain; charset=utf-8", ""),
     }
 }
 
 /// Everything there is to collect, as it is now.
-fn registry(shared: &Shared, status: &StatusReport) -> Registry {
+fn build_registry(shared: &Shared, status: &StatusReport) -> Registry {
     let mut registry = Registry::with_prefix("landfall");
     let it = &mut registry;
     it.register("requests", "Requests carried out", shared.metrics.asked.clone());
@@ -94,7 +94,7 @@ fn registry(shared: &Shared, status: &StatusReport) -> Registry {
         gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
         it.register(name, help, gauge);
     };
-    number(it, "viewers", "Who watches the stream of events", shared.feed.viewers() as u64);
+    number(it, "viewers", "Who watches the stream of events", shared.feed.viewer_count() as u64);
     number(
         it,
         "agents_at_work",

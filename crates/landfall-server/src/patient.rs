@@ -24,7 +24,11 @@ impl<S> WriteTimeoutStream<S> {
         Self { stream, stall_max, stalled: None }
     }
 
-    fn watch<T>(&mut self, cx: &mut Context<'_>, done: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+    fn fail_when_stalled<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        done: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
         if done.is_ready() {
             self.stalled = None;
             return done;
@@ -54,7 +58,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeoutStream<S> {
 impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeoutStream<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let done = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.watch(cx, done)
+        self.fail_when_stalled(cx, done)
     }
 
     fn poll_write_vectored(
@@ -63,7 +67,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeoutStream<S> {
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let done = Pin::new(&mut self.stream).poll_write_vectored(cx, parts);
-        self.watch(cx, done)
+        self.fail_when_stalled(cx, done)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -72,12 +76,12 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeoutStream<S> {
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let done = Pin::new(&mut self.stream).poll_flush(cx);
-        self.watch(cx, done)
+        self.fail_when_stalled(cx, done)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let done = Pin::new(&mut self.stream).poll_shutdown(cx);
-        self.watch(cx, done)
+        self.fail_when_stalled(cx, done)
     }
 }
 

@@ -44,8 +44,8 @@ pub struct Served {
 
 /// Every route there is.
 #[must_use]
-pub fn served() -> Vec<Served> {
-    RouteTable::all().list
+pub fn served_routes() -> Vec<Served> {
+    RouteTable::with_all().list
 }
 
 /// Routes as they are gathered.
@@ -55,7 +55,7 @@ pub(crate) struct RouteTable {
 }
 
 impl RouteTable {
-    fn all() -> Self {
+    fn with_all() -> Self {
         let mut all = Self { router: Router::new(), list: Vec::new() };
         api::routes(&mut all);
         task_auto::routes(&mut all);
@@ -141,8 +141,8 @@ fn check_kind(method: landfall_api::Method, request: &Request<Body>) -> Result<(
 
 /// All routes. Whatever is not here is not found; whatever is here is behind the [`door`].
 pub(crate) fn router(shared: Arc<Shared>) -> Router {
-    let router = RouteTable::all().router;
-    router.fallback(not_found).method_not_allowed_fallback(not_allowed).with_state(shared)
+    let router = RouteTable::with_all().router;
+    router.fallback(not_found_response).method_not_allowed_fallback(not_allowed_response).with_state(shared)
 }
 
 /// Answers one request: the door first, then the route, then what every answer carries.
@@ -156,18 +156,18 @@ pub(crate) async fn answer(
     let wants_page = door::wants_page(&request);
     let head = request.method() == Method::HEAD;
     let is_asset = request.uri().path().starts_with("/assets/");
-    let elsewhere = door::elsewhere(shared, peer, &request);
-    let checked = door::check(shared, peer, &request);
+    let elsewhere = door::redirect_target(shared, peer, &request);
+    let checked = door::check_request(shared, peer, &request);
     match &checked {
         Ok(Who::Nobody) | Err(_) => {}
-        Ok(Who::Owner | Who::Token | Who::Browser { .. } | Who::Agent { .. }) => connection.prove(),
+        Ok(Who::Owner | Who::Token | Who::Browser { .. } | Who::Agent { .. }) => connection.mark_proven(),
     }
     if let Peer::Remote(source) = peer {
         request.extensions_mut().insert(*source);
     }
     let mut answer = match checked {
         Ok(_) | Err(Problem { code: ProblemCode::Unauthorized, .. }) if elsewhere.is_some() => {
-            answer::see(&elsewhere.unwrap_or_default())
+            answer::redirect_response(&elsewhere.unwrap_or_default())
         }
         Ok(who) => {
             request.extensions_mut().insert(who);
@@ -179,9 +179,9 @@ pub(crate) async fn answer(
         Err(problem) if wants_page => pages::refused(shared, &problem),
         Err(problem) => answer::problem(&problem),
     };
-    answer::seal(&mut answer);
+    answer::add_common_headers(&mut answer);
     if let (Peer::Remote(_), false) = (peer, is_asset)
-        && let Some(mask) = shared.masks.now(&*shared.service)
+        && let Some(mask) = shared.masks.current_finder(&*shared.service)
     {
         answer = answer.map(|body| Body::new(MaskedBody::new(body, mask)));
     }
@@ -191,13 +191,13 @@ pub(crate) async fn answer(
     answer
 }
 
-async fn not_found(request: Request<Body>) -> HttpResponse {
+async fn not_found_response(request: Request<Body>) -> HttpResponse {
     let what = format!("nothing is at `{}`", request.uri().path().chars().take(200).collect::<String>());
     let problem = Problem::new(ProblemCode::NotFound, what).hint("what there is: /api");
     if door::wants_page(&request) { pages::problem(&problem) } else { answer::problem(&problem) }
 }
 
-async fn not_allowed(request: Request<Body>) -> HttpResponse {
+async fn not_allowed_response(request: Request<Body>) -> HttpResponse {
     let what = format!("`{}` is not how this is asked for", request.method());
     let problem = Problem::new(ProblemCode::MethodNotAllowed, what).hint("what there is: /api");
     let mut answer = answer::problem(&problem);

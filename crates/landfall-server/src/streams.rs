@@ -174,7 +174,7 @@ impl Reader {
         match self.form {
             Form::Lines => told["lines"] = serde_json::to_value(&page.lines).unwrap_or_default(), // plain words and numbers
             Form::Html => {
-                told["html"] = log::rows(&page.lines).as_str().into();
+                told["html"] = log::render_rows(&page.lines).as_str().into();
                 told["count"] = page.lines.len().into();
             }
         }

@@ -25,13 +25,13 @@ pub(crate) const OF_SESSION: &str = "/api/sessions/{id}/task-auto";
 pub(crate) const LOOKUP: &str = "/api/task-auto/lookup";
 
 pub(crate) fn routes(routes: &mut RouteTable) {
-    routes.post(OF_SESSION, Guard::Needs(Access::Steer), start);
-    routes.get(OF_SESSION, Guard::Needs(Access::Read), show);
-    routes.on(Method::Delete, OF_SESSION, Guard::Needs(Access::Steer), stop);
-    routes.get(LOOKUP, Guard::Needs(Access::Read), lookup);
+    routes.post(OF_SESSION, Guard::Needs(Access::Steer), start_session);
+    routes.get(OF_SESSION, Guard::Needs(Access::Read), show_session);
+    routes.on(Method::Delete, OF_SESSION, Guard::Needs(Access::Steer), stop_session);
+    routes.get(LOOKUP, Guard::Needs(Access::Read), lookup_session);
 }
 
-async fn start(
+async fn start_session(
     State(shared): State<Arc<Shared>>,
     Path(session): Path<String>,
     request: Request<Body>,
@@ -50,34 +50,34 @@ async fn start(
             LoopAsked { session, dir: task_dir, iterations: max_iterations, minutes: timeout_minutes, flow };
         let who = parts.extensions.get::<Who>().cloned().unwrap_or(Who::Nobody);
         match api::call(&shared, &who, Asked::LoopStart(asked)).await? {
-            Response::LoopStart(line) => Ok(row(*line)),
-            other => Err(unexpected(&other)),
+            Response::LoopStart(line) => Ok(to_task_auto(*line)),
+            other => Err(unexpected_response(&other)),
         }
     };
-    told(done.await)
+    to_response(done.await)
 }
 
-async fn stop(
+async fn stop_session(
     State(shared): State<Arc<Shared>>,
     Path(session): Path<String>,
     request: Request<Body>,
 ) -> HttpResponse {
-    let who = who(&request);
-    told(match api::call(&shared, &who, Asked::LoopStop(LoopOf { session })).await {
-        Ok(Response::LoopStop(line)) => Ok(row(*line)),
-        Ok(other) => Err(unexpected(&other)),
+    let who = caller_of(&request);
+    to_response(match api::call(&shared, &who, Asked::LoopStop(LoopOf { session })).await {
+        Ok(Response::LoopStop(line)) => Ok(to_task_auto(*line)),
+        Ok(other) => Err(unexpected_response(&other)),
         Err(problem) => Err(problem),
     })
 }
 
-async fn show(
+async fn show_session(
     State(shared): State<Arc<Shared>>,
     Path(session): Path<String>,
     request: Request<Body>,
 ) -> HttpResponse {
     let asked = LoopsAsked { session: Some(session.clone()), ..LoopsAsked::default() };
-    told(match loops(&shared, who(&request), asked).await {
-        Ok(loops) => loops.into_iter().next().map(row).ok_or_else(|| {
+    to_response(match loops(&shared, caller_of(&request), asked).await {
+        Ok(loops) => loops.into_iter().next().map(to_task_auto).ok_or_else(|| {
             let session: String = session.chars().take(200).collect();
             Problem::new(ProblemCode::NotFound, format!("session `{session}` has had no loop"))
                 .hint("`POST` begins one")
@@ -92,18 +92,18 @@ struct LookupRequest {
     task_dir: String,
 }
 
-async fn lookup(State(shared): State<Arc<Shared>>, request: Request<Body>) -> HttpResponse {
+async fn lookup_session(State(shared): State<Arc<Shared>>, request: Request<Body>) -> HttpResponse {
     let query = request.uri().query().unwrap_or_default();
     let asked: Result<LookupRequest, _> = serde_html_form::from_str(query);
     let Ok(LookupRequest { task_dir }) = asked else {
-        return told::<()>(Err(Problem::new(ProblemCode::BadInput, "the query says no `taskDir`")
+        return to_response::<()>(Err(Problem::new(ProblemCode::BadInput, "the query says no `taskDir`")
             .hint("ask for `/api/task-auto/lookup?taskDir=/absolute/path`")));
     };
     if let Err(problem) = check_absolute(&task_dir) {
-        return told::<()>(Err(problem));
+        return to_response::<()>(Err(problem));
     }
     let asked = LoopsAsked { dir: Some(task_dir.clone()), ..LoopsAsked::default() };
-    told(match loops(&shared, who(&request), asked).await {
+    to_response(match loops(&shared, caller_of(&request), asked).await {
         Ok(loops) => match loops.into_iter().find(|it| it.holds) {
             Some(held) => Ok(TaskAutoHolder { session_name: held.session, status: held.status }),
             None => {
@@ -126,23 +126,23 @@ fn check_absolute(dir: &str) -> Result<(), Problem> {
         .hint("name the module's folder from `/` on"))
 }
 
-fn who(request: &Request<Body>) -> Who {
+fn caller_of(request: &Request<Body>) -> Who {
     request.extensions().get::<Who>().cloned().unwrap_or(Who::Nobody)
 }
 
 async fn loops(shared: &Arc<Shared>, who: Who, asked: LoopsAsked) -> Result<Vec<LoopLine>, Problem> {
     match api::call(shared, &who, Asked::Loops(asked)).await? {
         Response::Loops(list) => Ok(list.loops),
-        other => Err(unexpected(&other)),
+        other => Err(unexpected_response(&other)),
     }
 }
 
-fn unexpected(other: &Response) -> Problem {
+fn unexpected_response(other: &Response) -> Problem {
     Problem::new(ProblemCode::Internal, format!("asked for a loop and got an answer to `{}`", other.name()))
 }
 
 /// The answer as those clients read it. They take 400 for words that cannot be used.
-fn told<T: Serialize>(done: Result<T, Problem>) -> HttpResponse {
+fn to_response<T: Serialize>(done: Result<T, Problem>) -> HttpResponse {
     match done {
         Ok(it) => answer::json(serde_json::to_vec(&it).unwrap_or_default()), // words and numbers always can be written
         Err(problem) => {
@@ -156,7 +156,7 @@ fn told<T: Serialize>(done: Result<T, Problem>) -> HttpResponse {
     }
 }
 
-fn row(line: LoopLine) -> TaskAuto {
+fn to_task_auto(line: LoopLine) -> TaskAuto {
     TaskAuto {
         session_name: line.session,
         task_dir: line.dir,
@@ -164,23 +164,23 @@ fn row(line: LoopLine) -> TaskAuto {
         max_iterations: line.iterations_max,
         timeout_minutes: line.minutes_max,
         iteration_count: line.iterations,
-        started_at: moment(Some(line.started_ms)),
-        last_signal_at: moment(line.signal_ms),
+        started_at: format_moment(Some(line.started_ms)),
+        last_signal_at: format_moment(line.signal_ms),
         recovery_count_step: line.recoveries_step,
         recovery_count_total: line.recoveries,
         stall_count: line.stalls,
-        quota_wait_since: moment(line.quota_since_ms),
+        quota_wait_since: format_moment(line.quota_since_ms),
         restart_count: line.restarts,
         elapsed_seconds: line.elapsed_ms / 1_000,
         current_step: line.agent_step.or(line.step).unwrap_or_default(),
-        ended_at: moment(line.ended_ms),
+        ended_at: format_moment(line.ended_ms),
         stop_reason: line.reason.unwrap_or_default(),
         task: line.task,
     }
 }
 
 /// A moment as text, in UTC; empty for none.
-fn moment(at_ms: Option<i64>) -> String {
+fn format_moment(at_ms: Option<i64>) -> String {
     let at = at_ms.and_then(|at_ms| jiff::Timestamp::from_millisecond(at_ms).ok());
     at.map(|at| at.to_string()).unwrap_or_default()
 }
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn moments_are_in_utc_and_none_is_empty() {
-        assert_eq!(moment(Some(1_785_283_200_000)), "2026-07-29T00:00:00Z");
-        assert_eq!(moment(None), "");
+        assert_eq!(format_moment(Some(1_785_283_200_000)), "2026-07-29T00:00:00Z");
+        assert_eq!(format_moment(None), "");
     }
 }

@@ -22,24 +22,24 @@ const CUT: usize = 20_000; // letters of one line; a longer one is read in its f
 /// One line, with its colours.
 pub(crate) fn render(line: &str, to: &mut Markup) {
     let mut look = TextStyle::default();
-    pieces(line, |piece| match piece {
+    for_each_piece(line, |piece| match piece {
         AnsiPiece::Text(text) if look == TextStyle::default() => {
             to.text(text);
         }
         AnsiPiece::Text(text) => {
             open(look, to);
-            to.text(text).tag("</span>");
+            to.text(text).push_tag("</span>");
         }
-        AnsiPiece::Looks(numbers) => change(&mut look, numbers),
+        AnsiPiece::Looks(numbers) => apply_style_codes(&mut look, numbers),
     });
 }
 
 /// Lines with their colours, one below the other.
-pub(crate) fn block(text: &str) -> Markup {
+pub(crate) fn render_block(text: &str) -> Markup {
     let mut html = Markup::default();
     for line in text.lines() {
         render(line, &mut html);
-        html.tag("\n");
+        html.push_tag("\n");
     }
     html
 }
@@ -47,7 +47,7 @@ pub(crate) fn block(text: &str) -> Markup {
 /// One line without its colours.
 pub(crate) fn plain(line: &str) -> String {
     let mut text = String::with_capacity(line.len());
-    pieces(line, |piece| match piece {
+    for_each_piece(line, |piece| match piece {
         AnsiPiece::Text(piece) => text.push_str(&visible(piece)),
         AnsiPiece::Looks(_) => {}
     });
@@ -60,7 +60,7 @@ enum AnsiPiece<'a> {
     Looks(&'a str),
 }
 
-fn pieces<'a>(line: &'a str, mut take: impl FnMut(AnsiPiece<'a>)) {
+fn for_each_piece<'a>(line: &'a str, mut take: impl FnMut(AnsiPiece<'a>)) {
     let line = line.strip_suffix('\r').unwrap_or(line); // how lines end elsewhere
     let line = line.char_indices().nth(CUT).map_or(line, |(end, _)| &line[..end]);
     let mut rest = line;
@@ -84,7 +84,7 @@ fn pieces<'a>(line: &'a str, mut take: impl FnMut(AnsiPiece<'a>)) {
     }
 }
 
-fn change(look: &mut TextStyle, numbers: &str) {
+fn apply_style_codes(look: &mut TextStyle, numbers: &str) {
     let mut numbers = numbers.split([';', ':']).map(|it| it.parse::<u16>().unwrap_or(0));
     while let Some(number) = numbers.next() {
         match number {
@@ -101,10 +101,10 @@ fn change(look: &mut TextStyle, numbers: &str) {
             27 => look.inverse = false,
             29 => look.gone = false,
             30..=37 => look.fore = Some((number - 30) as u8),
-            38 => look.fore = colour(&mut numbers).or(look.fore),
+            38 => look.fore = parse_color(&mut numbers).or(look.fore),
             39 => look.fore = None,
             40..=47 => look.back = Some((number - 40) as u8),
-            48 => look.back = colour(&mut numbers).or(look.back),
+            48 => look.back = parse_color(&mut numbers).or(look.back),
             49 => look.back = None,
             90..=97 => look.fore = Some((number - 90 + 8) as u8),
             100..=107 => look.back = Some((number - 100 + 8) as u8),
@@ -114,29 +114,29 @@ fn change(look: &mut TextStyle, numbers: &str) {
 }
 
 /// One of the sixteen colours we have, the nearest to the one that is meant.
-fn colour(numbers: &mut impl Iterator<Item = u16>) -> Option<u8> {
+fn parse_color(numbers: &mut impl Iterator<Item = u16>) -> Option<u8> {
     match numbers.next()? {
         2 => {
             let mut next = || numbers.next().map(|it| it.min(255));
-            Some(nearest(next()?, next()?, next()?))
+            Some(nearest_color(next()?, next()?, next()?))
         }
         5 => match numbers.next()? {
             index @ 0..=15 => Some(index as u8),
             index @ 16..=231 => {
                 let level = |part: u16| if part == 0 { 0 } else { 55 + 40 * part };
                 let index = index - 16;
-                Some(nearest(level(index / 36), level(index / 6 % 6), level(index % 6)))
+                Some(nearest_color(level(index / 36), level(index / 6 % 6), level(index % 6)))
             }
             index => {
                 let grey = 8 + 10 * (index.min(255).saturating_sub(232));
-                Some(nearest(grey, grey, grey))
+                Some(nearest_color(grey, grey, grey))
             }
         },
         _ => None,
     }
 }
 
-fn nearest(red: u16, green: u16, blue: u16) -> u8 {
+fn nearest_color(red: u16, green: u16, blue: u16) -> u8 {
     let most = red.max(green).max(blue);
     let bit = |part: u16, bit: u8| if part > 40 && part * 2 > most { bit } else { 0 };
     let hue = bit(red, 1) | bit(green, 2) | bit(blue, 4);
@@ -164,7 +164,7 @@ fn open(look: TextStyle, to: &mut Markup) {
         " b0", " b1", " b2", " b3", " b4", " b5", " b6", " b7", " b8", " b9", " b10", " b11", " b12", " b13",
         " b14", " b15",
     ];
-    to.tag("<span class=\"ansi");
+    to.push_tag("<span class=\"ansi");
     for (is, class) in [
         (look.bold, " bold"),
         (look.dim, " dim"),
@@ -174,16 +174,16 @@ fn open(look: TextStyle, to: &mut Markup) {
         (look.gone, " gone"),
     ] {
         if is {
-            to.tag(class);
+            to.push_tag(class);
         }
     }
     if let Some(fore) = look.fore {
-        to.tag(FORE[usize::from(fore) % 16]);
+        to.push_tag(FORE[usize::from(fore) % 16]);
     }
     if let Some(back) = look.back {
-        to.tag(BACK[usize::from(back) % 16]);
+        to.push_tag(BACK[usize::from(back) % 16]);
     }
-    to.tag("\">");
+    to.push_tag("\">");
 }
 
 #[cfg(test)]

@@ -74,11 +74,11 @@ struct BacklogZone {
     tasks: Vec<TaskLine>,
 }
 
-pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
-    if visit.asked("view") == Some("order") {
-        return order(visit);
+pub(super) fn draw_backlog_page(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
+    if visit.query_value("view") == Some("order") {
+        return draw_order_page(visit);
     }
-    let status = visit.asked("status").unwrap_or("open");
+    let status = visit.query_value("status").unwrap_or("open");
     let statuses = match status {
         "all" => Vec::new(),
         "open" => OPEN.to_vec(),
@@ -86,22 +86,22 @@ pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     };
     let filter = Filter {
         status: statuses,
-        tag: visit.asked("tag").map(str::to_owned),
-        text: visit.asked("text").map(str::to_owned),
-        parent: visit.asked_as("parent"),
-        after: visit.asked_as("after"),
+        tag: visit.query_value("tag").map(str::to_owned),
+        text: visit.query_value("text").map(str::to_owned),
+        parent: visit.parse_query_value("parent"),
+        after: visit.parse_query_value("after"),
         limit: ROWS,
     };
     let filtered =
         filter.tag.is_some() || filter.text.is_some() || filter.parent.is_some() || status != "open";
     let found = visit.list(filter)?;
-    let asked = |name: &str| visit.asked(name).unwrap_or_default().to_owned();
+    let asked = |name: &str| visit.query_value(name).unwrap_or_default().to_owned();
     let here = |after: Option<TaskId>| {
         let after = after.map(|it| it.to_string()).unwrap_or_default();
         let [text, status, tag, parent] = ["text", "status", "tag", "parent"].map(asked);
         let words =
             [("text", &text), ("status", &status), ("tag", &tag), ("parent", &parent), ("after", &after)];
-        super::link("/backlog", &words.map(|(name, text)| (name, text.as_str())))
+        super::build_link("/backlog", &words.map(|(name, text)| (name, text.as_str())))
     };
     // A project whose flows cannot be read still has a backlog.
     let flows = visit.flow_list(Nothing {}).map(|list| list.flows.into_iter().map(|it| it.name).collect());
@@ -112,10 +112,10 @@ pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
         parent: asked("parent"),
         filtered,
         next: found.next.map(|after| here(Some(after))),
-        here: here(visit.asked_as("after")),
+        here: here(visit.parse_query_value("after")),
         tasks: found.tasks,
         flows: flows.unwrap_or_default(),
-        places: places(),
+        places: list_positions(),
         // Nobody who cannot see proposals is kept from their tasks.
         proposals: visit.proposals(Nothing {}).map(|list| list.proposals).unwrap_or_default(),
         now_ms: visit.now_ms(),
@@ -123,15 +123,19 @@ pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     RenderedPage::new("Backlog", &page)
 }
 
-fn order(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
+fn draw_order_page(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     let found =
         visit.list(Filter { status: WAITS_IN_LINE.to_vec(), limit: ORDER_ROWS, ..Filter::default() })?;
-    let page = BacklogOrder { more: found.next.is_some(), zones: zones(found.tasks), places: places() };
+    let page = BacklogOrder {
+        more: found.next.is_some(),
+        zones: group_by_zone(found.tasks),
+        places: list_positions(),
+    };
     RenderedPage::new("Order of the backlog", &page)
 }
 
 /// Every place in line, the first one first.
-fn places() -> Vec<BacklogPosition> {
+fn list_positions() -> Vec<BacklogPosition> {
     let priority = |number: u8| {
         let name = match number {
             0 => "Priority 0, the most urgent".to_owned(),
@@ -147,7 +151,7 @@ fn places() -> Vec<BacklogPosition> {
 }
 
 /// Where a task is in line.
-fn place_of(task: &TaskLine) -> String {
+fn position_of(task: &TaskLine) -> String {
     let tagged = |word: &str| task.tags.iter().any(|tag| tag == word);
     match (tagged("next"), tagged("later")) {
         (true, _) => "next".to_owned(),
@@ -156,11 +160,11 @@ fn place_of(task: &TaskLine) -> String {
     }
 }
 
-fn zones(tasks: Vec<TaskLine>) -> Vec<BacklogZone> {
+fn group_by_zone(tasks: Vec<TaskLine>) -> Vec<BacklogZone> {
     let mut zones: Vec<BacklogZone> =
-        places().into_iter().map(|place| BacklogZone { place, tasks: Vec::new() }).collect();
+        list_positions().into_iter().map(|place| BacklogZone { place, tasks: Vec::new() }).collect();
     for task in tasks {
-        let word = place_of(&task);
+        let word = position_of(&task);
         if let Some(zone) = zones.iter_mut().find(|zone| zone.place.word == word) {
             zone.tasks.push(task);
         }
@@ -176,8 +180,8 @@ fn bad(what: impl Display) -> Problem {
 pub(super) fn add(visit: &PageContext<'_>, fields: &FormFields) -> Result<String, Problem> {
     let reference = |text: &str| text.parse::<TaskRef>().map_err(bad);
     let task = NewTask {
-        title: fields.text("title").ok_or_else(|| bad("a task has a title"))?.to_owned(),
-        body: fields.text("body").unwrap_or_default().replace("\r\n", "\n"),
+        title: fields.first_text("title").ok_or_else(|| bad("a task has a title"))?.to_owned(),
+        body: fields.first_text("body").unwrap_or_default().replace("\r\n", "\n"),
         criteria: fields.lines("criteria").map(str::to_owned).collect(),
         size: fields.parsed::<Size>("size")?,
         tags: fields.words("tags").map(str::to_owned).collect(),
@@ -185,23 +189,23 @@ pub(super) fn add(visit: &PageContext<'_>, fields: &FormFields) -> Result<String
         needs: fields.words("needs").map(reference).collect::<Result<_, _>>()?,
         touches: fields.lines("touches").map(str::to_owned).collect(),
         parent: fields.parsed("parent")?,
-        flow: fields.text("flow").map(str::to_owned),
-        agent: fields.text("agent").map(str::to_owned),
-        draft: fields.text("draft").is_some(),
+        flow: fields.first_text("flow").map(str::to_owned),
+        agent: fields.first_text("agent").map(str::to_owned),
+        draft: fields.first_text("draft").is_some(),
         source: "web".to_owned(),
     };
     added(visit, vec![task])
 }
 
 /// Adds every task of a text that was pasted.
-pub(super) fn paste(visit: &PageContext<'_>, fields: &FormFields) -> Result<String, Problem> {
-    let text = fields.text("text").ok_or_else(|| bad("nothing was pasted"))?.replace("\r\n", "\n");
-    let mut tasks = understand(&text)?;
+pub(super) fn add_pasted_tasks(visit: &PageContext<'_>, fields: &FormFields) -> Result<String, Problem> {
+    let text = fields.first_text("text").ok_or_else(|| bad("nothing was pasted"))?.replace("\r\n", "\n");
+    let mut tasks = parse_pasted_text(&text)?;
     for task in &mut tasks {
         if task.source.is_empty() {
             task.source = "web".to_owned();
         }
-        task.draft |= fields.text("draft").is_some();
+        task.draft |= fields.first_text("draft").is_some();
     }
     added(visit, tasks)
 }
@@ -216,7 +220,7 @@ fn added(visit: &PageContext<'_>, tasks: Vec<NewTask>) -> Result<String, Problem
 }
 
 /// The tasks of a text: a task file, a list of another tool, or a title on each line.
-fn understand(text: &str) -> Result<Vec<NewTask>, Problem> {
+fn parse_pasted_text(text: &str) -> Result<Vec<NewTask>, Problem> {
     let file = TaskFileSource { name: "pasted", text };
     if taskfile::is_task_file(text) {
         let read = taskfile::read(&[file]);
@@ -235,22 +239,22 @@ fn understand(text: &str) -> Result<Vec<NewTask>, Problem> {
     let format = match import::guess_format(&file) {
         Ok(format) => format,
         Err(error) if text.trim_start().starts_with(['{', '[']) => return Err(failed(error)),
-        Err(_) => return Ok(titles(text)),
+        Err(_) => return Ok(parse_title_lines(text)),
     };
     let list = import::read(&file, format, None).map_err(failed)?;
     let settled = import::resolve_import(list, &BTreeMap::new(), true).map_err(failed)?;
     match settled.tasks.is_empty() {
-        true => Err(bad(format!("this is {} in which nothing is open", about(format)))),
+        true => Err(bad(format!("this is {} in which nothing is open", format_label(format)))),
         false => Ok(settled.tasks),
     }
 }
 
-fn about(format: Format) -> &'static str {
+fn format_label(format: Format) -> &'static str {
     format.description()
 }
 
 /// A title on each line, with or without the sign of a list before it.
-fn titles(text: &str) -> Vec<NewTask> {
+fn parse_title_lines(text: &str) -> Vec<NewTask> {
     let plain = |line: &str| {
         let line = line.trim();
         let line = line.trim_start_matches(['-', '*', '+', '•']);
@@ -267,10 +271,10 @@ fn titles(text: &str) -> Vec<NewTask> {
 }
 
 /// Changes many tasks at once: what `what` says, to each of `tasks`.
-pub(super) fn change(visit: &PageContext<'_>, fields: &FormFields) -> Result<String, Problem> {
+pub(super) fn change_tasks(visit: &PageContext<'_>, fields: &FormFields) -> Result<String, Problem> {
     let mut tasks = Vec::new();
     let mut seen = BTreeSet::new();
-    for text in fields.all("tasks[]") {
+    for text in fields.all_texts("tasks[]") {
         let task: TaskId = text.parse().map_err(bad)?;
         if seen.insert(task) {
             tasks.push(task);
@@ -282,12 +286,14 @@ pub(super) fn change(visit: &PageContext<'_>, fields: &FormFields) -> Result<Str
     if tasks.len() > BULK_MAX {
         return Err(bad(format!("at most {BULK_MAX} tasks are changed at once")));
     }
-    let note = fields.text("note").map(str::to_owned);
-    let what = fields.text("what").ok_or_else(|| bad("nothing was chosen"))?;
+    let note = fields.first_text("note").map(str::to_owned);
+    let what = fields.first_text("what").ok_or_else(|| bad("nothing was chosen"))?;
     match what {
-        "retry" => told(visit.retry(Retry { tasks, fresh: false, note })?.tasks.len()),
-        "fresh" => told(visit.retry(Retry { tasks, fresh: true, note })?.tasks.len()),
-        "cancel" => told(visit.cancel(Cancel { tasks, reason: note, cleanup: false })?.tasks.len()),
+        "retry" => changed_tasks_text(visit.retry(Retry { tasks, fresh: false, note })?.tasks.len()),
+        "fresh" => changed_tasks_text(visit.retry(Retry { tasks, fresh: true, note })?.tasks.len()),
+        "cancel" => {
+            changed_tasks_text(visit.cancel(Cancel { tasks, reason: note, cleanup: false })?.tasks.len())
+        }
         "hold" | "release" => {
             let mut words = json!({ "tasks": tasks });
             if let (Some(note), "hold") = (note, what) {
@@ -295,24 +301,33 @@ pub(super) fn change(visit: &PageContext<'_>, fields: &FormFields) -> Result<Str
             }
             let asked = Request::of_words(what, words).map_err(bad)?;
             visit.call(asked.ok_or_else(|| bad(format!("this version cannot {what} tasks")))?)?;
-            told(tasks.len())
+            changed_tasks_text(tasks.len())
         }
-        "ready" => each(&tasks, |task| edit(visit, EditTask { ready: Some(true), ..EditTask::new(task) })),
-        "draft" => each(&tasks, |task| edit(visit, EditTask { ready: Some(false), ..EditTask::new(task) })),
-        place if places().iter().any(|it| it.word == place) => each(&tasks, |task| put(visit, task, place)),
+        "ready" => change_each_task(&tasks, |task| {
+            edit(visit, EditTask { ready: Some(true), ..EditTask::new(task) })
+        }),
+        "draft" => change_each_task(&tasks, |task| {
+            edit(visit, EditTask { ready: Some(false), ..EditTask::new(task) })
+        }),
+        place if list_positions().iter().any(|it| it.word == place) => {
+            change_each_task(&tasks, |task| move_task(visit, task, place))
+        }
         other => Err(bad(format!("`{other}` is nothing that can be done to tasks"))),
     }
 }
 
-fn told(many: usize) -> Result<String, Problem> {
+fn changed_tasks_text(many: usize) -> Result<String, Problem> {
     Ok(if many == 1 { "1 task changed.".to_owned() } else { format!("{many} tasks changed.") })
 }
 
 /// Does the same to each; whoever refuses keeps none of the others from it, and is named.
-fn each(tasks: &[TaskId], change: impl Fn(TaskId) -> Result<(), Problem>) -> Result<String, Problem> {
+fn change_each_task(
+    tasks: &[TaskId],
+    change: impl Fn(TaskId) -> Result<(), Problem>,
+) -> Result<String, Problem> {
     let refused: Vec<(TaskId, Problem)> =
         tasks.iter().filter_map(|task| change(*task).err().map(|problem| (*task, problem))).collect();
-    let Some((_, first)) = refused.first() else { return told(tasks.len()) };
+    let Some((_, first)) = refused.first() else { return changed_tasks_text(tasks.len()) };
     let named: Vec<String> =
         refused.iter().take(5).map(|(task, problem)| format!("{task}: {}", problem.message)).collect();
     let done = tasks.len() - refused.len();
@@ -329,9 +344,9 @@ fn edit(visit: &PageContext<'_>, edit: EditTask) -> Result<(), Problem> {
 }
 
 /// Puts a task at a place in line: a priority, or the tag `next` or `later`.
-fn put(visit: &PageContext<'_>, task: TaskId, place: &str) -> Result<(), Problem> {
+fn move_task(visit: &PageContext<'_>, task: TaskId, place: &str) -> Result<(), Problem> {
     let line = visit.show(landfall_api::TaskAsked { task })?.line;
-    let (tags, priority) = placed(&line, place);
+    let (tags, priority) = position_changes(&line, place);
     if tags.is_none() && priority.is_none() {
         return Ok(());
     }
@@ -344,7 +359,7 @@ pub(super) fn is_place(tag: &str) -> bool {
 }
 
 /// The tags and the priority that change when a task is put at a place.
-fn placed(line: &TaskLine, place: &str) -> (Option<Vec<String>>, Option<u8>) {
+fn position_changes(line: &TaskLine, place: &str) -> (Option<Vec<String>>, Option<u8>) {
     let mut tags: Vec<String> = line.tags.iter().filter(|tag| !is_place(tag)).cloned().collect();
     let priority = place.parse::<u8>().ok();
     if priority.is_none() {
@@ -377,27 +392,28 @@ mod tests {
     #[test]
     fn a_pasted_text_is_read_for_what_it_is() {
         let titles = |text: &str| -> Vec<String> {
-            understand(text).expect(text).into_iter().map(|it| it.title).collect()
+            parse_pasted_text(text).expect(text).into_iter().map(|it| it.title).collect()
         };
         assert_eq!(titles("- One\n2. Two\n\n3 things to do\n"), ["One", "Two", "3 things to do"]);
         assert_eq!(titles("# Plan\n- [ ] One\n- [x] Over\n- [ ] Two\n"), ["One", "Two"]);
         assert_eq!(titles("+++\ntitle = \"One\"\n+++\nBody\n+++\ntitle = \"Two\"\n+++\n"), ["One", "Two"]);
-        assert!(understand("{\"broken\": ").is_err());
-        assert!(understand("- [x] Over\n").is_err());
-        assert!(understand("+++\ntitel = \"x\"\n+++\n").is_err());
+        assert!(parse_pasted_text("{\"broken\": ").is_err());
+        assert!(parse_pasted_text("- [x] Over\n").is_err());
+        assert!(parse_pasted_text("+++\ntitel = \"x\"\n+++\n").is_err());
     }
 
     #[test]
     fn a_place_in_line_is_a_priority_or_a_tag() {
         let mut task = line(1, "x");
-        assert_eq!(place_of(&task), "5");
-        assert_eq!(placed(&task, "2"), (None, Some(2)));
-        assert_eq!(placed(&task, "5"), (None, None));
-        assert_eq!(placed(&task, "next"), (Some(vec!["next".to_owned()]), None));
+        assert_eq!(position_of(&task), "5");
+        assert_eq!(position_changes(&task, "2"), (None, Some(2)));
+        assert_eq!(position_changes(&task, "5"), (None, None));
+        assert_eq!(position_changes(&task, "next"), (Some(vec!["next".to_owned()]), None));
         task.tags = vec!["later".to_owned(), "docs".to_owned()];
-        assert_eq!(place_of(&task), "later");
-        assert_eq!(placed(&task, "5"), (Some(vec!["docs".to_owned()]), None));
-        let words = zones(vec![task]).into_iter().filter(|it| !it.tasks.is_empty()).map(|it| it.place.word);
+        assert_eq!(position_of(&task), "later");
+        assert_eq!(position_changes(&task, "5"), (Some(vec!["docs".to_owned()]), None));
+        let words =
+            group_by_zone(vec![task]).into_iter().filter(|it| !it.tasks.is_empty()).map(|it| it.place.word);
         assert_eq!(words.collect::<Vec<_>>(), ["later"]);
     }
 
@@ -416,7 +432,7 @@ mod tests {
             next: Some("/backlog?after=T1".to_owned()),
             here: "/backlog".to_owned(),
             flows: vec![hostile.to_owned()],
-            places: places(),
+            places: list_positions(),
             proposals: vec![Proposing {
                 place: 1,
                 goal: hostile.to_owned(),
@@ -428,7 +444,7 @@ mod tests {
             }],
             now_ms: 0,
         };
-        let order = BacklogOrder { zones: zones(vec![task]), places: places(), more: true };
+        let order = BacklogOrder { zones: group_by_zone(vec![task]), places: list_positions(), more: true };
         for html in [page.render().expect("drawn"), order.render().expect("drawn")] {
             assert!(!html.contains("<img") && !html.contains(" style="), "{html}");
             assert!(html.contains("&#60;img"), "{html}");

@@ -13,9 +13,9 @@ struct CheckpointsPage {
     now_ms: i64,
 }
 
-pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
+pub(super) fn draw_checkpoints_page(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     let checkpoints = visit.checkpoints(Nothing {})?.checkpoints;
-    let open = match visit.asked("name") {
+    let open = match visit.query_value("name") {
         Some(name) => Some(visit.checkpoint(CheckpointAsked { name: name.to_owned() })?),
         None => None,
     };
@@ -34,7 +34,7 @@ fn why(word: &str) -> &str {
 }
 
 fn link_to(name: &str) -> String {
-    super::link("/checkpoints", &[("name", name)])
+    super::build_link("/checkpoints", &[("name", name)])
 }
 
 #[cfg(test)]

@@ -81,19 +81,19 @@ impl SyntaxHighlighter {
             SYNTAXES.find_syntax_by_extension(file).or_else(|| SYNTAXES.find_syntax_by_extension(ending))?;
         (syntax.name != "Plain Text").then(|| {
             let mut painter = Self { syntax, old: None, new: None };
-            painter.anew();
+            painter.start_hunk();
             painter
         })
     }
 
     /// A new hunk begins: what was open before is not known any more.
-    pub(super) fn anew(&mut self) {
+    pub(super) fn start_hunk(&mut self) {
         let side = || Some(HighlightState { state: ParseState::new(self.syntax), stack: ScopeStack::new() });
         (self.old, self.new) = (side(), side());
     }
 
     /// The pieces of the next line, in order. A line we cannot read has none, and neither has what follows it in the hunk.
-    pub(super) fn line(&mut self, within: DiffVersion, text: &str) -> Vec<ColourSpan> {
+    pub(super) fn highlight_line(&mut self, within: DiffVersion, text: &str) -> Vec<ColourSpan> {
         let mut pieces = Vec::new();
         if within != DiffVersion::New {
             pieces = Self::read(&mut self.old, text);
@@ -152,7 +152,7 @@ mod tests {
     fn code_is_told_apart() {
         let mut painter = SyntaxHighlighter::of("src/main.rs").expect("Rust is known");
         let text = "let a = \"x\"; // why";
-        let pieces = painter.line(DiffVersion::New, text);
+        let pieces = painter.highlight_line(DiffVersion::New, text);
         let told: Vec<(&str, &str)> =
             pieces.iter().map(|(range, class)| (&text[range.clone()], *class)).collect();
         assert!(told.contains(&("let", "c-keyword")), "{told:?}");
@@ -163,9 +163,11 @@ mod tests {
     #[test]
     fn a_comment_stays_open_on_its_own_side() {
         let mut painter = SyntaxHighlighter::of("a.c").expect("C is known");
-        painter.line(DiffVersion::New, "/* open");
-        assert_eq!(painter.line(DiffVersion::New, "int a;"), [(0..6, "c-comment")]);
-        assert!(painter.line(DiffVersion::Old, "int a;").iter().all(|(_, class)| *class != "c-comment"));
+        painter.highlight_line(DiffVersion::New, "/* open");
+        assert_eq!(painter.highlight_line(DiffVersion::New, "int a;"), [(0..6, "c-comment")]);
+        assert!(
+            painter.highlight_line(DiffVersion::Old, "int a;").iter().all(|(_, class)| *class != "c-comment")
+        );
     }
 
     #[test]
@@ -173,6 +175,6 @@ mod tests {
         assert!(SyntaxHighlighter::of("notes.xyz").is_none());
         assert!(SyntaxHighlighter::of("").is_none());
         let mut painter = SyntaxHighlighter::of("a.js").expect("JavaScript is known");
-        assert!(painter.line(DiffVersion::New, &"x(".repeat(4_000)).is_empty());
+        assert!(painter.highlight_line(DiffVersion::New, &"x(".repeat(4_000)).is_empty());
     }
 }

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use askama::Template;
 use landfall_api::{Action, InboxItem, Problem, ProblemCode, QuickIssue, Service as _};
 
-use super::{FormFields, PageContext, parts, said, words};
+use super::{FormFields, PageContext, parts, response_text, words};
 use crate::forms;
 
 /// What can be answered.
@@ -65,13 +65,13 @@ struct AnswerFields<'a> {
 
 impl<'a> AnswerFields<'a> {
     /// None if a form cannot say the action.
-    fn of(action: &'a Action) -> Option<Self> {
+    fn from_action(action: &'a Action) -> Option<Self> {
         let plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
         if action.op.is_empty() || !plain(&action.op) {
             return None;
         }
         let mut fields = Vec::new();
-        parts::flatten(&action.asked, "", &mut fields)?;
+        parts::flatten_fields(&action.asked, "", &mut fields)?;
         let decision = action.asked.pointer("/said/decision").and_then(|word| word.as_str());
         let mut text_field =
             action.fill.as_ref().map(|fill| fill.at.trim_start_matches('/').replace('/', "."));
@@ -84,7 +84,7 @@ impl<'a> AnswerFields<'a> {
         Some(Self { action, fields, text_field, decision })
     }
 
-    fn key(&self) -> &'static str {
+    fn shortcut_key(&self) -> &'static str {
         match (self.action.op.as_str(), self.decision) {
             ("review", Some("approve")) => "a",
             ("review", Some("changes")) => "c",
@@ -100,7 +100,7 @@ impl<'a> AnswerFields<'a> {
 
 impl DecisionForm {
     /// Everything that can be answered to an item of the inbox. `back` is the page that comes next.
-    pub(super) fn of(item: &InboxItem, back: &str) -> Self {
+    pub(super) fn for_item(item: &InboxItem, back: &str) -> Self {
         let id: String =
             item.key.chars().map(|char| if char.is_ascii_alphanumeric() { char } else { '-' }).collect();
         let mut made = Self {
@@ -113,7 +113,7 @@ impl DecisionForm {
             last_resorts: Vec::new(),
             back: back.to_owned(),
         };
-        for (place, answer) in item.actions.iter().filter_map(AnswerFields::of).enumerate() {
+        for (place, answer) in item.actions.iter().filter_map(AnswerFields::from_action).enumerate() {
             let fill = answer.action.fill.as_ref();
             if answer.action.confirm {
                 made.last_resorts.push(FallbackForm {
@@ -138,7 +138,7 @@ impl DecisionForm {
             made.answers.push(AnswerButton {
                 value: place.to_string(),
                 label: words::line(&answer.action.label),
-                key: answer.key(),
+                key: answer.shortcut_key(),
                 needs_text,
             });
             if answer.action.op == "answer" && needs_text {
@@ -149,13 +149,13 @@ impl DecisionForm {
                     needs_text: false,
                 }));
             }
-            made.hide(place, &answer);
+            made.add_hidden_fields(place, &answer);
         }
         made
     }
 
     /// Puts an answer into the form.
-    fn hide(&mut self, place: usize, answer: &AnswerFields<'_>) {
+    fn add_hidden_fields(&mut self, place: usize, answer: &AnswerFields<'_>) {
         let mut put =
             |name: &str, value: &str| self.hidden.push((format!("a{place}.{name}"), value.to_owned()));
         put("op", &answer.action.op);
@@ -171,7 +171,7 @@ impl DecisionForm {
     }
 
     /// Lets a person tick complaints that have a name. One of them is enough: a text is not needed then.
-    pub(super) fn offer_issues(&mut self, issues: &[QuickIssue]) {
+    pub(super) fn add_issue_checkboxes(&mut self, issues: &[QuickIssue]) {
         let Some(changes) = self.answers.iter_mut().find(|answer| answer.key == "c") else { return };
         self.issues = issues.to_vec();
         if !issues.is_empty() {
@@ -199,7 +199,7 @@ pub(super) fn send(visit: &PageContext<'_>, fields: &FormFields) -> Result<Strin
         Problem::new(ProblemCode::BadInput, format!("the answer cannot be understood: {what}"))
             .hint("reload the page and answer again")
     };
-    let pressed = fields.text("do").ok_or_else(|| bad("no button was pressed"))?;
+    let pressed = fields.first_text("do").ok_or_else(|| bad("no button was pressed"))?;
     let (place, choice) = match pressed.split_once('=') {
         Some((place, choice)) => (place, Some(choice)),
         None => (pressed, None),
@@ -214,7 +214,7 @@ pub(super) fn send(visit: &PageContext<'_>, fields: &FormFields) -> Result<Strin
     let op = find("op").ok_or_else(|| bad("it has no such button"))?;
     let text: Cow<'_, str> = match choice {
         Some(choice) => choice.into(),
-        None => fields.text("words").unwrap_or_default().replace("\r\n", "\n").into(),
+        None => fields.first_text("words").unwrap_or_default().replace("\r\n", "\n").into(),
     };
     let mut asked: Vec<(String, String)> = own
         .iter()
@@ -227,7 +227,7 @@ pub(super) fn send(visit: &PageContext<'_>, fields: &FormFields) -> Result<Strin
         let shared = fields.0.iter().filter(|(name, _)| name.starts_with("said."));
         asked.extend(shared.cloned());
     }
-    visit.call(forms::read(op, &asked)?).map(|response| said(&response))
+    visit.call(forms::read(op, &asked)?).map(|response| response_text(&response))
 }
 
 #[cfg(test)]
@@ -281,14 +281,14 @@ mod tests {
             let asked = Retry { tasks: vec![TaskId(7)], fresh, note: None };
             Action::new("Retry", &Request::Retry(asked)).with_fill("/note", "Note", false)
         };
-        let html = DecisionForm::of(&item(vec![retry(false), retry(true)], &[]), "/").to_string();
+        let html = DecisionForm::for_item(&item(vec![retry(false), retry(true)], &[]), "/").to_string();
         assert_eq!(html.matches("<textarea").count(), 1, "{html}");
         assert_eq!(html.matches("name=\"do\"").count(), 2, "{html}");
     }
 
     #[test]
     fn an_answer_without_a_text_is_not_held_up_by_the_text_of_another() {
-        let html = DecisionForm::of(&item(review(), &[]), "/").to_string();
+        let html = DecisionForm::for_item(&item(review(), &[]), "/").to_string();
         let button = |value: &str| {
             let at = html.find(&format!("name=\"do\" value=\"{value}\"")).expect("a button");
             html[at..].split('>').next().unwrap_or_default().to_owned()
@@ -302,7 +302,7 @@ mod tests {
     fn the_answers_that_a_question_lists_are_buttons() {
         let asked = Request::Answer(landfall_api::Answer { task: TaskId(7), text: String::new() });
         let answer = Action::new("Answer", &asked).with_fill("/text", "Your answer", true);
-        let html = DecisionForm::of(&item(vec![answer], &["<b>tabs</b>", "spaces"]), "/").to_string();
+        let html = DecisionForm::for_item(&item(vec![answer], &["<b>tabs</b>", "spaces"]), "/").to_string();
         assert!(html.contains("value=\"0=spaces\""), "{html}");
         assert!(!html.contains("<b>"), "{html}");
     }

@@ -76,7 +76,7 @@ impl DiffFile<'_> {
     }
 
     /// How many lines came, and how many went.
-    pub(crate) fn counts(&self) -> (usize, usize) {
+    pub(crate) fn count_lines(&self) -> (usize, usize) {
         let lines = || self.hunks.iter().flat_map(|hunk| &hunk.lines);
         (
             lines().filter(|line| line.kind == DiffLineKind::New).count(),
@@ -95,7 +95,7 @@ impl DiffFile<'_> {
     }
 
     /// What was done to it, in words.
-    pub(crate) fn change(&self) -> Vec<String> {
+    pub(crate) fn describe_change(&self) -> Vec<String> {
         let mut words = Vec::new();
         for (is, word) in [(self.added, "new file"), (self.deleted, "deleted"), (self.binary, "binary")] {
             if is {
@@ -146,7 +146,7 @@ pub(crate) fn parse(text: &str) -> Patch<'_> {
         if let Some(hunk) = patch.files.last_mut().and_then(|file| file.hunks.last_mut()) {
             let line = in_hunk.then(|| left.take(raw)).flatten();
             // A remark may follow the last line of a hunk.
-            let line = line.or_else(|| raw.starts_with('\\').then(|| DiffLine::note(raw)));
+            let line = line.or_else(|| raw.starts_with('\\').then(|| DiffLine::note_line(raw)));
             if let Some(line) = line {
                 hunk.lines.push(line);
                 continue;
@@ -155,7 +155,7 @@ pub(crate) fn parse(text: &str) -> Patch<'_> {
         left = HunkPosition::default();
         if let Some(names) = raw.strip_prefix("diff --git ") {
             let mut file = DiffFile { head: vec![raw], ..DiffFile::default() };
-            (file.old, file.new) = names_of_both(names);
+            (file.old, file.new) = parse_both_names(names);
             patch.files.push(file);
             continue;
         }
@@ -174,8 +174,8 @@ pub(crate) fn parse(text: &str) -> Patch<'_> {
                 file.hunks.push(DiffHunk { head: raw, section, lines: Vec::new() });
             }
             None => match file.hunks.last_mut() {
-                Some(hunk) => hunk.lines.push(DiffLine::note(raw)),
-                None => file.take_head(raw),
+                Some(hunk) => hunk.lines.push(DiffLine::note_line(raw)),
+                None => file.read_head_line(raw),
             },
         }
     }
@@ -183,7 +183,7 @@ pub(crate) fn parse(text: &str) -> Patch<'_> {
 }
 
 impl<'a> DiffLine<'a> {
-    fn note(raw: &'a str) -> Self {
+    fn note_line(raw: &'a str) -> Self {
         DiffLine { kind: DiffLineKind::Note, text: raw, old: None, new: None, raw }
     }
 }
@@ -217,20 +217,20 @@ impl HunkPosition {
 }
 
 impl<'a> DiffFile<'a> {
-    fn take_head(&mut self, raw: &'a str) {
+    fn read_head_line(&mut self, raw: &'a str) {
         self.head.push(raw);
         if let Some(name) = raw.strip_prefix("--- ") {
-            self.old = name_of(name).or(self.old.take());
+            self.old = parse_file_name(name).or(self.old.take());
         } else if let Some(name) = raw.strip_prefix("+++ ") {
-            self.new = name_of(name).or(self.new.take());
+            self.new = parse_file_name(name).or(self.new.take());
         } else if let Some(name) = raw.strip_prefix("rename from ") {
-            (self.old, self.renamed) = (Some(unquote(name)), true);
+            (self.old, self.renamed) = (Some(unquote_path(name)), true);
         } else if let Some(name) = raw.strip_prefix("rename to ") {
-            (self.new, self.renamed) = (Some(unquote(name)), true);
+            (self.new, self.renamed) = (Some(unquote_path(name)), true);
         } else if let Some(name) = raw.strip_prefix("copy from ") {
-            (self.old, self.copied) = (Some(unquote(name)), true);
+            (self.old, self.copied) = (Some(unquote_path(name)), true);
         } else if let Some(name) = raw.strip_prefix("copy to ") {
-            (self.new, self.copied) = (Some(unquote(name)), true);
+            (self.new, self.copied) = (Some(unquote_path(name)), true);
         } else if let Some(mode) = raw.strip_prefix("new file mode ") {
             (self.new_mode, self.added) = (Some(mode), true);
         } else if raw.starts_with("deleted file mode ") {
@@ -258,17 +258,17 @@ fn hunk_head(raw: &str) -> Option<(HunkPosition, &str)> {
 }
 
 /// A name after `---` or `+++`; none for a file that is not there.
-fn name_of(text: &str) -> Option<String> {
+fn parse_file_name(text: &str) -> Option<String> {
     let text = text.split_once('\t').map_or(text, |(name, _)| name);
     if text == "/dev/null" {
         return None;
     }
-    let name = unquote(text);
+    let name = unquote_path(text);
     Some(name.strip_prefix("a/").or_else(|| name.strip_prefix("b/")).map_or(name.clone(), str::to_owned))
 }
 
 /// Both names after `diff --git`, where they can be told apart.
-fn names_of_both(text: &str) -> (Option<String>, Option<String>) {
+fn parse_both_names(text: &str) -> (Option<String>, Option<String>) {
     let strip = |name: &str, prefix: &str| name.strip_prefix(prefix).map(str::to_owned);
     if let Some(inner) = text.strip_prefix('"') {
         let end = inner.char_indices().scan(false, |escaped, (at, char)| {
@@ -276,8 +276,8 @@ fn names_of_both(text: &str) -> (Option<String>, Option<String>) {
             Some((at, char == '"' && !was))
         });
         let Some(end) = end.filter(|(_, ends)| *ends).map(|(at, _)| at).next() else { return (None, None) };
-        let old = unquote(&text[..end + 2]);
-        let new = unquote(text[end + 2..].trim_start());
+        let old = unquote_path(&text[..end + 2]);
+        let new = unquote_path(text[end + 2..].trim_start());
         return (strip(&old, "a/"), strip(&new, "b/"));
     }
     // Both are the same unless the lines that follow say otherwise: `a/x b/x`.
@@ -295,7 +295,7 @@ fn names_of_both(text: &str) -> (Option<String>, Option<String>) {
 }
 
 /// A name as it is, from the way git writes odd ones: in quotes, with escapes.
-fn unquote(text: &str) -> String {
+fn unquote_path(text: &str) -> String {
     let Some(inner) = text.strip_prefix('"').and_then(|it| it.strip_suffix('"')) else {
         return text.to_owned();
     };
@@ -347,7 +347,7 @@ pub(crate) struct DiffLinePair<'a> {
 }
 
 /// The lines of a hunk in pairs: what is in both beside itself, what went beside what came for it.
-pub(crate) fn pairs<'a>(hunk: &DiffHunk<'a>, ignore_blanks: bool) -> Vec<DiffLinePair<'a>> {
+pub(crate) fn pair_hunk_lines<'a>(hunk: &DiffHunk<'a>, ignore_blanks: bool) -> Vec<DiffLinePair<'a>> {
     let mut pairs = Vec::with_capacity(hunk.lines.len());
     let mut rest = hunk.lines.as_slice();
     while let Some(line) = rest.first() {
@@ -381,10 +381,10 @@ fn change_pairs<'a>(
     pairs: &mut Vec<DiffLinePair<'a>>,
 ) {
     if ignore_blanks {
-        let matches = same_but_for_blanks(gone, new);
+        let matches = match_ignoring_blanks(gone, new);
         let (mut from_gone, mut from_new) = (0, 0);
         for (old_at, new_at) in matches.into_iter().chain([(gone.len(), new.len())]) {
-            beside(&gone[from_gone..old_at], &new[from_new..new_at], pairs);
+            pair_changed_lines(&gone[from_gone..old_at], &new[from_new..new_at], pairs);
             if let (Some(old), Some(new)) = (gone.get(old_at), new.get(new_at)) {
                 let line = DiffLine { kind: DiffLineKind::Same, old: old.old, ..*new };
                 let shown = HighlightedLine { line, changed: Vec::new() };
@@ -394,13 +394,13 @@ fn change_pairs<'a>(
         }
         return;
     }
-    beside(gone, new, pairs);
+    pair_changed_lines(gone, new, pairs);
 }
 
-fn beside<'a>(gone: &[DiffLine<'a>], new: &[DiffLine<'a>], pairs: &mut Vec<DiffLinePair<'a>>) {
+fn pair_changed_lines<'a>(gone: &[DiffLine<'a>], new: &[DiffLine<'a>], pairs: &mut Vec<DiffLinePair<'a>>) {
     for at in 0..gone.len().max(new.len()) {
         let (changed_old, changed_new) = match (gone.get(at), new.get(at)) {
-            (Some(old), Some(new)) => words_changed(old.text, new.text),
+            (Some(old), Some(new)) => changed_word_ranges(old.text, new.text),
             (Some(_), None) | (None, _) => (Vec::new(), Vec::new()),
         };
         pairs.push(DiffLinePair {
@@ -413,15 +413,15 @@ fn beside<'a>(gone: &[DiffLine<'a>], new: &[DiffLine<'a>], pairs: &mut Vec<DiffL
 const COMPARED_MAX: usize = 250_000; // steps of one comparison: a block of 500 by 500 lines, or words
 
 /// Pairs of places whose lines differ in blanks only.
-fn same_but_for_blanks(gone: &[DiffLine<'_>], new: &[DiffLine<'_>]) -> Vec<(usize, usize)> {
+fn match_ignoring_blanks(gone: &[DiffLine<'_>], new: &[DiffLine<'_>]) -> Vec<(usize, usize)> {
     let bare = |lines: &[DiffLine<'_>]| -> Vec<String> {
         lines.iter().map(|line| line.text.chars().filter(|char| !char.is_whitespace()).collect()).collect()
     };
-    common(&bare(gone), &bare(new)).unwrap_or_default()
+    longest_common_subsequence(&bare(gone), &bare(new)).unwrap_or_default()
 }
 
 /// The longest row of equal things in both, as pairs of places; none if that is too much work.
-fn common<T: PartialEq>(a: &[T], b: &[T]) -> Option<Vec<(usize, usize)>> {
+fn longest_common_subsequence<T: PartialEq>(a: &[T], b: &[T]) -> Option<Vec<(usize, usize)>> {
     let start = a.iter().zip(b).take_while(|(a, b)| a == b).count();
     let (rest_a, rest_b) = (&a[start..], &b[start..]);
     let end = rest_a.iter().rev().zip(rest_b.iter().rev()).take_while(|(a, b)| a == b).count();
@@ -459,7 +459,7 @@ fn common<T: PartialEq>(a: &[T], b: &[T]) -> Option<Vec<(usize, usize)>> {
 const WORDS_MAX: usize = 1_500; // letters of a line whose words are compared
 
 /// The parts of two lines that differ; none if nearly everything does, for then it says nothing.
-fn words_changed(old: &str, new: &str) -> (Vec<Range<usize>>, Vec<Range<usize>>) {
+fn changed_word_ranges(old: &str, new: &str) -> (Vec<Range<usize>>, Vec<Range<usize>>) {
     if old.len() > WORDS_MAX || new.len() > WORDS_MAX {
         return (Vec::new(), Vec::new());
     }
@@ -468,7 +468,7 @@ fn words_changed(old: &str, new: &str) -> (Vec<Range<usize>>, Vec<Range<usize>>)
         words.iter().map(|range| of[range.clone()].to_owned()).collect()
     };
     let (texts_a, texts_b) = (texts(&a, old), texts(&b, new));
-    let Some(same) = common(&texts_a, &texts_b) else { return (Vec::new(), Vec::new()) };
+    let Some(same) = longest_common_subsequence(&texts_a, &texts_b) else { return (Vec::new(), Vec::new()) };
     let kept: usize = same.iter().map(|(at, _)| texts_a[*at].trim().len()).sum();
     if kept * 3 < old.trim().len().max(new.trim().len()) {
         return (Vec::new(), Vec::new());
@@ -531,7 +531,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn nothing_is_lost(text: &str) {
+    fn assert_nothing_lost(text: &str) {
         let bare = text.strip_suffix('\n').unwrap_or(text);
         let expected: Vec<&str> = if bare.is_empty() { Vec::new() } else { bare.split('\n').collect() };
         let patch = parse(text);
@@ -539,7 +539,7 @@ mod tests {
         // Nor by putting lines beside each other.
         for hunk in patch.files.iter().flat_map(|file| &file.hunks) {
             for ignore in [false, true] {
-                let pairs = pairs(hunk, ignore);
+                let pairs = pair_hunk_lines(hunk, ignore);
                 let count = |kind| hunk.lines.iter().filter(|line| line.kind == kind).count();
                 let sides =
                     |side: fn(&DiffLinePair<'_>) -> bool| pairs.iter().filter(|pair| side(pair)).count();
@@ -554,12 +554,12 @@ mod tests {
     fn a_plain_diff_is_read() {
         let patch = parse(PLAIN);
         let file = &patch.files[0];
-        assert_eq!((file.name(), file.counts(), file.hunks.len()), ("src/a.rs", (3, 3), 2));
+        assert_eq!((file.name(), file.count_lines(), file.hunks.len()), ("src/a.rs", (3, 3), 2));
         let places: Vec<_> = file.hunks[0].lines.iter().map(|line| (line.old, line.new, line.text)).collect();
         assert_eq!(places[..3], [(Some(1), Some(1), "one"), (Some(2), None, "two"), (None, Some(2), "zwei")]);
         assert_eq!(places[4], (Some(4), None, "-- four"), "a deleted line may look like a head");
         assert_eq!(file.hunks[0].section, "fn main()");
-        nothing_is_lost(PLAIN);
+        assert_nothing_lost(PLAIN);
     }
 
     #[test]
@@ -569,8 +569,11 @@ mod tests {
                     diff --git a/p.png b/p.png\nnew file mode 100644\nindex 0..1\nBinary files /dev/null and b/p.png differ\n\
                     diff --git a/gone b/gone\ndeleted file mode 100644\n--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n";
         let patch = parse(text);
-        let told: Vec<(String, String)> =
-            patch.files.iter().map(|file| (file.name().to_owned(), file.change().join(", "))).collect();
+        let told: Vec<(String, String)> = patch
+            .files
+            .iter()
+            .map(|file| (file.name().to_owned(), file.describe_change().join(", ")))
+            .collect();
         let told: Vec<(&str, &str)> =
             told.iter().map(|(name, change)| (name.as_str(), change.as_str())).collect();
         assert_eq!(
@@ -582,7 +585,7 @@ mod tests {
                 ("gone", "deleted"),
             ]
         );
-        nothing_is_lost(text);
+        assert_nothing_lost(text);
     }
 
     #[test]
@@ -590,8 +593,8 @@ mod tests {
         let text = "diff --git \"a/\\303\\244\\n\\\"x\" \"b/\\303\\244\\n\\\"x\"\nnew file mode 100755\n";
         let patch = parse(text);
         assert_eq!(patch.files[0].name(), "ä\n\"x");
-        assert_eq!(unquote("\"\\777\\"), "\"\\777\\", "not quoted to its end: as it is");
-        assert_eq!(unquote("\"a\\"), "\"a\\");
+        assert_eq!(unquote_path("\"\\777\\"), "\"\\777\\", "not quoted to its end: as it is");
+        assert_eq!(unquote_path("\"a\\"), "\"a\\");
     }
 
     #[test]
@@ -612,7 +615,7 @@ mod tests {
             "\\ No newline\n\\ again",
             "diff --git a/x b/x\n@@ -1 +1 @@\n-\u{202e}x\r\n+<svg>\r",
         ] {
-            nothing_is_lost(text);
+            assert_nothing_lost(text);
         }
     }
 
@@ -646,16 +649,16 @@ mod tests {
                 lines.push(pieces[(seed % pieces.len() as u64) as usize]);
             }
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            nothing_is_lost(&lines.join("\n"));
+            assert_nothing_lost(&lines.join("\n"));
         }
     }
 
     #[test]
     fn changed_words_are_found() {
-        let (old, new) = words_changed("let a = foo(1, 2);", "let a = bar(1, 3);");
+        let (old, new) = changed_word_ranges("let a = foo(1, 2);", "let a = bar(1, 3);");
         assert_eq!((old, new), (vec![8..11, 15..16], vec![8..11, 15..16]));
-        assert_eq!(words_changed("abc", "totally different words"), (vec![], vec![]));
-        let (old, new) = words_changed("größe = 1", "größe = 2");
+        assert_eq!(changed_word_ranges("abc", "totally different words"), (vec![], vec![]));
+        let (old, new) = changed_word_ranges("größe = 1", "größe = 2");
         assert_eq!(format!("{old:?} {new:?}"), "[10..11] [10..11]");
     }
 
@@ -664,7 +667,7 @@ mod tests {
         let text =
             "--- a\n+++ b\n@@ -1,3 +1,4 @@\n-if x {\n-\ty();\n-}\n+if  x {\n+    y();\n+    z();\n+}\n";
         let patch = parse(text);
-        let shown = pairs(&patch.files[0].hunks[0], true);
+        let shown = pair_hunk_lines(&patch.files[0].hunks[0], true);
         let kinds: Vec<DiffLineKind> =
             shown.iter().filter_map(|pair| pair.right.as_ref()).map(|it| it.line.kind).collect();
         assert_eq!(kinds, [DiffLineKind::Same, DiffLineKind::Same, DiffLineKind::New, DiffLineKind::Same]);

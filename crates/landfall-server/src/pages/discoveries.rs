@@ -16,16 +16,16 @@ struct DiscoveriesPage {
     now_ms: i64,
 }
 
-pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
-    let all = visit.asked("all").is_some();
+pub(super) fn draw_discoveries_page(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
+    let all = visit.query_value("all").is_some();
     let mut discoveries = visit.discoveries(DiscoveriesAsked { all })?.discoveries;
-    discoveries.sort_by_key(|it| std::cmp::Reverse((weight(&it.impact), it.seen_ms)));
+    discoveries.sort_by_key(|it| std::cmp::Reverse((impact_weight(&it.impact), it.seen_ms)));
     let more = discoveries.len().saturating_sub(SHOWN_MAX);
     discoveries.truncate(SHOWN_MAX);
     RenderedPage::new("Discoveries", &DiscoveriesPage { discoveries, all, more, now_ms: visit.now_ms() })
 }
 
-fn weight(impact: &str) -> u8 {
+fn impact_weight(impact: &str) -> u8 {
     match impact {
         "critical" => 3,
         "high" => 2,

@@ -13,7 +13,7 @@ struct DoctorPage {
     warned: u64,
 }
 
-pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
+pub(super) fn draw_doctor_page(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     let health = visit.doctor(Nothing {})?;
     let of = |state: CheckState| health.checks.iter().filter(|it| it.state == state).count() as u64;
     let (bad, warned) = (of(CheckState::Bad), of(CheckState::Warn));

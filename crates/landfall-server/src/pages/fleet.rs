@@ -14,9 +14,9 @@ struct FleetPage<'a> {
     now_ms: i64,
 }
 
-pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
+pub(super) fn draw_fleet_page(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     // Both take a while, so nobody waits for them who did not ask.
-    let (count, agents) = (visit.asked("count").is_some(), visit.asked("agents").is_some());
+    let (count, agents) = (visit.query_value("count").is_some(), visit.query_value("agents").is_some());
     let fleet = visit.fleet(FleetAsked { count, agents })?;
     RenderedPage::new("Fleet", &FleetPage { fleet: &fleet, count, installed: agents, now_ms: visit.now_ms() })
 }
@@ -33,7 +33,7 @@ fn disk_tone(disk: &FleetDisk) -> (&'static str, &'static str) {
 #[expect(clippy::cast_precision_loss, reason = "a bar is coarser than a float")]
 fn share(bytes: u64, disk: &FleetDisk) -> parts::ProgressBar {
     let all: u64 = disk.used.iter().map(|it| it.bytes).sum();
-    parts::bar(bytes as f64 * 100.0 / all.max(1) as f64, "info", words::bytes(bytes))
+    parts::progress_bar(bytes as f64 * 100.0 / all.max(1) as f64, "info", words::bytes(bytes))
 }
 
 #[cfg(test)]

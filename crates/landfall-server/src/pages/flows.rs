@@ -3,7 +3,7 @@
 use askama::Template;
 use landfall_api::{Ask as _, FlowForm, FlowLine, FlowOrigin, FlowShow, Nothing, Problem};
 
-use super::layered::layout;
+use super::layered::layout_graph;
 use super::{PageContext, RenderedPage, words};
 
 #[derive(Template)]
@@ -12,7 +12,7 @@ struct FlowsPage {
     flows: Vec<FlowLine>,
 }
 
-pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
+pub(super) fn draw_flows_page(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     RenderedPage::new("Flows", &FlowsPage { flows: visit.flow_list(Nothing {})?.flows })
 }
 
@@ -25,13 +25,16 @@ struct FlowPage {
     picture: FlowPicture,
 }
 
-pub(super) fn one(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
-    let name: String = visit.field("name")?;
+pub(super) fn draw_flow_page(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
+    let name: String = visit.path_value("name")?;
     let show = |form: FlowForm| visit.flow_show(FlowShow { name: name.clone(), form }).map(|it| it.text);
     let text = show(FlowForm::Text)?;
     let source = show(FlowForm::Source)?;
     let title = format!("Flow {}", words::line(&name));
-    RenderedPage::new(title, &FlowPage { picture: picture(&steps(&text)), name, text, source })
+    RenderedPage::new(
+        title,
+        &FlowPage { picture: draw_flow_picture(&parse_flow_steps(&text)), name, text, source },
+    )
 }
 
 /// A step as its drawing in text tells it.
@@ -45,7 +48,7 @@ struct FlowStepView {
 }
 
 /// The steps that a drawing in text tells of. What it does not tell is left out of the picture; the text stands below it.
-fn steps(text: &str) -> Vec<FlowStepView> {
+fn parse_flow_steps(text: &str) -> Vec<FlowStepView> {
     let mut steps: Vec<FlowStepView> = Vec::new();
     for line in text.lines() {
         if let Some((name, rest)) = line.strip_prefix("● ").and_then(|it| it.split_once("  [")) {
@@ -89,7 +92,7 @@ const GAP: u32 = 56;
 const ROW: u32 = 74;
 
 /// Steps from left to right. What leads back to an earlier step is a word in the box: arrows back would cover the rest.
-fn picture(steps: &[FlowStepView]) -> FlowPicture {
+fn draw_flow_picture(steps: &[FlowStepView]) -> FlowPicture {
     let ends: Vec<&str> = ["end", "stop"]
         .into_iter()
         .filter(|end| steps.iter().any(|step| step.on.iter().any(|(_, to)| to == end)))
@@ -109,7 +112,7 @@ fn picture(steps: &[FlowStepView]) -> FlowPicture {
             }
         }
     }
-    let found = layout(names.len(), &edges);
+    let found = layout_graph(names.len(), &edges);
     let x = |column: usize| 8 + u32::try_from(column).unwrap_or(0) * (WIDE + GAP);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a flow has a few steps")]
     let y = |height: f64| 8 + (height.clamp(0.0, 1000.0) * f64::from(ROW)) as u32;
@@ -152,10 +155,10 @@ mod tests {
 
     #[test]
     fn a_drawing_in_text_becomes_a_picture() {
-        let steps = steps(DRAWN);
+        let steps = parse_flow_steps(DRAWN);
         assert_eq!(steps.iter().map(|it| it.name.as_str()).collect::<Vec<_>>(), ["build", "verify", "land"]);
         assert!(steps[0].entry && steps[1].on[1] == ("fail".to_owned(), "build".to_owned()));
-        let picture = picture(&steps);
+        let picture = draw_flow_picture(&steps);
         assert_eq!((picture.boxes.len(), picture.lines.len()), (5, 4));
         assert_eq!(picture.boxes[1].back, "↶ build: fail");
     }
@@ -164,13 +167,13 @@ mod tests {
     fn words_from_outside_stay_words() {
         let hostile = DRAWN.replace("build", "<b>x</b>");
         let flow = FlowPage {
-            picture: picture(&steps(&hostile)),
+            picture: draw_flow_picture(&parse_flow_steps(&hostile)),
             name: "<b>".to_owned(),
             text: hostile,
             source: "<b>".to_owned(),
         };
         let html = flow.render().expect("drawn");
         assert!(!html.contains("<b>") && !html.contains("style="), "{html}");
-        assert_eq!(picture(&steps("nothing that is known")).boxes.len(), 0);
+        assert_eq!(draw_flow_picture(&parse_flow_steps("nothing that is known")).boxes.len(), 0);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use askama::Template;
 use landfall_api::{Ask as _, EdgeKind, Graph, GraphAsked, GraphNode, Problem, Size, Status, TaskId};
 
-use super::layered::layout;
+use super::layered::layout_graph;
 use super::{PageContext, RenderedPage, parts, words};
 
 const WIDE: f64 = 190.0;
@@ -66,17 +66,17 @@ struct GraphEdgePath {
     critical: bool,
 }
 
-pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
-    let root = visit.asked_as("root");
-    let depth = visit.asked_as("depth").unwrap_or(0);
-    let done = visit.asked("done").is_some();
-    let nodes = visit.asked_as("nodes").unwrap_or(NODES_DEFAULT);
+pub(super) fn draw_graph_page(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
+    let root = visit.parse_query_value("root");
+    let depth = visit.parse_query_value("depth").unwrap_or(0);
+    let done = visit.query_value("done").is_some();
+    let nodes = visit.parse_query_value("nodes").unwrap_or(NODES_DEFAULT);
     let graph = visit.graph(GraphAsked { root, depth, done, nodes })?;
-    let page = page(&graph, root, depth, done);
+    let page = build_graph_page(&graph, root, depth, done);
     RenderedPage::new("Graph", &page)
 }
 
-fn page(graph: &Graph, root: Option<TaskId>, depth: u32, done: bool) -> GraphPage<'_> {
+fn build_graph_page(graph: &Graph, root: Option<TaskId>, depth: u32, done: bool) -> GraphPage<'_> {
     let critical: BTreeSet<TaskId> = graph.critical.iter().copied().collect();
     let joined: BTreeSet<TaskId> =
         graph.edges.iter().filter(|it| it.kind == EdgeKind::Needs).flat_map(|it| [it.from, it.to]).collect();
@@ -84,11 +84,14 @@ fn page(graph: &Graph, root: Option<TaskId>, depth: u32, done: bool) -> GraphPag
         graph.nodes.iter().partition(|node| joined.contains(&node.id) || root == Some(node.id));
     let all = (graph.left_out > 0).then(|| {
         let root = root.map(|it| it.to_string()).unwrap_or_default();
-        super::link("/graph", &[("root", &root), ("done", if done { "on" } else { "" }), ("nodes", "2000")])
+        super::build_link(
+            "/graph",
+            &[("root", &root), ("done", if done { "on" } else { "" }), ("nodes", "2000")],
+        )
     });
     GraphPage {
-        drawing: drawing(graph, &drawn, &critical, root),
-        tiers: tiers(graph, &drawn),
+        drawing: draw_graph(graph, &drawn, &critical, root),
+        tiers: group_by_tier(graph, &drawn),
         graph,
         root,
         depth,
@@ -99,7 +102,7 @@ fn page(graph: &Graph, root: Option<TaskId>, depth: u32, done: bool) -> GraphPag
     }
 }
 
-fn drawing(
+fn draw_graph(
     graph: &Graph,
     nodes: &[&GraphNode],
     critical: &BTreeSet<TaskId>,
@@ -110,7 +113,7 @@ fn drawing(
     let needs: Vec<_> = graph.edges.iter().filter(|edge| edge.kind == EdgeKind::Needs).collect();
     let place = |task: TaskId| places.get(&task).copied().unwrap_or(usize::MAX);
     let edges: Vec<(usize, usize)> = needs.iter().map(|edge| (place(edge.from), place(edge.to))).collect();
-    let found = layout(nodes.len(), &edges);
+    let found = layout_graph(nodes.len(), &edges);
     let x = |column: usize| 8.0 + (WIDE + GAP) * u32::try_from(column).map_or(0.0, f64::from);
     let y = |height: f64| 8.0 + ROW * height;
     // The critical chain is a row of tasks: an edge belongs to it when it joins two that follow each other.
@@ -119,57 +122,57 @@ fn drawing(
     let lines = found.edges.iter().map(|(number, path)| {
         let edge = needs[*number];
         GraphEdgePath {
-            path: curve(path, &x, &y),
+            path: edge_path(path, &x, &y),
             met: edge.met,
             critical: chain.contains(&(edge.from, edge.to)),
         }
     });
     let boxes = nodes.iter().zip(&found.nodes).map(|(node, (column, height))| NodeBox {
         id: node.id,
-        title: cut(&words::line(&node.title)),
+        title: truncate_title(&words::line(&node.title)),
         full: words::line(&node.title),
         status: node.status,
-        x: px(x(*column)),
-        y: px(y(*height)),
-        outline: outline(node.status),
+        x: format_px(x(*column)),
+        y: format_px(y(*height)),
+        outline: box_outline(node.status),
         critical: critical.contains(&node.id),
         unblocks: node.unblocks_all,
         root: root == Some(node.id),
     });
     Drawing {
-        width: px(x(found.columns.max(1)) - GAP + 8.0),
-        height: px(y(found.height) - (ROW - HIGH) + 8.0),
+        width: format_px(x(found.columns.max(1)) - GAP + 8.0),
+        height: format_px(y(found.height) - (ROW - HIGH) + 8.0),
         boxes: boxes.collect(),
         lines: lines.collect(),
     }
 }
 
 /// A line through its places: from the right side of a box to the left side of the next, level where it passes between.
-fn curve(path: &[(usize, f64)], x: &impl Fn(usize) -> f64, y: &impl Fn(f64) -> f64) -> String {
+fn edge_path(path: &[(usize, f64)], x: &impl Fn(usize) -> f64, y: &impl Fn(f64) -> f64) -> String {
     let middle = |height: f64| y(height) + HIGH / 2.0;
     let mut line = String::new();
     for (at, pair) in path.windows(2).enumerate() {
         let ((column, from), (next, to)) = (pair[0], pair[1]);
         let (left, right) = (x(column) + WIDE, x(next));
         if at == 0 {
-            line = format!("M{} {}", px(left), px(middle(from)));
+            line = format!("M{} {}", format_px(left), format_px(middle(from)));
         } else {
-            line += &format!("H{}", px(left)); // past the column in which it only passes
+            line += &format!("H{}", format_px(left)); // past the column in which it only passes
         }
-        let half = px((left + right) / 2.0);
+        let half = format_px((left + right) / 2.0);
         line += &format!(
             "C{half} {} {half} {} {} {}",
-            px(middle(from)),
-            px(middle(to)),
-            px(right),
-            px(middle(to))
+            format_px(middle(from)),
+            format_px(middle(to)),
+            format_px(right),
+            format_px(middle(to))
         );
     }
     line
 }
 
 /// The outline of a box: its shape tells the status as well as its colour does.
-fn outline(status: Status) -> String {
+fn box_outline(status: Status) -> String {
     let (w, h) = (WIDE, HIGH);
     let cut = |inset: f64| {
         format!("M{inset} 0H{}L{w} {}L{} {h}H{inset}L0 {}Z", w - inset, h / 2.0, w - inset, h / 2.0)
@@ -195,7 +198,7 @@ fn outline(status: Status) -> String {
     }
 }
 
-fn tiers<'a>(graph: &Graph, nodes: &[&'a GraphNode]) -> Vec<Vec<GraphListEntry<'a>>> {
+fn group_by_tier<'a>(graph: &Graph, nodes: &[&'a GraphNode]) -> Vec<Vec<GraphListEntry<'a>>> {
     let mut tiers: BTreeMap<u32, Vec<GraphListEntry<'a>>> = BTreeMap::new();
     for node in nodes {
         let of = |kind: EdgeKind| graph.edges.iter().filter(move |edge| edge.kind == kind);
@@ -209,11 +212,11 @@ fn tiers<'a>(graph: &Graph, nodes: &[&'a GraphNode]) -> Vec<Vec<GraphListEntry<'
     tiers.into_values().collect()
 }
 
-fn px(value: f64) -> String {
+fn format_px(value: f64) -> String {
     format!("{value:.1}")
 }
 
-fn cut(text: &str) -> String {
+fn truncate_title(text: &str) -> String {
     match text.chars().count() > TITLE_CHARS {
         true => text.chars().take(TITLE_CHARS - 1).chain(['…']).collect(),
         false => text.to_owned(),
@@ -270,7 +273,7 @@ mod tests {
             left_out: 7,
             nodes,
         };
-        let page = page(&graph, None, 0, false);
+        let page = build_graph_page(&graph, None, 0, false);
         assert_eq!((page.drawing.boxes.len(), page.drawing.lines.len()), (11, 11));
         assert_eq!(page.drawing.lines.iter().filter(|it| it.critical).count(), 1);
         assert_eq!(page.alone.len(), 1);
@@ -282,6 +285,8 @@ mod tests {
     #[test]
     fn an_empty_graph_says_what_to_do() {
         let graph = Graph { seq: 0, nodes: Vec::new(), edges: Vec::new(), critical: Vec::new(), left_out: 0 };
-        assert!(page(&graph, None, 0, false).render().expect("drawn").contains("class=\"empty\""));
+        assert!(
+            build_graph_page(&graph, None, 0, false).render().expect("drawn").contains("class=\"empty\"")
+        );
     }
 }

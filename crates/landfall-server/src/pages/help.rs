@@ -5,7 +5,7 @@ use landfall_api::Problem;
 
 use super::{PAGES, PageContext, RenderedPage};
 
-pub(super) fn draw(_: &PageContext<'_>) -> Result<RenderedPage, Problem> {
+pub(super) fn draw_help_page(_: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     let pages = PAGES.iter().filter_map(|entry| entry.nav.map(|(name, key)| (key, name, entry.path)));
     RenderedPage::new("Help", &HelpPage { keys: KEYS, pages: pages.collect() })
 }

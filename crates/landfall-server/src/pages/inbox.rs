@@ -72,35 +72,37 @@ struct InboxView {
     newest: bool,
 }
 
-pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
-    let newest = visit.asked("order") == Some("newest");
-    let kind = visit.asked("kind").and_then(|word| InboxKind::ALL.into_iter().find(|it| it.word() == word));
+pub(super) fn draw_inbox_page(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
+    let newest = visit.query_value("order") == Some("newest");
+    let kind =
+        visit.query_value("kind").and_then(|word| InboxKind::ALL.into_iter().find(|it| it.word() == word));
     let mut inbox = visit.inbox(InboxAsked {
         order: if newest { InboxOrder::Newest } else { InboxOrder::Oldest },
         kinds: kind.into_iter().collect(),
         task: None,
         limit: LIST_MAX,
     })?;
-    sort(&mut inbox.items);
+    sort_items(&mut inbox.items);
     // The board knows the task, and not what this list calls the thing that waits.
     let of_task = visit
-        .asked("task")
+        .query_value("task")
         .and_then(|task| inbox.items.iter().find(|item| item.task.is_some_and(|it| it.to_string() == task)));
-    let wanted = visit.asked("at").or(of_task.map(|item| item.key.as_str()));
+    let wanted = visit.query_value("at").or(of_task.map(|item| item.key.as_str()));
     let view = InboxView { kind, newest };
-    let at = position(&inbox.items, wanted, visit.asked("then"), visit.asked_as("place"));
+    let at =
+        selected_position(&inbox.items, wanted, visit.query_value("then"), visit.parse_query_value("place"));
     let mut open = at.map(|at| open(&inbox, at, view));
     if let Some(open) = &mut open {
-        enrich(visit, open);
+        add_task_details(visit, open);
     }
-    let groups = groups(&inbox.items, at, view);
+    let groups = group_items(&inbox.items, at, view);
     let page = InboxPage { inbox: &inbox, newest, kind, now_ms: visit.now_ms(), open, groups };
     RenderedPage::new("Inbox", &page)
 }
 
 /// Questions first, then reviews, then the rest: an agent waits for an answer, and work for a review. The order within each
 /// stays, and so do those together that have one reason.
-fn sort(items: &mut [InboxItem]) {
+fn sort_items(items: &mut [InboxItem]) {
     items.sort_by_cached_key(|item| {
         let rank = match item.kind {
             InboxKind::Question => 0,
@@ -114,12 +116,12 @@ fn sort(items: &mut [InboxItem]) {
             InboxKind::Acceptance => 8,
             InboxKind::Paused => 9,
         };
-        (rank, reason(item).map(str::to_owned))
+        (rank, failure_code(item).map(str::to_owned))
     });
 }
 
 /// The code of why a task gave up: `nothing_changed`.
-fn reason(item: &InboxItem) -> Option<&str> {
+fn failure_code(item: &InboxItem) -> Option<&str> {
     if !matches!(item.kind, InboxKind::Blocked | InboxKind::Failed) {
         return None;
     }
@@ -130,7 +132,7 @@ fn reason(item: &InboxItem) -> Option<&str> {
 
 /// Which thing is looked at: the one asked for, or, once that is decided, the one that came after it, or whatever has its place
 /// in the list now.
-fn position(
+fn selected_position(
     items: &[InboxItem],
     at: Option<&str>,
     then: Option<&str>,
@@ -146,13 +148,13 @@ fn position(
 }
 
 /// The page that shows a thing, and knows which comes after it and which place it has.
-fn link(items: &[InboxItem], at: usize, view: InboxView) -> Option<String> {
+fn item_link(items: &[InboxItem], at: usize, view: InboxView) -> Option<String> {
     let then = items.get(at + 1).map_or("", |item| item.key.as_str());
     let kind = view.kind.map_or("", InboxKind::word);
     let order = if view.newest { "newest" } else { "" };
     let place = (at + 1).to_string();
     let key = items.get(at)?.key.as_str();
-    Some(super::link(
+    Some(super::build_link(
         "/inbox",
         &[("at", key), ("then", then), ("place", &place), ("kind", kind), ("order", order)],
     ))
@@ -160,14 +162,14 @@ fn link(items: &[InboxItem], at: usize, view: InboxView) -> Option<String> {
 
 fn open(inbox: &Inbox, at: usize, view: InboxView) -> InboxSelection<'_> {
     let item = &inbox.items[at];
-    let next = link(&inbox.items, at + 1, view);
+    let next = item_link(&inbox.items, at + 1, view);
     let back = next.clone().unwrap_or_else(|| "/inbox".to_owned());
     InboxSelection {
         item,
         place: at + 1,
-        previous: at.checked_sub(1).and_then(|at| link(&inbox.items, at, view)),
+        previous: at.checked_sub(1).and_then(|at| item_link(&inbox.items, at, view)),
         next,
-        decision: DecisionForm::of(item, &back),
+        decision: DecisionForm::for_item(item, &back),
         why: Markup::default(),
         checks: Vec::new(),
         diff: None,
@@ -175,16 +177,17 @@ fn open(inbox: &Inbox, at: usize, view: InboxView) -> InboxSelection<'_> {
 }
 
 /// The list beside it, by kind and reason.
-fn groups(items: &[InboxItem], at: Option<usize>, view: InboxView) -> Vec<InboxGroup<'_>> {
+fn group_items(items: &[InboxItem], at: Option<usize>, view: InboxView) -> Vec<InboxGroup<'_>> {
     let mut groups: Vec<(InboxKind, InboxGroup<'_>)> = Vec::new();
     for (place, item) in items.iter().enumerate() {
         let row = InboxListRow {
             item,
-            link: link(items, place, view).unwrap_or_default(),
+            link: item_link(items, place, view).unwrap_or_default(),
             is_here: at == Some(place),
         };
-        let same =
-            groups.last_mut().filter(|(kind, group)| *kind == item.kind && group.reason == reason(item));
+        let same = groups
+            .last_mut()
+            .filter(|(kind, group)| *kind == item.kind && group.reason == failure_code(item));
         match same {
             Some((_, group)) => group.rows.push(row),
             None => {
@@ -192,7 +195,7 @@ fn groups(items: &[InboxItem], at: Option<usize>, view: InboxView) -> Vec<InboxG
                 let group = InboxGroup {
                     name,
                     tone,
-                    reason: reason(item),
+                    reason: failure_code(item),
                     rows: vec![row],
                     is_open: true,
                     retry: None,
@@ -217,29 +220,30 @@ fn groups(items: &[InboxItem], at: Option<usize>, view: InboxView) -> Vec<InboxG
 }
 
 /// What else helps to decide. What cannot be had is left out: the decision can be made without it.
-fn enrich(visit: &PageContext<'_>, open: &mut InboxSelection<'_>) {
+fn add_task_details(visit: &PageContext<'_>, open: &mut InboxSelection<'_>) {
     let Some(task) = open.item.task else { return };
     if let Ok(detail) = visit.show(TaskAsked { task }) {
         open.why = words::prose(&detail.why);
-        open.checks = detail.gate.map(|gate| gate.commands).unwrap_or_default().iter().map(check).collect();
+        open.checks =
+            detail.gate.map(|gate| gate.commands).unwrap_or_default().iter().map(to_inbox_check).collect();
     }
     if matches!(open.item.kind, InboxKind::Review | InboxKind::Owed) {
-        open.diff = task_diff::preview(visit, task, DIFF_LINES_MAX);
+        open.diff = task_diff::preview_diff(visit, task, DIFF_LINES_MAX);
     }
     if open.decision.can_request_changes()
         && let Ok(list) = visit.reviews(Nothing {})
     {
-        open.decision.offer_issues(&list.issues);
+        open.decision.add_issue_checkboxes(&list.issues);
     }
 }
 
-fn check(report: &landfall_api::CommandReport) -> InboxCheck {
+fn to_inbox_check(report: &landfall_api::CommandReport) -> InboxCheck {
     let failed = !matches!(report.outcome, Outcome::Pass | Outcome::Flaky);
     InboxCheck {
         name: words::line(&report.name),
         outcome: report.outcome,
         took: words::length(report.took_ms),
-        excerpt: (failed && !report.excerpt.is_empty()).then(|| super::ansi::block(&report.excerpt)),
+        excerpt: (failed && !report.excerpt.is_empty()).then(|| super::ansi::render_block(&report.excerpt)),
     }
 }
 
@@ -314,10 +318,10 @@ mod tests {
     #[test]
     fn after_a_decision_comes_the_next() {
         let inbox = of(["a", "b", "c"].map(|key| item(key, Vec::new())).into());
-        assert_eq!(position(&inbox.items, Some("b"), None, None), Some(1));
-        assert_eq!(position(&inbox.items, Some("gone"), Some("c"), None), Some(2));
-        assert_eq!(position(&inbox.items, Some("gone"), Some("too"), None), Some(0));
-        assert_eq!(position(&[], Some("a"), None, Some(3)), None);
+        assert_eq!(selected_position(&inbox.items, Some("b"), None, None), Some(1));
+        assert_eq!(selected_position(&inbox.items, Some("gone"), Some("c"), None), Some(2));
+        assert_eq!(selected_position(&inbox.items, Some("gone"), Some("too"), None), Some(0));
+        assert_eq!(selected_position(&[], Some("a"), None, Some(3)), None);
         let open = open(&inbox, 1, VIEW);
         assert_eq!(open.next.as_deref(), Some("/inbox?at=c&place=3"));
         assert_eq!(open.previous.as_deref(), Some("/inbox?at=a&then=b&place=1"));
@@ -327,14 +331,18 @@ mod tests {
     fn a_second_decision_does_not_lead_back_to_the_first_item() {
         // The page still has the address of the item that was decided first.
         let inbox = of(["a", "d", "e"].map(|key| item(key, Vec::new())).into());
-        assert_eq!(position(&inbox.items, Some("b"), Some("c"), Some(2)), Some(1));
-        assert_eq!(position(&inbox.items, Some("b"), Some("c"), Some(9)), Some(2), "the last one is the end");
+        assert_eq!(selected_position(&inbox.items, Some("b"), Some("c"), Some(2)), Some(1));
+        assert_eq!(
+            selected_position(&inbox.items, Some("b"), Some("c"), Some(9)),
+            Some(2),
+            "the last one is the end"
+        );
     }
 
     #[test]
     fn links_of_the_list_keep_the_place() {
         let inbox = of(["a", "b", "c"].map(|key| item(key, Vec::new())).into());
-        let groups = groups(&inbox.items, Some(0), VIEW);
+        let groups = group_items(&inbox.items, Some(0), VIEW);
         assert_eq!(groups[0].rows[1].link, "/inbox?at=b&then=c&place=2");
     }
 
@@ -349,9 +357,9 @@ mod tests {
             (0..5).map(|at| failed(&format!("f{at}"), "nothing_changed: it was told so")).collect();
         items.insert(2, failed("other", "agent_crashed: exit 1"));
         items.push(item("q", Vec::new()));
-        sort(&mut items);
+        sort_items(&mut items);
         assert_eq!(items[0].key, "q", "a question comes first");
-        let groups = groups(&items, Some(0), VIEW);
+        let groups = group_items(&items, Some(0), VIEW);
         let shape: Vec<_> = groups.iter().map(|it| (it.name, it.reason, it.rows.len(), it.is_open)).collect();
         assert_eq!(
             shape,
@@ -373,7 +381,7 @@ mod tests {
             kind: None,
             now_ms: 0,
             open: at.map(|at| open(inbox, at, VIEW)),
-            groups: groups(&inbox.items, at, VIEW),
+            groups: group_items(&inbox.items, at, VIEW),
         };
         page.render().expect("drawn")
     }

@@ -24,8 +24,8 @@ pub(super) struct Layout {
 
 /// Finds places for `nodes` nodes with these edges, each from what comes first to what needs it. Edges to nowhere, to
 /// themselves, and those that would close a circle are left out.
-pub(super) fn layout(nodes: usize, edges: &[(usize, usize)]) -> Layout {
-    let column_of = columns(nodes, edges);
+pub(super) fn layout_graph(nodes: usize, edges: &[(usize, usize)]) -> Layout {
+    let column_of = assign_columns(nodes, edges);
     let drawn: Vec<(usize, usize, usize)> = edges
         .iter()
         .enumerate()
@@ -57,18 +57,18 @@ pub(super) fn layout(nodes: usize, edges: &[(usize, usize)]) -> Layout {
     for (each, place) in column.iter().enumerate() {
         order[*place].push(each);
     }
-    let mut best = (crossings(&order, &after), order.clone());
+    let mut best = (count_crossings(&order, &after), order.clone());
     for sweep in 0..SWEEPS {
         match sweep % 2 {
-            0 => (1..many).for_each(|place| sort(&mut order, place, &before)),
-            _ => (0..many.saturating_sub(1)).rev().for_each(|place| sort(&mut order, place, &after)),
+            0 => (1..many).for_each(|place| sort_column(&mut order, place, &before)),
+            _ => (0..many.saturating_sub(1)).rev().for_each(|place| sort_column(&mut order, place, &after)),
         }
-        let crossed = crossings(&order, &after);
+        let crossed = count_crossings(&order, &after);
         if crossed < best.0 {
             best = (crossed, order.clone());
         }
     }
-    let level = level(&best.1, &before, &after, column.len());
+    let level = level_heights(&best.1, &before, &after, column.len());
     let place = |each: usize| (column[each], level[each]);
     Layout {
         nodes: (0..nodes).map(place).collect(),
@@ -83,7 +83,7 @@ pub(super) fn layout(nodes: usize, edges: &[(usize, usize)]) -> Layout {
 
 /// The column of each node: one after the last it needs. What is in a circle, or needs it, gets columns as if the
 /// circle were cut where it comes to its first node.
-fn columns(nodes: usize, edges: &[(usize, usize)]) -> Vec<usize> {
+fn assign_columns(nodes: usize, edges: &[(usize, usize)]) -> Vec<usize> {
     let mut after: Vec<Vec<usize>> = vec![Vec::new(); nodes];
     let mut open: Vec<usize> = vec![0; nodes];
     for (from, to) in edges.iter().filter(|(from, to)| from != to && *from < nodes && *to < nodes) {
@@ -119,7 +119,7 @@ fn columns(nodes: usize, edges: &[(usize, usize)]) -> Vec<usize> {
 }
 
 /// Puts a column in the order of the middle of what each is joined to.
-fn sort(order: &mut [Vec<usize>], column: usize, joined: &[Vec<usize>]) {
+fn sort_column(order: &mut [Vec<usize>], column: usize, joined: &[Vec<usize>]) {
     let mut height: BTreeMap<usize, usize> = BTreeMap::new();
     for beside in [column.checked_sub(1), Some(column + 1)].into_iter().flatten() {
         if let Some(nodes) = order.get(beside) {
@@ -131,15 +131,15 @@ fn sort(order: &mut [Vec<usize>], column: usize, joined: &[Vec<usize>]) {
         .enumerate()
         .map(|(place, each)| {
             let heights: Vec<f64> =
-                joined[*each].iter().filter_map(|it| height.get(it)).map(|it| number(*it)).collect();
-            (*each, mean(&heights).unwrap_or(number(place)))
+                joined[*each].iter().filter_map(|it| height.get(it)).map(|it| count_to_f64(*it)).collect();
+            (*each, mean_of(&heights).unwrap_or(count_to_f64(place)))
         })
         .collect();
     order[column].sort_by(|a, b| middles[a].total_cmp(&middles[b]).then(a.cmp(b)));
 }
 
 /// How many edges cross.
-fn crossings(order: &[Vec<usize>], after: &[Vec<usize>]) -> usize {
+fn count_crossings(order: &[Vec<usize>], after: &[Vec<usize>]) -> usize {
     let mut crossed = 0;
     for pair in order.windows(2) {
         let height: BTreeMap<usize, usize> =
@@ -172,11 +172,11 @@ fn crossings(order: &[Vec<usize>], after: &[Vec<usize>]) -> usize {
 }
 
 /// The height of everything: in the order of its column, level with its neighbours as far as there is room.
-fn level(order: &[Vec<usize>], before: &[Vec<usize>], after: &[Vec<usize>], many: usize) -> Vec<f64> {
+fn level_heights(order: &[Vec<usize>], before: &[Vec<usize>], after: &[Vec<usize>], many: usize) -> Vec<f64> {
     let mut level = vec![0.0; many];
     for column in order {
         for (place, each) in column.iter().enumerate() {
-            level[*each] = number(place);
+            level[*each] = count_to_f64(place);
         }
     }
     for pass in 0..LEVELLINGS {
@@ -185,9 +185,9 @@ fn level(order: &[Vec<usize>], before: &[Vec<usize>], after: &[Vec<usize>], many
             let mut wanted: Vec<f64> = Vec::new();
             for each in column {
                 let beside: Vec<f64> = joined[*each].iter().map(|it| level[*it]).collect();
-                wanted.push(mean(&beside).unwrap_or(level[*each]));
+                wanted.push(mean_of(&beside).unwrap_or(level[*each]));
             }
-            for (each, height) in column.iter().zip(spaced(&wanted)) {
+            for (each, height) in column.iter().zip(space_out(&wanted)) {
                 level[*each] = height;
             }
         }
@@ -199,7 +199,7 @@ fn level(order: &[Vec<usize>], before: &[Vec<usize>], after: &[Vec<usize>], many
 
 /// Heights in the same order, at least one apart, as near to those wanted as can be: neighbours that are too near to each
 /// other are moved together, around their middle.
-fn spaced(wanted: &[f64]) -> Vec<f64> {
+fn space_out(wanted: &[f64]) -> Vec<f64> {
     let mut groups: Vec<(f64, f64)> = Vec::new(); // the sum of what the members want for the first of them, and their number
     for each in wanted {
         let mut group = (*each, 1.0);
@@ -225,11 +225,11 @@ fn spaced(wanted: &[f64]) -> Vec<f64> {
     heights
 }
 
-fn mean(numbers: &[f64]) -> Option<f64> {
-    (!numbers.is_empty()).then(|| numbers.iter().sum::<f64>() / number(numbers.len()))
+fn mean_of(numbers: &[f64]) -> Option<f64> {
+    (!numbers.is_empty()).then(|| numbers.iter().sum::<f64>() / count_to_f64(numbers.len()))
 }
 
-fn number(many: usize) -> f64 {
+fn count_to_f64(many: usize) -> f64 {
     u32::try_from(many).map_or(f64::from(u32::MAX), f64::from)
 }
 
@@ -248,7 +248,7 @@ mod tests {
     }
 
     fn check(seed: u64, nodes: usize, edges: &[(usize, usize)]) {
-        let drawn = layout(nodes, edges);
+        let drawn = layout_graph(nodes, edges);
         assert_eq!(drawn.nodes.len(), nodes, "seed {seed}: everything has a place");
         for (number, path) in &drawn.edges {
             let (from, to) = edges[*number];
@@ -268,7 +268,7 @@ mod tests {
         for (column, height) in &places {
             assert!(*column < drawn.columns && *height >= -0.001 && *height <= drawn.height, "seed {seed}");
         }
-        assert_eq!(drawn, layout(nodes, edges), "seed {seed}: the same again");
+        assert_eq!(drawn, layout_graph(nodes, edges), "seed {seed}: the same again");
     }
 
     #[test]
@@ -280,7 +280,7 @@ mod tests {
                 .map(|_| (dice.roll(nodes), dice.roll(nodes)))
                 .filter(|(from, to)| from < to)
                 .collect();
-            let drawn = layout(nodes, &edges);
+            let drawn = layout_graph(nodes, &edges);
             assert_eq!(drawn.edges.len(), edges.len(), "seed {seed}: without circles every edge is drawn");
             check(seed, nodes, &edges);
         }
@@ -304,7 +304,7 @@ mod tests {
     fn edges_are_untangled() {
         // Three chains that are told crosswise.
         let edges = [(0, 5), (1, 4), (2, 3), (5, 6), (4, 7), (3, 8)];
-        let drawn = layout(9, &edges);
+        let drawn = layout_graph(9, &edges);
         let cross = |a: &Vec<(usize, f64)>, b: &Vec<(usize, f64)>| {
             let same = a[0].0 == b[0].0;
             same && (a[0].1 - b[0].1) * (a[1].1 - b[1].1) < 0.0
@@ -326,7 +326,7 @@ mod tests {
             .filter(|(from, to)| from < to && to - from < 60)
             .collect();
         let began = std::time::Instant::now();
-        let drawn = layout(nodes, &edges);
+        let drawn = layout_graph(nodes, &edges);
         assert!(drawn.columns > 1 && began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
     }
 }

@@ -60,7 +60,7 @@ impl LogView {
     }
 
     /// The levels it shows; all, if empty.
-    fn levels(self) -> &'static [Level] {
+    fn shown_levels(self) -> &'static [Level] {
         match self {
             Self::Conversation => &[Level::Error, Level::Warn, Level::Tool, Level::Text, Level::Raw],
             Self::Tools => &[Level::Error, Level::Tool],
@@ -126,7 +126,7 @@ impl Wanted {
             lines,
             search: self.search.clone(),
             levels: match self.levels.is_empty() {
-                true => self.view.levels().to_vec(),
+                true => self.view.shown_levels().to_vec(),
                 false => self.levels.clone(),
             },
             raw: self.raw,
@@ -194,38 +194,38 @@ pub(crate) fn name(output: &OutputLine) -> String {
 /// A page as a list that says where it is.
 pub(crate) fn list(page: &Output) -> Markup {
     let mut html = Markup::default();
-    html.tag("<ol class=\"log-page\" data-from=\"").number(page.from);
-    html.tag("\" data-next=\"").number(page.next);
-    html.tag("\" data-total=\"").number(page.total_bytes);
-    html.tag("\" data-first=\"").tag(if page.first { "1" } else { "" });
-    html.tag("\" data-last=\"").tag(if page.last { "1" } else { "" });
-    html.tag("\" data-grows=\"").tag(if page.output.grows { "1" } else { "" }).tag("\">");
-    html.add(&rows(&page.lines)).tag("</ol>");
+    html.push_tag("<ol class=\"log-page\" data-from=\"").number(page.from);
+    html.push_tag("\" data-next=\"").number(page.next);
+    html.push_tag("\" data-total=\"").number(page.total_bytes);
+    html.push_tag("\" data-first=\"").push_tag(if page.first { "1" } else { "" });
+    html.push_tag("\" data-last=\"").push_tag(if page.last { "1" } else { "" });
+    html.push_tag("\" data-grows=\"").push_tag(if page.output.grows { "1" } else { "" }).push_tag("\">");
+    html.add(&render_rows(&page.lines)).push_tag("</ol>");
     html
 }
 
 /// Lines as rows of a list. What belongs together is one row: the lines of a message, and what a tool printed.
-pub(crate) fn rows(lines: &[Said]) -> Markup {
+pub(crate) fn render_rows(lines: &[Said]) -> Markup {
     let mut html = Markup::default();
     let mut rest = lines;
     let mut tool_began_ms = None;
     while let Some(first) = rest.first() {
-        let kind = RowKind::of(first);
+        let kind = RowKind::of_line(first);
         let count = match kind {
             RowKind::Line => 1,
             RowKind::Message | RowKind::Result => rest
                 .iter()
                 .take_while(|line| {
-                    line.at == first.at && RowKind::of(line) == kind && line.tool == first.tool
+                    line.at == first.at && RowKind::of_line(line) == kind && line.tool == first.tool
                 })
                 .count(),
         };
         let (block, after) = rest.split_at(count);
         rest = after;
         match kind {
-            RowKind::Line => line_row(first, &mut html),
-            RowKind::Message => message_row(block, &mut html),
-            RowKind::Result => result_row(block, tool_began_ms, &mut html),
+            RowKind::Line => write_line_row(first, &mut html),
+            RowKind::Message => write_message_row(block, &mut html),
+            RowKind::Result => write_result_row(block, tool_began_ms, &mut html),
         }
         tool_began_ms = match kind {
             RowKind::Line if first.level == Level::Tool => first.at_ms,
@@ -247,7 +247,7 @@ enum RowKind {
 }
 
 impl RowKind {
-    fn of(line: &Said) -> Self {
+    fn of_line(line: &Said) -> Self {
         match (line.tool, line.level) {
             (Some(_), _) => Self::Result,
             (None, Level::Text) => Self::Message,
@@ -258,48 +258,48 @@ impl RowKind {
 
 /// Opens a row: its place, its time and its sign.
 fn open_row(line: &Said, class: &'static str, mark: &'static str, html: &mut Markup) {
-    html.tag("<li class=\"")
-        .tag(class)
-        .tag("\" data-at=\"")
+    html.push_tag("<li class=\"")
+        .push_tag(class)
+        .push_tag("\" data-at=\"")
         .number(line.at)
-        .tag("\"><span class=\"l-time\">");
+        .push_tag("\"><span class=\"l-time\">");
     if let Some(at_ms) = line.at_ms {
-        html.text(words::stamp(at_ms).get(11..19).unwrap_or_default());
+        html.text(words::to_rfc3339(at_ms).get(11..19).unwrap_or_default());
     }
-    html.tag("</span><span class=\"l-level\">").tag(mark).tag("</span>");
+    html.push_tag("</span><span class=\"l-level\">").push_tag(mark).push_tag("</span>");
 }
 
-fn cut_mark(line: &Said, html: &mut Markup) {
+fn write_cut_mark(line: &Said, html: &mut Markup) {
     if line.cut {
-        html.tag("<span class=\"muted\"> … (longer in the file)</span>");
+        html.push_tag("<span class=\"muted\"> … (longer in the file)</span>");
     }
 }
 
-fn line_row(line: &Said, html: &mut Markup) {
-    let (class, mark) = look(line.level);
+fn write_line_row(line: &Said, html: &mut Markup) {
+    let (class, mark) = level_look(line.level);
     open_row(line, class, mark, html);
-    html.tag("<span class=\"l-text\">");
+    html.push_tag("<span class=\"l-text\">");
     match line.text.split_once(' ') {
         Some((tool, detail)) if line.level == Level::Tool => {
-            html.tag("<strong>").text(tool).tag("</strong> ");
+            html.push_tag("<strong>").text(tool).push_tag("</strong> ");
             ansi::render(detail, html);
         }
         _ => ansi::render(&line.text, html),
     }
-    cut_mark(line, html);
-    html.tag("</span></li>");
+    write_cut_mark(line, html);
+    html.push_tag("</span></li>");
 }
 
-fn message_row(lines: &[Said], html: &mut Markup) {
-    let (class, mark) = look(Level::Text);
+fn write_message_row(lines: &[Said], html: &mut Markup) {
+    let (class, mark) = level_look(Level::Text);
     open_row(&lines[0], class, mark, html);
     let text: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
-    html.tag("<div class=\"l-text prose\">").add(&markdown::render(&text.join("\n")));
-    cut_mark(&lines[lines.len() - 1], html);
-    html.tag("</div></li>");
+    html.push_tag("<div class=\"l-text prose\">").add(&markdown::render_markdown(&text.join("\n")));
+    write_cut_mark(&lines[lines.len() - 1], html);
+    html.push_tag("</div></li>");
 }
 
-fn result_row(lines: &[Said], began_ms: Option<i64>, html: &mut Markup) {
+fn write_result_row(lines: &[Said], began_ms: Option<i64>, html: &mut Markup) {
     const OK: &str = "<span aria-hidden=\"true\">✓</span><span class=\"hidden-text\">succeeded</span>";
     const FAILED: &str = "<span aria-hidden=\"true\">✗</span><span class=\"hidden-text\">failed</span>";
     let first = &lines[0];
@@ -308,29 +308,29 @@ fn result_row(lines: &[Said], began_ms: Option<i64>, html: &mut Markup) {
         Some(ToolOutcome::Succeeded) | None => open_row(first, "ll ll-result", OK, html),
     }
     let took = first.at_ms.zip(began_ms).and_then(|(end, began)| u64::try_from(end - began).ok());
-    let took = took.map(|ms| format!(" · {}", super::task::precise(ms))).unwrap_or_default();
+    let took = took.map(|ms| format!(" · {}", super::task::format_precise(ms))).unwrap_or_default();
     if lines.len() == 1 {
-        html.tag("<span class=\"l-text\">");
+        html.push_tag("<span class=\"l-text\">");
         ansi::render(&first.text, html);
-        html.tag("<span class=\"muted\">").text(&took).tag("</span>");
-        cut_mark(first, html);
-        html.tag("</span></li>");
+        html.push_tag("<span class=\"muted\">").text(&took).push_tag("</span>");
+        write_cut_mark(first, html);
+        html.push_tag("</span></li>");
         return;
     }
-    html.tag("<details class=\"l-text\"><summary>");
+    html.push_tag("<details class=\"l-text\"><summary>");
     ansi::render(&first.text, html);
-    html.tag(" <span class=\"muted\">… ").number(lines.len() as u64).tag(" lines").text(&took);
-    html.tag("</span></summary><pre>");
+    html.push_tag(" <span class=\"muted\">… ").number(lines.len() as u64).push_tag(" lines").text(&took);
+    html.push_tag("</span></summary><pre>");
     for line in lines {
         ansi::render(&line.text, html);
-        cut_mark(line, html);
-        html.tag("\n");
+        write_cut_mark(line, html);
+        html.push_tag("\n");
     }
-    html.tag("</pre></details></li>");
+    html.push_tag("</pre></details></li>");
 }
 
 /// The class and the sign of a level; what is read aloud stands beside the sign.
-fn look(level: Level) -> (&'static str, &'static str) {
+fn level_look(level: Level) -> (&'static str, &'static str) {
     match level {
         Level::Error => {
             ("ll ll-error", "<span aria-hidden=\"true\">✗</span><span class=\"hidden-text\">error</span>")
@@ -374,7 +374,7 @@ mod tests {
     fn a_tool_is_one_row_and_its_result_is_folded_below() {
         let said = |text: &str, tool| Said { tool, at_ms: Some(1_200), ..line(9, Level::Tool, text) };
         let failed = Some(ToolOutcome::Failed);
-        let html = rows(&[
+        let html = render_rows(&[
             line(1, Level::Text, "# Plan"),
             line(1, Level::Text, "- <b>read</b>"),
             line(5, Level::Tool, "Bash cargo test"),
@@ -407,7 +407,7 @@ mod tests {
 
     #[test]
     fn rows_escape_what_was_printed() {
-        let html = rows(&[line(5, Level::Error, "<svg>alert(1)</svg>\u{1b}[31m'\"")]).to_string();
+        let html = render_rows(&[line(5, Level::Error, "<svg>alert(1)</svg>\u{1b}[31m'\"")]).to_string();
         assert!(!html.contains("<svg"), "{html}");
         assert!(
             html.contains("data-at=\"5\"") && html.contains("00:00:00") && html.contains("error"),

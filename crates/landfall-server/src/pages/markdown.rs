@@ -4,34 +4,34 @@
 use super::markup::Markup;
 
 /// A text as HTML. Whatever is not understood is shown as it was written.
-pub(crate) fn render(text: &str) -> Markup {
+pub(crate) fn render_markdown(text: &str) -> Markup {
     let mut html = Markup::default();
     let mut open = MarkdownBlock::None;
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
         let trimmed = line.trim_start();
-        if let Some(fence) = fence(trimmed) {
+        if let Some(fence) = code_fence(trimmed) {
             open.close(&mut html);
-            html.tag("<pre tabindex=\"0\"><code>"); // whoever has no mouse scrolls it, too
+            html.push_tag("<pre tabindex=\"0\"><code>"); // whoever has no mouse scrolls it, too
             for line in lines.by_ref() {
                 if line.trim() == fence {
                     break;
                 }
-                html.text(line).tag("\n");
+                html.text(line).push_tag("\n");
             }
-            html.tag("</code></pre>");
+            html.push_tag("</code></pre>");
             continue;
         }
         if trimmed.is_empty() {
             open.close(&mut html);
             continue;
         }
-        if let Some(heads) = cells(trimmed)
+        if let Some(heads) = split_table_cells(trimmed)
             && lines.peek().is_some_and(|line| is_rule(line))
         {
             open.close(&mut html);
             lines.next();
-            table(&heads, &mut lines, &mut html);
+            render_table(&heads, &mut lines, &mut html);
             continue;
         }
         if let Some((level, title)) = heading(trimmed) {
@@ -42,32 +42,32 @@ pub(crate) fn render(text: &str) -> Markup {
                 2 => ("<h4>", "</h4>"),
                 _ => ("<h5>", "</h5>"),
             };
-            html.tag(from);
-            inline(title, &mut html);
-            html.tag(to);
+            html.push_tag(from);
+            render_inline(title, &mut html);
+            html.push_tag(to);
             continue;
         }
-        let (block, words) = match item(trimmed) {
+        let (block, words) = match parse_list_item(trimmed) {
             Some(found) => found,
             None => match trimmed.strip_prefix('>') {
                 Some(words) => (MarkdownBlock::Quote, words.trim_start()),
                 None if open.is_list() && line.starts_with(' ') => {
-                    html.tag("<br>");
-                    inline(trimmed, &mut html);
+                    html.push_tag("<br>");
+                    render_inline(trimmed, &mut html);
                     continue;
                 }
                 None => (MarkdownBlock::Paragraph, line),
             },
         };
-        open.go_on(block, &mut html);
-        inline(words, &mut html);
+        open.switch_block(block, &mut html);
+        render_inline(words, &mut html);
     }
     open.close(&mut html);
     html
 }
 
 /// The cells of a row of a table: `| one | two |`.
-fn cells(line: &str) -> Option<Vec<String>> {
+fn split_table_cells(line: &str) -> Option<Vec<String>> {
     const BAR: &str = "\u{0}"; // what `\|` is meanwhile: a bar within a cell
     let inner = line.trim().strip_prefix('|')?.replace("\\|", BAR);
     let inner = inner.trim_end().strip_suffix('|')?;
@@ -78,33 +78,33 @@ fn cells(line: &str) -> Option<Vec<String>> {
 fn is_rule(line: &str) -> bool {
     let is_dashes =
         |cell: &String| cell.contains('-') && cell.bytes().all(|byte| matches!(byte, b'-' | b':'));
-    cells(line).is_some_and(|cells| cells.iter().all(is_dashes))
+    split_table_cells(line).is_some_and(|cells| cells.iter().all(is_dashes))
 }
 
 /// The rows of a table, as long as there are any.
-fn table<'a>(
+fn render_table<'a>(
     heads: &[String],
     lines: &mut std::iter::Peekable<impl Iterator<Item = &'a str>>,
     html: &mut Markup,
 ) {
-    html.tag("<div class=\"scroll-x\" tabindex=\"0\" role=\"region\" aria-label=\"Table\"><table class=\"table\"><thead><tr>");
+    html.push_tag("<div class=\"scroll-x\" tabindex=\"0\" role=\"region\" aria-label=\"Table\"><table class=\"table\"><thead><tr>");
     for head in heads {
-        html.tag("<th scope=\"col\">");
-        inline(head, html);
-        html.tag("</th>");
+        html.push_tag("<th scope=\"col\">");
+        render_inline(head, html);
+        html.push_tag("</th>");
     }
-    html.tag("</tr></thead><tbody>");
-    while let Some(row) = lines.peek().and_then(|line| cells(line)) {
+    html.push_tag("</tr></thead><tbody>");
+    while let Some(row) = lines.peek().and_then(|line| split_table_cells(line)) {
         lines.next();
-        html.tag("<tr>");
+        html.push_tag("<tr>");
         for at in 0..heads.len() {
-            html.tag("<td>");
-            inline(row.get(at).map_or("", String::as_str), html);
-            html.tag("</td>");
+            html.push_tag("<td>");
+            render_inline(row.get(at).map_or("", String::as_str), html);
+            html.push_tag("</td>");
         }
-        html.tag("</tr>");
+        html.push_tag("</tr>");
     }
-    html.tag("</tbody></table></div>");
+    html.push_tag("</tbody></table></div>");
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,14 +122,14 @@ impl MarkdownBlock {
     }
 
     /// A line of `next` follows.
-    fn go_on(&mut self, next: Self, html: &mut Markup) {
+    fn switch_block(&mut self, next: Self, html: &mut Markup) {
         if *self == next {
-            html.tag(if next.is_list() { "</li><li>" } else { "<br>" });
+            html.push_tag(if next.is_list() { "</li><li>" } else { "<br>" });
             return;
         }
         self.close(html);
         *self = next;
-        html.tag(match next {
+        html.push_tag(match next {
             Self::None => "",
             Self::Paragraph => "<p>",
             Self::Quote => "<blockquote>",
@@ -139,7 +139,7 @@ impl MarkdownBlock {
     }
 
     fn close(&mut self, html: &mut Markup) {
-        html.tag(match std::mem::replace(self, Self::None) {
+        html.push_tag(match std::mem::replace(self, Self::None) {
             Self::None => "",
             Self::Paragraph => "</p>",
             Self::Quote => "</blockquote>",
@@ -149,7 +149,7 @@ impl MarkdownBlock {
     }
 }
 
-fn fence(line: &str) -> Option<&'static str> {
+fn code_fence(line: &str) -> Option<&'static str> {
     ["```", "~~~"].into_iter().find(|fence| line.starts_with(fence))
 }
 
@@ -160,7 +160,7 @@ fn heading(line: &str) -> Option<(usize, &str)> {
     Some((level, title.trim().trim_end_matches('#').trim_end()))
 }
 
-fn item(line: &str) -> Option<(MarkdownBlock, &str)> {
+fn parse_list_item(line: &str) -> Option<(MarkdownBlock, &str)> {
     if let Some(words) = ["- ", "* ", "+ "].into_iter().find_map(|mark| line.strip_prefix(mark)) {
         return Some((MarkdownBlock::Bullets, words));
     }
@@ -170,7 +170,7 @@ fn item(line: &str) -> Option<(MarkdownBlock, &str)> {
 }
 
 /// Code, strong and emphasised words in one line.
-fn inline(line: &str, html: &mut Markup) {
+fn render_inline(line: &str, html: &mut Markup) {
     let mut rest = line;
     while let Some(at) = rest.find(['`', '*']) {
         let (before, from) = rest.split_at(at);
@@ -187,7 +187,7 @@ fn inline(line: &str, html: &mut Markup) {
         html.text(before);
         match found {
             Some((words, after, open, close)) => {
-                html.tag(open).text(words).tag(close);
+                html.push_tag(open).text(words).push_tag(close);
                 rest = after;
             }
             None => {
@@ -205,7 +205,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &str) {
-        assert_eq!(render(text).as_str(), expected);
+        assert_eq!(render_markdown(text).as_str(), expected);
     }
 
     #[test]
@@ -258,7 +258,7 @@ mod tests {
         for a in pieces {
             for b in pieces {
                 for c in pieces {
-                    let html = render(&format!("{a}\n{b}\n{c}"));
+                    let html = render_markdown(&format!("{a}\n{b}\n{c}"));
                     balanced(html.as_str());
                 }
             }

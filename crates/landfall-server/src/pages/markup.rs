@@ -13,7 +13,7 @@ pub(crate) struct Markup(String);
 
 impl Markup {
     /// A piece of HTML of ours.
-    pub(crate) fn tag(&mut self, html: &'static str) -> &mut Self {
+    pub(crate) fn push_tag(&mut self, html: &'static str) -> &mut Self {
         self.0.push_str(html);
         self
     }
@@ -40,7 +40,7 @@ impl Markup {
     }
 
     /// What a template of ours draws: it escapes what it is given.
-    pub(crate) fn drawn(page: &impl askama::Template) -> Result<Self, askama::Error> {
+    pub(crate) fn from_template(page: &impl askama::Template) -> Result<Self, askama::Error> {
         Ok(Self(page.render()?))
     }
 
@@ -56,7 +56,7 @@ impl Markup {
 }
 
 /// A text from outside, alone.
-pub(crate) fn escaped(text: &str) -> Markup {
+pub(crate) fn escape_text(text: &str) -> Markup {
     let mut html = Markup::default();
     html.text(text);
     html
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn text_from_outside_stays_text() {
         let mut html = Markup::default();
-        html.tag("<b>").text("<img src=x onerror='a()'>&\"").tag("</b>");
+        html.push_tag("<b>").text("<img src=x onerror='a()'>&\"").push_tag("</b>");
         assert_eq!(html.as_str(), "<b>&lt;img src=x onerror=&#39;a()&#39;&gt;&amp;&quot;</b>");
     }
 

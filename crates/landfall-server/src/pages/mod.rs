@@ -74,43 +74,51 @@ struct PageEntry {
 
 /// Every page there is, in the order of the navigation.
 const PAGES: &[PageEntry] = &[
-    PageEntry { path: "/", nav: Some(("Now", 'n')), draw: now::draw },
-    PageEntry { path: "/inbox", nav: Some(("Inbox", 'r')), draw: inbox::draw },
-    PageEntry { path: "/backlog", nav: Some(("Backlog", 'p')), draw: backlog::draw },
-    PageEntry { path: "/queue", nav: Some(("Queue", 'm')), draw: queue::draw },
-    PageEntry { path: "/sprint", nav: Some(("Sprint", 'S')), draw: sprint::draw },
-    PageEntry { path: "/sprints", nav: None, draw: sprint::list },
-    PageEntry { path: "/graph", nav: Some(("Graph", 'g')), draw: graph::draw },
-    PageEntry { path: "/discoveries", nav: Some(("Discoveries", 'l')), draw: discoveries::draw },
-    PageEntry { path: "/stats", nav: Some(("Statistics", 't')), draw: stats::draw },
-    PageEntry { path: "/fleet", nav: Some(("Fleet", 'f')), draw: fleet::draw },
-    PageEntry { path: "/checkpoints", nav: Some(("Checkpoints", 'c')), draw: checkpoints::draw },
-    PageEntry { path: "/runs", nav: Some(("Runs", 'u')), draw: runs::draw },
-    PageEntry { path: "/runs/{run}", nav: None, draw: runs::one },
-    PageEntry { path: "/flows", nav: Some(("Flows", 'w')), draw: flows::draw },
-    PageEntry { path: "/flows/{name}", nav: None, draw: flows::one },
-    PageEntry { path: "/settings", nav: Some(("Settings", 's')), draw: settings::draw },
-    PageEntry { path: "/tasks/{task}", nav: None, draw: task::draw },
-    PageEntry { path: "/tasks/{task}/log", nav: None, draw: task_log::draw },
-    PageEntry { path: "/tasks/{task}/diff", nav: None, draw: task_diff::draw },
-    PageEntry { path: "/tasks/{task}/checks", nav: None, draw: task_checks::draw },
+    PageEntry { path: "/", nav: Some(("Now", 'n')), draw: now::draw_now_page },
+    PageEntry { path: "/inbox", nav: Some(("Inbox", 'r')), draw: inbox::draw_inbox_page },
+    PageEntry { path: "/backlog", nav: Some(("Backlog", 'p')), draw: backlog::draw_backlog_page },
+    PageEntry { path: "/queue", nav: Some(("Queue", 'm')), draw: queue::draw_queue_page },
+    PageEntry { path: "/sprint", nav: Some(("Sprint", 'S')), draw: sprint::draw_sprint_page },
+    PageEntry { path: "/sprints", nav: None, draw: sprint::draw_sprints_page },
+    PageEntry { path: "/graph", nav: Some(("Graph", 'g')), draw: graph::draw_graph_page },
+    PageEntry {
+        path: "/discoveries",
+        nav: Some(("Discoveries", 'l')),
+        draw: discoveries::draw_discoveries_page,
+    },
+    PageEntry { path: "/stats", nav: Some(("Statistics", 't')), draw: stats::draw_stats_page },
+    PageEntry { path: "/fleet", nav: Some(("Fleet", 'f')), draw: fleet::draw_fleet_page },
+    PageEntry {
+        path: "/checkpoints",
+        nav: Some(("Checkpoints", 'c')),
+        draw: checkpoints::draw_checkpoints_page,
+    },
+    PageEntry { path: "/runs", nav: Some(("Runs", 'u')), draw: runs::draw_runs_page },
+    PageEntry { path: "/runs/{run}", nav: None, draw: runs::draw_run_page },
+    PageEntry { path: "/flows", nav: Some(("Flows", 'w')), draw: flows::draw_flows_page },
+    PageEntry { path: "/flows/{name}", nav: None, draw: flows::draw_flow_page },
+    PageEntry { path: "/settings", nav: Some(("Settings", 's')), draw: settings::draw_settings_page },
+    PageEntry { path: "/tasks/{task}", nav: None, draw: task::draw_task_page },
+    PageEntry { path: "/tasks/{task}/log", nav: None, draw: task_log::draw_log_page },
+    PageEntry { path: "/tasks/{task}/diff", nav: None, draw: task_diff::draw_diff_page },
+    PageEntry { path: "/tasks/{task}/checks", nav: None, draw: task_checks::draw_checks_page },
     PageEntry { path: "/tasks/{task}/gates", nav: None, draw: task_checks::draw_gates },
-    PageEntry { path: "/tasks/{task}/target", nav: None, draw: task_target::draw },
-    PageEntry { path: "/tasks/{task}/attempts", nav: None, draw: task_attempts::draw },
+    PageEntry { path: "/tasks/{task}/target", nav: None, draw: task_target::draw_target_page },
+    PageEntry { path: "/tasks/{task}/attempts", nav: None, draw: task_attempts::draw_attempts_page },
     PageEntry { path: "/tasks/{task}/cost", nav: None, draw: task_attempts::draw_cost },
-    PageEntry { path: "/tasks/{task}/certificate", nav: None, draw: task_proof::draw },
+    PageEntry { path: "/tasks/{task}/certificate", nav: None, draw: task_proof::draw_certificate_page },
     PageEntry { path: "/tasks/{task}/history", nav: None, draw: task_proof::draw_history },
-    PageEntry { path: "/doctor", nav: None, draw: doctor::draw },
-    PageEntry { path: "/api", nav: None, draw: reference::draw },
-    PageEntry { path: "/sessions", nav: None, draw: sessions::draw },
-    PageEntry { path: "/problems", nav: None, draw: problems::draw },
-    PageEntry { path: "/help", nav: None, draw: help::draw },
+    PageEntry { path: "/doctor", nav: None, draw: doctor::draw_doctor_page },
+    PageEntry { path: "/api", nav: None, draw: reference::draw_reference_page },
+    PageEntry { path: "/sessions", nav: None, draw: sessions::draw_sessions_page },
+    PageEntry { path: "/problems", nav: None, draw: problems::draw_problems_page },
+    PageEntry { path: "/help", nav: None, draw: help::draw_help_page },
 ];
 
 /// Pages that are the answer to a form, for what is shown only once.
 const ANSWERS: &[PageEntry] = &[
-    PageEntry { path: "/sessions/pair", nav: None, draw: sessions::pair },
-    PageEntry { path: "/sessions/token", nav: None, draw: sessions::token },
+    PageEntry { path: "/sessions/pair", nav: None, draw: sessions::draw_pairing_page },
+    PageEntry { path: "/sessions/token", nav: None, draw: sessions::draw_agent_token_page },
 ];
 
 /// A form that asks for more than one operation, or for one in words of its own.
@@ -124,8 +132,8 @@ struct PageForm {
 /// Every such form.
 const FORMS: &[PageForm] = &[
     PageForm { name: "backlog-add", send: backlog::add },
-    PageForm { name: "backlog-paste", send: backlog::paste },
-    PageForm { name: "backlog-change", send: backlog::change },
+    PageForm { name: "backlog-paste", send: backlog::add_pasted_tasks },
+    PageForm { name: "backlog-change", send: backlog::change_tasks },
     PageForm { name: "decide", send: decide::send },
     PageForm { name: "step", send: task_target::do_step },
 ];
@@ -135,12 +143,12 @@ struct FormFields(Vec<(String, String)>);
 
 impl FormFields {
     /// The text of a field, without blanks around it; none if there is nothing in it.
-    fn text(&self, name: &str) -> Option<&str> {
-        self.all(name).next()
+    fn first_text(&self, name: &str) -> Option<&str> {
+        self.all_texts(name).next()
     }
 
     /// Every text of a field that may be there several times.
-    fn all<'a, 'n>(&'a self, name: &'n str) -> impl Iterator<Item = &'a str> + use<'a, 'n> {
+    fn all_texts<'a, 'n>(&'a self, name: &'n str) -> impl Iterator<Item = &'a str> + use<'a, 'n> {
         let texts = self.0.iter().filter(move |(field, _)| field == name);
         texts.map(|(_, text)| text.trim()).filter(|text| !text.is_empty())
     }
@@ -152,23 +160,23 @@ impl FormFields {
                 Problem::new(ProblemCode::BadInput, format!("`{name}` cannot be understood: {error}"))
             })
         };
-        self.text(name).map(read).transpose()
+        self.first_text(name).map(read).transpose()
     }
 
     /// The words of a field, with commas or blanks between them.
     fn words<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         let split = |text: &'a str| text.split(|it: char| it == ',' || it.is_whitespace());
-        self.all(name).flat_map(split).filter(|word| !word.is_empty())
+        self.all_texts(name).flat_map(split).filter(|word| !word.is_empty())
     }
 
     /// The lines of a field.
     fn lines<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        self.all(name).flat_map(str::lines).map(str::trim).filter(|line| !line.is_empty())
+        self.all_texts(name).flat_map(str::lines).map(str::trim).filter(|line| !line.is_empty())
     }
 }
 
 /// A link with words in its query; those without a text are left out.
-fn link(path: &str, words: &[(&str, &str)]) -> String {
+fn build_link(path: &str, words: &[(&str, &str)]) -> String {
     let words: Vec<_> = words.iter().filter(|(_, text)| !text.is_empty()).collect();
     match serde_html_form::to_string(words) {
         Ok(query) if !query.is_empty() => format!("{path}?{query}"),
@@ -177,7 +185,7 @@ fn link(path: &str, words: &[(&str, &str)]) -> String {
 }
 
 /// Carries a form of a page out; none if no page has one of that name.
-pub(crate) async fn sent(
+pub(crate) async fn send_form(
     shared: &Arc<Shared>,
     who: &Who,
     name: &str,
@@ -232,7 +240,7 @@ pub(crate) struct PageContext<'a> {
 
 impl Service for PageContext<'_> {
     fn call(&self, asked: Asked) -> Result<Response, Problem> {
-        api::call_here(self.shared, self.who, asked)
+        api::call_in_thread(self.shared, self.who, asked)
     }
 }
 
@@ -243,13 +251,13 @@ impl PageContext<'_> {
     }
 
     /// A word in the path, as what it is to be.
-    fn field<T: std::str::FromStr<Err: std::fmt::Display>>(&self, name: &str) -> Result<T, Problem> {
+    fn path_value<T: std::str::FromStr<Err: std::fmt::Display>>(&self, name: &str) -> Result<T, Problem> {
         let text = self.fields.iter().find(|(field, _)| field == name).map_or("", |(_, text)| text.as_str());
         text.parse().map_err(|error: T::Err| Problem::new(ProblemCode::NotFound, error.to_string()))
     }
 
     /// A word in the query.
-    fn asked(&self, name: &str) -> Option<&str> {
+    fn query_value(&self, name: &str) -> Option<&str> {
         self.query
             .iter()
             .find(|(field, _)| field == name)
@@ -258,8 +266,8 @@ impl PageContext<'_> {
     }
 
     /// A word in the query, as what it is to be; none if it is not that.
-    fn asked_as<T: std::str::FromStr>(&self, name: &str) -> Option<T> {
-        self.asked(name)?.parse().ok()
+    fn parse_query_value<T: std::str::FromStr>(&self, name: &str) -> Option<T> {
+        self.query_value(name)?.parse().ok()
     }
 }
 
@@ -304,10 +312,10 @@ async fn show(shared: &Arc<Shared>, entry: &'static PageEntry, request: Request<
         let draw = move |shared: &Arc<Shared>| {
             let visit = PageContext { shared, who: &Who::Token, fields: Vec::new(), query: Vec::new() };
             let page = (entry.draw)(&visit)?;
-            Ok(escape_html(frame(&visit, "/", "/", &page, &[])).into())
+            Ok(escape_html(draw_frame(&visit, "/", "/", &page, &[])).into())
         };
         if let Ok(page) = shared.kept.get(shared, "/", draw).await {
-            return answer::drawn(200, page);
+            return answer::drawn_page(200, page);
         }
         // Drawn once more: the page says what is wrong.
     }
@@ -315,7 +323,9 @@ async fn show(shared: &Arc<Shared>, entry: &'static PageEntry, request: Request<
     let room = match shared.rooms.read().await {
         Ok(room) => room,
         Err(busy) => {
-            flashes.into_iter().for_each(|it| shared.flashes.put(who.session().unwrap_or_default(), it));
+            flashes
+                .into_iter()
+                .for_each(|it| shared.flashes.push_flash(who.session().unwrap_or_default(), it));
             return problem(&busy);
         }
     };
@@ -326,8 +336,8 @@ async fn show(shared: &Arc<Shared>, entry: &'static PageEntry, request: Request<
             Ok(page) => (200, page),
             Err(problem) => (problem.code.http_status(), problem_page(&problem)),
         };
-        shared.tell_all();
-        answer::html(status, frame(&visit, &path, &target, &page, &flashes))
+        shared.mark_all_told();
+        answer::html_response(status, draw_frame(&visit, &path, &target, &page, &flashes))
     });
     drawn
         .await
@@ -356,14 +366,14 @@ struct PageFrame<'a> {
 }
 
 /// Puts a page into its frame.
-fn frame(
+fn draw_frame(
     visit: &PageContext<'_>,
     path: &str,
     target: &str,
     page: &RenderedPage,
     flashes: &[Flash],
 ) -> String {
-    let asked = if page.board.is_none() { state::ask(visit) } else { None };
+    let asked = if page.board.is_none() { state::fetch_board(visit) } else { None };
     let board = page.board.as_deref().or(asked.as_deref());
     // A form in the head comes back to this page; the answer to a form cannot be come back to.
     let back = if target.is_empty() { "/" } else { target };
@@ -414,21 +424,21 @@ struct BarePage<'a> {
     main: &'a str,
 }
 
-fn bare(status: u16, project: &str, page: &RenderedPage) -> HttpResponse {
+fn bare_page(status: u16, project: &str, page: &RenderedPage) -> HttpResponse {
     let bare = BarePage { project, title: &page.title, main: &page.main };
-    answer::html(status, bare.render().unwrap_or_default())
+    answer::html_response(status, bare.render().unwrap_or_default())
 }
 
 /// A problem outside of any page of the project.
 pub(crate) fn problem(problem: &Problem) -> HttpResponse {
-    bare(problem.code.http_status(), "", &problem_page(problem))
+    bare_page(problem.code.http_status(), "", &problem_page(problem))
 }
 
 /// Somebody is not let in: whoever is a stranger is shown how to get in.
 pub(crate) fn refused(shared: &Shared, problem: &Problem) -> HttpResponse {
     match problem.code {
-        ProblemCode::Unauthorized => answer::see("/login"),
-        _ => bare(problem.code.http_status(), &shared.project, &problem_page(problem)),
+        ProblemCode::Unauthorized => answer::redirect_response("/login"),
+        _ => bare_page(problem.code.http_status(), &shared.project, &problem_page(problem)),
     }
 }
 
@@ -440,10 +450,10 @@ struct LoginPage<'a> {
 }
 
 /// The page on which a token lets somebody in.
-pub(crate) fn login(shared: &Shared, wrong: Option<&str>) -> HttpResponse {
+pub(crate) fn login_page_response(shared: &Shared, wrong: Option<&str>) -> HttpResponse {
     let main = LoginPage { project: &shared.project, wrong }.render().unwrap_or_default();
     let status = if wrong.is_some() { 403 } else { 200 };
-    bare(status, &shared.project, &RenderedPage { title: "Sign in".to_owned(), main, board: None })
+    bare_page(status, &shared.project, &RenderedPage { title: "Sign in".to_owned(), main, board: None })
 }
 
 #[derive(Template)]
@@ -453,8 +463,8 @@ struct PairingPage<'a> {
 }
 
 /// The page a link of `landfall project pair` leads to.
-pub(crate) fn pair(shared: &Shared) -> HttpResponse {
-    bare(
+pub(crate) fn pair_page_response(shared: &Shared) -> HttpResponse {
+    bare_page(
         200,
         &shared.project,
         &RenderedPage {
@@ -472,15 +482,15 @@ struct FlashToast<'a> {
 }
 
 /// What became of a form, for a page with scripts: it is shown for a while, and the page is drawn again.
-pub(crate) fn toast(flash: &Flash) -> HttpResponse {
-    let mut answer = answer::html(200, FlashToast { flash }.render().unwrap_or_default());
+pub(crate) fn toast_response(flash: &Flash) -> HttpResponse {
+    let mut answer = answer::html_response(200, FlashToast { flash }.render().unwrap_or_default());
     answer.headers_mut().insert("hx-trigger", HeaderValue::from_static("changed"));
     answer
 }
 
 /// A word about what was done.
-pub(crate) fn said(response: &Response) -> String {
-    words::sentence(&forms::sentence(response))
+pub(crate) fn response_text(response: &Response) -> String {
+    words::sentence(&forms::response_sentence(response))
 }
 
 #[cfg(test)]

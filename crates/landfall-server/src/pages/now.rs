@@ -13,7 +13,7 @@ use super::{PageContext, RenderedPage, now as here, parts, words}; // templates 
 /// Cards in a column: more are a list, and the backlog has lists.
 const CARDS: u32 = 30;
 
-pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
+pub(super) fn draw_now_page(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     let mut board = visit.board(BoardAsked { cards: CARDS, columns: Vec::new() })?;
     for column in board.columns.iter_mut().filter(|column| column.name == ColumnName::NeedsYou) {
         column.cards.sort_by_key(|card| !is_question(card)); // an agent waits for the answer
@@ -58,7 +58,7 @@ impl<'a> NowPage<'a> {
         let folded = |it: &&Column| matches!(it.name, ColumnName::Next | ColumnName::Waiting);
         Self {
             board,
-            drive: RunCondition::of(board),
+            drive: RunCondition::from_board(board),
             empty: board.counts.values().all(|count| *count == 0),
             columns: ATTENTION
                 .iter()
@@ -124,12 +124,12 @@ impl<'a> SprintView<'a> {
             }
             SprintGoal::Count { .. } | SprintGoal::NoReady => (report.landed, report.total, expected),
         };
-        Self { report, bar: parts::bar(share(done, all), "good", label), left }
+        Self { report, bar: parts::progress_bar(percent_of(done, all), "good", label), left }
     }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a bar is a few hundred dots wide")]
-fn share(done: u64, all: u64) -> f64 {
+fn percent_of(done: u64, all: u64) -> f64 {
     if all == 0 { 0.0 } else { done as f64 * 100.0 / all as f64 }
 }
 

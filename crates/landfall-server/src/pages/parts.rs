@@ -45,7 +45,7 @@ impl HtmlSafe for RelativeTime {}
 /// A moment that was, or will be: `3 min ago`.
 pub(super) fn ago(now_ms: impl Borrow<i64>, at_ms: impl Borrow<i64>) -> RelativeTime {
     let (now_ms, at_ms) = (*now_ms.borrow(), *at_ms.borrow());
-    RelativeTime { at_ms, kind: "ago", text: words::away(now_ms, at_ms) }
+    RelativeTime { at_ms, kind: "ago", text: words::relative_time(now_ms, at_ms) }
 }
 
 /// The time until a moment, counted down: `1h 12m`.
@@ -70,23 +70,23 @@ pub(super) struct ProgressBar {
 impl HtmlSafe for ProgressBar {}
 
 /// A bar that is filled to `percent`, in a tone such as `good`; `label` says the same in words.
-pub(super) fn bar(percent: f64, tone: &'static str, label: impl Into<String>) -> ProgressBar {
-    ProgressBar { percent: whole(percent), tone, label: label.into() }
+pub(super) fn progress_bar(percent: f64, tone: &'static str, label: impl Into<String>) -> ProgressBar {
+    ProgressBar { percent: to_whole_percent(percent), tone, label: label.into() }
 }
 
 /// A bar of something that is used up: blue, amber from 75 per cent, red from 95.
 pub(super) fn used(percent: impl Into<f64>, label: impl Into<String>) -> ProgressBar {
     let percent = percent.into();
-    let tone = match whole(percent) {
+    let tone = match to_whole_percent(percent) {
         0..75 => "info",
         75..95 => "warn",
         _ => "bad",
     };
-    bar(percent, tone, label)
+    progress_bar(percent, tone, label)
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is between 0 and 100")]
-fn whole(percent: f64) -> u32 {
+fn to_whole_percent(percent: f64) -> u32 {
     if percent.is_finite() { percent.clamp(0.0, 100.0).round() as u32 } else { 0 }
 }
 
@@ -128,7 +128,7 @@ pub(super) fn act(action: &Action, back: &str) -> Option<ActionButton> {
         required: fill.required,
     });
     let mut fields = Vec::new();
-    flatten(&action.asked, "", &mut fields)?;
+    flatten_fields(&action.asked, "", &mut fields)?;
     if let Some(fill) = &fill {
         fields.retain(|(name, _)| *name != fill.name);
     }
@@ -143,7 +143,7 @@ pub(super) fn act(action: &Action, back: &str) -> Option<ActionButton> {
 }
 
 /// The fields of a form that make these words; none if there are no such fields.
-pub(super) fn flatten(words: &Value, at: &str, fields: &mut Vec<(String, String)>) -> Option<()> {
+pub(super) fn flatten_fields(words: &Value, at: &str, fields: &mut Vec<(String, String)>) -> Option<()> {
     match words {
         Value::Null => {}
         Value::Bool(it) => fields.push((format!("{at}:b"), it.to_string())),
@@ -157,7 +157,7 @@ pub(super) fn flatten(words: &Value, at: &str, fields: &mut Vec<(String, String)
         Value::Object(entries) => {
             for (name, value) in entries {
                 let inner = if at.is_empty() { name.clone() } else { format!("{at}.{name}") };
-                flatten(value, &inner, fields)?;
+                flatten_fields(value, &inner, fields)?;
             }
         }
     }
@@ -194,7 +194,9 @@ mod tests {
     fn bars_stay_within_their_track() {
         for (percent, width) in [(-1.0, "0%"), (42.4, "42%"), (1e9, "100%"), (f64::NAN, "0%")] {
             assert!(
-                bar(percent, "good", "x").to_string().contains(&format!(r#"class="fill" width="{width}""#))
+                progress_bar(percent, "good", "x")
+                    .to_string()
+                    .contains(&format!(r#"class="fill" width="{width}""#))
             );
         }
     }

@@ -33,17 +33,17 @@ impl PlotUnit {
     /// The number as people read it.
     pub(super) fn text(self, value: f64) -> String {
         match self {
-            Self::Count if value >= 1e9 => format!("{}G", short(value / 1e9)),
-            Self::Count if value >= 1e6 => format!("{}M", short(value / 1e6)),
-            Self::Count if value >= 10_000.0 => format!("{}k", short(value / 1e3)),
-            Self::Count => short(value),
+            Self::Count if value >= 1e9 => format!("{}G", format_short(value / 1e9)),
+            Self::Count if value >= 1e6 => format!("{}M", format_short(value / 1e6)),
+            Self::Count if value >= 10_000.0 => format!("{}k", format_short(value / 1e3)),
+            Self::Count => format_short(value),
             Self::Usd if value >= 1000.0 => format!("${value:.0}"),
             Self::Usd => landfall_text::format_usd(value),
             Self::Share => format!("{value:.2}"),
-            Self::Time if value >= 2.0 * DAY => format!("{}d", short(value / DAY)),
-            Self::Time if value >= HOUR => format!("{}h", short(value / HOUR)),
-            Self::Time if value >= MINUTE => format!("{}m", short(value / MINUTE)),
-            Self::Time => format!("{}s", short(value / SECOND)),
+            Self::Time if value >= 2.0 * DAY => format!("{}d", format_short(value / DAY)),
+            Self::Time if value >= HOUR => format!("{}h", format_short(value / HOUR)),
+            Self::Time if value >= MINUTE => format!("{}m", format_short(value / MINUTE)),
+            Self::Time => format!("{}s", format_short(value / SECOND)),
         }
     }
 
@@ -86,7 +86,7 @@ const MINUTE: f64 = 60.0 * SECOND;
 const HOUR: f64 = 60.0 * MINUTE;
 const DAY: f64 = 24.0 * HOUR;
 
-fn short(value: f64) -> String {
+fn format_short(value: f64) -> String {
     if (value - value.round()).abs() < 0.05 { format!("{value:.0}") } else { format!("{value:.1}") }
 }
 
@@ -171,19 +171,20 @@ struct LegendKey {
 }
 
 /// Bars, one for each label; several series stand on top of each other.
-pub(super) fn bars(
+pub(super) fn draw_bars(
     id: &'static str,
     title: &str,
     unit: PlotUnit,
     labels: &[String],
     series: &[Series<'_>],
 ) -> PlotFigure {
-    let value = |series: &Series<'_>, place: usize| plain(series.values.get(place).copied().unwrap_or(0.0));
+    let value =
+        |series: &Series<'_>, place: usize| clamp_value(series.values.get(place).copied().unwrap_or(0.0));
     let sums: Vec<f64> =
         (0..labels.len()).map(|place| series.iter().map(|it| value(it, place)).sum()).collect();
     let most = sums.iter().copied().fold(0.0, f64::max);
     let scale = Scale::new(unit, most);
-    let wide = (WIDTH - LEFT - RIGHT) / count(labels.len().max(1));
+    let wide = (WIDTH - LEFT - RIGHT) / count_to_f64(labels.len().max(1));
     let gap = (wide * 0.2).min(6.0);
     let mut boxes = Vec::new();
     for (place, label) in labels.iter().enumerate() {
@@ -191,12 +192,12 @@ pub(super) fn bars(
         for (number, each) in series.iter().enumerate() {
             let many = value(each, place);
             if many > 0.0 {
-                let (top, foot) = (scale.y(below + many), scale.y(below));
+                let (top, foot) = (scale.y_position(below + many), scale.y_position(below));
                 boxes.push(PlotBar {
-                    x: px(LEFT + wide * count(place) + gap / 2.0),
-                    y: px(top),
-                    width: px((wide - gap).max(0.5)),
-                    height: px((foot - top).max(0.5)),
+                    x: format_px(LEFT + wide * count_to_f64(place) + gap / 2.0),
+                    y: format_px(top),
+                    width: format_px((wide - gap).max(0.5)),
+                    height: format_px((foot - top).max(0.5)),
                     series: number + 1,
                     hint: format!("{label}: {} {}", unit.text(many), each.name),
                 });
@@ -205,11 +206,10 @@ pub(super) fn bars(
         }
     }
     let every = labels.len().div_ceil(LABELS_MAX).max(1);
-    let along = labels
-        .iter()
-        .enumerate()
-        .step_by(every)
-        .map(|(place, label)| AxisTick { at: px(LEFT + wide * (count(place) + 0.5)), text: cut(label, 12) });
+    let along = labels.iter().enumerate().step_by(every).map(|(place, label)| AxisTick {
+        at: format_px(LEFT + wide * (count_to_f64(place) + 0.5)),
+        text: truncate_label(label, 12),
+    });
     let about = match most > 0.0 {
         true => {
             let names: Vec<&str> = series.iter().map(|it| it.name).collect();
@@ -230,47 +230,54 @@ pub(super) fn bars(
         boxes,
         paths: Vec::new(),
         dots: Vec::new(),
-        legend: legend(series.iter().enumerate().map(|(place, it)| (format!("s{}", place + 1), it.name))),
+        legend: build_legend(
+            series.iter().enumerate().map(|(place, it)| (format!("s{}", place + 1), it.name)),
+        ),
         heads: std::iter::once(String::new()).chain(series.iter().map(|it| it.name.to_owned())).collect(),
         rows: rows.collect(),
     }
 }
 
 /// Curves over time.
-pub(super) fn curves(id: &'static str, title: &str, unit: PlotUnit, curves: &[Curve<'_>]) -> PlotFigure {
+pub(super) fn draw_curves(id: &'static str, title: &str, unit: PlotUnit, curves: &[Curve<'_>]) -> PlotFigure {
     let points = || curves.iter().flat_map(|curve| curve.points.iter());
-    let most = points().map(|(_, many)| plain(*many)).fold(0.0, f64::max);
-    let from = points().map(|(at, _)| when(*at)).min().unwrap_or_default();
-    let to = points().map(|(at, _)| when(*at)).max().unwrap_or_default().max(from.saturating_add(1));
+    let most = points().map(|(_, many)| clamp_value(*many)).fold(0.0, f64::max);
+    let from = points().map(|(at, _)| clamp_time(*at)).min().unwrap_or_default();
+    let to = points().map(|(at, _)| clamp_time(*at)).max().unwrap_or_default().max(from.saturating_add(1));
     let scale = Scale::new(unit, most);
-    let x = |at: i64| LEFT + (WIDTH - LEFT - RIGHT) * share(at, from, to);
+    let x = |at: i64| LEFT + (WIDTH - LEFT - RIGHT) * time_fraction(at, from, to);
     let (mut paths, mut dots, mut rows) = (Vec::new(), Vec::new(), Vec::new());
     for curve in curves.iter().filter(|it| !it.points.is_empty()) {
         let mut line = String::new();
         for (at, many) in &curve.points {
-            let at = when(*at);
-            let (x, y) = (px(x(at)), px(scale.y(plain(*many))));
+            let at = clamp_time(*at);
+            let (x, y) = (format_px(x(at)), format_px(scale.y_position(clamp_value(*many))));
             match (line.is_empty(), curve.kind) {
                 (true, _) => line = format!("M{x} {y}"),
                 (false, CurveKind::Steps) => line += &format!("H{x}V{y}"),
                 (false, CurveKind::Expected | CurveKind::Wanted) => line += &format!("L{x} {y}"),
             }
-            let hint = format!("{}: {} {}", moment(at, to - from), unit.text(plain(*many)), curve.name);
+            let hint =
+                format!("{}: {} {}", format_moment(at, to - from), unit.text(clamp_value(*many)), curve.name);
             if curve.kind == CurveKind::Steps {
                 dots.push(Dot { x, y, hint });
             }
             if rows.len() < ROWS_MAX {
-                rows.push(vec![moment(at, i64::MAX), curve.name.to_owned(), unit.text(plain(*many))]);
+                rows.push(vec![
+                    format_moment(at, i64::MAX),
+                    curve.name.to_owned(),
+                    unit.text(clamp_value(*many)),
+                ]);
             }
         }
-        paths.push(PlotPath { class: class(curve.kind), line });
+        paths.push(PlotPath { class: curve_class(curve.kind), line });
     }
     let along = match paths.is_empty() {
         true => Vec::new(),
         false => (0..5)
             .map(|place| {
                 let at = from + (to - from) / 4 * place;
-                AxisTick { at: px(x(at)), text: moment(at, to - from) }
+                AxisTick { at: format_px(x(at)), text: format_moment(at, to - from) }
             })
             .collect(),
     };
@@ -278,8 +285,8 @@ pub(super) fn curves(id: &'static str, title: &str, unit: PlotUnit, curves: &[Cu
         true => "Nothing to show yet.".to_owned(),
         false => format!(
             "Curves from {} to {}; at most {}.",
-            moment(from, i64::MAX),
-            moment(to, i64::MAX),
+            format_moment(from, i64::MAX),
+            format_moment(to, i64::MAX),
             unit.text(most)
         ),
     };
@@ -292,13 +299,13 @@ pub(super) fn curves(id: &'static str, title: &str, unit: PlotUnit, curves: &[Cu
         boxes: Vec::new(),
         paths,
         dots,
-        legend: legend(curves.iter().map(|it| (class(it.kind).to_owned(), it.name))),
+        legend: build_legend(curves.iter().map(|it| (curve_class(it.kind).to_owned(), it.name))),
         heads: vec!["When".to_owned(), "What".to_owned(), "How many".to_owned()],
         rows,
     }
 }
 
-fn class(kind: CurveKind) -> &'static str {
+fn curve_class(kind: CurveKind) -> &'static str {
     match kind {
         CurveKind::Steps => "steps",
         CurveKind::Expected => "expected",
@@ -307,7 +314,7 @@ fn class(kind: CurveKind) -> &'static str {
 }
 
 /// One series needs no legend: the title says what it is.
-fn legend<'a>(keys: impl Iterator<Item = (String, &'a str)>) -> Vec<LegendKey> {
+fn build_legend<'a>(keys: impl Iterator<Item = (String, &'a str)>) -> Vec<LegendKey> {
     let keys: Vec<LegendKey> = keys.map(|(class, name)| LegendKey { class, name: name.to_owned() }).collect();
     if keys.len() > 1 { keys } else { Vec::new() }
 }
@@ -329,7 +336,7 @@ impl Scale {
         Self { unit, step, steps }
     }
 
-    fn y(&self, value: f64) -> f64 {
+    fn y_position(&self, value: f64) -> f64 {
         let high = HEIGHT - TOP - BOTTOM;
         TOP + high * (1.0 - (value / (self.step * f64::from(self.steps))).clamp(0.0, 1.0))
     }
@@ -338,43 +345,43 @@ impl Scale {
         (0..=self.steps)
             .map(|place| {
                 let value = self.step * f64::from(place);
-                AxisTick { at: px(self.y(value)), text: self.unit.text(value) }
+                AxisTick { at: format_px(self.y_position(value)), text: self.unit.text(value) }
             })
             .collect()
     }
 }
 
 /// A number that can be drawn.
-fn plain(value: f64) -> f64 {
+fn clamp_value(value: f64) -> f64 {
     if value.is_finite() { value.clamp(0.0, 1e15) } else { 0.0 }
 }
 
 /// A moment that can be drawn: since computers count, and before the year 10000.
-fn when(at_ms: i64) -> i64 {
+fn clamp_time(at_ms: i64) -> i64 {
     at_ms.clamp(0, 253_402_300_799_000)
 }
 
 /// How far a moment is between two others, from 0 to 1.
-fn share(at: i64, from: i64, to: i64) -> f64 {
+fn time_fraction(at: i64, from: i64, to: i64) -> f64 {
     let (part, whole) = (at.saturating_sub(from), to.saturating_sub(from).max(1));
-    (wide(part) / wide(whole)).clamp(0.0, 1.0)
+    (ms_to_f64(part) / ms_to_f64(whole)).clamp(0.0, 1.0)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a picture is coarser than a float")]
-fn wide(ms: i64) -> f64 {
+fn ms_to_f64(ms: i64) -> f64 {
     ms as f64
 }
 
-fn count(many: usize) -> f64 {
+fn count_to_f64(many: usize) -> f64 {
     u32::try_from(many).map_or(f64::from(u32::MAX), f64::from)
 }
 
-fn px(value: f64) -> String {
+fn format_px(value: f64) -> String {
     format!("{value:.1}")
 }
 
 /// The first letters of a word.
-fn cut(text: &str, chars: usize) -> String {
+fn truncate_label(text: &str, chars: usize) -> String {
     match text.char_indices().nth(chars) {
         Some(_) => text.chars().take(chars - 1).chain(['…']).collect(),
         None => text.to_owned(),
@@ -382,7 +389,7 @@ fn cut(text: &str, chars: usize) -> String {
 }
 
 /// A moment, as exactly as a plot that long wants it.
-fn moment(at_ms: i64, span_ms: i64) -> String {
+fn format_moment(at_ms: i64, span_ms: i64) -> String {
     let Ok(at) = Timestamp::from_millisecond(at_ms) else { return String::new() };
     let at = at.to_zoned(TimeZone::system());
     let form = match span_ms {
@@ -407,12 +414,12 @@ mod tests {
 
     fn one(values: Vec<f64>) -> String {
         let labels = labels(values.len());
-        drawn(&bars("t", "Landed", PlotUnit::Count, &labels, &[Series { name: "landed", values }]))
+        drawn(&draw_bars("t", "Landed", PlotUnit::Count, &labels, &[Series { name: "landed", values }]))
     }
 
     #[test]
     fn nothing_says_so() {
-        for text in [one(vec![]), one(vec![0.0, 0.0]), drawn(&curves("t", "x", PlotUnit::Count, &[]))] {
+        for text in [one(vec![]), one(vec![0.0, 0.0]), drawn(&draw_curves("t", "x", PlotUnit::Count, &[]))] {
             assert!(text.contains("Nothing to show yet") && !text.contains("<rect"), "{text}");
         }
     }
@@ -421,8 +428,13 @@ mod tests {
     fn bars_stay_inside_and_grow_with_their_numbers() {
         for values in [vec![1.0], vec![0.2, 0.1], (0..366).map(f64::from).collect(), vec![1e15, 3.0]] {
             let labels = labels(values.len());
-            let figure =
-                bars("t", "x", PlotUnit::Count, &labels, &[Series { name: "n", values: values.clone() }]);
+            let figure = draw_bars(
+                "t",
+                "x",
+                PlotUnit::Count,
+                &labels,
+                &[Series { name: "n", values: values.clone() }],
+            );
             assert_eq!(figure.boxes.len(), values.iter().filter(|it| **it > 0.0).count());
             for bar in &figure.boxes {
                 let number = |text: &str| text.parse::<f64>().expect("a number");
@@ -443,7 +455,7 @@ mod tests {
     #[test]
     fn words_from_outside_stay_words() {
         let hostile = "<script>alert(1)</script>\"'&".to_owned();
-        let text = drawn(&bars(
+        let text = drawn(&draw_bars(
             "t",
             &hostile,
             PlotUnit::Count,
@@ -452,7 +464,7 @@ mod tests {
         ));
         assert!(!text.contains("<script"), "{text}");
         let curve = Curve { name: &hostile, kind: CurveKind::Steps, points: vec![(0, 1.0)] };
-        let text = drawn(&curves("t", &hostile, PlotUnit::Count, &[curve]));
+        let text = drawn(&draw_curves("t", &hostile, PlotUnit::Count, &[curve]));
         assert!(!text.contains("<script"), "{text}");
     }
 
@@ -467,13 +479,17 @@ mod tests {
     fn a_curve_of_one_point_or_many_is_drawn() {
         for many in [1_i32, 2, 500] {
             let points = (0..many).map(|it| (i64::from(it) * 60_000, f64::from(it))).collect();
-            let figure =
-                curves("t", "x", PlotUnit::Count, &[Curve { name: "n", kind: CurveKind::Steps, points }]);
+            let figure = draw_curves(
+                "t",
+                "x",
+                PlotUnit::Count,
+                &[Curve { name: "n", kind: CurveKind::Steps, points }],
+            );
             assert_eq!(figure.paths.len(), 1);
             assert!(!figure.paths[0].line.contains("NaN"));
         }
         let wild = vec![(i64::MIN, 1.0), (i64::MAX, 2.0)];
-        let text = drawn(&curves(
+        let text = drawn(&draw_curves(
             "t",
             "x",
             PlotUnit::Count,

@@ -5,9 +5,9 @@ use landfall_api::{Problem, ProblemCode};
 
 use super::{PageContext, RenderedPage};
 
-pub(super) fn draw(_: &PageContext<'_>) -> Result<RenderedPage, Problem> {
+pub(super) fn draw_problems_page(_: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     let entries = ProblemCode::ALL.into_iter().map(|code| {
-        let (means, todo) = explained(code);
+        let (means, todo) = explain_code(code);
         ProblemEntry { word: code.word(), status: code.http_status(), means, todo }
     });
     RenderedPage::new("Problems", &ProblemsPage { entries: entries.collect() })
@@ -27,7 +27,7 @@ struct ProblemEntry {
 }
 
 /// What a code means, and what to do.
-fn explained(code: ProblemCode) -> (&'static str, &'static str) {
+fn explain_code(code: ProblemCode) -> (&'static str, &'static str) {
     match code {
         ProblemCode::NothingMatches => (
             "No task fits what was chosen, so nothing was done.",
@@ -168,7 +168,7 @@ mod tests {
     fn every_code_is_explained_in_sentences_of_its_own() {
         let mut seen = std::collections::BTreeSet::new();
         for code in ProblemCode::ALL {
-            let (means, todo) = explained(code);
+            let (means, todo) = explain_code(code);
             assert!(means.ends_with('.') && todo.ends_with('.'), "{code:?}");
             assert!(seen.insert(means) && seen.insert(todo), "{code:?} says what another says");
         }

@@ -36,7 +36,7 @@ impl QueuePage<'_> {
     }
 }
 
-pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
+pub(super) fn draw_queue_page(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     let queue = visit.queue(Nothing {})?;
     // Without its history the queue is still worth looking at.
     let stats = visit.stats(StatsAsked { days: GATE_DAYS }).ok();
@@ -50,7 +50,7 @@ pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
 #[expect(clippy::cast_precision_loss, reason = "a bar is coarser than a float")]
 fn share(count: u64, of: u64, outcome: Outcome) -> parts::ProgressBar {
     let percent = count as f64 * 100.0 / of.max(1) as f64;
-    parts::bar(percent, mark(outcome).1, words::many(count, "verification"))
+    parts::progress_bar(percent, mark(outcome).1, words::many(count, "verification"))
 }
 
 /// Every look at a batch as a row: the members that were verified together, and what came of it.

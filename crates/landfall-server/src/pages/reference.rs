@@ -55,15 +55,15 @@ struct TypePage {
     forms: Vec<(String, Vec<FieldDescription>)>,
 }
 
-pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
-    match visit.asked("type") {
-        Some(name) => RenderedPage::new(format!("Type {}", words::line(name)), &of_type(name)?),
-        None => RenderedPage::new("Operations for programs", &ReferencePage { groups: groups() }),
+pub(super) fn draw_reference_page(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
+    match visit.query_value("type") {
+        Some(name) => RenderedPage::new(format!("Type {}", words::line(name)), &describe_type(name)?),
+        None => RenderedPage::new("Operations for programs", &ReferencePage { groups: group_operations() }),
     }
 }
 
 /// The operations by the first word of their path.
-fn groups() -> Vec<(String, Vec<OperationReference>)> {
+fn group_operations() -> Vec<(String, Vec<OperationReference>)> {
     let mut groups: Vec<(String, Vec<OperationReference>)> = Vec::new();
     for route in Request::ROUTES {
         let word = route.path.split('/').nth(1).unwrap_or_default();
@@ -92,7 +92,7 @@ fn operation(route: &'static OperationRoute) -> OperationReference {
         })
         .collect();
     let body = &described["requestBody"]["content"]["application/json"];
-    asked.extend(fields(resolved(&body["schema"]), "body"));
+    asked.extend(list_fields(resolved(&body["schema"]), "body"));
     OperationReference {
         route,
         asked,
@@ -101,7 +101,7 @@ fn operation(route: &'static OperationRoute) -> OperationReference {
     }
 }
 
-fn of_type(name: &str) -> Result<TypePage, Problem> {
+fn describe_type(name: &str) -> Result<TypePage, Problem> {
     let schema = DESCRIBED["components"]["schemas"].get(name).ok_or_else(|| {
         Problem::new(ProblemCode::NotFound, format!("no type is called `{}`", words::line(name)))
             .hint("what there is: /api")
@@ -110,23 +110,23 @@ fn of_type(name: &str) -> Result<TypePage, Problem> {
     let forms = forms.map(Vec::as_slice).unwrap_or_default().iter().map(|form| {
         let title = match form.get("const").or_else(|| form["enum"].get(0)) {
             Some(word) => word.to_string(),
-            None => words_of(&kind(form)),
+            None => join_type_words(&kind(form)),
         };
         let about = text(&form["description"]);
         let title = if about.is_empty() { title } else { format!("{title}: {about}") };
-        (title, fields(resolved(form), ""))
+        (title, list_fields(resolved(form), ""))
     });
     Ok(TypePage {
         name: name.to_owned(),
         about: text(&schema["description"]),
         kind: kind(schema),
-        fields: fields(schema, ""),
+        fields: list_fields(schema, ""),
         forms: forms.collect(),
     })
 }
 
 /// The fields of an object.
-fn fields(schema: &Value, place: &str) -> Vec<FieldDescription> {
+fn list_fields(schema: &Value, place: &str) -> Vec<FieldDescription> {
     let required = |name: &str| {
         let names = schema["required"].as_array().map(Vec::as_slice).unwrap_or_default();
         names.iter().any(|it| it == name)
@@ -153,7 +153,10 @@ fn resolved(schema: &Value) -> &Value {
 fn kind(schema: &Value) -> Vec<TypeWord> {
     let plain = |text: &str| vec![TypeWord { text: text.to_owned(), link: None }];
     if let Some(name) = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next()) {
-        return vec![TypeWord { text: name.to_owned(), link: Some(super::link("/api", &[("type", name)])) }];
+        return vec![TypeWord {
+            text: name.to_owned(),
+            link: Some(super::build_link("/api", &[("type", name)])),
+        }];
     }
     if let Some(word) = schema.get("const") {
         return plain(&word.to_string());
@@ -197,7 +200,7 @@ fn kind(schema: &Value) -> Vec<TypeWord> {
     }
 }
 
-fn words_of(pieces: &[TypeWord]) -> String {
+fn join_type_words(pieces: &[TypeWord]) -> String {
     pieces.iter().map(|it| it.text.as_str()).collect()
 }
 
@@ -236,7 +239,7 @@ mod tests {
 
     #[test]
     fn every_operation_is_there_once_with_its_words() {
-        let html = ReferencePage { groups: groups() }.render().expect("drawn");
+        let html = ReferencePage { groups: group_operations() }.render().expect("drawn");
         for route in Request::ROUTES {
             assert_eq!(html.matches(&format!("id=\"op-{}\"", route.name)).count(), 1, "{}", route.name);
             let operation = operation(route);
@@ -248,16 +251,16 @@ mod tests {
             }
         }
         let add = Request::ROUTES.iter().find(|it| it.name == "add").map(operation).expect("it is there");
-        assert_eq!(words_of(&add.asked[0].kind), "list of NewTask");
+        assert_eq!(join_type_words(&add.asked[0].kind), "list of NewTask");
     }
 
     #[test]
     fn every_type_has_a_page() {
         let names = DESCRIBED["components"]["schemas"].as_object().expect("types");
         for name in names.keys() {
-            let page = of_type(name).expect("a type").render().expect("drawn");
+            let page = describe_type(name).expect("a type").render().expect("drawn");
             assert!(page.contains("<h1"), "{name}");
         }
-        assert!(of_type("<script>").is_err());
+        assert!(describe_type("<script>").is_err());
     }
 }

@@ -21,7 +21,7 @@ struct RunsPage {
     now_ms: i64,
 }
 
-pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
+pub(super) fn draw_runs_page(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     let mut runs = visit.runs(Nothing {})?.runs;
     let more = runs.len().saturating_sub(SHOWN_MAX);
     runs.truncate(SHOWN_MAX);
@@ -51,8 +51,8 @@ struct RunTask<'a> {
     why: Markup,
 }
 
-pub(super) fn one(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
-    let id: WireRunId = visit.field("run")?;
+pub(super) fn draw_run_page(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
+    let id: WireRunId = visit.path_value("run")?;
     let report = visit.report(ReportAsked { run: Some(id), task: None })?;
     let report = report.run.ok_or_else(|| {
         Problem::new(ProblemCode::UnknownRun, format!("there is no run {id}"))
@@ -68,7 +68,7 @@ pub(super) fn one(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
         .filter_map(|task| visit.show(TaskAsked { task: *task }).ok())
         .collect();
     let rows: Vec<TimelineTask> =
-        details.iter().map(|detail| TimelineTask::of(detail, run.began_ms, end_ms)).collect();
+        details.iter().map(|detail| TimelineTask::from_detail(detail, run.began_ms, end_ms)).collect();
     let others = run.other_counts().into_iter().map(|(result, count)| (count, result.words()));
     let page = RunPage {
         run,
@@ -89,7 +89,7 @@ fn run_task(line: &RunTaskLine) -> RunTask<'_> {
         has_landed: line.result == RunResult::Landed,
         took: words::length(line.agent_ms),
         cost: line.usage.cost_usd.map(words::usd),
-        commit: line.commit.as_deref().map(super::task::short),
+        commit: line.commit.as_deref().map(super::task::short_commit),
         why: words::prose(&line.why),
     }
 }

@@ -8,23 +8,23 @@ use landfall_api::{
 use super::{PageContext, RenderedPage, parts, sessions as here, words}; // templates reach functions by a path only
 use crate::keys;
 
-pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
-    page(visit, None, None)
+pub(super) fn draw_sessions_page(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
+    render_sessions_page(visit, None, None)
 }
 
 /// The same with a link that was just made. It is shown only here.
-pub(super) fn pair(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
-    let label = visit.asked("label").unwrap_or_default().to_owned();
-    page(visit, Some(visit.pair(PairAsked { label })?), None)
+pub(super) fn draw_pairing_page(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
+    let label = visit.query_value("label").unwrap_or_default().to_owned();
+    render_sessions_page(visit, Some(visit.pair(PairAsked { label })?), None)
 }
 
 /// The same with a token for an agent that was just made. It is shown only here.
-pub(super) fn token(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
-    let label = visit.asked("label").unwrap_or_default().to_owned();
-    page(visit, None, Some(visit.agent_token(AgentTokenAsked { label })?))
+pub(super) fn draw_agent_token_page(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
+    let label = visit.query_value("label").unwrap_or_default().to_owned();
+    render_sessions_page(visit, None, Some(visit.agent_token(AgentTokenAsked { label })?))
 }
 
-fn page(
+fn render_sessions_page(
     visit: &PageContext<'_>,
     pairing: Option<Pairing>,
     token: Option<AgentToken>,

@@ -16,15 +16,18 @@ struct SettingsPage<'a> {
     find: &'a str,
 }
 
-pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
+pub(super) fn draw_settings_page(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     let mut report = visit.settings(Nothing {})?;
-    let find = visit.asked("find").unwrap_or_default();
-    keep_found(&mut report.sections, find);
-    RenderedPage::new("Settings", &SettingsPage { report: &report, set: visit.asked("set").is_some(), find })
+    let find = visit.query_value("find").unwrap_or_default();
+    filter_keys(&mut report.sections, find);
+    RenderedPage::new(
+        "Settings",
+        &SettingsPage { report: &report, set: visit.query_value("set").is_some(), find },
+    )
 }
 
 /// Keeps the keys that have all the words in their name or their description.
-fn keep_found(sections: &mut Vec<SettingSection>, find: &str) {
+fn filter_keys(sections: &mut Vec<SettingSection>, find: &str) {
     let find = find.to_lowercase();
     for section in sections.iter_mut() {
         section.keys.retain(|key| {
@@ -72,7 +75,7 @@ mod tests {
             section(vec![key("run.slots", "How many agents work"), key("run.mode", "Who picks")]),
             section(vec![key("land.batch", "How many land")]),
         ];
-        keep_found(&mut sections, "Agents run");
+        filter_keys(&mut sections, "Agents run");
         let names: Vec<&str> =
             sections.iter().flat_map(|section| &section.keys).map(|key| key.key.as_str()).collect();
         assert_eq!(names, ["run.slots"]);

@@ -8,7 +8,7 @@ use landfall_api::{
     SprintPlan, SprintPreview, SprintRecord, SprintReport, SprintStage, TaskAsked, TaskBrief, WireSprintId,
 };
 
-use super::plot::{Curve, CurveKind, PlotFigure, PlotUnit, curves};
+use super::plot::{Curve, CurveKind, PlotFigure, PlotUnit, draw_curves};
 use super::timeline::{Timeline, TimelineTask};
 use super::{PageContext, RenderedPage, parts, words};
 
@@ -59,11 +59,11 @@ struct SprintPreviewView<'a> {
     fields: Vec<(String, String)>,
 }
 
-pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
+pub(super) fn draw_sprint_page(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     // Without any sprint there is nothing to report, and everything to start one.
-    let report = match visit.sprint(SprintOf { sprint: visit.asked_as::<WireSprintId>("sprint") }) {
+    let report = match visit.sprint(SprintOf { sprint: visit.parse_query_value::<WireSprintId>("sprint") }) {
         Ok(report) => Some(report),
-        Err(problem) if visit.asked("sprint").is_none() && problem.code.http_status() == 404 => None,
+        Err(problem) if visit.query_value("sprint").is_none() && problem.code.http_status() == 404 => None,
         Err(problem) => return Err(problem),
     };
     let now_ms = visit.now_ms();
@@ -86,10 +86,10 @@ pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
         fields: start_fields(&preview.plan, form.slots.parse().ok()),
     });
     let page = SprintPage {
-        timeline: report.as_deref().and_then(|report| timeline(visit, report, now_ms)),
+        timeline: report.as_deref().and_then(|report| build_timeline(visit, report, now_ms)),
         may_start: report.as_ref().is_none_or(|report| report.phase == SprintStage::Over),
         report: report.as_deref(),
-        burn_up: report.as_ref().map(|report| burn_up(report, now_ms)),
+        burn_up: report.as_ref().map(|report| burn_up_plot(report, now_ms)),
         form,
         preview,
         wrong,
@@ -100,21 +100,21 @@ pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
 
 impl StartForm {
     fn read(visit: &PageContext<'_>) -> Self {
-        let asked = |name: &str| visit.asked(name).unwrap_or_default().to_owned();
-        let open = visit.asked("goal").is_some();
+        let asked = |name: &str| visit.query_value(name).unwrap_or_default().to_owned();
+        let open = visit.query_value("goal").is_some();
         Self {
-            goal: visit.asked("goal").unwrap_or("count").to_owned(),
-            count: visit.asked("count").unwrap_or("5").to_owned(),
-            hours: visit.asked("hours").unwrap_or("2").to_owned(),
+            goal: visit.query_value("goal").unwrap_or("count").to_owned(),
+            count: visit.query_value("count").unwrap_or("5").to_owned(),
+            hours: visit.query_value("hours").unwrap_or("2").to_owned(),
             until: asked("until"),
             only: asked("only"),
             parents: asked("parents"),
             tags: asked("tags"),
             not_tags: asked("not_tags"),
             // A box that is not ticked is not sent: before the form was sent, it is as the settings of a sprint are.
-            checkpoint: if open { visit.asked("checkpoint").is_some() } else { true },
-            pause_on_error: visit.asked("pause_on_error").is_some(),
-            batch_review: visit.asked("batch_review").is_some(),
+            checkpoint: if open { visit.query_value("checkpoint").is_some() } else { true },
+            pause_on_error: visit.query_value("pause_on_error").is_some(),
+            batch_review: visit.query_value("batch_review").is_some(),
             slots: asked("slots"),
             zone: TimeZone::system().iana_name().unwrap_or("the server's time zone").to_owned(),
             open,
@@ -133,7 +133,7 @@ impl StartForm {
             "duration" => {
                 let hours = self.hours.parse::<f64>().ok().filter(|it| *it > 0.0 && *it <= HOURS_MAX);
                 let hours = hours.ok_or_else(|| bad("how long is a number of hours".to_owned()))?;
-                SprintGoal::Duration { duration_ms: whole(hours * HOUR_MS) }
+                SprintGoal::Duration { duration_ms: to_whole_ms(hours * HOUR_MS) }
             }
             "until" => {
                 let until = self.until.parse::<DateTime>().and_then(|it| it.to_zoned(TimeZone::system()));
@@ -166,7 +166,7 @@ impl StartForm {
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is between 0 and a year")]
-fn whole(ms: f64) -> u64 {
+fn to_whole_ms(ms: f64) -> u64 {
     ms as u64
 }
 
@@ -175,7 +175,7 @@ fn start_fields(plan: &SprintPlan, slots: Option<u32>) -> Vec<(String, String)> 
     let sprint = Some(SprintAsked::New(plan.clone()));
     let asked = Request::RunStart(RunAsked { sprint, slots, attended: true, ..RunAsked::default() });
     let mut fields = Vec::new();
-    match asked.words().ok().and_then(|words| parts::flatten(&words, "", &mut fields)) {
+    match asked.words().ok().and_then(|words| parts::flatten_fields(&words, "", &mut fields)) {
         Some(()) => fields,
         None => Vec::new(), // never: every word of a run can stand in a form
     }
@@ -193,17 +193,17 @@ fn goal_words(goal: &SprintGoal) -> String {
 }
 
 /// When which of its tasks was worked on.
-fn timeline(visit: &PageContext<'_>, report: &SprintReport, now_ms: i64) -> Option<Timeline> {
+fn build_timeline(visit: &PageContext<'_>, report: &SprintReport, now_ms: i64) -> Option<Timeline> {
     const ROWS_MAX: usize = 60; // more is not taken in; the table below has them all
     let to_ms = report.ended_ms.unwrap_or(now_ms);
     let tasks = report.tasks.iter().take(ROWS_MAX);
     let details = tasks.filter_map(|task| visit.show(TaskAsked { task: task.task }).ok());
     let rows: Vec<TimelineTask> =
-        details.map(|detail| TimelineTask::of(&detail, report.started_ms, to_ms)).collect();
+        details.map(|detail| TimelineTask::from_detail(&detail, report.started_ms, to_ms)).collect();
     Timeline::new(&rows, report.started_ms, to_ms)
 }
 
-fn burn_up(report: &SprintReport, now_ms: i64) -> PlotFigure {
+fn burn_up_plot(report: &SprintReport, now_ms: i64) -> PlotFigure {
     #[expect(clippy::cast_precision_loss, reason = "nobody lands that many tasks")]
     let many = |count: u64| count as f64;
     let end = report.ended_ms.unwrap_or(now_ms);
@@ -229,7 +229,7 @@ fn burn_up(report: &SprintReport, now_ms: i64) -> PlotFigure {
             points: vec![(report.started_ms, goal), (last, goal)],
         });
     }
-    curves("burn-up", "Tasks landed", PlotUnit::Count, &all)
+    draw_curves("burn-up", "Tasks landed", PlotUnit::Count, &all)
 }
 
 #[derive(Template)]
@@ -239,7 +239,7 @@ struct SprintsPage {
     sprints: Vec<SprintRecord>,
 }
 
-pub(super) fn list(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
+pub(super) fn draw_sprints_page(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     let mut sprints = visit.sprints(Nothing {})?.sprints;
     sprints.reverse();
     RenderedPage::new("Sprints", &SprintsPage { now_ms: crate::keys::now_ms(), sprints })
@@ -366,7 +366,7 @@ mod tests {
             fits: None,
         };
         let page = SprintPage {
-            burn_up: Some(burn_up(&report, 120_000)),
+            burn_up: Some(burn_up_plot(&report, 120_000)),
             report: Some(&report),
             timeline: None,
             may_start: true,

@@ -10,7 +10,7 @@ use landfall_api::{
 use super::{PageContext, parts, state as here, words}; // templates reach functions by a path only
 
 /// The board without its cards: all that is drawn with every page.
-pub(super) fn ask(visit: &PageContext<'_>) -> Option<Box<Board>> {
+pub(super) fn fetch_board(visit: &PageContext<'_>) -> Option<Box<Board>> {
     let columns = vec![ColumnName::NeedsYou, ColumnName::InReview];
     visit.board(BoardAsked { cards: 1, columns }).ok() // the page itself says what is wrong
 }
@@ -34,7 +34,7 @@ pub(super) enum RunCondition {
 
 impl RunCondition {
     /// How the run of a board stands.
-    pub(super) fn of(board: &Board) -> Self {
+    pub(super) fn from_board(board: &Board) -> Self {
         let Some(run) = &board.run else { return Self::Idle };
         let phase = board.pilot.as_ref().map(|pilot| pilot.phase);
         match (run.mode.as_str(), phase) {
@@ -125,7 +125,7 @@ impl<'a> PageHeader<'a> {
         let slots = slots.or_else(|| board.pilot.as_ref().map(|pilot| pilot.slots)).unwrap_or_default();
         Self {
             board,
-            drive: RunCondition::of(board),
+            drive: RunCondition::from_board(board),
             why: board.pilot.as_ref().map(|pilot| words::line(&pilot.text)).unwrap_or_default(),
             autopilot: board.pilot.as_ref().map(|pilot| pilot.mode == Mode::Autopilot),
             agents: board.run.as_ref().map_or(0, |run| run.agents),

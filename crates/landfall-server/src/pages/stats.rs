@@ -6,7 +6,7 @@ use landfall_api::{
     StatsCount, StatsSum,
 };
 
-use super::plot::{PlotFigure, PlotUnit, Series, bars};
+use super::plot::{PlotFigure, PlotUnit, Series, draw_bars};
 use super::{PageContext, RenderedPage, words};
 
 const SPANS: [u32; 4] = [7, 30, 90, 365];
@@ -32,20 +32,20 @@ struct StatsPage<'a> {
     agreed: Option<u64>,
 }
 
-pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
-    let days = visit.asked_as("days").unwrap_or(7).clamp(1, 366);
+pub(super) fn draw_stats_page(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
+    let days = visit.parse_query_value("days").unwrap_or(7).clamp(1, 366);
     let stats = visit.stats(StatsAsked { days })?;
     let issues = visit.issue_rollup(RollupAsked { days })?;
-    RenderedPage::new("Statistics", &page(&stats, &issues, days))
+    RenderedPage::new("Statistics", &build_stats_page(&stats, &issues, days))
 }
 
-fn page<'a>(stats: &'a Stats, issues: &'a Rollup, days: u32) -> StatsPage<'a> {
+fn build_stats_page<'a>(stats: &'a Stats, issues: &'a Rollup, days: u32) -> StatsPage<'a> {
     let agreement = &stats.agreement;
     let same = agreement.both_approved + agreement.both_objected;
     let all = same + agreement.person_objected + agreement.person_approved;
-    let mut figures = figures(stats);
+    let mut figures = draw_plots(stats);
     if !issues.phases.is_empty() {
-        figures.push(phases(&issues.phases));
+        figures.push(phases_plot(&issues.phases));
     }
     StatsPage {
         stats,
@@ -53,7 +53,7 @@ fn page<'a>(stats: &'a Stats, issues: &'a Rollup, days: u32) -> StatsPage<'a> {
         sessions: issues.sessions.iter().rev().take(SESSIONS_MAX).collect(),
         older: issues.sessions.len().saturating_sub(SESSIONS_MAX),
         days,
-        summary: summary(stats),
+        summary: summary_figures(stats),
         more_figures: figures.split_off(figures.len().min(PLOTS)),
         figures,
         agreed: (same * 100).checked_div(all),
@@ -61,7 +61,7 @@ fn page<'a>(stats: &'a Stats, issues: &'a Rollup, days: u32) -> StatsPage<'a> {
 }
 
 /// The figures above everything else. A figure that nothing is known of is a dash.
-fn summary(stats: &Stats) -> [(&'static str, String, String); 5] {
+fn summary_figures(stats: &Stats) -> [(&'static str, String, String); 5] {
     let total = &stats.total;
     let dash = || "–".to_owned();
     let percent =
@@ -85,13 +85,13 @@ fn summary(stats: &Stats) -> [(&'static str, String, String); 5] {
 }
 
 /// How long the phases of issues were worked on, and how long they waited.
-fn phases(phases: &[RollupPhase]) -> PlotFigure {
+fn phases_plot(phases: &[RollupPhase]) -> PlotFigure {
     let labels: Vec<String> = phases.iter().map(|it| words::line(&it.phase)).collect();
     let series = [
-        Series { name: "work", values: phases.iter().map(|it| number(it.worked_ms)).collect() },
-        Series { name: "waits", values: phases.iter().map(|it| number(it.waited_ms)).collect() },
+        Series { name: "work", values: phases.iter().map(|it| to_f64(it.worked_ms)).collect() },
+        Series { name: "waits", values: phases.iter().map(|it| to_f64(it.waited_ms)).collect() },
     ];
-    bars("phases", "Phases of issues: work and waits", PlotUnit::Time, &labels, &series)
+    draw_bars("phases", "Phases of issues: work and waits", PlotUnit::Time, &labels, &series)
 }
 
 /// For whom a phase waited, the longest first.
@@ -116,68 +116,74 @@ fn rung(tier: &str) -> String {
 /// A number of a day.
 type StatsGetter = fn(&StatsSum) -> f64;
 
-fn figures(stats: &Stats) -> Vec<PlotFigure> {
+fn draw_plots(stats: &Stats) -> Vec<PlotFigure> {
     let days: Vec<String> = stats.days.iter().map(|day| short_day(&day.day)).collect();
     let by_day = |of: StatsGetter| stats.days.iter().map(|day| of(&day.sum)).collect::<Vec<f64>>();
     let daily = |id, title, unit, series: &[(&str, StatsGetter)]| {
         let series: Vec<Series<'_>> =
             series.iter().map(|(name, of)| Series { name, values: by_day(*of) }).collect();
-        bars(id, title, unit, &days, &series)
+        draw_bars(id, title, unit, &days, &series)
     };
     let counted = |id, title: &str, name, counts: &[StatsCount]| {
         let labels: Vec<String> = counts.iter().map(|it| it.of.to_string()).collect();
-        let values = counts.iter().map(|it| number(it.count)).collect();
-        bars(id, title, PlotUnit::Count, &labels, &[Series { name, values }])
+        let values = counts.iter().map(|it| to_f64(it.count)).collect();
+        draw_bars(id, title, PlotUnit::Count, &labels, &[Series { name, values }])
     };
     let profiles: Vec<String> = stats.profiles.iter().map(|it| words::line(&it.profile)).collect();
     let by_profile = [
-        Series { name: "landed", values: stats.profiles.iter().map(|it| number(it.landed)).collect() },
-        Series { name: "failed", values: stats.profiles.iter().map(|it| number(it.failed)).collect() },
+        Series { name: "landed", values: stats.profiles.iter().map(|it| to_f64(it.landed)).collect() },
+        Series { name: "failed", values: stats.profiles.iter().map(|it| to_f64(it.failed)).collect() },
     ];
     let outcomes: Vec<String> = stats.gates.iter().map(|it| it.outcome.to_string()).collect();
     let gates =
-        [Series { name: "verifications", values: stats.gates.iter().map(|it| number(it.count)).collect() }];
+        [Series { name: "verifications", values: stats.gates.iter().map(|it| to_f64(it.count)).collect() }];
     vec![
         daily(
             "throughput",
             "Tasks that landed, and that did not",
             PlotUnit::Count,
-            &[("landed", |it| number(it.landed)), ("not landed", |it| number(it.not_landed))],
+            &[("landed", |it| to_f64(it.landed)), ("not landed", |it| to_f64(it.not_landed))],
         ),
         daily("cost", "Money", PlotUnit::Usd, &[("spent", |it| it.cost_usd.unwrap_or(0.0))]),
         daily(
             "time",
             "Time of agents and of verification",
             PlotUnit::Time,
-            &[("agents", |it| number(it.agent_ms)), ("verification", |it| number(it.verify_ms))],
+            &[("agents", |it| to_f64(it.agent_ms)), ("verification", |it| to_f64(it.verify_ms))],
         ),
         counted("iterations", "Iterations until a task landed", "tasks", &stats.iterations),
-        daily("added", "Tasks added", PlotUnit::Count, &[("added", |it| number(it.added))]),
-        daily("tokens", "Tokens", PlotUnit::Count, &[("tokens", |it| number(it.tokens))]),
+        daily("added", "Tasks added", PlotUnit::Count, &[("added", |it| to_f64(it.added))]),
+        daily("tokens", "Tokens", PlotUnit::Count, &[("tokens", |it| to_f64(it.tokens))]),
         daily(
             "recoveries",
             "Recoveries and waits for accounts",
             PlotUnit::Count,
             &[
-                ("recoveries", |it| number(it.recoveries)),
-                ("waits for an account", |it| number(it.quota_waits)),
+                ("recoveries", |it| to_f64(it.recoveries)),
+                ("waits for an account", |it| to_f64(it.quota_waits)),
             ],
         ),
         daily(
             "conflicts",
             "Conflicts with the base, and work taken back",
             PlotUnit::Count,
-            &[("conflicts", |it| number(it.conflicts)), ("taken back", |it| number(it.rollbacks))],
+            &[("conflicts", |it| to_f64(it.conflicts)), ("taken back", |it| to_f64(it.rollbacks))],
         ),
         daily(
             "questions",
             "Questions to a person",
             PlotUnit::Count,
-            &[("questions", |it| number(it.questions))],
+            &[("questions", |it| to_f64(it.questions))],
         ),
-        bars("gates", "What verifications came to", PlotUnit::Count, &outcomes, &gates),
+        draw_bars("gates", "What verifications came to", PlotUnit::Count, &outcomes, &gates),
         counted("rounds", "Rounds of a reviewing agent until a task landed", "tasks", &stats.review_rounds),
-        bars("profiles", "Tasks by the profile that worked last", PlotUnit::Count, &profiles, &by_profile),
+        draw_bars(
+            "profiles",
+            "Tasks by the profile that worked last",
+            PlotUnit::Count,
+            &profiles,
+            &by_profile,
+        ),
     ]
 }
 
@@ -191,7 +197,7 @@ fn short_day(day: &str) -> String {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a plot is coarser than a float")]
-fn number(count: u64) -> f64 {
+fn to_f64(count: u64) -> f64 {
     count as f64
 }
 
@@ -294,7 +300,7 @@ mod tests {
     #[test]
     fn phases_of_issues_are_a_table_and_a_plot_and_work_is_told_from_waits() {
         let (stats, many) = (stats(1), issues(23));
-        let html = page(&stats, &many, 30).render().expect("drawn");
+        let html = build_stats_page(&stats, &many, 30).render().expect("drawn");
         assert!(!html.contains("<script") && !html.contains("style="), "{html}");
         for seen in ["Phases of issues: work and waits", "2: a known pattern", "And 3 older ones."] {
             assert!(html.contains(seen), "{seen}: {html}");
@@ -313,7 +319,7 @@ mod tests {
     #[test]
     fn where_no_issue_was_followed_the_page_says_how_to() {
         let (stats, none) = (stats(1), Rollup::default());
-        let html = page(&stats, &none, 30).render().expect("drawn");
+        let html = build_stats_page(&stats, &none, 30).render().expect("drawn");
         assert!(html.contains("No issue was followed in this time.") && html.contains("landfall auto 12"));
         assert!(!html.contains("Phases of issues: work and waits"), "an empty plot says nothing");
     }
@@ -323,13 +329,13 @@ mod tests {
         for days in [0, 1, 366] {
             let stats = stats(days);
             let issues = Rollup::default();
-            let page = page(&stats, &issues, days.max(1));
+            let page = build_stats_page(&stats, &issues, days.max(1));
             assert_eq!(page.agreed, Some(75));
             let html = page.render().expect("drawn");
             assert!(!html.contains("<script") && !html.contains("style="), "{html}");
         }
         let mut none = stats(1);
         none.agreement = Agreement::default();
-        assert_eq!(page(&none, &Rollup::default(), 1).agreed, None);
+        assert_eq!(build_stats_page(&none, &Rollup::default(), 1).agreed, None);
     }
 }

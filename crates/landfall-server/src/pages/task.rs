@@ -102,8 +102,8 @@ impl TaskQuestion {
         }
         let asked = InboxAsked { task: Some(detail.line.id), ..InboxAsked::default() };
         let item = visit.inbox(asked).ok()?.items.into_iter().next()?;
-        let mut decision = DecisionForm::of(&item, &panel.back);
-        decision.offer_issues(&panel.issues);
+        let mut decision = DecisionForm::for_item(&item, &panel.back);
+        decision.add_issue_checkboxes(&panel.issues);
         let (kind, _) = kind_name(item.kind);
         // The sentence at the top of the page says already why it gave up.
         let text = match item.kind {
@@ -160,8 +160,8 @@ const UNBLOCKED_MAX: usize = 12;
 
 impl TaskPageHead {
     /// Asks for everything the head shows.
-    pub(super) fn of(visit: &PageContext<'_>, tab: &str) -> Result<Self, Problem> {
-        let id: TaskId = visit.field("task")?;
+    pub(super) fn load_head(visit: &PageContext<'_>, tab: &str) -> Result<Self, Problem> {
+        let id: TaskId = visit.path_value("task")?;
         let detail = visit.show(TaskAsked { task: id })?;
         let why = visit.why(TaskAsked { task: id })?;
         let now_ms = now_ms();
@@ -182,7 +182,7 @@ impl TaskPageHead {
             .map(|edge| edge.to)
             .collect();
         let flows = visit.flow_list(Nothing {}).map(|list| list.flows).unwrap_or_default();
-        let panel = task_panel::panel(visit, &detail, &flows, tab);
+        let panel = task_panel::build_panel(visit, &detail, &flows, tab);
         // Only a task with a plan, a judge or an objective has something there.
         let there = |part: &str| part != "target" || detail.progress.is_some() || tab == "target";
         let tabs = TABS.iter().filter(|(part, _)| there(part)).map(|(part, name)| TaskTab {
@@ -198,10 +198,10 @@ impl TaskPageHead {
             sentence: words::prose(&why.sentence),
             sentence_text: words::line(&why.sentence),
             details: why.details.iter().map(|it| words::line(it)).collect(),
-            marks: marks(&detail),
+            marks: task_marks(&detail),
             tags: detail.line.tags.iter().map(|it| words::line(it)).collect(),
-            rail: rail(&detail, &flows, now_ms),
-            way: detail.progress.as_deref().map(task_target::way),
+            rail: step_rail(&detail, &flows, now_ms),
+            way: detail.progress.as_deref().map(task_target::plan_progress),
             needs: detail.line.needs.iter().map(|it| other(*it)).collect(),
             more_unblocked: needed_by.len().saturating_sub(UNBLOCKED_MAX),
             unblocks: needed_by.into_iter().take(UNBLOCKED_MAX).map(other).collect(),
@@ -210,7 +210,7 @@ impl TaskPageHead {
             tabs: tabs.collect(),
             ask: TaskQuestion::of(visit, &detail, &panel),
             panel,
-            strip: task_loop::strip(visit, &detail),
+            strip: task_loop::loop_strip(visit, &detail),
             detail,
             now_ms,
         })
@@ -260,12 +260,12 @@ impl TaskPageHead {
     }
 
     /// A page of this task.
-    pub(super) fn page(&self, tab: &str, page: &impl Template) -> Result<RenderedPage, Problem> {
+    pub(super) fn render_page(&self, tab: &str, page: &impl Template) -> Result<RenderedPage, Problem> {
         let title = match tab {
             "" => format!("{} {}", self.id, self.title),
             tab => format!("{tab} · {} {}", self.id, self.title),
         };
-        let inner = Markup::drawn(page)
+        let inner = Markup::from_template(page)
             .map_err(|error| Problem::new(ProblemCode::Internal, format!("draw the page: {error}")))?;
         RenderedPage::new(title, &TaskPageFrame { head: self, inner })
     }
@@ -280,7 +280,7 @@ struct TaskPageFrame<'a> {
 }
 
 /// Small words beside the status.
-fn marks(detail: &TaskDetail) -> Vec<String> {
+fn task_marks(detail: &TaskDetail) -> Vec<String> {
     let mut marks = Vec::new();
     if let Some(phase) = &detail.line.phase {
         marks.push(words::line(phase));
@@ -299,7 +299,7 @@ fn marks(detail: &TaskDetail) -> Vec<String> {
 }
 
 /// The steps of the flow in order, each with what its last attempt showed.
-fn rail(detail: &TaskDetail, flows: &[FlowLine], now_ms: i64) -> Vec<TaskStepView> {
+fn step_rail(detail: &TaskDetail, flows: &[FlowLine], now_ms: i64) -> Vec<TaskStepView> {
     let mut names: Vec<&str> = match flows.iter().find(|flow| flow.name == detail.flow) {
         Some(flow) => flow.steps.iter().map(String::as_str).collect(),
         None => Vec::new(),
@@ -333,8 +333,8 @@ fn rail(detail: &TaskDetail, flows: &[FlowLine], now_ms: i64) -> Vec<TaskStepVie
             let about = last.map(|last| {
                 let took = last.ended_ms.unwrap_or(now_ms).saturating_sub(last.began_ms).unsigned_abs();
                 let before = if state == StepState::Next { "before: " } else { "" };
-                let when = words::away(now_ms, last.began_ms);
-                format!("{before}{} · {when} · {}", words::line(&last.end), precise(took))
+                let when = words::relative_time(now_ms, last.began_ms);
+                format!("{before}{} · {when} · {}", words::line(&last.end), format_precise(took))
             });
             TaskStepView { name: words::line(name), state, about: about.unwrap_or_default(), tries: count }
         })
@@ -342,7 +342,7 @@ fn rail(detail: &TaskDetail, flows: &[FlowLine], now_ms: i64) -> Vec<TaskStepVie
 }
 
 /// A length of time where a second is long: `86ms`, `4.2s`, `42s`, `4m 10s`.
-pub(super) fn precise(ms: u64) -> String {
+pub(super) fn format_precise(ms: u64) -> String {
     match ms {
         0..1_000 => format!("{ms}ms"),
         1_000..10_000 => format!("{}.{}s", ms / 1000, ms % 1000 / 100),
@@ -351,7 +351,7 @@ pub(super) fn precise(ms: u64) -> String {
 }
 
 /// A commit as people write it.
-pub(super) fn short(commit: &str) -> String {
+pub(super) fn short_commit(commit: &str) -> String {
     words::line(&commit.chars().take(10).collect::<String>())
 }
 
@@ -380,8 +380,8 @@ pub(super) struct UsageBar {
     pub(super) bar: ProgressBar,
 }
 
-pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
-    let head = TaskPageHead::of(visit, "")?;
+pub(super) fn draw_task_page(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
+    let head = TaskPageHead::load_head(visit, "")?;
     let detail = &head.detail;
     let lines = |texts: &[String]| texts.iter().map(|it| words::line(it)).collect::<Vec<_>>();
     let mut facts = vec![
@@ -402,7 +402,7 @@ pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
         facts.push(("workspace", words::line(workspace)));
     }
     if let Some(landed) = &detail.landed_as {
-        facts.push(("landed as", short(&landed.commit)));
+        facts.push(("landed as", short_commit(&landed.commit)));
         if let landfall_api::Publication::Held(reason) = &landed.publication {
             facts.push(("not in your repository yet", words::line(reason)));
         }
@@ -412,13 +412,13 @@ pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
         (words::line(&it.name), format!("{}{max}", it.used))
     });
     let page = TaskOverviewPage {
-        body: (!detail.body.trim().is_empty()).then(|| markdown::render(&detail.body)),
+        body: (!detail.body.trim().is_empty()).then(|| markdown::render_markdown(&detail.body)),
         criteria: lines(&detail.criteria),
         touches: lines(&detail.touches),
         facts,
-        meters: meters(detail),
+        meters: usage_bars(detail),
         counters: counters.collect(),
-        feedback: detail.feedback.as_deref().map(markdown::render),
+        feedback: detail.feedback.as_deref().map(markdown::render_markdown),
         messages: detail.messages.iter().map(|it| words::visible(it)).collect(),
         warnings: lines(&detail.warnings),
         // Work that has landed is not reviewed before it lands.
@@ -430,11 +430,11 @@ pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
         tokens: words::short(detail.tokens),
         cost: detail.cost_usd.map(words::usd),
     };
-    head.page("", &page)
+    head.render_page("", &page)
 }
 
 /// What the task uses up: iterations, time, and whatever has a budget.
-pub(super) fn meters(detail: &TaskDetail) -> Vec<UsageBar> {
+pub(super) fn usage_bars(detail: &TaskDetail) -> Vec<UsageBar> {
     #[expect(clippy::cast_precision_loss, reason = "a bar has a hundred steps")]
     let share = |used: u64, max: u64| if max == 0 { 0.0 } else { used as f64 * 100.0 / max as f64 };
     let own = |is: bool| if is { " (set by you)" } else { "" };
@@ -467,7 +467,7 @@ pub(super) fn meters(detail: &TaskDetail) -> Vec<UsageBar> {
         },
     ];
     for budget in &detail.budgets {
-        let (used, max) = (amount(budget.of, budget.used), amount(budget.of, budget.max));
+        let (used, max) = (format_amount(budget.of, budget.used), format_amount(budget.of, budget.max));
         let name = format!("{} for the {}", kind(budget.of), budget.scope);
         let text = format!("{used} of {max}");
         let share = if budget.max > 0.0 { budget.used * 100.0 / budget.max } else { 0.0 };
@@ -486,7 +486,7 @@ fn kind(of: landfall_api::BudgetOf) -> &'static str {
 }
 
 /// So much of a budget, in its own measure.
-fn amount(of: landfall_api::BudgetOf, value: f64) -> String {
+fn format_amount(of: landfall_api::BudgetOf, value: f64) -> String {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

@@ -42,36 +42,36 @@ struct AttemptsPage {
 
 const TRIES_MAX: usize = 200;
 
-pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
-    let head = TaskPageHead::of(visit, "attempts")?;
+pub(super) fn draw_attempts_page(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
+    let head = TaskPageHead::load_head(visit, "attempts")?;
     let all = &head.detail.attempts;
-    let hidden = if visit.asked("all").is_some() { 0 } else { all.len().saturating_sub(TRIES_MAX) };
+    let hidden = if visit.query_value("all").is_some() { 0 } else { all.len().saturating_sub(TRIES_MAX) };
     let tries = all[hidden..].iter().rev().map(|attempt| AttemptRow {
         attempt: attempt.attempt,
         step: words::line(&attempt.step),
         began: parts::ago(head.now_ms, attempt.began_ms),
-        took: task::precise(length(attempt, head.now_ms)),
+        took: task::format_precise(attempt_length_ms(attempt, head.now_ms)),
         over: attempt.ended_ms.is_some(),
         end: words::line(&attempt.end),
         iterations: match attempt.iterations {
             0 => String::new(),
             many => words::many(u64::from(many), "iteration"),
         },
-        runs: attempt.runs.iter().map(|run| run_line(&head, run)).collect(),
+        runs: attempt.runs.iter().map(|run| to_attempt_run(&head, run)).collect(),
     });
     let from_ms = all.first().map_or(head.now_ms, |attempt| attempt.began_ms);
     let to_ms = all.last().and_then(|attempt| attempt.ended_ms).unwrap_or(head.now_ms);
-    let row = TimelineTask::of(&head.detail, from_ms, to_ms);
+    let row = TimelineTask::from_detail(&head.detail, from_ms, to_ms);
     let timeline = Timeline::new(&[row], from_ms, to_ms).filter(|_| all.len() > 1);
     let page = AttemptsPage { tries: tries.collect(), hidden, timeline };
-    head.page("attempts", &page)
+    head.render_page("attempts", &page)
 }
 
-fn length(attempt: &AttemptLine, now_ms: i64) -> u64 {
+fn attempt_length_ms(attempt: &AttemptLine, now_ms: i64) -> u64 {
     u64::try_from(attempt.ended_ms.unwrap_or(now_ms).saturating_sub(attempt.began_ms)).unwrap_or_default()
 }
 
-fn run_line(head: &TaskPageHead, run: &AgentRun) -> AttemptRun {
+fn to_attempt_run(head: &TaskPageHead, run: &AgentRun) -> AttemptRun {
     let mut marks = Vec::new();
     if run.resumed {
         marks.push("session resumed".to_owned());
@@ -85,18 +85,18 @@ fn run_line(head: &TaskPageHead, run: &AgentRun) -> AttemptRun {
     AttemptRun {
         iteration: run.iteration,
         began: parts::ago(head.now_ms, run.began_ms),
-        took: run.took_ms.map_or_else(|| "running".to_owned(), task::precise),
+        took: run.took_ms.map_or_else(|| "running".to_owned(), task::format_precise),
         profile: words::line(&run.profile),
         model: run.model.as_deref().map(words::line).unwrap_or_default(),
         marks,
-        tokens: tokens(&run.usage),
+        tokens: token_usage_text(&run.usage),
         cost: run.usage.cost_usd.map(words::usd).unwrap_or_default(),
         verdict: words::line(&run.verdict),
         log: format!("{}?iteration={}", head.path("log"), run.iteration),
     }
 }
 
-fn tokens(usage: &Usage) -> String {
+fn token_usage_text(usage: &Usage) -> String {
     let cached = match usage.tokens_cached {
         0 => String::new(),
         cached => format!(" ({} cached)", words::short(cached)),
@@ -128,17 +128,17 @@ struct TaskCostPage {
 }
 
 pub(super) fn draw_cost(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
-    let head = TaskPageHead::of(visit, "cost")?;
+    let head = TaskPageHead::load_head(visit, "cost")?;
     let detail = &head.detail;
     let hidden =
-        if visit.asked("all").is_some() { 0 } else { detail.attempts.len().saturating_sub(TRIES_MAX) };
+        if visit.query_value("all").is_some() { 0 } else { detail.attempts.len().saturating_sub(TRIES_MAX) };
     let sums: Vec<(&AttemptLine, u64, u64, Option<f64>)> = detail.attempts[hidden..]
         .iter()
         .map(|attempt| {
             let used = |run: &AgentRun| run.usage.tokens_in + run.usage.tokens_out;
             let money: Vec<f64> = attempt.runs.iter().filter_map(|run| run.usage.cost_usd).collect();
             let money = (!money.is_empty()).then(|| money.iter().sum());
-            (attempt, length(attempt, head.now_ms), attempt.runs.iter().map(used).sum(), money)
+            (attempt, attempt_length_ms(attempt, head.now_ms), attempt.runs.iter().map(used).sum(), money)
         })
         .collect();
     let most_time = sums.iter().map(|it| it.1).max().unwrap_or_default();
@@ -153,24 +153,27 @@ pub(super) fn draw_cost(visit: &PageContext<'_>) -> Result<RenderedPage, Problem
             AttemptCost {
                 attempt: attempt.attempt,
                 step: words::line(&attempt.step),
-                time: (task::precise(*time), parts::bar(share(*time, most_time), "info", label("time"))),
+                time: (
+                    task::format_precise(*time),
+                    parts::progress_bar(share(*time, most_time), "info", label("time")),
+                ),
                 tokens: (
                     words::short(*tokens),
-                    parts::bar(share(*tokens, most_tokens), "info", label("tokens")),
+                    parts::progress_bar(share(*tokens, most_tokens), "info", label("tokens")),
                 ),
                 money: money.map(|money| {
                     let percent = if most_money > 0.0 { money * 100.0 / most_money } else { 0.0 };
-                    (words::usd(money), parts::bar(percent, "info", label("money")))
+                    (words::usd(money), parts::progress_bar(percent, "info", label("money")))
                 }),
             }
         })
         .collect();
     let page = TaskCostPage {
-        meters: task::meters(detail),
+        meters: task::usage_bars(detail),
         spent,
         hidden,
         has_money: most_money > 0.0,
-        total_tokens: tokens(&detail.usage),
+        total_tokens: token_usage_text(&detail.usage),
         total_money: detail.cost_usd.map(|usd| {
             let from = detail.usage.cost_from.map(|from| format!(", {}", from.words())).unwrap_or_default();
             let unpriced = match detail.usage.tokens_without_price {
@@ -181,5 +184,5 @@ pub(super) fn draw_cost(visit: &PageContext<'_>) -> Result<RenderedPage, Problem
         }),
         total_time: words::length(detail.spent_ms),
     };
-    head.page("cost", &page)
+    head.render_page("cost", &page)
 }

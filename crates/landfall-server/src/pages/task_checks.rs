@@ -14,7 +14,7 @@ use super::task_target::{self, JudgesPanel};
 use super::{PageContext, RenderedPage, words};
 
 /// The sign, the word and the tone of an outcome.
-fn look(outcome: Outcome) -> (&'static str, &'static str, &'static str) {
+fn outcome_look(outcome: Outcome) -> (&'static str, &'static str, &'static str) {
     match outcome {
         Outcome::Pass => ("✓", "passed", "good"),
         Outcome::Flaky => ("≈", "passed at last (flaky)", "warn"),
@@ -49,8 +49,8 @@ struct TaskChecksPage {
     empty: bool,
 }
 
-pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
-    let head = TaskPageHead::of(visit, "checks")?;
+pub(super) fn draw_checks_page(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
+    let head = TaskPageHead::load_head(visit, "checks")?;
     let detail = &head.detail;
     let outputs = visit.outputs(TaskAsked { task: head.id }).map(|list| list.outputs).unwrap_or_default();
     let before: &[CommandReport] = detail.gate.as_ref().map_or(&[], |gate| gate.commands.as_slice());
@@ -61,16 +61,16 @@ pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     let verifies = detail.attempts.last().is_some_and(|last| last.ended_ms.is_none());
     let running =
         verifies && matches!(detail.line.status, Status::Active | Status::Landing) && !of_now.is_empty();
-    let now = if running { marks_now(&head, &of_now, before) } else { Vec::new() };
-    let last: Vec<CheckRow> = before.iter().map(|report| mark(&head, report)).collect();
+    let now = if running { current_check_rows(&head, &of_now, before) } else { Vec::new() };
+    let last: Vec<CheckRow> = before.iter().map(|report| to_check_row(&head, report)).collect();
     let mut facts = Vec::new();
     if let Some(gate) = &detail.gate {
-        facts.push(("came to", look(gate.outcome).1.to_owned()));
-        facts.push(("took", task::precise(gate.took_ms)));
-        facts.push(("work", task::short(&gate.head)));
-        facts.push(("merged into", task::short(&gate.base)));
-        facts.push(("as", task::short(&gate.commit)));
-        facts.push(("tree", task::short(&gate.tree)));
+        facts.push(("came to", outcome_look(gate.outcome).1.to_owned()));
+        facts.push(("took", task::format_precise(gate.took_ms)));
+        facts.push(("work", task::short_commit(&gate.head)));
+        facts.push(("merged into", task::short_commit(&gate.base)));
+        facts.push(("as", task::short_commit(&gate.commit)));
+        facts.push(("tree", task::short_commit(&gate.tree)));
         if gate.reused {
             facts.push(("taken over", "an earlier pass of the same tree".to_owned()));
         }
@@ -82,16 +82,20 @@ pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
         facts,
         empty: detail.gate.as_ref().is_some_and(|gate| gate.empty),
     };
-    head.page("checks", &page)
+    head.render_page("checks", &page)
 }
 
-fn log_of(head: &TaskPageHead, name: &str) -> String {
+fn check_log_link(head: &TaskPageHead, name: &str) -> String {
     let query = serde_html_form::to_string([("check", name)]).unwrap_or_default(); // a text always can be written
     format!("{}?{query}", head.path("log"))
 }
 
 /// The checks of the verification under way: over, running, or still to come.
-fn marks_now(head: &TaskPageHead, outputs: &[&OutputLine], before: &[CommandReport]) -> Vec<CheckRow> {
+fn current_check_rows(
+    head: &TaskPageHead,
+    outputs: &[&OutputLine],
+    before: &[CommandReport],
+) -> Vec<CheckRow> {
     let mut marks = Vec::new();
     for output in outputs {
         let name = output.name.clone().unwrap_or_default();
@@ -110,11 +114,11 @@ fn marks_now(head: &TaskPageHead, outputs: &[&OutputLine], before: &[CommandRepo
             sign,
             word,
             tone,
-            time: time(took, limit),
-            bar: took.zip(limit).map(|(took, limit)| share(took, limit, &name)),
+            time: time_and_limit(took, limit),
+            bar: took.zip(limit).map(|(took, limit)| time_bar(took, limit, &name)),
             more: Vec::new(),
             excerpt: None,
-            log: log_of(head, &name),
+            log: check_log_link(head, &name),
             name: words::line(&name),
         });
     }
@@ -127,33 +131,33 @@ fn marks_now(head: &TaskPageHead, outputs: &[&OutputLine], before: &[CommandRepo
             sign: "○",
             word: "waiting",
             tone: "quiet",
-            time: time(None, Some(report.limit_ms)),
+            time: time_and_limit(None, Some(report.limit_ms)),
             bar: None,
             more: Vec::new(),
             excerpt: None,
-            log: log_of(head, &report.name),
+            log: check_log_link(head, &report.name),
         });
     }
     marks
 }
 
-fn time(took: Option<u64>, limit: Option<u64>) -> String {
+fn time_and_limit(took: Option<u64>, limit: Option<u64>) -> String {
     match (took, limit) {
-        (Some(took), Some(limit)) => format!("{} / {}", task::precise(took), words::length(limit)),
-        (Some(took), None) => task::precise(took),
+        (Some(took), Some(limit)) => format!("{} / {}", task::format_precise(took), words::length(limit)),
+        (Some(took), None) => task::format_precise(took),
         (None, Some(limit)) => format!("at most {}", words::length(limit)),
         (None, None) => String::new(),
     }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a bar has a hundred steps")]
-fn share(took: u64, limit: u64, name: &str) -> ProgressBar {
+fn time_bar(took: u64, limit: u64, name: &str) -> ProgressBar {
     let percent = if limit == 0 { 0.0 } else { took as f64 * 100.0 / limit as f64 };
     parts::used(percent, format!("time of {}", words::line(name)))
 }
 
-fn mark(head: &TaskPageHead, report: &CommandReport) -> CheckRow {
-    let (sign, word, tone) = look(report.outcome);
+fn to_check_row(head: &TaskPageHead, report: &CommandReport) -> CheckRow {
+    let (sign, word, tone) = outcome_look(report.outcome);
     let mut more = Vec::new();
     if let Some(exit) = report.exit {
         more.push(format!("exit {exit}"));
@@ -173,11 +177,11 @@ fn mark(head: &TaskPageHead, report: &CommandReport) -> CheckRow {
         sign,
         word,
         tone,
-        time: time(Some(report.took_ms), Some(report.limit_ms)),
-        bar: Some(share(report.took_ms, report.limit_ms, &report.name)),
+        time: time_and_limit(Some(report.took_ms), Some(report.limit_ms)),
+        bar: Some(time_bar(report.took_ms, report.limit_ms, &report.name)),
         more,
-        excerpt: (!report.excerpt.is_empty()).then(|| ansi::block(&report.excerpt)),
-        log: log_of(head, &report.name),
+        excerpt: (!report.excerpt.is_empty()).then(|| ansi::render_block(&report.excerpt)),
+        log: check_log_link(head, &report.name),
     }
 }
 
@@ -207,7 +211,7 @@ struct GatesPage<'a> {
 const ENTRIES: u32 = 1_000;
 
 pub(super) fn draw_gates(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
-    let head = TaskPageHead::of(visit, "gates")?;
+    let head = TaskPageHead::load_head(visit, "gates")?;
     let asked = LogAsked { task: Some(head.id), limit: ENTRIES, last: true, after: None };
     let page = visit.log(asked)?;
     let verifications = page.entries.iter().filter_map(|entry| {
@@ -217,10 +221,15 @@ pub(super) fn draw_gates(visit: &PageContext<'_>) -> Result<RenderedPage, Proble
             _ => return None,
         };
         let report = entry.data.get("report")?;
-        let commands: Vec<_> =
-            report.get("commands").and_then(Value::as_array).into_iter().flatten().map(command).collect();
+        let commands: Vec<_> = report
+            .get("commands")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .map(read_command_report)
+            .collect();
         let worst = commands.iter().map(|(_, outcome, _)| *outcome).max().unwrap_or(Outcome::Pass);
-        let (sign, word, tone) = look(worst);
+        let (sign, word, tone) = outcome_look(worst);
         Some(VerificationRow {
             seq: entry.seq,
             when: parts::ago(head.now_ms, entry.at_ms),
@@ -230,7 +239,7 @@ pub(super) fn draw_gates(visit: &PageContext<'_>) -> Result<RenderedPage, Proble
             commands: commands
                 .into_iter()
                 .map(|(name, outcome, time)| {
-                    let (sign, word, tone) = look(outcome);
+                    let (sign, word, tone) = outcome_look(outcome);
                     (name, sign, word, tone, time)
                 })
                 .collect(),
@@ -257,14 +266,14 @@ pub(super) fn draw_gates(visit: &PageContext<'_>) -> Result<RenderedPage, Proble
         verifications: verifications.collect(),
         opinions: opinions.collect(),
         more: page.entries.len() >= ENTRIES as usize,
-        judges: task_target::judges(visit, &head),
+        judges: task_target::judges_panel(visit, &head),
         head: &head,
     };
-    head.page("gates", &page)
+    head.render_page("gates", &page)
 }
 
 /// A command of a report in the journal: its name, what it came to, how long it took.
-fn command(report: &Value) -> (String, Outcome, String) {
+fn read_command_report(report: &Value) -> (String, Outcome, String) {
     let text = |name: &str| report.get(name).and_then(Value::as_str).unwrap_or_default();
     let outcome = text("outcome").parse().unwrap_or(Outcome::Broken); // a word of a later version
     let took = report.get("took_ms").and_then(Value::as_u64);
@@ -274,5 +283,5 @@ fn command(report: &Value) -> (String, Outcome, String) {
         .and_then(Value::as_u64)
         .map(|tests| format!(", {}", words::many(tests, "test")))
         .unwrap_or_default();
-    (words::line(text("name")), outcome, format!("{}{tests}", time(took, limit)))
+    (words::line(text("name")), outcome, format!("{}{tests}", time_and_limit(took, limit)))
 }

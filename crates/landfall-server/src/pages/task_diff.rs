@@ -47,7 +47,7 @@ struct DiffViewOptions {
 
 impl DiffViewOptions {
     /// The address of the same page with one thing else.
-    fn link(&self, change: impl FnOnce(&mut Self)) -> String {
+    fn link_with(&self, change: impl FnOnce(&mut Self)) -> String {
         let mut other = self.clone();
         change(&mut other);
         let mut pairs: Vec<(&str, String)> = Vec::new();
@@ -63,31 +63,31 @@ impl DiffViewOptions {
     }
 
     fn same_link(&self) -> String {
-        self.link(|_| {})
+        self.link_with(|_| {})
     }
 
     fn unified_link(&self) -> String {
-        self.link(|it| it.split = false)
+        self.link_with(|it| it.split = false)
     }
 
     fn split_link(&self) -> String {
-        self.link(|it| it.split = true)
+        self.link_with(|it| it.split = true)
     }
 
     fn blanks_link(&self) -> String {
-        self.link(|it| it.blanks = !it.blanks)
+        self.link_with(|it| it.blanks = !it.blanks)
     }
 
     fn base_link(&self) -> String {
-        self.link(|it| it.since = None)
+        self.link_with(|it| it.since = None)
     }
 
     fn all_link(&self) -> String {
-        self.link(|it| it.file = None)
+        self.link_with(|it| it.file = None)
     }
 
     fn since_link(&self, commit: &str) -> String {
-        self.link(|it| (it.since, it.file) = (Some(commit.to_owned()), None))
+        self.link_with(|it| (it.since, it.file) = (Some(commit.to_owned()), None))
     }
 }
 
@@ -121,15 +121,15 @@ enum DiffFileBody {
     Elsewhere(String, usize),
 }
 
-pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
-    let head = TaskPageHead::of(visit, "diff")?;
+pub(super) fn draw_diff_page(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
+    let head = TaskPageHead::load_head(visit, "diff")?;
     let choice = DiffViewOptions {
-        split: visit.asked("view") == Some("split"),
-        blanks: visit.asked("blanks") == Some("1"),
-        since: visit.asked("since").map(|it| it.chars().take(80).collect()),
-        file: visit.asked_as("file"),
+        split: visit.query_value("view") == Some("split"),
+        blanks: visit.query_value("blanks") == Some("1"),
+        since: visit.query_value("since").map(|it| it.chars().take(80).collect()),
+        file: visit.parse_query_value("file"),
     };
-    let bare = visit.asked("bare").is_some();
+    let bare = visit.query_value("bare").is_some();
     let answer = match bare {
         true => None,
         false => Some(visit.diff(DiffAsked { task: head.id, from: choice.since.clone() })),
@@ -138,10 +138,10 @@ pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     match answer {
         None => {}
         Some(Ok(diff)) => {
-            now = tip(&head, &diff);
+            now = compared_tip(&head, &diff);
             let bytes =
                 diff.diff.bytes().map_err(|error| Problem::new(ProblemCode::Internal, error.to_string()))?;
-            shown = Some(drawn(&diff, &diff::parse(&String::from_utf8_lossy(&bytes)), &choice));
+            shown = Some(render_diff(&diff, &diff::parse(&String::from_utf8_lossy(&bytes)), &choice));
         }
         Some(Err(problem)) => {
             let hint = problem.hint.map(|hint| format!(" {}", words::sentence(&hint))).unwrap_or_default();
@@ -158,24 +158,24 @@ pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
         bare,
         head: &head,
     };
-    head.page("diff", &page)
+    head.render_page("diff", &page)
 }
 
 /// The commit to compare with next time: the work itself, not its merge with the base.
-fn tip(head: &TaskPageHead, diff: &Diff) -> String {
+fn compared_tip(head: &TaskPageHead, diff: &Diff) -> String {
     match &head.detail.gate {
         Some(gate) if gate.commit == diff.to => gate.head.clone(),
         Some(_) | None => diff.to.clone(),
     }
 }
 
-fn drawn(diff: &Diff, patch: &Patch<'_>, choice: &DiffViewOptions) -> RenderedDiff {
+fn render_diff(diff: &Diff, patch: &Patch<'_>, choice: &DiffViewOptions) -> RenderedDiff {
     let mut rows_left = LINES_MAX;
     let mut coloured_left = COLOURED_PAGE_MAX;
     let mut files = Vec::new();
     let (mut added, mut removed) = (0, 0);
     for (number, file) in patch.files.iter().enumerate() {
-        let counts = file.counts();
+        let counts = file.count_lines();
         (added, removed) = (added + counts.0, removed + counts.1);
         let wanted = choice.file.is_none_or(|only| only == number);
         if !wanted || files.len() >= FILES_MAX {
@@ -185,7 +185,7 @@ fn drawn(diff: &Diff, patch: &Patch<'_>, choice: &DiffViewOptions) -> RenderedDi
         let body = match file.len() {
             0 => DiffFileBody::Nothing,
             rows if rows > (if alone { FILE_LINES_MAX } else { rows_left }) => {
-                DiffFileBody::Elsewhere(choice.link(|it| it.file = Some(number)), rows)
+                DiffFileBody::Elsewhere(choice.link_with(|it| it.file = Some(number)), rows)
             }
             rows => {
                 rows_left = rows_left.saturating_sub(rows);
@@ -193,22 +193,22 @@ fn drawn(diff: &Diff, patch: &Patch<'_>, choice: &DiffViewOptions) -> RenderedDi
                     rows <= COLOURED_LINES_MAX && file.bytes() <= COLOURED_BYTES_MAX && rows <= coloured_left;
                 let painter = small.then(|| SyntaxHighlighter::of(file.name())).flatten();
                 coloured_left -= if painter.is_some() { rows } else { 0 };
-                DiffFileBody::Rows(rows_of(file, painter, choice))
+                DiffFileBody::Rows(render_file_rows(file, painter, choice))
             }
         };
         files.push(RenderedDiffFile {
             number,
             name: words::line(file.name()),
             path: file.name().to_owned(),
-            change: file.change().iter().map(|it| words::line(it)).collect(),
+            change: file.describe_change().iter().map(|it| words::line(it)).collect(),
             added: counts.0,
             removed: counts.1,
             body,
         });
     }
     RenderedDiff {
-        from: task::short(&diff.from),
-        to: task::short(&diff.to),
+        from: task::short_commit(&diff.from),
+        to: task::short_commit(&diff.to),
         files_more: if choice.file.is_some() { 0 } else { patch.files.len() - files.len() },
         files,
         added,
@@ -238,7 +238,7 @@ pub(super) struct PreviewFile {
 }
 
 /// The changes of a task in at most so many lines; none if they cannot be had.
-pub(super) fn preview(visit: &PageContext<'_>, task: TaskId, lines_max: usize) -> Option<DiffPreview> {
+pub(super) fn preview_diff(visit: &PageContext<'_>, task: TaskId, lines_max: usize) -> Option<DiffPreview> {
     const PREVIEW_FILES_MAX: usize = 20;
     let diff = visit.diff(DiffAsked { task, from: None }).ok()?;
     let bytes = diff.diff.bytes().ok()?;
@@ -253,7 +253,7 @@ pub(super) fn preview(visit: &PageContext<'_>, task: TaskId, lines_max: usize) -
         is_cut: false,
     };
     for file in &patch.files {
-        let (added, removed) = file.counts();
+        let (added, removed) = file.count_lines();
         (made.added, made.removed) = (made.added + added, made.removed + removed);
         if made.files.len() >= PREVIEW_FILES_MAX {
             made.is_cut = true;
@@ -263,35 +263,40 @@ pub(super) fn preview(visit: &PageContext<'_>, task: TaskId, lines_max: usize) -
         made.is_cut |= !fits;
         lines_left -= if fits { file.len() } else { 0 };
         let rows = (fits && file.len() > 0)
-            .then(|| rows_of(file, SyntaxHighlighter::of(file.name()), &DiffViewOptions::default()));
+            .then(|| render_file_rows(file, SyntaxHighlighter::of(file.name()), &DiffViewOptions::default()));
         made.files.push(PreviewFile { name: words::line(file.name()), added, removed, rows });
     }
     Some(made)
 }
 
 /// The rows of a table for one file.
-fn rows_of(file: &DiffFile<'_>, mut painter: Option<SyntaxHighlighter>, choice: &DiffViewOptions) -> Markup {
+fn render_file_rows(
+    file: &DiffFile<'_>,
+    mut painter: Option<SyntaxHighlighter>,
+    choice: &DiffViewOptions,
+) -> Markup {
     let mut html = Markup::default();
     for hunk in &file.hunks {
         if let Some(painter) = &mut painter {
-            painter.anew();
+            painter.start_hunk();
         }
-        html.tag("<tr class=\"d-hunk\"><td class=\"d-num\" aria-hidden=\"true\">⋯</td>");
-        html.tag(if choice.split { "<td colspan=\"3\">" } else { "<td class=\"d-num\"></td><td>" });
-        html.text(hunk.head.strip_suffix(hunk.section).unwrap_or(hunk.head)).tag(" <span class=\"muted\">");
-        html.text(hunk.section).tag("</span></td></tr>");
-        let pairs = diff::pairs(hunk, choice.blanks);
+        html.push_tag("<tr class=\"d-hunk\"><td class=\"d-num\" aria-hidden=\"true\">⋯</td>");
+        html.push_tag(if choice.split { "<td colspan=\"3\">" } else { "<td class=\"d-num\"></td><td>" });
+        html.text(hunk.head.strip_suffix(hunk.section).unwrap_or(hunk.head))
+            .push_tag(" <span class=\"muted\">");
+        html.text(hunk.section).push_tag("</span></td></tr>");
+        let pairs = diff::pair_hunk_lines(hunk, choice.blanks);
         if choice.split {
-            beside(&pairs, &mut painter, &mut html)
+            render_split(&pairs, &mut painter, &mut html)
         } else {
-            below(&pairs, &mut painter, &mut html)
+            render_unified(&pairs, &mut painter, &mut html)
         }
     }
     html
 }
 
 /// One below the other: what went, then what came for it.
-fn below(pairs: &[DiffLinePair<'_>], painter: &mut Option<SyntaxHighlighter>, html: &mut Markup) {
+fn render_unified(pairs: &[DiffLinePair<'_>], painter: &mut Option<SyntaxHighlighter>, html: &mut Markup) {
     let mut rest = pairs;
     while !rest.is_empty() {
         let changed = |pair: &DiffLinePair<'_>| {
@@ -301,70 +306,76 @@ fn below(pairs: &[DiffLinePair<'_>], painter: &mut Option<SyntaxHighlighter>, ht
         let block = rest.iter().take_while(|pair| changed(pair)).count();
         let (block, after) = rest.split_at(block);
         for shown in block.iter().filter_map(|pair| pair.left.as_ref()) {
-            single(shown, painter, html);
+            render_unified_line(shown, painter, html);
         }
         for shown in block.iter().filter_map(|pair| pair.right.as_ref()) {
-            single(shown, painter, html);
+            render_unified_line(shown, painter, html);
         }
         rest = after;
         if let Some((pair, after)) = rest.split_first() {
             if let Some(shown) = &pair.right {
-                single(shown, painter, html);
+                render_unified_line(shown, painter, html);
             }
             rest = after;
         }
     }
 }
 
-fn single(shown: &HighlightedLine<'_>, painter: &mut Option<SyntaxHighlighter>, html: &mut Markup) {
+fn render_unified_line(
+    shown: &HighlightedLine<'_>,
+    painter: &mut Option<SyntaxHighlighter>,
+    html: &mut Markup,
+) {
     let line = &shown.line;
-    html.tag("<tr class=\"").tag(class(line.kind)).tag("\"");
-    place(line, html);
-    html.tag(">");
-    number(line.old, html);
-    number(line.new, html);
-    html.tag("<td class=\"d-code\">");
-    code(shown, painter, html);
-    html.tag("</td></tr>");
+    html.push_tag("<tr class=\"").push_tag(line_class(line.kind)).push_tag("\"");
+    write_line_place(line, html);
+    html.push_tag(">");
+    write_line_number(line.old, html);
+    write_line_number(line.new, html);
+    html.push_tag("<td class=\"d-code\">");
+    write_code(shown, painter, html);
+    html.push_tag("</td></tr>");
 }
 
 /// Beside each other.
-fn beside(pairs: &[DiffLinePair<'_>], painter: &mut Option<SyntaxHighlighter>, html: &mut Markup) {
+fn render_split(pairs: &[DiffLinePair<'_>], painter: &mut Option<SyntaxHighlighter>, html: &mut Markup) {
     for pair in pairs {
         let line = pair.right.as_ref().or(pair.left.as_ref()).map(|it| it.line);
-        html.tag("<tr");
+        html.push_tag("<tr");
         if let Some(line) = &line {
-            place(line, html);
+            write_line_place(line, html);
         }
-        html.tag(">");
+        html.push_tag(">");
         if let Some(DiffLine { kind: DiffLineKind::Note, text, .. }) = line {
-            html.tag("<td class=\"d-num\"></td><td class=\"d-note\" colspan=\"3\">")
+            html.push_tag("<td class=\"d-num\"></td><td class=\"d-note\" colspan=\"3\">")
                 .text(text)
-                .tag("</td></tr>");
+                .push_tag("</td></tr>");
             continue;
         }
         for (side, old) in [(&pair.left, true), (&pair.right, false)] {
             match side {
                 Some(shown) => {
-                    number(if old { shown.line.old } else { shown.line.new }, html);
-                    html.tag("<td class=\"d-code ").tag(class(shown.line.kind)).tag("\">");
+                    write_line_number(if old { shown.line.old } else { shown.line.new }, html);
+                    html.push_tag("<td class=\"d-code ")
+                        .push_tag(line_class(shown.line.kind))
+                        .push_tag("\">");
                     match (old, shown.line.kind) {
                         // Read on the other side once more, which must not move the colours on.
-                        (true, DiffLineKind::Same) => code(shown, &mut None, html),
-                        (true | false, _) => code(shown, painter, html),
+                        (true, DiffLineKind::Same) => write_code(shown, &mut None, html),
+                        (true | false, _) => write_code(shown, painter, html),
                     }
-                    html.tag("</td>");
+                    html.push_tag("</td>");
                 }
                 None => {
-                    html.tag("<td class=\"d-num\"></td><td class=\"d-none\"></td>");
+                    html.push_tag("<td class=\"d-num\"></td><td class=\"d-none\"></td>");
                 }
             }
         }
-        html.tag("</tr>");
+        html.push_tag("</tr>");
     }
 }
 
-fn class(kind: DiffLineKind) -> &'static str {
+fn line_class(kind: DiffLineKind) -> &'static str {
     match kind {
         DiffLineKind::Same => "d-same",
         DiffLineKind::Gone => "d-del",
@@ -374,28 +385,28 @@ fn class(kind: DiffLineKind) -> &'static str {
 }
 
 /// Where a line is, for comments on it.
-fn place(line: &DiffLine<'_>, html: &mut Markup) {
+fn write_line_place(line: &DiffLine<'_>, html: &mut Markup) {
     match (line.new, line.old) {
         (Some(new), _) => {
-            html.tag(" data-line=\"").number(new).tag("\"");
+            html.push_tag(" data-line=\"").number(new).push_tag("\"");
         }
         (None, Some(old)) => {
-            html.tag(" data-line=\"").number(old).tag("\" data-old");
+            html.push_tag(" data-line=\"").number(old).push_tag("\" data-old");
         }
         (None, None) => {}
     }
 }
 
-fn number(number: Option<u32>, html: &mut Markup) {
-    html.tag("<td class=\"d-num\">");
+fn write_line_number(number: Option<u32>, html: &mut Markup) {
+    html.push_tag("<td class=\"d-num\">");
     if let Some(number) = number {
         html.number(number);
     }
-    html.tag("</td>");
+    html.push_tag("</td>");
 }
 
 /// The text of a line, with its colours and its changed words.
-fn code(shown: &HighlightedLine<'_>, painter: &mut Option<SyntaxHighlighter>, html: &mut Markup) {
+fn write_code(shown: &HighlightedLine<'_>, painter: &mut Option<SyntaxHighlighter>, html: &mut Markup) {
     let line = &shown.line;
     let (sign, within) = match line.kind {
         DiffLineKind::Same => (" ", Some(DiffVersion::Both)),
@@ -404,16 +415,16 @@ fn code(shown: &HighlightedLine<'_>, painter: &mut Option<SyntaxHighlighter>, ht
         DiffLineKind::Note => ("", None),
     };
     if !sign.is_empty() {
-        html.tag("<span class=\"d-sign\">").tag(sign).tag("</span>");
+        html.push_tag("<span class=\"d-sign\">").push_tag(sign).push_tag("</span>");
     }
     let pieces = match (painter, within) {
-        (Some(painter), Some(within)) => painter.line(within, line.text),
+        (Some(painter), Some(within)) => painter.highlight_line(within, line.text),
         (Some(_) | None, _) => Vec::new(),
     };
     let end = line.text.char_indices().nth(LINE_MAX).map_or(line.text.len(), |(end, _)| end);
     paint(&line.text[..end], &pieces, &shown.changed, html);
     if end < line.text.len() {
-        html.tag("<span class=\"muted\"> … (longer in the file)</span>");
+        html.push_tag("<span class=\"muted\"> … (longer in the file)</span>");
     }
 }
 
@@ -437,18 +448,22 @@ fn paint(text: &str, pieces: &[ColourSpan], changed: &[Range<usize>], html: &mut
         let class = piece.peek().filter(|(range, _)| range.start <= from).map(|(_, class)| *class);
         let changed = change.peek().is_some_and(|range| range.start <= from);
         if changed {
-            html.tag("<mark>");
+            html.push_tag("<mark>");
         }
         match class {
             Some(class) => {
-                html.tag("<span class=\"").tag(class).tag("\">").text(&text[from..to]).tag("</span>");
+                html.push_tag("<span class=\"")
+                    .push_tag(class)
+                    .push_tag("\">")
+                    .text(&text[from..to])
+                    .push_tag("</span>");
             }
             None => {
                 html.text(&text[from..to]);
             }
         }
         if changed {
-            html.tag("</mark>");
+            html.push_tag("</mark>");
         }
     }
 }
@@ -463,7 +478,7 @@ mod tests {
         patch
             .files
             .iter()
-            .map(|file| rows_of(file, SyntaxHighlighter::of(file.name()), &choice).to_string())
+            .map(|file| render_file_rows(file, SyntaxHighlighter::of(file.name()), &choice).to_string())
             .collect()
     }
 

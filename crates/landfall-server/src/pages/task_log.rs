@@ -55,13 +55,13 @@ struct LogPageContent {
     other_form: String,
 }
 
-pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
-    let head = TaskPageHead::of(visit, "log")?;
+pub(super) fn draw_log_page(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
+    let head = TaskPageHead::load_head(visit, "log")?;
     let mut wanted = Wanted::of(head.id, &visit.query);
     if wanted.at.is_none() && wanted.search.is_empty() && wanted.levels.is_empty() {
         wanted.backward = true; // the newest at the end
     }
-    let bare = visit.asked("bare").is_some();
+    let bare = visit.query_value("bare").is_some();
     let outputs = visit.outputs(TaskAsked { task: head.id })?.outputs;
     if wanted.is_any() {
         wanted.key = first_shown(&outputs).map(|output| output.key.clone());
@@ -94,13 +94,13 @@ pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
                 here: wanted.levels.is_empty() && wanted.view == view,
             })
             .into(),
-        shown: page.map(|page| shown(visit, &head, &wanted, &page)),
+        shown: page.map(|page| log_page_content(visit, &head, &wanted, &page)),
         trouble,
         bare,
         wanted: &wanted,
         head: &head,
     };
-    head.page("log", &drawn)
+    head.render_page("log", &drawn)
 }
 
 /// What is shown where nobody says what: the last iteration of the agent that printed something, else the newest output that has
@@ -111,7 +111,12 @@ fn first_shown(outputs: &[OutputLine]) -> Option<&OutputLine> {
     outputs.iter().rev().find(of_agent).or_else(|| outputs.iter().rev().find(says)).or(outputs.last())
 }
 
-fn shown(visit: &PageContext<'_>, head: &TaskPageHead, wanted: &Wanted, page: &Output) -> LogPageContent {
+fn log_page_content(
+    visit: &PageContext<'_>,
+    head: &TaskPageHead,
+    wanted: &Wanted,
+    page: &Output,
+) -> LogPageContent {
     let pinned = wanted.pinned(&page.output);
     let at = head.path("log");
     let link = |place: u64, backward: bool| format!("{at}?{}", pinned.query_at(place, backward));

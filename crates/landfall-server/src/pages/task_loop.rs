@@ -34,7 +34,7 @@ pub(super) struct LoopView {
 const SOURCE: &str = "module:";
 
 /// The strip of a task; none for one that is of no module.
-pub(super) fn strip(visit: &PageContext<'_>, detail: &TaskDetail) -> Option<LoopStrip> {
+pub(super) fn loop_strip(visit: &PageContext<'_>, detail: &TaskDetail) -> Option<LoopStrip> {
     let module = detail.source.strip_prefix(SOURCE)?;
     let asked = LoopsAsked { task: Some(detail.line.id), ..LoopsAsked::default() };
     // How it went is worth having, and no reason to show nothing.
@@ -43,7 +43,7 @@ pub(super) fn strip(visit: &PageContext<'_>, detail: &TaskDetail) -> Option<Loop
     Some(LoopStrip {
         module: words::line(module),
         may_start: !held,
-        last: last.as_ref().map(shown),
+        last: last.as_ref().map(to_loop_view),
         iterations: LOOP_ITERATIONS,
         minutes: LOOP_MINUTES,
         session: format!("web-{}", detail.line.id),
@@ -51,7 +51,7 @@ pub(super) fn strip(visit: &PageContext<'_>, detail: &TaskDetail) -> Option<Loop
     })
 }
 
-fn shown(it: &LoopLine) -> LoopView {
+fn to_loop_view(it: &LoopLine) -> LoopView {
     let (status, tone) = match it.status {
         LoopStatus::Running => ("running", "info"),
         LoopStatus::Stopping => ("stopping", "warn"),

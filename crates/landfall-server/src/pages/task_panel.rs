@@ -88,7 +88,7 @@ impl TaskPermissions {
 }
 
 /// What is possible, by how the task stands. The engine has the last word.
-fn may(task: &TaskDetail, reviewed_after: bool) -> TaskPermissions {
+fn task_permissions(task: &TaskDetail, reviewed_after: bool) -> TaskPermissions {
     let status = task.line.status;
     let done = status == Status::Done;
     let over = matches!(
@@ -121,7 +121,12 @@ fn may(task: &TaskDetail, reviewed_after: bool) -> TaskPermissions {
 }
 
 /// The panel of a task.
-pub(super) fn panel(visit: &PageContext<'_>, task: &TaskDetail, flows: &[FlowLine], tab: &str) -> TaskPanel {
+pub(super) fn build_panel(
+    visit: &PageContext<'_>,
+    task: &TaskDetail,
+    flows: &[FlowLine],
+    tab: &str,
+) -> TaskPanel {
     let id = task.line.id;
     let looked_at = matches!(task.line.status, Status::Review | Status::Done);
     let reviews = if looked_at { visit.reviews(Nothing {}).ok() } else { None };
@@ -129,7 +134,7 @@ pub(super) fn panel(visit: &PageContext<'_>, task: &TaskDetail, flows: &[FlowLin
     let line =
         reviews.as_ref().and_then(|list| list.before.iter().chain(&list.after).find(|it| it.task == id));
     let attempts = line.map(|line| line.attempts.clone()).unwrap_or_default();
-    let may = may(task, after);
+    let may = task_permissions(task, after);
     let ids: Vec<String> = task.line.needs.iter().map(ToString::to_string).collect();
     TaskPanel {
         id,
@@ -137,7 +142,7 @@ pub(super) fn panel(visit: &PageContext<'_>, task: &TaskDetail, flows: &[FlowLin
         may,
         issues: reviews.map(|list| list.issues).unwrap_or_default(),
         attempts,
-        by_hand: task.progress.as_deref().map(task_target::by_hand).unwrap_or_default(),
+        by_hand: task.progress.as_deref().map(task_target::manual_steps).unwrap_or_default(),
         edit: TaskEditForm {
             title: task.line.title.clone(),
             body: task.body.clone(),

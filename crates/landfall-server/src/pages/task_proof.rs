@@ -44,18 +44,18 @@ struct CertificatePage<'a> {
     trouble: String,
 }
 
-pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
-    let head = TaskPageHead::of(visit, "certificate")?;
+pub(super) fn draw_certificate_page(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
+    let head = TaskPageHead::load_head(visit, "certificate")?;
     let (paper, trouble) = match visit.certificate(TaskAsked { task: head.id }) {
-        Ok(answer) => (Some(paper(&answer.certificate, head.now_ms)), String::new()),
+        Ok(answer) => (Some(to_proof_page(&answer.certificate, head.now_ms)), String::new()),
         Err(problem) => (None, words::sentence(&problem.message)),
     };
     let page = CertificatePage { paper, trouble, head: &head };
-    head.page("certificate", &page)
+    head.render_page("certificate", &page)
 }
 
 /// The fields of a certificate that are known; a later version may have others, which are in the JSON.
-fn paper(value: &Value, now_ms: i64) -> ProofPage {
+fn to_proof_page(value: &Value, now_ms: i64) -> ProofPage {
     let text = |path: &str| match value.pointer(path) {
         Some(Value::String(text)) => words::line(text),
         Some(Value::Null) | None => String::new(),
@@ -74,7 +74,7 @@ fn paper(value: &Value, now_ms: i64) -> ProofPage {
             command: text("command"),
             exit: number("exit").map_or_else(|| "none".to_owned(), |exit| exit.to_string()),
             tests: number("tests_run").map(|tests| tests.to_string()).unwrap_or_default(),
-            took: number("took_ms").map(|took| task::precise(took.unsigned_abs())).unwrap_or_default(),
+            took: number("took_ms").map(|took| task::format_precise(took.unsigned_abs())).unwrap_or_default(),
             good: matches!(text("outcome").as_str(), "pass" | "flaky" | "pre-existing"),
             outcome: text("outcome"),
         }
@@ -129,8 +129,8 @@ const ENTRIES: u32 = 200;
 const DATA_MAX: usize = 4_000; // letters of the facts behind a line
 
 pub(super) fn draw_history(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
-    let head = TaskPageHead::of(visit, "history")?;
-    let after: Option<u64> = visit.asked_as("after");
+    let head = TaskPageHead::load_head(visit, "history")?;
+    let after: Option<u64> = visit.parse_query_value("after");
     let page = visit.log(LogAsked { task: Some(head.id), after, limit: ENTRIES, last: after.is_none() })?;
     let entries = page.entries.iter().map(|entry| TaskLogEntry {
         seq: entry.seq,
@@ -150,5 +150,5 @@ pub(super) fn draw_history(visit: &PageContext<'_>) -> Result<RenderedPage, Prob
         entries: entries.collect(),
         head: &head,
     };
-    head.page("history", &page)
+    head.render_page("history", &page)
 }

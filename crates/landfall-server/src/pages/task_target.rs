@@ -8,7 +8,7 @@ use landfall_api::{
 };
 
 use super::parts::{self, ProgressBar, RelativeTime};
-use super::plot::{PlotFigure, PlotUnit, Series, bars};
+use super::plot::{PlotFigure, PlotUnit, Series, draw_bars};
 use super::task::{self, TaskPageHead};
 use super::{FormFields, PageContext, RenderedPage, words};
 
@@ -21,7 +21,7 @@ pub(super) struct PlanProgress {
 }
 
 /// The way of a task.
-pub(super) fn way(progress: &Progress) -> PlanProgress {
+pub(super) fn plan_progress(progress: &Progress) -> PlanProgress {
     use landfall_api::PhaseState as S;
     let mark = |it: &landfall_api::PhaseMark| {
         let sign = match it.state {
@@ -44,7 +44,7 @@ pub(super) struct ManualStep {
 }
 
 /// What can be done by hand where the task is.
-pub(super) fn by_hand(progress: &Progress) -> Vec<ManualStep> {
+pub(super) fn manual_steps(progress: &Progress) -> Vec<ManualStep> {
     let made = |command: &String| {
         let (first, checkpoint) = command.split_once('/').unwrap_or((command, ""));
         let name = if checkpoint.is_empty() { first.to_owned() } else { format!("{first} {checkpoint}") };
@@ -57,7 +57,7 @@ pub(super) fn by_hand(progress: &Progress) -> Vec<ManualStep> {
 pub(super) fn do_step(visit: &PageContext<'_>, fields: &FormFields) -> Result<String, Problem> {
     let missing = |what: &str| Problem::new(ProblemCode::BadInput, format!("the form says no {what}"));
     let task: TaskId = fields.parsed("task")?.ok_or_else(|| missing("task"))?;
-    let command = fields.text("command").ok_or_else(|| missing("command"))?.to_owned();
+    let command = fields.first_text("command").ok_or_else(|| missing("command"))?.to_owned();
     let checkpoint = fields.parsed("checkpoint")?;
     let running = visit.status(Nothing {})?.run.is_some();
     let asked = DoAsked { task, command, checkpoint, step: fields.parsed("step")?, alone: !running };
@@ -133,7 +133,7 @@ struct RefinementRow {
     open: bool,
 }
 
-fn refined(now_ms: i64, it: &RefinementLine) -> RefinementRow {
+fn to_refinement_row(now_ms: i64, it: &RefinementLine) -> RefinementRow {
     let impact = it.impact.as_ref().map(|impact| format!(", {impact} impact")).unwrap_or_default();
     RefinementRow {
         number: it.number,
@@ -144,32 +144,34 @@ fn refined(now_ms: i64, it: &RefinementLine) -> RefinementRow {
     }
 }
 
-fn two(share: f64) -> String {
+fn format_two_decimals(share: f64) -> String {
     format!("{share:.2}")
 }
 
-fn gauges(judged: &JudgementLine) -> Vec<Gauge> {
+fn build_gauges(judged: &JudgementLine) -> Vec<Gauge> {
     let gauge = |it: &landfall_api::ScoreLine| {
         let (word, tone) = match it.gate {
-            Some(gate) if it.score < gate => (format!("blocks: below its gate of {}", two(gate)), "bad"),
-            Some(gate) => (format!("passes its gate of {}", two(gate)), "good"),
+            Some(gate) if it.score < gate => {
+                (format!("blocks: below its gate of {}", format_two_decimals(gate)), "bad")
+            }
+            Some(gate) => (format!("passes its gate of {}", format_two_decimals(gate)), "good"),
             None => ("counts in the mean".to_owned(), "info"),
         };
-        let label = format!("{} {}: {} of 1, {word}", it.code, it.name, two(it.score));
+        let label = format!("{} {}: {} of 1, {word}", it.code, it.name, format_two_decimals(it.score));
         Gauge {
             code: words::line(&it.code),
             name: words::line(&it.name),
-            score: two(it.score),
-            bar: parts::bar(it.score * 100.0, tone, words::line(&label)),
+            score: format_two_decimals(it.score),
+            bar: parts::progress_bar(it.score * 100.0, tone, words::line(&label)),
             word,
             tone,
-            weight: two(it.weight),
+            weight: format_two_decimals(it.weight),
         }
     };
     judged.scores.iter().map(gauge).collect()
 }
 
-fn judged(now_ms: i64, it: &JudgementLine) -> JudgementRow {
+fn to_judgement_row(now_ms: i64, it: &JudgementLine) -> JudgementRow {
     let (sign, tone) = if it.passed { ("✓", "good") } else { ("✗", "bad") };
     JudgementRow {
         when: parts::ago(now_ms, it.at_ms),
@@ -179,22 +181,26 @@ fn judged(now_ms: i64, it: &JudgementLine) -> JudgementRow {
         sign,
         tone,
         composite: it.composite.map(|it| format!("{it:.3}")).unwrap_or_default(),
-        scores: it.scores.iter().map(|it| (words::line(&it.code), two(it.score))).collect(),
+        scores: it.scores.iter().map(|it| (words::line(&it.code), format_two_decimals(it.score))).collect(),
         reasons: it.reasons.iter().chain(&it.findings).map(|it| words::line(it)).collect(),
     }
 }
 
-fn requirements(target: &Target) -> Vec<RequirementRow> {
+fn requirement_rows(target: &Target) -> Vec<RequirementRow> {
     let all = target.items.iter().flat_map(|item| &item.requirements);
     all.map(|it| RequirementRow {
         number: it.number,
         text: words::line(&it.text),
         criteria: words::line(&it.criteria),
         weight: words::line(&it.weight),
-        covered: it.coverage.map_or_else(|| "not judged".to_owned(), two),
+        covered: it.coverage.map_or_else(|| "not judged".to_owned(), format_two_decimals),
         bar: it.coverage.map(|share| {
             let tone = if share >= 1.0 { "good" } else { "info" };
-            parts::bar(share * 100.0, tone, format!("R{} is covered {} of 1", it.number, two(share)))
+            parts::progress_bar(
+                share * 100.0,
+                tone,
+                format!("R{} is covered {} of 1", it.number, format_two_decimals(share)),
+            )
         }),
         focus: it.focus,
     })
@@ -202,43 +208,48 @@ fn requirements(target: &Target) -> Vec<RequirementRow> {
 }
 
 /// What judges said of a task; none where no judge is asked.
-pub(super) fn judges(visit: &PageContext<'_>, head: &TaskPageHead) -> Option<JudgesPanel> {
+pub(super) fn judges_panel(visit: &PageContext<'_>, head: &TaskPageHead) -> Option<JudgesPanel> {
     head.detail.progress.as_ref()?;
     let target = visit.target(TaskAsked { task: head.id }).ok()?;
     let last = target.judgements.iter().rev().find(|it| !it.scores.is_empty());
     let labels: Vec<String> = target.stages.iter().map(|it| format!("stage {}", it.number)).collect();
     let values = target.stages.iter().map(|it| it.convergence).collect();
     let series = [Series { name: "convergence", values }];
-    let title = format!("Convergence by stage, met at {}", two(target.satisfied_at));
+    let title = format!("Convergence by stage, met at {}", format_two_decimals(target.satisfied_at));
     Some(JudgesPanel {
         id: head.id,
-        gauges: last.map(gauges).unwrap_or_default(),
+        gauges: last.map(build_gauges).unwrap_or_default(),
         last: last
             .map(|it| {
                 let composite = it.composite.map(|it| format!(", composite {it:.3}")).unwrap_or_default();
                 words::line(&format!("{}: {}{composite}", it.checkpoint, it.verdict))
             })
             .unwrap_or_default(),
-        history: target.judgements.iter().rev().map(|it| judged(head.now_ms, it)).collect(),
+        history: target.judgements.iter().rev().map(|it| to_judgement_row(head.now_ms, it)).collect(),
         proofs: target.proofs.clone(),
         proved: format!("{}/{} proved", target.progress.proofs_done, target.proofs.len()),
         thresholds: target
             .thresholds
             .iter()
-            .map(|it| (words::line(&it.step), it.checkpoint.word(), two(it.threshold)))
+            .map(|it| (words::line(&it.step), it.checkpoint.word(), format_two_decimals(it.threshold)))
             .collect(),
         plot: (!target.stages.is_empty())
-            .then(|| bars("convergence", &title, PlotUnit::Share, &labels, &series)),
-        requirements: requirements(&target),
+            .then(|| draw_bars("convergence", &title, PlotUnit::Share, &labels, &series)),
+        requirements: requirement_rows(&target),
         exclusions: target
             .exclusions
             .iter()
             .map(|it| {
                 let moved = format!("{:.4} → {:.4}", it.from, it.to);
-                (words::line(&it.direction), words::line(&it.reason), moved, task::short(&it.abandoned))
+                (
+                    words::line(&it.direction),
+                    words::line(&it.reason),
+                    moved,
+                    task::short_commit(&it.abandoned),
+                )
             })
             .collect(),
-        refinements: target.refinements.iter().map(|it| refined(head.now_ms, it)).collect(),
+        refinements: target.refinements.iter().map(|it| to_refinement_row(head.now_ms, it)).collect(),
         back: head.path("gates"),
     })
 }
@@ -267,8 +278,8 @@ struct TargetPage<'a> {
     back: String,
 }
 
-pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
-    let head = TaskPageHead::of(visit, "target")?;
+pub(super) fn draw_target_page(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
+    let head = TaskPageHead::load_head(visit, "target")?;
     let back = head.path("target");
     let (target, none) = match visit.target(TaskAsked { task: head.id }) {
         Ok(target) => (Some(target), None),
@@ -277,9 +288,9 @@ pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     let list = visit.papers(TaskAsked { task: head.id }).map(|list| list.papers).unwrap_or_default();
     let papers = list.iter().map(|it| {
         let by = if it.told { "the engine" } else { "agents and you" };
-        (words::line(&it.name), super::link(&back, &[("paper", &it.name)]), by)
+        (words::line(&it.name), super::build_link(&back, &[("paper", &it.name)]), by)
     });
-    let paper = visit.asked("paper").and_then(|name| {
+    let paper = visit.query_value("paper").and_then(|name| {
         let asked = landfall_api::PaperAsked { task: head.id, name: name.to_owned() };
         let paper = visit.paper(asked).ok()?;
         Some((words::line(&paper.name), words::visible(&paper.text)))
@@ -296,7 +307,7 @@ pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
         Some(it) if it.awaits => format!("Revision {}: it waits for your OK.", it.revision),
         Some(it) => format!("Revision {}, not confirmed.", it.revision),
     };
-    let all = of.map(requirements).unwrap_or_default();
+    let all = of.map(requirement_rows).unwrap_or_default();
     let mut rest = all.into_iter();
     let items = of.iter().flat_map(|it| &it.items).map(|item| TargetPageItem {
         text: words::line(&item.text),
@@ -324,5 +335,5 @@ pub(super) fn draw(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
         back,
         head: &head,
     };
-    head.page("target", &page)
+    head.render_page("target", &page)
 }

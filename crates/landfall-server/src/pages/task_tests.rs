@@ -53,13 +53,13 @@ const TARGET: &str = r#"{
 }"#;
 
 /// An objective with the worst in every field.
-fn target() -> landfall_api::Target {
+fn evil_target() -> landfall_api::Target {
     let evil = serde_json::to_string(EVIL).expect("a text");
     serde_json::from_str(&TARGET.replace("\"@\"", &evil)).expect("an objective")
 }
 
 /// A task with the worst in every field.
-fn task(status: &str) -> TaskDetail {
+fn evil_task(status: &str) -> TaskDetail {
     let evil = serde_json::to_string(EVIL).expect("a text");
     let body = format!("# {EVIL}\n- {EVIL}\n```\n{EVIL}\n```\n**{EVIL}**");
     let body = serde_json::to_string(&body).expect("a text");
@@ -67,7 +67,7 @@ fn task(status: &str) -> TaskDetail {
     serde_json::from_str(&text).expect("a task")
 }
 
-fn output() -> OutputLine {
+fn evil_output() -> OutputLine {
     OutputLine {
         key: EVIL.to_owned(),
         kind: OutputKind::Check,
@@ -102,7 +102,7 @@ impl Service for Toy {
                     files: vec![evil()],
                 }],
             }),
-            Asked::Target(_) => Response::Target(Box::new(target())),
+            Asked::Target(_) => Response::Target(Box::new(evil_target())),
             Asked::Papers(asked) => Response::Papers(landfall_api::PaperList {
                 task: asked.task,
                 papers: vec![landfall_api::PaperLine { name: evil(), bytes: 1, told: false }],
@@ -129,10 +129,10 @@ impl Service for Toy {
                 issues: vec![landfall_api::QuickIssue { name: evil(), text: evil() }],
             }),
             Asked::Outputs(asked) => {
-                Response::Outputs(OutputList { task: asked.task, outputs: vec![output()] })
+                Response::Outputs(OutputList { task: asked.task, outputs: vec![evil_output()] })
             }
             Asked::Output(_) => Response::Output(Box::new(Output {
-                output: output(),
+                output: evil_output(),
                 lines: landfall_api::Level::ALL
                     .map(|level| Said { at: 0, level, at_ms: Some(0), text: evil(), cut: true, tool: None })
                     .to_vec(),
@@ -178,7 +178,7 @@ impl Service for Toy {
 }
 
 /// Draws a page of the task by its path and query.
-fn draw(path: &str, query: &str, task: TaskDetail) -> String {
+fn draw_path(path: &str, query: &str, task: TaskDetail) -> String {
     let shared = Shared::new(Arc::new(Toy(task)), None, &[], Vec::new(), &[], "toy".to_owned());
     let visit = PageContext {
         shared: &shared,
@@ -217,11 +217,11 @@ const ALL: &[(&str, &str)] = &[
 fn nothing_in_any_field_becomes_markup() {
     for status in ["active", "review", "waiting", "done", "landing", "failed", "draft"] {
         for (path, query) in ALL {
-            let html = draw(path, query, task(status));
+            let html = draw_path(path, query, evil_task(status));
             for bad in ["<img", "</script", "<b>", "onerror=alert(1)>"] {
                 assert!(!html.contains(bad), "{status} {path}?{query}: {bad} in {html}");
             }
-            let shown = shown(&html);
+            let shown = visible_text(&html);
             assert!(!shown.contains(['\u{202e}', '\u{1b}']), "{status} {path}?{query}: {shown}");
             // An area for text is closed as often as it is opened.
             assert_eq!(
@@ -229,20 +229,20 @@ fn nothing_in_any_field_becomes_markup() {
                 html.matches("</textarea>").count(),
                 "{status} {path}?{query}"
             );
-            balanced(&html, &format!("{status} {path}?{query}"));
+            assert_balanced(&html, &format!("{status} {path}?{query}"));
         }
     }
 }
 
 /// What people read: the text between tags. Fields keep their values as they are, for they are sent back.
-fn shown(html: &str) -> String {
+fn visible_text(html: &str) -> String {
     let parts = html.split('<').filter(|part| !part.starts_with("textarea"));
     parts.filter_map(|part| part.split_once('>')).map(|(_, text)| text).collect()
 }
 
 /// Every tag that is opened is closed, in order.
 #[track_caller]
-fn balanced(html: &str, what: &str) {
+fn assert_balanced(html: &str, what: &str) {
     const ALONE: &[&str] = &["br", "col", "input", "meta", "link", "hr", "img"];
     let mut open: Vec<&str> = Vec::new();
     for part in html.split('<').skip(1) {
@@ -260,13 +260,13 @@ fn balanced(html: &str, what: &str) {
 #[test]
 fn only_what_is_possible_is_offered() {
     let offers = |status: &str, wait: bool| {
-        let mut task = task(status);
+        let mut task = evil_task(status);
         task.held = None;
         task.progress = None; // what it allows by hand is told elsewhere
         if !wait {
             task.line.wait = None;
         }
-        let html = draw("/tasks/{task}", "", task);
+        let html = draw_path("/tasks/{task}", "", task);
         let mut offers: Vec<String> = html
             .split("action=\"/do/")
             .skip(1)
@@ -299,9 +299,9 @@ fn only_what_is_possible_is_offered() {
 
 #[test]
 fn a_step_that_failed_has_no_tick() {
-    let mut failed = task("failed");
+    let mut failed = evil_task("failed");
     failed.step = None; // a task that is over is at no step
-    let html = draw("/tasks/{task}", "", failed);
+    let html = draw_path("/tasks/{task}", "", failed);
     let steps =
         html.split("<ol class=\"steps\"").nth(1).and_then(|it| it.split("</ol>").next()).unwrap_or_default();
     assert!(steps.contains("class=\"step stopped\"") && steps.contains("✗"), "{steps}");
@@ -311,7 +311,7 @@ fn a_step_that_failed_has_no_tick() {
 
 #[test]
 fn a_form_with_two_answers_confirms_before_it_throws_away() {
-    let html = draw("/tasks/{task}", "", task("active"));
+    let html = draw_path("/tasks/{task}", "", evil_task("active"));
     let cancel = html.split("action=\"/do/cancel\"").nth(1).expect("it may be cancelled");
     let form = cancel.split("</form>").next().expect("a form ends");
     assert!(form.contains("data-confirm=") && form.contains("type=\"checkbox\" required"), "{form}");
@@ -319,7 +319,7 @@ fn a_form_with_two_answers_confirms_before_it_throws_away() {
 
 #[test]
 fn checks_say_how_they_ended_and_how_long_they_might_have_taken() {
-    let html = draw("/tasks/{task}/checks", "", task("failed"));
+    let html = draw_path("/tasks/{task}/checks", "", evil_task("failed"));
     assert!(html.contains("✗") && html.contains("TIMEOUT") && html.contains("42s / 10m"), "{html}");
 }
 
@@ -346,7 +346,7 @@ fn a_task_that_is_not_there_says_so() {
 
 #[test]
 fn gates_say_in_words_and_numbers_what_a_judge_said() {
-    let html = draw("/tasks/{task}/gates", "", task("active"));
+    let html = draw_path("/tasks/{task}/gates", "", evil_task("active"));
     for said in [
         "blocks: below its gate of 0.50",
         "counts in the mean",
@@ -359,16 +359,16 @@ fn gates_say_in_words_and_numbers_what_a_judge_said() {
     ] {
         assert!(html.contains(said), "{said} in {html}");
     }
-    let mut plain = task("active");
+    let mut plain = evil_task("active");
     plain.progress = None;
-    let html = draw("/tasks/{task}/gates", "", plain);
+    let html = draw_path("/tasks/{task}/gates", "", plain);
     assert!(!html.contains("/do/refine"), "a task without a judge has nothing of it: {html}");
     assert!(!html.contains("id=\"tab-target\""), "nor a tab for it");
 }
 
 #[test]
 fn an_objective_can_be_confirmed_only_where_a_yes_is_awaited() {
-    let html = draw("/tasks/{task}/target", "", task("waiting"));
+    let html = draw_path("/tasks/{task}/target", "", evil_task("waiting"));
     assert!(
         html.contains("action=\"/do/target_confirm\"") && html.contains("name=\"revision:n\" value=\"2\""),
         "{html}"

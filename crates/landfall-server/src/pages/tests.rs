@@ -8,7 +8,7 @@ use super::*;
 pub(super) struct Made(Arc<Mutex<Vec<Response>>>);
 
 impl Made {
-    pub(super) fn of(answers: Vec<Response>) -> Self {
+    pub(super) fn from_answers(answers: Vec<Response>) -> Self {
         Self(Arc::new(Mutex::new(answers)))
     }
 }
@@ -24,7 +24,7 @@ impl Service for Answers {
 }
 
 /// The whole page at a path, which may have a query; a page with a field in its path is named by an example.
-pub(super) fn draw(target: &str, made: &Made) -> String {
+pub(super) fn draw_path(target: &str, made: &Made) -> String {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let fits = |entry: &&PageEntry| {
         let (known, given): (Vec<_>, Vec<_>) = (entry.path.split('/').collect(), path.split('/').collect());
@@ -48,14 +48,14 @@ pub(super) fn draw(target: &str, made: &Made) -> String {
         query: serde_html_form::from_str(query).expect("a query of our own"),
     };
     let page = (entry.draw)(&visit).unwrap_or_else(|problem| problem_page(&problem));
-    frame(&visit, path, target, &page, &[])
+    draw_frame(&visit, path, target, &page, &[])
 }
 
 #[test]
 fn every_page_is_drawn_in_its_frame_even_when_nothing_answers() {
     for entry in PAGES {
         let path = entry.path.replace("{task}", "T1");
-        let html = draw(&path, &Made::of(Vec::new()));
+        let html = draw_path(&path, &Made::from_answers(Vec::new()));
         assert!(
             html.contains("the engine does not answer") && html.contains("a &#60;b&#62;project"),
             "{path}: {html}"
@@ -66,7 +66,7 @@ fn every_page_is_drawn_in_its_frame_even_when_nothing_answers() {
 
 #[test]
 fn every_problem_has_its_place_on_the_page_that_explains_them() {
-    let html = draw("/problems", &Made::of(Vec::new()));
+    let html = draw_path("/problems", &Made::from_answers(Vec::new()));
     for code in ProblemCode::ALL {
         assert!(html.contains(&format!("id=\"{}\"", code.word())), "{code:?}");
     }

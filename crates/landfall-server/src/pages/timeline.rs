@@ -37,7 +37,7 @@ pub(super) struct TimelineSpan {
 
 impl TimelineTask {
     /// What is known of a task, between two moments.
-    pub(super) fn of(detail: &TaskDetail, from_ms: i64, to_ms: i64) -> Self {
+    pub(super) fn from_detail(detail: &TaskDetail, from_ms: i64, to_ms: i64) -> Self {
         let within = |at_ms: i64| (from_ms..=to_ms).contains(&at_ms);
         let spans = detail.attempts.iter().filter_map(|attempt| {
             let ended_ms = attempt.ended_ms.unwrap_or(to_ms).min(to_ms);
@@ -115,14 +115,14 @@ impl Timeline {
             return None;
         }
         let plot_right = WIDTH - RIGHT;
-        let span_ms = float(to_ms.saturating_sub(from_ms).max(1));
+        let span_ms = to_f64(to_ms.saturating_sub(from_ms).max(1));
         let x = |at_ms: i64| {
-            round(LEFT + (plot_right - LEFT) * float(at_ms.clamp(from_ms, to_ms) - from_ms) / span_ms)
+            round_tenth(LEFT + (plot_right - LEFT) * to_f64(at_ms.clamp(from_ms, to_ms) - from_ms) / span_ms)
         };
         let mut rows = Vec::new();
         for (place, task) in tasks.iter().enumerate() {
-            let y = TOP + ROW * count(place);
-            let bars = task.spans.iter().map(|span| bar(span, x(span.began_ms), x(span.ended_ms)));
+            let y = TOP + ROW * count_to_f64(place);
+            let bars = task.spans.iter().map(|span| draw_span(span, x(span.began_ms), x(span.ended_ms)));
             rows.push(TimelineRow {
                 y,
                 text_y: y + BAR / 2.0,
@@ -131,14 +131,14 @@ impl Timeline {
                 bars: bars.collect(),
             });
         }
-        let rows_bottom = TOP + ROW * count(tasks.len());
+        let rows_bottom = TOP + ROW * count_to_f64(tasks.len());
         let mut landings: Vec<(i64, TaskId)> =
             tasks.iter().filter_map(|task| Some((task.landed_ms?, task.task))).collect();
         landings.sort_unstable();
-        let sum = (tasks.len() > 1).then(|| sum(&landings, tasks.len(), rows_bottom, plot_right, &x));
+        let sum = (tasks.len() > 1).then(|| draw_sum(&landings, tasks.len(), rows_bottom, plot_right, &x));
         let ticks = (0..TICKS).map(|place| {
             let at_ms = from_ms + (to_ms - from_ms) * i64::try_from(place).unwrap_or(0) / 4;
-            (x(at_ms), clock(at_ms, to_ms - from_ms))
+            (x(at_ms), axis_label(at_ms, to_ms - from_ms))
         });
         let label = format!(
             "{} from {} to {}: {} landed",
@@ -155,7 +155,7 @@ impl Timeline {
             rows_bottom,
             label,
             rows,
-            flags: flags(&landings, &x),
+            flags: group_flags(&landings, &x),
             ticks: ticks.collect(),
             sum,
         })
@@ -167,7 +167,7 @@ impl Timeline {
     }
 }
 
-fn bar(span: &TimelineSpan, from: f64, to: f64) -> TimelineBar {
+fn draw_span(span: &TimelineSpan, from: f64, to: f64) -> TimelineBar {
     let width = (to - from).max(2.0);
     let class = match (span.has_failed, span.kind) {
         (true, _) => "t-red",
@@ -180,7 +180,7 @@ fn bar(span: &TimelineSpan, from: f64, to: f64) -> TimelineBar {
     let mark = if span.has_failed { " ✗" } else { "" };
     TimelineBar {
         x: from,
-        width: round(width),
+        width: round_tenth(width),
         class,
         name: if width >= NAMED_MIN { format!("{}{mark}", span.step) } else { String::new() },
         hint: format!("{}{mark} · {took} · {}", span.step, span.end),
@@ -188,7 +188,7 @@ fn bar(span: &TimelineSpan, from: f64, to: f64) -> TimelineBar {
 }
 
 /// The landings as flags. Those that stand too close to tell them apart share one.
-fn flags(landings: &[(i64, TaskId)], x: &impl Fn(i64) -> f64) -> Vec<LandingFlag> {
+fn group_flags(landings: &[(i64, TaskId)], x: &impl Fn(i64) -> f64) -> Vec<LandingFlag> {
     const APART: f64 = 46.0;
     let mut flags: Vec<LandingFlag> = Vec::new();
     for (at_ms, task) in landings {
@@ -201,7 +201,7 @@ fn flags(landings: &[(i64, TaskId)], x: &impl Fn(i64) -> f64) -> Vec<LandingFlag
     flags
 }
 
-fn sum(
+fn draw_sum(
     landings: &[(i64, TaskId)],
     scope: usize,
     top: f64,
@@ -209,7 +209,8 @@ fn sum(
     x: &impl Fn(i64) -> f64,
 ) -> TimelineSum {
     let (high, low) = (top + 14.0, top + SUM - 12.0);
-    let y = |landed: usize| round(low - (low - high) * count(landed) / count(scope.max(1)));
+    let y =
+        |landed: usize| round_tenth(low - (low - high) * count_to_f64(landed) / count_to_f64(scope.max(1)));
     let mut landed = format!("M{LEFT} {}", y(0));
     for (place, (at_ms, _)) in landings.iter().enumerate() {
         landed.push_str(&format!(" H{} V{}", x(*at_ms), y(place + 1)));
@@ -219,26 +220,26 @@ fn sum(
 }
 
 /// A moment on the axis: the time of day, with the day where that is not clear.
-fn clock(at_ms: i64, span_ms: i64) -> String {
+fn axis_label(at_ms: i64, span_ms: i64) -> String {
     const DAY_MS: i64 = 86_400_000;
     const SHORT_MS: i64 = 600_000; // minutes do not tell the moments of the axis apart
-    let stamp = words::stamp(at_ms);
+    let stamp = words::to_rfc3339(at_ms);
     let day = stamp.get(5..10).unwrap_or_default();
     let time = stamp.get(if span_ms < SHORT_MS { 11..19 } else { 11..16 }).unwrap_or_default();
     if span_ms > DAY_MS { format!("{day} {time}") } else { time.to_owned() }
 }
 
-fn round(value: f64) -> f64 {
+fn round_tenth(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a picture is a thousand dots wide")]
-fn float(value: i64) -> f64 {
+fn to_f64(value: i64) -> f64 {
     value as f64
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a picture is a thousand dots wide")]
-fn count(value: usize) -> f64 {
+fn count_to_f64(value: usize) -> f64 {
     value as f64
 }
 

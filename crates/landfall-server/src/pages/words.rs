@@ -24,7 +24,7 @@ pub(super) fn sentence(text: &str) -> String {
 /// Text from outside with everything in it to be seen: control characters as their pictures, characters that turn the
 /// direction of writing or take no room by their number. Line ends and tabs stay.
 pub(super) fn visible(text: &str) -> String {
-    let text = &*without_colours(text);
+    let text = &*strip_color_codes(text);
     let mut seen = String::with_capacity(text.len());
     for char in text.chars() {
         match char {
@@ -48,7 +48,7 @@ pub(super) fn visible(text: &str) -> String {
 }
 
 /// Text without the sequences that only colour a terminal. Programs put them into what they print, and people cannot read them.
-fn without_colours(text: &str) -> Cow<'_, str> {
+fn strip_color_codes(text: &str) -> Cow<'_, str> {
     if !text.contains("\u{1b}[") {
         return Cow::Borrowed(text);
     }
@@ -69,11 +69,11 @@ fn without_colours(text: &str) -> Cow<'_, str> {
 /// out, because the page has the button.
 pub(super) fn prose(text: &str) -> Markup {
     let mut html = Markup::default();
-    let text = without_commands(text);
+    let text = strip_command_clauses(text);
     let mut rest = text.as_str();
     while let Some((before, after)) = rest.split_once('`') {
         let Some((code, after)) = after.split_once('`').filter(|(code, _)| !code.is_empty()) else { break };
-        html.text(before).tag("<code>").text(code).tag("</code>");
+        html.text(before).push_tag("<code>").text(code).push_tag("</code>");
         rest = after;
     }
     html.text(rest);
@@ -91,9 +91,12 @@ pub(super) fn task_links(text: &str) -> Markup {
         let ends = !rest[end..].starts_with(|char: char| char.is_alphanumeric() || char == '_');
         html.text(&rest[..at]);
         match (1..=9).contains(&digits) && starts && ends {
-            true => {
-                html.tag("<a href=\"/tasks/").text(&rest[at..end]).tag("\">").text(&rest[at..end]).tag("</a>")
-            }
+            true => html
+                .push_tag("<a href=\"/tasks/")
+                .text(&rest[at..end])
+                .push_tag("\">")
+                .text(&rest[at..end])
+                .push_tag("</a>"),
             false => html.text(&rest[at..end]),
         };
         rest = &rest[end..];
@@ -104,7 +107,7 @@ pub(super) fn task_links(text: &str) -> Markup {
 
 /// Text without the clauses that name a command: "; `landfall retry T7` tries it again", " (`landfall answer T7 …`)" and, at the
 /// end of a line, ": `landfall issue tick 7 2`". A line whose main clause is a command is left out, if others stay.
-fn without_commands(text: &str) -> String {
+fn strip_command_clauses(text: &str) -> String {
     const COMMAND: &str = "`landfall ";
     let mut kept = text.to_owned();
     while let Some(at) = kept.find(" (`landfall ") {
@@ -150,12 +153,12 @@ pub(super) fn length(ms: impl Borrow<u64>) -> String {
 }
 
 /// How far a moment is from now, in one unit: `3 min ago`, `in 2 h`. The scripts of the pages write the same.
-pub(super) fn away(now_ms: impl Borrow<i64>, at_ms: impl Borrow<i64>) -> String {
+pub(super) fn relative_time(now_ms: impl Borrow<i64>, at_ms: impl Borrow<i64>) -> String {
     landfall_text::format_distance(*at_ms.borrow(), *now_ms.borrow())
 }
 
 /// A moment for programs: `2026-01-31T08:00:00Z`.
-pub(super) fn stamp(at_ms: impl Borrow<i64>) -> String {
+pub(super) fn to_rfc3339(at_ms: impl Borrow<i64>) -> String {
     landfall_text::format_rfc3339(*at_ms.borrow())
 }
 
@@ -250,11 +253,11 @@ mod tests {
     fn lengths_and_distances_read_well() {
         let lengths = [0, 42_000, 60_000, 250_000, 3_600_000, 4_320_000, 183_600_000].map(length);
         assert_eq!(lengths, ["0s", "42s", "1m", "4m 10s", "1h", "1h 12m", "2d 3h"]);
-        assert_eq!(away(100_000, 99_000), "now");
-        assert_eq!(away(1_000_000, 800_000), "3 min ago");
-        assert_eq!(away(0, 7_200_000), "in 2 h");
+        assert_eq!(relative_time(100_000, 99_000), "now");
+        assert_eq!(relative_time(1_000_000, 800_000), "3 min ago");
+        assert_eq!(relative_time(0, 7_200_000), "in 2 h");
         assert_eq!(moment(1_700_000_000_123), "2023-11-14 22:13:20 UTC");
-        assert_eq!(stamp(i64::MAX), "");
+        assert_eq!(to_rfc3339(i64::MAX), "");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What an agent's token opens: it reads, and brings drafts. Everything else is for people.
 
 use landfall_api::{Access, Request};
-use landfall_server::{Guard, served};
+use landfall_server::{Guard, served_routes};
 
 use crate::door::{ends, right};
 use crate::samples::Samples;
@@ -13,7 +13,7 @@ fn a6_an_agent_reads_and_suggests_and_decides_nothing() {
     let bearer = format!("Bearer {}", place.agent());
     place.toy.asked();
     let mut refused = 0;
-    for route in served().iter().filter(|it| ends(it) && it.guard != Guard::Open) {
+    for route in served_routes().iter().filter(|it| ends(it) && it.guard != Guard::Open) {
         let answer = right(&place, &samples, route).with("Authorization", &bearer).send();
         let what = format!("{} {}: {answer:?}", route.method, route.path);
         if route.guard == Guard::Needs(Access::Steer) {

@@ -3,7 +3,7 @@
 
 use std::io::Read as _;
 
-use landfall_server::served;
+use landfall_server::served_routes;
 
 use crate::door::{ends, right};
 use crate::samples::Samples;
@@ -19,7 +19,7 @@ fn answers(place: &Place, text: &str) -> Vec<(String, Answer)> {
     let mute = place.toy.speak(text);
     assert!(mute.is_empty(), "no text can be had from {mute:?}");
     let samples = Samples::new();
-    let routes = served();
+    let routes = served_routes();
     let reads = routes.iter().filter(|it| it.method == "GET" && ends(it));
     let ask = |path: &str, asking: crate::support::Asking| {
         let answer = asking.with("Authorization", &format!("Bearer {}", place.token)).send();
@@ -205,7 +205,7 @@ fn a7_no_name_in_the_address_of_any_route_leads_to_a_file() {
     let place = Place::new();
     let long = ["x".repeat(5_000), "../".repeat(1_000)];
     let names: Vec<&str> = NAMES.iter().copied().chain(long.iter().map(String::as_str)).collect();
-    let routes = served();
+    let routes = served_routes();
     let mut tried = 0;
     for route in routes.iter().filter(|it| it.path.contains('{') && ends(it)) {
         for name in &names {

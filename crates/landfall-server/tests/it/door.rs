@@ -1,7 +1,7 @@
 //! The door, over every route there is: who the request is for, which page it comes from, and what every answer carries.
 
 use landfall_api::Access;
-use landfall_server::{Guard, Served, served};
+use landfall_server::{Guard, Served, served_routes};
 
 use crate::samples::{Samples, fill};
 use crate::support::{Answer, Asking, Place, raw};
@@ -33,7 +33,7 @@ pub fn ends(route: &Served) -> bool {
 
 #[test]
 fn every_route_is_known_here_and_only_these_are_open() {
-    let routes = served();
+    let routes = served_routes();
     assert!(routes.len() > 80, "{}", routes.len());
     let open: Vec<String> = routes
         .iter()
@@ -74,7 +74,7 @@ fn every_route_is_known_here_and_only_these_are_open() {
 #[test]
 fn a_stranger_comes_nowhere_but_to_the_open_routes() {
     let (place, samples) = (Place::new(), Samples::new());
-    for route in served() {
+    for route in served_routes() {
         let answer = right(&place, &samples, &route).with("Sec-Fetch-Site", "same-origin").send();
         let what = format!("{} {}: {answer:?}", route.method, route.path);
         match (route.guard, is_page(&route)) {
@@ -101,7 +101,7 @@ fn with_the_token_every_route_answers() {
     // There is a run, so its page is there too.
     let report: serde_json::Value = serde_json::from_slice(&samples.full("x")["report"]).expect("json");
     place.toy.answer("report", "", report);
-    for route in served().iter().filter(|it| ends(it)) {
+    for route in served_routes().iter().filter(|it| ends(it)) {
         let mut asking = right(&place, &samples, route)
             .with("Authorization", &format!("Bearer {}", place.token))
             .with("Origin", &format!("http://{}", place.host()));
@@ -143,7 +143,7 @@ fn a1_only_our_own_names_are_answered_on_every_route() {
         format!("0:{port}"),
         "landfall".to_owned(),
     ];
-    for route in served() {
+    for route in served_routes() {
         let asking =
             right(&place, &samples, &route).with("Authorization", &format!("Bearer {}", place.token));
         let refused = |asking: Asking, how: &str| {
@@ -197,7 +197,7 @@ fn foreign(place: &Place) -> Vec<Vec<(&'static str, String)>> {
 fn a2_nothing_is_changed_by_a_page_of_others() {
     let (place, samples) = (Place::new(), Samples::new());
     let cookie = place.sign_in();
-    for route in served().iter().filter(|it| changes(it)) {
+    for route in served_routes().iter().filter(|it| changes(it)) {
         let what = |answer: &Answer, how: &dyn std::fmt::Debug| {
             format!("{} {} with {how:?}: {answer:?}", route.method, route.path)
         };
@@ -236,7 +236,7 @@ fn a2_nothing_is_changed_by_a_page_of_others() {
 fn a2_nothing_is_read_by_a_page_of_others() {
     let (place, samples) = (Place::new(), Samples::new());
     let cookie = place.sign_in();
-    for route in served().iter().filter(|it| !changes(it)) {
+    for route in served_routes().iter().filter(|it| !changes(it)) {
         let plain = right(&place, &samples, route).with("Cookie", &cookie);
         for headers in foreign(&place) {
             let navigates = headers.iter().any(|(name, _)| *name == "Sec-Fetch-Mode");
@@ -257,7 +257,8 @@ fn a2_nothing_is_read_by_a_page_of_others() {
 fn a3_a_stream_is_only_for_those_who_may_have_it() {
     let place = Place::new();
     let cookie = place.sign_in();
-    let streams: Vec<String> = served().iter().filter(|it| !ends(it)).map(|it| fill(&it.path)).collect();
+    let streams: Vec<String> =
+        served_routes().iter().filter(|it| !ends(it)).map(|it| fill(&it.path)).collect();
     assert_eq!(streams.len(), 2, "{streams:?}");
     for target in &streams {
         assert_eq!(place.ask("GET", target).send().status, 401, "{target}");
@@ -319,7 +320,7 @@ fn is_sealed(answer: &Answer, what: &str) {
 fn every_answer_is_sealed_and_none_lets_other_sites_in() {
     let (place, samples) = (Place::new(), Samples::new());
     let bearer = format!("Bearer {}", place.token);
-    for route in served().iter().filter(|it| ends(it)) {
+    for route in served_routes().iter().filter(|it| ends(it)) {
         let what = format!("{} {}", route.method, route.path);
         let asking = right(&place, &samples, route);
         let owner = asking.clone().with("Authorization", &bearer);
@@ -333,7 +334,8 @@ fn every_answer_is_sealed_and_none_lets_other_sites_in() {
             &owner.clone().without("Host").with("Host", "evil").send(),
             &format!("{what}, another host"),
         );
-        let taken = |method: &str| served().iter().any(|it| it.method == method && it.path == route.path);
+        let taken =
+            |method: &str| served_routes().iter().any(|it| it.method == method && it.path == route.path);
         for method in ["OPTIONS", "PUT", "DELETE", "TRACE", "PROPFIND"].into_iter().filter(|it| !taken(it)) {
             let mut other = place.ask(method, &fill(&route.path)).with("Authorization", &bearer);
             if method == "OPTIONS" {
@@ -365,7 +367,7 @@ fn every_answer_is_sealed_and_none_lets_other_sites_in() {
 #[test]
 fn a_head_is_an_answer_without_a_body() {
     let (place, samples) = (Place::new(), Samples::new());
-    for route in served().iter().filter(|it| !changes(it)) {
+    for route in served_routes().iter().filter(|it| !changes(it)) {
         let mut asking =
             right(&place, &samples, route).with("Authorization", &format!("Bearer {}", place.token));
         asking.method = "HEAD".to_owned();

@@ -140,7 +140,7 @@ fn what_a_script_asks_about_is_asked_without_scripts_too() {
     let place = Place::new();
     assert_eq!(place.toy.speak("x"), Vec::<String>::new());
     let mut asked = 0;
-    for route in landfall_server::served().iter().filter(|it| it.method == "GET") {
+    for route in landfall_server::served_routes().iter().filter(|it| it.method == "GET") {
         if route.path.starts_with("/api/") || route.path.starts_with("/assets/") {
             continue;
         }

@@ -208,7 +208,7 @@ impl Place {
             serve(options, Arc::clone(&self.toy) as Arc<dyn Service + Send + Sync>).expect("served");
         self.own = serving.links()[0].strip_prefix("http://").expect("a link").to_owned();
         self.serving = Some(serving);
-        self.token = AccessKeys::token(self.folder.path()).expect("a token");
+        self.token = AccessKeys::read_or_create_token(self.folder.path()).expect("a token");
     }
 
     /// Stops the server.

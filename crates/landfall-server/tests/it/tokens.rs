@@ -100,13 +100,16 @@ fn a4_secrets_are_in_no_answer_and_in_no_other_file() {
 #[test]
 fn a4_a_token_that_others_could_read_is_not_used() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let token = AccessKeys::token(folder.path()).expect("a token");
-    assert_eq!(AccessKeys::token(folder.path()).expect("the same"), token);
+    let token = AccessKeys::read_or_create_token(folder.path()).expect("a token");
+    assert_eq!(AccessKeys::read_or_create_token(folder.path()).expect("the same"), token);
     let path = folder.path().join("token");
     assert_eq!(std::fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o600);
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).expect("our own");
     assert!(
-        AccessKeys::token(folder.path()).expect_err("others can read it").to_string().contains("by others")
+        AccessKeys::read_or_create_token(folder.path())
+            .expect_err("others can read it")
+            .to_string()
+            .contains("by others")
     );
     std::fs::remove_file(&path).expect("our own");
 
@@ -114,7 +117,7 @@ fn a4_a_token_that_others_could_read_is_not_used() {
     std::fs::write(&elsewhere, format!("{token}\n")).expect("written");
     std::fs::set_permissions(&elsewhere, std::fs::Permissions::from_mode(0o600)).expect("our own");
     std::os::unix::fs::symlink(&elsewhere, &path).expect("a link");
-    assert!(AccessKeys::token(folder.path()).is_err(), "a link is not followed");
+    assert!(AccessKeys::read_or_create_token(folder.path()).is_err(), "a link is not followed");
     std::fs::remove_file(&path).expect("our own");
 
     rustix::fs::mknodat(
@@ -125,12 +128,12 @@ fn a4_a_token_that_others_could_read_is_not_used() {
         0,
     )
     .expect("a pipe");
-    assert!(AccessKeys::token(folder.path()).is_err(), "a pipe is not waited for");
+    assert!(AccessKeys::read_or_create_token(folder.path()).is_err(), "a pipe is not waited for");
     std::fs::remove_file(&path).expect("our own");
 
     for text in ["", "short\n", &"g".repeat(64)] {
         std::fs::write(&path, text).expect("written");
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).expect("our own");
-        assert!(AccessKeys::token(folder.path()).is_err(), "{text:?} is no token");
+        assert!(AccessKeys::read_or_create_token(folder.path()).is_err(), "{text:?} is no token");
     }
 }

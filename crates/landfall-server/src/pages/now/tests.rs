@@ -2,69 +2,69 @@ use landfall_api::{Action, Response, RunState, TaskAsked, TaskId, WireRunId};
 use serde_json::json;
 
 use super::*;
-use crate::pages::tests::{Made, draw};
+use crate::pages::tests::{Made, draw_path};
 
 /// Breaks out of text, of attributes and of templates, and hides what it is.
-fn hostile(field: &str) -> String {
+fn hostile_text(field: &str) -> String {
     format!("{field}\"'><img src=x onerror=alert(1)><script>alert(2)</script>&lt;{{{{7*7}}}}\u{202e}\x1b[2J")
 }
 
-fn card(id: u32, status: &str) -> serde_json::Value {
+fn board_card(id: u32, status: &str) -> serde_json::Value {
     json!({
-        "id": format!("T{id}"), "title": hostile("title"), "status": status,
-        "wait": {"for": "quota", "owner": hostile("owner"), "until_ms": 9_000_000, "detail": hostile("waitdetail")},
-        "phase": hostile("phase"), "step": hostile("step"), "doing": hostile("doing"), "detail": hostile("detail"),
-        "profile": hostile("profile"),
-        "agent": {"profile": hostile("agentprofile"), "model": hostile("model"), "sandbox": hostile("sandbox"),
-                  "class": hostile("class"), "evidence": hostile("evidence"), "words": hostile("words")},
+        "id": format!("T{id}"), "title": hostile_text("title"), "status": status,
+        "wait": {"for": "quota", "owner": hostile_text("owner"), "until_ms": 9_000_000, "detail": hostile_text("waitdetail")},
+        "phase": hostile_text("phase"), "step": hostile_text("step"), "doing": hostile_text("doing"), "detail": hostile_text("detail"),
+        "profile": hostile_text("profile"),
+        "agent": {"profile": hostile_text("agentprofile"), "model": hostile_text("model"), "sandbox": hostile_text("sandbox"),
+                  "class": hostile_text("class"), "evidence": hostile_text("evidence"), "words": hostile_text("words")},
         "iteration": 2, "iterations_max": 50, "attempt": 1, "elapsed_ms": 72_000, "tokens": 12_345, "cost_usd": 0.5,
         "diff": {"files": 1, "added": 12, "removed": 3},
-        "checks": [{"name": hostile("check"), "state": "over", "outcome": "timeout", "took_ms": 42_000, "limit_ms": 600_000}],
-        "unmet": 1, "size": "M", "tags": [hostile("tag")], "priority": 5, "since_ms": 0, "commit": hostile("commit"),
+        "checks": [{"name": hostile_text("check"), "state": "over", "outcome": "timeout", "took_ms": 42_000, "limit_ms": 600_000}],
+        "unmet": 1, "size": "M", "tags": [hostile_text("tag")], "priority": 5, "since_ms": 0, "commit": hostile_text("commit"),
     })
 }
 
-fn column(name: &str, count: u64, cards: &[serde_json::Value]) -> serde_json::Value {
+fn board_column(name: &str, count: u64, cards: &[serde_json::Value]) -> serde_json::Value {
     json!({"name": name, "count": count, "cards": cards, "more": count - cards.len() as u64})
 }
 
-fn board(columns: &[serde_json::Value]) -> Board {
+fn sample_board(columns: &[serde_json::Value]) -> Board {
     let board = json!({
         "seq": 7, "at_ms": 100_000, "columns": columns, "counts": {"active": 1, "ready": 10_000, "done": 3}, "reviews_owed": 0,
-        "problems": [{"key": hostile("key"), "severity": "error", "kind": "queue-held", "text": hostile("trouble"), "task": "T9",
-                      "hint": hostile("hint"), "until_ms": 200_000}],
-        "sprint": hostile("sprint"),
-        "next_landing": {"place": 1, "task": "T4", "title": hostile("landing"), "since_ms": 0, "text": hostile("landingtext")},
-        "accounts": [{"account": hostile("account"), "state": "used-up", "until_ms": 3_700_000, "used_percent": 100}],
+        "problems": [{"key": hostile_text("key"), "severity": "error", "kind": "queue-held", "text": hostile_text("trouble"), "task": "T9",
+                      "hint": hostile_text("hint"), "until_ms": 200_000}],
+        "sprint": hostile_text("sprint"),
+        "next_landing": {"place": 1, "task": "T4", "title": hostile_text("landing"), "since_ms": 0, "text": hostile_text("landingtext")},
+        "accounts": [{"account": hostile_text("account"), "state": "used-up", "until_ms": 3_700_000, "used_percent": 100}],
         "spending": [], "budgets": [{"scope": "day", "of": "usd", "used": 30.0, "max": 40.0}],
-        "base": {"branch": hostile("branch"), "commit": "c", "published": true},
+        "base": {"branch": hostile_text("branch"), "commit": "c", "published": true},
     });
     serde_json::from_value(board).expect("it is a board")
 }
 
 fn all_columns() -> Vec<serde_json::Value> {
-    let of = |name: &str, status: &str| column(name, 1, &[card(1, status)]);
+    let of = |name: &str, status: &str| board_column(name, 1, &[board_card(1, status)]);
     vec![
         of("working", "active"),
         of("needs-you", "failed"),
         of("in-review", "review"),
         of("landing", "landing"),
         of("done-today", "done"),
-        column("next", 10_000, &[card(2, "ready")]),
+        board_column("next", 10_000, &[board_card(2, "ready")]),
         of("waiting", "waiting"),
     ]
 }
 
 #[test]
 fn nothing_that_comes_from_outside_becomes_markup() {
-    let mut board = board(&all_columns());
+    let mut board = sample_board(&all_columns());
     let mut action =
-        Action::new(&hostile("action"), &landfall_api::Request::Rollback(TaskAsked { task: TaskId(1) }))
-            .with_fill("/note", &hostile("fill"), true)
+        Action::new(&hostile_text("action"), &landfall_api::Request::Rollback(TaskAsked { task: TaskId(1) }))
+            .with_fill("/note", &hostile_text("fill"), true)
             .with_confirmation();
-    action.asked["field"] = hostile("asked").into();
+    action.asked["field"] = hostile_text("asked").into();
     board.problems[0].actions.push(action);
-    let html = draw("/", &Made::of(vec![Response::Board(Box::new(board))]));
+    let html = draw_path("/", &Made::from_answers(vec![Response::Board(Box::new(board))]));
     // What a form sends back is not shown and must stay as it was.
     let shown: Vec<&str> = html
         .split("<input type=\"hidden\"")
@@ -102,10 +102,10 @@ fn nothing_that_comes_from_outside_becomes_markup() {
 
 #[test]
 fn a_card_shows_what_the_work_is_at() {
-    let mut board = board(&all_columns());
+    let mut board = sample_board(&all_columns());
     board.run =
         Some(RunState { run: WireRunId(3), since_ms: 0, slots: 3, agents: 1, mode: "running".to_owned() });
-    let html = draw("/", &Made::of(vec![Response::Board(Box::new(board))]));
+    let html = draw_path("/", &Made::from_answers(vec![Response::Board(Box::new(board))]));
     for fact in [
         r#"id="card-T1""#,
         "iteration <span data-live=\"iteration\">2</span>/50",
@@ -130,56 +130,58 @@ fn a_card_shows_what_the_work_is_at() {
 
 #[test]
 fn an_empty_project_says_what_to_do() {
-    let mut board = board(&[]);
+    let mut board = sample_board(&[]);
     board.counts.clear();
-    let html = draw("/", &Made::of(vec![Response::Board(Box::new(board))]));
+    let html = draw_path("/", &Made::from_answers(vec![Response::Board(Box::new(board))]));
     assert!(html.contains("No task yet") && html.contains("landfall add"), "{html}");
 }
 
 #[test]
 fn a_project_at_rest_offers_to_start() {
-    let html = draw("/", &Made::of(vec![Response::Board(Box::new(board(&all_columns())))]));
+    let html =
+        draw_path("/", &Made::from_answers(vec![Response::Board(Box::new(sample_board(&all_columns())))]));
     assert!(html.contains("Nothing runs.") && html.contains(r#"action="/do/run_start""#), "{html}");
     assert!(!html.contains(r#"action="/do/pause""#), "nothing is there to be paused");
 }
 
-fn running(agents: u32, slots: u32) -> Option<RunState> {
+fn running_state(agents: u32, slots: u32) -> Option<RunState> {
     Some(RunState { run: WireRunId(3), since_ms: 0, slots, agents, mode: "running".to_owned() })
 }
 
 #[test]
 fn tasks_that_are_verified_are_not_agents() {
-    let mut board = board(&all_columns());
+    let mut board = sample_board(&all_columns());
     board.counts.insert(Status::Active, 7);
-    board.run = running(2, 6);
-    let html = draw("/", &Made::of(vec![Response::Board(Box::new(board))]));
+    board.run = running_state(2, 6);
+    let html = draw_path("/", &Made::from_answers(vec![Response::Board(Box::new(board))]));
     assert!(html.contains("agents <b>2/6</b>"), "{html}");
 }
 
 #[test]
 fn a_run_that_may_spend_nothing_is_not_called_running() {
-    let mut board = board(&all_columns());
-    board.run = running(0, 6);
+    let mut board = sample_board(&all_columns());
+    board.run = running_state(0, 6);
     board.problems[0].kind = landfall_api::TroubleKind::Budget;
-    let html = draw("/", &Made::of(vec![Response::Board(Box::new(board))]));
+    let html = draw_path("/", &Made::from_answers(vec![Response::Board(Box::new(board))]));
     assert!(html.contains("out of budget") && !html.contains("</span>running</span>"), "{html}");
     assert!(html.contains(r#"action="/do/pause""#), "it can be paused and stopped as ever");
 }
 
 #[test]
 fn stopping_a_task_promises_what_happens() {
-    let html = draw("/", &Made::of(vec![Response::Board(Box::new(board(&all_columns())))]));
+    let html =
+        draw_path("/", &Made::from_answers(vec![Response::Board(Box::new(sample_board(&all_columns())))]));
     assert!(html.contains("Stop T1? Its agent ends within seconds. Its work is kept."), "{html}");
     assert!(!html.contains("finishes first"), "{html}");
 }
 
 #[test]
 fn questions_come_first_and_columns_in_the_order_of_attention() {
-    let mut question = card(4, "waiting");
+    let mut question = board_card(4, "waiting");
     question["wait"] = json!({"for": "question", "owner": "you", "detail": "blue or green?"});
-    let needs_you = column("needs-you", 2, &[card(3, "failed"), question]);
-    let board = board(&[column("working", 0, &[]), needs_you]);
-    let html = draw("/", &Made::of(vec![Response::Board(Box::new(board))]));
+    let needs_you = board_column("needs-you", 2, &[board_card(3, "failed"), question]);
+    let board = sample_board(&[board_column("working", 0, &[]), needs_you]);
+    let html = draw_path("/", &Made::from_answers(vec![Response::Board(Box::new(board))]));
     let at = |what: &str| html.find(what).unwrap_or_else(|| panic!("{what} is not there"));
     assert!(at("id=\"card-T4\"") < at("id=\"card-T3\""), "{html}");
     assert!(at("column-needs-you") < at("column-working"), "{html}");
@@ -199,9 +201,11 @@ fn sprint(goal: &serde_json::Value, phase: &str) -> SprintReport {
 
 /// The line of the sprint on the board.
 fn sprint_line(report: SprintReport) -> String {
-    let made =
-        Made::of(vec![Response::Board(Box::new(board(&all_columns()))), Response::Sprint(Box::new(report))]);
-    let html = draw("/", &made);
+    let made = Made::from_answers(vec![
+        Response::Board(Box::new(sample_board(&all_columns()))),
+        Response::Sprint(Box::new(report)),
+    ]);
+    let html = draw_path("/", &made);
     let at = html.find("id=\"sprint-bar\"").expect("it has a line");
     html[at..].split("</section>").next().unwrap_or_default().to_owned()
 }
@@ -227,7 +231,7 @@ fn the_time_left_of_a_paused_sprint_stands_still() {
 fn where_a_sprint_is_open_no_other_is_offered() {
     let page = |phase: &str| {
         let report = sprint(&json!({"type": "no_ready"}), phase);
-        draw("/sprint", &Made::of(vec![Response::Sprint(Box::new(report))]))
+        draw_path("/sprint", &Made::from_answers(vec![Response::Sprint(Box::new(report))]))
     };
     assert!(!page("running").contains("id=\"start\""));
     assert!(page("over").contains("id=\"start\""));
