@@ -60,7 +60,7 @@ pub fn run() -> u8 {
             return FAILED;
         }
     };
-    let code = match runtime.block_on(converse(order)) {
+    let code = match runtime.block_on(run_conversation(order)) {
         Ok(how) => {
             note(&Note::Ended { how });
             ANSWERED
@@ -103,7 +103,7 @@ struct Failed {
 }
 
 /// The whole conversation. Returns how the agent's process ended.
-async fn converse(order: AcpOrder) -> Result<String, Failed> {
+async fn run_conversation(order: AcpOrder) -> Result<String, Failed> {
     let unstarted = |fault| Failed { fault, how: "not started".to_owned() };
     let stop =
         stop_signal().map_err(|error| unstarted(fault("start", format!("listen for signals: {error}"))))?;
@@ -180,7 +180,7 @@ fn stop_signal() -> io::Result<watch::Receiver<bool>> {
     Ok(stop)
 }
 
-async fn stopped(stop: &mut watch::Receiver<bool>) {
+async fn wait_until_stopped(stop: &mut watch::Receiver<bool>) {
     // The sender goes only after it has spoken.
     let _ = stop.wait_for(|stop| *stop).await; // a sender that is gone stops it too
 }
@@ -229,7 +229,7 @@ async fn prompt(
     let mut halt = stop.clone();
     let session = tokio::select! {
         session = set_up(connection, order) => session?,
-        () = stopped(&mut halt) => {
+        () = wait_until_stopped(&mut halt) => {
             note(&Note::Stopping);
             return Err(Broken::Stopped);
         }
@@ -240,7 +240,7 @@ async fn prompt(
     tokio::pin!(answer);
     let answer = tokio::select! {
         answer = &mut answer => answer,
-        () = stopped(&mut stop) => {
+        () = wait_until_stopped(&mut stop) => {
             note(&Note::Stopping);
             let _ = connection.send_notification(CancelNotification::new(session)); // gone already: the same
             timeout(CANCEL_MAX, answer).await.map_err(|_| Broken::Stopped)?
@@ -273,10 +273,10 @@ async fn ask(
             .await
             .map_err(|_| Broken::Fault(fault(method, format!("no answer within {} s", within.as_secs()))))?,
     };
-    answer.map_err(|error| broken(method, error))
+    answer.map_err(|error| to_broken(method, error))
 }
 
-fn broken(at: &'static str, error: Error) -> Broken {
+fn to_broken(at: &'static str, error: Error) -> Broken {
     if agent_client_protocol::is_incoming_transport_closed(&error)
         || agent_client_protocol::is_connection_terminated(&error)
     {
@@ -301,20 +301,20 @@ async fn set_up(connection: &ConnectionTo<Agent>, order: &AcpOrder) -> Result<St
         .map_err(|_| {
             Broken::Fault(fault("initialize", format!("no answer within {} s", SETUP_MAX.as_secs())))
         })?
-        .map_err(|error| broken("initialize", error))?
+        .map_err(|error| to_broken("initialize", error))?
         .agent_capabilities;
     let cwd = std::env::current_dir()
         .map_err(|error| Broken::Fault(fault("session", format!("find the current folder: {error}"))))?;
     let can =
         SessionCapabilities { resume: can.session_capabilities.resume.is_some(), load: can.load_session };
-    let (session, offers, resumed) = session(connection, order, can, &cwd).await?;
-    note(&Note::Session { id: session.clone(), resumed, model: offers.model_now() });
+    let (session, offers, resumed) = open_session(connection, order, can, &cwd).await?;
+    note(&Note::Session { id: session.clone(), resumed, model: offers.current_model() });
     set_mode(connection, order, &session, &offers).await?;
     if let Some(model) = &order.model {
-        set(connection, &session, &offers, "model", model).await?;
+        set_option(connection, &session, &offers, "model", model).await?;
     }
     if let Some(effort) = &order.effort {
-        set(connection, &session, &offers, "thought_level", effort).await?;
+        set_option(connection, &session, &offers, "thought_level", effort).await?;
     }
     Ok(session)
 }
@@ -329,7 +329,7 @@ struct SessionCapabilities {
 
 /// The session to speak in: a new one, or the old one if it is wanted. One that is gone ends the run: the prompt was
 /// written for an agent that remembers, and the next run is briefed from the journal.
-async fn session(
+async fn open_session(
     connection: &ConnectionTo<Agent>,
     order: &AcpOrder,
     can: SessionCapabilities,
@@ -337,10 +337,10 @@ async fn session(
 ) -> Result<(String, SessionOffers, bool), Broken> {
     if let Some(old) = &order.resume {
         let resumed = if can.resume {
-            let request = ResumeSessionRequest::new(old.clone(), cwd).mcp_servers(servers(order));
+            let request = ResumeSessionRequest::new(old.clone(), cwd).mcp_servers(mcp_servers(order));
             ask(connection, "session/resume", request, Some(LOAD_MAX)).await
         } else if can.load {
-            let request = LoadSessionRequest::new(old.clone(), cwd).mcp_servers(servers(order));
+            let request = LoadSessionRequest::new(old.clone(), cwd).mcp_servers(mcp_servers(order));
             ask(connection, "session/load", request, Some(LOAD_MAX)).await
         } else {
             Err(Broken::Fault(fault("session/load", "the agent cannot go on with a session")))
@@ -355,7 +355,7 @@ async fn session(
             Err(broken) => return Err(broken),
         }
     }
-    let request = NewSessionRequest::new(cwd).mcp_servers(servers(order));
+    let request = NewSessionRequest::new(cwd).mcp_servers(mcp_servers(order));
     let answer = ask(connection, "session/new", request, Some(SETUP_MAX)).await?;
     let id = answer["sessionId"]
         .as_str()
@@ -365,7 +365,7 @@ async fn session(
 }
 
 /// Our tools. The agent starts the program, and often with next to nothing of our environment.
-fn servers(order: &AcpOrder) -> Vec<McpServer> {
+fn mcp_servers(order: &AcpOrder) -> Vec<McpServer> {
     let passed = |name: &String| Some(EnvVariable::new(name, std::env::var(name).ok()?));
     let server = order.mcp.iter().map(|server| {
         let stdio = McpServerStdio::new(server.name.clone(), server.command.clone())
@@ -396,23 +396,23 @@ async fn set_mode(
 
 /// Sets the model, or how hard it thinks. What a person chose is not replaced by something else: it is an error if it
 /// cannot be had.
-async fn set(
+async fn set_option(
     connection: &ConnectionTo<Agent>,
     session: &str,
     offers: &SessionOffers,
     what: &'static str,
     to: &str,
 ) -> Result<(), Broken> {
-    if let Some((option, value)) = offers.option(what, to) {
+    if let Some((option, value)) = offers.find_option(what, to) {
         let request = SetSessionConfigOptionRequest::new(session.to_owned(), option, value.as_str());
         ask(connection, "session/set_config_option", request, Some(SETUP_MAX)).await?;
     } else if what == "model"
-        && let Some(model) = offers.model(to)
+        && let Some(model) = offers.find_model(to)
     {
         let request = serde_json::json!({ "sessionId": session, "modelId": model });
         ask(connection, "session/set_model", request, Some(SETUP_MAX)).await?;
     } else {
-        let known = offers.known(what);
+        let known = offers.known_values(what);
         let known = if known.is_empty() {
             "it offers no choice".to_owned()
         } else {

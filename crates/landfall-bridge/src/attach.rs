@@ -30,8 +30,8 @@ pub enum AttachError {
 }
 
 /// Becomes the client of this terminal; returns only if that fails.
-pub fn attach(terminal: &AttachTarget, read_only: bool) -> AttachError {
-    let Some(tmux) = program("tmux") else { return AttachError::NoTmux };
+pub fn attach_to_terminal(terminal: &AttachTarget, read_only: bool) -> AttachError {
+    let Some(tmux) = find_program("tmux") else { return AttachError::NoTmux };
     let mut client = Command::new(&tmux);
     // In the folder of the socket: its whole path may be longer than an address can be.
     client
@@ -42,13 +42,13 @@ pub fn attach(terminal: &AttachTarget, read_only: bool) -> AttachError {
     if read_only {
         client.arg("-r");
     }
-    if let Err(error) = confine(&tmux, &terminal.folder) {
+    if let Err(error) = confine_thread(&tmux, &terminal.folder) {
         return AttachError::Unconfined(error);
     }
     AttachError::Exec(client.exec())
 }
 
-fn program(name: &str) -> Option<PathBuf> {
+fn find_program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute()); // not one of the repository
     let found = folders.map(|folder| folder.join(name)).find(|path| path.is_file())?;
@@ -82,7 +82,7 @@ struct BridgePathBeneathAttr {
 }
 
 /// Confines this thread, and what it becomes, for good.
-fn confine(tmux: &Path, folder: &Path) -> io::Result<()> {
+fn confine_thread(tmux: &Path, folder: &Path) -> io::Result<()> {
     // SAFETY: asks for a number; no memory is passed.
     let version =
         unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0_usize, VERSION) };
@@ -114,7 +114,7 @@ fn confine(tmux: &Path, folder: &Path) -> io::Result<()> {
     allow(&rules, folder, READ)?;
     allow(&rules, Path::new("/dev"), READ | WRITE_FILE)?;
     allow(&rules, tmux, EXECUTE | 1 << 2)?;
-    match interpreter() {
+    match find_interpreter() {
         Some(loader) => allow(&rules, &loader, EXECUTE | 1 << 2)?,
         None => {
             for folder in ["/lib", "/lib64", "/usr/lib", "/usr/lib64"] {
@@ -156,7 +156,7 @@ fn allow(rules: &OwnedFd, path: &Path, access: u64) -> io::Result<()> {
 }
 
 /// What loads programs here: the one that has loaded us.
-fn interpreter() -> Option<PathBuf> {
+fn find_interpreter() -> Option<PathBuf> {
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
     let path = maps.lines().filter_map(|line| line.split_whitespace().nth(5)).find(|path| {
         let name = path.rsplit('/').next().unwrap_or_default();

@@ -22,12 +22,12 @@ pub(crate) const FAILED: u8 = 1;
 
 /// Serves until stdin ends. Returns the exit code.
 #[must_use]
-pub fn agent() -> u8 {
-    serve(SignalToolServer)
+pub fn serve_signal_tools() -> u8 {
+    serve_tools(SignalToolServer)
 }
 
 /// The same with these tools.
-pub(crate) fn serve(tools: impl ServerHandler) -> u8 {
+pub(crate) fn serve_tools(tools: impl ServerHandler) -> u8 {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -68,7 +68,7 @@ impl ServerHandler for SignalToolServer {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools()))
+        Ok(ListToolsResult::with_all_items(signal_tools()))
     }
 
     async fn call_tool(
@@ -77,16 +77,16 @@ impl ServerHandler for SignalToolServer {
         _: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = request.arguments.unwrap_or_default();
-        let word = match word(&request.name, &arguments) {
+        let word = match to_socket_signal(&request.name, &arguments) {
             Ok(word) => word,
             Err(ToolCallError::Tool) => {
                 return Err(ErrorData::invalid_params(format!("no tool `{}`", request.name), None));
             }
-            Err(ToolCallError::Words(problem)) => return Ok(said_no(problem)),
+            Err(ToolCallError::Words(problem)) => return Ok(refusal_response(problem)),
         };
         // The socket is waited for, and other requests must not wait with us.
         let said = tokio::task::spawn_blocking(move || {
-            SitterConnection::of_environment().and_then(|line| line.say(&word)).map_err(|error| {
+            SitterConnection::from_environment().and_then(|line| line.send_signal(&word)).map_err(|error| {
                 match error.hint() {
                     Some(hint) => format!("{error} ({hint})"),
                     None => error.to_string(),
@@ -95,13 +95,13 @@ impl ServerHandler for SignalToolServer {
         });
         Ok(match said.await {
             Ok(Ok(())) => CallToolResult::success(vec![ContentBlock::text("noted")]).into(),
-            Ok(Err(problem)) => said_no(problem),
-            Err(error) => said_no(error.to_string()),
+            Ok(Err(problem)) => refusal_response(problem),
+            Err(error) => refusal_response(error.to_string()),
         })
     }
 }
 
-fn said_no(problem: String) -> CallToolResponse {
+fn refusal_response(problem: String) -> CallToolResponse {
     CallToolResult::error(vec![ContentBlock::text(problem)]).into()
 }
 
@@ -113,7 +113,7 @@ enum ToolCallError {
     Words(String),
 }
 
-fn word(tool: &str, arguments: &JsonObject) -> Result<SocketSignal, ToolCallError> {
+fn to_socket_signal(tool: &str, arguments: &JsonObject) -> Result<SocketSignal, ToolCallError> {
     let text = |name: &str| match arguments.get(name) {
         Some(Value::String(text)) => text.trim().to_owned(),
         Some(Value::Number(number)) => number.to_string(),
@@ -142,7 +142,7 @@ fn word(tool: &str, arguments: &JsonObject) -> Result<SocketSignal, ToolCallErro
     word.map_err(|error| ToolCallError::Words(format!("{error} ({})", error.hint())))
 }
 
-fn tools() -> Vec<Tool> {
+fn signal_tools() -> Vec<Tool> {
     let tool = |name: &'static str, about: &'static str, required: &[&str], properties: Value| {
         let schema = json!({"type": "object", "properties": properties, "required": required});
         let Value::Object(schema) = schema else { unreachable!("written as an object") };

@@ -41,26 +41,34 @@ struct ToolEntry {
     without: &'static [&'static str],
 }
 
-const fn line(tool: &'static str, operation: &'static str, about: &'static str) -> ToolEntry {
+const fn tool_entry(tool: &'static str, operation: &'static str, about: &'static str) -> ToolEntry {
     ToolEntry { tool, operation, about, without: &[] }
 }
 
 const TOOLS: &[ToolEntry] = &[
-    line(
+    tool_entry(
         "add",
         "add",
         "Adds tasks to the backlog, many at once, all or none. They begin with the next `run`.",
     ),
-    line("list", "list", "Lists tasks, a page at a time, with their status."),
-    line(
+    tool_entry("list", "list", "Lists tasks, a page at a time, with their status."),
+    tool_entry(
         "show",
         "show",
         "Tells all there is to know about one task: its words, its attempts, what it waits for.",
     ),
-    line("status", "status", "Tells what goes on, what waits and for whom, and how the project stands."),
-    line("why", "why", "Tells in one sentence why a task is where it is."),
-    line("log", "log", "Tells what happened, from the journal, a page at a time."),
-    line("inbox", "inbox", "Lists everything that waits for the person, with what can be done about each."),
+    tool_entry(
+        "status",
+        "status",
+        "Tells what goes on, what waits and for whom, and how the project stands.",
+    ),
+    tool_entry("why", "why", "Tells in one sentence why a task is where it is."),
+    tool_entry("log", "log", "Tells what happened, from the journal, a page at a time."),
+    tool_entry(
+        "inbox",
+        "inbox",
+        "Lists everything that waits for the person, with what can be done about each.",
+    ),
     ToolEntry {
         tool: "run",
         operation: "run_start",
@@ -68,35 +76,35 @@ const TOOLS: &[ToolEntry] = &[
                 the run is under way; `status` tells how it goes.",
         without: &["sprint", "attended", "unattended"],
     },
-    line(
+    tool_entry(
         "stop",
         "stop",
         "Stops the run, or one task of it. Nothing is lost: the next run goes on from there.",
     ),
-    line(
+    tool_entry(
         "answer",
         "answer",
         "Answers the question a task waits with, in the person's own words; `approve` lets a task in review land. \
          Never answer for the person.",
     ),
-    line(
+    tool_entry(
         "certificate",
         "certificate",
         "Gives the evidence of a landed task: criteria, commands, tree, commit, proof.",
     ),
-    line(
+    tool_entry(
         "target",
         "target_say",
         "Says what a task is for, or what is to be changed of it, in the person's own words. Answers with the objectives and \
          requirements that stand now, and with the prompt to show them.",
     ),
-    line(
+    tool_entry(
         "confirm",
         "target_confirm",
         "Confirms the objectives of a task. Only after the person was shown the prompt, word for word, and has said OK after \
          that: an OK from before, silence and \"continue\" are none. What was not shown, or has changed since, is refused.",
     ),
-    line(
+    tool_entry(
         "refine",
         "refine",
         "Adds a wish of the person to a task that is under way, withdraws one, or opens a task that is done once more.",
@@ -112,12 +120,12 @@ const ABOUT: &str = "Landfall drives coding agents through a backlog and lands o
 /// Serves until stdin ends. `reference` is the OpenAPI document, by which the words of each tool are known. Returns the
 /// exit code.
 #[must_use]
-pub fn person(desk: impl ToolBackend, reference: &[u8]) -> u8 {
+pub fn serve_project_tools(desk: impl ToolBackend, reference: &[u8]) -> u8 {
     let Ok(reference) = serde_json::from_slice(reference) else {
         eprintln!("the reference of the operations cannot be read");
         return mcp::FAILED;
     };
-    mcp::serve(ProjectToolServer { desk: Arc::new(desk), tools: tools(&reference) })
+    mcp::serve_tools(ProjectToolServer { desk: Arc::new(desk), tools: project_tools(&reference) })
 }
 
 struct ProjectToolServer<D> {
@@ -151,28 +159,28 @@ impl<D: ToolBackend> ServerHandler for ProjectToolServer<D> {
             return Err(ErrorData::invalid_params(format!("no tool `{}`", request.name), None));
         };
         let words = request.arguments.unwrap_or_default();
-        if let Some(problem) = unknown(&words, tool) {
-            return Ok(said_no(problem));
+        if let Some(problem) = find_unknown_argument(&words, tool) {
+            return Ok(refusal_response(problem));
         }
         let request = match Request::of_words(line.operation, Value::Object(words)) {
             Ok(Some(request)) => request,
             Ok(None) => {
                 return Err(ErrorData::internal_error(format!("no operation `{}`", line.operation), None));
             }
-            Err(error) => return Ok(said_no(error.to_string())),
+            Err(error) => return Ok(refusal_response(error.to_string())),
         };
         // The engine is waited for, and other requests must not wait with us.
         let desk = Arc::clone(&self.desk);
-        let said = tokio::task::spawn_blocking(move || carry_out(&*desk, request));
+        let said = tokio::task::spawn_blocking(move || execute_request(&*desk, request));
         Ok(match said.await {
             Ok(Ok(answer)) => CallToolResult::success(vec![ContentBlock::text(answer)]).into(),
-            Ok(Err(problem)) => said_no(words_of(&problem)),
-            Err(error) => said_no(error.to_string()),
+            Ok(Err(problem)) => refusal_response(problem_text(&problem)),
+            Err(error) => refusal_response(error.to_string()),
         })
     }
 }
 
-fn carry_out(desk: &impl ToolBackend, request: Request) -> Result<String, Problem> {
+fn execute_request(desk: &impl ToolBackend, request: Request) -> Result<String, Problem> {
     let unwritable = |error: &dyn std::fmt::Display| {
         Problem::new(ProblemCode::Internal, format!("write the answer: {error}"))
     };
@@ -184,17 +192,17 @@ fn carry_out(desk: &impl ToolBackend, request: Request) -> Result<String, Proble
 }
 
 /// A problem as one text: what was wrong, what kind it is, what to do about it.
-fn words_of(problem: &Problem) -> String {
+fn problem_text(problem: &Problem) -> String {
     let hint = problem.hint.as_deref().map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
     format!("{} ({}){hint}", problem.message, problem.code.word())
 }
 
-fn said_no(problem: String) -> CallToolResponse {
+fn refusal_response(problem: String) -> CallToolResponse {
     CallToolResult::error(vec![ContentBlock::text(problem)]).into()
 }
 
 /// Says so if a word is not one that the tool takes: nothing that was meant is passed over in silence.
-fn unknown(words: &JsonObject, tool: &Tool) -> Option<String> {
+fn find_unknown_argument(words: &JsonObject, tool: &Tool) -> Option<String> {
     let known = tool.input_schema.get("properties").and_then(Value::as_object)?;
     let bad = words.keys().find(|word| !known.contains_key(*word))?;
     let known: Vec<&str> = known.keys().map(String::as_str).collect();
@@ -204,10 +212,10 @@ fn unknown(words: &JsonObject, tool: &Tool) -> Option<String> {
 }
 
 /// The tools, as far as the wire has their operations.
-fn tools(reference: &Value) -> Vec<Tool> {
+fn project_tools(reference: &Value) -> Vec<Tool> {
     let tool = |line: &ToolEntry| {
         let route = Request::ROUTES.iter().find(|route| route.name == line.operation)?;
-        let mut words = words(reference, line.operation)?;
+        let mut words = operation_schema(reference, line.operation)?;
         if let Some(Value::Object(fields)) = words.get_mut("properties") {
             fields.retain(|name, _| !line.without.contains(&name.as_str()));
         }
@@ -221,14 +229,14 @@ fn tools(reference: &Value) -> Vec<Tool> {
 }
 
 /// The words that an operation takes, as one schema that stands by itself.
-fn words(reference: &Value, operation: &str) -> Option<JsonObject> {
+fn operation_schema(reference: &Value, operation: &str) -> Option<JsonObject> {
     let all = reference.get("paths")?.as_object()?.values().filter_map(Value::as_object);
     let found = all.flat_map(|path| path.values()).find(|it| it["operationId"] == operation)?;
     let (mut fields, mut required) = (JsonObject::new(), Vec::new());
     let parameters = found.get("parameters").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     for parameter in parameters.iter().filter(|it| it["in"] != "header") {
         let name = parameter.get("name").and_then(Value::as_str)?;
-        let mut schema = inlined(reference, &parameter["schema"], DEPTH_MAX);
+        let mut schema = inline_references(reference, &parameter["schema"], DEPTH_MAX);
         if let (Some(fields), Some(about)) = (schema.as_object_mut(), parameter.get("description")) {
             fields.insert("description".to_owned(), about.clone());
         }
@@ -236,7 +244,7 @@ fn words(reference: &Value, operation: &str) -> Option<JsonObject> {
         required.extend((parameter["required"] == true).then(|| json!(name)));
     }
     if let Some(body) = found.pointer("/requestBody/content/application~1json/schema") {
-        let body = inlined(reference, body, DEPTH_MAX);
+        let body = inline_references(reference, body, DEPTH_MAX);
         fields.extend(body.get("properties").and_then(Value::as_object).cloned().unwrap_or_default());
         required.extend(body.get("required").and_then(Value::as_array).cloned().unwrap_or_default());
     }
@@ -249,7 +257,7 @@ fn words(reference: &Value, operation: &str) -> Option<JsonObject> {
 const DEPTH_MAX: u32 = 16; // no request is so deep; a type within itself would be
 
 /// A schema with what it refers to put in: not every assistant follows references.
-fn inlined(reference: &Value, schema: &Value, depth: u32) -> Value {
+fn inline_references(reference: &Value, schema: &Value, depth: u32) -> Value {
     if depth == 0 {
         return json!({});
     }
@@ -257,16 +265,18 @@ fn inlined(reference: &Value, schema: &Value, depth: u32) -> Value {
         Value::Object(fields) => {
             let target = fields.get("$ref").and_then(Value::as_str).and_then(|it| it.strip_prefix('#'));
             let mut whole = match target.and_then(|target| reference.pointer(target)) {
-                Some(found) => inlined(reference, found, depth - 1),
+                Some(found) => inline_references(reference, found, depth - 1),
                 None => json!({}),
             };
             let own = fields.iter().filter(|(key, _)| *key != "$ref");
             for (key, value) in own {
-                whole[key] = inlined(reference, value, depth - 1);
+                whole[key] = inline_references(reference, value, depth - 1);
             }
             whole
         }
-        Value::Array(items) => items.iter().map(|item| inlined(reference, item, depth - 1)).collect(),
+        Value::Array(items) => {
+            items.iter().map(|item| inline_references(reference, item, depth - 1)).collect()
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => schema.clone(),
     }
 }
@@ -281,7 +291,7 @@ mod tests {
 
     #[test]
     fn every_tool_has_its_operation_and_a_schema_that_stands_by_itself() {
-        let tools = tools(&reference());
+        let tools = project_tools(&reference());
         for line in TOOLS {
             let there = tools.iter().any(|tool| tool.name == line.tool);
             assert!(there, "`{}` has no operation", line.tool);
@@ -294,7 +304,7 @@ mod tests {
 
     #[test]
     fn the_words_of_a_tool_are_those_of_its_operation() {
-        let tools = tools(&reference());
+        let tools = project_tools(&reference());
         let schema = |name: &str| {
             let tool = tools.iter().find(|tool| tool.name == name).expect("a tool");
             Value::Object((*tool.input_schema).clone())
@@ -312,7 +322,7 @@ mod tests {
 
     #[test]
     fn only_what_changes_nothing_is_called_so() {
-        for tool in tools(&reference()) {
+        for tool in project_tools(&reference()) {
             let reads = tool.annotations.as_ref().and_then(|it| it.read_only_hint);
             let changes =
                 ["add", "run", "stop", "answer", "target", "confirm", "refine"].contains(&tool.name.as_ref());

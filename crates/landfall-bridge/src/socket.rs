@@ -160,7 +160,7 @@ impl SocketSignal {
         }
     }
 
-    fn text(&self) -> Option<String> {
+    fn payload_text(&self) -> Option<String> {
         match self {
             Self::Complete | Self::Resolved => None,
             Self::Blocked(text)
@@ -254,7 +254,7 @@ struct SocketReply {
 
 impl SitterConnection {
     /// The line of the run whose environment this is.
-    pub fn of_environment() -> Result<Self, LineError> {
+    pub fn from_environment() -> Result<Self, LineError> {
         let of = |name: &'static str| {
             std::env::var_os(name)
                 .filter(|value| !value.is_empty())
@@ -272,11 +272,11 @@ impl SitterConnection {
     }
 
     /// Says it, and waits until it is taken.
-    pub fn say(&self, word: &SocketSignal) -> Result<(), LineError> {
+    pub fn send_signal(&self, word: &SocketSignal) -> Result<(), LineError> {
         let unreachable = |doing: String| move |source: io::Error| LineError::Unreachable { doing, source };
         let reaching = format!("reach the run at {}", self.socket.display());
         let mut stream = connect(&self.socket).map_err(unreachable(reaching))?;
-        let said = SignalMessage { key: &self.key, say: word.say(), text: word.text() };
+        let said = SignalMessage { key: &self.key, say: word.say(), text: word.payload_text() };
         let line = serde_json::to_string(&said).expect("strings always have a JSON form") + "\n";
         let mut answer = Vec::new();
         stream

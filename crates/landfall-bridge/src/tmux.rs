@@ -18,7 +18,7 @@ use landfall_agents::tmux::{
 };
 
 use crate::say;
-use front::{ForegroundProgram, front};
+use front::{ForegroundProgram, foreground_program};
 use server::{Server, TerminalCapture};
 use stop_signal::StopSignal;
 use watch::ScreenWatch;
@@ -35,27 +35,27 @@ impl BridgePauses {
     }
 
     /// A pause that is so long where the interval is the default.
-    fn scale(self, ms_at_default: u32) -> Duration {
+    fn scale_pause(self, ms_at_default: u32) -> Duration {
         self.look * ms_at_default / u32::try_from(POLL_MS).expect("less than a second")
     }
 
     /// Between a pasted text and Enter: without it some programs take Enter for a part of the text.
     fn after_paste(self) -> Duration {
-        self.scale(500)
+        self.scale_pause(500)
     }
 
     /// Between two keys that ask a program to leave.
     fn between_keys(self) -> Duration {
-        self.scale(300)
+        self.scale_pause(300)
     }
 
     /// Between two looks whether a program has left.
-    fn leaving(self) -> Duration {
-        self.scale(100)
+    fn leave_poll_interval(self) -> Duration {
+        self.scale_pause(100)
     }
 
-    fn backoff(self) -> BackOff {
-        BackOff { next: self.scale(1_000), max: self.scale(30_000) }
+    fn new_backoff(self) -> BackOff {
+        BackOff { next: self.scale_pause(1_000), max: self.scale_pause(30_000) }
     }
 }
 
@@ -107,33 +107,33 @@ pub fn run() -> u8 {
     let mut server = match Server::start(&order) {
         Ok(server) => server,
         Err(problem) => {
-            note(&Note::Failed { why: problem });
-            note(&Note::Ended { how: "not started".to_owned() });
+            print_note(&Note::Failed { why: problem });
+            print_note(&Note::Ended { how: "not started".to_owned() });
             return FAILED;
         }
     };
-    let end = Bridge::new(&order, &mut server, &stop).drive();
+    let end = Bridge::new(&order, &mut server, &stop).drive_terminal();
     let code = match &end {
         TerminalDriveEnd::Done => {
-            note(&Note::Done);
+            print_note(&Note::Done);
             DONE
         }
         TerminalDriveEnd::Stopped => {
-            note(&Note::Stopping);
+            print_note(&Note::Stopping);
             DONE
         }
         TerminalDriveEnd::Failed(why) => {
-            note(&Note::Failed { why: why.clone() });
+            print_note(&Note::Failed { why: why.clone() });
             FAILED
         }
     };
-    let how = leave(&order, &mut server, &stop, &end);
-    server.kill();
-    note(&Note::Ended { how });
+    let how = let_program_leave(&order, &mut server, &stop, &end);
+    server.kill_server();
+    print_note(&Note::Ended { how });
     code
 }
 
-fn note(note: &Note) {
+fn print_note(note: &Note) {
     say::line(&note.line());
 }
 
@@ -187,7 +187,7 @@ struct Bridge<'a> {
 
 impl<'a> Bridge<'a> {
     fn new(order: &'a TmuxOrder, server: &'a mut Server, stop: &'a StopSignal) -> Self {
-        note(&Note::Started {
+        print_note(&Note::Started {
             program: order.argv.first().cloned().unwrap_or_default(),
             pid: server.pane(),
             session: order.session.clone(),
@@ -206,14 +206,14 @@ impl<'a> Bridge<'a> {
         }
     }
 
-    fn drive(mut self) -> TerminalDriveEnd {
-        let mut wait = self.pace.backoff();
+    fn drive_terminal(mut self) -> TerminalDriveEnd {
+        let mut wait = self.pace.new_backoff();
         let mut ready_by = Instant::now() + READY_MAX;
         loop {
             if self.stop.is_asked() {
                 return TerminalDriveEnd::Stopped;
             }
-            let shot = match self.server.look() {
+            let shot = match self.server.capture_screen() {
                 Ok(shot) => shot,
                 Err(_) if self.stop.is_asked() => return TerminalDriveEnd::Stopped,
                 Err(problem) => return TerminalDriveEnd::Failed(problem),
@@ -223,28 +223,28 @@ impl<'a> Bridge<'a> {
                 return TerminalDriveEnd::Failed(format!("the agent ended by itself: {how}"));
             }
             let seen = read_screen(self.order.cli, &screen);
-            let (settled, times) = self.remember(&seen, &screen);
+            let (settled, times) = self.remember_screen(&seen, &screen);
             let twice = times >= 2;
             if !matches!(self.phase, TmuxPhase::Starting) {
-                self.watch.see(&seen, &screen);
+                self.watch.observe_screen(&seen, &screen);
             }
             match &seen {
                 ScreenState::Limit(text) => {
-                    note(&Note::Limit { text: text.clone() });
+                    print_note(&Note::Limit { text: text.clone() });
                     return TerminalDriveEnd::Failed("the account is used up".to_owned());
                 }
                 ScreenState::Login(text) if twice => {
-                    note(&Note::Login { text: text.clone() });
+                    print_note(&Note::Login { text: text.clone() });
                     return TerminalDriveEnd::Failed("the agent wants a login".to_owned());
                 }
                 ScreenState::Ask(ask) if twice => {
                     match ask.key {
-                        Some(key) => self.press(key, ask.why.word()),
+                        Some(key) => self.press_key(key, ask.why.word()),
                         None => self.ask_person(ask.why.word(), &ask.text),
                     }
                     // While a person is waited for, nobody is late.
                     ready_by = Instant::now() + READY_MAX;
-                    wait = self.pace.backoff();
+                    wait = self.pace.new_backoff();
                 }
                 ScreenState::Ask(_)
                 | ScreenState::Login(_)
@@ -257,7 +257,7 @@ impl<'a> Bridge<'a> {
                 TmuxPhase::Starting => match seen {
                     ScreenState::Idle if times >= IDLE_LOOKS => {
                         let prompt = self.order.prompt.clone();
-                        self.prompt(&prompt, &screen);
+                        self.type_prompt(&prompt, &screen);
                         self.pace.look
                     }
                     ScreenState::Idle | ScreenState::Ask(_) | ScreenState::Login(_) => self.pace.look,
@@ -292,7 +292,7 @@ impl<'a> Bridge<'a> {
                         }
                         *enters += 1;
                         *at = now;
-                        self.press(ScreenKey::Enter, "prompt");
+                        self.press_key(ScreenKey::Enter, "prompt");
                     }
                     self.pace.look
                 }
@@ -303,8 +303,8 @@ impl<'a> Bridge<'a> {
                         if !self.order.dispatched {
                             return TerminalDriveEnd::Done;
                         }
-                        note(&Note::Waiting { count: self.typed });
-                        self.phase = TmuxPhase::Between { due: now, wait: self.pace.backoff() };
+                        print_note(&Note::Waiting { count: self.typed });
+                        self.phase = TmuxPhase::Between { due: now, wait: self.pace.new_backoff() };
                     }
                     self.pace.look
                 }
@@ -315,7 +315,10 @@ impl<'a> Bridge<'a> {
                         let Some(text) = text else { return TerminalDriveEnd::Done };
                         // Ready is an agent, or a shell, that waits at its own input: not a child of it, and not words that
                         // happen to end like a prompt.
-                        if seen == ScreenState::Idle && times >= IDLE_LOOKS && self.prompt(&text, &screen) {
+                        if seen == ScreenState::Idle
+                            && times >= IDLE_LOOKS
+                            && self.type_prompt(&text, &screen)
+                        {
                             self.typed = count;
                         } else {
                             self.phase = TmuxPhase::Between { due: now + wait.next(), wait };
@@ -335,7 +338,7 @@ impl<'a> Bridge<'a> {
     }
 
     /// Keeps the look. Says whether the screen has stood still for long, and how often the same was seen in a row.
-    fn remember(&mut self, seen: &ScreenState, screen: &TerminalScreen) -> (bool, u32) {
+    fn remember_screen(&mut self, seen: &ScreenState, screen: &TerminalScreen) -> (bool, u32) {
         let (unchanged, times) = match &self.last {
             Some(last) if last.seen == *seen && last.screen == *screen => {
                 (last.unchanged + 1, last.times + 1)
@@ -344,7 +347,7 @@ impl<'a> Bridge<'a> {
             Some(_) | None => (0, 1),
         };
         if self.last.as_ref().is_none_or(|last| last.seen.word() != seen.word()) {
-            note(&Note::Screen { seen: seen.word().to_owned() });
+            print_note(&Note::Screen { seen: seen.word().to_owned() });
         }
         self.last = Some(LastScreen { seen: seen.clone(), screen: screen.clone(), times, unchanged });
         (unchanged >= SETTLED_LOOKS, times)
@@ -352,14 +355,14 @@ impl<'a> Bridge<'a> {
 
     /// Whether it is the agent that reads what we type.
     fn has_keyboard(&mut self) -> bool {
-        match front(self.server.pane(), &self.order.argv) {
+        match foreground_program(self.server.pane(), &self.order.argv) {
             ForegroundProgram::Agent => {
                 self.held = None;
                 true
             }
             ForegroundProgram::Other(by) => {
                 if self.held.as_ref() != Some(&by) {
-                    note(&Note::Held { by: by.clone() });
+                    print_note(&Note::Held { by: by.clone() });
                     self.held = Some(by);
                 }
                 false
@@ -367,7 +370,7 @@ impl<'a> Bridge<'a> {
         }
     }
 
-    fn press(&mut self, key: ScreenKey, why: &str) {
+    fn press_key(&mut self, key: ScreenKey, why: &str) {
         if !self.has_keyboard() {
             return;
         }
@@ -377,9 +380,9 @@ impl<'a> Bridge<'a> {
             ScreenKey::Down => &["Down"],
             ScreenKey::Line(word) => &[word, "Enter"],
         };
-        note(&Note::Key { keys: keys.join(" "), why: why.to_owned() });
+        print_note(&Note::Key { keys: keys.join(" "), why: why.to_owned() });
         for key in keys {
-            self.server.press(key);
+            self.server.press_key(key);
         }
         self.last = None; // whatever stood there is answered: a new look, twice again
     }
@@ -389,7 +392,7 @@ impl<'a> Bridge<'a> {
         if self.asked.iter().any(|it| it == text) {
             return;
         }
-        note(&Note::Asked { why: why.to_owned(), text: text.to_owned() });
+        print_note(&Note::Asked { why: why.to_owned(), text: text.to_owned() });
         if self.asked.len() >= ASKED_MAX {
             self.asked.pop_front();
         }
@@ -397,22 +400,22 @@ impl<'a> Bridge<'a> {
     }
 
     /// Types this; whether it could be.
-    fn prompt(&mut self, text: &str, screen: &TerminalScreen) -> bool {
+    fn type_prompt(&mut self, text: &str, screen: &TerminalScreen) -> bool {
         if !self.has_keyboard() {
             return false;
         }
         // What stands there now is from before.
-        self.watch.begin(screen, visible_messages(self.order.cli, screen));
-        note(&Note::Key { keys: "the prompt, Enter".to_owned(), why: "prompt".to_owned() });
+        self.watch.begin_prompt(screen, visible_messages(self.order.cli, screen));
+        print_note(&Note::Key { keys: "the prompt, Enter".to_owned(), why: "prompt".to_owned() });
         if let Err(problem) = self.server.paste(text) {
-            note(&Note::Lines { lines: vec![problem] });
+            print_note(&Note::Lines { lines: vec![problem] });
             return false;
         }
         self.stop.wait(self.pace.after_paste());
-        self.server.press("Enter");
+        self.server.press_key("Enter");
         self.stop.wait(self.pace.after_paste());
-        note(&Note::Prompted);
-        let typed = self.server.look().map(|shot| shot.screen).unwrap_or_default();
+        print_note(&Note::Prompted);
+        let typed = self.server.capture_screen().map(|shot| shot.screen).unwrap_or_default();
         self.phase = TmuxPhase::Typed { at: Instant::now(), enters: 0, before: screen.clone(), typed };
         self.last = None;
         true
@@ -420,20 +423,26 @@ impl<'a> Bridge<'a> {
 }
 
 /// Lets the program leave by itself if it is in a state to. Says how its process ended.
-fn leave(order: &TmuxOrder, server: &mut Server, stop: &StopSignal, end: &TerminalDriveEnd) -> String {
+fn let_program_leave(
+    order: &TmuxOrder,
+    server: &mut Server,
+    stop: &StopSignal,
+    end: &TerminalDriveEnd,
+) -> String {
     let pace = BridgePauses::new(order);
-    let ended = |server: &mut Server| match server.look() {
+    let ended = |server: &mut Server| match server.capture_screen() {
         Ok(TerminalCapture { dead, .. }) => dead,
         Err(_) => Some("with its terminal".to_owned()),
     };
     if let Some(how) = ended(server) {
         return how;
     }
-    if matches!(end, TerminalDriveEnd::Done) && front(server.pane(), &order.argv) == ForegroundProgram::Agent
+    if matches!(end, TerminalDriveEnd::Done)
+        && foreground_program(server.pane(), &order.argv) == ForegroundProgram::Agent
     {
         for key in order.cli.leave_keys() {
-            note(&Note::Key { keys: (*key).to_owned(), why: "leave".to_owned() });
-            server.press(key);
+            print_note(&Note::Key { keys: (*key).to_owned(), why: "leave".to_owned() });
+            server.press_key(key);
             stop.wait(pace.between_keys());
         }
         let until = Instant::now() + LEAVE_MAX;
@@ -441,7 +450,7 @@ fn leave(order: &TmuxOrder, server: &mut Server, stop: &StopSignal, end: &Termin
             if let Some(how) = ended(server) {
                 return how;
             }
-            if stop.wait(pace.leaving()) {
+            if stop.wait(pace.leave_poll_interval()) {
                 break; // the terminal is ended at once
             }
         }
@@ -456,7 +465,7 @@ mod tests {
     #[test]
     fn a_terminal_that_is_not_ready_is_looked_at_after_twice_as_long_each_time_up_to_half_a_minute() {
         let check = |poll_ms: u64, expected: [u128; 7]| {
-            let mut wait = BridgePauses { look: Duration::from_millis(poll_ms) }.backoff();
+            let mut wait = BridgePauses { look: Duration::from_millis(poll_ms) }.new_backoff();
             let waits: Vec<u128> = std::iter::repeat_with(|| wait.next().as_millis()).take(7).collect();
             assert_eq!(waits, expected, "{poll_ms}");
         };
@@ -467,8 +476,8 @@ mod tests {
     #[test]
     fn the_default_pauses_suit_the_command_lines_that_we_know() {
         let pace = BridgePauses { look: Duration::from_millis(POLL_MS) };
-        let ms =
-            [pace.look, pace.after_paste(), pace.between_keys(), pace.leaving()].map(|it| it.as_millis());
+        let ms = [pace.look, pace.after_paste(), pace.between_keys(), pace.leave_poll_interval()]
+            .map(|it| it.as_millis());
         assert_eq!(ms, [700, 500, 300, 100]);
     }
 }

@@ -76,7 +76,7 @@ impl Reader {
                 (self.begin, self.from) = (end + 1, end + 1);
                 match std::mem::take(&mut self.dropped) {
                     0 => return Ok(Some(line)),
-                    dropped => raw(&line, dropped + line.len() as u64),
+                    dropped => print_raw(&line, dropped + line.len() as u64),
                 }
                 continue;
             }
@@ -104,30 +104,30 @@ fn hear(line: &[u8]) -> Option<String> {
         message.and_then(|text| Some((text, serde_json::from_str::<Value>(text).ok()?)))
     else {
         if !line.trim_ascii().is_empty() {
-            raw(line, line.len() as u64);
+            print_raw(line, line.len() as u64);
         }
         return None;
     };
     if !value.is_object() {
-        raw(line, line.len() as u64);
+        print_raw(line, line.len() as u64);
         return None;
     }
     let wanted = value.get("id").is_some();
     if message.len() > WHOLE_MAX {
-        say::line(&format!("{{\"acp\":{}}}", shortened(value.clone())));
+        say::line(&format!("{{\"acp\":{}}}", shorten_texts(value.clone())));
     } else {
         say::line(&format!("{{\"acp\":{message}}}"));
     }
     wanted.then(|| message.to_owned())
 }
 
-fn raw(line: &[u8], bytes: u64) {
+fn print_raw(line: &[u8], bytes: u64) {
     let text = String::from_utf8_lossy(&line[..line.len().min(RAW_MAX)]).into_owned();
     say::line(&Note::Raw { text, bytes }.line());
 }
 
 /// The message with its long texts cut.
-fn shortened(value: Value) -> Value {
+fn shorten_texts(value: Value) -> Value {
     match value {
         Value::String(mut text) if text.len() > TEXT_MAX => {
             let left_out = text.len() - text.floor_char_boundary(TEXT_MAX);
@@ -137,10 +137,10 @@ fn shortened(value: Value) -> Value {
         }
         Value::Array(values) => {
             const ITEMS_MAX: usize = 200;
-            Value::Array(values.into_iter().take(ITEMS_MAX).map(shortened).collect())
+            Value::Array(values.into_iter().take(ITEMS_MAX).map(shorten_texts).collect())
         }
         Value::Object(fields) => {
-            Value::Object(fields.into_iter().map(|(key, value)| (key, shortened(value))).collect())
+            Value::Object(fields.into_iter().map(|(key, value)| (key, shorten_texts(value))).collect())
         }
         other => other,
     }

@@ -11,40 +11,41 @@ impl SessionOffers {
     }
 
     pub(super) fn has_mode(&self, mode: &str) -> bool {
-        list(&self.0["modes"]["availableModes"]).any(|it| it["id"] == mode)
+        iter_array(&self.0["modes"]["availableModes"]).any(|it| it["id"] == mode)
     }
 
     /// The model in use.
-    pub(super) fn model_now(&self) -> Option<String> {
-        let option = self.category("model").next().map(|option| &option["currentValue"]);
+    pub(super) fn current_model(&self) -> Option<String> {
+        let option = self.options_in_category("model").next().map(|option| &option["currentValue"]);
         option.unwrap_or(&self.0["models"]["currentModelId"]).as_str().map(str::to_owned)
     }
 
     /// The option of this category, and which of its values has this id or name.
-    pub(super) fn option(&self, category: &str, wanted: &str) -> Option<(String, String)> {
-        self.category(category).find_map(|option| {
+    pub(super) fn find_option(&self, category: &str, wanted: &str) -> Option<(String, String)> {
+        self.options_in_category(category).find_map(|option| {
             let value = values(option).find(|it| it["value"] == wanted || it["name"] == wanted)?;
             Some((option["id"].as_str()?.to_owned(), value["value"].as_str()?.to_owned()))
         })
     }
 
     /// The model of this id or name, where models are not an option like others.
-    pub(super) fn model(&self, wanted: &str) -> Option<&str> {
-        let models = list(&self.0["models"]["availableModels"]);
+    pub(super) fn find_model(&self, wanted: &str) -> Option<&str> {
+        let models = iter_array(&self.0["models"]["availableModels"]);
         models.into_iter().find(|it| it["modelId"] == wanted || it["name"] == wanted)?["modelId"].as_str()
     }
 
     /// What could be chosen instead.
-    pub(super) fn known(&self, category: &str) -> Vec<&str> {
+    pub(super) fn known_values(&self, category: &str) -> Vec<&str> {
         const SHOWN_MAX: usize = 20; // enough to see how they are written
-        let options = self.category(category).flat_map(values).filter_map(|value| value["value"].as_str());
-        let models = list(&self.0["models"]["availableModels"]).filter_map(|it| it["modelId"].as_str());
+        let options =
+            self.options_in_category(category).flat_map(values).filter_map(|value| value["value"].as_str());
+        let models = iter_array(&self.0["models"]["availableModels"]).filter_map(|it| it["modelId"].as_str());
         let models = models.filter(|_| category == "model");
         options.chain(models).take(SHOWN_MAX).collect()
     }
 
-    fn category(&self, category: &str) -> impl Iterator<Item = &Value> {
-        list(&self.0["configOptions"])
+    fn options_in_category(&self, category: &str) -> impl Iterator<Item = &Value> {
+        iter_array(&self.0["configOptions"])
             .filter(move |option| option["category"] == category || option["id"] == category)
     }
 }
@@ -52,10 +53,10 @@ impl SessionOffers {
 /// The values of an option, in groups or not.
 fn values(option: &Value) -> impl Iterator<Item = &Value> {
     let (groups, plain): (Vec<_>, Vec<_>) =
-        list(&option["options"]).partition(|value| value["options"].is_array());
-    plain.into_iter().chain(groups.into_iter().flat_map(|group| list(&group["options"])))
+        iter_array(&option["options"]).partition(|value| value["options"].is_array());
+    plain.into_iter().chain(groups.into_iter().flat_map(|group| iter_array(&group["options"])))
 }
 
-fn list(value: &Value) -> impl Iterator<Item = &Value> {
+fn iter_array(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }

@@ -14,13 +14,13 @@ pub(super) enum ForegroundProgram {
 }
 
 /// Looks at the foreground of the terminal that `pane` leads.
-pub(super) fn front(pane: i32, argv: &[String]) -> ForegroundProgram {
+pub(super) fn foreground_program(pane: i32, argv: &[String]) -> ForegroundProgram {
     let Some(leader) = ForegroundProcess::of(pane) else {
         return ForegroundProgram::Other("nobody".to_owned());
     };
     let program =
         argv.first().map(|program| program.rsplit('/').next().unwrap_or(program)).unwrap_or_default();
-    let mut parts = vec![leader.name.clone(), short(program)];
+    let mut parts = vec![leader.name.clone(), truncate_process_name(program)];
     parts.extend(PROGRAM_PARTS.map(str::to_owned));
     let terminal = fs::read_link(format!("/proc/{pane}/fd/0")).ok();
     let Ok(entries) = fs::read_dir("/proc") else { return ForegroundProgram::Other("unknown".to_owned()) };
@@ -43,7 +43,7 @@ pub(super) fn front(pane: i32, argv: &[String]) -> ForegroundProgram {
 }
 
 /// As the kernel cuts names.
-fn short(name: &str) -> String {
+fn truncate_process_name(name: &str) -> String {
     name.chars().take(15).collect()
 }
 

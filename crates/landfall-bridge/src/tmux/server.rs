@@ -65,11 +65,11 @@ impl Server {
         words.extend(["-x", COLUMNS, "-y", ROWS, "-c", &cwd]);
         // Where its terminal is served from is no business of the agent.
         words.extend(["--", "env", "-u", "TMUX", "-u", "TMUX_PANE"]);
-        let argv: Vec<String> = order.argv.iter().map(|word| argument(word)).collect();
+        let argv: Vec<String> = order.argv.iter().map(|word| escape_argument(word)).collect();
         words.extend(argv.iter().map(String::as_str));
-        let told = it.tmux(&words)?;
+        let told = it.run_tmux(&words)?;
         // A person who attaches with a smaller window sees a part, and the agent does not have to draw anew.
-        it.tmux(&["resize-window", "-t", &order.name, "-x", COLUMNS, "-y", ROWS])?;
+        it.run_tmux(&["resize-window", "-t", &order.name, "-x", COLUMNS, "-y", ROWS])?;
         let mut ids = told.split_whitespace().map(|id| id.parse().unwrap_or(0));
         let pid = ids.next().and_then(Pid::from_raw);
         it.server = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
@@ -84,11 +84,11 @@ impl Server {
 
     /// Looks at the terminal. How a program ended is known a moment after its end: the terminal closes first. A server
     /// that has just started may miss that its child is gone; it is told, and then looks.
-    pub(super) fn look(&self) -> Result<TerminalCapture, String> {
+    pub(super) fn capture_screen(&self) -> Result<TerminalCapture, String> {
         const TRIES: u32 = 20;
         const PAUSE: Duration = Duration::from_millis(50);
         for _ in 0..TRIES {
-            let shot = self.look_once()?;
+            let shot = self.capture_screen_once()?;
             if shot.dead.as_deref() != Some(UNTOLD) {
                 return Ok(shot);
             }
@@ -97,12 +97,12 @@ impl Server {
             }
             std::thread::sleep(PAUSE);
         }
-        self.look_once()
+        self.capture_screen_once()
     }
 
-    fn look_once(&self) -> Result<TerminalCapture, String> {
+    fn capture_screen_once(&self) -> Result<TerminalCapture, String> {
         const FORMAT: &str = "#{pane_dead};#{pane_dead_status};#{pane_dead_signal};#{cursor_y};#{pane_title}";
-        let told = self.tmux(&[
+        let told = self.run_tmux(&[
             "display-message",
             "-p",
             "-t",
@@ -130,14 +130,14 @@ impl Server {
     }
 
     /// Presses a key, or types a word.
-    pub(super) fn press(&self, key: &str) {
-        let _ = self.tmux(&["send-keys", "-t", &self.name, key]); // a terminal that is gone shows at the next look
+    pub(super) fn press_key(&self, key: &str) {
+        let _ = self.run_tmux(&["send-keys", "-t", &self.name, key]); // a terminal that is gone shows at the next look
     }
 
     /// Types a text of many lines as one.
     pub(super) fn paste(&self, text: &str) -> Result<(), String> {
         let mut child = self
-            .command(&["load-buffer", "-b", "prompt", "-"])
+            .tmux_command(&["load-buffer", "-b", "prompt", "-"])
             .stdin(Stdio::piped())
             .spawn()
             .map_err(|error| format!("run tmux: {error}"))?;
@@ -147,12 +147,12 @@ impl Server {
         if !status.success() {
             return Err("tmux does not take the prompt".to_owned());
         }
-        self.tmux(&["paste-buffer", "-p", "-d", "-b", "prompt", "-t", &self.name]).map(drop)
+        self.run_tmux(&["paste-buffer", "-p", "-d", "-b", "prompt", "-t", &self.name]).map(drop)
     }
 
     /// Ends the server with all that is in it.
-    pub(super) fn kill(&mut self) {
-        let _ = self.tmux(&["kill-server"]); // it may have ended by itself
+    pub(super) fn kill_server(&mut self) {
+        let _ = self.run_tmux(&["kill-server"]); // it may have ended by itself
         let Some(server) = self.server.take() else { return };
         let ended = poll(&mut [PollFd::new(&server, PollFlags::IN)], Some(&END_MAX));
         if ended.unwrap_or(0) == 0 {
@@ -161,7 +161,7 @@ impl Server {
         let _ = std::fs::remove_file(self.folder.join(SOCKET)); // gone with the server, mostly
     }
 
-    fn command(&self, words: &[&str]) -> Command {
+    fn tmux_command(&self, words: &[&str]) -> Command {
         let mut command = Command::new("tmux");
         command
             .args(["-u", "-f", "/dev/null", "-S", SOCKET])
@@ -175,8 +175,8 @@ impl Server {
         command
     }
 
-    fn tmux(&self, words: &[&str]) -> Result<String, String> {
-        let output = self.command(words).output().map_err(|error| match error.kind() {
+    fn run_tmux(&self, words: &[&str]) -> Result<String, String> {
+        let output = self.tmux_command(words).output().map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => "tmux is not installed".to_owned(),
             _ => format!("run tmux: {error}"),
         })?;
@@ -189,7 +189,7 @@ impl Server {
 }
 
 /// A word as tmux takes it: one that ends with a semicolon would end the command.
-fn argument(word: &str) -> String {
+fn escape_argument(word: &str) -> String {
     match word.strip_suffix(';') {
         Some(rest) => format!("{rest}\\;"),
         None => word.to_owned(),

@@ -26,7 +26,7 @@ impl ScreenWatch {
     }
 
     /// The prompt is about to be typed: what stands there is old.
-    pub(super) fn begin(&mut self, screen: &TerminalScreen, messages: Vec<String>) {
+    pub(super) fn begin_prompt(&mut self, screen: &TerminalScreen, messages: Vec<String>) {
         self.told = messages;
         self.lines = screen.lines.iter().map(|line| line.trim().to_owned()).collect();
     }
@@ -37,24 +37,24 @@ impl ScreenWatch {
     }
 
     /// A look at the agent at work.
-    pub(super) fn see(&mut self, seen: &ScreenState, screen: &TerminalScreen) {
+    pub(super) fn observe_screen(&mut self, seen: &ScreenState, screen: &TerminalScreen) {
         let mut now = visible_messages(self.cli, screen);
         // The last message grows while the agent works.
         if !matches!(seen, ScreenState::Idle | ScreenState::Ask(_)) {
             now.pop();
         }
-        self.tell(now);
-        self.tell_lines(screen);
+        self.report_new_messages(now);
+        self.report_new_lines(screen);
     }
 
     /// The last look.
     pub(super) fn close(&mut self, screen: &TerminalScreen) {
-        self.tell(visible_messages(self.cli, screen));
-        self.tell_lines(screen);
+        self.report_new_messages(visible_messages(self.cli, screen));
+        self.report_new_lines(screen);
     }
 
     /// Those that follow on what was told: old ones leave the screen at its top.
-    fn tell(&mut self, now: Vec<String>) {
+    fn report_new_messages(&mut self, now: Vec<String>) {
         let most = now.len().min(self.told.len());
         let known = (0..=most).rev().find(|known| self.told.ends_with(&now[..*known])).unwrap_or(0);
         for text in now.into_iter().skip(known) {
@@ -67,7 +67,7 @@ impl ScreenWatch {
     }
 
     /// Lines that were not there before. Clocks and what blinks are no news: a program that hangs has them too.
-    fn tell_lines(&mut self, screen: &TerminalScreen) {
+    fn report_new_lines(&mut self, screen: &TerminalScreen) {
         let mut fresh = Vec::new();
         for line in screen.lines.iter().filter(|line| is_news(line)) {
             let words = line.trim_matches(|letter: char| letter == ' ' || "●•*".contains(letter));

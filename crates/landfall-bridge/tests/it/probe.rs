@@ -10,7 +10,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["bridge", name] => landfall_bridge::bridge(name).map_or(ExitCode::from(2), ExitCode::from),
-        ["mcp", "--agent"] => ExitCode::from(landfall_bridge::mcp::agent()),
+        ["mcp", "--agent"] => ExitCode::from(landfall_bridge::mcp::serve_signal_tools()),
         ["attach", folder] => attach(folder),
         ["acp", ways @ ..] => tiny_acp::main(ways),
         ["cli", ways @ ..] => tiny_cli::main(ways),
@@ -25,7 +25,7 @@ fn attach(folder: &str) -> ExitCode {
         socket: landfall_agents::tmux::SOCKET.to_owned(),
         name: "landfall-T7".to_owned(),
     };
-    let error = landfall_bridge::attach::attach(&terminal, false);
+    let error = landfall_bridge::attach::attach_to_terminal(&terminal, false);
     eprintln!("{error}");
     ExitCode::from(9)
 }

@@ -3,7 +3,7 @@
 use std::io::IsTerminal as _;
 
 use landfall_api::TaskId;
-use landfall_bridge::attach::{AttachError, attach};
+use landfall_bridge::attach::{AttachError, attach_to_terminal};
 
 use crate::context::CliContext;
 use crate::exit::{CliExit, CommandFailure};
@@ -32,7 +32,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
         return Err(CommandFailure::usage("attaching needs a terminal, and this is none")
             .hint("`--json` says where the agent's terminal is"));
     }
-    let error = attach(&terminal, args.read_only);
+    let error = attach_to_terminal(&terminal, args.read_only);
     let failure = CommandFailure::new(CliExit::Machine, error.to_string());
     Err(match error {
         AttachError::NoTmux => failure.hint("install tmux"),

@@ -24,15 +24,16 @@ pub struct Args {
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let code = match (args.agent, at_work()) {
-        (true, _) => landfall_bridge::mcp::agent(),
+        (true, _) => landfall_bridge::mcp::serve_signal_tools(),
         (false, true) if args.person => {
             return Err(CommandFailure::new(CliExit::NotNow, "an agent at work gets no tools of a person")
                 .hint("`landfall mcp --agent` offers yours"));
         }
-        (false, true) => landfall_bridge::mcp::agent(),
-        (false, false) => {
-            landfall_bridge::person::person(McpProject { at: context.at.clone() }, landfall_app::OPENAPI)
-        }
+        (false, true) => landfall_bridge::mcp::serve_signal_tools(),
+        (false, false) => landfall_bridge::person::serve_project_tools(
+            McpProject { at: context.at.clone() },
+            landfall_app::OPENAPI,
+        ),
     };
     Ok(match code {
         0 => CliExit::Ok,

@@ -38,7 +38,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
     };
     let word = SocketSignal::new(&args.word, &text)
         .map_err(|error| CommandFailure::usage(error.to_string()).hint(error.hint()))?;
-    SitterConnection::of_environment().and_then(|line| line.say(&word)).map_err(failure)?;
+    SitterConnection::from_environment().and_then(|line| line.send_signal(&word)).map_err(failure)?;
     context.answer(&json!({ "ok": true }), |_| String::from("noted\n"))?;
     Ok(CliExit::Ok)
 }
