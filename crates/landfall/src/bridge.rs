@@ -10,5 +10,5 @@ pub fn bridge(mut words: impl Iterator<Item = OsString>) -> u8 {
     name.as_deref()
         .and_then(|name| name.to_str())
         .and_then(landfall_bridge::bridge)
-        .unwrap_or(CliExit::Usage.number())
+        .unwrap_or(CliExit::Usage.exit_code())
 }

@@ -5,7 +5,7 @@ use landfall_app::CheckView;
 use landfall_text::control_chars::escape_line;
 
 use crate::live::Interrupts;
-use crate::say::{print, talk};
+use crate::say::{print_data, print_message};
 
 /// Prints each check with what it writes, or nothing for programs.
 pub struct CheckPrinter<'a> {
@@ -16,17 +16,17 @@ pub struct CheckPrinter<'a> {
 
 impl<'a> CheckPrinter<'a> {
     /// One that shows all output.
-    pub fn full(interrupts: &'a Interrupts) -> Self {
+    pub fn with_output(interrupts: &'a Interrupts) -> Self {
         Self { interrupts, shows_output: true, shows_checks: true }
     }
 
     /// One that shows a line for each check.
-    pub fn brief(interrupts: &'a Interrupts) -> Self {
+    pub fn with_check_lines(interrupts: &'a Interrupts) -> Self {
         Self { interrupts, shows_output: false, shows_checks: true }
     }
 
     /// One that shows nothing: a program reads the answer.
-    pub fn silent(interrupts: &'a Interrupts) -> Self {
+    pub fn without_output(interrupts: &'a Interrupts) -> Self {
         Self { interrupts, shows_output: false, shows_checks: false }
     }
 }
@@ -35,27 +35,27 @@ impl CheckView for CheckPrinter<'_> {
     fn begins(&mut self, name: &str, run: &str) {
         match (self.shows_output, self.shows_checks) {
             (true, _) => {
-                let _ = print(&format!("{}: {}\n", escape_line(name), escape_line(run))); // a reader that left is noticed at the end
+                let _ = print_data(&format!("{}: {}\n", escape_line(name), escape_line(run))); // a reader that left is noticed at the end
             }
-            (false, true) => talk(&format!("checking {}: {}", escape_line(name), escape_line(run))),
+            (false, true) => print_message(&format!("checking {}: {}", escape_line(name), escape_line(run))),
             (false, false) => {}
         }
     }
 
     fn line(&mut self, line: &str) {
         if self.shows_output {
-            let _ = print(&format!("  {}\n", escape_line(&line.replace('\t', "    ")))); // as above
+            let _ = print_data(&format!("  {}\n", escape_line(&line.replace('\t', "    ")))); // as above
         }
     }
 
     fn ended(&mut self, result: &CommandReport) {
         if self.shows_output {
-            let _ = print(&format!("{}\n\n", result_line(result))); // as above
+            let _ = print_data(&format!("{}\n\n", result_line(result))); // as above
         }
     }
 
     fn is_stopped(&self) -> bool {
-        self.interrupts.seen() > 0
+        self.interrupts.count_seen() > 0
     }
 }
 
@@ -92,7 +92,7 @@ pub fn result_line(result: &CommandReport) -> String {
 }
 
 /// The verdict, and for each check that did not pass what to do about it.
-pub fn verdict(checked: &ProjectChecked) -> String {
+pub fn verdict_text(checked: &ProjectChecked) -> String {
     let of = match &checked.task {
         Some(task) => format!("the work of {task}, merged with `{}`", escape_line(&checked.branch)),
         None => format!("`{}`", escape_line(&checked.branch)),
@@ -111,7 +111,7 @@ pub fn verdict(checked: &ProjectChecked) -> String {
     }
     let mut text = format!("the checks do not pass on {of} at {commit}\n");
     for command in red {
-        for line in explain(command, checked) {
+        for line in explain_failed_check(command, checked) {
             text += &line;
             text.push('\n');
         }
@@ -120,7 +120,7 @@ pub fn verdict(checked: &ProjectChecked) -> String {
 }
 
 /// What went wrong with a check, and how it is mended.
-pub fn explain(command: &CommandReport, checked: &ProjectChecked) -> Vec<String> {
+pub fn explain_failed_check(command: &CommandReport, checked: &ProjectChecked) -> Vec<String> {
     let name = escape_line(&command.name);
     let mut lines = Vec::new();
     if !command.denied.is_empty() {

@@ -24,12 +24,16 @@ impl CliContext {
     }
 
     /// The answer on stdout: as JSON, or as `text` writes it.
-    pub fn answer<T: Serialize + ?Sized>(
+    pub fn print_answer<T: Serialize + ?Sized>(
         &self,
         answer: &T,
         text: impl FnOnce(&T) -> String,
     ) -> Result<(), CommandFailure> {
-        if self.json { say::print_json(answer) } else { say::print(&tone::fit(&text(answer))) }
+        if self.json {
+            say::print_json(answer)
+        } else {
+            say::print_data(&tone::fit_to_terminal(&text(answer)))
+        }
     }
 
     /// A path as the person meant it, seen from the folder the command is about.

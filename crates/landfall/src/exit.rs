@@ -55,7 +55,7 @@ impl CliExit {
     ];
 
     /// The number that a shell sees.
-    pub fn number(self) -> u8 {
+    pub fn exit_code(self) -> u8 {
         match self {
             Self::Ok => 0,
             Self::Internal => 1,
@@ -93,7 +93,7 @@ impl CliExit {
     }
 
     #[cfg(test)]
-    fn meaning(self) -> &'static str {
+    fn meaning_text(self) -> &'static str {
         match self {
             Self::Ok => "Done. For `run`: everything that was to land has landed.",
             Self::Internal => {
@@ -131,7 +131,7 @@ impl CliExit {
 
 impl From<CliExit> for ExitCode {
     fn from(exit: CliExit) -> Self {
-        Self::from(exit.number())
+        Self::from(exit.exit_code())
     }
 }
 
@@ -155,7 +155,7 @@ impl CommandFailure {
     }
 
     /// The words of the command cannot be used.
-    pub fn usage(message: impl Into<String>) -> Self {
+    pub fn usage_error(message: impl Into<String>) -> Self {
         Self::new(CliExit::Usage, message)
     }
 
@@ -166,19 +166,19 @@ impl CommandFailure {
     }
 
     /// Whoever read our output has seen enough. That is no failure, and there is nobody to tell.
-    pub fn reader_left() -> Self {
+    pub fn output_closed() -> Self {
         Self::new(CliExit::Ok, "")
     }
 }
 
 impl From<Problem> for CommandFailure {
     fn from(problem: Problem) -> Self {
-        let code = exit_of(problem.code);
+        let code = exit_for_problem(problem.code);
         Self { code, problem: Some(problem.code), message: problem.message, hint: problem.hint }
     }
 }
 
-fn exit_of(code: ProblemCode) -> CliExit {
+fn exit_for_problem(code: ProblemCode) -> CliExit {
     match code {
         ProblemCode::NotARepository
         | ProblemCode::BareRepository
@@ -216,11 +216,11 @@ mod tests {
 
     use landfall_api::ProblemCode;
 
-    use super::{CliExit, exit_of};
+    use super::{CliExit, exit_for_problem};
 
     #[test]
     fn every_code_has_its_own_number_and_word() {
-        let numbers: BTreeSet<u8> = CliExit::ALL.iter().map(|exit| exit.number()).collect();
+        let numbers: BTreeSet<u8> = CliExit::ALL.iter().map(|exit| exit.exit_code()).collect();
         let words: BTreeSet<&str> = CliExit::ALL.iter().map(|exit| exit.word()).collect();
         assert_eq!((numbers.len(), words.len()), (CliExit::ALL.len(), CliExit::ALL.len()));
     }
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn no_problem_ends_well() {
         for code in ProblemCode::ALL {
-            assert_ne!(exit_of(code), CliExit::Ok, "{code:?}");
+            assert_ne!(exit_for_problem(code), CliExit::Ok, "{code:?}");
         }
     }
 
@@ -241,12 +241,12 @@ mod tests {
              | code | word | meaning |\n|---|---|---|\n",
         );
         for exit in CliExit::ALL {
-            page += &format!("| {} | `{}` | {} |\n", exit.number(), exit.word(), exit.meaning());
+            page += &format!("| {} | `{}` | {} |\n", exit.exit_code(), exit.word(), exit.meaning_text());
         }
         page += "\nThe problems that the engine names, and the code each ends with:\n\n| problem | code |\n|---|---|\n";
         for code in ProblemCode::ALL {
             let word = serde_json::to_string(&code).expect("a word");
-            page += &format!("| `{}` | {} |\n", word.trim_matches('"'), exit_of(code).number());
+            page += &format!("| `{}` | {} |\n", word.trim_matches('"'), exit_for_problem(code).exit_code());
         }
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/exit-codes.md");
         if std::env::var_os("LANDFALL_BLESS").is_some() {

@@ -14,7 +14,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 
 use crate::exit::{CliExit, CommandFailure};
-use crate::say::{shorten, talk};
+use crate::say::{print_message, shorten_to_columns};
 use crate::table::Table;
 
 const FRAME_EVERY: Duration = Duration::from_millis(125); // eight a second: alive, and not a load
@@ -28,7 +28,7 @@ struct InterruptCount {
 }
 
 impl InterruptCount {
-    fn number(&self) -> MutexGuard<'_, usize> {
+    fn lock_number(&self) -> MutexGuard<'_, usize> {
         self.number.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -54,12 +54,14 @@ impl Interrupts {
             .name("signals".to_owned())
             .spawn(move || {
                 for _ in &mut signals {
-                    let mut number = counted.number();
+                    let mut number = counted.lock_number();
                     *number += 1;
                     counted.changed.notify_all();
                     if *number >= 3 {
-                        talk("\nleft at once; agents that still work are adopted by the next `landfall run`");
-                        std::process::exit(CliExit::Interrupted.number().into());
+                        print_message(
+                            "\nleft at once; agents that still work are adopted by the next `landfall run`",
+                        );
+                        std::process::exit(CliExit::Interrupted.exit_code().into());
                     }
                 }
             })
@@ -68,14 +70,14 @@ impl Interrupts {
     }
 
     /// How many there were.
-    pub fn seen(&self) -> usize {
-        *self.count.number()
+    pub fn count_seen(&self) -> usize {
+        *self.count.lock_number()
     }
 
     /// Waits until there were more than `seen`, at most for `span`.
     pub fn wait_past(&self, seen: usize, span: Duration) {
         let waited =
-            self.count.changed.wait_timeout_while(self.count.number(), span, |number| *number <= seen);
+            self.count.changed.wait_timeout_while(self.count.lock_number(), span, |number| *number <= seen);
         drop(waited); // whoever waited looks again anyway
     }
 }
@@ -90,7 +92,7 @@ impl Drop for Interrupts {
 }
 
 /// Shows the run until it ends.
-pub fn watch(run: &mut dyn RunHandle, interrupts: &Interrupts) -> RunOutcome {
+pub fn watch_run(run: &mut dyn RunHandle, interrupts: &Interrupts) -> RunOutcome {
     let term = console::Term::stderr();
     let mut screen = if term.is_term() && !crate::tone::is_dumb() {
         RunDisplay::Live { term, drawn: 0 }
@@ -100,25 +102,25 @@ pub fn watch(run: &mut dyn RunHandle, interrupts: &Interrupts) -> RunOutcome {
     let mut heard = 0;
     loop {
         let outcome = run.wait(FRAME_EVERY);
-        while heard < interrupts.seen() {
+        while heard < interrupts.count_seen() {
             heard += 1;
-            screen.above(&obey(run, heard));
+            screen.print_above(&handle_interrupt(run, heard));
         }
         let view = run.snapshot();
         for news in &view.news {
-            screen.above(&news_line(news));
+            screen.print_above(&news_line(news));
         }
         match outcome {
             Some(outcome) => {
                 screen.clear();
                 return outcome;
             }
-            None => screen.show(&view),
+            None => screen.show_view(&view),
         }
     }
 }
 
-fn obey(run: &mut dyn RunHandle, heard: usize) -> String {
+fn handle_interrupt(run: &mut dyn RunHandle, heard: usize) -> String {
     if heard == 1 {
         run.drain();
         return "finishing the iterations under way; Ctrl-C again stops now".to_owned();
@@ -128,8 +130,8 @@ fn obey(run: &mut dyn RunHandle, heard: usize) -> String {
 }
 
 /// What the exit code says about a run.
-pub fn exit_of(outcome: &RunOutcome, interrupts: &Interrupts) -> CliExit {
-    if interrupts.seen() > 0 { CliExit::Interrupted } else { exit_by_tasks(outcome) }
+pub fn exit_for_run(outcome: &RunOutcome, interrupts: &Interrupts) -> CliExit {
+    if interrupts.count_seen() > 0 { CliExit::Interrupted } else { exit_by_tasks(outcome) }
 }
 
 fn exit_by_tasks(outcome: &RunOutcome) -> CliExit {
@@ -172,20 +174,20 @@ enum RunDisplay {
 
 impl RunDisplay {
     /// A line that stays.
-    fn above(&mut self, line: &str) {
+    fn print_above(&mut self, line: &str) {
         self.clear();
-        talk(line);
+        print_message(line);
         if let Self::Plain { last } = self {
             *last = Instant::now();
         }
     }
 
-    fn show(&mut self, view: &RunView) {
+    fn show_view(&mut self, view: &RunView) {
         match self {
             Self::Live { term, drawn } => {
                 let (height, width) = term.size();
-                let lines = frame(view, width.into(), height.into());
-                let mut text = erase(*drawn);
+                let lines = frame_lines(view, width.into(), height.into());
+                let mut text = erase_lines(*drawn);
                 for line in &lines {
                     text += line;
                     text.push('\n');
@@ -196,7 +198,11 @@ impl RunDisplay {
             Self::Plain { last } => {
                 if last.elapsed() >= WORD_EVERY {
                     *last = Instant::now();
-                    talk(&format!("{} {}", landfall_text::format_clock(clock::now_ms()), progress(view)));
+                    print_message(&format!(
+                        "{} {}",
+                        landfall_text::format_clock(clock::now_ms()),
+                        progress_line(view)
+                    ));
                 }
             }
         }
@@ -205,7 +211,7 @@ impl RunDisplay {
     fn clear(&mut self) {
         match self {
             Self::Live { drawn, .. } if *drawn > 0 => {
-                let _ = std::io::stderr().lock().write_all(erase(*drawn).as_bytes()); // the terminal is gone
+                let _ = std::io::stderr().lock().write_all(erase_lines(*drawn).as_bytes()); // the terminal is gone
                 *drawn = 0;
             }
             Self::Live { .. } | Self::Plain { .. } => {}
@@ -214,13 +220,13 @@ impl RunDisplay {
 }
 
 /// Up over the lines drawn before, and everything below away.
-fn erase(lines: usize) -> String {
+fn erase_lines(lines: usize) -> String {
     if lines == 0 { String::new() } else { format!("\x1b[{lines}A\r\x1b[J") }
 }
 
 /// What is on the screen: a row for each slot in use, then the sums. No row is wider than the terminal, or it would
 /// wrap and the next frame would not find its place.
-fn frame(view: &RunView, width: usize, height: usize) -> Vec<String> {
+fn frame_lines(view: &RunView, width: usize, height: usize) -> Vec<String> {
     let room = height.saturating_sub(3).max(1); // the sums, the prompt line, and a line for what is above
     let shown = if view.slots.len() > room { room - 1 } else { view.slots.len() };
     let mut lines: Vec<String> = view.slots[..shown].iter().map(slot_line).collect();
@@ -228,12 +234,12 @@ fn frame(view: &RunView, width: usize, height: usize) -> Vec<String> {
         lines.push(format!("… and {} more at work", view.slots.len() - shown));
     }
     lines.extend(view.batches.iter().map(|batch| escape_line(batch).into_owned()));
-    lines.extend(alerts(view));
+    lines.extend(alert_lines(view));
     lines.extend(view.sprint.as_ref().map(|bar| escape_line(bar).into_owned()));
-    lines.push(sums(view));
+    lines.push(totals_line(view));
     let over = lines.len().saturating_sub(height.saturating_sub(1).max(1));
     lines.drain(..over); // the last lines say most
-    lines.iter().map(|line| shorten(line, width.saturating_sub(1).max(1)).into_owned()).collect()
+    lines.iter().map(|line| shorten_to_columns(line, width.saturating_sub(1).max(1)).into_owned()).collect()
 }
 
 fn slot_line(slot: &SlotLine) -> String {
@@ -250,12 +256,12 @@ fn slot_line(slot: &SlotLine) -> String {
         landfall_text::format_duration(slot.elapsed_ms),
         landfall_text::format_count(slot.tokens),
         slot.cost_usd.map(|usd| format!(" {:>7}", landfall_text::format_usd(usd))).unwrap_or_default(),
-        shorten(&escape_line(&slot.title), 48),
+        shorten_to_columns(&escape_line(&slot.title), 48),
     )
 }
 
 /// What a person must not miss.
-fn alerts(view: &RunView) -> Vec<String> {
+fn alert_lines(view: &RunView) -> Vec<String> {
     let paused = view.paused.as_ref().map(|reason| {
         format!(
             "!! PAUSED: {} !! `landfall run resume` in another terminal goes on; Ctrl-C ends the run",
@@ -269,7 +275,7 @@ fn alerts(view: &RunView) -> Vec<String> {
     paused.into_iter().chain(held).chain(pick).collect()
 }
 
-fn sums(view: &RunView) -> String {
+fn totals_line(view: &RunView) -> String {
     let mode = match view.mode {
         RunMode::Running if view.paused.is_some() => "paused · ",
         RunMode::Running if view.pilot == Some(Mode::SemiAuto) => "semi-auto · ",
@@ -301,7 +307,7 @@ fn sums(view: &RunView) -> String {
 }
 
 /// The same in one line, for logs.
-fn progress(view: &RunView) -> String {
+fn progress_line(view: &RunView) -> String {
     let at_work: Vec<String> = view
         .slots
         .iter()
@@ -317,8 +323,9 @@ fn progress(view: &RunView) -> String {
         .collect();
     let at_work =
         if at_work.is_empty() { String::new() } else { format!("; at work: {}", at_work.join(", ")) };
-    let mut line = format!("{}{at_work}", sums(view));
-    for more in alerts(view).into_iter().chain(view.sprint.as_ref().map(|bar| escape_line(bar).into_owned()))
+    let mut line = format!("{}{at_work}", totals_line(view));
+    for more in
+        alert_lines(view).into_iter().chain(view.sprint.as_ref().map(|bar| escape_line(bar).into_owned()))
     {
         line = format!("{line}; {more}");
     }
@@ -335,9 +342,9 @@ pub fn news_line(news: &NewsLine) -> String {
 pub fn summary(outcome: &RunOutcome) -> String {
     let mut table = Table::new(&["TASK", "STATUS", "ITERATIONS", "TIME", "COMMIT", "TITLE"]);
     for task in &outcome.tasks {
-        table.row([
+        table.add_row([
             &task.task.to_string(),
-            &standing(task),
+            &status_with_wait(task),
             &task.iterations.to_string(),
             &landfall_text::format_duration(task.spent_ms),
             task.commit.as_deref().map_or("", landfall_text::short_commit),
@@ -363,7 +370,7 @@ pub fn summary(outcome: &RunOutcome) -> String {
             format!("{}: {landed} landed, {not_landed} did not, in {took}\n", outcome.run)
         }
     };
-    text += &ended_text(&outcome.ended);
+    text += &run_ended_text(&outcome.ended);
     // What needs the person is said below, with what to do about it.
     let said_below = |task: &OutcomeLine| outcome.needs_you.iter().any(|need| need.contains(&task.why));
     for task in &outcome.tasks {
@@ -375,11 +382,11 @@ pub fn summary(outcome: &RunOutcome) -> String {
 }
 
 /// The same without what became of each task, for whoever says that in their own words.
-pub fn how_it_ended(outcome: &RunOutcome) -> String {
-    ended_text(&outcome.ended) + &notes_text(outcome)
+pub fn ending_text(outcome: &RunOutcome) -> String {
+    run_ended_text(&outcome.ended) + &notes_text(outcome)
 }
 
-fn ended_text(ended: &RunEnded) -> String {
+fn run_ended_text(ended: &RunEnded) -> String {
     let mut text = String::new();
     match ended {
         RunEnded::Finished => {}
@@ -427,7 +434,7 @@ fn notes_text(outcome: &RunOutcome) -> String {
     text
 }
 
-fn standing(task: &OutcomeLine) -> String {
+fn status_with_wait(task: &OutcomeLine) -> String {
     match task.wait {
         Some(wait) => format!("{} ({wait})", task.status),
         None => task.status.to_string(),
@@ -440,7 +447,7 @@ mod tests {
         OutcomeLine, Problem, ProblemCode, RunEnded, RunOutcome, Status, TaskId, WaitFor, WireRunId,
     };
 
-    use super::{exit_by_tasks, frame, summary};
+    use super::{exit_by_tasks, frame_lines, summary};
     use crate::exit::CliExit;
     use landfall_app::run_handle::{RunView, SlotLine};
 
@@ -543,7 +550,7 @@ mod tests {
         };
         let view = RunView { slots: (1..=40).map(slot).collect(), slots_max: 40, ..RunView::default() };
         for (width, height) in [(80, 24), (20, 5), (1, 1), (0, 0)] {
-            let lines = frame(&view, width, height);
+            let lines = frame_lines(&view, width, height);
             assert!(lines.len() <= height.max(3), "{lines:?}");
             for line in &lines {
                 assert!(console::measure_text_width(line) <= width.max(2), "{line}");
@@ -565,6 +572,6 @@ mod tests {
         expect_test::expect![[r#"
             T3    working       2/50      41s   12.3k  Fix the parser · reading the tests
             1 landed · 4 queued · 1 at work · 2 slots · 1m 5s · 34k tokens"#]]
-        .assert_eq(&frame(&view, 120, 24).join("\n"));
+        .assert_eq(&frame_lines(&view, 120, 24).join("\n"));
     }
 }

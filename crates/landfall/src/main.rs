@@ -30,17 +30,17 @@ fn main() -> ExitCode {
             None => return exit::CliExit::Usage.into(),
         },
         Some("attempt") => {
-            return match landfall_app::run_sandbox_attempts(args).map(|report| say::print(&report)) {
+            return match landfall_app::run_sandbox_attempts(args).map(|report| say::print_data(&report)) {
                 Some(Ok(())) => exit::CliExit::Ok.into(),
                 Some(Err(failure)) => failure.code.into(),
                 None => exit::CliExit::Usage.into(),
             };
         }
-        Some("play") => return ExitCode::from(player::play(args)),
+        Some("play") => return ExitCode::from(player::play_role(args)),
         Some("bridge") => return ExitCode::from(bridge::bridge(args)),
         Some("--version" | "-V") if args.next().is_none() => {
             let text = concat!("landfall ", env!("CARGO_PKG_VERSION"), "\n");
-            return match say::print(text) {
+            return match say::print_data(text) {
                 Ok(()) => exit::CliExit::Ok.into(),
                 Err(failure) => failure.code.into(),
             };

@@ -3,15 +3,15 @@
 use std::io::IsTerminal as _;
 
 /// Says why nobody is there; none when somebody is.
-pub fn nobody(flag: bool) -> Option<String> {
+pub fn absence_reason(flag: bool) -> Option<String> {
     let variables: Vec<(String, String)> = std::env::vars_os()
         .filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)))
         .collect();
     let terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-    nobody_by(flag, &variables, terminal)
+    absence_reason_from(flag, &variables, terminal)
 }
 
-fn nobody_by(flag: bool, variables: &[(String, String)], terminal: bool) -> Option<String> {
+fn absence_reason_from(flag: bool, variables: &[(String, String)], terminal: bool) -> Option<String> {
     const CI: [&str; 5] = ["CI", "GITHUB_ACTIONS", "GITLAB_CI", "CIRCLECI", "TRAVIS"];
     if flag {
         return Some("--non-interactive".to_owned());
@@ -29,14 +29,14 @@ fn nobody_by(flag: bool, variables: &[(String, String)], terminal: bool) -> Opti
 
 #[cfg(test)]
 mod tests {
-    use super::nobody_by;
+    use super::absence_reason_from;
 
     #[test]
     fn a_flag_a_variable_or_no_terminal_mean_that_nobody_is_there() {
         let check = |flag, variables: &[(&str, &str)], terminal, expect: Option<&str>| {
             let variables: Vec<(String, String)> =
                 variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-            assert_eq!(nobody_by(flag, &variables, terminal).as_deref(), expect, "{variables:?}");
+            assert_eq!(absence_reason_from(flag, &variables, terminal).as_deref(), expect, "{variables:?}");
         };
         check(false, &[("HOME", "/home/me")], true, None);
         check(true, &[], true, Some("--non-interactive"));

@@ -9,7 +9,7 @@ use crate::table::Table;
 use crate::tone::{TextTone, paint};
 
 /// The report of a run for the terminal.
-pub fn text(report: &RunReport, now_ms: i64) -> String {
+pub fn render_run_report(report: &RunReport, now_ms: i64) -> String {
     let RunReport { run, tasks, notes } = report;
     let mut text = format!("{} of {}\n", run_name(run), format_local(run.began_ms));
     let good = run.counts.failed == 0 && run.counts.behind == 0;
@@ -23,12 +23,12 @@ pub fn text(report: &RunReport, now_ms: i64) -> String {
     for (result, tasks) in group_by_result(tasks) {
         text += &format!(
             "\n{} ({})\n",
-            paint(TextTone::of_result(result), &capitalize(result.words())),
+            paint(TextTone::for_result(result), &capitalize(result.words())),
             tasks.len()
         );
         let mut table = Table::new(&["TASK", "ITERATIONS", "AGENTS", "COST", "COMMIT", "TITLE"]);
         for task in &tasks {
-            table.row([
+            table.add_row([
                 &task.task.to_string(),
                 &task.iterations.to_string(),
                 &format_duration(task.agent_ms),

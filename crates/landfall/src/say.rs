@@ -12,7 +12,7 @@ use crate::commands::named;
 use crate::exit::{CliExit, CommandFailure};
 
 /// At most so many columns, with `…` where something is left out. The text is already clean.
-pub fn shorten(text: &str, columns: usize) -> Cow<'_, str> {
+pub fn shorten_to_columns(text: &str, columns: usize) -> Cow<'_, str> {
     console::truncate_str(text, columns, "…")
 }
 
@@ -24,7 +24,7 @@ pub fn side_base() -> Option<&'static str> {
     BASE.as_deref()
 }
 
-fn advised<'a>(text: &'a str, base: Option<&str>) -> Cow<'a, str> {
+fn add_base_option<'a>(text: &'a str, base: Option<&str>) -> Cow<'a, str> {
     const SHOWN: &str = "`landfall ";
     let Some(base) = base.filter(|_| text.contains(SHOWN)) else { return Cow::Borrowed(text) };
     let base = quote_shell_word(base);
@@ -38,8 +38,8 @@ fn advised<'a>(text: &'a str, base: Option<&str>) -> Cow<'a, str> {
 }
 
 /// Data for stdout.
-pub fn print(text: &str) -> Result<(), CommandFailure> {
-    print_bytes(advised(text, side_base()).as_bytes())
+pub fn print_data(text: &str) -> Result<(), CommandFailure> {
+    print_bytes(add_base_option(text, side_base()).as_bytes())
 }
 
 /// Data for stdout that may not be text.
@@ -47,7 +47,7 @@ pub fn print_bytes(bytes: &[u8]) -> Result<(), CommandFailure> {
     let mut out = io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
         Ok(()) => Ok(()),
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(CommandFailure::reader_left()),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(CommandFailure::output_closed()),
         Err(error) if error.kind() == ErrorKind::StorageFull => {
             Err(CommandFailure::new(CliExit::Machine, format!("write the output: {error}")))
         }
@@ -56,7 +56,7 @@ pub fn print_bytes(bytes: &[u8]) -> Result<(), CommandFailure> {
 }
 
 /// Bytes that someone else made: as they are for a program, clean for a terminal and for whoever wants them safe.
-pub fn print_foreign(bytes: &[u8], safe: bool) -> Result<(), CommandFailure> {
+pub fn print_untrusted(bytes: &[u8], safe: bool) -> Result<(), CommandFailure> {
     if safe || io::stdout().is_terminal() {
         return print_bytes(escape_block(&String::from_utf8_lossy(bytes)).as_bytes());
     }
@@ -69,7 +69,7 @@ pub fn print_json<T: Serialize + ?Sized>(value: &T) -> Result<(), CommandFailure
     let text = if spread { serde_json::to_string_pretty(value) } else { serde_json::to_string(value) };
     let text =
         text.map_err(|error| CommandFailure::new(CliExit::Internal, format!("write JSON: {error}")))?;
-    print(&(escape_json(text) + "\n"))
+    print_data(&(escape_json(text) + "\n"))
 }
 
 /// JSON for stdout in one line, whoever reads it.
@@ -77,45 +77,45 @@ pub fn print_json_line<T: Serialize + ?Sized>(value: &T) -> Result<(), CommandFa
     let text = serde_json::to_string(value);
     let text =
         text.map_err(|error| CommandFailure::new(CliExit::Internal, format!("write JSON: {error}")))?;
-    print(&(escape_json(text) + "\n"))
+    print_data(&(escape_json(text) + "\n"))
 }
 
 /// A line of talk on stderr. It has been cleaned where it came from outside.
-pub fn talk(text: &str) {
-    let mut text = advised(text, side_base()).into_owned();
+pub fn print_message(text: &str) {
+    let mut text = add_base_option(text, side_base()).into_owned();
     text.push('\n');
     let _ = io::stderr().lock().write_all(text.as_bytes()); // nobody listens: there is nobody to tell
 }
 
 /// Says why a command failed, for people or for programs.
-pub fn complain(failure: &CommandFailure, json: bool) {
+pub fn print_failure(failure: &CommandFailure, json: bool) {
     if failure.code == CliExit::Ok {
         return;
     }
     if json {
         let error = serde_json::json!({ "error": {
-            "exit": failure.code.number(),
+            "exit": failure.code.exit_code(),
             "word": failure.code.word(),
             "problem": failure.problem,
             "message": failure.message,
             "hint": failure.hint,
         }});
-        return talk(&escape_json(error.to_string()));
+        return print_message(&escape_json(error.to_string()));
     }
-    talk(&format!("error: {}", escape_block(&failure.message)));
+    print_message(&format!("error: {}", escape_block(&failure.message)));
     if let Some(hint) = &failure.hint {
-        talk(&format!("hint: {}", escape_block(hint)));
+        print_message(&format!("hint: {}", escape_block(hint)));
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::advised;
+    use super::add_base_option;
 
     #[test]
     fn commands_that_are_shown_name_the_base_branch_of_the_command_line() {
         let base = "release/1.2";
-        let shown = |text: &str| advised(text, Some(base)).into_owned();
+        let shown = |text: &str| add_base_option(text, Some(base)).into_owned();
         assert_eq!(
             shown("see `landfall why T1`, or `landfall auto 7`"),
             "see `landfall --base release/1.2 why T1`, or `landfall --base release/1.2 auto 7`"
@@ -123,6 +123,6 @@ mod tests {
         for same in ["nothing", "`landfall --base main why '#7'`", "landfall is a word"] {
             assert_eq!(shown(same), same);
         }
-        assert_eq!(advised("`landfall why T1`", None), "`landfall why T1`");
+        assert_eq!(add_base_option("`landfall why T1`", None), "`landfall why T1`");
     }
 }

@@ -4,7 +4,7 @@
 use console::measure_text_width;
 use landfall_text::control_chars::escape_line;
 
-use crate::say::shorten;
+use crate::say::shorten_to_columns;
 use crate::tone::{self, TextTone, paint};
 
 /// Where nobody says how wide it is, a cell ends here: a title of 10 kB is no title any more.
@@ -23,24 +23,27 @@ impl Table {
     }
 
     /// One more row. Cells are cleaned here.
-    pub fn row<const N: usize>(&mut self, cells: [&str; N]) {
-        self.row_of(&cells);
+    pub fn add_row<const N: usize>(&mut self, cells: [&str; N]) {
+        self.add_row_slice(&cells);
     }
 
     /// The same for a table whose number of columns is known only when it runs.
-    pub fn row_of(&mut self, cells: &[&str]) {
+    pub fn add_row_slice(&mut self, cells: &[&str]) {
         debug_assert_eq!(cells.len(), self.heading.len(), "a cell for each column");
         self.rows.push(
-            cells.iter().map(|cell| shorten(&escape_line(cell), CELL_COLUMNS_MAX).into_owned()).collect(),
+            cells
+                .iter()
+                .map(|cell| shorten_to_columns(&escape_line(cell), CELL_COLUMNS_MAX).into_owned())
+                .collect(),
         );
     }
 
     /// As lines for stdout.
     pub fn text(&self) -> String {
-        self.text_within(tone::columns())
+        self.to_text_within(tone::terminal_columns())
     }
 
-    fn text_within(&self, columns: Option<usize>) -> String {
+    fn to_text_within(&self, columns: Option<usize>) -> String {
         let rows = || std::iter::once(&self.heading).chain(&self.rows);
         let mut widths: Vec<usize> = vec![0; self.heading.len()];
         for row in rows() {
@@ -50,7 +53,7 @@ impl Table {
         }
         let last = widths.len() - 1;
         if let Some(columns) = columns {
-            fit(&mut widths, columns);
+            fit_widths(&mut widths, columns);
         }
         let right: Vec<bool> = (0..widths.len()).map(|place| place < last && self.is_number(place)).collect();
         let mut text = String::new();
@@ -58,10 +61,10 @@ impl Table {
             let mut line = String::new();
             for (place, cell) in row.iter().enumerate() {
                 let limited = columns.is_some() || place < last;
-                let cell = if limited { shorten(cell, widths[place]) } else { cell.into() };
+                let cell = if limited { shorten_to_columns(cell, widths[place]) } else { cell.into() };
                 let room = " ".repeat(widths[place].saturating_sub(measure_text_width(&cell)));
                 let shown =
-                    if number == 0 { paint(TextTone::Dim, &cell) } else { self.painted(place, &cell) };
+                    if number == 0 { paint(TextTone::Dim, &cell) } else { self.paint_cell(place, &cell) };
                 match right[place] {
                     true => line += &(room + &shown),
                     false if place == last => line += &shown,
@@ -85,9 +88,9 @@ impl Table {
     }
 
     /// A cell in the colour of what it says, in columns that say how something stands.
-    fn painted(&self, column: usize, cell: &str) -> String {
+    fn paint_cell(&self, column: usize, cell: &str) -> String {
         let tone = match self.heading[column].as_str() {
-            "STATUS" | "STATE" | "OUTCOME" | "RESULT" | "DOING" => TextTone::of_word(cell),
+            "STATUS" | "STATE" | "OUTCOME" | "RESULT" | "DOING" => TextTone::for_word(cell),
             _ => None,
         };
         tone.map_or_else(|| cell.to_owned(), |tone| paint(tone, cell))
@@ -95,7 +98,7 @@ impl Table {
 }
 
 /// Takes columns from the last cell first, then from the widest ones, until a row fits.
-fn fit(widths: &mut [usize], columns: usize) {
+fn fit_widths(widths: &mut [usize], columns: usize) {
     const CELL_MIN: usize = 8; // narrower than that nothing can be read
     let gaps = 2 * (widths.len() - 1);
     let mut over = (widths.iter().sum::<usize>() + gaps).saturating_sub(columns);
@@ -123,18 +126,18 @@ mod tests {
     #[test]
     fn numbers_end_in_line_and_wide_cells_give_way() {
         let mut table = Table::new(&["TASK", "TIME", "COMMIT", "DETAIL", "TITLE"]);
-        table.row([
+        table.add_row([
             "T1",
             "5.0s",
             "3019840127",
             "a long detail of what it waits for",
             "a long title of it all",
         ]);
-        table.row(["T10", "3m 05s", "", "", "short"]);
-        let text = table.text_within(Some(60));
+        table.add_row(["T10", "3m 05s", "", "", "short"]);
+        let text = table.to_text_within(Some(60));
         assert!(text.lines().all(|line| console::measure_text_width(line) <= 60), "{text}");
         assert_eq!(
-            table.text_within(Some(60)),
+            table.to_text_within(Some(60)),
             "TASK    TIME  COMMIT      DETAIL            TITLE\n\
              T1      5.0s  3019840127  a long detail o…  a long title of…\n\
              T10   3m 05s                                short\n"
@@ -144,13 +147,13 @@ mod tests {
     #[test]
     fn the_last_column_gives_way_and_wide_letters_are_counted() {
         let mut table = Table::new(&["TASK", "STATUS", "TITLE"]);
-        table.row(["T1", "ready", "a title that is too long for it"]);
-        table.row(["T10", "waiting", "日本\u{1b}[2J"]);
-        table.row(["T11", "", ""]);
+        table.add_row(["T1", "ready", "a title that is too long for it"]);
+        table.add_row(["T10", "waiting", "日本\u{1b}[2J"]);
+        table.add_row(["T11", "", ""]);
         assert_eq!(
-            table.text_within(Some(24)),
+            table.to_text_within(Some(24)),
             "TASK  STATUS   TITLE\nT1    ready    a title …\nT10   waiting  日本\\u{1…\nT11\n"
         );
-        assert!(table.text_within(None).contains("a title that is too long for it"));
+        assert!(table.to_text_within(None).contains("a title that is too long for it"));
     }
 }

@@ -5,7 +5,7 @@ use jiff::{Span, SpanRelativeTo, ToSpan as _, Unit, Zoned};
 
 /// The next moment that a clock here shows `text`, or the moment it names with its day. Where the clock is put forward over
 /// it, the moment after the gap; where it shows it twice, the first.
-pub fn until(text: &str, now: &Zoned) -> Result<Zoned, String> {
+pub fn parse_until(text: &str, now: &Zoned) -> Result<Zoned, String> {
     let bad =
         |_| format!("`{text}` is not a time such as 08:00, or a day and a time such as \"2026-08-01 08:00\"");
     let zone = now.time_zone();
@@ -21,7 +21,7 @@ pub fn until(text: &str, now: &Zoned) -> Result<Zoned, String> {
             false => Err(format!("`{text}` is past")),
         };
     }
-    let time: Time = padded(text.trim()).parse().map_err(bad)?;
+    let time: Time = pad_hour(text.trim()).parse().map_err(bad)?;
     let mut day = now.date();
     loop {
         let at = in_zone(day.to_datetime(time))?;
@@ -33,7 +33,7 @@ pub fn until(text: &str, now: &Zoned) -> Result<Zoned, String> {
 }
 
 /// `8:00` is as good as `08:00`.
-fn padded(text: &str) -> String {
+fn pad_hour(text: &str) -> String {
     if text.split(':').next().is_some_and(|hour| hour.len() == 1) {
         format!("0{text}")
     } else {
@@ -58,13 +58,13 @@ pub fn duration_ms(text: &str) -> Result<u64, String> {
 mod tests {
     use jiff::Zoned;
 
-    use super::{duration_ms, until};
+    use super::{duration_ms, parse_until};
 
     #[test]
     fn the_next_time_a_clock_shows_it_is_meant() {
         let check = |now: &str, text: &str, expect: &str| {
             let now: Zoned = now.parse().expect("a moment");
-            let found = until(text, &now).map_or_else(|error| error, |at| at.to_string());
+            let found = parse_until(text, &now).map_or_else(|error| error, |at| at.to_string());
             assert_eq!(found, expect, "{text} at {now}");
         };
         let night = "2026-07-29T22:00:00+02:00[Europe/Berlin]";

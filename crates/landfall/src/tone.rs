@@ -27,7 +27,7 @@ pub enum TextTone {
 
 impl TextTone {
     /// The tone of what has become of a task in a run.
-    pub fn of_result(result: RunResult) -> Self {
+    pub fn for_result(result: RunResult) -> Self {
         match result {
             RunResult::Landed | RunResult::Accepted => Self::Good,
             RunResult::Failed => Self::Bad,
@@ -38,7 +38,7 @@ impl TextTone {
     }
 
     /// The tone of a cell, by the first word in it: a status, an outcome, the state of a check.
-    pub fn of_word(cell: &str) -> Option<Self> {
+    pub fn for_word(cell: &str) -> Option<Self> {
         let word = cell.split([' ', ':', ',']).next().unwrap_or_default();
         Some(match word {
             "done" | "landed" | "pass" | "passed" | "ok" | "OK" | "green" | "open" | "approved" => Self::Good,
@@ -50,7 +50,7 @@ impl TextTone {
         })
     }
 
-    fn style(self) -> Style {
+    fn to_style(self) -> Style {
         match self {
             Self::Good => Style::new().green(),
             Self::Lively => Style::new().cyan(),
@@ -63,7 +63,11 @@ impl TextTone {
 
 /// The text in the colour of its meaning, if stdout is a terminal that wants colour. `NO_COLOR` is respected.
 pub fn paint(tone: TextTone, text: &str) -> String {
-    if is_coloured() { tone.style().force_styling(true).apply_to(text).to_string() } else { text.to_owned() }
+    if is_coloured() {
+        tone.to_style().force_styling(true).apply_to(text).to_string()
+    } else {
+        text.to_owned()
+    }
 }
 
 /// Whether stdout wants colour: a terminal that can, and nobody said no.
@@ -78,13 +82,13 @@ pub fn is_dumb() -> bool {
 }
 
 /// How wide stdout is; none if it is no terminal.
-pub fn columns() -> Option<usize> {
+pub fn terminal_columns() -> Option<usize> {
     std::io::stdout().is_terminal().then(|| usize::from(console::Term::stdout().size().1))
 }
 
 /// Text for stdout: on a terminal, each line is wrapped between words and goes on under its own beginning.
-pub fn fit(text: &str) -> String {
-    match columns() {
+pub fn fit_to_terminal(text: &str) -> String {
+    match terminal_columns() {
         Some(columns) => fit_within(text, columns),
         None => text.to_owned(),
     }
@@ -98,7 +102,7 @@ fn fit_within(text: &str, columns: usize) -> String {
             out += line;
         } else {
             let indent = " ".repeat(hanging_indent(line));
-            out += wrap(line, columns.min(PROSE_COLUMNS_MAX), &indent).trim_end_matches('\n');
+            out += wrap_line(line, columns.min(PROSE_COLUMNS_MAX), &indent).trim_end_matches('\n');
         }
         out += end;
     }
@@ -122,7 +126,7 @@ fn hanging_indent(line: &str) -> usize {
 }
 
 /// Breaks a line between words. A command in backticks stays in one piece, to be copied.
-pub fn wrap(line: &str, columns: usize, indent: &str) -> String {
+pub fn wrap_line(line: &str, columns: usize, indent: &str) -> String {
     let (mut text, mut used) = (String::new(), 0);
     let mut in_command = false;
     // A gap between words, unless it lies in a command.
@@ -173,8 +177,8 @@ mod tests {
 
     #[test]
     fn a_word_has_the_tone_of_its_meaning() {
-        assert_eq!(TextTone::of_word("waiting (question)"), Some(TextTone::Warn));
-        assert_eq!(TextTone::of_word("done"), Some(TextTone::Good));
-        assert_eq!(TextTone::of_word("Fix the parser"), None);
+        assert_eq!(TextTone::for_word("waiting (question)"), Some(TextTone::Warn));
+        assert_eq!(TextTone::for_word("done"), Some(TextTone::Good));
+        assert_eq!(TextTone::for_word("Fix the parser"), None);
     }
 }

@@ -24,6 +24,6 @@ pub struct Args {
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let asked = Accept { tasks: args.tasks, reason: args.already_done };
     let changed = context.service()?.accept(asked)?;
-    context.answer(&changed, words::changed)?;
+    context.print_answer(&changed, words::render_changed)?;
     Ok(CliExit::Ok)
 }

@@ -77,7 +77,7 @@ pub struct Args {
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let mut tasks = Vec::new();
     let (stdin, titles): (Vec<&String>, Vec<&String>) = args.titles.iter().partition(|title| *title == "-");
-    tasks.extend(titles.into_iter().map(|title| task(title, "cli")));
+    tasks.extend(titles.into_iter().map(|title| new_task(title, "cli")));
     let mut files = Vec::new();
     for path in &args.files {
         files.push((path.display().to_string(), words::read_text(context, path)?));
@@ -88,7 +88,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
             files.push(("stdin".to_owned(), text));
         } else {
             let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-            tasks.extend(lines.map(|title| task(title, "stdin")));
+            tasks.extend(lines.map(|title| new_task(title, "stdin")));
         }
     }
     // Places in the batch are counted over all tasks, so those of the files come after the titles.
@@ -97,30 +97,29 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
         files.iter().map(|(name, text)| TaskFileSource { name, text }).collect();
     let read = taskfile::read(&sources).map_err(|error| CommandFailure {
         hint: error.hint.clone(),
-        ..CommandFailure::usage(error.to_string())
+        ..CommandFailure::usage_error(error.to_string())
     })?;
-    tasks.extend(read.into_iter().map(|task| shifted(before, task)));
+    tasks.extend(read.into_iter().map(|task| shift_batch_refs(before, task)));
     if tasks.is_empty() {
-        return Err(
-            CommandFailure::usage("nothing to add").hint("give a title, a file with `-f`, or `-` for stdin")
-        );
+        return Err(CommandFailure::usage_error("nothing to add")
+            .hint("give a title, a file with `-f`, or `-` for stdin"));
     }
-    let body = words::text_or_file(context, args.body.clone(), args.body_file.as_deref())?;
+    let body = words::read_text_or_file(context, args.body.clone(), args.body_file.as_deref())?;
     for task in &mut tasks {
-        complete(task, &args, body.as_deref());
+        apply_defaults(task, &args, body.as_deref());
     }
     let added = context.service()?.add(NewTasks { tasks })?;
-    context.answer(&added, |added| {
+    context.print_answer(&added, |added| {
         added.tasks.iter().map(|task| format!("{} {}\n", task.id, escape_line(&task.title))).collect()
     })?;
     Ok(CliExit::Ok)
 }
 
-fn task(title: &str, source: &str) -> NewTask {
+fn new_task(title: &str, source: &str) -> NewTask {
     NewTask { title: title.to_owned(), source: source.to_owned(), ..NewTask::default() }
 }
 
-fn shifted(by: u32, mut task: NewTask) -> NewTask {
+fn shift_batch_refs(by: u32, mut task: NewTask) -> NewTask {
     let shift = |it: TaskRef| match it {
         TaskRef::Batch(place) => TaskRef::Batch(place.saturating_add(by)),
         TaskRef::Task(id) => TaskRef::Task(id),
@@ -131,7 +130,7 @@ fn shifted(by: u32, mut task: NewTask) -> NewTask {
 }
 
 /// What the options say, where the task does not say it itself.
-fn complete(task: &mut NewTask, args: &Args, body: Option<&str>) {
+fn apply_defaults(task: &mut NewTask, args: &Args, body: Option<&str>) {
     if task.body.is_empty() {
         task.body = body.unwrap_or_default().to_owned();
     }

@@ -5,7 +5,7 @@ use landfall_text::control_chars::escape_line;
 
 use crate::context::CliContext;
 use crate::exit::{CliExit, CommandFailure};
-use crate::say::talk;
+use crate::say::print_message;
 
 /// List agents, and test that they answer
 ///
@@ -24,10 +24,10 @@ pub struct Args {
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let asked = AgentsAsked { profile: args.profile };
     if args.probe {
-        talk("asking the agents; that takes up to a minute");
+        print_message("asking the agents; that takes up to a minute");
     }
     let found = landfall_app::find_agents(&context.at, asked, args.probe)?;
-    context.answer(&found, text)?;
+    context.print_answer(&found, render_agents)?;
     let answers = |profile: &AgentProfile| match &profile.probe {
         Some(probe) => probe.answer == ProbeAnswer::Answers,
         None => profile.problem.is_none() || !args.probe,
@@ -35,7 +35,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
     Ok(if found.profiles.iter().all(answers) { CliExit::Ok } else { CliExit::NeedsYou })
 }
 
-fn text(found: &AgentsFound) -> String {
+fn render_agents(found: &AgentsFound) -> String {
     let mut text = String::new();
     for kind in &found.kinds {
         text += &kind_lines(kind);

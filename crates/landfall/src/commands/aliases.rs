@@ -52,7 +52,7 @@ pub fn explain_unknown_command(error: &clap::Error) -> Option<CommandFailure> {
     }
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return None };
     let (_, instead) = ELSEWHERE.iter().find(|(elsewhere, _)| elsewhere == word)?;
-    let failure = CommandFailure::usage(format!("unknown command `{word}`"));
+    let failure = CommandFailure::usage_error(format!("unknown command `{word}`"));
     Some(failure.hint(match instead.starts_with("landfall ") {
         true => format!("`{instead}` does this; `landfall help` lists the commands"),
         false => (*instead).to_owned(),
@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn a_word_of_another_tool_leads_to_the_right_command() {
         for (word, instead) in ELSEWHERE {
-            let error = super::super::cli()
+            let error = super::super::build_cli()
                 .try_get_matches_from(["landfall", word])
                 .expect_err(&format!("`{word}` is a command now: remove it from the table"));
             let failure = explain_unknown_command(&error).expect("the table has it");
@@ -74,7 +74,8 @@ mod tests {
             assert!(hint.contains(instead), "{word}: {hint}");
             if let Some(line) = instead.strip_prefix("landfall ") {
                 let words = line.split(' ').map(|word| word.trim_matches('"'));
-                let read = super::super::cli().try_get_matches_from(["landfall"].into_iter().chain(words));
+                let read =
+                    super::super::build_cli().try_get_matches_from(["landfall"].into_iter().chain(words));
                 assert!(read.is_ok(), "`{instead}` cannot be typed: {}", read.unwrap_err());
             }
         }

@@ -53,12 +53,12 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
         (None, Some(kind)) => {
             let text = if said.is_empty() { String::new() } else { words::said(context, &said)? };
             let page = service.paper(PaperAsked { task, name: paper.clone() })?;
-            vec![placed(&page.text, kind, on.as_deref(), line, text)?]
+            vec![place_note(&page.text, kind, on.as_deref(), line, text)?]
         }
         (None, None) => unreachable!("clap wants one of them"),
     };
     let done = service.annotate(Annotate { task, paper, notes })?;
-    context.answer(&done, |done| format!("{}\n", escape_line(&done.text)))?;
+    context.print_answer(&done, |done| format!("{}\n", escape_line(&done.text)))?;
     Ok(CliExit::Ok)
 }
 
@@ -67,13 +67,13 @@ fn read(text: &str) -> Result<Vec<Note>, CommandFailure> {
     lines
         .map(|(number, line)| {
             serde_json::from_str(line)
-                .map_err(|error| CommandFailure::usage(format!("line {number}: {error}")))
+                .map_err(|error| CommandFailure::usage_error(format!("line {number}: {error}")))
         })
         .collect()
 }
 
 /// An annotation with the text around its place.
-fn placed(
+fn place_note(
     page: &str,
     kind: NoteKind,
     on: Option<&str>,
@@ -83,10 +83,10 @@ fn placed(
     let (from, to) = match (kind, on) {
         (NoteKind::Insert, _) => {
             let line = line.ok_or_else(|| {
-                CommandFailure::usage("`insert` needs the line it comes before").hint("give `--line N`")
+                CommandFailure::usage_error("`insert` needs the line it comes before").hint("give `--line N`")
             })?;
             let at = line_start(page, line).ok_or_else(|| {
-                CommandFailure::usage(format!(
+                CommandFailure::usage_error(format!(
                     "the paper has {} lines; there is no line {line}",
                     page.lines().count()
                 ))
@@ -94,21 +94,22 @@ fn placed(
             (at, at)
         }
         (_, None | Some("")) => {
-            return Err(CommandFailure::usage(format!("`{kind}` needs the text it is about"))
+            return Err(CommandFailure::usage_error(format!("`{kind}` needs the text it is about"))
                 .hint("give `--on TEXT`"));
         }
         (_, Some(on)) => {
-            let in_line = |at: &usize| line.is_none_or(|line| line_of(page, *at) == line);
+            let in_line = |at: &usize| line.is_none_or(|line| line_number_at(page, *at) == line);
             let found: Vec<usize> = page.match_indices(on).map(|(at, _)| at).filter(in_line).collect();
             match found.as_slice() {
                 [at] => (*at, at + on.len()),
                 [] => {
-                    return Err(CommandFailure::usage("that text is not in the paper")
+                    return Err(CommandFailure::usage_error("that text is not in the paper")
                         .hint("`landfall task papers` shows it"));
                 }
                 many => {
-                    let lines: Vec<String> = many.iter().map(|at| line_of(page, *at).to_string()).collect();
-                    return Err(CommandFailure::usage(format!(
+                    let lines: Vec<String> =
+                        many.iter().map(|at| line_number_at(page, *at).to_string()).collect();
+                    return Err(CommandFailure::usage_error(format!(
                         "that text stands in the lines {}",
                         lines.join(", ")
                     ))
@@ -128,7 +129,7 @@ fn placed(
     let shown = |text: String| text.replace("\r\n", "\n").replace('\n', "↵");
     Ok(Note {
         kind,
-        before: format!("Line{}:...{}", line_of(page, from), shown(tail(&page[..from]))),
+        before: format!("Line{}:...{}", line_number_at(page, from), shown(tail(&page[..from]))),
         selected: page[from..to].to_owned(),
         text,
         after: format!("{}...", shown(head(&page[to..]))),
@@ -137,7 +138,7 @@ fn placed(
 
 const CONTEXT: usize = 20; // what a place is known by
 
-fn line_of(page: &str, at: usize) -> usize {
+fn line_number_at(page: &str, at: usize) -> usize {
     1 + page[..at].matches('\n').count()
 }
 
@@ -156,14 +157,14 @@ mod tests {
     #[test]
     fn a_place_is_known_by_the_text_around_it() {
         let page = "# Plan\n\n1. Make it\n2. Test it\n";
-        let Ok(note) = placed(page, NoteKind::Replace, Some("Make"), None, "Build".to_owned()) else {
+        let Ok(note) = place_note(page, NoteKind::Replace, Some("Make"), None, "Build".to_owned()) else {
             panic!("it is there once")
         };
         assert_eq!(
             (note.before.as_str(), note.after.as_str()),
             ("Line3:...# Plan↵↵1. ", " it↵2. Test it↵...")
         );
-        let Ok(note) = placed(page, NoteKind::Insert, None, Some(4), "1b. Look".to_owned()) else {
+        let Ok(note) = place_note(page, NoteKind::Insert, None, Some(4), "1b. Look".to_owned()) else {
             panic!("there is such a line")
         };
         assert_eq!(
@@ -171,10 +172,10 @@ mod tests {
             ("Line4:...# Plan↵↵1. Make it↵", "1b. Look\n")
         );
         assert!(
-            placed(page, NoteKind::Delete, Some(" it"), None, String::new()).is_err(),
+            place_note(page, NoteKind::Delete, Some(" it"), None, String::new()).is_err(),
             "it stands in two lines"
         );
-        assert!(placed(page, NoteKind::Delete, Some(" it"), Some(4), String::new()).is_ok());
-        assert!(placed(page, NoteKind::Comment, None, Some(4), String::new()).is_err(), "about what?");
+        assert!(place_note(page, NoteKind::Delete, Some(" it"), Some(4), String::new()).is_ok());
+        assert!(place_note(page, NoteKind::Comment, None, Some(4), String::new()).is_err(), "about what?");
     }
 }

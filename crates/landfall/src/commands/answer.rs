@@ -25,6 +25,6 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
         words => words.join(" "),
     };
     let changed = context.service()?.answer(landfall_api::Answer { task: args.task, text })?;
-    context.answer(&changed, words::changed)?;
+    context.print_answer(&changed, words::render_changed)?;
     Ok(CliExit::Ok)
 }

@@ -29,7 +29,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
         return Ok(CliExit::Ok);
     }
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
-        return Err(CommandFailure::usage("attaching needs a terminal, and this is none")
+        return Err(CommandFailure::usage_error("attaching needs a terminal, and this is none")
             .hint("`--json` says where the agent's terminal is"));
     }
     let error = attach_to_terminal(&terminal, args.read_only);

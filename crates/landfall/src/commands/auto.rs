@@ -14,11 +14,11 @@ use landfall_text::{format_count, format_local, format_usd, pluralize};
 mod module_loop;
 
 use super::autopilot;
-use super::run::{RunRequest, drive_through};
+use super::run::{RunRequest, drive_to_end};
 use crate::context::CliContext;
 use crate::exit::{CliExit, CommandFailure};
 use crate::live;
-use crate::say::talk;
+use crate::say::print_message;
 use crate::table::Table;
 
 /// Work on issues of the tracker, from triage to verified landing, or on a task module
@@ -122,7 +122,7 @@ enum AutoCommand {
 }
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
-    let form = read(&args).map_err(|(what, hint)| CommandFailure::usage(what).hint(hint))?;
+    let form = read(&args).map_err(|(what, hint)| CommandFailure::usage_error(what).hint(hint))?;
     let mut asked = IssuesFollow {
         way: if args.patch { Some(IssueWay::Patch) } else { args.pr.then_some(IssueWay::Pr) },
         review: args.review.as_deref().map(|depth| match depth {
@@ -140,9 +140,9 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
         }
         AutoCommand::Batches => {
             let list = context.service()?.issue_batches(Nothing {})?;
-            context.answer(&list, batches_text)?;
+            context.print_answer(&list, batches_text)?;
             if !context.json && list.batches.is_empty() {
-                talk("nothing is left of any batch; `landfall auto --batch 5` starts one");
+                print_message("nothing is left of any batch; `landfall auto --batch 5` starts one");
             }
             return Ok(CliExit::Ok);
         }
@@ -160,7 +160,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
         }
     }
     if args.dry_run {
-        context.answer(&context.service()?.issues_preview(asked)?, preview_text)?;
+        context.print_answer(&context.service()?.issues_preview(asked)?, preview_text)?;
         return Ok(CliExit::Ok);
     }
     follow(asked, args.non_interactive, context)
@@ -173,7 +173,7 @@ fn follow(
 ) -> Result<CliExit, CommandFailure> {
     let followed = context.service()?.issues_follow(asked)?;
     if !context.json {
-        tell(&followed);
+        print_followed_issues(&followed);
     }
     let tasks: Vec<TaskId> = followed.issues.iter().filter_map(|it| it.task).collect();
     let open: Vec<TaskId> =
@@ -181,7 +181,7 @@ fn follow(
     let (run, exit) = if open.is_empty() {
         (None, CliExit::Ok)
     } else {
-        let all_over = || Ok(summaries(context, &tasks)?.iter().all(is_over));
+        let all_over = || Ok(fetch_summaries(context, &tasks)?.iter().all(is_over));
         let driven = drive_or_watch(&open, non_interactive, context, &all_over)?;
         let exit = match driven.interrupted {
             true => CliExit::Interrupted,
@@ -189,9 +189,9 @@ fn follow(
         };
         (driven.run.map(|(outcome, _)| outcome), exit)
     };
-    let issues = summaries(context, &tasks)?;
+    let issues = fetch_summaries(context, &tasks)?;
     let report = AutoReport { batch: followed.batch, issues, left_out: followed.left_out.clone(), run };
-    context.answer(&report, |report| report_text(report, &blockers(&followed)))?;
+    context.print_answer(&report, |report| report_text(report, &find_blockers(&followed)))?;
     let gave_up = |issue: &IssueSummary| issue.stand.has_stopped();
     Ok(match report.run.is_none() && exit == CliExit::Ok && report.issues.iter().any(gave_up) {
         true if !open.is_empty() => CliExit::SomeDidNotLand,
@@ -222,24 +222,24 @@ fn drive_or_watch(
     let (mut told, mut deaf) = (false, 0);
     loop {
         let asked = RunAsked { tasks: tasks.to_vec(), ..RunAsked::default() };
-        let failure = match drive_through(RunRequest { asked, non_interactive }, context) {
+        let failure = match drive_to_end(RunRequest { asked, non_interactive }, context) {
             Ok(run) => return Ok(DriveResult { run: Some(run), interrupted: false }),
             Err(failure) if failure.code == CliExit::Busy && deaf < DEAF_MAX => failure,
             Err(failure) => return Err(failure),
         };
         let interrupts = live::Interrupts::listen()?;
         if !told {
-            talk(
+            print_message(
                 "a run is under way already, and takes them up: this shows how they go; Ctrl-C leaves it alone",
             );
             told = true;
         }
         let watched = landfall_app::watch_tasks(&context.at, tasks, &mut |news| {
-            news.iter().for_each(|news| talk(&live::news_line(news)));
-            interrupts.seen() == 0
+            news.iter().for_each(|news| print_message(&live::news_line(news)));
+            interrupts.count_seen() == 0
         })?;
-        if interrupts.seen() > 0 {
-            talk("left; the run goes on, and `landfall status` shows it");
+        if interrupts.count_seen() > 0 {
+            print_message("left; the run goes on, and `landfall status` shows it");
             return Ok(DriveResult { run: None, interrupted: true });
         }
         if is_over()? {
@@ -255,7 +255,7 @@ fn drive_or_watch(
     }
 }
 
-fn summaries(context: &CliContext, tasks: &[TaskId]) -> Result<Vec<IssueSummary>, CommandFailure> {
+fn fetch_summaries(context: &CliContext, tasks: &[TaskId]) -> Result<Vec<IssueSummary>, CommandFailure> {
     let asked = IssueSummariesAsked { tasks: tasks.to_vec() };
     Ok(context.service()?.issue_summaries(asked)?.issues)
 }
@@ -308,7 +308,7 @@ fn read(args: &Args) -> Result<AutoCommand, RefusalText> {
     if args.batch && args.resume && words.is_empty() && !said_how {
         return Ok(AutoCommand::Rest(None));
     }
-    if let Some(mode) = of_pilot(&words) {
+    if let Some(mode) = parse_pilot_words(&words) {
         let more = said_how || args.batch || args.resume || args.dry_run || args.non_interactive;
         return match more {
             false => Ok(AutoCommand::Pilot(mode)),
@@ -373,7 +373,7 @@ fn read(args: &Args) -> Result<AutoCommand, RefusalText> {
 }
 
 /// Whether the words are about the run, and what they say.
-fn of_pilot(words: &[&str]) -> Option<Option<Mode>> {
+fn parse_pilot_words(words: &[&str]) -> Option<Option<Mode>> {
     match words {
         [] | ["status"] => Some(None),
         ["on"] => Some(Some(Mode::Autopilot)),
@@ -394,11 +394,11 @@ fn number(word: &str) -> Result<u64, RefusalText> {
 }
 
 /// What was chosen and what is done about each, before it begins.
-fn tell(followed: &IssuesFollowed) {
+fn print_followed_issues(followed: &IssuesFollowed) {
     if let Some(batch) = followed.batch {
         let text = escape_line(&followed.text).into_owned();
         let prefix = format!("{batch}: ");
-        talk(&if text.starts_with(&prefix) { text } else { prefix + &text });
+        print_message(&if text.starts_with(&prefix) { text } else { prefix + &text });
     }
     for issue in &followed.issues {
         let waits = match issue.blocked_by.is_empty() {
@@ -406,9 +406,9 @@ fn tell(followed: &IssuesFollowed) {
             false => format!("; it waits for {}", escape_line(&issue.blocked_by.join(", "))),
         };
         let size = if issue.size.is_none() && !issue.settled { " (its size is not known yet)" } else { "" };
-        talk(&format!("#{} {}{size}{waits}", issue.number, escape_line(&issue.text)));
+        print_message(&format!("#{} {}{size}{waits}", issue.number, escape_line(&issue.text)));
     }
-    followed.left_out.iter().for_each(|issue| talk(&left_out_text(issue)));
+    followed.left_out.iter().for_each(|issue| print_message(&left_out_text(issue)));
 }
 
 fn left_out_text(issue: &LeftOutIssue) -> String {
@@ -423,7 +423,7 @@ fn preview_text(followed: &IssuesFollowed) -> String {
             (true, Some(_)) => format!("triage first; {}", issue.way),
             (true, None) => "triage first, which finds out its size".to_owned(),
         };
-        table.row([
+        table.add_row([
             &format!("#{}", issue.number),
             &way,
             &issue.blocked_by.join(", "),
@@ -459,7 +459,7 @@ fn batches_text(list: &HaulList) -> String {
     let numbers = |all: &[u64]| all.iter().map(|it| format!("#{it}")).collect::<Vec<_>>().join(" ");
     let mut table = Table::new(&["BATCH", "BEGUN", "CHOSEN", "DONE", "FAILED", "LEFT"]);
     for batch in &list.batches {
-        table.row([
+        table.add_row([
             &batch.id.to_string(),
             &format_local(batch.begun_ms),
             &batch.chosen,
@@ -474,26 +474,26 @@ fn batches_text(list: &HaulList) -> String {
 /// Which of its tracker each issue waited for when it was taken up.
 type Blockers = BTreeMap<u64, BTreeSet<u64>>;
 
-fn blockers(followed: &IssuesFollowed) -> Blockers {
+fn find_blockers(followed: &IssuesFollowed) -> Blockers {
     let here = |place: &String| place.strip_prefix('#')?.parse().ok();
     followed.issues.iter().map(|it| (it.number, it.blocked_by.iter().filter_map(here).collect())).collect()
 }
 
 fn report_text(report: &AutoReport, blockers: &Blockers) -> String {
     let mut text = match (&report.issues[..], report.batch) {
-        ([one], None) => one_text(one),
-        (many, _) => many_text(report.batch, many, blockers),
+        ([one], None) => issue_report_text(one),
+        (many, _) => batch_report_text(report.batch, many, blockers),
     };
     for issue in &report.left_out {
         text += &format!("{}\n", left_out_text(issue));
     }
     if let Some(run) = &report.run {
-        text += &live::how_it_ended(run);
+        text += &live::ending_text(run);
     }
     text
 }
 
-fn one_text(issue: &IssueSummary) -> String {
+fn issue_report_text(issue: &IssueSummary) -> String {
     let mut text = format!("{}\n", escape_line(&issue.banner));
     if let Some(way) = &issue.way {
         text += &format!("{}\n", escape_line(way));
@@ -511,20 +511,20 @@ fn one_text(issue: &IssueSummary) -> String {
             let tokens = if row.tokens > 0 { format_count(row.tokens) } else { String::new() };
             let cost = row.cost_usd.map(format_usd).unwrap_or_default();
             match told {
-                true => table.row([row.phase.as_str(), &row.result, &tokens, &cost, &row.notes]),
-                false => table.row([&row.phase, &row.result, &row.notes]),
+                true => table.add_row([row.phase.as_str(), &row.result, &tokens, &cost, &row.notes]),
+                false => table.add_row([&row.phase, &row.result, &row.notes]),
             }
         }
         text += &format!("\n{}\n", table.text());
     }
-    text + &more(issue)
+    text + &issue_details(issue)
 }
 
 /// Conditions that are named; the others are counted.
 const NAMED_MAX: usize = 5;
 
 /// Why it stopped, what is left and what to do next.
-fn more(issue: &IssueSummary) -> String {
+fn issue_details(issue: &IssueSummary) -> String {
     let mut text = String::new();
     if let Some(why) = &issue.why {
         text += &format!("why: {}\n", escape_line(why));
@@ -538,12 +538,12 @@ fn more(issue: &IssueSummary) -> String {
     text + &format!("next: {}\n", escape_line(&issue.next))
 }
 
-fn many_text(batch: Option<HaulId>, issues: &[IssueSummary], blockers: &Blockers) -> String {
+fn batch_report_text(batch: Option<HaulId>, issues: &[IssueSummary], blockers: &Blockers) -> String {
     let mut table = Table::new(&["ISSUE", "TASK", "RESULT", "PHASES", "PR", "TITLE"]);
     for issue in issues {
         let phases: Vec<String> =
             issue.phases.iter().map(|it| format!("{} {}", it.phase, it.result)).collect();
-        table.row([
+        table.add_row([
             &format!("#{}", issue.number),
             &issue.task.to_string(),
             issue.stand.word(),
@@ -555,7 +555,7 @@ fn many_text(batch: Option<HaulId>, issues: &[IssueSummary], blockers: &Blockers
     let mut text = if issues.is_empty() { String::new() } else { table.text() + "\n" };
     for issue in issues.iter().filter(|issue| issue.stand != IssueStanding::Complete) {
         text += &format!("{}\n", escape_line(&issue.banner));
-        for line in more(issue).lines() {
+        for line in issue_details(issue).lines() {
             text += &format!("   {line}\n");
         }
     }

@@ -36,6 +36,6 @@ pub fn show_or_set(mode: Option<Mode>, context: &CliContext) -> Result<CliExit, 
         Some(mode) => service.auto(AutoAsked { mode }),
         None => service.pilot(Nothing {}),
     }?;
-    context.answer(&*pilot, |pilot| format!("{}\n", escape_line(&pilot.text)))?;
+    context.print_answer(&*pilot, |pilot| format!("{}\n", escape_line(&pilot.text)))?;
     Ok(CliExit::Ok)
 }

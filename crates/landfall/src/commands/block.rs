@@ -22,6 +22,6 @@ pub struct Args {
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let asked = Block { tasks: vec![args.task], reason: args.reason.join(" ") };
     let changed = context.service()?.block(asked)?;
-    context.answer(&changed, words::changed)?;
+    context.print_answer(&changed, words::render_changed)?;
     Ok(CliExit::Ok)
 }

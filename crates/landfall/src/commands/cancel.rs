@@ -25,6 +25,6 @@ pub struct Args {
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let Args { tasks, reason, cleanup } = args;
     let changed = context.service()?.cancel(Cancel { tasks, reason, cleanup })?;
-    context.answer(&changed, words::changed)?;
+    context.print_answer(&changed, words::render_changed)?;
     Ok(CliExit::Ok)
 }

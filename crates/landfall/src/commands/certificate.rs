@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::words;
 use crate::context::CliContext;
 use crate::exit::{CliExit, CommandFailure};
-use crate::say::{print, print_json};
+use crate::say::{print_data, print_json};
 
 /// Show the proof of a landed task, or verify a certificate
 ///
@@ -28,31 +28,31 @@ pub struct Args {
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     match (args.task, args.verify) {
-        (Some(task), _) => show(task, context),
-        (None, Some(file)) => verify(&file, context),
+        (Some(task), _) => show_certificate(task, context),
+        (None, Some(file)) => verify_certificate(&file, context),
         (None, None) => unreachable!("the argument group requires one of them"),
     }
 }
 
-fn show(task: TaskId, context: &CliContext) -> Result<CliExit, CommandFailure> {
+fn show_certificate(task: TaskId, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let answer = context.service()?.certificate(TaskAsked { task })?;
     match context.json || !std::io::stdout().is_terminal() {
         true => print_json(&answer.certificate)?,
-        false => print(&certificate_text(&answer.certificate))?,
+        false => print_data(&certificate_text(&answer.certificate))?,
     }
     Ok(CliExit::Ok)
 }
 
-fn verify(file: &std::path::Path, context: &CliContext) -> Result<CliExit, CommandFailure> {
+fn verify_certificate(file: &std::path::Path, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let text = words::read_text(context, file)?;
     let certificate: Value = serde_json::from_str(&text).map_err(|error| {
-        CommandFailure::usage(format!("`{}` is not JSON: {error}", file.display()))
+        CommandFailure::usage_error(format!("`{}` is not JSON: {error}", file.display()))
             .hint("`landfall certificate T7 --json > T7.json` writes a certificate")
     })?;
     let checks = landfall_app::check_certificate(&context.at, &certificate)?;
     let holds = checks.iter().all(|check| check.holds);
     let answer = serde_json::json!({ "holds": holds, "checks": checks });
-    context.answer(&answer, |_| {
+    context.print_answer(&answer, |_| {
         let mut text = String::new();
         for check in &checks {
             let mark = if check.holds { '✓' } else { '✗' };
@@ -106,7 +106,7 @@ fn certificate_text(certificate: &Value) -> String {
         let optional = if command["required"] == false { " (optional)" } else { "" };
         text += &format!(
             "          {} {}: `{}`{}{optional}\n",
-            mark(&field("outcome")),
+            outcome_mark(&field("outcome")),
             field("name"),
             field("command"),
             took.unwrap_or_default()
@@ -168,7 +168,7 @@ fn certificate_text(certificate: &Value) -> String {
 }
 
 /// The mark of an outcome.
-fn mark(outcome: &str) -> char {
+fn outcome_mark(outcome: &str) -> char {
     match outcome {
         "pass" => '✓',
         "flaky" | "pre-existing" => '!',

@@ -3,11 +3,11 @@
 use landfall_api::TaskId;
 use landfall_app::CheckOptions;
 
-use crate::checks::{CheckPrinter, is_green, verdict};
+use crate::checks::{CheckPrinter, is_green, verdict_text};
 use crate::context::CliContext;
 use crate::exit::{CliExit, CommandFailure};
 use crate::live::Interrupts;
-use crate::say::talk;
+use crate::say::print_message;
 
 /// Run the checks of the project on its base, or on the work of a task, without an agent
 ///
@@ -29,15 +29,18 @@ pub struct Args {
 pub fn run(Args { task, unconfined }: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let interrupts = Interrupts::listen()?;
     let asked = CheckOptions { task, is_unconfined: unconfined, ..CheckOptions::default() };
-    let mut printer =
-        if context.json { CheckPrinter::silent(&interrupts) } else { CheckPrinter::full(&interrupts) };
+    let mut printer = if context.json {
+        CheckPrinter::without_output(&interrupts)
+    } else {
+        CheckPrinter::with_output(&interrupts)
+    };
     let Some(checked) = landfall_app::check_project(&context.at, &asked, &mut printer)? else {
-        talk("stopped; `landfall check` runs the checks again");
+        print_message("stopped; `landfall check` runs the checks again");
         return Ok(CliExit::Interrupted);
     };
-    context.answer(&checked, verdict)?;
+    context.print_answer(&checked, verdict_text)?;
     if unconfined && !context.json {
-        talk("they ran outside of the sandbox, so this pass or failure is not remembered");
+        print_message("they ran outside of the sandbox, so this pass or failure is not remembered");
     }
     Ok(if is_green(checked.outcome) { CliExit::Ok } else { CliExit::SomeDidNotLand })
 }

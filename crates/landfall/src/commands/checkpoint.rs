@@ -9,7 +9,7 @@ use landfall_text::control_chars::escape_line;
 
 use crate::context::CliContext;
 use crate::exit::{CliExit, CommandFailure};
-use crate::say::talk;
+use crate::say::print_message;
 use crate::table::Table;
 use crate::{presence, times};
 
@@ -61,11 +61,11 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
     match args.action.unwrap_or(CheckpointSubcommand::List) {
         CheckpointSubcommand::List => {
             let list = service.checkpoints(Nothing {})?;
-            context.answer(&list, text)?;
+            context.print_answer(&list, render_checkpoints)?;
         }
         CheckpointSubcommand::Create { name } => {
             let made = service.checkpoint_create(CheckpointNew { name })?;
-            context.answer(&made, |made| {
+            context.print_answer(&made, |made| {
                 format!(
                     "checkpoint {} is at {}\n",
                     escape_line(&made.name),
@@ -77,10 +77,10 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
             let detail = service.checkpoint(CheckpointAsked { name: name.clone() })?;
             let takes_away = !detail.lost.is_empty() || !detail.commits.is_empty();
             if !yes && takes_away {
-                confirm(&detail, context)?;
+                confirm_restore(&detail, context)?;
             }
             let restored = context.service()?.checkpoint_restore(CheckpointAsked { name })?;
-            context.answer(&restored, |restored| format!("{}\n", escape_line(&restored.text)))?;
+            context.print_answer(&restored, |restored| format!("{}\n", escape_line(&restored.text)))?;
         }
         CheckpointSubcommand::Delete { name } => {
             drop_them(CheckpointDrop { names: vec![name], ..CheckpointDrop::default() }, context)?
@@ -94,7 +94,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
 
 fn drop_them(asked: CheckpointDrop, context: &CliContext) -> Result<(), CommandFailure> {
     let dropped = context.service()?.checkpoint_drop(asked)?;
-    context.answer(&dropped, |dropped| {
+    context.print_answer(&dropped, |dropped| {
         let left = landfall_text::pluralize(dropped.left, "checkpoint");
         match dropped.names.as_slice() {
             [] => format!("nothing to let go; {left} kept\n"),
@@ -104,9 +104,9 @@ fn drop_them(asked: CheckpointDrop, context: &CliContext) -> Result<(), CommandF
 }
 
 /// Shows what is lost, and asks. Where nobody can be asked, nothing is done.
-fn confirm(detail: &CheckpointDetail, context: &CliContext) -> Result<(), CommandFailure> {
-    talk(loss(detail).trim_end());
-    if context.json || presence::nobody(false).is_some() {
+fn confirm_restore(detail: &CheckpointDetail, context: &CliContext) -> Result<(), CommandFailure> {
+    print_message(render_loss(detail).trim_end());
+    if context.json || presence::absence_reason(false).is_some() {
         return Err(CommandFailure::new(
             CliExit::NeedsYou,
             "nobody is there to confirm it, so nothing was done",
@@ -123,7 +123,7 @@ fn confirm(detail: &CheckpointDetail, context: &CliContext) -> Result<(), Comman
     Err(CommandFailure::new(CliExit::NeedsYou, "not confirmed, so nothing was done"))
 }
 
-fn loss(detail: &CheckpointDetail) -> String {
+fn render_loss(detail: &CheckpointDetail) -> String {
     let checkpoint = &detail.checkpoint;
     let mut text = format!(
         "going back to {} ({}, {}) takes away what landed and was committed since:\n",
@@ -142,7 +142,7 @@ fn loss(detail: &CheckpointDetail) -> String {
     text
 }
 
-fn text(list: &CheckpointList) -> String {
+fn render_checkpoints(list: &CheckpointList) -> String {
     if list.checkpoints.is_empty() {
         return "no checkpoint is kept; `landfall checkpoint create NAME` creates one\n".to_owned();
     }
@@ -155,7 +155,7 @@ fn text(list: &CheckpointList) -> String {
             "restore" => "before going back",
             other => other,
         };
-        table.row([
+        table.add_row([
             &it.name,
             &landfall_text::format_local(it.at_ms),
             landfall_text::short_commit(&it.commit),

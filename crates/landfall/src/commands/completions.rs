@@ -9,7 +9,7 @@ use clap_complete::env::{CompleteEnv, Shells};
 use super::named::{self, NameLookup};
 use crate::context::CliContext;
 use crate::exit::{CliExit, CommandFailure};
-use crate::say::{print, print_json};
+use crate::say::{print_data, print_json};
 
 /// Print shell completions
 ///
@@ -44,7 +44,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
     if context.json {
         print_json(&serde_json::json!({ "shell": args.shell, "script": script }))?;
     } else {
-        print(&script)?;
+        print_data(&script)?;
     }
     Ok(CliExit::Ok)
 }
@@ -57,7 +57,9 @@ pub fn complete_words(args: &[OsString]) {
     // The words to complete follow `--`; `-C` and `--base` among them say where tasks are looked up.
     let words: Vec<OsString> = args.iter().skip_while(|word| *word != "--").skip(1).cloned().collect();
     let lookup = Arc::new(NameLookup::from_words(&words, true));
-    CompleteEnv::with_factory(|| named::everywhere(super::cli(), &lookup)).var(VARIABLE).complete();
+    CompleteEnv::with_factory(|| named::parse_task_names(super::build_cli(), &lookup))
+        .var(VARIABLE)
+        .complete();
 }
 
 /// The tasks of the project, with their titles. Nothing is completed where there is no project.

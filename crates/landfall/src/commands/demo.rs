@@ -7,7 +7,7 @@ use landfall_text::control_chars::escape_line;
 use crate::context::CliContext;
 use crate::exit::{CliExit, CommandFailure};
 use crate::live;
-use crate::say::talk;
+use crate::say::print_message;
 use crate::tone;
 
 /// Try Landfall on a small sample project
@@ -26,19 +26,19 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
     let mut demo = landfall_app::start_demo(dir.as_deref())?;
     let show = |path: &std::path::Path| escape_line(&path.display().to_string()).into_owned();
     let (root, state) = (show(&demo.root), show(&demo.state));
-    talk(&format!("the demo's project is in {root}"));
-    let outcome = live::watch(demo.run.as_mut(), &interrupts);
-    context.answer(&outcome, live::summary)?;
+    print_message(&format!("the demo's project is in {root}"));
+    let outcome = live::watch_run(demo.run.as_mut(), &interrupts);
+    context.print_answer(&outcome, live::summary)?;
     let landed = outcome.tasks.iter().filter(|task| task.commit.is_some());
     let why: String = landed.map(|task| format!("  {}\n", escape_line(&task.why))).collect();
-    talk(&format!("\nwhat landed, and why:\n{}", tone::fit(&why).trim_end()));
-    talk(&format!(
+    print_message(&format!("\nwhat landed, and why:\n{}", tone::fit_to_terminal(&why).trim_end()));
+    print_message(&format!(
         "\nlook around:\n  cd '{root}' && export LANDFALL_STATE='{state}'\n  git log --oneline --graph\n  \
          landfall list\n  landfall show T1\n  landfall certificate T1\n\
          in a repository of yours:\n  landfall init\n  git add landfall.toml && git commit -m \"Settings of Landfall\"\n  \
          landfall add \"what you want\"\n  landfall run"
     ));
-    Ok(match live::exit_of(&outcome, &interrupts) {
+    Ok(match live::exit_for_run(&outcome, &interrupts) {
         CliExit::NeedsYou => CliExit::Ok, // one task of the backlog is meant to end before a person
         other => other,
     })

@@ -4,7 +4,7 @@ use landfall_api::{Ask, DiffAsked, TaskId};
 
 use crate::context::CliContext;
 use crate::exit::{CliExit, CommandFailure};
-use crate::say::{print_foreign, print_json, talk};
+use crate::say::{print_json, print_message, print_untrusted};
 
 /// Show what a task changes, as a unified diff
 ///
@@ -35,8 +35,8 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
         .bytes()
         .map_err(|error| CommandFailure::new(CliExit::Internal, format!("read the diff: {error}")))?;
     if bytes.is_empty() {
-        talk(&format!("{} changes nothing yet", diff.task));
+        print_message(&format!("{} changes nothing yet", diff.task));
     }
-    print_foreign(&bytes, args.safe)?;
+    print_untrusted(&bytes, args.safe)?;
     Ok(CliExit::Ok)
 }

@@ -31,20 +31,22 @@ enum DiscoveriesSubcommand {
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let service = context.service()?;
     match args.action {
-        None => context.answer(&service.discoveries(DiscoveriesAsked { all: args.all })?, text)?,
+        None => context
+            .print_answer(&service.discoveries(DiscoveriesAsked { all: args.all })?, render_discoveries)?,
         Some(DiscoveriesSubcommand::Drop { numbers }) => {
             let dropped = service.discovery_drop(DiscoveryDrop { numbers })?;
-            context.answer(&dropped, |dropped| dropped.discoveries.iter().map(withdrawn).collect())?;
+            context
+                .print_answer(&dropped, |dropped| dropped.discoveries.iter().map(withdrawn_text).collect())?;
         }
     }
     Ok(CliExit::Ok)
 }
 
-fn withdrawn(it: &DiscoveryLine) -> String {
+fn withdrawn_text(it: &DiscoveryLine) -> String {
     format!("withdrawn: {}, from {}: {}\n", it.number, it.task, escape_line(&it.text))
 }
 
-fn text(found: &DiscoveryList) -> String {
+fn render_discoveries(found: &DiscoveryList) -> String {
     if found.discoveries.is_empty() {
         return "no agent has reported a discovery yet\n".to_owned();
     }
@@ -56,7 +58,7 @@ fn text(found: &DiscoveryList) -> String {
             (false, false, true) => "every task".to_owned(),
             (false, false, false) => it.task.to_string(),
         };
-        table.row([&it.number.to_string(), &it.task.to_string(), &whom, &it.impact, &it.text]);
+        table.add_row([&it.number.to_string(), &it.task.to_string(), &whom, &it.impact, &it.text]);
     }
     table.text()
 }

@@ -58,30 +58,30 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
     let text = changed.tasks.first().map(|line| line.text.clone()).unwrap_or_default();
     if under_way {
         let now = context.service()?.show(TaskAsked { task })?;
-        let done = told(&before, command, &now, false, text);
-        context.answer(&done, |done| format!("{}\n", escape_line(&done.text)))?;
+        let done = step_outcome(&before, command, &now, false, text);
+        context.print_answer(&done, |done| format!("{}\n", escape_line(&done.text)))?;
         return Ok(CliExit::Ok);
     }
     let interrupts = live::Interrupts::listen()?;
-    let attended = presence::nobody(false).is_none();
+    let attended = presence::absence_reason(false).is_none();
     let asked = RunAsked { tasks: vec![task], attended, ..RunAsked::default() };
     let mut driven = landfall_app::run(&context.at, asked)?;
-    let outcome = live::watch(driven.as_mut(), &interrupts);
+    let outcome = live::watch_run(driven.as_mut(), &interrupts);
     drop(driven); // the project is free again
     let after = context.service()?.show(TaskAsked { task })?;
-    let exit = match live::exit_of(&outcome, &interrupts) {
+    let exit = match live::exit_for_run(&outcome, &interrupts) {
         CliExit::Ok | CliExit::SomeDidNotLand | CliExit::NeedsYou | CliExit::TooManyDeferred => {
-            exit_of(&after)
+            exit_for_task(&after)
         }
         other => other,
     };
-    let done = told(&before, command, &after, true, String::new());
-    context.answer(&done, text_of)?;
+    let done = step_outcome(&before, command, &after, true, String::new());
+    context.print_answer(&done, render_step)?;
     Ok(exit)
 }
 
 /// What the exit code says: the step is over, a person is wanted, or the task is.
-fn exit_of(task: &TaskDetail) -> CliExit {
+fn exit_for_task(task: &TaskDetail) -> CliExit {
     match task.line.status {
         Status::Failed | Status::Timeout | Status::Blocked => CliExit::SomeDidNotLand,
         Status::Review => CliExit::NeedsYou,
@@ -100,7 +100,13 @@ fn exit_of(task: &TaskDetail) -> CliExit {
     }
 }
 
-fn told(before: &TaskDetail, command: String, after: &TaskDetail, driven: bool, text: String) -> StepDone {
+fn step_outcome(
+    before: &TaskDetail,
+    command: String,
+    after: &TaskDetail,
+    driven: bool,
+    text: String,
+) -> StepDone {
     let attempts: Vec<_> = after.attempts.iter().filter(|it| it.attempt > before.attempt).cloned().collect();
     let phase = after.progress.as_ref().map(|it| it.phase.clone()).or_else(|| after.line.phase.clone());
     let text = if text.is_empty() { after.why.clone() } else { text };
@@ -116,7 +122,7 @@ fn told(before: &TaskDetail, command: String, after: &TaskDetail, driven: bool, 
     }
 }
 
-fn text_of(done: &StepDone) -> String {
+fn render_step(done: &StepDone) -> String {
     let mut text = String::new();
     for attempt in &done.attempts {
         text.push_str(&format!("{}: {}\n", escape_line(&attempt.step), escape_line(&attempt.end)));

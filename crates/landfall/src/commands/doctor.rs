@@ -4,12 +4,12 @@ use landfall_api::{Ask, Check, CheckState, Health, Nothing, SandboxReport};
 use landfall_app::CheckOptions;
 use landfall_text::control_chars::escape_line;
 
-use crate::checks::{CheckPrinter, is_green, verdict};
+use crate::checks::{CheckPrinter, is_green, verdict_text};
 use crate::context::CliContext;
 use crate::exit::{CliExit, CommandFailure};
 use crate::live::Interrupts;
 use crate::table::Table;
-use crate::tone::{columns, wrap};
+use crate::tone::{terminal_columns, wrap_line};
 
 /// Check that everything Landfall needs is installed and intact
 ///
@@ -31,7 +31,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
     if args.sandbox {
         let project = landfall_app::find_project(&context.at)?;
         let report = landfall_app::sandbox_report(&project.root)?;
-        context.answer(&report, sandbox_text)?;
+        context.print_answer(&report, sandbox_text)?;
         return Ok(CliExit::Ok);
     }
     let service = context.service()?;
@@ -47,7 +47,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
         }
         health.checks.push(check);
     }
-    context.answer(&health, text)?;
+    context.print_answer(&health, render_health)?;
     Ok(exit)
 }
 
@@ -70,12 +70,12 @@ fn check_project(context: &CliContext, is_broken: bool) -> Result<Option<Check>,
     let interrupts = Interrupts::listen()?;
     let asked = CheckOptions { may_be_known: true, is_look: true, ..CheckOptions::default() };
     let mut printer = match context.json {
-        true => CheckPrinter::silent(&interrupts),
-        false => CheckPrinter::brief(&interrupts),
+        true => CheckPrinter::without_output(&interrupts),
+        false => CheckPrinter::with_check_lines(&interrupts),
     };
     Ok(match landfall_app::check_project(&context.at, &asked, &mut printer) {
         Ok(Some(checked)) => {
-            let text = verdict(&checked);
+            let text = verdict_text(&checked);
             let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
             let rest = rest.trim_end().replace("hint: ", "");
             let state = match () {
@@ -90,16 +90,16 @@ fn check_project(context: &CliContext, is_broken: bool) -> Result<Option<Check>,
     })
 }
 
-fn text(health: &Health) -> String {
-    text_within(health, columns())
+fn render_health(health: &Health) -> String {
+    render_health_within(health, terminal_columns())
 }
 
 /// The checks, wrapped to a terminal with so many columns.
-fn text_within(health: &Health, columns: Option<usize>) -> String {
+fn render_health_within(health: &Health, columns: Option<usize>) -> String {
     const COLUMNS_MAX: usize = 80; // longer lines are hard to read
     const INDENT: &str = "      ";
     let wrapped = |line: String| match columns {
-        Some(columns) => wrap(&line, columns.min(COLUMNS_MAX), INDENT),
+        Some(columns) => wrap_line(&line, columns.min(COLUMNS_MAX), INDENT),
         None => line + "\n",
     };
     let mut text = String::new();
@@ -136,7 +136,7 @@ fn sandbox_text(report: &SandboxReport) -> String {
         let outcome = |level: &String| probe.outcomes.get(level).map(String::as_str).unwrap_or_default();
         let cells: Vec<&str> =
             std::iter::once(probe.what.as_str()).chain(report.supported.iter().map(outcome)).collect();
-        table.row_of(&cells);
+        table.add_row_slice(&cells);
     }
     text += &table.text();
     let seconds = report.took_ms.div_ceil(1000);
@@ -161,13 +161,13 @@ mod tests {
         let checks = vec![check("first", long.clone()), check("second", format!("{long}{command} shows it"))];
         let health = Health { checks };
         for (columns, widest) in [(Some(60), 60), (Some(200), 80)] {
-            let text = text_within(&health, columns);
+            let text = render_health_within(&health, columns);
             let is_narrow = |line: &&str| line.chars().count() <= widest;
             assert!(text.lines().filter(|line| !line.contains('`')).all(|line| is_narrow(&line)), "{text}");
             assert!(text.contains(command), "{text}");
             assert!(text.lines().all(|line| line == line.trim_end()), "{text:?}");
         }
         // A program that reads it finds a check and a hint in a line each.
-        assert_eq!(text_within(&health, None).lines().count(), 4);
+        assert_eq!(render_health_within(&health, None).lines().count(), 4);
     }
 }

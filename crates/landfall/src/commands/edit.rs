@@ -89,20 +89,20 @@ enum ClearableField {
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let task = args.task;
-    let edit = understand(args, context)?;
+    let edit = parse_edit(args, context)?;
     if edit == EditTask::new(task) {
-        return Err(CommandFailure::usage("nothing to change")
+        return Err(CommandFailure::usage_error("nothing to change")
             .hint("`landfall edit --help` shows what can be changed"));
     }
     let changed = context.service()?.edit(edit)?;
-    context.answer(&changed, words::changed)?;
+    context.print_answer(&changed, words::render_changed)?;
     Ok(CliExit::Ok)
 }
 
-fn understand(args: Args, context: &CliContext) -> Result<EditTask, CommandFailure> {
+fn parse_edit(args: Args, context: &CliContext) -> Result<EditTask, CommandFailure> {
     let mut edit = EditTask {
         title: args.title,
-        body: words::text_or_file(context, args.body, args.body_file.as_deref())?,
+        body: words::read_text_or_file(context, args.body, args.body_file.as_deref())?,
         criteria: args.criteria,
         size: args.size,
         tags: args.tags,

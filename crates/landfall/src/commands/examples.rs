@@ -143,18 +143,18 @@ const EXAMPLES: &[(&str, &[&str])] = &[
 ];
 
 /// Adds the examples to the help of each command, also where the command is hidden under its former name.
-pub fn add_to(cli: clap::Command) -> clap::Command {
+pub fn add_examples(cli: clap::Command) -> clap::Command {
     cli.mut_subcommands(|command| {
         let name = command.get_name().to_owned();
         match command.is_hide_set() {
-            true => add_below(command, &moved_to(&name).unwrap_or(name)),
-            false => add_below(command, &name),
+            true => add_examples_below(command, &moved_command_path(&name).unwrap_or(name)),
+            false => add_examples_below(command, &name),
         }
     })
 }
 
 /// Where a command is now that was at the top before: the path that ends with its name.
-fn moved_to(name: &str) -> Option<String> {
+fn moved_command_path(name: &str) -> Option<String> {
     let ending = match name {
         "target" => " show".to_owned(),
         name => format!(" {name}"),
@@ -171,10 +171,10 @@ fn moved_to(name: &str) -> Option<String> {
     EXAMPLES.iter().map(|(path, _)| *path).find(home).map(str::to_owned)
 }
 
-fn add_below(command: clap::Command, path: &str) -> clap::Command {
+fn add_examples_below(command: clap::Command, path: &str) -> clap::Command {
     let command = command.mut_subcommands(|below| {
         let path = format!("{path} {}", below.get_name());
-        add_below(below, &path)
+        add_examples_below(below, &path)
     });
     let Some((_, lines)) = EXAMPLES.iter().find(|(of, _)| *of == path) else { return command };
     let mut text = String::from(if lines.len() == 1 { "Example:\n" } else { "Examples:\n" });
@@ -190,7 +190,7 @@ fn add_below(command: clap::Command, path: &str) -> clap::Command {
 #[cfg(test)]
 mod tests {
     use super::EXAMPLES;
-    use crate::commands::{cli, named};
+    use crate::commands::{build_cli, named};
 
     /// The words of an example, as a shell splits them.
     fn words(line: &str) -> Vec<String> {
@@ -215,7 +215,8 @@ mod tests {
                 // The id of an issue is looked up, which needs a project.
                 let line = line.replace("'#12'", "T12");
                 let words = words(&line);
-                let read = named::everywhere(cli(), &std::sync::Arc::default()).try_get_matches_from(&words);
+                let read = named::parse_task_names(build_cli(), &std::sync::Arc::default())
+                    .try_get_matches_from(&words);
                 assert!(read.is_ok(), "{line}: {}", read.unwrap_err());
                 assert!(
                     path.split(' ').all(|word| words.contains(&word.to_owned())),
@@ -240,7 +241,7 @@ mod tests {
             }
         }
         let mut missing = Vec::new();
-        walk(&cli(), "", &mut missing);
+        walk(&build_cli(), "", &mut missing);
         assert_eq!(missing, Vec::<String>::new());
     }
 
@@ -274,7 +275,7 @@ mod tests {
 
     #[test]
     fn every_command_that_a_message_or_document_names_exists() {
-        let mut cli = cli();
+        let mut cli = build_cli();
         cli.build();
         let advised = advised_commands();
         assert!(advised.len() > 300, "only {} were found", advised.len());
@@ -326,7 +327,7 @@ mod tests {
     #[test]
     fn every_row_names_a_command() {
         for (path, _) in EXAMPLES {
-            let mut command = &cli();
+            let mut command = &build_cli();
             for word in path.split(' ') {
                 command = command.find_subcommand(word).unwrap_or_else(|| panic!("no command `{path}`"));
             }

@@ -8,7 +8,7 @@ use landfall_text::control_chars::escape_line;
 
 use crate::context::CliContext;
 use crate::exit::{CliExit, CommandFailure};
-use crate::say::{print_foreign, print_json, talk};
+use crate::say::{print_json, print_message, print_untrusted};
 
 /// Export tasks as files that `landfall add -f` reads
 ///
@@ -32,18 +32,18 @@ pub struct Args {
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let exported = context.service()?.export(Export { tasks: args.tasks })?;
     if let Some(dir) = args.dir {
-        return write_all(&context.path(&dir), &exported);
+        return write_exported_files(&context.path(&dir), &exported);
     }
     if context.json {
         print_json(&exported)?;
     } else {
         let text: String = exported.files.iter().map(|file| file.text.as_str()).collect();
-        print_foreign(text.as_bytes(), args.safe)?;
+        print_untrusted(text.as_bytes(), args.safe)?;
     }
     Ok(CliExit::Ok)
 }
 
-fn write_all(dir: &std::path::Path, exported: &Exported) -> Result<CliExit, CommandFailure> {
+fn write_exported_files(dir: &std::path::Path, exported: &Exported) -> Result<CliExit, CommandFailure> {
     let fail = |what: &str, error: std::io::Error| {
         CommandFailure::new(CliExit::Machine, format!("write `{what}`: {error}"))
     };
@@ -58,7 +58,7 @@ fn write_all(dir: &std::path::Path, exported: &Exported) -> Result<CliExit, Comm
         match std::fs::OpenOptions::new().write(true).create_new(true).open(&path) {
             Ok(mut file) => file.write_all(text.as_bytes()).map_err(|error| fail(name, error))?,
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                talk(&format!(
+                print_message(&format!(
                     "{} is there already and was left as it is",
                     escape_line(&path.display().to_string())
                 ));
@@ -68,7 +68,7 @@ fn write_all(dir: &std::path::Path, exported: &Exported) -> Result<CliExit, Comm
         }
     }
     let written = exported.files.len() - kept;
-    talk(&format!(
+    print_message(&format!(
         "wrote {} to {}",
         landfall_text::pluralize(written as u64, "file"),
         escape_line(&dir.display().to_string())

@@ -8,7 +8,7 @@ use landfall_text::control_chars::{escape_block, escape_line};
 use super::words;
 use crate::context::CliContext;
 use crate::exit::{CliExit, CommandFailure};
-use crate::say::{print, print_json};
+use crate::say::{print_data, print_json};
 use crate::table::Table;
 
 /// List flows, show one or check a flow file
@@ -45,7 +45,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
     match args.action {
         FlowSubcommand::List => {
             let flows = context.service()?.flow_list(Nothing {})?;
-            context.answer(&flows, list)?;
+            context.print_answer(&flows, render_flows)?;
             Ok(CliExit::Ok)
         }
         FlowSubcommand::Show { name, mermaid, source } => {
@@ -55,7 +55,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
                 (false, false) => FlowForm::Text,
             };
             let drawing = context.service()?.flow_show(FlowShow { name, form })?;
-            context.answer(&drawing, |drawing| {
+            context.print_answer(&drawing, |drawing| {
                 let text = escape_block(&drawing.text);
                 format!("{}\n", text.trim_end())
             })?;
@@ -78,14 +78,14 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
             if context.json {
                 print_json(&checked)?
             } else {
-                print(&problems(&checked))?
+                print_data(&render_flow_problems(&checked))?
             }
             Ok(if checked.problems.is_empty() { CliExit::Ok } else { CliExit::Settings })
         }
     }
 }
 
-fn list(list: &FlowList) -> String {
+fn render_flows(list: &FlowList) -> String {
     let mut table = Table::new(&["FLOW", "FROM", "STEPS", "FOR"]);
     for flow in &list.flows {
         let from = match flow.origin {
@@ -97,12 +97,12 @@ fn list(list: &FlowList) -> String {
             Some(reason) => format!("{} ({reason})", flow.about),
             None => flow.about.clone(),
         };
-        table.row([&name, from, &flow.steps.len().to_string(), &about]);
+        table.add_row([&name, from, &flow.steps.len().to_string(), &about]);
     }
     table.text()
 }
 
-fn problems(checked: &FlowChecked) -> String {
+fn render_flow_problems(checked: &FlowChecked) -> String {
     let name = escape_line(&checked.name);
     if checked.problems.is_empty() {
         return format!("{name}: all is well\n");

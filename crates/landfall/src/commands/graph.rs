@@ -26,11 +26,11 @@ pub struct Args {
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let Args { task, depth, done } = args;
     let found = context.service()?.graph(GraphAsked { root: task, depth, done, nodes: 0 })?;
-    context.answer(&found, text)?;
+    context.print_answer(&found, render_graph)?;
     Ok(CliExit::Ok)
 }
 
-fn text(found: &Graph) -> String {
+fn render_graph(found: &Graph) -> String {
     if found.nodes.is_empty() {
         return "no task is open\n".to_owned();
     }
@@ -44,7 +44,7 @@ fn text(found: &Graph) -> String {
     let mut tree =
         TaskTreePrinter { nodes: &nodes, below: &below, seen: BTreeSet::new(), text: String::new() };
     for root in nodes.keys().filter(|id| !needs.contains(id)) {
-        tree.draw(*root, &mut Vec::new());
+        tree.draw_task(*root, &mut Vec::new());
     }
     let mut text = tree.text;
     if found.critical.len() > 1 {
@@ -66,7 +66,7 @@ struct TaskTreePrinter<'a> {
 
 impl TaskTreePrinter<'_> {
     /// Draws a task and what waits for it. `lasts` says for each task above whether it is the last of its own.
-    fn draw(&mut self, id: TaskId, lasts: &mut Vec<bool>) {
+    fn draw_task(&mut self, id: TaskId, lasts: &mut Vec<bool>) {
         let Some(node) = self.nodes.get(&id) else { return };
         for (place, last) in lasts.iter().enumerate() {
             self.text.push_str(match (place + 1 == lasts.len(), last) {
@@ -89,7 +89,7 @@ impl TaskTreePrinter<'_> {
         let below = self.below.get(&id).map(Vec::as_slice).unwrap_or_default();
         for (place, next) in below.iter().enumerate() {
             lasts.push(place + 1 == below.len());
-            self.draw(*next, lasts);
+            self.draw_task(*next, lasts);
             lasts.pop();
         }
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::context::CliContext;
 use crate::exit::{CliExit, CommandFailure};
-use crate::say::{print, talk};
+use crate::say::{print_data, print_message};
 
 /// Show help for Landfall or a command
 #[derive(clap::Args)]
@@ -91,7 +91,7 @@ Examples: landfall init                    landfall add \"Fix the parser\"
           landfall run                     landfall help run";
 
 /// The page that `landfall --help` shows: one screen of 80 columns.
-pub fn first_page() -> String {
+pub fn render_first_page() -> String {
     let mut page = String::from(
         "Run your coding agents on a backlog, and land only work that passes verification\n\n\
          Usage: landfall [OPTIONS] <COMMAND>\n\n",
@@ -111,8 +111,8 @@ pub fn first_page() -> String {
 }
 
 /// Every command with its subcommands, a line each.
-fn all_commands() -> String {
-    let mut cli = super::cli();
+fn render_all_commands() -> String {
+    let mut cli = super::build_cli();
     cli.build();
     let mut page = String::new();
     let mut listed = Vec::new();
@@ -120,13 +120,13 @@ fn all_commands() -> String {
         page += &format!("{group}\n");
         for (name, _) in commands {
             listed.push(*name);
-            page += &lines_of(cli.find_subcommand(name).expect("a test finds each"), "");
+            page += &command_lines(cli.find_subcommand(name).expect("a test finds each"), "");
         }
     }
     page += "More\n";
     let further = |command: &&clap::Command| !command.is_hide_set() && !listed.contains(&command.get_name());
     for command in cli.get_subcommands().filter(further) {
-        page += &lines_of(command, "");
+        page += &command_lines(command, "");
     }
     page + "\n"
         + OPTIONS
@@ -134,7 +134,7 @@ fn all_commands() -> String {
             Exit codes: docs/reference/exit-codes.md. JSON: docs/reference/json.md.\n"
 }
 
-fn lines_of(command: &clap::Command, above: &str) -> String {
+fn command_lines(command: &clap::Command, above: &str) -> String {
     let name = format!("{above}{}", command.get_name());
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
     let mut text = match name.len() {
@@ -143,7 +143,7 @@ fn lines_of(command: &clap::Command, above: &str) -> String {
     };
     let shown = |below: &&clap::Command| !below.is_hide_set() && below.get_name() != "help";
     for below in command.get_subcommands().filter(shown) {
-        text += &lines_of(below, &format!("{name} "));
+        text += &command_lines(below, &format!("{name} "));
     }
     text
 }
@@ -158,39 +158,39 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
             )
         };
         std::fs::create_dir_all(&folder).map_err(failed)?;
-        clap_mangen::generate_to(super::cli(), &folder).map_err(failed)?;
-        talk(&format!(
+        clap_mangen::generate_to(super::build_cli(), &folder).map_err(failed)?;
+        print_message(&format!(
             "man pages are in {}; read one with `man -M`, or `man -l landfall.1` there",
             folder.display()
         ));
         return Ok(CliExit::Ok);
     }
     if args.all {
-        print(&all_commands())?;
+        print_data(&render_all_commands())?;
         return Ok(CliExit::Ok);
     }
-    let mut cli = super::cli();
+    let mut cli = super::build_cli();
     cli.build();
     let mut command = &mut cli;
     for (at, word) in args.command.iter().enumerate() {
         command = command.find_subcommand_mut(word).ok_or_else(|| {
             let words = args.command[..=at].join(" ");
-            CommandFailure::usage(format!("unknown command `{words}`"))
+            CommandFailure::usage_error(format!("unknown command `{words}`"))
                 .hint("`landfall help --all` lists all commands")
         })?;
     }
     let text = command.render_long_help().to_string();
-    print(&text)?;
+    print_data(&text)?;
     Ok(CliExit::Ok)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{GROUPS, first_page};
+    use super::{GROUPS, render_first_page};
 
     #[test]
     fn the_first_page_fits_one_screen() {
-        let page = first_page();
+        let page = render_first_page();
         assert!(page.lines().count() <= 30, "{} lines:\n{page}", page.lines().count());
         for line in page.lines() {
             assert!(line.chars().count() <= 80, "{line}");
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn the_first_page_lists_commands_that_exist_and_are_not_hidden() {
-        let cli = super::super::cli();
+        let cli = super::super::build_cli();
         for (_, commands) in GROUPS {
             for (name, _) in commands {
                 let command = cli.find_subcommand(name);

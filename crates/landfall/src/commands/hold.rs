@@ -22,6 +22,6 @@ pub struct Args {
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let reason = Some(args.reason.join(" ")).filter(|reason| !reason.is_empty());
     let changed = context.service()?.hold(Hold { tasks: vec![args.task], reason })?;
-    context.answer(&changed, words::changed)?;
+    context.print_answer(&changed, words::render_changed)?;
     Ok(CliExit::Ok)
 }

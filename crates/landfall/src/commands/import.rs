@@ -11,7 +11,7 @@ use landfall_text::pluralize;
 use super::words;
 use crate::context::CliContext;
 use crate::exit::{CliExit, CommandFailure};
-use crate::say::talk;
+use crate::say::print_message;
 
 /// Import tasks from a checklist or another tool
 ///
@@ -49,7 +49,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
     let name = args.file.display().to_string();
     let folder = context.path(&args.file);
     if folder.is_dir() {
-        return modules(args, context, &folder);
+        return import_modules(args, context, &folder);
     }
     let text = words::read_text(context, &args.file)?;
     let file = TaskFileSource { name: if name == "-" { "stdin" } else { &name }, text: &text };
@@ -58,17 +58,24 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
         None => {
             let format = guess_format(&file).map_err(|error| CommandFailure {
                 hint: error.hint.clone(),
-                ..CommandFailure::usage(error.to_string())
+                ..CommandFailure::usage_error(error.to_string())
             })?;
             if !context.json {
-                talk(&format!("{} is read as {} ({format})", escape_line(file.name), format.description()));
+                print_message(&format!(
+                    "{} is read as {} ({format})",
+                    escape_line(file.name),
+                    format.description()
+                ));
             }
             format
         }
     };
     if args.list.is_some() && format != Format::Taskmaster {
-        return Err(CommandFailure::usage(format!("`--list` means nothing for {}", format.description()))
-            .hint("only a tasks.json of Task Master holds several lists"));
+        return Err(CommandFailure::usage_error(format!(
+            "`--list` means nothing for {}",
+            format.description()
+        ))
+        .hint("only a tasks.json of Task Master holds several lists"));
     }
     let asked = ImportText {
         name: file.name.to_owned(),
@@ -78,18 +85,20 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
         dry_run: args.dry_run,
         text: text.clone(),
     };
-    import(context, asked)
+    import_text(context, asked)
 }
 
 /// A folder holds modules, and nothing else can be read from one. Whoever answers reads it: it is part of the project.
-fn modules(args: Args, context: &CliContext, folder: &Path) -> Result<CliExit, CommandFailure> {
+fn import_modules(args: Args, context: &CliContext, folder: &Path) -> Result<CliExit, CommandFailure> {
     if let Some(format) = args.format.filter(|format| *format != Format::Modules) {
         let message =
             format!("`{}` is a folder, and {} is a file", args.file.display(), format.description());
-        return Err(CommandFailure::usage(escape_line(&message)).hint("a folder is read as task modules"));
+        return Err(
+            CommandFailure::usage_error(escape_line(&message)).hint("a folder is read as task modules")
+        );
     }
     if args.list.is_some() {
-        return Err(CommandFailure::usage("`--list` means nothing for a folder of task modules"));
+        return Err(CommandFailure::usage_error("`--list` means nothing for a folder of task modules"));
     }
     let asked = ImportText {
         name: folder.display().to_string(),
@@ -99,49 +108,49 @@ fn modules(args: Args, context: &CliContext, folder: &Path) -> Result<CliExit, C
         dry_run: args.dry_run,
         text: String::new(),
     };
-    import(context, asked)
+    import_text(context, asked)
 }
 
-fn import(context: &CliContext, asked: ImportText) -> Result<CliExit, CommandFailure> {
+fn import_text(context: &CliContext, asked: ImportText) -> Result<CliExit, CommandFailure> {
     let imported = context.service()?.import(asked)?;
-    context.answer(&imported, lines)?;
+    context.print_answer(&imported, render_imported)?;
     if !context.json {
-        tell(&imported);
+        print_import_notes(&imported);
     }
     Ok(CliExit::Ok)
 }
 
 /// What was added, a line each; or what would be.
-fn lines(imported: &Imported) -> String {
+fn render_imported(imported: &Imported) -> String {
     if imported.dry_run {
-        return words::batch(&imported.tasks);
+        return words::render_task_batch(&imported.tasks);
     }
     imported.added.iter().map(|task| format!("{} {}\n", task.id, escape_line(&task.title))).collect()
 }
 
-fn tell(imported: &Imported) {
+fn print_import_notes(imported: &Imported) {
     let Imported { tasks, there, left_out, dry_run, .. } = imported;
     for it in left_out {
-        talk(&format!("left out: {} ({})", escape_line(&it.what), it.count));
+        print_message(&format!("left out: {} ({})", escape_line(&it.what), it.count));
     }
     const SHOWN_MAX: usize = 10; // the rest is counted
     for it in there.iter().take(SHOWN_MAX) {
-        talk(&format!("there already: {} {}", it.id, escape_line(&it.title)));
+        print_message(&format!("there already: {} {}", it.id, escape_line(&it.title)));
     }
     if there.len() > SHOWN_MAX {
-        talk(&format!("there already: {} more", there.len() - SHOWN_MAX));
+        print_message(&format!("there already: {} more", there.len() - SHOWN_MAX));
     }
-    let groups = match words::parts(tasks).len() {
+    let groups = match words::parts_by_parent(tasks).len() {
         0 => String::new(),
         many => format!(", {many} of them drafts that hold others together"),
     };
     let new = pluralize(tasks.len() as u64, "task");
     match (tasks.is_empty(), dry_run) {
-        (true, _) => talk("nothing new to add"),
-        (false, true) => talk(&format!("{new} would be added{groups}; nothing was changed")),
-        (false, false) => talk(&format!("{new} added{groups}")),
+        (true, _) => print_message("nothing new to add"),
+        (false, true) => print_message(&format!("{new} would be added{groups}; nothing was changed")),
+        (false, false) => print_message(&format!("{new} added{groups}")),
     }
     if !there.is_empty() && tasks.is_empty() {
-        talk("`--again` adds once more what is there already");
+        print_message("`--again` adds once more what is there already");
     }
 }

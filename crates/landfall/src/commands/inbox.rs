@@ -31,11 +31,11 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
     let Args { task, newest, limit } = args;
     let order = if newest { InboxOrder::Newest } else { InboxOrder::Urgent };
     let found = context.service()?.inbox(InboxAsked { order, kinds: Vec::new(), task, limit })?;
-    context.answer(&found, text)?;
+    context.print_answer(&found, render_inbox)?;
     Ok(CliExit::Ok)
 }
 
-fn text(found: &Inbox) -> String {
+fn render_inbox(found: &Inbox) -> String {
     if found.items.is_empty() {
         return "nothing waits for you\n".to_owned();
     }
@@ -43,7 +43,7 @@ fn text(found: &Inbox) -> String {
     for item in &found.items {
         let task = item.task.map(|task| format!("{task}  ")).unwrap_or_default();
         let since = landfall_text::format_local(item.since_ms);
-        let kind = paint(tone(item.kind), item.kind.word());
+        let kind = paint(kind_tone(item.kind), item.kind.word());
         text.push_str(&format!("{task}{kind}  {}  since {since}\n", escape_line(&item.title)));
         for line in item.text.lines().chain(item.findings.iter().map(String::as_str)) {
             text.push_str(&format!("  {}\n", escape_line(line)));
@@ -61,7 +61,7 @@ fn text(found: &Inbox) -> String {
         let commands: Vec<(String, &str)> = item
             .actions
             .iter()
-            .filter_map(|action| Some((command(action)?, action.label.as_str())))
+            .filter_map(|action| Some((action_command(action)?, action.label.as_str())))
             .collect();
         let width = commands.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0);
         for (command, label) in &commands {
@@ -78,7 +78,7 @@ fn text(found: &Inbox) -> String {
     text
 }
 
-fn tone(kind: InboxKind) -> TextTone {
+fn kind_tone(kind: InboxKind) -> TextTone {
     match kind {
         InboxKind::Escalation | InboxKind::Failed | InboxKind::Blocked => TextTone::Bad,
         InboxKind::Question | InboxKind::Login | InboxKind::Conflict | InboxKind::Review => TextTone::Warn,
@@ -87,7 +87,7 @@ fn tone(kind: InboxKind) -> TextTone {
 }
 
 /// The command that does the same as an action; none where only the pages can.
-fn command(action: &Action) -> Option<String> {
+fn action_command(action: &Action) -> Option<String> {
     let list = |tasks: &[TaskId]| tasks.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
     let words = |text: &str| if text.is_empty() { "\"…\"".to_owned() } else { quote_shell_word(text) };
     let request = Request::of_words(&action.op, &action.asked).ok().flatten()?;

@@ -11,11 +11,11 @@ use landfall_api::{InitAgent, InitCommand, InitFound, ProjectChecked};
 use landfall_app::{CheckOptions, USER_FILE_BYTES_MAX, read_user_file};
 use landfall_text::control_chars::escape_line;
 
-use crate::checks::{CheckPrinter, install_hint, result_line, verdict};
+use crate::checks::{CheckPrinter, install_hint, result_line, verdict_text};
 use crate::context::CliContext;
 use crate::exit::{CliExit, CommandFailure};
 use crate::live::Interrupts;
-use crate::say::{print, print_json, talk};
+use crate::say::{print_data, print_json, print_message};
 
 /// Detect how the project is tested, write `landfall.toml`, and run the checks once
 ///
@@ -34,22 +34,22 @@ const CHECKS_MAX: Duration = Duration::from_secs(300);
 
 pub fn run(Args { no_check }: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     if context.at.base.is_some() {
-        return Err(CommandFailure::usage(
+        return Err(CommandFailure::usage_error(
             "`--base` is for work that lands on another base than the project's",
         )
         .hint("check the branch out that the project is to land on, and leave `--base` out"));
     }
     let project = landfall_app::find_project(&context.at)?;
     let files = ProjectFiles { root: &project.root, tracked: landfall_app::tracked_files(&context.at)? };
-    let commands = detect(&files);
-    let agents = agents();
-    let caches = caches(&files);
+    let commands = detect_commands(&files);
+    let agents = find_installed_agents();
+    let caches = find_tool_caches(&files);
     let path = project.root.join("landfall.toml");
-    let written = write(&path, &settings(&project.branch, &commands, agents.first(), &caches))?;
+    let written = write(&path, &render_settings(&project.branch, &commands, agents.first(), &caches))?;
     if written {
         // Whoever has them written wants them. Otherwise the first run asks.
         if let Err(problem) = landfall_app::trust_own_settings(&context.at) {
-            talk(&format!("the settings are not trusted yet: {problem}; `landfall trust` asks"));
+            print_message(&format!("the settings are not trusted yet: {problem}; `landfall trust` asks"));
         }
     }
     let level = landfall_app::sandbox_level(&project.root);
@@ -68,28 +68,33 @@ pub fn run(Args { no_check }: Args, context: &CliContext) -> Result<CliExit, Com
         written,
     };
     if !context.json {
-        print(&text(&found))?;
+        print_data(&render_init(&found))?;
     }
     let mut is_stopped = false;
     if found.written && !no_check && !found.commands.is_empty() && found.missing_tools.is_empty() {
         let interrupts = Interrupts::listen()?;
         let asked =
             CheckOptions { limit: Some(CHECKS_MAX), with_own_settings: true, ..CheckOptions::default() };
-        let mut printer =
-            if context.json { CheckPrinter::silent(&interrupts) } else { CheckPrinter::brief(&interrupts) };
+        let mut printer = if context.json {
+            CheckPrinter::without_output(&interrupts)
+        } else {
+            CheckPrinter::with_check_lines(&interrupts)
+        };
         match landfall_app::check_project(&context.at, &asked, &mut printer) {
             Ok(Some(checked)) => found.checked = Some(checked),
             Ok(None) => is_stopped = true,
-            Err(problem) => talk(&format!("the checks did not run: {problem}; `landfall check` tries again")),
+            Err(problem) => {
+                print_message(&format!("the checks did not run: {problem}; `landfall check` tries again"))
+            }
         }
     }
     if context.json {
         print_json(&found)?;
     } else if let Some(checked) = &found.checked {
-        print(&checked_text(checked))?;
+        print_data(&checked_text(checked))?;
     }
     if found.written && !context.json {
-        talk(&next_steps(&found));
+        print_message(&next_steps(&found));
     }
     Ok(if is_stopped { CliExit::Interrupted } else { CliExit::Ok })
 }
@@ -135,10 +140,10 @@ fn checked_text(checked: &ProjectChecked) -> String {
             text += &format!("  {}\n", escape_line(line));
         }
     }
-    text + &verdict(checked)
+    text + &verdict_text(checked)
 }
 
-fn text(found: &InitFound) -> String {
+fn render_init(found: &InitFound) -> String {
     let file = escape_line(&found.file);
     if !found.written {
         return format!("{file} is there already; nothing was changed. `landfall check` runs its checks\n");
@@ -172,24 +177,24 @@ struct ProjectFiles<'a> {
 }
 
 impl ProjectFiles<'_> {
-    fn has(&self, file: &str) -> bool {
+    fn has_file(&self, file: &str) -> bool {
         self.tracked.contains(file)
     }
 
     /// The text of a tracked file of a size that people write.
     fn text(&self, file: &str) -> Option<String> {
-        if !self.has(file) {
+        if !self.has_file(file) {
             return None;
         }
         String::from_utf8(read_user_file(&self.root.join(file), USER_FILE_BYTES_MAX).ok()?).ok()
     }
 
-    fn says(&self, file: &str, word: &str) -> bool {
+    fn contains_word(&self, file: &str, word: &str) -> bool {
         self.text(file).is_some_and(|text| text.contains(word))
     }
 
     /// Whether git ignores the folder `name` at the root. One that it does not ignore is removed between two checks.
-    fn ignores(&self, name: &str) -> bool {
+    fn ignores_folder(&self, name: &str) -> bool {
         let text = self.text(".gitignore").unwrap_or_default();
         text.lines().any(|line| line.trim().trim_start_matches("**/").trim_matches('/') == name)
     }
@@ -232,14 +237,14 @@ fn write(path: &Path, text: &str) -> Result<bool, CommandFailure> {
 }
 
 /// The ready-made agents that are installed, the default first.
-fn agents() -> Vec<InitAgent> {
+fn find_installed_agents() -> Vec<InitAgent> {
     let found = landfall_app::installed_agents().into_iter();
     found.map(|(kind, path, login)| InitAgent { kind, path: path.display().to_string(), login }).collect()
 }
 
 /// Where the tools of the project keep what they download: outside of the workspace, so each run gets changes of its own.
-fn caches(files: &ProjectFiles<'_>) -> Vec<String> {
-    let is = |file: &str| files.has(file);
+fn find_tool_caches(files: &ProjectFiles<'_>) -> Vec<String> {
+    let is = |file: &str| files.has_file(file);
     let mut caches: Vec<&str> = Vec::new();
     if is("Cargo.toml") {
         caches.extend(["~/.cargo/registry", "~/.cargo/git"]);
@@ -270,7 +275,12 @@ fn caches(files: &ProjectFiles<'_>) -> Vec<String> {
     caches.into_iter().map(str::to_owned).collect()
 }
 
-fn settings(base: &str, commands: &[InitCommand], agent: Option<&InitAgent>, caches: &[String]) -> String {
+fn render_settings(
+    base: &str,
+    commands: &[InitCommand],
+    agent: Option<&InitAgent>,
+    caches: &[String],
+) -> String {
     let mut text = format!(
         "# Landfall's settings for this project. Every key has a default, so any line may be taken out.\n\
          # Commit this file: the checks are read from the base branch, never from the work they check.\n\
@@ -339,11 +349,14 @@ fn settings(base: &str, commands: &[InitCommand], agent: Option<&InitAgent>, cac
 }
 
 /// How the project is tested, from the files at its root. Make is asked last: it often only calls the others.
-fn detect(files: &ProjectFiles<'_>) -> Vec<InitCommand> {
+fn detect_commands(files: &ProjectFiles<'_>) -> Vec<InitCommand> {
     let mut found: Vec<InitCommand> =
-        [cargo(files), npm(files), python(files), go(files)].into_iter().flatten().collect();
+        [detect_cargo(files), detect_npm(files), detect_python(files), detect_go(files)]
+            .into_iter()
+            .flatten()
+            .collect();
     if found.is_empty() {
-        found = make(files);
+        found = detect_make(files);
     }
     found.sort_by_key(|command| command.installs.is_empty()); // only the first commands may be copied
     // Two kinds in one repository would both be called `tests`; the file that gave them away tells them apart.
@@ -357,7 +370,7 @@ fn detect(files: &ProjectFiles<'_>) -> Vec<InitCommand> {
     found
 }
 
-fn command(name: &str, run: &str, found_in: &str) -> InitCommand {
+fn new_command(name: &str, run: &str, found_in: &str) -> InitCommand {
     InitCommand {
         name: name.to_owned(),
         run: run.to_owned(),
@@ -368,8 +381,13 @@ fn command(name: &str, run: &str, found_in: &str) -> InitCommand {
 }
 
 /// A command that fills `folder`. With `sources`, a verification may copy the folder instead.
-fn installation(run: &str, found_in: &str, folder: &str, sources: Option<Vec<String>>) -> InitCommand {
-    let command = command("install", run, found_in);
+fn installation_command(
+    run: &str,
+    found_in: &str,
+    folder: &str,
+    sources: Option<Vec<String>>,
+) -> InitCommand {
+    let command = new_command("install", run, found_in);
     match sources {
         Some(installs_from) => InitCommand { installs: vec![folder.to_owned()], installs_from, ..command },
         None => command,
@@ -383,9 +401,11 @@ fn installed_and_tested(
     (install, lock): (&str, &str),
     (run, found_in): (&str, &str),
 ) -> Vec<InitCommand> {
-    match files.ignores(folder) {
-        true => vec![installation(install, lock, folder, sources), command("tests", run, found_in)],
-        false => vec![command("tests", &format!("{install} && {run}"), found_in)],
+    match files.ignores_folder(folder) {
+        true => {
+            vec![installation_command(install, lock, folder, sources), new_command("tests", run, found_in)]
+        }
+        false => vec![new_command("tests", &format!("{install} && {run}"), found_in)],
     }
 }
 
@@ -577,14 +597,14 @@ fn path_beside(file: &str, name: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-fn cargo(files: &ProjectFiles<'_>) -> Vec<InitCommand> {
+fn detect_cargo(files: &ProjectFiles<'_>) -> Vec<InitCommand> {
     let Some(text) = files.text("Cargo.toml") else { return Vec::new() };
     let workspace = text.lines().any(|line| line.trim().starts_with("[workspace"));
     let run = if workspace { "cargo test --workspace" } else { "cargo test" };
-    vec![command("tests", run, "Cargo.toml")]
+    vec![new_command("tests", run, "Cargo.toml")]
 }
 
-fn npm(files: &ProjectFiles<'_>) -> Vec<InitCommand> {
+fn detect_npm(files: &ProjectFiles<'_>) -> Vec<InitCommand> {
     let Some(text) = files.text("package.json") else { return Vec::new() };
     let package: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
     let test = package["scripts"]["test"].as_str().unwrap_or_default();
@@ -595,13 +615,13 @@ fn npm(files: &ProjectFiles<'_>) -> Vec<InitCommand> {
         .iter()
         .any(|key| package[*key].as_object().is_some_and(|it| !it.is_empty()) || package[*key].is_array());
     // Checks run on a clean checkout, where nothing is installed yet. A lock file names each package by its hash.
-    let (install, run, lock) = if files.has("pnpm-lock.yaml") {
+    let (install, run, lock) = if files.has_file("pnpm-lock.yaml") {
         (Some("pnpm install --frozen-lockfile"), "pnpm test", "pnpm-lock.yaml")
-    } else if files.has("yarn.lock") {
+    } else if files.has_file("yarn.lock") {
         (Some("yarn install --frozen-lockfile"), "yarn test", "yarn.lock")
-    } else if files.has("bun.lock") || files.has("bun.lockb") {
+    } else if files.has_file("bun.lock") || files.has_file("bun.lockb") {
         (Some("bun install --frozen-lockfile"), "bun run test", "bun.lock")
-    } else if files.has("package-lock.json") {
+    } else if files.has_file("package-lock.json") {
         (Some("npm ci --prefer-offline --no-audit --no-fund"), "npm test", "package-lock.json")
     } else if has_dependencies {
         (Some("npm install --no-package-lock"), "npm test", "package.json")
@@ -613,11 +633,11 @@ fn npm(files: &ProjectFiles<'_>) -> Vec<InitCommand> {
             let folder = ("node_modules", node_sources(&package, lock));
             installed_and_tested(files, folder, (install, lock), (run, "package.json"))
         }
-        None => vec![command("tests", run, "package.json")],
+        None => vec![new_command("tests", run, "package.json")],
     }
 }
 
-fn python(files: &ProjectFiles<'_>) -> Vec<InitCommand> {
+fn detect_python(files: &ProjectFiles<'_>) -> Vec<InitCommand> {
     let named = [
         ("pytest.ini", ""),
         ("pyproject.toml", "pytest"),
@@ -631,41 +651,42 @@ fn python(files: &ProjectFiles<'_>) -> Vec<InitCommand> {
         let name = path.rsplit('/').next().unwrap_or_default();
         path.starts_with("tests/") && name.starts_with("test_") && name.ends_with(".py")
     };
-    let named = named.iter().find(|(file, word)| files.has(file) && files.says(file, word));
+    let named = named.iter().find(|(file, word)| files.has_file(file) && files.contains_word(file, word));
     let pytest = match named {
         Some((file, _)) => Some(*file),
         None => files.tracked.iter().any(is_test).then_some("tests/"),
     };
-    let has_tox = files.says("tox.ini", "[testenv") || files.says("tox.ini", "[tox]");
+    let has_tox = files.contains_word("tox.ini", "[testenv") || files.contains_word("tox.ini", "[tox]");
     let Some(found_in) = pytest else {
-        return if has_tox { tox(files) } else { Vec::new() };
+        return if has_tox { detect_tox(files) } else { Vec::new() };
     };
     // A package that is built may depend on any file of the project.
-    let is_built = files.has("setup.py") || files.says("pyproject.toml", "[build-system]");
-    if files.has("uv.lock") {
+    let is_built = files.has_file("setup.py") || files.contains_word("pyproject.toml", "[build-system]");
+    if files.has_file("uv.lock") {
         // `uv` has git ignore the folder it installs to.
         let of = ["pyproject.toml", "uv.lock", "uv.toml", ".python-version"];
         let sources = if is_built { None } else { python_sources(files, &of) };
         return vec![
-            installation("uv sync --frozen", "uv.lock", ".venv", sources),
-            command("tests", "uv run --frozen pytest", found_in),
+            installation_command("uv sync --frozen", "uv.lock", ".venv", sources),
+            new_command("tests", "uv run --frozen pytest", found_in),
         ];
     }
-    if files.has("poetry.lock") {
+    if files.has_file("poetry.lock") {
         return vec![
-            command("install", "poetry install --no-interaction", "poetry.lock"),
-            command("tests", "poetry run pytest", found_in),
+            new_command("install", "poetry install --no-interaction", "poetry.lock"),
+            new_command("tests", "poetry run pytest", found_in),
         ];
     }
     if has_tox {
-        return tox(files);
+        return detect_tox(files);
     }
-    let requirements =
-        ["requirements-dev.txt", "requirements.txt"].into_iter().find(|file| files.says(file, "pytest"));
+    let requirements = ["requirements-dev.txt", "requirements.txt"]
+        .into_iter()
+        .find(|file| files.contains_word(file, "pytest"));
     let Some(requirements) = requirements else {
-        return vec![command("tests", "python3 -m pytest", found_in)];
+        return vec![new_command("tests", "python3 -m pytest", found_in)];
     };
-    let by_hash = if files.says(requirements, "--hash=") { "--require-hashes " } else { "" };
+    let by_hash = if files.contains_word(requirements, "--hash=") { "--require-hashes " } else { "" };
     let mut install = format!(
         "python3 -m venv .venv && .venv/bin/pip install --quiet --no-compile {by_hash}-r {requirements}"
     );
@@ -682,20 +703,22 @@ fn python(files: &ProjectFiles<'_>) -> Vec<InitCommand> {
 }
 
 /// tox installs by itself. An installation of its own can be copied; a package is built again by each run.
-fn tox(files: &ProjectFiles<'_>) -> Vec<InitCommand> {
-    let tests = command("tests", "tox run", "tox.ini");
+fn detect_tox(files: &ProjectFiles<'_>) -> Vec<InitCommand> {
+    let tests = new_command("tests", "tox run", "tox.ini");
     let sources = python_sources(files, &["tox.ini", "pyproject.toml", "setup.cfg", "setup.py"]);
-    match sources.filter(|_| files.ignores(".tox")) {
-        Some(sources) => vec![installation("tox run --notest", "tox.ini", ".tox", Some(sources)), tests],
+    match sources.filter(|_| files.ignores_folder(".tox")) {
+        Some(sources) => {
+            vec![installation_command("tox run --notest", "tox.ini", ".tox", Some(sources)), tests]
+        }
         None => vec![tests],
     }
 }
 
-fn go(files: &ProjectFiles<'_>) -> Vec<InitCommand> {
-    if files.has("go.mod") { vec![command("tests", "go test ./...", "go.mod")] } else { Vec::new() }
+fn detect_go(files: &ProjectFiles<'_>) -> Vec<InitCommand> {
+    if files.has_file("go.mod") { vec![new_command("tests", "go test ./...", "go.mod")] } else { Vec::new() }
 }
 
-fn make(files: &ProjectFiles<'_>) -> Vec<InitCommand> {
+fn detect_make(files: &ProjectFiles<'_>) -> Vec<InitCommand> {
     for file in ["GNUmakefile", "makefile", "Makefile"] {
         let Some(text) = files.text(file) else { continue };
         for target in ["test", "check"] {
@@ -704,7 +727,7 @@ fn make(files: &ProjectFiles<'_>) -> Vec<InitCommand> {
                 rest.is_some_and(|rest| rest.starts_with(':') && !rest.starts_with(":="))
             };
             if text.lines().any(rule) {
-                return vec![command("tests", &format!("make {target}"), file)];
+                return vec![new_command("tests", &format!("make {target}"), file)];
             }
         }
     }

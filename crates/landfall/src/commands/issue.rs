@@ -13,7 +13,7 @@ use landfall_text::{format_local, pluralize};
 use super::{reconcile, verify, words};
 use crate::context::CliContext;
 use crate::exit::{CliExit, CommandFailure};
-use crate::say::{print_json_line, talk};
+use crate::say::{print_json_line, print_message};
 use crate::table::Table;
 
 const EVENTS_AT_ONCE: u32 = 10_000; // lines of a page
@@ -199,38 +199,42 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
 
 fn ask_tracker(action: TrackerAction, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let service = context.service()?;
-    let changed = |changed: IssueChanged| context.answer(&changed, changed_text);
+    let changed = |changed: IssueChanged| context.print_answer(&changed, changed_text);
     match action {
         TrackerAction::New { title, body, body_file, labels, size, parent, blocked_by } => {
-            let body = words::text_or_file(context, body, body_file.as_deref())?.unwrap_or_default();
+            let body = words::read_text_or_file(context, body, body_file.as_deref())?.unwrap_or_default();
             let asked = IssueNew {
                 title,
                 body,
                 labels,
                 size,
                 parent: parent.map(IssueNumber),
-                blocked_by: numbers(blocked_by),
+                blocked_by: issue_numbers(blocked_by),
             };
-            context.answer(&service.issue_new(asked)?, made_text)?;
+            context.print_answer(&service.issue_new(asked)?, made_text)?;
         }
         TrackerAction::List { all, labels, limit } => {
             let list = service.issue_list(IssuesAsked { all, labels, limit })?;
-            context.answer(&list, list_text)?;
+            context.print_answer(&list, list_text)?;
             if !list.unreadable.is_empty() {
-                let (what, hint) = unreadable(&list.unreadable);
+                let (what, hint) = unreadable_issues_notice(&list.unreadable);
                 return Err(CommandFailure::new(CliExit::Machine, what).hint(hint));
             }
             if !context.json && list.issues.is_empty() {
                 let place = escape_line(&list.place);
-                talk(&format!("no issues in {place}; `landfall issue new \"…\"` creates one"));
+                print_message(&format!("no issues in {place}; `landfall issue new \"…\"` creates one"));
             }
         }
-        TrackerAction::Show { issue } => context.answer(&*service.issue_show(of(issue))?, detail_text)?,
-        TrackerAction::Pr { number } => context.answer(&*service.issue_pull(of(number))?, pull_text)?,
+        TrackerAction::Show { issue } => {
+            context.print_answer(&*service.issue_show(issue_asked(issue))?, detail_text)?
+        }
+        TrackerAction::Pr { number } => {
+            context.print_answer(&*service.issue_pull(issue_asked(number))?, pull_text)?
+        }
         TrackerAction::Edit { issue, title, body, body_file, size, labels, unlabel, blocked_by, unblock } => {
-            let body = words::text_or_file(context, body, body_file.as_deref())?;
+            let body = words::read_text_or_file(context, body, body_file.as_deref())?;
             let (add, remove) = (labels, unlabel);
-            let (block, unblock) = (numbers(blocked_by), numbers(unblock));
+            let (block, unblock) = (issue_numbers(blocked_by), issue_numbers(unblock));
             let issue = IssueNumber(issue);
             changed(service.issue_edit(IssueEdit {
                 issue,
@@ -254,7 +258,7 @@ fn ask_tracker(action: TrackerAction, context: &CliContext) -> Result<CliExit, C
         TrackerAction::Close { issue, not_planned } => {
             changed(service.issue_close(IssueClose { issue: IssueNumber(issue), not_planned })?)?;
         }
-        TrackerAction::Reopen { issue } => changed(service.issue_reopen(of(issue))?)?,
+        TrackerAction::Reopen { issue } => changed(service.issue_reopen(issue_asked(issue))?)?,
         TrackerAction::Label { issue, add, remove } => {
             let edit = IssueEdit { add, remove, ..IssueEdit::for_issue(IssueNumber(issue)) };
             changed(service.issue_edit(edit)?)?;
@@ -277,9 +281,11 @@ fn ask_tracker(action: TrackerAction, context: &CliContext) -> Result<CliExit, C
                 true => service.improvements(Nothing {})?,
                 false => service.improvements_file(ImprovementsFile { ids: file })?,
             };
-            context.answer(&list, proposals_text)?;
+            context.print_answer(&list, proposals_text)?;
             if !context.json && list.proposals.is_empty() {
-                talk("nobody has proposed anything: neither in a spec that landed nor by recoveries");
+                print_message(
+                    "nobody has proposed anything: neither in a spec that landed nor by recoveries",
+                );
             }
         }
         TrackerAction::Size { issue, size } => {
@@ -290,11 +296,11 @@ fn ask_tracker(action: TrackerAction, context: &CliContext) -> Result<CliExit, C
     Ok(CliExit::Ok)
 }
 
-fn of(issue: u64) -> IssueAsked {
+fn issue_asked(issue: u64) -> IssueAsked {
     IssueAsked { issue: IssueNumber(issue) }
 }
 
-fn numbers(all: Vec<u64>) -> Vec<IssueNumber> {
+fn issue_numbers(all: Vec<u64>) -> Vec<IssueNumber> {
     all.into_iter().map(IssueNumber).collect()
 }
 
@@ -305,7 +311,7 @@ pub fn number(text: &str) -> Result<u64, String> {
 }
 
 /// What is said about files that cannot be read, once the others were shown.
-fn unreadable(all: &[UnreadableIssue]) -> (String, String) {
+fn unreadable_issues_notice(all: &[UnreadableIssue]) -> (String, String) {
     let lines: Vec<String> = all.iter().map(|it| format!("{}: {}", it.what, it.why)).collect();
     let what = format!("{} cannot be read: {}", pluralize(all.len() as u64, "issue"), lines.join("; "));
     (what, "put the file right; the others are listed".to_owned())
@@ -325,11 +331,11 @@ fn list_text(list: &IssueList) -> String {
     }
     let mut table = Table::new(&["ISSUE", "STATE", "SIZE", "LABELS", "TITLE"]);
     for issue in &list.issues {
-        table.row([
+        table.add_row([
             &format!("#{}", issue.number),
             issue.state.word(),
             issue.size.map_or("", |size| size.word()),
-            &labels(issue).join(", "),
+            &visible_labels(issue).join(", "),
             &issue.title,
         ]);
     }
@@ -337,7 +343,7 @@ fn list_text(list: &IssueList) -> String {
 }
 
 /// Its labels, without those that a column of their own says.
-fn labels(issue: &IssueLine) -> Vec<String> {
+fn visible_labels(issue: &IssueLine) -> Vec<String> {
     let sized = |label: &str| {
         issue.size.is_some_and(|size| label.eq_ignore_ascii_case(&format!("size/{}", size.word())))
     };
@@ -393,13 +399,13 @@ fn proposals_text(list: &ImprovementList) -> String {
     let mut table = Table::new(&["ID", "TIER", "ISSUE", "FROM", "TITLE"]);
     for it in &list.proposals {
         let issue = it.issue.map(|number| format!("#{number}")).unwrap_or_default();
-        table.row([&it.id, &it.tier, &issue, &it.from, &it.title]);
+        table.add_row([&it.id, &it.tier, &issue, &it.from, &it.title]);
     }
     table.text()
 }
 
 /// How a part stands: `open, code`, `done`.
-fn stand(issue: &IssueLine) -> String {
+fn state_and_phase(issue: &IssueLine) -> String {
     let state = issue.state.word().replace('-', " ");
     let phase = issue.labels.iter().find_map(|label| label.strip_prefix("phase/"));
     match phase.filter(|_| issue.state == IssueState::Open) {
@@ -416,7 +422,7 @@ fn detail_text(detail: &IssueDetail) -> String {
     about.extend(issue.author.as_ref().map(|author| format!("by {author}")));
     about.push(format!("made {}", format_local(detail.created_ms)));
     text += &format!("{}\n", escape_line(&about.join(", ")));
-    let labels = labels(issue);
+    let labels = visible_labels(issue);
     if !labels.is_empty() {
         text += &format!("labels: {}\n", escape_line(&labels.join(", ")));
     }
@@ -434,8 +440,12 @@ fn detail_text(detail: &IssueDetail) -> String {
         text += &format!("\nparts: {} of {many} are closed\n", many - open);
         for child in &detail.children {
             let mark = if is_open(&child) { " " } else { "x" };
-            text +=
-                &format!("   [{mark}] #{} {} ({})\n", child.number, escape_line(&child.title), stand(child));
+            text += &format!(
+                "   [{mark}] #{} {} ({})\n",
+                child.number,
+                escape_line(&child.title),
+                state_and_phase(child)
+            );
         }
     }
     if !detail.blocked_by.is_empty() {

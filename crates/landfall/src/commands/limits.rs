@@ -33,6 +33,6 @@ pub struct Args {
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let Args { task, iterations, time, usd } = args;
     let changed = context.service()?.limits(Limits { task, iterations, time_ms: time, usd })?;
-    context.answer(&changed, words::changed)?;
+    context.print_answer(&changed, words::render_changed)?;
     Ok(CliExit::Ok)
 }

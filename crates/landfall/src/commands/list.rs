@@ -4,7 +4,7 @@ use landfall_api::{Ask, Filter, Status, TaskId, TaskLine, TaskPage};
 
 use crate::context::CliContext;
 use crate::exit::{CliExit, CommandFailure};
-use crate::say::talk;
+use crate::say::print_message;
 use crate::table::Table;
 
 /// List tasks
@@ -38,46 +38,46 @@ pub struct Args {
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let Args { status, tag, text, parent, after, limit } = args;
     let page = context.service()?.list(Filter { status, tag, text, parent, after, limit })?;
-    context.answer(&page, show)?;
+    context.print_answer(&page, render_tasks)?;
     if context.json {
         return Ok(CliExit::Ok);
     }
     match page.next {
-        Some(next) => talk(&format!("more: the same with --after {next}")),
-        None if page.tasks.is_empty() => talk("no tasks; `landfall add \"…\"` adds one"),
+        Some(next) => print_message(&format!("more: the same with --after {next}")),
+        None if page.tasks.is_empty() => print_message("no tasks; `landfall add \"…\"` adds one"),
         None => {}
     }
     Ok(CliExit::Ok)
 }
 
-fn show(page: &TaskPage) -> String {
+fn render_tasks(page: &TaskPage) -> String {
     if page.tasks.is_empty() {
         return String::new();
     }
     let mut table = Table::new(&["TASK", "STATUS", "PRI", "SIZE", "NEEDS", "TITLE"]);
     for task in &page.tasks {
         let needs = task.needs.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
-        table.row([
+        table.add_row([
             &task.id.to_string(),
-            &standing(task),
+            &status_with_wait(task),
             &task.priority.to_string(),
             task.size.map_or("", |size| size.word()),
             &needs,
-            &titled(task),
+            &title_with_tags(task),
         ]);
     }
     table.text()
 }
 
 /// The status, with what a waiting task waits for.
-fn standing(task: &TaskLine) -> String {
+fn status_with_wait(task: &TaskLine) -> String {
     match &task.wait {
         Some(wait) => format!("{} ({})", task.status, wait.wait),
         None => task.status.to_string(),
     }
 }
 
-fn titled(task: &TaskLine) -> String {
+fn title_with_tags(task: &TaskLine) -> String {
     if task.tags.is_empty() {
         task.title.clone()
     } else {

@@ -7,7 +7,7 @@ use landfall_text::control_chars::escape_line;
 
 use crate::context::CliContext;
 use crate::exit::{CliExit, CommandFailure};
-use crate::say::{print, print_json};
+use crate::say::{print_data, print_json};
 use crate::tone;
 
 const LOOK_EVERY: Duration = Duration::from_millis(300); // quick for a reader, nothing for the engine
@@ -46,17 +46,16 @@ pub struct Args {
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let Args { task, follow, after, limit, agent, check, search } = args;
     if let Some(task) = task.filter(|_| agent || check.is_some()) {
-        return output(task, check, search, follow, limit, context);
+        return print_output(task, check, search, follow, limit, context);
     }
     if !search.is_empty() {
-        return Err(
-            CommandFailure::usage("`--search` is for what an agent or a check printed").hint("add `--agent`")
-        );
+        return Err(CommandFailure::usage_error("`--search` is for what an agent or a check printed")
+            .hint("add `--agent`"));
     }
     let mut asked = LogAsked { after, task, limit, last: after.is_none() };
     let mut page = context.service()?.log(asked.clone())?;
     if !follow {
-        context.answer(&page, |page| page.entries.iter().map(line).collect())?;
+        context.print_answer(&page, |page| page.entries.iter().map(journal_line).collect())?;
         return Ok(CliExit::Ok);
     }
     loop {
@@ -65,7 +64,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
                 print_json(entry)?;
             }
         } else if !page.entries.is_empty() {
-            print(&page.entries.iter().map(line).collect::<String>())?;
+            print_data(&page.entries.iter().map(journal_line).collect::<String>())?;
         }
         if !page.more {
             context.service()?.wait_past(StateVersion::default(), LOOK_EVERY);
@@ -76,7 +75,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
 }
 
 /// Shows the end of what was printed, and what is printed then. A run that follows is shown as well.
-fn output(
+fn print_output(
     task: TaskId,
     check: Option<String>,
     search: String,
@@ -98,14 +97,14 @@ fn output(
         OutputAsked { of, at: None, backward: true, lines: limit, search, levels: Vec::new(), raw: false };
     let mut page = service.output(asked.clone())?;
     if !follow {
-        context.answer(&page, |page| page.lines.iter().map(said).collect())?;
+        context.print_answer(&page, |page| page.lines.iter().map(said).collect())?;
         return Ok(CliExit::Ok);
     }
     let show = |page: &Output| -> Result<(), CommandFailure> {
         match context.json {
             true => page.lines.iter().try_for_each(print_json),
             false if page.lines.is_empty() => Ok(()),
-            false => print(&page.lines.iter().map(said).collect::<String>()),
+            false => print_data(&page.lines.iter().map(said).collect::<String>()),
         }
     };
     show(&page)?;
@@ -126,13 +125,13 @@ fn said(line: &Said) -> String {
     format!("{:<5} {}{more}\n", line.level.word(), escape_line(&line.text))
 }
 
-fn line(entry: &LogEntry) -> String {
+fn journal_line(entry: &LogEntry) -> String {
     let task = entry.task.map(|task| task.to_string()).unwrap_or_default();
     let moment = landfall_text::format_local(entry.at_ms);
     let head = format!("{:>6} {moment} {task:<4} ", entry.seq);
     let line = format!("{head}{}", escape_line(&entry.text));
-    match tone::columns() {
-        Some(columns) if columns > head.len() * 2 => tone::wrap(&line, columns, &" ".repeat(head.len())),
+    match tone::terminal_columns() {
+        Some(columns) if columns > head.len() * 2 => tone::wrap_line(&line, columns, &" ".repeat(head.len())),
         Some(_) | None => line + "\n",
     }
 }

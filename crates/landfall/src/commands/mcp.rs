@@ -23,7 +23,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
-    let code = match (args.agent, at_work()) {
+    let code = match (args.agent, runs_under_landfall()) {
         (true, _) => landfall_bridge::mcp::serve_signal_tools(),
         (false, true) if args.person => {
             return Err(CommandFailure::new(CliExit::NotNow, "an agent at work gets no tools of a person")
@@ -43,7 +43,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
 
 /// Whether Landfall has started whoever started us. One that hides it gets no further: the engine itself answers no
 /// process that belongs to an agent.
-fn at_work() -> bool {
+fn runs_under_landfall() -> bool {
     let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     set(landfall_bridge::socket::SOCKET) || set(landfall_bridge::socket::KEY)
 }

@@ -153,17 +153,17 @@ pub fn main() -> CliExit {
             Ok(exit) => return exit,
             Err(failure) => failure,
         },
-        Err(error) => match lookup.failure().map_or_else(|| explain(&error, &args), Err) {
+        Err(error) => match lookup.failure().map_or_else(|| explain_clap_error(&error, &args), Err) {
             Ok(exit) => return exit,
             Err(failure) => failure,
         },
     };
-    say::complain(&failure, json);
+    say::print_failure(&failure, json);
     failure.code
 }
 
 fn parse(args: Vec<OsString>, lookup: &Arc<NameLookup>) -> Result<Cli, clap::Error> {
-    let mut command = named::everywhere(cli(), lookup);
+    let mut command = named::parse_task_names(build_cli(), lookup);
     let matches = command.try_get_matches_from_mut(args)?;
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
@@ -174,14 +174,14 @@ fn carry_out(cli: Cli) -> Result<CliExit, CommandFailure> {
     })?;
     let dir = cli.start_in.map_or_else(|| here.clone(), |dir| here.join(dir));
     if !dir.is_dir() {
-        return Err(CommandFailure::usage(format!("`{}` is not a folder", dir.display())));
+        return Err(CommandFailure::usage_error(format!("`{}` is not a folder", dir.display())));
     }
     let at = landfall_app::ProjectLocator { dir, base: cli.base };
     let context = CliContext { at, json: cli.json };
     let exit = cli.command.run(&context);
     if let Some(base) = say::side_base() {
         let word = landfall_text::quote_shell_word(base);
-        say::talk(&format!(
+        say::print_message(&format!(
             "(about `{base}`, not the base of the project: say `--base {word}` with each command)"
         ));
     }
@@ -189,14 +189,14 @@ fn carry_out(cli: Cli) -> Result<CliExit, CommandFailure> {
 }
 
 /// What clap has to say: help is data, everything else is an error in our words.
-fn explain(error: &clap::Error, args: &[OsString]) -> Result<CliExit, CommandFailure> {
+fn explain_clap_error(error: &clap::Error, args: &[OsString]) -> Result<CliExit, CommandFailure> {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => match error.print() {
             Ok(()) => Ok(CliExit::Ok),
-            Err(_) => Err(CommandFailure::reader_left()),
+            Err(_) => Err(CommandFailure::output_closed()),
         },
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            say::talk(error.to_string().trim_end());
+            say::print_message(error.to_string().trim_end());
             Ok(CliExit::Usage)
         }
         _ => {
@@ -215,7 +215,7 @@ fn explain(error: &clap::Error, args: &[OsString]) -> Result<CliExit, CommandFai
                 }
                 _ => None,
             };
-            let failure = CommandFailure::usage(missing.as_deref().unwrap_or(message.trim()));
+            let failure = CommandFailure::usage_error(missing.as_deref().unwrap_or(message.trim()));
             let part = |prefix| rest.split("\n\n").map(str::trim).find_map(|part| part.strip_prefix(prefix));
             let usage: Option<&str> = part("Usage: ");
             let more = format!("`{} --help` has examples", command_words(args));
@@ -231,7 +231,7 @@ fn explain(error: &clap::Error, args: &[OsString]) -> Result<CliExit, CommandFai
 
 /// The command that was typed, without its arguments: `landfall task limits`.
 fn command_words(args: &[OsString]) -> String {
-    let mut command = cli();
+    let mut command = build_cli();
     let mut words = vec!["landfall".to_owned()];
     let mut args = args.iter().skip(1);
     while let Some(arg) = args.next() {
@@ -247,9 +247,9 @@ fn command_words(args: &[OsString]) -> String {
 }
 
 /// The whole command line as clap knows it.
-pub fn cli() -> clap::Command {
-    let command = examples::add_to(Cli::command());
-    let first_page = help::first_page();
+pub fn build_cli() -> clap::Command {
+    let command = examples::add_examples(Cli::command());
+    let first_page = help::render_first_page();
     command.override_help(first_page)
 }
 
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn the_command_line_holds_together() {
-        super::cli().debug_assert();
+        super::build_cli().debug_assert();
     }
 
     #[test]
@@ -270,7 +270,7 @@ mod tests {
             let Err(error) = super::parse(args.clone(), &std::sync::Arc::default()) else {
                 panic!("{words:?} are accepted")
             };
-            let Err(failure) = super::explain(&error, &args) else { panic!("{words:?} are help") };
+            let Err(failure) = super::explain_clap_error(&error, &args) else { panic!("{words:?} are help") };
             assert_eq!((failure.message.as_str(), failure.hint.as_deref()), (message, Some(hint)));
         };
         check(
@@ -301,7 +301,7 @@ mod tests {
         let mut page = String::from(
             "# Commands\n\n<!-- Made from the help texts; `LANDFALL_BLESS=1 cargo test -p landfall` writes it again. -->\n",
         );
-        let mut cli = super::cli().term_width(100).disable_help_subcommand(true);
+        let mut cli = super::build_cli().term_width(100).disable_help_subcommand(true);
         cli.build();
         describe(&mut page, &mut cli, "landfall");
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/commands.md");

@@ -9,7 +9,7 @@ use landfall_text::pluralize;
 
 use crate::context::CliContext;
 use crate::exit::{CliExit, CommandFailure};
-use crate::say::talk;
+use crate::say::print_message;
 
 /// Create and repair task modules, folders that describe a task
 ///
@@ -61,9 +61,9 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
         ModuleSubcommand::Init { name, title, tags, worktree, old, commit } => {
             let asked = ModuleRequest { name, title, tags, worktree, old, commit };
             let made = landfall_app::init_module(&context.at, &asked)?;
-            context.answer(&made, made_text)?;
+            context.print_answer(&made, made_text)?;
             if !context.json {
-                talk(&format!(
+                print_message(&format!(
                     "next: say what is wanted in {}/.target.md, then `landfall project import {}`",
                     made.module, made.module
                 ));
@@ -72,9 +72,9 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
         ModuleSubcommand::Mend { path } => {
             let path = path.map(|path| context.path(&path));
             let mended = landfall_app::repair_modules(&context.at, path.as_deref())?;
-            context.answer(&mended, mended_text)?;
+            context.print_answer(&mended, mended_text)?;
             if !context.json {
-                talk(&format!("{} fine", pluralize(mended.fine, "module")));
+                print_message(&format!("{} fine", pluralize(mended.fine, "module")));
             }
         }
     }

@@ -10,7 +10,7 @@ use landfall_api::{Problem, ProblemCode, ReportOf, TaskId};
 
 use super::{report, review};
 use crate::exit::CommandFailure;
-use crate::say::talk;
+use crate::say::print_message;
 
 /// Where names are looked up while the words of the command line are read.
 #[derive(Default)]
@@ -36,14 +36,14 @@ impl NameLookup {
 }
 
 /// Every argument of a command that is a task takes all its names.
-pub fn everywhere(command: clap::Command, lookup: &Arc<NameLookup>) -> clap::Command {
+pub fn parse_task_names(command: clap::Command, lookup: &Arc<NameLookup>) -> clap::Command {
     let named = |arg: clap::Arg| {
         let (of, lookup) = (arg.get_value_parser().type_id(), Arc::clone(lookup));
         if of == TypeId::of::<TaskId>() {
             let candidates = Arc::clone(&lookup);
             let find =
                 move || candidates.at.as_ref().map(super::completions::task_candidates).unwrap_or_default();
-            arg.value_parser(move |text: &str| task(text, &lookup)).add(ArgValueCandidates::new(find))
+            arg.value_parser(move |text: &str| parse_task(text, &lookup)).add(ArgValueCandidates::new(find))
         } else if of == TypeId::of::<ReportOf>() {
             arg.value_parser(move |text: &str| report::of(text, &lookup))
         } else if of == TypeId::of::<review::TaskSelection>() {
@@ -52,7 +52,7 @@ pub fn everywhere(command: clap::Command, lookup: &Arc<NameLookup>) -> clap::Com
             arg
         }
     };
-    command.mut_args(named).mut_subcommands(|below| everywhere(below, lookup))
+    command.mut_args(named).mut_subcommands(|below| parse_task_names(below, lookup))
 }
 
 /// Whether the words ask for JSON. It is asked before they are understood, so that a program gets JSON for a bad option too.
@@ -91,7 +91,7 @@ fn place_of(args: &[OsString]) -> landfall_app::ProjectLocator {
 }
 
 /// The task that a word means.
-pub fn task(text: &str, lookup: &NameLookup) -> Result<TaskId, String> {
+pub fn parse_task(text: &str, lookup: &NameLookup) -> Result<TaskId, String> {
     if text.contains('/') && !text.starts_with("issue:") {
         return task_of_module(text, lookup);
     }
@@ -99,7 +99,7 @@ pub fn task(text: &str, lookup: &NameLookup) -> Result<TaskId, String> {
     let Some(digits) = rest.or_else(|| text.strip_prefix('#')) else {
         let id = text.parse::<TaskId>().map_err(|error| error.to_string())?;
         if text.bytes().all(|byte| byte.is_ascii_digit()) {
-            tell_other(id, lookup);
+            note_ambiguous_number(id, lookup);
         }
         return Ok(id);
     };
@@ -134,10 +134,13 @@ fn task_of_module(path: &str, lookup: &NameLookup) -> Result<TaskId, String> {
 }
 
 /// A bare number is a task. Where an issue of that number has another one, that is said.
-fn tell_other(id: TaskId, lookup: &NameLookup) {
+fn note_ambiguous_number(id: TaskId, lookup: &NameLookup) {
     let Some(at) = lookup.at.as_ref().filter(|_| !lookup.json) else { return };
     if let Some(other) = landfall_app::find_issue_task_quickly(at, id.0.into()).filter(|other| *other != id) {
-        talk(&format!("{} is the task {id}; issue #{0} is followed by {other}: write '#{0}' for it", id.0));
+        print_message(&format!(
+            "{} is the task {id}; issue #{0} is followed by {other}: write '#{0}' for it",
+            id.0
+        ));
     }
 }
 
@@ -145,12 +148,12 @@ fn tell_other(id: TaskId, lookup: &NameLookup) {
 mod tests {
     use landfall_api::TaskId;
 
-    use super::{NameLookup, task};
+    use super::{NameLookup, parse_task};
 
     #[test]
     fn a_task_has_its_own_name_and_that_of_its_issue() {
         let lookup = NameLookup::default();
-        let read = |text: &str| task(text, &lookup);
+        let read = |text: &str| parse_task(text, &lookup);
         assert_eq!((read("T7"), read("t7"), read("7")), (Ok(TaskId(7)), Ok(TaskId(7)), Ok(TaskId(7))));
         for wrong in ["#0", "#", "#x", "issue:", "issue:T7", "#-1", "##7", "x"] {
             assert!(read(wrong).is_err(), "{wrong}");
@@ -159,7 +162,7 @@ mod tests {
 
     #[test]
     fn every_task_on_the_command_line_is_read_here() {
-        let mut cli = super::everywhere(super::super::cli(), &std::sync::Arc::default());
+        let mut cli = super::parse_task_names(super::super::build_cli(), &std::sync::Arc::default());
         cli.build();
         for words in [["landfall", "why", "#x"], ["landfall", "show", "issue:x"], ["landfall", "retry", "#x"]]
         {

@@ -15,6 +15,6 @@ pub struct Args {
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let picked = context.service()?.next(NextAsked { task: args.task })?;
-    context.answer(&picked, |picked| format!("{}\n", escape_line(&picked.text)))?;
+    context.print_answer(&picked, |picked| format!("{}\n", escape_line(&picked.text)))?;
     Ok(CliExit::Ok)
 }

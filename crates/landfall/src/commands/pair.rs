@@ -16,21 +16,21 @@ pub struct Args {
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let pairing = context.service()?.pair(PairAsked { label: args.label.unwrap_or_default() })?;
-    context.answer(&pairing, text)?;
+    context.print_answer(&pairing, render_pairing)?;
     Ok(CliExit::Ok)
 }
 
-fn text(pairing: &Pairing) -> String {
+fn render_pairing(pairing: &Pairing) -> String {
     let mut text = String::new();
     for link in &pairing.links {
         text += &format!("{link}\n");
     }
     text += &format!("works once, until {}\n\n", landfall_text::format_local(pairing.until_ms));
-    text + &drawn(&pairing.squares)
+    text + &draw_qr_code(&pairing.squares)
 }
 
 /// Two rows of squares in a line of half blocks, light on dark, with the margin that readers want.
-fn drawn(squares: &[String]) -> String {
+fn draw_qr_code(squares: &[String]) -> String {
     const MARGIN: usize = 2;
     let dark = |x: usize, y: usize| -> bool {
         let (Some(x), Some(y)) = (x.checked_sub(MARGIN), y.checked_sub(MARGIN)) else { return false };

@@ -24,18 +24,18 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
     match name {
         Some(name) => {
             let paper = service.paper(PaperAsked { task, name })?;
-            context.answer(&*paper, |paper| escape_block(&paper.text).into_owned())?;
+            context.print_answer(&*paper, |paper| escape_block(&paper.text).into_owned())?;
         }
         None => {
             let list = service.papers(TaskAsked { task })?;
-            context.answer(&list, |list| {
+            context.print_answer(&list, |list| {
                 if list.papers.is_empty() {
                     return format!("{task} has no documents\n");
                 }
                 let mut table = Table::new(&["DOCUMENT", "BYTES", "WRITTEN BY"]);
                 for it in &list.papers {
                     let by = if it.told { "the engine" } else { "agents and you" };
-                    table.row([&escape_line(&it.name), it.bytes.to_string().as_str(), by]);
+                    table.add_row([&escape_line(&it.name), it.bytes.to_string().as_str(), by]);
                 }
                 table.text()
             })?;

@@ -18,6 +18,6 @@ pub struct Args {
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let pilot = context.service()?.pause(PauseAsked { reason: args.reason })?;
-    context.answer(&*pilot, |pilot| format!("{}\n", escape_line(&pilot.text)))?;
+    context.print_answer(&*pilot, |pilot| format!("{}\n", escape_line(&pilot.text)))?;
     Ok(CliExit::Ok)
 }

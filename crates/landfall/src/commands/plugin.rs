@@ -11,7 +11,7 @@ use crate::exit::{CliExit, CommandFailure};
 use crate::plugin::{
     ChangeKind, PluginFileChange, PluginFileError, PluginHost, PluginLocation, PluginPlan, UntouchedFile,
 };
-use crate::say::talk;
+use crate::say::print_message;
 
 /// Install `/auto` and the other skills for your assistant
 #[derive(clap::Args)]
@@ -98,53 +98,54 @@ enum PluginState {
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     match args.what {
-        PluginSubcommand::Install(place) => change(&place, PluginLocation::plan_install, context)?,
-        PluginSubcommand::Remove(place) => change(&place, PluginLocation::plan_remove, context)?,
+        PluginSubcommand::Install(place) => change_plugins(&place, PluginLocation::plan_install, context)?,
+        PluginSubcommand::Remove(place) => change_plugins(&place, PluginLocation::plan_remove, context)?,
         PluginSubcommand::Status => {
             let mut places = Vec::new();
             for scope in [PluginScope::User, PluginScope::Project] {
                 // Outside of a repository there is no place of a project.
-                match spots(&[], scope, context) {
+                match find_locations(&[], scope, context) {
                     Ok(spots) => places.extend(spots.into_iter().map(|spot| (spot, scope))),
                     Err(_) if scope == PluginScope::Project => {}
                     Err(failure) => return Err(failure),
                 }
             }
-            let stand = |(spot, scope)| standing(spot, scope);
+            let stand = |(spot, scope)| plugin_status(spot, scope);
             let standings = places.into_iter().map(stand).collect::<Result<Vec<_>, _>>()?;
-            context.answer(&standings, |standings| standings.iter().map(standing_line).collect())?;
+            context.print_answer(&standings, |standings| standings.iter().map(standing_line).collect())?;
         }
     }
     Ok(CliExit::Ok)
 }
 
 /// Does what `plan` says in every place that is meant, or tells it.
-fn change(
+fn change_plugins(
     place: &PluginTargetArgs,
     plan: fn(&PluginLocation) -> Result<PluginPlan, PluginFileError>,
     context: &CliContext,
 ) -> Result<(), CommandFailure> {
     let scope = if place.project { PluginScope::Project } else { PluginScope::User };
-    let spots = spots(&place.hosts, scope, context)?;
+    let spots = find_locations(&place.hosts, scope, context)?;
     // Everything is looked at before anything is changed.
     let plans = spots.iter().map(plan).collect::<Result<Vec<_>, _>>()?;
     let mut done = Vec::new();
     for (spot, plan) in spots.into_iter().zip(plans) {
         if !place.dry_run {
-            spot.carry_out(&plan)?;
+            spot.apply_plan(&plan)?;
         }
         let PluginPlan { changes, kept, same, version: _ } = plan;
         done.push(PluginReport { host: spot.host, scope, folder: spot.folder, changes, kept, same });
     }
-    context.answer(&done, |done| done.iter().map(|done| lines(done, place.dry_run)).collect())?;
+    context
+        .print_answer(&done, |done| done.iter().map(|done| render_report(done, place.dry_run)).collect())?;
     if !context.json {
-        after(&done, place.dry_run);
+        print_next_steps(&done, place.dry_run);
     }
     Ok(())
 }
 
 /// The places for these readers; for all of them when none is named.
-fn spots(
+fn find_locations(
     hosts: &[PluginHost],
     scope: PluginScope,
     context: &CliContext,
@@ -175,7 +176,7 @@ fn spots(
     Ok(spots)
 }
 
-fn standing(spot: PluginLocation, scope: PluginScope) -> Result<PluginStatus, PluginFileError> {
+fn plugin_status(spot: PluginLocation, scope: PluginScope) -> Result<PluginStatus, PluginFileError> {
     let plan = spot.plan_install()?;
     let state = match (&plan.version, plan.changes.is_empty()) {
         (None, _) => PluginState::Missing,
@@ -186,7 +187,7 @@ fn standing(spot: PluginLocation, scope: PluginScope) -> Result<PluginStatus, Pl
     Ok(PluginStatus { host: spot.host, scope, folder: spot.folder, state, version, kept })
 }
 
-fn reader(host: PluginHost) -> &'static str {
+fn host_label(host: PluginHost) -> &'static str {
     match host {
         PluginHost::Claude => "Claude Code",
         PluginHost::Skills => "other agents",
@@ -212,15 +213,21 @@ fn standing_line(it: &PluginStatus) -> String {
         PluginScope::Project => "project",
     };
     let kept: String = it.kept.iter().map(kept_line).collect();
-    format!("{:<12} {scope:<7} {}: {}\n{kept}", reader(it.host), escape_line(&folder), escape_line(&state))
+    format!(
+        "{:<12} {scope:<7} {}: {}\n{kept}",
+        host_label(it.host),
+        escape_line(&folder),
+        escape_line(&state)
+    )
 }
 
 fn kept_line(kept: &UntouchedFile) -> String {
     format!("  kept    {} ({})\n", escape_line(&kept.path.display().to_string()), kept.why)
 }
 
-fn lines(done: &PluginReport, dry_run: bool) -> String {
-    let mut text = format!("{} in {}\n", reader(done.host), escape_line(&done.folder.display().to_string()));
+fn render_report(done: &PluginReport, dry_run: bool) -> String {
+    let mut text =
+        format!("{} in {}\n", host_label(done.host), escape_line(&done.folder.display().to_string()));
     for PluginFileChange { path, what } in &done.changes {
         let word = match (what, dry_run) {
             (ChangeKind::Write, false) => "written",
@@ -240,24 +247,26 @@ fn lines(done: &PluginReport, dry_run: bool) -> String {
 }
 
 /// What a person does next.
-fn after(done: &[PluginReport], dry_run: bool) {
+fn print_next_steps(done: &[PluginReport], dry_run: bool) {
     let wrote = |done: &&PluginReport| done.changes.iter().any(|change| change.what != ChangeKind::Remove);
     if dry_run {
         return;
     }
     if done.iter().any(|done| !done.kept.is_empty()) {
-        talk("what was kept is yours: move it away and install again to have ours");
+        print_message("what was kept is yours: move it away and install again to have ours");
     }
     for done in done.iter().filter(wrote) {
         match (done.host, done.scope) {
             (PluginHost::Claude, PluginScope::User) => {
-                talk("new sessions of Claude Code have `/auto`; in an open one, `/reload-plugins` brings it");
+                print_message(
+                    "new sessions of Claude Code have `/auto`; in an open one, `/reload-plugins` brings it",
+                );
             }
             (PluginHost::Claude, PluginScope::Project) => {
-                talk("Claude Code has `/auto` here once you trust this folder, in its next session");
+                print_message("Claude Code has `/auto` here once you trust this folder, in its next session");
             }
             (PluginHost::Skills, _) => {
-                talk("the next session of your agent has the skills, as `landfall-auto` and so on")
+                print_message("the next session of your agent has the skills, as `landfall-auto` and so on")
             }
         }
     }
@@ -313,7 +322,7 @@ mod tests {
                 let words = words(&line);
                 let command =
                     words.iter().skip(1).find(|word| !word.starts_with('-')).cloned().unwrap_or_default();
-                match crate::commands::cli().try_get_matches_from(words) {
+                match crate::commands::build_cli().try_get_matches_from(words) {
                     Err(error)
                         if error.kind() == ErrorKind::InvalidSubcommand
                             && COMING.contains(&command.as_str()) => {}

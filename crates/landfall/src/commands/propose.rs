@@ -13,7 +13,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use super::words;
 use crate::context::CliContext;
 use crate::exit::{CliExit, CommandFailure};
-use crate::say::talk;
+use crate::say::print_message;
 
 /// Let an agent split a goal into tasks, and add them after you confirm
 ///
@@ -54,27 +54,27 @@ pub struct Args {
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     if let Some(number) = args.accept {
         let changed = context.service()?.proposal_accept(ProposalOf { number })?;
-        context.answer(&changed, words::changed)?;
+        context.print_answer(&changed, words::render_changed)?;
         return Ok(CliExit::Ok);
     }
     let (goal, source) = match (&args.goal, &args.file) {
         (Some(goal), _) => (goal.clone(), "cli".to_owned()),
         (None, Some(path)) => (words::read_text(context, path)?, format!("file:{}", path.display())),
         (None, None) => {
-            return Err(CommandFailure::usage("there is no goal")
+            return Err(CommandFailure::usage_error("there is no goal")
                 .hint("say it in quotes, or name a document with `-f`"));
         }
     };
     if goal.trim().is_empty() {
         return Err(
-            CommandFailure::usage("the goal is empty").hint("say in a sentence or two what is wanted")
+            CommandFailure::usage_error("the goal is empty").hint("say in a sentence or two what is wanted")
         );
     }
     if goal.len() > GOAL_BYTES_MAX {
         let message = format!("the goal has {} bytes; an agent is shown {GOAL_BYTES_MAX}", goal.len());
-        return Err(CommandFailure::usage(message).hint("propose for one part of it at a time"));
+        return Err(CommandFailure::usage_error(message).hint("propose for one part of it at a time"));
     }
-    let stopped = stopped_by_signal()?;
+    let stopped = watch_stop_signal()?;
     let asked = ProposeOptions {
         goal: &goal,
         source: &source,
@@ -85,7 +85,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
     // A program reads the answer, and errors as JSON: no talk comes between.
     let mut tell_round = |line: &str| {
         if !context.json {
-            talk(&escape_block(line));
+            print_message(&escape_block(line));
         }
     };
     let proposed = landfall_app::propose(&context.at, &asked, &mut tell_round);
@@ -105,14 +105,14 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
             proposal.added = context.service()?.add(NewTasks { tasks })?.tasks;
         }
     }
-    context.answer(&proposal, |it| match it.outcome {
-        ProposalOutcome::Shown => words::batch(&it.tasks),
+    context.print_answer(&proposal, |it| match it.outcome {
+        ProposalOutcome::Shown => words::render_task_batch(&it.tasks),
         ProposalOutcome::Added | ProposalOutcome::Drafts | ProposalOutcome::Declined => {
             it.added.iter().map(|task| format!("{} {}\n", task.id, escape_line(&task.title))).collect()
         }
     })?;
     if !context.json {
-        tell(&proposal);
+        print_outcome(&proposal);
     }
     Ok(CliExit::Ok)
 }
@@ -120,7 +120,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
 const GOAL_BYTES_MAX: usize = 64 * 1024; // what a prompt holds of a text that others wrote
 
 /// Set by Ctrl-C: the agent is stopped then, and does not go on spending. A second one leaves at once.
-fn stopped_by_signal() -> Result<Arc<AtomicBool>, CommandFailure> {
+fn watch_stop_signal() -> Result<Arc<AtomicBool>, CommandFailure> {
     let stopped = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stopped))
@@ -135,11 +135,14 @@ fn stopped_by_signal() -> Result<Arc<AtomicBool>, CommandFailure> {
 /// What becomes of it: one question at most, and none where nobody can answer.
 fn decide(args: &Args, context: &CliContext, proposal: &Proposal) -> Result<ProposalOutcome, CommandFailure> {
     if !context.json {
-        let tree =
-            if args.dry_run { String::new() } else { format!("\n\n{}", words::batch(&proposal.tasks)) };
-        talk(&(headline(proposal) + &tree));
+        let tree = if args.dry_run {
+            String::new()
+        } else {
+            format!("\n\n{}", words::render_task_batch(&proposal.tasks))
+        };
+        print_message(&(proposal_headline(proposal) + &tree));
         for mended in &proposal.mended {
-            talk(&format!("mended: {}", escape_line(mended)));
+            print_message(&format!("mended: {}", escape_line(mended)));
         }
     }
     if args.dry_run {
@@ -163,14 +166,14 @@ fn decide(args: &Args, context: &CliContext, proposal: &Proposal) -> Result<Prop
             (Ok(0) | Err(_), _) | (_, "n" | "no" | "") => return Ok(ProposalOutcome::Declined),
             (_, "y" | "yes") => return Ok(ProposalOutcome::Added),
             (_, "d" | "drafts" | "draft") => return Ok(ProposalOutcome::Drafts),
-            (_, _) => talk("`y`, `d` or `n`"),
+            (_, _) => print_message("`y`, `d` or `n`"),
         }
     }
 }
 
 /// `proposal 3: 7 tasks in 2 groups; 2 rounds, 41s, $0.21 as the agent says`.
-fn headline(proposal: &Proposal) -> String {
-    let groups = words::parts(&proposal.tasks).len();
+fn proposal_headline(proposal: &Proposal) -> String {
+    let groups = words::parts_by_parent(&proposal.tasks).len();
     let tasks = landfall_text::pluralize((proposal.tasks.len() - groups) as u64, "task");
     let groups = match groups {
         0 => String::new(),
@@ -188,12 +191,12 @@ fn headline(proposal: &Proposal) -> String {
     format!("proposal {}: {tasks}{groups}; {}", proposal.number, spent.join(", "))
 }
 
-fn tell(proposal: &Proposal) {
+fn print_outcome(proposal: &Proposal) {
     match proposal.outcome {
-        ProposalOutcome::Shown => talk("nothing was added"),
-        ProposalOutcome::Declined => talk("declined; nothing was added"),
-        ProposalOutcome::Added => talk("added; `landfall run` works on them"),
-        ProposalOutcome::Drafts => talk(&format!(
+        ProposalOutcome::Shown => print_message("nothing was added"),
+        ProposalOutcome::Declined => print_message("declined; nothing was added"),
+        ProposalOutcome::Added => print_message("added; `landfall run` works on them"),
+        ProposalOutcome::Drafts => print_message(&format!(
             "stored as drafts, because nobody said yes; `landfall propose --accept {}` lets them start",
             proposal.number
         )),

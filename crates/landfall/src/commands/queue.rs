@@ -48,25 +48,25 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
     match args.action.unwrap_or(QueueSubcommand::Show) {
         QueueSubcommand::Show => {
             let report = service.queue(Nothing {})?;
-            context.answer(&*report, text)?;
+            context.print_answer(&*report, render_queue)?;
         }
         QueueSubcommand::Pause { reason } => {
             let changed = service.queue_pause(PauseAsked { reason })?;
-            context.answer(&changed, |changed| format!("{}\n", escape_line(&changed.text)))?;
+            context.print_answer(&changed, |changed| format!("{}\n", escape_line(&changed.text)))?;
         }
         QueueSubcommand::Resume { keep_landed } => {
             let changed = service.queue_resume(QueueResume { keep_landed })?;
-            context.answer(&changed, |changed| format!("{}\n", escape_line(&changed.text)))?;
+            context.print_answer(&changed, |changed| format!("{}\n", escape_line(&changed.text)))?;
         }
         QueueSubcommand::Eject { task } => {
             let changed = service.queue_eject(TaskAsked { task })?;
-            context.answer(&changed, words::changed)?;
+            context.print_answer(&changed, words::render_changed)?;
         }
     }
     Ok(CliExit::Ok)
 }
 
-fn text(report: &QueueReport) -> String {
+fn render_queue(report: &QueueReport) -> String {
     let mut text = String::new();
     if let Some(hold) = &report.hold {
         let until =
@@ -84,7 +84,7 @@ fn text(report: &QueueReport) -> String {
     if !report.line.is_empty() {
         let mut table = Table::new(&["PLACE", "TASK", "SINCE", "WHERE", "TITLE"]);
         for place in &report.line {
-            table.row([
+            table.add_row([
                 &place.place.to_string(),
                 &place.task.to_string(),
                 &landfall_text::format_clock(place.since_ms),
@@ -95,15 +95,15 @@ fn text(report: &QueueReport) -> String {
         text += &table.text();
     }
     if !report.batches.is_empty() {
-        text += &format!("\non their way\n{}", batches(&report.batches));
+        text += &format!("\non their way\n{}", render_batches(&report.batches));
     }
     if !report.past.is_empty() {
-        text += &format!("\nlatest\n{}", batches(&report.past));
+        text += &format!("\nlatest\n{}", render_batches(&report.past));
     }
     if !report.flakes.is_empty() {
         let mut table = Table::new(&["FLAKY CHECK", "FAILED, THEN PASSED", "LAST"]);
         for flake in &report.flakes {
-            table.row([
+            table.add_row([
                 &flake.check,
                 &format!("{} of {}", flake.flakes, landfall_text::pluralize(flake.runs, "run")),
                 &flake.last_ms.map(landfall_text::format_local).unwrap_or_default(),
@@ -115,7 +115,7 @@ fn text(report: &QueueReport) -> String {
 }
 
 /// `B7  T1 T2 T3 T4 T5   5 ✗ → 2 ✓ → 3 ✓ → 4 ✗   T4 made it red; the first 3 landed`.
-fn batches(batches: &[BatchLine]) -> String {
+fn render_batches(batches: &[BatchLine]) -> String {
     let members: Vec<String> = batches
         .iter()
         .map(|batch| batch.members.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))

@@ -17,17 +17,17 @@ pub struct Args {
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let service = context.service()?;
     let reclaimed = if args.dry_run { service.reclaimable(Nothing {}) } else { service.reclaim(Nothing {}) }?;
-    context.answer(&reclaimed, text)?;
+    context.print_answer(&reclaimed, render_reclaimed)?;
     Ok(CliExit::Ok)
 }
 
-fn text(reclaimed: &Reclaimed) -> String {
+fn render_reclaimed(reclaimed: &Reclaimed) -> String {
     if reclaimed.items.is_empty() {
         return "nothing to free\n".to_owned();
     }
     let mut table = Table::new(&["WHAT", "SIZE", "WHERE", "WHY IT IS SAFE"]);
     for item in &reclaimed.items {
-        table.row([&item.what, &landfall_text::format_bytes(item.bytes), &item.path, &item.why_safe]);
+        table.add_row([&item.what, &landfall_text::format_bytes(item.bytes), &item.path, &item.why_safe]);
     }
     let mut text = table.text();
     text.push('\n');

@@ -42,11 +42,11 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
     let failed = |problem| CommandFailure { code: CliExit::Usage, ..CommandFailure::from(problem) };
     let reconciled =
         landfall_app::service(&context.at).and_then(|service| service.reconcile(asked)).map_err(failed)?;
-    context.answer(&*reconciled, text)?;
+    context.print_answer(&*reconciled, render_reconciliation)?;
     Ok(if strict && !reconciled.matches_expected { CliExit::Internal } else { CliExit::Ok })
 }
 
-fn text(it: &Reconciliation) -> String {
+fn render_reconciliation(it: &Reconciliation) -> String {
     let word = if it.matches_expected { "matches" } else { "does not match" };
     format!("{} {word}: {}\n", it.phase, escape_line(&it.diagnosis))
 }

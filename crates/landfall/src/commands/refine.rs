@@ -32,6 +32,6 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
             context.service()?.refine(Refine { task, text })?
         }
     };
-    context.answer(&changed, words::changed)?;
+    context.print_answer(&changed, words::render_changed)?;
     Ok(CliExit::Ok)
 }

@@ -16,6 +16,6 @@ pub struct Args {
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let changed = context.service()?.release(Release { tasks: args.tasks })?;
-    context.answer(&changed, words::changed)?;
+    context.print_answer(&changed, words::render_changed)?;
     Ok(CliExit::Ok)
 }

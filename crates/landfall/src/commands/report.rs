@@ -9,8 +9,8 @@ use landfall_text::control_chars::escape_block;
 use super::named::NameLookup;
 use crate::context::CliContext;
 use crate::exit::{CliExit, CommandFailure};
-use crate::run_text::text;
-use crate::say::{print, print_json};
+use crate::run_text::render_run_report;
+use crate::say::{print_data, print_json};
 use crate::tone;
 
 /// Show the report of a run or a task
@@ -31,17 +31,19 @@ pub struct Args {
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let report = context.service()?.report(args.of.unwrap_or(ReportOf::LastRun).into())?;
     match &report.run {
-        Some(run) if !context.json && !args.markdown => context.answer(&**run, |run| text(run, now_ms()))?,
+        Some(run) if !context.json && !args.markdown => {
+            context.print_answer(&**run, |run| render_run_report(run, now_ms()))?
+        }
         _ if context.json => print_json(&report)?,
-        _ if args.markdown => print(&escape_block(&report.markdown))?,
-        _ => print(&tone::fit(&escape_block(&report.markdown)))?,
+        _ if args.markdown => print_data(&escape_block(&report.markdown))?,
+        _ => print_data(&tone::fit_to_terminal(&escape_block(&report.markdown)))?,
     }
     Ok(CliExit::Ok)
 }
 
 pub fn of(text: &str, lookup: &NameLookup) -> Result<ReportOf, String> {
     if text.starts_with('#') || text.starts_with("issue:") || text.contains('/') {
-        return super::named::task(text, lookup).map(ReportOf::Task);
+        return super::named::parse_task(text, lookup).map(ReportOf::Task);
     }
     let task = FromStr::from_str(text).map(ReportOf::Task);
     let run = || FromStr::from_str(text).map(ReportOf::Run);

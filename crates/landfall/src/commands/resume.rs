@@ -12,6 +12,6 @@ pub struct Args {}
 
 pub fn run(Args {}: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let pilot = context.service()?.resume(Nothing {})?;
-    context.answer(&*pilot, |pilot| format!("{}\n", escape_line(&pilot.text)))?;
+    context.print_answer(&*pilot, |pilot| format!("{}\n", escape_line(&pilot.text)))?;
     Ok(CliExit::Ok)
 }

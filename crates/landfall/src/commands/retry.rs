@@ -27,6 +27,6 @@ pub struct Args {
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let Args { tasks, fresh, note } = args;
     let changed = context.service()?.retry(Retry { tasks, fresh, note })?;
-    context.answer(&changed, words::changed)?;
+    context.print_answer(&changed, words::render_changed)?;
     Ok(CliExit::Ok)
 }

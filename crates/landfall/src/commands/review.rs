@@ -29,7 +29,10 @@ pub fn tasks(text: &str, lookup: &NameLookup) -> Result<TaskSelection, String> {
     if text == "list" {
         return Ok(TaskSelection(Vec::new()));
     }
-    text.split(',').map(|name| super::named::task(name, lookup)).collect::<Result<_, _>>().map(TaskSelection)
+    text.split(',')
+        .map(|name| super::named::parse_task(name, lookup))
+        .collect::<Result<_, _>>()
+        .map(TaskSelection)
 }
 
 #[derive(clap::Subcommand)]
@@ -88,20 +91,22 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
             let wanted = |line: &ReviewLine| tasks.is_empty() || tasks.contains(&line.task);
             list.before.retain(wanted);
             list.after.retain(wanted);
-            context.answer(&list, text)?;
+            context.print_answer(&list, render_reviews)?;
             return Ok(CliExit::Ok);
         }
         (Some(_), true) => {
-            return Err(CommandFailure::usage("which task is it about?").hint("`landfall review T7 approve`"));
+            return Err(
+                CommandFailure::usage_error("which task is it about?").hint("`landfall review T7 approve`")
+            );
         }
-        (Some(decision), false) => said(decision, context)?,
+        (Some(decision), false) => to_review_said(decision, context)?,
     };
     let changed = context.service()?.review(ReviewAsked { tasks, said })?;
-    context.answer(&changed, words::changed)?;
+    context.print_answer(&changed, words::render_changed)?;
     Ok(CliExit::Ok)
 }
 
-fn said(decision: ReviewSubcommand, context: &CliContext) -> Result<ReviewSaid, CommandFailure> {
+fn to_review_said(decision: ReviewSubcommand, context: &CliContext) -> Result<ReviewSaid, CommandFailure> {
     Ok(match decision {
         ReviewSubcommand::Approve { note } => ReviewSaid::Approve { note: note.join(" ") },
         ReviewSubcommand::Changes { words, issue, fresh, from, hint } => ReviewSaid::Changes {
@@ -126,19 +131,21 @@ fn said(decision: ReviewSubcommand, context: &CliContext) -> Result<ReviewSaid, 
     })
 }
 
-fn text(list: &ReviewList) -> String {
+fn render_reviews(list: &ReviewList) -> String {
     let mut text = String::new();
     if list.before.is_empty() && list.after.is_empty() {
         return "no review is pending\n".to_owned();
     }
     if !list.before.is_empty() {
         text += "does not land before somebody has looked\n";
-        text += &lines(&list.before);
+        text += &render_review_lines(&list.before);
     }
     if !list.after.is_empty() {
         let gap = if text.is_empty() { "" } else { "\n" };
-        text +=
-            &format!("{gap}has landed, and somebody is to look when there is time\n{}", lines(&list.after));
+        text += &format!(
+            "{gap}has landed, and somebody is to look when there is time\n{}",
+            render_review_lines(&list.after)
+        );
     }
     text += "\n`landfall diff T7` shows the change; `landfall review T7 approve`, `changes \"…\"`, `reject \"…\"`, `skip` or `defer` \
              decides\nissues with a name, for `--issue`:\n";
@@ -148,7 +155,7 @@ fn text(list: &ReviewList) -> String {
     text
 }
 
-fn lines(lines: &[ReviewLine]) -> String {
+fn render_review_lines(lines: &[ReviewLine]) -> String {
     let mut text = String::new();
     for line in lines {
         let commit =

@@ -17,6 +17,6 @@ pub struct Args {
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let rolled_back = context.service()?.rollback(TaskAsked { task: args.task })?;
-    context.answer(&rolled_back, |it| format!("{}\n", escape_line(&it.text)))?;
+    context.print_answer(&rolled_back, |it| format!("{}\n", escape_line(&it.text)))?;
     Ok(CliExit::Ok)
 }

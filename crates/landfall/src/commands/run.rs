@@ -80,37 +80,37 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
     }
     let mut asked = RunAsked { tasks: args.tasks, slots: args.slots, mode: args.mode, ..RunAsked::default() };
     if args.detach {
-        fill_in(&mut asked, &|name| std::env::var(name).ok())?;
+        fill_from_environment(&mut asked, &|name| std::env::var(name).ok())?;
         asked.unattended = true;
         let detached = landfall_app::run_detached(&context.at, &asked)?;
-        context.answer(&detached, |detached| format!("{}\n", escape_line(&detached.text)))?;
+        context.print_answer(&detached, |detached| format!("{}\n", escape_line(&detached.text)))?;
         return Ok(CliExit::Ok);
     }
     if args.own_session {
         rustix::process::setsid().ok(); // it leads a session already
     }
-    drive(RunRequest { asked, non_interactive: args.non_interactive }, context)
+    drive_run(RunRequest { asked, non_interactive: args.non_interactive }, context)
 }
 
 /// Drives until it ends: how that was, and what the exit code says about it.
-pub fn drive_through(
+pub fn drive_to_end(
     started: RunRequest,
     context: &CliContext,
 ) -> Result<(RunOutcome, CliExit), CommandFailure> {
     let RunRequest { mut asked, non_interactive } = started;
-    fill_in(&mut asked, &|name| std::env::var(name).ok())?;
-    asked.attended = presence::nobody(non_interactive).is_none();
+    fill_from_environment(&mut asked, &|name| std::env::var(name).ok())?;
+    asked.attended = presence::absence_reason(non_interactive).is_none();
     let interrupts = live::Interrupts::listen()?;
     let mut run = landfall_app::run(&context.at, asked)?;
-    let outcome = live::watch(run.as_mut(), &interrupts);
+    let outcome = live::watch_run(run.as_mut(), &interrupts);
     drop(run); // the project is free again for whoever asks about what was driven
-    let exit = live::exit_of(&outcome, &interrupts);
+    let exit = live::exit_for_run(&outcome, &interrupts);
     Ok((outcome, exit))
 }
 
 /// Drives until it ends, and says how.
-pub fn drive(started: RunRequest, context: &CliContext) -> Result<CliExit, CommandFailure> {
-    let (outcome, exit) = drive_through(started, context)?;
+pub fn drive_run(started: RunRequest, context: &CliContext) -> Result<CliExit, CommandFailure> {
+    let (outcome, exit) = drive_to_end(started, context)?;
     let sprint = match outcome.sprint.filter(|_| !context.json) {
         Some(sprint) => {
             let report = context.service()?.sprint(SprintOf { sprint: Some(sprint) })?;
@@ -123,18 +123,21 @@ pub fn drive(started: RunRequest, context: &CliContext) -> Result<CliExit, Comma
         }
         None => String::new(),
     };
-    context.answer(&outcome, |outcome| live::summary(outcome) + &sprint)?;
+    context.print_answer(&outcome, |outcome| live::summary(outcome) + &sprint)?;
     Ok(exit)
 }
 
 /// What the environment says where the command says nothing.
-fn fill_in(asked: &mut RunAsked, variable: &dyn Fn(&str) -> Option<String>) -> Result<(), CommandFailure> {
+fn fill_from_environment(
+    asked: &mut RunAsked,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<(), CommandFailure> {
     let set = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
     if asked.mode.is_none()
         && let Some(text) = set("LANDFALL_MODE")
     {
         let mode = text.trim().parse().map_err(|error: UnknownWord| {
-            CommandFailure::usage(format!("LANDFALL_MODE: {error}")).hint("unset it, or give `--mode`")
+            CommandFailure::usage_error(format!("LANDFALL_MODE: {error}")).hint("unset it, or give `--mode`")
         })?;
         asked.mode = Some(mode);
     }
@@ -144,7 +147,7 @@ fn fill_in(asked: &mut RunAsked, variable: &dyn Fn(&str) -> Option<String>) -> R
         }
         let Some(text) = set(name) else { continue };
         let slots = text.trim().parse().ok().filter(|slots| (1..=1000).contains(slots));
-        let bad = || CommandFailure::usage(format!("{name}: `{text}` is not a number from 1 to 1000"));
+        let bad = || CommandFailure::usage_error(format!("{name}: `{text}` is not a number from 1 to 1000"));
         asked.slots = Some(slots.ok_or_else(bad)?);
     }
     Ok(())
@@ -154,7 +157,7 @@ fn fill_in(asked: &mut RunAsked, variable: &dyn Fn(&str) -> Option<String>) -> R
 mod tests {
     use landfall_api::Mode;
 
-    use super::fill_in;
+    use super::fill_from_environment;
     use landfall_app::run_handle::RunAsked;
 
     #[test]
@@ -163,17 +166,20 @@ mod tests {
             move |name: &str| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
         };
         let mut asked = RunAsked::default();
-        fill_in(&mut asked, &set(&[("LANDFALL_MODE", "semi-auto"), ("LANDFALL_MAX_AGENTS", "4")]))
-            .expect("both fit");
+        fill_from_environment(
+            &mut asked,
+            &set(&[("LANDFALL_MODE", "semi-auto"), ("LANDFALL_MAX_AGENTS", "4")]),
+        )
+        .expect("both fit");
         assert_eq!((asked.mode, asked.slots), (Some(Mode::SemiAuto), Some(4)));
         let mut asked = RunAsked { mode: Some(Mode::Autopilot), slots: Some(2), ..RunAsked::default() };
-        fill_in(&mut asked, &set(&[("LANDFALL_MODE", "semi-auto"), ("LANDFALL_SLOTS", "4")]))
+        fill_from_environment(&mut asked, &set(&[("LANDFALL_MODE", "semi-auto"), ("LANDFALL_SLOTS", "4")]))
             .expect("not looked at");
         assert_eq!((asked.mode, asked.slots), (Some(Mode::Autopilot), Some(2)));
         for bad in
             [&[("LANDFALL_MODE", "fast")][..], &[("LANDFALL_SLOTS", "0")], &[("LANDFALL_SLOTS", "many")]]
         {
-            assert!(fill_in(&mut RunAsked::default(), &set(bad)).is_err(), "{bad:?}");
+            assert!(fill_from_environment(&mut RunAsked::default(), &set(bad)).is_err(), "{bad:?}");
         }
     }
 }

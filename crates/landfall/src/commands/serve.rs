@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::context::CliContext;
 use crate::exit::{CliExit, CommandFailure};
 use crate::live::Interrupts;
-use crate::say::{print, print_json, talk};
+use crate::say::{print_data, print_json, print_message};
 
 /// Serve the web pages and the API until interrupted
 ///
@@ -66,13 +66,13 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
         print_json(&ServeReport { addresses, links: pairing.links })?;
     } else {
         let link = pairing.links.first().map(String::as_str).unwrap_or_default();
-        print(&format!("Serving on {}\nOpen   {link}\n", addresses.join(", ")))?;
-        talk(
+        print_data(&format!("Serving on {}\nOpen   {link}\n", addresses.join(", ")))?;
+        print_message(
             "the link works once, for ten minutes; `landfall project pair` makes another, `landfall project token` prints the token",
         );
-        let open = reachable(serve.addresses());
+        let open = reachable_addresses(serve.addresses());
         if !open.is_empty() {
-            talk(&format!(
+            print_message(&format!(
                 "other machines can reach {}, and everything travels unencrypted there: only on a network you trust",
                 open.join(", ")
             ));
@@ -81,18 +81,18 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
     let mut told = 0;
     loop {
         interrupts.wait_past(told, LOOK);
-        match (interrupts.seen(), serve.is_running()) {
-            (0, _) => serve.maintain_loops().iter().for_each(|line| talk(&escape_line(line))),
+        match (interrupts.count_seen(), serve.is_running()) {
+            (0, _) => serve.maintain_loops().iter().for_each(|line| print_message(&escape_line(line))),
             (_, false) => break,
             (1, true) if told < 1 => {
                 told = 1;
-                talk("finishing the iterations under way; once more stops now");
+                print_message("finishing the iterations under way; once more stops now");
                 serve.stop(false);
             }
             (1, true) => {}
             (_, true) if told < 2 => {
                 told = 2;
-                talk("stopping the agents; their work is kept");
+                print_message("stopping the agents; their work is kept");
                 serve.stop(true);
             }
             (_, true) => {}
@@ -103,7 +103,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
 }
 
 /// The addresses that other machines can reach.
-fn reachable(addresses: &[SocketAddr]) -> Vec<String> {
+fn reachable_addresses(addresses: &[SocketAddr]) -> Vec<String> {
     let open = addresses.iter().filter(|at| !at.ip().to_canonical().is_loopback());
     open.map(ToString::to_string).collect()
 }
@@ -114,12 +114,12 @@ const LAST: Duration = Duration::from_secs(30);
 
 #[cfg(test)]
 mod tests {
-    use super::reachable;
+    use super::reachable_addresses;
 
     #[test]
     fn only_addresses_beyond_this_machine_are_called_reachable() {
         let of = |list: &[&str]| {
-            reachable(&list.iter().map(|at| at.parse().expect("an address")).collect::<Vec<_>>())
+            reachable_addresses(&list.iter().map(|at| at.parse().expect("an address")).collect::<Vec<_>>())
         };
         assert!(of(&["127.0.0.1:1", "127.0.0.2:1", "[::1]:1", "[::ffff:127.0.0.1]:1"]).is_empty());
         assert_eq!(

@@ -20,11 +20,11 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
         Some(session) => service.session_revoke(SessionOf { session })?,
         None => service.sessions(Nothing {})?,
     };
-    context.answer(&list, text)?;
+    context.print_answer(&list, render_sessions)?;
     Ok(CliExit::Ok)
 }
 
-fn text(list: &SessionList) -> String {
+fn render_sessions(list: &SessionList) -> String {
     if list.sessions.is_empty() {
         return "nobody is let in\n".to_owned();
     }
@@ -32,7 +32,7 @@ fn text(list: &SessionList) -> String {
     for it in &list.sessions {
         let who = if it.agent { format!("agent: {}", it.label) } else { it.label.clone() };
         let [since, seen, until] = [it.since_ms, it.seen_ms, it.until_ms].map(landfall_text::format_local);
-        table.row([&it.session, &who, &since, &seen, &until]);
+        table.add_row([&it.session, &who, &since, &seen, &until]);
     }
     table.text()
 }

@@ -37,13 +37,15 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
         words => words.join(" "),
     };
     let word = SocketSignal::new(&args.word, &text)
-        .map_err(|error| CommandFailure::usage(error.to_string()).hint(error.hint()))?;
-    SitterConnection::from_environment().and_then(|line| line.send_signal(&word)).map_err(failure)?;
-    context.answer(&json!({ "ok": true }), |_| String::from("noted\n"))?;
+        .map_err(|error| CommandFailure::usage_error(error.to_string()).hint(error.hint()))?;
+    SitterConnection::from_environment()
+        .and_then(|line| line.send_signal(&word))
+        .map_err(to_command_failure)?;
+    context.print_answer(&json!({ "ok": true }), |_| String::from("noted\n"))?;
     Ok(CliExit::Ok)
 }
 
-fn failure(error: LineError) -> CommandFailure {
+fn to_command_failure(error: LineError) -> CommandFailure {
     let code = match error {
         LineError::Outside { .. } | LineError::Refused { .. } => CliExit::NotNow,
         LineError::Unreachable { .. } => CliExit::Machine,
@@ -59,7 +61,7 @@ fn read_stdin() -> Result<String, CommandFailure> {
     const TEXT_MAX: u64 = 256 << 10; // a long report; the run keeps less of it
     let stdin = std::io::stdin();
     if stdin.is_terminal() {
-        return Err(CommandFailure::usage("`-` reads the text from stdin, and stdin is a terminal"));
+        return Err(CommandFailure::usage_error("`-` reads the text from stdin, and stdin is a terminal"));
     }
     let mut bytes = Vec::new();
     stdin

@@ -8,10 +8,10 @@ use landfall_app::clock;
 use landfall_app::run_handle::{RunAsked, SprintAsked};
 use landfall_text::control_chars::escape_line;
 
-use super::run::{RunRequest, drive};
+use super::run::{RunRequest, drive_run};
 use crate::context::CliContext;
 use crate::exit::{CliExit, CommandFailure};
-use crate::say::{print, talk};
+use crate::say::{print_data, print_message};
 use crate::table::Table;
 use crate::times;
 
@@ -107,34 +107,34 @@ struct Start {
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     match args.action {
-        SprintSubcommand::Start(start) => begin(*start, context),
+        SprintSubcommand::Start(start) => start_sprint(*start, context),
         SprintSubcommand::Status => {
             let report = context.service()?.sprint(SprintOf { sprint: None })?;
-            context.answer(&*report, |report| status(report, clock::now_ms()))?;
+            context.print_answer(&*report, |report| render_status(report, clock::now_ms()))?;
             Ok(CliExit::Ok)
         }
         SprintSubcommand::Pause { reason } => {
             let changed = context.service()?.sprint_pause(PauseAsked { reason })?;
-            context.answer(&changed, |changed| format!("{}\n", escape_line(&changed.text)))?;
+            context.print_answer(&changed, |changed| format!("{}\n", escape_line(&changed.text)))?;
             Ok(CliExit::Ok)
         }
         SprintSubcommand::Resume { slots, non_interactive } => resume(slots, non_interactive, context),
         SprintSubcommand::Cancel => {
             let changed = context.service()?.sprint_cancel(Nothing {})?;
-            context.answer(&changed, |changed| format!("{}\n", escape_line(&changed.text)))?;
+            context.print_answer(&changed, |changed| format!("{}\n", escape_line(&changed.text)))?;
             Ok(CliExit::Ok)
         }
         SprintSubcommand::Report { sprint } => {
             let report = context.service()?.sprint(SprintOf { sprint })?;
-            context.answer(&*report, |report| full(report, clock::now_ms()))?;
+            context.print_answer(&*report, |report| render_full_report(report, clock::now_ms()))?;
             Ok(CliExit::Ok)
         }
         SprintSubcommand::List { jsonl } => {
             let list = context.service()?.sprints(Nothing {})?;
             if jsonl {
-                print(&lines(&list)?)?
+                print_data(&render_json_lines(&list)?)?
             } else {
-                context.answer(&list, table)?
+                context.print_answer(&list, render_sprint_table)?
             }
             Ok(CliExit::Ok)
         }
@@ -147,13 +147,16 @@ fn plan(start: &Start) -> Result<SprintPlan, CommandFailure> {
         (None, Some(duration_ms), _) => SprintGoal::Duration { duration_ms },
         (None, None, Some(text)) => {
             let now = jiff::Zoned::now();
-            let at = times::until(text, &now).map_err(|error| {
-                CommandFailure::usage(error).hint("`--until 08:00` is the next time a clock here shows it")
+            let at = times::parse_until(text, &now).map_err(|error| {
+                CommandFailure::usage_error(error)
+                    .hint("`--until 08:00` is the next time a clock here shows it")
             })?;
             if at.date() != now.date() && !text.contains('-') {
                 let left = at.timestamp().as_millisecond() - now.timestamp().as_millisecond();
                 let left = landfall_text::format_duration(u64::try_from(left).unwrap_or(0));
-                talk(&format!("{text} is past for today: the sprint ends tomorrow at {text}, in {left}"));
+                print_message(&format!(
+                    "{text} is past for today: the sprint ends tomorrow at {text}, in {left}"
+                ));
             }
             SprintGoal::UntilTime { until_ms: at.timestamp().as_millisecond() }
         }
@@ -171,14 +174,14 @@ fn plan(start: &Start) -> Result<SprintPlan, CommandFailure> {
     })
 }
 
-fn begin(start: Start, context: &CliContext) -> Result<CliExit, CommandFailure> {
+fn start_sprint(start: Start, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let plan = plan(&start)?;
     if start.dry_run {
         let mut preview = context.service()?.sprint_preview(plan)?;
         if let Some(slots) = start.slots {
-            rescale(&mut preview, slots);
+            rescale_preview(&mut preview, slots);
         }
-        context.answer(&preview, previewed)?;
+        context.print_answer(&preview, render_preview)?;
         return Ok(CliExit::Ok);
     }
     let asked = RunAsked {
@@ -187,7 +190,7 @@ fn begin(start: Start, context: &CliContext) -> Result<CliExit, CommandFailure> 
         sprint: Some(SprintAsked::New(plan)),
         ..RunAsked::default()
     };
-    drive(RunRequest { asked, non_interactive: start.non_interactive }, context)
+    drive_run(RunRequest { asked, non_interactive: start.non_interactive }, context)
 }
 
 fn resume(
@@ -198,7 +201,7 @@ fn resume(
     let report = context.service()?.sprint(SprintOf { sprint: None })?;
     if report.driven {
         let changed = context.service()?.sprint_resume(Nothing {})?;
-        context.answer(&changed, |changed| format!("{}\n", escape_line(&changed.text)))?;
+        context.print_answer(&changed, |changed| format!("{}\n", escape_line(&changed.text)))?;
         return Ok(CliExit::Ok);
     }
     let asked = RunAsked {
@@ -207,11 +210,11 @@ fn resume(
         sprint: Some(SprintAsked::Open),
         ..RunAsked::default()
     };
-    drive(RunRequest { asked, non_interactive }, context)
+    drive_run(RunRequest { asked, non_interactive }, context)
 }
 
 /// The same with other slots than the settings say.
-fn rescale(preview: &mut SprintPreview, slots: u32) {
+fn rescale_preview(preview: &mut SprintPreview, slots: u32) {
     let scale =
         |number: u64| number.saturating_mul(u64::from(preview.slots.max(1))).div_ceil(u64::from(slots));
     preview.total_ms = preview.total_ms.map(scale);
@@ -221,7 +224,7 @@ fn rescale(preview: &mut SprintPreview, slots: u32) {
     preview.slots = slots;
 }
 
-fn goal(goal: &SprintGoal) -> String {
+fn goal_label(goal: &SprintGoal) -> String {
     match goal {
         SprintGoal::Count { count } => {
             format!("until {} are verified", landfall_text::pluralize(u64::from(*count), "task"))
@@ -234,11 +237,11 @@ fn goal(goal: &SprintGoal) -> String {
     }
 }
 
-fn previewed(preview: &SprintPreview) -> String {
+fn render_preview(preview: &SprintPreview) -> String {
     let plan = &preview.plan;
     let mut text = format!(
         "a sprint {}, with {}\n",
-        goal(&plan.goal),
+        goal_label(&plan.goal),
         landfall_text::pluralize(preview.slots.into(), "slot")
     );
     let mut options = Vec::new();
@@ -260,10 +263,10 @@ fn previewed(preview: &SprintPreview) -> String {
     }
     let mut table = Table::new(&["TASK", "WHEN", "TITLE"]);
     for brief in &preview.ready {
-        table.row([&brief.task.to_string(), "ready", &brief.title]);
+        table.add_row([&brief.task.to_string(), "ready", &brief.title]);
     }
     for brief in &preview.later {
-        table.row([&brief.task.to_string(), "after what it needs", &brief.title]);
+        table.add_row([&brief.task.to_string(), "after what it needs", &brief.title]);
     }
     text += &table.text();
     if preview.more > 0 {
@@ -290,29 +293,29 @@ fn previewed(preview: &SprintPreview) -> String {
 }
 
 /// How a sprint goes, at a glance.
-fn status(report: &SprintReport, now_ms: i64) -> String {
+fn render_status(report: &SprintReport, now_ms: i64) -> String {
     let mut text = format!("{} {}\n", report.sprint, escape_line(&report.bar));
     if report.phase == SprintStage::Paused && !report.driven {
         text += "no run drives it; `landfall sprint resume` continues\n";
     }
     text += &format!("{}\n", escape_line(&report.verdict));
-    if let Some(forecast) = forecast(report, now_ms) {
+    if let Some(forecast) = forecast_text(report, now_ms) {
         text += &format!("{forecast}\n");
     }
-    text += &plot(report, now_ms);
+    text += &plot_burn_up(report, now_ms);
     text += &format!("`landfall sprint report {}` says what became of each task\n", report.sprint);
     text
 }
 
-fn forecast(report: &SprintReport, now_ms: i64) -> Option<String> {
+fn forecast_text(report: &SprintReport, now_ms: i64) -> Option<String> {
     let at = report.forecast_ms?;
     let more = landfall_text::pluralize(report.forecast_of, "more task");
     Some(format!("at this pace {more} would have landed by {}", landfall_text::format_until(at, now_ms)))
 }
 
 /// What became of a sprint: the bad news is not left out.
-fn full(report: &SprintReport, now_ms: i64) -> String {
-    let mut text = format!("# Sprint {}, {}\n\n", report.sprint, goal(&report.plan.goal));
+fn render_full_report(report: &SprintReport, now_ms: i64) -> String {
+    let mut text = format!("# Sprint {}, {}\n\n", report.sprint, goal_label(&report.plan.goal));
     text += &format!("{}\n\n", escape_line(&report.verdict));
     let ended = match (report.ended_ms, report.phase) {
         (Some(at), _) => {
@@ -329,16 +332,16 @@ fn full(report: &SprintReport, now_ms: i64) -> String {
     text += &format!("- went on for {}{paused}\n", landfall_text::format_duration(report.worked_ms));
     let cost = report.cost_usd.map(|usd| format!(", {}", landfall_text::format_usd(usd))).unwrap_or_default();
     text += &format!("- used {} tokens{cost}\n", landfall_text::format_count(report.tokens));
-    if let Some(forecast) = forecast(report, now_ms) {
+    if let Some(forecast) = forecast_text(report, now_ms) {
         text += &format!("- {forecast}\n");
     }
-    let plot = plot(report, now_ms);
+    let plot = plot_burn_up(report, now_ms);
     if !plot.is_empty() {
         text += &format!("\n## Landed over time\n\n{plot}");
     }
     let landed: Vec<&SprintTask> =
         report.tasks.iter().filter(|task| task.fate == SprintFate::Landed).collect();
-    text += &section("Landed", &landed, |task| {
+    text += &render_section("Landed", &landed, |task| {
         let commit = task.commit.as_deref().map(landfall_text::short_commit).unwrap_or_default();
         let took = task.completed_ms.map(|at| at - task.started_ms).and_then(|ms| u64::try_from(ms).ok());
         let took = took
@@ -351,30 +354,30 @@ fn full(report: &SprintReport, now_ms: i64) -> String {
         .iter()
         .filter(|task| matches!(task.fate, SprintFate::Failed | SprintFate::Timeout | SprintFate::Blocked))
         .collect();
-    text += &section("Did not land", &failed, |task| task.why.clone());
+    text += &render_section("Did not land", &failed, |task| task.why.clone());
     let yours: Vec<&SprintTask> = report
         .tasks
         .iter()
         .filter(|task| task.owed || (task.needs_you && task.fate == SprintFate::Open))
         .collect();
-    text += &section("Waits for you", &yours, |task| match task.owed {
+    text += &render_section("Waits for you", &yours, |task| match task.owed {
         true => "has landed, and is to be looked at; `landfall review` lists it".to_owned(),
         false => task.why.clone(),
     });
     let ejected: Vec<&SprintTask> = report.tasks.iter().filter(|task| task.ejected).collect();
-    text += &section("Sent back out of the landing queue on the way", &ejected, |task| {
+    text += &render_section("Sent back out of the landing queue on the way", &ejected, |task| {
         format!("{}; now {}", task.sent_back.clone().unwrap_or_default(), task.status)
     });
     let open: Vec<&SprintTask> =
         report.tasks.iter().filter(|task| task.fate == SprintFate::Open && !task.needs_you).collect();
-    text += &section("Not finished", &open, |task| task.why.clone());
+    text += &render_section("Not finished", &open, |task| task.why.clone());
     let gone: Vec<&SprintTask> =
         report.tasks.iter().filter(|task| task.fate == SprintFate::Cancelled).collect();
-    text += &section("Cancelled", &gone, |task| task.why.clone());
+    text += &render_section("Cancelled", &gone, |task| task.why.clone());
     text
 }
 
-fn section(title: &str, tasks: &[&SprintTask], more: impl Fn(&SprintTask) -> String) -> String {
+fn render_section(title: &str, tasks: &[&SprintTask], more: impl Fn(&SprintTask) -> String) -> String {
     if tasks.is_empty() {
         return String::new();
     }
@@ -391,7 +394,7 @@ const PLOT_COLUMNS: usize = 48;
 const PLOT_ROWS: usize = 6;
 
 /// How many had landed, over the time of the sprint.
-fn plot(report: &SprintReport, now_ms: i64) -> String {
+fn plot_burn_up(report: &SprintReport, now_ms: i64) -> String {
     let Some(last) = report.burn_up.last() else { return String::new() };
     let (from, to) = (report.started_ms, report.ended_ms.unwrap_or(now_ms).max(last.at_ms));
     let span = (to - from).max(1);
@@ -413,7 +416,7 @@ fn plot(report: &SprintReport, now_ms: i64) -> String {
     text + &format!("      +{}\n       {begin}{}{end}\n", "-".repeat(PLOT_COLUMNS), " ".repeat(gap))
 }
 
-fn lines(list: &SprintList) -> Result<String, CommandFailure> {
+fn render_json_lines(list: &SprintList) -> Result<String, CommandFailure> {
     let mut text = String::new();
     for sprint in &list.sprints {
         let line = serde_json::to_string(sprint);
@@ -424,7 +427,7 @@ fn lines(list: &SprintList) -> Result<String, CommandFailure> {
     Ok(text)
 }
 
-fn table(list: &SprintList) -> String {
+fn render_sprint_table(list: &SprintList) -> String {
     if list.sprints.is_empty() {
         return "there is no sprint yet; `landfall sprint start --count 10` starts one\n".to_owned();
     }
@@ -442,7 +445,7 @@ fn table(list: &SprintList) -> String {
             .end
             .as_ref()
             .map_or_else(|| sprint.phase.word().to_owned(), |end| format!("{}: {end}", sprint.phase));
-        table.row([
+        table.add_row([
             &sprint.id.to_string(),
             &landfall_text::format_local_rfc3339(&sprint.started_at),
             &wanted,
@@ -462,7 +465,7 @@ mod tests {
         WireSprintId,
     };
 
-    use super::full;
+    use super::render_full_report;
 
     #[test]
     fn the_report_of_a_bad_night_leaves_nothing_out() {
@@ -522,7 +525,7 @@ mod tests {
             forecast_ms: None,
             forecast_of: 0,
         };
-        let text = full(&report, 3_600_000);
+        let text = render_full_report(&report, 3_600_000);
         let rest = text.split("## Landed\n").nth(1).unwrap_or_default();
         expect_test::expect![[r#"
 

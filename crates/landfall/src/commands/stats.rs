@@ -4,7 +4,7 @@ use landfall_api::{Ask, Rollup, RollupAsked, RollupCount, RollupPhase, Spread, S
 
 use crate::context::CliContext;
 use crate::exit::{CliExit, CommandFailure};
-use crate::say::talk;
+use crate::say::print_message;
 use crate::table::Table;
 
 /// Show statistics by day, by agent and in total
@@ -26,28 +26,28 @@ pub struct Args {
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     if args.recoveries {
         let found = context.service()?.issue_rollup(RollupAsked { days: args.days })?;
-        context.answer(&found.recovery_log, |log| {
+        context.print_answer(&found.recovery_log, |log| {
             landfall_text::control_chars::escape_block(&log.join("\n")).into_owned()
         })?;
         if !context.json && found.recovery_log.is_empty() {
-            talk("nothing was recovered from in this time");
+            print_message("nothing was recovered from in this time");
         }
         return Ok(CliExit::Ok);
     }
     if args.phases {
         let found = context.service()?.issue_rollup(RollupAsked { days: args.days })?;
-        context.answer(&found, |found| rollup_text(found))?;
+        context.print_answer(&found, |found| rollup_text(found))?;
         if !context.json && found.sessions.is_empty() {
-            talk("no issue was followed in this time; `landfall auto 12` follows one");
+            print_message("no issue was followed in this time; `landfall auto 12` follows one");
         }
         return Ok(CliExit::Ok);
     }
     let found = context.service()?.stats(StatsAsked { days: args.days })?;
-    context.answer(&found, |found| text(found))?;
+    context.print_answer(&found, |found| render_stats(found))?;
     Ok(CliExit::Ok)
 }
 
-fn text(found: &Stats) -> String {
+fn render_stats(found: &Stats) -> String {
     let mut text = String::new();
     let mut table = Table::new(&[
         "DAY",
@@ -63,7 +63,7 @@ fn text(found: &Stats) -> String {
     let worked = found.days.iter().filter(|day| day.sum != landfall_api::StatsSum::default());
     let rows = worked.map(|day| (day.day.as_str(), &day.sum)).chain([("total", &found.total)]);
     for (name, sum) in rows {
-        table.row([
+        table.add_row([
             name,
             &sum.added.to_string(),
             &sum.landed.to_string(),
@@ -90,7 +90,7 @@ fn text(found: &Stats) -> String {
     if !found.profiles.is_empty() {
         let mut table = Table::new(&["AGENT", "LANDED", "FAILED", "ITERATIONS", "TOKENS", "COST", "TIME"]);
         for it in &found.profiles {
-            table.row([
+            table.add_row([
                 &it.profile,
                 &it.landed.to_string(),
                 &it.failed.to_string(),
@@ -106,7 +106,7 @@ fn text(found: &Stats) -> String {
         let mut table =
             Table::new(&["JUDGE", "ACCEPTED", "LANDED", "RED", "OVERRULED", "SENT BACK", "AGREEMENT"]);
         for it in &found.judges {
-            table.row([
+            table.add_row([
                 &it.judge,
                 &it.accepted.to_string(),
                 &it.landed.to_string(),
@@ -118,8 +118,8 @@ fn text(found: &Stats) -> String {
         }
         text.push_str(&format!("\n{}", table.text()));
     }
-    text.push_str(&took("\nfrom being added to landing", &found.cycle));
-    text.push_str(&took("from the first work to landing", &found.lead));
+    text.push_str(&spread_text("\nfrom being added to landing", &found.cycle));
+    text.push_str(&spread_text("from the first work to landing", &found.lead));
     text
 }
 
@@ -129,7 +129,7 @@ fn rollup_text(found: &Rollup) -> String {
         let mut table = Table::new(&["RUN", "BATCH", "BEGUN", "TOOK", "ISSUES", "DONE", "FAILED"]);
         for it in &found.sessions {
             let issues: Vec<String> = it.issues.iter().map(|number| format!("#{number}")).collect();
-            table.row([
+            table.add_row([
                 &it.session,
                 &it.batches.join(" "),
                 &landfall_text::format_local(it.from_ms),
@@ -146,7 +146,7 @@ fn rollup_text(found: &Rollup) -> String {
             Table::new(&["PHASE", "BEGUN", "THROUGH", "MEDIAN", "P95", "WORKED", "WAITED", "FOR"]);
         for it in &found.phases {
             let took = |ms: Option<u64>| ms.map(landfall_text::format_duration).unwrap_or_default();
-            table.row([
+            table.add_row([
                 &it.phase,
                 &it.begun.to_string(),
                 &it.count.to_string(),
@@ -154,7 +154,7 @@ fn rollup_text(found: &Rollup) -> String {
                 &took(it.p95_ms),
                 &landfall_text::format_duration(it.worked_ms),
                 &landfall_text::format_duration(it.waited_ms),
-                &waits(it),
+                &phase_waits_text(it),
             ]);
         }
         parts.push(table.text());
@@ -162,7 +162,7 @@ fn rollup_text(found: &Rollup) -> String {
     if !found.tokens.is_empty() {
         let mut table = Table::new(&["PHASE", "MODEL", "RUNS", "IN", "CACHED", "OUT", "COST"]);
         for it in &found.tokens {
-            table.row([
+            table.add_row([
                 &it.phase,
                 &it.model,
                 &it.runs.to_string(),
@@ -183,32 +183,32 @@ fn rollup_text(found: &Rollup) -> String {
                 "3" => "3 (an agent)",
                 other => other,
             };
-            table.row([name, &it.count.to_string(), &it.success.to_string(), &it.failed.to_string()]);
+            table.add_row([name, &it.count.to_string(), &it.success.to_string(), &it.failed.to_string()]);
         }
         parts.push(table.text());
     }
-    parts.extend(counts("OUT OF THE ORDINARY", &found.anomalies));
-    parts.extend(counts("A PERSON STEPPED IN", &found.interventions));
+    parts.extend(render_counts("OUT OF THE ORDINARY", &found.anomalies));
+    parts.extend(render_counts("A PERSON STEPPED IN", &found.interventions));
     parts.join("\n")
 }
 
 /// For whom a phase waited, the longest first: `person 2h, checks 4m`.
-fn waits(phase: &RollupPhase) -> String {
+fn phase_waits_text(phase: &RollupPhase) -> String {
     let long = phase.waits.iter().filter(|it| it.ms >= 1_000); // between two steps there is always a moment
     let words: Vec<String> =
         long.map(|it| format!("{} {}", it.what, landfall_text::format_duration(it.ms))).collect();
     words.join(", ")
 }
 
-fn counts(name: &str, all: &[RollupCount]) -> Option<String> {
+fn render_counts(name: &str, all: &[RollupCount]) -> Option<String> {
     let mut table = Table::new(&[name, "COUNT"]);
     for it in all {
-        table.row([it.what.as_str(), &it.count.to_string()]);
+        table.add_row([it.what.as_str(), &it.count.to_string()]);
     }
     (!all.is_empty()).then(|| table.text())
 }
 
-fn took(what: &str, spread: &Spread) -> String {
+fn spread_text(what: &str, spread: &Spread) -> String {
     match (spread.median_ms, spread.p90_ms) {
         (Some(median), Some(p90)) => {
             format!(

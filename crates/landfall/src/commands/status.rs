@@ -20,19 +20,19 @@ pub struct Args {}
 
 pub fn run(Args {}: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let report = context.service()?.status(Nothing {})?;
-    context.answer(&*report, |report| {
+    context.print_answer(&*report, |report| {
         let (_, others) = landfall_app::list_other_bases(&context.at);
         let line = |base: &String| {
             let (base, word) = (escape_line(base), quote_shell_word(&escape_line(base)));
             format!("base    work lands on `{base}` too: `landfall --base {word} status`\n")
         };
         let others = others.iter().map(line);
-        text(report, clock::now_ms()) + &others.collect::<String>()
+        render_status(report, clock::now_ms()) + &others.collect::<String>()
     })?;
     Ok(CliExit::Ok)
 }
 
-fn text(report: &StatusReport, now_ms: i64) -> String {
+fn render_status(report: &StatusReport, now_ms: i64) -> String {
     let mut text = String::new();
     let since = |at: i64| landfall_text::format_duration(u64::try_from(now_ms - at).unwrap_or(0));
     match &report.run {
@@ -52,14 +52,14 @@ fn text(report: &StatusReport, now_ms: i64) -> String {
         text += &format!("sprint  {}\n", escape_line(sprint));
     }
     if let Some(queue) = &report.queue {
-        text += &format!("queue   {}\n", escape_line(&queue_line(queue)));
+        text += &format!("queue   {}\n", escape_line(&queue_summary(queue)));
         if let Some(hold) = &queue.hold {
             let label = paint(TextTone::Warn, "HELD   ");
             text += &format!("{label} {}; {}\n", escape_line(&hold.reason), escape_line(&hold.hint));
         }
     }
     if !report.clashes.is_empty() {
-        let pairs: Vec<String> = report.clashes.iter().map(pair).collect();
+        let pairs: Vec<String> = report.clashes.iter().map(clash_text).collect();
         text += &format!("clash   {} do not fit together as they stand\n", escape_line(&pairs.join(", ")));
     }
     if report.reviews_owed > 0 {
@@ -80,7 +80,7 @@ fn text(report: &StatusReport, now_ms: i64) -> String {
     }
     let counts: Vec<String> = Status::ALL
         .iter()
-        .filter_map(|status| report.counts.get(status).map(|count| counted(*status, *count)))
+        .filter_map(|status| report.counts.get(status).map(|count| colored_count(*status, *count)))
         .collect();
     text += &format!("tasks   {}\n", if counts.is_empty() { "none".to_owned() } else { counts.join(", ") });
     let base = &report.base;
@@ -104,7 +104,7 @@ fn text(report: &StatusReport, now_ms: i64) -> String {
         text += &format!("account {}\n", escape_line(&account_line(account, now_ms)));
     }
     for spent in &report.spending {
-        let cost = words::cost(&spent.usage).map(|cost| format!(", {cost}")).unwrap_or_default();
+        let cost = words::render_cost(&spent.usage).map(|cost| format!(", {cost}")).unwrap_or_default();
         let tokens =
             landfall_text::format_count(spent.usage.tokens_in.saturating_add(spent.usage.tokens_out));
         let time = landfall_text::format_duration(spent.time_ms);
@@ -115,7 +115,7 @@ fn text(report: &StatusReport, now_ms: i64) -> String {
         );
     }
     for budget in &report.budgets {
-        text += &format!("budget  {}\n", escape_line(&words::budget(budget)));
+        text += &format!("budget  {}\n", escape_line(&words::render_budget(budget)));
     }
     if let Some(spent) = words::blocking_budget(&report.budgets) {
         text += &format!("{} {}\n", paint(TextTone::Bad, "BLOCKED"), escape_line(&spent));
@@ -127,10 +127,10 @@ fn text(report: &StatusReport, now_ms: i64) -> String {
         let mut table =
             Table::new(&["TASK", "DOING", "AGENT", "ITERATION", "TIME", "TOKENS", "COST", "TITLE"]);
         for line in &report.active {
-            table.row([
+            table.add_row([
                 &line.task.to_string(),
                 &format!("{} ({})", doing(line), line.step),
-                &agent(line),
+                &agent_label(line),
                 &format!("{}/{}", line.iteration, line.iterations_max),
                 &landfall_text::format_duration(line.elapsed_ms),
                 &landfall_text::format_count(line.tokens),
@@ -154,7 +154,7 @@ fn text(report: &StatusReport, now_ms: i64) -> String {
     if !report.checks.is_empty() {
         let mut table = Table::new(&["VERIFYING", "CHECK", "TIME", "LIMIT", "LAST LINE"]);
         for check in &report.checks {
-            table.row([
+            table.add_row([
                 &check.of,
                 &check.check,
                 &landfall_text::format_duration(check.elapsed_ms),
@@ -168,7 +168,7 @@ fn text(report: &StatusReport, now_ms: i64) -> String {
         let mut table = Table::new(&["REASON", "WHO CAN END IT", "UNTIL", "TASKS", "DETAIL"]);
         for group in &report.waiting {
             let tasks: Vec<String> = group.tasks.iter().map(ToString::to_string).collect();
-            table.row([
+            table.add_row([
                 group.wait.word(),
                 &group.owner,
                 &group.until_ms.map(landfall_text::format_local).unwrap_or_default(),
@@ -182,18 +182,18 @@ fn text(report: &StatusReport, now_ms: i64) -> String {
 }
 
 /// `3 done`, in the colour of its meaning.
-fn counted(status: Status, count: u64) -> String {
+fn colored_count(status: Status, count: u64) -> String {
     let text = format!("{count} {status}");
-    TextTone::of_word(status.word()).map_or_else(|| text.clone(), |tone| paint(tone, &text))
+    TextTone::for_word(status.word()).map_or_else(|| text.clone(), |tone| paint(tone, &text))
 }
 
 /// `T3 and T5 (a.rs, b.rs)`.
-fn pair(clash: &ClashLine) -> String {
-    format!("{} and {} ({})", clash.task, clash.with, words::some_of(&clash.files))
+fn clash_text(clash: &ClashLine) -> String {
+    format!("{} and {} ({})", clash.task, clash.with, words::first_files(&clash.files))
 }
 
 /// `3 in line; B7 T1 T2 T3 verifying`.
-fn queue_line(queue: &QueueBrief) -> String {
+fn queue_summary(queue: &QueueBrief) -> String {
     let mut parts = vec![format!("{} in line", landfall_text::pluralize(queue.waiting, "task"))];
     for batch in &queue.batches {
         let members: Vec<String> = batch.members.iter().map(ToString::to_string).collect();
@@ -209,7 +209,7 @@ fn doing(line: &ActiveLine) -> &str {
 }
 
 /// Who works: `default, sonnet, context 41 %, sandbox write`.
-fn agent(line: &ActiveLine) -> String {
+fn agent_label(line: &ActiveLine) -> String {
     let Some(agent) = &line.agent else { return String::new() };
     let mut parts = vec![agent.profile.clone()];
     parts.extend(agent.model.clone());

@@ -22,11 +22,11 @@ pub struct Args {
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let stopped = context.service()?.stop(StopAsked { task: args.task, now: args.now })?;
-    context.answer(&stopped, text)?;
+    context.print_answer(&stopped, render_stopped)?;
     Ok(CliExit::Ok)
 }
 
-fn text(stopped: &Stopped) -> String {
+fn render_stopped(stopped: &Stopped) -> String {
     let details = stopped.details.iter().map(|line| format!("- {}\n", escape_line(line)));
     format!("{}\n{}", escape_line(&stopped.text), details.collect::<String>())
 }

@@ -35,7 +35,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
     if args.ok {
         let target = service.target(TaskAsked { task })?;
         let changed = service.target_confirm(TargetConfirm { task, revision: target.revision })?;
-        context.answer(&changed, words::changed)?;
+        context.print_answer(&changed, words::render_changed)?;
     } else if args.satisfy {
         let target = service.target(TaskAsked { task })?;
         if target.question.is_none() || target.confirmed != Some(target.revision) {
@@ -46,18 +46,18 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
             .hint("a flow asks that with a step of kind `ask`; without one the figures decide"));
         }
         let answer = landfall_api::Answer { task, text: "satisfied".to_owned() };
-        context.answer(&service.answer(answer)?, words::changed)?;
+        context.print_answer(&service.answer(answer)?, words::render_changed)?;
     } else if args.words.is_empty() {
         let target = service.target(TaskAsked { task })?;
-        context.answer(&*target, text)?;
+        context.print_answer(&*target, render_target)?;
     } else {
         let text = words::said(context, &args.words)?;
-        context.answer(&service.target_say(TargetSay { task, text })?, words::changed)?;
+        context.print_answer(&service.target_say(TargetSay { task, text })?, words::render_changed)?;
     }
     Ok(CliExit::Ok)
 }
 
-fn text(target: &Target) -> String {
+fn render_target(target: &Target) -> String {
     let mut text = format!("{}\n", escape_line(&target.progress.strip));
     let confirmed = match (target.revision, target.confirmed) {
         (0, _) => "no objective is worked out yet".to_owned(),

@@ -29,6 +29,6 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
         words => words.join(" "),
     };
     let changed = context.service()?.message(Message { task: args.task, text, now: args.now })?;
-    context.answer(&changed, words::changed)?;
+    context.print_answer(&changed, words::render_changed)?;
     Ok(CliExit::Ok)
 }

@@ -31,6 +31,6 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
         Some(label) => context.service()?.agent_token(AgentTokenAsked { label })?.token,
         None => landfall_app::access_token(&context.at, args.renew)?,
     };
-    context.answer(&TokenReport { token }, |it| format!("{}\n", it.token))?;
+    context.print_answer(&TokenReport { token }, |it| format!("{}\n", it.token))?;
     Ok(CliExit::Ok)
 }

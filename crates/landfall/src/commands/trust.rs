@@ -8,7 +8,7 @@ use landfall_text::control_chars::escape_line;
 use crate::context::CliContext;
 use crate::exit::{CliExit, CommandFailure};
 use crate::presence;
-use crate::say::talk;
+use crate::say::print_message;
 
 /// Show settings that need your trust, and trust them
 ///
@@ -25,15 +25,15 @@ pub struct Args {
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     if let Some(digest) = &args.yes {
         let report = landfall_app::trust_settings(&context.at, digest, TrustedBy::Script)?;
-        context.answer(&report, |_| "trusted\n".to_owned())?;
+        context.print_answer(&report, |_| "trusted\n".to_owned())?;
         return Ok(CliExit::Ok);
     }
     let report = landfall_app::trust_report(&context.at)?;
-    context.answer(&report, text)?;
+    context.print_answer(&report, render_trust_report)?;
     if report.trusted || context.json {
         return Ok(CliExit::Ok);
     }
-    if let Some(why) = presence::nobody(false) {
+    if let Some(why) = presence::absence_reason(false) {
         return Err(CommandFailure::new(
             CliExit::NeedsYou,
             format!("nobody is there to ask ({why}), so nothing was trusted"),
@@ -50,11 +50,11 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
     }
     // By the digest that was shown: a change in between is refused.
     landfall_app::trust_settings(&context.at, &report.digest, TrustedBy::Person)?;
-    talk("trusted; any change of these settings asks again");
+    print_message("trusted; any change of these settings asks again");
     Ok(CliExit::Ok)
 }
 
-fn text(report: &TrustReport) -> String {
+fn render_trust_report(report: &TrustReport) -> String {
     if report.settings.is_empty() {
         return "no setting of this project needs your trust\n".to_owned();
     }

@@ -6,7 +6,7 @@ use landfall_text::pluralize;
 
 use crate::context::CliContext;
 use crate::exit::{CliExit, CommandFailure};
-use crate::say::talk;
+use crate::say::print_message;
 use crate::table::Table;
 
 /// Check the acceptance criteria of an issue, and update the issue
@@ -50,18 +50,18 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
     let asked = VerifyAsked { issue, pr, full, allow_localhost, dry_run, judge };
     let seen = landfall_app::verify_issue(&context.at, &asked, &mut |line| {
         if !context.json {
-            talk(&escape_line(line));
+            print_message(&escape_line(line));
         }
     })?;
-    context.answer(&seen, text)?;
+    context.print_answer(&seen, render_verified)?;
     if !context.json {
         for note in &seen.notes {
-            talk(&format!("note: {}", escape_line(note)));
+            print_message(&format!("note: {}", escape_line(note)));
         }
         if seen.dry_run {
-            talk("nothing was changed: this was a dry run");
+            print_message("nothing was changed: this was a dry run");
         } else if seen.ticked > 0 {
-            talk(&format!("{} ticked", pluralize(seen.ticked, "box").replace("boxs", "boxes")));
+            print_message(&format!("{} ticked", pluralize(seen.ticked, "box").replace("boxs", "boxes")));
         }
     }
     Ok(match seen.outcome.as_str() {
@@ -72,10 +72,10 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
     })
 }
 
-fn text(seen: &IssueVerified) -> String {
+fn render_verified(seen: &IssueVerified) -> String {
     let mut table = Table::new(&["CRITERION", "RESULT", "EVIDENCE"]);
     for it in &seen.criteria {
-        table.row([&it.text, &it.result, &it.evidence]);
+        table.add_row([&it.text, &it.result, &it.evidence]);
     }
     format!("{}\n#{}: {}\n", table.text(), seen.issue, seen.text)
 }

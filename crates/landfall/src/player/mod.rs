@@ -14,4 +14,4 @@ mod voice;
 mod weaken;
 mod work;
 
-pub use perform::play;
+pub use perform::play_role;

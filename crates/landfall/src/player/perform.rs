@@ -13,7 +13,7 @@ use landfall_app::{USER_FILE_BYTES_MAX, read_user_text};
 use thiserror::Error;
 
 use super::args::{PlayerRole, read};
-use super::misbehave::{ScriptContinuation, misbehave};
+use super::misbehave::{ScriptContinuation, apply_misbehavior};
 use super::voice::PlayerOutput;
 use super::{children, git, weaken, work};
 
@@ -23,21 +23,26 @@ const CANNOT: u8 = 70;
 const USAGE: u8 = 64;
 
 /// Plays the part that the arguments after `play` ask for, and returns the exit code.
-pub fn play(args: impl Iterator<Item = OsString>) -> u8 {
+pub fn play_role(args: impl Iterator<Item = OsString>) -> u8 {
     let mut voice = PlayerOutput::new();
     match read(args) {
         Some(PlayerRole::Agent { script, iteration, step }) => {
-            match agent(&mut voice, &script, iteration, step) {
+            match play_agent(&mut voice, &script, iteration, step) {
                 Ok(code) => code,
                 Err(trouble) => {
-                    voice.mutter(&format!("play: {trouble}{}", trouble.hint().unwrap_or_default()));
+                    voice.print_error_line(&format!(
+                        "play: {trouble}{}",
+                        trouble.find_hint().unwrap_or_default()
+                    ));
                     CANNOT
                 }
             }
         }
-        Some(PlayerRole::Child(child)) => children::live(&child),
+        Some(PlayerRole::Child(child)) => children::run_rogue_process(&child),
         None => {
-            voice.mutter("usage: landfall play <script.toml> [--iteration N] [--step NAME --step-run N]");
+            voice.print_error_line(
+                "usage: landfall play <script.toml> [--iteration N] [--step NAME --step-run N]",
+            );
             USAGE
         }
     }
@@ -97,7 +102,7 @@ pub(super) enum ScriptFailure {
 }
 
 impl ScriptFailure {
-    fn hint(&self) -> Option<String> {
+    fn find_hint(&self) -> Option<String> {
         match self {
             Self::Script { problem, .. } => problem.hint().map(|hint| format!(" ({hint})")),
             Self::File { .. }
@@ -109,7 +114,7 @@ impl ScriptFailure {
     }
 }
 
-fn agent(
+fn play_agent(
     voice: &mut PlayerOutput,
     file: &Path,
     iteration: u32,
@@ -130,20 +135,20 @@ fn agent(
     if turn.mode == ScriptMisbehavior::NoOp {
         return Ok(0);
     }
-    perform(voice, iteration, turn)
+    perform_turn(voice, iteration, turn)
 }
 
-fn perform(voice: &mut PlayerOutput, iteration: u32, turn: &ScriptTurn) -> Result<u8, ScriptFailure> {
+fn perform_turn(voice: &mut PlayerOutput, iteration: u32, turn: &ScriptTurn) -> Result<u8, ScriptFailure> {
     if let Some(id) = &turn.session {
-        voice.note(&Note::Session { id: id.clone() });
+        voice.report_note(&Note::Session { id: id.clone() });
     }
     wait(turn.sleep_ms);
-    work::change(voice, turn)?;
+    work::apply_changes(voice, turn)?;
     if let ScriptMisbehavior::WeakenTest { target, how } = &turn.mode {
-        weaken::weaken(voice, *how, target)?;
+        weaken::weaken_test(voice, *how, target)?;
     }
     if let Some(message) = commit_message(turn, iteration) {
-        git::commit(voice, &message)?;
+        git::commit_all(voice, &message)?;
     }
     if let Some((program, args)) = turn.run.split_first() {
         run(voice, program, args)?;
@@ -152,14 +157,14 @@ fn perform(voice: &mut PlayerOutput, iteration: u32, turn: &ScriptTurn) -> Resul
         wait(say.pause_ms);
         match say.stream {
             AgentStream::Out => voice.say(&say.text),
-            AgentStream::Err | AgentStream::Aside => voice.mutter(&say.text),
+            AgentStream::Err | AgentStream::Aside => voice.print_error_line(&say.text),
         }
     }
     if let Some(usage) = turn.usage {
         let (tokens_in, tokens_out, micro_usd) = (usage.tokens_in, usage.tokens_out, usage.micro_usd);
-        voice.note(&Note::Usage { tokens_in, tokens_out, micro_usd });
+        voice.report_note(&Note::Usage { tokens_in, tokens_out, micro_usd });
     }
-    match misbehave(voice, &turn.mode)? {
+    match apply_misbehavior(voice, &turn.mode)? {
         // A script may choose another code for these ends, but not that of success.
         ScriptContinuation::Fail => return Ok(turn.exit.max(1)),
         ScriptContinuation::GoOn => {}

@@ -20,22 +20,22 @@ impl PlayerOutput {
 
     /// Says a line.
     pub(super) fn say(&mut self, text: &str) {
-        self.raw(format!("{text}\n").as_bytes());
+        self.write_raw(format!("{text}\n").as_bytes());
     }
 
     /// Reports a fact.
-    pub(super) fn note(&mut self, note: &Note) {
+    pub(super) fn report_note(&mut self, note: &Note) {
         self.say(&note.line());
     }
 
     /// Writes bytes as they are.
-    pub(super) fn raw(&mut self, bytes: &[u8]) {
-        put(&mut self.out, bytes);
+    pub(super) fn write_raw(&mut self, bytes: &[u8]) {
+        write_or_close(&mut self.out, bytes);
     }
 
     /// Says a line where nobody takes it for a control word.
-    pub(super) fn mutter(&mut self, text: &str) {
-        put(&mut self.err, format!("{text}\n").as_bytes());
+    pub(super) fn print_error_line(&mut self, text: &str) {
+        write_or_close(&mut self.err, format!("{text}\n").as_bytes());
     }
 }
 
@@ -44,7 +44,7 @@ fn open(fd: BorrowedFd<'_>) -> Option<File> {
 }
 
 /// An agent whose output is closed works on without a word, as many do.
-fn put(file: &mut Option<File>, bytes: &[u8]) {
+fn write_or_close(file: &mut Option<File>, bytes: &[u8]) {
     if let Some(open) = file
         && open.write_all(bytes).is_err()
     {

@@ -7,34 +7,37 @@ use landfall_agents::script::TestWeakening;
 
 use super::perform::ScriptFailure;
 use super::voice::PlayerOutput;
-use super::work::{delete, inside};
+use super::work::{delete_path, resolve_inside_workspace};
 
 /// Weakens the test file.
-pub(super) fn weaken(
+pub(super) fn weaken_test(
     voice: &mut PlayerOutput,
     how: TestWeakening,
     target: &Path,
 ) -> Result<(), ScriptFailure> {
     let trouble = |source| ScriptFailure::File { what: "weaken", path: target.into(), source };
     match how {
-        TestWeakening::Delete => delete(target)?,
+        TestWeakening::Delete => delete_path(target)?,
         TestWeakening::Skip => {
-            let path = inside(target)?;
+            let path = resolve_inside_workspace(target)?;
             let text = fs::read_to_string(&path).map_err(trouble)?;
-            fs::write(&path, skipped(extension(target), &text)).map_err(trouble)?;
+            fs::write(&path, skip_all_tests(file_extension(target), &text)).map_err(trouble)?;
         }
-        TestWeakening::Trivial => fs::write(inside(target)?, trivial(extension(target))).map_err(trouble)?,
+        TestWeakening::Trivial => {
+            fs::write(resolve_inside_workspace(target)?, trivial_test(file_extension(target)))
+                .map_err(trouble)?
+        }
     }
     voice.say(&format!("fixed {}", target.display()));
     Ok(())
 }
 
-fn extension(path: &Path) -> &str {
+fn file_extension(path: &Path) -> &str {
     path.extension().and_then(|extension| extension.to_str()).unwrap_or_default()
 }
 
 /// The same tests, none of which runs. A language we do not know is taken for a shell script.
-fn skipped(extension: &str, text: &str) -> String {
+fn skip_all_tests(extension: &str, text: &str) -> String {
     match extension {
         "rs" => text.replace("#[test]", "#[test]\n#[ignore]"),
         "py" => format!("import unittest\nraise unittest.SkipTest(\"flaky\")\n{text}"),
@@ -52,7 +55,7 @@ fn skipped(extension: &str, text: &str) -> String {
 }
 
 /// A test that always passes.
-fn trivial(extension: &str) -> &'static str {
+fn trivial_test(extension: &str) -> &'static str {
     match extension {
         "rs" => "#[test]\nfn works() {}\n",
         "py" => "def test_works():\n    assert True\n",

@@ -11,24 +11,24 @@ use super::perform::ScriptFailure;
 use super::voice::PlayerOutput;
 
 /// Makes all the changes of an iteration, in their order.
-pub(super) fn change(voice: &mut PlayerOutput, turn: &ScriptTurn) -> Result<(), ScriptFailure> {
+pub(super) fn apply_changes(voice: &mut PlayerOutput, turn: &ScriptTurn) -> Result<(), ScriptFailure> {
     for file in &turn.writes {
         write(file)?;
         voice.say(&format!("wrote {}", file.path.display()));
     }
     for path in &turn.deletes {
-        delete(path)?;
+        delete_path(path)?;
         voice.say(&format!("deleted {}", path.display()));
     }
     for file in &turn.edits {
-        edit(file)?;
+        edit_file(file)?;
         voice.say(&format!("edited {}", file.path.display()));
     }
     Ok(())
 }
 
 fn write(file: &ScriptWrite) -> Result<(), ScriptFailure> {
-    let path = inside(&file.path)?;
+    let path = resolve_inside_workspace(&file.path)?;
     let trouble = |source| ScriptFailure::File { what: "write", path: file.path.clone(), source };
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(trouble)?;
@@ -47,17 +47,17 @@ fn write(file: &ScriptWrite) -> Result<(), ScriptFailure> {
 }
 
 /// Deletes a file or a folder with all that is in it. A link is deleted, not what it leads to.
-pub(super) fn delete(path: &Path) -> Result<(), ScriptFailure> {
+pub(super) fn delete_path(path: &Path) -> Result<(), ScriptFailure> {
     let trouble = |source| ScriptFailure::File { what: "delete", path: path.into(), source };
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let folder = parent.map_or_else(|| Ok(PathBuf::from(".")), inside)?;
+    let folder = parent.map_or_else(|| Ok(PathBuf::from(".")), resolve_inside_workspace)?;
     let full = folder.join(path.file_name().expect("the script's paths end in a name"));
     let is_folder = fs::symlink_metadata(&full).map_err(trouble)?.is_dir();
     if is_folder { fs::remove_dir_all(&full) } else { fs::remove_file(&full) }.map_err(trouble)
 }
 
-fn edit(file: &ScriptEdit) -> Result<(), ScriptFailure> {
-    let path = inside(&file.path)?;
+fn edit_file(file: &ScriptEdit) -> Result<(), ScriptFailure> {
+    let path = resolve_inside_workspace(&file.path)?;
     let trouble = |source| ScriptFailure::File { what: "edit", path: file.path.clone(), source };
     let text = fs::read_to_string(&path).map_err(trouble)?;
     if !text.contains(&file.find) {
@@ -68,7 +68,7 @@ fn edit(file: &ScriptEdit) -> Result<(), ScriptFailure> {
 
 /// The path in the workspace, if no link on the way leads out of it. Scripts come with tasks, and a task must not
 /// reach further than an agent would.
-pub(super) fn inside(path: &Path) -> Result<PathBuf, ScriptFailure> {
+pub(super) fn resolve_inside_workspace(path: &Path) -> Result<PathBuf, ScriptFailure> {
     let trouble = |source: io::Error| ScriptFailure::File { what: "find", path: path.into(), source };
     let root = Path::new(".").canonicalize().map_err(trouble)?;
     let full = root.join(path);

@@ -25,7 +25,7 @@ pub const MANIFEST_PATH: &str = ".claude-plugin/plugin.json";
 pub const PREFIX: &str = "landfall-";
 
 /// The files of a plugin of Claude Code, the manifest last.
-pub fn plugin() -> Vec<(String, Cow<'static, str>)> {
+pub fn plugin_files() -> Vec<(String, Cow<'static, str>)> {
     let skills = SKILLS.iter().map(|(name, text)| (format!("skills/{name}/SKILL.md"), Cow::Borrowed(*text)));
     let rest = [("README.md", README), (MANIFEST_PATH, MANIFEST)];
     let rest = rest.map(|(path, text)| (path.to_owned(), Cow::Borrowed(text)));
@@ -33,7 +33,7 @@ pub fn plugin() -> Vec<(String, Cow<'static, str>)> {
 }
 
 /// The files of the skills alone. They stand beside those of others, so each bears our name.
-pub fn skills() -> Vec<(String, Cow<'static, str>)> {
+pub fn skill_files() -> Vec<(String, Cow<'static, str>)> {
     let file = |(name, text): &PluginFile| {
         let own = format!("\nname: {PREFIX}{name}\n");
         let text = text.replacen(&format!("\nname: {name}\n"), &own, 1);
@@ -65,7 +65,7 @@ mod tests {
             }
         }
         let mut embedded: Vec<_> =
-            plugin().into_iter().map(|(path, text)| (path, text.into_owned())).collect();
+            plugin_files().into_iter().map(|(path, text)| (path, text.into_owned())).collect();
         found.sort();
         embedded.sort();
         assert_eq!(found, embedded);
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn every_skill_is_one_that_any_reader_of_skills_understands() {
-        let mut together: Vec<_> = skills();
+        let mut together: Vec<_> = skill_files();
         together.extend(SKILLS.iter().map(|(name, text)| (format!("{name}/SKILL.md"), Cow::Borrowed(*text))));
         for (path, text) in together {
             let folder = path.split('/').next().expect("a folder");

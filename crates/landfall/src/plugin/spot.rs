@@ -86,7 +86,7 @@ pub struct PluginFileError {
     source: io::Error,
 }
 
-fn at<'a>(doing: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> PluginFileError + 'a {
+fn file_error<'a>(doing: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> PluginFileError + 'a {
     move |source| PluginFileError { doing, path: path.to_owned(), source }
 }
 
@@ -103,15 +103,15 @@ const FOREIGN: &str = "Landfall did not write it";
 
 impl PluginLocation {
     /// The files that belong here, with their marks.
-    fn wanted(&self) -> Vec<(String, String)> {
+    fn wanted_files(&self) -> Vec<(String, String)> {
         let files = match self.host {
-            PluginHost::Claude => files::plugin(),
-            PluginHost::Skills => files::skills(),
+            PluginHost::Claude => files::plugin_files(),
+            PluginHost::Skills => files::skill_files(),
         };
         files
             .into_iter()
             .map(|(path, text)| {
-                let text = stamp::stamped(&path, &text, VERSION);
+                let text = stamp::add_stamp(&path, &text, VERSION);
                 (path, text)
             })
             .collect()
@@ -123,7 +123,7 @@ impl PluginLocation {
     /// What could not be read.
     pub fn plan_install(&self) -> Result<PluginPlan, PluginFileError> {
         let mut plan = PluginPlan::default();
-        let wanted = self.wanted();
+        let wanted = self.wanted_files();
         for (name, text) in &wanted {
             let path = self.folder.join(name);
             let kept = |why| UntouchedFile { path: path.clone(), why };
@@ -187,8 +187,8 @@ impl PluginLocation {
     ///
     /// # Errors
     /// What could not be written or removed.
-    pub fn carry_out(&self, plan: &PluginPlan) -> Result<(), PluginFileError> {
-        let wanted = self.wanted();
+    pub fn apply_plan(&self, plan: &PluginPlan) -> Result<(), PluginFileError> {
+        let wanted = self.wanted_files();
         for PluginFileChange { path, what } in &plan.changes {
             match what {
                 ChangeKind::Write | ChangeKind::Update => {
@@ -197,8 +197,8 @@ impl PluginLocation {
                     write(path, text)?;
                 }
                 ChangeKind::Remove => {
-                    fs::remove_file(path).map_err(at("remove", path))?;
-                    self.tidy(path);
+                    fs::remove_file(path).map_err(file_error("remove", path))?;
+                    self.remove_empty_folders(path);
                 }
             }
         }
@@ -206,7 +206,7 @@ impl PluginLocation {
     }
 
     /// Removes the folders that a removed file leaves empty, as far as they are ours.
-    fn tidy(&self, path: &Path) {
+    fn remove_empty_folders(&self, path: &Path) {
         let ours = |folder: &&Path| match self.host {
             PluginHost::Claude => folder.starts_with(&self.folder),
             PluginHost::Skills => folder.starts_with(&self.folder) && *folder != self.folder,
@@ -256,7 +256,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, PluginFileError> {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             Ok(Vec::new())
         }
-        Err(error) => Err(at("read", folder)(error)),
+        Err(error) => Err(file_error("read", folder)(error)),
     }
 }
 
@@ -265,24 +265,24 @@ fn look(path: &Path) -> Result<PathState, PluginFileError> {
         Ok(found) if !found.is_file() => return Ok(PathState::Other),
         Ok(_) => {}
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(PathState::Nothing),
-        Err(error) => return Err(at("look at", path)(error)),
+        Err(error) => return Err(file_error("look at", path)(error)),
     }
     match fs::read_to_string(path) {
         Ok(text) => Ok(PathState::File(text)),
         Err(error) if error.kind() == ErrorKind::InvalidData => Ok(PathState::Other),
-        Err(error) => Err(at("read", path)(error)),
+        Err(error) => Err(file_error("read", path)(error)),
     }
 }
 
 /// Whether a file without a good mark says just what ours does.
 fn is_same(name: &str, there: &str, ours: &str) -> bool {
-    stamp::stamped(name, there, VERSION) == ours
+    stamp::add_stamp(name, there, VERSION) == ours
 }
 
 /// Puts a file in its place, whole or not at all.
 fn write(path: &Path, text: &str) -> Result<(), PluginFileError> {
     let folder = path.parent().expect("below its place");
-    fs::create_dir_all(folder).map_err(at("make", folder))?;
+    fs::create_dir_all(folder).map_err(file_error("make", folder))?;
     let name = path.file_name().expect("a file").to_string_lossy();
     let part = folder.join(format!(".{name}.landfall-{}", std::process::id()));
     let written = fs::File::create(&part)
@@ -290,6 +290,6 @@ fn write(path: &Path, text: &str) -> Result<(), PluginFileError> {
         .and_then(|()| fs::rename(&part, path));
     written.map_err(|error| {
         let _ = fs::remove_file(&part); // it may never have been there
-        at("write", path)(error)
+        file_error("write", path)(error)
     })
 }

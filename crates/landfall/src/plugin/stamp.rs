@@ -25,31 +25,33 @@ struct StampFormat {
 const MARKDOWN: StampFormat = StampFormat { begin: "\n<!-- landfall ", end: " -->\n", before: "" };
 const JSON: StampFormat = StampFormat { begin: ",\n  \"x-landfall\": \"", end: "\"", before: "\n}\n" };
 
-fn form(path: &str) -> &'static StampFormat {
+fn stamp_format(path: &str) -> &'static StampFormat {
     if path == MANIFEST_PATH { &JSON } else { &MARKDOWN }
 }
 
-fn digest(text: &str) -> String {
+fn content_digest(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex()[..16].to_owned()
 }
 
 /// The text with its mark.
-pub fn stamped(path: &str, text: &str, version: &str) -> String {
-    let StampFormat { begin, end, before } = form(path);
+pub fn add_stamp(path: &str, text: &str, version: &str) -> String {
+    let StampFormat { begin, end, before } = stamp_format(path);
     let head = text.strip_suffix(before).unwrap_or(text);
-    format!("{head}{begin}{version} {}{end}{before}", digest(text))
+    format!("{head}{begin}{version} {}{end}{before}", content_digest(text))
 }
 
 /// Whose this text is.
 pub fn whose(path: &str, text: &str) -> FileOwnership {
-    let StampFormat { begin, end, .. } = form(path);
+    let StampFormat { begin, end, .. } = stamp_format(path);
     let mark = text.rfind(begin).and_then(|at| {
         let (inner, rest) = text[at + begin.len()..].split_once(end)?;
         let (version, sum) = inner.split_once(' ')?;
         Some((format!("{}{rest}", &text[..at]), version, sum))
     });
     match mark {
-        Some((plain, version, sum)) if digest(&plain) == sum => FileOwnership::Ours(version.to_owned()),
+        Some((plain, version, sum)) if content_digest(&plain) == sum => {
+            FileOwnership::Ours(version.to_owned())
+        }
         Some(_) => FileOwnership::Changed,
         None => FileOwnership::Foreign,
     }
@@ -64,7 +66,7 @@ mod tests {
         for (path, text) in
             [("a/SKILL.md", "---\nname: a\n---\n\nDo it.\n"), (MANIFEST_PATH, "{\n  \"name\": \"x\"\n}\n")]
         {
-            let marked = stamped(path, text, "1.2.3");
+            let marked = add_stamp(path, text, "1.2.3");
             assert_eq!(whose(path, &marked), FileOwnership::Ours("1.2.3".to_owned()), "{marked}");
             assert_eq!(whose(path, text), FileOwnership::Foreign);
             for changed in [
@@ -76,7 +78,7 @@ mod tests {
                 assert_ne!(whose(path, &changed), FileOwnership::Ours("1.2.3".to_owned()), "{changed}");
             }
         }
-        let json = stamped(MANIFEST_PATH, "{\n  \"name\": \"x\"\n}\n", "1.2.3");
+        let json = add_stamp(MANIFEST_PATH, "{\n  \"name\": \"x\"\n}\n", "1.2.3");
         let json: serde_json::Value = serde_json::from_str(&json).expect("still JSON");
         assert!(json["x-landfall"].as_str().is_some_and(|it| it.starts_with("1.2.3 ")), "{json}");
     }

@@ -13,13 +13,13 @@ use super::state::{
 };
 use super::theme::Theme;
 use super::views::{self, text::WrappedText};
-use crate::say::shorten;
+use crate::say::shorten_to_columns;
 
 const ALL_COLUMNS_MIN: u16 = 30; // below that only a word of apology fits
 const ALL_ROWS_MIN: u16 = 8;
 
 /// Draws everything.
-pub fn draw(frame: &mut Frame<'_>, state: &TuiState, theme: Theme) {
+pub fn draw_screen(frame: &mut Frame<'_>, state: &TuiState, theme: Theme) {
     let area = frame.area();
     if area.width < ALL_COLUMNS_MIN || area.height < ALL_ROWS_MIN {
         let text = format!(
@@ -30,23 +30,23 @@ pub fn draw(frame: &mut Frame<'_>, state: &TuiState, theme: Theme) {
         return;
     }
     match state.screens.last() {
-        None if state.is_wide() => home_wide(frame, area, state, theme),
-        None => home_narrow(frame, area, state, theme),
-        Some(screen) => screen_on_top(frame, area, *screen, state, theme),
+        None if state.is_wide() => draw_wide_dashboard(frame, area, state, theme),
+        None => draw_narrow_dashboard(frame, area, state, theme),
+        Some(screen) => draw_overlay(frame, area, *screen, state, theme),
     }
-    toasts(frame, area, state, theme);
+    draw_toasts(frame, area, state, theme);
     match &state.popup {
-        Some(Popup::Text(popup)) if popup.is_below() => below(frame, area, popup),
-        Some(Popup::Text(popup)) => text_popup(frame, area, popup, theme),
-        Some(Popup::Choice { title, text, ways }) => choice_popup(frame, area, title, text, ways, theme),
+        Some(Popup::Text(popup)) if popup.is_below() => draw_bottom_popup(frame, area, popup),
+        Some(Popup::Text(popup)) => draw_text_popup(frame, area, popup, theme),
+        Some(Popup::Choice { title, text, ways }) => draw_choice_popup(frame, area, title, text, ways, theme),
         None => {}
     }
 }
 
-fn home_wide(frame: &mut Frame<'_>, area: Rect, state: &TuiState, theme: Theme) {
-    let head = header::lines(state, area.width.into(), 6, theme);
+fn draw_wide_dashboard(frame: &mut Frame<'_>, area: Rect, state: &TuiState, theme: Theme) {
+    let head = header::header_lines(state, area.width.into(), 6, theme);
     let [top, body, counts, bottom] = Layout::vertical([
-        Constraint::Length(rows(&head)),
+        Constraint::Length(row_count(&head)),
         Constraint::Fill(1),
         Constraint::Length(1),
         Constraint::Length(1),
@@ -69,7 +69,7 @@ fn home_wide(frame: &mut Frame<'_>, area: Rect, state: &TuiState, theme: Theme) 
         draw_panel(frame, area, panel, state, theme);
     }
     frame.render_widget(Paragraph::new(counts_line(state, area.width.into())), counts);
-    frame.render_widget(Paragraph::new(hints(state, area.width.into())), bottom);
+    frame.render_widget(Paragraph::new(key_hints(state, area.width.into())), bottom);
 }
 
 fn queue_rows(state: &TuiState) -> u16 {
@@ -80,10 +80,10 @@ fn queue_rows(state: &TuiState) -> u16 {
     u16::try_from(many.max(1) + 2).unwrap_or(u16::MAX)
 }
 
-fn home_narrow(frame: &mut Frame<'_>, area: Rect, state: &TuiState, theme: Theme) {
-    let head = header::lines(state, area.width.into(), 4, theme);
+fn draw_narrow_dashboard(frame: &mut Frame<'_>, area: Rect, state: &TuiState, theme: Theme) {
+    let head = header::header_lines(state, area.width.into(), 4, theme);
     let [top, tabs, body, bottom] = Layout::vertical([
-        Constraint::Length(rows(&head)),
+        Constraint::Length(row_count(&head)),
         Constraint::Length(1),
         Constraint::Fill(1),
         Constraint::Length(1),
@@ -98,10 +98,10 @@ fn home_narrow(frame: &mut Frame<'_>, area: Rect, state: &TuiState, theme: Theme
     }
     frame.render_widget(Paragraph::new(Line::from(spans)), tabs);
     draw_panel(frame, body, state.focus, state, theme);
-    frame.render_widget(Paragraph::new(hints(state, area.width.into())), bottom);
+    frame.render_widget(Paragraph::new(key_hints(state, area.width.into())), bottom);
 }
 
-fn rows(lines: &[Line<'_>]) -> u16 {
+fn row_count(lines: &[Line<'_>]) -> u16 {
     u16::try_from(lines.len()).unwrap_or(u16::MAX)
 }
 
@@ -140,60 +140,61 @@ fn panel_title(panel: DashboardPanel, state: &TuiState) -> String {
 
 fn draw_panel(frame: &mut Frame<'_>, area: Rect, panel: DashboardPanel, state: &TuiState, theme: Theme) {
     let focused = panel == state.focus;
-    let block = frame_of(&panel_title(panel, state), focused);
+    let block = panel_block(&panel_title(panel, state), focused);
     let inside = block.inner(area);
     let (width, rows) = (usize::from(inside.width), usize::from(inside.height));
     let lines = match panel {
-        DashboardPanel::Slots => views::slots::lines(state, width, rows, focused, theme),
-        DashboardPanel::Inbox => views::inbox::lines(state, width, rows, focused, theme),
-        DashboardPanel::Queue => views::queue::lines(state, width, rows, focused, theme),
-        DashboardPanel::Log => views::log::lines(state, rows, focused, theme),
-        DashboardPanel::Backlog => views::backlog::lines(state, width, rows, focused, theme),
+        DashboardPanel::Slots => views::slots::slot_lines(state, width, rows, focused, theme),
+        DashboardPanel::Inbox => views::inbox::inbox_lines(state, width, rows, focused, theme),
+        DashboardPanel::Queue => views::queue::queue_lines(state, width, rows, focused, theme),
+        DashboardPanel::Log => views::log::log_lines(state, rows, focused, theme),
+        DashboardPanel::Backlog => views::backlog::backlog_lines(state, width, rows, focused, theme),
     };
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
 /// A thick frame has the keys: seen without colour.
-fn frame_of(title: &str, focused: bool) -> Block<'static> {
+fn panel_block(title: &str, focused: bool) -> Block<'static> {
     let kind = if focused { BorderType::Thick } else { BorderType::Plain };
     let style = if focused { Style::new() } else { Theme::dim() };
     let title = Span::styled(format!(" {title} "), Theme::strong());
     Block::bordered().border_type(kind).border_style(style).title(title)
 }
 
-fn screen_on_top(frame: &mut Frame<'_>, area: Rect, screen: TuiOverlay, state: &TuiState, theme: Theme) {
-    let head = header::lines(state, area.width.into(), 1, theme);
+fn draw_overlay(frame: &mut Frame<'_>, area: Rect, screen: TuiOverlay, state: &TuiState, theme: Theme) {
+    let head = header::header_lines(state, area.width.into(), 1, theme);
     let [top, body, bottom] =
         Layout::vertical([Constraint::Length(1), Constraint::Fill(1), Constraint::Length(1)]).areas(area);
     frame.render_widget(Paragraph::new(head), top);
     let block = match screen {
-        TuiOverlay::Task => task_frame(state, area.width.into()),
-        TuiOverlay::Queue => frame_of("Landing queue", true),
-        TuiOverlay::Discoveries => frame_of("What agents found out", true),
-        TuiOverlay::Doctor => frame_of("Whether everything is well", true),
-        TuiOverlay::Sprint => frame_of("Sprint", true),
-        TuiOverlay::Help => frame_of("Keys", true),
+        TuiOverlay::Task => task_block(state, area.width.into()),
+        TuiOverlay::Queue => panel_block("Landing queue", true),
+        TuiOverlay::Discoveries => panel_block("What agents found out", true),
+        TuiOverlay::Doctor => panel_block("Whether everything is well", true),
+        TuiOverlay::Sprint => panel_block("Sprint", true),
+        TuiOverlay::Help => panel_block("Keys", true),
     };
-    let content = views::content(state, theme);
+    let content = views::current_content(state, theme);
     let rows = usize::from(block.inner(body).height);
-    let last = content.count().saturating_sub(rows);
+    let last = content.line_count().saturating_sub(rows);
     let from = match state.page_scroll() {
         Scroll::At(line) => line.min(last),
         Scroll::End => last,
     };
-    let block = if content.count() > rows {
-        let seen = format!(" {}–{} of {} ", from + 1, (from + rows).min(content.count()), content.count());
+    let block = if content.line_count() > rows {
+        let seen =
+            format!(" {}–{} of {} ", from + 1, (from + rows).min(content.line_count()), content.line_count());
         block.title_bottom(Line::raw(seen).right_aligned())
     } else {
         block
     };
-    frame.render_widget(Paragraph::new(content.lines(from, rows, theme)).block(block), body);
-    frame.render_widget(Paragraph::new(hints(state, area.width.into())), bottom);
+    frame.render_widget(Paragraph::new(content.draw_lines(from, rows, theme)).block(block), body);
+    frame.render_widget(Paragraph::new(key_hints(state, area.width.into())), bottom);
 }
 
 /// The task and its pages, the open one marked.
-fn task_frame(state: &TuiState, width: usize) -> Block<'static> {
-    let Some(open) = &state.open else { return frame_of("", true) };
+fn task_block(state: &TuiState, width: usize) -> Block<'static> {
+    let Some(open) = &state.open else { return panel_block("", true) };
     let title =
         open.detail.as_ref().map(|detail| escape_line(&detail.line.title).into_owned()).unwrap_or_default();
     let pages: Vec<String> = TaskView::ALL
@@ -206,8 +207,8 @@ fn task_frame(state: &TuiState, width: usize) -> Block<'static> {
         .collect();
     let pages = pages.concat();
     let room = width.saturating_sub(pages.len() + 8);
-    let title = shorten(&format!("{} {title}", open.task), room).into_owned();
-    frame_of(&title, true).title(Line::raw(format!(" {pages} ")).right_aligned())
+    let title = shorten_to_columns(&format!("{} {title}", open.task), room).into_owned();
+    panel_block(&title, true).title(Line::raw(format!(" {pages} ")).right_aligned())
 }
 
 fn counts_line(state: &TuiState, width: usize) -> Line<'static> {
@@ -216,7 +217,7 @@ fn counts_line(state: &TuiState, width: usize) -> Line<'static> {
         .counts
         .iter()
         .map(|(status, count)| {
-            let (sign, _) = views::sign(*status, Theme { colour: false });
+            let (sign, _) = views::status_sign(*status, Theme { colour: false });
             format!("{sign} {count} {status}")
         })
         .collect();
@@ -224,10 +225,10 @@ fn counts_line(state: &TuiState, width: usize) -> Line<'static> {
     if let Some(disk) = &status.disk {
         text += &format!("  │ {} free", landfall_text::format_bytes(disk.free_bytes));
     }
-    Line::styled(shorten(&text, width).into_owned(), Theme::dim())
+    Line::styled(shorten_to_columns(&text, width).into_owned(), Theme::dim())
 }
 
-fn hints(state: &TuiState, width: usize) -> Line<'static> {
+fn key_hints(state: &TuiState, width: usize) -> Line<'static> {
     let text = match (state.screens.last(), state.focus) {
         (Some(TuiOverlay::Task), _) => {
             "? keys · Esc back · Tab page · a answer, approve · c changes · x stop · r retry · / find"
@@ -247,11 +248,11 @@ fn hints(state: &TuiState, width: usize) -> Line<'static> {
             "? keys · Tab panel · / filter · Enter open · l log · D diff · x stop · r retry · n pick · q quit"
         }
     };
-    Line::styled(shorten(text, width).into_owned(), Theme::dim())
+    Line::styled(shorten_to_columns(text, width).into_owned(), Theme::dim())
 }
 
 /// Bottom right, above the last line.
-fn toasts(frame: &mut Frame<'_>, area: Rect, state: &TuiState, theme: Theme) {
+fn draw_toasts(frame: &mut Frame<'_>, area: Rect, state: &TuiState, theme: Theme) {
     if state.toasts.is_empty() {
         return;
     }
@@ -263,10 +264,10 @@ fn toasts(frame: &mut Frame<'_>, area: Rect, state: &TuiState, theme: Theme) {
             MessageTone::Warn => theme.warn(),
             MessageTone::Bad => theme.bad(),
         };
-        text.item(toast.tone.sign(), style, &toast.text);
+        text.add_item(toast.tone.sign(), style, &toast.text);
     }
     let lines = text.lines;
-    let height = rows(&lines).saturating_add(2).min(area.height.saturating_sub(4));
+    let height = row_count(&lines).saturating_add(2).min(area.height.saturating_sub(4));
     let place = Rect {
         x: area.right().saturating_sub(width + 1),
         y: area.bottom().saturating_sub(height + 1),
@@ -281,36 +282,36 @@ fn toasts(frame: &mut Frame<'_>, area: Rect, state: &TuiState, theme: Theme) {
 }
 
 /// A text in the last line.
-fn below(frame: &mut Frame<'_>, area: Rect, popup: &TextPopup) {
+fn draw_bottom_popup(frame: &mut Frame<'_>, area: Rect, popup: &TextPopup) {
     let place = Rect { y: area.bottom().saturating_sub(1), height: 1, ..area };
     let label = format!("{}: ", popup.title);
     let room = usize::from(area.width).saturating_sub(label.len()).max(2);
-    let (rows, (row, column)) = popup.line.rows(room);
+    let (rows, (row, column)) = popup.line.wrap_rows(room);
     frame.render_widget(Clear, place);
     let line = Line::from(vec![Span::styled(label.clone(), Theme::strong()), Span::raw(rows[row].clone())]);
     frame.render_widget(Paragraph::new(line), place);
-    frame.set_cursor_position((place.x + cell(label.len() + column), place.y));
+    frame.set_cursor_position((place.x + to_cell(label.len() + column), place.y));
 }
 
-fn cell(number: usize) -> u16 {
+fn to_cell(number: usize) -> u16 {
     u16::try_from(number).unwrap_or(u16::MAX)
 }
 
-fn middle(area: Rect, width: u16, height: u16) -> Rect {
+fn center_rect(area: Rect, width: u16, height: u16) -> Rect {
     let (width, height) = (width.min(area.width), height.min(area.height));
     Rect { x: area.x + (area.width - width) / 2, y: area.y + (area.height - height) / 2, width, height }
 }
 
-fn text_popup(frame: &mut Frame<'_>, area: Rect, popup: &TextPopup, theme: Theme) {
+fn draw_text_popup(frame: &mut Frame<'_>, area: Rect, popup: &TextPopup, theme: Theme) {
     const TYPED_ROWS_MAX: usize = 8; // what is typed scrolls beyond that
     let width = area.width.saturating_sub(4).min(96);
     let room = usize::from(width.saturating_sub(4));
     let mut text = WrappedText::new(room);
-    popup.text.iter().filter(|line| !line.is_empty()).for_each(|line| text.para(line));
+    popup.text.iter().filter(|line| !line.is_empty()).for_each(|line| text.add_paragraph(line));
     let tail = 3 + popup.issues.len() + TYPED_ROWS_MAX;
     let about_max = usize::from(area.height).saturating_sub(tail + 4).max(2);
     text.lines.truncate(about_max);
-    let (typed, (row, column)) = popup.line.rows(room);
+    let (typed, (row, column)) = popup.line.wrap_rows(room);
     let from = row.saturating_sub(TYPED_ROWS_MAX - 1);
     let shown = typed.len().min(TYPED_ROWS_MAX);
     let mut lines = text.lines;
@@ -324,7 +325,7 @@ fn text_popup(frame: &mut Frame<'_>, area: Rect, popup: &TextPopup, theme: Theme
         let sign = if *chosen { "[x]" } else { "[ ]" };
         let style = if popup.field == place + 1 { Theme::chosen() } else { Style::new() };
         let text = format!("{sign} {name:<12} {meaning}");
-        lines.push(Line::styled(shorten(&escape_line(&text), room).into_owned(), style));
+        lines.push(Line::styled(shorten_to_columns(&escape_line(&text), room).into_owned(), style));
     }
     lines.push(Line::default());
     let (last, style) = match (&popup.problem, popup.sending) {
@@ -337,15 +338,16 @@ fn text_popup(frame: &mut Frame<'_>, area: Rect, popup: &TextPopup, theme: Theme
             ("Enter sends · ↓ list, Space chooses · ^J new line · Esc leaves".to_owned(), Theme::dim())
         }
     };
-    lines.extend(views::text::wrap(&last, room).into_iter().map(|row| Line::styled(row, style)));
-    let place = middle(area, width, rows(&lines).saturating_add(2));
-    let title = Span::styled(format!(" {} ", shorten(&escape_line(&popup.title), room)), Theme::strong());
+    lines.extend(views::text::wrap_text(&last, room).into_iter().map(|row| Line::styled(row, style)));
+    let place = center_rect(area, width, row_count(&lines).saturating_add(2));
+    let title =
+        Span::styled(format!(" {} ", shorten_to_columns(&escape_line(&popup.title), room)), Theme::strong());
     let block = Block::bordered().border_type(BorderType::Double).title(title);
     let inside = block.inner(place);
     frame.render_widget(Clear, place);
     frame.render_widget(Paragraph::new(lines).block(block), place);
     if popup.field == 0 {
-        let (x, y) = (inside.x + cell(column + 2), inside.y + cell(first + row - from));
+        let (x, y) = (inside.x + to_cell(column + 2), inside.y + to_cell(first + row - from));
         frame.set_cursor_position((
             x.min(place.right().saturating_sub(1)),
             y.min(place.bottom().saturating_sub(1)),
@@ -353,7 +355,7 @@ fn text_popup(frame: &mut Frame<'_>, area: Rect, popup: &TextPopup, theme: Theme
     }
 }
 
-fn choice_popup(
+fn draw_choice_popup(
     frame: &mut Frame<'_>,
     area: Rect,
     title: &str,
@@ -363,13 +365,13 @@ fn choice_popup(
 ) {
     let width = area.width.saturating_sub(4).min(72);
     let mut text = WrappedText::new(usize::from(width.saturating_sub(2)));
-    about.iter().for_each(|line| text.para(line));
+    about.iter().for_each(|line| text.add_paragraph(line));
     text.lines.push(Line::default());
     for way in ways {
-        text.item(&format!("[{}]", way.key), Theme::strong(), &way.label);
+        text.add_item(&format!("[{}]", way.key), Theme::strong(), &way.label);
     }
-    text.item("[Esc]", Theme::strong(), "leaves it as it is");
-    let place = middle(area, width, rows(&text.lines).saturating_add(2));
+    text.add_item("[Esc]", Theme::strong(), "leaves it as it is");
+    let place = center_rect(area, width, row_count(&text.lines).saturating_add(2));
     let title = Span::styled(format!(" {} ", escape_line(title)), theme.warn());
     frame.render_widget(Clear, place);
     frame.render_widget(

@@ -8,27 +8,30 @@ use ratatui::text::{Line, Span};
 use super::inbox::is_urgent;
 use super::state::{ConnectionState, TuiState};
 use super::theme::Theme;
-use super::views::{bar, sprint};
-use crate::say::shorten;
+use super::views::{draw_bar, sprint};
+use crate::say::shorten_to_columns;
 
 type HeaderSpan = (String, Style);
 
 /// At most so many lines.
-pub fn lines(state: &TuiState, width: usize, rows: usize, theme: Theme) -> Vec<Line<'static>> {
-    let alerts = alerts(state, theme);
-    let mut lines = flow(parts(state, theme), width, rows.saturating_sub(alerts.len().min(rows / 2)).max(1));
+pub fn header_lines(state: &TuiState, width: usize, rows: usize, theme: Theme) -> Vec<Line<'static>> {
+    let alerts = alert_spans(state, theme);
+    let mut lines =
+        flow_spans(header_spans(state, theme), width, rows.saturating_sub(alerts.len().min(rows / 2)).max(1));
     if let Some(line) = sprint_line(state, width) {
         lines.push(line);
     }
     lines.extend(
-        alerts.into_iter().map(|(text, style)| Line::styled(shorten(&text, width).into_owned(), style)),
+        alerts
+            .into_iter()
+            .map(|(text, style)| Line::styled(shorten_to_columns(&text, width).into_owned(), style)),
     );
     lines.truncate(rows.max(1));
     lines
 }
 
 /// One after the other, as many as fit into a line.
-fn flow(parts: Vec<HeaderSpan>, width: usize, rows: usize) -> Vec<Line<'static>> {
+fn flow_spans(parts: Vec<HeaderSpan>, width: usize, rows: usize) -> Vec<Line<'static>> {
     let mut lines: Vec<Line<'static>> = vec![Line::default()];
     let mut used = 0;
     for (text, style) in parts {
@@ -52,12 +55,12 @@ fn flow(parts: Vec<HeaderSpan>, width: usize, rows: usize) -> Vec<Line<'static>>
     lines
 }
 
-fn parts(state: &TuiState, theme: Theme) -> Vec<HeaderSpan> {
+fn header_spans(state: &TuiState, theme: Theme) -> Vec<HeaderSpan> {
     let plain = Style::new();
     let Some(status) = state.status() else {
         return vec![("landfall".to_owned(), Theme::strong()), ("one moment …".to_owned(), plain)];
     };
-    let mut parts = vec![mode(status, theme)];
+    let mut parts = vec![mode_span(status, theme)];
     match &status.run {
         Some(run) => {
             let took =
@@ -76,12 +79,12 @@ fn parts(state: &TuiState, theme: Theme) -> Vec<HeaderSpan> {
     if let Some(spent) = today.or(status.spending.first()) {
         let tokens =
             landfall_text::format_count(spent.usage.tokens_in.saturating_add(spent.usage.tokens_out));
-        let cost = crate::commands::words::cost(&spent.usage);
+        let cost = crate::commands::words::render_cost(&spent.usage);
         let cost = cost.map(|cost| format!("{cost} · ")).unwrap_or_default();
         let when = if spent.scope == BudgetScope::Day { "today" } else { "this run" };
         parts.push((format!("{when} {cost}{}{tokens} tokens", spent.usage.prefix()), plain));
     }
-    parts.extend(status.accounts.iter().map(|account| quota(account, state.now_ms, theme)));
+    parts.extend(status.accounts.iter().map(|account| quota_span(account, state.now_ms, theme)));
     let base = &status.base;
     parts.push((
         escape_line(&format!("{} {}", base.branch, landfall_text::short_commit(&base.commit))).into_owned(),
@@ -90,7 +93,7 @@ fn parts(state: &TuiState, theme: Theme) -> Vec<HeaderSpan> {
     parts
 }
 
-fn mode(status: &StatusReport, theme: Theme) -> HeaderSpan {
+fn mode_span(status: &StatusReport, theme: Theme) -> HeaderSpan {
     match status.pilot.as_ref().map(|pilot| (pilot.mode, pilot.pause.is_some())) {
         Some((_, true)) => ("‖ paused".to_owned(), theme.warn()),
         Some((Mode::Autopilot, false)) if status.run.is_some() => ("● autopilot".to_owned(), theme.good()),
@@ -99,7 +102,7 @@ fn mode(status: &StatusReport, theme: Theme) -> HeaderSpan {
     }
 }
 
-fn quota(account: &AccountLine, now_ms: i64, theme: Theme) -> HeaderSpan {
+fn quota_span(account: &AccountLine, now_ms: i64, theme: Theme) -> HeaderSpan {
     let left = |at: Option<i64>| {
         let left = at.filter(|at| *at > now_ms).map(|at| u64::try_from(at - now_ms).unwrap_or(0));
         left.map(landfall_text::format_duration)
@@ -129,13 +132,13 @@ fn sprint_line(state: &TuiState, width: usize) -> Option<Line<'static>> {
     let text = state.status()?.sprint.as_ref()?;
     let columns = (width / 5).min(30);
     let drawn =
-        state.sprint.as_ref().map(|report| bar(sprint::progress(report, state.now_ms), columns) + " ");
+        state.sprint.as_ref().map(|report| draw_bar(sprint::progress(report, state.now_ms), columns) + " ");
     let text = format!("{}{}", drawn.unwrap_or_default(), escape_line(text));
-    Some(Line::raw(shorten(&text, width).into_owned()))
+    Some(Line::raw(shorten_to_columns(&text, width).into_owned()))
 }
 
 /// What a person must not miss.
-fn alerts(state: &TuiState, theme: Theme) -> Vec<HeaderSpan> {
+fn alert_spans(state: &TuiState, theme: Theme) -> Vec<HeaderSpan> {
     let mut alerts = Vec::new();
     if let ConnectionState::Lost { since_ms, problem } = &state.link {
         let since = landfall_text::format_duration(u64::try_from(state.now_ms - since_ms).unwrap_or(0));

@@ -4,7 +4,7 @@ use landfall_api::{Action, InboxItem, InboxKind, Request};
 use serde_json::Value;
 
 /// A sign that differs in its shape.
-pub fn sign(kind: InboxKind) -> &'static str {
+pub fn kind_sign(kind: InboxKind) -> &'static str {
     match kind {
         InboxKind::Question => "?",
         InboxKind::Review => "◐",
@@ -41,7 +41,7 @@ pub fn words(item: &InboxItem) -> &str {
 }
 
 /// Everything a person should know before they say something, a line each.
-pub fn about(item: &InboxItem) -> Vec<String> {
+pub fn describe_item(item: &InboxItem) -> Vec<String> {
     let mut lines = vec![item.title.clone()];
     lines.extend(item.text.lines().map(str::to_owned));
     lines.extend(item.findings.iter().map(|finding| format!("its reviewer: {finding}")));
@@ -54,7 +54,7 @@ pub fn about(item: &InboxItem) -> Vec<String> {
 
 /// The request of an action, with `text` where it is to be filled in. None when it cannot be understood: an engine newer
 /// than this client.
-pub fn request(action: &Action, text: &str) -> Option<Request> {
+pub fn action_request(action: &Action, text: &str) -> Option<Request> {
     let mut asked = action.asked.clone();
     if let Some(fill) = action.fill.as_ref().filter(|_| !text.is_empty()) {
         let (parent, name) = fill.at.rsplit_once('/')?;
@@ -68,21 +68,21 @@ pub fn request(action: &Action, text: &str) -> Option<Request> {
 mod tests {
     use landfall_api::{Action, Cancel, Redo, Request, ReviewAsked, ReviewSaid};
 
-    use super::request;
-    use crate::top::sample::task;
+    use super::action_request;
+    use crate::top::sample::task_id;
 
     #[test]
     fn an_action_is_filled_in_where_it_says() {
         let cancel = |reason: Option<&str>| {
             Request::Cancel(Cancel {
-                tasks: vec![task(7)],
+                tasks: vec![task_id(7)],
                 reason: reason.map(str::to_owned),
                 cleanup: false,
             })
         };
         let action = Action::new("Cancel", &cancel(None)).with_fill("/reason", "Why", false);
-        assert_eq!(request(&action, ""), Some(cancel(None)));
-        assert_eq!(request(&action, "not now"), Some(cancel(Some("not now"))));
+        assert_eq!(action_request(&action, ""), Some(cancel(None)));
+        assert_eq!(action_request(&action, "not now"), Some(cancel(Some("not now"))));
         let changes = |note: &str| {
             let said = ReviewSaid::Changes {
                 issues: Vec::new(),
@@ -90,11 +90,11 @@ mod tests {
                 redo: Redo::Keep,
                 hint: None,
             };
-            Request::Review(ReviewAsked { tasks: vec![task(7)], said })
+            Request::Review(ReviewAsked { tasks: vec![task_id(7)], said })
         };
         let action = Action::new("Changes", &changes("")).with_fill("/said/note", "What", true);
-        assert_eq!(request(&action, "names"), Some(changes("names")));
+        assert_eq!(action_request(&action, "names"), Some(changes("names")));
         let strange = Action { op: "no-such-thing".to_owned(), ..action };
-        assert_eq!(request(&strange, ""), None);
+        assert_eq!(action_request(&strange, ""), None);
     }
 }

@@ -171,7 +171,7 @@ bindings! {
 }
 
 /// What a key means; none when it means nothing.
-pub fn command(key: KeyEvent) -> Option<KeyCommand> {
+pub fn key_command(key: KeyEvent) -> Option<KeyCommand> {
     if let C(digit @ '1'..='9') = key.code
         && !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT)
     {

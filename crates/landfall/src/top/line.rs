@@ -36,7 +36,7 @@ impl LineEditor {
     }
 
     /// One key.
-    pub fn key(&mut self, key: KeyEvent) -> KeyOutcome {
+    pub fn handle_key(&mut self, key: KeyEvent) -> KeyOutcome {
         let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
         let alt = key.modifiers.contains(KeyModifiers::ALT);
         match (key.code, ctrl, alt) {
@@ -48,16 +48,18 @@ impl LineEditor {
             (KeyCode::Char('f'), false, true) | (KeyCode::Right, true, _) | (KeyCode::Right, _, true) => {
                 self.cursor = self.word_after();
             }
-            (KeyCode::Char('b'), true, false) | (KeyCode::Left, ..) => self.cursor = self.before(),
-            (KeyCode::Char('f'), true, false) | (KeyCode::Right, ..) => self.cursor = self.after(),
+            (KeyCode::Char('b'), true, false) | (KeyCode::Left, ..) => self.cursor = self.previous_boundary(),
+            (KeyCode::Char('f'), true, false) | (KeyCode::Right, ..) => self.cursor = self.next_boundary(),
             (KeyCode::Char('w'), true, false) | (KeyCode::Backspace, _, true) => {
-                self.cut_to(self.word_before())
+                self.delete_to(self.word_before())
             }
-            (KeyCode::Char('d'), false, true) => self.cut_to(self.word_after()),
-            (KeyCode::Char('h'), true, false) | (KeyCode::Backspace, ..) => self.cut_to(self.before()),
-            (KeyCode::Char('d'), true, false) | (KeyCode::Delete, ..) => self.cut_to(self.after()),
-            (KeyCode::Char('u'), true, false) => self.cut_to(self.row_start()),
-            (KeyCode::Char('k'), true, false) => self.cut_to(self.row_end()),
+            (KeyCode::Char('d'), false, true) => self.delete_to(self.word_after()),
+            (KeyCode::Char('h'), true, false) | (KeyCode::Backspace, ..) => {
+                self.delete_to(self.previous_boundary())
+            }
+            (KeyCode::Char('d'), true, false) | (KeyCode::Delete, ..) => self.delete_to(self.next_boundary()),
+            (KeyCode::Char('u'), true, false) => self.delete_to(self.row_start()),
+            (KeyCode::Char('k'), true, false) => self.delete_to(self.row_end()),
             (KeyCode::Char('j'), true, false) | (KeyCode::Enter, _, true) => self.insert("\n"),
             (KeyCode::Char(letter), false, false) => self.insert(letter.encode_utf8(&mut [0; 4])),
             _ => return KeyOutcome::Left,
@@ -82,17 +84,17 @@ impl LineEditor {
         self.cursor = edges.chain([self.text.len()]).find(|at| *at >= self.cursor).unwrap_or(self.text.len());
     }
 
-    fn cut_to(&mut self, other: usize) {
+    fn delete_to(&mut self, other: usize) {
         let (from, to) = (self.cursor.min(other), self.cursor.max(other));
         self.text.replace_range(from..to, "");
         self.cursor = from;
     }
 
-    fn before(&self) -> usize {
+    fn previous_boundary(&self) -> usize {
         self.text[..self.cursor].grapheme_indices(true).next_back().map_or(0, |(at, _)| at)
     }
 
-    fn after(&self) -> usize {
+    fn next_boundary(&self) -> usize {
         self.text[self.cursor..]
             .graphemes(true)
             .next()
@@ -119,7 +121,7 @@ impl LineEditor {
     }
 
     /// The rows it takes at this width, clean, and the row and column of the cursor.
-    pub fn rows(&self, width: usize) -> (Vec<String>, (usize, usize)) {
+    pub fn wrap_rows(&self, width: usize) -> (Vec<String>, (usize, usize)) {
         let width = width.max(2);
         let mut rows = vec![String::new()];
         let mut column = 0;
@@ -172,7 +174,7 @@ mod tests {
                 key if key.starts_with("M-") => (letter(&key[2..]), KeyModifiers::ALT),
                 key => (letter(key), KeyModifiers::NONE),
             };
-            line.key(KeyEvent::new(code, with));
+            line.handle_key(KeyEvent::new(code, with));
         }
         let mut shown = line.text.clone();
         shown.insert(line.cursor, '|');
@@ -207,12 +209,12 @@ mod tests {
     #[test]
     fn it_breaks_where_the_room_ends_and_knows_where_the_cursor_is() {
         let line = LineEditor::new("日本語 abc\nend");
-        let (rows, cursor) = line.rows(6);
+        let (rows, cursor) = line.wrap_rows(6);
         assert_eq!(
             (rows, cursor),
             (vec!["日本".to_owned(), "語 ab".to_owned(), "c".to_owned(), "end".to_owned()], (3, 3))
         );
-        assert_eq!(LineEditor::new("").rows(10), (vec![String::new()], (0, 0)));
-        assert_eq!(LineEditor::new("abc").rows(0).0.len(), 3);
+        assert_eq!(LineEditor::new("").wrap_rows(10), (vec![String::new()], (0, 0)));
+        assert_eq!(LineEditor::new("abc").wrap_rows(0).0.len(), 3);
     }
 }

@@ -43,9 +43,9 @@ pub fn top(at: &landfall_app::ProjectLocator) -> Result<CliExit, CommandFailure>
     // Two, so that a look at the project never waits behind an order, nor an order behind a large diff.
     let looks = Worker::start("looks", door.clone(), news.clone()).map_err(fail)?;
     let orders = Worker::start("orders", door, news.clone()).map_err(fail)?;
-    let signals = hear_signals(news.clone()).map_err(fail)?;
+    let signals = listen_to_signals(news.clone()).map_err(fail)?;
     let mut screen = TerminalSession::open().map_err(fail)?;
-    hear_terminal(news).map_err(fail)?;
+    listen_to_terminal(news).map_err(fail)?;
     let left = drive(&mut screen, &heard, &looks, &orders);
     drop(screen);
     signals.close();
@@ -77,7 +77,7 @@ fn drive(
                 match action {
                     TuiAction::Quit => return Ok(left),
                     TuiAction::Suspend => {
-                        screen.suspend()?;
+                        screen.suspend_program()?;
                         let (columns, rows) = screen.size()?;
                         state.update(TuiEvent::Resized(columns, rows), clock::now_ms());
                     }
@@ -92,7 +92,7 @@ fn drive(
             next = heard.try_recv().ok();
         }
         if state.take_stale() {
-            screen.draw(&state)?;
+            screen.draw_state(&state)?;
         }
         if looks.is_gone() || orders.is_gone() {
             return Err(io::Error::other("a thread that asks the engine has ended"));
@@ -109,7 +109,7 @@ fn drive(
 
 /// Keys, pastes and sizes, as they come. The thread waits in the terminal's own read, which nothing interrupts; it ends
 /// with the process.
-fn hear_terminal(news: Sender<TuiEvent>) -> io::Result<()> {
+fn listen_to_terminal(news: Sender<TuiEvent>) -> io::Result<()> {
     let hear = move || {
         loop {
             let heard = match read() {
@@ -129,7 +129,7 @@ fn hear_terminal(news: Sender<TuiEvent>) -> io::Result<()> {
     Ok(())
 }
 
-fn hear_signals(news: Sender<TuiEvent>) -> io::Result<signal_hook::iterator::Handle> {
+fn listen_to_signals(news: Sender<TuiEvent>) -> io::Result<signal_hook::iterator::Handle> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     let handle = signals.handle();
     let hear = move || {

@@ -58,22 +58,22 @@ impl Polls {
         Self { lines: [PollLine::default(); PollTopic::ALL.len()] }
     }
 
-    fn line(&mut self, poll: PollTopic) -> &mut PollLine {
+    fn poll_line(&mut self, poll: PollTopic) -> &mut PollLine {
         let place = PollTopic::ALL.iter().position(|it| *it == poll).expect("every poll is in the list");
         &mut self.lines[place]
     }
 
     /// Takes it up if it is due.
     pub fn take(&mut self, poll: PollTopic, now_ms: i64) -> bool {
-        let line = self.line(poll);
+        let line = self.poll_line(poll);
         let take = !line.under_way && line.due_ms <= now_ms;
         line.under_way |= take;
         take
     }
 
     /// It was answered, in so much time, and is wanted again so much later.
-    pub fn answered(&mut self, poll: PollTopic, took_ms: u64, again_ms: i64, now_ms: i64) {
-        let line = self.line(poll);
+    pub fn note_answer(&mut self, poll: PollTopic, took_ms: u64, again_ms: i64, now_ms: i64) {
+        let line = self.poll_line(poll);
         let took_ms = i64::try_from(took_ms).unwrap_or(i64::MAX / SHARE);
         let pause = again_ms.max(took_ms.saturating_mul(SHARE));
         *line =
@@ -81,15 +81,15 @@ impl Polls {
     }
 
     /// Something has changed: it is wanted as soon as its pace allows.
-    pub fn hurry(&mut self, poll: PollTopic, pace_ms: i64) {
-        let line = self.line(poll);
+    pub fn hasten_poll(&mut self, poll: PollTopic, pace_ms: i64) {
+        let line = self.poll_line(poll);
         let soonest = line.answered_ms.saturating_add(pace_ms.max(line.took_ms.saturating_mul(SHARE)));
         line.due_ms = line.due_ms.min(soonest);
     }
 
     /// A person waits for it.
-    pub fn now(&mut self, poll: PollTopic) {
-        self.line(poll).due_ms = 0;
+    pub fn request_now(&mut self, poll: PollTopic) {
+        self.poll_line(poll).due_ms = 0;
     }
 
     /// When the next one is due.
@@ -107,14 +107,14 @@ mod tests {
     fn what_takes_long_is_asked_less_often_and_nothing_twice_at_once() {
         let mut polls = Polls::new();
         assert!(polls.take(PollTopic::Status, 0) && !polls.take(PollTopic::Status, 0));
-        polls.answered(PollTopic::Status, 200, 1_000, 10);
+        polls.note_answer(PollTopic::Status, 200, 1_000, 10);
         assert!(!polls.take(PollTopic::Status, 1_010), "200 ms of work are worth four seconds of rest");
-        polls.hurry(PollTopic::Status, 300);
+        polls.hasten_poll(PollTopic::Status, 300);
         assert!(!polls.take(PollTopic::Status, 1_010), "also when something has changed");
-        polls.now(PollTopic::Status);
+        polls.request_now(PollTopic::Status);
         assert!(polls.take(PollTopic::Status, 1_010), "unless a person waits");
-        polls.answered(PollTopic::Status, 1, 1_000, 1_020);
-        polls.hurry(PollTopic::Status, 300);
+        polls.note_answer(PollTopic::Status, 1, 1_000, 1_020);
+        polls.hasten_poll(PollTopic::Status, 300);
         assert!(!polls.take(PollTopic::Status, 1_319) && polls.take(PollTopic::Status, 1_320));
     }
 }

@@ -24,7 +24,7 @@ pub struct TuiSample {
     pub now_ms: i64,
 }
 
-pub fn task(number: u32) -> TaskId {
+pub fn task_id(number: u32) -> TaskId {
     format!("T{number}").parse().expect("an id")
 }
 
@@ -34,17 +34,20 @@ impl TuiSample {
     }
 
     /// With a run under way, and something in every panel.
-    pub fn busy(columns: u16, rows: u16) -> Self {
+    pub fn with_busy_run(columns: u16, rows: u16) -> Self {
         let mut sample = Self::new(columns, rows);
-        sample.tick(0);
+        sample.advance_clock(0);
         sample.poll(PollTopic::Status, Response::Status(Box::new(status())));
         sample.poll(PollTopic::Queue, Response::Queue(Box::new(queue())));
-        sample.poll(PollTopic::Reviews, Response::Reviews(reviews()));
-        sample.poll(PollTopic::Inbox, Response::Inbox(inbox(items())));
-        sample.poll(PollTopic::Journal, Response::Log(LogPage { entries: journal(), next: 12, more: false }));
+        sample.poll(PollTopic::Reviews, Response::Reviews(review_list()));
+        sample.poll(PollTopic::Inbox, Response::Inbox(inbox_of(inbox_items())));
+        sample.poll(
+            PollTopic::Journal,
+            Response::Log(LogPage { entries: journal_entries(), next: 12, more: false }),
+        );
         let tasks = (1..=40).map(|number| {
             let status = [Status::Done, Status::Ready, Status::Active, Status::Failed][number as usize % 4];
-            line(number, status, &format!("Task number {number}"))
+            task_line(number, status, &format!("Task number {number}"))
         });
         sample.poll(PollTopic::Backlog, Response::List(TaskPage { tasks: tasks.collect(), next: None }));
         sample
@@ -54,16 +57,16 @@ impl TuiSample {
         self.state.update(news, self.now_ms)
     }
 
-    pub fn tick(&mut self, ms: i64) -> Vec<state::TuiAction> {
+    pub fn advance_clock(&mut self, ms: i64) -> Vec<state::TuiAction> {
         self.now_ms += ms;
         self.tell(TuiEvent::Tick)
     }
 
     pub fn poll(&mut self, poll: PollTopic, response: Response) -> Vec<state::TuiAction> {
-        self.answer(RequestSubject::Poll(poll), Ok(response))
+        self.send_answer(RequestSubject::Poll(poll), Ok(response))
     }
 
-    pub fn answer(
+    pub fn send_answer(
         &mut self,
         about: RequestSubject,
         result: Result<Response, landfall_api::Problem>,
@@ -72,7 +75,7 @@ impl TuiSample {
     }
 
     /// Presses keys as people write them: letters, `<Enter>`, `<Esc>`, `<Tab>`, `<Down>`, `<^c>`. What a person orders by it.
-    pub fn press(&mut self, keys: &str) -> Vec<Request> {
+    pub fn press_keys(&mut self, keys: &str) -> Vec<Request> {
         let mut orders = Vec::new();
         let mut rest = keys;
         while let Some(first) = rest.chars().next() {
@@ -102,9 +105,9 @@ impl TuiSample {
     }
 }
 
-pub fn line(number: u32, status: Status, title: &str) -> TaskLine {
+pub fn task_line(number: u32, status: Status, title: &str) -> TaskLine {
     TaskLine {
-        id: task(number),
+        id: task_id(number),
         title: title.to_owned(),
         status,
         wait: None,
@@ -123,7 +126,7 @@ pub fn item(kind: InboxKind, number: u32, title: &str, text: &str) -> InboxItem 
     InboxItem {
         key: format!("{}-T{number}", kind.word()),
         kind,
-        task: Some(task(number)),
+        task: Some(task_id(number)),
         title: title.to_owned(),
         text: text.to_owned(),
         step: None,
@@ -140,12 +143,12 @@ pub fn item(kind: InboxKind, number: u32, title: &str, text: &str) -> InboxItem 
     }
 }
 
-pub fn items() -> Vec<InboxItem> {
+pub fn inbox_items() -> Vec<InboxItem> {
     let mut review = item(InboxKind::Review, 6, "Change the gate", "changes the checks themselves");
     review.findings = vec!["a name is unclear".to_owned()];
     let mut blocked = item(InboxKind::Blocked, 8, "Mend the build", "blocked: there is no compiler");
-    let retry = Retry { tasks: vec![task(8)], fresh: true, note: None };
-    let reject = ReviewAsked { tasks: vec![task(8)], said: ReviewSaid::Skip };
+    let retry = Retry { tasks: vec![task_id(8)], fresh: true, note: None };
+    let reject = ReviewAsked { tasks: vec![task_id(8)], said: ReviewSaid::Skip };
     blocked.actions = vec![
         Action::new("Try again from the base", &Request::Retry(retry)).with_fill(
             "/note",
@@ -162,14 +165,14 @@ pub fn items() -> Vec<InboxItem> {
     ]
 }
 
-pub fn inbox(items: Vec<InboxItem>) -> Inbox {
+pub fn inbox_of(items: Vec<InboxItem>) -> Inbox {
     Inbox { seq: 12, counts: BTreeMap::new(), items, more: 0 }
 }
 
 pub fn status() -> StatusReport {
     let active = |number: u32, title: &str, doing: TaskActivity, words: &str| ActiveLine {
         check: None,
-        task: task(number),
+        task: task_id(number),
         title: title.to_owned(),
         step: "work".to_owned(),
         doing,
@@ -257,7 +260,7 @@ pub fn status() -> StatusReport {
 pub fn queue() -> QueueReport {
     let place = |place: u64, number: u32, title: &str| QueuePlace {
         place,
-        task: task(number),
+        task: task_id(number),
         title: title.to_owned(),
         since_ms: NOW_MS - 60_000,
         batch: Some("B2".to_owned()),
@@ -268,7 +271,7 @@ pub fn queue() -> QueueReport {
         batches: vec![BatchLine {
             batch: "B2".to_owned(),
             on: None,
-            members: vec![task(11), task(12)],
+            members: vec![task_id(11), task_id(12)],
             titles: Vec::new(),
             doing: "verifying".to_owned(),
             looks: vec![landfall_api::BatchLook { count: 2, outcome: Outcome::Fail }],
@@ -283,7 +286,7 @@ pub fn queue() -> QueueReport {
     }
 }
 
-pub fn reviews() -> ReviewList {
+pub fn review_list() -> ReviewList {
     ReviewList {
         before: Vec::new(),
         after: Vec::new(),
@@ -294,17 +297,17 @@ pub fn reviews() -> ReviewList {
     }
 }
 
-pub fn entry(seq: u64, number: u32, text: &str) -> LogEntry {
+pub fn log_entry(seq: u64, number: u32, text: &str) -> LogEntry {
     LogEntry {
         seq,
         at_ms: NOW_MS - 100_000 + i64::try_from(seq).expect("small") * 1_000,
-        task: Some(task(number)),
+        task: Some(task_id(number)),
         kind: "said".to_owned(),
         text: text.to_owned(),
         data: serde_json::Value::Null,
     }
 }
 
-pub fn journal() -> Vec<LogEntry> {
-    (1..=12).map(|seq| entry(seq, 3, &format!("fact number {seq}"))).collect()
+pub fn journal_entries() -> Vec<LogEntry> {
+    (1..=12).map(|seq| log_entry(seq, 3, &format!("fact number {seq}"))).collect()
 }

@@ -12,7 +12,7 @@ use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use signal_hook::consts::SIGTSTP;
 
-use super::draw::draw;
+use super::draw::draw_screen;
 use super::state::TuiState;
 use super::theme::Theme;
 
@@ -31,7 +31,7 @@ impl TerminalSession {
     pub fn open() -> io::Result<Self> {
         let is_ours = Arc::new(AtomicBool::new(true));
         give_back_on_panic(&is_ours);
-        let terminal = take().inspect_err(|_| give_back(&is_ours))?;
+        let terminal = take().inspect_err(|_| restore_terminal(&is_ours))?;
         // A variable that is set, and not empty, whatever it says: that is the convention.
         let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         Ok(Self { terminal, theme: Theme { colour }, is_ours })
@@ -44,14 +44,14 @@ impl TerminalSession {
     }
 
     /// Shows it.
-    pub fn draw(&mut self, state: &TuiState) -> io::Result<()> {
-        self.terminal.draw(|frame| draw(frame, state, self.theme))?;
+    pub fn draw_state(&mut self, state: &TuiState) -> io::Result<()> {
+        self.terminal.draw(|frame| draw_screen(frame, state, self.theme))?;
         Ok(())
     }
 
     /// Gives the terminal to the shell, stops, and takes it again when the shell says so.
-    pub fn suspend(&mut self) -> io::Result<()> {
-        give_back(&self.is_ours);
+    pub fn suspend_program(&mut self) -> io::Result<()> {
+        restore_terminal(&self.is_ours);
         signal_hook::low_level::emulate_default_handler(SIGTSTP)?;
         self.is_ours.store(true, Ordering::SeqCst);
         self.terminal = take()?; // a new one: the shell has written there
@@ -61,7 +61,7 @@ impl TerminalSession {
 
 impl Drop for TerminalSession {
     fn drop(&mut self) {
-        give_back(&self.is_ours);
+        restore_terminal(&self.is_ours);
     }
 }
 
@@ -72,7 +72,7 @@ fn take() -> io::Result<TuiTerminal> {
 }
 
 /// Gives the terminal back, if it is ours.
-fn give_back(is_ours: &AtomicBool) {
+fn restore_terminal(is_ours: &AtomicBool) {
     if !is_ours.swap(false, Ordering::SeqCst) {
         return;
     }
@@ -87,7 +87,7 @@ fn give_back_on_panic(is_ours: &Arc<AtomicBool>) {
     let is_ours = Arc::clone(is_ours);
     let before = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
-        give_back(&is_ours);
+        restore_terminal(&is_ours);
         before(info);
     }));
 }

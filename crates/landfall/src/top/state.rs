@@ -130,7 +130,7 @@ impl TaskView {
         [Self::About, Self::Attempts, Self::Checks, Self::Diff, Self::Log, Self::Output];
 
     /// Whether the newest is at its end, and followed.
-    pub fn follows(self) -> bool {
+    pub fn follows_end(self) -> bool {
         match self {
             Self::Log | Self::Output => true,
             Self::About | Self::Attempts | Self::Checks | Self::Diff => false,
@@ -175,12 +175,12 @@ impl<I: Clone + PartialEq> ListSelection<I> {
     }
 
     /// Where it is now.
-    pub fn at(&self, rows: &[I]) -> usize {
+    pub fn current_index(&self, rows: &[I]) -> usize {
         let found = self.id.as_ref().and_then(|id| rows.iter().position(|row| row == id));
         found.unwrap_or_else(|| self.place.min(rows.len().saturating_sub(1)))
     }
 
-    fn choose(&mut self, rows: &[I], place: usize) {
+    fn choose_index(&mut self, rows: &[I], place: usize) {
         let place = place.min(rows.len().saturating_sub(1));
         *self = Self { id: rows.get(place).cloned(), place };
     }
@@ -246,7 +246,7 @@ pub enum MessageTone {
 
 impl MessageTone {
     /// How long it stays: the graver, the longer.
-    fn ms(self) -> i64 {
+    fn duration_ms(self) -> i64 {
         match self {
             Self::Info => 3_000,
             Self::Warn => 5_000,
@@ -400,13 +400,15 @@ impl TuiState {
             TuiEvent::Key(key) => {
                 self.stale = true;
                 match self.popup {
-                    Some(_) => self.popup_key(key),
-                    None => keys::command(key).map(|command| self.command(command)).unwrap_or_default(),
+                    Some(_) => self.handle_popup_key(key),
+                    None => {
+                        keys::key_command(key).map(|command| self.handle_command(command)).unwrap_or_default()
+                    }
                 }
             }
             TuiEvent::Paste(text) => {
                 self.stale = true;
-                self.popup_paste(&text);
+                self.paste_into_popup(&text);
                 Vec::new()
             }
             TuiEvent::Resized(columns, rows) => {
@@ -421,8 +423,8 @@ impl TuiState {
             }
             TuiEvent::Leave => vec![TuiAction::Quit],
         };
-        self.pass_time();
-        actions.extend(self.ask());
+        self.expire_toasts();
+        actions.extend(self.request_due_polls());
         actions
     }
 
@@ -448,7 +450,7 @@ impl TuiState {
         counts || matches!(self.link, ConnectionState::Lost { .. })
     }
 
-    fn pass_time(&mut self) {
+    fn expire_toasts(&mut self) {
         let now_ms = self.now_ms;
         let before = self.toasts.len();
         self.toasts.retain(|toast| toast.until_ms > now_ms);
@@ -461,9 +463,9 @@ impl TuiState {
     }
 
     /// Says something for a while.
-    pub fn toast(&mut self, tone: MessageTone, text: impl Into<String>) {
+    pub fn add_toast(&mut self, tone: MessageTone, text: impl Into<String>) {
         const TOASTS_MAX: usize = 4; // more would cover what they are about
-        self.toasts.push(TuiToast { tone, text: text.into(), until_ms: self.now_ms + tone.ms() });
+        self.toasts.push(TuiToast { tone, text: text.into(), until_ms: self.now_ms + tone.duration_ms() });
         let over = self.toasts.len().saturating_sub(TOASTS_MAX);
         self.toasts.drain(..over);
         self.stale = true;
@@ -495,7 +497,7 @@ impl TuiState {
     }
 
     /// The keys of the inbox, in the order shown.
-    pub fn items(&self) -> Vec<String> {
+    pub fn inbox_keys(&self) -> Vec<String> {
         self.inbox_items().iter().map(|item| item.key.clone()).collect()
     }
 
@@ -508,18 +510,18 @@ impl TuiState {
     }
 
     /// The tasks of the backlog that are shown.
-    pub fn tasks(&self) -> Vec<TaskId> {
+    pub fn backlog_tasks(&self) -> Vec<TaskId> {
         self.backlog_shown.iter().map(|place| self.backlog[*place].id).collect()
     }
 
     /// The entries of the journal that are shown.
-    pub fn entries(&self) -> Vec<&LogEntry> {
-        let words = views::words(&self.log_filter);
-        self.journal.iter().filter(|entry| views::log::matches(entry, &words)).collect()
+    pub fn shown_entries(&self) -> Vec<&LogEntry> {
+        let words = views::filter_words(&self.log_filter);
+        self.journal.iter().filter(|entry| views::log::matches_words(entry, &words)).collect()
     }
 
     /// The task that keys are about.
-    pub fn chosen(&self) -> Option<TaskId> {
+    pub fn selected_task(&self) -> Option<TaskId> {
         match self.screens.last() {
             Some(TuiOverlay::Task) => self.open.as_ref().map(|open| open.task),
             Some(
@@ -532,19 +534,19 @@ impl TuiState {
             None => match self.focus {
                 DashboardPanel::Slots => {
                     let rows = self.slots();
-                    rows.get(self.slot.at(&rows)).copied()
+                    rows.get(self.slot.current_index(&rows)).copied()
                 }
                 DashboardPanel::Inbox => self.chosen_item().and_then(|item| item.task),
                 DashboardPanel::Queue => {
                     let rows = self.places();
-                    rows.get(self.place.at(&rows)).copied()
+                    rows.get(self.place.current_index(&rows)).copied()
                 }
                 DashboardPanel::Log => self.entry.and_then(|seq| {
                     self.journal.iter().find(|entry| entry.seq == seq).and_then(|entry| entry.task)
                 }),
                 DashboardPanel::Backlog => {
-                    let rows = self.tasks();
-                    rows.get(self.task.at(&rows)).copied()
+                    let rows = self.backlog_tasks();
+                    rows.get(self.task.current_index(&rows)).copied()
                 }
             },
         }
@@ -552,10 +554,10 @@ impl TuiState {
 
     /// The item of the inbox that is chosen there.
     pub fn chosen_item(&self) -> Option<&InboxItem> {
-        self.inbox_items().get(self.item.at(&self.items()))
+        self.inbox_items().get(self.item.current_index(&self.inbox_keys()))
     }
 
-    fn show(&mut self, screen: TuiOverlay) {
+    fn show_overlay(&mut self, screen: TuiOverlay) {
         self.screens.retain(|it| *it != screen); // a screen is on the pile once, however people get there
         self.screens.push(screen);
         self.scroll = Scroll::At(0);

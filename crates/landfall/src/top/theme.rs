@@ -10,7 +10,7 @@ pub struct Theme {
 }
 
 impl Theme {
-    fn colour(self, colour: Color) -> Style {
+    fn with_color(self, colour: Color) -> Style {
         if self.colour { Style::new().fg(colour) } else { Style::new() }
     }
 
@@ -31,21 +31,21 @@ impl Theme {
 
     /// What is well.
     pub fn good(self) -> Style {
-        self.colour(Color::Green)
+        self.with_color(Color::Green)
     }
 
     /// What goes on.
     pub fn lively(self) -> Style {
-        self.colour(Color::Cyan)
+        self.with_color(Color::Cyan)
     }
 
     /// What is to be looked at.
     pub fn warn(self) -> Style {
-        self.colour(Color::Yellow).add_modifier(Modifier::BOLD)
+        self.with_color(Color::Yellow).add_modifier(Modifier::BOLD)
     }
 
     /// What went wrong.
     pub fn bad(self) -> Style {
-        self.colour(Color::Red).add_modifier(Modifier::BOLD)
+        self.with_color(Color::Red).add_modifier(Modifier::BOLD)
     }
 }

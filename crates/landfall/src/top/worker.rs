@@ -26,7 +26,7 @@ impl Worker {
     ) -> std::io::Result<Self> {
         let (requests, asked) = channel();
         let thread =
-            thread::Builder::new().name(name.to_owned()).spawn(move || work(&asked, &*door, &news))?;
+            thread::Builder::new().name(name.to_owned()).spawn(move || run_worker(&asked, &*door, &news))?;
         Ok(Self { requests, thread })
     }
 
@@ -41,7 +41,7 @@ impl Worker {
     }
 }
 
-fn work(asked: &Receiver<(RequestSubject, Request)>, door: &ServiceConnector, news: &Sender<TuiEvent>) {
+fn run_worker(asked: &Receiver<(RequestSubject, Request)>, door: &ServiceConnector, news: &Sender<TuiEvent>) {
     while let Ok((about, request)) = asked.recv() {
         let began = Instant::now();
         let result: Result<Response, Problem> = door().and_then(|service| service.call(request));

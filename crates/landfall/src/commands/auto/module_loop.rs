@@ -10,7 +10,7 @@ use landfall_text::format_duration;
 use super::{ModuleWords, drive_or_watch};
 use crate::context::CliContext;
 use crate::exit::{CliExit, CommandFailure};
-use crate::say::{print, print_json, talk};
+use crate::say::{print_data, print_json, print_message};
 
 pub(super) fn run(
     path: &str,
@@ -39,9 +39,9 @@ fn loops(dir: &str, context: &CliContext) -> Result<LoopList, CommandFailure> {
 fn show(path: &str, dir: &str, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let mut list = loops(dir, context)?;
     list.loops.truncate(1);
-    context.answer(&list, |list| list.loops.iter().map(loop_text).collect())?;
+    context.print_answer(&list, |list| list.loops.iter().map(loop_text).collect())?;
     if list.loops.is_empty() && !context.json {
-        talk(&format!("`{path}` has had no loop; `landfall auto {path}` starts one"));
+        print_message(&format!("`{path}` has had no loop; `landfall auto {path}` starts one"));
     }
     Ok(CliExit::Ok)
 }
@@ -53,7 +53,7 @@ fn stop(path: &str, dir: &str, context: &CliContext) -> Result<CliExit, CommandF
             .hint(format!("`landfall auto {path} --status` shows the last one")));
     };
     let line = context.service()?.loop_stop(LoopOf { session: held.session })?;
-    context.answer(&*line, loop_text)?;
+    context.print_answer(&*line, loop_text)?;
     Ok(CliExit::Ok)
 }
 
@@ -70,8 +70,8 @@ fn report(path: &str, task: TaskId, context: &CliContext) -> Result<CliExit, Com
     match context.json {
         true => print_json(&report)?,
         false => {
-            talk(&format!("`{path}` is complete; nothing is started"));
-            print(&escape_block(&report.markdown))?;
+            print_message(&format!("`{path}` is complete; nothing is started"));
+            print_data(&escape_block(&report.markdown))?;
         }
     }
     Ok(CliExit::Ok)
@@ -94,7 +94,7 @@ fn start(
     let session = asked.session.clone();
     let line = context.service()?.loop_start(asked)?;
     if !context.json {
-        talk(loop_text(&line).trim_end());
+        print_message(loop_text(&line).trim_end());
     }
     let newest = || -> Result<Option<LoopLine>, CommandFailure> {
         Ok(loops(&dir, context)?.loops.into_iter().find(|of| of.session == session))
@@ -102,7 +102,7 @@ fn start(
     let is_over = || Ok(newest()?.is_none_or(|of| of.ended_ms.is_some()));
     let driven = drive_or_watch(&[line.task], non_interactive, context, &is_over)?;
     let line = newest()?.map_or(line, Box::new);
-    context.answer(&*line, loop_text)?;
+    context.print_answer(&*line, loop_text)?;
     Ok(match (driven.interrupted, line.reason.as_deref()) {
         (true, _) => CliExit::Interrupted,
         (false, Some("complete")) => CliExit::Ok,

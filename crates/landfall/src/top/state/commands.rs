@@ -16,66 +16,66 @@ use crate::top::polls::PollTopic;
 use crate::top::views;
 
 impl TuiState {
-    pub(super) fn command(&mut self, command: KeyCommand) -> Vec<TuiAction> {
+    pub(super) fn handle_command(&mut self, command: KeyCommand) -> Vec<TuiAction> {
         match command {
-            KeyCommand::Down => self.step(1),
-            KeyCommand::Up => self.step(-1),
-            KeyCommand::PageDown => self.step(self.screenful()),
-            KeyCommand::PageUp => self.step(-self.screenful()),
-            KeyCommand::First => self.step(isize::MIN / 2),
-            KeyCommand::Last => self.step(isize::MAX / 2),
-            KeyCommand::Next => self.turn(1),
-            KeyCommand::Before => self.turn(-1),
-            KeyCommand::Back => self.back(),
-            KeyCommand::Search => self.search(),
-            KeyCommand::Open => self.open_chosen(TaskView::About),
-            KeyCommand::Log => self.open_chosen(TaskView::Log),
-            KeyCommand::Output => self.open_chosen(TaskView::Output),
-            KeyCommand::Diff => self.open_chosen(TaskView::Diff),
-            KeyCommand::Agent(number) => self.agent(number),
-            KeyCommand::Review => self.next_review(),
-            KeyCommand::Help => self.show(TuiOverlay::Help),
+            KeyCommand::Down => self.move_selection(1),
+            KeyCommand::Up => self.move_selection(-1),
+            KeyCommand::PageDown => self.move_selection(self.screen_height()),
+            KeyCommand::PageUp => self.move_selection(-self.screen_height()),
+            KeyCommand::First => self.move_selection(isize::MIN / 2),
+            KeyCommand::Last => self.move_selection(isize::MAX / 2),
+            KeyCommand::Next => self.switch_panel(1),
+            KeyCommand::Before => self.switch_panel(-1),
+            KeyCommand::Back => self.go_back(),
+            KeyCommand::Search => self.start_search(),
+            KeyCommand::Open => self.open_selected(TaskView::About),
+            KeyCommand::Log => self.open_selected(TaskView::Log),
+            KeyCommand::Output => self.open_selected(TaskView::Output),
+            KeyCommand::Diff => self.open_selected(TaskView::Diff),
+            KeyCommand::Agent(number) => self.select_agent(number),
+            KeyCommand::Review => self.go_to_next_review(),
+            KeyCommand::Help => self.show_overlay(TuiOverlay::Help),
             KeyCommand::Queue => {
-                self.show(TuiOverlay::Queue);
-                self.polls.now(PollTopic::Queue);
+                self.show_overlay(TuiOverlay::Queue);
+                self.polls.request_now(PollTopic::Queue);
             }
             KeyCommand::Sprint => {
-                self.show(TuiOverlay::Sprint);
-                self.polls.now(PollTopic::Sprint);
+                self.show_overlay(TuiOverlay::Sprint);
+                self.polls.request_now(PollTopic::Sprint);
             }
             KeyCommand::Discoveries => {
-                self.show(TuiOverlay::Discoveries);
+                self.show_overlay(TuiOverlay::Discoveries);
                 let asked = DiscoveriesAsked::default();
                 return vec![TuiAction::Call(RequestSubject::Screen, Request::Discoveries(asked))];
             }
             KeyCommand::Doctor => {
-                self.show(TuiOverlay::Doctor);
+                self.show_overlay(TuiOverlay::Doctor);
                 return vec![TuiAction::Call(RequestSubject::Screen, Request::Doctor(Nothing {}))];
             }
-            KeyCommand::Answer => self.answer(),
-            KeyCommand::Changes => self.changes(),
-            KeyCommand::Retry => self.retry(),
-            KeyCommand::Message => self.message(),
-            KeyCommand::Block => self.block(),
+            KeyCommand::Answer => self.open_answer_popup(),
+            KeyCommand::Changes => self.open_changes_popup(),
+            KeyCommand::Retry => self.open_retry_popup(),
+            KeyCommand::Message => self.open_message_popup(),
+            KeyCommand::Block => self.open_block_popup(),
             KeyCommand::StopTask => self.stop_task(),
-            KeyCommand::Hold => return self.hold(),
-            KeyCommand::Defer => return self.defer(),
-            KeyCommand::Autopilot => return self.autopilot(),
+            KeyCommand::Hold => return self.toggle_hold(),
+            KeyCommand::Defer => return self.defer_review(),
+            KeyCommand::Autopilot => return self.toggle_autopilot(),
             KeyCommand::Run => return self.run(),
-            KeyCommand::Pause => return self.pause(),
-            KeyCommand::Pick => return self.pick(),
+            KeyCommand::Pause => return self.toggle_pause(),
+            KeyCommand::Pick => return self.pick_task(),
             KeyCommand::Suspend => return vec![TuiAction::Suspend],
             KeyCommand::Quit => return vec![TuiAction::Quit],
         }
         Vec::new()
     }
 
-    fn screenful(&self) -> isize {
+    fn screen_height(&self) -> isize {
         isize::from(i16::try_from(self.size.1.saturating_sub(8).max(1)).unwrap_or(i16::MAX))
     }
 
     /// Up or down, wherever that is.
-    fn step(&mut self, by: isize) {
+    fn move_selection(&mut self, by: isize) {
         if !self.screens.is_empty() {
             return self.step_page(by);
         }
@@ -83,22 +83,22 @@ impl TuiState {
         match self.focus {
             DashboardPanel::Slots => {
                 let rows = self.slots();
-                self.slot.choose(&rows, to(self.slot.at(&rows)));
+                self.slot.choose_index(&rows, to(self.slot.current_index(&rows)));
             }
             DashboardPanel::Inbox => {
-                let rows = self.items();
-                self.item.choose(&rows, to(self.item.at(&rows)));
+                let rows = self.inbox_keys();
+                self.item.choose_index(&rows, to(self.item.current_index(&rows)));
             }
             DashboardPanel::Queue => {
                 let rows = self.places();
-                self.place.choose(&rows, to(self.place.at(&rows)));
+                self.place.choose_index(&rows, to(self.place.current_index(&rows)));
             }
             DashboardPanel::Backlog => {
-                let rows = self.tasks();
-                self.task.choose(&rows, to(self.task.at(&rows)));
+                let rows = self.backlog_tasks();
+                self.task.choose_index(&rows, to(self.task.current_index(&rows)));
             }
             DashboardPanel::Log => {
-                let seqs: Vec<u64> = self.entries().iter().map(|entry| entry.seq).collect();
+                let seqs: Vec<u64> = self.shown_entries().iter().map(|entry| entry.seq).collect();
                 let last = seqs.len().saturating_sub(1);
                 let here = self.entry.and_then(|seq| seqs.iter().position(|it| *it == seq)).unwrap_or(last);
                 let place = to(here).min(last);
@@ -114,7 +114,7 @@ impl TuiState {
             Scroll::End => last,
         };
         let line = here.saturating_add_signed(by).min(last);
-        let follows = matches!((self.screens.last(), &self.open), (Some(TuiOverlay::Task), Some(open)) if open.page.follows());
+        let follows = matches!((self.screens.last(), &self.open), (Some(TuiOverlay::Task), Some(open)) if open.page.follows_end());
         self.set_scroll(if follows && line == last { Scroll::End } else { Scroll::At(line) });
     }
 
@@ -134,7 +134,7 @@ impl TuiState {
     }
 
     /// To the next panel, or page of a task.
-    fn turn(&mut self, by: isize) {
+    fn switch_panel(&mut self, by: isize) {
         let next =
             |place: Option<usize>, many: usize| (place.unwrap_or(0) + many).wrapping_add_signed(by) % many;
         match (self.screens.last(), &self.open) {
@@ -144,21 +144,21 @@ impl TuiState {
             }
             (Some(TuiOverlay::Task), Some(open)) => {
                 let place = TaskView::ALL.iter().position(|page| *page == open.page);
-                self.turn_to(TaskView::ALL[next(place, TaskView::ALL.len())]);
+                self.show_task_page(TaskView::ALL[next(place, TaskView::ALL.len())]);
             }
             (Some(_), _) => {}
         }
     }
 
-    fn turn_to(&mut self, page: TaskView) {
+    fn show_task_page(&mut self, page: TaskView) {
         let Some(open) = &mut self.open else { return };
         open.page = page;
-        open.scroll = if page.follows() { Scroll::End } else { Scroll::At(0) };
+        open.scroll = if page.follows_end() { Scroll::End } else { Scroll::At(0) };
         open.problem = None;
         self.page_old = true;
     }
 
-    fn back(&mut self) {
+    fn go_back(&mut self) {
         if self.screens.pop().is_some() {
             self.scroll = Scroll::At(0);
             if !self.screens.contains(&TuiOverlay::Task) {
@@ -173,13 +173,13 @@ impl TuiState {
             | DashboardPanel::Queue
             | DashboardPanel::Backlog => {
                 self.filter.clear();
-                self.sift();
+                self.filter_backlog();
             }
         }
         self.entry = None;
     }
 
-    fn search(&mut self) {
+    fn start_search(&mut self) {
         let (title, purpose, text) = match (self.screens.last(), self.focus) {
             (Some(_), _) => ("find", TextPurpose::Search, self.sought.clone()),
             (None, DashboardPanel::Log) => (
@@ -204,11 +204,11 @@ impl TuiState {
         self.popup = Some(Popup::Text(popup));
     }
 
-    fn open_chosen(&mut self, page: TaskView) {
-        match self.chosen() {
+    fn open_selected(&mut self, page: TaskView) {
+        match self.selected_task() {
             Some(_) if self.screens.last() == Some(&TuiOverlay::Task) && page == TaskView::About => {} // it is open already
             Some(task) => self.open_task(task, page),
-            None => self.toast(MessageTone::Info, "no task is chosen"),
+            None => self.add_toast(MessageTone::Info, "no task is chosen"),
         }
     }
 
@@ -226,68 +226,68 @@ impl TuiState {
                 problem: None,
             });
         }
-        self.show(TuiOverlay::Task);
-        self.turn_to(page);
-        self.polls.now(PollTopic::Open);
+        self.show_overlay(TuiOverlay::Task);
+        self.show_task_page(page);
+        self.polls.request_now(PollTopic::Open);
     }
 
-    fn agent(&mut self, number: u8) {
+    fn select_agent(&mut self, number: u8) {
         let rows = self.slots();
         match rows.get(usize::from(number) - 1) {
             Some(task) => {
                 self.focus = DashboardPanel::Slots;
-                self.slot.choose(&rows, usize::from(number) - 1);
+                self.slot.choose_index(&rows, usize::from(number) - 1);
                 let task = *task;
                 self.screens.clear();
                 self.open_task(task, TaskView::About);
             }
-            None => self.toast(MessageTone::Info, format!("no agent is at work in slot {number}")),
+            None => self.add_toast(MessageTone::Info, format!("no agent is at work in slot {number}")),
         }
     }
 
     /// Goes to the next thing to look at, and shows what it changes.
-    fn next_review(&mut self) {
+    fn go_to_next_review(&mut self) {
         let items = self.inbox_items();
         let looks: Vec<usize> = (0..items.len()).filter(|place| inbox::is_look(items[*place].kind)).collect();
-        let here = self.item.at(&self.items());
+        let here = self.item.current_index(&self.inbox_keys());
         let inside = self.screens.last() == Some(&TuiOverlay::Task);
         let next = looks.iter().find(|place| if inside { **place > here } else { **place >= here });
         let Some(place) = next.or(looks.first()).copied() else {
-            return self.toast(MessageTone::Info, "no review is pending");
+            return self.add_toast(MessageTone::Info, "no review is pending");
         };
         self.screens.clear();
         self.focus = DashboardPanel::Inbox;
-        let rows = self.items();
-        self.item.choose(&rows, place);
+        let rows = self.inbox_keys();
+        self.item.choose_index(&rows, place);
         if let Some(task) = self.inbox_items()[place].task {
             self.open_task(task, TaskView::Diff);
         }
     }
 
     /// What waits for a person because of the chosen task, or the item that is chosen.
-    fn wanted(&self) -> Option<&InboxItem> {
+    fn selected_request_item(&self) -> Option<&InboxItem> {
         if self.screens.is_empty() && self.focus == DashboardPanel::Inbox {
             return self.chosen_item();
         }
-        let task = self.chosen()?;
+        let task = self.selected_task()?;
         self.inbox_items().iter().find(|item| item.task == Some(task))
     }
 
     /// Work that somebody is to look at.
-    fn wanted_look(&self) -> Option<(TaskId, &InboxItem)> {
-        let item = self.wanted().filter(|item| inbox::is_look(item.kind))?;
+    fn selected_review(&self) -> Option<(TaskId, &InboxItem)> {
+        let item = self.selected_request_item().filter(|item| inbox::is_look(item.kind))?;
         Some((item.task?, item))
     }
 
-    fn answer(&mut self) {
-        let Some(item) = self.wanted() else {
-            let text = match self.chosen() {
+    fn open_answer_popup(&mut self) {
+        let Some(item) = self.selected_request_item() else {
+            let text = match self.selected_task() {
                 Some(task) => format!("{task} asks nothing and is not to be looked at"),
                 None => "nothing is chosen that could be answered".to_owned(),
             };
-            return self.toast(MessageTone::Info, text);
+            return self.add_toast(MessageTone::Info, text);
         };
-        let about = inbox::about(item);
+        let about = inbox::describe_item(item);
         self.popup = Some(match (item.kind, item.task) {
             (InboxKind::Question, Some(task)) => {
                 let mut popup = TextPopup::new(format!("Answer {task}"), about, TextPurpose::Answer(task));
@@ -315,15 +315,15 @@ impl TuiState {
                 | InboxKind::Failed
                 | InboxKind::Paused,
                 _,
-            ) => ways(item, about),
+            ) => actions_popup(item, about),
         });
     }
 
-    fn changes(&mut self) {
-        let Some((task, item)) = self.wanted_look() else {
-            return self.toast(MessageTone::Info, "only work that is to be looked at can be sent back");
+    fn open_changes_popup(&mut self) {
+        let Some((task, item)) = self.selected_review() else {
+            return self.add_toast(MessageTone::Info, "only work that is to be looked at can be sent back");
         };
-        let text = inbox::about(item);
+        let text = inbox::describe_item(item);
         let mut popup = TextPopup::new(
             format!("Send {task} back: what is to be changed"),
             text,
@@ -334,8 +334,10 @@ impl TuiState {
         self.popup = Some(Popup::Text(popup));
     }
 
-    fn retry(&mut self) {
-        let Some(task) = self.chosen() else { return self.toast(MessageTone::Info, "no task is chosen") };
+    fn open_retry_popup(&mut self) {
+        let Some(task) = self.selected_task() else {
+            return self.add_toast(MessageTone::Info, "no task is chosen");
+        };
         let text = vec![
             "Enter lets it try again. What should its agent know this time? It may be empty.".to_owned(),
         ];
@@ -343,8 +345,10 @@ impl TuiState {
         self.popup = Some(Popup::Text(popup));
     }
 
-    fn message(&mut self) {
-        let Some(task) = self.chosen() else { return self.toast(MessageTone::Info, "no task is chosen") };
+    fn open_message_popup(&mut self) {
+        let Some(task) = self.selected_task() else {
+            return self.add_toast(MessageTone::Info, "no task is chosen");
+        };
         let text = vec!["Its agent is told at the beginning of its next run.".to_owned()];
         let mut popup =
             TextPopup::new(format!("Say to the agent of {task}"), text, TextPurpose::Message(task));
@@ -353,17 +357,19 @@ impl TuiState {
         self.popup = Some(Popup::Text(popup));
     }
 
-    fn block(&mut self) {
-        let Some(task) = self.chosen() else { return self.toast(MessageTone::Info, "no task is chosen") };
+    fn open_block_popup(&mut self) {
+        let Some(task) = self.selected_task() else {
+            return self.add_toast(MessageTone::Info, "no task is chosen");
+        };
         let text = vec!["It ends as blocked, and its work is kept. Why can it not go on?".to_owned()];
         let popup = TextPopup::new(format!("Block {task}"), text, TextPurpose::Block(task));
         self.popup = Some(Popup::Text(popup));
     }
 
     /// One key for both: a task that is held goes on.
-    fn hold(&mut self) -> Vec<TuiAction> {
-        let Some(task) = self.chosen() else {
-            self.toast(MessageTone::Info, "no task is chosen");
+    fn toggle_hold(&mut self) -> Vec<TuiAction> {
+        let Some(task) = self.selected_task() else {
+            self.add_toast(MessageTone::Info, "no task is chosen");
             return Vec::new();
         };
         let is_held = |item: &InboxItem| item.task == Some(task) && item.kind == InboxKind::Paused;
@@ -378,21 +384,23 @@ impl TuiState {
         Vec::new()
     }
 
-    fn defer(&mut self) -> Vec<TuiAction> {
-        match self.wanted_look() {
+    fn defer_review(&mut self) -> Vec<TuiAction> {
+        match self.selected_review() {
             Some((task, _)) => {
                 let asked = ReviewAsked { tasks: vec![task], said: ReviewSaid::Defer };
                 vec![TuiAction::Call(RequestSubject::Order, Request::Review(asked))]
             }
             None => {
-                self.toast(MessageTone::Info, "only a look can be put off");
+                self.add_toast(MessageTone::Info, "only a look can be put off");
                 Vec::new()
             }
         }
     }
 
     fn stop_task(&mut self) {
-        let Some(task) = self.chosen() else { return self.toast(MessageTone::Info, "no task is chosen") };
+        let Some(task) = self.selected_task() else {
+            return self.add_toast(MessageTone::Info, "no task is chosen");
+        };
         let stop = |now| Request::Stop(StopAsked { task: Some(task), now });
         self.popup = Some(Popup::Choice {
             title: format!("Stop {task}?"),
@@ -445,13 +453,13 @@ impl TuiState {
         Vec::new()
     }
 
-    fn autopilot(&mut self) -> Vec<TuiAction> {
+    fn toggle_autopilot(&mut self) -> Vec<TuiAction> {
         let Some((mode, ready, slots)) = self
             .status()
             .and_then(|status| status.pilot.as_ref())
             .map(|pilot| (pilot.mode, pilot.ready, pilot.slots))
         else {
-            self.toast(MessageTone::Info, "no run is under way that could be driven");
+            self.add_toast(MessageTone::Info, "no run is under way that could be driven");
             return Vec::new();
         };
         let auto = |mode| Request::Auto(AutoAsked { mode });
@@ -477,11 +485,11 @@ impl TuiState {
         }
     }
 
-    fn pause(&mut self) -> Vec<TuiAction> {
+    fn toggle_pause(&mut self) -> Vec<TuiAction> {
         let Some(paused) =
             self.status().and_then(|status| status.pilot.as_ref()).map(|pilot| pilot.pause.is_some())
         else {
-            self.toast(MessageTone::Info, "no run is under way that could be paused");
+            self.add_toast(MessageTone::Info, "no run is under way that could be paused");
             return Vec::new();
         };
         let request =
@@ -489,9 +497,9 @@ impl TuiState {
         vec![TuiAction::Call(RequestSubject::Order, request)]
     }
 
-    fn pick(&mut self) -> Vec<TuiAction> {
-        let Some(task) = self.chosen() else {
-            self.toast(MessageTone::Info, "no task is chosen");
+    fn pick_task(&mut self) -> Vec<TuiAction> {
+        let Some(task) = self.selected_task() else {
+            self.add_toast(MessageTone::Info, "no task is chosen");
             return Vec::new();
         };
         vec![TuiAction::Call(RequestSubject::Order, Request::Next(NextAsked { task: Some(task) }))]
@@ -499,7 +507,7 @@ impl TuiState {
 }
 
 /// What can be done about an item, each with a digit.
-fn ways(item: &InboxItem, about: Vec<String>) -> Popup {
+fn actions_popup(item: &InboxItem, about: Vec<String>) -> Popup {
     let task = item.task.map(|task| format!("{task}: ")).unwrap_or_default();
     let ways = item.actions.iter().zip('1'..='9').filter_map(|(action, key)| {
         let way = match (&action.fill, action.confirm) {
@@ -508,8 +516,8 @@ fn ways(item: &InboxItem, about: Vec<String>) -> Popup {
                 let text = [about.clone(), vec![fill.label.clone()]].concat();
                 ChoiceAction::Say(Box::new(TextPopup::new(title, text, TextPurpose::Fill(action.clone()))))
             }
-            (None, true) => ChoiceAction::Confirm(inbox::request(action, "")?),
-            (None, false) => ChoiceAction::Send(inbox::request(action, "")?),
+            (None, true) => ChoiceAction::Confirm(inbox::action_request(action, "")?),
+            (None, false) => ChoiceAction::Send(inbox::action_request(action, "")?),
         };
         Some(PopupChoice { key, label: action.label.clone(), way })
     });

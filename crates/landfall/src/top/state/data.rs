@@ -27,13 +27,13 @@ const LATER_MS: i64 = 15_000; // what the journal tells of; this is for what it 
 
 impl TuiState {
     /// What is due.
-    pub(super) fn ask(&mut self) -> Vec<TuiAction> {
+    pub(super) fn request_due_polls(&mut self) -> Vec<TuiAction> {
         let mut actions = Vec::new();
         for poll in PollTopic::ALL {
             if self.polls.take(poll, self.now_ms) {
-                match self.request(poll) {
+                match self.poll_request(poll) {
                     Some(request) => actions.push(TuiAction::Call(RequestSubject::Poll(poll), request)),
-                    None => self.polls.answered(poll, 0, LATER_MS, self.now_ms),
+                    None => self.polls.note_answer(poll, 0, LATER_MS, self.now_ms),
                 }
             }
         }
@@ -43,7 +43,7 @@ impl TuiState {
         actions
     }
 
-    fn request(&self, poll: PollTopic) -> Option<Request> {
+    fn poll_request(&self, poll: PollTopic) -> Option<Request> {
         Some(match poll {
             PollTopic::Status => Request::Status(Nothing {}),
             PollTopic::Journal => Request::Log(LogAsked {
@@ -108,19 +108,21 @@ impl TuiState {
         took_ms: u64,
     ) {
         match (about, result) {
-            (RequestSubject::Poll(poll), result) => self.poll_answered(poll, result, took_ms),
-            (RequestSubject::Page(task), result) => self.page_answered(task, result),
+            (RequestSubject::Poll(poll), result) => self.handle_poll_answer(poll, result, took_ms),
+            (RequestSubject::Page(task), result) => self.handle_page_answer(task, result),
             (RequestSubject::Screen, Ok(Response::Discoveries(list))) => self.discoveries = Some(list),
             (RequestSubject::Screen, Ok(Response::Doctor(health))) => self.health = Some(health),
             (RequestSubject::Screen, Ok(_)) => {}
-            (RequestSubject::Screen, Err(problem)) => self.toast(MessageTone::Bad, sentence(&problem)),
-            (RequestSubject::Order, Ok(response)) => self.obeyed(&response),
-            (RequestSubject::Order, Err(problem)) => self.refused(&problem),
+            (RequestSubject::Screen, Err(problem)) => {
+                self.add_toast(MessageTone::Bad, problem_sentence(&problem))
+            }
+            (RequestSubject::Order, Ok(response)) => self.handle_order_done(&response),
+            (RequestSubject::Order, Err(problem)) => self.handle_refusal(&problem),
         }
         self.stale |= !matches!(about, RequestSubject::Poll(_));
     }
 
-    fn poll_answered(&mut self, poll: PollTopic, result: Result<Response, Problem>, took_ms: u64) {
+    fn handle_poll_answer(&mut self, poll: PollTopic, result: Result<Response, Problem>, took_ms: u64) {
         let lively = self.status().is_some_and(|status| status.run.is_some());
         let again_ms = match poll {
             PollTopic::Journal if lively => LIVELY_MS,
@@ -134,35 +136,35 @@ impl TuiState {
             | PollTopic::Sprint
             | PollTopic::Open => LATER_MS,
         };
-        self.polls.answered(poll, took_ms, again_ms, self.now_ms);
+        self.polls.note_answer(poll, took_ms, again_ms, self.now_ms);
         let response = match result {
             Ok(response) => response,
-            Err(problem) => return self.poll_failed(poll, problem),
+            Err(problem) => return self.handle_poll_failure(poll, problem),
         };
         if self.link != ConnectionState::Up {
             if matches!(self.link, ConnectionState::Lost { .. }) {
-                self.toast(MessageTone::Info, "the project can be reached again");
-                PollTopic::ALL.iter().for_each(|poll| self.polls.now(*poll));
+                self.add_toast(MessageTone::Info, "the project can be reached again");
+                PollTopic::ALL.iter().for_each(|poll| self.polls.request_now(*poll));
             }
             self.link = ConnectionState::Up;
             self.stale = true;
         }
         match response {
-            Response::Status(status) => self.heard_status(status),
-            Response::Log(page) => self.heard_journal(page),
+            Response::Status(status) => self.store_status(status),
+            Response::Log(page) => self.store_journal_page(page),
             Response::Queue(queue) => replace(&mut self.queue, queue, &mut self.stale),
             Response::Sprint(sprint) => replace(&mut self.sprint, sprint, &mut self.stale),
             Response::Reviews(reviews) => replace(&mut self.reviews, reviews, &mut self.stale),
-            Response::Inbox(inbox) => self.heard_inbox(inbox),
+            Response::Inbox(inbox) => self.store_inbox(inbox),
             Response::List(page) => {
                 self.incoming.extend(page.tasks);
                 if page.next.is_some() {
-                    return self.polls.now(PollTopic::Backlog);
+                    return self.polls.request_now(PollTopic::Backlog);
                 }
                 let whole = std::mem::take(&mut self.incoming);
                 if whole != self.backlog {
                     self.backlog = whole;
-                    self.sift();
+                    self.filter_backlog();
                     self.stale = true;
                 }
             }
@@ -179,13 +181,13 @@ impl TuiState {
         }
     }
 
-    fn poll_failed(&mut self, poll: PollTopic, problem: Problem) {
+    fn handle_poll_failure(&mut self, poll: PollTopic, problem: Problem) {
         if poll == PollTopic::Backlog {
             self.incoming.clear();
         }
         if poll == PollTopic::Open {
             if let Some(open) = &mut self.open {
-                open.problem = Some(sentence(&problem));
+                open.problem = Some(problem_sentence(&problem));
             }
             self.stale = true;
             return;
@@ -204,17 +206,17 @@ impl TuiState {
         self.link = ConnectionState::Lost { since_ms, problem: Box::new(problem) };
     }
 
-    fn heard_status(&mut self, status: Box<StatusReport>) {
+    fn store_status(&mut self, status: Box<StatusReport>) {
         let before = self.status().map(|status| status.engine.is_some());
         match (before, &status.engine) {
             (Some(true), None) => {
-                self.toast(
+                self.add_toast(
                     MessageTone::Warn,
                     "no engine drives the project any more; what is shown is what the journal says",
                 );
             }
             (Some(false), Some(engine)) => {
-                self.toast(
+                self.add_toast(
                     MessageTone::Info,
                     format!("an engine drives the project now (process {})", engine.pid),
                 );
@@ -222,7 +224,7 @@ impl TuiState {
             (Some(true), Some(_)) | (Some(false), None) | (None, _) => {}
         }
         if status.sprint.is_some() && self.sprint.is_none() {
-            self.polls.now(PollTopic::Sprint);
+            self.polls.request_now(PollTopic::Sprint);
         }
         if status.sprint.is_none() {
             self.sprint = None;
@@ -231,11 +233,11 @@ impl TuiState {
         self.status = Some((status, self.now_ms));
     }
 
-    fn heard_journal(&mut self, page: landfall_api::LogPage) {
+    fn store_journal_page(&mut self, page: landfall_api::LogPage) {
         let first = self.journal_next.is_none();
         self.journal_next = Some(page.next);
         if page.more {
-            self.polls.now(PollTopic::Journal);
+            self.polls.request_now(PollTopic::Journal);
         }
         if page.entries.is_empty() {
             return;
@@ -250,16 +252,16 @@ impl TuiState {
             return; // everything was asked for already
         }
         for poll in [PollTopic::Status, PollTopic::Inbox, PollTopic::Queue, PollTopic::Sprint] {
-            self.polls.hurry(poll, LIVELY_MS);
+            self.polls.hasten_poll(poll, LIVELY_MS);
         }
-        self.polls.hurry(PollTopic::Backlog, CALM_MS);
+        self.polls.hasten_poll(PollTopic::Backlog, CALM_MS);
         if about_open {
-            self.polls.hurry(PollTopic::Open, LIVELY_MS);
+            self.polls.hasten_poll(PollTopic::Open, LIVELY_MS);
             self.page_old = true;
         }
     }
 
-    fn heard_inbox(&mut self, inbox: Inbox) {
+    fn store_inbox(&mut self, inbox: Inbox) {
         let Inbox { mut items, more, .. } = inbox;
         items.sort_by_key(|item| (item.kind, item.since_ms)); // what holds others up comes first
         if self.inbox.as_ref() == Some(&items) && self.inbox_more == more {
@@ -274,14 +276,14 @@ impl TuiState {
                     format!("{task}{}: {}", item.kind.word(), words(item))
                 })
                 .collect();
-            new.into_iter().for_each(|text| self.toast(MessageTone::Warn, text));
+            new.into_iter().for_each(|text| self.add_toast(MessageTone::Warn, text));
         }
         self.inbox = Some(items);
         self.inbox_more = more;
         self.stale = true;
     }
 
-    fn page_answered(&mut self, task: landfall_api::TaskId, result: Result<Response, Problem>) {
+    fn handle_page_answer(&mut self, task: landfall_api::TaskId, result: Result<Response, Problem>) {
         self.page_asked = false;
         let Some(open) = self.open.as_mut().filter(|open| open.task == task) else { return };
         match result {
@@ -319,7 +321,7 @@ impl TuiState {
             }
             Ok(_) => {} // no page asks for it
             Err(problem) => {
-                open.problem = Some(sentence(&problem));
+                open.problem = Some(problem_sentence(&problem));
                 self.page_due_ms = self.now_ms + 2 * CALM_MS; // an agent may begin at any time
             }
         }
@@ -329,7 +331,7 @@ impl TuiState {
         }
     }
 
-    fn obeyed(&mut self, response: &Response) {
+    fn handle_order_done(&mut self, response: &Response) {
         if matches!(&self.popup, Some(Popup::Text(popup)) if popup.sending) {
             self.popup = None;
         }
@@ -353,22 +355,22 @@ impl TuiState {
             Response::RunStart(_) => "a run has begun".to_owned(),
             other => format!("{} is done", other.name()),
         };
-        self.toast(MessageTone::Info, text);
+        self.add_toast(MessageTone::Info, text);
         PollTopic::ALL
             .iter()
             .filter(|poll| **poll != PollTopic::Backlog)
-            .for_each(|poll| self.polls.now(*poll));
-        self.polls.hurry(PollTopic::Backlog, LIVELY_MS);
+            .for_each(|poll| self.polls.request_now(*poll));
+        self.polls.hasten_poll(PollTopic::Backlog, LIVELY_MS);
     }
 
-    fn refused(&mut self, problem: &Problem) {
-        let text = sentence(problem);
+    fn handle_refusal(&mut self, problem: &Problem) {
+        let text = problem_sentence(problem);
         match &mut self.popup {
             Some(Popup::Text(popup)) if popup.sending => {
                 popup.sending = false; // what was typed is kept
                 popup.problem = Some(text);
             }
-            Some(_) | None => self.toast(MessageTone::Bad, text),
+            Some(_) | None => self.add_toast(MessageTone::Bad, text),
         }
     }
 }
@@ -379,7 +381,7 @@ fn replace<T: PartialEq>(held: &mut Option<T>, new: T, stale: &mut bool) {
 }
 
 /// A problem in one line.
-pub fn sentence(problem: &Problem) -> String {
+pub fn problem_sentence(problem: &Problem) -> String {
     match &problem.hint {
         Some(hint) => format!("{}; {hint}", problem.message),
         None => problem.message.clone(),

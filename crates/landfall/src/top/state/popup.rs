@@ -144,7 +144,7 @@ impl TextPopup {
             {
                 Err("say it in a few words")
             }
-            TextPurpose::Fill(ref action) => inbox::request(action, &text)
+            TextPurpose::Fill(ref action) => inbox::action_request(action, &text)
                 .ok_or("the engine is newer than this view, and means something else"),
             TextPurpose::Approve(task) => Ok(review(task, ReviewSaid::Approve { note: text })),
             TextPurpose::Changes(task) => {
@@ -163,26 +163,26 @@ impl TextPopup {
 }
 
 impl TuiState {
-    pub(super) fn popup_key(&mut self, key: KeyEvent) -> Vec<TuiAction> {
+    pub(super) fn handle_popup_key(&mut self, key: KeyEvent) -> Vec<TuiAction> {
         if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
             return vec![TuiAction::Quit];
         }
         match &self.popup {
-            Some(Popup::Text(_)) => self.text_key(key),
-            Some(Popup::Choice { .. }) => self.choice_key(key),
+            Some(Popup::Text(_)) => self.handle_text_key(key),
+            Some(Popup::Choice { .. }) => self.handle_choice_key(key),
             None => Vec::new(),
         }
     }
 
-    pub(super) fn popup_paste(&mut self, text: &str) {
+    pub(super) fn paste_into_popup(&mut self, text: &str) {
         if let Some(Popup::Text(popup)) = &mut self.popup {
             popup.line.paste(text);
             popup.field = 0;
-            self.typed();
+            self.note_typing();
         }
     }
 
-    fn choice_key(&mut self, key: KeyEvent) -> Vec<TuiAction> {
+    fn handle_choice_key(&mut self, key: KeyEvent) -> Vec<TuiAction> {
         match self.popup.take() {
             Some(Popup::Choice { title, text, mut ways }) => {
                 let place = ways.iter().position(|way| key.code == KeyCode::Char(way.key));
@@ -215,18 +215,18 @@ impl TuiState {
         Vec::new()
     }
 
-    fn text_key(&mut self, key: KeyEvent) -> Vec<TuiAction> {
+    fn handle_text_key(&mut self, key: KeyEvent) -> Vec<TuiAction> {
         let Some(Popup::Text(popup)) = &mut self.popup else { return Vec::new() };
         match key.code {
-            KeyCode::Esc => self.text_left(),
-            KeyCode::Enter if !key.modifiers.contains(KeyModifiers::ALT) => return self.text_entered(),
+            KeyCode::Esc => self.cancel_text(),
+            KeyCode::Enter if !key.modifiers.contains(KeyModifiers::ALT) => return self.submit_text(),
             KeyCode::Up | KeyCode::BackTab => popup.field = popup.field.saturating_sub(1),
             KeyCode::Down | KeyCode::Tab => popup.field = (popup.field + 1).min(popup.issues.len()),
             KeyCode::Char(' ') if popup.field > 0 => popup.issues[popup.field - 1].2 ^= true,
             _ => {
-                if popup.line.key(key) == KeyOutcome::Taken {
+                if popup.line.handle_key(key) == KeyOutcome::Taken {
                     popup.field = 0;
-                    self.typed();
+                    self.note_typing();
                 }
             }
         }
@@ -234,7 +234,7 @@ impl TuiState {
     }
 
     /// A filter is seen to work while it is typed.
-    fn typed(&mut self) {
+    fn note_typing(&mut self) {
         let Some(Popup::Text(popup)) = &mut self.popup else { return };
         popup.problem = None;
         if let TextPurpose::Filter(panel, _) = popup.purpose {
@@ -243,7 +243,7 @@ impl TuiState {
         }
     }
 
-    fn text_left(&mut self) {
+    fn cancel_text(&mut self) {
         if let Some(Popup::Text(popup)) = self.popup.take()
             && let TextPurpose::Filter(panel, before) = popup.purpose
         {
@@ -251,7 +251,7 @@ impl TuiState {
         }
     }
 
-    fn text_entered(&mut self) -> Vec<TuiAction> {
+    fn submit_text(&mut self) -> Vec<TuiAction> {
         let Some(Popup::Text(popup)) = &mut self.popup else { return Vec::new() };
         match popup.purpose {
             TextPurpose::Filter(..) => self.popup = None,
@@ -284,15 +284,16 @@ impl TuiState {
             | DashboardPanel::Queue
             | DashboardPanel::Backlog => {
                 self.filter = text;
-                self.sift();
+                self.filter_backlog();
             }
         }
     }
 
     /// Which tasks of the backlog are shown: open ones first, then what is over, newest first.
-    pub(super) fn sift(&mut self) {
-        let words = views::words(&self.filter);
-        let shown = self.backlog.iter().enumerate().filter(|(_, line)| views::backlog::matches(line, &words));
+    pub(super) fn filter_backlog(&mut self) {
+        let words = views::filter_words(&self.filter);
+        let shown =
+            self.backlog.iter().enumerate().filter(|(_, line)| views::backlog::matches_words(line, &words));
         let (open, mut over): (Vec<usize>, Vec<usize>) =
             shown.map(|(place, _)| place).partition(|place| !views::is_over(self.backlog[*place].status));
         over.reverse();
@@ -308,11 +309,13 @@ impl TuiState {
             Scroll::At(line) => line,
             Scroll::End => 0,
         };
-        match views::find(self, &self.sought, here + 1).or_else(|| views::find(self, &self.sought, 0)) {
+        match views::find_text(self, &self.sought, here + 1)
+            .or_else(|| views::find_text(self, &self.sought, 0))
+        {
             Some(line) => self.set_scroll(Scroll::At(line)),
             None => {
                 let text = format!("`{}` is not here", self.sought);
-                self.toast(super::MessageTone::Warn, text);
+                self.add_toast(super::MessageTone::Warn, text);
             }
         }
     }

@@ -11,9 +11,11 @@ use super::{
     TuiOverlay, TuiState,
 };
 use crate::top::polls::PollTopic;
-use crate::top::sample::{NOW_MS, TuiSample, entry, inbox, item, items, line, status, task};
+use crate::top::sample::{
+    NOW_MS, TuiSample, inbox_items, inbox_of, item, log_entry, status, task_id, task_line,
+};
 
-fn calls(actions: &[TuiAction]) -> Vec<&'static str> {
+fn action_names(actions: &[TuiAction]) -> Vec<&'static str> {
     actions
         .iter()
         .map(|action| match action {
@@ -24,65 +26,70 @@ fn calls(actions: &[TuiAction]) -> Vec<&'static str> {
         .collect()
 }
 
-fn toasts(state: &TuiState) -> String {
+fn toast_texts(state: &TuiState) -> String {
     let texts: Vec<&str> = state.toasts.iter().map(|toast| toast.text.as_str()).collect();
     texts.join(" | ")
 }
 
-fn changed(text: &str) -> Changed {
-    Changed { tasks: vec![ChangedTask { id: task(7), status: Status::Ready, text: text.to_owned() }] }
+fn changed_task(text: &str) -> Changed {
+    Changed { tasks: vec![ChangedTask { id: task_id(7), status: Status::Ready, text: text.to_owned() }] }
 }
 
 #[test]
 fn everything_is_asked_for_once_and_again_when_it_is_due() {
     let mut sample = TuiSample::new(80, 24);
-    let first = sample.tick(0);
-    assert_eq!(calls(&first), ["log", "status", "inbox", "reviews", "queue", "list"]);
-    assert!(sample.tick(10_000).is_empty(), "nothing was answered yet");
+    let first = sample.advance_clock(0);
+    assert_eq!(action_names(&first), ["log", "status", "inbox", "reviews", "queue", "list"]);
+    assert!(sample.advance_clock(10_000).is_empty(), "nothing was answered yet");
     sample.poll(
         PollTopic::Journal,
-        Response::Log(LogPage { entries: vec![entry(1, 3, "a fact")], next: 1, more: false }),
+        Response::Log(LogPage { entries: vec![log_entry(1, 3, "a fact")], next: 1, more: false }),
     );
-    let TuiAction::Call(_, Request::Log(asked)) = &sample.tick(2_000)[0] else { panic!("the journal again") };
+    let TuiAction::Call(_, Request::Log(asked)) = &sample.advance_clock(2_000)[0] else {
+        panic!("the journal again")
+    };
     assert_eq!((asked.after, asked.last), (Some(1), false));
 }
 
 #[test]
 fn a_fact_in_the_journal_makes_the_rest_be_asked_for_soon() {
-    let mut sample = TuiSample::busy(80, 24);
-    sample.tick(410);
-    let page = LogPage { entries: vec![entry(13, 3, "landed")], next: 13, more: false };
+    let mut sample = TuiSample::with_busy_run(80, 24);
+    sample.advance_clock(410);
+    let page = LogPage { entries: vec![log_entry(13, 3, "landed")], next: 13, more: false };
     let asked = sample.poll(PollTopic::Journal, Response::Log(page));
-    assert_eq!(calls(&asked), ["status", "inbox", "queue"]);
+    assert_eq!(action_names(&asked), ["status", "inbox", "queue"]);
 }
 
 #[test]
 fn a_question_is_answered_from_the_keyboard() {
-    let mut sample = TuiSample::busy(80, 24);
-    assert!(sample.press("<Tab>a").is_empty());
-    assert_eq!(sample.press("<Enter>"), [], "an empty answer is not sent");
+    let mut sample = TuiSample::with_busy_run(80, 24);
+    assert!(sample.press_keys("<Tab>a").is_empty());
+    assert_eq!(sample.press_keys("<Enter>"), [], "an empty answer is not sent");
     sample.tell(TuiEvent::Paste("spaces, ".to_owned()));
-    let answer = Answer { task: task(7), text: "spaces, plëase".to_owned() };
-    assert_eq!(sample.press("plëase<Enter>"), [Request::Answer(answer)]);
-    assert_eq!(sample.press("<Enter>"), [], "it is not sent twice");
-    sample.answer(RequestSubject::Order, Err(Problem::new(ProblemCode::NotNow, "too late")));
+    let answer = Answer { task: task_id(7), text: "spaces, plëase".to_owned() };
+    assert_eq!(sample.press_keys("plëase<Enter>"), [Request::Answer(answer)]);
+    assert_eq!(sample.press_keys("<Enter>"), [], "it is not sent twice");
+    sample.send_answer(RequestSubject::Order, Err(Problem::new(ProblemCode::NotNow, "too late")));
     let Some(Popup::Text(popup)) = &sample.state.popup else { panic!("it stays open") };
     assert_eq!((popup.line.text(), popup.problem.as_deref()), ("spaces, plëase", Some("too late")));
-    sample.press("<Enter>");
-    sample.answer(RequestSubject::Order, Ok(Response::Answer(changed("T7 has its answer and goes on."))));
+    sample.press_keys("<Enter>");
+    sample.send_answer(
+        RequestSubject::Order,
+        Ok(Response::Answer(changed_task("T7 has its answer and goes on."))),
+    );
     assert!(sample.state.popup.is_none());
-    assert_eq!(toasts(&sample.state), "T7 has its answer and goes on.");
+    assert_eq!(toast_texts(&sample.state), "T7 has its answer and goes on.");
 }
 
 #[test]
 fn a_review_is_approved_sent_back_or_put_off() {
-    let mut sample = TuiSample::busy(80, 24);
-    let review = |said| Request::Review(ReviewAsked { tasks: vec![task(6)], said });
-    sample.press("<Tab>j");
-    assert_eq!(sample.state.chosen(), Some(task(6)));
-    assert_eq!(sample.press("agood<Enter>"), [review(ReviewSaid::Approve { note: "good".to_owned() })]);
-    sample.press("<Esc>");
-    let sent_back = sample.press("cnames<Down><Down> <Up><Enter>");
+    let mut sample = TuiSample::with_busy_run(80, 24);
+    let review = |said| Request::Review(ReviewAsked { tasks: vec![task_id(6)], said });
+    sample.press_keys("<Tab>j");
+    assert_eq!(sample.state.selected_task(), Some(task_id(6)));
+    assert_eq!(sample.press_keys("agood<Enter>"), [review(ReviewSaid::Approve { note: "good".to_owned() })]);
+    sample.press_keys("<Esc>");
+    let sent_back = sample.press_keys("cnames<Down><Down> <Up><Enter>");
     let changes = ReviewSaid::Changes {
         issues: vec!["docs".to_owned()],
         note: "names".to_owned(),
@@ -90,50 +97,50 @@ fn a_review_is_approved_sent_back_or_put_off() {
         hint: None,
     };
     assert_eq!(sent_back, [review(changes)]);
-    sample.press("<Esc>");
-    assert_eq!(sample.press("d"), [review(ReviewSaid::Defer)]);
-    assert_eq!(sample.press("k"), []);
-    assert_eq!(sample.press("d"), [], "a question cannot be put off");
-    assert!(toasts(&sample.state).contains("only a look"), "{}", toasts(&sample.state));
+    sample.press_keys("<Esc>");
+    assert_eq!(sample.press_keys("d"), [review(ReviewSaid::Defer)]);
+    assert_eq!(sample.press_keys("k"), []);
+    assert_eq!(sample.press_keys("d"), [], "a question cannot be put off");
+    assert!(toast_texts(&sample.state).contains("only a look"), "{}", toast_texts(&sample.state));
 }
 
 #[test]
 fn r_shows_one_look_after_the_other() {
-    let mut sample = TuiSample::busy(80, 24);
-    sample.press("R");
+    let mut sample = TuiSample::with_busy_run(80, 24);
+    sample.press_keys("R");
     let open = sample.state.open.as_ref().expect("a task is open");
-    assert_eq!((open.task, open.page), (task(6), TaskView::Diff));
-    sample.press("R");
-    assert_eq!(sample.state.open.as_ref().map(|open| open.task), Some(task(2)), "the one that landed");
-    sample.press("R");
-    assert_eq!(sample.state.open.as_ref().map(|open| open.task), Some(task(6)), "and from the start");
-    sample.press("<Esc>");
+    assert_eq!((open.task, open.page), (task_id(6), TaskView::Diff));
+    sample.press_keys("R");
+    assert_eq!(sample.state.open.as_ref().map(|open| open.task), Some(task_id(2)), "the one that landed");
+    sample.press_keys("R");
+    assert_eq!(sample.state.open.as_ref().map(|open| open.task), Some(task_id(6)), "and from the start");
+    sample.press_keys("<Esc>");
     assert!(sample.state.screens.is_empty() && sample.state.open.is_none());
 }
 
 #[test]
 fn nothing_dangerous_happens_without_a_word_more() {
-    let mut sample = TuiSample::busy(80, 24);
+    let mut sample = TuiSample::with_busy_run(80, 24);
     let stop = |task, now| Request::Stop(StopAsked { task, now });
-    assert_eq!(sample.press("x"), []);
-    assert_eq!(sample.press("z<Enter>jx"), [], "no other key confirms");
-    assert_eq!(sample.press("y"), [stop(Some(task(3)), false)]);
-    assert_eq!(sample.press("x<Esc>y"), []);
-    assert_eq!(sample.press("sn"), [stop(None, true)]);
-    assert_eq!(sample.press("sy"), [stop(None, false)]);
+    assert_eq!(sample.press_keys("x"), []);
+    assert_eq!(sample.press_keys("z<Enter>jx"), [], "no other key confirms");
+    assert_eq!(sample.press_keys("y"), [stop(Some(task_id(3)), false)]);
+    assert_eq!(sample.press_keys("x<Esc>y"), []);
+    assert_eq!(sample.press_keys("sn"), [stop(None, true)]);
+    assert_eq!(sample.press_keys("sy"), [stop(None, false)]);
     let auto = |mode| Request::Auto(AutoAsked { mode });
-    assert_eq!(sample.press(" "), [auto(Mode::SemiAuto)], "to ask more often needs no question");
+    assert_eq!(sample.press_keys(" "), [auto(Mode::SemiAuto)], "to ask more often needs no question");
     let mut semi = status();
     semi.pilot.as_mut().expect("a pilot").mode = Mode::SemiAuto;
     sample.poll(PollTopic::Status, Response::Status(Box::new(semi)));
-    assert_eq!(sample.press(" "), []);
-    assert_eq!(sample.press("y"), [auto(Mode::Autopilot)]);
+    assert_eq!(sample.press_keys(" "), []);
+    assert_eq!(sample.press_keys("y"), [auto(Mode::Autopilot)]);
 }
 
 #[test]
 fn a_run_is_paused_and_resumed_with_one_key_and_nothing_is_asked_of_none() {
-    let mut sample = TuiSample::busy(80, 24);
-    assert_eq!(sample.press("p"), [Request::Pause(PauseAsked::default())]);
+    let mut sample = TuiSample::with_busy_run(80, 24);
+    assert_eq!(sample.press_keys("p"), [Request::Pause(PauseAsked::default())]);
     let mut paused = status();
     paused.pilot.as_mut().expect("a pilot").pause = Some(landfall_api::PauseLine {
         why: landfall_api::PauseReason::Person,
@@ -141,79 +148,86 @@ fn a_run_is_paused_and_resumed_with_one_key_and_nothing_is_asked_of_none() {
         since_ms: NOW_MS,
     });
     sample.poll(PollTopic::Status, Response::Status(Box::new(paused)));
-    assert_eq!(sample.press("p"), [Request::Resume(Nothing {})]);
+    assert_eq!(sample.press_keys("p"), [Request::Resume(Nothing {})]);
     let mut rest = status();
     (rest.run, rest.pilot, rest.engine) = (None, None, None);
     sample.poll(PollTopic::Status, Response::Status(Box::new(rest)));
-    assert!(toasts(&sample.state).contains("no engine drives the project any more"));
-    assert_eq!(sample.press("p s"), []);
+    assert!(toast_texts(&sample.state).contains("no engine drives the project any more"));
+    assert_eq!(sample.press_keys("p s"), []);
     let asked = RunAsked { attended: true, ..RunAsked::default() };
-    assert_eq!(sample.press("y"), [Request::RunStart(asked)], "a run is started after a word more");
+    assert_eq!(sample.press_keys("y"), [Request::RunStart(asked)], "a run is started after a word more");
 }
 
 #[test]
 fn a_task_that_gave_up_is_tried_again_with_a_note() {
-    let mut sample = TuiSample::busy(80, 24);
-    sample.press("<Tab>G");
-    sample.press("k");
-    assert_eq!(sample.state.chosen(), Some(task(8)), "the blocked one");
-    let fresh = |note: &str| Retry { tasks: vec![task(8)], fresh: true, note: Some(note.to_owned()) };
-    assert_eq!(sample.press("a1from the start<Enter>"), [Request::Retry(fresh("from the start"))]);
-    sample.press("<Esc>");
-    assert_eq!(sample.press("a2"), [], "what is dangerous is asked once more");
-    let skip = ReviewAsked { tasks: vec![task(8)], said: ReviewSaid::Skip };
-    assert_eq!(sample.press("y"), [Request::Review(skip)]);
-    let retry = Retry { tasks: vec![task(8)], fresh: false, note: Some("use make".to_owned()) };
-    assert_eq!(sample.press("ruse make<Enter>"), [Request::Retry(retry)]);
+    let mut sample = TuiSample::with_busy_run(80, 24);
+    sample.press_keys("<Tab>G");
+    sample.press_keys("k");
+    assert_eq!(sample.state.selected_task(), Some(task_id(8)), "the blocked one");
+    let fresh = |note: &str| Retry { tasks: vec![task_id(8)], fresh: true, note: Some(note.to_owned()) };
+    assert_eq!(sample.press_keys("a1from the start<Enter>"), [Request::Retry(fresh("from the start"))]);
+    sample.press_keys("<Esc>");
+    assert_eq!(sample.press_keys("a2"), [], "what is dangerous is asked once more");
+    let skip = ReviewAsked { tasks: vec![task_id(8)], said: ReviewSaid::Skip };
+    assert_eq!(sample.press_keys("y"), [Request::Review(skip)]);
+    let retry = Retry { tasks: vec![task_id(8)], fresh: false, note: Some("use make".to_owned()) };
+    assert_eq!(sample.press_keys("ruse make<Enter>"), [Request::Retry(retry)]);
 }
 
 #[test]
 fn one_task_is_told_held_and_blocked() {
-    let mut sample = TuiSample::busy(80, 24);
-    let message = |now| Request::Message(Message { task: task(3), text: "use make".to_owned(), now });
-    assert_eq!(sample.press("muse make<Enter>"), [message(false)]);
-    sample.press("<Esc>");
-    assert_eq!(sample.press("muse make<Down> <Enter>"), [message(true)]);
-    sample.press("<Esc>");
-    assert_eq!(sample.press("b<Enter>"), [], "a reason must be given");
-    let block = Block { tasks: vec![task(3)], reason: "no compiler".to_owned() };
-    assert_eq!(sample.press("no compiler<Enter>"), [Request::Block(block)]);
-    sample.press("<Esc>");
-    assert_eq!(sample.press("h<Enter>"), [Request::Hold(Hold { tasks: vec![task(3)], reason: None })]);
-    sample.press("<Esc>");
+    let mut sample = TuiSample::with_busy_run(80, 24);
+    let message = |now| Request::Message(Message { task: task_id(3), text: "use make".to_owned(), now });
+    assert_eq!(sample.press_keys("muse make<Enter>"), [message(false)]);
+    sample.press_keys("<Esc>");
+    assert_eq!(sample.press_keys("muse make<Down> <Enter>"), [message(true)]);
+    sample.press_keys("<Esc>");
+    assert_eq!(sample.press_keys("b<Enter>"), [], "a reason must be given");
+    let block = Block { tasks: vec![task_id(3)], reason: "no compiler".to_owned() };
+    assert_eq!(sample.press_keys("no compiler<Enter>"), [Request::Block(block)]);
+    sample.press_keys("<Esc>");
+    assert_eq!(
+        sample.press_keys("h<Enter>"),
+        [Request::Hold(Hold { tasks: vec![task_id(3)], reason: None })]
+    );
+    sample.press_keys("<Esc>");
     let held = vec![item(InboxKind::Paused, 3, "Speed the parser up", "it is paused by a person")];
-    sample.poll(PollTopic::Inbox, Response::Inbox(inbox(held)));
-    assert_eq!(sample.press("h"), [Request::Release(Release { tasks: vec![task(3)] })]);
+    sample.poll(PollTopic::Inbox, Response::Inbox(inbox_of(held)));
+    assert_eq!(sample.press_keys("h"), [Request::Release(Release { tasks: vec![task_id(3)] })]);
 }
 
 #[test]
 fn what_is_chosen_stays_chosen_when_the_list_changes_around_it() {
-    let mut sample = TuiSample::busy(80, 24);
-    sample.press("<Tab>jj");
-    assert_eq!(sample.state.chosen(), Some(task(8)));
-    let mut more = items();
+    let mut sample = TuiSample::with_busy_run(80, 24);
+    sample.press_keys("<Tab>jj");
+    assert_eq!(sample.state.selected_task(), Some(task_id(8)));
+    let mut more = inbox_items();
     more.push(item(InboxKind::Question, 4, "Another", "Why?"));
-    sample.poll(PollTopic::Inbox, Response::Inbox(inbox(more)));
-    assert_eq!(sample.state.chosen(), Some(task(8)), "though another question came before it");
-    assert!(toasts(&sample.state).contains("T4 question: Why?"), "and is told of: {}", toasts(&sample.state));
-    let rest = items().into_iter().filter(|item| item.kind == InboxKind::Owed).collect();
-    sample.poll(PollTopic::Inbox, Response::Inbox(inbox(rest)));
-    assert_eq!(sample.state.chosen(), Some(task(2)), "its place, when it is gone");
+    sample.poll(PollTopic::Inbox, Response::Inbox(inbox_of(more)));
+    assert_eq!(sample.state.selected_task(), Some(task_id(8)), "though another question came before it");
+    assert!(
+        toast_texts(&sample.state).contains("T4 question: Why?"),
+        "and is told of: {}",
+        toast_texts(&sample.state)
+    );
+    let rest = inbox_items().into_iter().filter(|item| item.kind == InboxKind::Owed).collect();
+    sample.poll(PollTopic::Inbox, Response::Inbox(inbox_of(rest)));
+    assert_eq!(sample.state.selected_task(), Some(task_id(2)), "its place, when it is gone");
 }
 
 #[test]
 fn an_answer_can_be_chosen_from_those_that_suggest_themselves() {
-    let mut sample = TuiSample::busy(80, 24);
+    let mut sample = TuiSample::with_busy_run(80, 24);
     let mut asks = item(InboxKind::Question, 7, "Format", "Which?\n- tabs\n- spaces");
     asks.choices = vec!["tabs".to_owned(), "spaces".to_owned()];
-    sample.poll(PollTopic::Inbox, Response::Inbox(inbox(vec![asks])));
-    let answer = Answer { task: task(7), text: "spaces".to_owned() };
-    assert_eq!(sample.press("<Tab>a<Down><Down> <Enter>"), [Request::Answer(answer)]);
+    sample.poll(PollTopic::Inbox, Response::Inbox(inbox_of(vec![asks])));
+    let answer = Answer { task: task_id(7), text: "spaces".to_owned() };
+    assert_eq!(sample.press_keys("<Tab>a<Down><Down> <Enter>"), [Request::Answer(answer)]);
 }
 
 #[test]
 fn the_output_of_an_agent_is_read_on_and_the_next_one_taken_up() {
-    let mut sample = TuiSample::busy(80, 24);
+    let mut sample = TuiSample::with_busy_run(80, 24);
     let page = |key: &str, texts: &[&str], next: u64, grows: bool| {
         let said = |text: &&str| Said {
             at: 0,
@@ -253,46 +267,47 @@ fn the_output_of_an_agent_is_read_on_and_the_next_one_taken_up() {
     };
     let opened = sample.tell(TuiEvent::Key(crossterm::event::KeyCode::Char('o').into()));
     assert_eq!(asked(opened), Some((None, None, true)));
-    sample.answer(RequestSubject::Page(task(3)), page("i1", &["a", "b"], 10, true));
-    assert_eq!(asked(sample.tick(2_000)), Some((Some("i1".to_owned()), Some(10), false)));
-    sample.answer(RequestSubject::Page(task(3)), page("i1", &["c"], 12, false));
+    sample.send_answer(RequestSubject::Page(task_id(3)), page("i1", &["a", "b"], 10, true));
+    assert_eq!(asked(sample.advance_clock(2_000)), Some((Some("i1".to_owned()), Some(10), false)));
+    sample.send_answer(RequestSubject::Page(task_id(3)), page("i1", &["c"], 12, false));
     assert_eq!(lines(&sample), Some(3));
-    assert_eq!(asked(sample.tick(2_000)), Some((None, None, true)), "it is over: is there another?");
-    sample.answer(RequestSubject::Page(task(3)), page("i2", &["d"], 2, true));
+    assert_eq!(asked(sample.advance_clock(2_000)), Some((None, None, true)), "it is over: is there another?");
+    sample.send_answer(RequestSubject::Page(task_id(3)), page("i2", &["d"], 2, true));
     assert_eq!(lines(&sample), Some(1));
 }
 
 #[test]
 fn the_backlog_is_filtered_while_one_types_and_esc_brings_it_back() {
-    let mut sample = TuiSample::busy(80, 24);
-    sample.press("/failed number");
+    let mut sample = TuiSample::with_busy_run(80, 24);
+    sample.press_keys("/failed number");
     assert_eq!(sample.state.focus, DashboardPanel::Backlog);
     assert_eq!(sample.state.backlog_shown.len(), 10);
-    sample.press(" 3");
-    assert_eq!(sample.state.tasks(), [39, 35, 31, 23, 3].map(task));
-    sample.press("<Esc>");
+    sample.press_keys(" 3");
+    assert_eq!(sample.state.backlog_tasks(), [39, 35, 31, 23, 3].map(task_id));
+    sample.press_keys("<Esc>");
     assert_eq!(sample.state.backlog_shown.len(), 40);
-    sample.press("/T12<Enter>");
-    assert_eq!(sample.state.chosen(), Some(task(12)));
-    sample.press("<Esc>");
+    sample.press_keys("/T12<Enter>");
+    assert_eq!(sample.state.selected_task(), Some(task_id(12)));
+    sample.press_keys("<Esc>");
     assert_eq!(sample.state.backlog_shown.len(), 40);
 }
 
 #[test]
 fn what_is_open_comes_before_what_is_over() {
-    let sample = TuiSample::busy(80, 24);
-    let tasks = sample.state.tasks();
-    assert_eq!((tasks[0], tasks[19], tasks[20]), (task(1), task(38), task(40)));
+    let sample = TuiSample::with_busy_run(80, 24);
+    let tasks = sample.state.backlog_tasks();
+    assert_eq!((tasks[0], tasks[19], tasks[20]), (task_id(1), task_id(38), task_id(40)));
 }
 
 #[test]
 fn ten_thousand_tasks_come_in_pages_and_keys_stay_quick() {
     let mut sample = TuiSample::new(200, 60);
-    sample.tick(0);
-    let page =
-        |from: u32| (from..from + 1_000).map(|number| line(number, Status::Ready, "One of many")).collect();
+    sample.advance_clock(0);
+    let page = |from: u32| {
+        (from..from + 1_000).map(|number| task_line(number, Status::Ready, "One of many")).collect()
+    };
     for number in 0..10 {
-        let next = (number < 9).then(|| task((number + 1) * 1_000));
+        let next = (number < 9).then(|| task_id((number + 1) * 1_000));
         let page = TaskPage { tasks: page(number * 1_000 + 1), next };
         let asked = sample.poll(PollTopic::Backlog, Response::List(page));
         let Some(next) = next else { continue };
@@ -303,46 +318,46 @@ fn ten_thousand_tasks_come_in_pages_and_keys_stay_quick() {
     }
     assert_eq!(sample.state.backlog.len(), 10_000);
     let began = std::time::Instant::now();
-    sample.press("<Tab><Tab><Tab><Tab>");
+    sample.press_keys("<Tab><Tab><Tab><Tab>");
     for _ in 0..100 {
-        sample.press("j");
+        sample.press_keys("j");
     }
-    sample.press("/9999");
-    assert_eq!(sample.state.tasks(), [task(9_999)]);
+    sample.press_keys("/9999");
+    assert_eq!(sample.state.backlog_tasks(), [task_id(9_999)]);
     assert!(began.elapsed().as_secs() < 5, "{:?}", began.elapsed());
 }
 
 #[test]
 fn the_log_stands_still_while_it_is_read_and_follows_again() {
-    let mut sample = TuiSample::busy(80, 24);
-    sample.press("<Tab><Tab><Tab>kk");
+    let mut sample = TuiSample::with_busy_run(80, 24);
+    sample.press_keys("<Tab><Tab><Tab>kk");
     assert_eq!(sample.state.entry, Some(10));
-    let page = LogPage { entries: vec![entry(13, 5, "more")], next: 13, more: false };
+    let page = LogPage { entries: vec![log_entry(13, 5, "more")], next: 13, more: false };
     sample.poll(PollTopic::Journal, Response::Log(page));
     assert_eq!(sample.state.entry, Some(10));
-    sample.press("G");
+    sample.press_keys("G");
     assert_eq!(sample.state.entry, None);
-    sample.press("/more<Enter>");
-    assert_eq!(sample.state.entries().len(), 1);
-    let flood: Vec<_> = (14..14 + 2 * JOURNAL_MAX as u64).map(|seq| entry(seq, 5, "flood")).collect();
+    sample.press_keys("/more<Enter>");
+    assert_eq!(sample.state.shown_entries().len(), 1);
+    let flood: Vec<_> = (14..14 + 2 * JOURNAL_MAX as u64).map(|seq| log_entry(seq, 5, "flood")).collect();
     sample.poll(PollTopic::Journal, Response::Log(LogPage { entries: flood, next: 9_999, more: false }));
     assert_eq!(sample.state.journal.len(), JOURNAL_MAX);
 }
 
 #[test]
 fn a_project_that_cannot_be_reached_is_said_so_tried_again_and_welcomed_back() {
-    let mut sample = TuiSample::busy(80, 24);
-    sample.answer(
+    let mut sample = TuiSample::with_busy_run(80, 24);
+    sample.send_answer(
         RequestSubject::Poll(PollTopic::Status),
         Err(Problem::new(ProblemCode::NotARepository, "it is gone")),
     );
     assert!(matches!(sample.state.link, ConnectionState::Lost { since_ms, .. } if since_ms == NOW_MS));
     assert!(sample.state.status().is_some(), "what was known stays");
-    let again = sample.tick(5_000);
-    assert!(calls(&again).contains(&"status"), "{again:?}");
+    let again = sample.advance_clock(5_000);
+    assert!(action_names(&again).contains(&"status"), "{again:?}");
     sample.poll(PollTopic::Status, Response::Status(Box::new(status())));
     assert_eq!(sample.state.link, ConnectionState::Up);
-    assert!(toasts(&sample.state).contains("can be reached again"));
+    assert!(toast_texts(&sample.state).contains("can be reached again"));
 }
 
 #[test]
@@ -350,85 +365,85 @@ fn toasts_stay_as_long_as_they_are_grave() {
     use super::MessageTone;
     let mut sample = TuiSample::new(80, 24);
     for tone in [MessageTone::Info, MessageTone::Warn, MessageTone::Bad] {
-        sample.state.toast(tone, "x");
+        sample.state.add_toast(tone, "x");
     }
     for (ms, left) in [(2_999, 3), (1, 2), (2_000, 1), (2_999, 1), (1, 0)] {
-        sample.tick(ms);
+        sample.advance_clock(ms);
         assert_eq!(sample.state.toasts.len(), left);
     }
 }
 
 #[test]
 fn nothing_is_drawn_while_nothing_changes() {
-    let mut sample = TuiSample::busy(80, 24);
+    let mut sample = TuiSample::with_busy_run(80, 24);
     let mut rest = status();
     (rest.run, rest.pilot) = (None, None);
     (rest.accounts, rest.sprint) = (Vec::new(), None);
     sample.poll(PollTopic::Status, Response::Status(Box::new(rest.clone())));
     sample.state.toasts.clear();
     sample.state.take_stale();
-    sample.tick(3_000);
+    sample.advance_clock(3_000);
     sample.poll(PollTopic::Status, Response::Status(Box::new(rest)));
     sample.poll(PollTopic::Journal, Response::Log(LogPage { entries: Vec::new(), next: 12, more: false }));
-    sample.tick(1_000);
+    sample.advance_clock(1_000);
     assert!(!sample.state.take_stale());
-    sample.press("?");
+    sample.press_keys("?");
     assert!(sample.state.take_stale());
 }
 
 #[test]
 fn pages_of_a_task_are_asked_for_when_they_are_opened() {
-    let mut sample = TuiSample::busy(80, 24);
+    let mut sample = TuiSample::with_busy_run(80, 24);
     let key = |code| TuiEvent::Key(crossterm::event::KeyEvent::from(code));
     let opened = sample.tell(key(crossterm::event::KeyCode::Char('1')));
-    assert_eq!(calls(&opened), ["show", "why"]);
-    assert_eq!(sample.state.open.as_ref().map(|open| open.task), Some(task(3)));
+    assert_eq!(action_names(&opened), ["show", "why"]);
+    assert_eq!(sample.state.open.as_ref().map(|open| open.task), Some(task_id(3)));
     let late = Response::Diff(landfall_api::Diff {
-        task: task(9),
+        task: task_id(9),
         from: String::new(),
         to: String::new(),
         diff: landfall_api::Blob::new(b"late".to_vec()),
     });
-    sample.answer(RequestSubject::Page(task(9)), Ok(late));
+    sample.send_answer(RequestSubject::Page(task_id(9)), Ok(late));
     assert_eq!(
         sample.state.open.as_ref().and_then(|open| open.diff.as_ref()),
         None,
         "late news of another task"
     );
-    sample.press("<Tab><Tab><Tab>");
+    sample.press_keys("<Tab><Tab><Tab>");
     let diff = Response::Diff(landfall_api::Diff {
-        task: task(3),
+        task: task_id(3),
         from: String::new(),
         to: String::new(),
         diff: landfall_api::Blob::new(b"--- a\n+++ b\n@@\n-old\n+new\n".to_vec()),
     });
-    sample.answer(RequestSubject::Page(task(3)), Ok(diff));
+    sample.send_answer(RequestSubject::Page(task_id(3)), Ok(diff));
     assert_eq!(sample.state.open.as_ref().and_then(|open| open.diff.as_ref()).map(Vec::len), Some(5));
-    sample.press("8");
-    assert!(toasts(&sample.state).contains("slot 8"));
+    sample.press_keys("8");
+    assert!(toast_texts(&sample.state).contains("slot 8"));
 }
 
 #[test]
 fn leaving_is_one_key_wherever_one_is() {
     for keys in ["", "?", "1", "<Tab>a"] {
-        let mut sample = TuiSample::busy(80, 24);
-        sample.press(keys);
+        let mut sample = TuiSample::with_busy_run(80, 24);
+        sample.press_keys(keys);
         let key = crossterm::event::KeyEvent::new(
             crossterm::event::KeyCode::Char('c'),
             crossterm::event::KeyModifiers::CONTROL,
         );
         assert!(sample.tell(TuiEvent::Key(key)).contains(&TuiAction::Quit), "{keys}");
     }
-    let mut sample = TuiSample::busy(80, 24);
-    sample.press("?<Esc>");
+    let mut sample = TuiSample::with_busy_run(80, 24);
+    sample.press_keys("?<Esc>");
     assert!(sample.state.screens.is_empty());
-    sample.press("M?");
+    sample.press_keys("M?");
     assert_eq!(sample.state.screens, [TuiOverlay::Queue, TuiOverlay::Help]);
 }
 
 #[test]
 fn an_answer_of_another_kind_changes_nothing() {
-    let mut sample = TuiSample::busy(80, 24);
+    let mut sample = TuiSample::with_busy_run(80, 24);
     sample.poll(PollTopic::Open, Response::Add(Added { tasks: Vec::new() }));
     assert_eq!(sample.state.link, ConnectionState::Up);
 }

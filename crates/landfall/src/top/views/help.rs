@@ -2,7 +2,7 @@
 
 use ratatui::text::{Line, Span};
 
-use super::fit;
+use super::fit_columns;
 use crate::top::keys::{BINDINGS, KeyGroup};
 use crate::top::theme::Theme;
 
@@ -11,24 +11,28 @@ pub fn keys(width: usize) -> Vec<Line<'static>> {
     let columns: [&[KeyGroup]; 2] =
         [&[KeyGroup::Moving, KeyGroup::Run], &[KeyGroup::Task, KeyGroup::Screens]];
     let [left, right] =
-        columns.map(|groups| groups.iter().flat_map(|group| rows(*group)).collect::<Vec<_>>());
+        columns.map(|groups| groups.iter().flat_map(|group| group_rows(*group)).collect::<Vec<_>>());
     if width < 76 {
-        return [left, right].concat().into_iter().map(|(key, about)| line(&key, &about, width)).collect();
+        return [left, right]
+            .concat()
+            .into_iter()
+            .map(|(key, about)| help_line(&key, &about, width))
+            .collect();
     }
     let half = width.min(120) / 2;
     let empty = (String::new(), String::new());
     (0..left.len().max(right.len()))
         .map(|place| {
             let mut row =
-                line(&left.get(place).unwrap_or(&empty).0, &left.get(place).unwrap_or(&empty).1, half);
+                help_line(&left.get(place).unwrap_or(&empty).0, &left.get(place).unwrap_or(&empty).1, half);
             let (key, about) = right.get(place).unwrap_or(&empty);
-            row.spans.extend(line(key, about, half).spans);
+            row.spans.extend(help_line(key, about, half).spans);
             row
         })
         .collect()
 }
 
-fn rows(group: KeyGroup) -> Vec<(String, String)> {
+fn group_rows(group: KeyGroup) -> Vec<(String, String)> {
     let mut rows = vec![(group.heading().to_owned(), String::new())];
     let of = BINDINGS.iter().filter(|binding| binding.group == group);
     rows.extend(of.map(|binding| (format!("  {}", binding.shown), binding.about.to_owned())));
@@ -36,13 +40,13 @@ fn rows(group: KeyGroup) -> Vec<(String, String)> {
     rows
 }
 
-fn line(key: &str, about: &str, width: usize) -> Line<'static> {
+fn help_line(key: &str, about: &str, width: usize) -> Line<'static> {
     let key_width = 11.min(width);
     if about.is_empty() {
-        return Line::from(Span::styled(fit(key, width), Theme::strong()));
+        return Line::from(Span::styled(fit_columns(key, width), Theme::strong()));
     }
     Line::from(vec![
-        Span::styled(fit(key, key_width), Theme::strong()),
-        Span::raw(fit(about, width.saturating_sub(key_width))),
+        Span::styled(fit_columns(key, key_width), Theme::strong()),
+        Span::raw(fit_columns(about, width.saturating_sub(key_width))),
     ])
 }

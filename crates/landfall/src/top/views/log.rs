@@ -4,12 +4,12 @@ use landfall_api::LogEntry;
 use landfall_text::control_chars::escape_line;
 use ratatui::text::{Line, Span};
 
-use super::window;
+use super::window_start;
 use crate::top::state::TuiState;
 use crate::top::theme::Theme;
 
 /// Whether every word stands in it.
-pub fn matches(entry: &LogEntry, words: &[String]) -> bool {
+pub fn matches_words(entry: &LogEntry, words: &[String]) -> bool {
     if words.is_empty() {
         return true;
     }
@@ -19,8 +19,8 @@ pub fn matches(entry: &LogEntry, words: &[String]) -> bool {
 }
 
 /// The newest entries, or those around the one that is looked at.
-pub fn lines(state: &TuiState, rows: usize, focused: bool, theme: Theme) -> Vec<Line<'static>> {
-    let entries = state.entries();
+pub fn log_lines(state: &TuiState, rows: usize, focused: bool, theme: Theme) -> Vec<Line<'static>> {
+    let entries = state.shown_entries();
     if entries.is_empty() {
         let text =
             if state.log_filter.is_empty() { "nothing has happened yet" } else { "nothing has these words" };
@@ -29,13 +29,13 @@ pub fn lines(state: &TuiState, rows: usize, focused: bool, theme: Theme) -> Vec<
     let last = entries.len() - 1;
     let place = state.entry.and_then(|seq| entries.iter().position(|entry| entry.seq == seq));
     let from = match place {
-        Some(place) => window(place, entries.len(), rows),
+        Some(place) => window_start(place, entries.len(), rows),
         None => entries.len().saturating_sub(rows),
     };
     let chosen = place.unwrap_or(last);
     let mut lines = Vec::new();
     for (at, entry) in entries.iter().enumerate().skip(from).take(rows) {
-        let line = line(entry, theme);
+        let line = entry_line(entry, theme);
         let is_chosen = focused && at == chosen && state.entry.is_some();
         lines.push(if is_chosen { line.style(Theme::chosen()) } else { line });
     }
@@ -43,7 +43,7 @@ pub fn lines(state: &TuiState, rows: usize, focused: bool, theme: Theme) -> Vec<
 }
 
 /// One entry.
-pub fn line(entry: &LogEntry, theme: Theme) -> Line<'static> {
+pub fn entry_line(entry: &LogEntry, theme: Theme) -> Line<'static> {
     let task = entry.task.map(|task| task.to_string()).unwrap_or_default();
     let style = match entry.kind.as_str() {
         "landed" => theme.good(),

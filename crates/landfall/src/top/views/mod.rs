@@ -20,7 +20,7 @@ use ratatui::text::Line;
 
 use super::state::{TuiOverlay, TuiState};
 use super::theme::Theme;
-use crate::say::shorten;
+use crate::say::shorten_to_columns;
 use text::WrappedText;
 
 /// What a screen shows: built at once where it is short, taken line by line where it is long.
@@ -37,7 +37,7 @@ pub enum ViewContent<'a> {
 
 impl ViewContent<'_> {
     /// How many lines there are.
-    pub fn count(&self) -> usize {
+    pub fn line_count(&self) -> usize {
         match self {
             Self::Built(lines) => lines.len(),
             Self::Raw(lines, _) => lines.len(),
@@ -47,7 +47,7 @@ impl ViewContent<'_> {
     }
 
     /// The words of a line, to look through.
-    fn plain(&self, place: usize) -> Cow<'_, str> {
+    fn plain_line(&self, place: usize) -> Cow<'_, str> {
         match self {
             Self::Built(lines) => {
                 lines[place].spans.iter().map(|span| span.content.as_ref()).collect::<String>().into()
@@ -59,8 +59,8 @@ impl ViewContent<'_> {
     }
 
     /// These lines, drawn.
-    pub fn lines(&self, from: usize, rows: usize, theme: Theme) -> Vec<Line<'static>> {
-        let to = self.count().min(from.saturating_add(rows));
+    pub fn draw_lines(&self, from: usize, rows: usize, theme: Theme) -> Vec<Line<'static>> {
+        let to = self.line_count().min(from.saturating_add(rows));
         let from = from.min(to);
         match self {
             Self::Built(lines) => lines[from..to].to_vec(),
@@ -71,20 +71,22 @@ impl ViewContent<'_> {
                 lines[from..to].iter().map(line).collect()
             }
             Self::Output(lines) => lines[from..to].iter().map(|line| task::said(line, theme)).collect(),
-            Self::Log(entries) => entries[from..to].iter().map(|entry| log::line(entry, theme)).collect(),
+            Self::Log(entries) => {
+                entries[from..to].iter().map(|entry| log::entry_line(entry, theme)).collect()
+            }
         }
     }
 }
 
 /// What the screen on top shows.
-pub fn content(state: &TuiState, theme: Theme) -> ViewContent<'_> {
+pub fn current_content(state: &TuiState, theme: Theme) -> ViewContent<'_> {
     let width = usize::from(state.size.0).saturating_sub(2);
     match state.screens.last() {
-        Some(TuiOverlay::Task) => task::content(state, width, theme),
-        Some(TuiOverlay::Queue) => ViewContent::Built(queue::report(state, width, theme)),
-        Some(TuiOverlay::Discoveries) => ViewContent::Built(doctor::discoveries(state, width, theme)),
-        Some(TuiOverlay::Doctor) => ViewContent::Built(doctor::health(state, width, theme)),
-        Some(TuiOverlay::Sprint) => ViewContent::Built(sprint::report(state, width, theme)),
+        Some(TuiOverlay::Task) => task::task_content(state, width, theme),
+        Some(TuiOverlay::Queue) => ViewContent::Built(queue::queue_report_lines(state, width, theme)),
+        Some(TuiOverlay::Discoveries) => ViewContent::Built(doctor::discovery_lines(state, width, theme)),
+        Some(TuiOverlay::Doctor) => ViewContent::Built(doctor::health_lines(state, width, theme)),
+        Some(TuiOverlay::Sprint) => ViewContent::Built(sprint::sprint_report_lines(state, width, theme)),
         Some(TuiOverlay::Help) => ViewContent::Built(help::keys(width)),
         None => ViewContent::Built(Vec::new()),
     }
@@ -94,7 +96,7 @@ const PLAIN: Theme = Theme { colour: false };
 
 /// How many lines the screen on top has.
 pub fn lines_count(state: &TuiState) -> usize {
-    content(state, PLAIN).count()
+    current_content(state, PLAIN).line_count()
 }
 
 /// How many of them are seen at once: all rows but the header, the frame and the footer.
@@ -103,14 +105,14 @@ pub fn page_rows(state: &TuiState) -> usize {
 }
 
 /// The first line from there on with these words, whatever the case.
-pub fn find(state: &TuiState, sought: &str, from: usize) -> Option<usize> {
-    let content = content(state, PLAIN);
+pub fn find_text(state: &TuiState, sought: &str, from: usize) -> Option<usize> {
+    let content = current_content(state, PLAIN);
     let sought = sought.to_lowercase();
-    (from..content.count()).find(|place| content.plain(*place).to_lowercase().contains(&sought))
+    (from..content.line_count()).find(|place| content.plain_line(*place).to_lowercase().contains(&sought))
 }
 
 /// The words of a filter.
-pub fn words(filter: &str) -> Vec<String> {
+pub fn filter_words(filter: &str) -> Vec<String> {
     filter.split_whitespace().map(str::to_lowercase).collect()
 }
 
@@ -129,7 +131,7 @@ pub fn is_over(status: Status) -> bool {
 }
 
 /// A sign that differs in its shape, and a style.
-pub fn sign(status: Status, theme: Theme) -> (&'static str, Style) {
+pub fn status_sign(status: Status, theme: Theme) -> (&'static str, Style) {
     match status {
         Status::Draft => ("·", Theme::dim()),
         Status::Ready => ("→", Style::new()),
@@ -146,14 +148,14 @@ pub fn sign(status: Status, theme: Theme) -> (&'static str, Style) {
 }
 
 /// Exactly so many columns: cut with `…`, or filled up. The text is already clean.
-pub fn fit(text: &str, columns: usize) -> String {
-    let text = shorten(text, columns);
+pub fn fit_columns(text: &str, columns: usize) -> String {
+    let text = shorten_to_columns(text, columns);
     let wide = console::measure_text_width(&text);
     format!("{text}{}", " ".repeat(columns.saturating_sub(wide)))
 }
 
 /// A bar of so many columns.
-pub fn bar(part: f64, columns: usize) -> String {
+pub fn draw_bar(part: f64, columns: usize) -> String {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -165,13 +167,13 @@ pub fn bar(part: f64, columns: usize) -> String {
 }
 
 /// Where a list begins, so that what is chosen is in sight.
-pub fn window(chosen: usize, count: usize, rows: usize) -> usize {
+pub fn window_start(chosen: usize, count: usize, rows: usize) -> usize {
     chosen.saturating_sub(rows / 2).min(count.saturating_sub(rows))
 }
 
 /// Says that something did not come yet.
-pub fn not_yet(width: usize) -> Vec<Line<'static>> {
+pub fn loading_lines(width: usize) -> Vec<Line<'static>> {
     let mut text = WrappedText::new(width);
-    text.para("one moment …");
+    text.add_paragraph("one moment …");
     text.lines
 }

@@ -4,13 +4,19 @@ use landfall_api::{ActiveLine, TaskActivity};
 use landfall_text::control_chars::escape_line;
 use ratatui::text::{Line, Span};
 
-use super::{fit, window};
+use super::{fit_columns, window_start};
 use crate::top::state::TuiState;
 use crate::top::theme::Theme;
 
 /// The agents at work, two rows each: the figures, and the last words.
-pub fn lines(state: &TuiState, width: usize, rows: usize, focused: bool, theme: Theme) -> Vec<Line<'static>> {
-    let Some(status) = state.status() else { return super::not_yet(width) };
+pub fn slot_lines(
+    state: &TuiState,
+    width: usize,
+    rows: usize,
+    focused: bool,
+    theme: Theme,
+) -> Vec<Line<'static>> {
+    let Some(status) = state.status() else { return super::loading_lines(width) };
     if status.active.is_empty() {
         let hint = match &status.run {
             Some(_) => "nobody is at work just now",
@@ -18,20 +24,20 @@ pub fn lines(state: &TuiState, width: usize, rows: usize, focused: bool, theme: 
         };
         return vec![Line::styled(hint, Theme::dim())];
     }
-    let chosen = state.slot.at(&state.slots());
+    let chosen = state.slot.current_index(&state.slots());
     let each = 2;
-    let from = window(chosen, status.active.len(), rows / each);
+    let from = window_start(chosen, status.active.len(), rows / each);
     let age = if status.run.is_some() { state.status_age_ms() } else { 0 };
     let mut lines = Vec::new();
     for (place, line) in status.active.iter().enumerate().skip(from).take(rows.div_ceil(each)) {
         let is_chosen = focused && place == chosen;
-        lines.extend(slot(place + 1, line, age, width, is_chosen, theme));
+        lines.extend(slot_rows(place + 1, line, age, width, is_chosen, theme));
     }
     lines.truncate(rows);
     lines
 }
 
-fn slot(
+fn slot_rows(
     number: usize,
     line: &ActiveLine,
     age: u64,
@@ -52,10 +58,10 @@ fn slot(
     let mark = if chosen { "▶" } else { " " };
     let start = format!("{mark}{number} {:<5} ", line.task.to_string());
     let state_of =
-        fit(&escape_line(&format!("{} · {}", line.step, doing)), if width > 100 { 30 } else { 18 });
+        fit_columns(&escape_line(&format!("{} · {}", line.step, doing)), if width > 100 { 30 } else { 18 });
     let used =
         console::measure_text_width(&start) + console::measure_text_width(&state_of) + figures.len() + 2;
-    let title = fit(&escape_line(&line.title), width.saturating_sub(used));
+    let title = fit_columns(&escape_line(&line.title), width.saturating_sub(used));
     let style = if chosen { Theme::chosen() } else { Theme::strong() };
     let alarm = matches!(class, Some("looping" | "dead" | "waiting for a person"));
     let doing_style = if alarm { theme.warn() } else { theme.lively() };
@@ -86,7 +92,7 @@ fn slot(
     [
         first,
         Line::styled(
-            format!("         {}", crate::say::shorten(&more, width.saturating_sub(9))),
+            format!("         {}", crate::say::shorten_to_columns(&more, width.saturating_sub(9))),
             Theme::dim(),
         ),
     ]

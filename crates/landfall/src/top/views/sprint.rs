@@ -4,7 +4,7 @@ use landfall_api::{SprintFate, SprintGoal, SprintReport};
 use ratatui::text::Line;
 
 use super::text::WrappedText;
-use super::{bar, sign};
+use super::{draw_bar, status_sign};
 use crate::top::state::TuiState;
 use crate::top::theme::Theme;
 
@@ -26,31 +26,31 @@ pub fn progress(sprint: &SprintReport, now_ms: i64) -> f64 {
 }
 
 /// All of it.
-pub fn report(state: &TuiState, width: usize, theme: Theme) -> Vec<Line<'static>> {
+pub fn sprint_report_lines(state: &TuiState, width: usize, theme: Theme) -> Vec<Line<'static>> {
     let mut text = WrappedText::new(width);
     let Some(sprint) = &state.sprint else {
-        text.para("no sprint is open; `landfall sprint` starts one");
+        text.add_paragraph("no sprint is open; `landfall sprint` starts one");
         return text.lines;
     };
-    text.styled(&sprint.bar, Theme::strong());
-    text.para(&bar(progress(sprint, state.now_ms), width.min(60)));
-    text.para(&sprint.verdict);
-    text.field("phase", &format!("{} {}", sprint.phase, sprint.because));
-    text.field("began", &landfall_text::format_local(sprint.started_ms));
-    text.field("worked", &landfall_text::format_duration(sprint.worked_ms));
+    text.add_styled(&sprint.bar, Theme::strong());
+    text.add_paragraph(&draw_bar(progress(sprint, state.now_ms), width.min(60)));
+    text.add_paragraph(&sprint.verdict);
+    text.add_field("phase", &format!("{} {}", sprint.phase, sprint.because));
+    text.add_field("began", &landfall_text::format_local(sprint.started_ms));
+    text.add_field("worked", &landfall_text::format_duration(sprint.worked_ms));
     let cost = sprint.cost_usd.map(|usd| format!(", {}", landfall_text::format_usd(usd))).unwrap_or_default();
-    text.field("spent", &format!("{} tokens{cost}", landfall_text::format_count(sprint.tokens)));
+    text.add_field("spent", &format!("{} tokens{cost}", landfall_text::format_count(sprint.tokens)));
     if let Some(at) = sprint.forecast_ms {
         let many = landfall_text::pluralize(sprint.forecast_of, "task");
-        text.field(
+        text.add_field(
             "forecast",
             &format!("{many} would have landed by {}", landfall_text::format_until(at, state.now_ms)),
         );
     }
-    text.head("Tasks");
+    text.add_heading("Tasks");
     for task in &sprint.tasks {
-        let (sign, style) = sign(task.status, theme);
-        text.item(
+        let (sign, style) = status_sign(task.status, theme);
+        text.add_item(
             &format!("{sign} {:<5}", task.task.to_string()),
             style,
             &format!("{} · {} · {}", task.title, task.fate, task.why),

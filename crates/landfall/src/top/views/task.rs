@@ -6,16 +6,16 @@ use ratatui::style::Style;
 use ratatui::text::Line;
 
 use super::text::WrappedText;
-use super::{ViewContent, sign};
+use super::{ViewContent, status_sign};
 use crate::top::state::{OpenTask, TaskView, TuiState};
 use crate::top::theme::Theme;
 
 /// The page that is shown.
-pub fn content(state: &TuiState, width: usize, theme: Theme) -> ViewContent<'_> {
+pub fn task_content(state: &TuiState, width: usize, theme: Theme) -> ViewContent<'_> {
     let Some(open) = &state.open else { return ViewContent::Built(Vec::new()) };
     let problem = |width| {
         let mut text = WrappedText::new(width);
-        text.styled(open.problem.as_deref().unwrap_or("one moment …"), Theme::strong());
+        text.add_styled(open.problem.as_deref().unwrap_or("one moment …"), Theme::strong());
         ViewContent::Built(text.lines)
     };
     match (open.page, &open.detail) {
@@ -24,7 +24,7 @@ pub fn content(state: &TuiState, width: usize, theme: Theme) -> ViewContent<'_> 
         (TaskView::Diff, _) => match &open.diff {
             Some(lines) if lines.is_empty() => {
                 let mut text = WrappedText::new(width);
-                text.para("it changes nothing yet");
+                text.add_paragraph("it changes nothing yet");
                 ViewContent::Built(text.lines)
             }
             Some(lines) => ViewContent::Raw(lines, diff_style),
@@ -33,16 +33,18 @@ pub fn content(state: &TuiState, width: usize, theme: Theme) -> ViewContent<'_> 
         (TaskView::Output, _) => match &open.output {
             Some(output) if output.lines.is_empty() => {
                 let mut text = WrappedText::new(width);
-                text.para("nothing is printed yet");
+                text.add_paragraph("nothing is printed yet");
                 ViewContent::Built(text.lines)
             }
             Some(output) => ViewContent::Output(&output.lines),
             None => problem(width),
         },
         (_, None) => problem(width),
-        (TaskView::About, Some(detail)) => ViewContent::Built(about(open, detail, width, theme)),
-        (TaskView::Attempts, Some(detail)) => ViewContent::Built(attempts(&detail.attempts, width)),
-        (TaskView::Checks, Some(detail)) => ViewContent::Built(checks(detail.gate.as_ref(), width, theme)),
+        (TaskView::About, Some(detail)) => ViewContent::Built(about_lines(open, detail, width, theme)),
+        (TaskView::Attempts, Some(detail)) => ViewContent::Built(attempt_lines(&detail.attempts, width)),
+        (TaskView::Checks, Some(detail)) => {
+            ViewContent::Built(check_lines(detail.gate.as_ref(), width, theme))
+        }
     }
 }
 
@@ -69,34 +71,34 @@ pub fn said(line: &Said, theme: Theme) -> Line<'static> {
     Line::styled(format!("{sign}{}{cut}", escape_line(&line.text.replace('\t', "    "))), style)
 }
 
-fn about(open: &OpenTask, detail: &TaskDetail, width: usize, theme: Theme) -> Vec<Line<'static>> {
+fn about_lines(open: &OpenTask, detail: &TaskDetail, width: usize, theme: Theme) -> Vec<Line<'static>> {
     let mut text = WrappedText::new(width);
     let line = &detail.line;
-    let (shape, style) = sign(line.status, theme);
-    text.item(&format!("{shape} {}", line.status), style, &detail.why);
+    let (shape, style) = status_sign(line.status, theme);
+    text.add_item(&format!("{shape} {}", line.status), style, &detail.why);
     if let Some(why) = &open.why {
         for more in &why.details {
-            text.item(" ", Theme::dim(), more);
+            text.add_item(" ", Theme::dim(), more);
         }
     }
     if let Some(problem) = &open.problem {
-        text.styled(problem, theme.warn());
+        text.add_styled(problem, theme.warn());
     }
     for concern in &detail.concerns {
-        text.item("◐", theme.warn(), &format!("it {}", concern.text));
+        text.add_item("◐", theme.warn(), &format!("it {}", concern.text));
     }
     for warning in &detail.warnings {
-        text.item("!", theme.warn(), warning);
+        text.add_item("!", theme.warn(), warning);
     }
     text.lines.push(Line::default());
     let step = detail.step.as_deref().unwrap_or("none");
-    text.field("flow", &format!("{}, step {step}, attempt {}", detail.flow, detail.attempt));
+    text.add_field("flow", &format!("{}, step {step}, attempt {}", detail.flow, detail.attempt));
     if let Some(progress) = &detail.progress {
-        how_far(&mut text, progress);
+        add_progress(&mut text, progress);
     }
-    text.field("agent", &detail.agent);
+    text.add_field("agent", &detail.agent);
     let cost = detail.cost_usd.map(|usd| format!(", {}", landfall_text::format_usd(usd))).unwrap_or_default();
-    text.field(
+    text.add_field(
         "used",
         &format!(
             "{}/{} iterations, {} of {}, {} tokens{cost}",
@@ -114,30 +116,30 @@ fn about(open: &OpenTask, detail: &TaskDetail, width: usize, theme: Theme) -> Ve
             format!("{} {}{max}", counter.name, counter.used)
         })
         .collect();
-    text.field("counted", &counted.join(", "));
-    text.field("branch", detail.branch.as_deref().unwrap_or_default());
-    text.field("workspace", detail.workspace.as_deref().unwrap_or_default());
+    text.add_field("counted", &counted.join(", "));
+    text.add_field("branch", detail.branch.as_deref().unwrap_or_default());
+    text.add_field("workspace", detail.workspace.as_deref().unwrap_or_default());
     if let Some(landed) = &detail.landed_as {
         let when = landfall_text::format_local(landed.at_ms);
-        text.field(
+        text.add_field(
             "landed",
             &format!("as {}, {when}, {}", landfall_text::short_commit(&landed.commit), landed.proof),
         );
     }
     if let Some(feedback) = &detail.feedback {
-        text.head("What its agent is told next time");
-        text.para(feedback);
+        text.add_heading("What its agent is told next time");
+        text.add_paragraph(feedback);
     }
-    text.head("What is wanted");
-    text.para(&detail.body);
+    text.add_heading("What is wanted");
+    text.add_paragraph(&detail.body);
     for criterion in &detail.criteria {
-        text.item("•", Theme::strong(), criterion);
+        text.add_item("•", Theme::strong(), criterion);
     }
     text.lines
 }
 
 /// How far a task with a plan is: its phases, its plan, its stage, its last judgement.
-fn how_far(text: &mut WrappedText, progress: &Progress) {
+fn add_progress(text: &mut WrappedText, progress: &Progress) {
     let phase = |it: &PhaseMark| {
         let percent = it.percent.map(|percent| format!(" {percent} %")).unwrap_or_default();
         let sign = match it.state {
@@ -148,25 +150,25 @@ fn how_far(text: &mut WrappedText, progress: &Progress) {
         };
         format!("[{}{sign}{percent}]", it.phase)
     };
-    text.field("phases", &progress.phases.iter().map(phase).collect::<Vec<_>>().join("→"));
+    text.add_field("phases", &progress.phases.iter().map(phase).collect::<Vec<_>>().join("→"));
     if progress.plan_steps > 0 {
-        text.field("plan", &format!("{} of {} steps done", progress.plan_done, progress.plan_steps));
+        text.add_field("plan", &format!("{} of {} steps done", progress.plan_done, progress.plan_steps));
     }
     if let Some(stage) = progress.stage {
         let close = progress.convergence.map(|it| format!(", convergence {it:.4}")).unwrap_or_default();
-        text.field("stage", &format!("{stage}{close}"));
+        text.add_field("stage", &format!("{stage}{close}"));
     }
     if let Some(verdict) = &progress.verdict {
         let composite = progress.composite.map(|it| format!(", composite {it:.3}")).unwrap_or_default();
-        text.field("judged", &format!("{verdict}{composite}"));
+        text.add_field("judged", &format!("{verdict}{composite}"));
     }
-    text.field("by hand", &progress.can_do.join(", "));
+    text.add_field("by hand", &progress.can_do.join(", "));
 }
 
-fn attempts(attempts: &[AttemptLine], width: usize) -> Vec<Line<'static>> {
+fn attempt_lines(attempts: &[AttemptLine], width: usize) -> Vec<Line<'static>> {
     let mut text = WrappedText::new(width);
     if attempts.is_empty() {
-        text.para("it has not been tried yet");
+        text.add_paragraph("it has not been tried yet");
     }
     for attempt in attempts.iter().rev() {
         let took = attempt.ended_ms.map(|ended| {
@@ -176,8 +178,13 @@ fn attempts(attempts: &[AttemptLine], width: usize) -> Vec<Line<'static>> {
             )
         });
         let began = landfall_text::format_local(attempt.began_ms);
-        text.head(&format!("a{} {} · {began}{}", attempt.attempt, attempt.step, took.unwrap_or_default()));
-        text.para(&attempt.end);
+        text.add_heading(&format!(
+            "a{} {} · {began}{}",
+            attempt.attempt,
+            attempt.step,
+            took.unwrap_or_default()
+        ));
+        text.add_paragraph(&attempt.end);
         for run in &attempt.runs {
             let model = run.model.as_ref().map(|model| format!(" {model}")).unwrap_or_default();
             let took =
@@ -189,7 +196,7 @@ fn attempts(attempts: &[AttemptLine], width: usize) -> Vec<Line<'static>> {
                 .cost_usd
                 .map(|usd| format!(", {}", landfall_text::format_usd(usd)))
                 .unwrap_or_default();
-            text.item(
+            text.add_item(
                 &format!("  i{:<3}", run.iteration),
                 Theme::dim(),
                 &format!("{}{model}, {took}, {tokens} tokens{cost}: {}", run.profile, run.verdict),
@@ -199,18 +206,22 @@ fn attempts(attempts: &[AttemptLine], width: usize) -> Vec<Line<'static>> {
     text.lines
 }
 
-fn checks(gate: Option<&Gate>, width: usize, theme: Theme) -> Vec<Line<'static>> {
+fn check_lines(gate: Option<&Gate>, width: usize, theme: Theme) -> Vec<Line<'static>> {
     let mut text = WrappedText::new(width);
     let Some(gate) = gate else {
-        text.para("it was not verified yet");
+        text.add_paragraph("it was not verified yet");
         return text.lines;
     };
     let reused = if gate.reused { ", reused from an earlier pass of the same tree" } else { "" };
-    text.para(&format!("{} in {}{reused}", gate.outcome, landfall_text::format_duration(gate.took_ms)));
-    text.field("commit", landfall_text::short_commit(&gate.commit));
-    text.field("base", landfall_text::short_commit(&gate.base));
+    text.add_paragraph(&format!(
+        "{} in {}{reused}",
+        gate.outcome,
+        landfall_text::format_duration(gate.took_ms)
+    ));
+    text.add_field("commit", landfall_text::short_commit(&gate.commit));
+    text.add_field("base", landfall_text::short_commit(&gate.base));
     if gate.empty {
-        text.styled("there was nothing to run, so this means nothing", theme.warn());
+        text.add_styled("there was nothing to run, so this means nothing", theme.warn());
     }
     for command in &gate.commands {
         let (shape, style) = match command.outcome {
@@ -235,10 +246,14 @@ fn checks(gate: Option<&Gate>, width: usize, theme: Theme) -> Vec<Line<'static>>
                 )
             }
         };
-        text.item(shape, style, &format!("{} {} ({time}{tests}{required})", command.name, command.outcome));
-        text.field("", &command.command);
+        text.add_item(
+            shape,
+            style,
+            &format!("{} {} ({time}{tests}{required})", command.name, command.outcome),
+        );
+        text.add_field("", &command.command);
         if command.outcome != Outcome::Pass {
-            text.styled(&command.excerpt, Theme::dim());
+            text.add_styled(&command.excerpt, Theme::dim());
         }
     }
     text.lines

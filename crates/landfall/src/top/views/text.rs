@@ -20,7 +20,7 @@ impl WrappedText {
     }
 
     /// A heading, with a free line before it.
-    pub fn head(&mut self, text: &str) {
+    pub fn add_heading(&mut self, text: &str) {
         if !self.lines.is_empty() {
             self.lines.push(Line::default());
         }
@@ -28,23 +28,23 @@ impl WrappedText {
     }
 
     /// A paragraph; its own line ends stay.
-    pub fn para(&mut self, text: &str) {
-        self.styled(text, Style::new());
+    pub fn add_paragraph(&mut self, text: &str) {
+        self.add_styled(text, Style::new());
     }
 
     /// The same in a style.
-    pub fn styled(&mut self, text: &str, style: Style) {
+    pub fn add_styled(&mut self, text: &str, style: Style) {
         for line in text.lines() {
-            let rows = wrap(&escape_line(&line.replace('\t', "    ")), self.width);
+            let rows = wrap_text(&escape_line(&line.replace('\t', "    ")), self.width);
             self.lines.extend(rows.into_iter().map(|row| Line::styled(row, style)));
         }
     }
 
     /// A sign, and a paragraph that stands beside it.
-    pub fn item(&mut self, sign: &str, style: Style, text: &str) {
+    pub fn add_item(&mut self, sign: &str, style: Style, text: &str) {
         let indent = console::measure_text_width(sign) + 1;
         let text = text.lines().collect::<Vec<_>>().join(" ");
-        let rows = wrap(&escape_line(&text), self.width.saturating_sub(indent).max(8));
+        let rows = wrap_text(&escape_line(&text), self.width.saturating_sub(indent).max(8));
         for (place, row) in rows.into_iter().enumerate() {
             let before = if place == 0 { format!("{sign} ") } else { " ".repeat(indent) };
             self.lines.push(Line::from(vec![Span::styled(before, style), Span::raw(row)]));
@@ -52,15 +52,15 @@ impl WrappedText {
     }
 
     /// A name and its value.
-    pub fn field(&mut self, name: &str, value: &str) {
+    pub fn add_field(&mut self, name: &str, value: &str) {
         if !value.is_empty() {
-            self.item(&format!("{name:<10}"), Theme::dim(), value);
+            self.add_item(&format!("{name:<10}"), Theme::dim(), value);
         }
     }
 }
 
 /// Breaks at blanks where it can, and inside of words that are longer than a row.
-pub fn wrap(text: &str, width: usize) -> Vec<String> {
+pub fn wrap_text(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
     let mut rows = Vec::new();
     let mut row = String::new();
@@ -95,13 +95,13 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::wrap;
+    use super::wrap_text;
 
     #[test]
     fn lines_break_at_blanks_and_long_words_where_they_must() {
-        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
-        assert_eq!(wrap("", 7), [""]);
-        assert_eq!(wrap("abcdefghij k", 4), ["abcd", "efgh", "ij k"]);
-        assert_eq!(wrap("日本語", 4), ["日本", "語"]);
+        assert_eq!(wrap_text("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap_text("", 7), [""]);
+        assert_eq!(wrap_text("abcdefghij k", 4), ["abcd", "efgh", "ij k"]);
+        assert_eq!(wrap_text("日本語", 4), ["日本", "語"]);
     }
 }
