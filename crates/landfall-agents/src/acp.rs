@@ -28,13 +28,13 @@ const MODES: [&str; 5] =
     ["bypassPermissions", "yolo", "agent-full-access", "full-access", "danger-full-access"];
 
 impl Agent for Acp {
-    fn check(&self, profile: &LaunchProfile) -> Result<(), LaunchError> {
+    fn check_profile(&self, profile: &LaunchProfile) -> Result<(), LaunchError> {
         profile.check_env()?;
         command_line(profile).map(drop)
     }
 
     fn build_launch_command(&self, brief: &LaunchRequest) -> Result<LaunchCommand, LaunchError> {
-        self.check(&brief.profile)?;
+        self.check_profile(&brief.profile)?;
         let order = AcpOrder {
             argv: command_line(&brief.profile)?,
             prompt: brief.prompt.clone(),
@@ -63,7 +63,7 @@ impl Agent for Acp {
         parser::conversation_parser(ear)
     }
 
-    fn needs(&self, profile: &LaunchProfile) -> AgentRequirements {
+    fn list_requirements(&self, profile: &LaunchProfile) -> AgentRequirements {
         AgentRequirements {
             program: command_line(profile).ok().and_then(|words| words.into_iter().next()),
             version_args: &[],

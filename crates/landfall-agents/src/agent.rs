@@ -13,7 +13,7 @@ use crate::words::{CommandLineError, split};
 /// How one kind of agent is started and understood.
 pub trait Agent: Send {
     /// Refuses a profile that could never be launched, so that settings are checked before any work begins.
-    fn check(&self, profile: &LaunchProfile) -> Result<(), LaunchError>;
+    fn check_profile(&self, profile: &LaunchProfile) -> Result<(), LaunchError>;
 
     /// What to run for this brief. The prompt travels by file or stdin, never in argv.
     fn build_launch_command(&self, brief: &LaunchRequest) -> Result<LaunchCommand, LaunchError>;
@@ -22,7 +22,7 @@ pub trait Agent: Send {
     fn create_parser(&self, ear: &ParserContext) -> Box<dyn OutputParser + Send>;
 
     /// What this agent needs on the machine.
-    fn needs(&self, profile: &LaunchProfile) -> AgentRequirements;
+    fn list_requirements(&self, profile: &LaunchProfile) -> AgentRequirements;
 
     /// Whether its protocol has a closing word. Without one from such an agent, a run did not end well, whatever its
     /// exit code.

@@ -14,8 +14,8 @@ use crate::agent::{
     ParserContext,
 };
 use crate::json::{
-    AgentProtocol, EventRecognition, JsonLines, brief as shorten, count_or_zero, describe_tool_input,
-    micro_usd, text_or_empty, timestamp_from_seconds,
+    AgentProtocol, EventRecognition, JsonLines, count_or_zero, describe_tool_input, micro_usd, text_or_empty,
+    timestamp_from_seconds, truncate_text as shorten,
 };
 use crate::mcp;
 use crate::provider::classify_http_status;
@@ -39,14 +39,14 @@ const ENV: [(&str, &str); 7] = [
 ];
 
 impl Agent for Claude {
-    fn check(&self, profile: &LaunchProfile) -> Result<(), LaunchError> {
+    fn check_profile(&self, profile: &LaunchProfile) -> Result<(), LaunchError> {
         profile.check_env()?;
         profile.program_words(PROGRAM).map(drop)
     }
 
     fn build_launch_command(&self, brief: &LaunchRequest) -> Result<LaunchCommand, LaunchError> {
         let profile = &brief.profile;
-        self.check(profile)?;
+        self.check_profile(profile)?;
         let mut argv = profile.program_words(PROGRAM)?;
         argv.extend(
             ["-p", "--output-format", "stream-json", "--verbose", "--dangerously-skip-permissions"]
@@ -82,7 +82,7 @@ impl Agent for Claude {
         Box::new(JsonLines::new(ClaudeEvents::new(ear)))
     }
 
-    fn needs(&self, profile: &LaunchProfile) -> AgentRequirements {
+    fn list_requirements(&self, profile: &LaunchProfile) -> AgentRequirements {
         AgentRequirements {
             program: profile.program_name(PROGRAM),
             version_args: &["--version"],
@@ -258,7 +258,7 @@ impl ClaudeEvents {
             ..AgentUsage::default()
         };
         if main {
-            self.context = usage.tokens();
+            self.context = usage.total_tokens();
             // It goes on, so whatever it waited for has ended, told or not.
             signals.extend(std::mem::take(&mut self.tools).iter().map(|_| Signal::ToolDone));
         }
@@ -388,7 +388,7 @@ impl ClaudeEvents {
 }
 
 impl AgentProtocol for ClaudeEvents {
-    fn event(&mut self, event: &Value, signals: &mut Vec<Signal>) -> EventRecognition {
+    fn handle_event(&mut self, event: &Value, signals: &mut Vec<Signal>) -> EventRecognition {
         match text_or_empty(&event["type"]) {
             "system" => return self.handle_system(event, signals),
             "assistant" => {
@@ -437,7 +437,7 @@ fn sum_models(models: &serde_json::Map<String, Value>) -> AgentUsage {
 
 /// What a session has used since `before`. Where the total is less than that, it is no total of the session.
 fn usage_since(session: AgentUsage, before: AgentUsage) -> AgentUsage {
-    if session.tokens() < before.tokens() || session.micro_usd < before.micro_usd {
+    if session.total_tokens() < before.total_tokens() || session.micro_usd < before.micro_usd {
         session
     } else {
         session.difference_from(before)

@@ -12,8 +12,8 @@ use crate::agent::{
     ParserContext, SideFile,
 };
 use crate::json::{
-    AgentProtocol, EventRecognition, JsonLines, brief as shorten, count_or_zero, describe_tool_input,
-    text_or_empty, timestamp_from_seconds,
+    AgentProtocol, EventRecognition, JsonLines, count_or_zero, describe_tool_input, text_or_empty,
+    timestamp_from_seconds, truncate_text as shorten,
 };
 use crate::mcp;
 use crate::provider::classify_http_status;
@@ -25,14 +25,14 @@ pub(crate) struct Codex;
 const PROGRAM: &str = "codex";
 
 impl Agent for Codex {
-    fn check(&self, profile: &LaunchProfile) -> Result<(), LaunchError> {
+    fn check_profile(&self, profile: &LaunchProfile) -> Result<(), LaunchError> {
         profile.check_env()?;
         profile.program_words(PROGRAM).map(drop)
     }
 
     fn build_launch_command(&self, brief: &LaunchRequest) -> Result<LaunchCommand, LaunchError> {
         let profile = &brief.profile;
-        self.check(profile)?;
+        self.check_profile(profile)?;
         let mut argv = profile.program_words(PROGRAM)?;
         argv.extend(
             [
@@ -82,7 +82,7 @@ impl Agent for Codex {
         Box::new(JsonLines::new(CodexEvents::new(ear)))
     }
 
-    fn needs(&self, profile: &LaunchProfile) -> AgentRequirements {
+    fn list_requirements(&self, profile: &LaunchProfile) -> AgentRequirements {
         AgentRequirements {
             program: profile.program_name(PROGRAM),
             version_args: &["--version"],
@@ -257,7 +257,7 @@ impl CodexEvents {
     fn complete_turn(&mut self, usage: &Value, signals: &mut Vec<Signal>) {
         let session = read_usage(usage);
         // Where the total is less than what was used before, it is no total of the session.
-        let run = if session.tokens() < self.before.tokens() {
+        let run = if session.total_tokens() < self.before.total_tokens() {
             session
         } else {
             session.difference_from(self.before)
@@ -284,7 +284,7 @@ impl CodexEvents {
 }
 
 impl AgentProtocol for CodexEvents {
-    fn event(&mut self, event: &Value, signals: &mut Vec<Signal>) -> EventRecognition {
+    fn handle_event(&mut self, event: &Value, signals: &mut Vec<Signal>) -> EventRecognition {
         match text_or_empty(&event["type"]) {
             "thread.started" => {
                 self.started = true;

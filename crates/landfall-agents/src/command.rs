@@ -10,7 +10,7 @@ use crate::agent::{
     OutputParser, ParserContext,
 };
 use crate::lines::Lines;
-use crate::nearest::nearest;
+use crate::nearest::nearest_word;
 use crate::tags::ControlTagParser;
 use crate::words::split;
 
@@ -20,7 +20,7 @@ pub(crate) struct CommandAgent;
 const PLACEHOLDERS: [&str; 3] = ["model", "workspace", "prompt_file"];
 
 impl Agent for CommandAgent {
-    fn check(&self, profile: &LaunchProfile) -> Result<(), LaunchError> {
+    fn check_profile(&self, profile: &LaunchProfile) -> Result<(), LaunchError> {
         profile.check_env()?;
         for word in command_line(profile)? {
             for piece in split_template(&word) {
@@ -33,7 +33,7 @@ impl Agent for CommandAgent {
     }
 
     fn build_launch_command(&self, brief: &LaunchRequest) -> Result<LaunchCommand, LaunchError> {
-        self.check(&brief.profile)?;
+        self.check_profile(&brief.profile)?;
         let words = command_line(&brief.profile)?;
         Ok(LaunchCommand {
             argv: words.iter().map(|word| fill_template(brief, word)).collect(),
@@ -50,7 +50,7 @@ impl Agent for CommandAgent {
         })
     }
 
-    fn needs(&self, profile: &LaunchProfile) -> AgentRequirements {
+    fn list_requirements(&self, profile: &LaunchProfile) -> AgentRequirements {
         AgentRequirements {
             program: command_line(profile).ok().and_then(|words| words.into_iter().next()),
             version_args: &[],
@@ -114,7 +114,7 @@ fn check_name(profile: &LaunchProfile, name: &str) -> Result<(), LaunchError> {
         "prompt" => refuse("would show the prompt to everyone on the machine".to_owned()),
         known if PLACEHOLDERS.contains(&known) => Ok(()),
         // Braces are also what JSON and awk are made of, so only a likely slip is refused.
-        other => match nearest(other, PLACEHOLDERS) {
+        other => match nearest_word(other, PLACEHOLDERS) {
             Some(word) => refuse(format!("is not known; did you mean `{{{word}}}`?")),
             None => Ok(()),
         },

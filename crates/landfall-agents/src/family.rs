@@ -17,7 +17,7 @@ pub(crate) fn state_paths(words: &[String], profile: &LaunchProfile) -> Vec<Stri
         [("claude", &Claude), ("codex", &Codex), ("gemini", &Gemini), ("opencode", &Opencode)];
     for (name, agent) in agents {
         if of(name) {
-            state.extend(agent.needs(profile).state);
+            state.extend(agent.list_requirements(profile).state);
         }
     }
     for (name, place) in [("qwen", "~/.qwen"), ("copilot", "~/.copilot"), ("npx", "~/.npm")] {

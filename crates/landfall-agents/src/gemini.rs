@@ -12,8 +12,8 @@ use crate::agent::{
     ParserContext,
 };
 use crate::json::{
-    AgentProtocol, EventRecognition, JsonLines, brief as shorten, count_or_zero, describe_tool_input,
-    text_or_empty,
+    AgentProtocol, EventRecognition, JsonLines, count_or_zero, describe_tool_input, text_or_empty,
+    truncate_text as shorten,
 };
 use crate::mcp;
 use crate::provider::classify_http_status;
@@ -31,14 +31,14 @@ const ENV: [(&str, &str); 2] = [
 ];
 
 impl Agent for Gemini {
-    fn check(&self, profile: &LaunchProfile) -> Result<(), LaunchError> {
+    fn check_profile(&self, profile: &LaunchProfile) -> Result<(), LaunchError> {
         profile.check_env()?;
         profile.program_words(PROGRAM).map(drop)
     }
 
     fn build_launch_command(&self, brief: &LaunchRequest) -> Result<LaunchCommand, LaunchError> {
         let profile = &brief.profile;
-        self.check(profile)?;
+        self.check_profile(profile)?;
         let mut argv = profile.program_words(PROGRAM)?;
         argv.extend(
             ["--skip-trust", "--approval-mode", "yolo", "--output-format", "stream-json"].map(str::to_owned),
@@ -67,7 +67,7 @@ impl Agent for Gemini {
         Box::new(JsonLines::new(GeminiEvents::new(ear)))
     }
 
-    fn needs(&self, profile: &LaunchProfile) -> AgentRequirements {
+    fn list_requirements(&self, profile: &LaunchProfile) -> AgentRequirements {
         AgentRequirements {
             program: profile.program_name(PROGRAM),
             version_args: &["--version"],
@@ -201,7 +201,7 @@ impl GeminiEvents {
 }
 
 impl AgentProtocol for GeminiEvents {
-    fn event(&mut self, event: &Value, signals: &mut Vec<Signal>) -> EventRecognition {
+    fn handle_event(&mut self, event: &Value, signals: &mut Vec<Signal>) -> EventRecognition {
         let kind = text_or_empty(&event["type"]);
         if kind != "message" {
             self.voice.end_message(signals);

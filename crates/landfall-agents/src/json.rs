@@ -10,7 +10,7 @@ use crate::tags::text_signal;
 /// What one agent makes of its events.
 pub(crate) trait AgentProtocol {
     /// An event on standard output.
-    fn event(&mut self, event: &Value, signals: &mut Vec<Signal>) -> EventRecognition;
+    fn handle_event(&mut self, event: &Value, signals: &mut Vec<Signal>) -> EventRecognition;
 
     /// A line on standard error. It is for people: only fixed words of the program itself may mean something here.
     fn handle_stderr_line(&mut self, line: &str, signals: &mut Vec<Signal>) {
@@ -57,7 +57,7 @@ impl<P: AgentProtocol> JsonLines<P> {
     fn out_line(&mut self, line: StreamLine, signals: &mut Vec<Signal>) {
         match parse_object_line(&line) {
             Some(event) => {
-                let known = self.protocol.event(&event, signals);
+                let known = self.protocol.handle_event(&event, signals);
                 self.unknown += u64::from(known == EventRecognition::No);
                 self.spoke |= known != EventRecognition::Status;
             }
@@ -157,7 +157,7 @@ pub(crate) fn timestamp_from_seconds(value: &Value) -> Option<landfall_model::Ti
 }
 
 /// The beginning of a text, for a person.
-pub(crate) fn brief(text: &str) -> String {
+pub(crate) fn truncate_text(text: &str) -> String {
     /// Bytes kept. The log has the rest.
     const BRIEF_MAX: usize = 500;
     text[..text.floor_char_boundary(BRIEF_MAX)].to_owned()
@@ -179,7 +179,7 @@ pub(crate) fn describe_tool_input(input: &Value) -> String {
         told => {
             let told = told.unwrap_or_default();
             let told = &told[..told.floor_char_boundary(DETAIL_MAX)];
-            format!("{told} #{:08x}", mark(&input.to_string())).trim_start().to_owned()
+            format!("{told} #{:08x}", short_hash(&input.to_string())).trim_start().to_owned()
         }
     }
 }
@@ -188,6 +188,6 @@ pub(crate) fn describe_tool_input(input: &Value) -> String {
 const DETAIL_MAX: usize = 200;
 
 /// A short mark of a text (FNV-1a): equal texts have equal ones.
-fn mark(text: &str) -> u32 {
+fn short_hash(text: &str) -> u32 {
     text.bytes().fold(0x811c_9dc5, |mark, byte| (mark ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }

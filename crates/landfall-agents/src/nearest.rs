@@ -2,7 +2,7 @@
 
 /// The known word closest to `given`, if one is close enough to be a slip of the hand.
 #[must_use]
-pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest_word<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // Words are short; a long one is not a slip, and the table grows with the product of the lengths.
     const LENGTH_MAX: usize = 64;
     let given: Vec<char> = given.chars().take(LENGTH_MAX + 1).map(|c| c.to_ascii_lowercase()).collect();
@@ -11,14 +11,14 @@ pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
     }
     known
         .into_iter()
-        .map(|word| (distance(&given, word), word))
+        .map(|word| (edit_distance(&given, word), word))
         .filter(|(steps, word)| *steps <= 1 + word.chars().count() / 4)
         .min_by_key(|(steps, _)| *steps)
         .map(|(_, word)| word)
 }
 
 /// How many letters must be added, dropped, changed or swapped with their neighbour.
-fn distance(given: &[char], word: &str) -> usize {
+fn edit_distance(given: &[char], word: &str) -> usize {
     let word: Vec<char> = word.chars().collect();
     let mut before: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=word.len()).collect();
@@ -39,16 +39,16 @@ fn distance(given: &[char], word: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::nearest;
+    use super::nearest_word;
 
     #[test]
     fn a_slip_finds_the_word_and_another_word_finds_nothing() {
         let known = ["script", "command", "hang"];
-        assert_eq!(nearest("scirpt", known), Some("script"));
-        assert_eq!(nearest("Comand", known), Some("command"));
-        assert_eq!(nearest("hnag", known), Some("hang"));
-        assert_eq!(nearest("claude", known), None);
-        assert_eq!(nearest("", known), None);
-        assert_eq!(nearest(&"script".repeat(1000), known), None);
+        assert_eq!(nearest_word("scirpt", known), Some("script"));
+        assert_eq!(nearest_word("Comand", known), Some("command"));
+        assert_eq!(nearest_word("hnag", known), Some("hang"));
+        assert_eq!(nearest_word("claude", known), None);
+        assert_eq!(nearest_word("", known), None);
+        assert_eq!(nearest_word(&"script".repeat(1000), known), None);
     }
 }

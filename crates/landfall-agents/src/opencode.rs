@@ -11,8 +11,8 @@ use crate::agent::{
     ParserContext,
 };
 use crate::json::{
-    AgentProtocol, EventRecognition, JsonLines, brief as shorten, count_or_zero, describe_tool_input,
-    micro_usd, text_or_empty, timestamp_from_seconds,
+    AgentProtocol, EventRecognition, JsonLines, count_or_zero, describe_tool_input, micro_usd, text_or_empty,
+    timestamp_from_seconds, truncate_text as shorten,
 };
 use crate::mcp;
 use crate::provider::classify_http_status;
@@ -29,14 +29,14 @@ const ENV: [(&str, &str); 1] = [("OPENCODE_DISABLE_AUTOUPDATE", "1")];
 const CONFIG: &str = "OPENCODE_CONFIG_CONTENT";
 
 impl Agent for Opencode {
-    fn check(&self, profile: &LaunchProfile) -> Result<(), LaunchError> {
+    fn check_profile(&self, profile: &LaunchProfile) -> Result<(), LaunchError> {
         profile.check_env()?;
         profile.program_words(PROGRAM).map(drop)
     }
 
     fn build_launch_command(&self, brief: &LaunchRequest) -> Result<LaunchCommand, LaunchError> {
         let profile = &brief.profile;
-        self.check(profile)?;
+        self.check_profile(profile)?;
         let mut argv = profile.program_words(PROGRAM)?;
         argv.extend(["run", "--format", "json", "--auto"].map(str::to_owned));
         let mut option = |name: &str, value: String| argv.extend([name.to_owned(), value]);
@@ -64,7 +64,7 @@ impl Agent for Opencode {
         Box::new(JsonLines::new(OpencodeEvents::new(ear)))
     }
 
-    fn needs(&self, profile: &LaunchProfile) -> AgentRequirements {
+    fn list_requirements(&self, profile: &LaunchProfile) -> AgentRequirements {
         let place = |variable: &str, usual: &str| match profile.env.get(variable) {
             Some(folder) => format!("{folder}/opencode"),
             None => format!("~/{usual}/opencode"),
@@ -197,7 +197,7 @@ impl OpencodeEvents {
 }
 
 impl AgentProtocol for OpencodeEvents {
-    fn event(&mut self, event: &Value, signals: &mut Vec<Signal>) -> EventRecognition {
+    fn handle_event(&mut self, event: &Value, signals: &mut Vec<Signal>) -> EventRecognition {
         if let Some(session) = event["sessionID"].as_str().filter(|_| !self.started) {
             self.started = true;
             signals.push(Signal::Started { session: Some(session.to_owned()), model: None });

@@ -8,7 +8,7 @@ use crate::claude::Claude;
 use crate::codex::Codex;
 use crate::command::CommandAgent;
 use crate::gemini::Gemini;
-use crate::nearest::nearest;
+use crate::nearest::nearest_word;
 use crate::opencode::Opencode;
 use crate::script::ScriptedAgent;
 use crate::tmux::Tmux;
@@ -134,6 +134,6 @@ pub fn find_agent(kind: &str) -> Result<&'static AgentEntry, UnknownAgent> {
     AGENTS.iter().find(|entry| entry.name == kind).ok_or_else(|| UnknownAgent {
         given: kind.chars().take(40).collect(),
         known: known().collect(),
-        nearest: nearest(kind, known()),
+        nearest: nearest_word(kind, known()),
     })
 }

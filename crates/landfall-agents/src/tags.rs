@@ -199,14 +199,14 @@ fn parse_control_signal(inner: &str) -> Result<ControlSignal, &'static str> {
         "PENDING" => words().map(ControlSignal::Pending),
         "DISCOVERY_LOCAL" => words().map(ControlSignal::DiscoveryLocal),
         "DISCOVERY_GLOBAL" => words().map(ControlSignal::DiscoveryGlobal),
-        "PROGRESS" => percent(&words()?).map(ControlSignal::Progress),
+        "PROGRESS" => parse_percent(&words()?).map(ControlSignal::Progress),
         "STEP" => parse_step_number(&words()?).map(ControlSignal::Step),
         "CHECK" => words().map(ControlSignal::Check),
         _ => Err(UNKNOWN_TYPE),
     }
 }
 
-fn percent(words: &str) -> Result<u8, &'static str> {
+fn parse_percent(words: &str) -> Result<u8, &'static str> {
     let plain = words.bytes().all(|byte| byte.is_ascii_digit());
     words.parse().ok().filter(|percent| plain && *percent <= 100).ok_or(INVALID_PAYLOAD)
 }

@@ -82,13 +82,13 @@ impl TerminalAgentKind {
 }
 
 impl Agent for Tmux {
-    fn check(&self, profile: &LaunchProfile) -> Result<(), LaunchError> {
+    fn check_profile(&self, profile: &LaunchProfile) -> Result<(), LaunchError> {
         profile.check_env()?;
         command_line(profile).map(drop)
     }
 
     fn build_launch_command(&self, brief: &LaunchRequest) -> Result<LaunchCommand, LaunchError> {
-        self.check(&brief.profile)?;
+        self.check_profile(&brief.profile)?;
         let (cli, argv) = argv(brief)?;
         let order = TmuxOrder {
             argv,
@@ -110,7 +110,7 @@ impl Agent for Tmux {
             // By stdin: whatever the agent may not read, it has been opened before.
             stdin: Some(file.clone()),
             // Where a person attaches is written by us, before the agent runs: it must not send them elsewhere.
-            files: vec![(file, order.json()?), (brief.attempt_dir.join(TERMINAL), terminal.json()?)],
+            files: vec![(file, order.json()?), (brief.attempt_dir.join(TERMINAL), terminal.to_json()?)],
         })
     }
 
@@ -118,7 +118,7 @@ impl Agent for Tmux {
         parser::terminal_parser(ear)
     }
 
-    fn needs(&self, profile: &LaunchProfile) -> AgentRequirements {
+    fn list_requirements(&self, profile: &LaunchProfile) -> AgentRequirements {
         AgentRequirements {
             program: command_line(profile).ok().and_then(|words| words.into_iter().next()),
             version_args: &[],

@@ -133,7 +133,7 @@ pub enum ProbeAnswer {
 impl ProbeAnswer {
     /// The words people see.
     #[must_use]
-    pub fn words(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             Self::Answers => "answers",
             Self::WantsLogin => "wants a login",
@@ -200,7 +200,7 @@ pub enum CostFrom {
 impl CostFrom {
     /// The words people see.
     #[must_use]
-    pub fn words(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             Self::Agent => "as the agent says",
             Self::Prices => "by the table of prices",

@@ -165,7 +165,7 @@ impl Client {
     fn lost_connection_problem(&self, what: &str, error: &dyn std::fmt::Display) -> Problem {
         let pid = self.engine.pid;
         Problem::new(ProblemCode::Internal, format!("{what} the engine (process {pid}): {error}"))
-            .hint("`landfall status` shows whether the engine still runs and what became of the request")
+            .with_hint("`landfall status` shows whether the engine still runs and what became of the request")
     }
 }
 
@@ -251,13 +251,13 @@ fn socket_key_problem(error: &SecretFileError) -> Problem {
         ),
         SecretFileError::Random(_) => "look at the system's log".to_owned(),
     };
-    Problem::new(ProblemCode::Unauthorized, format!("{error}{cause}")).hint(hint)
+    Problem::new(ProblemCode::Unauthorized, format!("{error}{cause}")).with_hint(hint)
 }
 
 async fn open(address: &EngineAddress) -> Result<PooledConnection, ConnectionFailure> {
     match address {
         EngineAddress::Socket(path) => {
-            let stream = socket::connect(path)?;
+            let stream = socket::connect_to_socket(path)?;
             // After the connection, so that it is the key of the engine on the other side. Who may not read it asks without: the
             // engine knows its agents, and says why it refuses them.
             let key = match SocketKey::read(path) {

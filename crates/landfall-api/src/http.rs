@@ -95,7 +95,7 @@ pub fn read(
 ) -> Result<Request, Problem> {
     let bad = |error: &dyn std::fmt::Display| {
         Problem::new(ProblemCode::BadInput, format!("the request cannot be understood: {error}"))
-            .hint(format!("the words of `{}` are in the reference: /api", route.name))
+            .with_hint(format!("the words of `{}` are in the reference: /api", route.name))
     };
     let request = match route.method {
         Method::Get | Method::Delete => {

@@ -23,7 +23,7 @@ impl BadId {
     }
 }
 
-fn number(text: &str, letters: &[char]) -> Option<u32> {
+fn parse_number(text: &str, letters: &[char]) -> Option<u32> {
     let digits = text.strip_prefix(letters).unwrap_or(text);
     let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
     digits.parse().ok().filter(|number| plain && *number > 0)
@@ -71,7 +71,7 @@ impl FromStr for TaskId {
     type Err = BadId;
 
     fn from_str(text: &str) -> Result<Self, BadId> {
-        number(text, &['T', 't']).map(Self).ok_or_else(|| BadId::new(text, "a task id such as T7"))
+        parse_number(text, &['T', 't']).map(Self).ok_or_else(|| BadId::new(text, "a task id such as T7"))
     }
 }
 
@@ -91,7 +91,7 @@ impl FromStr for WireRunId {
     type Err = BadId;
 
     fn from_str(text: &str) -> Result<Self, BadId> {
-        number(text, &['R', 'r']).map(Self).ok_or_else(|| BadId::new(text, "a run id such as R2"))
+        parse_number(text, &['R', 'r']).map(Self).ok_or_else(|| BadId::new(text, "a run id such as R2"))
     }
 }
 
@@ -111,7 +111,7 @@ impl FromStr for WireSprintId {
     type Err = BadId;
 
     fn from_str(text: &str) -> Result<Self, BadId> {
-        number(text, &['S', 's']).map(Self).ok_or_else(|| BadId::new(text, "a sprint id such as S3"))
+        parse_number(text, &['S', 's']).map(Self).ok_or_else(|| BadId::new(text, "a sprint id such as S3"))
     }
 }
 
@@ -131,7 +131,9 @@ impl FromStr for HaulId {
     type Err = BadId;
 
     fn from_str(text: &str) -> Result<Self, BadId> {
-        number(text, &['H', 'h']).map(Self).ok_or_else(|| BadId::new(text, "a batch of issues such as H3"))
+        parse_number(text, &['H', 'h'])
+            .map(Self)
+            .ok_or_else(|| BadId::new(text, "a batch of issues such as H3"))
     }
 }
 
@@ -221,8 +223,8 @@ impl FromStr for TaskRef {
     fn from_str(text: &str) -> Result<Self, BadId> {
         let wanted = "a task id such as T7, or #2 for the second task of this batch";
         match text.strip_prefix('#') {
-            Some(place) => number(place, &[]).map(Self::Batch),
-            None => number(text, &['T', 't']).map(|number| Self::Task(TaskId(number))),
+            Some(place) => parse_number(place, &[]).map(Self::Batch),
+            None => parse_number(text, &['T', 't']).map(|number| Self::Task(TaskId(number))),
         }
         .ok_or_else(|| BadId::new(text, wanted))
     }

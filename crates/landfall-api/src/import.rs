@@ -146,7 +146,7 @@ impl ImportProblem {
         Self { place, message: message.into(), hint: None }
     }
 
-    fn hint(mut self, hint: impl Into<String>) -> Self {
+    fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
@@ -292,7 +292,7 @@ pub fn guess_format(file: &TaskFileSource<'_>) -> Result<Format, ImportError> {
         let known: Vec<String> =
             Format::ALL.iter().map(|it| format!("{it} ({})", it.description())).collect();
         ImportProblem::new(ImportPlace::Whole, "this looks like no task list that is known")
-            .hint(format!("`--format` says what it is: {}", known.join(", ")))
+            .with_hint(format!("`--format` says what it is: {}", known.join(", ")))
             .to_import_error(file.name)
     };
     let in_list = text.strip_prefix('[').map(str::trim_start);
@@ -302,7 +302,7 @@ pub fn guess_format(file: &TaskFileSource<'_>) -> Result<Format, ImportError> {
             // A Markdown document may begin with a brace, too.
             Err(bad) if !markdown::is_checklist(text) => {
                 let hint = "mend it; or `--format` says what it is";
-                return Err(bad.hint(hint).to_import_error(file.name));
+                return Err(bad.with_hint(hint).to_import_error(file.name));
             }
             Ok(None) | Err(_) => {}
         }
@@ -327,17 +327,17 @@ pub fn read(
         Format::Prd => prd::read(text),
         Format::Modules => {
             Err(ImportProblem::new(ImportPlace::Whole, "task modules are folders, and this is a text")
-                .hint("name the folder: `landfall project import AiTasks/`"))
+                .with_hint("name the folder: `landfall project import AiTasks/`"))
         }
     };
     let ImportContent { items, over, left_out } = read.map_err(|bad| bad.to_import_error(file.name))?;
     let mut seen: BTreeMap<&str, &ImportPlace> = BTreeMap::new();
     for item in &items {
         if seen.insert(&item.id, &item.place).is_some() {
-            let message = format!("two items are called `{}`", words::short(&item.id));
+            let message = format!("two items are called `{}`", words::shorten_for_message(&item.id));
             let hint = "give one of them another name; nothing was added";
             return Err(ImportProblem::new(item.place.clone(), message)
-                .hint(hint)
+                .with_hint(hint)
                 .to_import_error(file.name));
         }
     }

@@ -103,7 +103,7 @@ pub use loops::{
     LOOP_ITERATIONS, LOOP_MINUTES, LoopAsked, LoopLine, LoopList, LoopOf, LoopStatus, LoopsAsked, TaskAuto,
     TaskAutoAsked, TaskAutoError, TaskAutoHolder,
 };
-pub use nearest::nearest;
+pub use nearest::nearest_word;
 pub use operation::{
     Access, Ask, Method, OperationCost, OperationRoute, Request, Response, Service, StateVersion,
 };

@@ -28,7 +28,7 @@ pub fn openapi_document() -> Value {
     let live = generator.subschema_for::<Vec<ActiveLine>>();
     let mut paths = Map::new();
     for (route, (asked, answer)) in Request::ROUTES.iter().zip(types) {
-        let operation = operation(&generator, route, &asked, &answer);
+        let operation = describe_operation(&generator, route, &asked, &answer);
         let path = paths.entry(format!("{}{}", http::ROOT, route.path)).or_insert_with(|| json!({}));
         path[route.method.word().to_lowercase()] = operation;
     }
@@ -120,14 +120,19 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("run_start", r#"{"slots":2}"#),
 ];
 
-fn operation(generator: &SchemaGenerator, route: &OperationRoute, asked: &Schema, answer: &Schema) -> Value {
+fn describe_operation(
+    generator: &SchemaGenerator,
+    route: &OperationRoute,
+    asked: &Schema,
+    answer: &Schema,
+) -> Value {
     let (mut fields, mut required) = object_properties(generator, asked);
     let mut parameters = Vec::new();
     for piece in http::split_path(route.path) {
         let PathSegment::Field(name) = piece else { continue };
         let schema = fields.remove(name).unwrap_or_else(|| json!({ "type": "string" }));
         required.retain(|it| it != name);
-        parameters.push(parameter("path", name, true, schema));
+        parameters.push(describe_parameter("path", name, true, schema));
     }
     let mut operation = json!({
         "operationId": route.name,
@@ -147,7 +152,7 @@ fn operation(generator: &SchemaGenerator, route: &OperationRoute, asked: &Schema
         Method::Get | Method::Delete => {
             for (name, schema) in fields {
                 let must = required.contains(&name);
-                parameters.push(parameter("query", &name, must, without_null(schema)));
+                parameters.push(describe_parameter("query", &name, must, without_null(schema)));
             }
         }
         Method::Post | Method::Patch => {
@@ -176,7 +181,7 @@ fn operation(generator: &SchemaGenerator, route: &OperationRoute, asked: &Schema
     operation
 }
 
-fn parameter(place: &str, name: &str, required: bool, mut schema: Value) -> Value {
+fn describe_parameter(place: &str, name: &str, required: bool, mut schema: Value) -> Value {
     let description = schema.as_object_mut().and_then(|it| it.remove("description"));
     let mut parameter = json!({ "in": place, "name": name, "required": required, "schema": schema });
     if let Some(description) = description {

@@ -39,7 +39,7 @@ pub trait Service {
     ///
     /// # Errors
     /// Why it may not.
-    fn admit(&self, _peer: &PeerProcess) -> Result<(), Problem> {
+    fn admit_peer(&self, _peer: &PeerProcess) -> Result<(), Problem> {
         Ok(())
     }
 
@@ -52,7 +52,7 @@ pub trait Service {
     ///
     /// # Errors
     /// Why it is not taken.
-    fn hook(&self, _hook: &TrackerWebhook) -> Result<(), Problem> {
+    fn handle_webhook(&self, _hook: &TrackerWebhook) -> Result<(), Problem> {
         Err(Problem::new(ProblemCode::NotFound, "no webhook is set up here"))
     }
 
@@ -60,7 +60,7 @@ pub trait Service {
     ///
     /// What was answered at a mark is still so for whoever asks before there is a later one: but for what agents at work
     /// say, and what people do to the files themselves.
-    fn mark(&self) -> Option<StateVersion> {
+    fn state_version(&self) -> Option<StateVersion> {
         None
     }
 
@@ -72,7 +72,7 @@ pub trait Service {
     }
 
     /// Waits until something is written after `mark`, for at most so long.
-    fn wait_past(&self, _mark: StateVersion, at_most: Duration) {
+    fn wait_for_change(&self, _mark: StateVersion, at_most: Duration) {
         std::thread::sleep(at_most);
     }
 }

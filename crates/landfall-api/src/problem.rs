@@ -181,14 +181,14 @@ impl Problem {
 
     /// The same with what to do about it.
     #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
     /// The same with the facts behind it.
     #[must_use]
-    pub fn context(mut self, context: serde_json::Value) -> Self {
+    pub fn with_context(mut self, context: serde_json::Value) -> Self {
         *self.context = context;
         self
     }

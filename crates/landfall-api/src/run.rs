@@ -439,7 +439,7 @@ impl RunResult {
 
     /// As people read it after a number: `3 behind others`.
     #[must_use]
-    pub fn words(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             Self::Landed => "landed",
             Self::Accepted => "accepted without landing",

@@ -26,7 +26,7 @@ pub struct EngineSocket {
 ///
 /// # Errors
 /// When the place cannot be written, or holds something that is not a socket.
-pub fn bind(path: &Path) -> io::Result<EngineSocket> {
+pub fn bind_socket(path: &Path) -> io::Result<EngineSocket> {
     match path.symlink_metadata() {
         Ok(there) if !there.file_type().is_socket() => {
             return Err(io::Error::new(
@@ -59,7 +59,7 @@ pub fn bind(path: &Path) -> io::Result<EngineSocket> {
 }
 
 /// Connects to the socket of an engine, if its owner is who we are.
-pub(crate) fn connect(path: &Path) -> io::Result<UnixStream> {
+pub(crate) fn connect_to_socket(path: &Path) -> io::Result<UnixStream> {
     let stream = UnixStream::connect(&short_socket_path(path)?.path)?;
     check_owner(&stream)?;
     Ok(stream)

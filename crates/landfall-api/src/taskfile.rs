@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use thiserror::Error;
 use toml::{Table, Value};
 
-use crate::nearest::nearest;
+use crate::nearest::nearest_word;
 use crate::{NewTask, Size, TaskId, TaskRef};
 
 /// The keys of the front matter.
@@ -389,7 +389,7 @@ impl TaskFileDraft {
                 other => return Err(self.error_here(format!("draft is {other}, not true or false"), None)),
             },
             unknown => {
-                let hint = match nearest(KEYS, unknown) {
+                let hint = match nearest_word(KEYS, unknown) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("known: {}", KEYS.join(", ")),
                 };

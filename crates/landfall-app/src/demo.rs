@@ -72,14 +72,14 @@ fn prepare_demo_folder(dir: Option<&Path>) -> Result<PathBuf, Problem> {
             }
         }
         return Err(Problem::new(ProblemCode::Internal, "no free name among the temporary files")
-            .hint("name a folder with `--dir`"));
+            .with_hint("name a folder with `--dir`"));
     };
     std::fs::create_dir_all(dir).map_err(|error| failed(dir, error))?;
     let mut inside =
         std::fs::read_dir(dir).map_err(|error| problems::from_io_error("look into", dir, &error))?;
     if inside.next().is_some() {
         return Err(Problem::new(ProblemCode::BadInput, format!("`{}` is not empty", dir.display()))
-            .hint("name a folder that is empty or not there yet"));
+            .with_hint("name a folder that is empty or not there yet"));
     }
     dir.canonicalize().map_err(|error| failed(dir, error))
 }
@@ -135,8 +135,11 @@ impl DemoRun {
             Some((task, since)) if since.elapsed() >= THINKING => {
                 let news = News::Answer { text: ANSWER.to_owned() };
                 // If it has just ended, the question is answered before the next run.
-                self.answered =
-                    self.run.engine_handle().ask(EngineRequest::Tell(vec![task], Box::new(news))).is_ok();
+                self.answered = self
+                    .run
+                    .engine_handle()
+                    .send_request(EngineRequest::Tell(vec![task], Box::new(news)))
+                    .is_ok();
             }
             Some(_) => {}
         }

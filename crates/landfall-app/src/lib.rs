@@ -70,8 +70,8 @@ pub struct ProjectCheckout {
 }
 
 /// Owns one agent process. Returns the exit code.
-pub fn sit(dir: &OsStr) -> u8 {
-    landfall_engine::host::sitter::sit(Path::new(dir))
+pub fn run_sitter(dir: &OsStr) -> u8 {
+    landfall_engine::host::sitter::run_sitter(Path::new(dir))
 }
 
 /// The project at `at`.
@@ -82,13 +82,13 @@ pub fn find_project(at: &ProjectLocator) -> Result<ProjectCheckout, Problem> {
 }
 
 /// Whoever answers for the project at `at`.
-pub fn service(at: &ProjectLocator) -> Result<Box<dyn Service>, Problem> {
+pub fn open_service(at: &ProjectLocator) -> Result<Box<dyn Service>, Problem> {
     Ok(Box::new(ProjectService::through_socket(ProjectLocation::find(at)?)))
 }
 
 /// The agents there are, with the profiles of the project at `at`, if there is one.
 pub fn find_agents(at: &ProjectLocator, asked: AgentsAsked, probe: bool) -> Result<AgentsFound, Problem> {
-    match service(at) {
+    match open_service(at) {
         Ok(service) if probe => service.probe(asked),
         Ok(service) => service.agents(asked),
         Err(problem) if problem.code == ProblemCode::NotARepository && asked.profile.is_none() => {
@@ -114,7 +114,7 @@ pub fn installed_agents() -> Vec<(String, PathBuf, String)> {
             kind: kind.clone(),
             ..landfall_agents::LaunchProfile::default()
         };
-        let needs = entry.create_agent().needs(&profile);
+        let needs = entry.create_agent().list_requirements(&profile);
         Some((kind, agents::find_on_path(&needs.program?)?, needs.login.to_owned()))
     };
     ready_made.filter_map(find).collect()
@@ -164,7 +164,7 @@ pub fn check_project(
 
 /// Whether the project at `at` has a journal that can be read.
 pub fn has_journal(at: &ProjectLocator) -> bool {
-    ProjectLocation::find(at).and_then(|place| place.reader()).is_ok_and(|reader| reader.is_some())
+    ProjectLocation::find(at).and_then(|place| place.open_reader()).is_ok_and(|reader| reader.is_some())
 }
 
 /// The files that git tracks in the project at `at`.
@@ -227,12 +227,12 @@ pub fn list_other_bases(at: &ProjectLocator) -> (Option<String>, Vec<String>) {
 }
 
 /// Has an agent propose tasks for the project at `at`. Nothing is added yet. `tell` hears how it goes.
-pub fn propose(
+pub fn propose_tasks(
     at: &ProjectLocator,
     asked: &ProposeOptions<'_>,
     tell: &mut dyn FnMut(&str),
 ) -> Result<Proposal, Problem> {
-    propose::propose(&ProjectLocation::find(at)?, asked, tell)
+    propose::propose_tasks(&ProjectLocation::find(at)?, asked, tell)
 }
 
 /// Drives the project at `at`: by the server that keeps it, or in this process.

@@ -38,7 +38,7 @@ impl LoopConsole {
 
     /// The lines for what happened since the last call.
     pub fn news(&mut self, place: &ProjectLocation) -> Vec<String> {
-        let Ok(Some(reader)) = place.reader() else { return Vec::new() }; // no loop was begun yet
+        let Ok(Some(reader)) = place.open_reader() else { return Vec::new() }; // no loop was begun yet
         let Ok(head) = reader.head() else { return Vec::new() };
         if self.head.replace(head.seq) == Some(head.seq) {
             return Vec::new();
@@ -105,8 +105,8 @@ fn describe_changes(of: &AgentLoop, before: Option<&LoopMark>, now: &LoopMark) -
             LoopState::Running => {}
             LoopState::Stopping => told.push("stopping: finishes what is under way".to_owned()),
             LoopState::Stopped | LoopState::Failed => {
-                let why = of.over.map_or("", |over| over.why.word());
-                told.push(format!("{}: {why}", now.standing.word()));
+                let why = of.over.map_or("", |over| over.why.wire_name());
+                told.push(format!("{}: {why}", now.standing.wire_name()));
             }
         }
     }

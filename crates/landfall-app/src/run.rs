@@ -72,7 +72,7 @@ pub(crate) struct RunMonitor {
 
 impl RunMonitor {
     /// What goes on.
-    pub fn now(&self, asked: api::RunNowAsked) -> RunView {
+    pub fn current_view(&self, asked: api::RunNowAsked) -> RunView {
         let view = self.site.live.lock().view.clone();
         let mode = if view.stopping { RunMode::Draining } else { RunMode::Running };
         let mut watch = self.lock_watch();
@@ -102,7 +102,7 @@ pub(crate) fn start(place: ProjectLocation, asked: &RunAsked) -> Result<ActiveRu
 /// The same without a door: whoever keeps the project has one.
 pub(crate) fn begin_run(place: ProjectLocation, asked: &RunAsked) -> Result<ActiveRun, Problem> {
     let only = {
-        let reader = place.reader()?;
+        let reader = place.open_reader()?;
         changes::resolve_run_tasks(reader.as_deref(), &asked.tasks)?
     };
     let sprint = match &asked.sprint {
@@ -110,7 +110,7 @@ pub(crate) fn begin_run(place: ProjectLocation, asked: &RunAsked) -> Result<Acti
         Some(api::SprintAsked::Open) => Some(SprintRequest::Open),
         Some(api::SprintAsked::New(plan)) => {
             let plan = sprints::model_plan(plan)?;
-            sprints::check_tasks(place.reader()?.as_deref(), &plan)?;
+            sprints::check_tasks(place.open_reader()?.as_deref(), &plan)?;
             Some(SprintRequest::New(plan))
         }
     };
@@ -170,7 +170,7 @@ fn check_agents<'a>(
             let known: Vec<&str> = settings.agents.keys().map(String::as_str).collect();
             let message =
                 format!("{task} wants the agent profile `{name}`, which landfall.toml does not have");
-            let hint = match (known.is_empty(), api::nearest(&known, name)) {
+            let hint = match (known.is_empty(), api::nearest_word(&known, name)) {
                 (true, _) => format!(
                     "add an `[agent.{name}]` section with `kind = \"command\"` and `run = \"…\"`: any program that reads a \
                      prompt on stdin"
@@ -178,17 +178,17 @@ fn check_agents<'a>(
                 (false, Some(near)) => format!("did you mean `{near}`? known: {}", known.join(", ")),
                 (false, None) => format!("known: {}", known.join(", ")),
             };
-            return Err(Problem::new(ProblemCode::AgentMissing, message).hint(hint));
+            return Err(Problem::new(ProblemCode::AgentMissing, message).with_hint(hint));
         };
         if let Err(unknown) = landfall_agents::registry::find_agent(&profile.kind) {
             let message =
                 format!("the agent profile `{name}` has the kind `{}`, which is not known", profile.kind);
-            return Err(Problem::new(ProblemCode::AgentMissing, message).hint(unknown.hint()));
+            return Err(Problem::new(ProblemCode::AgentMissing, message).with_hint(unknown.hint()));
         }
-        if let Err(unfit) = agents::fitness(profile) {
+        if let Err(unfit) = agents::check_profile(profile) {
             let message = format!("the agent profile `{name}` cannot work: {}", unfit.problem);
             let hint = format!("{}; `landfall agents` shows what is installed", unfit.hint);
-            return Err(Problem::new(ProblemCode::AgentMissing, message).hint(hint));
+            return Err(Problem::new(ProblemCode::AgentMissing, message).with_hint(hint));
         }
     }
     Ok(())
@@ -216,7 +216,10 @@ impl ActiveRun {
         rows.into_iter().find(|row| row.status == TaskStatus::Waiting).map(|row| row.task)
     }
 
-    fn end(&mut self, ended: Result<landfall_engine::EngineRunOutcome, StoreError>) -> api::RunOutcome {
+    fn finish_run(
+        &mut self,
+        ended: Result<landfall_engine::EngineRunOutcome, StoreError>,
+    ) -> api::RunOutcome {
         let _ = self.door.take(); // nobody is let in any more, and whoever was is answered
         let under_way = self.under_way.clone();
         let mut watch = under_way.lock_watch();
@@ -227,7 +230,7 @@ impl ActiveRun {
             ended: api::RunEnded::Finished,
             tasks: Vec::new(),
             elapsed_ms,
-            tokens: conversions::tokens(watch.usage),
+            tokens: conversions::total_tokens(watch.usage),
             cost_usd: conversions::micro_to_usd(watch.usage.micro_usd),
             warnings: Vec::new(),
             needs_you: Vec::new(),
@@ -273,7 +276,7 @@ impl ActiveRun {
                 }
             }
             RunEnd::Spent => {
-                let what = self.running.view().spent.map(|spent| format!(" ({})", spent.what));
+                let what = self.running.current_view().spent.map(|spent| format!(" ({})", spent.what));
                 let what = what.unwrap_or_default();
                 api::RunEnded::Held(format!(
                     "the budget of the run is used up{what}; another `landfall run` continues"
@@ -322,7 +325,7 @@ impl ActiveRun {
             wait,
             iterations: task.counters.iterations,
             spent_ms: task.counters.spent_ms,
-            tokens: conversions::tokens(task.counters.usage),
+            tokens: conversions::total_tokens(task.counters.usage),
             commit: task.landed.as_ref().map(|landed| landed.commit.as_str().to_owned()),
             why: self.landing_explanation(watch, task).unwrap_or_else(|| {
                 why_sentence(task, &TaskRelations::with_unmet_needs(&watch.reader, unmet).unwrap_or_default())
@@ -333,7 +336,7 @@ impl ActiveRun {
     /// Why a task could land, and what had to be overcome, in one sentence.
     fn landing_explanation(&self, watch: &RunWatch, task: &Task) -> Option<String> {
         let (landed, gate) = (task.landed.as_ref()?, task.gate.as_ref()?);
-        let (id, commit) = (task.id, landed.commit.short());
+        let (id, commit) = (task.id, landed.commit.short_hash());
         if gate.is_empty() {
             return Some(format!("{id} landed as {commit} unproved: no check is configured."));
         }
@@ -436,7 +439,7 @@ impl ActiveRun {
 
 impl RunHandle for ActiveRun {
     fn snapshot(&mut self) -> RunView {
-        let view = self.under_way.now(api::RunNowAsked { after: Some(self.shown) });
+        let view = self.under_way.current_view(api::RunNowAsked { after: Some(self.shown) });
         self.shown = view.head;
         if view.mode == RunMode::Draining && self.mode == RunMode::Running {
             self.mode = RunMode::Draining; // asked for by another command
@@ -458,7 +461,7 @@ impl RunHandle for ActiveRun {
 
     fn wait(&mut self, timeout: Duration) -> Option<api::RunOutcome> {
         let ended = self.running.wait(timeout)?;
-        Some(self.end(ended))
+        Some(self.finish_run(ended))
     }
 }
 
@@ -512,7 +515,7 @@ fn run_warnings(tasks: &[Arc<Task>]) -> Vec<String> {
             | Warning::HookFailed { .. }
             | Warning::Folder { .. } => true,
         });
-        let told: BTreeSet<String> = told.map(Warning::sentence).collect();
+        let told: BTreeSet<String> = told.map(Warning::to_sentence).collect();
         sentences.extend(told.into_iter().map(|sentence| format!("{}: {sentence}", task.id)));
     }
     sentences
@@ -723,10 +726,10 @@ impl RunWatch {
         let yours = waits.iter().filter(|row| row.asks.is_none() && is_yours(row.wait.as_deref())).count();
         self.next = autopilot::next_task_brief(&self.reader).unwrap_or_default(); // named again at the next look
         self.counted = RunProgressCounts {
-            landing: counts.of(TaskStatus::Landing),
-            waiting: counts.of(TaskStatus::Waiting) + counts.dependency,
+            landing: counts.count_of(TaskStatus::Landing),
+            waiting: counts.count_of(TaskStatus::Waiting) + counts.dependency,
             needs_you: (asks + yours) as u64,
-            queued: counts.of(TaskStatus::Ready),
+            queued: counts.count_of(TaskStatus::Ready),
         };
     }
 
@@ -761,7 +764,7 @@ impl RunWatch {
                 iteration: tasks::current_iteration(task),
                 iterations_max: task.limits.iterations_max,
                 elapsed_ms: tasks::elapsed_ms(task, now_ms),
-                tokens: conversions::tokens(all),
+                tokens: conversions::total_tokens(all),
                 cost_usd: conversions::micro_to_usd(all.micro_usd),
                 last_words: match running_checks::check_of_task(checks, task.id) {
                     Some(check) => running_checks::check_progress(check),
@@ -792,7 +795,7 @@ impl RunWatch {
             elapsed_ms: u64::try_from(elapsed.as_millis())
                 .unwrap_or(u64::MAX)
                 .saturating_add(self.earlier_ms),
-            tokens: conversions::tokens(self.usage.plus(under_way)),
+            tokens: conversions::total_tokens(self.usage.plus(under_way)),
             cost_usd: conversions::micro_to_usd(self.usage.plus(under_way).micro_usd),
             news: match after {
                 Some(after) => {
@@ -839,7 +842,7 @@ impl RunSocket {
     ) -> Result<Self, Problem> {
         let path = place.folder.socket_path();
         let failed = |error: std::io::Error| problems::from_io_error("listen on", &path, &error);
-        let listener = socket::bind(&path).map_err(failed)?;
+        let listener = socket::bind_socket(&path).map_err(failed)?;
         let inode = std::fs::symlink_metadata(&path).map_err(failed)?.ino();
         let name = place
             .root
@@ -879,7 +882,7 @@ fn last_words(live: &LiveAgent) -> String {
         // The tool is its last word, unless it said something since.
         Some(AgentActivity::InTool) => match words.split_once("] ") {
             Some((_, detail)) if words.starts_with('[') => return format!("in a tool: {detail}"),
-            _ => AgentActivity::InTool.word().to_owned(),
+            _ => AgentActivity::InTool.label().to_owned(),
         },
         Some(
             class @ (AgentActivity::WaitingForModel
@@ -887,9 +890,9 @@ fn last_words(live: &LiveAgent) -> String {
             | AgentActivity::Unanswered
             | AgentActivity::Dead),
         ) => {
-            format!("{} {}", class.word(), format_duration(live.quiet_ms))
+            format!("{} {}", class.label(), format_duration(live.quiet_ms))
         }
-        Some(AgentActivity::Looping) => AgentActivity::Looping.word().to_owned(),
+        Some(AgentActivity::Looping) => AgentActivity::Looping.label().to_owned(),
     };
     if words.is_empty() { at } else { format!("{at} · {words}") }
 }

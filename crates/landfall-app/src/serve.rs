@@ -40,7 +40,7 @@ pub struct ProjectServer {
 pub(crate) fn start(place: ProjectLocation, asked: ServeOptions) -> Result<ProjectServer, Problem> {
     let mut listeners = vec![bind_listener(&asked.listen, true)?];
     if let Some(other) = asked.origins.iter().find(|it| !landfall_server::is_origin(it)) {
-        return Err(Problem::new(ProblemCode::BadInput, format!("`--origin {other}` is no origin")).hint(
+        return Err(Problem::new(ProblemCode::BadInput, format!("`--origin {other}` is no origin")).with_hint(
             "an origin is what a browser shows before the path, in small letters: `https://build.example`",
         ));
     }
@@ -52,7 +52,7 @@ pub(crate) fn start(place: ProjectLocation, asked: ServeOptions) -> Result<Proje
             ProblemCode::BadInput,
             format!("`--bind {all}` says no name by which browsers may come"),
         )
-        .hint("add `--host NAME:PORT`, or bind the address of this machine in the network"));
+        .with_hint("add `--host NAME:PORT`, or bind the address of this machine in the network"));
     }
     for address in &asked.bind {
         listeners.push(bind_listener(address, false)?);
@@ -74,20 +74,20 @@ fn bind_listener(address: &str, local: bool) -> Result<TcpListener, Problem> {
         .to_socket_addrs()
         .map_err(|error| {
             bad(format!("`{address}` is no address to listen on: {error}"))
-                .hint("an address is `127.0.0.1:7878`")
+                .with_hint("an address is `127.0.0.1:7878`")
         })?
         .collect();
     let Some(at) = found.first().copied() else {
         return Err(bad(format!("`{address}` is no address to listen on")));
     };
     if local && !at.ip().is_loopback() {
-        return Err(bad(format!("`{address}` can be reached from other machines")).hint(format!(
+        return Err(bad(format!("`{address}` can be reached from other machines")).with_hint(format!(
             "`--bind {address}` says that this is meant; everything travels unencrypted there"
         )));
     }
     TcpListener::bind(at).map_err(|error| {
         Problem::new(ProblemCode::NotNow, format!("listen on `{at}`: {error}"))
-            .hint("`--listen 127.0.0.1:0` takes a port that is free")
+            .with_hint("`--listen 127.0.0.1:0` takes a port that is free")
     })
 }
 
@@ -98,7 +98,7 @@ impl ProjectServer {
     }
 
     /// A link that lets one browser in.
-    pub fn pairing(&self) -> Result<Pairing, Problem> {
+    pub fn create_pairing(&self) -> Result<Pairing, Problem> {
         let client = Client::connect(&self.keeper.place().folder.socket_path())
             .map_err(|error| Problem::new(ProblemCode::Internal, format!("reach the door: {error}")))?;
         client.pair(PairAsked { label: "the browser of this machine".to_owned() })
@@ -124,8 +124,8 @@ impl ProjectServer {
     pub fn shut_down(mut self, patience: Duration) {
         let until = Instant::now() + patience;
         self.keeper.proposals().stop();
-        self.keeper.wait_for_rest(patience);
-        self.keeper.proposals().wait_for_rest(until.saturating_duration_since(Instant::now()));
+        self.keeper.wait_until_idle(patience);
+        self.keeper.proposals().wait_until_idle(until.saturating_duration_since(Instant::now()));
         self.door = None;
     }
 }
@@ -135,7 +135,7 @@ pub(crate) fn access_token(place: &ProjectLocation, renew: bool) -> Result<Strin
     let root = place.folder.root();
     place.folder.create_folders().map_err(|error| problems::from_io_error("make", root, &error))?;
     let token = if renew {
-        landfall_server::AccessKeys::renew(root)
+        landfall_server::AccessKeys::renew_token(root)
     } else {
         landfall_server::AccessKeys::read_or_create_token(root)
     };

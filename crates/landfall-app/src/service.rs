@@ -95,8 +95,8 @@ impl ProjectService {
         Ok(match request {
             Request::List(asked) => Response::List(look.list_tasks(&asked)?),
             Request::Show(asked) => Response::Show(look.task_detail(conversions::model_task(asked.task))?),
-            Request::Status(_) => Response::Status(look.status()?),
-            Request::Why(asked) => Response::Why(look.why(conversions::model_task(asked.task))?),
+            Request::Status(_) => Response::Status(look.status_report()?),
+            Request::Why(asked) => Response::Why(look.explain_task(conversions::model_task(asked.task))?),
             Request::Board(asked) => Response::Board(board::build_board(&look, &asked)?),
             Request::Inbox(asked) => Response::Inbox(inbox::build_inbox(&look, &asked)?),
             Request::Graph(asked) => Response::Graph(graph::build_graph(&look, &asked)?),
@@ -132,7 +132,9 @@ impl ProjectService {
             Request::Export(asked) => Response::Export(look.export_tasks(&asked)?),
             Request::Agents(asked) => Response::Agents(agents::find_agents(&self.place, &asked, false)?),
             Request::Probe(asked) => Response::Probe(agents::find_agents(&self.place, &asked, true)?),
-            Request::Discoveries(asked) => Response::Discoveries(discoveries::list(&self.place, &asked)?),
+            Request::Discoveries(asked) => {
+                Response::Discoveries(discoveries::list_discoveries(&self.place, &asked)?)
+            }
             Request::Target(asked) => {
                 Response::Target(targets::task_target(&look, conversions::model_task(asked.task))?)
             }
@@ -144,17 +146,17 @@ impl ProjectService {
             Request::Reclaimable(_) => Response::Reclaimable(reclaimable::preview_reclaim(&look)?),
             Request::SprintPreview(asked) => Response::SprintPreview(sprints::preview_sprint(&look, asked)?),
             Request::Sprint(asked) => {
-                Response::Sprint(sprints::report(&look, asked.sprint.map(conversions::model_sprint))?)
+                Response::Sprint(sprints::sprint_report(&look, asked.sprint.map(conversions::model_sprint))?)
             }
             Request::Sprints(_) => Response::Sprints(sprints::list_sprints(&look)?),
             Request::Pilot(_) => Response::Pilot(autopilot::pilot_state(&look)?),
-            Request::Queue(_) => Response::Queue(queue::report(&look)?),
-            Request::Reviews(_) => Response::Reviews(reviews::list(&look)?),
+            Request::Queue(_) => Response::Queue(queue::queue_report(&look)?),
+            Request::Reviews(_) => Response::Reviews(reviews::list_reviews(&look)?),
             Request::Checkpoints(_) => Response::Checkpoints(checkpoints::list_checkpoints(&look)?),
             Request::Checkpoint(asked) => {
                 Response::Checkpoint(checkpoints::checkpoint_detail(&look, &asked.name)?)
             }
-            Request::Loops(asked) => Response::Loops(loops::list(&look, &asked)?),
+            Request::Loops(asked) => Response::Loops(loops::list_loops(&look, &asked)?),
             Request::IssuesPreview(asked) => {
                 Response::IssuesPreview(follow_issues::preview_follow(&self.place, &asked)?)
             }
@@ -163,7 +165,7 @@ impl ProjectService {
                 let issues = follow_issues::summarize_issues(&self.place, &asked.tasks)?;
                 Response::IssueSummaries(api::IssueSummaries { issues })
             }
-            Request::IssueList(asked) => Response::IssueList(issues::list(&self.place, &asked)?),
+            Request::IssueList(asked) => Response::IssueList(issues::list_issues(&self.place, &asked)?),
             Request::IssueShow(asked) => {
                 Response::IssueShow(Box::new(issues::show_issue(&self.place, asked.issue.0)?))
             }
@@ -188,7 +190,7 @@ impl ProjectService {
     /// What needs the lock, and not the engine's loop.
     fn handle_maintenance(&self, request: &Request) -> Result<Response, Problem> {
         let keep = |place: &ProjectLocation| match request {
-            Request::Rebuild(_) => Ok(Response::Rebuild(doctor::rebuild(place)?)),
+            Request::Rebuild(_) => Ok(Response::Rebuild(doctor::rebuild_tables(place)?)),
             Request::Reclaim(_) => Ok(Response::Reclaim(reclaim::reclaim_disk(place)?)),
             other => unreachable!("`{}` keeps no house", other.name()),
         };
@@ -211,7 +213,7 @@ impl ProjectService {
             let answer = match (self.hand.current_run(), &self.hand) {
                 (Some(running), _) => {
                     let ask = |ask: EngineRequest| {
-                        running.handle.ask(ask).map_err(|error| problems::from_ask_error(&error))
+                        running.handle.send_request(ask).map_err(|error| problems::from_ask_error(&error))
                     };
                     changes::write(&self.place, &self.locate_engine(), &ask, request.clone())
                 }
@@ -226,7 +228,7 @@ impl ProjectService {
                     if problems::is_ending(&problem) && Instant::now() < deadline =>
                 {
                     if let EngineAccess::Kept(keeper) = &self.hand {
-                        keeper.wait_for_rest(PAUSE);
+                        keeper.wait_until_idle(PAUSE);
                     }
                 }
                 (_, answer) => return answer,
@@ -289,14 +291,15 @@ impl ProjectService {
                 Ok(Response::RunStart(keeper.start(asked)?))
             }
             (Request::RunStart(_), EngineAccess::Running(_)) => {
-                Err(Problem::new(ProblemCode::EngineBusy, "a run is under way already")
-                    .hint("`landfall status` shows it; more runs of one project at once there cannot be"))
+                Err(Problem::new(ProblemCode::EngineBusy, "a run is under way already").with_hint(
+                    "`landfall status` shows it; more runs of one project at once there cannot be",
+                ))
             }
             (Request::RunNow(asked), EngineAccess::Kept(keeper)) => {
                 Ok(Response::RunNow(keeper.current_run_view(*asked)?))
             }
             (Request::RunNow(asked), EngineAccess::Running(running)) => {
-                Ok(Response::RunNow(Box::new(running.now(*asked))))
+                Ok(Response::RunNow(Box::new(running.current_view(*asked))))
             }
             (Request::Propose(asked), EngineAccess::Kept(keeper)) => {
                 let desk = Arc::new(Self::through_socket(self.place.clone()));
@@ -307,7 +310,7 @@ impl ProjectService {
             }
             (Request::Propose(_) | Request::Proposals(_), EngineAccess::Running(_)) => {
                 Err(no_server_problem("only a server keeps proposals")
-                    .hint("`landfall propose` asks for one without"))
+                    .with_hint("`landfall propose` asks for one without"))
             }
             (_, EngineAccess::Door) => match Client::connect(&self.place.folder.socket_path()) {
                 Ok(client) => client.call(request.clone()),
@@ -320,12 +323,13 @@ impl ProjectService {
 }
 
 fn no_server_problem(what: &str) -> Problem {
-    Problem::new(ProblemCode::NotNow, what).hint("`landfall serve` starts one; `landfall run` drives without")
+    Problem::new(ProblemCode::NotNow, what)
+        .with_hint("`landfall serve` starts one; `landfall run` drives without")
 }
 
 impl Service for ProjectService {
     /// An agent, or a check, may not ask the engine for anything: it says what it has to say by its own socket.
-    fn admit(&self, peer: &PeerProcess) -> Result<(), Problem> {
+    fn admit_peer(&self, peer: &PeerProcess) -> Result<(), Problem> {
         match self.hand {
             // Agents work while nothing runs, too: for proposals and probes, and those that outlived an engine.
             EngineAccess::Running(_) | EngineAccess::Kept(_) => check_no_agent(peer),
@@ -333,17 +337,17 @@ impl Service for ProjectService {
         }
     }
 
-    fn hook(&self, hook: &TrackerWebhook) -> Result<(), Problem> {
-        issues::hear(&self.place, &self.heard, hook)
+    fn handle_webhook(&self, hook: &TrackerWebhook) -> Result<(), Problem> {
+        issues::handle_webhook(&self.place, &self.heard, hook)
     }
 
     fn known_secrets(&self) -> Vec<String> {
-        secret_masking::secrets(&self.place)
+        secret_masking::collect_secrets(&self.place)
     }
 
-    fn mark(&self) -> Option<StateVersion> {
+    fn state_version(&self) -> Option<StateVersion> {
         match &self.hand {
-            EngineAccess::Kept(keeper) => Some(keeper.mark()),
+            EngineAccess::Kept(keeper) => Some(keeper.state_version()),
             // Others write as well, and do not tell.
             EngineAccess::Running(_) | EngineAccess::Door => None,
         }
@@ -364,9 +368,9 @@ impl Service for ProjectService {
         head.ok().map(|head| head.seq.0)
     }
 
-    fn wait_past(&self, mark: StateVersion, at_most: Duration) {
+    fn wait_for_change(&self, mark: StateVersion, at_most: Duration) {
         match &self.hand {
-            EngineAccess::Kept(keeper) => keeper.wait_past(mark, at_most),
+            EngineAccess::Kept(keeper) => keeper.wait_for_change(mark, at_most),
             EngineAccess::Running(_) | EngineAccess::Door => {
                 FolderWatch::for_writes(self.place.folder.root()).wait(at_most);
             }
@@ -544,7 +548,7 @@ impl Drop for WriteCountGuard<'_> {
 
 fn run_active_problem() -> Problem {
     Problem::new(ProblemCode::NotNow, "a run is under way, and this needs the project at rest")
-        .hint("wait until the run is over, or stop it with `landfall stop`")
+        .with_hint("wait until the run is over, or stop it with `landfall stop`")
 }
 
 /// Asks the engine that runs, else opens one for the moment. Whoever is just coming or going is waited for.
@@ -560,7 +564,7 @@ fn send_or_open_engine(place: &ProjectLocation, request: Request) -> Result<Resp
                 landfall_api::VERSION
             );
             let problem = Problem::new(ProblemCode::EngineBusy, message)
-                .hint("use the `landfall` that started it, or wait until its run is over");
+                .with_hint("use the `landfall` that started it, or wait until its run is over");
             Err(HolderRefusal::Failed(problem))
         }
         Err(ConnectError::Refused(problem)) => Err(HolderRefusal::Failed(problem)),

@@ -236,7 +236,8 @@ async fn prompt(
     };
     note(&Note::Prompted);
     let blocks = vec![ContentBlock::Text(TextContent::new(order.prompt.clone()))];
-    let answer = ask(connection, "session/prompt", PromptRequest::new(session.clone(), blocks), None);
+    let answer =
+        send_request(connection, "session/prompt", PromptRequest::new(session.clone(), blocks), None);
     tokio::pin!(answer);
     let answer = tokio::select! {
         answer = &mut answer => answer,
@@ -258,7 +259,7 @@ async fn prompt(
 }
 
 /// Sends a request and waits for the answer, as it comes.
-async fn ask(
+async fn send_request(
     connection: &ConnectionTo<Agent>,
     method: &'static str,
     params: impl serde::Serialize,
@@ -338,10 +339,10 @@ async fn open_session(
     if let Some(old) = &order.resume {
         let resumed = if can.resume {
             let request = ResumeSessionRequest::new(old.clone(), cwd).mcp_servers(mcp_servers(order));
-            ask(connection, "session/resume", request, Some(LOAD_MAX)).await
+            send_request(connection, "session/resume", request, Some(LOAD_MAX)).await
         } else if can.load {
             let request = LoadSessionRequest::new(old.clone(), cwd).mcp_servers(mcp_servers(order));
-            ask(connection, "session/load", request, Some(LOAD_MAX)).await
+            send_request(connection, "session/load", request, Some(LOAD_MAX)).await
         } else {
             Err(Broken::Fault(fault("session/load", "the agent cannot go on with a session")))
         };
@@ -356,7 +357,7 @@ async fn open_session(
         }
     }
     let request = NewSessionRequest::new(cwd).mcp_servers(mcp_servers(order));
-    let answer = ask(connection, "session/new", request, Some(SETUP_MAX)).await?;
+    let answer = send_request(connection, "session/new", request, Some(SETUP_MAX)).await?;
     let id = answer["sessionId"]
         .as_str()
         .ok_or_else(|| Broken::Fault(fault("session/new", "the agent gave the session no name")))?
@@ -385,7 +386,7 @@ async fn set_mode(
 ) -> Result<(), Broken> {
     let Some(mode) = order.modes.iter().find(|mode| offers.has_mode(mode)) else { return Ok(()) };
     let request = SetSessionModeRequest::new(session.to_owned(), mode.clone());
-    let refused = match ask(connection, "session/set_mode", request, Some(SETUP_MAX)).await {
+    let refused = match send_request(connection, "session/set_mode", request, Some(SETUP_MAX)).await {
         Ok(_) => None,
         Err(Broken::Fault(fault)) => Some(fault.message), // then it asks, and is answered
         Err(broken) => return Err(broken),
@@ -405,12 +406,12 @@ async fn set_option(
 ) -> Result<(), Broken> {
     if let Some((option, value)) = offers.find_option(what, to) {
         let request = SetSessionConfigOptionRequest::new(session.to_owned(), option, value.as_str());
-        ask(connection, "session/set_config_option", request, Some(SETUP_MAX)).await?;
+        send_request(connection, "session/set_config_option", request, Some(SETUP_MAX)).await?;
     } else if what == "model"
         && let Some(model) = offers.find_model(to)
     {
         let request = serde_json::json!({ "sessionId": session, "modelId": model });
-        ask(connection, "session/set_model", request, Some(SETUP_MAX)).await?;
+        send_request(connection, "session/set_model", request, Some(SETUP_MAX)).await?;
     } else {
         let known = offers.known_values(what);
         let known = if known.is_empty() {

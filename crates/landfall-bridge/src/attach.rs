@@ -109,16 +109,16 @@ fn confine_thread(tmux: &Path, folder: &Path) -> io::Result<()> {
     // SAFETY: the kernel has just given us this descriptor, and nobody else has it.
     let rules = unsafe { OwnedFd::from_raw_fd(i32::try_from(rules).expect("descriptors are small")) };
     for system in ["/usr", "/lib", "/lib64", "/bin", "/etc", "/nix", "/gnu"] {
-        allow(&rules, Path::new(system), READ)?;
+        allow_path(&rules, Path::new(system), READ)?;
     }
-    allow(&rules, folder, READ)?;
-    allow(&rules, Path::new("/dev"), READ | WRITE_FILE)?;
-    allow(&rules, tmux, EXECUTE | 1 << 2)?;
+    allow_path(&rules, folder, READ)?;
+    allow_path(&rules, Path::new("/dev"), READ | WRITE_FILE)?;
+    allow_path(&rules, tmux, EXECUTE | 1 << 2)?;
     match find_interpreter() {
-        Some(loader) => allow(&rules, &loader, EXECUTE | 1 << 2)?,
+        Some(loader) => allow_path(&rules, &loader, EXECUTE | 1 << 2)?,
         None => {
             for folder in ["/lib", "/lib64", "/usr/lib", "/usr/lib64"] {
-                allow(&rules, Path::new(folder), EXECUTE | READ)?;
+                allow_path(&rules, Path::new(folder), EXECUTE | READ)?;
             }
         }
     }
@@ -131,7 +131,7 @@ fn confine_thread(tmux: &Path, folder: &Path) -> io::Result<()> {
 }
 
 /// Allows this below `path`. What is not there needs no leave.
-fn allow(rules: &OwnedFd, path: &Path, access: u64) -> io::Result<()> {
+fn allow_path(rules: &OwnedFd, path: &Path, access: u64) -> io::Result<()> {
     let name = CString::new(path.as_os_str().as_bytes())?;
     // SAFETY: `name` lives through the call and ends with a NUL.
     let parent = unsafe { libc::open(name.as_ptr(), libc::O_PATH | libc::O_CLOEXEC) };

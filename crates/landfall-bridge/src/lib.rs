@@ -38,7 +38,7 @@ fn order<T>(read: impl Fn(&[u8]) -> Result<T, String>) -> Result<T, u8> {
 
 /// The bridge of this name, with its order on stdin. None: there is no such bridge. Returns the exit code.
 #[must_use]
-pub fn bridge(name: &str) -> Option<u8> {
+pub fn run_bridge(name: &str) -> Option<u8> {
     match name {
         "acp" => Some(acp::run()),
         "tmux" => Some(tmux::run()),

@@ -23,7 +23,7 @@ pub trait ToolBackend: Send + Sync + 'static {
     ///
     /// # Errors
     /// The problem, for programs and for people.
-    fn call(&self, request: Request) -> Result<Response, Problem>;
+    fn handle_request(&self, request: Request) -> Result<Response, Problem>;
 
     /// Begins a run that goes on when the assistant has left, and says how it stands.
     ///
@@ -187,7 +187,7 @@ fn execute_request(desk: &impl ToolBackend, request: Request) -> Result<String, 
     if let Request::RunStart(asked) = request {
         return Ok(desk.run(asked)?.to_string());
     }
-    let json = desk.call(request)?.to_json().map_err(|error| unwritable(&error))?;
+    let json = desk.handle_request(request)?.to_json().map_err(|error| unwritable(&error))?;
     String::from_utf8(json).map_err(|error| unwritable(&error))
 }
 

@@ -127,7 +127,7 @@ impl SocketSignal {
             "resolved" => Ok(Self::Resolved),
             "blocked" => needed("blocked").map(Self::Blocked),
             "pending" => needed("pending").map(Self::Pending),
-            "progress" => percent(text).map(Self::Progress),
+            "progress" => parse_percent(text).map(Self::Progress),
             "step" => match text.parse() {
                 Ok(number) if number > 0 => Ok(Self::Step(number)),
                 Ok(_) | Err(_) => Err(WordError::NotStep { given: text.chars().take(40).collect() }),
@@ -144,7 +144,7 @@ impl SocketSignal {
         }
     }
 
-    fn say(&self) -> &'static str {
+    fn wire_name(&self) -> &'static str {
         match self {
             Self::Complete => "complete",
             Self::Blocked(_) => "blocked",
@@ -177,7 +177,7 @@ impl SocketSignal {
     }
 }
 
-fn percent(text: &str) -> Result<u8, WordError> {
+fn parse_percent(text: &str) -> Result<u8, WordError> {
     let digits = text.strip_suffix('%').unwrap_or(text).trim_end();
     let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     let percent = digits.parse().ok().filter(|percent| plain && *percent <= 100);
@@ -275,8 +275,8 @@ impl SitterConnection {
     pub fn send_signal(&self, word: &SocketSignal) -> Result<(), LineError> {
         let unreachable = |doing: String| move |source: io::Error| LineError::Unreachable { doing, source };
         let reaching = format!("reach the run at {}", self.socket.display());
-        let mut stream = connect(&self.socket).map_err(unreachable(reaching))?;
-        let said = SignalMessage { key: &self.key, say: word.say(), text: word.payload_text() };
+        let mut stream = connect_to_socket(&self.socket).map_err(unreachable(reaching))?;
+        let said = SignalMessage { key: &self.key, say: word.wire_name(), text: word.payload_text() };
         let line = serde_json::to_string(&said).expect("strings always have a JSON form") + "\n";
         let mut answer = Vec::new();
         stream
@@ -317,7 +317,7 @@ fn read_line(stream: &mut UnixStream, line: &mut Vec<u8>) -> io::Result<()> {
 
 /// A socket's address holds some hundred bytes, and state folders lie deep. A longer path is reached through a handle
 /// on its folder, which needs no leave to read it.
-fn connect(socket: &Path) -> io::Result<UnixStream> {
+fn connect_to_socket(socket: &Path) -> io::Result<UnixStream> {
     if socket.as_os_str().len() <= ADDRESS_MAX {
         return UnixStream::connect(socket);
     }

@@ -239,8 +239,8 @@ impl<'a> Bridge<'a> {
                 }
                 ScreenState::Ask(ask) if twice => {
                     match ask.key {
-                        Some(key) => self.press_key(key, ask.why.word()),
-                        None => self.ask_person(ask.why.word(), &ask.text),
+                        Some(key) => self.press_key(key, ask.why.wire_name()),
+                        None => self.ask_person(ask.why.wire_name(), &ask.text),
                     }
                     // While a person is waited for, nobody is late.
                     ready_by = Instant::now() + READY_MAX;
@@ -346,8 +346,8 @@ impl<'a> Bridge<'a> {
             Some(last) if last.seen == *seen => (0, last.times + 1),
             Some(_) | None => (0, 1),
         };
-        if self.last.as_ref().is_none_or(|last| last.seen.word() != seen.word()) {
-            print_note(&Note::Screen { seen: seen.word().to_owned() });
+        if self.last.as_ref().is_none_or(|last| last.seen.word() != seen.wire_name()) {
+            print_note(&Note::Screen { seen: seen.wire_name().to_owned() });
         }
         self.last = Some(LastScreen { seen: seen.clone(), screen: screen.clone(), times, unchanged });
         (unchanged >= SETTLED_LOOKS, times)
@@ -407,7 +407,7 @@ impl<'a> Bridge<'a> {
         // What stands there now is from before.
         self.watch.begin_prompt(screen, visible_messages(self.order.cli, screen));
         print_note(&Note::Key { keys: "the prompt, Enter".to_owned(), why: "prompt".to_owned() });
-        if let Err(problem) = self.server.paste(text) {
+        if let Err(problem) = self.server.paste_text(text) {
             print_note(&Note::Lines { lines: vec![problem] });
             return false;
         }

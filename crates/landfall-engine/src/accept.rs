@@ -130,7 +130,7 @@ fn pass_or_fail(holds: bool, evidence: String) -> CheckEvidence {
 
 /// Looks at all criteria. One result for each, in their order.
 #[must_use]
-pub fn run(criteria: &Criteria, ground: &AcceptanceContext<'_>) -> Vec<CriterionResult> {
+pub fn check_criteria(criteria: &Criteria, ground: &AcceptanceContext<'_>) -> Vec<CriterionResult> {
     check_and_report_criteria(criteria, ground, &mut |_, _| {})
 }
 
@@ -347,7 +347,7 @@ pub fn find_observed_events(
     let comments = tracker.list_comments(CommentThread::Issue(number))?;
     let event = |it: &Comment| {
         let marker = it.marker()?;
-        ObservationKind::from_word(marker.key().strip_prefix(OBSERVED_MARKER)?.split('/').next()?)
+        ObservationKind::from_wire_name(marker.key().strip_prefix(OBSERVED_MARKER)?.split('/').next()?)
     };
     Ok(comments.iter().filter_map(event).collect())
 }
@@ -360,10 +360,10 @@ const HANDLERS_MAX: usize = 100;
 pub fn find_verify_handlers(base: &AcceptanceTree) -> (Vec<CustomVerifyCommand>, Vec<String>) {
     let (mut found, mut said): (Vec<CustomVerifyCommand>, Vec<String>) = (Vec::new(), Vec::new());
     for folder in HANDLER_FOLDERS {
-        for file in base.names(folder).unwrap_or_default() {
+        for file in base.list_names(folder).unwrap_or_default() {
             let Some(name) = file.strip_suffix(".md") else { continue };
             let path = format!("{folder}/{file}");
-            let Ok(Some(text)) = base.text(&path) else { continue };
+            let Ok(Some(text)) = base.read_text(&path) else { continue };
             match CustomVerifyCommand::parse(name, &text) {
                 None => said.push(format!(
                     "`{}` is no name for a verify command; letters, digits, `-` and `_` are",

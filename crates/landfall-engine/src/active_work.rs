@@ -54,64 +54,66 @@ pub(crate) struct ActiveCheck {
 }
 
 impl ActiveWork {
-    fn state(&self) -> MutexGuard<'_, ActiveState> {
+    fn lock_state(&self) -> MutexGuard<'_, ActiveState> {
         self.state.lock().expect("no thread panics while it holds it")
     }
 
     /// A person wants the agent of this attempt to end.
     pub fn request_stop(&self, task: TaskId, attempt: Attempt, manner: AgentStopMode) {
-        self.state().stops.insert((task, attempt), manner);
+        self.lock_state().stops.insert((task, attempt), manner);
     }
 
     /// How the agent of this attempt is to end, if a person wants it to.
     pub fn stop_mode(&self, task: TaskId, attempt: Attempt) -> Option<AgentStopMode> {
-        self.state().stops.get(&(task, attempt)).copied()
+        self.lock_state().stops.get(&(task, attempt)).copied()
     }
 
     /// Nobody waits for the checks of this batch any more.
     pub fn abandon_batch(&self, batch: BatchId) {
-        self.state().abandoned.insert(batch);
+        self.lock_state().abandoned.insert(batch);
     }
 
     /// Whether nobody waits for the check of this name: it is of a batch that is over.
     pub fn is_abandoned(&self, name: &str) -> bool {
         let batch = name.strip_prefix('B').and_then(|rest| rest.split('-').next()?.parse().ok()).map(BatchId);
-        batch.is_some_and(|batch| self.state().abandoned.contains(&batch))
+        batch.is_some_and(|batch| self.lock_state().abandoned.contains(&batch))
     }
 
     /// A check begins in this folder.
     pub fn begin_check(&self, dir: &Path, begun: ActiveCheck) {
-        self.state().checks.insert(dir.to_owned(), begun);
+        self.lock_state().checks.insert(dir.to_owned(), begun);
     }
 
     /// The check in this folder is over.
     pub fn end_check(&self, dir: &Path) {
-        self.state().checks.remove(dir);
+        self.lock_state().checks.remove(dir);
         self.changed.notify_all();
     }
 
     /// The checks that run now. A copy: files are read without the lock, which a starting check waits for.
-    pub fn checks(&self) -> BTreeMap<PathBuf, ActiveCheck> {
-        self.state().checks.clone()
+    pub fn running_checks(&self) -> BTreeMap<PathBuf, ActiveCheck> {
+        self.lock_state().checks.clone()
     }
 
     /// Waits until no check is on record, at most so long.
     pub fn wait_for_checks(&self, at_most: Duration) {
-        let waited = self.changed.wait_timeout_while(self.state(), at_most, |state| !state.checks.is_empty());
+        let waited =
+            self.changed.wait_timeout_while(self.lock_state(), at_most, |state| !state.checks.is_empty());
         drop(waited.expect("no thread panics while it holds it"));
     }
 
     /// Waits for the turn to have the recovery agent look. None: it was stopped before.
     pub fn begin_diagnosis(&self, is_stopped: &dyn Fn() -> bool) -> Option<RecoveryTurn<'_>> {
         const PAUSE: Duration = Duration::from_millis(50);
-        let mut state = self.state();
+        let mut state = self.lock_state();
         while state.is_diagnosing {
             drop(state); // the question takes the lock itself
             if is_stopped() {
                 return None;
             }
             // Woken when the agent is free; a stop is noticed after the pause.
-            let waited = self.changed.wait_timeout_while(self.state(), PAUSE, |state| state.is_diagnosing);
+            let waited =
+                self.changed.wait_timeout_while(self.lock_state(), PAUSE, |state| state.is_diagnosing);
             (state, _) = waited.expect("no thread panics while it holds it");
         }
         state.is_diagnosing = true;
@@ -120,7 +122,7 @@ impl ActiveWork {
 
     /// Whether this was not written down yet. From now on it is.
     pub fn is_new_notice(&self, notice: &CacheNotice) -> bool {
-        self.state().cache_notices.insert(notice.clone())
+        self.lock_state().cache_notices.insert(notice.clone())
     }
 }
 

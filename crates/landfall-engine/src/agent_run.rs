@@ -44,13 +44,14 @@ pub(crate) fn head_of(site: &HostContext, task: &Task) -> Option<landfall_model:
 }
 
 /// Whether the agent of this step runs a loop of its own, told by files.
-pub(crate) fn strides(task: &Task) -> bool {
-    task.strides() && !is_reader_run(task)
+pub(crate) fn runs_own_loop(task: &Task) -> bool {
+    task.runs_own_loop() && !is_reader_run(task)
 }
 
 /// Whether the steps of such a loop are typed by us, one after the other.
 pub(crate) fn is_dispatched(task: &Task) -> bool {
-    strides(task) && task.driving.as_ref().is_some_and(|driving| driving.style == AgentDriveStyle::Dispatch)
+    runs_own_loop(task)
+        && task.driving.as_ref().is_some_and(|driving| driving.style == AgentDriveStyle::Dispatch)
 }
 
 /// The template by which a dispatched agent is told each of its steps.
@@ -61,7 +62,7 @@ pub(crate) fn sitter_limit_ms(site: &HostContext, task: &Task, calls_model: bool
     if limit_ms == 0 {
         return 0;
     }
-    let grace_ms = if strides(task) { site.settings.run.step_grace_ms } else { 0 };
+    let grace_ms = if runs_own_loop(task) { site.settings.run.step_grace_ms } else { 0 };
     // The wait for an answer of the model does not count, and the sitter knows nothing of that: we end such an agent in time.
     let silence_ms = if calls_model { watch_limits(site, task).silence_ms } else { 0 };
     limit_ms.saturating_add(grace_ms).saturating_add(silence_ms)
@@ -70,7 +71,7 @@ pub(crate) fn sitter_limit_ms(site: &HostContext, task: &Task, calls_model: bool
 /// Whether the agent of a task reads the work of another.
 pub(crate) fn is_reader_run(task: &Task) -> bool {
     let step = task.step().and_then(|step| task.flow.as_ref()?.find_step(step));
-    step.is_some_and(|step| step.kind.reads())
+    step.is_some_and(|step| step.kind.is_reader_step())
 }
 
 /// The name of the workspace that the agent of a task works in. Whoever reads has one of their own: what they write there
@@ -86,7 +87,8 @@ pub(crate) fn workspace_name(task: &Task) -> String {
 pub(crate) fn watch_limits(site: &HostContext, task: &Task) -> LivenessLimits {
     let watch = site.settings.run.watch;
     let open = task.step().and_then(|step| task.recoveries.unresolved_try(step));
-    let Some(RecoveryAction::RaiseTimeout(percent)) = open.and_then(|it| RecoveryAction::of_said(&it.action))
+    let Some(RecoveryAction::RaiseTimeout(percent)) =
+        open.and_then(|it| RecoveryAction::from_text(&it.action))
     else {
         return watch;
     };

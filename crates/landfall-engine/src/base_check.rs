@@ -48,7 +48,7 @@ impl BaseChecker {
     }
 
     /// Ends what is under way. Only for whoever has nothing else under way.
-    pub fn finish(&mut self) {
+    pub fn stop_and_join(&mut self) {
         let Some(thread) = self.thread.take() else { return };
         if !thread.is_finished() {
             gate::interrupt_checks(&self.site);

@@ -90,12 +90,12 @@ pub(crate) struct LandingLock(Mutex<()>);
 
 impl LandingLock {
     /// Waits for the turn to land.
-    pub fn hold(&self) -> MutexGuard<'_, ()> {
+    pub fn wait_for_turn(&self) -> MutexGuard<'_, ()> {
         self.0.lock().expect("no thread panics while it lands")
     }
 
     /// Waits until no landing is under way.
     pub fn wait_until_free(&self) {
-        drop(self.hold());
+        drop(self.wait_for_turn());
     }
 }

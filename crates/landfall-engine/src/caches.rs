@@ -155,7 +155,7 @@ fn plan_caches<'a>(request: &'a CacheRequest<'a>) -> CachePlan<'a> {
 }
 
 fn variables_of(entries: &[CacheEntry<'_>]) -> Vec<Option<&'static str>> {
-    entries.iter().map(CacheEntry::variable).collect()
+    entries.iter().map(CacheEntry::redirect_variable).collect()
 }
 
 /// The cache with this name in the settings; none if it is not there.
@@ -282,7 +282,7 @@ impl CacheEntry<'_> {
         CacheNotice { cache: self.name.to_owned(), what }
     }
 
-    fn variable(&self) -> Option<&'static str> {
+    fn redirect_variable(&self) -> Option<&'static str> {
         self.known.map(|known| known.redirect.variable)
     }
 
@@ -493,7 +493,7 @@ mod tests {
             Self { folder }
         }
 
-        fn home(&self) -> PathBuf {
+        fn home_path(&self) -> PathBuf {
             self.folder.path().canonicalize().expect("there").join("home")
         }
 
@@ -509,7 +509,7 @@ mod tests {
             let caches: Vec<String> = caches.iter().map(|name| (*name).to_owned()).collect();
             let env: Vec<(OsString, OsString)> =
                 env.iter().map(|(name, value)| (name.into(), value.into())).collect();
-            let (home, room) = (self.home(), self.room_path());
+            let (home, room) = (self.home_path(), self.room_path());
             let hidden = [home.join(".ssh"), home.join(".cargo/credentials.toml")];
             let request = CacheRequest {
                 caches: &caches,
@@ -524,7 +524,7 @@ mod tests {
 
         /// Puts a link to `target` in the place of `name` in the home folder.
         fn make_link(&self, name: &str, target: &Path) {
-            let place = self.home().join(name);
+            let place = self.home_path().join(name);
             remove_tree(&place).expect("ours");
             std::os::unix::fs::symlink(target, place).expect("ours");
         }
@@ -582,7 +582,7 @@ mod tests {
                 let is_overlay = matches!(changes, LayerChanges::Overlay { .. });
                 assert_eq!(is_overlay, can_overlay(&scene.room_path(), path), "{path:?}: {changes:?}");
             }
-            let expected = [".cargo/registry", ".cargo/git", ".npm"].map(|name| scene.home().join(name));
+            let expected = [".cargo/registry", ".cargo/git", ".npm"].map(|name| scene.home_path().join(name));
             assert_eq!(paths, expected.iter().collect::<Vec<_>>(), "{level:?}");
             assert_eq!(access.write, Vec::<PathBuf>::new());
             let mode = value_of(&access, "CARGO_NET_OFFLINE").and_then(|value| value.to_str());
@@ -595,16 +595,16 @@ mod tests {
         for target in ["home/.ssh", "home/.ssh/below", "home", ""] {
             for level in [Confinement::Write, Confinement::Isolated] {
                 let scene = Scene::new();
-                std::fs::create_dir_all(scene.home().join(".ssh/below")).expect("ours");
+                std::fs::create_dir_all(scene.home_path().join(".ssh/below")).expect("ours");
                 let target = scene.folder.path().canonicalize().expect("there").join(target);
                 scene.make_link(".npm", &target);
-                scene.make_link("go", &scene.home().join(".ssh"));
+                scene.make_link("go", &scene.home_path().join(".ssh"));
                 let access = scene.prepare_these(&["~/.npm", "~/go/pkg"], level, &[]);
                 let told: Vec<&str> = access.notices.iter().map(|notice| notice.cache.as_str()).collect();
                 assert_eq!(told, ["~/.npm", "~/go/pkg"], "{level:?} {target:?}");
                 let nothing = CacheAccess { notices: access.notices.clone(), ..CacheAccess::default() };
                 assert_eq!(access, nothing, "{level:?} {target:?}");
-                assert!(!scene.home().join(".ssh/pkg").exists());
+                assert!(!scene.home_path().join(".ssh/pkg").exists());
             }
         }
     }
@@ -614,7 +614,7 @@ mod tests {
         for level in [Confinement::Write, Confinement::Isolated] {
             for (target, is_open) in [("Documents/deep", false), ("src", false), (".cache/npm", true)] {
                 let scene = Scene::new();
-                let target = scene.home().join(target);
+                let target = scene.home_path().join(target);
                 std::fs::create_dir_all(&target).expect("ours");
                 std::fs::write(target.join("letter"), "private").expect("ours");
                 scene.make_link(".npm", &target);
@@ -654,11 +654,11 @@ mod tests {
     fn folders_of_tools_that_the_user_does_not_have_are_not_made() {
         for level in [Confinement::Write, Confinement::Isolated, Confinement::Strict] {
             let scene = Scene::new();
-            remove_tree(&scene.home().join(".npm")).expect("ours");
+            remove_tree(&scene.home_path().join(".npm")).expect("ours");
             let names = ["~/.cargo/git", "~/.npm", "~/go/pkg", "~/.cache/uv", "~/mine"];
             let access = scene.prepare_these(&names, level, &[]);
             for place in [".npm", "go", ".cache", "mine"] {
-                assert!(!scene.home().join(place).exists(), "{level:?} {place}");
+                assert!(!scene.home_path().join(place).exists(), "{level:?} {place}");
             }
             // The tools have an empty one all the same.
             for variable in ["npm_config_cache", "GOPATH", "UV_CACHE_DIR"] {
@@ -683,7 +683,7 @@ mod tests {
     #[test]
     fn nothing_is_written_through_a_link_in_the_folder_of_a_tool() {
         let scene = Scene::new();
-        let victim = scene.home().join("victim");
+        let victim = scene.home_path().join("victim");
         std::fs::write(&victim, "mine").expect("ours");
         std::fs::create_dir_all(scene.room_path().join("CARGO_HOME")).expect("ours");
         let config = scene.room_path().join("CARGO_HOME/config.toml");
@@ -696,12 +696,15 @@ mod tests {
     #[test]
     fn a_tool_with_one_cache_too_large_for_a_copy_keeps_its_usual_folder() {
         let scene = Scene::new();
-        let large = File::create(scene.home().join(".cargo/registry/cache/large")).expect("ours");
+        let large = File::create(scene.home_path().join(".cargo/registry/cache/large")).expect("ours");
         large.set_len(CACHE_COPY_MAX.bytes + 1).expect("sparse");
         let access = scene.prepare(Confinement::Write, &[]);
-        if !can_clone(&scene.home().join(".cargo/registry"), &scene.room_path()) {
+        if !can_clone(&scene.home_path().join(".cargo/registry"), &scene.room_path()) {
             assert_eq!(value_of(&access, "CARGO_HOME"), None);
-            assert_eq!(access.read, [".cargo/registry", ".cargo/git"].map(|name| scene.home().join(name)));
+            assert_eq!(
+                access.read,
+                [".cargo/registry", ".cargo/git"].map(|name| scene.home_path().join(name))
+            );
             assert_eq!(
                 access.write,
                 [scene.room_path().join("npm_config_cache")],
@@ -715,7 +718,7 @@ mod tests {
             let copy = cargo.join("registry/cache/large");
             assert_eq!(std::fs::metadata(&copy).expect("copied").len(), CACHE_COPY_MAX.bytes + 1);
             std::fs::write(&copy, "changed").expect("its own");
-            let original = scene.home().join(".cargo/registry/cache/large");
+            let original = scene.home_path().join(".cargo/registry/cache/large");
             assert_eq!(std::fs::metadata(original).expect("there").len(), CACHE_COPY_MAX.bytes + 1);
         }
     }
@@ -728,7 +731,7 @@ mod tests {
         let access = scene.prepare(Confinement::Write, &[]);
         assert_eq!(value_of(&access, "CARGO_HOME"), None);
         assert_eq!(value_of(&access, "CARGO_NET_OFFLINE").and_then(|value| value.to_str()), Some("true"));
-        assert_eq!(access.read, [".cargo/registry", ".cargo/git"].map(|name| scene.home().join(name)));
+        assert_eq!(access.read, [".cargo/registry", ".cargo/git"].map(|name| scene.home_path().join(name)));
     }
 
     #[test]

@@ -248,8 +248,8 @@ fn action_of(
     wait_s: Option<u64>,
     percent: Option<u32>,
 ) -> Result<RecoveryAction, String> {
-    let known = || RecoveryAction::ALL.map(RecoveryAction::word).join(", ");
-    let plain = RecoveryAction::ALL.into_iter().find(|action| action.word() == word);
+    let known = || RecoveryAction::ALL.map(RecoveryAction::wire_name).join(", ");
+    let plain = RecoveryAction::ALL.into_iter().find(|action| action.wire_name() == word);
     let plain = plain.ok_or_else(|| format!("`{}` is no action; known: {}", word.escape_debug(), known()))?;
     match (plain, wait_s, percent) {
         (RecoveryAction::RetryAfter(_), Some(wait_s), None) if wait_s <= WAIT_SECONDS_MAX => {
@@ -272,8 +272,8 @@ fn action_of(
 }
 
 fn phase_of(word: &str) -> Result<ReconcilePoint, String> {
-    let known: Vec<&str> = ReconcilePoint::ALL.iter().map(|phase| phase.word()).collect();
-    ReconcilePoint::from_word(word)
+    let known: Vec<&str> = ReconcilePoint::ALL.iter().map(|phase| phase.wire_name()).collect();
+    ReconcilePoint::from_wire_name(word)
         .ok_or_else(|| format!("`{}` is no phase; known: {}", word.escape_debug(), known.join(", ")))
 }
 

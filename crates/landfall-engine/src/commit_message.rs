@@ -8,7 +8,7 @@ use landfall_trackers::registry;
 pub(crate) fn commit_headline(task: &Task) -> String {
     let title = commit_subject(&task.spec.title);
     let Some(issue) = &task.issue else { return title };
-    let kind = issue.seen.as_ref().and_then(|seen| IssueKind::from_word(seen.kind.as_deref()?));
+    let kind = issue.seen.as_ref().and_then(|seen| IssueKind::from_wire_name(seen.kind.as_deref()?));
     issue::issue_headline(kind, &title)
 }
 
@@ -34,6 +34,6 @@ pub(crate) fn issue_trailers(task: &Task) -> String {
 /// The words by which a forge closes the issue of a task, where they may be said.
 pub(crate) fn closing_words(task: &Task, source: &IssueRef) -> Option<String> {
     let seen = task.issue.as_ref().and_then(|issue| issue.seen.as_ref());
-    let is_read_there = registry::find(&source.tracker).is_ok_and(|entry| entry.away);
+    let is_read_there = registry::find_tracker(&source.tracker).is_ok_and(|entry| entry.away);
     issue::closing_words(source, is_read_there, seen.is_some_and(|seen| seen.side_base))
 }

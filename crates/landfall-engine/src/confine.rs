@@ -408,7 +408,7 @@ fn matches_pattern(pattern: &str, name: &str) -> bool {
 }
 
 /// What the sandbox denied to a run, as far as its output and the rules of the run tell.
-pub(crate) fn denials(
+pub(crate) fn find_denials(
     sandbox: Option<&Sandbox>,
     env: &[(OsString, OsString)],
     output: &str,
@@ -427,7 +427,7 @@ pub(crate) fn denials(
     };
     rules.write.extend(sandbox.layers.iter().map(|layer| real_or_same(&layer.path)));
     let home = home_of(env).map(|home| real_or_same(&home));
-    denial::denials(&failures, &rules, home.as_deref(), &is_allowed_outside)
+    denial::find_denials(&failures, &rules, home.as_deref(), &is_allowed_outside)
 }
 
 /// Whether the user may do this outside of the sandbox. What is not there is made in the nearest folder above.
@@ -591,7 +591,7 @@ mod tests {
     fn sandbox_of(level: Confinement, own: &[String]) -> Sandbox {
         let env = [("HOME", "/home/me"), ("PATH", "/usr/bin:/home/me/sdk/bin:/home/me:/tmp/tools")];
         let env: [(OsString, OsString); 2] = env.map(|(name, value)| (name.into(), value.into()));
-        let folder = StateFolder::at("/home/me/.local/state/landfall/project".into());
+        let folder = StateFolder::at_root("/home/me/.local/state/landfall/project".into());
         let work = folder.workspaces_path().join("T1");
         let reach = ConfinementScope {
             confinement: level,
@@ -632,7 +632,7 @@ mod tests {
             ("DOCKER_CONFIG", ""),
         ];
         let env: Vec<(OsString, OsString)> = env.map(|(name, value)| (name.into(), value.into())).to_vec();
-        let folder = StateFolder::at("/home/me/.local/state/landfall/project".into());
+        let folder = StateFolder::at_root("/home/me/.local/state/landfall/project".into());
         let hide = |own: &[&str]| {
             let reach = ConfinementScope {
                 confinement: Confinement::Isolated,
@@ -716,7 +716,7 @@ mod tests {
             Settings::parse("[run]\nsandbox_write = [\"~/.npm\", \"~/.cache\"]\n", "landfall.toml");
         let run = settings.expect("settings").run;
         let env = [("HOME".into(), "/home/me".into())];
-        let folder = StateFolder::at("/home/me/.local/state/landfall/project".into());
+        let folder = StateFolder::at_root("/home/me/.local/state/landfall/project".into());
         let reach = ConfinementScope {
             confinement: Confinement::Isolated,
             checkout: Vec::new(),
@@ -737,7 +737,7 @@ mod tests {
     fn the_checkout_is_hidden_wherever_it_is_and_programs_of_it_are_found() {
         let env = [("HOME", "/home/me"), ("PATH", "/usr/bin:/work/p/.venv/bin")];
         let env: Vec<(OsString, OsString)> = env.map(|(name, value)| (name.into(), value.into())).to_vec();
-        let folder = StateFolder::at("/home/me/.local/state/landfall/project".into());
+        let folder = StateFolder::at_root("/home/me/.local/state/landfall/project".into());
         let sandbox = |level: Confinement, checkout: &str, work: &str| {
             let reach = ConfinementScope {
                 confinement: level,
@@ -767,12 +767,12 @@ mod tests {
         let states = states.path().join("landfall");
         for (name, root) in [("own-1", "/work/own"), ("other-2", "/srv/other"), ("brew-3", "/usr/local")] {
             std::fs::create_dir_all(states.join(name)).expect("made");
-            let store = TrustStore::for_repository(&StateFolder::at(states.join(name)), Path::new(root));
+            let store = TrustStore::for_repository(&StateFolder::at_root(states.join(name)), Path::new(root));
             let digest = SensitiveSettings::from_settings(&Settings::defaults()).compute_digest();
             store.add_trust(&digest, TrustedBy::Run, Timestamp(1)).expect("written");
         }
         std::fs::create_dir(states.join("never-run-4")).expect("made");
-        let folder = StateFolder::at(states.join("own-1"));
+        let folder = StateFolder::at_root(states.join("own-1"));
         let reach = ConfinementScope {
             confinement: Confinement::Isolated,
             checkout: vec!["/work/own".into()],

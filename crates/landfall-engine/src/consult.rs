@@ -180,7 +180,8 @@ impl ScratchFolder {
                 let objects = [store.dir(), repo.common_dir()].map(|dir| dir.join("objects")).to_vec();
                 let pool = WorkspacePool::open(&store, &self.0.join("work"))
                     .map_err(|error| error.full_message())?;
-                let workspace = pool.prepare("look", commit, "look").map_err(|error| error.full_message())?;
+                let workspace =
+                    pool.prepare_workspace("look", commit, "look").map_err(|error| error.full_message())?;
                 Ok((workspace.path().to_owned(), objects))
             }
         }
@@ -278,7 +279,7 @@ fn prepare_consultation(
         checkout: confine::checkout_at(question.root),
         work: work.clone(),
         tmp,
-        own: agent.needs(&profile).state,
+        own: agent.list_requirements(&profile).state,
         read: vec![prompt_file],
         caches: CacheAccess::default(), // it looks and answers, and builds nothing
     };
@@ -342,7 +343,7 @@ fn wait_for_agent(
                 };
             }
             Ok(SitterState::Starting | SitterState::Running(_)) if Instant::now() < deadline => {
-                listener.hear();
+                listener.read_output();
                 listener.check_vitals(sitting, &question.settings.run.watch);
                 let enough = match (listener.find_exhausted_budget(question), listener.class) {
                     (Some((scope, what)), _) => Some(AgentExit::OverBudget { scope, what }),
@@ -430,7 +431,7 @@ impl ConsultListener {
     }
 
     /// Takes in what is new; whether there may be more.
-    fn hear(&mut self) -> bool {
+    fn read_output(&mut self) -> bool {
         let out = self.out.read(READ_MAX).unwrap_or_default();
         let err = self.err.read(READ_MAX).unwrap_or_default();
         let more = !out.is_empty() || !err.is_empty();
@@ -465,10 +466,10 @@ impl ConsultListener {
                 _ => self.asking,
             };
             match signal {
-                Signal::Text(text) => self.text(text),
+                Signal::Text(text) => self.push_text(text),
                 // Its text is kept with the other texts, and not twice.
                 Signal::Finished { how, text } => {
-                    self.text(text);
+                    self.push_text(text);
                     self.seen.push(Signal::Finished { how, text: String::new() });
                 }
                 other => self.seen.push(other),
@@ -476,7 +477,7 @@ impl ConsultListener {
         }
     }
 
-    fn text(&mut self, text: String) {
+    fn push_text(&mut self, text: String) {
         self.texts_bytes += text.len();
         self.texts.push(text);
         while self.texts_bytes > TEXTS_BYTES_MAX && self.texts.len() > 1 {
@@ -509,7 +510,7 @@ impl ConsultListener {
 
     /// The agent has ended: the rest is heard.
     fn read_rest(&mut self, spec: &SitterSpec, agent: &dyn Agent, profile: &landfall_agents::LaunchProfile) {
-        while self.hear() {}
+        while self.read_output() {}
         let session = self.seen.iter().rev().find_map(|signal| match signal {
             Signal::Started { session, .. } => session.clone(),
             _ => None,

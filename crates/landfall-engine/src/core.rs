@@ -45,7 +45,7 @@ pub trait CoreEnvironment {
     /// The wall clock.
     fn now(&self) -> Timestamp;
     /// A budget of the run or the day that is used up.
-    fn spent(&self) -> Option<ExhaustedBudget>;
+    fn exhausted_budget(&self) -> Option<ExhaustedBudget>;
     /// What an agent at work has used; none once that is journalled.
     fn note_live_spending(&self, task: TaskId, spending: Option<Spending>);
     /// What a run of an agent has used, as the journal has it.
@@ -61,9 +61,9 @@ pub trait CoreEnvironment {
     /// A task has a new fact: agents may have learnt something.
     fn note_task_event(&self, _at: Timestamp, _task: TaskId, _event: &Event) {}
     /// A person withdrew what an agent had found out.
-    fn withdrawn(&self, _number: u32) {}
+    fn withdraw_discovery(&self, _number: u32) {}
     /// What an agent has used that was asked outside of any run.
-    fn consulted(&self, _at: Timestamp, _spending: Spending) {}
+    fn note_consultation(&self, _at: Timestamp, _spending: Spending) {}
 }
 
 /// What the person set, as far as the core acts on it.
@@ -259,7 +259,7 @@ impl Core {
                 self.note_event(out, at, id, &event);
                 replay.tasks.insert(id, Arc::new(after));
             }
-            Fact::Engine(event) => self.note(out, at, &event)?,
+            Fact::Engine(event) => self.apply_engine_event(out, at, &event)?,
         }
         Ok(())
     }
@@ -420,7 +420,7 @@ impl Core {
     }
 
     /// What a fact about the engine means.
-    fn note(
+    fn apply_engine_event(
         &mut self,
         out: &dyn CoreEnvironment,
         at: Timestamp,
@@ -462,9 +462,9 @@ impl Core {
             EngineEvent::Sprint(event) => self.sprints.apply(at, event),
             EngineEvent::Checkpoint(event) => self.checkpoints.apply(at, event),
             EngineEvent::Published { commit, .. } => out.note_user_branch_tip(commit),
-            EngineEvent::DiscoveryDropped { number } => out.withdrawn(*number),
+            EngineEvent::DiscoveryDropped { number } => out.withdraw_discovery(*number),
             EngineEvent::Consulted { usage, took_ms, .. } => {
-                out.consulted(at, Spending { usage: *usage, time_ms: *took_ms });
+                out.note_consultation(at, Spending { usage: *usage, time_ms: *took_ms });
             }
             EngineEvent::Auto(event) => self.loops.apply(at, event),
             EngineEvent::Haul(event) => self.hauls.apply(at, event),
@@ -476,7 +476,7 @@ impl Core {
     /// A fact about the engine.
     pub fn record_engine_event(&mut self, out: &dyn CoreEnvironment, event: EngineEvent) {
         let at = out.now();
-        self.note(out, at, &event).expect("decided only where it can follow");
+        self.apply_engine_event(out, at, &event).expect("decided only where it can follow");
         let person = match &event {
             EngineEvent::BaseMoved { to, by: BaseMover::Person | BaseMover::Rebuild, .. } => Some(to.clone()),
             _ => None,
@@ -623,18 +623,18 @@ impl Core {
 
     /// Tasks whose landing was ordered by an engine that is gone, in no batch that is known.
     fn tasks_with_stray_landing(&self) -> Vec<TaskId> {
-        self.world.active().filter(|task| self.queue.is_astray(task)).map(|task| task.id).collect()
+        self.world.active_tasks().filter(|task| self.queue.is_astray(task)).map(|task| task.id).collect()
     }
 
     /// What should be under way, after a crash: stops first, so that what a person has ended does not begin.
     #[must_use]
-    pub fn expected(&self) -> (Vec<Effect>, Vec<QueueEffect>) {
+    pub fn expected_effects(&self) -> (Vec<Effect>, Vec<QueueEffect>) {
         let mut effects: Vec<Effect> =
             self.world.tasks().flat_map(|task| expected_task_effects(task)).collect();
         effects.sort_by_key(|effect| !matches!(effect, Effect::Kill { .. }));
         let queue = match self.mismatch {
             Some(_) => Vec::new(), // nothing lands until a person has looked
-            None => self.queue.expects(),
+            None => self.queue.expected_effects(),
         };
         (effects, queue)
     }
@@ -675,7 +675,7 @@ impl Core {
         TaskInput {
             at: out.now(),
             drive,
-            spent: out.spent(),
+            spent: out.exhausted_budget(),
             attended: self.attended,
             poll_ms: self.rules.poll_ms,
             news: news.clone(),
@@ -840,7 +840,7 @@ impl Core {
             spec.source = format!("follow-up:{id}");
             spec.draft = true;
             let known = |task: &Arc<Task>| task.spec.source == spec.source && task.spec.title == spec.title;
-            if spec.check().is_ok() && !self.world.tasks().any(known) {
+            if spec.check_bounds().is_ok() && !self.world.tasks().any(known) {
                 self.insert_new_task(out, self.world.next_id(), spec);
             }
         }
@@ -1004,7 +1004,7 @@ impl Core {
 
     /// What a sprint may still begin, or has begun and may yet land.
     fn ready_in_sprint(&self) -> usize {
-        let under_way = self.world.active().count() + self.queue.len();
+        let under_way = self.world.active_tasks().count() + self.queue.len();
         self.world.ready_count() + under_way + usize::from(self.world.next_due().is_some())
     }
 
@@ -1043,7 +1043,8 @@ impl Core {
     /// The limits as they are now.
     #[must_use]
     pub fn current_limits(&self, out: &dyn CoreEnvironment) -> ScheduleLimits {
-        let limits = ScheduleLimits { now: out.now(), spent: out.spent(), ..self.rules.limits.clone() };
+        let limits =
+            ScheduleLimits { now: out.now(), spent: out.exhausted_budget(), ..self.rules.limits.clone() };
         let paused = self.pilot.pause().is_some();
         if self.short.is_some() {
             return ScheduleLimits { slots: 0, lanes: 0, ..limits };
@@ -1180,7 +1181,7 @@ impl Core {
     pub fn is_idle(&self, out: &dyn CoreEnvironment, interrupted: bool) -> bool {
         let waits =
             |task: &Arc<Task>| course::waits_for_task(task, self.find_interruption(task.id, interrupted));
-        let under_way = self.world.active().any(waits);
+        let under_way = self.world.active_tasks().any(waits);
         let waits = |batch: &LandingBatch| course::waits_for_batch(batch.doing, self.drive, interrupted);
         // After a landing that did not check out nothing is done for batches: they go on when a person has looked.
         let landing = self.mismatch.is_none() && self.queue.batches().iter().any(waits);
@@ -1223,7 +1224,7 @@ impl Core {
             person: if self.attended { PersonPresence::There } else { PersonPresence::Away },
             pickable: self.pilot.mode() == PilotMode::SemiAuto && self.could_start(),
             wants_slot: self.world.waiting_for(GrantKind::Slot) > 0,
-            spent: out.spent(),
+            spent: out.exhausted_budget(),
             coming: coming.into_iter().filter(|(_, comes)| *comes).map(|(what, _)| what).collect(),
             sprint: self.current_sprint().map(|sprint| sprint.phase.clone()),
         }
@@ -1248,8 +1249,8 @@ impl Core {
 
     /// Why a run that is idle has ended.
     #[must_use]
-    pub fn why_over(&self, out: &dyn CoreEnvironment) -> RunEnd {
-        self.run_scene(out).why_over()
+    pub fn run_end_reason(&self, out: &dyn CoreEnvironment) -> RunEnd {
+        self.run_scene(out).run_end_reason()
     }
 
     /// The next moment something happens by the clock alone.
@@ -1270,7 +1271,7 @@ impl Core {
     ///
     /// # Errors
     /// When it is paused already.
-    pub fn pause(&mut self, out: &dyn CoreEnvironment, reason: &str) -> Result<(), AskError> {
+    pub fn pause_run(&mut self, out: &dyn CoreEnvironment, reason: &str) -> Result<(), AskError> {
         if self.pilot.pause().is_some() {
             return Err(AskError::Paused);
         }
@@ -1283,7 +1284,7 @@ impl Core {
     ///
     /// # Errors
     /// When it is not paused.
-    pub fn resume(&mut self, out: &dyn CoreEnvironment) -> Result<(), AskError> {
+    pub fn resume_run(&mut self, out: &dyn CoreEnvironment) -> Result<(), AskError> {
         if self.pilot.pause().is_none() {
             return Err(AskError::NotPaused);
         }
@@ -1401,8 +1402,8 @@ impl Core {
         Ok(changed)
     }
 
-    fn check_words(&self, spec: &TaskSpec) -> Result<(), AskError> {
-        spec.check()?;
+    fn check_spec(&self, spec: &TaskSpec) -> Result<(), AskError> {
+        spec.check_bounds()?;
         if let Some(name) = &spec.flow
             && !self.flows.contains_key(name)
         {
@@ -1422,7 +1423,7 @@ impl Core {
     ///
     /// # Errors
     /// What is wrong with the first bad one.
-    pub fn add(
+    pub fn add_tasks(
         &mut self,
         out: &dyn CoreEnvironment,
         tasks: Vec<NewTaskSpec>,
@@ -1437,7 +1438,7 @@ impl Core {
             positions.push(new.position);
             spec.needs.extend(new.needs_here.iter().map(|place| id_of(*place)));
             spec.parent = spec.parent.or(new.parent_here.map(id_of));
-            self.check_words(&spec)?;
+            self.check_spec(&spec)?;
             self.choose_loop_flow(&mut spec, None)?;
             specs.push((id_of(place), spec));
         }
@@ -1453,7 +1454,7 @@ impl Core {
                 (None, Some(task)) => task.spec.needs.iter().copied().collect(),
                 (None, None) => Vec::new(),
             };
-            if let Some(cycle) = graph::cycle(*id, &spec.needs, &needs_of) {
+            if let Some(cycle) = graph::find_cycle(*id, &spec.needs, &needs_of) {
                 return Err(AskError::Cycle(cycle));
             }
         }
@@ -1566,7 +1567,7 @@ impl Core {
     ///
     /// # Errors
     /// What is wrong with them.
-    pub fn edit(
+    pub fn edit_task(
         &mut self,
         out: &dyn CoreEnvironment,
         id: TaskId,
@@ -1577,12 +1578,12 @@ impl Core {
             return Err(AskError::Group(id));
         }
         if spec.flow != task.spec.flow || spec.agent != task.spec.agent {
-            self.check_words(&spec)?;
+            self.check_spec(&spec)?;
             if task.flow.is_none() {
                 self.choose_loop_flow(&mut spec, Some(&task.spec))?;
             }
         }
-        spec.check()?;
+        spec.check_bounds()?;
         for need in spec.needs.iter().chain(&spec.parent) {
             if self.world.get(*need).is_none() {
                 return Err(AskError::UnknownTask(*need));
@@ -1591,7 +1592,7 @@ impl Core {
         let needs_of = |of: TaskId| {
             self.world.get(of).map(|task| task.spec.needs.iter().copied().collect()).unwrap_or_default()
         };
-        if let Some(cycle) = graph::cycle(id, &spec.needs, &needs_of) {
+        if let Some(cycle) = graph::find_cycle(id, &spec.needs, &needs_of) {
             return Err(AskError::Cycle(cycle));
         }
         Ok(self.try_handle_task_news(out, id, &News::Edit { spec, flows: None })?)

@@ -132,7 +132,7 @@ fn require_answer(reply: &ConsultReply) -> Result<(), String> {
         other => {
             let complaint = reply.complaint.as_str();
             let complaint = if complaint.is_empty() { String::new() } else { format!(": {complaint}") };
-            Err(format!("the recovery agent did not answer: {}{complaint}", other.sentence()))
+            Err(format!("the recovery agent did not answer: {}{complaint}", other.to_sentence()))
         }
     }
 }
@@ -148,7 +148,7 @@ fn build_diagnosis_context(evidence: &FailureEvidence<'_>, checks: &BTreeSet<Str
     };
     let how = format!(
         "phase: {}\nexit code: {exit}\ntook: {} s\nwhat it was to bring about: {seen}\nknown: {}\nbranch: {}\nlabels: {}\npull request: {}\n",
-        symptoms.phase.word(),
+        symptoms.phase.wire_name(),
         symptoms.took_ms / 1_000,
         if facts.is_empty() { "nothing more".to_owned() } else { facts.join(", ") },
         evidence.branch,

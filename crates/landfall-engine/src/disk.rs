@@ -57,7 +57,7 @@ pub enum DiskItemKind {
 impl DiskItemKind {
     /// What people call it.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             Self::Workspace(_) => "workspace",
             Self::Record => "record",
@@ -171,7 +171,7 @@ impl Inventory<'_> {
         let kept = format!("unmerged work in it is kept under {} first", kept_ref(task));
         match (kind, &task.landed) {
             (EndKind::Done, Some(landed)) => {
-                Some(format!("{} landed as {}; {kept}", task.id, landed.commit.short()))
+                Some(format!("{} landed as {}; {kept}", task.id, landed.commit.short_hash()))
             }
             (EndKind::Done, None) => Some(format!("{} is done; {kept}", task.id)),
             (EndKind::Cancelled, _) => Some(format!("{} was cancelled; {kept}", task.id)),
@@ -368,7 +368,7 @@ fn start_cleaning(site: &Arc<EngineContext>, world: &World, cleaning: Arc<Atomic
         world.tasks().filter(|task| task.is_over()).map(|task| (task.id, task.clone())).collect();
     let landing =
         |task: &Arc<Task>| matches!(task.state, TaskState::Active { doing: AttemptPhase::Landing, .. });
-    let lands = world.active().any(landing);
+    let lands = world.active_tasks().any(landing);
     start_effect_thread(site, "clean", move |site| {
         let inventory = Inventory {
             folder: &site.folder,
@@ -388,7 +388,7 @@ fn start_cleaning(site: &Arc<EngineContext>, world: &World, cleaning: Arc<Atomic
                 }
             };
             if let (Ok(Some(news)), Some(task)) = (remove_item(site, item, task.map(AsRef::as_ref)), task) {
-                site.tell(task.id, news);
+                site.send_news(task.id, news);
             }
         }
         if !lands {

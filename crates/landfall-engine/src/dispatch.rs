@@ -154,7 +154,7 @@ impl TerminalDispatch {
         else {
             return Ok(()); // nobody could read it there
         };
-        ExchangeFolder::open(parent, name)?.write(NEXT, &next.json())
+        ExchangeFolder::open(parent, name)?.write(NEXT, &next.to_json())
     }
 
     fn save_record(&self) {

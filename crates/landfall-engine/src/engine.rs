@@ -91,7 +91,7 @@ impl EngineOptions {
     pub fn state_folder(&self, root: &Path) -> Option<StateFolder> {
         let variable =
             |name: &str| self.environment.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
-        let folder = StateFolder::of(root, &variable)?;
+        let folder = StateFolder::for_project(root, &variable)?;
         Some(self.base.as_deref().map_or_else(|| folder.clone(), |base| folder.for_base(base)))
     }
 }
@@ -138,7 +138,7 @@ impl EngineHandle {
     ///
     /// # Errors
     /// Why nothing was changed.
-    pub fn ask(&self, ask: EngineRequest) -> Result<EngineReply, AskError> {
+    pub fn send_request(&self, ask: EngineRequest) -> Result<EngineReply, AskError> {
         let (send, receive) = mpsc::channel();
         self.mail.send(EngineMessage::Ask(ask, send)).map_err(|_| AskError::Gone)?;
         receive.recv().map_err(|_| AskError::Gone)?
@@ -195,7 +195,7 @@ impl RunThread {
 
     /// What a person sees of it.
     #[must_use]
-    pub fn view(&self) -> LiveSnapshot {
+    pub fn current_view(&self) -> LiveSnapshot {
         self.site.live.lock().view.clone()
     }
 
@@ -253,7 +253,7 @@ impl Engine {
             let _ = repo.recover_publishing(); // tried again before the next publishing
         }
         let overrides = repo.root().join(".landfall");
-        let loaded = flows::load(Some(&overrides.join("flows")));
+        let loaded = flows::load_flows(Some(&overrides.join("flows")));
         if !loaded.errors.is_empty() {
             return Err(OpenError::Flows(loaded.errors));
         }
@@ -397,7 +397,7 @@ impl Engine {
             return Ok(Err(AskError::NoRun));
         }
         let (send, receive) = mpsc::channel();
-        self.hear_ask(ask, send);
+        self.handle_request(ask, send);
         let turn = self.commit_turn()?;
         journal_link::note_head(&self.site.folder, self.site.end.head());
         for effect in turn.effects {
@@ -446,7 +446,7 @@ impl Engine {
             outcome
         });
         let thread = thread.map_err(|error| {
-            follower.end();
+            follower.stop_and_join();
             AskError::Machine(format!("start the thread of the engine: {error}"))
         })?;
         Ok(RunThread { handle, site, thread: Some(thread), done })
@@ -489,7 +489,7 @@ impl Engine {
         let mut base_checker = BaseChecker::new(self.site.clone());
         let mut touched: BTreeSet<TaskId> = turn.touched.keys().copied().collect();
         land::keep_checkpoints(&self.site, &turn.checkpoints);
-        let (effects, queue_effects) = self.core.expected();
+        let (effects, queue_effects) = self.core.expected_effects();
         for effect in effects {
             touched.insert(effect.task());
             perform::perform_effect(&self.site, &follower, self.core.expect_task(effect.task()), effect);
@@ -547,7 +547,7 @@ impl Engine {
                 self.begin_stop(true, &mut why);
                 continue;
             }
-            let at_work = self.core.world().active().map(|task| task.id);
+            let at_work = self.core.world().active_tasks().map(|task| task.id);
             scout.start_scan_if_due(at_work.chain(self.core.queue().line()));
             let wanted = if low_disk || is_short { 0 } else { self.core.wanted_spares(&*self.site) };
             spares.refill_spares(wanted, self.core.base_commit());
@@ -568,7 +568,7 @@ impl Engine {
                         self.begin_stop(now, &mut why);
                         self.replies.push((reply, Ok(EngineReply::Stopping { agents })));
                     }
-                    EngineMessage::Ask(ask, reply) => self.hear_ask(ask, reply),
+                    EngineMessage::Ask(ask, reply) => self.handle_request(ask, reply),
                     EngineMessage::BaseChecked(result) => self.core.handle_base_check(&*self.site, &result),
                     EngineMessage::Answered(task) => self.core.note_model_answer(&*self.site, task),
                     EngineMessage::PublishOver => publishing.finish_try(),
@@ -583,10 +583,10 @@ impl Engine {
         }
         let left_for = self.stopping.left_for;
         if left_for.is_none() {
-            base_checker.finish();
+            base_checker.stop_and_join();
             spares.join_thread();
         }
-        follower.end();
+        follower.stop_and_join();
         self.folders.finish_and_join();
         // After all threads that may still postpone something.
         self.site.shortages.drop_postponed();
@@ -596,7 +596,7 @@ impl Engine {
             recover::remove_idle_reader_rooms(&self.site, self.core.world().tasks());
             recover::mark_checkouts_clean(&self.site);
         }
-        let why = why.unwrap_or_else(|| self.core.why_over(&*self.site));
+        let why = why.unwrap_or_else(|| self.core.run_end_reason(&*self.site));
         let paused = self.core.pilot().pause().map(|pause| pause.reason.clone());
         self.core.end_run(&*self.site, run, why);
         self.commit_turn()?;
@@ -624,7 +624,7 @@ impl Engine {
                 "the landing of {task} did not check out afterwards, so nothing more is landed or published; \
                  `landfall why {task}` says what was seen"
             )),
-            None => publishing.held(),
+            None => publishing.hold_reason(),
         };
         let queue_held = self.core.queue().hold().map(|hold| hold.reason.clone());
         let sprint = self.core.sprints().all_sprints().last().map(|sprint| sprint.id);
@@ -652,7 +652,7 @@ impl Engine {
         *why = Some(if now { RunEnd::Interrupted } else { RunEnd::Drained });
         self.site.live.lock().view.stopping = true;
         if now {
-            let running: Vec<TaskId> = self.core.world().active().map(|task| task.id).collect();
+            let running: Vec<TaskId> = self.core.world().active_tasks().map(|task| task.id).collect();
             for task in running {
                 self.core.handle_task_news(&*self.site, task, &News::Interrupt);
             }
@@ -680,7 +680,8 @@ impl Engine {
             (true, false) => pause.min(DISK_PAUSE),
             (false, _) => pause,
         };
-        let pause = if self.core.world().active().next().is_some() { pause.min(DISK_LOOK) } else { pause };
+        let pause =
+            if self.core.world().active_tasks().next().is_some() { pause.min(DISK_LOOK) } else { pause };
         let pause = most.map_or(pause, |most| pause.min(most));
         let pause = match self.core.waits_for_tracker() {
             true => pause.min(Duration::from_millis(self.tracker_look_ms())),
@@ -714,7 +715,7 @@ impl Engine {
         let DiskReport { disk, free_bytes: free, few_inodes, news } =
             self.governor.check_disk(&self.site, self.core.world());
         if let Some(news) = news {
-            self.herald.tell(news);
+            self.herald.send_event(news);
         }
         let wanted = self.site.settings.disk.pause_bytes;
         let low = disk >= DiskLevel::Pause;
@@ -723,7 +724,7 @@ impl Engine {
         // Both ask what was spent, which is behind the same lock as the view.
         let (turns, spent) = (
             self.core.world().held_back_tasks(&self.core.current_limits(&*self.site)),
-            CoreEnvironment::spent(&*self.site),
+            CoreEnvironment::exhausted_budget(&*self.site),
         );
         let mut state = self.site.live.lock();
         let view = &mut state.view;
@@ -777,7 +778,7 @@ impl Engine {
 
     /// Whether there is so little room that agents at work must end before they lose what they write.
     fn disk_is_full(&self) -> bool {
-        self.governor.disk() == DiskLevel::Stop && self.core.world().active().next().is_some()
+        self.governor.disk() == DiskLevel::Stop && self.core.world().active_tasks().next().is_some()
     }
 
     /// Writes what the turn has gathered, answers whoever asked, and gives the orders to perform.
@@ -827,7 +828,7 @@ impl Engine {
             let mut watch = None;
             loop {
                 let (site, task) = (self.site.clone(), self.core.expect_task(id));
-                if folders::visit_folder(&site, &task, &mut |ask| self.answer(ask))
+                if folders::visit_folder(&site, &task, &mut |ask| self.answer_request(ask))
                     == folders::FolderVisitResult::Shown
                     || Instant::now() >= deadline
                 {
@@ -844,12 +845,12 @@ impl Engine {
         Ok(())
     }
 
-    fn hear_ask(&mut self, ask: EngineRequest, reply: Sender<AskResult>) {
-        let answer = self.answer(ask);
+    fn handle_request(&mut self, ask: EngineRequest, reply: Sender<AskResult>) {
+        let answer = self.answer_request(ask);
         self.replies.push((reply, answer));
     }
 
-    fn answer(&mut self, ask: EngineRequest) -> AskResult {
+    fn answer_request(&mut self, ask: EngineRequest) -> AskResult {
         let site = self.site.clone();
         let out: &dyn CoreEnvironment = &*site;
         match ask {
@@ -857,18 +858,18 @@ impl Engine {
                 for position in tasks.iter_mut().filter_map(|task| task.position.as_mut()) {
                     self.import_work(position)?;
                 }
-                self.core.add(out, tasks).map(EngineReply::Tasks)
+                self.core.add_tasks(out, tasks).map(EngineReply::Tasks)
             }
             EngineRequest::Edit(id, spec) => {
-                self.core.edit(out, id, *spec).map(|task| EngineReply::Tasks(vec![task]))
+                self.core.edit_task(out, id, *spec).map(|task| EngineReply::Tasks(vec![task]))
             }
             EngineRequest::Ready(drafts) => self.core.release_drafts(out, &drafts).map(EngineReply::Tasks),
             EngineRequest::Tell(tasks, news) => {
                 self.core.handle_news_for_all(out, &tasks, &news).map(EngineReply::Tasks)
             }
             EngineRequest::Rollback(id) => self.add_rollback_task(id),
-            EngineRequest::Pause { reason } => self.core.pause(out, &reason).map(|()| EngineReply::Done),
-            EngineRequest::Resume => self.core.resume(out).map(|()| EngineReply::Done),
+            EngineRequest::Pause { reason } => self.core.pause_run(out, &reason).map(|()| EngineReply::Done),
+            EngineRequest::Resume => self.core.resume_run(out).map(|()| EngineReply::Done),
             EngineRequest::SetMode(mode) => {
                 self.core.set_mode(out, mode);
                 Ok(EngineReply::Done)
@@ -881,7 +882,7 @@ impl Engine {
                 self.core.hold_queue(out, Some(reason)).map(|()| EngineReply::Done)
             }
             EngineRequest::ResumeQueue { rewritten } => self.resume_queue(rewritten),
-            EngineRequest::Checkpoint { name } => self.checkpoint(name.as_deref()),
+            EngineRequest::Checkpoint { name } => self.create_checkpoint(name.as_deref()),
             EngineRequest::DropCheckpoints { names } => self.drop_checkpoints(&names),
             EngineRequest::DropDiscoveries { numbers } => self.drop_discoveries(&numbers),
             EngineRequest::Consulted { about, profile, usage, took_ms } => {
@@ -902,7 +903,7 @@ impl Engine {
                 self.core.stop_loop(out, &session).map(|task| EngineReply::Tasks(vec![task]))
             }
             EngineRequest::Follow(asked) => {
-                let (haul, tasks) = self.core.follow(out, &asked)?;
+                let (haul, tasks) = self.core.follow_issues(out, &asked)?;
                 Ok(EngineReply::Followed { haul, tasks })
             }
             EngineRequest::Restore { name } => self.add_restore_task(&name),
@@ -941,7 +942,7 @@ impl Engine {
         self.core.hold_queue(&*site, None).map(|()| EngineReply::Done)
     }
 
-    fn checkpoint(&mut self, name: Option<&str>) -> AskResult {
+    fn create_checkpoint(&mut self, name: Option<&str>) -> AskResult {
         let site = self.site.clone();
         let fits =
             |name: &str| !name.contains('/') && name.len() <= 64 && land::checkpoint_ref(name).is_some();
@@ -1003,7 +1004,7 @@ impl Engine {
         };
         let new = self.core.world().next_id();
         self.find_base()?;
-        let head = land::restore(&self.site, &checkpoint, new)
+        let head = land::restore_checkpoint(&self.site, &checkpoint, new)
             .map_err(|error| AskError::Machine(error.full_message()))?;
         let site = self.site.clone();
         let spec = rollback_spec(&format!("Restore checkpoint {name}"), &format!("restore:{name}"))?;
@@ -1064,7 +1065,7 @@ impl Engine {
             }
         }
         let mut changed = self.core.handle_news_for_all(&*site, tasks, &News::Review(said.clone()))?;
-        changed.extend(self.core.add(&*site, reworks)?);
+        changed.extend(self.core.add_tasks(&*site, reworks)?);
         for (spec, head) in reverts {
             changed.push(self.core.add_task_with_work(&*site, spec, head));
         }
@@ -1074,7 +1075,7 @@ impl Engine {
     /// A task that mends a landed one.
     fn prepare_rework(&self, task: &Task, complaint: &str) -> Result<TaskSpec, AskError> {
         let mut spec = TaskSpec::new(&format!("Rework {}: {}", task.id, commit_subject(&task.spec.title)))?;
-        let commit = task.landed.as_ref().map_or("", |landed| landed.commit.short());
+        let commit = task.landed.as_ref().map_or("", |landed| landed.commit.short_hash());
         let id = task.id;
         spec.body = format!("{id} has landed as {commit}, and a reviewer wants changes:\n\n{complaint}\n");
         spec.source = format!("review:{id}");
@@ -1084,7 +1085,7 @@ impl Engine {
         spec.flow = task.spec.flow.clone().filter(known_flow);
         spec.agent = task.spec.agent.clone().filter(known_agent);
         spec.criteria.clone_from(&task.spec.criteria);
-        spec.check()?;
+        spec.check_bounds()?;
         Ok(spec)
     }
 }
@@ -1164,7 +1165,7 @@ const DISK_LOOK: Duration = Duration::from_secs(5); // how long agents may write
 const DISK_PAUSE: Duration = Duration::from_secs(2); // how soon freed room is noticed
 
 fn base_branch(repo: &Repo, named: Option<&String>) -> Result<BranchName, OpenError> {
-    let head = repo.head()?;
+    let head = repo.read_head()?;
     if let Some(name) = named {
         let branch: BranchName = name.parse().map_err(|_| OpenError::NoBranch(name.clone()))?;
         return match (repo.branch_tip(&branch)?, head) {
@@ -1190,7 +1191,7 @@ pub fn find_task_status(
     task: &Task,
 ) -> (TaskStatus, Option<WaitReason>) {
     let unmet = world.unmet_needs(task);
-    let held = world.held(task.id, limits);
+    let held = world.hold_reason(task.id, limits);
     let status = TaskStatus::for_task_among_others(task, &unmet, held.is_some());
     let wait = match (&task.state, status) {
         (TaskState::Waiting { wait, .. }, _) => Some(wait.clone()),

@@ -84,8 +84,8 @@ impl CoreEnvironment for EngineContext {
         HostContext::now(self)
     }
 
-    fn spent(&self) -> Option<ExhaustedBudget> {
-        self.live.spent(&self.settings.purse, HostContext::now(self))
+    fn exhausted_budget(&self) -> Option<ExhaustedBudget> {
+        self.live.exhausted_budget(&self.settings.purse, HostContext::now(self))
     }
 
     fn note_live_spending(&self, task: TaskId, spending: Option<Spending>) {
@@ -113,17 +113,17 @@ impl CoreEnvironment for EngineContext {
     }
 
     fn note_task_event(&self, at: Timestamp, task: TaskId, event: &Event) {
-        self.prompts.learn(at, task, event);
+        self.prompts.note_event(at, task, event);
         if let Event::Landed { commit, .. } = event {
             self.base.note_landed(task, commit);
         }
     }
 
-    fn withdrawn(&self, number: u32) {
-        self.prompts.withdraw(number);
+    fn withdraw_discovery(&self, number: u32) {
+        self.prompts.withdraw_discovery(number);
     }
 
-    fn consulted(&self, at: Timestamp, spending: Spending) {
+    fn note_consultation(&self, at: Timestamp, spending: Spending) {
         self.live.lock().meter.ledger.note_aside(at, spending);
     }
 

@@ -122,7 +122,7 @@ pub fn read_idle_issue_state(asked: IdleIssueContext<'_>) -> Result<IssueSnapsho
 /// # Errors
 /// When git cannot be asked.
 pub fn landed_base(store: &Store, theirs: Oid) -> Result<Oid, GitError> {
-    Ok(match store.base()? {
+    Ok(match store.read_base()? {
         // A commit that the store has never seen is newer than all it has.
         Some(ours) if store.contains(&theirs)? && !store.is_ancestor(&ours, &theirs)? => ours,
         Some(_) | None => theirs,
@@ -223,7 +223,7 @@ pub(crate) fn run_exchange(
         }
         Some(_) | None => trouble.into(),
     });
-    site.tell(task.id, News::Exchanged { attempt, exchanged });
+    site.send_news(task.id, News::Exchanged { attempt, exchanged });
 }
 
 /// Why the other side said no, if that may have to do with the work.
@@ -295,7 +295,7 @@ fn find_external_close(
     {
         return Ok(None);
     }
-    let closed = match at.tracker.issue(at.number)?.state {
+    let closed = match at.tracker.read_issue(at.number)?.state {
         TrackerIssueState::Open => return Ok(None),
         TrackerIssueState::Closed { why: CloseReason::Done, .. } => IssueResolution::Done,
         TrackerIssueState::Closed { why: CloseReason::NotPlanned, .. } => IssueResolution::NotPlanned,
@@ -359,7 +359,7 @@ pub(crate) fn spec_of(site: &HostContext, task: &Task) -> Option<String> {
     if !issue.routed.is_some_and(|routed| routed.spec) {
         return None;
     }
-    let slug = Slug::of(&task.spec.title);
+    let slug = Slug::from_text(&task.spec.title);
     let name = format!("{}/issue-{}-{}.md", site.settings.tracker.spec_path, source.number, slug.as_str());
     Some(issue.seen.as_ref().and_then(|seen| seen.spec_file.clone()).unwrap_or(name))
 }

@@ -69,7 +69,7 @@ pub fn built_in() -> BTreeMap<String, String> {
 
 /// The built-in flows, and those of a project's own folder, which win by name. A folder that is not there is empty.
 #[must_use]
-pub fn load(project_override_dir: Option<&Path>) -> FlowCatalogue {
+pub fn load_flows(project_override_dir: Option<&Path>) -> FlowCatalogue {
     let mut loaded = FlowCatalogue::default();
     for (name, source) in built_in() {
         loaded.add_flow(&format!("flows/{name}.toml"), name, source);

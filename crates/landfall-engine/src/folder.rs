@@ -21,7 +21,7 @@ pub struct StateFolder {
 impl StateFolder {
     /// The folder at `root`.
     #[must_use]
-    pub fn at(root: PathBuf) -> Self {
+    pub fn at_root(root: PathBuf) -> Self {
         Self { root, project: None }
     }
 
@@ -49,7 +49,7 @@ impl StateFolder {
         let project = self.project_folder().to_owned();
         match side {
             Some(side) => Self { root: project.join(BASES).join(side), project: Some(project) },
-            None => Self::at(project),
+            None => Self::at_root(project),
         }
     }
 
@@ -62,10 +62,10 @@ impl StateFolder {
     /// The folder of the project at `project`: `$LANDFALL_STATE`, else under `$XDG_STATE_HOME`, else under
     /// `~/.local/state`. `variable` looks an environment variable up.
     #[must_use]
-    pub fn of(project: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> Option<Self> {
+    pub fn for_project(project: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> Option<Self> {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         if let Some(root) = set("LANDFALL_STATE") {
-            return Some(Self::at(root));
+            return Some(Self::at_root(root));
         }
         let home = || set("HOME").map(|home| home.join(".local/state"));
         let states = set("XDG_STATE_HOME").filter(|path| path.is_absolute()).or_else(home)?;
@@ -73,7 +73,7 @@ impl StateFolder {
         let mut name = project.file_name().unwrap_or(OsStr::new("project")).to_owned();
         name.push("-");
         name.push(&hash.as_str()[..8]);
-        Some(Self::at(states.join("landfall").join(name)))
+        Some(Self::at_root(states.join("landfall").join(name)))
     }
 
     /// The folders of the project's own base and of all the others.
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn every_base_has_a_folder_of_its_own_with_a_name_that_branches_and_marks_can_bear() {
-        let project = StateFolder::at("/s".into());
+        let project = StateFolder::at_root("/s".into());
         let long = format!("{}-{}", "x".repeat(39), "y".repeat(300));
         let bases =
             ["release/1.2", "release-1-2", "Release/1.2", "größe", "fix--x", "v1._2", "ä", "/", &long];

@@ -295,7 +295,7 @@ impl FolderVisit<'_> {
             return FolderVisitResult::InTheWay;
         }
         for change in find_changes(&self.record.written, &self.seen) {
-            self.hear(&change);
+            self.apply_change(&change);
         }
         self.take_annotations();
         self.mark_seen_accepted();
@@ -333,7 +333,7 @@ impl FolderVisit<'_> {
             Ok(None) => ExpectedFile::Absent,
             Err(_) => return, // a link, or a folder: not ours to write to
         };
-        let bytes = signal.text().into_bytes();
+        let bytes = signal.to_text().into_bytes();
         let write = ModuleWrite::Put { path: SIGNAL_FILE.to_owned(), bytes, expect };
         if self.place.apply(&[write]).is_ok_and(|applied| applied.refused.is_empty()) {
             self.record.signal = mark;
@@ -362,7 +362,7 @@ impl FolderVisit<'_> {
                 others.iter().map(|annotation| format!("- {}\n", annotation.describe())).collect();
             let text =
                 format!("A person annotated the documents of this module. Take it into account:\n{lines}");
-            if let Err(error) = self.news(News::Message { text, now: false }) {
+            if let Err(error) = self.send_news(News::Message { text, now: false }) {
                 if !matches!(error, AskError::Gone) {
                     self.warn_once(format!("the annotations are not taken over: {error}"));
                 }
@@ -414,12 +414,12 @@ impl FolderVisit<'_> {
                 return false;
             }
         };
-        let layer = annotate::DocumentSubject::of(PLAN);
+        let layer = annotate::DocumentSubject::from_path(PLAN);
         let (impact, onward) = annotate::assess_annotations(notes.iter().map(|note| (layer, note)));
         let Ok(paper) = crate::papers::store_paper(self.desk.papers, &after) else { return false };
         let outline = Some(PlanOutline::read(&after));
         let annotated = AnnotatedDocument { name: PLAN.to_owned(), of, paper, outline, impact, onward };
-        match self.news(News::Annotate(annotated)) {
+        match self.send_news(News::Annotate(annotated)) {
             Ok(()) => true,
             Err(AskError::Gone) => false,
             Err(error) => {
@@ -435,7 +435,8 @@ impl FolderVisit<'_> {
         let Ok(_lock) = Lock::take_over(&self.place.to_path(), SESSION, now) else { return false };
         let wrong = self.seen.problems().first().map(ToString::to_string).unwrap_or_default();
         let (root, place) = (self.desk.root, &self.place);
-        let Ok(mended) = mend::repair_folder_metadata(&self.seen, |path| committed(root, place, path), now)
+        let Ok(mended) =
+            mend::repair_folder_metadata(&self.seen, |path| read_committed_file(root, place, path), now)
         else {
             return false;
         };
@@ -460,7 +461,7 @@ impl FolderVisit<'_> {
         true
     }
 
-    fn hear(&mut self, change: &ModuleChange) {
+    fn apply_change(&mut self, change: &ModuleChange) {
         match change {
             ModuleChange::Field { name: "status", to, .. } => self.apply_status(to),
             ModuleChange::Field { name: "title" | "tags", .. } => self.apply_wording(None),
@@ -507,7 +508,7 @@ impl FolderVisit<'_> {
         }
         if wanted == Some(ModuleStatus::Cancelled) {
             let reason = format!("`{}` was set to cancelled by hand", self.place.shown_path());
-            match self.news(News::Cancel { reason }) {
+            match self.send_news(News::Cancel { reason }) {
                 Ok(()) | Err(AskError::Gone) => {}
                 Err(error) => self.warn_once(format!("`status` was set to cancelled by hand: {error}")),
             }
@@ -555,7 +556,7 @@ impl FolderVisit<'_> {
         let outline = Some(PlanOutline::read(&text));
         let (impact, onward) = (AnnotationImpact::Medium, AnnotationResumePoint::CheckPlan);
         let annotated = AnnotatedDocument { name: PLAN.to_owned(), of, paper, outline, impact, onward };
-        if let Err(error) = self.news(News::Annotate(annotated)) {
+        if let Err(error) = self.send_news(News::Annotate(annotated)) {
             self.left.insert(folder::PLAN.to_owned());
             let at_work = matches!(
                 self.task.state,
@@ -579,7 +580,7 @@ impl FolderVisit<'_> {
             if self.task.staged.refinements.iter().any(|it| plain_line(&it.text) == text) {
                 continue;
             }
-            if let Err(error) = self.news(News::Refine { text: text.clone() }) {
+            if let Err(error) = self.send_news(News::Refine { text: text.clone() }) {
                 self.left.insert(picture::REFINEMENTS.to_owned());
                 if !matches!(error, AskError::Gone) {
                     self.warn_once(format!("the refinement `{text}` is not taken over: {error}"));
@@ -588,7 +589,7 @@ impl FolderVisit<'_> {
         }
     }
 
-    fn news(&mut self, news: News) -> Result<(), AskError> {
+    fn send_news(&mut self, news: News) -> Result<(), AskError> {
         let answer = (self.tell)(EngineRequest::Tell(vec![self.task.id], Box::new(news)));
         self.accept_reply(answer)
     }
@@ -608,7 +609,7 @@ impl FolderVisit<'_> {
         if self.record.told.contains(&what) {
             return;
         }
-        if self.news(News::FolderChanged { what: what.clone() }).is_ok() {
+        if self.send_news(News::FolderChanged { what: what.clone() }).is_ok() {
             self.record.told.insert(what);
         }
     }
@@ -706,7 +707,7 @@ fn placed_annotation(
 
 /// The bytes of a file in the last commit: of the project, or of the worktree that is a notebook's. Whatever stands in the way:
 /// then there is none.
-fn committed(root: &Path, place: &ModuleLocation, path: &str) -> Option<Vec<u8>> {
+fn read_committed_file(root: &Path, place: &ModuleLocation, path: &str) -> Option<Vec<u8>> {
     let worktree = place.path.parent().filter(|_| place.sort == ModuleKind::Notebook);
     let at = worktree.map_or_else(|| root.to_owned(), |worktree| root.join(worktree));
     let path = match worktree {
@@ -715,7 +716,7 @@ fn committed(root: &Path, place: &ModuleLocation, path: &str) -> Option<Vec<u8>>
     };
     let git = Git::find_installed().ok()?;
     let repo = Repo::discover(&git, &at).ok()?;
-    let tip = match repo.head().ok()? {
+    let tip = match repo.read_head().ok()? {
         CheckoutHead::Branch { tip, .. } | CheckoutHead::Detached { tip } => tip,
         CheckoutHead::Unborn { .. } => return None,
     };

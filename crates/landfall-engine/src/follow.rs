@@ -24,7 +24,7 @@ use landfall_model::{
 };
 
 use crate::active_work::AgentStopMode;
-use crate::agent_run::{head_of, is_dispatched, is_reader_run, sitter_limit_ms, strides, watch_limits};
+use crate::agent_run::{head_of, is_dispatched, is_reader_run, runs_own_loop, sitter_limit_ms, watch_limits};
 use crate::channel::SocketSignalParser;
 use crate::confine;
 use crate::dispatch::TerminalDispatch;
@@ -130,7 +130,7 @@ impl Follower {
     }
 
     /// Ends the thread. Agents that still run go on.
-    pub fn end(&self) {
+    pub fn stop_and_join(&self) {
         let (ended, end) = mpsc::channel();
         let _ = self.orders.send(FollowerCommand::End(ended)); // it has ended already
         self.waker.wake();
@@ -182,10 +182,11 @@ struct LoopFollower {
 }
 
 impl LoopFollower {
-    fn of(site: &HostContext, followed: &FollowTarget) -> Option<Self> {
+    fn for_task(site: &HostContext, followed: &FollowTarget) -> Option<Self> {
         let task = &followed.task;
-        let workspace = strides(task).then(|| site.pool.find_workspace(&task.id.to_string())).flatten()?;
-        let module = WatchedModule::of(task, workspace.path(), &followed.dir);
+        let workspace =
+            runs_own_loop(task).then(|| site.pool.find_workspace(&task.id.to_string())).flatten()?;
+        let module = WatchedModule::for_run(task, workspace.path(), &followed.dir);
         if followed.sitting.is_none() {
             module.adopt_run(task);
         }
@@ -257,7 +258,7 @@ impl WaitClock {
             true => News::AccountWaitBegan { attempt, iteration, until: self.waits.until },
             false => News::AccountWaitEnded { attempt, iteration },
         };
-        site.tell(followed.task.id, news);
+        site.send_news(followed.task.id, news);
     }
 
     /// [`WaitClock::report_change`], and the deadline of the sitter does not run during a wait.
@@ -324,12 +325,12 @@ impl FollowerState {
             let pause = if self.open.is_empty() && self.unread.is_empty() { None } else { Some(TICK) };
             let ended = self.watch.wait(pause).unwrap_or_default();
             for id in ended {
-                self.end(id);
+                self.conclude_run(id);
             }
             for unread in std::mem::take(&mut self.unread) {
                 match unread {
                     FollowRetry::Start(followed) => self.take_target(*followed),
-                    FollowRetry::End(id) => self.end(id),
+                    FollowRetry::End(id) => self.conclude_run(id),
                 }
             }
             loop {
@@ -396,7 +397,7 @@ impl FollowerState {
         let sat_ms =
             sitter_limit_ms(&self.site, &followed.task, followed.agent.calls_model(), followed.deadline_ms);
         let patience = KillEscalation::with_limit(now, sat_ms, grace_ms);
-        let walk = LoopFollower::of(&self.site, &followed);
+        let walk = LoopFollower::for_task(&self.site, &followed);
         let mut tally = UsageCounter::default();
         // Not every agent says its model; then it is priced as the one it was asked for.
         tally.hear(&Signal::Started { session: None, model: followed.profile.model.clone() });
@@ -423,7 +424,7 @@ impl FollowerState {
         };
         self.open.insert(id, open);
         if !is_watched {
-            self.end(id); // it has ended: its folder says how
+            self.conclude_run(id); // it has ended: its folder says how
         }
     }
 
@@ -453,7 +454,7 @@ impl FollowerState {
             self.live.update_agent(open.followed.task.id, open.current_spending(site, now), &open.live);
         }
         // Asked once for all of them: one that is ended for the day's budget ends the others, too.
-        let spent = self.live.spent(&site.settings.purse, site.now());
+        let spent = self.live.exhausted_budget(&site.settings.purse, site.now());
         for open in self.open.values_mut() {
             if open.asked.is_none()
                 && let Some(asked) = open.find_end_reason(site, now, spent.as_ref())
@@ -465,7 +466,7 @@ impl FollowerState {
     }
 
     /// The sitter is gone: read the rest and tell the engine.
-    fn end(&mut self, id: u64) {
+    fn conclude_run(&mut self, id: u64) {
         self.watch.remove(id);
         // Most of what its end is judged by is read with git or from files. What could not be read would look as if the agent
         // had left nothing.
@@ -490,7 +491,7 @@ impl FollowerState {
         open.read_aside(site);
         let rest = open.followed.parser.finish();
         open.note_signals(rest);
-        let files = open.walk.as_mut().map(|walk| walk.module.end()).unwrap_or_default();
+        let files = open.walk.as_mut().map(|walk| walk.module.finish_run()).unwrap_or_default();
         open.take_in(site, files, now);
         // Before its end: the account of a run whose last words ended a wait is free for other tasks.
         open.waits.report_change(site, &open.followed);
@@ -548,7 +549,7 @@ impl FollowerState {
             quiet_ms: Some(open.vital.longest_silence(now)).filter(|ms| *ms >= QUIET_MS).unwrap_or(0),
             ..open.tally.to_traces(&words)
         };
-        let state = open.followed.agent.needs(&open.followed.profile).state;
+        let state = open.followed.agent.list_requirements(&open.followed.profile).state;
         let touched = guard::find_touched_paths(
             &open.followed.guard,
             &guard::fingerprint_configs(&confine::own_state(site, &state)),
@@ -603,7 +604,7 @@ impl FollowerState {
             climbed: None,
         };
         if site.settings.workspace.after_run.is_none() && task.issue.is_none() {
-            return site.tell(task.id, News::AgentEnded(run));
+            return site.send_news(task.id, News::AgentEnded(run));
         }
         // What comes next works in the same workspace, so it is told afterwards.
         let observers = self.observers.clone();
@@ -614,7 +615,7 @@ impl FollowerState {
             {
                 return site.note_cut_short(task.id);
             }
-            site.tell(task.id, News::AgentEnded(recovering::attach_recovery(site, &task, run)));
+            site.send_news(task.id, News::AgentEnded(recovering::attach_recovery(site, &task, run)));
         });
     }
 }
@@ -694,7 +695,7 @@ impl FollowedRun {
                 walk.compactions = compactions;
                 let FollowTarget { task, attempt, iteration, .. } = &self.followed;
                 let (attempt, iteration, stride) = (*attempt, *iteration, stride.clone());
-                site.tell(task.id, News::Strode { attempt, iteration, stride });
+                site.send_news(task.id, News::Strode { attempt, iteration, stride });
             }
         }
         self.note_signals(heard);
@@ -899,7 +900,7 @@ impl FollowedRun {
     fn press_sitter(&mut self, site: &Arc<HostContext>, now: u64) {
         let Some(sitting) = &self.sitting else { return };
         if self.asked.is_none() && self.waits.paused_until.is_some() {
-            return self.patience.wait(now); // so does its sitter
+            return self.patience.skip_elapsed(now); // so does its sitter
         }
         match self.patience.escalate_if_due(now, sitting) {
             KillAction::Wait => return,

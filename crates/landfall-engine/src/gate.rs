@@ -60,9 +60,9 @@ use crate::warm_caches;
 pub(crate) fn check_task(site: &Arc<EngineContext>, task: &Task, attempt: Attempt, head: Option<Commit>) {
     match try_check(site, task, attempt, head) {
         _ if is_interrupted(site) => {}
-        Ok(Some(news)) => site.tell(task.id, news),
+        Ok(Some(news)) => site.send_news(task.id, news),
         Ok(None) => {}
-        Err(detail) => site.tell(task.id, News::MachineFailed { attempt, detail, hopeless: false }),
+        Err(detail) => site.send_news(task.id, News::MachineFailed { attempt, detail, hopeless: false }),
     }
 }
 
@@ -74,7 +74,7 @@ fn is_interrupted(site: &HostContext) -> bool {
 pub(crate) fn interrupt_checks(site: &HostContext) {
     site.interrupted.set();
     let is_short = site.shortages.current_shortage().is_some();
-    for dir in site.active.checks().keys() {
+    for dir in site.active.running_checks().keys() {
         match is_short {
             // Its end may not be seen for as long as the shortage lasts.
             true => tell_to_end(dir),
@@ -89,7 +89,7 @@ pub(crate) fn interrupt_checks(site: &HostContext) {
 
 /// Ends the checks whose name begins so.
 pub(crate) fn end_checks(site: &HostContext, name: &str) {
-    let checking = site.active.checks();
+    let checking = site.active.running_checks();
     let named = |dir: &&PathBuf| dir.file_name().is_some_and(|file| file.to_string_lossy().starts_with(name));
     for dir in checking.keys().filter(named) {
         end_check(site, dir);
@@ -141,7 +141,7 @@ fn try_check(
                 None => return Ok(Some(News::WorkspaceRebuilt { attempt })),
             }
         }
-        None => match collect(site, task, attempt) {
+        None => match collect_work(site, task, attempt) {
             Ok(collected) => collected,
             Err(error @ CollectError::TooManyPaths { .. }) => {
                 return refuse_paths(site, attempt, &error).map(Some).map_err(git);
@@ -226,7 +226,7 @@ pub(crate) fn is_rebuilt(site: &HostContext, task: &Task) -> bool {
     workspace.is_some_and(|workspace| workspace.unannounced_rebuild().is_some())
 }
 
-fn collect(site: &HostContext, task: &Task, attempt: Attempt) -> Result<(Oid, bool), CollectError> {
+fn collect_work(site: &HostContext, task: &Task, attempt: Attempt) -> Result<(Oid, bool), CollectError> {
     let workspace = site.pool.find_workspace(&task.id.to_string()).ok_or(CollectError::WorkspaceGone)?;
     let leftovers = site.settings.land.commit_leftovers.then(|| LeftoverCommit {
         message: format!(
@@ -243,7 +243,7 @@ fn collect(site: &HostContext, task: &Task, attempt: Attempt) -> Result<(Oid, bo
         aside: module::bookkeeping_prefix(task),
         paths_max: site.settings.land.paths_max,
     };
-    let collected = site.store.collect(&workspace, &options)?;
+    let collected = site.store.collect_work(&workspace, &options)?;
     Ok((collected.head, collected.leftovers))
 }
 
@@ -386,7 +386,7 @@ pub(crate) fn verify_merge(
             report.commands.push(installations::copied_result(command));
             continue;
         }
-        let Some(result) = gate.command(place, command)? else { return Ok(None) };
+        let Some(result) = gate.run_command(place, command)? else { return Ok(None) };
         let stop = result.required && !result.outcome.is_green();
         report.commands.push(result);
         if stop {
@@ -650,7 +650,7 @@ pub(crate) struct CommandRunReport {
 }
 
 impl VerificationRun<'_> {
-    fn command(&self, place: usize, command: &VerifyCommand) -> Result<Option<CommandResult>, GitError> {
+    fn run_command(&self, place: usize, command: &VerifyCommand) -> Result<Option<CommandResult>, GitError> {
         let ignored = self.ignored_policy_at(place);
         let Some(first) =
             self.run_on_commit(self.merged, ignored, command, &format!("{}-v{place}", self.name))?
@@ -832,7 +832,7 @@ impl VerificationRun<'_> {
         crash::pass_point("verify.checked-out");
         let dir = free_folder(self.site, name);
         let tmp = confine::make_tmp(&dir)
-            .map_err(|error| GitError::io("make a folder for temporary files of a check", error))?;
+            .map_err(|error| GitError::from_io("make a folder for temporary files of a check", error))?;
         let _tmp = CheckTmpFolder(&dir);
         let settings = &self.site.settings.run;
         warm_caches::give_cache_changes(&self.site.store, &self.site.folder.lanes_path(), self.lane);
@@ -843,7 +843,7 @@ impl VerificationRun<'_> {
             settings.sandbox,
             &self.lane.caches_path(),
         )
-        .map_err(|error| GitError::io("make the caches of a check ready", error))?;
+        .map_err(|error| GitError::from_io("make the caches of a check ready", error))?;
         confine::log_cache_notices(self.site, &caches);
         let env = extend_environment(&self.site.env, caches.env.clone());
         let reach = ConfinementScope {
@@ -927,7 +927,7 @@ impl VerificationRun<'_> {
                 }));
             }
             let full = shortage::error_of(MachineResource::Disk);
-            return Err(GitError::io("keep the output of a check", full));
+            return Err(GitError::from_io("keep the output of a check", full));
         }
         let (out, err) = (
             read_text_tail(&dir.join("out.log"), TESTS_TAIL),
@@ -954,7 +954,7 @@ impl VerificationRun<'_> {
             sitter::ChildExit::Signal(signal) => Some(128 + *signal), // as a shell would say it: the work's own crash
             sitter::ChildExit::NotStarted { errno, message, .. } if resource_for_errno(*errno).is_some() => {
                 let doing = format!("start a check: {message}");
-                return Err(GitError::io(doing, std::io::Error::from_raw_os_error(*errno)));
+                return Err(GitError::from_io(doing, std::io::Error::from_raw_os_error(*errno)));
             }
             sitter::ChildExit::NotStarted { .. } => None,
         };
@@ -968,7 +968,7 @@ impl VerificationRun<'_> {
         let is_red = compute_check_outcome(&seen, None, None) != CheckOutcome::Pass;
         if is_red && self.is_out_of_memory(commit, command, ended.oom_kills)? {
             let out_of_memory = shortage::error_of(MachineResource::Memory);
-            return Err(GitError::io(
+            return Err(GitError::from_io(
                 "run a check while the kernel ends processes for lack of memory",
                 out_of_memory,
             ));
@@ -980,7 +980,7 @@ impl VerificationRun<'_> {
                 resource_behind_red_check(missing, self.missing_after_cleanup(commit, &dir))
         {
             let doing = format!("run a check while this machine is out of {resource}");
-            return Err(GitError::io(doing, shortage::error_of(resource)));
+            return Err(GitError::from_io(doing, shortage::error_of(resource)));
         }
         let (failing, denied) = match compute_check_outcome(&seen, None, None) {
             CheckOutcome::Pass => (Vec::new(), Vec::new()),
@@ -990,7 +990,7 @@ impl VerificationRun<'_> {
             | CheckOutcome::Timeout
             | CheckOutcome::Broken => {
                 let both = format!("{out}\n{err}");
-                let denied = confine::denials(spec.sandbox.as_ref(), &spec.env, &both);
+                let denied = confine::find_denials(spec.sandbox.as_ref(), &spec.env, &both);
                 (gaming::failing_tests(&both), denied)
             }
         };
@@ -1041,9 +1041,11 @@ impl VerificationRun<'_> {
 fn not_started(error: StartError) -> GitError {
     let doing = format!("start a check: {error}");
     match error {
-        StartError::Folder { source, .. } | StartError::Spawn { source, .. } => GitError::io(doing, source),
+        StartError::Folder { source, .. } | StartError::Spawn { source, .. } => {
+            GitError::from_io(doing, source)
+        }
         StartError::AlreadyStarted { .. } | StartError::Spec { .. } => {
-            GitError::io(doing, std::io::Error::other("it cannot be started like this"))
+            GitError::from_io(doing, std::io::Error::other("it cannot be started like this"))
         }
     }
 }

@@ -114,12 +114,12 @@ impl Notifier {
             traces.record_entries(entries, world);
         }
         for heard in entries.iter().filter_map(|entry| find_notification(entry, world)) {
-            self.tell(heard);
+            self.send_event(heard);
         }
     }
 
     /// Tells of something that is not a fact of the journal: the disk, say.
-    pub fn tell(&self, heard: NotificationEvent) {
+    pub fn send_event(&self, heard: NotificationEvent) {
         if let (Some(line), Some(_)) = (&self.hooks, heard.hook) {
             line.enqueue_hook(heard.clone());
         }
@@ -145,7 +145,7 @@ impl Notifier {
             post.close();
         }
         if let Some(line) = &self.hooks {
-            line.finish(deadline);
+            line.wait_until_idle(deadline);
         }
         for post in &mut self.posts {
             post.wait_until_sent(deadline);

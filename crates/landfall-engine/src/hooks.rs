@@ -64,7 +64,7 @@ impl HookRunner {
         if !self.shared.hooks.commands.contains_key(&occasion) {
             return;
         }
-        let mut state = self.shared.state();
+        let mut state = self.shared.lock_state();
         if state.ending {
             return;
         }
@@ -81,8 +81,8 @@ impl HookRunner {
     }
 
     /// Waits until nothing is in line and nothing runs, at most until then.
-    pub(crate) fn finish(&self, deadline: Instant) {
-        let mut state = self.shared.state();
+    pub(crate) fn wait_until_idle(&self, deadline: Instant) {
+        let mut state = self.shared.lock_state();
         state.ending = true;
         self.shared.changed.notify_all();
         while !state.waiting.is_empty() || !state.running.is_empty() {
@@ -103,7 +103,7 @@ impl HookRunner {
 
 impl Drop for HookRunner {
     fn drop(&mut self) {
-        let mut state = self.shared.state();
+        let mut state = self.shared.lock_state();
         state.ending = true;
         state.waiting.clear();
         drop(state);
@@ -116,7 +116,7 @@ struct HookTurnGuard<'a>(&'a HookQueue, Option<TaskId>);
 
 impl Drop for HookTurnGuard<'_> {
     fn drop(&mut self) {
-        let mut state = self.0.state();
+        let mut state = self.0.lock_state();
         if let Some(place) = state.running.iter().position(|task| *task == self.1) {
             state.running.swap_remove(place);
         }
@@ -126,7 +126,7 @@ impl Drop for HookTurnGuard<'_> {
 }
 
 impl HookQueue {
-    fn state(&self) -> MutexGuard<'_, HookQueueState> {
+    fn lock_state(&self) -> MutexGuard<'_, HookQueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -140,7 +140,7 @@ impl HookQueue {
 
     /// The first in line of whose task no hook runs, and how many were left out; none at the end.
     fn next(&self) -> Option<(NotificationEvent, u64)> {
-        let mut state = self.state();
+        let mut state = self.lock_state();
         loop {
             let HookQueueState { waiting, running, .. } = &*state;
             let place = waiting.iter().position(|heard| !running.contains(&heard.task));
@@ -180,7 +180,7 @@ impl HookQueue {
         });
         let mut entry = json!({
             "at_ms": heard.at.0,
-            "hook": occasion.word(),
+            "hook": occasion.wire_name(),
             "task": heard.task.map(|task| task.to_string()),
         });
         match ended {
@@ -201,8 +201,8 @@ impl HookQueue {
 pub(crate) fn event_to_json(ground: &NotifierContext, heard: &NotificationEvent) -> serde_json::Value {
     json!({
         "version": 1,
-        "hook": heard.hook.map(HookPoint::word),
-        "event": heard.topic.map(|topic| topic.word()),
+        "hook": heard.hook.map(HookPoint::wire_name),
+        "event": heard.topic.map(|topic| topic.wire_name()),
         "at_ms": heard.at.0,
         "project": ground.root.to_string_lossy(),
         "base": ground.base,
@@ -217,7 +217,7 @@ pub(crate) fn event_to_json(ground: &NotifierContext, heard: &NotificationEvent)
 
 /// The same as variables, under our names and under those that hooks of others know.
 fn event_variables(ground: &NotifierContext, heard: &NotificationEvent) -> Vec<(OsString, OsString)> {
-    let hook = heard.hook.map(HookPoint::word).unwrap_or_default();
+    let hook = heard.hook.map(HookPoint::wire_name).unwrap_or_default();
     let task = heard.task.map(|task| task.to_string()).unwrap_or_default();
     let commit = heard.commit.as_deref().unwrap_or_default();
     let root = ground.root.to_string_lossy();

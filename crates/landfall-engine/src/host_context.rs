@@ -102,7 +102,7 @@ impl HostContext {
         if self.interrupted.is_set() {
             return Vec::new();
         }
-        let begun = self.active.checks();
+        let begun = self.active.running_checks();
         let now = self.clock.mono_ms();
         let running = begun.into_iter().map(|(dir, begun)| RunningCheck {
             of: begun.name.split('-').next().unwrap_or_default().to_owned(),
@@ -159,7 +159,7 @@ impl HostContext {
     }
 
     /// Sends news of a task to the engine.
-    pub(crate) fn tell(&self, task: TaskId, news: News) {
+    pub(crate) fn send_news(&self, task: TaskId, news: News) {
         let failure = resource::failure_text(&news).and_then(|detail| self.shortages.note_and_try(detail));
         let news = match failure {
             Some(failure) => resource::to_resource_news(news, failure),

@@ -179,7 +179,7 @@ pub fn proposals_of_paper(
 pub fn open_issues(tracker: &dyn Tracker) -> TrackerResult<BTreeMap<String, u64>> {
     let filter = IssueFilter { only_open: true, labels: BTreeSet::new(), most: OPEN_MAX };
     let mut known = BTreeMap::new();
-    for issue in tracker.issues(&filter)? {
+    for issue in tracker.list_issues(&filter)? {
         let number = issue.number.get();
         known.insert(id_of(&issue.title), number);
         if let Some((marker, _)) = Marker::split_marker(&issue.body)
@@ -217,7 +217,7 @@ pub fn file_proposal(
     let body = format!("{text}\n\nProposed by an agent, looking back: {}.", proposal.from());
     let new = NewIssue {
         marker: proposal.issue_marker(),
-        title: Title::of(&proposal.title),
+        title: Title::from_text(&proposal.title),
         body,
         labels: BTreeSet::from([label]),
     };

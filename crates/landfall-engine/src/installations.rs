@@ -182,7 +182,7 @@ fn fill_installation(
     key: &str,
 ) -> Result<Option<InstallationState>, GitError> {
     // The base of a batch that is verified ahead has not landed: its code fills nothing.
-    let landed = gate.site.store.base()?;
+    let landed = gate.site.store.read_base()?;
     if landed.as_ref() != Some(gate.base) {
         return Ok(Some(InstallationState::Unusable));
     }

@@ -44,7 +44,7 @@ pub(crate) struct BaseObservation {
 pub(crate) fn observe_base(site: &EngineContext) -> Result<BaseObservation, GitError> {
     let _one = site.base.lock_comparison();
     let branch = site.branch.as_str();
-    let Some(ours) = site.store.base()? else {
+    let Some(ours) = site.store.read_base()? else {
         let theirs = site.store.import_branch(&site.repo, &site.branch)?;
         site.base.trust_base(&ids::oid_to_commit(&theirs));
         site.store.set_base(&theirs, None)?;
@@ -293,7 +293,7 @@ pub(crate) fn accept_rewrite(
 ) -> Result<Vec<EngineEvent>, GitError> {
     let _one = site.base.lock_comparison();
     let mut theirs = site.store.import_branch(&site.repo, &site.branch)?;
-    let Some(ours) = site.store.base()? else { return Ok(Vec::new()) };
+    let Some(ours) = site.store.read_base()? else { return Ok(Vec::new()) };
     note_user_tip(site, &theirs)?;
     if let Some(afar) = find_remote_rewrite(site)? {
         theirs = afar;
@@ -470,7 +470,7 @@ fn undo_landing(
 }
 
 /// A commit on top of the base with every file as it was at a checkpoint, pinned for the task `new` that will land it.
-pub(crate) fn restore(
+pub(crate) fn restore_checkpoint(
     site: &EngineContext,
     checkpoint: &Checkpoint,
     new: TaskId,

@@ -23,8 +23,8 @@ use landfall_model::{
 };
 
 use crate::agent_run::{
-    DISPATCH, head_of, is_dispatched, is_reader_run, profile_name, profile_of, sitter_limit_ms, strides,
-    workspace_name,
+    DISPATCH, head_of, is_dispatched, is_reader_run, profile_name, profile_of, runs_own_loop,
+    sitter_limit_ms, workspace_name,
 };
 use crate::confine::{self, ConfinementScope};
 use crate::environment::{add_program_to_path, extend_environment};
@@ -179,7 +179,7 @@ const SHORTAGE_PAUSE: Duration = Duration::from_millis(200);
 
 fn report_launch_failure(site: &HostContext, task: &Task, run: &AgentLaunch<'_>, detail: String) {
     confine::remove_tmp(&site.folder.iteration_path(task.id, run.attempt, run.iteration));
-    site.tell(task.id, News::MachineFailed { attempt: run.attempt, detail, hopeless: false });
+    site.send_news(task.id, News::MachineFailed { attempt: run.attempt, detail, hopeless: false });
 }
 
 fn report_run_end(site: &HostContext, task: &Task, run: &AgentLaunch<'_>, exit: AgentExit) {
@@ -204,7 +204,7 @@ fn report_run_end(site: &HostContext, task: &Task, run: &AgentLaunch<'_>, exit: 
         traces: AgentRunTraces::default(),
         climbed: None,
     };
-    site.tell(task.id, News::AgentEnded(recovering::attach_recovery(site, task, news)));
+    site.send_news(task.id, News::AgentEnded(recovering::attach_recovery(site, task, news)));
 }
 
 fn prepare_follow_target(
@@ -225,7 +225,8 @@ fn prepare_follow_target(
     });
     let agent = registry::find_agent(&kind)?.create_agent();
     if !known {
-        guard = guard::fingerprint_configs(&confine::own_state(site, &agent.needs(&profile).state));
+        guard =
+            guard::fingerprint_configs(&confine::own_state(site, &agent.list_requirements(&profile).state));
     }
     Ok(FollowTarget {
         task: task.clone(),
@@ -388,7 +389,7 @@ fn begin_agent_run(
         .map_err(|error| LaunchFailure::Hopeless(format!("{error} ({})", error.hint())))?
         .create_agent();
     let level = site.settings.agents[profile_name(task)].sandbox;
-    check_terminal(&profile.name, &agent.needs(&profile), level)
+    check_terminal(&profile.name, &agent.list_requirements(&profile), level)
         .map_err(|TerminalError { problem, hint }| LaunchFailure::Hopeless(format!("{problem} ({hint})")))?;
     let tag_key = agent.has_closing_message().then_some(key.as_str());
     let prompt = build_prompt(site, task, run, &workspace, tag_key).map_err(LaunchFailure::Hopeless)?;
@@ -416,7 +417,8 @@ fn begin_agent_run(
     let settings = &site.settings.agents[profile_name(task)];
     let before = task.session.as_ref().filter(|_| resume.is_some()).map(|it| it.usage).unwrap_or_default();
     let ear = ParserContext { nonce: key.clone(), resumed: resume.is_some(), before };
-    let guard = guard::fingerprint_configs(&confine::own_state(site, &agent.needs(&profile).state));
+    let guard =
+        guard::fingerprint_configs(&confine::own_state(site, &agent.list_requirements(&profile).state));
     let record = LaunchRecord { kind: profile.kind.clone(), ear, sandbox: settings.sandbox, guard };
     record.write(dir).map_err(|error| io("write the record of the run", error))?;
     let passed: Vec<_> = site
@@ -436,7 +438,7 @@ fn begin_agent_run(
         checkout: confine::checkout_of(&site.repo),
         work: workspace.path().to_owned(),
         tmp: tmp.clone(),
-        own: agent.needs(&profile).state,
+        own: agent.list_requirements(&profile).state,
         read: vec![prompt_file.clone()],
         caches,
     };
@@ -491,7 +493,7 @@ fn begin_agent_run(
     if !is_reader_run(task) {
         papers::put_papers(site, task, &workspace).map_err(LaunchFailure::Machine)?;
     }
-    if strides(task) {
+    if runs_own_loop(task) {
         module::prepare_module(task, &workspace, dir)
             .map_err(|error| io("make the folder of its module ready", error))?;
     }
@@ -589,7 +591,7 @@ fn build_prompt(
             _ => String::new(),
         },
         stage: task.staged.focus.as_ref().map_or(0, |focus| focus.number),
-        requirements: requirements(task),
+        requirements: list_requirements(task),
         refinements: list_refinements(task),
         steps: task.staged.plan.steps,
         steps_done: task.staged.plan.done,
@@ -629,7 +631,7 @@ fn list_refinements(task: &Task) -> Vec<String> {
 }
 
 /// The requirements a judge speaks of, one line each.
-fn requirements(task: &Task) -> Vec<String> {
+fn list_requirements(task: &Task) -> Vec<String> {
     let all = task.staged.baseline_requirements();
     all.iter().map(|it| format!("R{} ({}): {}", it.number, it.weight.word(), it.text)).collect()
 }

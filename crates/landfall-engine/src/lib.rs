@@ -130,5 +130,5 @@ pub use launch::{TerminalError, check_terminal};
 pub use live_view::{AccountAllowance, LiveAgent, LiveSnapshot};
 pub use meter::local_day;
 pub use probe::{ProbeRequest, ProbeResult, probe_agent};
-pub use report::{certificate_of, look_back, report_of};
+pub use report::{build_retrospective, certificate_of, report_of};
 pub use shortage::Shortage;

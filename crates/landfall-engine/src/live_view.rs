@@ -49,8 +49,8 @@ impl LiveView {
     }
 
     /// Whether a budget of the run or the day is used up.
-    pub(crate) fn spent(&self, purse: &RunBudgets, now: Timestamp) -> Option<ExhaustedBudget> {
-        self.lock().meter.spent(purse, now)
+    pub(crate) fn exhausted_budget(&self, purse: &RunBudgets, now: Timestamp) -> Option<ExhaustedBudget> {
+        self.lock().meter.exhausted_budget(purse, now)
     }
 
     /// What an agent at work has used, and what it is at.

@@ -22,7 +22,7 @@ impl Core {
     ) -> Result<Arc<Task>, AskError> {
         let LoopRequest { session, module, spec, flow, position, iterations_max, minutes_max } = asked;
         let of_session = self.loops().find_by_session(&session).filter(|it| it.holds_session());
-        if let Some(held) = of_session.or_else(|| self.loops().holder(&module)) {
+        if let Some(held) = of_session.or_else(|| self.loops().find_holder(&module)) {
             return Err(AskError::LoopHeld(Box::new(held.clone())));
         }
         let found =
@@ -32,12 +32,12 @@ impl Core {
             None => {
                 let new =
                     NewTaskSpec { spec: spec.clone(), needs_here: Vec::new(), parent_here: None, position };
-                self.add(out, vec![new])?.first().map(|task| task.id).expect("one was added")
+                self.add_tasks(out, vec![new])?.first().map(|task| task.id).expect("one was added")
             }
         };
         if let Some(flow) = flow.filter(|flow| self.expect_task(id).spec.flow.as_ref() != Some(flow)) {
             let spec = self.expect_task(id).spec.clone();
-            self.edit(out, id, TaskSpec { flow: Some(flow), ..spec })?;
+            self.edit_task(out, id, TaskSpec { flow: Some(flow), ..spec })?;
         }
         // Whoever cannot have other limits cannot go on: it is said before anything is changed.
         let probe = News::SetLimits { limits: TaskLimitOverrides::default() };
@@ -46,7 +46,7 @@ impl Core {
             // Its objective was written meanwhile.
             TaskState::Draft => {
                 let flow = self.expect_task(id).spec.flow.clone();
-                self.edit(out, id, TaskSpec { flow, ..spec })?;
+                self.edit_task(out, id, TaskSpec { flow, ..spec })?;
             }
             TaskState::Ended(_) => {
                 self.try_handle_task_news(out, id, &News::Retry { fresh: false, note: None })?;
@@ -91,7 +91,7 @@ impl Core {
         );
         if standing == LoopState::Running {
             let reason = format!("the loop of session `{session}` was stopped");
-            let own = self.expect_task(task).strides()
+            let own = self.expect_task(task).runs_own_loop()
                 && matches!(self.expect_task(task).state, TaskState::Active { .. });
             // An agent that runs its own loop would go on to its end: it is told to stop after its step.
             let news = if own { News::StopTask } else { News::Hold { reason } };

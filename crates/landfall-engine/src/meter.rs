@@ -18,12 +18,12 @@ pub(crate) struct UsageMeter {
 
 impl UsageMeter {
     /// Whether a budget of the run or the day is used up.
-    pub fn spent(&self, purse: &RunBudgets, now: Timestamp) -> Option<ExhaustedBudget> {
+    pub fn exhausted_budget(&self, purse: &RunBudgets, now: Timestamp) -> Option<ExhaustedBudget> {
         if *purse == RunBudgets::default() {
             return None;
         }
         let live = self.live.values().fold(Spending::default(), |sum, spent| sum.plus(*spent));
-        purse.spent(&self.ledger, live, local_day(now))
+        purse.exhausted_budget(&self.ledger, live, local_day(now))
     }
 }
 

@@ -36,11 +36,11 @@ pub(crate) fn path_of(task: &Task) -> &str {
 /// work. What the project's own folder shows of it is written from the journal.
 pub(crate) fn bookkeeping_prefix(task: &Task) -> Option<Vec<u8>> {
     let path = path_of(task);
-    (task.strides() && path != OWN).then(|| format!("{path}/.").into_bytes())
+    (task.runs_own_loop() && path != OWN).then(|| format!("{path}/.").into_bytes())
 }
 
 /// The same as a line of an exclude file: what is not tracked is not committed by the agent either.
-fn exclude(path: &str) -> String {
+fn exclude_line(path: &str) -> String {
     let mut line = "/".to_owned();
     for letter in path.chars() {
         if matches!(letter, '\\' | '*' | '?' | '[') {
@@ -56,7 +56,7 @@ fn exclude(path: &str) -> String {
 pub(crate) fn prepare_module(task: &Task, workspace: &Workspace, dir: &Path) -> std::io::Result<()> {
     workspace.set_aside(&ASIDE)?;
     if bookkeeping_prefix(task).is_some() {
-        workspace.set_aside(&[&exclude(path_of(task))])?;
+        workspace.set_aside(&[&exclude_line(path_of(task))])?;
     }
     let nook = ExchangeFolder::open_or_create(workspace.path(), path_of(task))?;
     for name in [files::STOP, files::SIGNAL, files::SIGNAL_TMP] {
@@ -130,7 +130,7 @@ pub(crate) struct WatchedModule {
 
 impl WatchedModule {
     /// Of a run that has just begun, or is adopted.
-    pub fn of(task: &Task, workspace: &Path, dir: &Path) -> Self {
+    pub fn for_run(task: &Task, workspace: &Path, dir: &Path) -> Self {
         let mut ear = LoopFileParser::default();
         let before = std::fs::read(dir.join(BEFORE)).unwrap_or_default();
         if let Some(end) = before.iter().position(|byte| *byte == b'\n')
@@ -170,7 +170,7 @@ impl WatchedModule {
     }
 
     /// The run is over: what is left to hear. Nothing of it stays behind for the next.
-    pub fn end(&mut self) -> Vec<Signal> {
+    pub fn finish_run(&mut self) -> Vec<Signal> {
         let mut heard = self.scan_files();
         heard.extend(self.ear.finish());
         if let Ok(nook) = self.open_folder() {
@@ -193,7 +193,7 @@ impl WatchedModule {
 
 fn ask_to_stop(nook: &ExchangeFolder, dir: &Path, reason: StopReason, at: Timestamp) -> bool {
     let moment = jiff::Timestamp::from_millisecond(at.0).unwrap_or_default();
-    let stop = StopOrder { reason: reason.word().to_owned(), timestamp: moment.to_string() }.text();
+    let stop = StopOrder { reason: reason.wire_name().to_owned(), timestamp: moment.to_string() }.to_text();
     // First what we know of it, then the file: what is there and unknown is somebody else's.
     let _ = write_private(&dir.join(ASKED), stop.as_bytes()); // without it, it is not taken back
     nook.write(files::STOP, stop.as_bytes()).is_ok()

@@ -83,7 +83,7 @@ struct PendingNotifications {
 
 impl NotificationBuffer {
     /// Takes an event in.
-    pub fn take(&mut self, topic: NotificationTopic, heard: NotificationEvent) {
+    pub fn add_event(&mut self, topic: NotificationTopic, heard: NotificationEvent) {
         let waiting = self.waiting.entry(topic).or_default();
         if waiting.heard.len() < KEPT_MAX {
             waiting.heard.push(heard);
@@ -98,7 +98,7 @@ impl NotificationBuffer {
         let topic = *self.waiting.keys().filter(|topic| open(topic)).max_by_key(|topic| topic.priority())?;
         let waiting = self.waiting.remove(&topic)?;
         self.last.insert(topic, now);
-        Some(message(topic, &waiting))
+        Some(build_message(topic, &waiting))
     }
 
     /// When the next message may go out; none while nothing waits.
@@ -112,7 +112,7 @@ impl NotificationBuffer {
     }
 }
 
-fn message(
+fn build_message(
     topic: NotificationTopic,
     PendingNotifications { heard, more }: &PendingNotifications,
 ) -> NotificationMessage {
@@ -214,9 +214,9 @@ impl NotificationSender {
         if topic.priority() < *floor || !(topics.is_empty() || topics.contains(&topic)) {
             return;
         }
-        let mut state = self.shared.state();
+        let mut state = self.shared.lock_state();
         if !state.ending {
-            state.burst.take(topic, heard.clone());
+            state.burst.add_event(topic, heard.clone());
         }
         drop(state);
         self.shared.changed.notify_all();
@@ -224,13 +224,13 @@ impl NotificationSender {
 
     /// Takes nothing in any more: what waits goes out now.
     pub(crate) fn close(&self) {
-        self.shared.state().ending = true;
+        self.shared.lock_state().ending = true;
         self.shared.changed.notify_all();
     }
 
     /// Waits until all is told, at most until then.
     pub(crate) fn wait_until_sent(&mut self, deadline: Instant) {
-        let mut state = self.shared.state();
+        let mut state = self.shared.lock_state();
         while !state.over {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -257,13 +257,13 @@ struct NotifierEndGuard<'a>(&'a ChannelQueue);
 
 impl Drop for NotifierEndGuard<'_> {
     fn drop(&mut self) {
-        self.0.state().over = true;
+        self.0.lock_state().over = true;
         self.0.changed.notify_all();
     }
 }
 
 impl ChannelQueue {
-    fn state(&self) -> MutexGuard<'_, ChannelQueueState> {
+    fn lock_state(&self) -> MutexGuard<'_, ChannelQueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -276,7 +276,7 @@ impl ChannelQueue {
 
     /// The next message, when it may go out; none at the end.
     fn next(&self) -> Option<NotificationMessage> {
-        let mut state = self.state();
+        let mut state = self.lock_state();
         loop {
             let now = Instant::now();
             let pause = if state.ending { Duration::ZERO } else { self.timing.pause };
@@ -301,16 +301,16 @@ impl ChannelQueue {
         let sent = loop {
             tries += 1;
             match (self.try_send(message), self.timing.back_off.get(tries - 1)) {
-                (Err(SendFailure { again: true, .. }), Some(pause)) => self.wait(*pause),
+                (Err(SendFailure { again: true, .. }), Some(pause)) => self.wait_before_retry(*pause),
                 (sent, _) => break sent,
             }
         };
         let NotificationMessage { topic, title, count, at, .. } = message;
         let mut entry = json!({
             "at_ms": at.0,
-            "kind": self.channel.way.word(),
-            "event": topic.word(),
-            "priority": topic.priority().word(),
+            "kind": self.channel.way.wire_name(),
+            "event": topic.wire_name(),
+            "priority": topic.priority().wire_name(),
             "title": title,
             "count": count,
             "tries": tries,
@@ -323,8 +323,8 @@ impl ChannelQueue {
     }
 
     /// Waits before another try; not at all when the engine is leaving.
-    fn wait(&self, pause: Duration) {
-        let state = self.state();
+    fn wait_before_retry(&self, pause: Duration) {
+        let state = self.lock_state();
         let waited = self.changed.wait_timeout_while(state, pause, |state| !state.ending);
         drop(waited.unwrap_or_else(PoisonError::into_inner).0);
     }
@@ -332,17 +332,17 @@ impl ChannelQueue {
     fn try_send(&self, message: &NotificationMessage) -> Result<(), SendFailure> {
         match &self.channel.way {
             DeliveryMethod::Desktop => self.show_on_desktop(message),
-            DeliveryMethod::Command { run } => self.run(run, message),
+            DeliveryMethod::Command { run } => self.run_command(run, message),
             DeliveryMethod::Webhook(address) => {
-                let target = DeliveryTarget::of(&self.ground, address)?;
+                let target = DeliveryTarget::from_address(&self.ground, address)?;
                 self.post_json(&target, &target.url, &webhook_body(&self.ground, message))
             }
             DeliveryMethod::Slack(address) => {
-                let target = DeliveryTarget::of(&self.ground, address)?;
+                let target = DeliveryTarget::from_address(&self.ground, address)?;
                 self.post_json(&target, &target.url, &slack_body(&self.ground, message))
             }
             DeliveryMethod::Ntfy(address) => {
-                let target = DeliveryTarget::of(&self.ground, address)?;
+                let target = DeliveryTarget::from_address(&self.ground, address)?;
                 let (server, body) = ntfy_request(&self.ground, &target.url, message)
                     .ok_or_else(|| SendFailure::permanent("the address does not end with a topic"))?;
                 self.post_json(&target, &server, &body)
@@ -373,12 +373,12 @@ impl ChannelQueue {
             Ok(answer) => match answer.status().as_u16() {
                 200..=299 => Ok(()),
                 status @ (408 | 425 | 429 | 500..=599) => {
-                    Err(SendFailure::temporary(&format!("{} answered {status}", target.host())))
+                    Err(SendFailure::temporary(&format!("{} answered {status}", target.host_name())))
                 }
-                status => Err(SendFailure::permanent(&format!("{} answered {status}", target.host()))),
+                status => Err(SendFailure::permanent(&format!("{} answered {status}", target.host_name()))),
             },
             Err(error) => {
-                let why = format!("{}: {}", target.host(), target.mask_secrets(&error.to_string()));
+                let why = format!("{}: {}", target.host_name(), target.mask_secrets(&error.to_string()));
                 Err(SendFailure::temporary(&why))
             }
         }
@@ -413,12 +413,12 @@ impl ChannelQueue {
         )
     }
 
-    fn run(&self, run: &str, message: &NotificationMessage) -> Result<(), SendFailure> {
+    fn run_command(&self, run: &str, message: &NotificationMessage) -> Result<(), SendFailure> {
         self.ground.check_trust().map_err(|why| SendFailure::permanent(&why))?;
         let tasks: Vec<String> = message.tasks.iter().map(ToString::to_string).collect();
         let variables = [
-            ("LANDFALL_EVENT", message.topic.word().to_owned()),
-            ("LANDFALL_PRIORITY", message.topic.priority().word().to_owned()),
+            ("LANDFALL_EVENT", message.topic.wire_name().to_owned()),
+            ("LANDFALL_PRIORITY", message.topic.priority().wire_name().to_owned()),
             ("LANDFALL_TITLE", message.title.clone()),
             ("LANDFALL_TEXT", message.text.clone()),
             ("LANDFALL_TASKS", tasks.join(" ")),
@@ -477,7 +477,7 @@ struct DeliveryTarget {
 }
 
 impl DeliveryTarget {
-    fn of(ground: &NotifierContext, address: &ChannelAddress) -> Result<Self, SendFailure> {
+    fn from_address(ground: &NotifierContext, address: &ChannelAddress) -> Result<Self, SendFailure> {
         let from = |name: &String| {
             ground
                 .env_variable(name)
@@ -500,7 +500,7 @@ impl DeliveryTarget {
     }
 
     /// The server, without anything secret: no name, no path.
-    fn host(&self) -> String {
+    fn host_name(&self) -> String {
         host_of(&self.url).to_owned()
     }
 
@@ -566,8 +566,8 @@ fn webhook_body(ground: &NotifierContext, message: &NotificationMessage) -> serd
     let NotificationMessage { topic, title, text, tasks, count, at } = message;
     json!({
         "version": 1,
-        "event": topic.word(),
-        "priority": topic.priority().word(),
+        "event": topic.wire_name(),
+        "priority": topic.priority().wire_name(),
         "project": ground.project_label(),
         "title": title,
         "text": text,
@@ -611,14 +611,14 @@ fn ntfy_request(
         "title": format!("{}: {}", ground.project_label(), message.title),
         "message": text,
         "priority": priority,
-        "tags": [message.topic.word()],
+        "tags": [message.topic.wire_name()],
     });
     Some((format!("{server}/"), body))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{NotificationBuffer, host_of, may_carry_token, message, ntfy_request};
+    use super::{NotificationBuffer, build_message, host_of, may_carry_token, ntfy_request};
     use crate::occasions::{NotificationEvent, NotificationTopic};
     use landfall_model::{TaskId, Timestamp};
     use std::time::{Duration, Instant};
@@ -662,14 +662,14 @@ mod tests {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let mut burst = NotificationBuffer::default();
-        burst.take(NotificationTopic::Landed, landed_event(1));
+        burst.add_event(NotificationTopic::Landed, landed_event(1));
         assert_eq!(burst.take_due_message(at(0), pause).expect("it is the first").title, "T1 landed");
-        burst.take(NotificationTopic::Landed, landed_event(2));
-        burst.take(NotificationTopic::Landed, landed_event(3));
-        burst.take(NotificationTopic::Landed, landed_event(2));
+        burst.add_event(NotificationTopic::Landed, landed_event(2));
+        burst.add_event(NotificationTopic::Landed, landed_event(3));
+        burst.add_event(NotificationTopic::Landed, landed_event(2));
         assert_eq!(burst.take_due_message(at(1), pause), None);
         assert_eq!(burst.next(at(1), pause), Some(at(30)));
-        burst.take(
+        burst.add_event(
             NotificationTopic::Question,
             NotificationEvent { topic: Some(NotificationTopic::Question), ..landed_event(4) },
         );
@@ -681,7 +681,7 @@ mod tests {
         assert_eq!((summed.title.as_str(), summed.count), ("3 tasks landed: T2, T3", 3));
         assert_eq!(summed.text, "T2 landed: Title 2\nT3 landed: Title 3\nT2 landed: Title 2");
         assert_eq!(burst.next(at(31), pause), None);
-        burst.take(NotificationTopic::Landed, landed_event(9));
+        burst.add_event(NotificationTopic::Landed, landed_event(9));
         assert!(burst.take_due_message(at(31), Duration::ZERO).is_some(), "at the end nothing is held back");
     }
 
@@ -689,7 +689,7 @@ mod tests {
     fn a_flood_is_counted_and_not_kept() {
         let mut burst = NotificationBuffer::default();
         for task in 0..5_000 {
-            burst.take(NotificationTopic::Landed, landed_event(task));
+            burst.add_event(NotificationTopic::Landed, landed_event(task));
         }
         let message = burst.take_due_message(Instant::now(), Duration::ZERO).expect("there is much");
         assert_eq!(message.count, 5_000);
@@ -702,7 +702,7 @@ mod tests {
         let nasty =
             NotificationEvent { title: format!("a\u{1b}[31m\nb{}", "x".repeat(1_000)), ..landed_event(1) };
         let waiting = super::PendingNotifications { heard: vec![nasty], more: 0 };
-        let text = message(NotificationTopic::Landed, &waiting).text;
+        let text = build_message(NotificationTopic::Landed, &waiting).text;
         assert!(text.starts_with("a [31m b") && text.lines().count() == 1 && text.chars().count() == 301);
     }
 
@@ -718,11 +718,11 @@ mod tests {
             program: "p".into(),
             root: "/x/shop".into(),
             base: "main".to_owned(),
-            folder: crate::StateFolder::at("/s".into()),
+            folder: crate::StateFolder::at_root("/s".into()),
             environment: Vec::new(),
             trust: None,
         };
-        let message = message(
+        let message = build_message(
             NotificationTopic::Landed,
             &super::PendingNotifications { heard: vec![landed_event(1)], more: 0 },
         );

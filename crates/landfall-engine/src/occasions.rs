@@ -48,7 +48,7 @@ impl HookPoint {
 
     /// The word people and settings use.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn wire_name(self) -> &'static str {
         match self {
             Self::PreStart => "pre-start",
             Self::PostComplete => "post-complete",
@@ -113,7 +113,7 @@ impl NotificationTopic {
 
     /// The word people and settings use.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn wire_name(self) -> &'static str {
         match self {
             Self::Question => "question",
             Self::Escalation => "escalation",
@@ -130,7 +130,7 @@ impl NotificationTopic {
     /// The topic people mean by `word`.
     #[must_use]
     pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|topic| topic.word() == word)
+        Self::ALL.into_iter().find(|topic| topic.wire_name() == word)
     }
 
     /// How much it matters.
@@ -177,7 +177,7 @@ pub enum Priority {
 impl Priority {
     /// The word people and settings use.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn wire_name(self) -> &'static str {
         match self {
             Self::Low => "low",
             Self::Normal => "normal",
@@ -229,7 +229,7 @@ pub fn find_notification(entry: &JournalEntry, world: &World) -> Option<Notifica
         at: entry.at,
         task,
         title: known.map(|task| task.spec.title.clone()).unwrap_or_default(),
-        status: known.map(|task| TaskStatus::of(task).word().to_owned()).unwrap_or_default(),
+        status: known.map(|task| TaskStatus::for_task(task).wire_name().to_owned()).unwrap_or_default(),
         commit,
         what: format!("{name}{what}"),
         reason,

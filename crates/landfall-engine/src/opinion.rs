@@ -73,7 +73,7 @@ fn finding_from_block(found: OpinionFinding) -> Option<ReviewerFinding> {
     let id = found.id.map(|id| id.trim().to_owned()).filter(|id| !id.is_empty());
     let mut detail = cut_to_chars(&found.detail, DETAIL_CHARS_MAX);
     if let Some(test) = &found.test {
-        detail.push_str(&test.words());
+        detail.push_str(&test.to_lines());
     }
     let test = found.test.map(|test| test.command.trim().to_owned());
     let test = test.filter(|it| !it.is_empty() && it.chars().count() <= COMMAND_CHARS_MAX);
@@ -101,7 +101,7 @@ struct FindingTest {
 }
 
 impl FindingTest {
-    fn words(&self) -> String {
+    fn to_lines(&self) -> String {
         let parts = [
             ("Test", &self.category),
             ("How", &self.approach),

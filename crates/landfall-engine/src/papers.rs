@@ -117,7 +117,7 @@ pub(crate) fn collect_papers(
 #[must_use]
 pub fn render_engine_papers(task: &Task) -> Vec<(&'static str, String)> {
     let staged = &task.staged;
-    let mut all = vec![("summary.md", summary(task))];
+    let mut all = vec![("summary.md", render_summary(task))];
     if let Some(objective) = &staged.objective {
         all.push(("objective.md", objective_text(task, objective)));
     }
@@ -149,7 +149,7 @@ pub fn render_engine_papers(task: &Task) -> Vec<(&'static str, String)> {
                 "- {} ({}). Its work is commit {}.\n",
                 exclusion.direction,
                 exclusion.reason,
-                exclusion.abandoned.short()
+                exclusion.abandoned.short_hash()
             ));
         }
         all.push(("exclusions.md", text));
@@ -232,7 +232,7 @@ fn escape_cell(text: &str) -> String {
 const JUDGED_SHOWN: usize = 5;
 
 /// Where a task stands, so that whoever comes without a memory can go on.
-fn summary(task: &Task) -> String {
+fn render_summary(task: &Task) -> String {
     let staged = &task.staged;
     let plan = &staged.plan;
     let phase = task.phase().unwrap_or("-");

@@ -59,8 +59,8 @@ impl KillEscalation {
     }
 
     /// The time since the last look does not count.
-    pub fn wait(&mut self, now_ms: u64) {
-        self.left.skip(now_ms);
+    pub fn skip_elapsed(&mut self, now_ms: u64) {
+        self.left.skip_elapsed(now_ms);
     }
 
     /// Presses on if patience is at an end.

@@ -31,7 +31,7 @@ pub(crate) fn perform_effect(
 ) {
     match effect {
         Effect::Prepare { attempt, fresh, .. } => {
-            start_effect_thread(site, "prepare", move |site| prepare(site, &task, attempt, fresh))
+            start_effect_thread(site, "prepare", move |site| prepare_workspace(site, &task, attempt, fresh))
         }
         Effect::Spawn { attempt, iteration, step, deadline_ms, talk, .. } => {
             let follower = follower.clone();
@@ -115,10 +115,10 @@ pub(crate) fn end_agents(site: &HostContext) {
 }
 
 /// Makes the workspace, or finds it standing: [`Pool::prepare`](landfall_host::git::Pool::prepare) repeats safely.
-fn prepare(site: &Arc<EngineContext>, task: &Task, attempt: Attempt, fresh: bool) {
+fn prepare_workspace(site: &Arc<EngineContext>, task: &Task, attempt: Attempt, fresh: bool) {
     match try_prepare(site, task, attempt, fresh) {
-        Ok(base) => site.tell(task.id, News::WorkspaceReady { attempt, base }),
-        Err(detail) => site.tell(task.id, News::MachineFailed { attempt, detail, hopeless: false }),
+        Ok(base) => site.send_news(task.id, News::WorkspaceReady { attempt, base }),
+        Err(detail) => site.send_news(task.id, News::MachineFailed { attempt, detail, hopeless: false }),
     }
 }
 
@@ -159,7 +159,7 @@ fn try_prepare(
         _ => land::sync_base(site).map_err(|error| error.full_message())?,
     };
     let workspace =
-        site.pool.prepare(&name, &base, &branch).map_err(|error: GitError| error.full_message())?;
+        site.pool.prepare_workspace(&name, &base, &branch).map_err(|error: GitError| error.full_message())?;
     workspace::after_create(site, task, &workspace)?;
     Ok(ids::oid_to_commit(workspace.base()))
 }
@@ -170,7 +170,7 @@ pub(crate) fn kill_agent(site: &HostContext, task: &Task, attempt: Attempt, stop
     crash::pass_point("effect.kill.before");
     // A loop of the agent's own is left between two steps, if nobody is in a hurry. The follower sees to it that it is.
     let manner = match stop {
-        StopRequest::Pause if task.strides() && !is_reader_run(task) => AgentStopMode::AfterStep,
+        StopRequest::Pause if task.runs_own_loop() && !is_reader_run(task) => AgentStopMode::AfterStep,
         StopRequest::Pause
         | StopRequest::Cancel { .. }
         | StopRequest::Interrupt
@@ -210,7 +210,7 @@ fn tidy_workspace(site: &HostContext, task: &Task) {
     let kept = try_tidy(site, task);
     // A workspace that could not be given up stays where it is: `doctor` and `reclaim` see it.
     if let Ok(kept) = kept {
-        site.tell(task.id, News::WorkspaceRemoved { kept });
+        site.send_news(task.id, News::WorkspaceRemoved { kept });
     }
 }
 
@@ -230,7 +230,7 @@ fn try_tidy(site: &HostContext, task: &Task) -> Result<Option<landfall_model::Co
         aside: None,
         paths_max: site.settings.land.paths_max,
     };
-    let collected = site.store.collect(&workspace, &options)?;
+    let collected = site.store.collect_work(&workspace, &options)?;
     crash::pass_point("tidy.collected");
     let head = ids::oid_to_commit(&collected.head);
     let kept = site.pool.release_workspace(workspace, &collected, &task_ref("kept", task.id, "done"))?;

@@ -56,11 +56,11 @@ pub struct CheckRequest<'a> {
 /// Who watches the checks run.
 pub trait CheckWatcher {
     /// A command begins.
-    fn begins(&mut self, command: &VerifyCommand);
+    fn command_started(&mut self, command: &VerifyCommand);
     /// It has written this line.
-    fn line(&mut self, line: &str);
+    fn line_written(&mut self, line: &str);
     /// It has ended.
-    fn ended(&mut self, result: &CommandResult);
+    fn command_ended(&mut self, result: &CommandResult);
     /// Whether the user wants no more of it.
     fn is_stopped(&self) -> bool;
 }
@@ -175,9 +175,9 @@ pub fn run_checks(
         let spent = Duration::from_millis(SystemClock.mono_ms() - began_ms);
         let left = request.limit.map(|limit| limit.saturating_sub(spent));
         let run = ProjectCheckCommand { request, lane: &lane, command, place, left };
-        watcher.begins(command);
+        watcher.command_started(command);
         let result = run.run(&room.join("runs").join(place.to_string()), watcher)?;
-        watcher.ended(&result);
+        watcher.command_ended(&result);
         let is_last = result.required && !result.outcome.is_green();
         report.commands.push(result);
         if is_last {
@@ -284,7 +284,7 @@ impl ProjectCheckCommand<'_> {
         let outcome = compute_check_outcome(&seen, None, None);
         let denied = match outcome {
             CheckOutcome::Pass => Vec::new(),
-            _ => confine::denials(spec.sandbox.as_ref(), &spec.env, &format!("{out}\n{err}")),
+            _ => confine::find_denials(spec.sandbox.as_ref(), &spec.env, &format!("{out}\n{err}")),
         };
         Ok(CommandResult {
             name: self.command.name.clone(),
@@ -394,7 +394,7 @@ impl CheckOutput {
         // A bar of progress writes over its own line: its last state counts.
         let text = String::from_utf8_lossy(&line);
         let text = text.trim_end_matches('\r');
-        watcher.line(text.rsplit('\r').next().unwrap_or(text));
+        watcher.line_written(text.rsplit('\r').next().unwrap_or(text));
     }
 }
 

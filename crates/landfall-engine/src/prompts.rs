@@ -203,13 +203,13 @@ impl Prompts {
 
     /// Takes a fact in: what agents found out is offered to those who come later. For every fact there is, from the
     /// first of the journal on.
-    pub fn learn(&self, at: Timestamp, task: TaskId, event: &Event) {
+    pub fn note_event(&self, at: Timestamp, task: TaskId, event: &Event) {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).note(task, at, event);
     }
 
     /// A person withdrew what an agent had found out: nobody is offered it any more.
-    pub fn withdraw(&self, number: u32) {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).withdraw(number);
+    pub fn withdraw_discovery(&self, number: u32) {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).withdraw_discovery(number);
     }
 
     /// Whether something was found out under this number and is not withdrawn.
@@ -225,7 +225,11 @@ impl Prompts {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let from = |it: &Discovery| {
             let who = if it.task == task { "this task".to_owned() } else { it.task.to_string() };
-            if it.impact == DiscoveryImpact::Medium { who } else { format!("{who}, {}", it.impact.word()) }
+            if it.impact == DiscoveryImpact::Medium {
+                who
+            } else {
+                format!("{who}, {}", it.impact.wire_name())
+            }
         };
         known
             .offered_to_task(task)
@@ -511,7 +515,8 @@ impl Template {
         let what = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
         let message = if shown.is_empty() { what } else { format!("{what}, in `{shown}`") };
         let hint = matches!(error.kind(), minijinja::ErrorKind::UndefinedError).then(|| {
-            let slip = words(text).find_map(|word| nearest(word, HOLES).filter(|known| *known != word));
+            let slip =
+                split_words(text).find_map(|word| nearest_word(word, HOLES).filter(|known| *known != word));
             slip.map_or_else(
                 || format!("known names: {}", HOLES.join(", ")),
                 |known| format!("did you mean `{known}`?"),
@@ -521,12 +526,12 @@ impl Template {
     }
 }
 
-fn words(text: &str) -> impl Iterator<Item = &str> {
+fn split_words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty())
 }
 
 fn suggest_name(word: &str, known: &[&str], things: &str) -> String {
-    match nearest(word, known.iter().copied()) {
+    match nearest_word(word, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("known {things}: {}", known.join(", ")),
     }

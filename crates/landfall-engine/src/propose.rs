@@ -159,7 +159,7 @@ const PROBLEMS_MAX: usize = 40; // told to the agent; one that makes more begins
 ///
 /// # Errors
 /// Why there is no proposal.
-pub fn propose(
+pub fn propose_tasks(
     asked: &ProposeContext<'_>,
     tell: &mut dyn FnMut(&ProposalProgress),
 ) -> Result<ProposalResult, ProposeError> {

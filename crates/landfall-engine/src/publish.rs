@@ -128,7 +128,7 @@ impl Publisher {
     }
 
     /// Why the last try came to nothing, if it did.
-    pub fn held(&self) -> Option<String> {
+    pub fn hold_reason(&self) -> Option<String> {
         self.held.reason.clone()
     }
 
@@ -160,7 +160,7 @@ impl Publisher {
                 Err(error) => {
                     let reason = format!("{}; `landfall run` tries again", explain_git_error(site, &error));
                     if before.reason.as_ref() != Some(&reason)
-                        && let Ok(Some(base)) = site.store.base()
+                        && let Ok(Some(base)) = site.store.read_base()
                     {
                         let commit = ids::oid_to_commit(&base);
                         send_engine_event(site, EngineEvent::PublishHeld { commit, reason: reason.clone() });
@@ -301,7 +301,7 @@ fn publish_base(site: &EngineContext, before: &PublishHold) -> Result<PublishHol
         })? {
             PublishOutcome::Done(how) => {
                 crash::pass_point("publish.after");
-                pushed(site, &ours)?;
+                note_pushed(site, &ours)?;
                 let how = match how {
                     PublishMethod::Ref => "the branch was moved".to_owned(),
                     PublishMethod::Checkout { path } => {
@@ -313,7 +313,7 @@ fn publish_base(site: &EngineContext, before: &PublishHold) -> Result<PublishHol
                 return Ok(PublishHold::default());
             }
             PublishOutcome::Already => {
-                pushed(site, &ours)?;
+                note_pushed(site, &ours)?;
                 return Ok(PublishHold::default());
             }
             PublishOutcome::Held(HeldReason::Moved { .. }) => {}
@@ -329,7 +329,7 @@ fn publish_base(site: &EngineContext, before: &PublishHold) -> Result<PublishHol
 }
 
 /// Notes where the remote is by our own doing.
-fn pushed(site: &HostContext, ours: &Oid) -> Result<(), GitError> {
+fn note_pushed(site: &HostContext, ours: &Oid) -> Result<(), GitError> {
     match &site.settings.land.publish {
         PublishTarget::Push { remote, .. } => site.store.note_remote(remote, &site.branch, ours),
         PublishTarget::Checkout | PublishTarget::None => Ok(()),

@@ -248,7 +248,7 @@ fn try_land(
     members: &[BatchMember],
     prefix: &BatchPrefix,
 ) -> Result<QueueNews, GitError> {
-    let _landing = site.landing.hold();
+    let _landing = site.landing.wait_for_turn();
     let (new, old) = (ids::commit_to_oid(&prefix.commit), ids::commit_to_oid(base));
     let look = land::observe_remote(site, land::LOOK_OUT_MS)?;
     let now = look.ours;

@@ -59,7 +59,7 @@ fn make_room(
     let branch = format!("landfall/{}-review", task_ref_name(task.id));
     let workspace = site
         .pool
-        .prepare(&workspace_name(task), &head, &branch)
+        .prepare_workspace(&workspace_name(task), &head, &branch)
         .map_err(|error: GitError| error.full_message())?;
     papers::put_papers(site, task, &workspace)?;
     let base = task.workspace.clone().unwrap_or_else(|| ids::oid_to_commit(&head));

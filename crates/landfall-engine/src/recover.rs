@@ -76,7 +76,7 @@ const NAMED_MAX: usize = 20;
 /// Sets the refs again that the journal knows and a damaged store has lost.
 pub(crate) fn restore_refs(site: &HostContext, core: &Core) -> Result<(), GitError> {
     if let Some(base) = core.base_commit().map(ids::commit_to_oid)
-        && site.store.base()?.is_none()
+        && site.store.read_base()?.is_none()
     {
         match site.store.contains(&base)? {
             true => {
@@ -169,9 +169,9 @@ pub(crate) fn replace_untrusted_checkouts<'a>(
             (CheckoutAction::Keep, _) => {
                 let _ = site.pool.record_mount(&workspace); // without it the next start replaces it
             }
-            (CheckoutAction::Rebuild, Some(task)) => rebuild(site, task, &workspace)?,
+            (CheckoutAction::Rebuild, Some(task)) => rebuild_workspace(site, task, &workspace)?,
             (CheckoutAction::Rebuild | CheckoutAction::Discard | CheckoutAction::Delete, _) => {
-                discard(site, &workspace)?
+                discard_workspace(site, &workspace)?
             }
         }
         if let Some(task) = task
@@ -274,10 +274,10 @@ fn is_occupied(site: &HostContext, workspace: &str) -> Result<bool, FindError> {
     Ok(false)
 }
 
-fn rebuild(site: &HostContext, task: &Task, workspace: &Workspace) -> Result<(), String> {
+fn rebuild_workspace(site: &HostContext, task: &Task, workspace: &Workspace) -> Result<(), String> {
     let keep = free_keep(site, task.id);
     let by = Signature::for_engine(site.clock.now_ms());
-    match site.pool.rebuild(workspace, last_collected(site, task).as_ref(), &keep, &by) {
+    match site.pool.rebuild_workspace(workspace, last_collected(site, task).as_ref(), &keep, &by) {
         Ok(rebuilt) => {
             let kept = match &rebuilt.uncommitted {
                 Some(commit) => format!("what was not committed is {commit}, under {keep}"),
@@ -294,12 +294,12 @@ fn rebuild(site: &HostContext, task: &Task, workspace: &Workspace) -> Result<(),
     }
 }
 
-fn discard(site: &HostContext, workspace: &Workspace) -> Result<(), String> {
+fn discard_workspace(site: &HostContext, workspace: &Workspace) -> Result<(), String> {
     let name = workspace.name().to_ascii_lowercase();
     let keep = RefName::new(&format!("refs/landfall/kept/{name}/unclean-end"))
         .expect("a workspace has a plain name");
     let by = Signature::for_engine(site.clock.now_ms());
-    match site.pool.discard(workspace, &keep, &by) {
+    match site.pool.discard_workspace(workspace, &keep, &by) {
         Ok(()) => {
             log_repair(
                 site,

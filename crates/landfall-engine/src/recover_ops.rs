@@ -125,7 +125,7 @@ impl RecoveryOpContext<'_> {
         if self.branch == self.base {
             return Err(format!("`{}` is the base, not the branch of a task", self.branch));
         }
-        let issue = self.tracker.issue(self.issue).map_err(tracker_error_text)?;
+        let issue = self.tracker.read_issue(self.issue).map_err(tracker_error_text)?;
         if let TrackerIssueState::Closed { .. } = issue.state {
             return Err(format!("issue {} was closed", self.issue));
         }
@@ -194,7 +194,8 @@ impl RecoveryOperator<'_> {
             aside: None,
             paths_max: PATHS_MAX,
         };
-        let collected = self.ground.store.collect(workspace, &options).map_err(|error| error.to_string())?;
+        let collected =
+            self.ground.store.collect_work(workspace, &options).map_err(|error| error.to_string())?;
         if collected.agent_head != self.head {
             return Err(format!("the workspace stands at {}, not at the work", collected.agent_head.short()));
         }
@@ -208,7 +209,7 @@ impl RecoveryOperator<'_> {
     /// The base as it is now, if the work has commits of its own on it: what is on the base is nobody's to change.
     fn base_below_work(&self) -> Result<Oid, String> {
         let store = self.ground.store;
-        let base = store.base().map_err(git_error_text)?.ok_or("there is no base yet")?;
+        let base = store.read_base().map_err(git_error_text)?.ok_or("there is no base yet")?;
         if store.is_ancestor(&self.head, &base).map_err(git_error_text)? {
             return Err("there are no commits besides those of the base".to_owned());
         }
@@ -294,7 +295,7 @@ impl RecoveryOperator<'_> {
                 return Err("the settings name no remote to push to".to_owned());
             }
             let Some(pr) = open else { return Ok("the tracker keeps no branches".to_owned()) };
-            tracker.pushed(pr.number, &to_commit_sha(&self.head)?).map_err(tracker_error_text)?;
+            tracker.note_pushed(pr.number, &to_commit_sha(&self.head)?).map_err(tracker_error_text)?;
             return Ok(format!("{} stands at {}", pr.number, self.head.short()));
         };
         let name = landfall_host::git::BranchName::new(branch.as_str()).map_err(|error| error.to_string())?;
@@ -337,7 +338,7 @@ impl RecoveryOperator<'_> {
             head: branch.clone(),
             head_sha: to_commit_sha(&self.head)?,
             base: base.clone(),
-            title: Title::of(title),
+            title: Title::from_text(title),
             body: body.to_owned(),
             draft: false,
         };
@@ -398,7 +399,7 @@ impl RecoveryOperator<'_> {
         let mut ours: Vec<String> = said.into_iter().filter(|it| it.ours).map(|it| it.body).collect();
         ours.extend(
             tracker
-                .reviews(pr.number)
+                .list_reviews(pr.number)
                 .map_err(tracker_error_text)?
                 .into_iter()
                 .filter(|it| it.ours)

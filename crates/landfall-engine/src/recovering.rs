@@ -70,7 +70,7 @@ fn is_changed(site: &HostContext, task: &Task) -> bool {
         paths_max: site.settings.land.paths_max,
     };
     let workspace = site.pool.find_workspace(&task.id.to_string());
-    let seen = workspace.map(|workspace| site.store.collect(&workspace, &options));
+    let seen = workspace.map(|workspace| site.store.collect_work(&workspace, &options));
     // One that cannot be read is for verification to complain about.
     seen.is_none_or(|seen| seen.map_or(true, |seen| seen.dirty_count > 0))
 }
@@ -123,7 +123,7 @@ pub(crate) fn perform_recovery(site: &Arc<EngineContext>, task: &Task, attempt: 
         (Err(_), Some(PendingRecovery::Diagnosis)) if is_stopping(site) => RecoveryResult::PutOff,
         (recovered, _) => recovered.unwrap_or_else(|why| RecoveryResult::Failed { why }),
     };
-    site.tell(task.id, News::Recovered { attempt, recovered });
+    site.send_news(task.id, News::Recovered { attempt, recovered });
 }
 
 fn is_stopping(site: &EngineContext) -> bool {
@@ -206,7 +206,7 @@ fn reconciliation(point: ReconcilePoint, seen: &IssueSnapshot) -> String {
     let pr = seen.pr.as_ref();
     let snapshot = json!({
         "schema_version": "v1",
-        "phase": point.word(),
+        "phase": point.wire_name(),
         "matches_expected": matches,
         "actual": {
             "labels": seen.labels,
@@ -323,7 +323,8 @@ fn collect_tip(site: &HostContext, task: &Task, workspace: Option<&Workspace>) -
             aside: None,
             paths_max: site.settings.land.paths_max,
         };
-        let collected = site.store.collect(workspace, &options).map_err(|error| collect_detail(&error))?;
+        let collected =
+            site.store.collect_work(workspace, &options).map_err(|error| collect_detail(&error))?;
         return Ok(collected.agent_head);
     }
     let head = task.head.as_ref().map(ids::commit_to_oid);

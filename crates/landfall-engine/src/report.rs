@@ -26,7 +26,7 @@ use crate::land;
 /// writing once.
 pub(crate) fn write_report(site: &Arc<EngineContext>, task: &Task, attempt: Attempt) {
     let paper = task.issue.as_ref().and_then(|_| paper_of(site, task));
-    let lookback = look_back(&site.folder.journal_path(), task, paper.as_ref());
+    let lookback = build_retrospective(&site.folder.journal_path(), task, paper.as_ref());
     let told =
         lookback.as_ref().map_or(Ok(()), |lookback| exchange::post_retrospective(site, task, lookback));
     let filed = match paper.filter(|_| site.settings.tracker.file_proposals && told.is_ok()) {
@@ -42,7 +42,7 @@ pub(crate) fn write_report(site: &Arc<EngineContext>, task: &Task, attempt: Atte
             News::MachineFailed { attempt, detail: format!("write the report: {error}"), hopeless: false }
         }
     };
-    site.tell(task.id, news);
+    site.send_news(task.id, news);
 }
 
 /// What the agents of the issue of a task left: on the base, once it is there.
@@ -60,7 +60,11 @@ fn paper_of(site: &EngineContext, task: &Task) -> Option<IssueDocument> {
 /// What is worth saying about an issue that is over; none of a task that follows none, or if all went as it should. What cannot
 /// be read is not said.
 #[must_use]
-pub fn look_back(journal: &Path, task: &Task, paper: Option<&IssueDocument>) -> Option<IssueRetrospective> {
+pub fn build_retrospective(
+    journal: &Path,
+    task: &Task,
+    paper: Option<&IssueDocument>,
+) -> Option<IssueRetrospective> {
     task.issue.as_ref()?;
     let reader = StoreReader::open(journal).ok()?;
     let facts = reader.events(Seq::ZERO, Some(task.id), u32::MAX).ok()?;
@@ -119,11 +123,11 @@ fn try_write(
     let mut told = task.clone();
     let code = if task.landed.is_some() { EndCode::Landed } else { EndCode::Accepted };
     told.state = TaskState::Ended(Ending { kind: EndKind::Done, code, detail: String::new() });
-    let report = keep(&report_of(&told, lookback, &when), "md")?;
+    let report = keep(&report_of(&told, lookback, &format_timestamp), "md")?;
     Ok((report, certificate))
 }
 
-fn when(at: Timestamp) -> String {
+fn format_timestamp(at: Timestamp) -> String {
     jiff::Timestamp::from_millisecond(at.0)
         .map_or_else(|_| at.0.to_string(), |moment| moment.strftime("%F %T UTC").to_string())
 }
@@ -155,7 +159,7 @@ pub fn certificate_of(task: &Task) -> Option<Value> {
             "note": approved.map(|(_, note)| note),
         })
     };
-    let mut warnings: Vec<String> = task.warnings.iter().map(landfall_model::Warning::sentence).collect();
+    let mut warnings: Vec<String> = task.warnings.iter().map(landfall_model::Warning::to_sentence).collect();
     let base_tests = task.evidence.as_ref().and_then(|evidence| evidence.base_tests.as_ref());
     if let Some(run) = base_tests.filter(|run| !run.outcome.is_green()) {
         warnings.push(format!("the work fails tests of the base: {}", run.summary_text()));
@@ -256,7 +260,7 @@ pub fn report_of(
     let mut out = format!("# {}: {}\n\n", task.id, task.spec.title);
     let why = landfall_model::explain_task_state(task, &[], None, when);
     out.push_str(&format!("{why}\n\n"));
-    out.push_str(&format!("- status: {}\n- added: {}\n", TaskStatus::of(task), when(task.created)));
+    out.push_str(&format!("- status: {}\n- added: {}\n", TaskStatus::for_task(task), when(task.created)));
     let counters = &task.counters;
     out.push_str(&format!(
         "- iterations: {} of {}\n- working time: {:.1}s\n- tokens: {}{} in, {} out\n",
@@ -295,7 +299,7 @@ pub fn report_of(
     if !task.warnings.is_empty() {
         out.push_str("\n## Warnings\n\n");
         for warning in &task.warnings {
-            out.push_str(&format!("- {}\n", warning.sentence()));
+            out.push_str(&format!("- {}\n", warning.to_sentence()));
         }
     }
     if !task.recoveries.tried.is_empty() {

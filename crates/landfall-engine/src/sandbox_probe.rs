@@ -42,7 +42,7 @@ pub enum ProbeOutcome {
 impl ProbeOutcome {
     /// The word for it.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn wire_name(self) -> &'static str {
         match self {
             Self::Allowed => "allowed",
             Self::Refused => "refused",
@@ -133,7 +133,8 @@ fn probe_level(
         .and_then(|mut file| io::Write::write_all(&mut file, CONTENT.as_bytes()))
         .map_err(|error| doing("make shared memory", error))?;
     let bind = |path: PathBuf| UnixListener::bind(path).map_err(|error| doing("listen on a socket", error));
-    let _before = [bind(scene.outside_path().join("before.sock"))?, bind(scene.home().join("before.sock"))?];
+    let _before =
+        [bind(scene.outside_path().join("before.sock"))?, bind(scene.home_path().join("before.sock"))?];
     let _engine = serve(&scene.engine_socket())?;
     // Otherwise nobody could act as the user there, and the probes would say nothing.
     UnixStream::connect(scene.engine_socket())
@@ -161,7 +162,7 @@ fn probe_level(
         wait::retry_until(PROBE_MAX, Duration::from_millis(2), || {
             if after.is_empty() && (scene.work_path().join("ready").exists() || Instant::now() > until) {
                 after.push(bind(scene.outside_path().join("after.sock")));
-                after.push(bind(scene.home().join("after.sock")));
+                after.push(bind(scene.home_path().join("after.sock")));
                 let _ = fs::write(scene.go_file(), ""); // it gives up waiting by itself
             }
             if let Ok((stream, _)) = passing.accept() {
@@ -199,7 +200,7 @@ fn parse_outcomes(said: &str, is_mounted: bool) -> Result<BTreeMap<String, Probe
 
 fn run_inside(program: &Path, scene: &AttemptScene, level: Confinement) -> Result<String, String> {
     const OUT_BYTES_MAX: u64 = 1 << 20;
-    let state = StateFolder::at(scene.state_path());
+    let state = StateFolder::at_root(scene.state_path());
     let dir = scene.state_path().join("attempts/probe");
     let tmp = scene.state_path().join("tmp");
     let reach = ConfinementScope {
@@ -212,7 +213,7 @@ fn run_inside(program: &Path, scene: &AttemptScene, level: Confinement) -> Resul
         caches: CacheAccess::default(),
     };
     let env: Vec<(OsString, OsString)> = [
-        ("HOME", scene.home().into_os_string()),
+        ("HOME", scene.home_path().into_os_string()),
         ("PATH", "/usr/local/bin:/usr/bin:/bin".into()),
         ("TMPDIR", tmp.into_os_string()),
         ("CARGO_HOME", scene.moved_cargo().into_os_string()),
@@ -242,7 +243,7 @@ fn run_inside(program: &Path, scene: &AttemptScene, level: Confinement) -> Resul
 }
 
 fn create_scene(scene: &AttemptScene) -> io::Result<()> {
-    let home = scene.home();
+    let home = scene.home_path();
     for folder in [
         scene.project_path(),
         scene.work_path(),

@@ -73,7 +73,7 @@ fn scan_workspaces(site: &Arc<EngineContext>, tasks: &[TaskId]) {
         let Ok(paths) = site.store.changed_paths(&workspace) else { continue };
         let paths: BTreeSet<String> =
             paths.iter().map(|path| String::from_utf8_lossy(path).into_owned()).collect();
-        let touches = paths.iter().filter_map(|path| PathPattern::file(path).ok()).collect();
+        let touches = paths.iter().filter_map(|path| PathPattern::for_file(path).ok()).collect();
         let _ = site.mail.send(EngineMessage::Observed(*task, touches)); // the engine has left
         seen.push((*task, workspace, paths));
     }

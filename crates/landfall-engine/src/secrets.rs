@@ -15,7 +15,7 @@ use crate::tracker::{TrackerEnv, secrets_in_files};
 /// Texts that nobody is to read: what is set for agents and for whom to tell, what the files of the tracker hold, and what the
 /// environment calls a key or a token.
 #[must_use]
-pub fn known(settings: Option<&Settings>, around: &TrackerEnv<'_>) -> Vec<String> {
+pub fn collect_secrets(settings: Option<&Settings>, around: &TrackerEnv<'_>) -> Vec<String> {
     let environment = around.environment;
     let mut found = BTreeSet::new();
     let mut note = |value: &str| found.extend(secret_texts(value, &|path| path.exists()));
@@ -144,7 +144,7 @@ impl SecretMask {
         let is_short = |word: &String| word.len() < LETTERS_WITHIN_MIN;
         let (short, mut words): (BTreeSet<String>, BTreeSet<String>) =
             fit().flat_map(|it| written_forms(it)).partition(is_short);
-        words.extend(fit().flat_map(|it| encoded(it))); // nobody writes a word like these by chance
+        words.extend(fit().flat_map(|it| encoded_forms(it))); // nobody writes a word like these by chance
         Self { words: longest_first(words), short: longest_first(short) }
     }
 
@@ -225,7 +225,7 @@ fn written_forms(secret: &str) -> Vec<String> {
 }
 
 /// How programs write bytes: in hexadecimal digits and in base 64.
-fn encoded(secret: &str) -> Vec<String> {
+fn encoded_forms(secret: &str) -> Vec<String> {
     let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
     let mut ways = vec![hex.to_uppercase(), hex];
     for letters in [BASE64, BASE64_URL] {
@@ -316,7 +316,7 @@ pub(crate) mod tests {
     fn a_known_secret_is_hidden_however_it_is_written() {
         let secret = "Zk7+/\"<&>'canary-of-ours";
         let veil = SecretMask::new(&[secret.to_owned()]);
-        for way in written_forms(secret).into_iter().chain(encoded(secret)) {
+        for way in written_forms(secret).into_iter().chain(encoded_forms(secret)) {
             assert_eq!(veil.mask_text(&format!("a {way} b")), "a *** b", "{way}");
         }
         assert_eq!(veil.mask_text("canary-of-ours"), "canary-of-ours");

@@ -70,7 +70,7 @@ impl Shortages {
         Self { folder: folder.to_owned(), mail, state: Mutex::default() }
     }
 
-    fn state(&self) -> MutexGuard<'_, ShortageState> {
+    fn lock_state(&self) -> MutexGuard<'_, ShortageState> {
         self.state.lock().expect("no thread panics while it holds it")
     }
 
@@ -93,7 +93,7 @@ impl Shortages {
     }
 
     fn note_missing(&self, resource: MachineResource, detail: &str) {
-        let mut state = self.state();
+        let mut state = self.lock_state();
         // The first failure stays: those that follow come from the same shortage.
         if state.current.is_none() {
             state.current = Some(Shortage { resource, detail: detail.to_owned() });
@@ -140,7 +140,7 @@ impl Shortages {
     /// What is missing now. What was missing and can be had again is not named any more.
     pub fn current_shortage(&self) -> Option<Shortage> {
         let shortage = {
-            let mut state = self.state();
+            let mut state = self.lock_state();
             let shortage = state.current.clone()?;
             if state.probed.is_some_and(|at| at.elapsed() < PROBE_AGAIN) {
                 return Some(shortage);
@@ -153,7 +153,7 @@ impl Shortages {
         if !is_back(shortage.resource, &self.folder) {
             return Some(shortage);
         }
-        self.state().current = None;
+        self.lock_state().current = None;
         None
     }
 
@@ -195,14 +195,14 @@ impl Shortages {
             && let Some(work) = take(&slot)
         {
             self.note_failure(&format!("start a thread: {error}"));
-            let refused = self.state().postpone_work(PostponedThread { what, work });
+            let refused = self.lock_state().postpone_work(PostponedThread { what, work });
             drop(refused); // without the lock: it may hold the context that holds this
         }
     }
 
     /// Starts the work that was postponed.
     pub fn start_postponed(&self) {
-        let postponed: Vec<PostponedThread> = std::mem::take(&mut self.state().postponed);
+        let postponed: Vec<PostponedThread> = std::mem::take(&mut self.lock_state().postponed);
         for PostponedThread { what, work } in postponed {
             self.start_thread(what, work);
         }
@@ -210,7 +210,7 @@ impl Shortages {
 
     /// Drops the work that was postponed, and what follows: it holds the context that holds this, and neither would be freed.
     pub fn drop_postponed(&self) {
-        let mut state = self.state();
+        let mut state = self.lock_state();
         state.is_closed = true;
         let postponed = std::mem::take(&mut state.postponed);
         drop(state);

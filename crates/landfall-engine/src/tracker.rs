@@ -16,7 +16,7 @@ use landfall_model::Timestamp;
 use landfall_trackers::github::{GithubEndpoints, GithubRetryPolicy, TokenSources};
 use landfall_trackers::registry::{self, TrackerEntry, TrackerSetup};
 use landfall_trackers::tracker::{
-    RepoName, Tracker, TrackerClock, TrackerError, TrackerResult, WaitEnd, shown,
+    RepoName, Tracker, TrackerClock, TrackerError, TrackerResult, WaitEnd, escape_beginning,
 };
 
 use clean::MaskedTracker;
@@ -88,10 +88,10 @@ pub(crate) fn open_interruptible_tracker(
     around: &TrackerEnv<'_>,
     interrupt: Arc<Interrupt>,
 ) -> TrackerResult<Box<dyn Tracker>> {
-    let mut found = find(&settings.tracker, around)?;
+    let mut found = find_tracker(&settings.tracker, around)?;
     found.setup.clock = Arc::new(WallClock { interrupt });
     let entry = found.entry;
-    let veil = SecretMask::new(&secrets::known(Some(settings), around));
+    let veil = SecretMask::new(&secrets::collect_secrets(Some(settings), around));
     Ok(Box::new(MaskedTracker::new(entry.create_tracker(found.setup)?, veil)))
 }
 
@@ -99,14 +99,14 @@ pub(crate) fn open_interruptible_tracker(
 ///
 /// # Errors
 /// Why it cannot be opened.
-pub fn look(
+pub fn describe_tracker(
     settings: &TrackerSettings,
     around: &TrackerEnv<'_>,
 ) -> TrackerResult<Option<TrackerDescription>> {
     if settings.kind.is_none() {
         return Ok(None);
     }
-    let TrackerCandidate { entry, setup, host } = find(settings, around)?;
+    let TrackerCandidate { entry, setup, host } = find_tracker(settings, around)?;
     let place = match (&setup.repository, host) {
         (Some(repository), Some(host)) => format!("{repository} on {host}"),
         (Some(_), None) | (None, _) => setup.folder.display().to_string(),
@@ -131,11 +131,11 @@ struct TrackerCandidate {
     host: Option<String>,
 }
 
-fn find(settings: &TrackerSettings, around: &TrackerEnv<'_>) -> TrackerResult<TrackerCandidate> {
+fn find_tracker(settings: &TrackerSettings, around: &TrackerEnv<'_>) -> TrackerResult<TrackerCandidate> {
     let Some(name) = settings.kind else {
         return Err(refused_error("no tracker is wanted: `tracker.kind` in landfall.toml is `none`"));
     };
-    let entry = registry::find(name).map_err(|error| refused_error(error.to_string()))?;
+    let entry = registry::find_tracker(name).map_err(|error| refused_error(error.to_string()))?;
     let (repository, base) = match entry.away {
         true => {
             let (repository, base) = find_repository(settings, around)?;
@@ -161,7 +161,7 @@ fn find(settings: &TrackerSettings, around: &TrackerEnv<'_>) -> TrackerResult<Tr
         clock: Arc::new(WallClock::default()),
         base: base.clone(),
     };
-    Ok(TrackerCandidate { entry, setup, host: base.map(|base| base.host().to_owned()) })
+    Ok(TrackerCandidate { entry, setup, host: base.map(|base| base.host_name().to_owned()) })
 }
 
 /// The repository and its server: as settings say, else as `origin` does.
@@ -186,10 +186,10 @@ fn find_repository(
     let (host, repository) = RepoName::from_remote_url(&url)
         .ok_or_else(|| failed(format!("the remote `{ORIGIN}` does not say which repository it is")))?;
     match &settings.base {
-        Some(base) if without_port(base.host()) != host => Err(failed(format!(
+        Some(base) if without_port(base.host_name()) != host => Err(failed(format!(
             "the remote `{ORIGIN}` is on {}, and `tracker.url` is {}",
-            shown(&host, 60),
-            base.host()
+            escape_beginning(&host, 60),
+            base.host_name()
         ))),
         Some(base) => Ok((repository, base.clone())),
         None => Ok((repository, GithubEndpoints::new(&host).map_err(|error| failed(error.to_string()))?)),
@@ -216,7 +216,7 @@ enum TokenHost {
 }
 
 fn token_host(has_url: bool, base: &GithubEndpoints, named: Option<&str>) -> TokenHost {
-    let is_named = named.is_some_and(|named| named.eq_ignore_ascii_case(base.host()));
+    let is_named = named.is_some_and(|named| named.eq_ignore_ascii_case(base.host_name()));
     match (base.is_public(), has_url, is_named) {
         (true, _, _) => TokenHost::Public,
         (false, true, _) => TokenHost::TrustedUrl,
@@ -243,8 +243,8 @@ fn find_token_sources(
             "nothing says that the token in `{}` belongs to {}, where the remote `{ORIGIN}` is; set \
              `tracker.url = \"https://{}\"` in landfall.toml and type `landfall trust`",
             file.display(),
-            shown(base.host(), 60),
-            shown(base.host(), 60)
+            escape_beginning(base.host_name(), 60),
+            escape_beginning(base.host_name(), 60)
         )));
     }
     if let Some(file) = &settings.token_file {
@@ -253,7 +253,7 @@ fn find_token_sources(
         })?;
         sources = sources.with_file(path);
     }
-    let host = base.host().to_owned();
+    let host = base.host_name().to_owned();
     let sources = match belongs {
         true => sources.with_environment(base.is_public(), |name| env_variable(around, name)),
         false => sources,
@@ -316,7 +316,7 @@ mod tests {
             let branch = BranchName::new("main").expect("a name");
             Repo::create(&git, folder.path(), &branch, "first", &Signature::for_engine(0))
                 .expect("a repository");
-            let state = StateFolder::at(folder.path().join("state"));
+            let state = StateFolder::at_root(folder.path().join("state"));
             // `gh` must not be found: whoever runs the tests may be logged in.
             let environment = environment.iter().map(|(key, value)| (key.into(), value.into())).collect();
             Self { folder, state, environment }
@@ -359,7 +359,7 @@ mod tests {
     fn issues_are_files_beside_the_state_unless_settings_say_otherwise() {
         let ground = Ground::new(&[("HOME", "/home/p")]);
         let place = |text: &str| {
-            let standing = look(&parse_tracker_settings(text), &ground.tracker_env())
+            let standing = describe_tracker(&parse_tracker_settings(text), &ground.tracker_env())
                 .expect("it opens")
                 .expect("there is one");
             assert_eq!(standing.token, None, "files need no token");
@@ -370,7 +370,7 @@ mod tests {
         assert_eq!(place("[tracker]\nfolder = \".landfall/issues\"\n"), inside);
         assert_eq!(place("[tracker]\nfolder = \"~/issues\"\n"), "/home/p/issues");
         assert_eq!(
-            look(&parse_tracker_settings("[tracker]\nkind = \"none\"\n"), &ground.tracker_env()),
+            describe_tracker(&parse_tracker_settings("[tracker]\nkind = \"none\"\n"), &ground.tracker_env()),
             Ok(None)
         );
         let nobody = Settings::parse("[tracker]\nkind = \"none\"\n", "landfall.toml").expect("settings");
@@ -382,7 +382,7 @@ mod tests {
     fn the_repository_is_the_one_that_origin_leads_to() {
         let ground = Ground::new(&[("GITHUB_TOKEN", "t"), ("GH_ENTERPRISE_TOKEN", "e")]);
         let look = |text: &str| {
-            look(
+            describe_tracker(
                 &parse_tracker_settings(&format!("[tracker]\nkind = \"github\"\n{text}")),
                 &ground.tracker_env(),
             )
@@ -427,7 +427,7 @@ mod tests {
         let ground = Ground::new(&[("HOME", "/home/p"), ("GH_ENTERPRISE_TOKEN", "e")]);
         ground.set_origin("https://evil.example/team/app.git");
         let text = "[tracker]\nkind = \"github\"\ntoken_file = \"~/.netrc\"\n";
-        let why = look(&parse_tracker_settings(text), &ground.tracker_env())
+        let why = describe_tracker(&parse_tracker_settings(text), &ground.tracker_env())
             .expect_err("it is not sent there")
             .to_string();
         assert!(why.contains("evil.example") && why.contains("landfall trust"), "{why}");
@@ -436,8 +436,9 @@ mod tests {
         assert!(Settings::parse("[tracker]\nurl = \"http://127.0.0.1:1\"\n", "landfall.toml").is_ok());
         let named = Ground::new(&[("GH_HOST", "git.example.com"), ("GH_ENTERPRISE_TOKEN", "e")]);
         named.set_origin("https://git.example.com/team/app.git");
-        let found = look(&parse_tracker_settings("[tracker]\nkind = \"github\"\n"), &named.tracker_env())
-            .expect("it opens");
+        let found =
+            describe_tracker(&parse_tracker_settings("[tracker]\nkind = \"github\"\n"), &named.tracker_env())
+                .expect("it opens");
         assert_eq!(found.expect("there is one").token, Some(Ok("GH_ENTERPRISE_TOKEN".to_owned())));
     }
 
@@ -445,8 +446,11 @@ mod tests {
     fn a_remote_that_says_nothing_is_not_repeated() {
         let ground = Ground::new(&[]);
         ground.set_origin("https://person:secret@example/x");
-        let why = look(&parse_tracker_settings("[tracker]\nkind = \"github\"\n"), &ground.tracker_env())
-            .expect_err("no repository");
+        let why = describe_tracker(
+            &parse_tracker_settings("[tracker]\nkind = \"github\"\n"),
+            &ground.tracker_env(),
+        )
+        .expect_err("no repository");
         assert!(!why.to_string().contains("secret"), "{why}");
     }
 
@@ -457,7 +461,10 @@ mod tests {
         std::fs::write(&file, "from-file\n").expect("written");
         let text = format!("[tracker]\nkind = \"github\"\nrepository = \"a/b\"\ntoken_file = {file:?}\n");
         let settings = parse_tracker_settings(&text);
-        let token = look(&settings, &ground.tracker_env()).expect("it opens").expect("there is one").token;
+        let token = describe_tracker(&settings, &ground.tracker_env())
+            .expect("it opens")
+            .expect("there is one")
+            .token;
         assert_eq!(token, Some(Ok(file.display().to_string())));
         assert_eq!(secrets_in_files(&settings, &ground.tracker_env()), ["from-file"]);
     }

@@ -69,7 +69,7 @@ pub enum TrustVerdict {
 
 /// Decides whether these settings of the repository at `root` count.
 #[must_use]
-pub fn judge(entries: &[TrustEntry], root: &Path, settings: &SensitiveSettings) -> TrustVerdict {
+pub fn judge_trust(entries: &[TrustEntry], root: &Path, settings: &SensitiveSettings) -> TrustVerdict {
     if settings.is_empty() {
         return TrustVerdict::Nothing;
     }
@@ -88,7 +88,7 @@ pub fn judge(entries: &[TrustEntry], root: &Path, settings: &SensitiveSettings) 
 pub(crate) fn known_checkouts(states: &Path) -> Vec<PathBuf> {
     const PROJECTS_MAX: usize = 1_000;
     let projects = std::fs::read_dir(states).into_iter().flatten().flatten().take(PROJECTS_MAX);
-    let files = projects.map(|project| StateFolder::at(project.path()).trust_file());
+    let files = projects.map(|project| StateFolder::at_root(project.path()).trust_file());
     let mut roots: Vec<PathBuf> = files
         .filter_map(|file| read_user_file(&file, USER_FILE_BYTES_MAX).ok())
         .filter_map(|bytes| serde_json::from_slice::<TrustFile>(&bytes).ok())
@@ -142,7 +142,7 @@ impl TrustStore {
         if settings.is_empty() {
             return Ok(TrustVerdict::Nothing);
         }
-        Ok(judge(&self.read_entries()?, &self.root, settings))
+        Ok(judge_trust(&self.read_entries()?, &self.root, settings))
     }
 
     /// Notes that these settings are trusted. The folder of the state must be there.
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn only_what_was_trusted_for_this_repository_counts() {
         let folder = tempfile::tempdir().expect("a folder");
-        let state = StateFolder::at(folder.path().to_owned());
+        let state = StateFolder::at_root(folder.path().to_owned());
         let (one, two) = (
             parse_sensitive_settings("[hooks]\npost-merge = \"a\"\n"),
             parse_sensitive_settings("[hooks]\npost-merge = \"b\"\n"),
@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn entries_that_cannot_be_understood_trust_nothing() {
         let folder = tempfile::tempdir().expect("a folder");
-        let state = StateFolder::at(folder.path().to_owned());
+        let state = StateFolder::at_root(folder.path().to_owned());
         let store = TrustStore::for_repository(&state, Path::new("/p"));
         let one = parse_sensitive_settings("[hooks]\npost-merge = \"a\"\n");
         for text in ["", "{}", "[]", "{\"v\":2,\"trusted\":[]}", "\u{0}"] {
@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn entries_of_the_first_version_are_read_and_their_number_is_bounded() {
         let folder = tempfile::tempdir().expect("a folder");
-        let state = StateFolder::at(folder.path().to_owned());
+        let state = StateFolder::at_root(folder.path().to_owned());
         let one = parse_sensitive_settings("[hooks]\npost-merge = \"a\"\n");
         let sample = format!(
             "{{\"v\":1,\"trusted\":[{{\"root\":\"/p\",\"digest\":\"{}\",\"by\":\"person\",\"at_ms\":1}}]}}",

@@ -111,7 +111,7 @@ fn hook_run_folder(site: &HostContext, task: &Task, attempt: Attempt, iteration:
 
 fn run_optional_hook(site: &HostContext, task: &Task, workspace: &Workspace, moment: &WorkspaceHook<'_>) {
     if let Err(detail) = run_required_hook(site, task, workspace, moment) {
-        site.tell(task.id, News::HookFailed { detail });
+        site.send_news(task.id, News::HookFailed { detail });
     }
 }
 

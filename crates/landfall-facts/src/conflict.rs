@@ -19,7 +19,7 @@ words! {
 impl ConflictTimeoutAction {
     /// What a person reads that will happen.
     #[must_use]
-    pub fn sentence(self) -> &'static str {
+    pub fn to_sentence(self) -> &'static str {
         match self {
             Self::Defer => "it stops as blocked",
             Self::Skip => "it is given up",

@@ -37,7 +37,7 @@ pub struct SandboxDenial {
 impl SandboxDenial {
     /// What was denied to which check, in a clause.
     #[must_use]
-    pub fn sentence(&self, check: &str) -> String {
+    pub fn to_sentence(&self, check: &str) -> String {
         format!(
             "the check `{check}` tried to {} `{}`, which the sandbox denies",
             self.access.word(),

@@ -61,7 +61,7 @@ words! {
 impl AgentDriveStyle {
     /// Whether one run is a whole loop of steps, told by files.
     #[must_use]
-    pub fn strides(self) -> bool {
+    pub fn runs_own_loop(self) -> bool {
         match self {
             Self::Own | Self::Dispatch => true,
             Self::Fresh | Self::Session => false,

@@ -927,7 +927,7 @@ impl Event {
 impl Warning {
     /// The warning in a sentence.
     #[must_use]
-    pub fn sentence(&self) -> String {
+    pub fn to_sentence(&self) -> String {
         match self {
             Self::Stuck { iterations } => format!("{iterations} iterations in a row left no commit"),
             Self::NearIterationsMax { used, max } => format!("{used} of {max} iterations are used"),

@@ -242,7 +242,7 @@ impl StepKind {
 
     /// Whether its agent reads the work of others and leaves nothing that could land.
     #[must_use]
-    pub fn reads(&self) -> bool {
+    pub fn is_reader_step(&self) -> bool {
         match self {
             Self::Review | Self::Check { .. } | Self::Target => true,
             Self::Agent { .. }
@@ -336,7 +336,7 @@ impl Flow {
     /// Whether it is made for agents that run a loop of their own.
     #[must_use]
     pub fn is_self_driven(&self) -> bool {
-        self.style.is_some_and(AgentDriveStyle::strides)
+        self.style.is_some_and(AgentDriveStyle::runs_own_loop)
     }
 
     /// How many of its steps an agent works in.
@@ -348,7 +348,7 @@ impl Flow {
     /// Whether agents whose profile says `own` can work in it. An agent that runs a loop of its own does all of it in each step.
     #[must_use]
     pub fn suits_style(&self, own: AgentDriveStyle) -> bool {
-        !self.style_for(own).strides() || self.is_self_driven() || self.agent_steps() <= 1
+        !self.style_for(own).runs_own_loop() || self.is_self_driven() || self.agent_steps() <= 1
     }
 
     /// Whether it follows an issue of a tracker: its task must come from one.

@@ -78,7 +78,10 @@ impl CommandResult {
     pub fn denial_text(&self) -> Option<String> {
         let first = self.denied.first()?;
         let allow = settings_that_allow(&self.denied).join(" and ");
-        Some(format!("{}; allow it with `{allow}` under [run] in landfall.toml", first.sentence(&self.name)))
+        Some(format!(
+            "{}; allow it with `{allow}` under [run] in landfall.toml",
+            first.to_sentence(&self.name)
+        ))
     }
 }
 

@@ -163,7 +163,7 @@ text_id! {
 impl Commit {
     /// The first ten digits, for people.
     #[must_use]
-    pub fn short(&self) -> &str {
+    pub fn short_hash(&self) -> &str {
         self.0.get(..10).unwrap_or(&self.0)
     }
 }

@@ -155,7 +155,7 @@ impl RoutingDecision {
 
     /// In words: `M: pull request, light review`.
     #[must_use]
-    pub fn words(&self) -> String {
+    pub fn label(&self) -> String {
         let size = self.size.map_or_else(|| "no size".to_owned(), |size| size.to_string());
         let how = match (self.way, self.depth) {
             (IssueRoute::Patch, _) => "patch".to_owned(),
@@ -478,9 +478,9 @@ impl IssueEvent {
                     seen.pr.as_ref().map(|pr| format!(", pull request #{} {}", pr.number, pr.state.word()));
                 format!("issue #{} is {state}{phase}{}", seen.number, pr.unwrap_or_default())
             }
-            Self::Routed(routed) => format!("takes the way of {}", routed.words()),
+            Self::Routed(routed) => format!("takes the way of {}", routed.label()),
             Self::Offered { pr, .. } => {
-                format!("offered as pull request #{} ({})", pr.number, pr.head.short())
+                format!("offered as pull request #{} ({})", pr.number, pr.head.short_hash())
             }
             Self::Checks { ci, .. } => match ci {
                 CiStatus::Absent => "the forge has no checks".to_owned(),

@@ -19,7 +19,7 @@ words! {
 impl Weight {
     /// What it counts.
     #[must_use]
-    pub fn figure(self) -> u32 {
+    pub fn numeric_weight(self) -> u32 {
         match self {
             Self::Optional => 1,
             Self::Important => 2,

@@ -262,7 +262,7 @@ fn list_op_names() -> String {
     OPS.map(|shape| shape.word).join(", ")
 }
 
-fn takes(word: &str) -> String {
+fn describe_parameter(word: &str) -> String {
     match OPS.iter().find(|shape| shape.word == word).and_then(|shape| shape.takes) {
         Some(key) => format!("`{key}`"),
         None => "nothing".to_owned(),
@@ -276,11 +276,11 @@ impl RecoveryOp {
     /// Why it is none, with what is allowed.
     pub fn read(word: &str, said: &BTreeMap<String, String>) -> Result<Self, OpProblem> {
         let Some(shape) = OPS.iter().find(|shape| shape.word == word) else {
-            return Err(OpProblem::Unknown { word: short(word) });
+            return Err(OpProblem::Unknown { word: shorten_for_message(word) });
         };
         let word = || shape.word.to_owned();
         if let Some(key) = said.keys().find(|key| Some(key.as_str()) != shape.takes) {
-            return Err(OpProblem::Stray { word: word(), key: short(key) });
+            return Err(OpProblem::Stray { word: word(), key: shorten_for_message(key) });
         }
         let value = match shape.takes {
             None => "",
@@ -310,7 +310,10 @@ impl RecoveryOp {
                 Some(_) | None => {
                     let may = IssuePhase::ALL.into_iter().filter(|phase| is_restorable(*phase));
                     let may: Vec<&str> = may.map(IssuePhase::word).collect();
-                    return Err(bad("phase", format!("`{}`; allowed are {}", short(value), may.join(", "))));
+                    return Err(bad(
+                        "phase",
+                        format!("`{}`; allowed are {}", shorten_for_message(value), may.join(", ")),
+                    ));
                 }
             },
             "rerun-checks" => Self::RerunChecks,
@@ -358,7 +361,7 @@ impl RecoveryOp {
 }
 
 /// A word of others, cut to what a message can show.
-pub fn short(text: &str) -> String {
+pub fn shorten_for_message(text: &str) -> String {
     const CHARS_MAX: usize = 80;
     let line: String =
         text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(CHARS_MAX + 1).collect();

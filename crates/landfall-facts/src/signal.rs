@@ -189,7 +189,7 @@ impl AgentUsage {
 
     /// Tokens in all.
     #[must_use]
-    pub fn tokens(self) -> u64 {
+    pub fn total_tokens(self) -> u64 {
         self.tokens_in.saturating_add(self.tokens_out)
     }
 }

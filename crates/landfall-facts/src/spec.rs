@@ -171,7 +171,7 @@ impl TaskSpec {
             agent: None,
             draft: false,
         };
-        spec.check()?;
+        spec.check_bounds()?;
         Ok(spec)
     }
 
@@ -179,7 +179,7 @@ impl TaskSpec {
     ///
     /// # Errors
     /// The first bound that does not hold.
-    pub fn check(&self) -> Result<(), SpecError> {
+    pub fn check_bounds(&self) -> Result<(), SpecError> {
         if self.title.is_empty() {
             return Err(SpecError::NoTitle);
         }

@@ -30,7 +30,7 @@ impl PathPattern {
     ///
     /// # Errors
     /// When it is no path within a repository.
-    pub fn file(path: &str) -> Result<Self, SpecError> {
+    pub fn for_file(path: &str) -> Result<Self, SpecError> {
         let refused = || SpecError::Touch(path.chars().take(40).collect());
         let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
         if parts.is_empty() || parts.len() > PARTS_MAX || path.len() > BYTES_MAX || parts.contains(&"..") {

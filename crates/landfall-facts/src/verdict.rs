@@ -125,7 +125,7 @@ impl Verdict {
 impl Verdict {
     /// In a few words, for people.
     #[must_use]
-    pub fn sentence(&self) -> String {
+    pub fn to_sentence(&self) -> String {
         match self {
             Self::Complete => "it says it is done".to_owned(),
             Self::Blocked { reason } => format!("it says it cannot go on: {reason}"),

@@ -46,7 +46,7 @@ fn land(
 ) -> Result<(), Box<dyn Error>> {
     // The candidate: as a check makes it.
     store.import_branch(repo, branch)?;
-    let base = store.base()?.ok_or("no base")?;
+    let base = store.read_base()?.ok_or("no base")?;
     let MergeResult::Clean { tree } = store.merge_commits(&base, head)? else {
         return Err("a conflict".into());
     };
@@ -58,7 +58,7 @@ fn land(
     // The landing: the person's branch is looked at again, the tree is computed again, the base moves, and it is
     // computed once more.
     store.import_branch(repo, branch)?;
-    if store.base()?.as_ref() != Some(&base) {
+    if store.read_base()?.as_ref() != Some(&base) {
         return Err("somebody else moved the base".into());
     }
     let claim = LandingClaim {

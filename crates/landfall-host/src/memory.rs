@@ -43,7 +43,7 @@ impl OomCounter {
 }
 
 fn kills_in(file: &Path) -> Option<u64> {
-    field(&fs::read_to_string(file).ok()?, "oom_kill")
+    parse_field(&fs::read_to_string(file).ok()?, "oom_kill")
 }
 
 /// Bytes that can be had before something must be ended: of the machine, and of every control group around this process.
@@ -51,7 +51,7 @@ fn kills_in(file: &Path) -> Option<u64> {
 #[must_use]
 pub fn available_bytes() -> Option<u64> {
     let of_machine = || {
-        let kib = field(&fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:")?;
+        let kib = parse_field(&fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:")?;
         kib.checked_mul(1024)
     };
     of_machine().into_iter().chain(memory_groups().iter().filter_map(|group| available_in_group(group))).min()
@@ -96,12 +96,12 @@ fn available_in_group(group: &Path) -> Option<u64> {
         None => (number("memory.limit_in_bytes")?, number("memory.usage_in_bytes")?), // version 1
     };
     let stat = read("memory.stat").unwrap_or_default();
-    let of_files = ["total_inactive_file", "inactive_file"].iter().find_map(|name| field(&stat, name));
+    let of_files = ["total_inactive_file", "inactive_file"].iter().find_map(|name| parse_field(&stat, name));
     Some(limit.saturating_sub(used.saturating_sub(of_files.unwrap_or(0))))
 }
 
 /// The number behind a name at the beginning of a line.
-fn field(text: &str, name: &str) -> Option<u64> {
+fn parse_field(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| {
         let mut words = line.split_ascii_whitespace();
         (words.next() == Some(name)).then(|| words.next()?.parse().ok())?

@@ -71,7 +71,7 @@ impl MountIdentity {
     /// # Errors
     /// When the record cannot be written.
     pub fn record_in(&self, folder: &Path) -> io::Result<()> {
-        std::fs::write(folder.join(RECORD), self.text())
+        std::fs::write(folder.join(RECORD), self.to_text())
     }
 
     /// The identity under which the checkouts in `folder` were last marked clean.
@@ -95,7 +95,7 @@ impl MountIdentity {
                 synced.push(identity.device);
             }
             // The mark itself needs no sync: without it the checkouts are not trusted.
-            std::fs::write(folder.join(CLEAN_MARK), identity.text())?;
+            std::fs::write(folder.join(CLEAN_MARK), identity.to_text())?;
         }
         Ok(())
     }
@@ -126,7 +126,7 @@ impl MountIdentity {
         }
     }
 
-    fn text(&self) -> String {
+    fn to_text(&self) -> String {
         format!("boot {}\ndevice {}\nmount {}\nend\n", self.boot, self.device, self.mount)
     }
 

@@ -33,7 +33,7 @@ pub fn measure_tree(folder: &Path, without: &[&str], max: TreeSize) -> TreeSize 
     let mut size = TreeSize::default();
     let mut folders = vec![folder.to_owned()];
     while let Some(next) = folders.pop() {
-        for (path, meta) in entries(&next) {
+        for (path, meta) in list_entries(&next) {
             if is_left_out(folder, &path, without) {
                 continue;
             }
@@ -63,7 +63,7 @@ pub fn has_foreign_files(folder: &Path) -> bool {
     let mut folders = std::collections::VecDeque::from([folder.to_owned()]);
     let mut looked_at = 0;
     while let Some(next) = folders.pop_front() {
-        for (path, meta) in entries(&next) {
+        for (path, meta) in list_entries(&next) {
             looked_at += 1;
             if is_foreign(&meta) {
                 return true;
@@ -89,7 +89,7 @@ pub fn can_clone(from: &Path, to: &Path) -> bool {
     let mut folders = vec![from.to_owned()];
     for _ in 0..FOLDERS_MAX {
         let Some(next) = folders.pop() else { break };
-        for (path, meta) in entries(&next) {
+        for (path, meta) in list_entries(&next) {
             if meta.is_dir() {
                 folders.push(path);
             } else if meta.is_file() && meta.len() > 0 {
@@ -125,7 +125,7 @@ pub fn list_links(folder: &Path) -> Vec<(PathBuf, PathBuf)> {
     let mut links = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(next) = folders.pop() {
-        for (path, meta) in entries(&next) {
+        for (path, meta) in list_entries(&next) {
             if meta.is_dir() {
                 folders.push(path);
             } else if meta.is_symlink()
@@ -147,7 +147,7 @@ pub fn copy_tree(from: &Path, to: &Path, without: &[&str]) -> io::Result<()> {
     let mut modes = Vec::new();
     DirBuilder::new().recursive(true).mode(0o700).create(to)?;
     while let Some((source, target)) = folders.pop() {
-        for (path, meta) in entries(&source) {
+        for (path, meta) in list_entries(&source) {
             if is_left_out(from, &path, without) {
                 continue;
             }
@@ -204,7 +204,7 @@ fn is_left_out(top: &Path, path: &Path, without: &[&str]) -> bool {
 }
 
 /// What is in a folder, as far as it can be seen.
-fn entries(folder: &Path) -> impl Iterator<Item = (PathBuf, Metadata)> {
+fn list_entries(folder: &Path) -> impl Iterator<Item = (PathBuf, Metadata)> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.filter_map(|entry| Some((entry.path(), entry.metadata().ok()?)))
 }

@@ -126,8 +126,8 @@ impl ObservationKind {
 
     /// The event of this word.
     #[must_use]
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|event| event.word() == word)
+    pub fn from_wire_name(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|event| event.wire_name() == word)
     }
 
     /// All of them.
@@ -136,7 +136,7 @@ impl ObservationKind {
 
     /// Its word.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn wire_name(self) -> &'static str {
         match self {
             Self::PrReviewFull => "pr-review-full",
             Self::PrReviewLight => "pr-review-light",
@@ -159,7 +159,7 @@ impl Criteria {
     pub fn from_body(body: &str, customs: &BTreeSet<String>) -> Self {
         let lines: Vec<MarkdownLine<'_>> = markdown_lines(body).collect();
         let has = |wanted: fn(&str) -> bool| {
-            lines.iter().any(|line| line.heading().is_some_and(|(_, text)| wanted(text)))
+            lines.iter().any(|line| line.parse_heading().is_some_and(|(_, text)| wanted(text)))
         };
         let parted = has(|text| section_of(text).is_some());
         let gathered = has(is_gathering);
@@ -167,7 +167,7 @@ impl Criteria {
             (!parted && !gathered).then_some((0, AcceptanceStage::PreMerge));
         let mut items = Vec::new();
         for line in &lines {
-            if let Some((level, text)) = line.heading() {
+            if let Some((level, text)) = line.parse_heading() {
                 let opens = if parted {
                     section_of(text)
                 } else {
@@ -317,7 +317,7 @@ fn markdown_lines(body: &str) -> impl Iterator<Item = MarkdownLine<'_>> {
 }
 
 impl<'a> MarkdownLine<'a> {
-    fn heading(&self) -> Option<(usize, &'a str)> {
+    fn parse_heading(&self) -> Option<(usize, &'a str)> {
         let level = self.text.bytes().take_while(|byte| *byte == b'#').count();
         let text = self.text.get(level..)?;
         let is = !self.fenced && (1..=6).contains(&level) && text.starts_with([' ', '\t']);
@@ -393,7 +393,7 @@ fn kind_of(word: &str) -> Option<VerifyKind> {
             let event = words.find_map(|word| word.strip_prefix("event="));
             Some(
                 event
-                    .and_then(ObservationKind::from_word)
+                    .and_then(ObservationKind::from_wire_name)
                     .map_or(VerifyKind::Opportunistic, VerifyKind::Observation),
             )
         }

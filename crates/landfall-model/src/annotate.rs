@@ -47,7 +47,7 @@ pub enum AnnotationChange {
 impl AnnotationChange {
     /// The word people and files use.
     #[must_use]
-    pub fn word(&self) -> &'static str {
+    pub fn wire_name(&self) -> &'static str {
         match self {
             Self::Insert(_) => "insert",
             Self::Delete => "delete",
@@ -181,7 +181,7 @@ impl TextAnchor {
 
 impl fmt::Display for Annotation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at line {}", self.change.word(), self.place.line)
+        write!(f, "{} at line {}", self.change.wire_name(), self.place.line)
     }
 }
 
@@ -373,7 +373,7 @@ impl DocumentSubject {
 
     /// The word people and files use.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn wire_name(self) -> &'static str {
         match self {
             Self::Requirement => "requirement",
             Self::Planning => "planning",
@@ -385,7 +385,7 @@ impl DocumentSubject {
 
     /// The layer of a paper, by its path. A dot before a name says nothing; an archived plan or analysis is information.
     #[must_use]
-    pub fn of(path: &str) -> Self {
+    pub fn from_path(path: &str) -> Self {
         let mut parts = path.rsplit(['/', '\\']).map(|part| part.trim_start_matches('.'));
         match parts.next().unwrap_or_default() {
             "target.md" => return Self::Requirement,
@@ -681,7 +681,7 @@ mod tests {
             ("latest.md", DocumentSubject::Information),
         ];
         for (path, layer) in cases {
-            assert_eq!(DocumentSubject::of(path), layer, "{path}");
+            assert_eq!(DocumentSubject::from_path(path), layer, "{path}");
         }
     }
 

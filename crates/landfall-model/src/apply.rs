@@ -122,7 +122,7 @@ fn change_task(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             let TaskState::Active { step, doing: AttemptPhase::Preparing { fresh, .. } } = &task.state else {
                 return false;
             };
-            if reads(task, step) {
+            if is_reader_step(task, step) {
                 return true; // that of a reader is thrown away
             }
             if task.workspace.is_none() || *fresh {
@@ -140,13 +140,13 @@ fn change_task(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             };
             let green = task.gate.as_ref().is_some_and(|gate| gate.outcome().is_green());
             // Whoever only reads leaves nothing that could land.
-            if green && task.landed.is_none() && !reads(task, &step) {
+            if green && task.landed.is_none() && !is_reader_step(task, &step) {
                 task.gate = None; // what this run leaves has not been verified
             }
             task.counters.runs += 1;
             task.account_waits = AccountWaitTime::default();
             *task.counters.step_runs.entry(step.clone()).or_default() += 1;
-            if !reads(task, &step) {
+            if !is_reader_step(task, &step) {
                 task.carried.append(&mut task.messages); // what is said from here on is for the run after it
             }
             if let (SessionStart::Resumed { compact: true, .. }, Some(session)) = (talk, &mut task.session) {
@@ -189,7 +189,7 @@ fn change_task(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             task.counters.agent_ms += took_ms;
             task.counters.usage = task.counters.usage.plus(*usage);
             task.counters.attempt = task.counters.attempt.plus(spent);
-            if !reads(task, &step) {
+            if !is_reader_step(task, &step) {
                 keep_session(task, &talk, verdict, traces, *usage); // a reviewer's memory is not the worker's
             }
             if task.past.len() == PAST_MAX {
@@ -516,7 +516,7 @@ fn change_task(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             }
             task.hold = Some(TaskHold { reason: reason.clone(), since: at, this_run: false });
         }
-        Event::Staged(event) => return task.staged.absorb(at, event) && apply_staged_event(task, event),
+        Event::Staged(event) => return task.staged.apply_event(at, event) && apply_staged_event(task, event),
         Event::Directed { step, alone } => {
             let directed = RequestedStep { step: step.clone(), alone: *alone };
             match &task.state {
@@ -548,7 +548,7 @@ fn change_task(task: &mut Task, at: Timestamp, event: &Event) -> bool {
         }
         Event::Issue(event) => {
             let issue = task.issue.get_or_insert_default();
-            issue.absorb(at, event);
+            issue.apply_event(at, event);
             match event {
                 IssueEvent::Reworked { .. } => rework_issue(task),
                 IssueEvent::Wanted(_)
@@ -569,7 +569,7 @@ fn change_task(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             task.own_limits = task.own_limits.merge_newer(*limits);
             task.limits = task.own_limits.over(task.limits.clone());
         }
-        Event::Recovery(event) => return task.recoveries.absorb(at, event),
+        Event::Recovery(event) => return task.recoveries.apply_event(at, event),
     }
     if matches!(task.state, TaskState::Ended(_)) {
         task.hold = None; // who takes it up again wants it to go on
@@ -615,9 +615,9 @@ fn is_work_step(task: &Task, step: &StepName) -> bool {
 }
 
 /// Whether the agent of a step reads the work of another, in a workspace of its own.
-fn reads(task: &Task, step: &StepName) -> bool {
+fn is_reader_step(task: &Task, step: &StepName) -> bool {
     let step = task.flow.as_ref().and_then(|flow| flow.find_step(step));
-    step.is_some_and(|step| step.kind.reads())
+    step.is_some_and(|step| step.kind.is_reader_step())
 }
 
 /// Whether a check let the work pass: what was counted against it is over with.

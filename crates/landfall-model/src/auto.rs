@@ -81,7 +81,7 @@ pub enum LoopEndReason {
 impl LoopEndReason {
     /// The word programs read: that of a stop file where there is one.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn wire_name(self) -> &'static str {
         match self {
             Self::Person => "user_stop",
             Self::Task(EndKind::Done, _) => "complete",
@@ -112,7 +112,7 @@ pub enum LoopState {
 impl LoopState {
     /// The word programs read.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn wire_name(self) -> &'static str {
         match self {
             Self::Running => "running",
             Self::Stopping => "stopping",
@@ -148,12 +148,12 @@ impl AgentLoop {
         }
     }
 
-    fn note(&mut self, at: Timestamp, event: &Event) {
-        self.absorb(at, event);
+    fn note_event(&mut self, at: Timestamp, event: &Event) {
+        self.apply_event(at, event);
         self.iterations = self.runs.max(self.strides);
     }
 
-    fn absorb(&mut self, at: Timestamp, event: &Event) {
+    fn apply_event(&mut self, at: Timestamp, event: &Event) {
         match event {
             Event::Entered { .. } => {
                 self.at_work = true;
@@ -261,7 +261,7 @@ impl AgentLoops {
 
     /// Who holds a module.
     #[must_use]
-    pub fn holder(&self, module: &str) -> Option<&AgentLoop> {
+    pub fn find_holder(&self, module: &str) -> Option<&AgentLoop> {
         self.all.iter().rev().find(|it| it.module == module && it.holds_session())
     }
 
@@ -322,7 +322,7 @@ impl AgentLoops {
             _ => {}
         }
         if let Some(it) = self.all.iter_mut().rev().find(|it| it.task == task && it.over.is_none()) {
-            it.note(at, event);
+            it.note_event(at, event);
         }
     }
 }
@@ -370,11 +370,11 @@ mod tests {
         loops.note(Timestamp(2), TASK, &entered());
         loops.apply(Timestamp(3), &stop("main"));
         assert_eq!(loops.all_loops()[0].loop_state(), LoopState::Stopping);
-        assert_eq!(loops.holder("AiTasks/auth").map(|it| it.session.as_str()), Some("main"));
+        assert_eq!(loops.find_holder("AiTasks/auth").map(|it| it.session.as_str()), Some("main"));
         loops.note(Timestamp(4), TASK, &yielded());
         assert_eq!(loops.all_loops()[0].loop_state(), LoopState::Stopped);
         assert_eq!(loops.all_loops()[0].over, Some(LoopEnd { at: Timestamp(4), why: LoopEndReason::Person }));
-        assert_eq!(loops.holder("AiTasks/auth"), None);
+        assert_eq!(loops.find_holder("AiTasks/auth"), None);
     }
 
     #[test]

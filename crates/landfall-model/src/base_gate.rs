@@ -186,7 +186,7 @@ pub fn explain_base_failure(report: &GateReport) -> Option<String> {
     let name = &command.name;
     if let Some(denial) = command.denied.first() {
         let allow = settings_that_allow(&command.denied).join(" and ");
-        return Some(format!("{}; allow it with `{allow}` under [run]", denial.sentence(name)));
+        return Some(format!("{}; allow it with `{allow}` under [run]", denial.to_sentence(name)));
     }
     let how = match (command.outcome, command.exit) {
         (CheckOutcome::Timeout, _) => format!("did not end within {} s", command.limit_ms / 1000),

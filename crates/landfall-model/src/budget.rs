@@ -38,8 +38,8 @@ impl BudgetUse for Budget {
         if let Some(limit) = over(self.micro_usd, usage.micro_usd) {
             return Some(format!("{} of {}", format_micro_usd(usage.micro_usd), format_micro_usd(limit)));
         }
-        if let Some(limit) = over(self.tokens, usage.tokens()) {
-            return Some(format!("{} of {limit} tokens", usage.tokens()));
+        if let Some(limit) = over(self.tokens, usage.total_tokens()) {
+            return Some(format!("{} of {limit} tokens", usage.total_tokens()));
         }
         if let Some(limit) = over(self.turns, usage.turns) {
             return Some(format!("{} of {limit} turns", usage.turns));
@@ -141,7 +141,12 @@ pub struct RunBudgets {
 impl RunBudgets {
     /// Whether there is nothing left to start agents with. `live` is what agents at work have spent so far.
     #[must_use]
-    pub fn spent(&self, ledger: &SpendLog, live: Spending, day: BudgetDay) -> Option<ExhaustedBudget> {
+    pub fn exhausted_budget(
+        &self,
+        ledger: &SpendLog,
+        live: Spending,
+        day: BudgetDay,
+    ) -> Option<ExhaustedBudget> {
         if let Some(what) = self.day.describe_used_up(ledger.spent_since(day.from).plus(live)) {
             return Some(ExhaustedBudget { scope: BudgetScope::Day, what, until: Some(day.to) });
         }
@@ -252,7 +257,7 @@ impl UsageCounter {
                 usage.micro_usd_priced = usage.micro_usd;
             }
             (None, Some(_)) => {}
-            (None, None) if usage.micro_usd == 0 => usage.tokens_unpriced = usage.tokens(),
+            (None, None) if usage.micro_usd == 0 => usage.tokens_unpriced = usage.total_tokens(),
             (None, None) => {}
         }
         usage

@@ -198,7 +198,7 @@ const NPM_OFFLINE: &[(&str, &str)] = &[("npm_config_offline", "true")];
 const GO_OFFLINE: &[(&str, &str)] = &[("GOPROXY", "off")];
 const ALL_COPIED: RebuildScope = RebuildScope::Folders(&[]);
 
-const fn variable(variable: &'static str) -> CacheRedirect {
+const fn redirect_variable(variable: &'static str) -> CacheRedirect {
     CacheRedirect { variable, below: "", value: "", files: &[] }
 }
 
@@ -224,7 +224,7 @@ pub const KNOWN_CACHES: &[PackageCache] = &[
     },
     PackageCache {
         path: "~/.npm",
-        redirect: variable("npm_config_cache"),
+        redirect: redirect_variable("npm_config_cache"),
         rebuilt: RebuildScope::Folders(&["_logs"]),
         offline: NPM_OFFLINE,
         read_only: NPM_OFFLINE,
@@ -238,14 +238,14 @@ pub const KNOWN_CACHES: &[PackageCache] = &[
     },
     PackageCache {
         path: "~/.cache/yarn",
-        redirect: variable("YARN_CACHE_FOLDER"),
+        redirect: redirect_variable("YARN_CACHE_FOLDER"),
         rebuilt: ALL_COPIED,
         offline: &[("YARN_ENABLE_OFFLINE_MODE", "1")],
         read_only: &[("YARN_ENABLE_OFFLINE_MODE", "1")],
     },
     PackageCache {
         path: "~/.bun/install/cache",
-        redirect: variable("BUN_INSTALL_CACHE_DIR"),
+        redirect: redirect_variable("BUN_INSTALL_CACHE_DIR"),
         rebuilt: ALL_COPIED,
         offline: &[], // it has no such mode
         read_only: &[],
@@ -260,35 +260,35 @@ pub const KNOWN_CACHES: &[PackageCache] = &[
     },
     PackageCache {
         path: "~/.cache/go-build",
-        redirect: variable("GOCACHE"),
+        redirect: redirect_variable("GOCACHE"),
         rebuilt: RebuildScope::All,
         offline: &[],
         read_only: &[],
     },
     PackageCache {
         path: "~/.cache/uv",
-        redirect: variable("UV_CACHE_DIR"),
+        redirect: redirect_variable("UV_CACHE_DIR"),
         rebuilt: ALL_COPIED,
         offline: &[("UV_OFFLINE", "1")],
         read_only: &[("UV_NO_CACHE", "1")], // it has to write to its cache even if it is offline
     },
     PackageCache {
         path: "~/.cache/pip",
-        redirect: variable("PIP_CACHE_DIR"),
+        redirect: redirect_variable("PIP_CACHE_DIR"),
         rebuilt: ALL_COPIED,
         offline: &[("PIP_NO_INDEX", "1")],
         read_only: &[("PIP_NO_CACHE_DIR", "1")], // it has no mode in which the cache is enough
     },
     PackageCache {
         path: "~/.cache/pypoetry",
-        redirect: variable("POETRY_CACHE_DIR"),
+        redirect: redirect_variable("POETRY_CACHE_DIR"),
         rebuilt: ALL_COPIED,
         offline: &[],
         read_only: &[],
     },
     PackageCache {
         path: "~/.local/share/virtualenv",
-        redirect: variable("VIRTUALENV_OVERRIDE_APP_DATA"),
+        redirect: redirect_variable("VIRTUALENV_OVERRIDE_APP_DATA"),
         rebuilt: ALL_COPIED,
         offline: &[],
         read_only: &[],

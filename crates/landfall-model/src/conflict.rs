@@ -41,7 +41,7 @@ impl FileConflictKind {
 
     /// The word people read.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             Self::Content => "content",
             Self::BothAdded => "both added",
@@ -59,7 +59,7 @@ impl fmt::Display for ConflictingFile {
             (FileConflictKind::Content, 0) => write!(f, "{}", self.path),
             (FileConflictKind::Content, 1) => write!(f, "{} (1 line)", self.path),
             (FileConflictKind::Content, lines) => write!(f, "{} ({lines} lines)", self.path),
-            (kind, _) => write!(f, "{} ({})", self.path, kind.word()),
+            (kind, _) => write!(f, "{} ({})", self.path, kind.label()),
         }
     }
 }

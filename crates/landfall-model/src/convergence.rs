@@ -42,7 +42,7 @@ pub fn update_coverage(before: Option<&Coverage>, said: &[RequirementCoverage]) 
 /// nothing. None without requirements: there is nothing to converge to.
 #[must_use]
 pub fn compute_convergence(baseline: &[Requirement], coverage: &Coverage) -> Option<u32> {
-    let weight = |requirement: &Requirement| u64::from(requirement.weight.figure());
+    let weight = |requirement: &Requirement| u64::from(requirement.weight.numeric_weight());
     let all: u64 = baseline.iter().map(weight).sum();
     if all == 0 {
         return None;
@@ -81,7 +81,7 @@ pub struct AcceptedStage {
 /// Compares a stage with the one before it, both under the same requirements. What is whole cannot get closer, and that
 /// is no fault.
 #[must_use]
-pub fn progress(previous: Option<u32>, current: u32) -> StageProgress {
+pub fn compare_stages(previous: Option<u32>, current: u32) -> StageProgress {
     let closer = current > previous.unwrap_or(0) || (current == WHOLE && previous == Some(WHOLE));
     match (closer, previous) {
         (true, _) if current >= SATISFIED => StageProgress::Satisfied,
@@ -102,7 +102,7 @@ pub fn next_focus(baseline: &[Requirement], coverage: &Coverage, excluded: &[Exc
     let covered =
         |requirement: &Requirement| snap_to_quarter(coverage.get(&requirement.number).copied().unwrap_or(0));
     let mut unmet: Vec<&Requirement> = baseline.iter().filter(|it| covered(it) < 1000).collect();
-    unmet.sort_by_key(|it| (std::cmp::Reverse(it.weight.figure()), covered(it), it.number));
+    unmet.sort_by_key(|it| (std::cmp::Reverse(it.weight.numeric_weight()), covered(it), it.number));
     let unmet: Vec<u32> = unmet.into_iter().map(|it| it.number).collect();
     let tried = |focus: &[u32]| {
         let focus: BTreeSet<u32> = focus.iter().copied().collect();
@@ -156,17 +156,17 @@ mod tests {
 
     #[test]
     fn edge_16_whole_stays_satisfied_and_equal_does_not_count_as_closer() {
-        assert_eq!(progress(Some(WHOLE), WHOLE), StageProgress::Satisfied);
-        assert_eq!(progress(Some(5_000), 5_000), StageProgress::NoCloser);
-        assert_eq!(progress(Some(5_000), 5_001), StageProgress::Closer);
-        assert_eq!(progress(Some(9_600), 9_600), StageProgress::NoCloser);
-        assert_eq!(progress(Some(5_000), SATISFIED), StageProgress::Satisfied);
+        assert_eq!(compare_stages(Some(WHOLE), WHOLE), StageProgress::Satisfied);
+        assert_eq!(compare_stages(Some(5_000), 5_000), StageProgress::NoCloser);
+        assert_eq!(compare_stages(Some(5_000), 5_001), StageProgress::Closer);
+        assert_eq!(compare_stages(Some(9_600), 9_600), StageProgress::NoCloser);
+        assert_eq!(compare_stages(Some(5_000), SATISFIED), StageProgress::Satisfied);
     }
 
     #[test]
     fn edge_18_the_first_stage_has_nothing_to_go_back_to() {
-        assert_eq!(progress(None, 0), StageProgress::Stuck);
-        assert_eq!(progress(None, 1), StageProgress::Closer);
+        assert_eq!(compare_stages(None, 0), StageProgress::Stuck);
+        assert_eq!(compare_stages(None, 1), StageProgress::Closer);
     }
 
     #[test]

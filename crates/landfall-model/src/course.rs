@@ -283,7 +283,7 @@ impl RunSnapshot {
 
     /// Why a run that is idle is over.
     #[must_use]
-    pub fn why_over(&self) -> RunEnd {
+    pub fn run_end_reason(&self) -> RunEnd {
         match &self.sprint {
             Some(SprintPhase::Completing { why: SprintEnd::Goal }) => return RunEnd::Goal,
             Some(

@@ -133,7 +133,7 @@ fn draft_decision(task: &Task, input: &TaskInput) -> Result<DecisionDraft, NewsR
                 return Err(not_now_refusal(task, "its words can no longer be changed"));
             }
             _ => {
-                draft.event(Event::Edited { spec: spec.clone() })?;
+                draft.add_event(Event::Edited { spec: spec.clone() })?;
                 draft.handle_stale_objective()?;
                 if let Some(change) = flows {
                     draft.enter_other_flow(change)?;
@@ -168,7 +168,7 @@ fn draft_decision(task: &Task, input: &TaskInput) -> Result<DecisionDraft, NewsR
                 let bound = task.flow.is_some() && task.limits == *limits;
                 if !bound || task.driving.as_ref() != Some(driving) {
                     let (flow, limits, driving) = (flow.clone(), limits.clone(), driving.clone());
-                    draft.event(Event::Bound { flow, limits, driving })?;
+                    draft.add_event(Event::Bound { flow, limits, driving })?;
                 }
                 let next = draft.task.next_step(&flow).clone();
                 draft.enter_step(&next, *run)?;
@@ -179,7 +179,7 @@ fn draft_decision(task: &Task, input: &TaskInput) -> Result<DecisionDraft, NewsR
             let TaskState::Active { step, doing: AttemptPhase::Preparing { stop, .. } } = &task.state else {
                 return Err(not_now_refusal(task, "no workspace was asked for"));
             };
-            draft.event(Event::WorkspaceMade { attempt: *attempt, base: base.clone() })?;
+            draft.add_event(Event::WorkspaceMade { attempt: *attempt, base: base.clone() })?;
             match stop {
                 Some(stop) => draft.apply_stop(stop.clone(), step.clone())?,
                 None => draft.next_iteration()?,
@@ -200,7 +200,7 @@ fn draft_decision(task: &Task, input: &TaskInput) -> Result<DecisionDraft, NewsR
             if task.stride.as_ref().is_some_and(|last| last.mark == stride.mark) {
                 return Err(not_now_refusal(task, "that step is known"));
             }
-            draft.event(Event::Strode { attempt: *attempt, stride: stride.clone() })?;
+            draft.add_event(Event::Strode { attempt: *attempt, stride: stride.clone() })?;
         }
         News::AccountWaitBegan { attempt, iteration, until } => {
             check_attempt(task, *attempt)?;
@@ -208,7 +208,7 @@ fn draft_decision(task: &Task, input: &TaskInput) -> Result<DecisionDraft, NewsR
             if task.account_waits.since.is_some() {
                 return Err(not_now_refusal(task, "it waits for its account already"));
             }
-            draft.event(Event::AccountWaitBegan { attempt: *attempt, until: *until })?;
+            draft.add_event(Event::AccountWaitBegan { attempt: *attempt, until: *until })?;
         }
         News::AccountWaitEnded { attempt, iteration } => {
             check_attempt(task, *attempt)?;
@@ -216,7 +216,7 @@ fn draft_decision(task: &Task, input: &TaskInput) -> Result<DecisionDraft, NewsR
             if task.account_waits.since.is_none() {
                 return Err(not_now_refusal(task, "it does not wait for its account"));
             }
-            draft.event(Event::AccountWaitEnded { attempt: *attempt })?;
+            draft.add_event(Event::AccountWaitEnded { attempt: *attempt })?;
         }
         News::Checked { attempt, head, leftovers, report, concerns, evidence, proofs, extent } => {
             check_attempt(task, *attempt)?;
@@ -232,7 +232,7 @@ fn draft_decision(task: &Task, input: &TaskInput) -> Result<DecisionDraft, NewsR
                 .or_else(|_| draft.require_queued().map(|_| None))?;
             draft.note_collected(head, false)?;
             let paths = clashes.iter().map(|clash| clash.path.clone()).collect();
-            draft.event(Event::Conflicted { attempt: *attempt, base: base.clone(), paths })?;
+            draft.add_event(Event::Conflicted { attempt: *attempt, base: base.clone(), paths })?;
             draft.handle_conflict(base, clashes, stop)?;
         }
         News::NothingChanged { attempt } => {
@@ -254,7 +254,7 @@ fn draft_decision(task: &Task, input: &TaskInput) -> Result<DecisionDraft, NewsR
         News::Landed { attempt, commit, base_before, tree, proof } => {
             check_attempt(task, *attempt)?;
             draft.require_landing().or_else(|_| draft.require_queued())?;
-            draft.event(Event::Landed {
+            draft.add_event(Event::Landed {
                 attempt: *attempt,
                 commit: commit.clone(),
                 base_before: base_before.clone(),
@@ -263,7 +263,7 @@ fn draft_decision(task: &Task, input: &TaskInput) -> Result<DecisionDraft, NewsR
             })?;
             let rule = task.limits.review;
             if (rule.after || rule.mode == ReviewMode::Batch) && task.is_made_by_an_agent() {
-                draft.event(Event::ReviewOwed)?;
+                draft.add_event(Event::ReviewOwed)?;
             }
             draft.leave_step(StepResult::Landed, None)?;
         }
@@ -271,34 +271,38 @@ fn draft_decision(task: &Task, input: &TaskInput) -> Result<DecisionDraft, NewsR
         News::LandingBegan { attempt, batch, report } => {
             check_attempt(task, *attempt)?;
             draft.require_queued()?;
-            draft.event(Event::LandingBegan { attempt: *attempt, batch: *batch, report: report.clone() })?;
+            draft.add_event(Event::LandingBegan {
+                attempt: *attempt,
+                batch: *batch,
+                report: report.clone(),
+            })?;
         }
         News::Ejected { attempt, batch, report } => {
             check_attempt(task, *attempt)?;
             draft.require_queued()?;
-            draft.event(Event::Ejected { attempt: *attempt, batch: *batch, report: report.clone() })?;
+            draft.add_event(Event::Ejected { attempt: *attempt, batch: *batch, report: report.clone() })?;
             draft.leave_step(StepResult::Red, Some(verification_feedback(report, true)))?;
         }
         News::HookFailed { detail } => {
-            draft.event(Event::Warned(Warning::HookFailed { detail: detail.clone() }))?;
+            draft.add_event(Event::Warned(Warning::HookFailed { detail: detail.clone() }))?;
         }
         News::FolderChanged { what } => {
-            draft.event(Event::Warned(Warning::Folder { what: what.clone() }))?;
+            draft.add_event(Event::Warned(Warning::Folder { what: what.clone() }))?;
         }
         News::Doubted { attempt, concerns } => {
             check_attempt(task, *attempt)?;
             let then = draft.require_queued()?;
-            draft.event(Event::ReviewWanted { concerns: concerns.clone(), then })?;
+            draft.add_event(Event::ReviewWanted { concerns: concerns.clone(), then })?;
         }
         News::LandMoved { attempt, .. } => {
             check_attempt(task, *attempt)?;
             draft.require_landing()?;
-            draft.event(Event::Requeued { attempt: *attempt, unsure: false })?;
+            draft.add_event(Event::Requeued { attempt: *attempt, unsure: false })?;
         }
         News::LandUnsure { attempt } => {
             check_attempt(task, *attempt)?;
             draft.require_landing()?;
-            draft.event(Event::Requeued { attempt: *attempt, unsure: true })?;
+            draft.add_event(Event::Requeued { attempt: *attempt, unsure: true })?;
         }
         News::LandMismatch { attempt, detail } => {
             check_attempt(task, *attempt)?;
@@ -310,7 +314,7 @@ fn draft_decision(task: &Task, input: &TaskInput) -> Result<DecisionDraft, NewsR
             let TaskState::Active { doing: AttemptPhase::Reporting, .. } = &task.state else {
                 return Err(not_now_refusal(task, "no report was asked for"));
             };
-            draft.event(Event::Reported {
+            draft.add_event(Event::Reported {
                 attempt: *attempt,
                 report: report.clone(),
                 certificate: certificate.clone(),
@@ -325,17 +329,17 @@ fn draft_decision(task: &Task, input: &TaskInput) -> Result<DecisionDraft, NewsR
         },
         News::BaseAdvanced => match &task.state {
             TaskState::Waiting { wait: WaitReason::GateBroken { .. }, .. } => {
-                draft.event(Event::Resumed { feedback: None })?;
+                draft.add_event(Event::Resumed { feedback: None })?;
             }
             _ => return Err(not_now_refusal(task, "it does not wait for the base")),
         },
         News::RouteOpened => match &task.state {
             TaskState::Waiting { wait: WaitReason::Quota { .. } | WaitReason::Login { .. }, .. } => {
-                draft.event(Event::Resumed { feedback: None })?;
+                draft.add_event(Event::Resumed { feedback: None })?;
             }
             _ => return Err(not_now_refusal(task, "it does not wait for an account")),
         },
-        News::Answer { text } => draft.answered(text)?,
+        News::Answer { text } => draft.handle_answer(text)?,
         News::StopTask => draft.stop_task()?,
         News::Interrupt => match &task.state {
             TaskState::Active { doing: AttemptPhase::Running { stop: None, .. }, .. } => {
@@ -349,7 +353,7 @@ fn draft_decision(task: &Task, input: &TaskInput) -> Result<DecisionDraft, NewsR
             if !task.is_over() {
                 return Err(not_now_refusal(task, "its workspace is still needed"));
             }
-            draft.event(Event::WorkspaceRemoved { kept: kept.clone() })?;
+            draft.add_event(Event::WorkspaceRemoved { kept: kept.clone() })?;
         }
         News::Message { text, now } => draft.message_agent(text, *now)?,
         News::Inform(feedback) => draft.inform_agent(feedback)?,
@@ -362,7 +366,7 @@ fn draft_decision(task: &Task, input: &TaskInput) -> Result<DecisionDraft, NewsR
             let wanted = (command.as_str(), *checkpoint);
             draft.run_requested_step(wanted, *alone, task.flow.as_ref().or(flow.as_ref()))?;
             if let Some(text) = note {
-                draft.event(Event::Messaged { about: None, text: text.clone() })?;
+                draft.add_event(Event::Messaged { about: None, text: text.clone() })?;
             }
         }
         News::Annotate(annotated) => draft.handle_annotation(annotated)?,
@@ -373,21 +377,22 @@ fn draft_decision(task: &Task, input: &TaskInput) -> Result<DecisionDraft, NewsR
         }
         News::PartsOver(ends) => match &task.state {
             TaskState::Waiting { wait: WaitReason::Parts, .. } => {
-                draft.event(Event::Issue(IssueEvent::PartsOver(ends.clone())))?;
-                draft.event(Event::Resumed { feedback: None })?;
+                draft.add_event(Event::Issue(IssueEvent::PartsOver(ends.clone())))?;
+                draft.add_event(Event::Resumed { feedback: None })?;
             }
             _ => return Err(not_now_refusal(task, "it does not wait for its parts")),
         },
         News::PartsCame { over, levels } => match &task.state {
             TaskState::Waiting { wait: WaitReason::Parts, .. } => {
-                draft.event(Event::Issue(IssueEvent::PartsCame { over: over.clone(), levels: *levels }))?;
-                draft.event(Event::Resumed { feedback: None })?;
+                draft
+                    .add_event(Event::Issue(IssueEvent::PartsCame { over: over.clone(), levels: *levels }))?;
+                draft.add_event(Event::Resumed { feedback: None })?;
             }
             _ => return Err(not_now_refusal(task, "it does not wait for its parts")),
         },
         News::LookAgain => match &task.state {
             TaskState::Waiting { wait: WaitReason::Blockers { .. }, .. } => {
-                draft.event(Event::Resumed { feedback: None })?;
+                draft.add_event(Event::Resumed { feedback: None })?;
             }
             _ => return Err(not_now_refusal(task, "it does not wait for other issues")),
         },
@@ -396,7 +401,7 @@ fn draft_decision(task: &Task, input: &TaskInput) -> Result<DecisionDraft, NewsR
             check_attempt(task, *attempt)?;
             draft.handle_recovery_result(recovered)?;
         }
-        News::Withdraw { number } => draft.withdraw(*number)?,
+        News::Withdraw { number } => draft.withdraw_refinement(*number)?,
     }
     Ok(draft)
 }
@@ -426,7 +431,7 @@ struct DecisionDraft {
 }
 
 impl DecisionDraft {
-    fn event(&mut self, event: Event) -> Result<(), NewsRefusal> {
+    fn add_event(&mut self, event: Event) -> Result<(), NewsRefusal> {
         apply_in_place(&mut self.task, self.at, &event)?;
         self.decision.events.push(event);
         Ok(())
@@ -469,7 +474,7 @@ impl DecisionDraft {
         let is_finished = task.head.is_some() && plan.done >= plan.steps;
         let phase = task.phase_word_in(&change.from);
         let step = change.to.entry_at(&phase, is_planned, is_finished).unwrap_or(&change.to.entry).clone();
-        self.event(Event::Directed { step, alone: false })
+        self.add_event(Event::Directed { step, alone: false })
     }
 
     /// Its agent runs a loop of its own, and would run all of it in each step of this flow.
@@ -532,7 +537,7 @@ impl DecisionDraft {
             StepKind::Report => AttemptStart::Report,
             StepKind::Ask { question } => {
                 let wait = WaitReason::Question { text: question.clone() };
-                return self.event(Event::Waited { wait, then: step.clone() });
+                return self.add_event(Event::Waited { wait, then: step.clone() });
             }
         };
         self.open(step, run, opening)
@@ -541,15 +546,15 @@ impl DecisionDraft {
     /// Makes `step` the current one without an attempt, so that it can be left.
     fn make_current(&mut self, step: &StepName) -> Result<(), NewsRefusal> {
         if self.task.step() != Some(step) {
-            self.event(Event::Waited { wait: WaitReason::Pause, then: step.clone() })?;
-            self.event(Event::Resumed { feedback: None })?;
+            self.add_event(Event::Waited { wait: WaitReason::Pause, then: step.clone() })?;
+            self.add_event(Event::Resumed { feedback: None })?;
         }
         Ok(())
     }
 
     fn open(&mut self, step: &StepName, run: RunId, opening: AttemptStart) -> Result<(), NewsRefusal> {
         let attempt = self.task.attempt.next();
-        self.event(Event::Entered { attempt, step: step.clone(), run, opening })?;
+        self.add_event(Event::Entered { attempt, step: step.clone(), run, opening })?;
         let task = self.task.id;
         let effect = match opening {
             AttemptStart::Workspace => Effect::Prepare { task, attempt, fresh: false },
@@ -593,7 +598,7 @@ impl DecisionDraft {
         let (id, attempt, step) = (self.task.id, self.task.attempt, self.current_step());
         let iteration = self.task.counters.iterations + 1;
         self.mark_refinements_told(&step)?;
-        self.event(Event::IterationBegan { attempt, iteration, talk: talk.clone() })?;
+        self.add_event(Event::IterationBegan { attempt, iteration, talk: talk.clone() })?;
         let deadline_ms = self.task.time_left_ms();
         self.add_effect(Effect::Spawn { task: id, attempt, iteration, step, deadline_ms, talk });
         Ok(())
@@ -685,7 +690,7 @@ impl DecisionDraft {
             }
             _ => run.took_ms,
         };
-        self.event(Event::IterationEnded {
+        self.add_event(Event::IterationEnded {
             attempt: run.attempt,
             iteration: run.iteration,
             exit: run.exit.clone(),
@@ -696,7 +701,7 @@ impl DecisionDraft {
             traces: run.traces.clone(),
         })?;
         for path in &run.evidence.touched {
-            self.event(Event::Warned(Warning::SettingsTouched { path: path.clone() }))?;
+            self.add_event(Event::Warned(Warning::SettingsTouched { path: path.clone() }))?;
         }
         self.warn_of_signals(&run.seen)?;
         self.warn_of_iterations(&verdict)?;
@@ -718,7 +723,7 @@ impl DecisionDraft {
             StepKind::Check { .. } if said => return self.handle_judgement(run, &step),
             StepKind::Target if said => return self.handle_target_split(run, &step, &told),
             StepKind::Check { .. } if is_own_failure(&verdict) => {
-                return self.handle_judge_failure(&format!("it ended early ({})", verdict.sentence()));
+                return self.handle_judge_failure(&format!("it ended early ({})", verdict.to_sentence()));
             }
             StepKind::Review | StepKind::Check { .. } | StepKind::Target => true,
             StepKind::Agent { .. }
@@ -743,7 +748,7 @@ impl DecisionDraft {
         }
         let open = review::blocking_findings(&self.task.findings).next().is_some();
         if open && !reviews && verdict == Verdict::Complete && !run.evidence.last_words.is_empty() {
-            self.event(Event::Replied { text: run.evidence.last_words.clone() })?;
+            self.add_event(Event::Replied { text: run.evidence.last_words.clone() })?;
         }
         if verdict == Verdict::Complete
             && run.evidence.missing.is_empty()
@@ -769,7 +774,7 @@ impl DecisionDraft {
             }
             Verdict::Pending { question } => {
                 self.yield_attempt(YieldReason::Asked, None)?;
-                self.event(Event::Waited { wait: WaitReason::Question { text: question }, then: step })
+                self.add_event(Event::Waited { wait: WaitReason::Question { text: question }, then: step })
             }
             Verdict::Checkpoint { reason } if self.find_edge(&step, StepResult::MidExec).is_some() => {
                 let about = "Why the agent wants a look".to_owned();
@@ -791,7 +796,7 @@ impl DecisionDraft {
                     .map(|until| until.min(self.at.plus_ms(QUOTA_WAIT_MAX_MS)))
                     .unwrap_or_else(|| self.at.plus_ms(backoff_ms(waits + 1, first_ms, 3_600_000)));
                 self.yield_attempt(YieldReason::Quota, None)?;
-                self.event(Event::Waited { wait: WaitReason::Quota { until, guessed }, then: step })
+                self.add_event(Event::Waited { wait: WaitReason::Quota { until, guessed }, then: step })
             }
             // An outage is nobody's fault, however long it is: the account waits for it, with one probe at a time.
             Verdict::Transient { detail } => {
@@ -820,7 +825,7 @@ impl DecisionDraft {
                 let account = self.task.driving.as_ref().map(|it| it.account.clone()).unwrap_or_default();
                 self.yield_attempt(YieldReason::Login, None)?;
                 let wait = WaitReason::Login { account, detail, asker: self.task.id };
-                self.event(Event::Waited { wait, then: step })
+                self.add_event(Event::Waited { wait, then: step })
             }
             Verdict::SessionGone => {
                 self.yield_attempt(YieldReason::SessionGone, Some(session_gone_feedback()))
@@ -835,7 +840,8 @@ impl DecisionDraft {
             }
             // It was asked to end its own loop after the last of them, and had to be made to.
             Verdict::OutOfTime
-                if self.task.strides() && self.task.counters.strides >= self.task.limits.iterations_max =>
+                if self.task.runs_own_loop()
+                    && self.task.counters.strides >= self.task.limits.iterations_max =>
             {
                 self.handle_iterations_used()
             }
@@ -866,7 +872,7 @@ impl DecisionDraft {
             run.evidence.opinion.as_ref().map(|said| review::merge_findings(&self.task.findings, said));
         let reply = self.task.reply.clone();
         let (attempt, head) = (run.attempt, self.task.head.clone());
-        self.event(Event::Opinion { attempt, head, findings: findings.clone() })?;
+        self.add_event(Event::Opinion { attempt, head, findings: findings.clone() })?;
         if findings.is_some() && self.needs_another_reader() {
             return self.next_iteration();
         }
@@ -890,7 +896,7 @@ impl DecisionDraft {
                 let detail = "what the reviewer said could not be read".to_owned();
                 concerns.push(ChangeConcern { code: ConcernCode::Disputed, detail });
             }
-            return self.event(Event::ReviewWanted { concerns, then: step.clone() });
+            return self.add_event(Event::ReviewWanted { concerns, then: step.clone() });
         }
         if findings.is_none() {
             // Nothing is known of the work then: it is read again.
@@ -980,7 +986,7 @@ impl DecisionDraft {
         }
         let (fruitless, stuck_after) = (self.task.counters.fruitless, self.task.limits.stuck_after);
         if is_stuck(&self.task) && fruitless.is_multiple_of(stuck_after.max(1)) {
-            self.event(Event::Warned(Warning::Stuck { iterations: fruitless }))?;
+            self.add_event(Event::Warned(Warning::Stuck { iterations: fruitless }))?;
         }
         self.next_iteration()
     }
@@ -991,7 +997,7 @@ impl DecisionDraft {
         let reached = |used: u32| used.saturating_mul(5) >= max.saturating_mul(4);
         let counted = matches!(verdict, Verdict::Complete | Verdict::Pending { .. } | Verdict::Continue);
         if counted && reached(used) && !reached(used - 1) && used < max {
-            self.event(Event::Warned(Warning::NearIterationsMax { used, max }))?;
+            self.add_event(Event::Warned(Warning::NearIterationsMax { used, max }))?;
         }
         Ok(())
     }
@@ -1010,7 +1016,7 @@ impl DecisionDraft {
                 }
                 _ => continue,
             };
-            self.event(Event::Warned(warning))?;
+            self.add_event(Event::Warned(warning))?;
         }
         Ok(())
     }
@@ -1041,19 +1047,19 @@ impl DecisionDraft {
     ) -> Result<(), NewsRefusal> {
         self.yield_attempt(why, None)?;
         let until = self.at.plus_ms(add_jitter(self.task.id, ms));
-        self.event(Event::Waited { wait: WaitReason::Backoff { until, cause }, then: step })
+        self.add_event(Event::Waited { wait: WaitReason::Backoff { until, cause }, then: step })
     }
 
     fn yield_attempt(&mut self, why: YieldReason, feedback: Option<Feedback>) -> Result<(), NewsRefusal> {
         let attempt = self.task.attempt;
-        self.event(Event::Yielded { attempt, why, feedback })
+        self.add_event(Event::Yielded { attempt, why, feedback })
     }
 
     fn apply_stop(&mut self, stop: StopRequest, step: StepName) -> Result<(), NewsRefusal> {
         match stop {
             StopRequest::Pause => {
                 self.yield_attempt(YieldReason::Stopped, None)?;
-                self.event(Event::Waited { wait: WaitReason::Pause, then: step })
+                self.add_event(Event::Waited { wait: WaitReason::Pause, then: step })
             }
             StopRequest::Interrupt => self.yield_attempt(YieldReason::Drained, None),
             StopRequest::Cancel { reason } => self.end_task(EndKind::Cancelled, EndCode::Person, reason),
@@ -1087,10 +1093,10 @@ impl DecisionDraft {
     fn note_collected(&mut self, head: &Commit, leftovers: bool) -> Result<(), NewsRefusal> {
         let attempt = self.task.attempt;
         if self.task.head.as_ref() != Some(head) || leftovers {
-            self.event(Event::Collected { attempt, head: head.clone(), leftovers })?;
+            self.add_event(Event::Collected { attempt, head: head.clone(), leftovers })?;
         }
         if leftovers {
-            self.event(Event::Warned(Warning::LeftoversCommitted))?;
+            self.add_event(Event::Warned(Warning::LeftoversCommitted))?;
         }
         Ok(())
     }
@@ -1105,14 +1111,14 @@ impl DecisionDraft {
     ) -> Result<(), NewsRefusal> {
         let step = self.current_step();
         let repeats = self.task.gate.as_ref().is_some_and(|before| report.repeats_failure(before));
-        self.event(Event::Verified {
+        self.add_event(Event::Verified {
             attempt: self.task.attempt,
             report: report.clone(),
             evidence: evidence.cloned(),
         })?;
         self.note_proofs(&report.head, proofs)?;
         if report.is_empty() {
-            self.event(Event::Warned(Warning::VerificationEmpty))?;
+            self.add_event(Event::Warned(Warning::VerificationEmpty))?;
         }
         for command in &report.commands {
             let name = || command.name.clone();
@@ -1127,7 +1133,7 @@ impl DecisionDraft {
                 }
             };
             if let Some(warning) = warning {
-                self.event(Event::Warned(warning))?;
+                self.add_event(Event::Warned(warning))?;
             }
         }
         if let Some(stop) = stop {
@@ -1157,7 +1163,7 @@ impl DecisionDraft {
             CheckOutcome::Broken | CheckOutcome::PreExisting => {
                 self.yield_attempt(YieldReason::GateBroken, None)?;
                 let wait = gate_wait(report);
-                self.event(Event::Waited { wait, then: step })
+                self.add_event(Event::Waited { wait, then: step })
             }
         }
     }
@@ -1174,7 +1180,7 @@ impl DecisionDraft {
         let concerns = &[concerns, &review::review_reasons(&self.task, report)].concat();
         if by_an_agent && !concerns.is_empty() && !self.is_approved(report, concerns) {
             // It stays in this step until a person has looked: a step left is a step passed.
-            return self.event(Event::ReviewWanted { concerns: concerns.to_vec(), then: step.clone() });
+            return self.add_event(Event::ReviewWanted { concerns: concerns.to_vec(), then: step.clone() });
         }
         if lands && self.task.hold.is_some() {
             return Ok(()); // it stays ready for this step
@@ -1229,7 +1235,7 @@ impl DecisionDraft {
         let until = self.at.plus_ms(conflict_ms);
         self.yield_attempt(YieldReason::Asked, None)?;
         let wait = WaitReason::Conflict { base: base.clone(), files, until, overdue };
-        self.event(Event::Waited { wait, then: step })
+        self.add_event(Event::Waited { wait, then: step })
     }
 
     /// A moment has come that the task waited for.
@@ -1237,7 +1243,7 @@ impl DecisionDraft {
         let TaskState::Waiting { wait: WaitReason::Conflict { base, files, overdue, .. }, then, .. } =
             self.task.state.clone()
         else {
-            return self.event(Event::Resumed { feedback: None });
+            return self.add_event(Event::Resumed { feedback: None });
         };
         let detail =
             || format!("it conflicts with the base in {} and nobody resolved it in time", files.join(", "));
@@ -1252,7 +1258,10 @@ impl DecisionDraft {
             }
             ConflictTimeoutAction::Notify => {
                 let until = self.at.plus_ms(self.task.limits.conflict_ms);
-                self.event(Event::Waited { wait: WaitReason::Conflict { base, files, until, overdue }, then })
+                self.add_event(Event::Waited {
+                    wait: WaitReason::Conflict { base, files, until, overdue },
+                    then,
+                })
             }
         }
     }
@@ -1370,7 +1379,7 @@ impl DecisionDraft {
         }
     }
 
-    fn answered(&mut self, text: &str) -> Result<(), NewsRefusal> {
+    fn handle_answer(&mut self, text: &str) -> Result<(), NewsRefusal> {
         match self.task.state.clone() {
             TaskState::Waiting { wait: WaitReason::Question { text: question }, then, .. } => {
                 let feedback = Feedback {
@@ -1386,13 +1395,13 @@ impl DecisionDraft {
                     Some(StepKind::Target) => return self.handle_target_answer(&question, text, &then),
                     _ => {}
                 }
-                self.event(Event::Resumed { feedback: Some(feedback) })
+                self.add_event(Event::Resumed { feedback: Some(feedback) })
             }
             TaskState::Waiting { wait: WaitReason::Conflict { base, files, .. }, then, .. } => {
                 // Somebody merged in the workspace, or tells the agent how.
                 let done = matches!(text.trim().to_ascii_lowercase().as_str(), "resolved" | "done" | "ok");
                 if done {
-                    return self.event(Event::Resumed { feedback: None });
+                    return self.add_event(Event::Resumed { feedback: None });
                 }
                 let mut feedback = conflict_feedback(&base, &files.join(", "));
                 feedback.text.push_str(&format!("\nA person says how: {text}\n"));
@@ -1400,11 +1409,11 @@ impl DecisionDraft {
             }
             // Whatever they say to that, it means that the login is done.
             TaskState::Waiting { wait: WaitReason::Login { .. }, .. } => {
-                self.event(Event::Resumed { feedback: None })
+                self.add_event(Event::Resumed { feedback: None })
             }
             TaskState::Review { then } => match ReviewAnswer::parse(text) {
                 ReviewAnswer::Approve(note) => {
-                    self.event(Event::Reviewed { approved: true, note })?;
+                    self.add_event(Event::Reviewed { approved: true, note })?;
                     match self.flow_step(&then).kind {
                         StepKind::Land => Ok(()), // it lands when it is its turn
                         StepKind::Review => self.leave_step(StepResult::Approved, None),
@@ -1426,13 +1435,13 @@ impl DecisionDraft {
             return Err(not_now_refusal(&self.task, "it does not wait for a review"));
         };
         match said {
-            ReviewInput::Approve { note } => self.answered(&format!("approve {note}")),
-            ReviewInput::Skip => self.answered("approve nobody looked: the review was skipped"),
+            ReviewInput::Approve { note } => self.handle_answer(&format!("approve {note}")),
+            ReviewInput::Skip => self.handle_answer("approve nobody looked: the review was skipped"),
             ReviewInput::Defer => {
-                self.event(Event::Waited { wait: WaitReason::Pause, then }) // `retry` verifies it again and asks again
+                self.add_event(Event::Waited { wait: WaitReason::Pause, then }) // `retry` verifies it again and asks again
             }
             ReviewInput::Reject { note } => {
-                self.event(Event::Reviewed { approved: false, note: note.clone() })?;
+                self.add_event(Event::Reviewed { approved: false, note: note.clone() })?;
                 self.end_task(EndKind::Cancelled, EndCode::Rejected, note.clone())
             }
             ReviewInput::Changes { issues, note, redo } => {
@@ -1447,13 +1456,13 @@ impl DecisionDraft {
 
     /// What a person wants done again, from the beginning or from an earlier state of it.
     fn restart_task(&mut self, text: String, redo: &RedoChoice) -> Result<(), NewsRefusal> {
-        self.event(Event::Reviewed { approved: false, note: text.clone() })?;
+        self.add_event(Event::Reviewed { approved: false, note: text.clone() })?;
         self.end_task(EndKind::Blocked, EndCode::Rejected, text.clone())?;
         let feedback = Feedback { about: "A reviewer wants it done again".to_owned(), text };
         let fresh = *redo == RedoChoice::Fresh;
-        self.event(Event::Retried { fresh, feedback: Some(feedback) })?;
+        self.add_event(Event::Retried { fresh, feedback: Some(feedback) })?;
         match redo {
-            RedoChoice::From(to) => self.event(Event::SentBack { to: to.clone() }),
+            RedoChoice::From(to) => self.add_event(Event::SentBack { to: to.clone() }),
             RedoChoice::Keep | RedoChoice::Fresh => Ok(()),
         }
     }
@@ -1472,12 +1481,12 @@ impl DecisionDraft {
             ReviewInput::Defer => (ReviewDecision::Deferred, String::new()),
             ReviewInput::Skip => (ReviewDecision::Skipped, String::new()),
         };
-        self.event(Event::Signed { decision, note })
+        self.add_event(Event::Signed { decision, note })
     }
 
     /// A reviewer said no: the work goes back to where a failed verification would send it.
     fn handle_changes_requested(&mut self, then: &StepName, note: String) -> Result<(), NewsRefusal> {
-        self.event(Event::Reviewed { approved: false, note: note.clone() })?;
+        self.add_event(Event::Reviewed { approved: false, note: note.clone() })?;
         let failed = match self.flow_step(then).kind {
             StepKind::Land => StepResult::Red,
             StepKind::Review => StepResult::Changes,
@@ -1493,7 +1502,13 @@ impl DecisionDraft {
         let feedback = Feedback { about: "A reviewer wants changes".to_owned(), text: note };
         let attempt = self.task.attempt;
         let (step, to) = (then.clone(), EdgeTarget::Step(back));
-        self.event(Event::Left { attempt, step, result: StepResult::Changes, to, feedback: Some(feedback) })
+        self.add_event(Event::Left {
+            attempt,
+            step,
+            result: StepResult::Changes,
+            to,
+            feedback: Some(feedback),
+        })
     }
 
     fn stop_task(&mut self) -> Result<(), NewsRefusal> {
@@ -1514,12 +1529,12 @@ impl DecisionDraft {
                     | AttemptPhase::Exchanging { stop: None }
                     | AttemptPhase::Recovering { stop: None },
                 ..
-            } => self.event(Event::StopAsked { stop: StopRequest::Pause }),
+            } => self.add_event(Event::StopAsked { stop: StopRequest::Pause }),
             TaskState::Active { step, doing: AttemptPhase::Queued { .. } } => {
                 self.apply_stop(StopRequest::Pause, step)
             }
             TaskState::Ready { next: Some(then), .. } => {
-                self.event(Event::Waited { wait: WaitReason::Pause, then })
+                self.add_event(Event::Waited { wait: WaitReason::Pause, then })
             }
             TaskState::Waiting {
                 wait:
@@ -1531,14 +1546,14 @@ impl DecisionDraft {
                     | WaitReason::GateBroken { .. },
                 then,
                 ..
-            } => self.event(Event::Waited { wait: WaitReason::Pause, then }),
+            } => self.add_event(Event::Waited { wait: WaitReason::Pause, then }),
             _ => Err(not_now_refusal(&self.task, "there is nothing to stop")),
         }
     }
 
     fn ask_to_stop(&mut self, stop: StopRequest) -> Result<(), NewsRefusal> {
         let (task, attempt) = (self.task.id, self.task.attempt);
-        self.event(Event::StopAsked { stop: stop.clone() })?;
+        self.add_event(Event::StopAsked { stop: stop.clone() })?;
         self.add_effect(Effect::Kill { task, attempt, stop });
         Ok(())
     }
@@ -1627,7 +1642,7 @@ impl DecisionDraft {
                     | AttemptPhase::Exchanging { .. }
                     | AttemptPhase::Recovering { .. },
                 ..
-            } => self.event(Event::StopAsked { stop }),
+            } => self.add_event(Event::StopAsked { stop }),
             TaskState::Active { doing: AttemptPhase::Landing | AttemptPhase::Reporting, .. } => {
                 Err(not_now_refusal(
                     &self.task,
@@ -1657,7 +1672,7 @@ impl DecisionDraft {
         match &self.task.state {
             // It landed, and its issue is not done: what is left of it is looked at again.
             TaskState::Ended(Ending { kind: EndKind::Done, .. }) if crate::issue::is_partial(&self.task) => {
-                self.event(Event::Retried { fresh: false, feedback })
+                self.add_event(Event::Retried { fresh: false, feedback })
             }
             TaskState::Ended(
                 ending @ Ending { kind: EndKind::Failed | EndKind::Timeout | EndKind::Blocked, .. },
@@ -1665,7 +1680,7 @@ impl DecisionDraft {
                 // The base may hold what the workspace holds: it is not given up before that is known.
                 let fresh = fresh && self.task.landing.is_none() && self.task.landed.is_none();
                 let used_up = ending.code == EndCode::DirectionsUsedUp;
-                self.event(Event::Retried { fresh, feedback })?;
+                self.add_event(Event::Retried { fresh, feedback })?;
                 if used_up && !fresh && self.begin_direction()? {
                     return Ok(());
                 }
@@ -1686,9 +1701,9 @@ impl DecisionDraft {
                 if fresh && self.task.landed.is_none() && self.task.landing.is_none() {
                     let detail = "a person wants it done afresh".to_owned();
                     self.end_task(EndKind::Blocked, EndCode::Person, detail)?;
-                    return self.event(Event::Retried { fresh, feedback });
+                    return self.add_event(Event::Retried { fresh, feedback });
                 }
-                self.event(Event::Resumed { feedback })
+                self.add_event(Event::Resumed { feedback })
             }
             TaskState::Ready { .. } if self.task.is_held() => {
                 Err(not_now_refusal(&self.task, "you hold it; `landfall task release` lets it continue"))
@@ -1708,7 +1723,7 @@ impl DecisionDraft {
         self.record_recovery_outcome(&step, Came::Success, String::new())?;
         let Some(edge) = self.find_edge(&step, result) else {
             let stop = Event::Left { attempt, step, result, to: EdgeTarget::Stop, feedback };
-            return self.event(stop);
+            return self.add_event(stop);
         };
         let taken = self.task.counters.edges.get(&(step.clone(), result)).copied().unwrap_or(0);
         if let Some(max) = edge.max.map(|max| self.edge_bound(&step, result, max))
@@ -1754,7 +1769,7 @@ impl DecisionDraft {
             return self.end_task(EndKind::Failed, EndCode::EdgeLimit, detail);
         }
         let ends = edge.to == EdgeTarget::End;
-        self.event(Event::Left { attempt, step, result, to: edge.to, feedback })?;
+        self.add_event(Event::Left { attempt, step, result, to: edge.to, feedback })?;
         if ends && self.task.has_any_workspace() {
             self.add_effect(Effect::Tidy { task: self.task.id });
         }
@@ -1768,7 +1783,7 @@ impl DecisionDraft {
     }
 
     fn end_task(&mut self, kind: EndKind, code: EndCode, detail: String) -> Result<(), NewsRefusal> {
-        self.event(Event::Ended(Ending { kind, code, detail }))
+        self.add_event(Event::Ended(Ending { kind, code, detail }))
     }
 }
 
@@ -1946,7 +1961,7 @@ fn verification_feedback(report: &GateReport, lands: bool) -> Feedback {
         let denied: String = command
             .denied
             .iter()
-            .map(|denial| format!("{}; use `$TMPDIR` instead\n", denial.sentence(&command.name)))
+            .map(|denial| format!("{}; use `$TMPDIR` instead\n", denial.to_sentence(&command.name)))
             .collect();
         text.push_str(&format!(
             "`{}` ({}): {how}\n{denied}{}\n",
@@ -1956,7 +1971,7 @@ fn verification_feedback(report: &GateReport, lands: bool) -> Feedback {
         ));
     }
     let about = if lands {
-        format!("Verification failed together with what landed meanwhile (base {})", report.base.short())
+        format!("Verification failed together with what landed meanwhile (base {})", report.base.short_hash())
     } else {
         "Verification failed on your work merged with the base".to_owned()
     };

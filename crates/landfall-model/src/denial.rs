@@ -56,7 +56,7 @@ const DENIALS_MAX: usize = 8;
 /// Which of these failures the rules explain. `home` is the home folder; `may_use` says whether the user could do it outside of
 /// the sandbox, so that a path which nobody may change is not blamed on the sandbox.
 #[must_use]
-pub fn denials(
+pub fn find_denials(
     failures: &[AccessFailure],
     rules: &AccessRules,
     home: Option<&Path>,
@@ -377,7 +377,7 @@ mod tests {
     fn blamed(output: &str, may_use: bool) -> Vec<String> {
         let home = Path::new("/home/me");
         let there = |_: &Path, access| may_use && access == DeniedAccess::Write;
-        let found = denials(&access_failures(output), &rules(), Some(home), &there);
+        let found = find_denials(&access_failures(output), &rules(), Some(home), &there);
         settings_that_allow(&found)
     }
 
@@ -406,7 +406,8 @@ mod tests {
         let home = Path::new("/srv/people/of/here/me");
         let rules = AccessRules { hide: vec![home.to_owned()], ..AccessRules::default() };
         let failure = |path: &str| AccessFailure { path: path.to_owned(), is_write: Some(true) };
-        let allow = |path: &str| denials(&[failure(path)], &rules, Some(home), &|_, _| true)[0].allow.clone();
+        let allow =
+            |path: &str| find_denials(&[failure(path)], &rules, Some(home), &|_, _| true)[0].allow.clone();
         assert_eq!(allow("/srv/people/of/here/me/.tool-4711-ab12"), "~/.tool-*");
         assert_eq!(allow("/srv/people/of/here/me/.config/tool/x"), "~/.config/tool");
         assert_eq!(allow("/srv/people/of/here/you/x"), "/srv/people/of/here/you");

@@ -52,7 +52,7 @@ impl DiscoveryImpact {
 
     /// The word people, files and agents use.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn wire_name(self) -> &'static str {
         match self {
             Self::Low => "low",
             Self::Medium => "medium",
@@ -97,7 +97,7 @@ impl Discoveries {
     }
 
     /// Those that are of use, in the order of being found; with `archived` all that are still known.
-    pub fn list(&self, archived: bool) -> impl Iterator<Item = &Discovery> {
+    pub fn list_discoveries(&self, archived: bool) -> impl Iterator<Item = &Discovery> {
         self.all.iter().filter(move |it| archived || !it.archived)
     }
 
@@ -119,7 +119,7 @@ impl Discoveries {
     }
 
     /// A person withdrew one: nobody is told of it any more.
-    pub fn withdraw(&mut self, number: u32) {
+    pub fn withdraw_discovery(&mut self, number: u32) {
         if let Some(it) = self.all.iter_mut().find(|it| it.number == number) {
             (it.withdrawn, it.archived) = (true, true);
         }
@@ -196,7 +196,7 @@ fn impact_of(said: &str) -> (DiscoveryImpact, &str) {
     let known = marked.and_then(|(word, rest)| {
         let word = word.trim();
         let impact =
-            DiscoveryImpact::ALL.into_iter().find(|impact| impact.word().eq_ignore_ascii_case(word))?;
+            DiscoveryImpact::ALL.into_iter().find(|impact| impact.wire_name().eq_ignore_ascii_case(word))?;
         Some((impact, rest.trim_start()))
     });
     known.unwrap_or((DiscoveryImpact::Medium, said))
@@ -238,8 +238,8 @@ mod tests {
         told(&mut list, A, 1, true, "The tests need a database");
         told(&mut list, B, 2, true, "  the TESTS need  a database\n");
         told(&mut list, B, 3, false, "the tests need a database");
-        assert_eq!(list.list(true).count(), 1);
-        let it = list.list(false).next().expect("one");
+        assert_eq!(list.list_discoveries(true).count(), 1);
+        let it = list.list_discoveries(false).next().expect("one");
         assert_eq!((it.task, it.times, it.seen), (A, 3, Timestamp(3)));
     }
 
@@ -265,7 +265,7 @@ mod tests {
         assert_eq!(texts(&list, B), ["use port 0", "[sic] as it stands", "it rains"]);
         assert_eq!(list.offered_to_task(B)[0].impact, DiscoveryImpact::Critical);
         told(&mut list, A, 4, true, "[critical]");
-        assert_eq!(list.list(true).count(), 3);
+        assert_eq!(list.list_discoveries(true).count(), 3);
     }
 
     #[test]
@@ -286,7 +286,7 @@ mod tests {
         assert_eq!(texts(&list, A).len(), 2, "a blocked one, too");
         list.note(A, Timestamp(99), &left(EdgeTarget::End));
         assert_eq!(texts(&list, A), ["ours"]);
-        assert_eq!(list.list(true).count(), 2);
+        assert_eq!(list.list_discoveries(true).count(), 2);
         list.note(A, Timestamp(100), &Event::Retried { fresh: false, feedback: None });
         assert_eq!(texts(&list, A).len(), 2);
     }
@@ -314,13 +314,16 @@ mod tests {
         let mut list = Discoveries::default();
         told(&mut list, A, 1, true, "ours");
         told(&mut list, A, 1, false, "mine");
-        list.withdraw(1);
-        list.withdraw(2);
-        list.withdraw(7);
+        list.withdraw_discovery(1);
+        list.withdraw_discovery(2);
+        list.withdraw_discovery(7);
         assert_eq!(texts(&list, A), [""; 0]);
         told(&mut list, B, 2, true, "Ours");
         list.note(A, Timestamp(3), &Event::Retried { fresh: false, feedback: None });
-        assert_eq!((texts(&list, A), list.list(false).count(), list.list(true).count()), (Vec::new(), 0, 2));
+        assert_eq!(
+            (texts(&list, A), list.list_discoveries(false).count(), list.list_discoveries(true).count()),
+            (Vec::new(), 0, 2)
+        );
         assert!(list.get(1).is_some_and(|it| it.withdrawn && it.times == 2) && list.get(7).is_none());
     }
 
@@ -333,8 +336,8 @@ mod tests {
         for n in 0..2 * LOCAL_MAX {
             told(&mut list, A, i64::try_from(n).expect("small"), false, &format!("own {n}"));
         }
-        assert_eq!(list.list(true).count(), GLOBAL_MAX + LOCAL_MAX);
-        assert!(list.list(true).all(|it| it.text != "fact 0" && it.text != "own 0"));
+        assert_eq!(list.list_discoveries(true).count(), GLOBAL_MAX + LOCAL_MAX);
+        assert!(list.list_discoveries(true).all(|it| it.text != "fact 0" && it.text != "own 0"));
         told(&mut list, A, 5_000, true, "fact 0");
         assert_eq!(list.offered_to_task(B)[0].text, "fact 0", "a dropped one may be found again");
     }
@@ -343,6 +346,6 @@ mod tests {
     fn long_words_are_cut_between_characters() {
         let mut list = Discoveries::default();
         told(&mut list, A, 1, true, &"ä".repeat(5_000));
-        assert_eq!(list.list(true).next().expect("one").text.len(), 2_000);
+        assert_eq!(list.list_discoveries(true).next().expect("one").text.len(), 2_000);
     }
 }

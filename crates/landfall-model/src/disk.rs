@@ -17,7 +17,7 @@ pub enum DiskLevel {
 impl DiskLevel {
     /// The word people and files use.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn wire_name(self) -> &'static str {
         match self {
             Self::Fine => "fine",
             Self::Warn => "warn",
@@ -66,7 +66,7 @@ mod tests {
         let mut disk = DiskLevel::Fine;
         let step = |free: &u64| {
             disk = next_disk_level(disk, *free, &AT);
-            disk.word()
+            disk.wire_name()
         };
         frees.iter().map(step).collect::<Vec<_>>().join(" ")
     }

@@ -336,7 +336,7 @@ pub fn is_protected(path: &str) -> bool {
 /// Whether the lines of such a file can say anything about tests. Data outside of test folders cannot.
 #[must_use]
 pub fn is_telling(path: &str) -> bool {
-    match Language::of(path) {
+    match Language::from_path(path) {
         Language::Rust | Language::Python | Language::Go | Language::Script | Language::Jvm => true,
         Language::Other | Language::Prose => is_test_path(path),
     }
@@ -345,7 +345,7 @@ pub fn is_telling(path: &str) -> bool {
 /// Whether the file is code in a language whose tests are told apart.
 #[must_use]
 pub fn is_code(path: &str) -> bool {
-    !matches!(Language::of(path), Language::Other | Language::Prose)
+    !matches!(Language::from_path(path), Language::Other | Language::Prose)
 }
 
 /// Paths whose content is the rules that a change is judged by. One of them may be a link.
@@ -430,7 +430,7 @@ enum Language {
 }
 
 impl Language {
-    fn of(path: &str) -> Self {
+    fn from_path(path: &str) -> Self {
         match path.rsplit('/').next().and_then(|name| name.rsplit_once('.')).map(|(_, ending)| ending) {
             Some("rs") => Self::Rust,
             Some("py" | "pyi") => Self::Python,
@@ -485,9 +485,9 @@ fn begins_a_test(path: &str, line: &str) -> bool {
     const GO: &[&str] = &["func Test", "func Fuzz"];
     const SCRIPT: &[&str] = &["it(", "it.each(", "test(", "test.each("];
     const JVM: &[&str] = &["@Test", "@ParameterizedTest"];
-    let go_test = Language::of(path) != Language::Go || path.ends_with("_test.go");
+    let go_test = Language::from_path(path) != Language::Go || path.ends_with("_test.go");
     let spelled = line.trim_start().starts_with("test \"") || line.trim_start().starts_with("it \"");
-    let spelled = spelled && Language::of(path) == Language::Other && is_test_path(path);
+    let spelled = spelled && Language::from_path(path) == Language::Other && is_test_path(path);
     let is_main = line.trim_start().starts_with("func TestMain("); // it runs the tests
     spelled || (go_test && !is_main && begins_with_mark(path, line, [RUST, PYTHON, GO, SCRIPT, JVM]))
 }
@@ -497,7 +497,7 @@ fn begins_with_mark(path: &str, line: &str, marks: [&[&str]; 5]) -> bool {
     let line = line.trim_start();
     let begins = |marks: &[&str]| marks.iter().any(|mark| line.starts_with(mark));
     let [rust, python, go, script, jvm] = marks;
-    match Language::of(path) {
+    match Language::from_path(path) {
         Language::Rust => begins(rust),
         Language::Python => begins(python),
         Language::Go => begins(go),

@@ -6,7 +6,7 @@ use crate::TaskId;
 
 /// A cycle that `needs` of `task` would close, as a path that begins and ends with `task`.
 #[must_use]
-pub fn cycle(
+pub fn find_cycle(
     task: TaskId,
     needs: &BTreeSet<TaskId>,
     needs_of: &dyn Fn(TaskId) -> Vec<TaskId>,
@@ -47,13 +47,13 @@ pub fn cycle(
 
 #[cfg(test)]
 mod tests {
-    use super::cycle;
+    use super::find_cycle;
     use crate::TaskId;
 
     fn check(edges: &[(u32, u32)], task: u32, needs: &[u32], expect: Option<&str>) {
         let of = |id: TaskId| edges.iter().filter(|e| e.0 == id.0).map(|e| TaskId(e.1)).collect();
         let needs = needs.iter().map(|n| TaskId(*n)).collect();
-        let found = cycle(TaskId(task), &needs, &of)
+        let found = find_cycle(TaskId(task), &needs, &of)
             .map(|path| path.iter().map(ToString::to_string).collect::<Vec<_>>().join(" → "));
         assert_eq!(found.as_deref(), expect);
     }

@@ -261,7 +261,7 @@ pub enum IssueResolution {
 impl IssueResolution {
     /// The words people use.
     #[must_use]
-    pub fn words(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             Self::Done => "done",
             Self::NotPlanned => "not planned",
@@ -364,7 +364,7 @@ impl Pipeline {
         more
     }
 
-    pub(crate) fn absorb(&mut self, at: Timestamp, event: &IssueEvent) {
+    pub(crate) fn apply_event(&mut self, at: Timestamp, event: &IssueEvent) {
         match event {
             IssueEvent::Wanted(wishes) => self.wishes = wishes.clone(),
             IssueEvent::Seen { seen, .. } => {

@@ -96,7 +96,7 @@ impl AgentActivity {
 
     /// The words people see.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             Self::Working => "working",
             Self::InTool => "in a tool",

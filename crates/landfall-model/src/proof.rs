@@ -36,7 +36,7 @@ pub enum ProofState {
 impl ProofState {
     /// The word people read.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             Self::Owed => "owed",
             Self::Void => "void",
@@ -197,7 +197,7 @@ mod tests {
     }
 
     fn standings(proofs: &Proofs) -> Vec<&'static str> {
-        proofs.all.iter().map(|proof| proof.proof_state().word()).collect()
+        proofs.all.iter().map(|proof| proof.proof_state().label()).collect()
     }
 
     #[test]

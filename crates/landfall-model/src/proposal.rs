@@ -331,14 +331,14 @@ impl ProposalChecker<'_> {
     fn check_tasks(&mut self, proposal: TaskProposal, max: usize) {
         let TaskProposal { groups, tasks } = proposal;
         if tasks.is_empty() {
-            return self.problem(ProposalProblem::Empty);
+            return self.add_problem(ProposalProblem::Empty);
         }
         if tasks.len() > max {
-            self.problem(ProposalProblem::TooMany { count: tasks.len(), max });
+            self.add_problem(ProposalProblem::TooMany { count: tasks.len(), max });
         }
         let ids = tasks.iter().map(|it| ("task", &it.id)).chain(groups.iter().map(|it| ("group", &it.id)));
         if let Some(problem) = find_bad_name(ids) {
-            return self.problem(problem); // without names nothing else can be said about anything
+            return self.add_problem(problem); // without names nothing else can be said about anything
         }
         let mut meant: BTreeMap<String, ProposalIdTarget> = BTreeMap::new();
         for (place, group) in groups.iter().enumerate() {
@@ -346,11 +346,12 @@ impl ProposalChecker<'_> {
         }
         let tasks = self.without_twins(tasks, &mut meant);
         if tasks.is_empty() {
-            return self.problem(ProposalProblem::NothingNew);
+            return self.add_problem(ProposalProblem::NothingNew);
         }
         let tasks: Vec<ProposedTask> = tasks.into_iter().map(|part| self.check_wording(part)).collect();
         let homes: Vec<Option<usize>> = tasks.iter().map(|part| self.resolve_group(part, &meant)).collect();
-        let needs: Vec<_> = (0..tasks.len()).map(|place| self.needs(place, &tasks, &homes, &meant)).collect();
+        let needs: Vec<_> =
+            (0..tasks.len()).map(|place| self.resolve_needs(place, &tasks, &homes, &meant)).collect();
         self.check_cycles(&tasks, &needs);
         let tasks = tasks.into_iter().zip(needs).zip(homes);
         self.checked.plan.tasks =
@@ -358,7 +359,7 @@ impl ProposalChecker<'_> {
         self.fill_groups(groups);
     }
 
-    fn problem(&mut self, problem: ProposalProblem) {
+    fn add_problem(&mut self, problem: ProposalProblem) {
         self.checked.problems.push(problem);
     }
 
@@ -417,26 +418,26 @@ impl ProposalChecker<'_> {
         part.body = part.body.trim().to_owned();
         let chars = part.title.chars().count();
         if part.title.is_empty() {
-            self.problem(ProposalProblem::NoTitle(id.clone()));
+            self.add_problem(ProposalProblem::NoTitle(id.clone()));
         }
         if chars > TITLE_CHARS_MAX {
-            self.problem(ProposalProblem::LongTitle { id: id.clone(), chars });
+            self.add_problem(ProposalProblem::LongTitle { id: id.clone(), chars });
         }
         if let Some(word) = find_joining_word(&part.title) {
-            self.problem(ProposalProblem::TwoConcerns { id: id.clone(), word });
+            self.add_problem(ProposalProblem::TwoConcerns { id: id.clone(), word });
         }
         if part.body.is_empty() {
-            self.problem(ProposalProblem::NoBody(id.clone()));
+            self.add_problem(ProposalProblem::NoBody(id.clone()));
         }
         if part.body.len() > BODY_BYTES_MAX {
-            self.problem(ProposalProblem::LongBody { id: id.clone(), bytes: part.body.len() });
+            self.add_problem(ProposalProblem::LongBody { id: id.clone(), bytes: part.body.len() });
         }
         match part.size {
-            None => self.problem(ProposalProblem::NoSize(id.clone())),
-            Some(TaskSize::XL) => self.problem(ProposalProblem::TooBig(id.clone())),
+            None => self.add_problem(ProposalProblem::NoSize(id.clone())),
+            Some(TaskSize::XL) => self.add_problem(ProposalProblem::TooBig(id.clone())),
             Some(TaskSize::XS | TaskSize::S | TaskSize::M | TaskSize::L) => {}
         }
-        self.criteria(&mut part);
+        self.check_criteria(&mut part);
         for tag in std::mem::take(&mut part.tags) {
             match tag.parse::<Tag>() {
                 Ok(tag) => part.tags.push(tag.as_str().to_owned()),
@@ -456,7 +457,7 @@ impl ProposalChecker<'_> {
         part
     }
 
-    fn criteria(&mut self, part: &mut ProposedTask) {
+    fn check_criteria(&mut self, part: &mut ProposedTask) {
         let mut seen = BTreeSet::new();
         let before = part.criteria.len();
         part.criteria = std::mem::take(&mut part.criteria)
@@ -468,9 +469,9 @@ impl ProposalChecker<'_> {
             self.add_fix(ProposalFix::Criterion(part.id.clone()));
         }
         match part.criteria.len() {
-            0 => self.problem(ProposalProblem::NoCriteria(part.id.clone())),
+            0 => self.add_problem(ProposalProblem::NoCriteria(part.id.clone())),
             1..=CRITERIA_MAX => {}
-            count => self.problem(ProposalProblem::ManyCriteria { id: part.id.clone(), count }),
+            count => self.add_problem(ProposalProblem::ManyCriteria { id: part.id.clone(), count }),
         }
         for text in part.criteria.iter().filter(|text| VAGUE.contains(&comparable_title(text).as_str())) {
             self.checked
@@ -494,7 +495,7 @@ impl ProposalChecker<'_> {
         }
     }
 
-    fn needs(
+    fn resolve_needs(
         &mut self,
         place: usize,
         tasks: &[ProposedTask],
@@ -530,7 +531,10 @@ impl ProposalChecker<'_> {
                         needs.insert(ProposalDependency::There(self.known[at].id)); // named twice is needed once
                     }
                     ExistingTaskState::Over => {
-                        self.problem(ProposalProblem::NeedsOver { id: id.clone(), task: self.known[at].id });
+                        self.add_problem(ProposalProblem::NeedsOver {
+                            id: id.clone(),
+                            task: self.known[at].id,
+                        });
                     }
                 },
             }
@@ -550,13 +554,14 @@ impl ProposalChecker<'_> {
         };
         let mut told: BTreeSet<BTreeSet<TaskId>> = BTreeSet::new();
         for start in (0..tasks.len()).map(number) {
-            let Some(path) = graph::cycle(start, &here(start), &|of| here(of).into_iter().collect()) else {
+            let Some(path) = graph::find_cycle(start, &here(start), &|of| here(of).into_iter().collect())
+            else {
                 continue;
             };
             // Each circle is found from each of its members.
             if told.insert(path.iter().copied().collect()) {
                 let names = path.iter().map(|id| tasks[place(*id)].id.clone()).collect();
-                self.problem(ProposalProblem::Circle(names));
+                self.add_problem(ProposalProblem::Circle(names));
             }
         }
     }
@@ -572,11 +577,11 @@ impl ProposalChecker<'_> {
                     continue;
                 }
                 1..=GROUP_TASKS_MAX => {}
-                count => self.problem(ProposalProblem::BigGroup { group: group.id.clone(), count }),
+                count => self.add_problem(ProposalProblem::BigGroup { group: group.id.clone(), count }),
             }
             group.title = group.title.split_whitespace().collect::<Vec<_>>().join(" ");
             if group.title.is_empty() {
-                self.problem(ProposalProblem::NoTitle(group.id.clone()));
+                self.add_problem(ProposalProblem::NoTitle(group.id.clone()));
             }
             places.insert(place, self.checked.plan.groups.len());
             self.checked.plan.groups.push(group);

@@ -492,7 +492,7 @@ impl Queue {
 
     /// What should be under way, after a crash of the engine.
     #[must_use]
-    pub fn expects(&self) -> Vec<QueueEffect> {
+    pub fn expected_effects(&self) -> Vec<QueueEffect> {
         self.batches.iter().filter_map(|batch| self.batch_effect(batch)).collect()
     }
 
@@ -737,7 +737,7 @@ struct QueueDecisionDraft<'a> {
 }
 
 impl QueueDecisionDraft<'_> {
-    fn event(&mut self, event: QueueEvent) {
+    fn add_event(&mut self, event: QueueEvent) {
         self.queue.apply(self.at, &event).expect("decided only where it can follow");
         self.decision.events.push(event);
     }
@@ -769,7 +769,7 @@ impl QueueDecisionDraft<'_> {
             }
             QueueNews::Landed { batch, proof } => self.handle_landed(*batch, proof),
             QueueNews::LandMoved { batch, to } => {
-                let reason = format!("the base moved to {}", to.short());
+                let reason = format!("the base moved to {}", to.short_hash());
                 self.handle_landing_failure(*batch, reason, |attempt| News::LandMoved {
                     attempt,
                     to: to.clone(),
@@ -787,7 +787,7 @@ impl QueueDecisionDraft<'_> {
             QueueNews::Hold { why, reason } => self.hold_queue(*why, reason.clone(), None),
             QueueNews::Resume => {
                 if self.queue.hold.is_some() {
-                    self.event(QueueEvent::Resumed);
+                    self.add_event(QueueEvent::Resumed);
                 }
             }
             QueueNews::Retry => self.resume_if(|why| matches!(why, HoldReason::Gate | HoldReason::Machine)),
@@ -799,7 +799,7 @@ impl QueueDecisionDraft<'_> {
 
     fn resume_if(&mut self, ends: impl Fn(HoldReason) -> bool) {
         if self.queue.hold.as_ref().is_some_and(|hold| ends(hold.why)) {
-            self.event(QueueEvent::Resumed);
+            self.add_event(QueueEvent::Resumed);
         }
     }
 
@@ -816,7 +816,7 @@ impl QueueDecisionDraft<'_> {
         if self.queue.hold.as_ref().is_some_and(|hold| same(hold) || (lesser && stronger(hold))) {
             return;
         }
-        self.event(QueueEvent::Held { why, reason, until });
+        self.add_event(QueueEvent::Held { why, reason, until });
     }
 
     fn handle_built(
@@ -872,7 +872,7 @@ impl QueueDecisionDraft<'_> {
                 BatchExclusion::NothingChanged => self.tell_task(*task, News::NothingChanged { attempt }),
             }
         }
-        self.event(QueueEvent::Built {
+        self.add_event(QueueEvent::Built {
             batch: id,
             base: base.clone(),
             members: members.clone(),
@@ -882,7 +882,7 @@ impl QueueDecisionDraft<'_> {
     }
 
     fn handle_checked(&mut self, id: BatchId, count: usize, report: &GateReport) {
-        self.event(QueueEvent::Checked { batch: id, count, report: report.clone() });
+        self.add_event(QueueEvent::Checked { batch: id, count, report: report.clone() });
         if !matches!(report.outcome(), CheckOutcome::Broken | CheckOutcome::PreExisting) {
             return;
         }
@@ -919,7 +919,7 @@ impl QueueDecisionDraft<'_> {
         if batch.red == Some(count + 1) {
             drop(self.tell_culprit(&batch, count));
         }
-        self.event(QueueEvent::Over { batch: id, how: Closed::Landed { count, commit: prefix.commit } });
+        self.add_event(QueueEvent::Over { batch: id, how: Closed::Landed { count, commit: prefix.commit } });
         if count < batch.members.len() {
             self.drop_standing_on(id, "it stood on a batch that did not land whole");
         }
@@ -967,7 +967,7 @@ impl QueueDecisionDraft<'_> {
             && front.base.as_ref().is_some_and(|base| base != to)
         {
             let id = front.id;
-            self.end_batch(id, format!("the base moved to {}", to.short()));
+            self.end_batch(id, format!("the base moved to {}", to.short_hash()));
         }
         self.resume_if(|why| why == HoldReason::Gate); // it may be whole on the new base
     }
@@ -979,7 +979,7 @@ impl QueueDecisionDraft<'_> {
         if matches!(batch.doing, BatchDoing::Building | BatchDoing::Checking(_)) {
             self.decision.effects.push(QueueEffect::Abandon { batch: id });
         }
-        self.event(QueueEvent::Over { batch: id, how: Closed::Dropped { reason } });
+        self.add_event(QueueEvent::Over { batch: id, how: Closed::Dropped { reason } });
     }
 
     fn drop_standing_on(&mut self, id: BatchId, reason: &str) {
@@ -1005,7 +1005,7 @@ impl QueueDecisionDraft<'_> {
         if let Some(until) = self.queue.hold_until()
             && until <= self.at
         {
-            self.event(QueueEvent::Resumed);
+            self.add_event(QueueEvent::Resumed);
         }
         let mut place = 0;
         while let Some(batch) = self.queue.batches.get(place).cloned() {
@@ -1034,7 +1034,7 @@ impl QueueDecisionDraft<'_> {
         // On what has not landed yet there is nothing to compare with: it is looked at when its turn comes.
         if front && !self.queue.batch_concerns(batch).is_empty() {
             self.drop_standing_on(batch.id, "it stood on a batch that a person must look at");
-            self.event(QueueEvent::Doubted { batch: batch.id, count: batch.green });
+            self.add_event(QueueEvent::Doubted { batch: batch.id, count: batch.green });
             return QueueStep::Again;
         }
         // A search that has begun is finished: given up half-way it would begin anew, and find nobody for ever.
@@ -1068,7 +1068,7 @@ impl QueueDecisionDraft<'_> {
     }
 
     fn start_check(&mut self, batch: &LandingBatch, count: usize) {
-        self.event(QueueEvent::CheckBegan { batch: batch.id, count });
+        self.add_event(QueueEvent::CheckBegan { batch: batch.id, count });
         let batch = self.find_batch(batch.id, |_| true).expect("it was just changed");
         self.decision.effects.extend(self.queue.batch_effect(&batch));
     }
@@ -1090,7 +1090,7 @@ impl QueueDecisionDraft<'_> {
                 News::LandingBegan { attempt: member.attempt, batch: batch.id, report },
             );
         }
-        self.event(QueueEvent::LandingBegan { batch: batch.id, count });
+        self.add_event(QueueEvent::LandingBegan { batch: batch.id, count });
         let batch = self.find_batch(batch.id, |_| true).expect("it was just changed");
         self.decision.effects.extend(self.queue.batch_effect(&batch));
     }
@@ -1170,7 +1170,7 @@ impl QueueDecisionDraft<'_> {
                 return;
             }
             let batch = BatchId(self.queue.last.0 + 1);
-            self.event(QueueEvent::Formed { batch, on, members });
+            self.add_event(QueueEvent::Formed { batch, on, members });
             let batch = self.find_batch(batch, |_| true).expect("it was just formed");
             self.decision.effects.extend(self.queue.batch_effect(&batch));
         }

@@ -26,7 +26,7 @@ impl MachineResource {
 
     /// What there is none of, in words.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             Self::Processes => "processes",
             Self::Descriptors => "open files",
@@ -39,7 +39,7 @@ impl MachineResource {
 
 impl fmt::Display for MachineResource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
+        f.write_str(self.label())
     }
 }
 

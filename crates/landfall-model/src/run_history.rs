@@ -165,12 +165,12 @@ impl RunHistory {
     /// Takes in the next fact of the journal.
     pub fn hear(&mut self, entry: &JournalEntry) {
         match &entry.fact {
-            Fact::Engine(event) => self.hear_engine(entry.at, event),
+            Fact::Engine(event) => self.apply_engine_event(entry.at, event),
             Fact::Task(id, event) => self.apply_task_event(entry.at, *id, event),
         }
     }
 
-    fn hear_engine(&mut self, at: Timestamp, event: &EngineEvent) {
+    fn apply_engine_event(&mut self, at: Timestamp, event: &EngineEvent) {
         match event {
             EngineEvent::RunStarted { run, only, .. } => return self.start(at, *run, only),
             EngineEvent::RunEnded { why: RunEnd::Lost, .. } => {
@@ -342,7 +342,7 @@ impl RunHistory {
             TaskState::Ready { .. } if task.is_held() => TaskResult::NeedsYou,
             TaskState::Draft | TaskState::Ready { .. } => match self.find_root_blocker(task) {
                 Some(need) => TaskResult::Behind(need),
-                None if TaskStatus::of(task) == TaskStatus::Landing => TaskResult::AtWork,
+                None if TaskStatus::for_task(task) == TaskStatus::Landing => TaskResult::AtWork,
                 None if open.used.contains_key(&task.id) => TaskResult::Waiting,
                 None => TaskResult::NotStarted,
             },

@@ -283,7 +283,7 @@ impl World {
         is_chosen: bool,
     ) -> Result<Option<String>, FlowMismatch> {
         let Some(flow) = self.flow_for(spec) else { return Ok(None) };
-        if !flow.style_for(own).strides() || flow.is_self_driven() {
+        if !flow.style_for(own).runs_own_loop() || flow.is_self_driven() {
             return Ok(None);
         }
         let made_for_it = |name: &str| self.flows.get(name).is_some_and(|flow| flow.is_self_driven());
@@ -324,7 +324,7 @@ impl World {
     }
 
     /// Tasks with something under way.
-    pub fn active(&self) -> impl Iterator<Item = &Arc<Task>> {
+    pub fn active_tasks(&self) -> impl Iterator<Item = &Arc<Task>> {
         self.holding.iter().flatten().filter_map(|id| self.get(*id))
     }
 
@@ -458,7 +458,7 @@ impl World {
 
     /// What keeps a task that stands in line from going on, if anything does.
     #[must_use]
-    pub fn held(&self, id: TaskId, limits: &ScheduleLimits) -> Option<WaitReason> {
+    pub fn hold_reason(&self, id: TaskId, limits: &ScheduleLimits) -> Option<WaitReason> {
         let seat = self.seats.get(id.0 as usize)?;
         let (standing, _) = seat.place?;
         let full = self.is_full(standing, limits).then_some(WaitReason::Slot);
@@ -482,7 +482,7 @@ impl World {
         let lines =
             self.by_profile.iter().flat_map(|(profile, lines)| lines.values().map(|line| (line, &**profile)));
         let front = merge_lines(&lines.collect::<Vec<_>>()).take(LOOK_AHEAD);
-        let held = front.filter_map(|(rank, _)| Some((rank.task, self.held(rank.task, limits)?)));
+        let held = front.filter_map(|(rank, _)| Some((rank.task, self.hold_reason(rank.task, limits)?)));
         held.filter(|(_, wait)| matches!(wait, WaitReason::Turn(_))).collect()
     }
 

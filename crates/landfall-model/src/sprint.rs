@@ -312,7 +312,7 @@ impl Sprint {
             Event::IterationBegan { .. } => stat.iterations += 1,
             Event::IterationEnded { usage, .. } => {
                 stat.micro_usd += usage.micro_usd;
-                stat.tokens += usage.tokens();
+                stat.tokens += usage.total_tokens();
                 stat.verified = false;
             }
             Event::Verified { report, .. } => {

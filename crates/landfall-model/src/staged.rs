@@ -128,7 +128,7 @@ impl StagedState {
     }
 
     /// What the fact changes; false if it cannot follow.
-    pub(crate) fn absorb(&mut self, at: Timestamp, event: &StagedEvent) -> bool {
+    pub(crate) fn apply_event(&mut self, at: Timestamp, event: &StagedEvent) -> bool {
         match event {
             StagedEvent::Planned { paper, steps, covers, approach, .. } => {
                 let before = self.papers.insert(PLAN.to_owned(), paper.clone());

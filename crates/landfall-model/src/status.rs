@@ -51,7 +51,7 @@ impl TaskStatus {
 
     /// The word people and files use.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn wire_name(self) -> &'static str {
         match self {
             Self::Draft => "draft",
             Self::Ready => "ready",
@@ -70,7 +70,7 @@ impl TaskStatus {
     /// The status of a task, from its own facts. A ready task with unmet needs or without a slot is still
     /// `ready` here; [`Status::among`] knows the others.
     #[must_use]
-    pub fn of(task: &Task) -> Self {
+    pub fn for_task(task: &Task) -> Self {
         match &task.state {
             TaskState::Draft => Self::Draft,
             TaskState::Ready { .. } if task.is_held() => Self::Waiting,
@@ -97,7 +97,7 @@ impl TaskStatus {
     /// others hold.
     #[must_use]
     pub fn for_task_among_others(task: &Task, unmet: &[TaskId], starved: bool) -> Self {
-        match Self::of(task) {
+        match Self::for_task(task) {
             Self::Ready if !unmet.is_empty() || starved => Self::Waiting,
             own => own,
         }
@@ -106,7 +106,7 @@ impl TaskStatus {
 
 impl fmt::Display for TaskStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
+        f.write_str(self.wire_name())
     }
 }
 
@@ -223,18 +223,19 @@ fn explain_ended(task: &Task, ending: &Ending, when: &dyn Fn(Timestamp) -> Strin
     match (ending.kind, &task.landed) {
         (EndKind::Done, landed) if let Some(left) = issue::describe_left_open(task) => {
             let landed = landed.as_ref();
-            let landed = landed.map(|it| format!(": it landed as {} {}", it.commit.short(), when(it.at)));
+            let landed =
+                landed.map(|it| format!(": it landed as {} {}", it.commit.short_hash(), when(it.at)));
             format!("{id} is done{}, but {left}.", landed.unwrap_or_default())
         }
         (EndKind::Done, Some(landed)) => {
-            format!("{id} is done: it landed as {} {}.", landed.commit.short(), when(landed.at))
+            format!("{id} is done: it landed as {} {}.", landed.commit.short_hash(), when(landed.at))
         }
         (EndKind::Done, None) if let Some(many) = sub_issue_names(task) => {
             format!("{id} is done: what it is made of is done ({many}).")
         }
         (EndKind::Done, None) => format!("{id} is done{because}."),
         (EndKind::Failed | EndKind::Timeout | EndKind::Blocked, Some(landed)) => {
-            let commit = landed.commit.short();
+            let commit = landed.commit.short_hash();
             let onward =
                 issue::suggest_resume(task).unwrap_or_else(|| format!("`landfall retry {id}` continues it"));
             format!("{id} landed as {commit}, but what comes after that failed ({code}){because}; {onward}.")
@@ -404,11 +405,11 @@ fn explain_waiting(id: TaskId, wait: &WaitReason, when: &dyn Fn(Timestamp) -> St
         WaitReason::Conflict { base, files, until, overdue } => format!(
             "waits for you to resolve its conflict with {} in {}: in its workspace (`landfall show {id}` says where), commit \
              what is there, merge {} and say `landfall answer {id} resolved`, or say how and the agent does it; after {} {}.",
-            base.short(),
+            base.short_hash(),
             to_phrase(&files.join(", ")),
-            base.short(),
+            base.short_hash(),
             when(*until),
-            overdue.sentence()
+            overdue.to_sentence()
         ),
         WaitReason::Parts => "waits for the issues it is made of.".to_owned(),
         WaitReason::Blockers { by } => {

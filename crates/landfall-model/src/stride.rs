@@ -25,7 +25,7 @@ pub fn agent_step(kind: &StepKind) -> &'static str {
 #[must_use]
 pub fn current_agent_step(task: &Task) -> Option<String> {
     let step = task.flow.as_ref()?.find_step(task.step()?)?;
-    let is_own = task.strides() && matches!(step.kind, StepKind::Agent { .. });
+    let is_own = task.runs_own_loop() && matches!(step.kind, StepKind::Agent { .. });
     let said = task.stride.as_ref().filter(|_| is_own).map(|stride| stride.next.as_str());
     let said = said.filter(|next| STEPS.contains(next));
     Some(match (said, is_own) {
@@ -130,7 +130,7 @@ impl StopReason {
 
     /// The word in the stop file.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn wire_name(self) -> &'static str {
         match self {
             Self::Timeout => "timeout",
             Self::MaxIterations => "max_iterations",

@@ -368,20 +368,20 @@ impl Task {
     /// Whether it is in a step that only reads the work.
     fn is_read(&self) -> bool {
         let step = self.step().zip(self.flow.as_ref()).and_then(|(step, flow)| flow.find_step(step));
-        step.is_some_and(|step| step.kind.reads())
+        step.is_some_and(|step| step.kind.is_reader_step())
     }
 
     /// Whether its agent runs a loop of its own, told by files.
     #[must_use]
-    pub fn strides(&self) -> bool {
-        self.driving.as_ref().is_some_and(|driving| driving.style.strides())
+    pub fn runs_own_loop(&self) -> bool {
+        self.driving.as_ref().is_some_and(|driving| driving.style.runs_own_loop())
     }
 
     /// How many iterations are done: runs of the agent, or steps of its own loop.
     #[must_use]
     pub fn iterations_done(&self) -> u32 {
         let Counters { iterations, strides, .. } = self.counters;
-        if self.strides() { iterations.max(strides) } else { iterations }
+        if self.runs_own_loop() { iterations.max(strides) } else { iterations }
     }
 
     /// How much of its time is left.

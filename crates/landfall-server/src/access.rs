@@ -23,7 +23,7 @@ pub(crate) fn answer(shared: &Shared, who: &Who, asked: &Asked) -> Option<Result
     let keys = || {
         shared.keys.as_ref().ok_or_else(|| {
             Problem::new(ProblemCode::NotNow, "no server listens for browsers")
-                .hint("`landfall serve` starts one")
+                .with_hint("`landfall serve` starts one")
         })
     };
     Some(match asked {
@@ -32,12 +32,12 @@ pub(crate) fn answer(shared: &Shared, who: &Who, asked: &Asked) -> Option<Result
             Ok(true) => Ok(Response::SessionRevoke(list_sessions(keys, who))),
             Ok(false) => {
                 Err(Problem::new(ProblemCode::NotFound, format!("no session is called `{}`", of.session))
-                    .hint("`landfall project sessions` lists them"))
+                    .with_hint("`landfall project sessions` lists them"))
             }
             Err(error) => Err(keys_problem(&error)),
         }),
         Asked::Pair(asked) => keys().and_then(|keys| {
-            let (code, until_ms) = keys.pairing(&asked.label).map_err(|error| keys_problem(&error))?;
+            let (code, until_ms) = keys.create_pairing(&asked.label).map_err(|error| keys_problem(&error))?;
             let links: Vec<String> = shared.links.iter().map(|link| format!("{link}/pair/{code}")).collect();
             let squares = links.last().map(|link| qr_squares(link)).unwrap_or_default();
             Ok(Response::Pair(Pairing { links, until_ms, squares }))
@@ -68,7 +68,7 @@ fn keys_problem(error: &KeysProblem) -> Problem {
     let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
     if let KeysProblem::Full = error {
         return Problem::new(ProblemCode::TooMany, error.to_string())
-            .hint("`landfall project sessions` lists them, and `landfall project sessions --revoke SESSION` lets one in no more");
+            .with_hint("`landfall project sessions` lists them, and `landfall project sessions --revoke SESSION` lets one in no more");
     }
     Problem::new(ProblemCode::Internal, format!("{error}{cause}"))
 }
@@ -117,7 +117,7 @@ async fn handle_login(State(shared): State<Arc<Shared>>, request: Request<Body>)
     let pairs: Vec<(String, String)> = serde_html_form::from_bytes(&body).unwrap_or_default(); // what cannot be read is no token
     let token = crate::forms::value_of(&pairs, "token").map_or("", str::trim);
     let Some(keys) = &shared.keys else { return answer::redirect_response("/login") };
-    match keys.known(token) {
+    match keys.find_owner(token) {
         Some(SecretOwner::Owner) => start_browser_session(&shared, keys, &parts.headers, ""),
         Some(SecretOwner::Agent(_) | SecretOwner::Browser(_)) | None => {
             note_wrong_guess(&shared.login_guesses, source);
@@ -162,9 +162,9 @@ async fn handle_pairing(
 fn check_guesses(guesses: &GuessLimit, source: Option<ConnectionSource>) -> Result<(), Problem> {
     let Some(wait) = source.and_then(|source| guesses.wait(source, Instant::now())) else { return Ok(()) };
     let seconds = wait.as_secs() + 1;
-    Err(Problem::new(ProblemCode::TooMany, "too many wrong guesses came from this address").hint(format!(
-        "try again in {seconds} s; `landfall project pair` makes a link that lets a browser in"
-    )))
+    Err(Problem::new(ProblemCode::TooMany, "too many wrong guesses came from this address").with_hint(
+        format!("try again in {seconds} s; `landfall project pair` makes a link that lets a browser in"),
+    ))
 }
 
 fn note_wrong_guess(guesses: &GuessLimit, source: Option<ConnectionSource>) {
@@ -220,7 +220,7 @@ fn cookie_attributes(shared: &Shared, headers: &HeaderMap) -> Result<&'static st
         Some(PageLocation::Secure) => Ok("Path=/; HttpOnly; SameSite=Strict; Secure"),
         Some(PageLocation::At(there)) => {
             Err(Problem::new(ProblemCode::Forbidden, "nobody signs in by this name of the machine")
-                .hint(format!("the pages are at {there}")))
+                .with_hint(format!("the pages are at {there}")))
         }
         None => Err(Problem::new(ProblemCode::Misdirected, "this is another host than the request names")),
     }

@@ -122,7 +122,7 @@ async fn call_once(
                 ProblemCode::KeyReused,
                 "this idempotency key came with another request before",
             )
-            .hint("a new request needs a new key"));
+            .with_hint("a new request needs a new key"));
         }
         None => {}
     }
@@ -204,7 +204,7 @@ impl RequestLimits {
         match tokio::time::timeout(ROOM_WAIT_MAX, Arc::clone(room).acquire_owned()).await {
             Ok(Ok(permit)) => Ok(permit),
             Ok(Err(_)) | Err(_) => Err(Problem::new(ProblemCode::TooMany, "too many ask for this at once")
-                .hint("ask again in a moment")),
+                .with_hint("ask again in a moment")),
         }
     }
 }
@@ -294,7 +294,7 @@ impl BodyReadLimits {
     ) -> Result<Vec<u8>, Problem> {
         let Some(_body) = self.begin_body(source) else {
             return Err(Problem::new(ProblemCode::TooMany, "too many requests of this kind arrive at once")
-                .hint("ask again in a moment"));
+                .with_hint("ask again in a moment"));
         };
         read_within(body, bytes_max, OPEN_BODY_TIME_MAX).await
     }
@@ -458,7 +458,7 @@ mod tests {
 
     #[test]
     fn slow_bodies_of_one_address_leave_room_for_others() {
-        let address = |last: u8| Some(ConnectionSource::of_address([127, 0, 0, last].into()));
+        let address = |last: u8| Some(ConnectionSource::from_address([127, 0, 0, last].into()));
         let bodies = BodyReadLimits::default();
         let taken: Vec<_> = (0..100).map_while(|_| bodies.begin_body(address(9))).collect();
         assert_eq!(taken.len(), OPEN_BODIES_SOURCE_MAX);

@@ -58,7 +58,7 @@ async fn send(
     task: TaskId,
     fields: &[(String, String)],
 ) -> Result<Response, Problem> {
-    let text = message(fields)?;
+    let text = build_message(fields)?;
     let Response::Show(shown) = api::call(shared, who, Asked::Show(TaskAsked { task })).await? else {
         return Err(Problem::new(ProblemCode::Internal, "the task was not shown"));
     };
@@ -73,7 +73,7 @@ async fn send(
 }
 
 /// One message from the fields of the form: a `comment` belongs to the `file`, `line` and `code` before it.
-fn message(fields: &[(String, String)]) -> Result<String, Problem> {
+fn build_message(fields: &[(String, String)]) -> Result<String, Problem> {
     let (mut file, mut line, mut code) = ("", "", "");
     let mut parts: Vec<String> = Vec::new();
     for (name, text) in fields {
@@ -104,7 +104,7 @@ fn message(fields: &[(String, String)]) -> Result<String, Problem> {
     }
     match parts.len() {
         0 => Err(Problem::new(ProblemCode::BadInput, "there is no comment to send")
-            .hint("write one beside a file or a line first")),
+            .with_hint("write one beside a file or a line first")),
         1..=COMMENTS_MAX => Ok(parts.join("\n\n")),
         many => Err(Problem::new(
             ProblemCode::BadInput,
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn comments_quote_what_they_are_about() {
-        let text = message(&fields(&[
+        let text = build_message(&fields(&[
             ("file", "src/a.rs"),
             ("comment", ""),
             ("file", "src/b.rs"),
@@ -149,13 +149,17 @@ mod tests {
 
     #[test]
     fn an_empty_form_sends_nothing() {
-        assert!(message(&fields(&[("file", "a"), ("line", "1"), ("comment", "  \r\n")])).is_err());
+        assert!(build_message(&fields(&[("file", "a"), ("line", "1"), ("comment", "  \r\n")])).is_err());
     }
 
     #[test]
     fn a_quoted_line_stays_one_line() {
-        let text =
-            message(&fields(&[("file", "a\nb"), ("line", "1\n"), ("code", "x\ny\u{1b}"), ("comment", "z")]));
+        let text = build_message(&fields(&[
+            ("file", "a\nb"),
+            ("line", "1\n"),
+            ("code", "x\ny\u{1b}"),
+            ("comment", "z"),
+        ]));
         assert_eq!(text.expect("a comment"), "a b, line 1:\n> x y\nz");
     }
 }

@@ -22,7 +22,7 @@ pub(crate) enum ConnectionSource {
 }
 
 impl ConnectionSource {
-    pub(crate) fn of_address(address: IpAddr) -> Self {
+    pub(crate) fn from_address(address: IpAddr) -> Self {
         Self::Address(match address.to_canonical() {
             IpAddr::V4(v4) => IpAddr::V4(v4),
             IpAddr::V6(v6) => {
@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn an_address_of_a_network_is_that_network() {
-        let of = |text: &str| ConnectionSource::of_address(text.parse().expect("an address"));
+        let of = |text: &str| ConnectionSource::from_address(text.parse().expect("an address"));
         assert_eq!(of("2001:db8:1:2::1"), of("2001:db8:1:2:ffff::2"));
         assert_ne!(of("2001:db8:1:2::1"), of("2001:db8:1:3::1"));
         assert_eq!(of("::ffff:127.0.0.1"), of("127.0.0.1"));

@@ -118,7 +118,7 @@ impl Shared {
 
     /// Somebody was told of everything that happened until now.
     pub(crate) fn mark_all_told(&self) {
-        self.kept.note_told(self.service.mark().map_or(0, |mark| mark.seq));
+        self.kept.note_told(self.service.state_version().map_or(0, |mark| mark.seq));
     }
 
     /// The name a request is for. It has passed the door, so there is one.
@@ -204,7 +204,7 @@ enum KeyProof {
 
 /// Who asks on the socket. Only the key makes one the user.
 fn judge_proof(proof: KeyProof) -> Result<Who, Problem> {
-    let refuse = |what: &str, hint: &str| Err(Problem::new(ProblemCode::Unauthorized, what).hint(hint));
+    let refuse = |what: &str, hint: &str| Err(Problem::new(ProblemCode::Unauthorized, what).with_hint(hint));
     match proof {
         KeyProof::Holds => Ok(Who::Owner),
         KeyProof::Missing => refuse(
@@ -263,7 +263,7 @@ impl Who {
             | (Self::Agent { .. }, Access::Read | Access::Suggest) => Ok(()),
             (Self::Agent { .. }, Access::Steer) => {
                 Err(Problem::new(ProblemCode::Forbidden, "an agent's token does not decide")
-                    .hint("it may read, and add tasks as drafts; a person decides the rest"))
+                    .with_hint("it may read, and add tasks as drafts; a person decides the rest"))
             }
             (Self::Nobody, _) => Err(unauthorized_problem()),
         }
@@ -307,7 +307,7 @@ pub(crate) async fn check_peer_process(
         let leave = Arc::clone(lookups).acquire_owned().await.ok()?;
         let lookup = tokio::task::spawn_blocking(move || {
             let _leave = leave; // held by the thread, which goes on when the connection is given up
-            service.admit(&process)
+            service.admit_peer(&process)
         });
         lookup.await.ok()
     };
@@ -315,7 +315,7 @@ pub(crate) async fn check_peer_process(
         Ok(Some(admitted)) => admitted,
         Ok(None) | Err(_) => {
             Err(Problem::new(ProblemCode::Forbidden, "the engine cannot tell whose process this is")
-                .hint("ask again in a moment"))
+                .with_hint("ask again in a moment"))
         }
     }
 }
@@ -357,7 +357,7 @@ pub(crate) fn redirect_target(shared: &Shared, peer: &Peer, request: &Request<Bo
 }
 
 fn unauthorized_problem() -> Problem {
-    Problem::new(ProblemCode::Unauthorized, "a token is wanted").hint(
+    Problem::new(ProblemCode::Unauthorized, "a token is wanted").with_hint(
         "`landfall project token` prints it; send it as `Authorization: Bearer …`, or sign in at /login",
     )
 }
@@ -367,7 +367,7 @@ fn unauthorized_problem() -> Problem {
 fn check_host(shared: &Shared, peer: &Peer, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
     let refuse = |what: &str| {
         Err(Problem::new(ProblemCode::Misdirected, what.to_owned())
-            .hint("`landfall serve --host NAME:PORT` adds a name"))
+            .with_hint("`landfall serve --host NAME:PORT` adds a name"))
     };
     if uri.authority().is_some() || uri.scheme().is_some() {
         return refuse("the request line names a host");
@@ -393,8 +393,9 @@ fn check_version(headers: &HeaderMap) -> Result<(), Problem> {
                 theirs.map_or_else(|| "an unreadable version".to_owned(), |it| format!("version {it}"));
             let what =
                 format!("the request has {theirs} of the wire; this engine speaks {}", landfall_api::VERSION);
-            Err(Problem::new(ProblemCode::BadInput, what)
-                .hint("use the client that belongs to this engine: `landfall --version` shows its version"))
+            Err(Problem::new(ProblemCode::BadInput, what).with_hint(
+                "use the client that belongs to this engine: `landfall --version` shows its version",
+            ))
         }
     }
 }
@@ -439,7 +440,7 @@ fn identify_caller(
     if let Some(bearer) = bearers.next() {
         let token = bearer.to_str().ok().and_then(|it| it.strip_prefix("Bearer "));
         let known = match (token, bearers.next()) {
-            (Some(token), None) => keys.known(token),
+            (Some(token), None) => keys.find_owner(token),
             (Some(_) | None, _) => None,
         };
         return match known {
@@ -450,7 +451,7 @@ fn identify_caller(
         };
     }
     let Some(secret) = find_cookie(headers, keys.cookie_name()) else { return Ok(Who::Nobody) };
-    let Some(SecretOwner::Browser(session)) = keys.known(secret) else { return Ok(Who::Nobody) };
+    let Some(SecretOwner::Browser(session)) = keys.find_owner(secret) else { return Ok(Who::Nobody) };
     if *request.method() != Method::GET && *request.method() != Method::HEAD {
         // A browser says where a form comes from; one that does not is not believed.
         if !says_origin(headers) {
@@ -469,7 +470,7 @@ fn wrong_token(guesses: &GuessLimit, source: ConnectionSource) -> Problem {
     if let Some(wait) = guesses.wait(source, now) {
         let seconds = wait.as_secs() + 1;
         return Problem::new(ProblemCode::TooMany, "too many wrong tokens came from this address")
-            .hint(format!("try again in {seconds} s; `landfall project token` prints the right one"));
+            .with_hint(format!("try again in {seconds} s; `landfall project token` prints the right one"));
     }
     guesses.note_wrong(source, now);
     unauthorized_problem()

@@ -36,7 +36,7 @@ struct DownloadRequest {
 }
 
 impl DownloadRequest {
-    fn of(shared: Arc<Shared>, task: &str, request: &Parts) -> Result<Self, Problem> {
+    fn from_request(shared: Arc<Shared>, task: &str, request: &Parts) -> Result<Self, Problem> {
         let who = request.extensions.get::<Who>().cloned().unwrap_or(Who::Nobody);
         who.may(Access::Steer)?; // an agent has no business on pages made for people
         let task = task
@@ -72,9 +72,9 @@ async fn serve_log_lines(
     let (parts, _) = request.into_parts();
     or_problem_response(
         async {
-            let caller = DownloadRequest::of(shared, &task, &parts)?;
+            let caller = DownloadRequest::from_request(shared, &task, &parts)?;
             let wanted = Wanted::of(caller.task, &caller.query);
-            match caller.call_operation(Asked::Output(wanted.asked(ROWS))).await? {
+            match caller.call_operation(Asked::Output(wanted.to_request(ROWS))).await? {
                 Response::Output(page) => Ok(answer::html_response(200, log::list(&page).to_string())),
                 response => Err(other(&response)),
             }
@@ -100,7 +100,7 @@ async fn serve_output(
     let (parts, _) = request.into_parts();
     or_problem_response(
         async {
-            let caller = DownloadRequest::of(shared, &task, &parts)?;
+            let caller = DownloadRequest::from_request(shared, &task, &parts)?;
             let form = match caller.query_value("as") {
                 None | Some("raw") => DownloadFormat::Raw,
                 Some("txt") => DownloadFormat::Text,
@@ -178,7 +178,7 @@ fn stream_formatted(caller: DownloadRequest, wanted: Wanted, form: DownloadForma
         let name = name.clone();
         async move {
             let (caller, mut wanted, begins) = state?;
-            let page = match caller.call_operation(Asked::Output(wanted.asked(PIECE))).await {
+            let page = match caller.call_operation(Asked::Output(wanted.to_request(PIECE))).await {
                 Ok(Response::Output(page)) => page,
                 Ok(response) => return Some((Err(io::Error::other(other(&response).message)), None)),
                 Err(problem) => return Some((Err(io::Error::other(problem.message)), None)),
@@ -192,7 +192,7 @@ fn stream_formatted(caller: DownloadRequest, wanted: Wanted, form: DownloadForma
             for line in &page.lines {
                 match form {
                     DownloadFormat::Raw | DownloadFormat::Text => {
-                        text.push_str(&ansi::plain(&line.text));
+                        text.push_str(&ansi::strip_colors(&line.text));
                         text.push('\n');
                     }
                     DownloadFormat::JsonLines => {
@@ -230,7 +230,7 @@ async fn serve_patch(
     let (parts, _) = request.into_parts();
     or_problem_response(
         async {
-            let caller = DownloadRequest::of(shared, &task, &parts)?;
+            let caller = DownloadRequest::from_request(shared, &task, &parts)?;
             let from = caller.query_value("since").filter(|it| !it.is_empty()).map(str::to_owned);
             match caller.call_operation(Asked::Diff(DiffAsked { task: caller.task, from })).await? {
                 Response::Diff(diff) => {
@@ -259,7 +259,7 @@ async fn serve_certificate(
     let (parts, _) = request.into_parts();
     or_problem_response(
         async {
-            let caller = DownloadRequest::of(shared, &task, &parts)?;
+            let caller = DownloadRequest::from_request(shared, &task, &parts)?;
             match caller.call_operation(Asked::Certificate(TaskAsked { task: caller.task })).await? {
                 Response::Certificate(paper) => {
                     let text = serde_json::to_vec_pretty(&paper.certificate).unwrap_or_default(); // it came as JSON

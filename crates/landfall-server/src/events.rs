@@ -129,7 +129,7 @@ pub(crate) async fn run_event_pump(shared: Arc<Shared>, mut stopping: watch::Rec
         if let Ok(page) = read_journal(&shared, asked).await {
             // Whoever hears of something and asks finds it in the answers that are kept.
             if at.is_some_and(|at| at < page.next)
-                && shared.service.mark().is_some_and(|mark| mark.seq >= page.next)
+                && shared.service.state_version().is_some_and(|mark| mark.seq >= page.next)
             {
                 shared.kept.wait_until_ready(page.next).await;
             }
@@ -164,7 +164,7 @@ pub(crate) async fn run_event_pump(shared: Arc<Shared>, mut stopping: watch::Rec
                 let live = escape_json_bytes(serde_json::to_vec(&status.active).unwrap_or_default()); // plain words and numbers
                 let live = String::from_utf8(live).unwrap_or_default(); // JSON is text
                 if live != last_live {
-                    let head = shared.service.mark().map_or(0, |mark| mark.seq);
+                    let head = shared.service.state_version().map_or(0, |mark| mark.seq);
                     shared.kept.wait_until_ready(head).await;
                     shared.kept.note_told(head);
                     let event = Bytes::from(format!("event: live\ndata: {live}\n\n"));

@@ -49,7 +49,7 @@ mod tests {
     #[test]
     fn ten_wrong_guesses_a_minute_are_looked_at_and_others_are_not_held_up() {
         let limit = GuessLimit::default();
-        let of = |last: u8| ConnectionSource::of_address([192, 0, 2, last].into());
+        let of = |last: u8| ConnectionSource::from_address([192, 0, 2, last].into());
         let began = Instant::now();
         for guess in 0..10 {
             let now = began + Duration::from_secs(guess);
@@ -71,7 +71,7 @@ mod tests {
         let limit = GuessLimit::default();
         let now = Instant::now();
         for number in 0..10_000_u32 {
-            limit.note_wrong(ConnectionSource::of_address(std::net::Ipv4Addr::from(number).into()), now);
+            limit.note_wrong(ConnectionSource::from_address(std::net::Ipv4Addr::from(number).into()), now);
         }
         assert_eq!(limit.0.lock().expect("no panic").len(), SOURCES_MAX);
     }

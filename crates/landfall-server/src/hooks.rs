@@ -42,7 +42,7 @@ async fn receive_webhook(
         headers.filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())));
     let hook = TrackerWebhook { tracker, headers: headers.collect(), body };
     let service = Arc::clone(&shared.service);
-    let heard = tokio::task::spawn_blocking(move || service.hook(&hook)).await;
+    let heard = tokio::task::spawn_blocking(move || service.handle_webhook(&hook)).await;
     match heard.unwrap_or_else(|_| Err(Problem::new(ProblemCode::Internal, "the hook is broken"))) {
         Ok(()) => answer::json(b"{}".to_vec()),
         Err(problem) => answer::problem(&problem),

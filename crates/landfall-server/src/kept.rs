@@ -75,7 +75,7 @@ impl CachedResponse {
         makes: Vec<(String, ResponseBuilder)>,
         shared: &Arc<Shared>,
     ) -> Vec<(String, Result<Self, Problem>)> {
-        let (begun, before) = (Instant::now(), shared.service.mark().unwrap_or_default());
+        let (begun, before) = (Instant::now(), shared.service.state_version().unwrap_or_default());
         let mut all = Vec::with_capacity(makes.len());
         let mut makes = makes.into_iter();
         let moment = shared.service.run_in_one_state(&mut || {
@@ -85,7 +85,7 @@ impl CachedResponse {
             };
             all.extend(makes.by_ref().map(|(name, make)| (name, made(make))));
         });
-        let after = || shared.service.mark().unwrap_or_default().seq;
+        let after = || shared.service.state_version().unwrap_or_default().seq;
         let mark = StateVersion { seq: moment.unwrap_or(before.seq), ..before };
         let shows = moment.unwrap_or_else(after).max(mark.seq);
         let made = |bytes| Self { mark, shows, begun, bytes };
@@ -106,7 +106,7 @@ impl CacheSlot {
 
 impl ResponseCacheState {
     /// The answer that holds for somebody who asks at `mark`. From here on everybody is shown at least as much.
-    fn answer(&mut self, name: &str, mark: StateVersion) -> Option<Bytes> {
+    fn cached_answer(&mut self, name: &str, mark: StateVersion) -> Option<Bytes> {
         let place = self.places.get(name)?;
         let least = if place.is_hot() { StateVersion { seq: mark.seq.min(self.told), ..mark } } else { mark };
         let made = place.made.as_ref().filter(|made| made.is_valid_at(least, AGE_MAX))?;
@@ -137,29 +137,29 @@ impl ResponseCache {
         name: &str,
         make: impl Fn(&Arc<Shared>) -> Result<Bytes, Problem> + Send + Sync + 'static,
     ) -> Result<Bytes, Problem> {
-        let Some(mark) = shared.service.mark() else {
+        let Some(mark) = shared.service.state_version() else {
             // Nobody says how long it would hold.
             return build_response(shared, name, &(Arc::new(make) as ResponseBuilder))
                 .await
                 .map(|made| made.bytes);
         };
         let (making, make) = {
-            let mut state = self.state();
+            let mut state = self.lock_state();
             let (place, hot) = note_request(&mut state, name, make);
             if hot {
                 self.hot.notify_one();
             }
-            if let Some(bytes) = state.answer(name, mark) {
+            if let Some(bytes) = state.cached_answer(name, mark) {
                 return Ok(bytes);
             }
             place
         };
         let _one = making.lock().await;
-        if let Some(bytes) = self.state().answer(name, mark) {
+        if let Some(bytes) = self.lock_state().cached_answer(name, mark) {
             return Ok(bytes); // somebody just made it
         }
         let made = build_response(shared, name, &make).await?;
-        let (bytes, mut state) = (made.bytes.clone(), self.state());
+        let (bytes, mut state) = (made.bytes.clone(), self.lock_state());
         state.told = state.told.max(made.shows);
         state.store_response(name, made);
         Ok(bytes)
@@ -167,7 +167,7 @@ impl ResponseCache {
 
     /// Somebody is told of everything up to this event, by another way: nobody is shown less from here on.
     pub(crate) fn note_told(&self, seq: u64) {
-        let mut state = self.state();
+        let mut state = self.lock_state();
         state.told = state.told.max(seq);
     }
 
@@ -181,16 +181,16 @@ impl ResponseCache {
     }
 
     fn any_hot(&self) -> bool {
-        self.state().places.values().any(CacheSlot::is_hot)
+        self.lock_state().places.values().any(CacheSlot::is_hot)
     }
 
-    fn state(&self) -> MutexGuard<'_, ResponseCacheState> {
+    fn lock_state(&self) -> MutexGuard<'_, ResponseCacheState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What several ask for and is not known for `mark`, or soon will be old.
     fn due_builders(&self, mark: StateVersion) -> Vec<(String, ResponseBuilder)> {
-        let state = self.state();
+        let state = self.lock_state();
         let hot = state.places.iter().filter(|(_, place)| place.is_hot());
         let due = hot
             .filter(|(_, place)| !place.made.as_ref().is_some_and(|made| made.is_valid_at(mark, AGE_SOON)));
@@ -254,7 +254,7 @@ fn thread_cpu_time() -> Duration {
 pub(crate) async fn run_refresher(shared: Arc<Shared>, mut stopping: watch::Receiver<bool>) {
     let mut work = Duration::ZERO; // less what was rested since
     loop {
-        let Some(mark) = shared.service.mark().filter(|_| shared.kept.any_hot()) else {
+        let Some(mark) = shared.service.state_version().filter(|_| shared.kept.any_hot()) else {
             tokio::select! {
                 () = shared.kept.hot.notified() => continue,
                 _ = stopping.changed() => return,
@@ -269,7 +269,7 @@ pub(crate) async fn run_refresher(shared: Arc<Shared>, mut stopping: watch::Rece
             tokio::time::sleep(rest).await;
             let wait = ROUND_EVERY.saturating_sub(began.elapsed());
             // The thread comes back soon in any case.
-            let _ = tokio::task::spawn_blocking(move || waiting.service.wait_past(mark, wait)).await; // as above
+            let _ = tokio::task::spawn_blocking(move || waiting.service.wait_for_change(mark, wait)).await; // as above
         };
         tokio::select! {
             () = wait => work = work.saturating_sub(resting.elapsed() / REST_PER_WORK),
@@ -289,7 +289,7 @@ async fn refresh_due_responses(shared: &Arc<Shared>, mark: StateVersion) -> Dura
     let Ok((all, work)) = build_in_thread(shared, due).await else {
         return Duration::ZERO; // too many ask already; whoever asks is told
     };
-    let mut state = shared.kept.state();
+    let mut state = shared.kept.lock_state();
     // Whoever asks for what could not be made is told what is wrong with it.
     let made = all.into_iter().filter_map(|(name, made)| Some((name, made.ok()?)));
     let seen = made.fold(mark.seq, |seen, (name, made)| {
@@ -351,7 +351,7 @@ mod tests {
             Err(Problem::new(ProblemCode::NotFound, "nothing is here"))
         }
 
-        fn mark(&self) -> Option<StateVersion> {
+        fn state_version(&self) -> Option<StateVersion> {
             let (writes, seq) = (self.writes.load(Ordering::SeqCst), self.seq.load(Ordering::SeqCst));
             self.marks.then_some(StateVersion { writes, seq })
         }
@@ -570,6 +570,6 @@ mod tests {
             let name = format!("/{number}");
             shared.kept.get(&shared, &name, |_| Ok(Bytes::new())).await.expect("an answer");
         }
-        assert_eq!(shared.kept.state().places.len(), PLACES_MAX);
+        assert_eq!(shared.kept.lock_state().places.len(), PLACES_MAX);
     }
 }

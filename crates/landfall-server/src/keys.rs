@@ -145,7 +145,7 @@ impl AccessKeys {
     ///
     /// # Errors
     /// As [`Self::open`].
-    pub fn renew(folder: &Path) -> Result<String, KeysProblem> {
+    pub fn renew_token(folder: &Path) -> Result<String, KeysProblem> {
         let token = random_secret()?;
         write_secret_file(&folder.join("token"), &format!("{token}\n"))?;
         Ok(token)
@@ -162,7 +162,7 @@ impl AccessKeys {
     }
 
     /// Whose secret this is. Takes the same time for every wrong one.
-    pub(crate) fn known(&self, secret: &str) -> Option<SecretOwner> {
+    pub(crate) fn find_owner(&self, secret: &str) -> Option<SecretOwner> {
         if secret.len() > 200 {
             return None;
         }
@@ -277,7 +277,7 @@ impl AccessKeys {
     }
 
     /// A code that lets one browser in, once, and until when.
-    pub(crate) fn pairing(&self, label: &str) -> Result<(String, i64), KeysProblem> {
+    pub(crate) fn create_pairing(&self, label: &str) -> Result<(String, i64), KeysProblem> {
         let code = random_secret_part()? + &random_secret_part()?;
         let now = now_ms();
         let mut state = self.lock();
@@ -344,7 +344,7 @@ mod tests {
     fn a_link_lets_one_in_once_and_not_for_ever() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let keys = AccessKeys::open(folder.path()).expect("keys");
-        let (code, until_ms) = keys.pairing("a phone").expect("a code");
+        let (code, until_ms) = keys.create_pairing("a phone").expect("a code");
         let now = now_ms();
         assert!(until_ms > now && until_ms <= now + PAIRING_MS);
         assert_eq!(keys.redeem_pairing(&code, until_ms), None, "too late");
@@ -359,10 +359,10 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let keys = AccessKeys::open(folder.path()).expect("keys");
         let (secret, session) = keys.create_session("a browser", false).expect("a session");
-        assert_eq!(keys.known(&secret), Some(SecretOwner::Browser(session.name.clone())));
+        assert_eq!(keys.find_owner(&secret), Some(SecretOwner::Browser(session.name.clone())));
         assert!(keys.is_session_valid(&session.name));
         keys.lock().sessions[0].until_ms = now_ms();
-        assert_eq!(keys.known(&secret), None);
+        assert_eq!(keys.find_owner(&secret), None);
         assert!(!keys.is_session_valid(&session.name) && keys.sessions().is_empty());
     }
 
@@ -382,7 +382,7 @@ mod tests {
         }
         let refused = keys.create_session("one more", false).expect_err("too many");
         assert!(refused.to_string().contains("200"), "{refused}");
-        assert!(keys.known(&first).is_some(), "who was there first stays");
+        assert!(keys.find_owner(&first).is_some(), "who was there first stays");
         assert!(keys.revoke_session(&session.name).expect("written"));
         assert!(keys.create_session("one more", false).is_ok(), "there is room again");
         // Those whose time is over take no room.

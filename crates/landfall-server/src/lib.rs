@@ -83,10 +83,10 @@ impl RunningServer {
 
     /// Lets nobody in any more, and waits for requests under way.
     pub fn stop(mut self) {
-        self.end();
+        self.stop_and_join();
     }
 
-    fn end(&mut self) {
+    fn stop_and_join(&mut self) {
         let _ = self.stop.take(); // everybody who listens hears of it
         if let Some(thread) = self.thread.take() {
             let _ = thread.join(); // a panic there was reported by the panic hook
@@ -96,7 +96,7 @@ impl RunningServer {
 
 impl Drop for RunningServer {
     fn drop(&mut self) {
-        self.end();
+        self.stop_and_join();
     }
 }
 

@@ -110,7 +110,7 @@ impl ConnectionListener for RemoteListener {
     async fn next(&self) -> io::Result<Option<(Self::Stream, ConnectionSource, Peer)>> {
         let (stream, address) = self.0.accept().await?;
         let _ = stream.set_nodelay(true); // it is only slower without
-        let source = ConnectionSource::of_address(address.ip());
+        let source = ConnectionSource::from_address(address.ip());
         Ok(Some((stream, source, Peer::Remote(source))))
     }
 }
@@ -135,7 +135,7 @@ async fn take<L: ConnectionListener>(listener: &L, room: &Arc<Connections>, host
         let Some(taken) = room.take(source) else { continue };
         let host = host.clone();
         guests.spawn(async move {
-            let Some(peer) = host.admit(&taken, peer).await else { return };
+            let Some(peer) = host.admit_peer(&taken, peer).await else { return };
             host.serve_connection(TokioIo::new(WriteTimeoutStream::new(stream, STALL_MAX)), peer, &taken)
                 .await;
         });
@@ -162,7 +162,7 @@ struct ServeContext {
 impl ServeContext {
     /// Finds out whether the process on the other side is an agent's. It is told so, if there is room for one more of them.
     /// A connection that gives way to another one is given up at once, so that those which an agent opens do not add up.
-    async fn admit(&self, taken: &ConnectionPermit, peer: Peer) -> Option<Peer> {
+    async fn admit_peer(&self, taken: &ConnectionPermit, peer: Peer) -> Option<Peer> {
         let Peer::Local(process) = &peer else { return Some(peer) };
         let admitted = tokio::select! {
             admitted = door::check_peer_process(&self.shared, &self.lookups, process) => admitted,

@@ -52,7 +52,7 @@ pub(crate) struct SecretFinder {
 impl SecretFinder {
     fn from_secrets(secrets: &[String]) -> Option<Self> {
         let fits = |it: &&String| (LETTERS_MIN..=LETTERS_MAX).contains(&it.len());
-        let words: BTreeSet<Vec<u8>> = secrets.iter().filter(fits).flat_map(|it| ways(it)).collect();
+        let words: BTreeSet<Vec<u8>> = secrets.iter().filter(fits).flat_map(|it| encoded_forms(it)).collect();
         if words.is_empty() {
             return None;
         }
@@ -112,7 +112,7 @@ const MARKUP: [&str; 5] = ["&amp;", "&lt;", "&gt;", "&quot;", "&#39;"];
 const TEMPLATES: [&str; 5] = ["&#38;", "&#60;", "&#62;", "&#34;", "&#39;"];
 
 /// How programs write a text, ours among them.
-fn ways(secret: &str) -> Vec<Vec<u8>> {
+fn encoded_forms(secret: &str) -> Vec<Vec<u8>> {
     let json = |text: &str| {
         let quoted = serde_json::to_string(text).unwrap_or_default(); // text always can be written
         quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default().to_owned()
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn every_way_to_write_it_is_hidden_and_nothing_else() {
-        for way in ways(SECRET) {
+        for way in encoded_forms(SECRET) {
             let text = [b"before ".as_slice(), &way, b" after, short"].concat();
             let hidden = mask().hide_secrets(&text).expect("it is there");
             assert_eq!(hidden.len(), text.len());

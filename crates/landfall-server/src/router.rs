@@ -193,13 +193,13 @@ pub(crate) async fn answer(
 
 async fn not_found_response(request: Request<Body>) -> HttpResponse {
     let what = format!("nothing is at `{}`", request.uri().path().chars().take(200).collect::<String>());
-    let problem = Problem::new(ProblemCode::NotFound, what).hint("what there is: /api");
+    let problem = Problem::new(ProblemCode::NotFound, what).with_hint("what there is: /api");
     if door::wants_page(&request) { pages::problem(&problem) } else { answer::problem(&problem) }
 }
 
 async fn not_allowed_response(request: Request<Body>) -> HttpResponse {
     let what = format!("`{}` is not how this is asked for", request.method());
-    let problem = Problem::new(ProblemCode::MethodNotAllowed, what).hint("what there is: /api");
+    let problem = Problem::new(ProblemCode::MethodNotAllowed, what).with_hint("what there is: /api");
     let mut answer = answer::problem(&problem);
     answer.headers_mut().entry(header::ALLOW).or_insert(HeaderValue::from_static("GET, POST, PATCH, DELETE"));
     answer

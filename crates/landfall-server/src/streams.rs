@@ -113,7 +113,7 @@ async fn watch(
 }
 
 async fn look(shared: &Arc<Shared>, who: &Who, wanted: &Wanted) -> Result<Box<Output>, Problem> {
-    match api::call(shared, who, Asked::Output(wanted.asked(LINES))).await? {
+    match api::call(shared, who, Asked::Output(wanted.to_request(LINES))).await? {
         Response::Output(page) => Ok(page),
         other => Err(Problem::new(ProblemCode::Internal, format!("`{}` is no output", other.name()))),
     }

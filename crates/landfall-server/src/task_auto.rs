@@ -41,7 +41,7 @@ async fn start_session(
         let body = read_json(&parts.headers, body).await?;
         let TaskAutoAsked { task_dir, max_iterations, timeout_minutes, flow } = serde_json::from_slice(&body)
             .map_err(|error| {
-                Problem::new(ProblemCode::BadInput, format!("the body cannot be understood: {error}")).hint(
+                Problem::new(ProblemCode::BadInput, format!("the body cannot be understood: {error}")).with_hint(
                     "send `{\"taskDir\": \"/absolute/path\", \"maxIterations\": 20, \"timeoutMinutes\": 30}`",
                 )
             })?;
@@ -76,11 +76,11 @@ async fn show_session(
     request: Request<Body>,
 ) -> HttpResponse {
     let asked = LoopsAsked { session: Some(session.clone()), ..LoopsAsked::default() };
-    to_response(match loops(&shared, caller_of(&request), asked).await {
+    to_response(match list_loops(&shared, caller_of(&request), asked).await {
         Ok(loops) => loops.into_iter().next().map(to_task_auto).ok_or_else(|| {
             let session: String = session.chars().take(200).collect();
             Problem::new(ProblemCode::NotFound, format!("session `{session}` has had no loop"))
-                .hint("`POST` begins one")
+                .with_hint("`POST` begins one")
         }),
         Err(problem) => Err(problem),
     })
@@ -97,19 +97,19 @@ async fn lookup_session(State(shared): State<Arc<Shared>>, request: Request<Body
     let asked: Result<LookupRequest, _> = serde_html_form::from_str(query);
     let Ok(LookupRequest { task_dir }) = asked else {
         return to_response::<()>(Err(Problem::new(ProblemCode::BadInput, "the query says no `taskDir`")
-            .hint("ask for `/api/task-auto/lookup?taskDir=/absolute/path`")));
+            .with_hint("ask for `/api/task-auto/lookup?taskDir=/absolute/path`")));
     };
     if let Err(problem) = check_absolute(&task_dir) {
         return to_response::<()>(Err(problem));
     }
     let asked = LoopsAsked { dir: Some(task_dir.clone()), ..LoopsAsked::default() };
-    to_response(match loops(&shared, caller_of(&request), asked).await {
+    to_response(match list_loops(&shared, caller_of(&request), asked).await {
         Ok(loops) => match loops.into_iter().find(|it| it.holds) {
             Some(held) => Ok(TaskAutoHolder { session_name: held.session, status: held.status }),
             None => {
                 let dir: String = task_dir.chars().take(200).collect();
                 Err(Problem::new(ProblemCode::NotFound, format!("no session has a loop for `{dir}`"))
-                    .hint("`POST /api/sessions/NAME/task-auto` begins one"))
+                    .with_hint("`POST /api/sessions/NAME/task-auto` begins one"))
             }
         },
         Err(problem) => Err(problem),
@@ -123,14 +123,14 @@ fn check_absolute(dir: &str) -> Result<(), Problem> {
     }
     let dir: String = dir.chars().take(200).collect();
     Err(Problem::new(ProblemCode::BadInput, format!("`taskDir` is no absolute path: `{dir}`"))
-        .hint("name the module's folder from `/` on"))
+        .with_hint("name the module's folder from `/` on"))
 }
 
 fn caller_of(request: &Request<Body>) -> Who {
     request.extensions().get::<Who>().cloned().unwrap_or(Who::Nobody)
 }
 
-async fn loops(shared: &Arc<Shared>, who: Who, asked: LoopsAsked) -> Result<Vec<LoopLine>, Problem> {
+async fn list_loops(shared: &Arc<Shared>, who: Who, asked: LoopsAsked) -> Result<Vec<LoopLine>, Problem> {
     match api::call(shared, &who, Asked::Loops(asked)).await? {
         Response::Loops(list) => Ok(list.loops),
         other => Err(unexpected_response(&other)),

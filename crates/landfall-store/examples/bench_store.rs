@@ -216,7 +216,7 @@ fn replay(folder: &Path, sizes: &[u64]) {
         );
     }
     let bytes = std::fs::metadata(&path).expect("it is there").len();
-    let rebuild = timed(|| sqlite.rebuild().expect("it is whole"));
+    let rebuild = timed(|| sqlite.rebuild_tables().expect("it is whole"));
     drop(sqlite);
     let open = timed(|| drop(Sqlite::open(&path, JournalOptions::default()).expect("it opens")));
     let quick = JournalOptions { check: landfall_store::JournalCheck::Quick, ..JournalOptions::default() };

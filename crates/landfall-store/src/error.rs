@@ -165,7 +165,7 @@ impl StoreError {
         Self::Corrupt { seq: seq.into(), what: what.into() }
     }
 
-    pub(crate) fn io(doing: &'static str, path: &Path, source: std::io::Error) -> Self {
+    pub(crate) fn from_io(doing: &'static str, path: &Path, source: std::io::Error) -> Self {
         use std::io::ErrorKind;
         match source.kind() {
             ErrorKind::NotFound => Self::Missing { path: path.to_owned() },
@@ -180,11 +180,11 @@ impl StoreError {
 
 /// Gives SQLite's errors their names.
 pub(crate) trait StoreResultExt<T> {
-    fn doing(self, doing: &'static str, path: &Path) -> Result<T, StoreError>;
+    fn with_context(self, doing: &'static str, path: &Path) -> Result<T, StoreError>;
 }
 
 impl<T> StoreResultExt<T> for Result<T, rusqlite::Error> {
-    fn doing(self, doing: &'static str, path: &Path) -> Result<T, StoreError> {
+    fn with_context(self, doing: &'static str, path: &Path) -> Result<T, StoreError> {
         self.map_err(|source| match source.sqlite_error_code() {
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
                 StoreError::corrupt_at(None, format!("{doing}: {source}"))

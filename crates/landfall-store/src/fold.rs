@@ -95,9 +95,11 @@ impl TaskRow {
                     WaitReason::Login { account, detail, .. } => {
                         Some(format!("the account `{account}` wants a login: {detail}"))
                     }
-                    WaitReason::Conflict { base, files, .. } => {
-                        Some(format!("resolve its conflict with {} in {}", base.short(), files.join(", ")))
-                    }
+                    WaitReason::Conflict { base, files, .. } => Some(format!(
+                        "resolve its conflict with {} in {}",
+                        base.short_hash(),
+                        files.join(", ")
+                    )),
                     WaitReason::Dependency(_)
                     | WaitReason::Slot
                     | WaitReason::Turn(_)
@@ -124,7 +126,7 @@ impl TaskRow {
         Self {
             id: task.id,
             title: task.spec.title.clone(),
-            status: TaskStatus::of(task),
+            status: TaskStatus::for_task(task),
             wait,
             phase: task.phase().map(ToOwned::to_owned),
             step: task.step().map(|step| step.as_str().to_owned()),
@@ -198,7 +200,7 @@ impl TaskRow {
         opt(buffer, self.due.map(|due| due.0));
         opt(buffer, self.started.map(|started| started.0));
         text(buffer, Some(&self.title));
-        text(buffer, Some(self.status.word()));
+        text(buffer, Some(self.status.wire_name()));
         text(buffer, self.wait.as_deref());
         text(buffer, self.phase.as_deref());
         text(buffer, self.step.as_deref());
@@ -441,7 +443,7 @@ pub(crate) struct TaskEventMarks {
 }
 
 impl TaskEventMarks {
-    pub fn note(&mut self, nth: u64, at: Timestamp, event: &Event) {
+    pub fn note_event(&mut self, nth: u64, at: Timestamp, event: &Event) {
         self.nth = nth;
         self.events += 1;
         match event {
@@ -496,7 +498,7 @@ impl InMemoryTables {
     }
 
     /// Carries out one change of a batch whose first event is `first`.
-    pub fn put(&mut self, first: Seq, change: TableChange) {
+    pub fn apply_change(&mut self, first: Seq, change: TableChange) {
         match change {
             TableChange::Task { mut row, nth, needs } => {
                 let id = row.id;

@@ -45,10 +45,10 @@ impl MemoryJournal {
     /// Its tables.
     #[must_use]
     pub fn tables(&self) -> Tables {
-        self.kept().folded.to_tables()
+        self.lock_state().folded.to_tables()
     }
 
-    fn kept(&self) -> MutexGuard<'_, MemoryState> {
+    fn lock_state(&self) -> MutexGuard<'_, MemoryState> {
         // A panic of another holder is that test's failure; what is kept is whole between two events.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -56,7 +56,9 @@ impl MemoryJournal {
 
 impl Journal for MemoryJournal {
     fn append_later(&self, batch: EntryBatch) -> PendingAck {
-        PendingAck(PendingFrom::Known(batch.check_tasks_present().map(|()| self.kept().append_batch(&batch))))
+        PendingAck(PendingFrom::Known(
+            batch.check_tasks_present().map(|()| self.lock_state().append_batch(&batch)),
+        ))
     }
 
     fn replay(
@@ -64,7 +66,7 @@ impl Journal for MemoryJournal {
         from: Seq,
         each: &mut dyn FnMut(Seq, JournalEntry) -> Result<(), ReplayStop>,
     ) -> Result<ReplayReport, StoreError> {
-        let kept = self.kept();
+        let kept = self.lock_state();
         let mut flows = FlowCache::default();
         let mut replayed = ReplayReport { events: 0, to: kept.head_at(Seq(from.0.saturating_sub(1))) };
         for (seq, event) in (1..).map(Seq).zip(&kept.events) {
@@ -89,7 +91,7 @@ impl Journal for MemoryJournal {
     }
 
     fn head(&self) -> Result<JournalHead, StoreError> {
-        let kept = self.kept();
+        let kept = self.lock_state();
         Ok(kept.head_at(Seq(kept.events.len() as u64)))
     }
 }
@@ -117,7 +119,7 @@ impl MemoryState {
             self.events.push(MemoryRow { at_ms, task, kind, body, hash });
         }
         for change in fold::collect_changes(&batch.entries, &batch.tasks) {
-            self.folded.put(first, change);
+            self.folded.apply_change(first, change);
         }
         AppendReceipt { last: Seq(self.events.len() as u64) }
     }

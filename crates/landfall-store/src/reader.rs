@@ -46,7 +46,7 @@ pub struct TaskCounts {
 impl TaskCounts {
     /// How many there are of this status.
     #[must_use]
-    pub fn of(&self, status: TaskStatus) -> u64 {
+    pub fn count_of(&self, status: TaskStatus) -> u64 {
         self.by.get(&status).copied().unwrap_or(0)
     }
 
@@ -127,7 +127,7 @@ impl StoreReader {
             .conn
             .query_row("SELECT hash FROM event WHERE seq = ?1", [seq.0], |row| row.get(0))
             .optional()
-            .doing("read the hash of an event", &self.path)?;
+            .with_context("read the hash of an event", &self.path)?;
         Ok(hash.and_then(|hash| Hash::from_bytes(&hash)))
     }
 
@@ -136,7 +136,7 @@ impl StoreReader {
     /// # Errors
     /// When it cannot be read.
     pub fn head(&self) -> Result<JournalHead, StoreError> {
-        head(&self.conn, &self.path)
+        read_head(&self.conn, &self.path)
     }
 
     /// Hands out the events from `from` on, in order, each checked against the chain.
@@ -189,8 +189,8 @@ impl StoreReader {
         // A status that two kinds of row share is read as two pages in one order.
         for status in query::status_conditions(filter.status) {
             let sql = query::task_page_sql(filter, *status);
-            let mut statement = self.conn.prepare_cached(&sql).doing(TASK, &self.path)?;
-            let word = filter.status.map(TaskStatus::word);
+            let mut statement = self.conn.prepare_cached(&sql).with_context(TASK, &self.path)?;
+            let word = filter.status.map(TaskStatus::wire_name);
             let named: [(&str, &dyn ToSql); 6] = [
                 (":after", &after),
                 (":limit", &limit),
@@ -200,12 +200,12 @@ impl StoreReader {
                 (":parent", &parent),
             ];
             for (name, value) in named {
-                if let Some(at) = statement.parameter_index(name).doing(TASK, &self.path)? {
-                    statement.raw_bind_parameter(at, value).doing(TASK, &self.path)?;
+                if let Some(at) = statement.parameter_index(name).with_context(TASK, &self.path)? {
+                    statement.raw_bind_parameter(at, value).with_context(TASK, &self.path)?;
                 }
             }
             let mut rows = statement.raw_query();
-            while let Some(row) = rows.next().doing(TASK, &self.path)? {
+            while let Some(row) = rows.next().with_context(TASK, &self.path)? {
                 page.push(task_row(row, &self.path)?);
             }
         }
@@ -347,7 +347,7 @@ impl StoreReader {
     /// # Errors
     /// When it cannot be read.
     pub fn base(&self) -> Result<BaseState, StoreError> {
-        base(&self.conn, &self.path)
+        read_base(&self.conn, &self.path)
     }
 
     /// The green verification of this tree by this section on this machine.
@@ -372,7 +372,7 @@ impl StoreReader {
         self.conn
             .query_row("SELECT max(id) FROM task", [], |row| row.get::<_, Option<u32>>(0))
             .map(|id| id.map(TaskId))
-            .doing(TASK, &self.path)
+            .with_context(TASK, &self.path)
     }
 
     /// All tables at once.
@@ -387,7 +387,7 @@ impl StoreReader {
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn in_one_moment<T>(&self, read: impl FnOnce(JournalHead) -> T) -> Result<T, StoreError> {
+    pub fn with_snapshot<T>(&self, read: impl FnOnce(JournalHead) -> T) -> Result<T, StoreError> {
         self.steady(|| self.head().map(read))
     }
 
@@ -398,7 +398,7 @@ impl StoreReader {
         }
         // Prepared once: these are on the way of every question.
         let say = |sql: &str| self.conn.prepare_cached(sql).and_then(|mut it| it.execute([]));
-        say("BEGIN").doing("begin to read", &self.path)?;
+        say("BEGIN").with_context("begin to read", &self.path)?;
         let over = ReadTransactionGuard(&self.conn);
         let read = read();
         drop(over);
@@ -416,7 +416,7 @@ impl StoreReader {
             .conn
             .prepare_cached(query::EVENTS_OF)
             .and_then(|mut it| it.query_row([task.0], |row| row.get(0)).optional())
-            .doing(TASK, &self.path)?;
+            .with_context(TASK, &self.path)?;
         if counted.unwrap_or(0) != entries.len() as u64 {
             let what = format!("{task} has {} of its {} events", entries.len(), counted.unwrap_or(0));
             return Err(StoreError::corrupt_at(None, what));
@@ -438,7 +438,7 @@ impl StoreReader {
         self.conn
             .prepare_cached(sql)
             .and_then(|mut it| it.query_row([], |row| row.get(0)))
-            .doing(TASK, &self.path)
+            .with_context(TASK, &self.path)
     }
 
     fn ids(&self, sql: &str, task: TaskId) -> Result<Vec<TaskId>, StoreError> {
@@ -452,16 +452,16 @@ impl StoreReader {
         doing: &'static str,
         make: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Vec<T>, StoreError> {
-        let mut statement = self.conn.prepare_cached(sql).doing(doing, &self.path)?;
-        let rows = statement.query_map(params, make).doing(doing, &self.path)?;
-        rows.collect::<Result<_, _>>().doing(doing, &self.path)
+        let mut statement = self.conn.prepare_cached(sql).with_context(doing, &self.path)?;
+        let rows = statement.query_map(params, make).with_context(doing, &self.path)?;
+        rows.collect::<Result<_, _>>().with_context(doing, &self.path)
     }
 
     fn task_rows(&self, sql: &str, params: &[&dyn ToSql]) -> Result<Vec<TaskRow>, StoreError> {
-        let mut statement = self.conn.prepare_cached(sql).doing(TASK, &self.path)?;
-        let mut rows = statement.query(params).doing(TASK, &self.path)?;
+        let mut statement = self.conn.prepare_cached(sql).with_context(TASK, &self.path)?;
+        let mut rows = statement.query(params).with_context(TASK, &self.path)?;
         let mut made = Vec::new();
-        while let Some(row) = rows.next().doing(TASK, &self.path)? {
+        while let Some(row) = rows.next().with_context(TASK, &self.path)? {
             made.push(task_row(row, &self.path)?);
         }
         Ok(made)
@@ -486,11 +486,11 @@ impl StoreReader {
         let doing = "read events";
         let path = &self.path;
         let mut chain = HashChain::default();
-        let mut statement = self.conn.prepare_cached(sql).doing(doing, path)?;
-        let mut rows = statement.query(params).doing(doing, path)?;
-        while let Some(row) = rows.next().doing(doing, path)? {
-            let (raw, hash) = event_row(row).doing(doing, path)?;
-            let before = row.get_ref(6).and_then(|it| Ok(it.as_blob_or_null()?)).doing(doing, path)?;
+        let mut statement = self.conn.prepare_cached(sql).with_context(doing, path)?;
+        let mut rows = statement.query(params).with_context(doing, path)?;
+        while let Some(row) = rows.next().with_context(doing, path)? {
+            let (raw, hash) = event_row(row).with_context(doing, path)?;
+            let before = row.get_ref(6).and_then(|it| Ok(it.as_blob_or_null()?)).with_context(doing, path)?;
             let before = match before {
                 None if raw.seq == Seq::FIRST => Some(Hash::NONE),
                 None => None,
@@ -543,19 +543,19 @@ impl Drop for ReadTransactionGuard<'_> {
 /// A connection, and whether it sees what is written from now on.
 fn open_connection(path: &Path) -> Result<(Connection, bool), StoreError> {
     if let Err(error) = std::fs::metadata(path) {
-        return Err(StoreError::io("look at", path, error));
+        return Err(StoreError::from_io("look at", path, error));
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let conn = Connection::open_with_flags(path, flags).doing("open the journal", path)?;
+    let conn = Connection::open_with_flags(path, flags).with_context("open the journal", path)?;
     let (conn, found, follows) = match schema::read_schema_version(&conn, path) {
         Ok(found) => {
-            conn.busy_timeout(BUSY).doing("set the patience", path)?;
+            conn.busy_timeout(BUSY).with_context("set the patience", path)?;
             (conn, found, true)
         }
         Err(error) if is_locked_folder(&error) && !has_log(path) => {
             // A folder that takes no files, and nobody writes: SQLite may be told that the file will not change.
             let conn = Connection::open_with_flags(immutable_uri(path), flags | OpenFlags::SQLITE_OPEN_URI)
-                .doing("open the journal", path)?;
+                .with_context("open the journal", path)?;
             let found = schema::read_schema_version(&conn, path)?;
             (conn, found, false)
         }
@@ -599,12 +599,12 @@ fn immutable_uri(path: &Path) -> String {
 }
 
 /// Where the journal ends. What the last row says must be what was written down apart from it.
-pub(crate) fn head(conn: &Connection, path: &Path) -> Result<JournalHead, StoreError> {
+pub(crate) fn read_head(conn: &Connection, path: &Path) -> Result<JournalHead, StoreError> {
     let doing = "read the head";
     let (said, seq, hash): (Option<String>, Option<u64>, Option<Vec<u8>>) = conn
         .prepare_cached(query::HEAD)
         .and_then(|mut it| it.query_row([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))))
-        .doing(doing, path)?;
+        .with_context(doing, path)?;
     let head = match (seq, hash) {
         (Some(seq), Some(hash)) => {
             let hash = Hash::from_bytes(&hash);
@@ -641,7 +641,7 @@ pub(crate) fn stream_entries(
     let mut at = JournalHead::EMPTY;
     let mut flows = FlowCache::default();
     if from > Seq::FIRST {
-        let whole = head(conn, path)?;
+        let whole = read_head(conn, path)?;
         if from > whole.seq {
             return Ok(ReplayReport { events: 0, to: whole });
         }
@@ -649,17 +649,17 @@ pub(crate) fn stream_entries(
         let hash: Option<Vec<u8>> = conn
             .query_row("SELECT hash FROM event WHERE seq = ?1", [seq.0], |row| row.get(0))
             .optional()
-            .doing(doing, path)?;
+            .with_context(doing, path)?;
         let hash = hash.and_then(|hash| Hash::from_bytes(&hash));
         at = JournalHead { seq, hash: hash.ok_or_else(|| StoreError::corrupt_at(seq, "it is not there"))? };
         flows = read_flows(conn, path)?;
     }
     let mut chain = HashChain::default();
     let mut events = 0;
-    let mut statement = conn.prepare_cached(query::ALL_EVENTS).doing(doing, path)?;
-    let mut rows = statement.query(params![from.0]).doing(doing, path)?;
-    while let Some(row) = rows.next().doing(doing, path)? {
-        let (raw, hash) = event_row(row).doing(doing, path)?;
+    let mut statement = conn.prepare_cached(query::ALL_EVENTS).with_context(doing, path)?;
+    let mut rows = statement.query(params![from.0]).with_context(doing, path)?;
+    while let Some(row) = rows.next().with_context(doing, path)? {
+        let (raw, hash) = event_row(row).with_context(doing, path)?;
         let seq = at.seq.next();
         if raw.seq != seq {
             return Err(StoreError::corrupt_at(seq, format!("it is not there; {} follows", raw.seq)));
@@ -679,7 +679,7 @@ pub(crate) fn stream_entries(
     let said = conn
         .prepare_cached("SELECT value FROM meta WHERE key = 'head'")
         .and_then(|mut it| it.query_row([], |row| row.get(0)).optional())
-        .doing(doing, path)?;
+        .with_context(doing, path)?;
     check_head(at, said)?;
     Ok(ReplayReport { events, to: at })
 }
@@ -688,7 +688,7 @@ pub(crate) fn stream_entries(
 pub(crate) fn journal_id(conn: &Connection, path: &Path) -> Result<Option<String>, StoreError> {
     conn.query_row("SELECT value FROM meta WHERE key = 'journal_id'", [], |row| row.get(0))
         .optional()
-        .doing("read the id of the journal", path)
+        .with_context("read the id of the journal", path)
 }
 
 /// The columns are `seq, at_ms, task, kind, body, hash`.
@@ -704,7 +704,7 @@ fn event_row<'a>(row: &'a Row<'_>) -> rusqlite::Result<(RawRow<'a>, Option<Hash>
 }
 
 fn task_row(row: &Row<'_>, path: &Path) -> Result<TaskRow, StoreError> {
-    let (made, checksum) = read_task_row(row).doing(TASK, path)??;
+    let (made, checksum) = read_task_row(row).with_context(TASK, path)??;
     if made.compute_checksum(&mut String::with_capacity(512)) != checksum {
         return Err(StoreError::corrupt_at(None, format!("the row of {} is not what was written", made.id)));
     }
@@ -760,7 +760,7 @@ fn read_task_row(row: &Row<'_>) -> rusqlite::Result<Result<(TaskRow, i64), Store
 }
 
 fn status_from(word: &str) -> Result<TaskStatus, StoreError> {
-    let known = TaskStatus::ALL.into_iter().find(|status| status.word() == word);
+    let known = TaskStatus::ALL.into_iter().find(|status| status.wire_name() == word);
     known.ok_or_else(|| StoreError::corrupt_at(None, format!("`{word}` is not a status")))
 }
 
@@ -776,10 +776,10 @@ fn pass_row(row: &Row<'_>) -> rusqlite::Result<PassRow> {
 
 fn read_runs(conn: &Connection, sql: &str, limit: u32, path: &Path) -> Result<Vec<RunRow>, StoreError> {
     let doing = "read runs";
-    let mut statement = conn.prepare_cached(sql).doing(doing, path)?;
-    let mut rows = statement.query([limit]).doing(doing, path)?;
+    let mut statement = conn.prepare_cached(sql).with_context(doing, path)?;
+    let mut rows = statement.query([limit]).with_context(doing, path)?;
     let mut runs = Vec::new();
-    while let Some(row) = rows.next().doing(doing, path)? {
+    while let Some(row) = rows.next().with_context(doing, path)? {
         let read = |row: &Row<'_>| -> rusqlite::Result<_> {
             let run = RunRow {
                 id: RunId(row.get(0)?),
@@ -790,7 +790,7 @@ fn read_runs(conn: &Connection, sql: &str, limit: u32, path: &Path) -> Result<Ve
             };
             Ok((run, row.get::<_, Option<String>>(3)?))
         };
-        let (mut run, word) = read(row).doing(doing, path)?;
+        let (mut run, word) = read(row).with_context(doing, path)?;
         if let Some(word) = word {
             let why = run_end_from(&word);
             run.why = Some(why.ok_or_else(|| StoreError::corrupt_at(None, format!("`{word}` ends no run")))?);
@@ -800,7 +800,7 @@ fn read_runs(conn: &Connection, sql: &str, limit: u32, path: &Path) -> Result<Ve
     Ok(runs)
 }
 
-fn base(conn: &Connection, path: &Path) -> Result<BaseState, StoreError> {
+fn read_base(conn: &Connection, path: &Path) -> Result<BaseState, StoreError> {
     let commit = |text: Option<String>| text.map(|text| Commit::new(&text));
     conn.prepare_cached("SELECT at_commit, published, held FROM base")
         .and_then(|mut it| {
@@ -812,45 +812,46 @@ fn base(conn: &Connection, path: &Path) -> Result<BaseState, StoreError> {
                 })
             })
         })
-        .doing("read the base", path)
+        .with_context("read the base", path)
 }
 
 pub(crate) fn read_tables(conn: &Connection, path: &Path) -> Result<Tables, StoreError> {
     let doing = "read the tables";
     let mut tasks = Vec::new();
-    let mut statement = conn.prepare(&query::all_tasks_sql()).doing(doing, path)?;
-    let mut rows = statement.query([]).doing(doing, path)?;
-    while let Some(row) = rows.next().doing(doing, path)? {
+    let mut statement = conn.prepare(&query::all_tasks_sql()).with_context(doing, path)?;
+    let mut rows = statement.query([]).with_context(doing, path)?;
+    while let Some(row) = rows.next().with_context(doing, path)? {
         tasks.push(task_row(row, path)?);
     }
-    let mut statement = conn.prepare("SELECT task, need FROM need ORDER BY task, need").doing(doing, path)?;
+    let mut statement =
+        conn.prepare("SELECT task, need FROM need ORDER BY task, need").with_context(doing, path)?;
     let needs = statement
         .query_map([], |row| Ok((TaskId(row.get(0)?), TaskId(row.get(1)?))))
         .and_then(Iterator::collect)
-        .doing(doing, path)?;
+        .with_context(doing, path)?;
     let mut statement = conn
         .prepare("SELECT tree, config, environment, seq, task FROM pass ORDER BY 1, 2, 3")
-        .doing(doing, path)?;
-    let passes = statement.query_map([], pass_row).and_then(Iterator::collect).doing(doing, path)?;
+        .with_context(doing, path)?;
+    let passes = statement.query_map([], pass_row).and_then(Iterator::collect).with_context(doing, path)?;
     let runs = read_runs(conn, query::ALL_RUNS, u32::MAX, path)?;
     let (counts, work) = counts::read_all_counts(conn, path)?;
-    Ok(Tables { tasks, needs, runs, passes, base: base(conn, path)?, counts, work })
+    Ok(Tables { tasks, needs, runs, passes, base: read_base(conn, path)?, counts, work })
 }
 
 pub(crate) fn flow_digests(conn: &Connection, path: &Path) -> Result<HashSet<String>, StoreError> {
     let doing = "read the flows";
-    let mut statement = conn.prepare("SELECT digest FROM flow").doing(doing, path)?;
-    statement.query_map([], |row| row.get(0)).and_then(Iterator::collect).doing(doing, path)
+    let mut statement = conn.prepare("SELECT digest FROM flow").with_context(doing, path)?;
+    statement.query_map([], |row| row.get(0)).and_then(Iterator::collect).with_context(doing, path)
 }
 
 fn read_flows(conn: &Connection, path: &Path) -> Result<FlowCache, StoreError> {
     let doing = "read the flows";
-    let mut statement = conn.prepare("SELECT digest, json FROM flow").doing(doing, path)?;
-    let mut rows = statement.query([]).doing(doing, path)?;
+    let mut statement = conn.prepare("SELECT digest, json FROM flow").with_context(doing, path)?;
+    let mut rows = statement.query([]).with_context(doing, path)?;
     let mut flows = FlowCache::default();
-    while let Some(row) = rows.next().doing(doing, path)? {
+    while let Some(row) = rows.next().with_context(doing, path)? {
         let (digest, json): (String, String) =
-            row.get(0).and_then(|digest| Ok((digest, row.get(1)?))).doing(doing, path)?;
+            row.get(0).and_then(|digest| Ok((digest, row.get(1)?))).with_context(doing, path)?;
         let wrong = |what: String| StoreError::corrupt_at(None, format!("the flow {digest}: {what}"));
         if blake3::hash(json.as_bytes()).to_hex().as_str() != digest {
             return Err(wrong("its content is not what it is named for".to_owned()));

@@ -154,9 +154,9 @@ UPDATE base SET at_commit = NULL, published = NULL, held = NULL;
 pub(crate) fn read_schema_version(conn: &Connection, path: &Path) -> Result<i64, StoreError> {
     let number = |sql: &str| conn.query_row(sql, [], |row| row.get::<_, i64>(0));
     let doing = "read the schema's version";
-    let found = number("PRAGMA user_version").doing(doing, path)?;
-    let owner = number("PRAGMA application_id").doing(doing, path)?;
-    let tables = || number("SELECT count(*) FROM sqlite_schema").doing(doing, path);
+    let found = number("PRAGMA user_version").with_context(doing, path)?;
+    let owner = number("PRAGMA application_id").with_context(doing, path)?;
+    let tables = || number("SELECT count(*) FROM sqlite_schema").with_context(doing, path);
     if owner != APPLICATION_ID && (found != 0 || owner != 0 || tables()? != 0) {
         return Err(StoreError::NotOurs { path: path.to_owned() });
     }
@@ -170,18 +170,19 @@ pub(crate) fn read_schema_version(conn: &Connection, path: &Path) -> Result<i64,
 pub(crate) fn migrate_schema(conn: &mut Connection, path: &Path) -> Result<(), StoreError> {
     loop {
         let doing = "bring the schema up to date";
-        let step = conn.transaction_with_behavior(TransactionBehavior::Immediate).doing(doing, path)?;
+        let step =
+            conn.transaction_with_behavior(TransactionBehavior::Immediate).with_context(doing, path)?;
         // Read again inside the transaction: another process may have done the step.
         let from = read_schema_version(&step, path)?;
         let Some(sql) = usize::try_from(from).ok().and_then(|from| MIGRATIONS.get(from)) else {
             return Ok(());
         };
-        step.execute_batch(sql).doing(doing, path)?;
+        step.execute_batch(sql).with_context(doing, path)?;
         if from > 0 && REFILLED.contains(&(from + 1)) {
             crate::sqlite::refill_tables(&step, path)?;
         }
-        step.pragma_update(None, "application_id", APPLICATION_ID).doing(doing, path)?;
-        step.pragma_update(None, "user_version", from + 1).doing(doing, path)?;
-        step.commit().doing(doing, path)?;
+        step.pragma_update(None, "application_id", APPLICATION_ID).with_context(doing, path)?;
+        step.pragma_update(None, "user_version", from + 1).with_context(doing, path)?;
+        step.commit().with_context(doing, path)?;
     }
 }

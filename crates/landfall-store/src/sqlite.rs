@@ -91,7 +91,7 @@ impl Sqlite {
         let thread = std::thread::Builder::new()
             .name("journal".to_owned())
             .spawn(move || writer.run(&taken))
-            .map_err(|error| StoreError::io("start the thread that writes", path, error))?;
+            .map_err(|error| StoreError::from_io("start the thread that writes", path, error))?;
         let inner = SqliteInner { path: path.to_owned(), end, orders: Some(orders), thread: Some(thread) };
         Ok((Self { inner: Arc::new(inner) }, opened))
     }
@@ -106,7 +106,7 @@ impl Sqlite {
     ///
     /// # Errors
     /// When it cannot be opened.
-    pub fn reader(&self) -> Result<StoreReader, StoreError> {
+    pub fn open_reader(&self) -> Result<StoreReader, StoreError> {
         StoreReader::open(&self.inner.path)
     }
 
@@ -114,7 +114,7 @@ impl Sqlite {
     ///
     /// # Errors
     /// When an event is damaged or cannot follow; the tables then stay as they were.
-    pub fn rebuild(&self) -> Result<(), StoreError> {
+    pub fn rebuild_tables(&self) -> Result<(), StoreError> {
         let (answer, answered) = sync_channel(1);
         self.inner.send_command(WriterCommand::Rebuild(answer))?;
         answered.recv().unwrap_or(Err(StoreError::Closed))
@@ -125,7 +125,7 @@ impl Sqlite {
     /// # Errors
     /// When they cannot be read.
     pub fn read_tables(&self) -> Result<Tables, StoreError> {
-        self.reader()?.tables()
+        self.open_reader()?.tables()
     }
 }
 
@@ -152,7 +152,7 @@ impl Journal for Sqlite {
         from: Seq,
         each: &mut dyn FnMut(Seq, JournalEntry) -> Result<(), ReplayStop>,
     ) -> Result<ReplayReport, StoreError> {
-        let reader = self.reader()?;
+        let reader = self.open_reader()?;
         reader.replay(from, each)
     }
 

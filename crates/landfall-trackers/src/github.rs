@@ -34,7 +34,7 @@ use client::{GithubClient, GithubMethod, GithubRequest, RetryEffect, read};
 pub use token::{GithubToken, TokenProvider, TokenSources};
 use wire::{
     CheckRuns, CombinedStatus, CommentWire, EventWire, IssueWire, LabelWire, MergeWire, PullWire, Repository,
-    ReviewWire, User, labels, malformed_error,
+    ReviewWire, User, malformed_error, parse_labels,
 };
 
 /// One repository on one GitHub, as one account.
@@ -159,7 +159,7 @@ impl Github {
                 Ok(made) => return Ok(CreateOutcome::Made(made)),
                 Err(TrackerError::Unavailable { why, unsure: true, .. }) => {
                     lost = Some(why);
-                    self.client.again(what, tried)?;
+                    self.client.wait_before_retry(what, tried)?;
                 }
                 Err(error) => return Err(error),
             }
@@ -189,7 +189,7 @@ impl Github {
             self.item_path("issues", number.get(), ["labels"]),
         );
         // An issue has at most 100, which is one page.
-        Ok(labels(self.client.fetch_json_uncached::<Vec<LabelWire>>(&call.query("per_page", 100))?))
+        Ok(parse_labels(self.client.fetch_json_uncached::<Vec<LabelWire>>(&call.query("per_page", 100))?))
     }
 
     fn add_labels<'a>(&self, number: IssueNumber, add: impl Iterator<Item = &'a Label>) -> TrackerResult<()> {
@@ -233,7 +233,7 @@ impl Github {
             self.item_path("issues", thread.number(), ["comments"]),
         );
         if let Some(since) = since {
-            call = call.query("since", rfc3339(since));
+            call = call.query("since", format_rfc3339(since));
         }
         let mut seen = BTreeSet::new();
         let mut comments = Vec::new();
@@ -348,7 +348,7 @@ impl Github {
 }
 
 /// A moment as GitHub writes them.
-fn rfc3339(at: Timestamp) -> String {
+fn format_rfc3339(at: Timestamp) -> String {
     let seconds = jiff::Timestamp::from_second(at.0.div_euclid(1_000)).unwrap_or_default();
     seconds.to_string()
 }
@@ -377,11 +377,11 @@ impl Tracker for Github {
         Ok(Some(TrackerBranchName::new(&repository.default_branch)?))
     }
 
-    fn issue(&self, number: IssueNumber) -> TrackerResult<Issue> {
+    fn read_issue(&self, number: IssueNumber) -> TrackerResult<Issue> {
         self.issue_wire(number)?.into_issue()
     }
 
-    fn issues(&self, filter: &IssueFilter) -> TrackerResult<Vec<Issue>> {
+    fn list_issues(&self, filter: &IssueFilter) -> TrackerResult<Vec<Issue>> {
         let mut call = GithubRequest::get("list issues", self.path(["issues"]))
             .query("state", if filter.only_open { "open" } else { "all" })
             .query("sort", "created")
@@ -433,14 +433,14 @@ impl Tracker for Github {
             body.insert("body".to_owned(), fit_body(text).into());
         }
         if body.is_empty() {
-            return self.issue(number);
+            return self.read_issue(number);
         }
         self.issue_wire(number)?; // a pull request's words are not ours to change this way
         self.patch_issue(&format!("edit issue {number}"), number, body.into())
     }
 
     fn close_issue(&self, number: IssueNumber, why: CloseReason) -> TrackerResult<Issue> {
-        let issue = self.issue(number)?;
+        let issue = self.read_issue(number)?;
         if matches!(issue.state, TrackerIssueState::Closed { why: is, .. } if is == why) {
             return Ok(issue);
         }
@@ -453,7 +453,7 @@ impl Tracker for Github {
     }
 
     fn reopen_issue(&self, number: IssueNumber) -> TrackerResult<Issue> {
-        let issue = self.issue(number)?;
+        let issue = self.read_issue(number)?;
         if issue.state.is_open() {
             return Ok(issue);
         }
@@ -499,7 +499,8 @@ impl Tracker for Github {
     }
 
     fn ensure_labels(&self, wanted: &[LabelSpec]) -> TrackerResult<()> {
-        let there = labels(self.client.fetch_list(GithubRequest::get("list labels", self.path(["labels"])))?);
+        let there =
+            parse_labels(self.client.fetch_list(GithubRequest::get("list labels", self.path(["labels"])))?);
         for spec in wanted.iter().filter(|spec| !there.contains(&spec.label)) {
             let [red, green, blue] = spec.colour;
             let about: String = spec.about.chars().take(100).collect(); // GitHub takes no more
@@ -581,14 +582,14 @@ impl Tracker for Github {
         Err(TrackerError::Conflict { what, why: "someone else changes it at the same time".to_owned() })
     }
 
-    fn size(&self, number: IssueNumber) -> TrackerResult<Option<IssueSize>> {
+    fn read_size(&self, number: IssueNumber) -> TrackerResult<Option<IssueSize>> {
         let fields: BTreeSet<TaskSize> =
             self.list_project_items(number)?.iter().filter_map(projects::ProjectItem::task_size).collect();
         // Projects that disagree say nothing.
         if let (1, Some(size)) = (fields.len(), fields.first()) {
             return Ok(Some(IssueSize { size: *size, stands: SizeSource::Field }));
         }
-        let size = self.issue(number)?.labelled_size();
+        let size = self.read_issue(number)?.labelled_size();
         Ok(size.map(|size| IssueSize { size, stands: SizeSource::Label }))
     }
 
@@ -629,7 +630,7 @@ impl Tracker for Github {
         self.create_once(&what, find, make).map(CreateOutcome::into_inner)
     }
 
-    fn parent(&self, number: IssueNumber) -> TrackerResult<Option<IssueLocation>> {
+    fn find_parent(&self, number: IssueNumber) -> TrackerResult<Option<IssueLocation>> {
         let what = format!("read what {number} is part of");
         let path = self.item_path("issues", number.get(), ["parent"]);
         match self.client.fetch_json::<IssueWire>(&GithubRequest::get(what, path)) {
@@ -723,7 +724,7 @@ impl Tracker for Github {
         }
     }
 
-    fn pushed(&self, _: PrNumber, _: &CommitSha) -> TrackerResult<()> {
+    fn note_pushed(&self, _: PrNumber, _: &CommitSha) -> TrackerResult<()> {
         Ok(()) // it saw the push
     }
 
@@ -798,7 +799,7 @@ impl Tracker for Github {
         ))
     }
 
-    fn reviews(&self, number: PrNumber) -> TrackerResult<Vec<TrackerReview>> {
+    fn list_reviews(&self, number: PrNumber) -> TrackerResult<Vec<TrackerReview>> {
         let call = GithubRequest::get(
             format!("read the reviews of {number}"),
             self.item_path("pulls", number.get(), ["reviews"]),
@@ -811,7 +812,7 @@ impl Tracker for Github {
     fn add_review(&self, number: PrNumber, new: &NewReview) -> TrackerResult<CreateOutcome<TrackerReview>> {
         let what = format!("review {number}");
         let find = || {
-            let reviews = self.reviews(number)?.into_iter();
+            let reviews = self.list_reviews(number)?.into_iter();
             Ok(reviews.into_iter().find(|review| review.ours && new.marker.is_on(&review.body)))
         };
         // Nobody judges what is their own, by GitHub's rule; what is said stands in the text.
@@ -865,7 +866,7 @@ impl Tracker for Github {
             .query("state", "all")
             .query("sort", "updated")
             .query("direction", "asc")
-            .query("since", rfc3339(since.at));
+            .query("since", format_rfc3339(since.at));
         let pages = self.client.fetch_pages(call, read::<Vec<IssueWire>>, |_| false)?;
         let settled = pages.date.map_or(i64::MAX, |date| date.0.saturating_sub(UNSETTLED_MS));
         let mut seen = Vec::new();

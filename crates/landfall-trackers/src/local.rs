@@ -279,7 +279,7 @@ impl LocalTracker {
     fn list_blockers(&self, record: &LocalRecord) -> TrackerResult<Vec<Blocker>> {
         let mut blockers = Vec::new();
         for number in record.head.blocked_by.iter().copied().filter_map(IssueNumber::new) {
-            let open = self.issue(number)?.state.is_open();
+            let open = self.read_issue(number)?.state.is_open();
             blockers.push(Blocker { place: IssueLocation::Here(number), open });
         }
         Ok(blockers)
@@ -344,12 +344,12 @@ impl Tracker for LocalTracker {
         Ok(None)
     }
 
-    fn issue(&self, number: IssueNumber) -> TrackerResult<Issue> {
+    fn read_issue(&self, number: IssueNumber) -> TrackerResult<Issue> {
         let record = self.read_record(number.get(), RecordKind::Issue)?;
         self.as_issue(number.get(), record)
     }
 
-    fn issues(&self, filter: &IssueFilter) -> TrackerResult<Vec<Issue>> {
+    fn list_issues(&self, filter: &IssueFilter) -> TrackerResult<Vec<Issue>> {
         let mut issues = Vec::new();
         for (number, record) in self.list_records(RecordKind::Issue)?.0.into_iter().rev() {
             let Ok(issue) = self.as_issue(number, record) else { continue }; // told by `unreadable`
@@ -483,8 +483,8 @@ impl Tracker for LocalTracker {
         parse_record_labels(&path, &record.head)
     }
 
-    fn size(&self, number: IssueNumber) -> TrackerResult<Option<IssueSize>> {
-        let size = self.issue(number)?.labelled_size();
+    fn read_size(&self, number: IssueNumber) -> TrackerResult<Option<IssueSize>> {
+        let size = self.read_issue(number)?.labelled_size();
         Ok(size.map(|size| IssueSize { size, stands: SizeSource::Label }))
     }
 
@@ -531,7 +531,7 @@ impl Tracker for LocalTracker {
         Ok(())
     }
 
-    fn parent(&self, number: IssueNumber) -> TrackerResult<Option<IssueLocation>> {
+    fn find_parent(&self, number: IssueNumber) -> TrackerResult<Option<IssueLocation>> {
         self.read_record(number.get(), RecordKind::Issue)?;
         // One that cannot be read is told elsewhere, and may be the one: nothing is claimed then.
         let (issues, _) = self.list_records(RecordKind::Issue)?;
@@ -593,7 +593,7 @@ impl Tracker for LocalTracker {
         self.as_pull_request(number, record).map(CreateOutcome::Made)
     }
 
-    fn pushed(&self, number: PrNumber, head: &CommitSha) -> TrackerResult<()> {
+    fn note_pushed(&self, number: PrNumber, head: &CommitSha) -> TrackerResult<()> {
         self.change_record(number.get(), RecordKind::PullRequest, |record| {
             let head = Some(head.to_string());
             let new = record.head.commit != head;
@@ -670,7 +670,7 @@ impl Tracker for LocalTracker {
         Ok(())
     }
 
-    fn reviews(&self, number: PrNumber) -> TrackerResult<Vec<TrackerReview>> {
+    fn list_reviews(&self, number: PrNumber) -> TrackerResult<Vec<TrackerReview>> {
         self.read_record(number.get(), RecordKind::PullRequest)?;
         Ok(self.records_under(number.get(), RecordKind::Review)?.into_iter().map(as_review).collect())
     }

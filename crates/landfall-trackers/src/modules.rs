@@ -30,7 +30,7 @@ pub mod text;
 pub mod type_profile;
 pub mod write;
 
-pub use folder::{ModuleFolderSnapshot, ModuleLocation, ModuleScan, find, read};
+pub use folder::{ModuleFolderSnapshot, ModuleLocation, ModuleScan, find_modules, read};
 pub use metadata::{Metadata, MetadataFormat};
 pub use news::{ModuleChange, WriteLog, find_changes};
 pub use problem::{ModuleFormatError, UnreadableMetadata};

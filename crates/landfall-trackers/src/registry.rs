@@ -99,9 +99,9 @@ pub struct UnknownTracker {
 }
 
 /// The tracker of this name.
-pub fn find(name: &str) -> Result<&'static TrackerEntry, UnknownTracker> {
+pub fn find_tracker(name: &str) -> Result<&'static TrackerEntry, UnknownTracker> {
     TRACKERS.iter().find(|entry| entry.name == name).ok_or_else(|| UnknownTracker {
-        given: crate::tracker::shown(name, 40),
+        given: crate::tracker::escape_beginning(name, 40),
         known: TRACKERS.iter().map(|entry| entry.name).collect(),
     })
 }

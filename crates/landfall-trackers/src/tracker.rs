@@ -15,7 +15,7 @@ use landfall_model::{TaskSize, Timestamp};
 pub use error::TrackerError;
 pub use names::{
     CommitSha, IssueNumber, Label, Marker, NameError, PrNumber, RepoName, Slug, Title, TrackerBranchName,
-    neutralize_markers, shown,
+    escape_beginning, neutralize_markers,
 };
 pub use values::{
     Blocker, ChecksSum, ChildIssue, CloseReason, Comment, CommentThread, CompletedMerge, Conclusion,
@@ -56,9 +56,9 @@ pub trait Tracker: Send + Sync {
     fn default_branch(&self) -> TrackerResult<Option<TrackerBranchName>>;
 
     /// An issue. A pull request is none.
-    fn issue(&self, number: IssueNumber) -> TrackerResult<Issue>;
+    fn read_issue(&self, number: IssueNumber) -> TrackerResult<Issue>;
     /// Issues, newest first. Pull requests are none.
-    fn issues(&self, filter: &IssueFilter) -> TrackerResult<Vec<Issue>>;
+    fn list_issues(&self, filter: &IssueFilter) -> TrackerResult<Vec<Issue>>;
     /// What is among its issues and pull requests and cannot be read: a list leaves it out. A tracker whose records only it
     /// writes has none.
     fn list_unreadable(&self) -> TrackerResult<Vec<TrackerError>>;
@@ -101,7 +101,7 @@ pub trait Tracker: Send + Sync {
         to: Option<&Label>,
     ) -> TrackerResult<BTreeSet<Label>>;
     /// How big it is: the field of a project first, then the label.
-    fn size(&self, number: IssueNumber) -> TrackerResult<Option<IssueSize>>;
+    fn read_size(&self, number: IssueNumber) -> TrackerResult<Option<IssueSize>>;
     /// Says how big it is, where sizes are kept.
     fn set_size(&self, number: IssueNumber, size: TaskSize) -> TrackerResult<SizeSource>;
 
@@ -111,7 +111,7 @@ pub trait Tracker: Send + Sync {
     /// Makes one issue part of another. One that is part of it already stays where it is.
     fn add_child(&self, parent: IssueNumber, child: IssueNumber) -> TrackerResult<()>;
     /// The issue it is a part of, if it is one.
-    fn parent(&self, number: IssueNumber) -> TrackerResult<Option<IssueLocation>>;
+    fn find_parent(&self, number: IssueNumber) -> TrackerResult<Option<IssueLocation>>;
     /// The issues it waits for or waited for.
     fn blocked_by(&self, number: IssueNumber) -> TrackerResult<Vec<Blocker>>;
     /// Makes one issue wait for another. One that does already goes on doing so.
@@ -126,7 +126,7 @@ pub trait Tracker: Send + Sync {
     /// Makes a pull request, unless one is open for the same branches.
     fn create_pull_request(&self, new: &NewPullRequest) -> TrackerResult<CreateOutcome<PullRequest>>;
     /// Tells that the branch was pushed. A tracker that keeps branches knows.
-    fn pushed(&self, number: PrNumber, head: &CommitSha) -> TrackerResult<()>;
+    fn note_pushed(&self, number: PrNumber, head: &CommitSha) -> TrackerResult<()>;
     /// Says that a draft is ready. One that is ready stays so.
     fn mark_ready(&self, number: PrNumber) -> TrackerResult<()>;
     /// Merges, with every commit of it, if the head is what we believe it is. One that is merged already stays so.
@@ -135,7 +135,7 @@ pub trait Tracker: Send + Sync {
     /// Closes it without merging. One that is closed stays so.
     fn close_pull_request(&self, number: PrNumber) -> TrackerResult<()>;
     /// All reviews, oldest first.
-    fn reviews(&self, number: PrNumber) -> TrackerResult<Vec<TrackerReview>>;
+    fn list_reviews(&self, number: PrNumber) -> TrackerResult<Vec<TrackerReview>>;
     /// Reviews, once.
     fn add_review(&self, number: PrNumber, new: &NewReview) -> TrackerResult<CreateOutcome<TrackerReview>>;
     /// The jobs that look at a commit, each in its newest run.

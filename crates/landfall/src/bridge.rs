@@ -5,10 +5,10 @@ use std::ffi::OsString;
 use crate::exit::CliExit;
 
 /// Drives the agent that stdin orders, to its end. Returns the exit code.
-pub fn bridge(mut words: impl Iterator<Item = OsString>) -> u8 {
+pub fn run_bridge(mut words: impl Iterator<Item = OsString>) -> u8 {
     let name = words.next();
     name.as_deref()
         .and_then(|name| name.to_str())
-        .and_then(landfall_bridge::bridge)
+        .and_then(landfall_bridge::run_bridge)
         .unwrap_or(CliExit::Usage.exit_code())
 }

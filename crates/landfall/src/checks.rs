@@ -32,7 +32,7 @@ impl<'a> CheckPrinter<'a> {
 }
 
 impl CheckView for CheckPrinter<'_> {
-    fn begins(&mut self, name: &str, run: &str) {
+    fn command_started(&mut self, name: &str, run: &str) {
         match (self.shows_output, self.shows_checks) {
             (true, _) => {
                 let _ = print_data(&format!("{}: {}\n", escape_line(name), escape_line(run))); // a reader that left is noticed at the end
@@ -42,13 +42,13 @@ impl CheckView for CheckPrinter<'_> {
         }
     }
 
-    fn line(&mut self, line: &str) {
+    fn line_written(&mut self, line: &str) {
         if self.shows_output {
             let _ = print_data(&format!("  {}\n", escape_line(&line.replace('\t', "    ")))); // as above
         }
     }
 
-    fn ended(&mut self, result: &CommandReport) {
+    fn command_ended(&mut self, result: &CommandReport) {
         if self.shows_output {
             let _ = print_data(&format!("{}\n\n", result_line(result))); // as above
         }

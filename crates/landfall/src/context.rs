@@ -19,8 +19,8 @@ pub struct CliContext {
 impl CliContext {
     /// Whoever answers for the project now: the engine that runs, or our own for the moment. Ask again for every look,
     /// so that nothing is held in between.
-    pub fn service(&self) -> Result<Box<dyn Service>, CommandFailure> {
-        Ok(landfall_app::service(&self.at)?)
+    pub fn open_service(&self) -> Result<Box<dyn Service>, CommandFailure> {
+        Ok(landfall_app::open_service(&self.at)?)
     }
 
     /// The answer on stdout: as JSON, or as `text` writes it.

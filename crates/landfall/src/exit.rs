@@ -74,7 +74,7 @@ impl CliExit {
     }
 
     /// The word that programs see with `--json`.
-    pub fn word(self) -> &'static str {
+    pub fn wire_name(self) -> &'static str {
         match self {
             Self::Ok => "ok",
             Self::Internal => "internal",
@@ -160,7 +160,7 @@ impl CommandFailure {
     }
 
     /// The same with what to do about it.
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn every_code_has_its_own_number_and_word() {
         let numbers: BTreeSet<u8> = CliExit::ALL.iter().map(|exit| exit.exit_code()).collect();
-        let words: BTreeSet<&str> = CliExit::ALL.iter().map(|exit| exit.word()).collect();
+        let words: BTreeSet<&str> = CliExit::ALL.iter().map(|exit| exit.wire_name()).collect();
         assert_eq!((numbers.len(), words.len()), (CliExit::ALL.len(), CliExit::ALL.len()));
     }
 
@@ -241,7 +241,7 @@ mod tests {
              | code | word | meaning |\n|---|---|---|\n",
         );
         for exit in CliExit::ALL {
-            page += &format!("| {} | `{}` | {} |\n", exit.exit_code(), exit.word(), exit.meaning_text());
+            page += &format!("| {} | `{}` | {} |\n", exit.exit_code(), exit.wire_name(), exit.meaning_text());
         }
         page += "\nThe problems that the engine names, and the code each ends with:\n\n| problem | code |\n|---|---|\n";
         for code in ProblemCode::ALL {

@@ -42,7 +42,7 @@ pub struct Interrupts {
 
 impl Interrupts {
     /// From now on they are counted. The third ends the program at once.
-    pub fn listen() -> Result<Self, CommandFailure> {
+    pub fn start_listening() -> Result<Self, CommandFailure> {
         let fail = |error: std::io::Error| {
             CommandFailure::new(CliExit::Internal, format!("listen for signals: {error}"))
         };
@@ -75,7 +75,7 @@ impl Interrupts {
     }
 
     /// Waits until there were more than `seen`, at most for `span`.
-    pub fn wait_past(&self, seen: usize, span: Duration) {
+    pub fn wait_for_more_than(&self, seen: usize, span: Duration) {
         let waited =
             self.count.changed.wait_timeout_while(self.count.lock_number(), span, |number| *number <= seen);
         drop(waited); // whoever waited looks again anyway
@@ -339,7 +339,7 @@ pub fn news_line(news: &NewsLine) -> String {
 }
 
 /// How the run ended: a table, then what did not land and why, then what only a person can do.
-pub fn summary(outcome: &RunOutcome) -> String {
+pub fn render_summary(outcome: &RunOutcome) -> String {
     let mut table = Table::new(&["TASK", "STATUS", "ITERATIONS", "TIME", "COMMIT", "TITLE"]);
     for task in &outcome.tasks {
         table.add_row([
@@ -351,7 +351,7 @@ pub fn summary(outcome: &RunOutcome) -> String {
             &task.title,
         ]);
     }
-    let mut text = if outcome.tasks.is_empty() { String::new() } else { table.text() + "\n" };
+    let mut text = if outcome.tasks.is_empty() { String::new() } else { table.to_text() + "\n" };
     let count =
         |wanted: &[Status]| outcome.tasks.iter().filter(|task| wanted.contains(&task.status)).count() as u64;
     let landed = count(&[Status::Done]);
@@ -447,7 +447,7 @@ mod tests {
         OutcomeLine, Problem, ProblemCode, RunEnded, RunOutcome, Status, TaskId, WaitFor, WireRunId,
     };
 
-    use super::{exit_by_tasks, frame_lines, summary};
+    use super::{exit_by_tasks, frame_lines, render_summary};
     use crate::exit::CliExit;
     use landfall_app::run_handle::{RunView, SlotLine};
 
@@ -532,7 +532,7 @@ mod tests {
             - T2 is waiting.
             needs you: answer T2
         "#]]
-        .assert_eq(&summary(&outcome));
+        .assert_eq(&render_summary(&outcome));
     }
 
     #[test]

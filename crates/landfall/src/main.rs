@@ -26,7 +26,7 @@ fn main() -> ExitCode {
     let first = args.next();
     match first.as_deref().and_then(|word| word.to_str()) {
         Some("sit") => match args.next() {
-            Some(dir) => return ExitCode::from(landfall_app::sit(&dir)),
+            Some(dir) => return ExitCode::from(landfall_app::run_sitter(&dir)),
             None => return exit::CliExit::Usage.into(),
         },
         Some("attempt") => {
@@ -37,7 +37,7 @@ fn main() -> ExitCode {
             };
         }
         Some("play") => return ExitCode::from(player::play_role(args)),
-        Some("bridge") => return ExitCode::from(bridge::bridge(args)),
+        Some("bridge") => return ExitCode::from(bridge::run_bridge(args)),
         Some("--version" | "-V") if args.next().is_none() => {
             let text = concat!("landfall ", env!("CARGO_PKG_VERSION"), "\n");
             return match say::print_data(text) {

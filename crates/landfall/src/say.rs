@@ -95,7 +95,7 @@ pub fn print_failure(failure: &CommandFailure, json: bool) {
     if json {
         let error = serde_json::json!({ "error": {
             "exit": failure.code.exit_code(),
-            "word": failure.code.word(),
+            "word": failure.code.wire_name(),
             "problem": failure.problem,
             "message": failure.message,
             "hint": failure.hint,

@@ -5,7 +5,7 @@ use console::measure_text_width;
 use landfall_text::control_chars::escape_line;
 
 use crate::say::shorten_to_columns;
-use crate::tone::{self, TextTone, paint};
+use crate::tone::{self, TextTone, paint_text};
 
 /// Where nobody says how wide it is, a cell ends here: a title of 10 kB is no title any more.
 const CELL_COLUMNS_MAX: usize = 200;
@@ -39,7 +39,7 @@ impl Table {
     }
 
     /// As lines for stdout.
-    pub fn text(&self) -> String {
+    pub fn to_text(&self) -> String {
         self.to_text_within(tone::terminal_columns())
     }
 
@@ -63,8 +63,11 @@ impl Table {
                 let limited = columns.is_some() || place < last;
                 let cell = if limited { shorten_to_columns(cell, widths[place]) } else { cell.into() };
                 let room = " ".repeat(widths[place].saturating_sub(measure_text_width(&cell)));
-                let shown =
-                    if number == 0 { paint(TextTone::Dim, &cell) } else { self.paint_cell(place, &cell) };
+                let shown = if number == 0 {
+                    paint_text(TextTone::Dim, &cell)
+                } else {
+                    self.paint_cell(place, &cell)
+                };
                 match right[place] {
                     true => line += &(room + &shown),
                     false if place == last => line += &shown,
@@ -93,7 +96,7 @@ impl Table {
             "STATUS" | "STATE" | "OUTCOME" | "RESULT" | "DOING" => TextTone::for_word(cell),
             _ => None,
         };
-        tone.map_or_else(|| cell.to_owned(), |tone| paint(tone, cell))
+        tone.map_or_else(|| cell.to_owned(), |tone| paint_text(tone, cell))
     }
 }
 

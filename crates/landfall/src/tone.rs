@@ -62,7 +62,7 @@ impl TextTone {
 }
 
 /// The text in the colour of its meaning, if stdout is a terminal that wants colour. `NO_COLOR` is respected.
-pub fn paint(tone: TextTone, text: &str) -> String {
+pub fn paint_text(tone: TextTone, text: &str) -> String {
     if is_coloured() {
         tone.to_style().force_styling(true).apply_to(text).to_string()
     } else {

@@ -57,7 +57,7 @@ struct OpenToolCall {
 }
 
 impl AgentProtocol for Conversation {
-    fn event(&mut self, event: &Value, signals: &mut Vec<Signal>) -> EventRecognition {
+    fn handle_event(&mut self, event: &Value, signals: &mut Vec<Signal>) -> EventRecognition {
         if let Some(message) = event.get("acp") {
             return self.handle_message(message, signals);
         }
@@ -143,7 +143,7 @@ impl Conversation {
         } else if tool.detail.is_empty() || !tool.told {
             let title: Vec<&str> = text_or_empty(&update["title"]).split_whitespace().collect();
             if !title.is_empty() {
-                tool.detail = crate::json::brief(&title.join(" "));
+                tool.detail = crate::json::truncate_text(&title.join(" "));
             }
         }
         // The first word about a tool often comes before its input; it is told once it says something.
@@ -179,7 +179,7 @@ impl Conversation {
             Note::SessionGone { .. } => signals.push(Signal::SessionGone),
             Note::Prompted => self.prompted = true,
             Note::Asked { what, chosen: None } => signals.push(Signal::PermissionAsked { what }),
-            Note::Answered { result } => self.answered(&result, signals),
+            Note::Answered { result } => self.handle_answer(&result, signals),
             Note::Failed(fault) => {
                 self.end_message(signals);
                 signals.extend(classify_fault(&fault));
@@ -200,7 +200,7 @@ impl Conversation {
         EventRecognition::Yes
     }
 
-    fn answered(&mut self, result: &Value, signals: &mut Vec<Signal>) {
+    fn handle_answer(&mut self, result: &Value, signals: &mut Vec<Signal>) {
         self.end_message(signals);
         signals.extend(read_usage(result).map(Signal::Usage));
         let how = match text_or_empty(&result["stopReason"]) {

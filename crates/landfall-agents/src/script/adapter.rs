@@ -19,12 +19,12 @@ pub(crate) struct ScriptedAgent;
 const INFO: &str = "landfall-script";
 
 impl Agent for ScriptedAgent {
-    fn check(&self, profile: &LaunchProfile) -> Result<(), LaunchError> {
+    fn check_profile(&self, profile: &LaunchProfile) -> Result<(), LaunchError> {
         profile.check_env()
     }
 
     fn build_launch_command(&self, brief: &LaunchRequest) -> Result<LaunchCommand, LaunchError> {
-        self.check(&brief.profile)?;
+        self.check_profile(&brief.profile)?;
         let text = script_of(brief)?;
         let file = brief.attempt_dir.join("script.toml");
         let iteration = brief.iteration.to_string();
@@ -54,7 +54,7 @@ impl Agent for ScriptedAgent {
         })
     }
 
-    fn needs(&self, _profile: &LaunchProfile) -> AgentRequirements {
+    fn list_requirements(&self, _profile: &LaunchProfile) -> AgentRequirements {
         AgentRequirements {
             install: "it is part of Landfall",
             login: "it needs no account",

@@ -16,7 +16,7 @@ use super::turn::{
 use super::units::{duration_ms, parse_bytes};
 use crate::agent::AgentStream;
 use crate::lines::StreamLine;
-use crate::nearest::nearest;
+use crate::nearest::nearest_word;
 use crate::tags::{ControlTagParser, LineKind};
 
 /// What one iteration may say.
@@ -348,7 +348,7 @@ impl<'a> ScriptReader<'a> {
     /// The tags of one signal or of a list of them. The parser of signals is asked whether it would understand.
     fn signals(&self, value: &ScriptValue<'a>) -> Result<Vec<String>, ScriptError> {
         let mut tags = Vec::new();
-        for value in list(value) {
+        for value in as_list(value) {
             let given = self.string("signal", value)?;
             if given == "none" {
                 continue;
@@ -452,7 +452,7 @@ impl<'a> ScriptReader<'a> {
             return Ok(*meant);
         }
         let known: Vec<&'static str> = known.iter().map(|(name, _)| *name).collect();
-        let nearest = nearest(&given, known.iter().copied());
+        let nearest = nearest_word(&given, known.iter().copied());
         Err(self.at(
             value.span().start,
             ScriptProblem::UnknownWord { what, given: shorten_word(&given), nearest, known },
@@ -466,7 +466,7 @@ impl<'a> ScriptReader<'a> {
         one: impl Fn(&Self, &ScriptValue<'a>) -> Result<T, ScriptError>,
     ) -> Result<Vec<T>, ScriptError> {
         match keys.get(key) {
-            Some(value) => list(value).iter().map(|value| one(self, value)).collect(),
+            Some(value) => as_list(value).iter().map(|value| one(self, value)).collect(),
             None => Ok(Vec::new()),
         }
     }
@@ -515,7 +515,7 @@ impl<'a> ScriptReader<'a> {
         let unknown = table.keys().filter(|key| !is_known(key.get_ref())).min_by_key(|key| key.span().start);
         let Some(key) = unknown else { return Ok(()) };
         let known: Vec<&'static str> = every_key().filter(|key| is_known(key)).collect();
-        let nearest = nearest(key.get_ref(), known.iter().copied());
+        let nearest = nearest_word(key.get_ref(), known.iter().copied());
         let problem = ScriptProblem::UnknownKey { key: shorten_word(key.get_ref()), place, nearest, known };
         Err(self.at(key.span().start, problem))
     }
@@ -541,7 +541,7 @@ impl<'a> ScriptReader<'a> {
 }
 
 /// A list as it is, anything else as the only element of one.
-fn list<'v, 'i>(value: &'v ScriptValue<'i>) -> &'v [ScriptValue<'i>] {
+fn as_list<'v, 'i>(value: &'v ScriptValue<'i>) -> &'v [ScriptValue<'i>] {
     match value.get_ref() {
         DeValue::Array(array) => array,
         _ => std::slice::from_ref(value),

@@ -60,7 +60,7 @@ pub enum ScreenPromptKind {
 impl ScreenPromptKind {
     /// In a word.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn wire_name(self) -> &'static str {
         match self {
             Self::Permission | Self::Edit => "permission",
             Self::Trust => "trust",
@@ -89,12 +89,12 @@ pub enum ScreenKey {
 impl ScreenState {
     /// In a word.
     #[must_use]
-    pub fn word(&self) -> &'static str {
+    pub fn wire_name(&self) -> &'static str {
         match self {
             Self::Unknown => "unknown",
             Self::Idle => "idle",
             Self::Busy => "busy",
-            Self::Ask(ask) => ask.why.word(),
+            Self::Ask(ask) => ask.why.wire_name(),
             Self::Limit(_) => "limit",
             Self::Login(_) => "login",
         }
@@ -123,7 +123,7 @@ fn read_claude_screen(screen: &TerminalScreen) -> ScreenState {
         // A dialog begins with a rule. Without it we do not see all of it, or it is none.
         let above = &screen.lines[last_at.saturating_sub(DIALOG_MAX)..last_at];
         return match above.iter().rposition(|line| is_rule(line)) {
-            Some(from) if indent(last) <= 2 => read_dialog(&above[from..], &CLAUDE_DIALOGS),
+            Some(from) if indent_width(last) <= 2 => read_dialog(&above[from..], &CLAUDE_DIALOGS),
             Some(_) | None => ScreenState::Unknown,
         };
     }
@@ -160,7 +160,7 @@ fn read_codex_screen(screen: &TerminalScreen) -> ScreenState {
     if closes.iter().any(|close| footer.to_lowercase().starts_with(close)) {
         // The cursor of a dialog is in the first column, where nothing that the agent shows can be.
         let above = &screen.lines[last_at.saturating_sub(DIALOG_MAX)..last_at];
-        let drawn = indent(last) <= 2 && above.iter().any(|line| text_after_mark(line, "›").is_some());
+        let drawn = indent_width(last) <= 2 && above.iter().any(|line| text_after_mark(line, "›").is_some());
         return if drawn { read_dialog(above, &CODEX_DIALOGS) } else { ScreenState::Unknown };
     }
     if full.iter().any(|(_, line)| line.trim() == "Sign in with ChatGPT") {
@@ -192,7 +192,7 @@ fn read_codex_screen(screen: &TerminalScreen) -> ScreenState {
     }
 }
 
-fn indent(line: &str) -> usize {
+fn indent_width(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }
 

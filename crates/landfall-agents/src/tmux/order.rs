@@ -79,7 +79,7 @@ impl TmuxOrder {
 }
 
 impl AttachTarget {
-    pub(super) fn json(&self) -> Result<Vec<u8>, LaunchError> {
+    pub(super) fn to_json(&self) -> Result<Vec<u8>, LaunchError> {
         serialize_json(self)
     }
 
@@ -92,7 +92,7 @@ impl AttachTarget {
 impl NextInput {
     /// As it is written.
     #[must_use]
-    pub fn json(&self) -> Vec<u8> {
+    pub fn to_json(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("a number and a text always have a JSON form")
     }
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::note::Note;
 use crate::agent::{OutputParser, ParserContext};
-use crate::json::{AgentProtocol, EventRecognition, JsonLines, brief};
+use crate::json::{AgentProtocol, EventRecognition, JsonLines, truncate_text};
 use crate::voice::MessageParser;
 
 /// The ear for one terminal.
@@ -25,7 +25,7 @@ struct TmuxParser {
 }
 
 impl AgentProtocol for TmuxParser {
-    fn event(&mut self, event: &Value, signals: &mut Vec<Signal>) -> EventRecognition {
+    fn handle_event(&mut self, event: &Value, signals: &mut Vec<Signal>) -> EventRecognition {
         match Note::deserialize(event) {
             Some(note) => {
                 self.handle_note(note, signals);
@@ -43,11 +43,11 @@ impl TmuxParser {
             Note::Prompted => signals.push(Signal::Usage(AgentUsage { turns: 1, ..AgentUsage::default() })),
             Note::Said { text } => self.handle_message(&text, signals),
             Note::Asked { why, text } if why == "permission" => {
-                signals.push(Signal::PermissionAsked { what: brief(&text) });
+                signals.push(Signal::PermissionAsked { what: truncate_text(&text) });
             }
-            Note::Asked { text, .. } => signals.push(Signal::Question(brief(&text))),
+            Note::Asked { text, .. } => signals.push(Signal::Question(truncate_text(&text))),
             Note::Limit { .. } => signals.push(Signal::Quota { until: None }),
-            Note::Login { text } => signals.push(Signal::Unauthorized { detail: brief(&text) }),
+            Note::Login { text } => signals.push(Signal::Unauthorized { detail: truncate_text(&text) }),
             Note::Waiting { count } => signals.push(Signal::Waiting { count }),
             Note::Done => self.close = Some((AgentFinish::Success, std::mem::take(&mut self.last_words))),
             Note::Failed { why } => self.close = Some((AgentFinish::Error, why)),
@@ -66,7 +66,7 @@ impl TmuxParser {
     /// A screen shows no fences around code. So a control word counts only where a message closes with it, which no
     /// quotation does.
     fn handle_message(&mut self, text: &str, signals: &mut Vec<Signal>) {
-        brief(text).clone_into(&mut self.last_words);
+        truncate_text(text).clone_into(&mut self.last_words);
         let text = text.trim_end();
         let (words, last) = text.rsplit_once('\n').map_or(("", text), |(words, last)| (words, last));
         let mut closing = Vec::new();

@@ -138,7 +138,7 @@ fn an_unknown_kind_is_refused_with_the_known_ones() {
 #[test]
 fn every_agent_says_what_it_needs() {
     for entry in AGENTS {
-        let needs = entry.create_agent().needs(&brief(entry.name).profile);
+        let needs = entry.create_agent().list_requirements(&brief(entry.name).profile);
         assert!(needs.program.is_some() || entry.name == "script", "{}", entry.name);
         assert!(!needs.install.is_empty() && !needs.login.is_empty(), "{}", entry.name);
         for place in &needs.state {
@@ -154,7 +154,7 @@ fn every_agent_launches_and_keeps_prompt_and_key_out_of_argv() {
         for resume in [None, Some("5e55107d-0000-4000-8000-000000000001".to_owned())] {
             let mut brief = brief(entry.name);
             brief.resume = resume;
-            entry.create_agent().check(&brief.profile).expect("the standard profile is fine");
+            entry.create_agent().check_profile(&brief.profile).expect("the standard profile is fine");
             let launch = launch(entry, &brief);
             assert!(!launch.argv.is_empty(), "{}", entry.name);
             for word in &launch.argv {
@@ -238,7 +238,7 @@ fn profiles_cannot_set_what_is_ours_or_what_is_no_name() {
         for (key, value) in [("LANDFALL_TASK", "T1"), ("", "x"), ("A=B", "x"), ("A", "x\0y")] {
             let mut brief = brief(entry.name);
             brief.profile.env.insert(key.to_owned(), value.to_owned());
-            assert!(entry.create_agent().check(&brief.profile).is_err(), "{}: {key}", entry.name);
+            assert!(entry.create_agent().check_profile(&brief.profile).is_err(), "{}: {key}", entry.name);
             assert!(entry.create_agent().build_launch_command(&brief).is_err(), "{}: {key}", entry.name);
         }
     }

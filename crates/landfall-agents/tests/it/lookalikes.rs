@@ -36,7 +36,7 @@ fn ear(resumed: bool) -> ParserContext {
 fn ordinary(signal: &Signal) -> bool {
     match signal {
         Signal::Text(_) | Signal::ToolUse { .. } | Signal::ToolDone => true,
-        Signal::Usage(usage) => usage.tokens() <= 2 && usage.turns == 1 && usage.micro_usd == 0,
+        Signal::Usage(usage) => usage.total_tokens() <= 2 && usage.turns == 1 && usage.micro_usd == 0,
         // Told by the first event of any kind; a forged one would have another name.
         Signal::Started { session, .. } => session.as_deref() == Some("s1"),
         // A control word that is refused changes nothing.

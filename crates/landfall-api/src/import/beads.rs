@@ -91,19 +91,19 @@ pub(super) fn read(text: &str) -> Result<ImportContent, ImportProblem> {
             continue;
         }
         let value: Value = serde_json::from_str(text).map_err(|error| {
-            json_problem(line, &error).hint("an export of beads has one JSON object on each line")
+            json_problem(line, &error).with_hint("an export of beads has one JSON object on each line")
         })?;
-        issue(&LocatedJson::on_line(line, &value), &mut reading)?;
+        read_issue(&LocatedJson::on_line(line, &value), &mut reading)?;
     }
     Ok(reading)
 }
 
-fn issue(at: &LocatedJson<'_>, reading: &mut ImportContent) -> Result<(), ImportProblem> {
+fn read_issue(at: &LocatedJson<'_>, reading: &mut ImportContent) -> Result<(), ImportProblem> {
     at.as_object()?;
     match at.get("_type").map(|it| it.text()).transpose()? {
         None | Some("issue") => {}
         Some(other) => {
-            reading.left_out.add(&format!("line of type `{}`", words::short(other)));
+            reading.left_out.add(&format!("line of type `{}`", words::shorten_for_message(other)));
             return Ok(());
         }
     }
@@ -166,7 +166,7 @@ fn read_dependency(
     match TIES.iter().find(|(word, _)| *word == kind) {
         Some((_, BeadsRelation::Need)) => item.needs.push(link),
         Some((_, BeadsRelation::Parent)) => item.parent = Some(link),
-        None => reading.left_out.add(&format!("link of type `{}`", words::short(kind))),
+        None => reading.left_out.add(&format!("link of type `{}`", words::shorten_for_message(kind))),
     }
     Ok(())
 }
@@ -176,7 +176,7 @@ fn parse_priority(at: &LocatedJson<'_>) -> Result<u8, ImportProblem> {
     const OURS: [u8; 5] = [0, 2, 5, 7, 9];
     let theirs = at.as_whole_number()?;
     usize::try_from(theirs).ok().and_then(|theirs| OURS.get(theirs).copied()).ok_or_else(|| {
-        at.bad(format!("priority {theirs} is out of range")).hint("beads has 0 (critical) to 4")
+        at.bad(format!("priority {theirs} is out of range")).with_hint("beads has 0 (critical) to 4")
     })
 }
 

@@ -14,7 +14,7 @@ pub(super) struct LocatedJson<'a> {
 }
 
 impl<'a> LocatedJson<'a> {
-    pub fn root(value: &'a Value) -> Self {
+    pub fn at_root(value: &'a Value) -> Self {
         Self { value, path: String::new(), line: None }
     }
 
@@ -35,7 +35,7 @@ impl<'a> LocatedJson<'a> {
         ImportProblem::new(self.place(), message)
     }
 
-    fn is_not(&self, wanted: &str) -> ImportProblem {
+    fn wrong_type_problem(&self, wanted: &str) -> ImportProblem {
         let found = match self.value {
             Value::Null => "null",
             Value::Bool(_) => "true or false",
@@ -50,13 +50,13 @@ impl<'a> LocatedJson<'a> {
     fn descend(&self, value: &'a Value, key: &str) -> Self {
         let plain =
             !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
-        let key = if plain { key.to_owned() } else { format!("{:?}", words::short(key)) };
+        let key = if plain { key.to_owned() } else { format!("{:?}", words::shorten_for_message(key)) };
         let path = if self.path.is_empty() { key } else { format!("{}.{key}", self.path) };
         Self { value, path, line: self.line }
     }
 
     pub fn as_object(&self) -> Result<&'a Map<String, Value>, ImportProblem> {
-        self.value.as_object().ok_or_else(|| self.is_not("an object"))
+        self.value.as_object().ok_or_else(|| self.wrong_type_problem("an object"))
     }
 
     /// The value of a key; null is as good as nothing.
@@ -71,13 +71,13 @@ impl<'a> LocatedJson<'a> {
     }
 
     pub fn list(&self) -> Result<Vec<LocatedJson<'a>>, ImportProblem> {
-        let items = self.value.as_array().ok_or_else(|| self.is_not("a list"))?;
+        let items = self.value.as_array().ok_or_else(|| self.wrong_type_problem("a list"))?;
         let step = |(at, value)| Self { value, path: format!("{}[{at}]", self.path), line: self.line };
         Ok(items.iter().enumerate().map(step).collect())
     }
 
     pub fn text(&self) -> Result<&'a str, ImportProblem> {
-        self.value.as_str().ok_or_else(|| self.is_not("text"))
+        self.value.as_str().ok_or_else(|| self.wrong_type_problem("text"))
     }
 
     /// The text of a key; nothing is empty text.
@@ -91,16 +91,16 @@ impl<'a> LocatedJson<'a> {
             Value::String(text) if !text.trim().is_empty() => Ok(words::one_line(text)),
             Value::String(_) => Err(self.bad("this name is empty")),
             Value::Number(number) => Ok(number.to_string()),
-            _ => Err(self.is_not("a name or a number")),
+            _ => Err(self.wrong_type_problem("a name or a number")),
         }
     }
 
     pub fn as_bool(&self) -> Result<bool, ImportProblem> {
-        self.value.as_bool().ok_or_else(|| self.is_not("true or false"))
+        self.value.as_bool().ok_or_else(|| self.wrong_type_problem("true or false"))
     }
 
     pub fn as_whole_number(&self) -> Result<u64, ImportProblem> {
-        self.value.as_u64().ok_or_else(|| self.is_not("a whole number"))
+        self.value.as_u64().ok_or_else(|| self.wrong_type_problem("a whole number"))
     }
 
     /// Criteria: a list of texts, or one text with a line each.
@@ -111,7 +111,7 @@ impl<'a> LocatedJson<'a> {
                 let texts = self.list()?.iter().map(LocatedJson::text).collect::<Result<Vec<_>, _>>()?;
                 Ok(texts.into_iter().map(words::one_line).filter(|it| !it.is_empty()).collect())
             }
-            _ => Err(self.is_not("a list of texts")),
+            _ => Err(self.wrong_type_problem("a list of texts")),
         }
     }
 
@@ -121,8 +121,8 @@ impl<'a> LocatedJson<'a> {
         let found = table.iter().find(|(word, _)| word.eq_ignore_ascii_case(text));
         found.map(|(_, meaning)| *meaning).ok_or_else(|| {
             let known: Vec<&str> = table.iter().map(|(word, _)| *word).collect();
-            self.bad(format!("`{}` is not {wanted}", words::short(text)))
-                .hint(format!("known: {}", known.join(", ")))
+            self.bad(format!("`{}` is not {wanted}", words::shorten_for_message(text)))
+                .with_hint(format!("known: {}", known.join(", ")))
         })
     }
 
@@ -147,7 +147,7 @@ impl<'a> LocatedJson<'a> {
                 Value::Bool(_) | Value::Number(_) => false,
             };
             if !empty && !used.contains(&key.as_str()) && !silent.contains(&key.as_str()) {
-                left_out.add(&format!("field `{}`", words::short(key)));
+                left_out.add(&format!("field `{}`", words::shorten_for_message(key)));
             }
         }
     }

@@ -22,7 +22,7 @@ pub(super) fn read(file: &str, text: &str) -> Result<ImportContent, ImportProble
     page.close_all();
     if page.seen == 0 {
         return Err(ImportProblem::new(ImportPlace::Whole, "there is no item with a check box")
-            .hint("tasks are written `- [ ] …`"));
+            .with_hint("tasks are written `- [ ] …`"));
     }
     let mut reading = page.reading;
     // Items are known when they end, and inner ones end first.
@@ -157,7 +157,7 @@ impl<'a> MarkdownImport<'a> {
         // A file that moves to another folder is still the same list.
         let file = file.rsplit('/').next().unwrap_or(file);
         Self {
-            file: words::short(file),
+            file: words::shorten_for_message(file),
             heading: None,
             titled: false,
             open: Vec::new(),
@@ -181,7 +181,7 @@ impl<'a> MarkdownImport<'a> {
         let (column, text) = split_indent(line);
         let mark = CheckboxItem::parse_line(line).map_err(|mark| {
             ImportProblem::new(ImportPlace::Line(number), format!("nobody can tell what `[{mark}]` means"))
-                .hint("`[ ]`, `[/]` and `[~]` are open, `[x]` is done, `[-]` is dropped")
+                .with_hint("`[ ]`, `[/]` and `[~]` are open, `[x]` is done, `[-]` is dropped")
         })?;
         let was_blank = std::mem::take(&mut self.blank);
         if let Some(mark) = mark {
@@ -189,7 +189,7 @@ impl<'a> MarkdownImport<'a> {
             self.begin_item(number, &mark)?;
             return Ok(());
         }
-        if let Some(heading) = heading(text).filter(|_| column < 4) {
+        if let Some(heading) = parse_heading(text).filter(|_| column < 4) {
             self.close_all();
             self.enter_heading(heading);
             return Ok(());
@@ -215,7 +215,7 @@ impl<'a> MarkdownImport<'a> {
         let title = words::one_line(mark.title);
         if title.is_empty() {
             return Err(ImportProblem::new(ImportPlace::Line(number), "the item is empty")
-                .hint("say in one line what is wanted"));
+                .with_hint("say in one line what is wanted"));
         }
         self.seen += 1;
         let own = format!("{}-{:04x}", words::to_slug(&title, 60).unwrap_or_default(), fold_to_u16(&title));
@@ -237,7 +237,7 @@ impl<'a> MarkdownImport<'a> {
                 ImportPlace::Line(number),
                 "this item cannot be told from another",
             )
-            .hint("give it a title of its own"));
+            .with_hint("give it a title of its own"));
         }
         self.open.push(OpenChecklistItem {
             line: number,
@@ -295,7 +295,7 @@ impl<'a> MarkdownImport<'a> {
 const ID_BYTES_MAX: usize = 300; // deeper and longer items are known by a number
 
 /// The level and the text of a heading.
-fn heading(text: &str) -> Option<(usize, &str)> {
+fn parse_heading(text: &str) -> Option<(usize, &str)> {
     let level = text.len() - text.trim_start_matches('#').len();
     let rest = &text[level..];
     let named = (1..=6).contains(&level) && (rest.is_empty() || rest.starts_with([' ', '\t']));

@@ -66,12 +66,12 @@ const PRIORITIES: &[(&str, u8)] = &[("critical", 0), ("high", 2), ("medium", 5),
 
 pub(super) fn read(text: &str) -> Result<ImportContent, ImportProblem> {
     let value = parse(text)?;
-    let root = LocatedJson::root(&value);
+    let root = LocatedJson::at_root(&value);
     let mut reading = ImportContent::default();
     let stories = match root.value {
         Value::Array(_) => root.clone(),
         _ => root.first(STORIES).ok_or_else(|| {
-            root.bad("there are no `userStories`").hint("a prd.json has a list of user stories")
+            root.bad("there are no `userStories`").with_hint("a prd.json has a list of user stories")
         })?,
     };
     root.count_others(HEAD, HEAD_SILENT, &mut reading.left_out);

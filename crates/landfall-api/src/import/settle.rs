@@ -86,26 +86,27 @@ impl ImportIndex {
             None if self.over.contains(&link.to) => Ok(None),
             None => Err(ImportProblem::new(
                 link.place.clone(),
-                format!("`{}` is not in the file", words::short(&link.to)),
+                format!("`{}` is not in the file", words::shorten_for_message(&link.to)),
             )
-            .hint("write it into the file, or take the reference out")),
+            .with_hint("write it into the file, or take the reference out")),
         }
     }
 
     /// Nothing is a part of itself, whatever a file says.
     fn check_nesting(&self) -> Result<(), ImportProblem> {
         let next = |place: usize| self.parents[place].into_iter().collect::<Vec<_>>();
-        match circle(self.items.len(), &next) {
+        match find_cycle(self.items.len(), &next) {
             None => Ok(()),
-            Some(path) => Err(self.in_circle(&path, "the parts go in a circle")),
+            Some(path) => Err(self.cycle_problem(&path, "the parts go in a circle")),
         }
     }
 
-    fn in_circle(&self, path: &[usize], what: &str) -> ImportProblem {
-        let names: Vec<String> = path.iter().map(|place| words::short(&self.items[*place].id)).collect();
+    fn cycle_problem(&self, path: &[usize], what: &str) -> ImportProblem {
+        let names: Vec<String> =
+            path.iter().map(|place| words::shorten_for_message(&self.items[*place].id)).collect();
         let place = path.first().map_or(ImportPlace::Whole, |place| self.items[*place].place.clone());
         ImportProblem::new(place, format!("{what}: {}", names.join(" → ")))
-            .hint("take one of these references out of the file; nothing was added")
+            .with_hint("take one of these references out of the file; nothing was added")
     }
 
     fn is_group(&self, place: usize) -> bool {
@@ -130,10 +131,10 @@ impl ImportIndex {
     }
 
     fn resolve_items(mut self) -> Result<ImportPlan, ImportProblem> {
-        let needs = self.needs()?;
+        let needs = self.resolve_needs()?;
         let next = |place: usize| needs[place].iter().copied().collect::<Vec<_>>();
-        if let Some(path) = circle(self.items.len(), &next) {
-            return Err(self.in_circle(&path, "the needs go in a circle"));
+        if let Some(path) = find_cycle(self.items.len(), &next) {
+            return Err(self.cycle_problem(&path, "the needs go in a circle"));
         }
         let mut numbers: BTreeMap<usize, u32> = BTreeMap::new();
         for (number, place) in (1..).zip((0..self.items.len()).filter(|place| self.before[*place].is_none()))
@@ -177,7 +178,7 @@ impl ImportIndex {
     }
 
     /// What every item waits for, among the items that are worked on.
-    fn needs(&mut self) -> Result<Vec<BTreeSet<usize>>, ImportProblem> {
+    fn resolve_needs(&mut self) -> Result<Vec<BTreeSet<usize>>, ImportProblem> {
         // Looked up once for each item: a deep list asks for the needs of its groups again and again.
         let mut own: Vec<BTreeSet<usize>> = Vec::new();
         for place in 0..self.items.len() {
@@ -212,7 +213,7 @@ impl ImportIndex {
 const ABOUT_BYTES_MAX: usize = 8 * 1024; // it is there for context, in every part of the group
 
 /// A circle among the numbers below `many`, as a path that begins and ends with the same.
-fn circle(many: usize, next: &dyn Fn(usize) -> Vec<usize>) -> Option<Vec<usize>> {
+fn find_cycle(many: usize, next: &dyn Fn(usize) -> Vec<usize>) -> Option<Vec<usize>> {
     #[derive(Clone, Copy, PartialEq)]
     enum VisitState {
         Never,

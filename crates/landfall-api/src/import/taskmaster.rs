@@ -3,7 +3,7 @@
 use super::json::{LocatedJson, parse};
 use super::{ImportContent, ImportItem, ImportLink, ImportProblem, words};
 use crate::NewTask;
-use crate::nearest::nearest;
+use crate::nearest::nearest_word;
 
 const USED: &[&str] = &[
     "id",
@@ -47,7 +47,7 @@ const MASTER: &str = "master";
 
 pub(super) fn read(text: &str, list: Option<&str>) -> Result<ImportContent, ImportProblem> {
     let value = parse(text)?;
-    let root = LocatedJson::root(&value);
+    let root = LocatedJson::at_root(&value);
     let object = root.as_object()?;
     let mut reading = ImportContent::default();
     let mut lists: Vec<(&str, LocatedJson<'_>)> = Vec::new();
@@ -57,23 +57,25 @@ pub(super) fn read(text: &str, list: Option<&str>) -> Result<ImportContent, Impo
         for key in object.keys() {
             match root.get(key).and_then(|it| it.get("tasks")) {
                 Some(tasks) => lists.push((key, tasks)),
-                None => reading.left_out.add(&format!("field `{}`", words::short(key))),
+                None => reading.left_out.add(&format!("field `{}`", words::shorten_for_message(key))),
             }
         }
     }
     if lists.is_empty() {
         return Err(root
             .bad("there is no list of tasks")
-            .hint("a tasks.json has `tasks`, or tags with `tasks` in them"));
+            .with_hint("a tasks.json has `tasks`, or tags with `tasks` in them"));
     }
     if let Some(wanted) = list {
         let known: Vec<&str> = lists.iter().map(|(tag, _)| *tag).collect();
         if !known.contains(&wanted) {
-            let hint = match nearest(&known, wanted) {
+            let hint = match nearest_word(&known, wanted) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("lists there are: {}", known.join(", ")),
             };
-            return Err(root.bad(format!("there is no list `{}`", words::short(wanted))).hint(hint));
+            return Err(root
+                .bad(format!("there is no list `{}`", words::shorten_for_message(wanted)))
+                .with_hint(hint));
         }
         lists.retain(|(tag, _)| *tag == wanted);
     }
@@ -96,8 +98,8 @@ fn read_top_task(tag: &str, at: &LocatedJson<'_>, reading: &mut ImportContent) -
         reading.over.insert(id);
         return Ok(());
     }
-    let waits = needs(at, |name| format!("{tag}/{name}"))?;
-    let whole = item(tag, id.clone(), at, waits, reading)?;
+    let waits = read_needs(at, |name| format!("{tag}/{name}"))?;
+    let whole = to_import_item(tag, id.clone(), at, waits, reading)?;
     reading.items.push(whole);
     for (sub, own) in subtasks.iter().zip(&siblings) {
         let part = format!("{id}.{own}");
@@ -107,11 +109,11 @@ fn read_top_task(tag: &str, at: &LocatedJson<'_>, reading: &mut ImportContent) -
             continue;
         }
         // `2` beside a subtask 2 is that one; else it is a task of the list, as `2.1` is a subtask of another.
-        let waits = needs(sub, |name| match siblings.contains(name) {
+        let waits = read_needs(sub, |name| match siblings.contains(name) {
             true => format!("{id}.{name}"),
             false => format!("{tag}/{name}"),
         })?;
-        let mut part = item(tag, part, sub, waits, reading)?;
+        let mut part = to_import_item(tag, part, sub, waits, reading)?;
         part.parent = Some(ImportLink { to: id.clone(), place: sub.place() });
         reading.items.push(part);
     }
@@ -127,12 +129,15 @@ fn read_state(at: &LocatedJson<'_>) -> Result<TaskmasterState, ImportProblem> {
     at.get("status").map_or(Ok(TaskmasterState::Open), |it| it.word("a status of Task Master", STATES))
 }
 
-fn needs(at: &LocatedJson<'_>, id_of: impl Fn(&String) -> String) -> Result<Vec<ImportLink>, ImportProblem> {
+fn read_needs(
+    at: &LocatedJson<'_>,
+    id_of: impl Fn(&String) -> String,
+) -> Result<Vec<ImportLink>, ImportProblem> {
     let named = at.get("dependencies").map_or(Ok(Vec::new()), |it| it.list())?;
     named.iter().map(|it| Ok(ImportLink { to: id_of(&it.name()?), place: it.place() })).collect()
 }
 
-fn item(
+fn to_import_item(
     tag: &str,
     id: String,
     at: &LocatedJson<'_>,

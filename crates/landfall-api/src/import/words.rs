@@ -1,7 +1,7 @@
 //! Words of foreign lists as tasks have them: tags, criteria, bodies.
 
 /// A text as it is shown in a message.
-pub(super) fn short(text: &str) -> String {
+pub(super) fn shorten_for_message(text: &str) -> String {
     const CHARS_MAX: usize = 60; // one line of a message holds two of them
     let line = one_line(text);
     match line.char_indices().nth(CHARS_MAX) {

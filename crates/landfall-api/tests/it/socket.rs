@@ -12,15 +12,15 @@ use landfall_api::socket;
 fn the_socket_is_for_its_owner_alone_and_replaces_a_dead_one() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("engine.sock");
-    drop(socket::bind(&path).expect("bind"));
+    drop(socket::bind_socket(&path).expect("bind"));
     assert!(matches!(Client::connect(&path), Err(ConnectError::Nobody(_))), "nobody listens any more");
-    let _listener = socket::bind(&path).expect("bind again");
+    let _listener = socket::bind_socket(&path).expect("bind again");
     let mode = std::fs::metadata(&path).expect("there").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 
     let file = folder.path().join("a-file");
     std::fs::write(&file, "kept").expect("write");
-    assert!(socket::bind(&file).is_err(), "something else in its place is not replaced");
+    assert!(socket::bind_socket(&file).is_err(), "something else in its place is not replaced");
     assert_eq!(std::fs::read_to_string(&file).expect("read"), "kept");
 }
 
@@ -28,7 +28,7 @@ fn the_socket_is_for_its_owner_alone_and_replaces_a_dead_one() {
 fn greeted_with(answer: &'static str) -> ConnectError {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("engine.sock");
-    let listener = socket::bind(&path).expect("bind");
+    let listener = socket::bind_socket(&path).expect("bind");
     let greeter = thread::spawn(move || {
         let (mut stream, _) = listener.listener.accept().expect("a client");
         let mut asked = [0; 1024];
@@ -88,8 +88,8 @@ fn an_engine_from_before_there_were_keys_is_asked_without_one() {
 fn the_key_is_new_with_every_engine_and_shown_by_nobody() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("engine.sock");
-    let first = socket::bind(&path).expect("bind").key;
-    let second = socket::bind(&path).expect("bind again").key;
+    let first = socket::bind_socket(&path).expect("bind").key;
+    let second = socket::bind_socket(&path).expect("bind again").key;
     assert_ne!(first.expose(), second.expose());
     assert!(second.matches(second.expose().as_bytes()) && !second.matches(first.expose().as_bytes()));
     assert!(!second.matches(b"") && !second.matches(&second.expose().as_bytes()[1..]));

@@ -29,7 +29,7 @@ pub(crate) fn write(
     let clerk = CommandHandler { place, engine, ask };
     Ok(match request {
         Request::Add(asked) => Response::Add(clerk.add(asked)?),
-        Request::Edit(asked) => Response::Edit(clerk.edit(asked)?),
+        Request::Edit(asked) => Response::Edit(clerk.edit_task(asked)?),
         Request::ProposalAccept(of) => Response::ProposalAccept(clerk.accept_proposal(of.number)?),
         Request::Stop(asked) => Response::Stop(clerk.stop(&asked)?),
         Request::Retry(asked) => Response::Retry(clerk.retry_tasks(asked)?),
@@ -45,17 +45,17 @@ pub(crate) fn write(
         Request::TargetSay(asked) => Response::TargetSay(clerk.comment_on_target(&asked)?),
         Request::TargetConfirm(asked) => Response::TargetConfirm(clerk.confirm_target(asked)?),
         Request::Refine(asked) => Response::Refine(clerk.refine_task(&asked)?),
-        Request::RefineWithdraw(asked) => Response::RefineWithdraw(clerk.refine_withdraw(asked)?),
+        Request::RefineWithdraw(asked) => Response::RefineWithdraw(clerk.withdraw_refinement(asked)?),
         Request::Annotate(asked) => Response::Annotate(clerk.annotate_paper(&asked)?),
         Request::Rollback(asked) => {
             Response::Rollback(clerk.rollback_task(conversions::model_task(asked.task))?)
         }
-        Request::Pause(asked) => Response::Pause(clerk.pause(&asked)?),
-        Request::Resume(_) => Response::Resume(clerk.resume()?),
+        Request::Pause(asked) => Response::Pause(clerk.pause_run(&asked)?),
+        Request::Resume(_) => Response::Resume(clerk.resume_run()?),
         Request::Auto(asked) => Response::Auto(clerk.set_mode(asked.mode)?),
         Request::Next(asked) => Response::Next(clerk.next(asked.task.map(conversions::model_task))?),
         Request::SprintPause(asked) => Response::SprintPause(clerk.pause_sprint(&asked)?),
-        Request::SprintResume(_) => Response::SprintResume(clerk.sprint_resume()?),
+        Request::SprintResume(_) => Response::SprintResume(clerk.resume_sprint()?),
         Request::SprintCancel(_) => Response::SprintCancel(clerk.cancel_sprint()?),
         Request::QueuePause(asked) => Response::QueuePause(clerk.pause_queue(&asked)?),
         Request::QueueResume(asked) => Response::QueueResume(clerk.resume_queue(&asked)?),
@@ -63,16 +63,16 @@ pub(crate) fn write(
             Response::QueueEject(clerk.eject_from_queue(conversions::model_task(asked.task))?)
         }
         Request::Review(asked) => Response::Review(clerk.review_tasks(asked)?),
-        Request::CheckpointCreate(asked) => Response::CheckpointCreate(clerk.checkpoint_create(asked.name)?),
+        Request::CheckpointCreate(asked) => Response::CheckpointCreate(clerk.create_checkpoint(asked.name)?),
         Request::CheckpointRestore(asked) => {
-            Response::CheckpointRestore(clerk.checkpoint_restore(&asked.name)?)
+            Response::CheckpointRestore(clerk.restore_checkpoint(&asked.name)?)
         }
-        Request::CheckpointDrop(asked) => Response::CheckpointDrop(clerk.checkpoint_drop(&asked)?),
+        Request::CheckpointDrop(asked) => Response::CheckpointDrop(clerk.drop_checkpoints(&asked)?),
         Request::DiscoveryDrop(asked) => Response::DiscoveryDrop(clerk.drop_discoveries(&asked)?),
-        Request::Consulted(asked) => Response::Consulted(clerk.consulted(asked)?),
+        Request::Consulted(asked) => Response::Consulted(clerk.note_consultation(asked)?),
         Request::LoopStart(asked) => Response::LoopStart(clerk.start_loop(asked)?),
         Request::LoopStop(asked) => Response::LoopStop(clerk.stop_loop(&asked)?),
-        Request::IssuesFollow(asked) => Response::IssuesFollow(clerk.issues_follow(&asked)?),
+        Request::IssuesFollow(asked) => Response::IssuesFollow(clerk.follow_issues(&asked)?),
         other => unreachable!("`{}` is not a write", other.name()),
     })
 }
@@ -98,7 +98,7 @@ pub(crate) fn refuse_without_engine(
         }
         _ => return Ok(None),
     }
-    let reader = place.reader()?;
+    let reader = place.open_reader()?;
     let agents = match &reader {
         Some(reader) => orphans::tasks_with_running_agents(place, reader)?,
         None => Vec::new(),
@@ -106,7 +106,7 @@ pub(crate) fn refuse_without_engine(
     if agents.is_empty() {
         return Ok(Some(
             Problem::new(ProblemCode::NotNow, "no run is under way, so there is nothing to stop")
-                .hint("`landfall status` shows how the project stands"),
+                .with_hint("`landfall status` shows how the project stands"),
         ));
     }
     let message = format!(
@@ -119,11 +119,11 @@ pub(crate) fn refuse_without_engine(
         1 => format!("`landfall run` adopts it; `landfall stop {first}` stops it and keeps its work"),
         _ => format!("`landfall run` adopts them; `landfall stop {first}` stops that one and keeps its work"),
     };
-    Ok(Some(Problem::new(ProblemCode::NotNow, message).hint(hint)))
+    Ok(Some(Problem::new(ProblemCode::NotNow, message).with_hint(hint)))
 }
 
 fn no_run_problem(hint: &str) -> Problem {
-    Problem::new(ProblemCode::NotNow, "no run is under way").hint(hint)
+    Problem::new(ProblemCode::NotNow, "no run is under way").with_hint(hint)
 }
 
 impl CommandHandler<'_> {
@@ -139,7 +139,7 @@ impl CommandHandler<'_> {
         };
         let tasks = asked.tasks.into_iter().map(new).collect::<Result<Vec<_>, Problem>>()?;
         let added = self.request_tasks(EngineRequest::Add(tasks))?;
-        let reader = self.reader()?;
+        let reader = self.open_reader()?;
         let mut lines = Vec::new();
         for task in added {
             // Made from the task itself: a hundred thousand of them are not read back one by one.
@@ -158,7 +158,7 @@ impl CommandHandler<'_> {
         Ok(api::Added { tasks: lines })
     }
 
-    fn edit(&self, asked: api::EditTask) -> Result<api::Changed, Problem> {
+    fn edit_task(&self, asked: api::EditTask) -> Result<api::Changed, Problem> {
         let id = conversions::model_task(asked.task);
         let before = self.query().load_task(&*self.reader_for_task(id)?, id)?;
         let spec = edit_spec(before.spec.clone(), asked)?;
@@ -184,9 +184,9 @@ impl CommandHandler<'_> {
                 changed.first().map_or(String::new(), |task| why_sentence(task, &TaskRelations::default()));
             return Ok(api::Stopped { run: None, tasks: vec![task], text: sentence, details: Vec::new() });
         }
-        let reader = self.reader()?;
+        let reader = self.open_reader()?;
         let at_work = orphans::tasks_with_running_agents(self.place, &reader)?;
-        let checks = self.engine.checks();
+        let checks = self.engine.running_checks();
         let run = reader.runs(1).map_err(|error| problems::from_store_error(&error))?.pop();
         let agents = match (self.ask)(EngineRequest::StopRun { now: asked.now })? {
             EngineReply::Stopping { agents } => agents as u64,
@@ -224,13 +224,13 @@ impl CommandHandler<'_> {
 
     fn retry_tasks(&self, asked: api::Retry) -> Result<api::Changed, Problem> {
         let news = News::Retry { fresh: asked.fresh, note: asked.note };
-        let changed = self.tell(&asked.tasks, news)?;
+        let changed = self.send_news(&asked.tasks, news)?;
         let what = if asked.fresh { "is taken up again from a new workspace" } else { "is taken up again" };
         self.describe_changes(&changed, what)
     }
 
     fn cancel_tasks(&self, asked: api::Cancel) -> Result<api::Changed, Problem> {
-        let loops = self.reader()?.loops().map_err(|error| problems::from_store_error(&error))?;
+        let loops = self.open_reader()?.loops().map_err(|error| problems::from_store_error(&error))?;
         for id in asked.tasks.iter().copied().map(conversions::model_task) {
             let task = self.query().load_task(&*self.reader_for_task(id)?, id)?;
             let session =
@@ -238,9 +238,9 @@ impl CommandHandler<'_> {
             modules::check_may_cancel(self.place, &task.spec.source, session)?;
         }
         let news = News::Cancel { reason: asked.reason.unwrap_or_default() };
-        let changed = self.tell(&asked.tasks, news)?;
+        let changed = self.send_news(&asked.tasks, news)?;
         let mut answer = self.describe_changes(&changed, "was cancelled; its work is kept")?;
-        let reader = self.reader()?;
+        let reader = self.open_reader()?;
         for (line, task) in answer.tasks.iter_mut().zip(&changed) {
             if !task.is_over() {
                 line.text =
@@ -269,20 +269,20 @@ impl CommandHandler<'_> {
         let reason = asked.reason.trim().to_owned();
         if reason.is_empty() {
             return Err(Problem::new(ProblemCode::BadInput, "the reason is empty")
-                .hint("say in a few words where it was done, such as a commit"));
+                .with_hint("say in a few words where it was done, such as a commit"));
         }
-        let changed = self.tell(&asked.tasks, News::Accept { reason })?;
+        let changed = self.send_news(&asked.tasks, News::Accept { reason })?;
         self.describe_changes(&changed, "is done; the tasks that need it go on")
     }
 
     fn answer_task(&self, asked: api::Answer) -> Result<api::Changed, Problem> {
         if asked.text.trim().is_empty() {
             return Err(Problem::new(ProblemCode::BadInput, "the answer is empty")
-                .hint("say it in a few words; `approve` lets a task in review land"));
+                .with_hint("say it in a few words; `approve` lets a task in review land"));
         }
         let id = conversions::model_task(asked.task);
         let before = self.query().load_task(&*self.reader_for_task(id)?, id)?;
-        let changed = self.tell(&[asked.task], News::Answer { text: asked.text })?;
+        let changed = self.send_news(&[asked.task], News::Answer { text: asked.text })?;
         let was_review = matches!(before.state, landfall_engine::model::TaskState::Review { .. });
         let approved =
             changed.first().is_some_and(|task| task.approved.is_some() && task.approved != before.approved);
@@ -297,7 +297,7 @@ impl CommandHandler<'_> {
         self.describe_changes(&changed, what)
     }
 
-    pub fn tell(&self, tasks: &[api::TaskId], news: News) -> Result<Vec<Arc<Task>>, Problem> {
+    pub fn send_news(&self, tasks: &[api::TaskId], news: News) -> Result<Vec<Arc<Task>>, Problem> {
         let mut seen = BTreeSet::new();
         let ids = tasks.iter().copied().map(conversions::model_task).filter(|id| seen.insert(*id)).collect();
         self.request_tasks(EngineRequest::Tell(ids, Box::new(news)))
@@ -306,7 +306,7 @@ impl CommandHandler<'_> {
     fn rollback_task(&self, id: TaskId) -> Result<api::RolledBack, Problem> {
         let before = self.query().load_task(&*self.reader_for_task(id)?, id)?;
         let task = conversions::task_id(id);
-        let all: Vec<&str> = before.landings().map(|landed| landed.commit.short()).collect();
+        let all: Vec<&str> = before.landings().map(|landed| landed.commit.short_hash()).collect();
         if before.landed.is_some() || before.is_over() && !all.is_empty() {
             let made = self.request_tasks(EngineRequest::Rollback(id))?;
             let new = made.first().map(|task| task.id);
@@ -326,9 +326,9 @@ impl CommandHandler<'_> {
                     "`landfall cancel {id}` ends it, `landfall stop {id}` pauses it; both keep its work"
                 ),
             };
-            return Err(Problem::new(ProblemCode::NotNow, message).hint(hint));
+            return Err(Problem::new(ProblemCode::NotNow, message).with_hint(hint));
         }
-        self.tell(&[task], News::Retry { fresh: true, note: None })?;
+        self.send_news(&[task], News::Retry { fresh: true, note: None })?;
         let kept = if before.workspace.is_some() {
             let attempt = before.attempt.next();
             format!(
@@ -343,12 +343,12 @@ impl CommandHandler<'_> {
     }
 
     pub fn describe_changes(&self, tasks: &[Arc<Task>], what: &str) -> Result<api::Changed, Problem> {
-        let reader = self.reader()?;
+        let reader = self.open_reader()?;
         let mut lines = Vec::new();
         for task in tasks {
             let row = reader.row(task.id).map_err(|error| problems::from_store_error(&error))?;
             let status =
-                row.map_or(landfall_engine::model::TaskStatus::of(task), |row| row.effective_status());
+                row.map_or(landfall_engine::model::TaskStatus::for_task(task), |row| row.effective_status());
             let text = format!("{} {what}.", task.id);
             lines.push(api::ChangedTask {
                 id: conversions::task_id(task.id),
@@ -417,7 +417,7 @@ fn new_task(task: api::NewTask, many: usize) -> Result<NewTaskSpec, Problem> {
         Some(api::TaskRef::Batch(place)) => Some(batch_index(place, many)?),
         None => None,
     };
-    spec.check().map_err(|error| problems::bad_spec(&error))?;
+    spec.check_bounds().map_err(|error| problems::bad_spec(&error))?;
     Ok(NewTaskSpec { spec, needs_here, parent_here, position: None })
 }
 
@@ -427,7 +427,7 @@ fn batch_index(place: u32, many: usize) -> Result<usize, Problem> {
         return Ok(index);
     }
     Err(Problem::new(ProblemCode::BadInput, format!("`#{place}` is not in this batch of {many}"))
-        .hint("`#1` is the first task of the batch"))
+        .with_hint("`#1` is the first task of the batch"))
 }
 
 fn model_tags(tags: &[String]) -> Result<BTreeSet<Tag>, Problem> {
@@ -500,7 +500,7 @@ fn edit_spec(mut spec: TaskSpec, asked: api::EditTask) -> Result<TaskSpec, Probl
             api::Clear::Agent => spec.agent = None,
         }
     }
-    spec.check().map_err(|error| problems::bad_spec(&error))?;
+    spec.check_bounds().map_err(|error| problems::bad_spec(&error))?;
     Ok(spec)
 }
 

@@ -41,11 +41,11 @@ pub struct CheckOptions {
 /// Who watches the checks run, in words of the wire.
 pub trait CheckView {
     /// A check begins: its name and its command line.
-    fn begins(&mut self, name: &str, run: &str);
+    fn command_started(&mut self, name: &str, run: &str);
     /// It has written this line.
-    fn line(&mut self, line: &str);
+    fn line_written(&mut self, line: &str);
     /// It has ended.
-    fn ended(&mut self, result: &api::CommandReport);
+    fn command_ended(&mut self, result: &api::CommandReport);
     /// Whether the user wants no more of it.
     fn is_stopped(&self) -> bool;
 }
@@ -68,7 +68,7 @@ pub(crate) fn check_project(
         },
         EngineLocation::Here { .. } | EngineLocation::There { .. } | EngineLocation::Resting { .. } => None,
     };
-    let ground = CheckContext::find(place, asked)?;
+    let ground = CheckContext::for_project(place, asked)?;
     let (program, environment) = (open_engine::own_executable(), place.engine_environment());
     let request = CheckRequest {
         settings: &settings,
@@ -109,7 +109,7 @@ fn find_known_pass(
     if let Some(engine) = engine {
         return Ok(engine.site().known_pass(expected));
     }
-    let Some(reader) = place.reader()? else { return Ok(None) };
+    let Some(reader) = place.open_reader()? else { return Ok(None) };
     let newest = reader.latest(&["measured"]).map_err(|error| problems::from_store_error(&error))?;
     let Some((_, JournalEntry { fact: Fact::Engine(EngineEvent::Measured { report }), .. })) = newest else {
         return Ok(None);
@@ -140,7 +140,7 @@ struct CheckContext {
 }
 
 impl CheckContext {
-    fn find(place: &ProjectLocation, asked: &CheckOptions) -> Result<Self, Problem> {
+    fn for_project(place: &ProjectLocation, asked: &CheckOptions) -> Result<Self, Problem> {
         let of = |error| problems::from_git_error(&error);
         let git = Git::find_installed().map_err(of)?;
         let repo = Repo::discover(&git, &place.root).map_err(problems::from_repo_problem)?;
@@ -171,7 +171,7 @@ impl CheckContext {
 /// The work of a task, merged with the base: what would land.
 fn merge_task_work(place: &ProjectLocation, store: &Store, base: &Oid, id: TaskId) -> Result<Oid, Problem> {
     let of = |error| problems::from_git_error(&error);
-    let reader = place.reader()?.ok_or_else(|| problems::unknown_task(id))?;
+    let reader = place.open_reader()?.ok_or_else(|| problems::unknown_task(id))?;
     let task = reader
         .task(id)
         .map_err(|error| problems::from_store_error(&error))?
@@ -180,8 +180,9 @@ fn merge_task_work(place: &ProjectLocation, store: &Store, base: &Oid, id: TaskI
         (Some(landed), _) => &landed.commit,
         (None, Some(head)) => head,
         (None, None) => {
-            return Err(Problem::new(ProblemCode::NotNow, format!("{id} has no work yet"))
-                .hint(format!("`landfall why {id}` shows its state; `landfall check` checks the base")));
+            return Err(Problem::new(ProblemCode::NotNow, format!("{id} has no work yet")).with_hint(
+                format!("`landfall why {id}` shows its state; `landfall check` checks the base"),
+            ));
         }
     };
     let head: Oid = head.as_str().parse().expect("commits in the journal came from git");
@@ -195,7 +196,7 @@ fn merge_task_work(place: &ProjectLocation, store: &Store, base: &Oid, id: TaskI
                 paths.iter().map(|path| String::from_utf8_lossy(&path.path).into_owned()).collect();
             let what = format!("the work of {id} conflicts with the base in {}", files.join(", "));
             return Err(Problem::new(ProblemCode::NotNow, what)
-                .hint(format!("`landfall why {id}` says who resolves it")));
+                .with_hint(format!("`landfall why {id}` says who resolves it")));
         }
     };
     let by = Signature::for_engine(SystemClock.now_ms());
@@ -235,10 +236,10 @@ fn check_problem(error: &CheckError) -> Problem {
             ProblemCode::SettingsBroken,
             format!("the settings on the base cannot be read: {what}"),
         )
-        .hint("commit a landfall.toml that can be read: checks are read from the base branch"),
+        .with_hint("commit a landfall.toml that can be read: checks are read from the base branch"),
         CheckError::Stopped => Problem::new(ProblemCode::NotNow, "the checks were stopped"),
         CheckError::Machine { .. } => Problem::new(ProblemCode::Internal, error.to_string())
-            .hint("`landfall doctor` says whether something is missing on this machine"),
+            .with_hint("`landfall doctor` says whether something is missing on this machine"),
     }
 }
 
@@ -246,16 +247,16 @@ fn check_problem(error: &CheckError) -> Problem {
 struct CheckRelay<'a>(&'a mut dyn CheckView);
 
 impl CheckWatcher for CheckRelay<'_> {
-    fn begins(&mut self, command: &VerifyCommand) {
-        self.0.begins(&command.name, &command.run);
+    fn command_started(&mut self, command: &VerifyCommand) {
+        self.0.command_started(&command.name, &command.run);
     }
 
-    fn line(&mut self, line: &str) {
-        self.0.line(line);
+    fn line_written(&mut self, line: &str) {
+        self.0.line_written(line);
     }
 
-    fn ended(&mut self, result: &CommandResult) {
-        self.0.ended(&conversions::to_command_report(result));
+    fn command_ended(&mut self, result: &CommandResult) {
+        self.0.command_ended(&conversions::to_command_report(result));
     }
 
     fn is_stopped(&self) -> bool {

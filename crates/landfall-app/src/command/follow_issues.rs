@@ -105,7 +105,7 @@ fn is_settled(task: &Task) -> bool {
 
 impl CommandHandler<'_> {
     /// Follows issues, each by a task.
-    pub fn issues_follow(&self, asked: &api::IssuesFollow) -> Result<api::IssuesFollowed, Problem> {
+    pub fn follow_issues(&self, asked: &api::IssuesFollow) -> Result<api::IssuesFollowed, Problem> {
         let plan = plan(self.place, asked)?;
         let new = |wanted: &RequestedIssue| FollowIssue {
             number: wanted.number(),
@@ -175,7 +175,7 @@ fn to_followed_issues(plan: &IssueFollowPlan) -> api::IssuesFollowed {
         number: wanted.number(),
         title: wanted.issue.title.clone(),
         size: wanted.size.map(conversions::to_api_size),
-        way: issue::route_issue(wanted.size, &plan.wishes).words(),
+        way: issue::route_issue(wanted.size, &plan.wishes).label(),
         task: None,
         settled: wanted.is_settled(),
         blocked_by: wanted.open_blockers(),
@@ -279,7 +279,8 @@ fn plan(place: &ProjectLocation, asked: &api::IssuesFollow) -> Result<IssueFollo
                         more => format!(", and {more} more"),
                     };
                     let message = format!("{}; and this cannot be read: {first}{more}", none.message);
-                    Problem { message, ..none }.hint("mend the file; `landfall issue list` lists all of them")
+                    Problem { message, ..none }
+                        .with_hint("mend the file; `landfall issue list` lists all of them")
                 }
             })?;
             if !unread.is_empty() {
@@ -294,7 +295,7 @@ fn plan(place: &ProjectLocation, asked: &api::IssuesFollow) -> Result<IssueFollo
             if haul.tracker != kind {
                 let what =
                     format!("{id} is of the tracker `{}`, and the project's is `{kind}`", haul.tracker);
-                return Err(Problem::new(ProblemCode::NotNow, what).hint("set `tracker.kind` back"));
+                return Err(Problem::new(ProblemCode::NotNow, what).with_hint("set `tracker.kind` back"));
             }
             let all = fetch_listed_issues(&*tracker, &tasks, &haul.issues)?;
             let left = |it: &RequestedIssue| {
@@ -346,7 +347,7 @@ fn refuse_second_base(
             } else {
                 continue;
             };
-            return Err(Problem::new(ProblemCode::NotNow, what).hint(hint));
+            return Err(Problem::new(ProblemCode::NotNow, what).with_hint(hint));
         }
     }
     Ok(())
@@ -369,7 +370,7 @@ pub(crate) fn check_other_base(
         None => Ok(()), // whoever did it, it is looked at here
         Some((_, BaseMention { base, word })) => {
             Err(Problem::new(ProblemCode::NotNow, format!("{number} was verified on {base}"))
-                .hint(format!("`{word} verify {}` looks at it there", number.get())))
+                .with_hint(format!("`{word} verify {}` looks at it there", number.get())))
         }
     }
 }
@@ -424,7 +425,7 @@ fn check_wishes(asked: &api::IssuesFollow) -> Result<(), Problem> {
 fn sort_by_blockers(wanted: &mut [RequestedIssue]) -> Result<bool, Problem> {
     let numbers: Vec<u64> = wanted.iter().map(RequestedIssue::number).collect();
     let blocked_by = wanted.iter().map(|it| (it.number(), list_open_local_blockers(&it.blockers))).collect();
-    let ordered = haul::order(&numbers, &blocked_by).map_err(|circle| in_a_circle(&circle))?;
+    let ordered = haul::order(&numbers, &blocked_by).map_err(|circle| cycle_problem(&circle))?;
     wanted.sort_by_key(|it| ordered.iter().position(|number| *number == it.number()));
     Ok(ordered != numbers)
 }
@@ -453,24 +454,24 @@ fn refuse_cycles(tracker: &dyn Tracker, wanted: &[RequestedIssue]) -> Result<(),
             continue;
         }
         // What cannot be looked at is no circle anybody has seen.
-        let issue = tracker.issue(issues::number(number)?);
+        let issue = tracker.read_issue(issues::parse_issue_number(number)?);
         let found = issue.and_then(|issue| blockers_of(tracker, &issue)).unwrap_or_default();
         let blockers = list_open_local_blockers(&found);
         ahead.extend(&blockers);
         blocked_by.insert(number, blockers);
     }
     let numbers: Vec<u64> = blocked_by.keys().copied().collect();
-    haul::order(&numbers, &blocked_by).map(drop).map_err(|circle| in_a_circle(&circle))
+    haul::order(&numbers, &blocked_by).map(drop).map_err(|circle| cycle_problem(&circle))
 }
 
-fn in_a_circle(circle: &[u64]) -> Problem {
+fn cycle_problem(circle: &[u64]) -> Problem {
     let path: Vec<String> = circle.iter().chain(circle.first()).map(|number| format!("#{number}")).collect();
     let what = format!("these issues wait for each other: {}", path.join(" is blocked by "));
     let hint = match circle {
         [one, two, ..] => format!("`landfall issue edit {one} --unblock {two}` takes a blocker away"),
         [..] => "take one of the blockers away in the tracker".to_owned(),
     };
-    Problem::new(ProblemCode::BadInput, what).hint(hint)
+    Problem::new(ProblemCode::BadInput, what).with_hint(hint)
 }
 
 fn fetch_listed_issues(
@@ -479,8 +480,8 @@ fn fetch_listed_issues(
     numbers: &[u64],
 ) -> Result<Vec<RequestedIssue>, Problem> {
     let one = |number: &u64| {
-        let number = issues::number(*number)?;
-        let found = tracker.issue(number).and_then(|issue| to_requested_issue(tracker, tasks, issue));
+        let number = issues::parse_issue_number(*number)?;
+        let found = tracker.read_issue(number).and_then(|issue| to_requested_issue(tracker, tasks, issue));
         found.map_err(|error| issues::tracker_problem(&error))
     };
     numbers.iter().map(one).collect()
@@ -491,7 +492,7 @@ fn to_requested_issue(
     tasks: &IssueTasks,
     issue: Issue,
 ) -> TrackerResult<RequestedIssue> {
-    let size = tracker.size(issue.number)?.map(|seen| seen.size);
+    let size = tracker.read_size(issue.number)?.map(|seen| seen.size);
     let blockers = blockers_of(tracker, &issue)?;
     let task = tasks.find_task(issue.number);
     Ok(RequestedIssue { issue, size, blockers, task })
@@ -504,7 +505,7 @@ fn find_newest_issues(
     many: u32,
 ) -> TrackerResult<Vec<RequestedIssue>> {
     let labels = BTreeSet::from([Label::new("triaged")?]);
-    let all = tracker.issues(&IssueFilter { only_open: true, labels, most: LOOKED_THROUGH })?;
+    let all = tracker.list_issues(&IssueFilter { only_open: true, labels, most: LOOKED_THROUGH })?;
     let small = |size: Option<TaskSize>| matches!(size, None | Some(TaskSize::XS | TaskSize::S));
     let mut found = Vec::new();
     for issue in all {
@@ -528,8 +529,9 @@ fn find_newest_issues(
 fn newest_text(asked: u32, found: usize) -> Result<String, Problem> {
     let which = "open issues that are triaged and of size XS, S or none";
     match found {
-        0 => Err(Problem::new(ProblemCode::NotNow, format!("there are no {which}"))
-            .hint("`landfall auto 12` takes one whatever its size, `landfall auto --batch 12 13` several")),
+        0 => Err(Problem::new(ProblemCode::NotNow, format!("there are no {which}")).with_hint(
+            "`landfall auto 12` takes one whatever its size, `landfall auto --batch 12 13` several",
+        )),
         found if found < asked as usize => {
             Ok(format!("the {found} {which} there are ({asked} were asked for)"))
         }
@@ -551,8 +553,8 @@ pub(crate) fn find_issue_task(place: &ProjectLocation, number: u64) -> Result<Op
 /// Why no task follows an issue.
 pub(crate) fn unfollowed_issue_problem(place: &ProjectLocation, number: u64) -> Problem {
     let there = || {
-        let of = issues::number(number)?;
-        issues::open(place)?.issue(of).map_err(|error| issues::tracker_problem(&error))
+        let of = issues::parse_issue_number(number)?;
+        issues::open(place)?.read_issue(of).map_err(|error| issues::tracker_problem(&error))
     };
     match there() {
         Err(problem) => problem,
@@ -577,7 +579,7 @@ pub(crate) fn unfollowed_issue_problem(place: &ProjectLocation, number: u64) -> 
                 }
                 None => format!("`landfall auto {number}` starts one"),
             };
-            Problem::new(ProblemCode::NotFound, what).hint(hint)
+            Problem::new(ProblemCode::NotFound, what).with_hint(hint)
         }
     }
 }
@@ -586,7 +588,7 @@ pub(crate) fn unfollowed_issue_problem(place: &ProjectLocation, number: u64) -> 
 const BY_THE_WAY: u64 = 20_000;
 
 pub(crate) fn find_issue_task_quickly(place: &ProjectLocation, number: u64) -> Option<api::TaskId> {
-    let head = place.reader().ok()??.head().ok()?;
+    let head = place.open_reader().ok()??.head().ok()?;
     if head.seq.0 > BY_THE_WAY {
         return None;
     }
@@ -610,7 +612,7 @@ pub(crate) fn watch_tasks(
     loop {
         // Whether they are over is asked first: what happened until then is still told.
         let over = {
-            let Some(reader) = place.reader()? else { return Ok(true) };
+            let Some(reader) = place.open_reader()? else { return Ok(true) };
             let found: Result<Vec<_>, _> =
                 tasks.iter().map(|id| reader.task(conversions::model_task(*id))).collect();
             found.map_err(|error| problems::from_store_error(&error))?.iter().all(is_over)
@@ -632,8 +634,11 @@ fn is_among(place: &ProjectLocation, tasks: &[api::TaskId], task: api::TaskId) -
     if tasks.contains(&task) {
         return true;
     }
-    let found =
-        place.reader().ok().flatten().and_then(|it| it.task(conversions::model_task(task)).ok().flatten());
+    let found = place
+        .open_reader()
+        .ok()
+        .flatten()
+        .and_then(|it| it.task(conversions::model_task(task)).ok().flatten());
     let parent = found.and_then(|task| task.spec.parent).map(conversions::task_id);
     parent.is_some_and(|parent| tasks.contains(&parent))
 }
@@ -650,7 +655,7 @@ impl IssueTasks {
         // Of several that follow the same issue the last one counts.
         let by_source =
             backlog::list_task_sources(place)?.into_iter().map(|(id, source)| (source, id)).collect();
-        Ok(Self { reader: place.reader()?, tracker: tracker.to_owned(), by_source })
+        Ok(Self { reader: place.open_reader()?, tracker: tracker.to_owned(), by_source })
     }
 
     fn find_task(&self, number: IssueNumber) -> Option<Task> {
@@ -661,19 +666,19 @@ impl IssueTasks {
 }
 
 fn find_haul(place: &ProjectLocation, id: IssueBatchId) -> Result<IssueBatch, Problem> {
-    let hauls = match place.reader()? {
+    let hauls = match place.open_reader()? {
         Some(reader) => reader.hauls().map_err(|error| problems::from_store_error(&error))?,
         None => haul::IssueBatchHistory::default(),
     };
     hauls.get(id).cloned().ok_or_else(|| {
         Problem::new(ProblemCode::BadInput, format!("there is no batch of issues {id}"))
-            .hint("`landfall auto --list` shows those of which something is left")
+            .with_hint("`landfall auto --list` shows those of which something is left")
     })
 }
 
 /// Batches of which something is left, newest first.
 pub(crate) fn list_batches(place: &ProjectLocation) -> Result<api::HaulList, Problem> {
-    let Some(reader) = place.reader()? else { return Ok(api::HaulList { batches: Vec::new() }) };
+    let Some(reader) = place.open_reader()? else { return Ok(api::HaulList { batches: Vec::new() }) };
     let hauls = reader.hauls().map_err(|error| problems::from_store_error(&error))?;
     drop(reader); // whoever writes meanwhile is not waited for
     if hauls.all_batches().is_empty() {
@@ -690,8 +695,8 @@ pub(crate) fn list_batches(place: &ProjectLocation) -> Result<api::HaulList, Pro
             if known.contains_key(number) {
                 continue;
             }
-            let of = issues::number(*number)?;
-            let fate = match tracker.issue(of) {
+            let of = issues::parse_issue_number(*number)?;
+            let fate = match tracker.read_issue(of) {
                 Ok(issue) => {
                     haul::batch_issue_outcome(issues::to_live_issue(&issue), tasks.find_task(of).as_ref())
                 }
@@ -728,7 +733,7 @@ pub(crate) fn summarize_issues(
     place: &ProjectLocation,
     tasks: &[api::TaskId],
 ) -> Result<Vec<api::IssueSummary>, Problem> {
-    let Some(reader) = place.reader()? else { return Ok(Vec::new()) };
+    let Some(reader) = place.open_reader()? else { return Ok(Vec::new()) };
     let mut all = Vec::new();
     for id in tasks {
         let id = conversions::model_task(*id);
@@ -763,7 +768,7 @@ fn to_issue_summary(it: issue::Summary) -> api::IssueSummary {
         phase: row.phase.to_owned(),
         result: row.result.to_owned(),
         notes: row.notes.clone(),
-        tokens: row.usage.tokens(),
+        tokens: row.usage.total_tokens(),
         cost_usd: conversions::micro_to_usd(row.usage.micro_usd),
     };
     api::IssueSummary {

@@ -42,7 +42,7 @@ pub(crate) fn import_tasks(
 pub(crate) fn import_problem(error: &ImportError) -> Problem {
     let problem = Problem::new(ProblemCode::BadInput, error.to_string());
     match &error.hint {
-        Some(hint) => problem.hint(hint.clone()),
-        None => problem.hint("mend the file; nothing was added"),
+        Some(hint) => problem.with_hint(hint.clone()),
+        None => problem.with_hint("mend the file; nothing was added"),
     }
 }

@@ -16,7 +16,7 @@ impl CommandHandler<'_> {
     pub fn message_task(&self, asked: api::Message) -> Result<api::Changed, Problem> {
         let text = check_text(&asked.text, "message", MESSAGE_BYTES_MAX)?;
         let id = conversions::model_task(asked.task);
-        let changed = self.tell(&[asked.task], News::Message { text, now: asked.now })?;
+        let changed = self.send_news(&[asked.task], News::Message { text, now: asked.now })?;
         let what = changed.first().map_or("hears it", |task| message_delivery_label(task, asked.now));
         let what = what.replace("{id}", &id.to_string());
         self.describe_changes(&changed, &what)
@@ -24,7 +24,7 @@ impl CommandHandler<'_> {
 
     pub fn hold_tasks(&self, asked: api::Hold) -> Result<api::Changed, Problem> {
         let reason = check_reason(asked.reason.as_deref().unwrap_or_default())?;
-        let changed = self.tell(&asked.tasks, News::Hold { reason })?;
+        let changed = self.send_news(&asked.tasks, News::Hold { reason })?;
         let mut answer =
             self.describe_changes(&changed, "is held; it does not go on until you release it")?;
         for (line, task) in answer.tasks.iter_mut().zip(&changed) {
@@ -36,7 +36,7 @@ impl CommandHandler<'_> {
     }
 
     pub fn release_tasks(&self, asked: &api::Release) -> Result<api::Changed, Problem> {
-        let changed = self.tell(&asked.tasks, News::Release)?;
+        let changed = self.send_news(&asked.tasks, News::Release)?;
         self.describe_changes(&changed, "goes on where it was")
     }
 
@@ -44,9 +44,9 @@ impl CommandHandler<'_> {
         let reason = check_reason(&asked.reason)?;
         if reason.is_empty() {
             return Err(Problem::new(ProblemCode::BadInput, "the reason is empty")
-                .hint("say in a few words what is in the way"));
+                .with_hint("say in a few words what is in the way"));
         }
-        let changed = self.tell(&asked.tasks, News::Block { reason })?;
+        let changed = self.send_news(&asked.tasks, News::Block { reason })?;
         let mut answer = self.describe_changes(&changed, "is blocked; its work is kept")?;
         for (line, task) in answer.tasks.iter_mut().zip(&changed) {
             if !task.is_over() {
@@ -59,7 +59,7 @@ impl CommandHandler<'_> {
 
     pub fn set_task_limits(&self, asked: &api::Limits) -> Result<api::Changed, Problem> {
         let limits = parse_task_limits(asked)?;
-        let changed = self.tell(&[asked.task], News::SetLimits { limits })?;
+        let changed = self.send_news(&[asked.task], News::SetLimits { limits })?;
         let words = changed.first().and_then(|task| own_limits_text(task.own_limits)).unwrap_or_default();
         let over = changed.first().is_some_and(|task| task.is_over());
         let next = match over {
@@ -97,14 +97,13 @@ fn message_delivery_label(task: &Task, now: bool) -> &'static str {
 pub(crate) fn check_text(text: &str, what: &str, max: usize) -> Result<String, Problem> {
     let text = text.trim();
     if text.is_empty() {
-        return Err(
-            Problem::new(ProblemCode::BadInput, format!("the {what} is empty")).hint("say it in a few words")
-        );
+        return Err(Problem::new(ProblemCode::BadInput, format!("the {what} is empty"))
+            .with_hint("say it in a few words"));
     }
     if text.len() > max {
         let message = format!("the {what} has {} bytes; at most {max} are heard", text.len());
         return Err(Problem::new(ProblemCode::BadInput, message)
-            .hint("commit a file with it to the base, and name the file"));
+            .with_hint("commit a file with it to the base, and name the file"));
     }
     Ok(text.to_owned())
 }
@@ -120,15 +119,15 @@ fn parse_task_limits(asked: &api::Limits) -> Result<TaskLimitOverrides, Problem>
     let bad = |message: &str| Problem::new(ProblemCode::BadInput, message);
     let api::Limits { task: _, iterations, time_ms, usd } = *asked;
     if iterations.is_none() && time_ms.is_none() && usd.is_none() {
-        return Err(bad("no limit is named").hint("`--iterations`, `--time` or `--usd` name one"));
+        return Err(bad("no limit is named").with_hint("`--iterations`, `--time` or `--usd` name one"));
     }
     if iterations == Some(0) || time_ms == Some(0) {
         return Err(bad("a limit of nothing lets nothing go on")
-            .hint("`landfall task hold` keeps a task from going on"));
+            .with_hint("`landfall task hold` keeps a task from going on"));
     }
     let micro_usd = match usd {
         Some(usd) if !(usd.is_finite() && usd > 0.0 && usd <= USD_MAX) => {
-            return Err(bad("that is not an amount of money").hint("dollars, such as 5 or 2.50"));
+            return Err(bad("that is not an amount of money").with_hint("dollars, such as 5 or 2.50"));
         }
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded just above")]
         Some(usd) => Some((usd * 1_000_000.0).round() as u64),

@@ -34,7 +34,7 @@ impl CommandHandler<'_> {
             [("iterations", iterations, ITERATIONS_MAX), ("minutes", minutes, MINUTES_MAX)]
         {
             if !(1..=max).contains(&number) {
-                return Err(bad(format!("{number} is no number of {name}; 1 to {max} are")));
+                return Err(bad_input(format!("{number} is no number of {name}; 1 to {max} are")));
             }
         }
         let place = locate_module(self.place, &dir)?;
@@ -89,13 +89,13 @@ impl CommandHandler<'_> {
 
     fn find_loop_line(&self, session: &str) -> Result<Box<api::LoopLine>, Problem> {
         let asked = api::LoopsAsked { session: Some(session.to_owned()), ..api::LoopsAsked::default() };
-        let list = list(&self.query(), &asked)?.loops;
+        let list = list_loops(&self.query(), &asked)?.loops;
         let missing = || Problem::new(ProblemCode::Internal, "the loop is not there after it was written");
         list.into_iter().next().map(Box::new).ok_or_else(missing)
     }
 
     fn find_task(&self, id: TaskId) -> Result<Option<Task>, Problem> {
-        let Some(reader) = self.place.reader()? else { return Ok(None) };
+        let Some(reader) = self.place.open_reader()? else { return Ok(None) };
         reader.task(id).map_err(|error| problems::from_store_error(&error))
     }
 
@@ -110,7 +110,7 @@ impl CommandHandler<'_> {
         let not_now = |what: String| Problem::new(ProblemCode::NotNow, what);
         if wanted.spec.draft {
             return Err(not_now(format!("`{module}` has no objective yet"))
-                .hint(format!("fill `{module}/.target.md` first")));
+                .with_hint(format!("fill `{module}/.target.md` first")));
         }
         // Until its task has begun, the folder says how it stands; after that it shows the task.
         let is_begun = task.is_some_and(|task| task.attempt.0 > 0 || task.is_over());
@@ -118,7 +118,7 @@ impl CommandHandler<'_> {
             let reason =
                 seen.metadata.as_ref().and_then(|it| it.as_ref().ok()).and_then(Metadata::blocked_reason);
             let because = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-            return Err(not_now(format!("`{module}` is blocked{because}")).hint(
+            return Err(not_now(format!("`{module}` is blocked{because}")).with_hint(
                 "see to the reason, then set its `status` to the one it had before, or to `planning`",
             ));
         }
@@ -130,7 +130,7 @@ impl CommandHandler<'_> {
             let why = why_sentence(task, &TaskRelations::default());
             let hint = format!("see to the reason, then `landfall retry {}` continues it", task.id);
             let message = format!("`{module}` cannot be started: {}", why.trim_end_matches('.'));
-            return Err(not_now(message).hint(hint));
+            return Err(not_now(message).with_hint(hint));
         }
         if task.is_none()
             && matches!(
@@ -139,7 +139,7 @@ impl CommandHandler<'_> {
             )
         {
             return Err(not_now(format!("`{module}` is {}; there is nothing left to do", wanted.status))
-                .hint("set its status back if more is wanted"));
+                .with_hint("set its status back if more is wanted"));
         }
         let root = seen.place.path.parent().unwrap_or(Path::new(""));
         let status = |need: &str| {
@@ -157,14 +157,14 @@ impl CommandHandler<'_> {
             return Ok(());
         }
         Err(not_now(format!("`{module}` needs what is not done: {}", missing.join(", ")))
-            .hint("begin with those"))
+            .with_hint("begin with those"))
     }
 }
 
 /// Loops, newest first.
-pub(crate) fn list(look: &Query<'_>, asked: &api::LoopsAsked) -> Result<api::LoopList, Problem> {
+pub(crate) fn list_loops(look: &Query<'_>, asked: &api::LoopsAsked) -> Result<api::LoopList, Problem> {
     let module = asked.dir.as_deref().map(|dir| module_name(look.place, dir)).transpose()?;
-    let Some(reader) = look.place.reader()? else { return Ok(api::LoopList::default()) };
+    let Some(reader) = look.place.open_reader()? else { return Ok(api::LoopList::default()) };
     let loops = reader.loops().map_err(|error| problems::from_store_error(&error))?;
     let wanted = |it: &&AgentLoop| {
         asked.session.as_ref().is_none_or(|session| *session == it.session)
@@ -248,7 +248,7 @@ fn to_loop_line(look: &Query<'_>, it: &AgentLoop, task: Option<&Task>) -> api::L
         quota_since_ms: it.quota_since.map(|at| at.0),
         restarts: it.restarts,
         ended_ms: it.over.map(|over| over.at.0),
-        reason: it.over.map(|over| over.why.word().to_owned()),
+        reason: it.over.map(|over| over.why.wire_name().to_owned()),
         text,
     }
 }
@@ -260,8 +260,8 @@ fn check_session(session: &str) -> Result<(), Problem> {
     if fits {
         return Ok(());
     }
-    Err(bad("that is no name for a session".to_owned())
-        .hint(format!("1 to {SESSION_CHARS_MAX} visible characters, without `/`")))
+    Err(bad_input("that is no name for a session".to_owned())
+        .with_hint(format!("1 to {SESSION_CHARS_MAX} visible characters, without `/`")))
 }
 
 /// The module at a path that a client named.
@@ -272,19 +272,19 @@ fn locate_module(place: &ProjectLocation, dir: &str) -> Result<modules::ModuleLo
     here.ok_or_else(|| {
         let why = found.passed.iter().find(|it| it.path == Path::new(&name)).map(|it| it.why.as_str());
         let why = why.unwrap_or("there is no metadata and no target in it");
-        bad(format!("`{}` is no module: {why}", truncate_dir(dir)))
-            .hint("modules are below `TASK/` and `AiTasks/`; a notebook's folder ends in `/.working`")
+        bad_input(format!("`{}` is no module: {why}", truncate_dir(dir)))
+            .with_hint("modules are below `TASK/` and `AiTasks/`; a notebook's folder ends in `/.working`")
     })
 }
 
 /// The folder below the project, as modules are called there.
 fn module_name(place: &ProjectLocation, dir: &str) -> Result<String, Problem> {
     let outside = || {
-        bad(format!("`{}` is not inside the project", truncate_dir(dir)))
-            .hint("the server keeps one project; the module's folder is below its root")
+        bad_input(format!("`{}` is not inside the project", truncate_dir(dir)))
+            .with_hint("the server keeps one project; the module's folder is below its root")
     };
     if dir.is_empty() || dir.contains('\0') {
-        return Err(bad("no folder is named".to_owned()).hint("name the module's folder"));
+        return Err(bad_input("no folder is named".to_owned()).with_hint("name the module's folder"));
     }
     let plain: PathBuf = place.root.join(dir).components().collect(); // without `.` and slashes at the end
     if plain.components().any(|part| part == Component::ParentDir) {
@@ -299,9 +299,8 @@ fn module_name(place: &ProjectLocation, dir: &str) -> Result<String, Problem> {
         }
     };
     if below.as_os_str().is_empty() {
-        return Err(
-            bad(format!("`{}` is the project itself", truncate_dir(dir))).hint("name a module below it")
-        );
+        return Err(bad_input(format!("`{}` is the project itself", truncate_dir(dir)))
+            .with_hint("name a module below it"));
     }
     let notebook = below.starts_with(".worktrees") && below.components().count() == 2;
     let below = if notebook { below.join(modules::folder::WORKING) } else { below };
@@ -312,24 +311,24 @@ fn folder_problem(dir: &str, error: &FolderError) -> Problem {
     match error {
         FolderError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
             Problem::new(ProblemCode::NotFound, format!("there is no folder `{}`", truncate_dir(dir)))
-                .hint("make the module first")
+                .with_hint("make the module first")
         }
-        FolderError::Io { source, .. } => bad(format!("look into `{}`: {source}", truncate_dir(dir))),
+        FolderError::Io { source, .. } => bad_input(format!("look into `{}`: {source}", truncate_dir(dir))),
         FolderError::Outside(_) | FolderError::Name(_) | FolderError::Link(_) | FolderError::File(_) => {
-            bad(error.to_string())
+            bad_input(error.to_string())
         }
     }
 }
 
 fn unreadable_module_problem(module: &str, error: &FolderError) -> Problem {
-    bad(format!("`{module}` cannot be read: {error}"))
+    bad_input(format!("`{module}` cannot be read: {error}"))
 }
 
 fn not_a_task_problem(module: &str, error: &ModuleTaskError) -> Problem {
-    bad(format!("`{module}` is no task: {error}")).hint("mend its metadata; nothing was changed")
+    bad_input(format!("`{module}` is no task: {error}")).with_hint("mend its metadata; nothing was changed")
 }
 
-fn bad(what: String) -> Problem {
+fn bad_input(what: String) -> Problem {
     Problem::new(ProblemCode::BadInput, what)
 }
 

@@ -26,7 +26,7 @@ impl CommandHandler<'_> {
         let note = asked.step.map(|step| single_step_instruction(&task, &command, step)).transpose()?;
         let checkpoint = asked.checkpoint.map(targets::model_checkpoint);
         let news = News::Do { command: command.clone(), checkpoint, alone: asked.alone, note, flow: None };
-        let changed = self.tell(&[asked.task], news)?;
+        let changed = self.send_news(&[asked.task], news)?;
         let step = changed.first().and_then(|task| task.directed.as_ref().map(|it| it.step.to_string()));
         let step = step.map(|step| format!(" (step {step})")).unwrap_or_default();
         let under_way = changed.first().is_some_and(|task| matches!(task.state, TaskState::Active { .. }));
@@ -43,7 +43,7 @@ impl CommandHandler<'_> {
         let text = check_text(&asked.text, "refinement", MESSAGE_BYTES_MAX)?;
         let id = conversions::model_task(asked.task);
         let before = self.query().load_task(&*self.reader_for_task(id)?, id)?;
-        let changed = self.tell(&[asked.task], News::Refine { text })?;
+        let changed = self.send_news(&[asked.task], News::Refine { text })?;
         let what = match (before.is_over(), changed.first()) {
             (true, Some(task)) if !task.is_over() => "is taken up again with it".to_owned(),
             (_, Some(task)) => {
@@ -59,8 +59,8 @@ impl CommandHandler<'_> {
         self.describe_changes(&changed, &what)
     }
 
-    pub fn refine_withdraw(&self, asked: api::RefineWithdraw) -> Result<api::Changed, Problem> {
-        let changed = self.tell(&[asked.task], News::Withdraw { number: asked.number })?;
+    pub fn withdraw_refinement(&self, asked: api::RefineWithdraw) -> Result<api::Changed, Problem> {
+        let changed = self.send_news(&[asked.task], News::Withdraw { number: asked.number })?;
         self.describe_changes(&changed, &format!("does without refinement {}", asked.number))
     }
 
@@ -70,13 +70,13 @@ impl CommandHandler<'_> {
         let was_confirmed = is_confirmed(&task);
         if !asks_about_its_objective(&task) {
             let message = News::Message { text, now: false };
-            let changed = self.tell(&[asked.task], message)?;
+            let changed = self.send_news(&[asked.task], message)?;
             return self.describe_changes(
                 &changed,
                 "works what you said into its objective when it is worked out next",
             );
         }
-        let changed = self.tell(&[asked.task], News::Answer { text })?;
+        let changed = self.send_news(&[asked.task], News::Answer { text })?;
         let what = match changed.first() {
             Some(task) if is_confirmed(task) && !was_confirmed => CONFIRMED,
             Some(task) if asks_about_its_objective(task) => {
@@ -92,7 +92,7 @@ impl CommandHandler<'_> {
         let id = task.id;
         let refuse = |what: String| {
             Err(Problem::new(ProblemCode::NotNow, what)
-                .hint(format!("`landfall objective show {id}` shows its objective as it is now")))
+                .with_hint(format!("`landfall objective show {id}` shows its objective as it is now")))
         };
         let Some(objective) = &task.staged.objective else {
             return refuse(format!("{id} has no objective yet"));
@@ -109,7 +109,7 @@ impl CommandHandler<'_> {
         if !(objective.awaits_approval() && asks_about_its_objective(&task)) {
             return refuse(format!("the objective of {id} was not shown to you yet"));
         }
-        let changed = self.tell(&[asked.task], News::Answer { text: "OK".to_owned() })?;
+        let changed = self.send_news(&[asked.task], News::Answer { text: "OK".to_owned() })?;
         self.describe_changes(&changed, CONFIRMED)
     }
 
@@ -119,7 +119,7 @@ impl CommandHandler<'_> {
         let task = self.query().load_task(&*self.reader_for_task(id)?, id)?;
         if asked.notes.is_empty() || asked.notes.len() > NOTES_MAX {
             return Err(bad(format!("there are {} annotations", asked.notes.len()))
-                .hint(format!("1 to {NOTES_MAX} at once")));
+                .with_hint(format!("1 to {NOTES_MAX} at once")));
         }
         let Some(of) = task.staged.papers.get(&asked.paper).cloned() else {
             return Err(targets::unknown_paper_problem(self.place, &task, &asked.paper));
@@ -139,14 +139,14 @@ impl CommandHandler<'_> {
                     format!("`landfall objective refine {id}` says what you want otherwise")
                 }
             };
-            Problem::new(ProblemCode::NotNow, format!("{id} takes no such annotation: {closed}")).hint(hint)
+            Problem::new(ProblemCode::NotNow, format!("{id} takes no such annotation: {closed}")).with_hint(hint)
         })?;
         let folder = self.place.folder.papers_path();
         let text = papers::read_paper(&folder, &of)
             .map_err(|error| problems::from_io_error("read", &folder, &error))?;
         let after = annotate::apply(&text, &notes).map_err(|refused| {
             bad(format!("nothing was written: {refused}"))
-                .hint(format!("`landfall task papers {id} {}` shows the text as it is now", asked.paper))
+                .with_hint(format!("`landfall task papers {id} {}` shows the text as it is now", asked.paper))
         })?;
         if after.len() > PAPER_BYTES_MAX {
             return Err(bad(format!(
@@ -154,13 +154,13 @@ impl CommandHandler<'_> {
                 after.len()
             )));
         }
-        let layer = DocumentSubject::of(&asked.paper);
+        let layer = DocumentSubject::from_path(&asked.paper);
         let (impact, onward) = annotate::assess_annotations(notes.iter().map(|note| (layer, note)));
         let paper = papers::store_paper(&folder, &after)
             .map_err(|error| problems::from_io_error("write into", &folder, &error))?;
         let outline = (asked.paper == PLAN).then(|| PlanOutline::read(&after));
         let news = AnnotatedDocument { name: asked.paper.clone(), of, paper, outline, impact, onward };
-        let changed = self.tell(&[asked.task], News::Annotate(news))?;
+        let changed = self.send_news(&[asked.task], News::Annotate(news))?;
         let directed = changed.first().and_then(|task| task.directed.as_ref());
         let next = match (onward, directed) {
             (AnnotationResumePoint::GoOn, _) | (_, None) => "it goes on as it was".to_owned(),
@@ -171,12 +171,10 @@ impl CommandHandler<'_> {
             task: asked.task,
             paper: asked.paper.clone(),
             impact: impact.word().to_owned(),
-            status: answer
-                .tasks
-                .first()
-                .map_or(conversions::to_api_status(landfall_engine::model::TaskStatus::of(&task)), |it| {
-                    it.status
-                }),
+            status: answer.tasks.first().map_or(
+                conversions::to_api_status(landfall_engine::model::TaskStatus::for_task(&task)),
+                |it| it.status,
+            ),
             text: format!("{} of {id} is annotated ({} impact); {next}.", asked.paper, impact.word()),
         })
     }
@@ -191,7 +189,7 @@ impl CommandHandler<'_> {
             return Ok(task);
         }
         Err(Problem::new(ProblemCode::NotNow, format!("the flow of {id} works no objective out"))
-            .hint("`landfall edit` with `--flow staged` gives it one that does, before it first starts"))
+            .with_hint("`landfall edit` with `--flow staged` gives it one that does, before it first starts"))
     }
 }
 
@@ -214,7 +212,7 @@ fn asks_about_its_objective(task: &Task) -> bool {
 fn single_step_instruction(task: &Task, command: &str, step: u32) -> Result<String, Problem> {
     let bad = |what: String| Problem::new(ProblemCode::BadInput, what);
     if command != "exec" {
-        return Err(bad(format!("`{command}` has no steps of a plan")).hint("`--step` goes with `exec`"));
+        return Err(bad(format!("`{command}` has no steps of a plan")).with_hint("`--step` goes with `exec`"));
     }
     let steps = task.staged.plan.steps;
     if step == 0 || step > steps {
@@ -222,7 +220,7 @@ fn single_step_instruction(task: &Task, command: &str, step: u32) -> Result<Stri
             0 => format!("{} has no plan with steps yet", task.id),
             _ => format!("the plan of {} has {steps} steps; there is no step {step}", task.id),
         };
-        return Err(bad(what).hint(format!("`landfall objective show {}` shows them", task.id)));
+        return Err(bad(what).with_hint(format!("`landfall objective show {}` shows them", task.id)));
     }
     Ok(format!(
         "Do step {step} of the plan now, and no other. When it is done, say STEP:{step} and then \
@@ -239,7 +237,8 @@ fn to_annotation(note: &api::Note) -> Result<Annotation, Problem> {
         api::NoteKind::Comment => Annotation::new_comment(CommentKind::Note, before, selected, text, after),
     };
     made.map_err(|error| {
-        Problem::new(ProblemCode::BadInput, error.to_string())
-            .hint("an annotation says the line, up to 20 characters before its place and up to 20 behind it")
+        Problem::new(ProblemCode::BadInput, error.to_string()).with_hint(
+            "an annotation says the line, up to 20 characters before its place and up to 20 behind it",
+        )
     })
 }

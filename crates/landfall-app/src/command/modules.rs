@@ -9,7 +9,7 @@ use landfall_api::{ModuleMade, ModuleMended, ModulesMended, NewTask, Problem, Pr
 use landfall_engine::host::git::{BranchName, CheckoutHead, Git, Repo};
 use landfall_engine::model::plan::PlanOutline;
 use landfall_engine::{ImportedProgress, papers};
-use landfall_trackers::modules::folder::{FolderError, ModuleKind, PLAN, find, find_at};
+use landfall_trackers::modules::folder::{FolderError, ModuleKind, PLAN, find_at, find_modules};
 use landfall_trackers::modules::hooks::ModuleHooks;
 use landfall_trackers::modules::init::{self, InitError, ModuleInitRequest};
 use landfall_trackers::modules::lock::{Lock, ModuleLockError};
@@ -52,7 +52,7 @@ pub(crate) fn init_module(place: &ProjectLocation, asked: &ModuleRequest) -> Res
     let refused = |error: InitError| {
         let problem = Problem::new(ProblemCode::BadInput, error_chain(&error));
         match error.hint() {
-            Some(hint) => problem.hint(hint),
+            Some(hint) => problem.with_hint(hint),
             None => problem,
         }
     };
@@ -70,7 +70,7 @@ pub(crate) fn init_module(place: &ProjectLocation, asked: &ModuleRequest) -> Res
     let applied = apply(&place.root, &writes).map_err(|error| file_problem(&error))?;
     if let Some(path) = applied.refused.first() {
         let message = format!("`{path}` was changed by somebody else just now");
-        return Err(Problem::new(ProblemCode::NotNow, message).hint("look at it, then try again"));
+        return Err(Problem::new(ProblemCode::NotNow, message).with_hint("look at it, then try again"));
     }
     let root = if asked.old { "TASK" } else { "AiTasks" };
     let files: Vec<String> = writes.iter().map(|write| write.path().to_owned()).collect();
@@ -80,7 +80,7 @@ pub(crate) fn init_module(place: &ProjectLocation, asked: &ModuleRequest) -> Res
             let title = ask.title.as_deref().unwrap_or(&ask.name);
             let message = format!("ai-cli-task({}):init {title}", ask.name);
             let commit = repo.commit_files(&files, &message).map_err(|error| {
-                problems::from_git_error(&error).hint("the files are there; commit them yourself")
+                problems::from_git_error(&error).with_hint("the files are there; commit them yourself")
             })?;
             Some(commit.as_str().to_owned())
         }
@@ -98,7 +98,7 @@ pub(crate) fn init_module(place: &ProjectLocation, asked: &ModuleRequest) -> Res
 pub(crate) fn repair_modules(place: &ProjectLocation, path: Option<&Path>) -> Result<ModulesMended, Problem> {
     let found = match path {
         Some(path) => find_at(&place.root, path),
-        None => find(&place.root),
+        None => find_modules(&place.root),
     };
     let found = found.map_err(|error| folder_problem(&error))?;
     let (mut all, mut fine) = (Vec::new(), 0);
@@ -110,9 +110,12 @@ pub(crate) fn repair_modules(place: &ProjectLocation, path: Option<&Path>) -> Re
         };
         let _lock = Lock::take(&module.to_path(), "landfall", current_timestamp())
             .map_err(|error| locked_module_problem(module, &error))?;
-        let mended =
-            mend::repair_folder_metadata(&seen, |path| committed(place, module, path), current_timestamp())
-                .map_err(|error| file_problem(&error))?;
+        let mended = mend::repair_folder_metadata(
+            &seen,
+            |path| read_committed_file(place, module, path),
+            current_timestamp(),
+        )
+        .map_err(|error| file_problem(&error))?;
         let Some(mended) = mended else {
             fine += 1; // somebody wrote it anew meanwhile
             continue;
@@ -135,7 +138,7 @@ pub(crate) fn repair_modules(place: &ProjectLocation, path: Option<&Path>) -> Re
 
 /// The bytes of a file in the last commit: of the project, or of the worktree that is a notebook's. Whatever stands in the
 /// way: then there is none.
-fn committed(place: &ProjectLocation, module: &Module, path: &str) -> Option<Vec<u8>> {
+fn read_committed_file(place: &ProjectLocation, module: &Module, path: &str) -> Option<Vec<u8>> {
     let worktree = module.path.parent().filter(|_| module.sort == ModuleKind::Notebook);
     let root = worktree.map_or_else(|| place.root.clone(), |worktree| place.root.join(worktree));
     let path = match worktree {
@@ -144,7 +147,7 @@ fn committed(place: &ProjectLocation, module: &Module, path: &str) -> Option<Vec
     };
     let git = Git::find_installed().ok()?;
     let repo = Repo::discover(&git, &root).ok()?;
-    let tip = match repo.head().ok()? {
+    let tip = match repo.read_head().ok()? {
         CheckoutHead::Branch { tip, .. } | CheckoutHead::Detached { tip } => tip,
         CheckoutHead::Unborn { .. } => return None,
     };
@@ -155,7 +158,7 @@ fn committed(place: &ProjectLocation, module: &Module, path: &str) -> Option<Vec
 /// The modules at a path, and those they need, as a list to import.
 pub(crate) fn list_importable_modules(place: &ProjectLocation, path: &str) -> Result<ImportFile, Problem> {
     let asked = find_at(&place.root, Path::new(path)).map_err(|error| folder_problem(&error))?;
-    let all = find(&place.root).map_err(|error| folder_problem(&error))?;
+    let all = find_modules(&place.root).map_err(|error| folder_problem(&error))?;
     let mut list = ImportFile {
         file: path.to_owned(),
         format: Format::Modules,
@@ -168,7 +171,7 @@ pub(crate) fn list_importable_modules(place: &ProjectLocation, path: &str) -> Re
     }
     if asked.modules.is_empty() {
         return Err(Problem::new(ProblemCode::BadInput, format!("there are no task modules in `{path}`"))
-            .hint("`landfall project module init NAME` creates one"));
+            .with_hint("`landfall project module init NAME` creates one"));
     }
     for file in hook_files(&asked.modules) {
         if let Some(refused) = refuse_hooks(place, &file) {
@@ -203,9 +206,8 @@ pub(crate) fn list_importable_modules(place: &ProjectLocation, path: &str) -> Re
                 .or_else(|| all.modules.iter().find(|it| it.name == need.module));
             let Some(other) = other else {
                 let message = format!("{id}: it needs the module `{}`, which is not there", need.module);
-                return Err(
-                    Problem::new(ProblemCode::BadInput, message).hint("mend `depends_on`; nothing was added")
-                );
+                return Err(Problem::new(ProblemCode::BadInput, message)
+                    .with_hint("mend `depends_on`; nothing was added"));
             };
             if need.is_met_by(read_module_spec(other)?.status) {
                 list.left_out.add("need that is met already");
@@ -220,7 +222,7 @@ pub(crate) fn list_importable_modules(place: &ProjectLocation, path: &str) -> Re
             needs.push(ImportLink { to: other.shown_path(), place: At::Path(id.clone()) });
             open.push_back(other.clone());
         }
-        list.items.push(item(&id, &task, needs));
+        list.items.push(to_import_item(&id, &task, needs));
     }
     Ok(list)
 }
@@ -246,7 +248,7 @@ fn refuse_hooks(place: &ProjectLocation, file: &str) -> Option<String> {
 
 const HOOKS_FILE: &str = ".hooks.md";
 
-fn item(id: &str, task: &ModuleSpec, needs: Vec<ImportLink>) -> ImportItem {
+fn to_import_item(id: &str, task: &ModuleSpec, needs: Vec<ImportLink>) -> ImportItem {
     let spec = &task.spec;
     let new = NewTask {
         title: spec.title.clone(),
@@ -266,11 +268,11 @@ fn read_module_spec(module: &Module) -> Result<ModuleSpec, Problem> {
     read_wanted_task(&seen).map_err(|error| {
         let problem = Problem::new(ProblemCode::BadInput, error.to_string());
         match error {
-            ModuleTaskError::Unread(_) => problem.hint(format!(
+            ModuleTaskError::Unread(_) => problem.with_hint(format!(
                 "mend it by hand, or `landfall project module mend {}`; nothing was added",
                 module.shown_path()
             )),
-            ModuleTaskError::Spec(_) => problem.hint("nothing was added"),
+            ModuleTaskError::Spec(_) => problem.with_hint("nothing was added"),
         }
     })
 }
@@ -314,7 +316,7 @@ pub(crate) fn check_may_cancel(
     let Some(path) = source.strip_prefix("module:") else { return Ok(()) };
     let Ok(found) = find_at(&place.root, Path::new(path)) else { return Ok(()) };
     let Some(module) = found.modules.first() else { return Ok(()) };
-    let Some(holder) = Lock::holder(&module.to_path(), current_timestamp()) else { return Ok(()) };
+    let Some(holder) = Lock::find_holder(&module.to_path(), current_timestamp()) else { return Ok(()) };
     if holder.session == "landfall" {
         return Ok(()); // the engine writes, for a moment
     }
@@ -344,7 +346,7 @@ fn folder_problem(error: &FolderError) -> Problem {
         FolderError::File(error) => file_problem(error),
         FolderError::Io { .. } | FolderError::Outside(_) | FolderError::Name(_) | FolderError::Link(_) => {
             Problem::new(ProblemCode::BadInput, error_chain(error))
-                .hint("name AiTasks, TASK, one module, or a notebook's worktree")
+                .with_hint("name AiTasks, TASK, one module, or a notebook's worktree")
         }
     }
 }
@@ -367,5 +369,5 @@ fn file_problem(error: &FileError) -> Problem {
 fn locked_module_problem(module: &Module, error: &ModuleLockError) -> Problem {
     let problem =
         Problem::new(ProblemCode::NotNow, format!("{}: {}", module.shown_path(), error_chain(error)));
-    problem.hint("wait until whoever works there is done")
+    problem.with_hint("wait until whoever works there is done")
 }

@@ -37,11 +37,13 @@ impl Proposals {
     ) -> Result<Proposing, Problem> {
         let bad = |what: String| Problem::new(ProblemCode::BadInput, what);
         if asked.goal.trim().is_empty() {
-            return Err(bad("the goal is empty".to_owned()).hint("say in a sentence or two what is wanted"));
+            return Err(
+                bad("the goal is empty".to_owned()).with_hint("say in a sentence or two what is wanted")
+            );
         }
         if asked.goal.len() > GOAL_BYTES_MAX {
             let what = format!("the goal has {} bytes; an agent is shown {GOAL_BYTES_MAX}", asked.goal.len());
-            return Err(bad(what).hint("propose for one part of it at a time"));
+            return Err(bad(what).with_hint("propose for one part of it at a time"));
         }
         let tasks_max = asked.tasks_max.unwrap_or(20);
         if !(1..=TASKS_MAX).contains(&tasks_max) {
@@ -55,7 +57,7 @@ impl Proposals {
                 ProblemCode::NotNow,
                 format!("{busy} proposals are on their way already"),
             )
-            .hint("wait until one of them has come"));
+            .with_hint("wait until one of them has come"));
         }
         let number = all.last().map_or(1, |it| it.place + 1);
         let new = Proposing {
@@ -85,7 +87,7 @@ impl Proposals {
     }
 
     /// Waits until none is on its way, at most for `span`.
-    pub fn wait_for_rest(&self, span: Duration) {
+    pub fn wait_until_idle(&self, span: Duration) {
         let is_busy =
             |all: &mut Vec<Proposing>| all.iter().any(|it| it.proposal.is_none() && it.problem.is_none());
         let _ = self.changed.wait_timeout_while(self.lock(), span, is_busy); // the server ends either way
@@ -118,7 +120,7 @@ impl Proposals {
             tasks_max,
             is_stopped: &|| self.stopped.load(Ordering::SeqCst),
         };
-        let proposed = propose::propose(place, &question, &mut tell).and_then(|mut proposal| {
+        let proposed = propose::propose_tasks(place, &question, &mut tell).and_then(|mut proposal| {
             for task in &mut proposal.tasks {
                 task.draft = true;
             }

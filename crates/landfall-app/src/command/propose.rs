@@ -31,7 +31,7 @@ pub struct ProposeOptions<'a> {
 
 const SOURCE: &str = "proposal:";
 
-pub(crate) fn propose(
+pub(crate) fn propose_tasks(
     place: &ProjectLocation,
     asked: &ProposeOptions<'_>,
     tell: &mut dyn FnMut(&str),
@@ -41,13 +41,13 @@ pub(crate) fn propose(
     let Some(profile) = settings.agents.get(asked.agent) else {
         return Err(agents::unknown_profile_problem(&settings, asked.agent));
     };
-    agents::fitness(profile)
-        .map_err(|unfit| Problem::new(ProblemCode::AgentMissing, unfit.problem).hint(unfit.hint))?;
+    agents::check_profile(profile)
+        .map_err(|unfit| Problem::new(ProblemCode::AgentMissing, unfit.problem).with_hint(unfit.hint))?;
     let base = place.base_branch_or_empty();
     if base.is_empty() {
         return Err(problems::detached_head());
     }
-    let today = match place.reader()? {
+    let today = match place.open_reader()? {
         Some(reader) => {
             StartBlockers::load_current(place, &EngineLocation::locate(place), &reader)?.spending_today()
         }
@@ -88,7 +88,7 @@ pub(crate) fn propose(
             tell(&format!("the answer will not do:{lines}"));
         }
     };
-    let proposed = landfall_engine::propose::propose(&question, &mut told);
+    let proposed = landfall_engine::propose::propose_tasks(&question, &mut told);
     // What came to nothing has cost as much.
     if took_ms > 0
         && let Err(problem) = extra_usage::note_extra_usage(place, ("proposal", asked.agent), used, took_ms)
@@ -156,7 +156,7 @@ fn propose_problem(error: &ProposeError) -> Problem {
         ),
         ProposeError::Stopped => (ProblemCode::NotNow, "nothing was added".to_owned()),
     };
-    Problem::new(code, error.to_string()).hint(hint)
+    Problem::new(code, error.to_string()).with_hint(hint)
 }
 
 /// The number of the next proposal: one more than any task came from.
@@ -226,14 +226,14 @@ fn to_new_tasks(plan: &ProposalPlan, source: &str) -> Vec<NewTask> {
 pub(crate) fn find_proposal_drafts(place: &ProjectLocation, number: u32) -> Result<Vec<TaskId>, Problem> {
     let none = |what: String| {
         Problem::new(ProblemCode::UnknownTask, what)
-            .hint("`landfall list --status draft` shows the drafts there are")
+            .with_hint("`landfall list --status draft` shows the drafts there are")
     };
     let of: Vec<TaskId> = backlog::list_task_sources(place)?
         .into_iter()
         .filter(|(_, source)| parse_proposal_number(source) == Some(number))
         .map(|(id, _)| id)
         .collect();
-    let Some(reader) = place.reader()?.filter(|_| !of.is_empty()) else {
+    let Some(reader) = place.open_reader()?.filter(|_| !of.is_empty()) else {
         return Err(none(format!("there is no proposal {number}")));
     };
     let rows = backlog::list_task_rows(&reader)?;

@@ -17,13 +17,13 @@ use crate::query::reclaimable::{load_retention, plan, to_reclaimed};
 
 /// Removes it.
 pub(crate) fn reclaim_disk(place: &ProjectLocation) -> Result<api::Reclaimed, Problem> {
-    let Some(reader) = place.reader()? else { return Ok(to_reclaimed(false, &[])) };
+    let Some(reader) = place.open_reader()? else { return Ok(to_reclaimed(false, &[])) };
     if place.lock.is_none() && EngineLocation::locate(place).is_alive() {
         return Err(Problem::new(
             ProblemCode::NotNow,
             "a run is under way, and this needs the project at rest",
         )
-        .hint("wait until the run is over; `landfall project reclaim --dry-run` works meanwhile"));
+        .with_hint("wait until the run is over; `landfall project reclaim --dry-run` works meanwhile"));
     }
     let mut engine =
         open(place, "landfall project reclaim").map_err(|error: OpenError| problems::open(&error))?;
@@ -40,7 +40,7 @@ pub(crate) fn reclaim_workspaces(
     place: &ProjectLocation,
     tasks: &[TaskId],
 ) -> Result<BTreeMap<TaskId, u64>, Problem> {
-    let Some(reader) = place.reader()? else { return Ok(BTreeMap::new()) };
+    let Some(reader) = place.open_reader()? else { return Ok(BTreeMap::new()) };
     let mut engine = open(place, "landfall cancel").map_err(|error: OpenError| problems::open(&error))?;
     let mut gone = BTreeMap::new();
     for item in plan(place, &reader, &load_retention(place)?)? {
@@ -70,7 +70,7 @@ fn remove(engine: &mut Engine, item: &DiskItem) -> Result<Option<Commit>, Proble
     };
     let removed = disk::remove_item(engine.site(), item, task.as_deref()).map_err(|error| {
         Problem::new(ProblemCode::GitFailed, error)
-            .hint("it was left as it is, and what comes after it too; `landfall doctor` says more")
+            .with_hint("it was left as it is, and what comes after it too; `landfall doctor` says more")
     })?;
     let (Some(news), Some(task)) = (removed, task) else { return Ok(None) };
     let kept = match &news {

@@ -15,23 +15,23 @@ use crate::query::{backlog, issues};
 
 /// The words for phases.
 pub fn points() -> Vec<&'static str> {
-    ReconcilePoint::ALL.into_iter().map(ReconcilePoint::word).collect()
+    ReconcilePoint::ALL.into_iter().map(ReconcilePoint::wire_name).collect()
 }
 
 pub(crate) fn reconcile_issue(
     place: &ProjectLocation,
     asked: &api::ReconcileAsked,
 ) -> Result<api::Reconciliation, Problem> {
-    let point = ReconcilePoint::from_word(&asked.phase).ok_or_else(|| {
+    let point = ReconcilePoint::from_wire_name(&asked.phase).ok_or_else(|| {
         Problem::new(ProblemCode::BadInput, format!("there is no phase `{}`", asked.phase))
-            .hint(format!("known: {}", points().join(", ")))
+            .with_hint(format!("known: {}", points().join(", ")))
     })?;
     let seen = take_issue_snapshot(place, asked.issue.0, asked.pr.map(|pr| pr.0))?;
     let reconciled =
         if asked.begin { check_precondition(point, &seen) } else { check_completion(point, &seen) };
     Ok(api::Reconciliation {
         schema_version: "v1".to_owned(),
-        phase: point.word().to_owned(),
+        phase: point.wire_name().to_owned(),
         matches_expected: reconciled.matches,
         actual: to_reconciliation_seen(&seen),
         diagnosis: reconciled.diagnosis,
@@ -59,7 +59,7 @@ pub(crate) fn take_issue_snapshot(
     let sources = backlog::list_task_sources(place)?;
     let name = source.to_string();
     let id = sources.iter().rev().find(|(_, source)| *source == name).map(|(id, _)| *id);
-    let task = match (place.reader()?, id) {
+    let task = match (place.open_reader()?, id) {
         (Some(reader), Some(id)) => reader.task(id).map_err(|error| problems::from_store_error(&error))?,
         (Some(_) | None, _) => None,
     };

@@ -48,7 +48,7 @@ pub(crate) fn verify_issue(
         TrackerEnv { root: &place.root, folder: &place.folder, environment: &environment, author: AUTHOR };
     let tracker = tracker::open_tracker(&settings, &around).map_err(|error| tracker_problem(&error))?;
     let number = IssueNumber::new(asked.issue.0).ok_or_else(|| zero_number_problem("issue"))?;
-    let issue = tracker.issue(number).map_err(|error| tracker_problem(&error))?;
+    let issue = tracker.read_issue(number).map_err(|error| tracker_problem(&error))?;
     refuse_unplanned(&issue, asked.dry_run)?;
     let pull = match asked.pr {
         None => None,
@@ -77,7 +77,7 @@ pub(crate) fn verify_issue(
     let criteria = Criteria::from_body(&issue.body, &customs);
     if criteria.items.is_empty() {
         let message = format!("issue {number} has no acceptance criteria: nothing would be verified");
-        return Err(Problem::new(ProblemCode::NotNow, message).hint(
+        return Err(Problem::new(ProblemCode::NotNow, message).with_hint(
             "write boxes such as `- [ ] <!-- verify: file_exists \"README.md\" --> there is a README`",
         ));
     }
@@ -139,7 +139,7 @@ pub(crate) fn verify_issue(
         judge: asking.as_ref().map(|it| it as &dyn accept::Judge),
         shell: Some(&shell),
     };
-    let (checked, early) = look(&*tracker, &issue, &criteria, &ground, &customs, only_look, tell);
+    let (checked, early) = verify_criteria(&*tracker, &issue, &criteria, &ground, &customs, only_look, tell);
     if let (Some(asking), Some((name, _))) = (&asking, profile) {
         let used = *asking.used.borrow();
         note_judge_usage(place, name, used, tell);
@@ -208,7 +208,7 @@ pub(crate) fn verify_issue(
 }
 
 /// Looks at each. The boxes of what holds before the merge are ticked before the rest is looked at.
-fn look(
+fn verify_criteria(
     tracker: &dyn Tracker,
     issue: &Issue,
     criteria: &Criteria,
@@ -298,7 +298,7 @@ impl VerifyTarget {
             PrState::Closed => {
                 let message = format!("pull request {} was closed without being merged", pull.number);
                 return Err(Problem::new(ProblemCode::NotNow, message)
-                    .hint("leave `--pr` out to look at what is on the base branch"));
+                    .with_hint("leave `--pr` out to look at what is on the base branch"));
             }
         };
         let wanted = wanted.and_then(|sha| sha.as_str().parse::<Oid>().ok());
@@ -306,7 +306,7 @@ impl VerifyTarget {
             && !repo.has_commit(wanted).map_err(of)?
         {
             let message = format!("commit {} of pull request {} is not here", wanted.short(), pull.number);
-            return Err(Problem::new(ProblemCode::NotNow, message).hint("`git fetch` brings it here"));
+            return Err(Problem::new(ProblemCode::NotNow, message).with_hint("`git fetch` brings it here"));
         }
         let merged = !pull.state.is_open();
         let commit = wanted.filter(|_| !merged).unwrap_or_else(|| base.clone());
@@ -341,7 +341,7 @@ fn judge<'a>(
 }
 
 fn spending_today(place: &ProjectLocation) -> Result<Spending, Problem> {
-    match place.reader()? {
+    match place.open_reader()? {
         Some(reader) => {
             Ok(StartBlockers::load_current(place, &EngineLocation::locate(place), &reader)?.spending_today())
         }
@@ -401,7 +401,7 @@ fn refuse_unplanned(issue: &Issue, dry_run: bool) -> Result<(), Problem> {
 /// What is said about an issue that nobody is to do.
 pub(crate) fn unplanned_issue_problem(number: IssueNumber) -> Problem {
     Problem::new(ProblemCode::NotNow, format!("{number} is closed as not planned: it is left alone"))
-        .hint(format!("`landfall issue reopen {}` opens it again, if it is to be done", number.get()))
+        .with_hint(format!("`landfall issue reopen {}` opens it again, if it is to be done", number.get()))
 }
 
 /// What is worth knowing about an issue that somebody closed before it was verified.
@@ -443,7 +443,7 @@ fn refuse_active_work(place: &ProjectLocation, tracker: &dyn Tracker, issue: &Is
     {
         let message = format!("{number} is being worked on: it is in phase/{}", phase.word());
         return Err(Problem::new(ProblemCode::NotNow, message)
-            .hint(format!("`landfall auto {}` continues it and verifies what lands", number.get())));
+            .with_hint(format!("`landfall auto {}` continues it and verifies what lands", number.get())));
     }
     let pulls = tracker
         .pull_requests_of(&branch_of(number, place.folder.side_name()))
@@ -454,7 +454,7 @@ fn refuse_active_work(place: &ProjectLocation, tracker: &dyn Tracker, issue: &Is
             let message = format!("{number} has an open pull request, {}", pull.number);
             let hint =
                 format!("`landfall issue verify {} --pr {}` looks at that", number.get(), pull.number.get());
-            Err(Problem::new(ProblemCode::NotNow, message).hint(hint))
+            Err(Problem::new(ProblemCode::NotNow, message).with_hint(hint))
         }
     }
 }
@@ -468,5 +468,5 @@ fn find_suspicious_boxes(criteria: &Criteria, has_pr: bool) -> Option<String> {
 
 fn zero_number_problem(what: &str) -> Problem {
     Problem::new(ProblemCode::BadInput, format!("0 is no number of an {what}").replace("an pull", "a pull"))
-        .hint("numbers begin at 1")
+        .with_hint("numbers begin at 1")
 }

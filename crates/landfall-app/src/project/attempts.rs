@@ -75,7 +75,7 @@ pub(crate) fn collect_attempts<'a>(entries: impl Iterator<Item = &'a JournalEntr
                 None
             }
             Event::Conflicted { paths, .. } => Some(format!("conflict in {}", paths.join(", "))),
-            Event::BaseMoved { to, .. } => Some(format!("the base moved to {} first", to.short())),
+            Event::BaseMoved { to, .. } => Some(format!("the base moved to {} first", to.short_hash())),
             Event::Ejected { batch, report, .. } => {
                 Some(format!("sent back out of {batch}: {}", sentences::gate_summary(report)))
             }
@@ -91,7 +91,7 @@ pub(crate) fn collect_attempts<'a>(entries: impl Iterator<Item = &'a JournalEntr
                 attempt.end = "stands in the landing queue again".to_owned();
                 None
             }
-            Event::Landed { commit, .. } => Some(format!("landed as {}", commit.short())),
+            Event::Landed { commit, .. } => Some(format!("landed as {}", commit.short_hash())),
             Event::Reported { .. } => Some("the report is written".to_owned()),
             Event::Yielded { why, .. } => Some(sentences::yield_reason_label(*why).to_owned()),
             Event::Ended(ending) => Some(sentences::ending_label(ending)),

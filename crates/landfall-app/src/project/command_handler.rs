@@ -28,14 +28,14 @@ impl CommandHandler<'_> {
     }
 
     /// The tables. The first write has made them.
-    pub fn reader(&self) -> Result<PooledReader, Problem> {
+    pub fn open_reader(&self) -> Result<PooledReader, Problem> {
         let missing =
             || Problem::new(ProblemCode::Internal, "the journal is not there after it was written to");
-        self.place.reader()?.ok_or_else(missing)
+        self.place.open_reader()?.ok_or_else(missing)
     }
 
     pub fn reader_for_task(&self, task: TaskId) -> Result<PooledReader, Problem> {
-        self.place.reader()?.ok_or_else(|| problems::unknown_task(task))
+        self.place.open_reader()?.ok_or_else(|| problems::unknown_task(task))
     }
 
     pub fn request_tasks(&self, ask: EngineRequest) -> Result<Vec<Arc<Task>>, Problem> {

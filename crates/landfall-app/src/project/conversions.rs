@@ -350,7 +350,7 @@ pub(crate) fn list_counters(task: &Task) -> Vec<api::Counter> {
         counter("shortages of this machine", *shortages, None),
         counter("retries", *retries, None),
     ];
-    if task.strides() || *strides > 0 {
+    if task.runs_own_loop() || *strides > 0 {
         counters.push(counter("steps of its own loop", *strides, Some(limits.iterations_max)));
     }
     for ((step, result), used) in edges {
@@ -414,7 +414,7 @@ pub(crate) fn ended_without_landing(task: &Task) -> bool {
 }
 
 /// Tokens a task used, read and written.
-pub(crate) fn tokens(usage: model::AgentUsage) -> u64 {
+pub(crate) fn total_tokens(usage: model::AgentUsage) -> u64 {
     usage.tokens_in.saturating_add(usage.tokens_out)
 }
 
@@ -456,7 +456,7 @@ pub(crate) fn list_budget_lines(
     let used = spent.usage;
     let figures = [
         (api::BudgetOf::Usd, used.micro_usd, micro_usd, 1e6),
-        (api::BudgetOf::Tokens, used.tokens(), tokens, 1.0),
+        (api::BudgetOf::Tokens, used.total_tokens(), tokens, 1.0),
         (api::BudgetOf::Turns, used.turns, turns, 1.0),
         (api::BudgetOf::Time, spent.time_ms, time_ms, 1.0),
     ];
@@ -474,7 +474,7 @@ pub(crate) fn to_agent_at_work(live: &LiveAgent) -> api::AgentAtWork {
         profile: live.profile.clone(),
         model: live.model.clone(),
         sandbox: live.sandbox.to_owned(),
-        class: live.class.map(|class| class.word().to_owned()),
+        class: live.class.map(|class| class.label().to_owned()),
         evidence: live.evidence.clone(),
         context_percent: live.context_percent,
         progress: live.progress,
@@ -512,7 +512,7 @@ mod tests {
     #[test]
     fn statuses_and_sizes_keep_their_words_and_come_back() {
         for each in TaskStatus::ALL {
-            assert_eq!(to_api_status(each).word(), each.word());
+            assert_eq!(to_api_status(each).word(), each.wire_name());
             assert_eq!(model_status(to_api_status(each)), each);
         }
         for each in model::TaskSize::ALL {

@@ -57,7 +57,7 @@ impl EngineLocation {
     }
 
     /// The checks that run now. Only the process that drives them knows.
-    pub fn checks(&self) -> Vec<RunningCheck> {
+    pub fn running_checks(&self) -> Vec<RunningCheck> {
         match self {
             Self::Here { site } => site.running_checks(),
             Self::There { .. } | Self::Resting { .. } | Self::Nowhere => Vec::new(),
@@ -65,7 +65,7 @@ impl EngineLocation {
     }
 
     /// Looks at what a person sees of its run. Only the process that drives knows, and it waits meanwhile.
-    pub fn view<T>(&self, look: impl FnOnce(&LiveSnapshot) -> T) -> Option<T> {
+    pub fn with_snapshot<T>(&self, look: impl FnOnce(&LiveSnapshot) -> T) -> Option<T> {
         match self {
             Self::Here { site } => Some(look(&site.live.lock().view)),
             Self::There { .. } | Self::Resting { .. } | Self::Nowhere => None,
@@ -73,7 +73,7 @@ impl EngineLocation {
     }
 
     /// What it does, in a word.
-    pub fn mode(&self) -> &'static str {
+    pub fn mode_label(&self) -> &'static str {
         match self {
             Self::Here { site } => {
                 let view = &site.live.lock().view;

@@ -89,7 +89,9 @@ pub(crate) fn open_for_run(place: &ProjectLocation) -> Result<Engine, Problem> {
 pub(crate) fn check_no_agent(peer: &PeerProcess) -> Result<(), Problem> {
     if is_confined(peer.handle()).unwrap_or(true) {
         let what = "an agent at work may not ask the engine";
-        return Err(Problem::new(ProblemCode::NotNow, what).hint("`landfall signal` says where you stand"));
+        return Err(
+            Problem::new(ProblemCode::NotNow, what).with_hint("`landfall signal` says where you stand")
+        );
     }
     Ok(())
 }

@@ -51,7 +51,7 @@ impl ProjectLocation {
                 let what = "`--base` needs to know the project's own base, and `project.base` is not set";
                 let own = own.unwrap_or_else(|| "main".to_owned());
                 Err(Problem::new(ProblemCode::BadInput, what)
-                    .hint(format!("set `base = {own:?}` in the section [project] of landfall.toml")))
+                    .with_hint(format!("set `base = {own:?}` in the section [project] of landfall.toml")))
             }
         }
     }
@@ -61,7 +61,7 @@ impl ProjectLocation {
         let Ok(branch) = base.parse::<BranchName>() else {
             let what = format!("`{}` is not the name of a branch", base.escape_debug());
             return Err(Problem::new(ProblemCode::BadInput, what)
-                .hint("`--base` takes a local branch such as `release/1.2`"));
+                .with_hint("`--base` takes a local branch such as `release/1.2`"));
         };
         let git = Git::find_installed().map_err(|error| problems::from_git_error(&error))?;
         let repo = Repo::discover(&git, &self.root).map_err(problems::from_repo_problem)?;
@@ -75,7 +75,7 @@ impl ProjectLocation {
     /// The project around `dir`, with its state in `state` whatever the environment says.
     pub fn with_state(dir: &Path, state: Option<PathBuf>) -> Result<Self, Problem> {
         let (root, git_dir) = find_checkout(dir)?;
-        let folder = StateFolder::of(&root, &env_lookup(state.clone()));
+        let folder = StateFolder::for_project(&root, &env_lookup(state.clone()));
         let folder = folder.ok_or_else(|| problems::open(&landfall_engine::OpenError::NoHome))?;
         Ok(Self { root, git_dir, folder, base: None, state, lock: None, caches: Arc::default() })
     }
@@ -91,7 +91,7 @@ impl ProjectLocation {
     }
 
     /// The tables; none before the first task was added.
-    pub fn reader(&self) -> Result<Option<PooledReader>, Problem> {
+    pub fn open_reader(&self) -> Result<Option<PooledReader>, Problem> {
         let journal = self.folder.journal_path();
         if std::fs::metadata(&journal).is_ok_and(|meta| meta.len() == 0) {
             return Ok(None); // it holds no more than one that is missing
@@ -131,7 +131,7 @@ impl ProjectLocation {
 
     fn head_branch(&self) -> Option<String> {
         if self.has_reftable() {
-            return match self.discover_repo()?.head().ok()? {
+            return match self.discover_repo()?.read_head().ok()? {
                 CheckoutHead::Branch { name, .. } => Some(name.as_str().to_owned()),
                 CheckoutHead::Unborn { branch } => Some(branch),
                 CheckoutHead::Detached { .. } => None,
@@ -180,7 +180,8 @@ fn env_lookup(state: Option<PathBuf>) -> impl Fn(&str) -> Option<OsString> {
 
 /// The checkout around `dir` and its git folder, by the engine's own rule: the nearest folder upward with a `.git`.
 fn find_checkout(dir: &Path) -> Result<(PathBuf, PathBuf), Problem> {
-    let start = dir.canonicalize().map_err(|error| not_a_repository_problem(dir).hint(format!("{error}")))?;
+    let start =
+        dir.canonicalize().map_err(|error| not_a_repository_problem(dir).with_hint(format!("{error}")))?;
     for folder in start.ancestors() {
         if let Some(git_dir) = resolve_git_dir(&folder.join(".git")) {
             return Ok((folder.to_owned(), git_dir));
@@ -190,7 +191,7 @@ fn find_checkout(dir: &Path) -> Result<(PathBuf, PathBuf), Problem> {
         }
     }
     Err(not_a_repository_problem(dir)
-        .hint("go to your project, or make it a repository with `git init` and a first commit"))
+        .with_hint("go to your project, or make it a repository with `git init` and a first commit"))
 }
 
 fn not_a_repository_problem(dir: &Path) -> Problem {
@@ -202,7 +203,9 @@ pub(crate) fn bare_repository_problem(path: &Path) -> Problem {
         ProblemCode::BareRepository,
         format!("`{}` is a bare repository: it has no checkout", path.display()),
     )
-    .hint("use a clone of it with a checkout; landed work can be pushed back with `land.publish = \"push\"`")
+    .with_hint(
+        "use a clone of it with a checkout; landed work can be pushed back with `land.publish = \"push\"`",
+    )
 }
 
 fn resolve_git_dir(dot_git: &Path) -> Option<PathBuf> {
@@ -242,7 +245,7 @@ pub(crate) fn tracked_files(place: &ProjectLocation) -> Result<std::collections:
 pub(crate) fn read_branch_from_git(place: &ProjectLocation) -> Result<String, Problem> {
     let git = Git::find_installed().map_err(|error| problems::from_git_error(&error))?;
     let repo = Repo::discover(&git, &place.root).map_err(problems::from_repo_problem)?;
-    match repo.head().map_err(|error| problems::from_git_error(&error))? {
+    match repo.read_head().map_err(|error| problems::from_git_error(&error))? {
         CheckoutHead::Branch { name, .. } => Ok(name.as_str().to_owned()),
         CheckoutHead::Unborn { branch } => Err(problems::no_commits(&branch)),
         CheckoutHead::Detached { .. } => match place.configured_base() {

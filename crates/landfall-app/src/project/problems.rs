@@ -35,7 +35,7 @@ pub(crate) fn open(error: &OpenError) -> Problem {
         OpenError::Unborn(branch) => no_commits(branch),
         OpenError::Detached => detached_head(),
         OpenError::NoBranch(name) => {
-            Problem::new(ProblemCode::SettingsBroken, error.to_string()).hint(format!(
+            Problem::new(ProblemCode::SettingsBroken, error.to_string()).with_hint(format!(
                 "`project.base` in landfall.toml or `--base` must name a local branch; `git branch {0} origin/{0}` creates one of the remote's, `git branch {0}` a new one",
                 local_branch_name(name)
             ))
@@ -46,23 +46,23 @@ pub(crate) fn open(error: &OpenError) -> Problem {
             unknown_flow(ProblemCode::UnknownFlow, error.to_string(), name, known)
         }
         OpenError::Catalogue(problem) => Problem::new(ProblemCode::SettingsBroken, problem.to_string())
-            .hint("mend `.landfall/recoveries.toml`, or take it out to use the built-in catalogue alone"),
+            .with_hint("mend `.landfall/recoveries.toml`, or take it out to use the built-in catalogue alone"),
         OpenError::Prompts(problem) => Problem::new(ProblemCode::SettingsBroken, problem.to_string())
-            .hint("mend the template in `.landfall/prompts/`, or take it out to use the built-in one"),
+            .with_hint("mend the template in `.landfall/prompts/`, or take it out to use the built-in one"),
         OpenError::NoHome => Problem::new(ProblemCode::Internal, error.to_string())
-            .hint("set LANDFALL_STATE to a folder of your own"),
+            .with_hint("set LANDFALL_STATE to a folder of your own"),
         OpenError::SettingsFile { .. } => Problem::new(ProblemCode::SettingsBroken, error.to_string()),
         OpenError::Folder { path, source } => {
             let problem = folder_io_problem(error.to_string(), path, source);
             match problem.code {
                 ProblemCode::DiskFull => problem,
-                _ => problem.hint(RIGHTS),
+                _ => problem.with_hint(RIGHTS),
             }
         }
         OpenError::ForeignJournal(_) => Problem::new(ProblemCode::Corrupt, error.to_string())
-            .hint("restore the journal that was in this folder before; `landfall doctor` shows what the state folder contains"),
+            .with_hint("restore the journal that was in this folder before; `landfall doctor` shows what the state folder contains"),
         OpenError::NetworkFolder(_) => Problem::new(ProblemCode::ReadOnly, error.to_string())
-            .hint("set LANDFALL_STATE to a folder on a local disk"),
+            .with_hint("set LANDFALL_STATE to a folder on a local disk"),
         OpenError::Lock(error) => lock(error),
         OpenError::Store(error) => from_store_error(error),
         OpenError::Git(error) => from_git_error(error),
@@ -77,11 +77,14 @@ pub(crate) fn from_repo_problem(error: RepoProblem) -> Problem {
 fn repo_problem(error: &RepoProblem) -> Problem {
     match error {
         RepoProblem::NotARepository { .. } => Problem::new(ProblemCode::NotARepository, error.to_string())
-            .hint("go to your project, or make it a repository with `git init` and a first commit"),
+            .with_hint("go to your project, or make it a repository with `git init` and a first commit"),
         RepoProblem::Bare { path } => place::bare_repository_problem(path),
         RepoProblem::OtherOwner { path, .. } => {
             Problem::new(ProblemCode::NotARepository, format!("{error}, so its settings are not trusted"))
-                .hint(format!("run as the owner of `{}`, or work in a clone of your own", path.display()))
+                .with_hint(format!(
+                    "run as the owner of `{}`, or work in a clone of your own",
+                    path.display()
+                ))
         }
         RepoProblem::NoCommits => no_commits("HEAD"),
         RepoProblem::Git(error) => from_git_error(error),
@@ -94,22 +97,22 @@ pub(crate) fn no_commits(branch: &str) -> Problem {
         ProblemCode::NoCommits,
         format!("branch `{branch}` has no commit yet, so there is nothing to build on"),
     )
-    .hint("make a first commit; an empty one will do: `git commit --allow-empty -m \"First commit\"`")
+    .with_hint("make a first commit; an empty one will do: `git commit --allow-empty -m \"First commit\"`")
 }
 
 /// There is no branch to land on.
 pub(crate) fn detached_head() -> Problem {
     Problem::new(ProblemCode::DetachedHead, "no branch is checked out, so there is no base to land on")
-        .hint("check out a branch, or name one as `base` under `[project]` in landfall.toml")
+        .with_hint("check out a branch, or name one as `base` under `[project]` in landfall.toml")
 }
 
 /// `landfall.toml` cannot be used.
 pub(crate) fn from_settings_problem(error: &SettingsProblem) -> Problem {
     let problem = Problem::new(ProblemCode::SettingsBroken, error.to_string())
-        .context(json!({ "file": error.file, "line": error.line, "column": error.column }));
+        .with_context(json!({ "file": error.file, "line": error.line, "column": error.column }));
     match &error.hint {
-        Some(hint) => problem.hint(hint.clone()),
-        None => problem.hint("`docs/reference/settings.md` lists every key"),
+        Some(hint) => problem.with_hint(hint.clone()),
+        None => problem.with_hint("`docs/reference/settings.md` lists every key"),
     }
 }
 
@@ -118,7 +121,7 @@ pub(crate) fn from_flow_errors(errors: &[flows::FlowError]) -> Problem {
     let message = errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     let hint = errors.iter().find_map(|error| error.hint.clone());
     Problem::new(ProblemCode::FlowBroken, message)
-        .hint(hint.unwrap_or_else(|| "`landfall project flow check FILE` says more".to_owned()))
+        .with_hint(hint.unwrap_or_else(|| "`landfall project flow check FILE` says more".to_owned()))
 }
 
 /// The lock is held, or cannot be had.
@@ -131,16 +134,18 @@ pub(crate) fn lock(error: &StateLockError) -> Problem {
                 holder.pid, holder.command, holder.host
             );
             Problem::new(ProblemCode::EngineBusy, message)
-                .hint("wait until it is done, or stop it with `landfall stop`; only one engine may drive a project")
-                .context(json!({
+                .with_hint("wait until it is done, or stop it with `landfall stop`; only one engine may drive a project")
+                .with_context(json!({
                     "pid": holder.pid, "command": holder.command, "host": holder.host, "since_ms": holder.since_ms,
                 }))
         }
         StateLockError::HeldByUnknown { .. } => Problem::new(ProblemCode::EngineBusy, error.to_string())
-            .hint("only one engine may drive a project; try again in a moment"),
-        StateLockError::Missing { .. } => Problem::new(ProblemCode::ReadOnly, error.to_string()).hint(RIGHTS),
+            .with_hint("only one engine may drive a project; try again in a moment"),
+        StateLockError::Missing { .. } => {
+            Problem::new(ProblemCode::ReadOnly, error.to_string()).with_hint(RIGHTS)
+        }
         StateLockError::ReadOnly { .. } => {
-            Problem::new(ProblemCode::ReadOnly, error_chain(error)).hint(RIGHTS)
+            Problem::new(ProblemCode::ReadOnly, error_chain(error)).with_hint(RIGHTS)
         }
         StateLockError::Io { path, source } => folder_io_problem(error_chain(error), path, source),
     }
@@ -172,8 +177,8 @@ pub(crate) fn from_store_error(error: &StoreError) -> Problem {
     };
     let problem = Problem::new(code, error_chain(error));
     match hint {
-        Some(hint) => problem.hint(hint),
-        None => problem.hint("`landfall doctor` says more"),
+        Some(hint) => problem.with_hint(hint),
+        None => problem.with_hint("`landfall doctor` says more"),
     }
 }
 
@@ -183,23 +188,22 @@ pub(crate) fn from_git_error(error: &GitError) -> Problem {
     match &error.kind {
         GitErrorKind::Spawn(_) | GitErrorKind::Version { .. } => {
             Problem::new(ProblemCode::GitFailed, message)
-                .hint("install git 2.38 or newer and put it on the PATH")
+                .with_hint("install git 2.38 or newer and put it on the PATH")
         }
         GitErrorKind::Io(source) if is_full(source.kind()) => {
-            Problem::new(ProblemCode::DiskFull, message).hint(ROOM)
+            Problem::new(ProblemCode::DiskFull, message).with_hint(ROOM)
         }
         GitErrorKind::Io(source) if is_read_only(source.kind()) => {
-            Problem::new(ProblemCode::ReadOnly, message).hint(RIGHTS)
+            Problem::new(ProblemCode::ReadOnly, message).with_hint(RIGHTS)
         }
         GitErrorKind::Failed { stderr, .. } if stderr.contains("No space left on device") => {
-            Problem::new(ProblemCode::DiskFull, message).hint(ROOM)
+            Problem::new(ProblemCode::DiskFull, message).with_hint(ROOM)
         }
         GitErrorKind::Io(_)
         | GitErrorKind::Failed { .. }
         | GitErrorKind::Timeout { .. }
-        | GitErrorKind::Output(_) => {
-            Problem::new(ProblemCode::GitFailed, message).hint("`landfall doctor` looks at git and the store")
-        }
+        | GitErrorKind::Output(_) => Problem::new(ProblemCode::GitFailed, message)
+            .with_hint("`landfall doctor` looks at git and the store"),
     }
 }
 
@@ -235,11 +239,11 @@ fn folder_io_problem(message: String, path: &std::path::Path, source: &std::io::
     let message =
         if message.contains(&source.to_string()) { message } else { format!("{message}: {source}") };
     if is_full(source.kind()) {
-        Problem::new(ProblemCode::DiskFull, message).hint(ROOM)
+        Problem::new(ProblemCode::DiskFull, message).with_hint(ROOM)
     } else if is_read_only(source.kind()) {
-        Problem::new(ProblemCode::ReadOnly, message).hint(RIGHTS)
+        Problem::new(ProblemCode::ReadOnly, message).with_hint(RIGHTS)
     } else {
-        Problem::new(ProblemCode::ReadOnly, message).hint(format!("look at `{}`", path.display()))
+        Problem::new(ProblemCode::ReadOnly, message).with_hint(format!("look at `{}`", path.display()))
     }
 }
 
@@ -272,22 +276,22 @@ pub(crate) fn from_ask_error(error: &AskError) -> Problem {
                 None => "write a flow with `style = \"self\"`".to_owned(),
             };
             Problem::new(ProblemCode::BadInput, error.to_string())
-                .hint(format!("{flow}, or another profile with `--agent`; nothing was changed"))
+                .with_hint(format!("{flow}, or another profile with `--agent`; nothing was changed"))
         }
         AskError::Cycle(path) => {
             let cycle: Vec<String> = path.iter().map(ToString::to_string).collect();
             Problem::new(ProblemCode::Cycle, error.to_string())
-                .hint("leave one of these needs out; nothing was changed")
-                .context(json!({ "cycle": cycle }))
+                .with_hint("leave one of these needs out; nothing was changed")
+                .with_context(json!({ "cycle": cycle }))
         }
         AskError::Spec(spec) => bad_spec(spec),
         AskError::Refused(refusal) => from_refusal(refusal),
         AskError::NotLanded(id) => Problem::new(ProblemCode::NotNow, error.to_string())
-            .hint(format!("`landfall why {id}` shows its state")),
+            .with_hint(format!("`landfall why {id}` shows its state")),
         AskError::TakenBack { by, .. } => Problem::new(ProblemCode::NotNow, error.to_string())
-            .hint(format!("`landfall why {by}` says how far that is")),
+            .with_hint(format!("`landfall why {by}` says how far that is")),
         AskError::NoRun => Problem::new(ProblemCode::NotNow, "no run is under way")
-            .hint("`landfall run` starts one; `landfall status` shows how the project stands"),
+            .with_hint("`landfall run` starts one; `landfall status` shows how the project stands"),
         AskError::Paused => not_now(error, "`landfall run resume` lets it continue"),
         AskError::NotPaused => {
             not_now(error, "`landfall run pause` pauses it; `landfall status` shows how it stands")
@@ -305,7 +309,7 @@ pub(crate) fn from_ask_error(error: &AskError) -> Problem {
             ),
         ),
         AskError::SprintMatchesNothing => Problem::new(ProblemCode::NothingMatches, error.to_string())
-            .hint("`landfall list` shows the tasks with their tags; `landfall sprint start` without a choice takes all"),
+            .with_hint("`landfall list` shows the tasks with their tags; `landfall sprint start` without a choice takes all"),
         AskError::Group(id) => {
             not_now(error, &format!("`landfall list --parent {id}` shows them; a draft among them starts with `landfall edit`"))
         }
@@ -327,22 +331,22 @@ pub(crate) fn from_ask_error(error: &AskError) -> Problem {
             not_now(error, "`landfall project discoveries` lists those agents are told, each with its number")
         }
         AskError::CheckpointName(_) => {
-            Problem::new(ProblemCode::BadInput, error.to_string()).hint("such as `before-refactoring`")
+            Problem::new(ProblemCode::BadInput, error.to_string()).with_hint("such as `before-refactoring`")
         }
         AskError::NoBase => not_now(error, "`landfall doctor` looks at the repository and the store"),
         AskError::LoopHeld(held) => loop_held(held),
         AskError::NoLoop(_) => Problem::new(ProblemCode::NotFound, error.to_string())
-            .hint("`POST` begins one; one that is over cannot be stopped"),
+            .with_hint("`POST` begins one; one that is over cannot be stopped"),
         AskError::Machine(detail) => Problem::new(ProblemCode::GitFailed, detail.clone())
-            .hint("`landfall doctor` looks at git, the disk and the store"),
+            .with_hint("`landfall doctor` looks at git, the disk and the store"),
         AskError::Gone => Problem::new(ProblemCode::EngineBusy, "the engine is just ending")
-            .hint("try again in a moment; nothing was changed")
-            .context(json!({ "ending": true })),
+            .with_hint("try again in a moment; nothing was changed")
+            .with_context(json!({ "ending": true })),
     }
 }
 
 fn not_now(error: &AskError, hint: &str) -> Problem {
-    Problem::new(ProblemCode::NotNow, error.to_string()).hint(hint)
+    Problem::new(ProblemCode::NotNow, error.to_string()).with_hint(hint)
 }
 
 /// Whether the engine left while it was asked: nothing was changed, and asking again is safe.
@@ -353,8 +357,8 @@ pub(crate) fn is_ending(problem: &Problem) -> bool {
 /// No task has this id.
 pub(crate) fn unknown_task(id: TaskId) -> Problem {
     Problem::new(ProblemCode::UnknownTask, format!("there is no task {id}"))
-        .hint("`landfall list` shows the tasks there are")
-        .context(json!({ "task": conversions::task_id(id) }))
+        .with_hint("`landfall list` shows the tasks there are")
+        .with_context(json!({ "task": conversions::task_id(id) }))
 }
 
 /// Words that are out of bounds.
@@ -371,34 +375,36 @@ pub(crate) fn bad_spec(error: &SpecError) -> Problem {
         }
         SpecError::Priority(_) => "0 is the most urgent, 5 the middle, 9 can wait",
     };
-    Problem::new(ProblemCode::BadInput, error.to_string()).hint(hint)
+    Problem::new(ProblemCode::BadInput, error.to_string()).with_hint(hint)
 }
 
 fn from_refusal(refusal: &NewsRefusal) -> Problem {
     match refusal {
         NewsRefusal::NotNow { task, .. } => Problem::new(ProblemCode::NotNow, refusal.to_string())
-            .hint(format!("`landfall why {task}` shows its state")),
+            .with_hint(format!("`landfall why {task}` shows its state")),
         NewsRefusal::Stale { task, .. } => Problem::new(ProblemCode::NotNow, refusal.to_string())
-            .hint(format!("`landfall why {task}` shows its state now")),
+            .with_hint(format!("`landfall why {task}` shows its state now")),
         NewsRefusal::NotAllowed { task, phase, allowed, .. } => {
             Problem::new(ProblemCode::NotNow, refusal.to_string())
-                .hint(format!("`landfall why {task}` shows its state"))
-                .context(json!({ "task": conversions::task_id(*task), "phase": phase, "allowed": allowed }))
+                .with_hint(format!("`landfall why {task}` shows its state"))
+                .with_context(
+                    json!({ "task": conversions::task_id(*task), "phase": phase, "allowed": allowed }),
+                )
         }
         NewsRefusal::Bug(_) => {
             Problem::new(ProblemCode::Internal, format!("{refusal} (a bug; nothing was changed)"))
-                .hint("please report it with the output of `landfall log`")
+                .with_hint("please report it with the output of `landfall log`")
         }
     }
 }
 
 fn unknown_flow(code: ProblemCode, message: String, name: &str, known: &str) -> Problem {
     let words: Vec<&str> = known.split(", ").filter(|word| !word.is_empty()).collect();
-    let hint = match nearest(&words, name) {
+    let hint = match nearest_word(&words, name) {
         Some(word) => format!("did you mean `{word}`? known: {known}"),
         None => format!("known: {known}"),
     };
-    Problem::new(code, message).hint(hint).context(json!({ "known": words }))
+    Problem::new(code, message).with_hint(hint).with_context(json!({ "known": words }))
 }
 
 /// An error and its causes in one line.
@@ -418,7 +424,7 @@ pub(crate) fn error_chain(error: &dyn Error) -> String {
 /// A session or a module has a loop already.
 fn loop_held(held: &AgentLoop) -> Problem {
     let (session, module) = (&held.session, &held.module);
-    let status = held.loop_state().word();
+    let status = held.loop_state().wire_name();
     let what = format!("session `{session}` has a loop already: {} of `{module}` is {status}", held.task);
     let hint = match held.loop_state() {
         LoopState::Failed => format!("look at it, and stop the loop of `{session}`: then it can begin anew"),
@@ -427,7 +433,7 @@ fn loop_held(held: &AgentLoop) -> Problem {
             format!("stop the loop of `{session}` first, or wait until it is over")
         }
     };
-    Problem::new(ProblemCode::NotNow, what).hint(hint).context(json!({
+    Problem::new(ProblemCode::NotNow, what).with_hint(hint).with_context(json!({
         "holder": session,
         "module": module,
         "status": status,

@@ -44,7 +44,7 @@ struct JournalFileId {
 }
 
 impl JournalFileId {
-    fn at(path: &Path) -> Option<Self> {
+    fn from_path(path: &Path) -> Option<Self> {
         let meta = std::fs::metadata(path).ok()?;
         Some(Self { device: meta.dev(), inode: meta.ino() })
     }
@@ -88,7 +88,7 @@ pub(crate) fn read_at_one_head(
         }
     }
     let tables = Rc::new(BorrowedReader::open(caches, path)?);
-    tables.in_one_moment(|head| {
+    tables.with_snapshot(|head| {
         HELD.set(Some(Rc::clone(&tables)));
         let _released = Released; // also where it panics
         work();
@@ -104,7 +104,7 @@ impl BorrowedReader {
     /// Opens the journal at `path`, or takes a connection to it that is kept. What was written before is seen either way.
     fn open(caches: &Arc<ReadCaches>, path: &Path) -> Result<Self, StoreError> {
         let caches = Arc::clone(caches);
-        let file = JournalFileId::at(path);
+        let file = JournalFileId::from_path(path);
         if let Some(file) = file {
             let mut all = caches.readers.lock();
             // Another file of the same name is another journal.
@@ -118,7 +118,7 @@ impl BorrowedReader {
         let reader = StoreReader::open(path)?;
         // One that was replaced in between is not kept: no file is like this one.
         let file = file
-            .filter(|file| JournalFileId::at(path) == Some(*file))
+            .filter(|file| JournalFileId::from_path(path) == Some(*file))
             .unwrap_or(JournalFileId { device: 0, inode: 0 });
         Ok(Self { caches, kept: Some(IdleReader { path: path.to_owned(), file, reader }) })
     }

@@ -25,7 +25,7 @@ pub(crate) fn event_sentence(event: &Event) -> String {
     match event {
         Event::Added { spec } => format!("added: {}", spec.title),
         Event::Edited { spec } => format!("its words were changed: {}", spec.title),
-        Event::Offered { head } => format!("its work is offered as {}", head.short()),
+        Event::Offered { head } => format!("its work is offered as {}", head.short_hash()),
         Event::Bound { flow, limits, driving } => format!(
             "takes the flow `{}` with the profile `{}`: at most {} and {}",
             flow.name,
@@ -36,7 +36,7 @@ pub(crate) fn event_sentence(event: &Event) -> String {
         Event::Entered { attempt, step, run, opening } => {
             format!("attempt {attempt} of step `{step}` began in {run}: {}", opening_words(*opening))
         }
-        Event::WorkspaceMade { base, .. } => format!("its workspace is ready, at {}", base.short()),
+        Event::WorkspaceMade { base, .. } => format!("its workspace is ready, at {}", base.short_hash()),
         Event::IterationBegan { iteration, talk, .. } => match talk {
             SessionStart::New => format!("iteration {iteration} began"),
             SessionStart::Resumed { compact: false, .. } => {
@@ -58,25 +58,25 @@ pub(crate) fn event_sentence(event: &Event) -> String {
                 exit_words(exit)
             )
         }
-        Event::Warned(warning) => format!("warning: {}", warning.sentence()),
+        Event::Warned(warning) => format!("warning: {}", warning.to_sentence()),
         Event::Collected { head, leftovers: false, .. } => {
-            format!("its work was brought in: {}", head.short())
+            format!("its work was brought in: {}", head.short_hash())
         }
         Event::Collected { head, leftovers: true, .. } => {
-            format!("its work was brought in, with what the agent left uncommitted: {}", head.short())
+            format!("its work was brought in, with what the agent left uncommitted: {}", head.short_hash())
         }
         Event::Verified { report, .. } => {
             format!(
                 "verified on {}: {}, {}",
-                report.base.short(),
+                report.base.short_hash(),
                 report.outcome().word(),
                 gate_summary(report)
             )
         }
         Event::Conflicted { base, paths, .. } => {
-            format!("conflicts with {} in {}", base.short(), paths.join(", "))
+            format!("conflicts with {} in {}", base.short_hash(), paths.join(", "))
         }
-        Event::BaseMoved { to, .. } => format!("the base moved to {} before it could land", to.short()),
+        Event::BaseMoved { to, .. } => format!("the base moved to {} before it could land", to.short_hash()),
         Event::Left { step, result, to, .. } => {
             format!("step `{step}` ended with {}: {}", result_words(*result), edge_target_label(to))
         }
@@ -114,11 +114,11 @@ pub(crate) fn event_sentence(event: &Event) -> String {
             "the agent waits for its account; no working time is spent".to_owned()
         }
         Event::AccountWaitEnded { .. } => "the agent goes on after a wait for its account".to_owned(),
-        Event::SentBack { to } => format!("goes on from an earlier state of its work: {}", to.short()),
+        Event::SentBack { to } => format!("goes on from an earlier state of its work: {}", to.short_hash()),
         Event::ReviewOwed => "landed; a person is to look at it when there is time".to_owned(),
         Event::Signed { decision, note } => format!("looked at: {}{}", decision.word(), colon_suffix(note)),
         Event::Landed { commit, base_before, .. } => {
-            format!("landed as {} on {}", commit.short(), base_before.short())
+            format!("landed as {} on {}", commit.short_hash(), base_before.short_hash())
         }
         Event::Reported { certificate, .. } => match certificate {
             Some(_) => "its report and its certificate were written".to_owned(),
@@ -132,7 +132,7 @@ pub(crate) fn event_sentence(event: &Event) -> String {
             "its workspace was given back; nothing in it was unmerged".to_owned()
         }
         Event::WorkspaceRemoved { kept: Some(kept) } => {
-            format!("its workspace was given back; what was left in it is kept as {}", kept.short())
+            format!("its workspace was given back; what was left in it is kept as {}", kept.short_hash())
         }
         Event::Messaged { about: None, text } => format!("you said to its agent: {}", one_line(text)),
         Event::Messaged { about: Some(about), text } => {
@@ -166,15 +166,15 @@ pub(crate) fn engine_event_sentence(event: &EngineEvent) -> String {
         }
         EngineEvent::RunEnded { run, why } => format!("run {run} ended: {}", run_end(*why)),
         EngineEvent::BaseMoved { to, by, .. } => match by {
-            BaseMover::Landing(task) => format!("the base is at {} ({task} landed)", to.short()),
-            BaseMover::Person => format!("the base is at {} (a person moved it)", to.short()),
+            BaseMover::Landing(task) => format!("the base is at {} ({task} landed)", to.short_hash()),
+            BaseMover::Person => format!("the base is at {} (a person moved it)", to.short_hash()),
             BaseMover::Rebuild => {
-                format!("the base is at {} (a person's commits and landed work, merged)", to.short())
+                format!("the base is at {} (a person's commits and landed work, merged)", to.short_hash())
             }
         },
-        EngineEvent::Published { commit, how } => format!("published {}: {how}", commit.short()),
+        EngineEvent::Published { commit, how } => format!("published {}: {how}", commit.short_hash()),
         EngineEvent::PublishHeld { commit, reason } => {
-            format!("{} is not published: {reason}", commit.short())
+            format!("{} is not published: {reason}", commit.short_hash())
         }
         EngineEvent::Account { account, state } => account_words(account, state),
         EngineEvent::Queue(event) => queue_event_sentence(event),
@@ -232,10 +232,10 @@ fn queue_event_sentence(event: &QueueEvent) -> String {
             format!("{batch} was formed, to land together after {on}: {}", tasks(members))
         }
         QueueEvent::Built { batch, base, members, .. } if members.is_empty() => {
-            format!("nobody of {batch} could be merged onto {}", base.short())
+            format!("nobody of {batch} could be merged onto {}", base.short_hash())
         }
         QueueEvent::Built { batch, base, members, .. } => {
-            format!("{batch} was merged onto {}: {}", base.short(), tasks(members))
+            format!("{batch} was merged onto {}: {}", base.short_hash(), tasks(members))
         }
         QueueEvent::CheckBegan { batch, count } => {
             format!("{} being verified", first(*count, batch, "is", "are"))
@@ -251,7 +251,7 @@ fn queue_event_sentence(event: &QueueEvent) -> String {
             format!("{} landing", first(*count, batch, "is", "are"))
         }
         QueueEvent::Over { batch, how: Closed::Landed { count: many, commit } } => {
-            format!("{batch} landed as {}: {}", commit.short(), pluralize(*many as u64, "task"))
+            format!("{batch} landed as {}: {}", commit.short_hash(), pluralize(*many as u64, "task"))
         }
         QueueEvent::Over { batch, how: Closed::Dropped { reason } } => {
             format!("{batch} was given up{}", colon_suffix(reason))
@@ -332,7 +332,7 @@ fn checkpoint_event_sentence(event: &CheckpointEvent) -> String {
                 CheckpointReason::Person => "a person wanted it",
                 CheckpointReason::Restore => "an earlier one is to be restored",
             };
-            format!("checkpoint `{name}` was made at {}: {why}", commit.short())
+            format!("checkpoint `{name}` was made at {}: {why}", commit.short_hash())
         }
         CheckpointEvent::Dropped { name } => format!("checkpoint `{name}` is no longer kept"),
     }
@@ -380,18 +380,18 @@ pub(crate) fn task_news(event: &Event, task: Option<&Task>, branch: &str) -> Opt
         Event::Verified { report, .. } => Some(format!("verification failed: {}", gate_summary(report))),
         Event::Conflicted { paths, .. } => Some(format!("conflicts with {branch} in {}", paths.join(", "))),
         Event::BaseMoved { to, .. } => {
-            Some(format!("{branch} moved to {} first; verifying on top of it", to.short()))
+            Some(format!("{branch} moved to {} first; verifying on top of it", to.short_hash()))
         }
         Event::Warned(warning) => match warning {
             Warning::VerificationEmpty | Warning::Stuck { .. } | Warning::NearIterationsMax { .. } => {
-                Some(format!("warning: {}", warning.sentence()))
+                Some(format!("warning: {}", warning.to_sentence()))
             }
             Warning::Flaky { .. }
             | Warning::OptionalFailed { .. }
             | Warning::SignalMalformed { .. }
             | Warning::HookFailed { .. }
-            | Warning::Folder { .. } => Some(format!("warning: {}", warning.sentence())),
-            Warning::Discovery { .. } | Warning::SettingsTouched { .. } => Some(warning.sentence()),
+            | Warning::Folder { .. } => Some(format!("warning: {}", warning.to_sentence())),
+            Warning::Discovery { .. } | Warning::SettingsTouched { .. } => Some(warning.to_sentence()),
             Warning::LeftoversCommitted => None, // told when the work was brought in
         },
         Event::Waited { wait, .. } => match wait {
@@ -421,7 +421,7 @@ pub(crate) fn task_news(event: &Event, task: Option<&Task>, branch: &str) -> Opt
         Event::Landed { commit, .. } => {
             let spent = task.map(effort_summary).filter(|effort| !effort.is_empty());
             let spent = spent.map(|effort| format!(" ({effort})")).unwrap_or_default();
-            Some(format!("landed as {}{spent}", commit.short()))
+            Some(format!("landed as {}{spent}", commit.short_hash()))
         }
         Event::Ended(ending) if ending.kind != EndKind::Done => Some(ending_label(ending)),
         Event::Left { to: EdgeTarget::Stop, .. } => Some(event_summary(event)),
@@ -510,7 +510,7 @@ pub(crate) fn engine_news(event: &EngineEvent) -> Option<String> {
 
 /// Tokens and money after a comma, if there are any.
 fn usage_suffix(usage: AgentUsage) -> String {
-    let tokens_used = match conversions::tokens(usage) {
+    let tokens_used = match conversions::total_tokens(usage) {
         0 => String::new(),
         some => format!(", {}{} tokens", at_least_prefix(usage), format_count(some)),
     };
@@ -543,7 +543,7 @@ pub(crate) fn effort_summary(task: &Task) -> String {
     if counters.spent_ms > 0 {
         parts.push(format_duration(counters.spent_ms));
     }
-    let used = conversions::tokens(counters.usage);
+    let used = conversions::total_tokens(counters.usage);
     if used > 0 {
         parts.push(format!("{}{} tokens", at_least_prefix(counters.usage), format_count(used)));
     }
@@ -738,10 +738,10 @@ pub(crate) fn wait_words(wait: &WaitReason) -> String {
         WaitReason::Pause => "for a person to take it up again".to_owned(),
         WaitReason::Conflict { base, files, until, overdue } => format!(
             "for a person to resolve its conflict with {} in {}; after {} {}",
-            base.short(),
+            base.short_hash(),
             one_line(&files.join(", ")),
             clock::format_when(until.0),
-            overdue.sentence()
+            overdue.to_sentence()
         ),
         WaitReason::GateBroken { command, detail } => {
             format!("because the check `{command}` cannot be trusted: {detail}")

@@ -14,7 +14,11 @@ pub(crate) fn staged_event_sentence(event: &StagedEvent) -> String {
         StagedEvent::Planned { steps, covers, .. } => match covers.as_slice() {
             [] => format!("a plan of {} is written", pluralize(u64::from(*steps), "step")),
             some => {
-                format!("a plan of {} is written, for {}", pluralize(u64::from(*steps), "step"), names(some))
+                format!(
+                    "a plan of {} is written, for {}",
+                    pluralize(u64::from(*steps), "step"),
+                    join_requirement_numbers(some)
+                )
             }
         },
         StagedEvent::PapersKept { papers, .. } => {
@@ -36,7 +40,9 @@ pub(crate) fn staged_event_sentence(event: &StagedEvent) -> String {
         }
         StagedEvent::ObjectiveShown => "you are asked whether that is the objective".to_owned(),
         StagedEvent::ObjectiveConfirmed => "you confirmed the objective".to_owned(),
-        StagedEvent::StageBegan { number, focus } => format!("stage {number} begins, for {}", names(focus)),
+        StagedEvent::StageBegan { number, focus } => {
+            format!("stage {number} begins, for {}", join_requirement_numbers(focus))
+        }
         StagedEvent::Converged { previous, current, progress, .. } => {
             let from = previous.map_or_else(|| "nothing".to_owned(), format_share);
             let what = match progress {
@@ -48,7 +54,7 @@ pub(crate) fn staged_event_sentence(event: &StagedEvent) -> String {
             format!("convergence went from {from} to {}: {what}", format_share(*current))
         }
         StagedEvent::GivenUp { exclusion } => {
-            let kept = exclusion.abandoned.short();
+            let kept = exclusion.abandoned.short_hash();
             format!(
                 "{} is given up ({}); its work is kept as {kept}",
                 exclusion.direction,
@@ -90,6 +96,6 @@ pub(crate) fn staged_event_sentence(event: &StagedEvent) -> String {
     }
 }
 
-fn names(numbers: &[u32]) -> String {
+fn join_requirement_numbers(numbers: &[u32]) -> String {
     numbers.iter().map(|number| format!("R{number}")).collect::<Vec<_>>().join(", ")
 }

@@ -176,7 +176,7 @@ impl TableSnapshot {
     }
 
     /// The tasks with something under way, by id.
-    pub fn at_work(
+    pub fn active_tasks(
         &self,
         place: &ProjectLocation,
         reader: &StoreReader,
@@ -294,7 +294,7 @@ fn parse_diffstat(diff: &[u8]) -> DiffStat {
             stat.files += 1;
             inside = 0;
         } else if line.starts_with(b"@@ ")
-            && let Some((removed, added)) = hunk(&String::from_utf8_lossy(line))
+            && let Some((removed, added)) = parse_hunk_header(&String::from_utf8_lossy(line))
         {
             stat.removed += removed;
             stat.added += added;
@@ -305,7 +305,7 @@ fn parse_diffstat(diff: &[u8]) -> DiffStat {
 }
 
 /// `@@ -3,2 +3 @@`: how many lines are gone, how many are new.
-fn hunk(line: &str) -> Option<(u64, u64)> {
+fn parse_hunk_header(line: &str) -> Option<(u64, u64)> {
     let mut words = line.split(' ').skip(1);
     let mut many = |sign: char| -> Option<u64> {
         let range = words.next()?.strip_prefix(sign)?;

@@ -54,7 +54,7 @@ pub(crate) fn trust_settings(
     by: TrustedBy,
 ) -> Result<TrustReport, Problem> {
     let digest = TrustDigest::parse(digest).map_err(|error| {
-        Problem::new(ProblemCode::BadInput, error.to_string()).hint("`landfall trust` shows it")
+        Problem::new(ProblemCode::BadInput, error.to_string()).with_hint("`landfall trust` shows it")
     })?;
     let settings = sensitive_settings(place)?;
     if settings.compute_digest() != digest {
@@ -64,7 +64,7 @@ pub(crate) fn trust_settings(
             digest.as_str()
         );
         return Err(Problem::new(ProblemCode::NotTrusted, what)
-            .hint("`landfall trust` shows them; they may have changed since you read them"));
+            .with_hint("`landfall trust` shows them; they may have changed since you read them"));
     }
     note_trusted(place, &digest, by)?;
     build_trust_report(place, &settings)
@@ -73,7 +73,7 @@ pub(crate) fn trust_settings(
 /// Refuses what would use settings that nobody has trusted.
 pub(crate) fn check_trust(place: &ProjectLocation, settings: &Settings) -> Result<(), Problem> {
     let settings = with_scripts(place, settings)?;
-    match verdict(place, &settings)? {
+    match judge_trust(place, &settings)? {
         TrustVerdict::Nothing | TrustVerdict::Trusted => Ok(()),
         TrustVerdict::Changed if settings.script_paths().next().is_some() => {
             let what =
@@ -90,7 +90,7 @@ pub(crate) fn check_trust(place: &ProjectLocation, settings: &Settings) -> Resul
 /// The same before a run. A sprint that was under way before there was this question goes on with the settings it has.
 pub(crate) fn check_trust_for_run(place: &ProjectLocation, settings: &Settings) -> Result<(), Problem> {
     let sensitive = with_scripts(place, settings)?;
-    match verdict(place, &sensitive)? {
+    match judge_trust(place, &sensitive)? {
         TrustVerdict::Unasked if has_open_sprint(place)? => {
             note_trusted(place, &sensitive.compute_digest(), TrustedBy::Sprint)
         }
@@ -124,7 +124,7 @@ pub(crate) fn trust_approved_work(look: &Query<'_>, task: &Task) -> Result<(), P
     let (place, store) = (look.place, look.open_store()?);
     let base = match &task.landed {
         Some(landed) => Some(landed.base_before.clone()),
-        None => store.base().ok().flatten().map(|base| Commit::new(base.as_str())),
+        None => store.read_base().ok().flatten().map(|base| Commit::new(base.as_str())),
     };
     let Some(base) = base else { return Ok(()) };
     let (Ok(before), Ok(after)) = (settings_in(&store, &base), settings_in(&store, head)) else {
@@ -137,8 +137,8 @@ pub(crate) fn trust_approved_work(look: &Query<'_>, task: &Task) -> Result<(), P
     };
     let (before, after) = (of_commit(&before, &base)?, of_commit(&after, head)?);
     // The person has seen the difference. That is all of it only if they trust what it is based on.
-    let knows_base = matches!(verdict(place, &before)?, TrustVerdict::Nothing | TrustVerdict::Trusted);
-    match verdict(place, &after)? {
+    let knows_base = matches!(judge_trust(place, &before)?, TrustVerdict::Nothing | TrustVerdict::Trusted);
+    match judge_trust(place, &after)? {
         TrustVerdict::Nothing | TrustVerdict::Trusted => Ok(()),
         TrustVerdict::Changed | TrustVerdict::Unasked if before == after || !knows_base => Ok(()),
         TrustVerdict::Changed | TrustVerdict::Unasked => {
@@ -163,11 +163,11 @@ fn with_scripts(place: &ProjectLocation, settings: &Settings) -> Result<Sensitiv
 }
 
 fn build_trust_report(place: &ProjectLocation, settings: &SensitiveSettings) -> Result<TrustReport, Problem> {
-    let verdict = verdict(place, settings)?;
+    let verdict = judge_trust(place, settings)?;
     let lines = settings.iter().map(|setting| TrustLine {
         key: setting.key.clone(),
         value: setting.shown.clone(),
-        why: setting.exposure.words(),
+        why: setting.exposure.label(),
     });
     Ok(TrustReport {
         root: place.root.display().to_string(),
@@ -182,7 +182,7 @@ fn build_trust_report(place: &ProjectLocation, settings: &SensitiveSettings) -> 
     })
 }
 
-fn verdict(place: &ProjectLocation, settings: &SensitiveSettings) -> Result<TrustVerdict, Problem> {
+fn judge_trust(place: &ProjectLocation, settings: &SensitiveSettings) -> Result<TrustVerdict, Problem> {
     open_trust_store(place).judge(settings).map_err(|error| trust_problem(&error))
 }
 
@@ -202,12 +202,12 @@ fn trust_problem(error: &TrustError) -> Problem {
     match error {
         TrustError::Io { path, source } => problems::from_io_error("use", path, source),
         TrustError::Format { .. } => Problem::new(ProblemCode::Corrupt, error.to_string())
-            .hint("move the file aside, and `landfall trust` asks anew"),
+            .with_hint("move the file aside, and `landfall trust` asks anew"),
     }
 }
 
 fn has_open_sprint(place: &ProjectLocation) -> Result<bool, Problem> {
-    let Some(reader) = place.reader()? else { return Ok(false) };
+    let Some(reader) = place.open_reader()? else { return Ok(false) };
     let sprints = reader.sprints().map_err(|error| problems::from_store_error(&error))?;
     Ok(sprints.open().is_some())
 }
@@ -221,5 +221,5 @@ fn untrusted_problem(settings: &SensitiveSettings, what: &str) -> Problem {
     keys.truncate(KEYS_SHOWN_MAX);
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
     Problem::new(ProblemCode::NotTrusted, format!("landfall.toml {what}: {}{more}", keys.join(", ")))
-        .hint("`landfall trust` shows them and asks; in a script: `landfall trust --yes DIGEST`")
+        .with_hint("`landfall trust` shows them and asks; in a script: `landfall trust --yes DIGEST`")
 }

@@ -62,12 +62,13 @@ pub(crate) fn find_agents(
 
 pub(crate) fn unknown_profile_problem(settings: &Settings, name: &str) -> Problem {
     let known: Vec<&str> = settings.agents.keys().map(String::as_str).collect();
-    let hint = match (known.is_empty(), nearest(&known, name)) {
+    let hint = match (known.is_empty(), nearest_word(&known, name)) {
         (true, _) => "add an `[agent.default]` section to landfall.toml".to_owned(),
         (false, Some(near)) => format!("did you mean `{near}`?"),
         (false, None) => format!("known: {}", known.join(", ")),
     };
-    Problem::new(ProblemCode::AgentMissing, format!("landfall.toml has no agent profile `{name}`")).hint(hint)
+    Problem::new(ProblemCode::AgentMissing, format!("landfall.toml has no agent profile `{name}`"))
+        .with_hint(hint)
 }
 
 /// Every kind there is, with what is installed of it.
@@ -85,7 +86,7 @@ fn kind(entry: &registry::AgentEntry) -> AgentKind {
         ..landfall_agents::LaunchProfile::default()
     };
     let AgentRequirements { program, version_args, install, login, .. } =
-        entry.create_agent().needs(&profile);
+        entry.create_agent().list_requirements(&profile);
     let path = program.as_deref().and_then(find_on_path);
     let (version, problem) = match (&path, version_args) {
         (None, _) | (_, []) => (None, None),
@@ -179,7 +180,7 @@ fn inspect_profile(
         hint: None,
         probe: None,
     };
-    match fitness(profile) {
+    match check_profile(profile) {
         Ok(path) => found.path = path.map(|path| path.display().to_string()),
         Err(ProfileProblem { problem, hint }) => (found.problem, found.hint) = (Some(problem), Some(hint)),
     }
@@ -203,17 +204,17 @@ pub(crate) struct ProfileProblem {
 }
 
 /// Whether a profile could work, as far as that is known without trying, and where its program is.
-pub(crate) fn fitness(profile: &ProfileSettings) -> Result<Option<PathBuf>, ProfileProblem> {
+pub(crate) fn check_profile(profile: &ProfileSettings) -> Result<Option<PathBuf>, ProfileProblem> {
     let name = &profile.name;
     let entry = registry::find_agent(&profile.kind)
         .map_err(|unknown| ProfileProblem { problem: unknown.to_string(), hint: unknown.hint() })?;
     let brief = agent_profile(profile);
     let agent = entry.create_agent();
-    agent.check(&brief).map_err(|error| ProfileProblem {
+    agent.check_profile(&brief).map_err(|error| ProfileProblem {
         problem: error.to_string(),
         hint: error.hint().unwrap_or_else(|| format!("mend `[agent.{name}]` in landfall.toml")),
     })?;
-    let needs = agent.needs(&brief);
+    let needs = agent.list_requirements(&brief);
     check_terminal(name, &needs, profile.sandbox)
         .map_err(|TerminalError { problem, hint }| ProfileProblem { problem, hint: hint.to_owned() })?;
     let Some(program) = needs.program else { return Ok(None) };
@@ -307,8 +308,8 @@ fn format_argument(word: &OsStr, secrets: &BTreeSet<&str>, hide: bool) -> String
 const PROBE_TIME_MAX: Duration = Duration::from_secs(60); // a slow model takes ten, a slow start another ten
 
 /// What of the day's budget is used up. A journal that cannot be read is no leave to spend.
-fn spent(place: &ProjectLocation) -> Option<String> {
-    let holds = match place.reader() {
+fn exhausted_budget(place: &ProjectLocation) -> Option<String> {
+    let holds = match place.open_reader() {
         Ok(Some(reader)) => StartBlockers::load_current(place, &EngineLocation::locate(place), &reader),
         Ok(None) => return None,
         Err(problem) => Err(problem),
@@ -339,7 +340,7 @@ fn probe_profile(place: &ProjectLocation, settings: &Settings, profile: &Profile
         took_ms: 0,
         usage: landfall_api::Usage::default(),
     };
-    if let Some(what) = spent(place) {
+    if let Some(what) = exhausted_budget(place) {
         return failed(format!("the day's budget is used up ({what}), so no agent starts"));
     }
     let probed = match landfall_engine::probe_agent(&asked) {

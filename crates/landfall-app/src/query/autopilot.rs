@@ -20,15 +20,15 @@ pub(crate) fn find_active_run(look: &Query<'_>, reader: &StoreReader) -> Result<
 
 /// How it is now, by the tables.
 pub(crate) fn pilot_state(look: &Query<'_>) -> Result<Box<api::Pilot>, Problem> {
-    let Some(reader) = look.place.reader()? else { return Ok(Box::new(idle_pilot(look, 0, None))) };
+    let Some(reader) = look.place.open_reader()? else { return Ok(Box::new(idle_pilot(look, 0, None))) };
     let run = find_active_run(look, &reader)?;
     let of = |error| problems::from_store_error(&error);
-    let ready = reader.counts().map_err(of)?.of(landfall_engine::model::TaskStatus::Ready);
+    let ready = reader.counts().map_err(of)?.count_of(landfall_engine::model::TaskStatus::Ready);
     let next = next_task_brief(&reader)?;
     match run {
         None => Ok(Box::new(idle_pilot(look, ready, next))),
         Some(run) => {
-            let spent = look.engine.view(|view| view.spent.clone()).flatten();
+            let spent = look.engine.with_snapshot(|view| view.spent.clone()).flatten();
             Ok(Box::new(to_api_pilot(&reader.pilot().map_err(of)?, &run, ready, next, spent.as_ref())))
         }
     }
@@ -130,10 +130,10 @@ pub(crate) fn pick_hint(next: Option<&api::TaskBrief>) -> String {
 }
 
 impl CommandHandler<'_> {
-    pub fn pause(&self, asked: &api::PauseAsked) -> Result<Box<api::Pilot>, Problem> {
+    pub fn pause_run(&self, asked: &api::PauseAsked) -> Result<Box<api::Pilot>, Problem> {
         self.request_done(EngineRequest::Pause { reason: asked.reason.trim().to_owned() })?;
         let mut pilot = pilot_state(&self.query())?;
-        let reader = self.reader()?;
+        let reader = self.open_reader()?;
         let active = crate::query::tasks::count_working_agents(&reader)?;
         let finish = match active {
             0 => "nothing is under way".to_owned(),
@@ -144,7 +144,7 @@ impl CommandHandler<'_> {
         Ok(pilot)
     }
 
-    pub fn resume(&self) -> Result<Box<api::Pilot>, Problem> {
+    pub fn resume_run(&self) -> Result<Box<api::Pilot>, Problem> {
         self.request_done(EngineRequest::Resume)?;
         let mut pilot = pilot_state(&self.query())?;
         pilot.text = format!("resumed: {}", pilot.text);

@@ -14,7 +14,7 @@ const PAGE: u32 = 1_000;
 
 /// Where every task came from. It is read from the journal: the tables do not keep it.
 pub(crate) fn list_task_sources(place: &ProjectLocation) -> Result<Vec<(TaskId, String)>, Problem> {
-    let Some(reader) = place.reader()? else { return Ok(Vec::new()) };
+    let Some(reader) = place.open_reader()? else { return Ok(Vec::new()) };
     let mut found = Vec::new();
     let mut after = Seq(0);
     loop {
@@ -48,7 +48,7 @@ pub(crate) fn list_existing_tasks(
     place: &ProjectLocation,
 ) -> Result<(Vec<ExistingTask>, Vec<String>), Problem> {
     const LINES_MAX: usize = 200; // more titles do not help anyone to think
-    let Some(reader) = place.reader()? else { return Ok((Vec::new(), Vec::new())) };
+    let Some(reader) = place.open_reader()? else { return Ok((Vec::new(), Vec::new())) };
     let rows = list_task_rows(&reader)?;
     let groups = find_group_tasks(&rows);
     let known: Vec<ExistingTask> = rows
@@ -72,7 +72,8 @@ pub(crate) fn list_existing_tasks(
         })
         .collect();
     let open = rows.iter().zip(&known).filter(|(_, known)| known.standing == ExistingTaskState::Open);
-    let lines = open.map(|(row, _)| format!("{} {} ({})", row.id, row.title, row.effective_status().word()));
+    let lines =
+        open.map(|(row, _)| format!("{} {} ({})", row.id, row.title, row.effective_status().wire_name()));
     let lines = lines.rev().take(LINES_MAX).collect::<Vec<_>>().into_iter().rev().collect();
     Ok((known, lines))
 }

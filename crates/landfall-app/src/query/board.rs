@@ -42,7 +42,7 @@ pub(crate) fn build_board(look: &Query<'_>, asked: &api::BoardAsked) -> Result<B
         .into_iter()
         .filter(|it| asked.columns.is_empty() || asked.columns.contains(it))
         .collect();
-    let reader = look.place.reader()?;
+    let reader = look.place.open_reader()?;
     // First the number, then the tables: what is written in between is told again, and nothing is missed.
     let moment = match &reader {
         Some(reader) => Some(task_cache::table_snapshot(look.place, reader)?),
@@ -55,7 +55,7 @@ pub(crate) fn build_board(look: &Query<'_>, asked: &api::BoardAsked) -> Result<B
     };
     let status = match &reader {
         Some(reader) => look.status_report_from(reader, &holds)?,
-        None => look.status()?,
+        None => look.status_report()?,
     };
     let live = look.engine.live_agents();
     let (mut columns, mut problems) = (Vec::new(), Vec::new());
@@ -129,7 +129,7 @@ fn find_queue_front(
         return Ok(None);
     }
     let of = |error| problems::from_store_error(&error);
-    let queue = match look.engine.view(|view| view.queue.clone()) {
+    let queue = match look.engine.with_snapshot(|view| view.queue.clone()) {
         Some(queue) => queue,
         None => reader.queue().map_err(of)?,
     };
@@ -189,14 +189,14 @@ impl<'a> BoardBuilder<'a> {
             waits: waits.collect(),
             diffs: Diffstats::new(look),
             checking,
-            checks: look.engine.checks(),
+            checks: look.engine.running_checks(),
             verify,
             seen: BTreeMap::new(),
         })
     }
 
     /// What a task is at, in a word.
-    fn doing(&self, task: &Task) -> String {
+    fn activity_label(&self, task: &Task) -> String {
         match &task.state {
             TaskState::Active { .. }
                 if !self.look.engine.is_alive() && running_checks::engineless_task_text(task).is_some() =>
@@ -221,23 +221,23 @@ impl<'a> BoardBuilder<'a> {
         let mut cards = Vec::new();
         let count = match name {
             ColumnName::Working => {
-                let rows = self.moment.at_work(self.look.place, reader)?;
+                let rows = self.moment.active_tasks(self.look.place, reader)?;
                 for (row, _) in rows.iter().take(limit as usize) {
                     cards.push(self.build_card(row.clone(), true)?);
                 }
-                self.counts.of(TaskStatus::Active)
+                self.counts.count_of(TaskStatus::Active)
             }
             ColumnName::InReview => {
                 for row in reader.list_by_status(TaskStatus::Review, limit).map_err(of)? {
                     cards.push(self.build_card(row, true)?);
                 }
-                self.counts.of(TaskStatus::Review)
+                self.counts.count_of(TaskStatus::Review)
             }
             ColumnName::Landing => {
                 for row in reader.list_by_status(TaskStatus::Landing, limit).map_err(of)? {
                     cards.push(self.build_card(row, true)?);
                 }
-                self.counts.of(TaskStatus::Landing)
+                self.counts.count_of(TaskStatus::Landing)
             }
             ColumnName::NeedsYou => {
                 let mut rows = Vec::new();
@@ -252,7 +252,8 @@ impl<'a> BoardBuilder<'a> {
                 for row in rows {
                     cards.push(self.build_card(row, true)?);
                 }
-                waiting(&self.waits, true) + GAVE_UP.map(|status| self.counts.of(status)).iter().sum::<u64>()
+                waiting(&self.waits, true)
+                    + GAVE_UP.map(|status| self.counts.count_of(status)).iter().sum::<u64>()
             }
             ColumnName::DoneToday => {
                 let midnight = landfall_engine::local_day(Timestamp(clock::now_ms())).from;
@@ -266,7 +267,7 @@ impl<'a> BoardBuilder<'a> {
                 for row in self.moment.next(reader, limit)? {
                     cards.push(self.build_card(row, false)?);
                 }
-                self.counts.of(TaskStatus::Ready)
+                self.counts.count_of(TaskStatus::Ready)
             }
             ColumnName::Waiting => {
                 let mut rows = Vec::new();
@@ -298,7 +299,7 @@ impl<'a> BoardBuilder<'a> {
         };
         let live = self.live.get(&row.id);
         let among = match row.unmet {
-            0 => TaskRelations { held: self.holds.of(&row), ..TaskRelations::default() },
+            0 => TaskRelations { held: self.holds.hold_reason(&row), ..TaskRelations::default() },
             _ => {
                 let unmet = self.reader.unmet(row.id).map_err(|error| problems::from_store_error(&error))?;
                 match whole {
@@ -308,7 +309,8 @@ impl<'a> BoardBuilder<'a> {
             }
         };
         let usage = live.map(|live| live.usage).unwrap_or_default();
-        let (tokens, micro_usd) = (row.tokens + conversions::tokens(usage), row.micro_usd + usage.micro_usd);
+        let (tokens, micro_usd) =
+            (row.tokens + conversions::total_tokens(usage), row.micro_usd + usage.micro_usd);
         let card = api::Card {
             id: conversions::task_id(row.id),
             status: conversions::to_api_status(conversions::row_status(&row, among.held.is_some())),
@@ -317,7 +319,7 @@ impl<'a> BoardBuilder<'a> {
             step: row.step.clone(),
             doing: match running_checks::check_of_task(&self.checks, row.id) {
                 Some(check) => running_checks::check_brief(check),
-                None => task.as_deref().map(|task| self.doing(task)).unwrap_or_default(),
+                None => task.as_deref().map(|task| self.activity_label(task)).unwrap_or_default(),
             },
             detail: row.asks.clone().unwrap_or_else(|| ending_detail(&row)),
             profile: task
@@ -483,7 +485,8 @@ fn find_troubles(
             )
         });
     }
-    if let Some((low_disk, clashes)) = look.engine.view(|view| (view.low_disk.clone(), view.clashes.clone()))
+    if let Some((low_disk, clashes)) =
+        look.engine.with_snapshot(|view| (view.low_disk.clone(), view.clashes.clone()))
     {
         if let Some(text) = low_disk {
             found.push(api::Trouble {

@@ -29,7 +29,7 @@ pub fn check_certificate(at: &ProjectLocator, certificate: &Value) -> Result<Vec
     let repo = Repo::discover(&git, &place.root).map_err(problems::from_repo_problem)?;
     let branch = place.base_branch().and_then(|name| name.parse::<BranchName>().ok()).ok_or_else(|| {
         Problem::new(ProblemCode::BadInput, "the base branch is unknown: HEAD is on no branch")
-            .hint("name it with `--base BRANCH`")
+            .with_hint("name it with `--base BRANCH`")
     })?;
     let failed = |error| problems::from_git_error(&error);
     let folder = tempfile::tempdir().map_err(|error| {
@@ -107,7 +107,7 @@ impl NamedCommits {
         if version != 1 {
             let what = format!("this is not a certificate of version 1: `v` is {version}");
             return Err(Problem::new(ProblemCode::BadInput, what)
-                .hint("`landfall certificate T7 --json > T7.json` writes one"));
+                .with_hint("`landfall certificate T7 --json > T7.json` writes one"));
         }
         let oid = |path: &str| -> Result<Oid, Problem> {
             let text = certificate.pointer(path).and_then(Value::as_str).unwrap_or_default();
@@ -117,7 +117,7 @@ impl NamedCommits {
                     ProblemCode::BadInput,
                     format!("`{field}` of the certificate is no git object id: `{text}`"),
                 )
-                .hint("`landfall certificate T7 --json > T7.json` writes a certificate again")
+                .with_hint("`landfall certificate T7 --json > T7.json` writes a certificate again")
             })
         };
         Ok(Self {

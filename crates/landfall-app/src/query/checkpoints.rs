@@ -13,7 +13,7 @@ use crate::project::reader_pool::PooledReader;
 use crate::project::{clock, conversions, problems};
 
 fn load_checkpoints(look: &Query<'_>) -> Result<(Checkpoints, Option<PooledReader>), Problem> {
-    let Some(reader) = look.place.reader()? else { return Ok((Checkpoints::default(), None)) };
+    let Some(reader) = look.place.open_reader()? else { return Ok((Checkpoints::default(), None)) };
     let checkpoints = reader.checkpoints().map_err(|error| problems::from_store_error(&error))?;
     Ok((checkpoints, Some(reader)))
 }
@@ -92,7 +92,7 @@ fn unknown_checkpoint_problem(all: &Checkpoints, name: &str) -> Problem {
 }
 
 impl CommandHandler<'_> {
-    pub fn checkpoint_create(&self, name: Option<String>) -> Result<api::CheckpointLine, Problem> {
+    pub fn create_checkpoint(&self, name: Option<String>) -> Result<api::CheckpointLine, Problem> {
         if let Some(name) = &name
             && load_checkpoints(&self.query())?.0.get(name).is_some()
         {
@@ -100,7 +100,7 @@ impl CommandHandler<'_> {
                 ProblemCode::BadInput,
                 format!("there is a checkpoint `{name}` already"),
             )
-            .hint("take another name; `landfall checkpoint list` shows those there are"));
+            .with_hint("take another name; `landfall checkpoint list` shows those there are"));
         }
         let name = match (self.ask)(EngineRequest::Checkpoint { name })? {
             EngineReply::Checkpoint { name } => name,
@@ -109,11 +109,11 @@ impl CommandHandler<'_> {
         Ok(checkpoint_detail(&self.query(), &name)?.checkpoint)
     }
 
-    pub fn checkpoint_restore(&self, name: &str) -> Result<api::Restored, Problem> {
+    pub fn restore_checkpoint(&self, name: &str) -> Result<api::Restored, Problem> {
         let api::CheckpointDetail { lost, commits, .. } = checkpoint_detail(&self.query(), name)?;
         if lost.is_empty() && commits.is_empty() {
             return Err(Problem::new(ProblemCode::NotNow, format!("nothing has landed since `{name}`"))
-                .hint("`landfall checkpoint list` shows how much landed after each"));
+                .with_hint("`landfall checkpoint list` shows how much landed after each"));
         }
         let made = self.request_tasks(EngineRequest::Restore { name: name.to_owned() })?;
         let Some(task) = made.first() else {
@@ -131,7 +131,7 @@ impl CommandHandler<'_> {
         Ok(api::Restored { name: name.to_owned(), task: conversions::task_id(task.id), lost, text })
     }
 
-    pub fn checkpoint_drop(&self, asked: &api::CheckpointDrop) -> Result<api::CheckpointsDropped, Problem> {
+    pub fn drop_checkpoints(&self, asked: &api::CheckpointDrop) -> Result<api::CheckpointsDropped, Problem> {
         let (all_now, _) = load_checkpoints(&self.query())?;
         let mut names = asked.names.clone();
         if let Some(name) = names.iter().find(|name| all_now.get(name).is_none()) {

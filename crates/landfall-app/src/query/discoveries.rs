@@ -13,21 +13,21 @@ use crate::project::place::ProjectLocation;
 use crate::project::{conversions, problems};
 
 /// What is known; with `all`, what is of no use any more, too.
-pub(crate) fn list(
+pub(crate) fn list_discoveries(
     place: &ProjectLocation,
     asked: &api::DiscoveriesAsked,
 ) -> Result<api::DiscoveryList, Problem> {
     let known = load_discoveries(place)?;
-    Ok(api::DiscoveryList { discoveries: known.list(asked.all).map(to_discovery_line).collect() })
+    Ok(api::DiscoveryList { discoveries: known.list_discoveries(asked.all).map(to_discovery_line).collect() })
 }
 
 fn load_discoveries(place: &ProjectLocation) -> Result<Discoveries, Problem> {
     let mut known = Discoveries::default();
-    if let Some(reader) = place.reader()? {
+    if let Some(reader) = place.open_reader()? {
         let noted = reader.replay(Seq::FIRST, &mut |_, entry| {
             match &entry.fact {
                 Fact::Task(task, event) => known.note(*task, entry.at, event),
-                Fact::Engine(EngineEvent::DiscoveryDropped { number }) => known.withdraw(*number),
+                Fact::Engine(EngineEvent::DiscoveryDropped { number }) => known.withdraw_discovery(*number),
                 Fact::Engine(_) => {}
             }
             Ok(())
@@ -42,7 +42,7 @@ fn to_discovery_line(it: &Discovery) -> api::DiscoveryLine {
         number: it.number,
         task: conversions::task_id(it.task),
         global: it.global,
-        impact: it.impact.word().to_owned(),
+        impact: it.impact.wire_name().to_owned(),
         text: it.text.clone(),
         at_ms: it.at.0,
         seen_ms: it.seen.0,

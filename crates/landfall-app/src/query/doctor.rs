@@ -47,7 +47,7 @@ pub(crate) fn examine_project(look: &Query<'_>) -> Result<Health, Problem> {
         visit.check_base(place, repo, settings);
     }
     visit.check_state_folder(place, settings.as_ref());
-    match place.reader() {
+    match place.open_reader() {
         Ok(Some(reader)) => {
             visit.check_journal(place, &reader);
             visit.check_stale_journal(place);
@@ -69,8 +69,8 @@ pub(crate) fn examine_project(look: &Query<'_>) -> Result<Health, Problem> {
 }
 
 /// Makes the tables again from the journal, then looks at everything.
-pub(crate) fn rebuild(place: &ProjectLocation) -> Result<Health, Problem> {
-    if let Some(reader) = place.reader()? {
+pub(crate) fn rebuild_tables(place: &ProjectLocation) -> Result<Health, Problem> {
+    if let Some(reader) = place.open_reader()? {
         drop(reader); // only asked whether there is a journal at all
         let _lock = match &place.lock {
             Some(lock) => Arc::clone(lock),
@@ -83,7 +83,7 @@ pub(crate) fn rebuild(place: &ProjectLocation) -> Result<Health, Problem> {
         };
         let (journal, _) = Sqlite::open(&place.folder.journal_path(), store::JournalOptions::default())
             .map_err(|error| problems::from_store_error(&error))?;
-        journal.rebuild().map_err(|error| problems::from_store_error(&error))?;
+        journal.rebuild_tables().map_err(|error| problems::from_store_error(&error))?;
     }
     let engine = crate::project::engine_at::EngineLocation::Nowhere;
     let mut health = examine_project(&Query { place, engine: &engine })?;
@@ -184,7 +184,7 @@ impl DoctorRun {
         if let Err(problem) = trust::check_trust(place, settings) {
             return self.note_problem("trust", problem); // nobody asks a tracker by such settings
         }
-        match issues::look(place) {
+        match issues::describe_tracker(place) {
             Ok(None) => self.note_ok(name, "none is wanted"),
             Ok(Some(TrackerDescription { kind, place: at, token: None, .. })) => {
                 match issues::list_unreadable_files(place) {
@@ -228,7 +228,7 @@ impl DoctorRun {
         let mut fit = false;
         for (name, profile) in &settings.agents {
             let label = format!("agent {name}");
-            let path = match agents::fitness(profile) {
+            let path = match agents::check_profile(profile) {
                 Ok(path) => path,
                 Err(unfit) => {
                     self.note_bad(&label, unfit.problem, unfit.hint);
@@ -241,7 +241,8 @@ impl DoctorRun {
                 self.note_ok(&label, entry.about);
                 continue;
             };
-            let login = entry.create_agent().needs(&landfall_engine::agent_profile(profile)).login;
+            let login =
+                entry.create_agent().list_requirements(&landfall_engine::agent_profile(profile)).login;
             let hint = format!(
                 "whether it is logged in shows only when it is tried: `landfall agents --probe {name}`; to log in: {login}"
             );
@@ -265,7 +266,7 @@ impl DoctorRun {
         }
         let terminal = settings.agents.values().find(|profile| {
             let needs = |agent: &registry::AgentEntry| {
-                agent.create_agent().needs(&landfall_engine::agent_profile(profile))
+                agent.create_agent().list_requirements(&landfall_engine::agent_profile(profile))
             };
             registry::find_agent(&profile.kind).is_ok_and(|agent| needs(agent).terminal)
         });
@@ -389,7 +390,7 @@ impl DoctorRun {
     }
 
     fn check_flows(&mut self, place: &ProjectLocation, settings: Option<&Settings>) {
-        let loaded = flows::load(Some(&place.root.join(".landfall/flows")));
+        let loaded = flows::load_flows(Some(&place.root.join(".landfall/flows")));
         for error in &loaded.errors {
             let hint = error
                 .hint
@@ -402,7 +403,7 @@ impl DoctorRun {
             && !known.contains(&settings.project.flow.as_str())
         {
             let name = &settings.project.flow;
-            let hint = match nearest(&known, name) {
+            let hint = match nearest_word(&known, name) {
                 Some(word) => format!("did you mean `{word}`?"),
                 None => format!("known: {}", known.join(", ")),
             };
@@ -416,7 +417,7 @@ impl DoctorRun {
     /// The branch, and whether the checks a person sees are the ones that count.
     fn check_base(&mut self, place: &ProjectLocation, repo: &Repo, settings: &Settings) {
         let named = place.base.as_ref().or(settings.project.base.as_ref());
-        let branch = match (named, repo.head()) {
+        let branch = match (named, repo.read_head()) {
             (Some(base), _) => base.clone(),
             (None, Ok(CheckoutHead::Branch { name, .. })) => name.as_str().to_owned(),
             (None, Ok(CheckoutHead::Unborn { branch })) => {
@@ -807,7 +808,7 @@ fn suggest_agent() -> String {
             kind: entry.name.to_owned(),
             ..landfall_agents::LaunchProfile::default()
         };
-        let needs = entry.create_agent().needs(&profile);
+        let needs = entry.create_agent().list_requirements(&profile);
         match needs.program.as_deref().map(agents::find_on_path) {
             Some(Some(_)) => there.push(entry.name),
             Some(None) => others.push(format!("{}: {}", entry.name, needs.install)),

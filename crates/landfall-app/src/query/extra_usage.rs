@@ -42,7 +42,7 @@ pub(crate) fn note_extra_usage(
 }
 
 impl CommandHandler<'_> {
-    pub fn consulted(&self, asked: api::Consulted) -> Result<api::Nothing, Problem> {
+    pub fn note_consultation(&self, asked: api::Consulted) -> Result<api::Nothing, Problem> {
         let api::Consulted { about, profile, took_ms, .. } = asked;
         let usage = AgentUsage {
             tokens_in: asked.tokens_in,

@@ -22,7 +22,7 @@ const TICK_MS: u64 = 10; // the kernel's, on almost every machine
 const PROCESSES_MAX: usize = 4_096; // of one agent
 
 pub(crate) fn fleet_report(look: &Query<'_>, asked: api::FleetAsked) -> Result<Box<api::Fleet>, Problem> {
-    let reader = look.place.reader()?;
+    let reader = look.place.open_reader()?;
     let of = |error| problems::from_store_error(&error);
     let seq = match &reader {
         Some(reader) => reader.head().map_err(of)?.seq.0,

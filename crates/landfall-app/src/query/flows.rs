@@ -7,12 +7,12 @@ use landfall_engine::model::flow::{draw_as_mermaid, draw_as_text};
 use crate::project::place::ProjectLocation;
 use crate::project::problems;
 
-fn load(place: &ProjectLocation) -> FlowCatalogue {
-    flows::load(Some(&place.root.join(".landfall/flows")))
+fn load_flows(place: &ProjectLocation) -> FlowCatalogue {
+    flows::load_flows(Some(&place.root.join(".landfall/flows")))
 }
 
 pub(crate) fn list_flows(place: &ProjectLocation) -> Result<api::FlowList, Problem> {
-    let loaded = load(place);
+    let loaded = load_flows(place);
     if !loaded.errors.is_empty() {
         return Err(problems::from_flow_errors(&loaded.errors));
     }
@@ -36,7 +36,7 @@ pub(crate) fn list_flows(place: &ProjectLocation) -> Result<api::FlowList, Probl
 }
 
 pub(crate) fn show_flow(place: &ProjectLocation, asked: &api::FlowShow) -> Result<api::FlowDrawing, Problem> {
-    let loaded = load(place);
+    let loaded = load_flows(place);
     let name = &asked.name;
     let text = match (asked.form, loaded.flows.get(name), loaded.sources.get(name)) {
         (api::FlowForm::Source, _, Some(source)) => source.clone(),
@@ -46,12 +46,12 @@ pub(crate) fn show_flow(place: &ProjectLocation, asked: &api::FlowShow) -> Resul
         (_, _, None) => {
             let known: Vec<&str> = loaded.sources.keys().map(String::as_str).collect();
             let list = known.join(", ");
-            let hint = match nearest(&known, name) {
+            let hint = match nearest_word(&known, name) {
                 Some(word) => format!("did you mean `{word}`? known: {list}"),
                 None => format!("known: {list}"),
             };
             return Err(
-                Problem::new(ProblemCode::UnknownFlow, format!("there is no flow `{name}`")).hint(hint)
+                Problem::new(ProblemCode::UnknownFlow, format!("there is no flow `{name}`")).with_hint(hint)
             );
         }
     };

@@ -24,7 +24,7 @@ const OPEN: [TaskStatus; 7] = [
 ];
 
 pub(crate) fn build_graph(look: &Query<'_>, asked: &api::GraphAsked) -> Result<api::Graph, Problem> {
-    let Some(reader) = look.place.reader()? else {
+    let Some(reader) = look.place.open_reader()? else {
         return match asked.root {
             Some(root) => Err(problems::unknown_task(conversions::model_task(root))),
             None => Ok(api::Graph {
@@ -241,7 +241,7 @@ fn collect_open_tasks(
         }
     };
     let counts = reader.counts().map_err(of)?;
-    let mut total: u64 = OPEN.iter().map(|status| counts.of(*status)).sum::<u64>() + counts.dependency;
+    let mut total: u64 = OPEN.iter().map(|status| counts.count_of(*status)).sum::<u64>() + counts.dependency;
     take(&mut rows, reader.read_rows(critical).map_err(of)?);
     for status in &OPEN[..5] {
         take(&mut rows, reader.list_by_status(*status, limit).map_err(of)?);
@@ -261,7 +261,7 @@ fn collect_open_tasks(
     take(&mut rows, reader.list_by_status(TaskStatus::Draft, limit).map_err(of)?);
     if asked.done {
         for status in [TaskStatus::Done, TaskStatus::Failed, TaskStatus::Timeout, TaskStatus::Cancelled] {
-            total += counts.of(status);
+            total += counts.count_of(status);
             take(&mut rows, reader.list_by_status(status, limit).map_err(of)?);
         }
     } else {

@@ -17,7 +17,7 @@ const CHOICES_MAX: usize = 9; // as many as there are keys
 const CHOICE_CHARS_MAX: usize = 120;
 
 pub(crate) fn build_inbox(look: &Query<'_>, asked: &api::InboxAsked) -> Result<api::Inbox, Problem> {
-    let Some(reader) = look.place.reader()? else {
+    let Some(reader) = look.place.open_reader()? else {
         return match asked.task {
             Some(task) => Err(problems::unknown_task(conversions::model_task(task))),
             None => Ok(api::Inbox { seq: 0, counts: BTreeMap::new(), items: Vec::new(), more: 0 }),
@@ -65,8 +65,8 @@ pub(crate) fn build_inbox(look: &Query<'_>, asked: &api::InboxAsked) -> Result<a
                 (TaskStatus::Failed, InboxKind::Failed),
                 (TaskStatus::Timeout, InboxKind::Failed),
             ] {
-                if wanted(kind) && by_status.of(status) > 0 {
-                    *counts.entry(kind).or_default() += by_status.of(status);
+                if wanted(kind) && by_status.count_of(status) > 0 {
+                    *counts.entry(kind).or_default() += by_status.count_of(status);
                     rows.extend(
                         reader.list_by_status(status, limit).map_err(of)?.into_iter().map(|row| (kind, row)),
                     );
@@ -94,7 +94,7 @@ pub(crate) fn build_inbox(look: &Query<'_>, asked: &api::InboxAsked) -> Result<a
         }
     }
     for (kind, row) in rows {
-        items.extend(item(look, &reader, kind, &row)?);
+        items.extend(inbox_item(look, &reader, kind, &row)?);
     }
     if asked.task.is_none() && wanted(InboxKind::Escalation) {
         let project = project_items(look)?;
@@ -148,7 +148,7 @@ fn inbox_kind_of(row: &TaskRow) -> Option<InboxKind> {
     }
 }
 
-fn item(
+fn inbox_item(
     look: &Query<'_>,
     reader: &StoreReader,
     kind: InboxKind,
@@ -275,11 +275,11 @@ fn fill_item(item: &mut api::InboxItem, task: &Task) {
                 item.actions.push(Action::new("I have logged in", &Request::Answer(done)));
             }
             WaitReason::Conflict { base, files, until, overdue } => {
-                item.text = format!("it conflicts with {} in {}", base.short(), files.join(", "));
+                item.text = format!("it conflicts with {} in {}", base.short_hash(), files.join(", "));
                 item.files.clone_from(files);
                 item.commit = Some(base.as_str().to_owned());
                 item.until_ms = Some(until.0);
-                item.overdue = overdue.sentence().to_owned();
+                item.overdue = overdue.to_sentence().to_owned();
                 item.actions = vec![
                     answer("I have resolved it", "resolved"),
                     answer("Say how; the agent does it", "").with_fill("/text", "How to resolve it", true),
@@ -328,7 +328,7 @@ fn fill_item(item: &mut api::InboxItem, task: &Task) {
         }
         TaskState::Ended(_) | TaskState::Draft | TaskState::Ready { .. } | TaskState::Active { .. } => {
             if let Some(landed) = &task.landed {
-                item.text = format!("landed as {}; somebody is to look at it", landed.commit.short());
+                item.text = format!("landed as {}; somebody is to look at it", landed.commit.short_hash());
                 item.commit = Some(landed.commit.as_str().to_owned());
             }
             fill_positions(item, task);
@@ -381,7 +381,7 @@ fn parse_choices(text: &str) -> Vec<String> {
 
 /// What the engine cannot decide about the whole project.
 fn project_items(look: &Query<'_>) -> Result<Vec<api::InboxItem>, Problem> {
-    let status = look.status()?;
+    let status = look.status_report()?;
     let made = |key: String, title: &str, text: String, since_ms: i64, actions: Vec<Action>| api::InboxItem {
         key,
         kind: InboxKind::Escalation,

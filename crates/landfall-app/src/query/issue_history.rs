@@ -36,7 +36,7 @@ pub(crate) fn list_issue_events(
         if !all.iter().any(|(known, _)| known == number) {
             let what = format!("no task follows #{number}, so nothing has happened to it here");
             return Err(Problem::new(ProblemCode::NotFound, what)
-                .hint(format!("`landfall auto {number}` follows it")));
+                .with_hint(format!("`landfall auto {number}` follows it")));
         }
     }
     let wanted = |number: &u64| numbers.is_empty() || numbers.contains(number);
@@ -58,7 +58,7 @@ fn to_issue_trace(issue: u64, trace: &Trace) -> api::IssueTrace {
     api::IssueTrace {
         ts: format_utc(trace.at),
         issue,
-        event: trace.what.word().to_owned(),
+        event: trace.what.wire_name().to_owned(),
         session_id: trace.run.map(|run| run.to_string()).unwrap_or_default(),
         fields: fields.map(|(name, value)| (name.to_owned(), value)).collect(),
     }
@@ -77,7 +77,7 @@ pub(crate) fn issue_rollup(
     let since = Timestamp(clock::now_ms() - i64::from(days) * DAY_MS);
     let all = collect_trails(place, Some(since))?;
     let sum = issue::roll_up_traces(all.iter().map(|(number, trail)| (*number, &trail[..])), since);
-    let hauls = match place.reader()? {
+    let hauls = match place.open_reader()? {
         Some(reader) => reader.hauls().map_err(|error| problems::from_store_error(&error))?,
         None => IssueBatchHistory::default(),
     };
@@ -111,7 +111,7 @@ pub(crate) fn issue_rollup(
 
 /// The recoveries of all tasks that changed since then.
 fn recovery_log(place: &ProjectLocation, since: Timestamp) -> Result<Vec<String>, Problem> {
-    let Some(reader) = place.reader()? else { return Ok(Vec::new()) };
+    let Some(reader) = place.open_reader()? else { return Ok(Vec::new()) };
     let tasks = list_following_tasks(&reader)?;
     let recent = tasks.iter().filter(|task| task.changed >= since);
     let all = recent.map(|task| {
@@ -133,7 +133,7 @@ fn to_rollup_phase(it: issue::PhaseRow) -> api::RollupPhase {
         waits: it
             .waits
             .iter()
-            .map(|(what, ms)| api::RollupWait { what: what.word().to_owned(), ms: *ms })
+            .map(|(what, ms)| api::RollupWait { what: what.wire_name().to_owned(), ms: *ms })
             .collect(),
     }
 }
@@ -159,7 +159,7 @@ fn collect_trails(
     place: &ProjectLocation,
     since: Option<Timestamp>,
 ) -> Result<Vec<(u64, Vec<Trace>)>, Problem> {
-    let Some(reader) = place.reader()? else { return Ok(Vec::new()) };
+    let Some(reader) = place.open_reader()? else { return Ok(Vec::new()) };
     let mut all = Vec::new();
     for task in list_following_tasks(&reader)? {
         let Some(source) = IssueRef::from_source(&task.spec.source) else { continue };
@@ -194,7 +194,7 @@ fn list_following_tasks(reader: &StoreReader) -> Result<Vec<Task>, Problem> {
 }
 
 /// What is worth saying about the issue of a task.
-pub(crate) fn look_back(
+pub(crate) fn build_retrospective(
     place: &ProjectLocation,
     reader: &StoreReader,
     task: &Task,
@@ -222,7 +222,7 @@ fn open_store_and_base(place: &ProjectLocation) -> Result<Option<(Store, Oid)>, 
     let repo = Repo::discover(&git, &place.root).map_err(problems::from_repo_problem)?;
     let store = Store::open(&git, &place.folder.store_path(), &repo)
         .map_err(|error| problems::from_git_error(&error))?;
-    let base = store.base().map_err(|error| problems::from_git_error(&error))?;
+    let base = store.read_base().map_err(|error| problems::from_git_error(&error))?;
     Ok(base.map(|base| (store, base)))
 }
 
@@ -233,7 +233,7 @@ pub(crate) fn file_improvements(
 ) -> Result<api::ImprovementList, Problem> {
     if asked.ids.is_empty() {
         let none = Problem::new(ProblemCode::BadInput, "no proposal is named");
-        return Err(none.hint("`landfall issue proposals` lists them"));
+        return Err(none.with_hint("`landfall issue proposals` lists them"));
     }
     list_improvements(place, &asked.ids)
 }
@@ -249,7 +249,7 @@ pub(crate) fn list_improvements(
             .map_err(|error| problems::from_git_error(&error))?,
         None => Vec::new(),
     };
-    if let Some(reader) = place.reader()? {
+    if let Some(reader) = place.open_reader()? {
         let mut tasks = list_following_tasks(&reader)?;
         let known: BTreeSet<TaskId> = tasks.iter().map(|task| task.id).collect();
         for row in backlog::list_task_rows(&reader)? {
@@ -277,7 +277,7 @@ pub(crate) fn list_improvements(
     }
     let shown = |it: &ImprovementProposal| api::Improvement {
         id: it.id.clone(),
-        tier: it.tier.word().to_owned(),
+        tier: it.tier.wire_name().to_owned(),
         title: it.title.clone(),
         text: it.text.clone(),
         from: it.from(),
@@ -300,7 +300,13 @@ fn find_improvement<'a>(
         all.iter().filter(|it| !id.is_empty() && it.id.starts_with(id)).collect();
     match fits[..] {
         [one] => Ok(one),
-        [] => Err(bad(format!("there is no proposal `{id}`")).hint("`landfall issue proposals` lists them")),
-        _ => Err(bad(format!("`{id}` is the beginning of {} proposals", fits.len())).hint("say more of it")),
+        [] => {
+            Err(bad(format!("there is no proposal `{id}`"))
+                .with_hint("`landfall issue proposals` lists them"))
+        }
+        _ => {
+            Err(bad(format!("`{id}` is the beginning of {} proposals", fits.len()))
+                .with_hint("say more of it"))
+        }
     }
 }

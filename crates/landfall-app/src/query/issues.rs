@@ -24,7 +24,7 @@ use landfall_trackers::tracker::{
     CloseReason, Comment, CommentThread, Conclusion, ForgeCheck, ForgeCheckState, Issue, IssueFilter,
     IssueLocation as IssuePlace, IssueNumber, IssueTextEdit, Label, Marker, NameError, NewIssue, PrNumber,
     PrState, PullRequest, ReviewVerdict, SIZE_FAMILY, Title, Tracker, TrackerError, TrackerIssueState,
-    TrackerResult, TrackerReview, shown,
+    TrackerResult, TrackerReview, escape_beginning,
 };
 
 use crate::project::open_tracker::CachedTracker;
@@ -61,19 +61,20 @@ pub(crate) fn create_issue(
     asked: &api::IssueNew,
 ) -> Result<api::IssueMade, Problem> {
     let labels = new_labels(&asked.labels)?;
-    let parent = asked.parent.map(|it| number(it.0)).transpose()?;
-    let blockers = asked.blocked_by.iter().map(|it| number(it.0)).collect::<Result<Vec<_>, _>>()?;
+    let parent = asked.parent.map(|it| parse_issue_number(it.0)).transpose()?;
+    let blockers =
+        asked.blocked_by.iter().map(|it| parse_issue_number(it.0)).collect::<Result<Vec<_>, _>>()?;
     if asked.title.trim().is_empty() {
         return Err(untitled_issue_problem());
     }
     let tracker = open(place)?;
     // What it is part of or waits for is there, or nothing is made.
     for other in parent.iter().chain(&blockers) {
-        tracker.issue(*other).map_err(|error| tracker_problem(&error))?;
+        tracker.read_issue(*other).map_err(|error| tracker_problem(&error))?;
     }
     let made = tracker.create_issue(&NewIssue {
         marker: unique_marker(&[&asked.title, &asked.body]),
-        title: Title::of(&asked.title),
+        title: Title::from_text(&asked.title),
         body: asked.body.clone(),
         labels,
     });
@@ -107,19 +108,22 @@ fn untitled_issue_problem() -> Problem {
 }
 
 /// The issues there are.
-pub(crate) fn list(place: &ProjectLocation, asked: &api::IssuesAsked) -> Result<api::IssueList, Problem> {
+pub(crate) fn list_issues(
+    place: &ProjectLocation,
+    asked: &api::IssuesAsked,
+) -> Result<api::IssueList, Problem> {
     if asked.limit > LISTED_MAX {
         let what = format!("at most {LISTED_MAX} issues are listed at once");
-        return Err(Problem::new(ProblemCode::BadInput, what).hint("name labels to see fewer of them"));
+        return Err(Problem::new(ProblemCode::BadInput, what).with_hint("name labels to see fewer of them"));
     }
     let filter = IssueFilter {
         only_open: !asked.all,
-        labels: labels(&asked.labels)?,
+        labels: parse_labels(&asked.labels)?,
         most: usize::try_from(asked.limit).unwrap_or(usize::MAX),
     };
-    let standing = look(place)?.ok_or_else(no_tracker_problem)?;
+    let standing = describe_tracker(place)?.ok_or_else(no_tracker_problem)?;
     let tracker = open(place)?;
-    let found = || -> TrackerResult<_> { Ok((tracker.issues(&filter)?, tracker.list_unreadable()?)) };
+    let found = || -> TrackerResult<_> { Ok((tracker.list_issues(&filter)?, tracker.list_unreadable()?)) };
     let (issues, unreadable) = found().map_err(|error| tracker_problem(&error))?;
     Ok(api::IssueList {
         unreadable: unreadable.iter().map(to_unreadable_issue).collect(),
@@ -143,14 +147,14 @@ pub(crate) fn show_pull_request(
     place: &ProjectLocation,
     asked: u64,
 ) -> Result<api::PullRequestDetail, Problem> {
-    let number = number(asked)?;
+    let number = parse_issue_number(asked)?;
     let pr = PrNumber::new(asked).expect("an issue has such a number, too");
     let tracker = open(place)?;
     let found = match tracker.pull_request(pr) {
         // They are counted together: whoever names an issue means the pull request of its branch.
         Err(TrackerError::NotFound { .. }) => {
             let of_issue = || -> TrackerResult<Option<PullRequest>> {
-                tracker.issue(number)?;
+                tracker.read_issue(number)?;
                 Ok(tracker.pull_requests_of(&branch_of(number, place.folder.side_name()))?.into_iter().next())
             };
             match of_issue().map_err(|error| tracker_problem(&error))? {
@@ -158,7 +162,7 @@ pub(crate) fn show_pull_request(
                 None => {
                     let what = format!("issue {number} has no pull request");
                     return Err(Problem::new(ProblemCode::NotFound, what)
-                        .hint(format!("`landfall show '#{asked}'` says how far it has come")));
+                        .with_hint(format!("`landfall show '#{asked}'` says how far it has come")));
                 }
             }
         }
@@ -193,7 +197,7 @@ fn pull_request_detail(tracker: &dyn Tracker, pull: PullRequest) -> TrackerResul
         number: pull.number.get(),
         state: state.to_owned(),
         merged,
-        reviews: tracker.reviews(pull.number)?.into_iter().map(review).collect(),
+        reviews: tracker.list_reviews(pull.number)?.into_iter().map(review).collect(),
         checks: tracker.list_checks(&pull.head_sha)?.into_iter().map(check).collect(),
         comments: tracker
             .list_comments(CommentThread::PullRequest(pull.number))?
@@ -233,7 +237,7 @@ fn to_issue_comment(it: Comment) -> api::IssueComment {
 
 /// Everything about one issue.
 pub(crate) fn show_issue(place: &ProjectLocation, asked: u64) -> Result<api::IssueDetail, Problem> {
-    let number = number(asked)?;
+    let number = parse_issue_number(asked)?;
     let tracker = open(place)?;
     issue_detail(&*tracker, number).map_err(|error| tracker_problem(&error))
 }
@@ -244,13 +248,13 @@ pub(crate) fn change_issue(
     asked: u64,
     change: &IssueChange,
 ) -> Result<api::IssueChanged, Problem> {
-    let number = number(asked)?;
+    let number = parse_issue_number(asked)?;
     // Words are read before anybody is asked.
     let (add, remove) = match change {
         IssueChange::Edit(api::IssueEdit { title: Some(title), .. }) if title.trim().is_empty() => {
             return Err(untitled_issue_problem());
         }
-        IssueChange::Edit(edit) => (new_labels(&edit.add)?, labels(&edit.remove)?),
+        IssueChange::Edit(edit) => (new_labels(&edit.add)?, parse_labels(&edit.remove)?),
         IssueChange::Comment(text) if text.trim().is_empty() => {
             return Err(Problem::new(ProblemCode::BadInput, "there is nothing to say"));
         }
@@ -304,9 +308,9 @@ fn edit_issue(
         others.iter().filter_map(|it| IssueNumber::new(it.0)).collect::<Vec<_>>()
     };
     let (block, unblock) = (of(&edited.block), of(&edited.unblock));
-    let before = tracker.issue(number)?;
+    let before = tracker.read_issue(number)?;
     for other in &block {
-        tracker.issue(*other)?; // one that is not there is told before anything is changed
+        tracker.read_issue(*other)?; // one that is not there is told before anything is changed
     }
     if !unblock.is_empty() {
         can_unblock(tracker, number, &unblock)?;
@@ -318,7 +322,10 @@ fn edit_issue(
             Some((marker, _)) => marker.sign_text(body),
             None => body.clone(),
         });
-        tracker.edit_issue(number, &IssueTextEdit { title: edited.title.as_deref().map(Title::of), body })?;
+        tracker.edit_issue(
+            number,
+            &IssueTextEdit { title: edited.title.as_deref().map(Title::from_text), body },
+        )?;
         news.extend(edited.title.as_ref().map(|_| "a new title".to_owned()));
         news.extend(edited.body.as_ref().map(|_| "a new text".to_owned()));
     }
@@ -367,7 +374,7 @@ fn can_unblock(tracker: &dyn Tracker, number: IssueNumber, others: &[IssueNumber
         if waits.iter().any(|it| it.place == IssuePlace::Here(*other)) {
             continue;
         }
-        match tracker.issue(*other) {
+        match tracker.read_issue(*other) {
             Ok(_) | Err(TrackerError::Moved { .. }) => {}
             Err(error) => return Err(error),
         }
@@ -383,7 +390,7 @@ fn tick_criterion(
     open: bool,
 ) -> Result<String, Problem> {
     let failed = |error| tracker_problem(&error);
-    let issue = tracker.issue(number).map_err(failed)?;
+    let issue = tracker.read_issue(number).map_err(failed)?;
     // Which words are commands does not matter for where boxes are.
     let criteria = Criteria::from_body(&issue.body, &BTreeSet::new());
     let found = find_box(&criteria, named).map_err(|why| {
@@ -391,8 +398,8 @@ fn tick_criterion(
             (1..).zip(&criteria.items).map(|(place, it): (u32, _)| format!("{place}. {}", it.text)).collect();
         let problem = Problem::new(ProblemCode::BadInput, format!("{number}: {why}"));
         match all.is_empty() {
-            true => problem.hint("boxes are lines such as `- [ ] there is a README`"),
-            false => problem.hint(format!("its boxes: {}", all.join("; "))),
+            true => problem.with_hint("boxes are lines such as `- [ ] there is a README`"),
+            false => problem.with_hint(format!("its boxes: {}", all.join("; "))),
         }
     })?;
     let which = BTreeSet::from([found.line]);
@@ -418,8 +425,8 @@ fn tick_criterion(
 }
 
 /// What can be said about the tracker without asking it; none if nobody wants one.
-pub(crate) fn look(place: &ProjectLocation) -> Result<Option<TrackerDescription>, Problem> {
-    with_tracker_env(place, |settings, around| tracker::look(&settings.tracker, around))
+pub(crate) fn describe_tracker(place: &ProjectLocation) -> Result<Option<TrackerDescription>, Problem> {
+    with_tracker_env(place, |settings, around| tracker::describe_tracker(&settings.tracker, around))
 }
 
 const OPENED_FOR: Duration = Duration::from_secs(60); // whoever gives us another token does not wait long
@@ -461,7 +468,7 @@ fn with_settings<T>(
         environment.iter().find(|(key, _)| key == name).map(|(_, value)| value.to_string_lossy())
     };
     let author = ["GIT_AUTHOR_NAME", "USER", "LOGNAME"].into_iter().find_map(named);
-    let author = author.map_or_else(|| "a person".to_owned(), |name| shown(&name, 60));
+    let author = author.map_or_else(|| "a person".to_owned(), |name| escape_beginning(&name, 60));
     let around =
         TrackerEnv { root: &place.root, folder: &place.folder, environment: &environment, author: &author };
     ask(settings, &around).map_err(|error| {
@@ -471,14 +478,14 @@ fn with_settings<T>(
 }
 
 /// Hears what a tracker sent by itself, unless it was heard before.
-pub(crate) fn hear(
+pub(crate) fn handle_webhook(
     place: &ProjectLocation,
     heard: &Mutex<Deliveries>,
     hook: &api::TrackerWebhook,
 ) -> Result<(), Problem> {
     let header =
         |name: &str| hook.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
-    let delivery = Delivery::of(header, &hook.body);
+    let delivery = Delivery::from_request(header, &hook.body);
     let settings = load_settings(&place.root).map_err(|error| problems::open(&error))?;
     trust::check_trust(place, &settings)?;
     let settings = settings.tracker;
@@ -506,12 +513,12 @@ fn no_tracker_problem() -> Problem {
         ProblemCode::SettingsBroken,
         "no tracker is wanted: `tracker.kind` in landfall.toml is `none`",
     )
-    .hint("take it out; issues are files then")
+    .with_hint("take it out; issues are files then")
 }
 
 fn issue_detail(tracker: &dyn Tracker, number: IssueNumber) -> TrackerResult<api::IssueDetail> {
-    let issue = tracker.issue(number)?;
-    let size = tracker.size(number)?.map(|seen| seen.size);
+    let issue = tracker.read_issue(number)?;
+    let size = tracker.read_size(number)?.map(|seen| seen.size);
     let mut notes = Vec::new();
     let children = match issue.children {
         0 => Vec::new(),
@@ -524,7 +531,7 @@ fn issue_detail(tracker: &dyn Tracker, number: IssueNumber) -> TrackerResult<api
             Err(error) => return Err(error),
         },
     };
-    let parent = match tracker.parent(number) {
+    let parent = match tracker.find_parent(number) {
         Ok(parent) => parent,
         Err(error @ (TrackerError::Refused { .. } | TrackerError::Forbidden { .. })) => {
             notes.push(error.to_string());
@@ -556,8 +563,8 @@ fn strip_marker(body: &str) -> String {
 }
 
 fn fetch_issue_line(tracker: &dyn Tracker, number: IssueNumber) -> TrackerResult<api::IssueLine> {
-    let issue = tracker.issue(number)?;
-    let size = tracker.size(number)?.map(|seen| conversions::to_api_size(seen.size));
+    let issue = tracker.read_issue(number)?;
+    let size = tracker.read_size(number)?.map(|seen| conversions::to_api_size(seen.size));
     Ok(to_issue_line(&issue, size))
 }
 
@@ -583,14 +590,14 @@ fn label_names(labels: &BTreeSet<Label>) -> Vec<String> {
     labels.iter().map(|label| label.as_str().to_owned()).collect()
 }
 
-fn labels(texts: &[String]) -> Result<BTreeSet<Label>, Problem> {
+fn parse_labels(texts: &[String]) -> Result<BTreeSet<Label>, Problem> {
     let bad = |error: NameError| Problem::new(ProblemCode::BadInput, error.to_string());
     texts.iter().map(|text| Label::new(text).map_err(bad)).collect()
 }
 
 /// Labels that somebody gives an issue. One that is to be a size is one.
 fn new_labels(texts: &[String]) -> Result<BTreeSet<Label>, Problem> {
-    let labels = labels(texts)?;
+    let labels = parse_labels(texts)?;
     let no_size =
         |label: &&Label| label.name_within(SIZE_FAMILY).is_some_and(|size| size.parse::<TaskSize>().is_err());
     match labels.iter().find(no_size) {
@@ -599,7 +606,7 @@ fn new_labels(texts: &[String]) -> Result<BTreeSet<Label>, Problem> {
             let known: Vec<String> =
                 TaskSize::ALL.iter().map(|size| format!("{SIZE_FAMILY}{size}")).collect();
             Err(Problem::new(ProblemCode::BadInput, format!("`{label}` is no size"))
-                .hint(format!("known: {}", known.join(", "))))
+                .with_hint(format!("known: {}", known.join(", "))))
         }
     }
 }
@@ -610,7 +617,7 @@ pub(crate) fn list_unreadable_files(place: &ProjectLocation) -> Result<Vec<Strin
     Ok(unreadable.iter().map(ToString::to_string).collect())
 }
 
-pub(crate) fn number(number: u64) -> Result<IssueNumber, Problem> {
+pub(crate) fn parse_issue_number(number: u64) -> Result<IssueNumber, Problem> {
     IssueNumber::new(number)
         .ok_or_else(|| Problem::new(ProblemCode::BadInput, "the numbers of issues begin at 1"))
 }
@@ -646,7 +653,7 @@ pub(crate) fn tracker_problem(error: &TrackerError) -> Problem {
         Some(until) => format!("try again after {}", clock::format_when_or_left(until)),
         None => error.hint(),
     };
-    Problem::new(code, error.to_string()).hint(hint)
+    Problem::new(code, error.to_string()).with_hint(hint)
 }
 
 /// Whether an issue is open, and its phase by its labels.

@@ -83,7 +83,7 @@ pub(crate) fn list_open_acceptances(
 
 /// How issues stand now; none if nobody can say. A forge is asked once a minute at most, beside whoever wants to know.
 fn current_answers(place: &ProjectLocation, numbers: BTreeSet<u64>) -> Option<Arc<IssueAnswerMap>> {
-    let before = match said(place, &numbers) {
+    let before = match cached_answer(place, &numbers) {
         CachedForgeAnswer::Fresh(shown) => return shown,
         CachedForgeAnswer::Old(shown) => Some(PreviousAnswer(shown)),
         CachedForgeAnswer::Not => None,
@@ -97,7 +97,7 @@ fn current_answers(place: &ProjectLocation, numbers: BTreeSet<u64>) -> Option<Ar
 
 fn fetch_each_issue(tracker: &dyn Tracker, numbers: &BTreeSet<u64>) -> IssueAnswerMap {
     let one = |number: &u64| {
-        let shown = match tracker.issue(IssueNumber::new(*number)?) {
+        let shown = match tracker.read_issue(IssueNumber::new(*number)?) {
             Ok(issue) => IssueAnswer::Now(to_landed_issue(tracker, issue)),
             Err(TrackerError::NotFound { .. } | TrackerError::Moved { .. }) => return None,
             Err(_) => IssueAnswer::Unread,
@@ -133,7 +133,7 @@ enum CachedForgeAnswer {
 struct PreviousAnswer(Option<Arc<IssueAnswerMap>>);
 
 /// What a forge said about these issues.
-fn said(place: &ProjectLocation, numbers: &BTreeSet<u64>) -> CachedForgeAnswer {
+fn cached_answer(place: &ProjectLocation, numbers: &BTreeSet<u64>) -> CachedForgeAnswer {
     let all = place.caches.issue_answers.lock();
     match all.get(&place.folder.journal_path()).filter(|said| numbers.is_subset(&said.about)) {
         Some(said) if said.asked.elapsed() < FRESH => CachedForgeAnswer::Fresh(said.shown.clone()),
@@ -179,7 +179,7 @@ fn ask_forge(
 /// The issues of a forge that are at their verification, by one request.
 fn fetch_listed_issues(tracker: &dyn Tracker, numbers: &BTreeSet<u64>) -> TrackerResult<IssueAnswerMap> {
     let labels = BTreeSet::from([Label::new(&format!("{PHASE_FAMILY}{}", IssuePhase::Verify.word()))?]);
-    let found = tracker.issues(&IssueFilter { only_open: false, labels, most: LISTED_MAX })?;
+    let found = tracker.list_issues(&IssueFilter { only_open: false, labels, most: LISTED_MAX })?;
     let whole = found.len() < LISTED_MAX;
     let wanted = found.into_iter().filter(|issue| numbers.contains(&issue.number.get()));
     let mut all: IssueAnswerMap =

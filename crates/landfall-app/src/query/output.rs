@@ -54,7 +54,7 @@ pub(crate) fn output_page(look: &Query<'_>, asked: &api::OutputAsked) -> Result<
     };
     let wanted = render::LineFilter::new(&asked.search, &asked.levels);
     let read = spool.read_page(&wish, &mut |line| {
-        voice.render(line).into_iter().filter(|it| wanted.matches_filter(it)).collect()
+        voice.render_line(line).into_iter().filter(|it| wanted.matches_filter(it)).collect()
     });
     let SpoolPage { lines, from, next, first, last } =
         read.map_err(|error| unreadable_output_problem(&line.key, &error))?;
@@ -83,7 +83,7 @@ pub(crate) fn output_bytes(look: &Query<'_>, asked: &api::OutputRange) -> Result
 }
 
 fn find_task_row(look: &Query<'_>, id: TaskId) -> Result<(PooledReader, TaskRow), Problem> {
-    let reader = look.place.reader()?.ok_or_else(|| problems::unknown_task(id))?;
+    let reader = look.place.open_reader()?.ok_or_else(|| problems::unknown_task(id))?;
     match reader.row(id).map_err(|error| problems::from_store_error(&error))? {
         Some(row) => Ok((reader, row)),
         None => Err(problems::unknown_task(id)),
@@ -100,7 +100,7 @@ fn find_output(
     let id = row.id;
     let records = RunRecords::read(look, reader, row)?;
     let found = match &asked.key {
-        Some(key) => records.has_record(key).then(|| records.line(key)),
+        Some(key) => records.has_record(key).then(|| records.output_line(key)),
         None => {
             let fits = |line: &api::OutputLine| {
                 asked.attempt.is_none_or(|attempt| line.attempt == Some(attempt))
@@ -113,7 +113,7 @@ fn find_output(
                         .is_none_or(|it| line.kind == OutputKind::Check && line.name.as_ref() == Some(it))
             };
             // The latest first: of the others nothing is looked up.
-            records.record_names().iter().rev().map(|name| records.line(name)).find(fits)
+            records.record_names().iter().rev().map(|name| records.output_line(name)).find(fits)
         }
     };
     found.ok_or_else(|| {
@@ -127,7 +127,7 @@ fn find_output(
             true => format!("`landfall why {id}` shows its state"),
             false => format!("the latest are: {}", keys.join(", ")),
         };
-        Problem::new(ProblemCode::NotNow, what).hint(hint)
+        Problem::new(ProblemCode::NotNow, what).with_hint(hint)
     })
 }
 
@@ -139,7 +139,7 @@ fn open(look: &Query<'_>, line: &api::OutputLine, stderr: bool) -> Result<SpoolF
 
 fn unreadable_output_problem(key: &str, error: &std::io::Error) -> Problem {
     Problem::new(ProblemCode::Corrupt, format!("read what `{key}` printed: {error}"))
-        .hint("`landfall doctor` looks at the state folder")
+        .with_hint("`landfall doctor` looks at the state folder")
 }
 
 /// The records of a task's runs.
@@ -187,7 +187,7 @@ impl<'a> RunRecords<'a> {
         run_folders::is_one(&self.look.place.folder.attempts_path(), self.task, name)
     }
 
-    fn check(&self, place: usize) -> Option<String> {
+    fn check_name(&self, place: usize) -> Option<String> {
         let checks = self.checks.get_or_init(|| match &self.gate {
             Some(gate) => gate.commands.iter().map(|command| command.name.clone()).collect(),
             // Settings that are broken complain elsewhere.
@@ -199,10 +199,10 @@ impl<'a> RunRecords<'a> {
     }
 
     fn list_output_lines(&self) -> Vec<api::OutputLine> {
-        self.record_names().iter().map(|name| self.line(name)).collect()
+        self.record_names().iter().map(|name| self.output_line(name)).collect()
     }
 
-    fn line(&self, name: &str) -> api::OutputLine {
+    fn output_line(&self, name: &str) -> api::OutputLine {
         let dir = self.look.place.folder.attempts_path().join(name);
         let parts = RunFolderName::from_name(name);
         let size = |file: &str| match std::fs::symlink_metadata(dir.join(file)) {
@@ -226,7 +226,7 @@ impl<'a> RunRecords<'a> {
             profile = Some(run.2.clone());
         }
         let name_of = match (kind, parts.place) {
-            (OutputKind::Check, Some(place)) => self.check(place),
+            (OutputKind::Check, Some(place)) => self.check_name(place),
             (OutputKind::Check, None) | (OutputKind::Agent, _) => None,
             (OutputKind::Hook, _) => parts.hook,
         };

@@ -18,8 +18,8 @@ use crate::project::{conversions, problems};
 const LINE_MAX: usize = 1_000; // named in a line; the rest is counted by `status`
 
 /// All there is to see of it.
-pub(crate) fn report(look: &Query<'_>) -> Result<Box<api::QueueReport>, Problem> {
-    let Some(reader) = look.place.reader()? else {
+pub(crate) fn queue_report(look: &Query<'_>) -> Result<Box<api::QueueReport>, Problem> {
+    let Some(reader) = look.place.open_reader()? else {
         let (queue, flakes) = (Queue::default(), Flakes::default());
         return Ok(Box::new(to_queue_report(&queue, &flakes, Vec::new())));
     };
@@ -312,7 +312,7 @@ impl CommandHandler<'_> {
     }
 
     fn count_waiting(&self) -> Result<u64, Problem> {
-        Ok(self.reader()?.queue().map_err(|error| problems::from_store_error(&error))?.len() as u64)
+        Ok(self.open_reader()?.queue().map_err(|error| problems::from_store_error(&error))?.len() as u64)
     }
 
     pub fn eject_from_queue(&self, id: TaskId) -> Result<api::Changed, Problem> {
@@ -322,16 +322,16 @@ impl CommandHandler<'_> {
             TaskState::Active { doing: AttemptPhase::Landing, .. } => {
                 let message = format!("{id} is landing just now; it cannot be taken out any more");
                 return Err(Problem::new(ProblemCode::NotNow, message)
-                    .hint(format!("`landfall rollback {id}` takes it back once it has landed")));
+                    .with_hint(format!("`landfall rollback {id}` takes it back once it has landed")));
             }
             _ => {
                 let message = format!("{id} does not stand in the landing queue");
-                return Err(Problem::new(ProblemCode::NotNow, message).hint(format!(
+                return Err(Problem::new(ProblemCode::NotNow, message).with_hint(format!(
                     "`landfall why {id}` shows its state, `landfall queue` who stands in line"
                 )));
             }
         }
-        let changed = self.tell(&[conversions::task_id(id)], News::StopTask)?;
+        let changed = self.send_news(&[conversions::task_id(id)], News::StopTask)?;
         self.describe_changes(
             &changed,
             &format!("was taken out of the landing queue; its work is kept, and `landfall retry {id}` lets it stand in line again"),

@@ -15,7 +15,7 @@ use crate::project::{clock, problems};
 
 /// Says what would be removed.
 pub(crate) fn preview_reclaim(look: &Query<'_>) -> Result<api::Reclaimed, Problem> {
-    let items = match look.place.reader()? {
+    let items = match look.place.open_reader()? {
         Some(reader) => plan(look.place, &reader, &load_retention(look.place)?)?,
         None => Vec::new(),
     };
@@ -43,7 +43,7 @@ pub(crate) fn to_reclaimed(dry_run: bool, items: &[DiskItem]) -> api::Reclaimed 
         what: match item.kind {
             DiskItemKind::Workspace(task) => format!("workspace of {task}"),
             DiskItemKind::Record => "record of a run".to_owned(),
-            DiskItemKind::Temporary | DiskItemKind::Warm => item.kind.word().to_owned(),
+            DiskItemKind::Temporary | DiskItemKind::Warm => item.kind.label().to_owned(),
             DiskItemKind::Lane => "checkout for checks".to_owned(),
         },
         path: item.path.display().to_string(),
@@ -52,7 +52,7 @@ pub(crate) fn to_reclaimed(dry_run: bool, items: &[DiskItem]) -> api::Reclaimed 
     });
     let mut kinds: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     for item in items {
-        let (count, bytes) = kinds.entry(item.kind.word()).or_default();
+        let (count, bytes) = kinds.entry(item.kind.label()).or_default();
         (*count, *bytes) = (*count + 1, *bytes + item.bytes);
     }
     let kind = |(kind, (count, bytes)): (&str, (u64, u64))| api::ReclaimedKind {

@@ -22,7 +22,7 @@ const RUNS_MAX: usize = 100; // a page; older ones are in the log
 const TASKS_MAX: usize = 200; // of one run, in a list of runs
 
 pub(crate) fn list_runs(look: &Query<'_>) -> Result<api::RunList, Problem> {
-    let Some(reader) = look.place.reader()? else { return Ok(api::RunList { runs: Vec::new() }) };
+    let Some(reader) = look.place.open_reader()? else { return Ok(api::RunList { runs: Vec::new() }) };
     let records = list_run_records(&reader, look.engine.is_alive())?;
     Ok(api::RunList { runs: records.iter().rev().take(RUNS_MAX).map(to_run_line).collect() })
 }
@@ -148,9 +148,9 @@ pub(crate) fn report_on(look: &Query<'_>, asked: api::ReportAsked) -> Result<api
     match of {
         api::ReportOf::Task(task) => {
             let id = conversions::model_task(task);
-            let reader = look.place.reader()?.ok_or_else(|| problems::unknown_task(id))?;
+            let reader = look.place.open_reader()?.ok_or_else(|| problems::unknown_task(id))?;
             let task = look.load_task(&reader, id)?;
-            let lookback = issue_history::look_back(look.place, &reader, &task)?;
+            let lookback = issue_history::build_retrospective(look.place, &reader, &task)?;
             let markdown = report_of(&task, lookback.as_ref(), &|at| format_dated(at.0));
             Ok(api::Report { of, markdown, run: None })
         }
@@ -168,12 +168,11 @@ pub(crate) fn run_report_path(place: &ProjectLocation, run: RunId) -> PathBuf {
 fn run_report(look: &Query<'_>, run: Option<RunId>) -> Result<api::Report, Problem> {
     let unknown = || match run {
         Some(run) => Problem::new(ProblemCode::UnknownRun, format!("there is no run {run}"))
-            .hint("`landfall report` shows the newest one; `landfall log` shows when each began"),
-        None => {
-            Problem::new(ProblemCode::UnknownRun, "there was no run yet").hint("`landfall run` starts one")
-        }
+            .with_hint("`landfall report` shows the newest one; `landfall log` shows when each began"),
+        None => Problem::new(ProblemCode::UnknownRun, "there was no run yet")
+            .with_hint("`landfall run` starts one"),
     };
-    let reader = look.place.reader()?.ok_or_else(unknown)?;
+    let reader = look.place.open_reader()?.ok_or_else(unknown)?;
     let records = list_run_records(&reader, look.engine.is_alive())?;
     let record = match run {
         Some(run) => records.iter().find(|record| record.ids.contains(&run)),

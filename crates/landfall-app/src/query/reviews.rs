@@ -16,13 +16,13 @@ use crate::project::{conversions, problems, trust};
 const LIST_MAX: u32 = 1_000; // more than a person looks at in a day
 
 /// All of it.
-pub(crate) fn list(look: &Query<'_>) -> Result<api::ReviewList, Problem> {
+pub(crate) fn list_reviews(look: &Query<'_>) -> Result<api::ReviewList, Problem> {
     let issues = QUICK_ISSUES
         .iter()
         .map(|(name, text)| api::QuickIssue { name: (*name).to_owned(), text: (*text).to_owned() })
         .collect();
     let mut found = api::ReviewList { before: Vec::new(), after: Vec::new(), issues };
-    let Some(reader) = look.place.reader()? else { return Ok(found) };
+    let Some(reader) = look.place.open_reader()? else { return Ok(found) };
     let of = |error| problems::from_store_error(&error);
     let waiting = TaskFilter { status: Some(TaskStatus::Review), ..TaskFilter::default() };
     let mut kept = None;
@@ -107,7 +107,7 @@ impl CommandHandler<'_> {
             api::ReviewSaid::Changes { issues, note, redo, hint: when } => {
                 if issues.is_empty() && note.trim().is_empty() {
                     return Err(Problem::new(ProblemCode::BadInput, "what is to be changed is not said")
-                        .hint("say it in a few words, or name it: `--issue tests`"));
+                        .with_hint("say it in a few words, or name it: `--issue tests`"));
                 }
                 hint = when;
                 ReviewInput::Changes { issues, note, redo: self.to_redo_choice(&ids, redo)? }
@@ -144,7 +144,7 @@ impl CommandHandler<'_> {
         };
         let [id] = ids else {
             return Err(Problem::new(ProblemCode::BadInput, "an attempt to go back to is that of one task")
-                .hint("name one task with `--from`"));
+                .with_hint("name one task with `--from`"));
         };
         let store = self.query().open_store()?;
         let name = RefName::new(&format!("{}/a{attempt}", kept_work_ref(*id).as_str()))
@@ -159,7 +159,7 @@ impl CommandHandler<'_> {
             false => format!("kept: {}", known.join(", ")),
         };
         Err(Problem::new(ProblemCode::BadInput, format!("no work of attempt a{attempt} of {id} is kept"))
-            .hint(hint))
+            .with_hint(hint))
     }
 
     /// The tag that lets a task go before others, or after them.
@@ -191,7 +191,7 @@ fn review_outcome_text(said: &ReviewInput, task: &Task) -> String {
             "begins anew with what you said; its work so far is kept".to_owned()
         }
         (ReviewInput::Changes { redo: RedoChoice::From(commit), .. }, None) => {
-            format!("goes on from {} with what you said", commit.short())
+            format!("goes on from {} with what you said", commit.short_hash())
         }
         (ReviewInput::Changes { .. }, Some(_)) => "is to be done again, by a task of its own".to_owned(),
         (ReviewInput::Reject { .. }, None) if made_now && task.counters.runs == 0 => {

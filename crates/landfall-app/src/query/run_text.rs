@@ -10,7 +10,7 @@ use landfall_text::{
 pub fn run_headline(run: &RunLine) -> String {
     let mut text = format!("{} of {} landed", run.counts.landed, pluralize(run.counts.total(), "task"));
     for (place, (result, count)) in run.other_counts().into_iter().enumerate() {
-        text += &format!("{} {count} {}", if place == 0 { ";" } else { "," }, result.words());
+        text += &format!("{} {count} {}", if place == 0 { ";" } else { "," }, result.label());
     }
     text
 }
@@ -73,7 +73,7 @@ pub fn render_run_markdown(report: &RunReport, now_ms: i64) -> String {
         out += &format!("\n**{note}**\n");
     }
     for (result, tasks) in group_by_result(tasks) {
-        out += &format!("\n## {}: {}\n\n", capitalize(result.words()), tasks.len());
+        out += &format!("\n## {}: {}\n\n", capitalize(result.label()), tasks.len());
         out += "| task | iterations | agents | cost | commit | why |\n|---|--:|--:|--:|---|---|\n";
         for task in tasks {
             out += &format!(

@@ -14,7 +14,7 @@ pub(crate) fn to_running_check_line(check: &RunningCheck) -> api::RunningCheckLi
         check: check.check.clone(),
         elapsed_ms: check.elapsed_ms,
         limit_ms: check.limit_ms,
-        last_line: plain(&check.last_line),
+        last_line: strip_colors(&check.last_line),
     }
 }
 
@@ -31,7 +31,7 @@ pub(crate) fn check_brief(check: &RunningCheck) -> String {
 
 /// The same with the last line that it wrote.
 pub(crate) fn check_progress(check: &RunningCheck) -> String {
-    match plain(&check.last_line) {
+    match strip_colors(&check.last_line) {
         line if line.is_empty() => check_brief(check),
         line => format!("{} · {line}", check_brief(check)),
     }
@@ -39,7 +39,7 @@ pub(crate) fn check_progress(check: &RunningCheck) -> String {
 
 /// `is being verified: the check `tests` has run for 12s of at most 10m; it last wrote "…".`
 pub(crate) fn check_sentence(check: &RunningCheck) -> String {
-    let wrote = match plain(&check.last_line) {
+    let wrote = match strip_colors(&check.last_line) {
         line if line.is_empty() => String::new(),
         line => format!("; it last wrote \"{line}\""),
     };
@@ -73,6 +73,6 @@ pub(crate) fn engineless_task_text(task: &Task) -> Option<String> {
 }
 
 /// A line that a program wrote, without colours.
-fn plain(line: &str) -> String {
+fn strip_colors(line: &str) -> String {
     sentences::one_line(&console::strip_ansi_codes(line))
 }

@@ -22,7 +22,7 @@ pub fn sandbox_report(root: &Path) -> Result<SandboxReport, Problem> {
         outcomes: probe
             .outcomes
             .into_iter()
-            .map(|(level, outcome)| (level.word().to_owned(), outcome.word().to_owned()))
+            .map(|(level, outcome)| (level.word().to_owned(), outcome.wire_name().to_owned()))
             .collect(),
     });
     Ok(SandboxReport {
@@ -45,7 +45,7 @@ impl landfall_api::Service for IdleEngine {
         Err(Problem::new(landfall_api::ProblemCode::NotNow, "this engine serves the probes of the sandbox"))
     }
 
-    fn admit(&self, peer: &landfall_api::socket::PeerProcess) -> Result<(), Problem> {
+    fn admit_peer(&self, peer: &landfall_api::socket::PeerProcess) -> Result<(), Problem> {
         crate::project::open_engine::check_no_agent(peer)
     }
 }
@@ -53,7 +53,8 @@ impl landfall_api::Service for IdleEngine {
 /// Serves the socket of an engine in the scene of the probes, with the server of every engine.
 #[cfg(target_os = "linux")]
 fn serve_engine(socket: &Path) -> Result<Box<dyn std::any::Any>, String> {
-    let bound = landfall_api::socket::bind(socket).map_err(|error| format!("make its socket: {error}"))?;
+    let bound =
+        landfall_api::socket::bind_socket(socket).map_err(|error| format!("make its socket: {error}"))?;
     let options = landfall_server::ServerOptions {
         socket: Some(bound),
         addresses: Vec::new(),

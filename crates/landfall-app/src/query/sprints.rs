@@ -33,7 +33,7 @@ pub(crate) fn model_plan(plan: &api::SprintPlan) -> Result<SprintSpec, Problem> 
     let goal = match plan.goal {
         api::SprintGoal::Count { count: 0 } => {
             return Err(Problem::new(ProblemCode::BadInput, "a sprint of no tasks has nothing to do")
-                .hint("`--count 10` ends it when ten tasks are verified"));
+                .with_hint("`--count 10` ends it when ten tasks are verified"));
         }
         api::SprintGoal::Count { count } => SprintEndCondition::Count(count),
         api::SprintGoal::Duration { duration_ms } => SprintEndCondition::Duration { ms: duration_ms },
@@ -123,7 +123,7 @@ pub(crate) fn preview_sprint(
 ) -> Result<api::SprintPreview, Problem> {
     let of = |error| problems::from_store_error(&error);
     let model = model_plan(&asked)?;
-    let reader = look.place.reader()?;
+    let reader = look.place.open_reader()?;
     check_tasks(reader.as_deref(), &model)?;
     let filter = start_filter(&model);
     let (mut ready, mut later, mut each_ms) = (Vec::new(), Vec::new(), None);
@@ -194,7 +194,7 @@ fn count_ready_tasks(reader: &StoreReader, sprint: &Sprint) -> Result<u64, Probl
 }
 
 /// How many tasks of a sprint landed, and how many it is about. Every bar and every line of a sprint shows these two.
-fn progress(sprint: &Sprint, ready: u64) -> (u64, u64) {
+fn sprint_progress(sprint: &Sprint, ready: u64) -> (u64, u64) {
     let total = match sprint.plan.goal {
         SprintEndCondition::Count(count) => u64::from(count),
         SprintEndCondition::Duration { .. } | SprintEndCondition::Until(_) | SprintEndCondition::NoReady => {
@@ -209,7 +209,7 @@ pub(crate) fn sprint_bar(sprint: &Sprint, ready: u64, now: Timestamp) -> String 
     let failed = (sprint.count_in_status(Fate::Failed)
         + sprint.count_in_status(Fate::Timeout)
         + sprint.count_in_status(Fate::Blocked)) as u64;
-    let (landed, total) = progress(sprint, ready);
+    let (landed, total) = sprint_progress(sprint, ready);
     let mut parts = vec!["SPRINT".to_owned(), format!("{landed}/{total} tasks")];
     if failed > 0 {
         parts.push(format!("{failed} failed"));
@@ -259,16 +259,19 @@ pub(crate) fn open_sprint_bar(reader: &StoreReader) -> Result<Option<String>, Pr
 fn unknown_sprint_problem(sprint: Option<SprintId>) -> Problem {
     match sprint {
         Some(id) => Problem::new(ProblemCode::UnknownSprint, format!("there is no sprint {id}"))
-            .hint("`landfall sprint list` shows those there were"),
+            .with_hint("`landfall sprint list` shows those there were"),
         None => Problem::new(ProblemCode::UnknownSprint, "there is no sprint yet")
-            .hint("`landfall sprint start --count 10` starts one"),
+            .with_hint("`landfall sprint start --count 10` starts one"),
     }
 }
 
 /// One sprint, and what became of it.
-pub(crate) fn report(look: &Query<'_>, asked: Option<SprintId>) -> Result<Box<api::SprintReport>, Problem> {
+pub(crate) fn sprint_report(
+    look: &Query<'_>,
+    asked: Option<SprintId>,
+) -> Result<Box<api::SprintReport>, Problem> {
     let of = |error| problems::from_store_error(&error);
-    let reader = look.place.reader()?.ok_or_else(|| unknown_sprint_problem(asked))?;
+    let reader = look.place.open_reader()?.ok_or_else(|| unknown_sprint_problem(asked))?;
     let sprints = reader.sprints().map_err(of)?;
     let found = match asked {
         Some(id) => sprints.all_sprints().iter().find(|sprint| sprint.id == id),
@@ -284,7 +287,7 @@ pub(crate) fn report(look: &Query<'_>, asked: Option<SprintId>) -> Result<Box<ap
     tasks.sort_by_key(|line: &api::SprintTask| (line.started_ms, line.task));
     let tokens = sprint.tasks.values().map(|stat| stat.tokens).sum();
     let cost: u64 = sprint.tasks.values().map(|stat| stat.micro_usd).sum();
-    let (landed, total) = progress(sprint, ready);
+    let (landed, total) = sprint_progress(sprint, ready);
     let more = match sprint.plan.goal {
         _ if sprint.is_over() => 0,
         SprintEndCondition::Count(count) => u64::from(count).saturating_sub(landed),
@@ -440,7 +443,7 @@ fn sprint_verdict(sprint: &Sprint, tasks: &[api::SprintTask]) -> String {
 
 /// Every sprint there was.
 pub(crate) fn list_sprints(look: &Query<'_>) -> Result<api::SprintList, Problem> {
-    let Some(reader) = look.place.reader()? else { return Ok(api::SprintList { sprints: Vec::new() }) };
+    let Some(reader) = look.place.open_reader()? else { return Ok(api::SprintList { sprints: Vec::new() }) };
     let sprints = reader.sprints().map_err(|error| problems::from_store_error(&error))?;
     let settings = load_settings_or_defaults(look);
     Ok(api::SprintList {
@@ -455,13 +458,13 @@ fn to_sprint_record(sprint: &Sprint, settings: &Settings) -> api::SprintRecord {
     let value = match sprint.plan.goal {
         SprintEndCondition::Count(count) => json!(count),
         SprintEndCondition::Duration { ms } => json!(ms as f64 / HOUR_MS),
-        SprintEndCondition::Until(at) => json!(rfc3339(at)),
+        SprintEndCondition::Until(at) => json!(format_rfc3339(at)),
         SprintEndCondition::NoReady => serde_json::Value::Null,
     };
     let stat = |(task, stat): (&TaskId, &TaskStat)| api::SprintTaskStat {
         task_id: conversions::task_id(*task),
-        started_at: rfc3339(stat.started),
-        completed_at: stat.completed.map(rfc3339),
+        started_at: format_rfc3339(stat.started),
+        completed_at: stat.completed.map(format_rfc3339),
         iterations: stat.iterations,
         verification_passed: stat.verified,
         review_decision: stat.review.map(|decision| decision.word().to_owned()),
@@ -469,8 +472,8 @@ fn to_sprint_record(sprint: &Sprint, settings: &Settings) -> api::SprintRecord {
     let count = |fate: Fate| sprint.count_in_status(fate) as u64;
     api::SprintRecord {
         id: conversions::sprint_id(sprint.id),
-        started_at: rfc3339(sprint.started),
-        ended_at: sprint_end_time(sprint).map(rfc3339),
+        started_at: format_rfc3339(sprint.started),
+        ended_at: sprint_end_time(sprint).map(format_rfc3339),
         target: api::SprintTarget { kind: sprint.plan.goal.word().to_owned(), value },
         phase: sprint.phase.stage(),
         end: match &sprint.phase {
@@ -491,20 +494,20 @@ fn to_sprint_record(sprint: &Sprint, settings: &Settings) -> api::SprintRecord {
     }
 }
 
-fn rfc3339(at: Timestamp) -> String {
+fn format_rfc3339(at: Timestamp) -> String {
     Moment::from_millisecond(at.0).map_or_else(|_| at.0.to_string(), |at| at.to_string())
 }
 
 impl CommandHandler<'_> {
     fn open_sprint(&self) -> Result<Sprint, Problem> {
         let none = || problems::from_ask_error(&landfall_engine::AskError::NoSprint);
-        let reader = self.place.reader()?.ok_or_else(none)?;
+        let reader = self.place.open_reader()?.ok_or_else(none)?;
         let sprints = reader.sprints().map_err(|error| problems::from_store_error(&error))?;
         sprints.open().cloned().ok_or_else(none)
     }
 
     fn is_sprint_driven(&self, sprint: &Sprint) -> Result<bool, Problem> {
-        is_driven(&self.query(), &*self.reader()?, sprint)
+        is_driven(&self.query(), &*self.open_reader()?, sprint)
     }
 
     pub fn pause_sprint(&self, asked: &api::PauseAsked) -> Result<api::SprintChanged, Problem> {
@@ -515,7 +518,7 @@ impl CommandHandler<'_> {
                 ProblemCode::NotNow,
                 format!("{id} is not being driven, so nothing of it begins"),
             )
-            .hint("`landfall sprint resume` continues it"));
+            .with_hint("`landfall sprint resume` continues it"));
         }
         self.request_done(EngineRequest::Pause { reason: asked.reason.trim().to_owned() })?;
         let text =
@@ -523,12 +526,14 @@ impl CommandHandler<'_> {
         Ok(api::SprintChanged { sprint: conversions::sprint_id(id), text })
     }
 
-    pub fn sprint_resume(&self) -> Result<api::SprintChanged, Problem> {
+    pub fn resume_sprint(&self) -> Result<api::SprintChanged, Problem> {
         let sprint = self.open_sprint()?;
         let id = sprint.id;
         if !self.is_sprint_driven(&sprint)? {
             return Err(Problem::new(ProblemCode::NotNow, format!("the run under way is not for {id}"))
-                .hint("when it is over, or after `landfall stop`, `landfall sprint resume` continues it"));
+                .with_hint(
+                    "when it is over, or after `landfall stop`, `landfall sprint resume` continues it",
+                ));
         }
         self.request_done(EngineRequest::Resume)?;
         Ok(api::SprintChanged { sprint: conversions::sprint_id(id), text: format!("{id} goes on.") })

@@ -55,7 +55,7 @@ impl StartBlockers {
         let newest = reader.runs(1).map_err(of)?.pop();
         let run = newest.filter(|run| run.ended.is_none() && engine.is_alive());
         let at_work = match &run {
-            Some(_) => task_cache::table_snapshot(place, reader)?.at_work(place, reader)?,
+            Some(_) => task_cache::table_snapshot(place, reader)?.active_tasks(place, reader)?,
             None => Arc::default(),
         };
         let holding = at_work.iter().filter(|(_, task)| crate::query::tasks::holds_slot(task)).count();
@@ -120,7 +120,7 @@ impl StartBlockers {
             self.spending =
                 Some((Spending::default(), read_spending_since(reader, today.from, &mut ledger)?));
             let purse = RunBudgets { day: settings.purse.day, ..RunBudgets::default() };
-            self.spent = purse.spent(&ledger, Spending::default(), today);
+            self.spent = purse.exhausted_budget(&ledger, Spending::default(), today);
         }
         Ok(Some(settings))
     }
@@ -132,7 +132,7 @@ impl StartBlockers {
         settings: &Settings,
         at_work: &[(TaskRow, Arc<Task>)],
     ) {
-        self.flows = flows::load(Some(&place.root.join(".landfall/flows"))).flows;
+        self.flows = flows::load_flows(Some(&place.root.join(".landfall/flows"))).flows;
         self.flow.clone_from(&settings.project.flow);
         self.world.set_routes(engine::profile_routes(settings));
         for (account, state) in &self.shut {
@@ -161,7 +161,7 @@ impl StartBlockers {
     }
 
     /// What keeps a task from starting that could otherwise.
-    pub fn of(&self, row: &TaskRow) -> Option<WaitReason> {
+    pub fn hold_reason(&self, row: &TaskRow) -> Option<WaitReason> {
         if row.status != TaskStatus::Ready || row.unmet > 0 {
             return None;
         }

@@ -18,7 +18,7 @@ pub(crate) fn build_stats(look: &Query<'_>, asked: api::StatsAsked) -> Result<Bo
     let days = list_days(&Zoned::now(), if asked.days == 0 { DAYS } else { asked.days.min(DAYS_MAX) });
     let from = Timestamp(days.first().map_or(0, |(_, from)| *from));
     let of = |error| problems::from_store_error(&error);
-    let (seq, rows, finished, judges) = match look.place.reader()? {
+    let (seq, rows, finished, judges) = match look.place.open_reader()? {
         Some(reader) => (
             reader.head().map_err(of)?.seq.0,
             reader.tallies(from).map_err(of)?,

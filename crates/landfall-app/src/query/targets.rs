@@ -40,7 +40,7 @@ pub(crate) fn task_flow(place: &ProjectLocation, task: &Task) -> Option<Arc<Flow
         Some(name) => name.clone(),
         None => landfall_engine::engine::load_settings(&place.root).ok()?.project.flow,
     };
-    let loaded = flows::load(Some(&place.root.join(".landfall/flows")));
+    let loaded = flows::load_flows(Some(&place.root.join(".landfall/flows")));
     loaded.flows.get(&name).cloned()
 }
 
@@ -129,8 +129,8 @@ fn phase_marks(task: &Task, flow: &Flow) -> Vec<api::PhaseMark> {
 
 /// Where it is in a line: status, phase, the last step with what came of it, the next, and how many runs there were.
 fn status_strip(task: &Task, flow: &Flow, phase: &str) -> String {
-    let status = landfall_engine::model::TaskStatus::of(task);
-    let mut line = format!("{} · {phase}", status.word());
+    let status = landfall_engine::model::TaskStatus::for_task(task);
+    let mut line = format!("{} · {phase}", status.wire_name());
     if let Some(step) = &task.last_step {
         let under_way = matches!(&task.state, TaskState::Active { step: at, .. } if at == step);
         let result = match flow.find_step(step).map(|step| &step.kind) {
@@ -287,7 +287,7 @@ fn proof_line(proof: &Proof) -> api::ProofLine {
         of: promise.of.to_string(),
         about: promise.about.clone(),
         command: promise.command.clone(),
-        standing: proof.proof_state().word().to_owned(),
+        standing: proof.proof_state().label().to_owned(),
     }
 }
 
@@ -392,8 +392,8 @@ pub(crate) fn unknown_paper_problem(place: &ProjectLocation, task: &Task, name: 
     let problem = Problem::new(ProblemCode::NotNow, format!("{} has no paper `{shown}`", task.id));
     match known.is_empty() {
         true => problem
-            .hint("only a task whose flow has a plan or a judge has papers, once its agents wrote some"),
-        false => problem.hint(format!("it has: {}", known.join(", "))),
+            .with_hint("only a task whose flow has a plan or a judge has papers, once its agents wrote some"),
+        false => problem.with_hint(format!("it has: {}", known.join(", "))),
     }
 }
 
@@ -403,14 +403,16 @@ pub(crate) fn no_plan_problem(task: &Task) -> Problem {
         ProblemCode::NotNow,
         format!("the flow of {} has no plan, no judge and no objective", task.id),
     )
-    .hint("`landfall edit` with `--flow lifecycle` or `--flow staged` gives it one, before it first starts")
+    .with_hint(
+        "`landfall edit` with `--flow lifecycle` or `--flow staged` gives it one, before it first starts",
+    )
 }
 
 pub(crate) fn reader_for_task(
     look: &Query<'_>,
     id: TaskId,
 ) -> Result<crate::project::reader_pool::PooledReader, Problem> {
-    look.place.reader()?.ok_or_else(|| problems::unknown_task(id))
+    look.place.open_reader()?.ok_or_else(|| problems::unknown_task(id))
 }
 
 /// What `why` says besides, for a task with a plan.

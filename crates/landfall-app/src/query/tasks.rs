@@ -36,13 +36,13 @@ const LOG_PAGE: u32 = 200;
 const GROUP_TASKS_MAX: u32 = 20; // ids named per wait; the rest is counted
 
 impl Query<'_> {
-    fn reader(&self) -> Result<Option<PooledReader>, Problem> {
-        self.place.reader()
+    fn open_reader(&self) -> Result<Option<PooledReader>, Problem> {
+        self.place.open_reader()
     }
 
     /// The tables; a project without any has no task that could be asked about.
     fn reader_for_task(&self, task: TaskId) -> Result<PooledReader, Problem> {
-        self.reader()?.ok_or_else(|| problems::unknown_task(task))
+        self.open_reader()?.ok_or_else(|| problems::unknown_task(task))
     }
 
     fn start_blockers(&self, reader: &StoreReader) -> Result<StartBlockers, Problem> {
@@ -59,11 +59,17 @@ impl Query<'_> {
         let mut needs = reader.needs_graph(&[row.id]).map_err(of)?;
         let needs = needs.remove(&row.id).unwrap_or_default();
         let unmet = if row.unmet > 0 { reader.unmet(row.id).map_err(of)? } else { Vec::new() };
-        Ok(TaskRelations { needs, held: holds.of(row), ..TaskRelations::with_unmet_needs(reader, unmet)? })
+        Ok(TaskRelations {
+            needs,
+            held: holds.hold_reason(row),
+            ..TaskRelations::with_unmet_needs(reader, unmet)?
+        })
     }
 
     pub fn list_tasks(&self, asked: &api::Filter) -> Result<api::TaskPage, Problem> {
-        let Some(reader) = self.reader()? else { return Ok(api::TaskPage { tasks: Vec::new(), next: None }) };
+        let Some(reader) = self.open_reader()? else {
+            return Ok(api::TaskPage { tasks: Vec::new(), next: None });
+        };
         let limit = page_size(asked.limit, PAGE);
         let after = asked.after.map(conversions::model_task);
         let holds = self.start_blockers(&reader)?;
@@ -85,7 +91,7 @@ impl Query<'_> {
             asked.status.is_empty()
                 || asked.status.contains(&conversions::to_api_status(conversions::row_status(
                     row,
-                    holds.of(row).is_some(),
+                    holds.hold_reason(row).is_some(),
                 )))
         };
         let rows: Vec<TaskRow> = rows.into_values().filter(wanted).take(limit as usize + 1).collect();
@@ -99,7 +105,7 @@ impl Query<'_> {
                 _ => reader.unmet(row.id).map_err(|error| problems::from_store_error(&error))?,
             };
             let needs = needs.remove(&row.id).unwrap_or_default();
-            let among = TaskRelations { needs, unmet, held: holds.of(&row), dead_end: None };
+            let among = TaskRelations { needs, unmet, held: holds.hold_reason(&row), dead_end: None };
             tasks.push(conversions::to_task_line(row, &among));
         }
         let next = tasks.last().map(|task| task.id).filter(|_| more);
@@ -137,7 +143,7 @@ impl Query<'_> {
             body: task.spec.body.clone(),
             criteria: task.spec.criteria.clone(),
             touches: task.spec.touches.iter().map(ToString::to_string).collect(),
-            flow: self.flow_of(&task),
+            flow: self.flow_name(&task),
             agent: task.spec.agent.clone().unwrap_or_else(|| "default".to_owned()),
             source: task.spec.source.clone(),
             step: task.step().map(|step| step.as_str().to_owned()),
@@ -146,7 +152,7 @@ impl Query<'_> {
             counters: conversions::list_counters(&task),
             spent_ms: elapsed_ms(&task, clock::now_ms()),
             limit_ms: task.limits.task_ms,
-            tokens: conversions::tokens(usage),
+            tokens: conversions::total_tokens(usage),
             cost_usd: conversions::micro_to_usd(usage.micro_usd),
             usage: conversions::to_api_usage(usage),
             budgets: task_budgets(&task, running),
@@ -157,7 +163,7 @@ impl Query<'_> {
             held: task.hold.as_ref().map(|hold| hold.reason.clone()),
             own_limits: conversions::to_own_limits(task.own_limits),
             landed_as: self.landing_detail(&reader, &task)?,
-            warnings: task.warnings.iter().map(landfall_engine::model::Warning::sentence).collect(),
+            warnings: task.warnings.iter().map(landfall_engine::model::Warning::to_sentence).collect(),
             progress: crate::query::targets::task_flow(self.place, &task)
                 .and_then(|flow| crate::query::targets::progress_in(&task, &flow)),
             branch: has_workspace.then(|| format!("landfall/t{}", id.0)),
@@ -168,7 +174,7 @@ impl Query<'_> {
         }))
     }
 
-    fn flow_of(&self, task: &Task) -> String {
+    fn flow_name(&self, task: &Task) -> String {
         let bound = task.flow.as_ref().map(|flow| flow.name.clone());
         bound.or_else(|| task.spec.flow.clone()).unwrap_or_else(|| self.default_flow())
     }
@@ -198,7 +204,7 @@ impl Query<'_> {
         }))
     }
 
-    pub fn why(&self, id: TaskId) -> Result<api::Why, Problem> {
+    pub fn explain_task(&self, id: TaskId) -> Result<api::Why, Problem> {
         let reader = self.reader_for_task(id)?;
         let of = |error| problems::from_store_error(&error);
         let row = reader.row(id).map_err(of)?.ok_or_else(|| problems::unknown_task(id))?;
@@ -230,7 +236,7 @@ impl Query<'_> {
 
     /// Works under way that do not fit together. Only the process that drives them knows.
     fn list_clashes(&self) -> Vec<api::ClashLine> {
-        let seen = self.engine.view(|view| view.clashes.clone()).unwrap_or_default();
+        let seen = self.engine.with_snapshot(|view| view.clashes.clone()).unwrap_or_default();
         let line = |((task, with), files)| api::ClashLine {
             task: conversions::task_id(task),
             with: conversions::task_id(with),
@@ -248,12 +254,16 @@ impl Query<'_> {
         among: &TaskRelations,
     ) -> String {
         let free = row.effective_status() == TaskStatus::Ready && among.held.is_none();
-        let why = if free { self.engine.view(|view| not_begun_reason(task, view)).flatten() } else { None };
+        let why = if free {
+            self.engine.with_snapshot(|view| not_begun_reason(task, view)).flatten()
+        } else {
+            None
+        };
         let red = || match free && !self.engine.is_alive() {
             true => self.red_base_text(reader).ok().flatten().map(|reason| base_hold_text(&reason)),
             false => None,
         };
-        if let Some(check) = running_checks::check_of_task(&self.engine.checks(), task.id) {
+        if let Some(check) = running_checks::check_of_task(&self.engine.running_checks(), task.id) {
             return format!("{} {}", task.id, running_checks::check_sentence(check));
         }
         if !self.engine.is_alive()
@@ -267,8 +277,8 @@ impl Query<'_> {
         }
     }
 
-    pub fn status(&self) -> Result<Box<api::StatusReport>, Problem> {
-        let Some(reader) = self.reader()? else {
+    pub fn status_report(&self) -> Result<Box<api::StatusReport>, Problem> {
+        let Some(reader) = self.open_reader()? else {
             let (branch, disk) = (self.place.base_branch_or_empty(), disk_state(self.place));
             let commit = self.place.branch_tip(&branch).unwrap_or_default();
             return Ok(Box::new(api::StatusReport {
@@ -308,10 +318,10 @@ impl Query<'_> {
     ) -> Result<Box<api::StatusReport>, Problem> {
         let disk = disk_state(self.place);
         // Before anything is read that depends on the checkout.
-        let cleaned = interrupted_publish::clean_up_here(self.place).sentence();
+        let cleaned = interrupted_publish::clean_up_here(self.place).to_sentence();
         let moment = task_cache::table_snapshot(self.place, reader)?;
         let counted = moment.task_counts(reader)?;
-        let ready = counted.of(TaskStatus::Ready);
+        let ready = counted.count_of(TaskStatus::Ready);
         let mut waits = WaitGroups::load_stored(self.place, reader)?;
         let held = waits.add_held(&moment, reader, holds, ready)?;
         let mut counts: BTreeMap<api::Status, u64> = BTreeMap::new();
@@ -330,7 +340,7 @@ impl Query<'_> {
         }
         let base = self.base_status(reader)?;
         let pilot = self.current_pilot(reader, holds, ready)?;
-        let queue = self.queue_brief(reader, counted.of(TaskStatus::Landing))?;
+        let queue = self.queue_brief(reader, counted.count_of(TaskStatus::Landing))?;
         let mut warnings = Vec::new();
         if let Some(reason) = base.held.as_ref().filter(|_| !base.published) {
             warnings.push(format!("landed work is not in your branch yet: {reason}"));
@@ -341,7 +351,7 @@ impl Query<'_> {
         }));
         warnings.extend(stale_journal_warning(self.place));
         warnings.extend(older_journals_warning(self.place));
-        if let Some(shortage) = self.engine.view(|view| view.shortage.clone()).flatten() {
+        if let Some(shortage) = self.engine.with_snapshot(|view| view.shortage.clone()).flatten() {
             let (resource, detail) = (shortage.resource, shortage.detail);
             warnings.push(format!(
                 "nothing is started: this machine is out of {resource} ({detail}); Landfall continues by itself"
@@ -359,9 +369,9 @@ impl Query<'_> {
                 since_ms: run.started.0,
                 slots: run.slots,
                 agents: holds.agents,
-                mode: self.engine.mode().to_owned(),
+                mode: self.engine.mode_label().to_owned(),
             }),
-            checks: self.engine.checks().iter().map(running_checks::to_running_check_line).collect(),
+            checks: self.engine.running_checks().iter().map(running_checks::to_running_check_line).collect(),
             active: active_lines(self, reader, &moment)?,
             pilot,
             queue,
@@ -387,7 +397,7 @@ impl Query<'_> {
         ready: u64,
     ) -> Result<Option<Box<api::Pilot>>, Problem> {
         let Some(run) = &holds.run else { return Ok(None) };
-        let pilot = match self.engine.view(|view| view.pilot.clone()) {
+        let pilot = match self.engine.with_snapshot(|view| view.pilot.clone()) {
             Some(pilot) => pilot,
             None => reader.pilot().map_err(|error| problems::from_store_error(&error))?,
         };
@@ -407,7 +417,7 @@ impl Query<'_> {
         landing: u64,
     ) -> Result<Option<Box<api::QueueBrief>>, Problem> {
         let of = |error| problems::from_store_error(&error);
-        if let Some(brief) = self.engine.view(|view| queue::queue_brief(&view.queue)) {
+        if let Some(brief) = self.engine.with_snapshot(|view| queue::queue_brief(&view.queue)) {
             return Ok(brief);
         }
         let newest = reader.latest(&["queue-held", "queue-resumed"]).map_err(of)?;
@@ -495,7 +505,7 @@ impl Query<'_> {
 
     pub fn journal_page(&self, asked: &api::LogAsked) -> Result<api::LogPage, Problem> {
         let after = asked.after.unwrap_or(0);
-        let Some(reader) = self.reader()? else {
+        let Some(reader) = self.open_reader()? else {
             return match asked.task {
                 Some(task) => Err(problems::unknown_task(conversions::model_task(task))),
                 None => Ok(api::LogPage { entries: Vec::new(), next: after, more: false }),
@@ -561,7 +571,7 @@ impl Query<'_> {
                     format!("`landfall why {id}` shows its state")
                 };
                 let message = format!("nothing of {id} has been brought in yet, so there is no diff");
-                return Err(Problem::new(ProblemCode::NotNow, message).hint(hint));
+                return Err(Problem::new(ProblemCode::NotNow, message).with_hint(hint));
             }
         };
         let store = self.open_store()?;
@@ -579,7 +589,7 @@ impl Query<'_> {
                 ProblemCode::Corrupt,
                 format!("the commits of {id} in the journal are not commits"),
             )
-            .hint("`landfall doctor` says more"));
+            .with_hint("`landfall doctor` says more"));
         };
         let text = store
             .diff_commits(&a, &b, &DiffOptions::default())
@@ -599,7 +609,7 @@ impl Query<'_> {
     /// Where work left the base that has no workspace; itself if that cannot be said.
     fn fork_point(&self, head: &Commit) -> Result<Commit, Problem> {
         let store = self.open_store()?;
-        let base = store.base().map_err(|error| problems::from_git_error(&error))?;
+        let base = store.read_base().map_err(|error| problems::from_git_error(&error))?;
         let (Some(base), Ok(work)) = (base, head.as_str().parse::<Oid>()) else { return Ok(head.clone()) };
         let forks = store.merge_bases(&base, &work).map_err(|error| problems::from_git_error(&error))?;
         Ok(forks.first().map_or_else(|| head.clone(), |fork| Commit::new(fork.as_str())))
@@ -639,13 +649,13 @@ impl Query<'_> {
         };
         let certificate = certificate.ok_or_else(|| {
             Problem::new(ProblemCode::NotNow, format!("{id} has not landed, so there is no certificate"))
-                .hint(format!("`landfall why {id}` shows its state"))
+                .with_hint(format!("`landfall why {id}` shows its state"))
         })?;
         Ok(api::CertificateJson { task: conversions::task_id(id), certificate })
     }
 
     pub fn export_tasks(&self, asked: &api::Export) -> Result<api::Exported, Problem> {
-        let Some(reader) = self.reader()? else {
+        let Some(reader) = self.open_reader()? else {
             return match asked.tasks.first() {
                 Some(task) => Err(problems::unknown_task(conversions::model_task(*task))),
                 None => Ok(api::Exported { files: Vec::new() }),
@@ -817,7 +827,7 @@ fn task_details(reader: &StoreReader, task: &Task, among: &TaskRelations) -> Res
         details.push(format!("limits you set: {limits}"));
     }
     for warning in task.warnings.iter().rev().take(3) {
-        details.push(format!("warning: {}", warning.sentence()));
+        details.push(format!("warning: {}", warning.to_sentence()));
     }
     details.extend(next_steps(task));
     Ok(details)
@@ -838,7 +848,7 @@ fn resolve_work_commit(
     if !is_hex || !(DIGITS_MIN..=64).contains(&text.len()) {
         let message = format!("`{text}` is not the name of a commit");
         return Err(Problem::new(ProblemCode::BadInput, message)
-            .hint("7 to 64 hex digits; `landfall log` and the JSON of `landfall diff` name commits"));
+            .with_hint("7 to 64 hex digits; `landfall log` and the JSON of `landfall diff` name commits"));
     }
     let events =
         reader.events(Seq::ZERO, Some(id), u32::MAX).map_err(|error| problems::from_store_error(&error))?;
@@ -848,11 +858,11 @@ fn resolve_work_commit(
     let (known, other) = (meant.next(), meant.next());
     if other.is_some() {
         let message = format!("`{text}` could be several commits of {id}");
-        return Err(Problem::new(ProblemCode::BadInput, message).hint("name more of its digits"));
+        return Err(Problem::new(ProblemCode::BadInput, message).with_hint("name more of its digits"));
     }
     let unknown = || {
         Problem::new(ProblemCode::BadInput, format!("`{text}` is not a commit of the work of {id}"))
-            .hint(format!("`landfall diff {id}` shows all of it, against the base"))
+            .with_hint(format!("`landfall diff {id}` shows all of it, against the base"))
     };
     let (Ok(oid), Ok(tip)) = (known.copied().unwrap_or(&text).parse::<Oid>(), tip.as_str().parse::<Oid>())
     else {
@@ -950,7 +960,7 @@ fn active_lines(
     reader: &StoreReader,
     moment: &TableSnapshot,
 ) -> Result<Vec<api::ActiveLine>, Problem> {
-    let (place, live, checks) = (look.place, look.engine.live_agents(), look.engine.checks());
+    let (place, live, checks) = (look.place, look.engine.live_agents(), look.engine.running_checks());
     let is_alive = look.engine.is_alive();
     let active_line = |task: &Task, live: Option<&LiveAgent>| {
         let mut line = active_line(task, live)?;
@@ -962,7 +972,7 @@ fn active_lines(
         Some(line)
     };
     let mut lines = Vec::new();
-    for (_, task) in moment.at_work(place, reader)?.iter().take(PAGE as usize) {
+    for (_, task) in moment.active_tasks(place, reader)?.iter().take(PAGE as usize) {
         lines.extend(active_line(task, live.get(&task.id)));
     }
     let filter = TaskFilter { status: Some(TaskStatus::Landing), ..TaskFilter::default() };
@@ -985,7 +995,7 @@ fn active_line(task: &Task, live: Option<&LiveAgent>) -> Option<api::ActiveLine>
         iteration: current_iteration(task),
         iterations_max: task.limits.iterations_max,
         elapsed_ms: elapsed_ms(task, clock::now_ms()),
-        tokens: conversions::tokens(usage),
+        tokens: conversions::total_tokens(usage),
         cost_usd: conversions::micro_to_usd(usage.micro_usd),
         agent: live.map(conversions::to_agent_at_work),
         check: None,
@@ -1011,7 +1021,7 @@ pub(crate) fn activity(doing: &AttemptPhase) -> api::TaskActivity {
 /// The iteration under way, or the last one.
 pub(crate) fn current_iteration(task: &Task) -> u32 {
     match &task.state {
-        _ if task.strides() => task.iterations_done(), // a run is a whole loop: its steps are what counts
+        _ if task.runs_own_loop() => task.iterations_done(), // a run is a whole loop: its steps are what counts
         TaskState::Active { doing: AttemptPhase::Running { iteration, .. }, .. } => *iteration,
         TaskState::Active { .. }
         | TaskState::Draft
@@ -1079,7 +1089,7 @@ impl WaitGroups {
         let rows = moment.next(reader, front)?;
         let (mut held, mut last) = (0, None);
         for row in &rows {
-            let Some(wait) = holds.of(row) else { continue };
+            let Some(wait) = holds.hold_reason(row) else { continue };
             held += 1;
             let account = matches!(wait, WaitReason::Quota { .. }).then(|| holds.account_of(row).to_owned());
             let slot = matches!(wait, WaitReason::Slot);

@@ -44,7 +44,7 @@ pub(crate) fn start(place: &ProjectLocation, asked: &RunAsked) -> Result<Detache
         Err(ConnectError::Refused(problem)) => Err(problem),
         Err(error @ ConnectError::Version { .. }) => {
             Err(Problem::new(ProblemCode::EngineBusy, error.to_string())
-                .hint("use the `landfall` that started it, or wait until its run is over"))
+                .with_hint("use the `landfall` that started it, or wait until its run is over"))
         }
     }
 }
@@ -60,7 +60,7 @@ fn spawn_detached(place: &ProjectLocation, asked: &RunAsked) -> Result<DetachedR
     let program = std::env::current_exe();
     let unable = |error: std::io::Error| {
         Problem::new(ProblemCode::Internal, format!("start a process that drives: {error}"))
-            .hint("`landfall run` drives in this one")
+            .with_hint("`landfall run` drives in this one")
     };
     let mut command = Command::new(program.map_err(unable)?);
     command.arg("-C").arg(&place.root).args(place.base.iter().map(|base| format!("--base={base}")));
@@ -86,15 +86,15 @@ fn spawn_detached(place: &ProjectLocation, asked: &RunAsked) -> Result<DetachedR
         let client =
             Client::connect(&place.folder.socket_path()).ok().filter(|it| it.engine().pid == child.id());
         if let Some(begun) = client.and_then(|client| find_active_run(&client)) {
-            reap(child);
+            reap_child(child);
             return Ok(begun);
         }
         if Instant::now() > until {
             let pid = child.id();
-            reap(child);
+            reap_child(child);
             let what = format!("process {pid} was started to drive, and does not answer yet");
             let hint = format!("`landfall status` shows when it does; what it says is in {}", path.display());
-            return Err(Problem::new(ProblemCode::Internal, what).hint(hint));
+            return Err(Problem::new(ProblemCode::Internal, what).with_hint(hint));
         }
     }
 }
@@ -132,7 +132,7 @@ fn parse_reported_problem(text: &str) -> Option<Problem> {
 }
 
 /// Whoever started a process buries it. If we end first, somebody else does.
-fn reap(mut child: Child) {
+fn reap_child(mut child: Child) {
     std::thread::spawn(move || child.wait());
 }
 

@@ -98,7 +98,9 @@ impl RunHandle for RemoteRun {
                 {
                     let what = format!("{ours} is over, and {theirs} has begun meanwhile");
                     let hint = format!("`landfall report {ours}` says what became of it");
-                    return Some(RunOutcome::broken_run(Problem::new(ProblemCode::NotNow, what).hint(hint)));
+                    return Some(RunOutcome::broken_run(
+                        Problem::new(ProblemCode::NotNow, what).with_hint(hint),
+                    ));
                 }
                 self.shown = self.shown.max(view.head);
                 self.view.news.extend(view.news);
@@ -108,7 +110,7 @@ impl RunHandle for RemoteRun {
             }
             if self.lost.is_some_and(|since| since.elapsed() > PATIENCE) {
                 let problem = Problem::new(ProblemCode::Internal, "the server that drives does not answer any more")
-                    .hint("`landfall status` shows whether it still runs; agents at work are adopted by the next run");
+                    .with_hint("`landfall status` shows whether it still runs; agents at work are adopted by the next run");
                 return Some(RunOutcome::broken_run(problem));
             }
             let left = until.saturating_duration_since(Instant::now());

@@ -53,7 +53,7 @@ impl WriteCounter {
     }
 
     /// Waits until there are more than `known`, at most so long.
-    fn wait_past(&self, known: u64, at_most: Duration) {
+    fn wait_for_more_than(&self, known: u64, at_most: Duration) {
         let waited = self.grown.wait_timeout_while(self.count(), at_most, |count| *count <= known);
         drop(waited); // whoever waited looks again anyway
     }
@@ -104,7 +104,7 @@ impl ServedProject {
         place.lock = Some(Arc::new(lock));
         // What is wrong with the project is better heard now than at the first request.
         let engine = open(&place, "landfall serve").map_err(|error| problems::open(&error))?;
-        let stamp = ConfigStamp::of(&place);
+        let stamp = ConfigStamp::for_project(&place);
         let state = Mutex::new(ServedRunState::Rest { engine: Some((Box::new(engine), stamp)), last: None });
         Ok(Self {
             place,
@@ -139,7 +139,7 @@ impl ServedProject {
     }
 
     /// How far things have come. Nobody else writes while the project is kept.
-    pub fn mark(&self) -> StateVersion {
+    pub fn state_version(&self) -> StateVersion {
         // The count first: what is written in between belongs to a later mark, and is looked for again.
         let writes = self.write_count();
         let seq = self.current_run().map_or(0, |run| run.site.end.head().seq.0);
@@ -152,10 +152,10 @@ impl ServedProject {
     }
 
     /// Waits until something is written after `mark`, for at most so long.
-    pub fn wait_past(&self, mark: StateVersion, at_most: Duration) {
+    pub fn wait_for_change(&self, mark: StateVersion, at_most: Duration) {
         match self.current_run() {
             Some(run) => run.site.end.wait_past(Seq(mark.seq), at_most),
-            None => self.writes.wait_past(mark.writes, at_most),
+            None => self.writes.wait_for_more_than(mark.writes, at_most),
         }
     }
 
@@ -170,17 +170,17 @@ impl ServedProject {
 
     /// Whether a run is under way. Whoever asks regularly lets a run that is over be noticed.
     pub fn is_running(&self) -> bool {
-        matches!(*self.look(), ServedRunState::Running(_))
+        matches!(*self.lock_state(), ServedRunState::Running(_))
     }
 
     /// Begins a run.
     pub fn start(&self, asked: &api::RunAsked) -> Result<api::RunStarted, Problem> {
-        let mut state = self.look();
+        let mut state = self.lock_state();
         if self.is_ending() {
             return Err(Problem::new(ProblemCode::NotNow, "the server is ending, so nothing more begins"));
         }
         let ServedRunState::Rest { engine, .. } = &mut *state else {
-            return Err(Problem::new(ProblemCode::NotNow, "a run is under way already").hint(
+            return Err(Problem::new(ProblemCode::NotNow, "a run is under way already").with_hint(
                 "`landfall status` shows it; `landfall run pause` and `landfall run resume` steer it",
             ));
         };
@@ -198,7 +198,7 @@ impl ServedProject {
 
     /// Begins a run for the loops that are to go on, unless one is under way.
     pub fn drive_loops(&self) -> Result<(), Problem> {
-        let tasks = match self.place.reader()? {
+        let tasks = match self.place.open_reader()? {
             Some(reader) => loops::tasks_to_drive(&reader)?,
             None => Vec::new(),
         };
@@ -223,7 +223,7 @@ impl ServedProject {
         if looked == Some(writes) {
             return; // nobody else writes here
         }
-        let Ok(Some(reader)) = self.place.reader() else { return }; // no loop was begun yet
+        let Ok(Some(reader)) = self.place.open_reader() else { return }; // no loop was begun yet
         let Ok(head) = reader.head() else { return }; // whoever asks for it hears why
         {
             let mut minding = self.minding.lock().unwrap_or_else(PoisonError::into_inner);
@@ -245,19 +245,19 @@ impl ServedProject {
     /// What goes on in the run under way, or how the last one ended.
     pub fn current_run_view(&self, asked: api::RunNowAsked) -> Result<Box<api::RunView>, Problem> {
         if let Some(run) = self.current_run() {
-            return Ok(Box::new(run.now(asked)));
+            return Ok(Box::new(run.current_view(asked)));
         }
-        let state = self.look();
+        let state = self.lock_state();
         match &*state {
-            ServedRunState::Running(run) => Ok(Box::new(run.monitor().now(asked))),
+            ServedRunState::Running(run) => Ok(Box::new(run.monitor().current_view(asked))),
             ServedRunState::Rest { last: Some(last), .. } => {
-                let view = last.run.now(asked);
+                let view = last.run.current_view(asked);
                 let outcome = Some(last.outcome.clone());
                 Ok(Box::new(api::RunView { run: Some(last.outcome.run), outcome, slots: Vec::new(), ..view }))
             }
             ServedRunState::Rest { last: None, .. } => {
                 Err(Problem::new(ProblemCode::NotNow, "no run is under way")
-                    .hint("`landfall run` starts one, and so does the board"))
+                    .with_hint("`landfall run` starts one, and so does the board"))
             }
         }
     }
@@ -268,17 +268,19 @@ impl ServedProject {
             return Err(problem);
         }
         let deadline = Instant::now() + ENDING_MAX;
-        let mut state = self.look();
+        let mut state = self.lock_state();
         while let ServedRunState::Running(_) = *state {
             // It ends this moment, or it has just begun.
             if Instant::now() > deadline {
-                return Err(Problem::new(ProblemCode::EngineBusy, "a run has just begun").hint("ask again"));
+                return Err(
+                    Problem::new(ProblemCode::EngineBusy, "a run has just begun").with_hint("ask again")
+                );
             }
             drop(state);
             state = self.lock_state_within(END_LOOK);
         }
         let ServedRunState::Rest { engine, .. } = &mut *state else { unreachable!("waited for") };
-        let stamp = ConfigStamp::of(&self.place);
+        let stamp = ConfigStamp::for_project(&self.place);
         let open = match engine.take() {
             Some((engine, kept)) if kept == stamp => engine,
             Some(_) | None => {
@@ -293,7 +295,7 @@ impl ServedProject {
 
     /// Does what needs the project to itself; none while a run is under way.
     pub fn with_idle_project<T>(&self, keep: impl FnOnce(&ProjectLocation) -> T) -> Option<T> {
-        let mut state = self.look();
+        let mut state = self.lock_state();
         let ServedRunState::Rest { engine, .. } = &mut *state else { return None };
         *engine = None; // whatever is written now, it would not know
         Some(keep(&self.place))
@@ -303,7 +305,7 @@ impl ServedProject {
     pub fn stop(&self, now: bool) {
         self.ending.store(true, Ordering::SeqCst);
         self.proposals.stop();
-        if let ServedRunState::Running(run) = &mut *self.look() {
+        if let ServedRunState::Running(run) = &mut *self.lock_state() {
             if now {
                 run.stop_now()
             } else {
@@ -314,7 +316,7 @@ impl ServedProject {
     }
 
     /// Waits for the end of the run under way, at most for `span`. Returns whether nothing runs.
-    pub fn wait_for_rest(&self, span: Duration) -> bool {
+    pub fn wait_until_idle(&self, span: Duration) -> bool {
         let deadline = Instant::now() + span;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -326,7 +328,7 @@ impl ServedProject {
     }
 
     /// The state, once a run that is over was put away.
-    fn look(&self) -> MutexGuard<'_, ServedRunState> {
+    fn lock_state(&self) -> MutexGuard<'_, ServedRunState> {
         self.lock_state_within(Duration::ZERO)
     }
 
@@ -339,13 +341,13 @@ impl ServedProject {
                 Ok(ended) => ended,
                 Err(_) => Some(api::RunOutcome::broken_run(
                     Problem::new(ProblemCode::Internal, "the engine has a fault and left the run")
-                        .hint("what was acknowledged is safe; another run goes on from there"),
+                        .with_hint("what was acknowledged is safe; another run goes on from there"),
                 )),
             };
             if let Some(mut outcome) = outcome {
                 if outcome.run == NO_RUN {
                     // What broke does not know which run it was; whoever asks wants to.
-                    let view = run.monitor().now(api::RunNowAsked::default());
+                    let view = run.monitor().current_view(api::RunNowAsked::default());
                     outcome.run = view.run.unwrap_or(api::WireRunId(1));
                 }
                 let last = PreviousRun { outcome: Box::new(outcome), run: run.monitor() };
@@ -379,7 +381,7 @@ const END_LOOK: Duration = Duration::from_millis(20);
 const FILES_MAX: usize = 1_000; // nobody has so many flows
 
 impl ConfigStamp {
-    fn of(place: &ProjectLocation) -> Self {
+    fn for_project(place: &ProjectLocation) -> Self {
         let overrides = place.root.join(".landfall");
         let mut read = vec![place.root.join("landfall.toml"), place.git_dir.join("HEAD")];
         for folder in ["flows", "prompts"] {

@@ -15,7 +15,7 @@ pub(super) enum ForegroundProgram {
 
 /// Looks at the foreground of the terminal that `pane` leads.
 pub(super) fn foreground_program(pane: i32, argv: &[String]) -> ForegroundProgram {
-    let Some(leader) = ForegroundProcess::of(pane) else {
+    let Some(leader) = ForegroundProcess::read_process(pane) else {
         return ForegroundProgram::Other("nobody".to_owned());
     };
     let program =
@@ -27,7 +27,7 @@ pub(super) fn foreground_program(pane: i32, argv: &[String]) -> ForegroundProgra
     let mut anyone = false;
     for entry in entries.flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-        let Some(process) = ForegroundProcess::of(pid) else { continue };
+        let Some(process) = ForegroundProcess::read_process(pid) else { continue };
         if process.terminal != leader.terminal || process.group != leader.foreground {
             continue;
         }
@@ -56,7 +56,7 @@ struct ForegroundProcess {
 }
 
 impl ForegroundProcess {
-    fn of(pid: i32) -> Option<Self> {
+    fn read_process(pid: i32) -> Option<Self> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         // The name may hold anything, a bracket too.
         let (head, rest) = stat.rsplit_once(") ")?;

@@ -135,7 +135,7 @@ impl Server {
     }
 
     /// Types a text of many lines as one.
-    pub(super) fn paste(&self, text: &str) -> Result<(), String> {
+    pub(super) fn paste_text(&self, text: &str) -> Result<(), String> {
         let mut child = self
             .tmux_command(&["load-buffer", "-b", "prompt", "-"])
             .stdin(Stdio::piped())

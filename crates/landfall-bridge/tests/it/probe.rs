@@ -9,7 +9,7 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words.as_slice() {
-        ["bridge", name] => landfall_bridge::bridge(name).map_or(ExitCode::from(2), ExitCode::from),
+        ["bridge", name] => landfall_bridge::run_bridge(name).map_or(ExitCode::from(2), ExitCode::from),
         ["mcp", "--agent"] => ExitCode::from(landfall_bridge::mcp::serve_signal_tools()),
         ["attach", folder] => attach(folder),
         ["acp", ways @ ..] => tiny_acp::main(ways),

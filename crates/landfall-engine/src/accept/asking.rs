@@ -44,7 +44,7 @@ impl JudgeAgent<'_> {
         Duration::from_millis(spec.map_or(300_000, |spec| spec.limit_ms))
     }
 
-    fn note(&self, usage: AgentUsage, took_ms: u64) {
+    fn add_usage(&self, usage: AgentUsage, took_ms: u64) {
         let used = *self.used.borrow();
         *self.used.borrow_mut() = used.plus(Spending { usage, time_ms: took_ms });
     }
@@ -81,7 +81,7 @@ impl Judge for JudgeAgent<'_> {
             Some(shown) => shown.write_picture(work).map(|words| format!("{}{words}", question.prompt)),
         };
         let reply = consult::consult_agent(&asked, &prompt)?;
-        self.note(reply.usage, reply.took_ms);
+        self.add_usage(reply.usage, reply.took_ms);
         match reply.verdict {
             Verdict::Complete | Verdict::Continue | Verdict::Checkpoint { .. } | Verdict::Pending { .. } => {
                 let answer = reply.texts.join("\n");

@@ -227,7 +227,7 @@ fn find_comparison_source(
             .ok_or_else(|| uncertain_because("where `{{base_url}}` leads is not known here".to_owned()));
     }
     let path = RepoPath::new(reference).map_err(|error| uncertain_because(error.to_string()))?;
-    match tree.bytes(path.as_str()) {
+    match tree.read_bytes(path.as_str()) {
         Err(why) => Err(uncertain_because(why)),
         Ok(None) => Err(uncertain_because(format!("there is no `{}` to compare with", path.as_str()))),
         Ok(Some(bytes)) => Ok(ComparisonSource::Picture(bytes)),

@@ -46,7 +46,7 @@ pub(super) fn check_path_committed(tree: &AcceptanceTree, path: &RepoPath) -> Ch
 
 /// The text of a file, or what is said instead.
 fn read_text_file(tree: &AcceptanceTree, path: &RepoPath) -> Result<String, CheckEvidence> {
-    match tree.text(path.as_str()) {
+    match tree.read_text(path.as_str()) {
         Err(why) => Err(uncertain_because(why)),
         Ok(None) => Err(fail_with_evidence(format!("there is no `{}`", path.as_str()))),
         Ok(Some(text)) => Ok(text),
@@ -79,14 +79,14 @@ fn line_of(text: &str, wanted: &str) -> Option<usize> {
 /// Whether a text is in none of the files.
 pub(super) fn none_contains(tree: &AcceptanceTree, pattern: &RepoPath, wanted: &str) -> CheckEvidence {
     let (matcher, files) =
-        match glob_to_regex(pattern.as_str()).and_then(|matcher| Ok((matcher, tree.files()?))) {
+        match glob_to_regex(pattern.as_str()).and_then(|matcher| Ok((matcher, tree.list_files()?))) {
             Ok(both) => both,
             Err(why) => return uncertain_because(why),
         };
     let mut count = 0;
     for path in files.iter().filter(|path| glob_matches(&matcher, path)) {
         count += 1;
-        match tree.text(path) {
+        match tree.read_text(path) {
             Err(why) => return uncertain_because(why),
             Ok(text) => {
                 if let Some(line) = text.and_then(|text| line_of(&text, wanted)) {
@@ -221,5 +221,5 @@ pub(super) fn check_symlink_target(tree: &AcceptanceTree, path: &RepoPath, targe
 
 /// The beginning of a text of others, on one line.
 pub(super) fn shorten_to_line(text: &str) -> String {
-    landfall_trackers::tracker::shown(text, SHOWN_CHARS_MAX)
+    landfall_trackers::tracker::escape_beginning(text, SHOWN_CHARS_MAX)
 }

@@ -130,7 +130,7 @@ fn answer_github_query(
         ForgeQuery::Issue(number) => {
             let number = IssueNumber::new(*number)
                 .ok_or_else(|| uncertain_because("numbers begin at 1".to_owned()))?;
-            let issue = tracker.issue(number).map_err(trouble)?;
+            let issue = tracker.read_issue(number).map_err(trouble)?;
             let wants = |field: &str| shown.fields.iter().flatten().any(|it| it == field);
             let comments = if wants("comments") {
                 tracker.list_comments(number.into()).map_err(trouble)?
@@ -146,7 +146,7 @@ fn answer_github_query(
             let seen = tracker.pull_request(number).map_err(trouble)?;
             let mut view = pull_request_to_json(&seen);
             if shown.fields.iter().flatten().any(|it| it == "reviewDecision") {
-                let reviews = tracker.reviews(number).map_err(trouble)?;
+                let reviews = tracker.list_reviews(number).map_err(trouble)?;
                 let last = reviews.iter().rev().find_map(|review| match review.verdict {
                     ReviewVerdict::Approved => Some("APPROVED"),
                     ReviewVerdict::ChangesRequested => Some("CHANGES_REQUESTED"),
@@ -395,10 +395,10 @@ fn evaluate_check_sum(checks: &[ForgeCheck], what: &str) -> CheckEvidence {
 /// The workflow files, with their names.
 fn list_workflow_files(tree: &AcceptanceTree) -> Vec<(String, String)> {
     const FOLDER: &str = ".github/workflows";
-    let names = tree.names(FOLDER).unwrap_or_default();
+    let names = tree.list_names(FOLDER).unwrap_or_default();
     let files = names.into_iter().filter(|name| name.ends_with(".yml") || name.ends_with(".yaml"));
     files
-        .filter_map(|name| Some((tree.text(&format!("{FOLDER}/{name}")).ok()??, name)))
+        .filter_map(|name| Some((tree.read_text(&format!("{FOLDER}/{name}")).ok()??, name)))
         .map(|(text, name)| (name, text))
         .collect()
 }

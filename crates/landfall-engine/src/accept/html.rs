@@ -236,7 +236,7 @@ impl HtmlParser<'_> {
         Some(c)
     }
 
-    fn take(&mut self, word: &str) -> bool {
+    fn take_word(&mut self, word: &str) -> bool {
         self.rest.strip_prefix(word).is_some_and(|rest| {
             self.rest = rest;
             true
@@ -275,7 +275,7 @@ impl HtmlParser<'_> {
 
     fn parse_compound(&mut self) -> Option<CompoundSelector> {
         let mut simples = Vec::new();
-        if self.take("*") {
+        if self.take_word("*") {
             simples.push(SimpleSelector::Any);
         } else if let Some(name) = self.parse_name() {
             simples.push(SimpleSelector::Type(name.to_ascii_lowercase()));
@@ -323,20 +323,20 @@ impl HtmlParser<'_> {
         self.skip_space();
         let name = self.parse_name()?.to_ascii_lowercase();
         self.skip_space();
-        if self.take("]") {
+        if self.take_word("]") {
             return Some(SimpleSelector::Attribute { name, how: AttributeMatch::There, ignore_case: false });
         }
-        let make: fn(String) -> AttributeMatch = if self.take("=") {
+        let make: fn(String) -> AttributeMatch = if self.take_word("=") {
             AttributeMatch::Is
-        } else if self.take("~=") {
+        } else if self.take_word("~=") {
             AttributeMatch::Word
-        } else if self.take("|=") {
+        } else if self.take_word("|=") {
             AttributeMatch::Dash
-        } else if self.take("^=") {
+        } else if self.take_word("^=") {
             AttributeMatch::Begins
-        } else if self.take("$=") {
+        } else if self.take_word("$=") {
             AttributeMatch::Ends
-        } else if self.take("*=") {
+        } else if self.take_word("*=") {
             AttributeMatch::Contains
         } else {
             return None;
@@ -353,10 +353,10 @@ impl HtmlParser<'_> {
             _ => self.parse_name()?,
         };
         self.skip_space();
-        let ignore_case = self.take("i") || self.take("I");
+        let ignore_case = self.take_word("i") || self.take_word("I");
         self.skip_space();
         let value = if ignore_case { value.to_lowercase() } else { value };
-        self.take("]").then(|| SimpleSelector::Attribute { name, how: make(value), ignore_case })
+        self.take_word("]").then(|| SimpleSelector::Attribute { name, how: make(value), ignore_case })
     }
 
     fn parse_pseudo(&mut self) -> Option<SimpleSelector> {
@@ -385,7 +385,7 @@ impl HtmlParser<'_> {
                 }
             }
             "not" => {
-                self.take("(").then_some(())?;
+                self.take_word("(").then_some(())?;
                 let mut inner = Vec::new();
                 loop {
                     self.skip_space();

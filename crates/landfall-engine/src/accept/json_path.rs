@@ -22,7 +22,7 @@ const VALUES_MAX: usize = 10_000;
 /// Reads a path.
 pub(super) fn parse_json_path(text: &str) -> Result<JsonPath, String> {
     let wrong = || {
-        let given = landfall_trackers::tracker::shown(text, 80);
+        let given = landfall_trackers::tracker::escape_beginning(text, 80);
         format!(
             "the path `{given}` is not understood; known are `.a.b`, `.a[0]`, `.a[]`, `.[\"a b\"]` and `| {}`",
             WORDS.join("`, `| ")
@@ -74,7 +74,7 @@ fn parse_steps(text: &str, steps: &mut Vec<JsonPathStep>) -> Option<()> {
                 steps.push(JsonPathStep::Each);
                 rest = after;
             } else if inner.starts_with('"') {
-                let (key, after) = string(inner)?;
+                let (key, after) = parse_json_string(inner)?;
                 steps.push(JsonPathStep::Key(key));
                 rest = after.strip_prefix(']')?;
             } else {
@@ -89,7 +89,7 @@ fn parse_steps(text: &str, steps: &mut Vec<JsonPathStep>) -> Option<()> {
                 continue;
             }
             if name.starts_with('"') {
-                let (key, after) = string(name)?;
+                let (key, after) = parse_json_string(name)?;
                 steps.push(JsonPathStep::Key(key));
                 rest = after;
             } else {
@@ -109,7 +109,7 @@ fn parse_steps(text: &str, steps: &mut Vec<JsonPathStep>) -> Option<()> {
 }
 
 /// A JSON string, and what stands behind it.
-fn string(text: &str) -> Option<(String, &str)> {
+fn parse_json_string(text: &str) -> Option<(String, &str)> {
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {
         match c {

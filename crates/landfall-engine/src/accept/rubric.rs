@@ -86,7 +86,7 @@ pub(super) fn build_rubric_prompt(ground: &AcceptanceContext<'_>, criterion: &st
         None => text.push_str("\n## The change\n\nIt is not known here.\n"),
     }
     for path in find_named_files(ground.tree, ground.spec_folder, &[rubric, criterion]) {
-        if let Ok(Some(file)) = ground.tree.text(&path) {
+        if let Ok(Some(file)) = ground.tree.read_text(&path) {
             text.push_str(&format!(
                 "\n## `{path}`\n\n{}\n",
                 quote_between_marks("FILE", &truncate_to_bytes(&file, FILE_BYTES_MAX))

@@ -76,7 +76,7 @@ impl AcceptanceSettlement<'_> {
         hasher.finalize().to_hex().as_str()[..16].to_owned()
     }
 
-    fn thread(&self) -> CommentThread {
+    fn comment_thread(&self) -> CommentThread {
         self.open_pr.map_or(CommentThread::Issue(self.issue), CommentThread::PullRequest)
     }
 
@@ -103,7 +103,7 @@ impl AcceptanceSettlement<'_> {
 
     /// Whether it is done and stays so, whatever could not be said about it now.
     pub fn stays_done(&self, outcome: VerifyOutcome) -> TrackerResult<bool> {
-        Ok(self.open_pr.is_none() && !moves_issue(outcome, is_done(&self.tracker.issue(self.issue)?)))
+        Ok(self.open_pr.is_none() && !moves_issue(outcome, is_done(&self.tracker.read_issue(self.issue)?)))
     }
 
     fn is_own(&self, comment: &Comment) -> bool {
@@ -111,7 +111,7 @@ impl AcceptanceSettlement<'_> {
     }
 
     fn evaluate_outcome(&self) -> TrackerResult<(VerifyOutcome, FailureCount, Vec<CriterionResult>)> {
-        let comments = self.tracker.list_comments(self.thread())?;
+        let comments = self.tracker.list_comments(self.comment_thread())?;
         // Only what this function said counts: others of ours carry words of agents.
         let ours: Vec<&str> =
             comments.iter().filter(|it| self.is_own(it)).map(|it| it.body.as_str()).collect();
@@ -124,7 +124,7 @@ impl AcceptanceSettlement<'_> {
         let own = outcome(self.criteria, &results, counted.iteration, self.iterations_max);
         // A forge closes issues by itself when work is merged; where none does, it was a person.
         let by_hand = || -> TrackerResult<bool> {
-            Ok(!self.tracker.keeps_branches() && !self.tracker.issue(self.issue)?.state.is_open())
+            Ok(!self.tracker.keeps_branches() && !self.tracker.read_issue(self.issue)?.state.is_open())
         };
         let own = if self.open_pr.is_none() && by_hand()? { outcome_after_manual_close(own) } else { own };
         Ok((with_left(own, self.left), counted, checked))
@@ -170,7 +170,7 @@ pub fn tick_boxes(
     if open.is_empty() {
         return Ok(0);
     }
-    let body = tracker.issue(issue)?.body;
+    let body = tracker.read_issue(issue)?.body;
     let ticked = retick_boxes(&body, &open, customs);
     if ticked == body {
         return Ok(0);
@@ -219,7 +219,7 @@ pub fn settle_acceptance(settling: &AcceptanceSettlement<'_>) -> TrackerResult<A
         move_issue(tracker, issue, deeds)?;
     }
     let said = tracker.add_comment(
-        settling.thread(),
+        settling.comment_thread(),
         &Marker::new(&key)?,
         &render_acceptance_comment(&findings, outcome, sighting),
     )?;
@@ -246,7 +246,7 @@ fn move_issue(tracker: &dyn Tracker, issue: IssueNumber, deeds: AcceptanceAction
         tracker.reopen_issue(issue)?;
     }
     tracker.swap_label(issue, PHASE_FAMILY, label.as_ref())?;
-    if deeds.close && tracker.issue(issue)?.state == TrackerIssueState::Open {
+    if deeds.close && tracker.read_issue(issue)?.state == TrackerIssueState::Open {
         tracker.close_issue(issue, CloseReason::Done)?;
     }
     Ok(())

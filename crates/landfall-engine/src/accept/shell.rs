@@ -126,7 +126,7 @@ impl<'a> ShellWorkspace<'a> {
         let sandbox =
             confine::build_sandbox_from_settings(settings, self.shell.folder, self.shell.environment, &reach);
         let env = extend_environment(&env, reach.caches.env);
-        self.carry_out(UserCommand {
+        self.run_command(UserCommand {
             argv,
             cwd: made.work.clone(),
             env: extend_environment(&env, vec![("TMPDIR".into(), tmp.into_os_string())]),
@@ -140,7 +140,7 @@ impl<'a> ShellWorkspace<'a> {
     /// Runs a program of the person's as the person would. Only for the client of a forge, which needs their login; its words are
     /// understood before.
     pub fn run_outside(&self, argv: Vec<OsString>, limit_ms: u64) -> Result<ProgramOutput, String> {
-        self.carry_out(UserCommand {
+        self.run_command(UserCommand {
             argv,
             cwd: self.shell.root.to_owned(),
             env: self.shell.environment.to_vec(),
@@ -155,7 +155,7 @@ impl<'a> ShellWorkspace<'a> {
         self.number.fetch_add(1, Ordering::Relaxed)
     }
 
-    fn carry_out(&self, errand: UserCommand) -> Result<ProgramOutput, String> {
+    fn run_command(&self, errand: UserCommand) -> Result<ProgramOutput, String> {
         let made = self.ensure_checkout()?;
         let dir = made.scratch.run_path().join(format!("c{}", self.next_number()));
         let ran = errand::run_with_output_cap(self.shell.program, &dir, &errand, OUT_BYTES_MAX)?;

@@ -146,12 +146,12 @@ impl AcceptanceTree {
     }
 
     /// The text of a file; none if there is no such file.
-    pub(super) fn text(&self, path: &str) -> Result<Option<String>, String> {
-        Ok(self.bytes(path)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+    pub(super) fn read_text(&self, path: &str) -> Result<Option<String>, String> {
+        Ok(self.read_bytes(path)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
     /// The bytes of a file; none if there is no such file.
-    pub(super) fn bytes(&self, path: &str) -> Result<Option<Vec<u8>>, String> {
+    pub(super) fn read_bytes(&self, path: &str) -> Result<Option<Vec<u8>>, String> {
         let TreePathContent::File(real) = self.resolve_path(path)? else { return Ok(None) };
         let large = || format!("`{path}` is larger than {} MiB and is not read", FILE_BYTES_MAX >> 20);
         match self {
@@ -166,7 +166,7 @@ impl AcceptanceTree {
     }
 
     /// The paths of all files, but for git's own.
-    pub(super) fn files(&self) -> Result<Vec<String>, String> {
+    pub(super) fn list_files(&self) -> Result<Vec<String>, String> {
         match self {
             Self::Commit(tree) => Ok(tree.file_paths().map(str::to_owned).collect()),
             Self::Folder { root, .. } => {
@@ -195,7 +195,7 @@ impl AcceptanceTree {
     }
 
     /// The names in a folder; none if there is no such folder.
-    pub(super) fn names(&self, folder: &str) -> Result<Vec<String>, String> {
+    pub(super) fn list_names(&self, folder: &str) -> Result<Vec<String>, String> {
         match self {
             Self::Commit(tree) => {
                 let inside = |path: &str| {

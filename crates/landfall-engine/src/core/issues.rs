@@ -27,7 +27,7 @@ impl Core {
     ///
     /// # Errors
     /// When one of them cannot take the way that is wanted. Nothing was changed.
-    pub fn follow(
+    pub fn follow_issues(
         &mut self,
         out: &dyn CoreEnvironment,
         asked: &FollowRequest,
@@ -54,7 +54,7 @@ impl Core {
             }
             known.push(there.map(|task| task.id));
         }
-        let mut added = self.add(out, new)?.into_iter().map(|task| task.id);
+        let mut added = self.add_tasks(out, new)?.into_iter().map(|task| task.id);
         let ids: Vec<TaskId> = known
             .into_iter()
             .map(|id| id.or_else(|| added.next()).expect("one was added for each"))
@@ -220,7 +220,7 @@ impl Core {
         };
         let again: Vec<TaskId> =
             issue.parts.iter().filter(goes_on).filter_map(|part| there.get(&part.number).copied()).collect();
-        match self.add(out, tasks) {
+        match self.add_tasks(out, tasks) {
             Ok(added) => {
                 let ids: Vec<TaskId> = added.iter().map(|task| task.id).collect();
                 if let Some(only) = &mut self.only

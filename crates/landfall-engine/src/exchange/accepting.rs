@@ -40,7 +40,7 @@ pub(super) fn accept_landed_work(
         before: ids::commit_to_oid(&landed.base_before),
     });
     let left = issue.map_or(0, |issue| issue.parts_left());
-    let heard = hear(site, at, &VerifyRequest { landed, pr, ..VerifyRequest::of_base() })?;
+    let heard = verify_criteria(site, at, &VerifyRequest { landed, pr, ..VerifyRequest::of_base() })?;
     if heard.criteria.items.is_empty() {
         // Nothing is claimed about what nobody asked for; it is said where the issue is closed.
         let whole = issue.is_some_and(|issue| issue.ends.is_some());
@@ -130,12 +130,12 @@ pub(super) fn handlers_of_base(
 }
 
 /// Looks at the criteria of an issue. Nothing is changed by it.
-pub(super) fn hear(
+pub(super) fn verify_criteria(
     site: &Arc<EngineContext>,
     at: &IssueHandle,
     hearing: &VerifyRequest<'_>,
 ) -> Result<AcceptanceResult, ExchangeError> {
-    let issue = at.tracker.issue(at.number)?;
+    let issue = at.tracker.read_issue(at.number)?;
     // What is on the base now: a person may have mended it there since.
     let base = land::sync_base(site)?;
     let commit = match &hearing.landed {
@@ -197,7 +197,7 @@ pub(super) fn hear(
         judge: asking.as_ref().map(|asking| asking as &dyn Judge),
         shell: Some(&shell),
     };
-    let checked = accept::run(&criteria, &ground);
+    let checked = accept::check_criteria(&criteria, &ground);
     if is_stopped() {
         return Err(ExchangeError::Interrupted); // what was cut short is not believed
     }

@@ -29,7 +29,7 @@ pub(super) fn with_text(
     let mut all = Vec::new();
     for blocker in related {
         let open = match &blocker.place {
-            IssueLocation::Here(number) if blocker.open => !is_done(&tracker.issue(*number)?),
+            IssueLocation::Here(number) if blocker.open => !is_done(&tracker.read_issue(*number)?),
             IssueLocation::Here(_) | IssueLocation::Elsewhere(_) => blocker.open,
         };
         all.push(Blocker { open, ..blocker });
@@ -41,7 +41,7 @@ pub(super) fn with_text(
         if all.iter().any(|it| it.place == IssueLocation::Here(number)) {
             continue;
         }
-        match tracker.issue(number) {
+        match tracker.read_issue(number) {
             Ok(named) => all.push(Blocker { place: IssueLocation::Here(number), open: !is_done(&named) }),
             Err(TrackerError::NotFound { .. } | TrackerError::Moved { .. }) => {} // a slip of the pen holds nobody up
             Err(error) => return Err(error),

@@ -85,7 +85,7 @@ fn try_send_notice(
     let verify = Label::new(&format!("{PHASE_FAMILY}{}", IssuePhase::Verify.word()))?;
     let filter = IssueFilter { only_open: true, labels: [verify].into(), most: WAITING_MAX };
     let others: Vec<Issue> =
-        at.tracker.issues(&filter)?.into_iter().filter(|issue| issue.number != at.number).collect();
+        at.tracker.list_issues(&filter)?.into_iter().filter(|issue| issue.number != at.number).collect();
     if others.is_empty() {
         return Ok(());
     }
@@ -113,7 +113,7 @@ fn comment_on_observer(
     event: ObservationKind,
 ) -> Result<(), ExchangeError> {
     let Some(text) = render_observation(criteria, event) else { return Ok(()) };
-    let marker = Marker::new(&format!("{OBSERVED_MARKER}{}/{}", event.word(), at.number.get()))?;
+    let marker = Marker::new(&format!("{OBSERVED_MARKER}{}/{}", event.wire_name(), at.number.get()))?;
     at.tracker.add_comment(CommentThread::Issue(at.number), &marker, &text)?;
     Ok(())
 }
@@ -140,7 +140,7 @@ fn check_phase_boxes(
         occasion: AcceptanceReason::Passing,
         ..VerifyRequest::of_base()
     };
-    let heard = accepting::hear(site, at, &hearing)?;
+    let heard = accepting::verify_criteria(site, at, &hearing)?;
     let both = heard.criteria.items.iter().zip(&heard.checked);
     let held: Vec<&Criterion> =
         both.filter(|(_, it)| it.result == VerifyResult::Pass).map(|(criterion, _)| criterion).collect();

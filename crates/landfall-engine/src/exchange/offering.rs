@@ -42,19 +42,25 @@ pub(super) fn offer_pull_request(
             );
             return Err(ExchangeError::Else(why));
         };
-        push(site, remote, &branch, &ids::commit_to_oid(head), known.map(|pr| ids::commit_to_oid(&pr.head)))?;
+        push_branch(
+            site,
+            remote,
+            &branch,
+            &ids::commit_to_oid(head),
+            known.map(|pr| ids::commit_to_oid(&pr.head)),
+        )?;
     }
     let new = NewPullRequest {
         head: branch,
         head_sha: sha.clone(),
         base: TrackerBranchName::new(site.branch.as_str())?,
-        title: Title::of(&commit_headline(task)),
+        title: Title::from_text(&commit_headline(task)),
         body: pull_request_body(task, at),
         draft: false,
     };
     let pr = at.tracker.create_pull_request(&new)?.into_inner();
     if pr.head_sha != sha {
-        at.tracker.pushed(pr.number, &sha)?;
+        at.tracker.note_pushed(pr.number, &sha)?;
     }
     if pr.state == PrState::Draft {
         at.tracker.mark_ready(pr.number)?;
@@ -101,7 +107,7 @@ fn post_findings(
 }
 
 /// Pushes a branch of ours, from where we left it. Work of others there is not overwritten.
-pub(crate) fn push(
+pub(crate) fn push_branch(
     site: &EngineContext,
     remote: &str,
     branch: &TrackerBranchName,
@@ -156,7 +162,7 @@ pub(super) fn confirm_landing(
         PrState::Draft | PrState::Open => {
             let merge = PullRequestMerge {
                 expected: seen.head_sha.clone(),
-                subject: Title::of(&commit_headline(task)),
+                subject: Title::from_text(&commit_headline(task)),
                 body: String::new(),
                 landed: Some(CommitSha::new(landed.commit.as_str())?),
             };
@@ -164,7 +170,7 @@ pub(super) fn confirm_landing(
         }
         PrState::Closed => {
             let marker =
-                Marker::new(&format!("landed/{}/{}", task_ref_name(task.id), landed.commit.short()))?;
+                Marker::new(&format!("landed/{}/{}", task_ref_name(task.id), landed.commit.short_hash()))?;
             let text = format!("This was closed, and its work has landed as {}.", landed.commit.as_str());
             at.tracker.add_comment(CommentThread::PullRequest(number), &marker, &text)?;
         }

@@ -11,7 +11,7 @@ use landfall_model::{Commit, ExchangeResult, Task, Timestamp};
 use landfall_trackers::tracker::{
     Blocker, ChildIssue, CloseReason, CommentThread, CommitSha, Conclusion, FailedJob, ForgeCheck,
     ForgeCheckState, Issue, IssueLocation, IssueNumber, JobStep, Marker, PHASE_FAMILY, PrNumber, PrState,
-    PullRequest, Tracker, TrackerIssueState, TrackerResult, shown,
+    PullRequest, Tracker, TrackerIssueState, TrackerResult, escape_beginning,
 };
 
 use super::blockers::{blockers_of, with_text};
@@ -93,7 +93,7 @@ pub(super) fn read_issue_state_in(
     at: &IssueHandle,
 ) -> Result<IssueSnapshot, ExchangeError> {
     let IssueHandle { tracker, number, source, .. } = at;
-    let issue = tracker.issue(*number)?;
+    let issue = tracker.read_issue(*number)?;
     let reopened = tracker.last_reopened(*number)?;
     let labels: Vec<String> = issue.labels.iter().map(|label| label.as_str().to_owned()).collect();
     let blockers = blockers_of(&**tracker, &issue)?;
@@ -108,8 +108,9 @@ pub(super) fn read_issue_state_in(
             TrackerIssueState::Closed { .. } | TrackerIssueState::Open => phase_of(&issue),
         },
         triaged: labels.iter().any(|label| label == "triaged"),
-        size: tracker.size(*number)?.map(|seen| seen.size),
-        kind: IssueKind::from_labels(labels.iter().map(String::as_str)).map(|kind| kind.word().to_owned()),
+        size: tracker.read_size(*number)?.map(|seen| seen.size),
+        kind: IssueKind::from_labels(labels.iter().map(String::as_str))
+            .map(|kind| kind.wire_name().to_owned()),
         labels,
         pr: match ground.pr {
             Some(number) => Some(seen_pr(at, &tracker.pull_request(number)?)?),
@@ -177,7 +178,7 @@ fn has_our_review(at: &IssueHandle, pr: &PullRequest) -> TrackerResult<bool> {
     if comments.iter().any(|it| marked(it.marker().map(|marker| marker.key().to_owned()))) {
         return Ok(true);
     }
-    let reviews = at.tracker.reviews(pr.number)?;
+    let reviews = at.tracker.list_reviews(pr.number)?;
     let ours = reviews
         .iter()
         .filter(|it| it.ours)
@@ -296,7 +297,7 @@ pub(super) fn read_sub_issues(
         parts.push(SubIssue {
             number: issue.number.get(),
             title: issue.title.clone(),
-            size: tracker.size(issue.number)?.map(|seen| seen.size),
+            size: tracker.read_size(issue.number)?.map(|seen| seen.size),
             // One that a person opened again is to be done again, whatever its label says.
             done: !issue.state.is_open() || labelled_done && tracker.last_reopened(issue.number)?.is_none(),
             at_verify: phase_of(issue) == Some(IssuePhase::Verify),
@@ -347,7 +348,7 @@ fn checks_of(at: &IssueHandle, commit: &str, wanted: &dyn Fn(&str) -> bool) -> T
     };
     let seen = |check: &ForgeCheck| CiCheck {
         name: check.name.clone(),
-        shown: shown(&check.name, 80),
+        shown: escape_beginning(&check.name, 80),
         stand: match check.state {
             ForgeCheckState::Waiting => CiCheckState::Queued,
             ForgeCheckState::Running => CiCheckState::Running,

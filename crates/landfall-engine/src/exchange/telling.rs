@@ -51,7 +51,7 @@ enum TriageLevel {
 }
 
 impl TriageKind {
-    fn word(self) -> &'static str {
+    fn wire_name(self) -> &'static str {
         match self {
             Self::Bug => "bug",
             Self::Feature => "feature",
@@ -61,7 +61,7 @@ impl TriageKind {
 }
 
 impl TriageLevel {
-    fn word(self) -> &'static str {
+    fn wire_name(self) -> &'static str {
         match self {
             Self::Low => "low",
             Self::Medium => "medium",
@@ -89,16 +89,19 @@ pub(super) fn record_triage(
         Err(error) => return unread(format!("`{TRIAGE}` is not what was asked for: {error}")),
     };
     let Ok(size) = said.size.parse::<TaskSize>() else {
-        return unread(format!("`{TRIAGE}` says the size `{}`; known: XS, S, M, L, XL", cut(&said.size)));
+        return unread(format!(
+            "`{TRIAGE}` says the size `{}`; known: XS, S, M, L, XL",
+            truncate_text(&said.size)
+        ));
     };
     let IssueHandle { tracker, number, .. } = at;
-    if tracker.size(*number)?.is_none() {
+    if tracker.read_size(*number)?.is_none() {
         tracker.set_size(*number, size)?;
     }
-    label_family(at, "type/", said.kind.word())?;
+    label_family(at, "type/", said.kind.wire_name())?;
     for (family, level) in [("priority/", said.priority), ("value/", said.value)] {
         if let Some(level) = level {
-            label_family(at, family, level.word())?;
+            label_family(at, family, level.wire_name())?;
         }
     }
     let label = Label::new("triaged")?;
@@ -106,14 +109,14 @@ pub(super) fn record_triage(
     tracker.change_labels(*number, &BTreeSet::from([label]), &BTreeSet::new())?;
     set_phase_label(at, IssuePhase::Issue)?;
     let marker = Marker::new(&format!("triage/{}", at.task_mark(task.id)))?;
-    let why = neutralize_markers(&cut(&said.why));
-    let text = format!("Triage: size {size}, {}.{}", said.kind.word(), prefix_space(&why));
+    let why = neutralize_markers(&truncate_text(&said.why));
+    let text = format!("Triage: size {size}, {}.{}", said.kind.wire_name(), prefix_space(&why));
     tracker.add_comment(CommentThread::Issue(*number), &marker, &text)?;
     Ok(ExchangeResult::Seen { seen: Box::new(seeing::read_issue_state(site, task, at)?), head: None })
 }
 
-pub(super) fn cut(text: &str) -> String {
-    landfall_trackers::tracker::shown(text, 1_000)
+pub(super) fn truncate_text(text: &str) -> String {
+    landfall_trackers::tracker::escape_beginning(text, 1_000)
 }
 
 fn prefix_space(text: &str) -> String {
@@ -127,7 +130,7 @@ fn ensure_label(at: &IssueHandle, label: &Label, about: &str) -> Result<(), Exch
 
 /// Says one word of a family, unless a person has said one already.
 fn label_family(at: &IssueHandle, family: &str, word: &str) -> Result<(), ExchangeError> {
-    let issue = at.tracker.issue(at.number)?;
+    let issue = at.tracker.read_issue(at.number)?;
     if issue.labels.iter().any(|label| label.name_within(family).is_some()) {
         return Ok(());
     }
@@ -151,7 +154,11 @@ pub(super) fn record_review(task: &Task, at: &IssueHandle) -> Result<ExchangeRes
             false => format!("Worth knowing, and not in the way:\n\n{}", neutralize_markers(&open.concat())),
         };
         let review = NewReview {
-            marker: Marker::new(&format!("{REVIEW_MARKER}/{}/{}", at.task_mark(task.id), pr.head.short()))?,
+            marker: Marker::new(&format!(
+                "{REVIEW_MARKER}/{}/{}",
+                at.task_mark(task.id),
+                pr.head.short_hash()
+            ))?,
             says: ReviewAction::Approve,
             body: format!("## Review summary\n\nRead by Landfall ({depth}). {found}"),
             commit: CommitSha::new(pr.head.as_str())?,

@@ -13,7 +13,7 @@ use landfall_trackers::tracker::{
 };
 
 use super::accepting::{self, AcceptanceFacts, VerifyRequest};
-use super::telling::cut;
+use super::telling::truncate_text;
 use super::{ExchangeError, IssueHandle, seeing, set_phase_label};
 use crate::digests::digest_text;
 use crate::engine_context::EngineContext;
@@ -29,7 +29,7 @@ pub(super) fn gather_parts(
     };
     match &issue.ends {
         None => check_level(site, issue, at),
-        Some(ends) => gathered(site, task, issue, ends, at),
+        Some(ends) => conclude_parts(site, task, issue, ends, at),
     }
 }
 
@@ -50,7 +50,7 @@ fn check_level(
     }
     let before = |it: &Criterion| it.section == AcceptanceStage::PreMerge;
     let hearing = VerifyRequest { only: &before, judges: false, ..VerifyRequest::of_base() };
-    match accepting::hear(site, at, &hearing) {
+    match accepting::verify_criteria(site, at, &hearing) {
         Ok(heard) => Ok(ExchangeResult::Levelled { failing: Some(heard.failing_criteria()) }),
         Err(ExchangeError::Interrupted) => Err(ExchangeError::Interrupted),
         Err(_) => Ok(ExchangeResult::Levelled { failing: None }),
@@ -65,7 +65,7 @@ fn sync_phase_with_parts(at: &IssueHandle) -> Result<(), ExchangeError> {
         false => Some(IssuePhase::Done),
     };
     let phases: Vec<Option<IssuePhase>> = children.iter().map(|child| phase(&child.issue)).collect();
-    let now = seeing::phase_of(&at.tracker.issue(at.number)?);
+    let now = seeing::phase_of(&at.tracker.read_issue(at.number)?);
     match aggregate_phase(now, &phases, false) {
         Some(phase) if Some(phase) != now => Ok(set_phase_label(at, phase)?),
         Some(_) | None => Ok(()),
@@ -73,7 +73,7 @@ fn sync_phase_with_parts(at: &IssueHandle) -> Result<(), ExchangeError> {
 }
 
 /// Holds what is done against the base once more, one part after another, and writes down what became of each.
-fn gathered(
+fn conclude_parts(
     site: &Arc<EngineContext>,
     task: &Task,
     issue: &Pipeline,
@@ -133,19 +133,19 @@ fn recheck_done_part(
     site: &Arc<EngineContext>,
     part: &IssueHandle,
 ) -> Result<Option<AcceptanceOutcome>, ExchangeError> {
-    let issue = part.tracker.issue(part.number)?;
+    let issue = part.tracker.read_issue(part.number)?;
     if let TrackerIssueState::Closed { why: CloseReason::NotPlanned, .. } = issue.state {
         return Ok(None); // somebody decided that it promises nothing any more
     }
     let landed = accepting::landing_of(site, part, &issue)?;
     let hearing = VerifyRequest { landed, ..VerifyRequest::of_base() };
-    let heard = accepting::hear(site, part, &hearing)?;
+    let heard = accepting::verify_criteria(site, part, &hearing)?;
     if !heard.checked.iter().any(|it| it.result == VerifyResult::Fail) {
         return Ok(None);
     }
     let (accepted, known) =
         accepting::settle_issue(site, part, heard, AcceptanceFacts { left: 0, was_done: true })?;
-    let open = part.tracker.issue(part.number)?.state.is_open();
+    let open = part.tracker.read_issue(part.number)?.state.is_open();
     Ok(if stays_closed(known, open) { None } else { Some(accepted) })
 }
 
@@ -169,7 +169,7 @@ fn format_part_row(end: &SubIssueEnd) -> String {
         SubIssueOutcome::Done => "SUCCESS".to_owned(),
         SubIssueOutcome::Left => "LANDED (something is left for a person)".to_owned(),
         SubIssueOutcome::Failed(why) => {
-            format!("FAILED ({})", neutralize_markers(&cut(why)).replace(['|', '\n'], " "))
+            format!("FAILED ({})", neutralize_markers(&truncate_text(why)).replace(['|', '\n'], " "))
         }
         SubIssueOutcome::Skipped(by) => format!("SKIPPED (blocked by #{by})"),
     };

@@ -93,7 +93,7 @@ impl<'a> FlowReader<'a> {
         let head = document.get("flow").and_then(|value| self.expect_table("flow", value));
         let entries = document.get("entries").and_then(|value| self.expect_table("entries", value));
         let style = head.and_then(|head| head.get("style")).and_then(|value| self.read_style(value));
-        let (about, entry) = head.map(|head| self.head(head)).unwrap_or_default();
+        let (about, entry) = head.map(|head| self.read_head(head)).unwrap_or_default();
         let entries = entries.map(|entries| self.read_entries(entries)).unwrap_or_default();
         let commands = document.get("do").and_then(|value| self.expect_table("do", value));
         let commands = commands.map(|commands| self.read_commands(commands)).unwrap_or_default();
@@ -129,7 +129,7 @@ impl<'a> FlowReader<'a> {
         commands
     }
 
-    fn head(&mut self, head: &DeTable<'_>) -> (Option<String>, Option<StepName>) {
+    fn read_head(&mut self, head: &DeTable<'_>) -> (Option<String>, Option<StepName>) {
         self.reject_unknown_keys(head, &FLOW_KEYS, |word| format!("unknown key `{word}` in [flow]"));
         let about = head.get("about").and_then(|value| self.expect_text("flow.about", value));
         let entry = head.get("entry").and_then(|value| {
@@ -465,7 +465,7 @@ impl<'a> FlowReader<'a> {
 
 /// What a person may have meant by `word`, or all there is.
 fn suggest_word(word: &str, known: &[&str], things: &str) -> String {
-    match nearest(word, known.iter().copied()) {
+    match nearest_word(word, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("known {things}: {}", known.join(", ")),
     }

@@ -15,7 +15,7 @@ use landfall_trackers::modules::refinement::Refinements;
 use landfall_trackers::modules::signal::LoopSignal;
 use landfall_trackers::modules::summary::{self, SummaryHeader, SummarySections};
 use landfall_trackers::modules::target::ModuleTarget;
-use landfall_trackers::modules::text::{format_day, moment, plain_line, strip_markup};
+use landfall_trackers::modules::text::{format_day, format_timestamp, plain_line, strip_markup};
 use landfall_trackers::modules::{
     CompletedStage, MetadataFormat, ModuleDocuments, ModuleFolderSnapshot, ModulePhase, ModuleRecord,
     ModuleStatus, NotebookStages, target,
@@ -33,7 +33,7 @@ pub(super) fn has_begun(task: &Task) -> bool {
 pub(super) fn build_module(task: &Task, seen: &ModuleFolderSnapshot, now: Timestamp) -> ModuleRecord {
     let there = match &seen.metadata {
         Some(Ok(metadata)) => metadata.module.clone(),
-        Some(Err(_)) | None => ModuleRecord::new(&task.spec.title, &moment(task.created)),
+        Some(Err(_)) | None => ModuleRecord::new(&task.spec.title, &format_timestamp(task.created)),
     };
     let mut module = there.clone();
     if plain_line(&there.title) != task.spec.title && !task.spec.title.is_empty() {
@@ -117,7 +117,7 @@ fn build_stage(task: &Task, there: Option<&NotebookStages>, now: Timestamp) -> N
         known.cloned().unwrap_or_else(|| CompletedStage {
             stage: it.number,
             name: it.focus.iter().map(|number| format!("R{number}")).collect::<Vec<_>>().join(", "),
-            completed_at: moment(now),
+            completed_at: format_timestamp(now),
             commit: commit.to_owned(),
             convergence: format_share(it.convergence).parse().ok(),
         })
@@ -146,7 +146,7 @@ pub(super) fn signal(task: &Task) -> Option<LoopSignal> {
     if !has_begun(task) {
         return None;
     }
-    if let Some(stride) = task.stride.as_ref().filter(|_| task.strides()) {
+    if let Some(stride) = task.stride.as_ref().filter(|_| task.runs_own_loop()) {
         let word = |text: &str, known: &[&str], or: &str| match known.contains(&text) {
             true => text.to_owned(),
             false => or.to_owned(),
@@ -157,7 +157,7 @@ pub(super) fn signal(task: &Task) -> Option<LoopSignal> {
             next: word(&stride.next, &[STEPS, ENDS].concat(), "(none)"),
             checkpoint: stride.checkpoint.clone(),
             iteration: Some(u64::from(task.iterations_done())),
-            timestamp: moment(task.changed),
+            timestamp: format_timestamp(task.changed),
             extra: Map::new(),
         });
     }
@@ -188,7 +188,7 @@ pub(super) fn signal(task: &Task) -> Option<LoopSignal> {
         next: next.to_owned(),
         checkpoint: checkpoint.to_owned(),
         iteration: (!is_by_hand).then(|| u64::from(task.iterations_done())),
-        timestamp: moment(task.changed),
+        timestamp: format_timestamp(task.changed),
         extra: Map::new(),
     })
 }
@@ -287,8 +287,12 @@ fn objective_items(task: &Task) -> Vec<target::ModuleTargetItem> {
 /// What a judge said, as an entry of its own.
 fn build_analysis_entry(judged: &JudgeResult) -> DatedEntry {
     let about = format!("{}-{}", judged.checkpoint.word(), judged.result.word()).replace('_', "-");
-    let mut text =
-        format!("# {}\n\n{}\n\n{}\n", judged.checkpoint.word(), moment(judged.at), judged_line(judged));
+    let mut text = format!(
+        "# {}\n\n{}\n\n{}\n",
+        judged.checkpoint.word(),
+        format_timestamp(judged.at),
+        judged_line(judged)
+    );
     if !judged.findings.is_empty() {
         text.push_str("\n## Findings\n\n");
         text.push_str(&judged.findings.iter().map(|line| format!("- {line}\n")).collect::<String>());
@@ -303,7 +307,7 @@ fn merge_refinements(task: &Task, seen: &ModuleFolderSnapshot) -> Option<String>
     for it in open {
         let text = plain_line(&it.text);
         if !all.pending.iter().any(|known| plain_line(&known.text) == text) {
-            let at: String = moment(it.at).replace('T', " ").chars().take(16).collect();
+            let at: String = format_timestamp(it.at).replace('T', " ").chars().take(16).collect();
             all = all.with_entry(&at, &text);
         }
     }
@@ -328,7 +332,7 @@ fn render_baseline(task: &Task) -> Option<String> {
         })
     });
     let generated_from = format!("revision {} of the objective of {}", objective.revision, task.id);
-    Some(Baseline { generated_from, updated: format_day(task.created), rows: rows.collect() }.text())
+    Some(Baseline { generated_from, updated: format_day(task.created), rows: rows.collect() }.to_text())
 }
 
 const JUDGED_SHOWN: usize = 5; // the rest is in `.analysis/`
@@ -338,14 +342,14 @@ fn summary_of(task: &Task, module: &ModuleRecord) -> String {
     let steps = staged.papers.contains_key(PLAN).then_some(staged.plan.steps);
     let next = task.step().map_or("-", |step| step.as_str());
     let from = staged.judged.len().saturating_sub(JUDGED_SHOWN);
-    let why = landfall_model::explain_task_state(task, &[], None, &moment);
+    let why = landfall_model::explain_task_state(task, &[], None, &format_timestamp);
     let layers = SummarySections {
         plan: steps.map_or_else(String::new, |steps| {
             format!("The plan has {steps} steps; {} are done. It is in `.plan.md`.", staged.plan.done)
         }),
         state: format!("{}: {why}", task.id),
         decisions: staged.judged[from..].iter().map(judged_line).collect(),
-        issues: task.warnings.iter().map(landfall_model::Warning::sentence).collect(),
+        issues: task.warnings.iter().map(landfall_model::Warning::to_sentence).collect(),
         lessons: staged.exclusions.iter().map(|it| format!("{} ({})", it.direction, it.reason)).collect(),
     };
     summary::write(&module.title, &SummaryHeader::for_module(module, next, steps), &layers)

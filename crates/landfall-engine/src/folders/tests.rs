@@ -86,7 +86,7 @@ impl World {
         })
     }
 
-    fn happen(&mut self, event: Event) {
+    fn apply_event(&mut self, event: Event) {
         let after = landfall_model::apply(Some((*self.task).clone()), self.task.id, self.now, &event);
         if let Ok(after) = after {
             self.task = Arc::new(after);
@@ -139,7 +139,7 @@ impl World {
             }
             _ => Event::Warned(landfall_model::Warning::LeftoversCommitted),
         };
-        self.happen(event);
+        self.apply_event(event);
         self.now = self.now.plus_ms(1 + u64::try_from(dice.roll_number(3)).expect("few") * HALF_DAY_MS);
     }
 
@@ -200,14 +200,14 @@ fn nothing_a_person_adds_between_two_looks_is_lost() {
         for seed in 0..SEEDS {
             let mut dice = Dice(seed);
             let mut world = World::new(sort, file, metadata);
-            let flow: Arc<Flow> = crate::flows::load(None).flows["lifecycle"].clone();
+            let flow: Arc<Flow> = crate::flows::load_flows(None).flows["lifecycle"].clone();
             let driving = landfall_model::AgentAssignment {
                 profile: "default".to_owned(),
                 account: "x".to_owned(),
                 style: landfall_model::AgentDriveStyle::Fresh,
             };
-            world.happen(Event::Bound { flow, limits: landfall_model::TaskLimits::default(), driving });
-            world.happen(Event::Entered {
+            world.apply_event(Event::Bound { flow, limits: landfall_model::TaskLimits::default(), driving });
+            world.apply_event(Event::Entered {
                 attempt: Attempt(1),
                 step: StepName::new("verify"),
                 run: RunId(1),
@@ -226,7 +226,7 @@ fn nothing_a_person_adds_between_two_looks_is_lost() {
             }
             let kind = if dice.roll_number(2) == 0 { EndKind::Done } else { EndKind::Cancelled };
             let code = landfall_model::EndCode::Person;
-            world.happen(Event::Ended(Ending { kind, code, detail: String::new() }));
+            world.apply_event(Event::Ended(Ending { kind, code, detail: String::new() }));
             world.visit_once(true);
             assert_eq!(
                 world.visit_once(true),

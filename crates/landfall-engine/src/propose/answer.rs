@@ -156,16 +156,16 @@ impl ProposalReader {
             &["id", "title", "body", "criteria", "size", "needs", "touches", "group", "tags", "priority"],
         );
         Some(ProposedTask {
-            id: self.text(value, "id", &what),
-            title: self.text(value, "title", &what),
-            body: self.text(value, "body", &what),
+            id: self.read_text(value, "id", &what),
+            title: self.read_text(value, "title", &what),
+            body: self.read_text(value, "body", &what),
             criteria: self.read_texts(value, "criteria", &what),
-            size: self.size(value, &what),
+            size: self.read_size(value, &what),
             tags: self.read_texts(value, "tags", &what),
             priority: self.read_priority(value, &what),
             needs: self.read_texts(value, "needs", &what),
             touches: self.read_texts(value, "touches", &what),
-            group: Some(self.text(value, "group", &what)).filter(|it| !it.is_empty()),
+            group: Some(self.read_text(value, "group", &what)).filter(|it| !it.is_empty()),
         })
     }
 
@@ -174,20 +174,20 @@ impl ProposalReader {
         let object = self.expect_object(value, &what)?;
         self.reject_unknown_keys(object, &what, &["id", "title", "body"]);
         Some(ProposalGroup {
-            id: self.text(value, "id", &what),
-            title: self.text(value, "title", &what),
-            body: self.text(value, "body", &what),
+            id: self.read_text(value, "id", &what),
+            title: self.read_text(value, "title", &what),
+            body: self.read_text(value, "body", &what),
         })
     }
 
-    fn wrong(&mut self, problem: String) {
+    fn add_problem(&mut self, problem: String) {
         self.problems.push(problem);
     }
 
     fn expect_object<'a>(&mut self, value: &'a Value, what: &str) -> Option<&'a Map<String, Value>> {
         let object = value.as_object();
         if object.is_none() {
-            self.wrong(format!("{what} is not an object"));
+            self.add_problem(format!("{what} is not an object"));
         }
         object
     }
@@ -196,7 +196,10 @@ impl ProposalReader {
     fn reject_unknown_keys(&mut self, object: &Map<String, Value>, what: &str, known: &[&str]) {
         for key in object.keys().filter(|key| !known.contains(&key.as_str())) {
             let key: String = key.chars().take(40).collect();
-            self.wrong(format!("{what} has a key `{key}`, which means nothing; known: {}", known.join(", ")));
+            self.add_problem(format!(
+                "{what} has a key `{key}`, which means nothing; known: {}",
+                known.join(", ")
+            ));
         }
     }
 
@@ -205,19 +208,19 @@ impl ProposalReader {
             None | Some(Value::Null) => Vec::new(),
             Some(Value::Array(items)) => items.clone(),
             Some(_) => {
-                self.wrong(format!("`{key}` of {what} is not a list"));
+                self.add_problem(format!("`{key}` of {what} is not a list"));
                 Vec::new()
             }
         }
     }
 
-    fn text(&mut self, value: &Value, key: &str, what: &str) -> String {
+    fn read_text(&mut self, value: &Value, key: &str, what: &str) -> String {
         match value.get(key) {
             None | Some(Value::Null) => String::new(),
             Some(Value::String(text)) => text.trim().to_owned(),
             Some(Value::Number(number)) if key == "id" || key == "group" => number.to_string(),
             Some(_) => {
-                self.wrong(format!("`{key}` of {what} is not text"));
+                self.add_problem(format!("`{key}` of {what} is not text"));
                 String::new()
             }
         }
@@ -229,18 +232,18 @@ impl ProposalReader {
             match item {
                 Value::String(text) => texts.push(text),
                 Value::Number(number) if key == "needs" => texts.push(number.to_string()),
-                _ => self.wrong(format!("`{key}` of {what} holds something that is not text")),
+                _ => self.add_problem(format!("`{key}` of {what} holds something that is not text")),
             }
         }
         texts
     }
 
-    fn size(&mut self, value: &Value, what: &str) -> Option<TaskSize> {
-        let text = self.text(value, "size", what);
+    fn read_size(&mut self, value: &Value, what: &str) -> Option<TaskSize> {
+        let text = self.read_text(value, "size", what);
         if text.is_empty() {
             return None;
         }
-        text.parse().map_err(|error| self.wrong(format!("{what}: {error}"))).ok()
+        text.parse().map_err(|error| self.add_problem(format!("{what}: {error}"))).ok()
     }
 
     fn read_priority(&mut self, value: &Value, what: &str) -> Option<u8> {
@@ -249,7 +252,7 @@ impl ProposalReader {
             Some(number) => {
                 let found = number.as_u64().and_then(|it| u8::try_from(it).ok());
                 if found.is_none() {
-                    self.wrong(format!("`priority` of {what} is not a number from 0 to 9"));
+                    self.add_problem(format!("`priority` of {what} is not a number from 0 to 9"));
                 }
                 found
             }

@@ -59,8 +59,8 @@ pub(super) fn merge_by_pull_request(
             site.branch.as_str()
         )));
     }
-    offering::push(site, remote, &head, ours, None)?;
-    let title = Title::of(&landing_title(&landings));
+    offering::push_branch(site, remote, &head, ours, None)?;
+    let title = Title::from_text(&landing_title(&landings));
     let new = NewPullRequest {
         head: head.clone(),
         head_sha: sha.clone(),

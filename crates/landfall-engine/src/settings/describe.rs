@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use toml::de::{DeTable, DeValue};
 
-use super::keys::{all_unknown, resolve, settings_schema};
+use super::keys::{all_unknown, resolve_reference, settings_schema};
 use super::reference::{describe_value, description_text, in_order, keys_of, type_name};
 use super::resolve::Settings;
 
@@ -114,7 +114,7 @@ fn describe_sections(text: &str, table: &DeTable<'_>) -> Vec<SettingsTable> {
     let root = settings_schema();
     let mut found = Vec::new();
     for (name, node) in in_order("RawSettings", keys_of(root)) {
-        let own = resolve(root, node);
+        let own = resolve_reference(root, node);
         let about = description_text(node);
         let set =
             table.iter().find(|(key, _)| key.get_ref() == name.as_str()).map(|(_, value)| value.get_ref());
@@ -166,7 +166,7 @@ fn describe_section(
     node: &Value,
     set: Option<&DeTable<'_>>,
 ) -> SettingsTable {
-    let table = resolve(settings_schema(), node);
+    let table = resolve_reference(settings_schema(), node);
     let mut keys = Vec::new();
     for (key, node) in in_order(&type_name(node), keys_of(table)) {
         let found = set.and_then(|set| set.iter().find(|(word, _)| word.get_ref() == key.as_str()));

@@ -54,13 +54,13 @@ pub fn unknown_in_verify(table: &DeTable<'_>) -> Option<UnknownSettingKey> {
 }
 
 /// Follows references from `node`, and takes the side of a choice that is a table.
-pub fn resolve<'a>(root: &'a Value, node: &'a Value) -> &'a Value {
+pub fn resolve_reference<'a>(root: &'a Value, node: &'a Value) -> &'a Value {
     if let Some(pointer) = node.get("$ref").and_then(Value::as_str) {
         let target = pointer.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
-        return resolve(root, target.expect("the schema refers to its own definitions"));
+        return resolve_reference(root, target.expect("the schema refers to its own definitions"));
     }
     let choice = node.get("anyOf").and_then(Value::as_array).and_then(|sides| {
-        sides.iter().map(|side| resolve(root, side)).find(|side| side.get("properties").is_some())
+        sides.iter().map(|side| resolve_reference(root, side)).find(|side| side.get("properties").is_some())
     });
     choice.unwrap_or(node)
 }
@@ -88,7 +88,7 @@ impl KeySearch<'_> {
         table: &DeTable<'_>,
         section: &KeyTable<'_>,
     ) -> Vec<UnknownSettingKey> {
-        let node = resolve(self.root, node);
+        let node = resolve_reference(self.root, node);
         let known = node.get("properties").and_then(Value::as_object);
         let any = node.get("additionalProperties").filter(|schema| schema.is_object());
         let found = table.iter().flat_map(|(key, value)| {
@@ -104,7 +104,7 @@ impl KeySearch<'_> {
                         [] => explain_unknown_section(word, &known, value.get_ref()),
                         [..] => explain_unknown_key(word, &known, section),
                     };
-                    let near = nearest(word, known.iter().copied()).map(str::to_owned);
+                    let near = nearest_word(word, known.iter().copied()).map(str::to_owned);
                     vec![UnknownSettingKey { span: key.span(), word: word.to_owned(), near, message, hint }]
                 }
                 (None, None) => Vec::new(), // a value where no table belongs; reading it will say so
@@ -124,7 +124,7 @@ impl KeySearch<'_> {
                 self.unknown_in_table(schema, table, &KeyTable { path, header: TableHeader::Single })
             }
             DeValue::Array(items) => {
-                let Some(item) = resolve(self.root, schema).get("items") else { return Vec::new() };
+                let Some(item) = resolve_reference(self.root, schema).get("items") else { return Vec::new() };
                 let section = KeyTable { path, header: TableHeader::Double };
                 let tables = items.iter().filter_map(|item| item.get_ref().as_table());
                 tables.flat_map(|table| self.unknown_in_table(item, table, &section)).collect()
@@ -145,22 +145,22 @@ fn explain_unknown_section(word: &str, known: &[&str], value: &DeValue<'_>) -> (
             || format!("known sections: {}", all()),
             |home| format!("[{home}] has a key of that name"),
         );
-        return (format!("unknown key `{}` outside of any section", shown(word)), hint);
+        return (format!("unknown key `{}` outside of any section", escape_beginning(word)), hint);
     }
-    let hint = match nearest(word, known.iter().copied()) {
+    let hint = match nearest_word(word, known.iter().copied()) {
         Some(near) => format!("did you mean [{near}]?"),
         None => format!("known sections: {}", all()),
     };
-    (format!("unknown section [{}]", shown(word)), hint)
+    (format!("unknown section [{}]", escape_beginning(word)), hint)
 }
 
 fn explain_unknown_key(word: &str, known: &[&str], section: &KeyTable<'_>) -> (String, String) {
-    let path = shown(&section.path.join("."));
+    let path = escape_beginning(&section.path.join("."));
     let message = match section.header {
-        TableHeader::Single => format!("unknown key `{}` in [{path}]", shown(word)),
-        TableHeader::Double => format!("unknown key `{}` in [[{path}]]", shown(word)),
+        TableHeader::Single => format!("unknown key `{}` in [{path}]", escape_beginning(word)),
+        TableHeader::Double => format!("unknown key `{}` in [[{path}]]", escape_beginning(word)),
     };
-    let hint = match (nearest(word, known.iter().copied()), section_with_key(word)) {
+    let hint = match (nearest_word(word, known.iter().copied()), section_with_key(word)) {
         (_, Some(home)) => format!("[{home}] has a key of that name"),
         (Some(near), None) => format!("did you mean `{near}`?"),
         (None, None) => format!("known keys: {}", known.join(", ")),
@@ -172,13 +172,13 @@ fn explain_unknown_key(word: &str, known: &[&str], section: &KeyTable<'_>) -> (S
 fn section_with_key(word: &str) -> Option<&'static str> {
     let sections = SETTINGS.get("properties")?.as_object()?;
     let has = |node: &Value| {
-        resolve(&SETTINGS, node).get("properties").is_some_and(|keys| keys.get(word).is_some())
+        resolve_reference(&SETTINGS, node).get("properties").is_some_and(|keys| keys.get(word).is_some())
     };
     sections.iter().find(|(_, node)| has(node)).map(|(name, _)| name.as_str())
 }
 
 /// The beginning of a word for a message; what is written may be anything.
-fn shown(word: &str) -> String {
+fn escape_beginning(word: &str) -> String {
     const SHOWN_MAX: usize = 60; // enough to find it again
     word.chars().take(SHOWN_MAX).flat_map(char::escape_debug).collect()
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::keys::{resolve, settings_schema};
+use super::keys::{resolve_reference, settings_schema};
 use super::raw::RawSettings;
 use super::resolve::Settings;
 
@@ -30,7 +30,7 @@ impl Settings {
         let mut page = HEAD.to_owned();
         let root = settings_schema();
         for (name, node) in in_order("RawSettings", keys_of(root)) {
-            let section = resolve(root, node);
+            let section = resolve_reference(root, node);
             let named = section.get("additionalProperties").filter(|any| any.is_object());
             let (title, table) = match (named, section.get("items")) {
                 (Some(any), _) => (format!("[{name}.NAME]"), any),
@@ -39,8 +39,8 @@ impl Settings {
             };
             page.push_str(&format!("\n## `{title}`\n\n{}\n\n", description_text(node)));
             write_table(&mut page, table);
-            for (key, value) in keys_of(resolve(root, table)) {
-                let item = value.get("items").map(|items| resolve(root, items));
+            for (key, value) in keys_of(resolve_reference(root, table)) {
+                let item = value.get("items").map(|items| resolve_reference(root, items));
                 if item.is_some_and(|item| item.get("properties").is_some()) {
                     page.push_str(&format!("\n### `[[{name}.{key}]]`\n\n"));
                     write_table(&mut page, &value["items"]);
@@ -56,7 +56,7 @@ impl Settings {
 fn write_table(page: &mut String, node: &Value) {
     let root = settings_schema();
     let type_name = type_name(node);
-    let table = resolve(root, node);
+    let table = resolve_reference(root, node);
     let owed = |key: &str| {
         table.get("required").and_then(Value::as_array).is_some_and(|keys| keys.iter().any(|k| k == key))
     };
@@ -113,7 +113,8 @@ pub(super) fn describe_choices(node: &Value) -> String {
 
 /// The words a setting chooses from, each with what it means.
 fn list_options(node: &Value) -> Vec<(&str, String)> {
-    let sides = resolve(settings_schema(), unwrap_optional(node)).get("oneOf").and_then(Value::as_array);
+    let sides =
+        resolve_reference(settings_schema(), unwrap_optional(node)).get("oneOf").and_then(Value::as_array);
     let sides = sides.map(Vec::as_slice).unwrap_or_default();
     sides.iter().filter_map(|side| Some((side.get("const")?.as_str()?, description_text(side)))).collect()
 }
@@ -124,13 +125,16 @@ pub(super) fn description_text(node: &Value) -> String {
 }
 
 pub(super) fn keys_of(node: &Value) -> &Map<String, Value> {
-    resolve(settings_schema(), node).get("properties").and_then(Value::as_object).expect("it is a table")
+    resolve_reference(settings_schema(), node)
+        .get("properties")
+        .and_then(Value::as_object)
+        .expect("it is a table")
 }
 
 /// The name of the type in `raw.rs` that a node of the schema stands for.
 pub(super) fn type_name(node: &Value) -> String {
     let root = settings_schema();
-    let target = resolve(root, node);
+    let target = resolve_reference(root, node);
     let types = root["$defs"].as_object().expect("the schema has definitions");
     let found = types.iter().find(|(_, definition)| std::ptr::eq(*definition, target));
     found.map(|(name, _)| name.clone()).expect("every table is a type of its own")

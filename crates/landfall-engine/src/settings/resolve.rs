@@ -341,7 +341,7 @@ impl Settings {
         file: &str,
     ) -> Result<Self, SettingsProblem> {
         let source = SettingsSource { text, file };
-        let document = source.document()?;
+        let document = source.parse_document()?;
         if let Some(unknown) = keys::first_unknown_key(document.get_ref()) {
             return Err(source.unknown_key_problem(unknown));
         }
@@ -379,7 +379,7 @@ impl VerifySettings {
     /// The first thing that is wrong with the section, or with the file as TOML.
     pub fn from_base(text: &str) -> Result<Self, SettingsProblem> {
         let source = SettingsSource { text, file: "landfall.toml" };
-        let document = source.document()?;
+        let document = source.parse_document()?;
         let Some(section) = document.get_ref().get("verify") else {
             return Ok(Settings::defaults().verify);
         };
@@ -400,10 +400,10 @@ impl VerifySettings {
         let mut out = format!("required={required}\nretries={retries}\nkeep_ignored={keep_ignored}\n");
         // Defaults are left out, so that passes from before these settings stay known.
         if *base_tests != BaseTestMode::default() {
-            out.push_str(&format!("base_tests={}\n", base_tests.word()));
+            out.push_str(&format!("base_tests={}\n", base_tests.wire_name()));
         }
         if *mutation != MutationMode::default() {
-            out.push_str(&format!("mutation={}\n", mutation.word()));
+            out.push_str(&format!("mutation={}\n", mutation.wire_name()));
         }
         for VerifyCommand { name, run, timeout_ms, required, caps, installs } in commands {
             out.push_str(&format!(
@@ -439,7 +439,7 @@ impl SettingsMismatch {
         Self { path: path.iter().map(|&key| key.to_owned()).collect(), message: message.into(), hint: None }
     }
 
-    pub(super) fn hint(self, hint: impl Into<String>) -> Self {
+    pub(super) fn with_hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 }
@@ -456,7 +456,7 @@ fn resolve_settings(raw: RawSettings, can_isolate: bool) -> Result<Settings, Set
     }
     if project.flow.trim().is_empty() {
         return Err(SettingsMismatch::new(&["project", "flow"], "`project.flow` is empty")
-            .hint("`loop` is the default"));
+            .with_hint("`loop` is the default"));
     }
     check_names(&run.env, &["run", "env"])?;
     let required = raw.sandbox.require.map(required_confinement);
@@ -476,13 +476,13 @@ fn resolve_settings(raw: RawSettings, can_isolate: bool) -> Result<Settings, Set
     if let Some(name) = review.agent.as_ref().filter(|name| !agents.contains_key(*name)) {
         let what = format!("`review.agent` is `{name}`, which is no agent profile");
         let known = agents.keys().cloned().collect::<Vec<_>>().join(", ");
-        return Err(SettingsMismatch::new(&["review", "agent"], what).hint(format!("known: {known}")));
+        return Err(SettingsMismatch::new(&["review", "agent"], what).with_hint(format!("known: {known}")));
     }
     let judge = judge.agent.or_else(|| agents.contains_key("judge").then(|| "judge".to_owned()));
     if let Some(name) = judge.as_ref().filter(|name| !agents.contains_key(*name)) {
         let what = format!("`judge.agent` is `{name}`, which is no agent profile");
         let known = agents.keys().cloned().collect::<Vec<_>>().join(", ");
-        return Err(SettingsMismatch::new(&["judge", "agent"], what).hint(format!("known: {known}")));
+        return Err(SettingsMismatch::new(&["judge", "agent"], what).with_hint(format!("known: {known}")));
     }
     let caps = shares::resolve_caps(slots, account, area, &agents)?;
     let budget_of = |usd: Option<Dollars>, tokens, turns, time_ms| Budget {
@@ -567,7 +567,9 @@ fn check_branch(base: &str) -> Result<(), SettingsMismatch> {
     let odd = |c: char| c.is_whitespace() || c.is_control() || "~^:?*[\\".contains(c);
     if base.is_empty() || base.starts_with('-') || base.contains("..") || base.contains(odd) {
         let what = format!("`{}` is not the name of a branch", base.escape_debug());
-        return Err(SettingsMismatch::new(&["project", "base"], what).hint("a local branch such as `main`"));
+        return Err(
+            SettingsMismatch::new(&["project", "base"], what).with_hint("a local branch such as `main`")
+        );
     }
     Ok(())
 }
@@ -587,18 +589,19 @@ fn resolve_installation(
     for (key, paths) in [("installs", &folders), ("installs_from", &sources)] {
         if let Some(path) = paths.iter().find(|path| !is_plain(path)) {
             let what = format!("`{}` is no path inside of the project", path.escape_debug());
-            return Err(fault(key, what).hint("relative, without `..`: `node_modules`"));
+            return Err(fault(key, what).with_hint("relative, without `..`: `node_modules`"));
         }
     }
     match (folders.is_empty(), sources.is_empty()) {
         (true, true) => Ok(None),
         (true, false) => Err(fault("installs_from", "`installs_from` without `installs`".to_owned())
-            .hint("name the folders that the command fills: `installs = [\"node_modules\"]`")),
-        (false, true) => Err(fault("installs", "`installs` without `installs_from`".to_owned())
-            .hint("name what they depend on: `installs_from = [\"package.json\", \"package-lock.json\"]`")),
+            .with_hint("name the folders that the command fills: `installs = [\"node_modules\"]`")),
+        (false, true) => Err(fault("installs", "`installs` without `installs_from`".to_owned()).with_hint(
+            "name what they depend on: `installs_from = [\"package.json\", \"package-lock.json\"]`",
+        )),
         (false, false) if !is_first => {
             Err(fault("installs", "only the first commands may have `installs`".to_owned())
-                .hint("list the commands that install before all others"))
+                .with_hint("list the commands that install before all others"))
         }
         (false, false) => Ok(Some(Installation { folders, sources })),
     }
@@ -624,20 +627,19 @@ fn resolve_verify(raw: RawVerify) -> Result<VerifySettings, SettingsMismatch> {
         if run.trim().is_empty() || run.contains('\0') {
             let fault =
                 SettingsMismatch::new(&["verify", "command", &at, "run"], "a verification command is empty");
-            return Err(fault.hint("take it out, or say what to run"));
+            return Err(fault.with_hint("take it out, or say what to run"));
         }
         let name = match name {
             None => derive_name(&run, &names),
             Some(name) if name.trim().is_empty() || name.contains(char::is_control) => {
                 let what = format!("`{}` is no name for a command", name.escape_debug());
-                return Err(
-                    SettingsMismatch::new(&["verify", "command", &at, "name"], what).hint("one line of text")
-                );
+                return Err(SettingsMismatch::new(&["verify", "command", &at, "name"], what)
+                    .with_hint("one line of text"));
             }
             Some(name) if names.contains(&name) => {
                 let what = format!("two commands are called `{name}`");
                 return Err(SettingsMismatch::new(&["verify", "command", &at, "name"], what)
-                    .hint("call one of them otherwise"));
+                    .with_hint("call one of them otherwise"));
             }
             Some(name) => name,
         };
@@ -654,7 +656,9 @@ fn resolve_verify(raw: RawVerify) -> Result<VerifySettings, SettingsMismatch> {
         // A verification that copies all of them would run nothing and pass.
         let what = "every verification command has `installs`, so none would verify the work";
         let fault = SettingsMismatch::new(&["verify", "command", &last.to_string(), "installs"], what);
-        return Err(fault.hint("add a command without `installs` that runs the tests, or remove `installs`"));
+        return Err(
+            fault.with_hint("add a command without `installs` that runs the tests, or remove `installs`")
+        );
     }
     let base_tests = match raw.base_tests {
         RawBaseTests::Review => BaseTestMode::Review,
@@ -711,7 +715,7 @@ pub(super) fn check_names(names: &[String], path: &[&str]) -> Result<(), Setting
             let dotted = path.join(".");
             let what = format!("`{}` in `{dotted}` is not the name of a variable", name.escape_debug());
             return Err(
-                SettingsMismatch::new(path, what).hint("names only; values come from the environment")
+                SettingsMismatch::new(path, what).with_hint("names only; values come from the environment")
             );
         }
     }
@@ -728,7 +732,7 @@ fn check_failovers(agents: &BTreeMap<String, ProfileSettings>) -> Result<(), Set
             let Some(found) = agents.get(next) else {
                 let known = agents.keys().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
                 let what = format!("`failover` names the profile `{next}`, which is not there");
-                return Err(SettingsMismatch::new(&path, what).hint(format!("the profiles are {known}")));
+                return Err(SettingsMismatch::new(&path, what).with_hint(format!("the profiles are {known}")));
             };
             if seen.contains(&next.as_str()) {
                 let what = format!("`failover` leads round in a circle: {} → {next}", seen.join(" → "));
@@ -769,7 +773,7 @@ fn check_required(
             let (level, required) = (level.word(), required.word());
             let what =
                 format!("`{}` is \"{level}\", and `sandbox.require` is \"{required}\"", path.join("."));
-            Err(SettingsMismatch::new(path, what).hint("take this line out, or lower `sandbox.require`"))
+            Err(SettingsMismatch::new(path, what).with_hint("take this line out, or lower `sandbox.require`"))
         }
         _ => Ok(()),
     }
@@ -798,12 +802,14 @@ fn resolve_profile(
     let odd = |c: char| !(c.is_alphanumeric() || matches!(c, '-' | '_' | '.'));
     if name.is_empty() || name.contains(odd) {
         let what = format!("`{}` is no name for an agent", name.escape_debug());
-        return Err(SettingsMismatch::new(&["agent", &name], what).hint("letters, digits, `-`, `_` and `.`"));
+        return Err(
+            SettingsMismatch::new(&["agent", &name], what).with_hint("letters, digits, `-`, `_` and `.`")
+        );
     }
     if raw.kind.trim().is_empty() {
         let what = format!("`kind` in [agent.{name}] is empty");
         return Err(SettingsMismatch::new(&["agent", &name, "kind"], what)
-            .hint("`landfall agents` lists the known kinds"));
+            .with_hint("`landfall agents` lists the known kinds"));
     }
     for variable in raw.env.keys() {
         if variable.is_empty() || variable.contains(['=', '\0']) {
@@ -840,14 +846,16 @@ fn resolve_profile(
 }
 
 fn resolve_publishing(raw: RawLand, tracker: &TrackerSettings) -> Result<LandSettings, SettingsMismatch> {
-    let forge = tracker.kind.is_some_and(|kind| registry::find(kind).is_ok_and(|entry| entry.away));
+    let forge = tracker.kind.is_some_and(|kind| registry::find_tracker(kind).is_ok_and(|entry| entry.away));
     if matches!(raw.publish, RawPublish::PullRequest) && !forge {
         let what = format!(
             "`land.publish` is \"pull-request\", and the tracker `{}` merges none",
             tracker.kind.unwrap_or("none")
         );
         let fault = SettingsMismatch::new(&["land", "publish"], what);
-        return Err(fault.hint("set `tracker.kind` to a forge such as \"github\", or publish by \"push\""));
+        return Err(
+            fault.with_hint("set `tracker.kind` to a forge such as \"github\", or publish by \"push\"")
+        );
     }
     let publish = match (raw.publish, raw.remote) {
         (RawPublish::Push | RawPublish::PullRequest, Some(remote))
@@ -855,7 +863,7 @@ fn resolve_publishing(raw: RawLand, tracker: &TrackerSettings) -> Result<LandSet
         {
             let what = format!("`{}` is not a remote", remote.escape_debug());
             return Err(SettingsMismatch::new(&["land", "remote"], what)
-                .hint("a name such as `origin`, or an address"));
+                .with_hint("a name such as `origin`, or an address"));
         }
         (RawPublish::Push | RawPublish::PullRequest, remote) => PublishTarget::Push {
             remote: remote.unwrap_or_else(|| "origin".to_owned()),
@@ -864,7 +872,7 @@ fn resolve_publishing(raw: RawLand, tracker: &TrackerSettings) -> Result<LandSet
         (RawPublish::Checkout | RawPublish::None, Some(_)) => {
             let fault =
                 SettingsMismatch::new(&["land", "remote"], "`land.remote` is set, but nothing is pushed");
-            return Err(fault.hint("set `publish = \"push\"`, or take `remote` out"));
+            return Err(fault.with_hint("set `publish = \"push\"`, or take `remote` out"));
         }
         (RawPublish::Checkout, None) => PublishTarget::Checkout,
         (RawPublish::None, None) => PublishTarget::None,
@@ -909,7 +917,8 @@ fn resolve_disk(raw: &RawDisk) -> Result<DiskSettings, SettingsMismatch> {
     let upside_down = |lower: &str, low: u64, upper: &str, high: u64| {
         let (low, high) = (show_bytes(low), show_bytes(high));
         let what = format!("`disk.{lower}` ({low}) is more than `disk.{upper}` ({high})");
-        SettingsMismatch::new(&["disk", lower], what).hint("`warn` comes first, then `pause`, then `stop`")
+        SettingsMismatch::new(&["disk", lower], what)
+            .with_hint("`warn` comes first, then `pause`, then `stop`")
     };
     if stop > pause {
         return Err(upside_down("stop", stop, "pause", pause));
@@ -927,7 +936,7 @@ struct SettingsSource<'a> {
 }
 
 impl<'a> SettingsSource<'a> {
-    fn document(&self) -> Result<Spanned<DeTable<'a>>, SettingsProblem> {
+    fn parse_document(&self) -> Result<Spanned<DeTable<'a>>, SettingsProblem> {
         DeTable::parse(self.text).map_err(|error| {
             let at = error.span().map(|span| span.start);
             let mut problem =
@@ -981,7 +990,7 @@ fn explain_reader_message(path: &[String], message: &str) -> String {
     let said = match message.rsplit_once(", expected ") {
         Some((found, wanted)) => {
             let found = found.replacen("unknown variant", "unknown word", 1);
-            let found = shorten(found.strip_prefix("invalid type: ").unwrap_or(&found));
+            let found = shorten_message(found.strip_prefix("invalid type: ").unwrap_or(&found));
             let wanted = match wanted {
                 "a sequence" => "a list",
                 "a boolean" => "true or false",
@@ -992,13 +1001,13 @@ fn explain_reader_message(path: &[String], message: &str) -> String {
             };
             format!("expected {wanted}, found {found}")
         }
-        None => shorten(message),
+        None => shorten_message(message),
     };
     if path.is_empty() { said } else { format!("`{dotted}`: {said}") }
 }
 
 /// The beginning of a message: a value in it may be of any length.
-fn shorten(message: &str) -> String {
+fn shorten_message(message: &str) -> String {
     const SHOWN_MAX: usize = 200; // a message is read in a line or two
     let mut shown: String = message.chars().take(SHOWN_MAX).collect();
     if shown.len() < message.len() {

@@ -35,7 +35,7 @@ pub enum Exposure {
 impl Exposure {
     /// What it does, after the name of the setting.
     #[must_use]
-    pub fn words(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             Self::RunsUnconfined => "runs outside of the sandbox",
             Self::LowersSandbox => "opens the sandbox",
@@ -61,7 +61,7 @@ pub struct SensitiveSetting {
 
 impl fmt::Debug for SensitiveSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} = {} ({})", self.key, self.shown, self.exposure.words())
+        write!(f, "{} = {} ({})", self.key, self.shown, self.exposure.label())
     }
 }
 
@@ -365,7 +365,7 @@ impl SensitiveSettings {
     fn add_hooks(&mut self, hooks: &HookSettings) {
         let HookSettings { commands, limit_ms: _, env } = hooks;
         for (occasion, command) in commands {
-            self.add_setting(format!("hooks.{}", occasion.word()), command, Exposure::RunsUnconfined);
+            self.add_setting(format!("hooks.{}", occasion.wire_name()), command, Exposure::RunsUnconfined);
         }
         for name in env {
             self.add_setting("hooks.env", name, Exposure::NamesCredential);
@@ -451,7 +451,7 @@ impl Settings {
     #[must_use]
     pub fn unconfined_commands(&self) -> Vec<(String, String)> {
         let hooks = self.hooks.commands.iter();
-        let hooks = hooks.map(|(occasion, line)| (format!("hooks.{}", occasion.word()), line.clone()));
+        let hooks = hooks.map(|(occasion, line)| (format!("hooks.{}", occasion.wire_name()), line.clone()));
         let messages = (1..).zip(&self.notify).filter_map(|(number, channel)| match &channel.way {
             DeliveryMethod::Command { run } => Some((format!("notify.{number}.run"), run.clone())),
             DeliveryMethod::Desktop

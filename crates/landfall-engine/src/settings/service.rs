@@ -52,7 +52,7 @@ pub enum DeliveryMethod {
 impl DeliveryMethod {
     /// The word people and settings use.
     #[must_use]
-    pub fn word(&self) -> &'static str {
+    pub fn wire_name(&self) -> &'static str {
         match self {
             Self::Desktop => "desktop",
             Self::Webhook(_) => "webhook",
@@ -134,7 +134,7 @@ fn port_range(text: &str, each: u16) -> Result<PortRange, SettingsMismatch> {
     const LOWEST: u16 = 1024; // those below are the system's
     let wrong = |what: String| {
         Err(SettingsMismatch::new(&["workspace", "ports"], what)
-            .hint("two ports from 1024 to 65535, such as `41000-41999`"))
+            .with_hint("two ports from 1024 to 65535, such as `41000-41999`"))
     };
     let ends = text
         .split_once('-')
@@ -180,7 +180,7 @@ pub(super) fn resolve_hooks(raw: RawHooks) -> Result<HookSettings, SettingsMisma
     let mut commands = BTreeMap::new();
     for (occasion, line) in lines {
         let Some(line) = line else { continue };
-        check_line(&["hooks", occasion.word()], &line)?;
+        check_line(&["hooks", occasion.wire_name()], &line)?;
         commands.insert(occasion, line);
     }
     check_names(&env, &["hooks", "env"])?;
@@ -202,22 +202,23 @@ fn resolve_channel(place: &str, raw: RawNotify) -> Result<NotificationChannel, S
     }
     if !posts && (url.is_some() || url_env.is_some() || token_env.is_some()) {
         return Err(fault("kind", "an address is set, but nothing of this kind is posted")
-            .hint("`webhook`, `ntfy` and `slack` have an address"));
+            .with_hint("`webhook`, `ntfy` and `slack` have an address"));
     }
     if !matches!(kind, RawNotifyKind::Command) && run.is_some() {
-        return Err(
-            fault("run", "a command is set for something that runs none").hint("set `kind = \"command\"`")
-        );
+        return Err(fault("run", "a command is set for something that runs none")
+            .with_hint("set `kind = \"command\"`"));
     }
     let address = || match (&url, &url_env) {
         (Some(_), Some(_)) => {
-            Err(fault("url_env", "the address is set twice").hint("`url` or `url_env`, not both"))
+            Err(fault("url_env", "the address is set twice").with_hint("`url` or `url_env`, not both"))
         }
-        (None, None) => Err(fault("kind", "there is no address to post to").hint("set `url`, or `url_env`")),
+        (None, None) => {
+            Err(fault("kind", "there is no address to post to").with_hint("set `url`, or `url_env`"))
+        }
         (Some(url), None) if !is_address(url) => {
             // What it is stays unsaid: it may be most of a secret.
             Err(fault("url", "`url` is not an address")
-                .hint("`https://…`, or `http://…` for a machine of your own"))
+                .with_hint("`https://…`, or `http://…` for a machine of your own"))
         }
         (_, _) => {
             Ok(ChannelAddress { url: url.clone(), url_env: url_env.clone(), token_env: token_env.clone() })
@@ -230,21 +231,21 @@ fn resolve_channel(place: &str, raw: RawNotify) -> Result<NotificationChannel, S
         RawNotifyKind::Slack => DeliveryMethod::Slack(address()?),
         RawNotifyKind::Command => {
             let Some(run) = run else {
-                return Err(fault("kind", "there is no command to run").hint("set `run`"));
+                return Err(fault("kind", "there is no command to run").with_hint("set `run`"));
             };
             check_line(&["notify", place, "run"], &run)?;
             DeliveryMethod::Command { run }
         }
     };
-    let known = NotificationTopic::ALL.map(NotificationTopic::word);
+    let known = NotificationTopic::ALL.map(NotificationTopic::wire_name);
     let topic = |word: &String| {
         NotificationTopic::from_word(word).ok_or_else(|| {
-            let hint = match nearest(word, known) {
+            let hint = match nearest_word(word, known) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("known: {}", known.join(", ")),
             };
             let what = format!("`{}` is nothing one is told of", word.escape_debug());
-            SettingsMismatch::new(&["notify", place, "events"], what).hint(hint)
+            SettingsMismatch::new(&["notify", place, "events"], what).with_hint(hint)
         })
     };
     let topics = events.iter().map(topic).collect::<Result<_, SettingsMismatch>>()?;
@@ -262,7 +263,7 @@ pub(super) fn resolve_telemetry(raw: RawTelemetry) -> Result<Option<String>, Set
     match raw.otlp {
         Some(url) if !is_address(&url) || url.contains(['?', '#']) => {
             Err(SettingsMismatch::new(&["telemetry", "otlp"], "`otlp` is not the address of a collector")
-                .hint("`http://127.0.0.1:4318`"))
+                .with_hint("`http://127.0.0.1:4318`"))
         }
         otlp => Ok(otlp),
     }
@@ -278,7 +279,7 @@ pub(crate) fn is_address(url: &str) -> bool {
 fn check_line(path: &[&str], line: &str) -> Result<(), SettingsMismatch> {
     if line.trim().is_empty() || line.contains('\0') {
         let what = format!("`{}` is empty", path.join("."));
-        return Err(SettingsMismatch::new(path, what).hint("take it out, or say what to run"));
+        return Err(SettingsMismatch::new(path, what).with_hint("take it out, or say what to run"));
     }
     Ok(())
 }

@@ -23,7 +23,7 @@ pub(super) fn resolve_caps(
                 true => "`account` in an [agent.…] section names one".to_owned(),
                 false => format!("the accounts are {known}"),
             };
-            return Err(SettingsMismatch::new(&["account", name], what).hint(hint));
+            return Err(SettingsMismatch::new(&["account", name], what).with_hint(hint));
         }
     }
     let accounts = accounts.into_iter().filter_map(|(name, raw)| Some((name, raw.slots?.0))).collect();
@@ -33,24 +33,26 @@ pub(super) fn resolve_caps(
 fn resolve_areas(raw: Vec<RawArea>) -> Result<Vec<RepoArea>, SettingsMismatch> {
     if raw.len() > AREAS_MAX {
         let what = format!("there are {} areas; at most {AREAS_MAX} are told apart", raw.len());
-        return Err(SettingsMismatch::new(&["area"], what).hint("put folders together into one area"));
+        return Err(SettingsMismatch::new(&["area"], what).with_hint("put folders together into one area"));
     }
     let mut areas: Vec<RepoArea> = Vec::new();
     for (at, RawArea { name, paths, slots }) in raw.into_iter().enumerate() {
         let at = at.to_string();
         if name.trim().is_empty() || name.contains(char::is_control) {
             let what = format!("`{}` is no name for an area", name.escape_debug());
-            return Err(SettingsMismatch::new(&["area", &at, "name"], what).hint("one line of text"));
+            return Err(SettingsMismatch::new(&["area", &at, "name"], what).with_hint("one line of text"));
         }
         if areas.iter().any(|area| area.name == name) {
             let what = format!("two areas are called `{name}`");
             return Err(
-                SettingsMismatch::new(&["area", &at, "name"], what).hint("call one of them otherwise")
+                SettingsMismatch::new(&["area", &at, "name"], what).with_hint("call one of them otherwise")
             );
         }
         if paths.is_empty() {
             let what = format!("the area `{name}` has no paths");
-            return Err(SettingsMismatch::new(&["area", &at, "paths"], what).hint("`paths = [\"web/\"]`"));
+            return Err(
+                SettingsMismatch::new(&["area", &at, "paths"], what).with_hint("`paths = [\"web/\"]`")
+            );
         }
         let parse = |path: &String| {
             path.parse::<PathPattern>().map_err(|error| {

@@ -68,27 +68,29 @@ pub(super) fn resolve_tracker(raw: RawTracker) -> Result<TrackerSettings, Settin
     let kind = parse_kind(&raw.kind)?;
     let name = |text: &String| {
         RepoName::new(text)
-            .map_err(|error| fault("repository", error.to_string()).hint("such as `owner/name`"))
+            .map_err(|error| fault("repository", error.to_string()).with_hint("such as `owner/name`"))
     };
     let base = |text: &String| {
         GithubEndpoints::new(text)
-            .map_err(|error| fault("url", error.to_string()).hint("such as `https://git.example.com`"))
+            .map_err(|error| fault("url", error.to_string()).with_hint("such as `https://git.example.com`"))
     };
     let url = |key: &str, text: Option<String>| match text {
         Some(text) => parse_address(&text)
             .map(Some)
-            .map_err(|why| fault(key, why).hint("such as `https://www.example.com`")),
+            .map_err(|why| fault(key, why).with_hint("such as `https://www.example.com`")),
         None => Ok(None),
     };
     for (key, file) in [("token_file", &raw.token_file), ("webhook_secret_file", &raw.webhook_secret_file)] {
         // Below the root it would be one `git add` away from everybody.
         if let Some(file) = file.as_ref().filter(|file| !(file.is_absolute() || file.starts_with("~"))) {
             let what = format!("`{key}` is `{}`, which is not a full path", file.display());
-            return Err(fault(key, what).hint("such as `~/.config/landfall/token`, outside of the project"));
+            return Err(
+                fault(key, what).with_hint("such as `~/.config/landfall/token`, outside of the project")
+            );
         }
     }
     if let Some(folder) = raw.folder.as_deref().filter(|folder| folder.as_os_str().is_empty()) {
-        return Err(fault("folder", format!("`{}` is no folder", folder.display())).hint("take it out"));
+        return Err(fault("folder", format!("`{}` is no folder", folder.display())).with_hint("take it out"));
     }
     Ok(TrackerSettings {
         kind,
@@ -101,7 +103,7 @@ pub(super) fn resolve_tracker(raw: RawTracker) -> Result<TrackerSettings, Settin
         poll_ms: raw.poll.0,
         write_pause_ms: raw.write_pause.0,
         spec_path: spec_path(&raw.spec_path)
-            .map_err(|why| fault("spec_path", why).hint("such as `docs/spec`"))?,
+            .map_err(|why| fault("spec_path", why).with_hint("such as `docs/spec`"))?,
         always_pr: raw.always_pr,
         file_proposals: raw.file_proposals,
         verify_iterations_max: raw.verify_iterations_max.0,
@@ -117,13 +119,14 @@ fn parse_kind(word: &str) -> Result<Option<&'static str>, SettingsMismatch> {
     if word == NONE {
         return Ok(None);
     }
-    registry::find(word).map(|entry| Some(entry.name)).map_err(|error| {
+    registry::find_tracker(word).map(|entry| Some(entry.name)).map_err(|error| {
         let known: Vec<&str> = TRACKERS.iter().map(|entry| entry.name).chain([NONE]).collect();
-        let hint = match nearest(word, known.iter().copied()) {
+        let hint = match nearest_word(word, known.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("known: {}", known.join(", ")),
         };
-        SettingsMismatch::new(&["tracker", "kind"], format!("`{}` is no tracker", error.given)).hint(hint)
+        SettingsMismatch::new(&["tracker", "kind"], format!("`{}` is no tracker", error.given))
+            .with_hint(hint)
     })
 }
 
@@ -138,7 +141,7 @@ pub(super) fn spec_path(text: &str) -> Result<String, String> {
     if text.starts_with(['/', '-', '~']) || text.contains(char::is_control) || text.contains('\\') {
         return Err(wrong());
     }
-    let path = PathPattern::file(text).map_err(|_| wrong())?;
+    let path = PathPattern::for_file(text).map_err(|_| wrong())?;
     let inside_git = Path::new(path.as_str()).components().any(|part| part.as_os_str() == ".git");
     if inside_git { Err(wrong()) } else { Ok(path.as_str().to_owned()) }
 }
@@ -152,7 +155,7 @@ impl TrackerSettings {
     /// What the text of an issue may set going. On a forge anybody may have written it.
     #[must_use]
     pub fn verify_mode(&self) -> AcceptanceMode {
-        match self.kind.map(registry::find) {
+        match self.kind.map(registry::find_tracker) {
             Some(Ok(entry)) if !entry.away => AcceptanceMode::Full,
             Some(_) | None => AcceptanceMode::Safe,
         }

@@ -110,7 +110,7 @@ const SIZES: [(&str, u64); 9] = [
 
 /// The milliseconds that `text` says.
 pub fn parse_millis(text: &str) -> Result<u64, String> {
-    let wrong = |why: &str| format!("`{}` is not a duration: {why}", shown(text));
+    let wrong = |why: &str| format!("`{}` is not a duration: {why}", escape_beginning(text));
     let mut rest = text;
     let mut total = 0_u64;
     let mut units = TIMES.as_slice();
@@ -126,7 +126,7 @@ pub fn parse_millis(text: &str) -> Result<u64, String> {
             return Err(wrong("its unit is missing (d, h, m, s or ms)"));
         }
         let Some(&(_, unit)) = TIMES.iter().find(|(known, _)| *known == word) else {
-            return Err(wrong(&format!("the units are d, h, m, s and ms, not `{}`", shown(word))));
+            return Err(wrong(&format!("the units are d, h, m, s and ms, not `{}`", escape_beginning(word))));
         };
         let Some(at) = units.iter().position(|(known, _)| *known == word) else {
             return Err(wrong("larger units come first, each once"));
@@ -144,7 +144,7 @@ pub fn parse_millis(text: &str) -> Result<u64, String> {
 
 /// The bytes that `text` says.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
-    let wrong = |why: &str| format!("`{}` is not a size: {why}", shown(text));
+    let wrong = |why: &str| format!("`{}` is not a size: {why}", escape_beginning(text));
     let (number, word) = split_digits(text).ok_or_else(|| wrong("it must begin with a number"))?;
     let word = word.strip_prefix(' ').unwrap_or(word);
     if word.is_empty() {
@@ -153,7 +153,7 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
     let Some(&(_, unit)) = SIZES.iter().find(|(known, _)| known.eq_ignore_ascii_case(word)) else {
         return Err(wrong(&format!(
             "the units are B, kB, MB, GB, TB and KiB, MiB, GiB, TiB, not `{}`",
-            shown(word)
+            escape_beginning(word)
         )));
     };
     number.parse::<u64>().ok().and_then(|n| n.checked_mul(unit)).ok_or_else(|| wrong("it is too large"))
@@ -185,7 +185,7 @@ fn split_digits(text: &str) -> Option<(&str, &str)> {
 }
 
 /// The beginning of a word for a message; what is written may be anything.
-fn shown(text: &str) -> String {
+fn escape_beginning(text: &str) -> String {
     const SHOWN_MAX: usize = 40; // enough to find it again
     text.chars().take(SHOWN_MAX).flat_map(char::escape_debug).collect()
 }
@@ -194,7 +194,7 @@ impl<'de, const MIN: u32, const MAX: u32> Deserialize<'de> for BoundedInteger<MI
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct NumberVisitor<const MIN: u32, const MAX: u32>;
         impl<const MIN: u32, const MAX: u32> NumberVisitor<MIN, MAX> {
-            fn within<N: TryInto<u32> + fmt::Display + Copy, E: Error>(number: N) -> Result<u32, E> {
+            fn check_bounds<N: TryInto<u32> + fmt::Display + Copy, E: Error>(number: N) -> Result<u32, E> {
                 match number.try_into() {
                     Ok(within) if (MIN..=MAX).contains(&within) => Ok(within),
                     Ok(_) | Err(_) => Err(E::custom(format!("{number} is out of range: {MIN} to {MAX}"))),
@@ -209,19 +209,19 @@ impl<'de, const MIN: u32, const MAX: u32> Deserialize<'de> for BoundedInteger<MI
             }
 
             fn visit_i64<E: Error>(self, number: i64) -> Result<u32, E> {
-                Self::within(number)
+                Self::check_bounds(number)
             }
 
             fn visit_u64<E: Error>(self, number: u64) -> Result<u32, E> {
-                Self::within(number)
+                Self::check_bounds(number)
             }
 
             fn visit_i128<E: Error>(self, number: i128) -> Result<u32, E> {
-                Self::within(number)
+                Self::check_bounds(number)
             }
 
             fn visit_u128<E: Error>(self, number: u128) -> Result<u32, E> {
-                Self::within(number)
+                Self::check_bounds(number)
             }
         }
         deserializer.deserialize_any(NumberVisitor::<MIN, MAX>).map(Self)

@@ -92,11 +92,11 @@ pub(super) fn apply_wholework(
                 Ok(())
             }),
             "verify-max-iterations" => told.try_take_key(said, &key, "verify_iterations_max", || {
-                raw.tracker.verify_iterations_max = BoundedInteger(number(&value, 20)?);
+                raw.tracker.verify_iterations_max = BoundedInteger(parse_number(&value, 20)?);
                 Ok(())
             }),
             "auto-max-concurrent" => told.try_take_key(said, &key, "concurrent", || {
-                raw.tracker.concurrent = BoundedInteger(number(&value, 64)?);
+                raw.tracker.concurrent = BoundedInteger(parse_number(&value, 64)?);
                 Ok(())
             }),
             "verify-ignore-paths" => told.try_take_key(said, &key, "verify_ignore", || {
@@ -110,7 +110,7 @@ pub(super) fn apply_wholework(
                 Ok(())
             }),
             watchdog if watchdog.starts_with("watchdog-timeout-") && watchdog.ends_with("seconds") => {
-                number(&value, u32::try_from(7 * DAY / SECOND).expect("a week has fewer seconds")).map(
+                parse_number(&value, u32::try_from(7 * DAY / SECOND).expect("a week has fewer seconds")).map(
                     |seconds| {
                         let ms = u64::from(seconds) * SECOND;
                         let (longest, keys) = silence.get_or_insert_default();
@@ -203,7 +203,7 @@ fn parse_bool(value: &WholeworkValue) -> Result<bool, String> {
     }
 }
 
-fn number(value: &WholeworkValue, max: u32) -> Result<u32, String> {
+fn parse_number(value: &WholeworkValue, max: u32) -> Result<u32, String> {
     let text = single_text(value)?;
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let number = text.parse().ok().filter(|number| digits && (1..=max).contains(number));
@@ -231,9 +231,9 @@ fn read_entries(text: &str) -> Result<Vec<WholeworkEntry>, WholeworkProblem> {
         let item = words.strip_prefix("- ").or_else(|| (words == "-").then_some(""));
         match (entries.last_mut(), item) {
             (Some(last), Some(item)) if open => match &mut last.value {
-                WholeworkValue::List(items) => items.push(plain(item).map_err(|why| broken(&why))?),
+                WholeworkValue::List(items) => items.push(parse_plain(item).map_err(|why| broken(&why))?),
                 WholeworkValue::Text(text) if text.is_empty() => {
-                    last.value = WholeworkValue::List(vec![plain(item).map_err(|why| broken(&why))?]);
+                    last.value = WholeworkValue::List(vec![parse_plain(item).map_err(|why| broken(&why))?]);
                 }
                 WholeworkValue::Text(_) | WholeworkValue::Table(_) => {
                     return Err(broken("a list begins where there is none"));
@@ -259,7 +259,7 @@ fn read_entries(text: &str) -> Result<Vec<WholeworkEntry>, WholeworkProblem> {
                     return Err(broken(&format!("`{key}` is there twice")));
                 }
                 open = value.is_empty();
-                let value = valued(value).map_err(|why| broken(&why))?;
+                let value = parse_value(value).map_err(|why| broken(&why))?;
                 entries.push(WholeworkEntry { line, key: key.to_owned(), value });
             }
         }
@@ -291,16 +291,16 @@ fn split_pair(words: &str) -> Option<(&str, &str)> {
     (parted && !key.is_empty() && key.chars().all(legal)).then(|| (key, value.trim()))
 }
 
-fn valued(text: &str) -> Result<WholeworkValue, String> {
-    let Some(inner) = text.strip_prefix('[') else { return plain(text).map(WholeworkValue::Text) };
+fn parse_value(text: &str) -> Result<WholeworkValue, String> {
+    let Some(inner) = text.strip_prefix('[') else { return parse_plain(text).map(WholeworkValue::Text) };
     let inner =
         inner.strip_suffix(']').ok_or("a list that begins with `[` ends on the same line with `]`")?;
     let items = inner.split(',').map(str::trim).filter(|item| !item.is_empty());
-    items.map(plain).collect::<Result<_, _>>().map(WholeworkValue::List)
+    items.map(parse_plain).collect::<Result<_, _>>().map(WholeworkValue::List)
 }
 
 /// One value, without its quotes.
-fn plain(text: &str) -> Result<String, String> {
+fn parse_plain(text: &str) -> Result<String, String> {
     let text = text.trim();
     for quote in ['"', '\''] {
         if let Some(inner) = text.strip_prefix(quote) {

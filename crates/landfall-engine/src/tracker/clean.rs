@@ -25,11 +25,11 @@ impl MaskedTracker {
     }
 
     fn mask_title(&self, title: &Title) -> Title {
-        Title::of(&self.veil.mask_text(title.as_str()))
+        Title::from_text(&self.veil.mask_text(title.as_str()))
     }
 
     /// A name is what others find something by: it cannot be changed, so it is refused.
-    fn name(&self, what: &str, name: &str) -> TrackerResult<()> {
+    fn check_name(&self, what: &str, name: &str) -> TrackerResult<()> {
         if !self.veil.is_secret_name(name) {
             return Ok(());
         }
@@ -38,7 +38,7 @@ impl MaskedTracker {
     }
 
     fn check_labels<'a>(&self, labels: impl IntoIterator<Item = &'a Label>) -> TrackerResult<()> {
-        labels.into_iter().try_for_each(|label| self.name("label", label.as_str()))
+        labels.into_iter().try_for_each(|label| self.check_name("label", label.as_str()))
     }
 }
 
@@ -60,7 +60,7 @@ impl Tracker for MaskedTracker {
         let body = match &edit.body {
             // A person may have written something there that only looks like a secret; a tick does not take it away.
             Some(body) if touched(body) => {
-                Some(self.veil.mask_text_except(body, &self.inner.issue(number)?.body))
+                Some(self.veil.mask_text_except(body, &self.inner.read_issue(number)?.body))
             }
             other => other.clone(),
         };
@@ -103,7 +103,7 @@ impl Tracker for MaskedTracker {
     }
 
     fn create_pull_request(&self, new: &NewPullRequest) -> TrackerResult<CreateOutcome<PullRequest>> {
-        self.name("branch", new.head.as_str())?;
+        self.check_name("branch", new.head.as_str())?;
         let (title, body) = (self.mask_title(&new.title), self.veil.mask_text(&new.body));
         self.inner.create_pull_request(&NewPullRequest { title, body, ..new.clone() })
     }
@@ -129,12 +129,12 @@ impl Tracker for MaskedTracker {
         self.inner.default_branch()
     }
 
-    fn issue(&self, number: IssueNumber) -> TrackerResult<Issue> {
-        self.inner.issue(number)
+    fn read_issue(&self, number: IssueNumber) -> TrackerResult<Issue> {
+        self.inner.read_issue(number)
     }
 
-    fn issues(&self, filter: &IssueFilter) -> TrackerResult<Vec<Issue>> {
-        self.inner.issues(filter)
+    fn list_issues(&self, filter: &IssueFilter) -> TrackerResult<Vec<Issue>> {
+        self.inner.list_issues(filter)
     }
 
     fn close_issue(&self, number: IssueNumber, why: CloseReason) -> TrackerResult<Issue> {
@@ -153,8 +153,8 @@ impl Tracker for MaskedTracker {
         self.inner.list_comments(thread)
     }
 
-    fn size(&self, number: IssueNumber) -> TrackerResult<Option<IssueSize>> {
-        self.inner.size(number)
+    fn read_size(&self, number: IssueNumber) -> TrackerResult<Option<IssueSize>> {
+        self.inner.read_size(number)
     }
 
     fn set_size(&self, number: IssueNumber, size: TaskSize) -> TrackerResult<SizeSource> {
@@ -169,8 +169,8 @@ impl Tracker for MaskedTracker {
         self.inner.add_child(parent, child)
     }
 
-    fn parent(&self, number: IssueNumber) -> TrackerResult<Option<IssueLocation>> {
-        self.inner.parent(number)
+    fn find_parent(&self, number: IssueNumber) -> TrackerResult<Option<IssueLocation>> {
+        self.inner.find_parent(number)
     }
 
     fn blocked_by(&self, number: IssueNumber) -> TrackerResult<Vec<Blocker>> {
@@ -193,8 +193,8 @@ impl Tracker for MaskedTracker {
         self.inner.pull_requests_of(head)
     }
 
-    fn pushed(&self, number: PrNumber, head: &CommitSha) -> TrackerResult<()> {
-        self.inner.pushed(number, head)
+    fn note_pushed(&self, number: PrNumber, head: &CommitSha) -> TrackerResult<()> {
+        self.inner.note_pushed(number, head)
     }
 
     fn mark_ready(&self, number: PrNumber) -> TrackerResult<()> {
@@ -205,8 +205,8 @@ impl Tracker for MaskedTracker {
         self.inner.close_pull_request(number)
     }
 
-    fn reviews(&self, number: PrNumber) -> TrackerResult<Vec<TrackerReview>> {
-        self.inner.reviews(number)
+    fn list_reviews(&self, number: PrNumber) -> TrackerResult<Vec<TrackerReview>> {
+        self.inner.list_reviews(number)
     }
 
     fn list_checks(&self, commit: &CommitSha) -> TrackerResult<Vec<ForgeCheck>> {
@@ -257,7 +257,7 @@ mod tests {
         let marker = |key: &str| Marker::new(key).expect("a key");
         let sha = CommitSha::new(&"a".repeat(40)).expect("a commit");
         let branch = |name: &str| TrackerBranchName::new(name).expect("a name");
-        let title = || Title::of(text);
+        let title = || Title::from_text(text);
         let new = NewIssue {
             marker: marker("new"),
             title: title(),
@@ -306,7 +306,7 @@ mod tests {
         let environment = [(OsString::from("DEPLOY_TOKEN"), OsString::from(known[0]))];
         for secret in sample_secrets().into_iter().chain(known.map(str::to_owned)) {
             let folder = tempfile::tempdir().expect("a folder");
-            let state = StateFolder::at(folder.path().to_owned());
+            let state = StateFolder::at_root(folder.path().to_owned());
             let around = TrackerEnv {
                 root: folder.path(),
                 folder: &state,
@@ -326,14 +326,15 @@ mod tests {
     #[test]
     fn a_name_that_holds_a_secret_is_refused() {
         let folder = tempfile::tempdir().expect("a folder");
-        let state = StateFolder::at(folder.path().to_owned());
+        let state = StateFolder::at_root(folder.path().to_owned());
         let around = TrackerEnv { root: folder.path(), folder: &state, environment: &[], author: "a person" };
         let settings = Settings::parse("", "landfall.toml").unwrap_or_else(|problem| panic!("{problem}"));
         let tracker = open_tracker(&settings, &around).expect("it opens");
         let label = Label::new(&sample_secrets()[4]).expect("a label");
         let labels = BTreeSet::from([label.clone()]);
         let marker = Marker::new("new").expect("a key");
-        let new = NewIssue { marker, title: Title::of("A"), body: String::new(), labels: labels.clone() };
+        let new =
+            NewIssue { marker, title: Title::from_text("A"), body: String::new(), labels: labels.clone() };
         let why = tracker.create_issue(&new).map(drop).expect_err("refused").to_string();
         assert!(why.contains("the name of the label") && !why.contains(label.as_str()), "{why}");
         let plain = NewIssue { labels: BTreeSet::new(), ..new };
@@ -346,19 +347,20 @@ mod tests {
     #[test]
     fn a_tick_leaves_what_a_person_wrote() {
         let folder = tempfile::tempdir().expect("a folder");
-        let state = StateFolder::at(folder.path().to_owned());
+        let state = StateFolder::at_root(folder.path().to_owned());
         let around = TrackerEnv { root: folder.path(), folder: &state, environment: &[], author: "a person" };
         let settings = Settings::parse("", "landfall.toml").unwrap_or_else(|problem| panic!("{problem}"));
         let tracker = open_tracker(&settings, &around).expect("it opens");
         let marker = Marker::new("new").expect("a key");
-        let new = NewIssue { marker, title: Title::of("A"), body: "x".to_owned(), labels: BTreeSet::new() };
+        let new =
+            NewIssue { marker, title: Title::from_text("A"), body: "x".to_owned(), labels: BTreeSet::new() };
         let number = tracker.create_issue(&new).expect("made").into_inner().number;
         let (theirs, ours) = (&sample_secrets()[0], &sample_secrets()[4]);
         let file = written_file(&state.issues_path());
         let text =
             std::fs::read_to_string(&file).expect("a file").replace("\nx", &format!("\n- [ ] {theirs}"));
         std::fs::write(&file, text).expect("a person writes");
-        let body = tracker.issue(number).expect("there").body;
+        let body = tracker.read_issue(number).expect("there").body;
         assert!(body.contains(theirs.as_str()), "{body}");
         let body = format!("{} {ours}", body.replace("[ ]", "[x]"));
         let edit = IssueTextEdit { title: None, body: Some(body) };

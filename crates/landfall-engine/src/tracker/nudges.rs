@@ -12,7 +12,7 @@ use landfall_trackers::github::webhook::{
 use landfall_trackers::tracker::{CommentThread, IssueNumber, PrNumber};
 use thiserror::Error;
 
-use super::{TrackerEnv, at_home, find};
+use super::{TrackerEnv, at_home, find_tracker};
 use crate::folder::StateFolder;
 use crate::settings::TrackerSettings;
 
@@ -62,7 +62,8 @@ pub fn receive_delivery(
     let secret = read_secret(around, file).map_err(WebhookRejection::Secret)?;
     // A stranger has nothing else looked at.
     verify_signature(secret.as_bytes(), delivery.signature, delivery.body)?;
-    let found = find(settings, around).map_err(|error| WebhookRejection::Secret(error.to_string()))?;
+    let found =
+        find_tracker(settings, around).map_err(|error| WebhookRejection::Secret(error.to_string()))?;
     let repository = found.setup.repository.ok_or(WebhookRejection::NotSet)?.to_string();
     let nudged = match parse_delivery(secret.as_bytes(), &repository, delivery)? {
         WebhookSubject::Nothing => return Ok(()),
@@ -116,14 +117,14 @@ pub fn take_marks(folder: &StateFolder) -> io::Result<BTreeSet<WebhookScope>> {
     let mut found = BTreeSet::new();
     for entry in entries {
         let name = entry?.file_name();
-        let Some(nudged) = name.to_str().and_then(parse) else { continue };
+        let Some(nudged) = name.to_str().and_then(parse_mark) else { continue };
         fs::remove_file(nudges.join(&name))?;
         found.insert(nudged);
     }
     Ok(found)
 }
 
-fn parse(name: &str) -> Option<WebhookScope> {
+fn parse_mark(name: &str) -> Option<WebhookScope> {
     if name == "all" {
         return Some(WebhookScope::All);
     }
@@ -142,7 +143,7 @@ mod tests {
     #[test]
     fn a_mark_is_taken_once() {
         let folder = tempfile::tempdir().expect("a folder");
-        let state = StateFolder::at(folder.path().join("state"));
+        let state = StateFolder::at_root(folder.path().join("state"));
         assert_eq!(take_marks(&state).expect("no folder is no marks"), BTreeSet::new());
         let issue = WebhookScope::Thread(CommentThread::Issue(IssueNumber::new(12).expect("not 0")));
         let pull = WebhookScope::Thread(CommentThread::PullRequest(PrNumber::new(7).expect("not 0")));

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use landfall_engine::StateFolder;
 use landfall_engine::accept::{
     AcceptanceContext, AcceptanceReport, AcceptanceSettlement, AcceptanceTree, CommandCheckout,
-    CriterionResult, IssueText, Judge, JudgeQuestion, ShellContext, find_verify_handlers, run,
+    CriterionResult, IssueText, Judge, JudgeQuestion, ShellContext, check_criteria, find_verify_handlers,
     settle_acceptance,
 };
 use landfall_engine::engine::load_settings;
@@ -101,7 +101,7 @@ impl Scene {
         let repo = Repo::discover(&found, &root).expect("a repository");
         let commit: Oid = git(&root, &["rev-parse", "HEAD"]).parse().expect("an id");
         let settings = load_settings(&root).expect("settings");
-        let state = StateFolder::at(folder.path().join("state"));
+        let state = StateFolder::at_root(folder.path().join("state"));
         let mut path = vec![folder.path().join("bin")];
         path.extend(std::env::split_paths(&std::env::var_os("PATH").expect("there is one")));
         let environment = vec![
@@ -172,7 +172,7 @@ fn criteria(hint: &str) -> Criteria {
 fn look(ground: &AcceptanceContext<'_>, hint: &str) -> CriterionResult {
     let criteria = criteria(hint);
     assert_eq!(criteria.items.len(), 1, "{hint}");
-    run(&criteria, ground).remove(0)
+    check_criteria(&criteria, ground).remove(0)
 }
 
 /// Each of these is looked at; `true` says that it was seen to pass and to fail and to be misunderstood.
@@ -299,8 +299,10 @@ fn commands_run_on_a_checkout_in_the_sandbox_and_see_nothing_secret() {
     assert!(!scene.root().join("here").exists(), "nor in the person's");
     // Within one, the next command finds what the one before it made: one installs, the other tests.
     let body = "- [ ] <!-- verify: command \"echo y > here\" --> a\n- [ ] <!-- verify: command \"test -f here\" --> b\n";
-    let both: Vec<_> =
-        run(&Criteria::from_body(body, &BTreeSet::new()), &full).into_iter().map(|it| it.result).collect();
+    let both: Vec<_> = check_criteria(&Criteria::from_body(body, &BTreeSet::new()), &full)
+        .into_iter()
+        .map(|it| it.result)
+        .collect();
     assert_eq!(both, [Pass, Pass]);
     let failed = look(&full, r#"command "echo the reason; exit 3""#);
     assert_eq!(failed.evidence, "it ended with code 3: the reason");
@@ -584,7 +586,7 @@ fn the_forge_is_asked_by_its_tracker_and_never_by_a_shell() {
             head: TrackerBranchName::new("work").expect("a name"),
             head_sha: CommitSha::new(scene.commit.as_str()).expect("an id"),
             base: TrackerBranchName::new("main").expect("a name"),
-            title: Title::of("Sell"),
+            title: Title::from_text("Sell"),
             body: String::new(),
             draft: false,
         })
@@ -784,10 +786,10 @@ fn verified_on(
     side: Option<&str>,
 ) -> (Vec<VerifyResult>, AcceptanceReport) {
     let tree = scene.at_commit();
-    let body = tracker.issue(issue).expect("there").body;
+    let body = tracker.read_issue(issue).expect("there").body;
     let criteria = Criteria::from_body(&body, &BTreeSet::new());
     let ground = AcceptanceContext { tracker: Some(tracker), ..ground(&tree, None, AcceptanceMode::Safe) };
-    let checked = run(&criteria, &ground);
+    let checked = check_criteria(&criteria, &ground);
     let settled = settle_acceptance(&AcceptanceSettlement {
         tracker,
         issue,
@@ -808,25 +810,25 @@ fn verified_on(
 fn cycle(scene: &mut Scene, tracker: &dyn Tracker) {
     let new = NewIssue {
         marker: Marker::new("test/1").expect("a key"),
-        title: Title::of("Shop"),
+        title: Title::from_text("Shop"),
         body: BODY.to_owned(),
         labels: [Label::new("phase/verify").expect("a label")].into(),
     };
     let issue = tracker.create_issue(&new).expect("made").into_inner().number;
     tracker.close_issue(issue, landfall_trackers::tracker::CloseReason::Done).expect("closed");
     let labels = || {
-        let seen = tracker.issue(issue).expect("there");
+        let seen = tracker.read_issue(issue).expect("there");
         seen.labels.iter().map(|it| it.as_str().to_owned()).collect::<Vec<_>>()
     };
     let comments = || tracker.list_comments(issue.into()).expect("comments").len();
-    let state = || tracker.issue(issue).expect("there").state;
+    let state = || tracker.read_issue(issue).expect("there").state;
 
     let (results, first) = verified(scene, tracker, issue);
     assert_eq!(results, [Pass, Fail, Skipped]);
     assert_eq!(first.outcome, VerifyOutcome::Reopen { iteration: 1 });
     assert_eq!((first.ticked, first.told, first.known, comments()), (1, true, false, 1));
     assert_eq!((state(), labels()), (TrackerIssueState::Open, vec![]));
-    let body = tracker.issue(issue).expect("there").body;
+    let body = tracker.read_issue(issue).expect("there").body;
     assert!(
         body.contains("- [x] <!-- verify: file_exists \"README.md\" --> there is a README\n- [ ] <!--"),
         "{body}"
@@ -863,7 +865,7 @@ fn cycle(scene: &mut Scene, tracker: &dyn Tracker) {
         assert_eq!((settled.outcome, settled.told), (VerifyOutcome::LeftOver(1), round == 0));
         assert_eq!((comments(), labels()), (4, vec!["phase/verify".to_owned()]));
     }
-    let body = tracker.issue(issue).expect("there").body.replace("[ ] a person", "[x] a person");
+    let body = tracker.read_issue(issue).expect("there").body.replace("[ ] a person", "[x] a person");
     let edit = landfall_trackers::tracker::IssueTextEdit { title: None, body: Some(body) };
     tracker.edit_issue(issue, &edit).expect("edited");
     for _ in 0..2 {
@@ -889,7 +891,7 @@ fn what_was_found_on_another_base_says_nothing_of_this_one() {
     let tracker = LocalTracker::new(&scene.folder.path().join("issues"), "landfall", clock());
     let new = NewIssue {
         marker: Marker::new("test/1").expect("a key"),
-        title: Title::of("Shop"),
+        title: Title::from_text("Shop"),
         body: BODY.to_owned(),
         labels: [Label::new("phase/verify").expect("a label")].into(),
     };
@@ -927,7 +929,7 @@ fn what_comes_after_the_merge_is_not_looked_at_before() {
     let criteria = Criteria::from_body(body, &BTreeSet::new());
     let results = |merged| -> Vec<VerifyResult> {
         let ground = AcceptanceContext { merged, ..ground(&tree, None, AcceptanceMode::Safe) };
-        run(&criteria, &ground).into_iter().map(|it| it.result).collect()
+        check_criteria(&criteria, &ground).into_iter().map(|it| it.result).collect()
     };
     assert_eq!((results(false), results(true)), (vec![Pass, PostMerge], vec![Pass, Pass]));
     let _ = CustomVerifyCommand::parse("x", ""); // that it can be named from outside

@@ -37,7 +37,7 @@ impl Board {
     fn issue(&self, title: &str, body: &str) -> IssueNumber {
         let new = NewIssue {
             marker: Marker::new(&format!("test/{}", title.to_lowercase())).expect("a key"),
-            title: Title::of(title),
+            title: Title::from_text(title),
             body: body.to_owned(),
             labels: BTreeSet::new(),
         };
@@ -52,7 +52,7 @@ impl Board {
     /// What an issue waits for, as `#1 open`.
     #[track_caller]
     fn check(&self, number: IssueNumber, expected: &[&str]) {
-        let issue = self.tracker.issue(number).expect("it is there");
+        let issue = self.tracker.read_issue(number).expect("it is there");
         let found = blockers_of(&self.tracker, &issue).expect("it can be asked");
         let shown: Vec<String> = found
             .iter()

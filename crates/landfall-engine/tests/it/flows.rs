@@ -606,7 +606,7 @@ fn every_built_in_flow_looks_like_this() {
 #[test]
 fn the_prompts_of_built_in_flows_are_there() {
     let prompts = Prompts::load_templates(None).expect("the built-in prompts");
-    for (name, flow) in flows::load(None).flows {
+    for (name, flow) in flows::load_flows(None).flows {
         for step in &flow.steps {
             if let StepKind::Agent { prompt, .. } = &step.kind {
                 assert!(prompts.template_names().contains(&prompt.as_str()), "{name}: no prompt `{prompt}`");
@@ -858,7 +858,7 @@ fn a_projects_own_flow_wins_by_name_and_new_ones_join() {
     fs::write(folder.path().join("loop.toml"), TINY).expect("write");
     fs::write(folder.path().join("mine.toml"), TINY).expect("write");
     fs::write(folder.path().join("notes.md"), "not a flow").expect("write");
-    let loaded = flows::load(Some(folder.path()));
+    let loaded = flows::load_flows(Some(folder.path()));
     assert_eq!(shown(&loaded.errors), "");
     assert_eq!(
         loaded.flows.keys().collect::<Vec<_>>(),
@@ -872,7 +872,7 @@ fn a_projects_own_flow_wins_by_name_and_new_ones_join() {
 fn a_broken_flow_of_a_project_is_not_replaced_by_the_built_in_one() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("loop.toml"), "[step.work]\n").expect("write");
-    let loaded = flows::load(Some(folder.path()));
+    let loaded = flows::load_flows(Some(folder.path()));
     assert!(!loaded.flows.contains_key("loop"));
     assert_eq!(loaded.errors.len(), 1);
     assert!(loaded.errors[0].file.ends_with("loop.toml"));
@@ -882,13 +882,13 @@ fn a_broken_flow_of_a_project_is_not_replaced_by_the_built_in_one() {
 #[test]
 fn a_folder_that_is_not_there_holds_nothing_and_one_that_cannot_be_read_is_said() {
     let folder = tempfile::tempdir().expect("a folder");
-    assert!(flows::load(Some(&folder.path().join("none"))).errors.is_empty());
+    assert!(flows::load_flows(Some(&folder.path().join("none"))).errors.is_empty());
     let file = folder.path().join("file");
     fs::write(&file, "").expect("write");
-    assert_eq!(flows::load(Some(&file)).errors.len(), 1);
+    assert_eq!(flows::load_flows(Some(&file)).errors.len(), 1);
     fs::write(folder.path().join("big.toml"), vec![b'#'; 1024 * 1024 + 1]).expect("write");
     fs::write(folder.path().join("latin.toml"), [0xe9]).expect("write");
-    let errors = flows::load(Some(folder.path())).errors;
+    let errors = flows::load_flows(Some(folder.path())).errors;
     assert_eq!(errors.len(), 2, "{}", shown(&errors));
 }
 

@@ -56,7 +56,7 @@ impl Scene {
             program: env!("CARGO_BIN_EXE_landfall-engine-probe").into(),
             root: self.root(),
             base: "main".to_owned(),
-            folder: StateFolder::at(self.state()),
+            folder: StateFolder::at_root(self.state()),
             environment: self.environment.iter().map(|(key, value)| (key.into(), value.into())).collect(),
             trust: None,
         };

@@ -299,7 +299,7 @@ fn what_agents_found_out_is_offered_to_those_who_come_later() {
     let prompts = Prompts::load_templates(None).expect("the built-in prompts");
     let told = |task: u32, global: bool, text: &str| {
         let event = Event::Warned(Warning::Discovery { global, text: text.to_owned() });
-        prompts.learn(Timestamp(1), TaskId(task), &event);
+        prompts.note_event(Timestamp(1), TaskId(task), &event);
     };
     told(1, true, "[critical] the tests need a database");
     told(1, false, "the parser is in src/p.rs");
@@ -345,7 +345,7 @@ fn every_git_command_that_a_prompt_names_works_in_the_workspace() {
     let store = Store::open(&git, &place.path().join("store.git"), &repo).expect("the store opens");
     let base = store.import_branch(&repo, &BranchName::new("main").expect("a name")).expect("it is imported");
     let pool = WorkspacePool::open(&store, &place.path().join("workspaces")).expect("the pool opens");
-    let workspace = pool.prepare("T7", &base, "landfall/t7").expect("the workspace is made");
+    let workspace = pool.prepare_workspace("T7", &base, "landfall/t7").expect("the workspace is made");
     run(workspace.path(), &format!("{commit} work"));
     let context = PromptContext {
         branch: workspace.branch().to_owned(),

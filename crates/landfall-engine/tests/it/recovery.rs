@@ -24,7 +24,7 @@ fn every_pattern_gets_its_own_sample_and_orders_this() {
         let ops: Vec<&str> =
             found.action.to_operations().iter().map(landfall_model::recovery::RecoveryOp::word).collect();
         let ops = if ops.is_empty() { String::new() } else { format!(" ({})", ops.join(", ")) };
-        format!("{}: {}{ops}, at most {}×", found.name, found.action.word(), found.limit)
+        format!("{}: {}{ops}, at most {}×", found.name, found.action.wire_name(), found.limit)
     };
     let told: Vec<String> = catalogue.iter().map(line).collect();
     expect![[r#"

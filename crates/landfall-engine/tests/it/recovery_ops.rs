@@ -63,7 +63,7 @@ impl Case {
         let tracker = LocalTracker::new(&at("issues"), "landfall", Arc::new(Noon));
         let new = NewIssue {
             marker: Marker::new("test/1").expect("a key"),
-            title: Title::of("Greet by name"),
+            title: Title::from_text("Greet by name"),
             body: String::new(),
             labels: Default::default(),
         };
@@ -109,7 +109,7 @@ impl Case {
             aside: None,
             paths_max: 200_000,
         };
-        self.scene.site().store.collect(&self.workspace, &options).expect("it is there").head
+        self.scene.site().store.collect_work(&self.workspace, &options).expect("it is there").head
     }
 
     /// A person commits to the base.
@@ -118,7 +118,7 @@ impl Case {
         git(&self.at("shop"), &["add", "."]);
         git(&self.at("shop"), &["commit", "-qm", "elsewhere"]);
         let site = self.scene.site();
-        let before = site.store.base().expect("readable");
+        let before = site.store.read_base().expect("readable");
         let tip = site.store.import_branch(&site.repo, &site.branch).expect("a commit");
         site.store.set_base(&tip, before.as_ref()).expect("git runs");
     }
@@ -282,7 +282,7 @@ fn nothing_is_done_when_things_have_changed() {
 #[test]
 fn the_base_itself_is_never_amended_or_pushed() {
     let case = Case::new();
-    let base = case.scene.site().store.base().expect("readable").expect("set");
+    let base = case.scene.site().store.read_base().expect("readable").expect("set");
     case.collected();
     for op in
         [RecoveryOp::AmendSignOff, RecoveryOp::RebaseOntoBase, RecoveryOp::PushBranch, RecoveryOp::OpenPr]
@@ -311,7 +311,7 @@ fn the_tracker_is_told_what_is_so_and_nothing_twice() {
     for _ in 0..2 {
         case.perform(&head, &ops).unwrap_or_else(|error| panic!("{error}"));
     }
-    let issue = case.tracker.issue(case.issue).expect("it is there");
+    let issue = case.tracker.read_issue(case.issue).expect("it is there");
     assert_eq!(
         issue.labels.iter().filter_map(|it| it.name_within(PHASE_FAMILY)).collect::<Vec<_>>(),
         ["code"]
@@ -352,7 +352,7 @@ fn a_pull_request_of_an_earlier_round_that_was_merged_keeps_nothing_from_being_d
     let sha = CommitSha::new(head.as_str()).expect("a commit");
     let merge = PullRequestMerge {
         expected: sha.clone(),
-        subject: Title::of("Greet by name"),
+        subject: Title::from_text("Greet by name"),
         body: String::new(),
         landed: Some(sha),
     };

@@ -1042,7 +1042,7 @@ fn what_is_set_about_the_tracker_is_understood_or_refused_where_it_stands() {
     );
     let tracker = &settings.tracker;
     assert_eq!((tracker.kind, tracker.spec_path.as_str()), (Some("github"), "specs"));
-    assert_eq!(tracker.base.as_ref().map(|base| base.host()), Some("git.example.com"));
+    assert_eq!(tracker.base.as_ref().map(|base| base.host_name()), Some("git.example.com"));
     assert_eq!((&tracker.size_field, tracker.verify_ignore.len()), (&None, 1));
     assert_eq!(settings.run.sandbox_hide, ["~/token"], "agents do not read the token");
     assert_eq!(parse("[tracker]\nkind = \"none\"\n").tracker.kind, None);

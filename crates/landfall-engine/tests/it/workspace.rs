@@ -63,7 +63,9 @@ impl Scene {
     pub fn workspace_of(&self, task: TaskId) -> Workspace {
         let site = self.site();
         let base = site.store.import_branch(&site.repo, &site.branch).expect("a commit");
-        site.pool.prepare(&task.to_string(), &base, &format!("landfall/t{}", task.0)).expect("a workspace")
+        site.pool
+            .prepare_workspace(&task.to_string(), &base, &format!("landfall/t{}", task.0))
+            .expect("a workspace")
     }
 
     fn log(&self) -> String {

@@ -61,7 +61,7 @@ impl Store {
         pack_args: &[&str],
     ) -> Result<Option<String>, GitError> {
         let doing = || format!("check the objects of {want}");
-        let folder = disk::create_unique_folder(self.dir(), QUARANTINE).doing(doing)?;
+        let folder = disk::create_unique_folder(self.dir(), QUARANTINE).with_context(doing)?;
         let pack = self.prepare_call(doing());
         let result = transfer_pack(pack, pack_args, want, have, ObjectCheck::Remote, |receive| {
             self.prepare_call(doing())
@@ -73,7 +73,7 @@ impl Store {
                 .timeout(SLOW)
                 .output()
         });
-        files::remove_path(&folder).doing(doing)?;
+        files::remove_path(&folder).with_context(doing)?;
         match result {
             Ok(()) => Ok(None),
             Err(GitError { kind: GitErrorKind::Failed { code: 128, stderr }, .. })

@@ -50,7 +50,7 @@ impl Workspace {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(error),
         };
-        let mut names: Vec<String> = files::entries(place.as_fd())?
+        let mut names: Vec<String> = files::list_entries(place.as_fd())?
             .into_iter()
             .filter(|(_, kind)| *kind == FileType::RegularFile)
             .filter_map(|(name, _)| name.into_string().ok())

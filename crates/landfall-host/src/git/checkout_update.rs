@@ -103,12 +103,12 @@ impl<L> CheckoutUpdate<L> {
             let work = CheckoutUpdateRun {
                 repo,
                 checkout,
-                stage: StageFolder::create(&checkout.git_dir).doing(doing)?,
+                stage: StageFolder::create(&checkout.git_dir).with_context(doing)?,
                 root: files::open_folder(&checkout.root).doing(doing)?,
             };
             let result = work.update_checkout(&index, request, &lock_branch, &is_idle);
             match result {
-                Ok(CheckoutUpdateStep::IndexChanged(stage)) => stage.remove().doing(doing)?,
+                Ok(CheckoutUpdateStep::IndexChanged(stage)) => stage.remove().with_context(doing)?,
                 Ok(CheckoutUpdateStep::Over(result)) => return Ok(*result),
                 Err(error) => return Err(error),
             }
@@ -120,7 +120,7 @@ impl<L> CheckoutUpdate<L> {
     pub fn finish_with_commit(self, commit: impl FnOnce(L) -> Result<(), GitError>) -> Result<(), GitError> {
         commit(self.branch)?;
         crate::crash::pass_point("git.publish.moved");
-        self.swap.finish_swap().doing(|| "remove the files that were replaced".to_owned())
+        self.swap.finish_swap().with_context(|| "remove the files that were replaced".to_owned())
     }
 }
 
@@ -170,7 +170,7 @@ impl CheckoutUpdateRun<'_> {
     ) -> Result<CheckoutUpdateStep<L>, GitError> {
         let UpdateRequest { objects, old, new, changes, .. } = *request;
         let doing = || format!("update the checkout in `{}`", self.checkout.root.display());
-        let index_before = read_if_there(index).doing(doing)?;
+        let index_before = read_if_there(index).with_context(doing)?;
         // Without a lock, because the user's filters may take long and their git must not wait for them.
         let staged = self.stage_new_files(index_before.as_deref(), old, new)?;
         let old_files = self.read_old_files(objects, changes)?;
@@ -178,7 +178,7 @@ impl CheckoutUpdateRun<'_> {
         let branch = match lock_branch() {
             Ok(Ok(branch)) => branch,
             Ok(Err(actual)) => {
-                self.stage.remove().doing(doing)?;
+                self.stage.remove().with_context(doing)?;
                 return Ok(CheckoutUpdateStep::Over(Box::new(Err(UpdateRefusal::BranchMoved(actual)))));
             }
             Err(error) => {
@@ -187,21 +187,23 @@ impl CheckoutUpdateRun<'_> {
             }
         };
         crate::crash::pass_point("git.publish.locked");
-        let Some(lock) = IndexLock::take_index_lock(&self.checkout.git_dir, &self.stage).doing(doing)? else {
-            self.stage.remove().doing(doing)?;
+        let Some(lock) =
+            IndexLock::take_index_lock(&self.checkout.git_dir, &self.stage).with_context(doing)?
+        else {
+            self.stage.remove().with_context(doing)?;
             return Ok(CheckoutUpdateStep::Over(Box::new(Err(UpdateRefusal::Busy))));
         };
-        if read_if_there(index).doing(doing)? != index_before {
+        if read_if_there(index).with_context(doing)? != index_before {
             return Ok(CheckoutUpdateStep::IndexChanged(self.stage));
         }
         if !is_idle()? {
-            self.stage.remove().doing(doing)?;
+            self.stage.remove().with_context(doing)?;
             return Ok(CheckoutUpdateStep::Over(Box::new(Err(UpdateRefusal::Busy))));
         }
         let plan = match self.plan_update(request, &old_files) {
             Ok(Ok(plan)) => plan,
             Ok(Err(blocked)) => {
-                self.stage.remove().doing(doing)?;
+                self.stage.remove().with_context(doing)?;
                 return Ok(CheckoutUpdateStep::Over(Box::new(Err(UpdateRefusal::Files(blocked)))));
             }
             Err(error) => {
@@ -219,7 +221,7 @@ impl CheckoutUpdateRun<'_> {
             Ok(swap) => swap,
             Err(SwapError::Io(path, error)) => {
                 let path = String::from_utf8_lossy(&path).into_owned();
-                return Err(GitError::io(format!("replace `{path}` in the checkout"), error));
+                return Err(GitError::from_io(format!("replace `{path}` in the checkout"), error));
             }
             Err(SwapError::Changed(path)) => {
                 let blocked = vec![BlockedFile { path, why: BlockedFileReason::Changed }];
@@ -254,7 +256,7 @@ impl CheckoutUpdateRun<'_> {
     ) -> Result<Result<(), GitError>, GitError> {
         let copy = self.stage.file_path("index");
         if let Some(bytes) = index {
-            files::write_whole(&copy, bytes).doing(|| "copy the index of the checkout".to_owned())?;
+            files::write_whole(&copy, bytes).with_context(|| "copy the index of the checkout".to_owned())?;
         }
         let said = checkout_call(self.repo, self.checkout, "make the new files of the checkout")
             .work_tree(&self.stage.new_files())
@@ -286,8 +288,11 @@ impl CheckoutUpdateRun<'_> {
         for path in staged.intersection(&not_as_new).filter(|path| changing.contains_key(path.as_slice())) {
             blocked.add(path, BlockedFileReason::Changed);
         }
-        let on_disk: Vec<DiskPathState> =
-            changes.iter().map(|change| self.look(&change.path)).collect::<Result<_, _>>().doing(doing)?;
+        let on_disk: Vec<DiskPathState> = changes
+            .iter()
+            .map(|change| self.read_path_state(&change.path))
+            .collect::<Result<_, _>>()
+            .with_context(doing)?;
         let present =
             || changes.iter().zip(&on_disk).filter(|(_, disk)| matches!(disk, DiskPathState::Present));
         // The bytes are read before git compares them, and again after the file was taken out.
@@ -370,7 +375,7 @@ impl CheckoutUpdateRun<'_> {
                 (Some((MODE_GITLINK, _)), DiskPathState::Folder) => {
                     let is_repository = self.is_repository(path);
                     if !is_gitlink(&change.old) && !is_repository {
-                        self.find_foreign_files(path, &leaving, &mut blocked).doing(doing)?;
+                        self.find_foreign_files(path, &leaving, &mut blocked).with_context(doing)?;
                         plan.make.push(path.to_vec());
                     }
                 }
@@ -389,13 +394,14 @@ impl CheckoutUpdateRun<'_> {
                     plan.put.push(path.to_vec());
                 }
                 (Some(_), DiskPathState::Present)
-                    if self.stage.has_new(path) && self.is_case_variant(path, &leaving).doing(doing)? =>
+                    if self.stage.has_new(path)
+                        && self.is_case_variant(path, &leaving).with_context(doing)? =>
                 {
                     plan.put.push(path.to_vec());
                 }
                 (Some(_), DiskPathState::Present) => blocked.add(path, not_ours),
                 (Some(_), DiskPathState::Folder) => {
-                    self.find_foreign_files(path, &leaving, &mut blocked).doing(doing)?;
+                    self.find_foreign_files(path, &leaving, &mut blocked).with_context(doing)?;
                     plan.clear.push(path.to_vec());
                     plan.put.push(path.to_vec());
                 }
@@ -455,7 +461,7 @@ impl CheckoutUpdateRun<'_> {
             } else if change.is_none() || line.is_intent_to_add {
                 blocked.add(path, BlockedFileReason::Changed);
             } else if change.is_some_and(|change| is_blob(&change.new))
-                && matches!(self.look(path), Ok(DiskPathState::Absent))
+                && matches!(self.read_path_state(path), Ok(DiskPathState::Absent))
             {
                 blocked.add(path, BlockedFileReason::Changed); // deleted by the user
             }
@@ -483,7 +489,7 @@ impl CheckoutUpdateRun<'_> {
                 // Slow, or waiting for a pipe next to a file that nothing changes.
                 let mut found = Vec::new();
                 find_special_settings(self.root.as_fd(), &mut Vec::new(), &mut found)
-                    .doing(|| format!("look for pipes in `{}`", self.checkout.root.display()))?;
+                    .with_context(|| format!("look for pipes in `{}`", self.checkout.root.display()))?;
                 if found.is_empty() { self.read_status(SLOW).map(Ok) } else { Ok(Err(blocked(found))) }
             }
             other => other.map(Ok),
@@ -562,7 +568,7 @@ impl CheckoutUpdateRun<'_> {
         }
         let doing = || "compare the checkout with a commit".to_owned();
         let index = self.stage.file_path("compared-index");
-        files::remove_path(&index).doing(doing)?;
+        files::remove_path(&index).with_context(doing)?;
         let git = || {
             checkout_call(self.repo, self.checkout, doing())
                 .work_tree(&self.checkout.root)
@@ -593,7 +599,7 @@ impl CheckoutUpdateRun<'_> {
         let (mut list, mut names) = (Vec::new(), Vec::new());
         for change in changes {
             let Some((path, mode, oid)) = blob_entry(change, &change.old) else { continue };
-            if !matches!(self.look(path).doing(doing)?, DiskPathState::Present) {
+            if !matches!(self.read_path_state(path).with_context(doing)?, DiskPathState::Present) {
                 continue;
             }
             let found = Fingerprint::read(self.root.as_fd(), path).ok().flatten();
@@ -624,7 +630,7 @@ impl CheckoutUpdateRun<'_> {
                 .config("core.sparseCheckout=false")
         };
         let expected = self.stage.file_path("expected");
-        std::fs::create_dir(&expected).doing(doing)?;
+        std::fs::create_dir(&expected).with_context(doing)?;
         let mut prefix = std::ffi::OsString::from("--prefix=");
         prefix.push(&expected);
         prefix.push("/");
@@ -638,7 +644,7 @@ impl CheckoutUpdateRun<'_> {
         Ok(old_files)
     }
 
-    fn look(&self, path: &[u8]) -> std::io::Result<DiskPathState> {
+    fn read_path_state(&self, path: &[u8]) -> std::io::Result<DiskPathState> {
         let mut end = 0;
         let mut folder = self.root.try_clone()?;
         for part in path.split(|byte| *byte == b'/') {
@@ -662,7 +668,7 @@ impl CheckoutUpdateRun<'_> {
 
     fn is_empty_folder(&self, path: &[u8]) -> bool {
         self.open_existing(path)
-            .and_then(|folder| files::entries(folder.as_fd()))
+            .and_then(|folder| files::list_entries(folder.as_fd()))
             .is_ok_and(|entries| entries.is_empty())
     }
 
@@ -700,7 +706,7 @@ impl CheckoutUpdateRun<'_> {
             blocked.add(path, BlockedFileReason::Submodule);
             return Ok(());
         }
-        for (name, kind) in files::entries(folder.as_fd())? {
+        for (name, kind) in files::list_entries(folder.as_fd())? {
             let inner = [path, b"/", name.as_bytes()].concat();
             if kind == FileType::Directory {
                 self.find_foreign_files(&inner, leaving, blocked)?;
@@ -847,7 +853,7 @@ fn replace_index(repo: &Repo, checkout: &Checkout, swap: &FileSwap, index: &Path
         std::fs::rename(&staged, index)?;
         File::open(&checkout.git_dir)?.sync_all()
     };
-    replace().doing(|| format!("replace `{}`", index.display()))
+    replace().with_context(|| format!("replace `{}`", index.display()))
 }
 
 /// A call with the settings of the user, for their own checkout. A split index is written whole: it may be a copy.
@@ -877,7 +883,7 @@ fn find_special_settings(
     prefix: &mut Vec<u8>,
     found: &mut Vec<Vec<u8>>,
 ) -> std::io::Result<()> {
-    for (name, kind) in files::entries(folder)? {
+    for (name, kind) in files::list_entries(folder)? {
         let length = prefix.len();
         prefix.extend_from_slice(name.as_bytes());
         if kind == FileType::Directory && name.as_bytes() != b".git" {

@@ -143,7 +143,7 @@ pub enum CollectError {
 
 impl Store {
     /// Makes the work in a workspace safe in the store.
-    pub fn collect(
+    pub fn collect_work(
         &self,
         workspace: &Workspace,
         options: &CollectOptions,
@@ -151,7 +151,7 @@ impl Store {
         let folder = match files::open_folder(workspace.path()) {
             Ok(folder) => folder,
             Err(error) if is_gone(&error) => return Err(CollectError::WorkspaceGone),
-            Err(error) => return Err(GitError::io("open a workspace", error).into()),
+            Err(error) => return Err(GitError::from_io("open a workspace", error).into()),
         };
         let room = workspace.room();
         let agent_head = match self.take_head(workspace, folder.as_fd()) {
@@ -309,12 +309,12 @@ impl Store {
         let broken = |why: String| CollectError::Broken { why };
         let incoming = workspace.room().dir().join("incoming");
         let doing = || "copy the agent's objects".to_owned();
-        files::remove_path(&incoming).doing(doing)?;
-        std::fs::create_dir_all(incoming.join("pack")).doing(doing)?;
+        files::remove_path(&incoming).with_context(doing)?;
+        std::fs::create_dir_all(incoming.join("pack")).with_context(doing)?;
         copy_objects(folder, &self.objects_dir(), &incoming, OBJECTS_BYTES_MAX)?;
-        let have: Vec<Oid> = std::iter::once(workspace.base().clone()).chain(self.base()?).collect();
+        let have: Vec<Oid> = std::iter::once(workspace.base().clone()).chain(self.read_base()?).collect();
         let result = self.fetch_objects_from(&incoming, oid, &have, ObjectCheck::Strict);
-        files::remove_path(&incoming).doing(doing)?;
+        files::remove_path(&incoming).with_context(doing)?;
         match result {
             Ok(()) => {}
             Err(GitError { kind: GitErrorKind::Failed { code, stderr }, .. })
@@ -334,7 +334,7 @@ impl Store {
     /// Makes the room's index stand for `tree`, keeping the file times of what did not change. No process.
     fn sync_index_to(&self, room: &PrivateIndex, work_tree: &Path, tree: &Oid) -> Result<Index, GitError> {
         let doing = || "turn the index to the agent's commit".to_owned();
-        files::remove_path(&room.dir().join("index.lock")).doing(doing)?;
+        files::remove_path(&room.dir().join("index.lock")).with_context(doing)?;
         let known = room.recorded_tree();
         if known.as_ref() == Some(tree) {
             return room.read_index(self);
@@ -350,17 +350,18 @@ impl Store {
                 let bytes = index.with_edits(&changes, self.oid_bytes());
                 // The new file keeps the old time: entries that were too fresh to be trusted must stay so.
                 let path = room.index_path();
-                let modified = std::fs::metadata(&path).and_then(|meta| meta.modified()).doing(doing)?;
+                let modified =
+                    std::fs::metadata(&path).and_then(|meta| meta.modified()).with_context(doing)?;
                 let draft = room.dir().join("index.new");
-                std::fs::write(&draft, bytes).doing(doing)?;
-                let file = std::fs::File::options().write(true).open(&draft).doing(doing)?;
+                std::fs::write(&draft, bytes).with_context(doing)?;
+                let file = std::fs::File::options().write(true).open(&draft).with_context(doing)?;
                 file.set_modified(modified).doing(doing)?;
-                std::fs::rename(&draft, &path).doing(doing)?;
+                std::fs::rename(&draft, &path).with_context(doing)?;
             }
             _ => {
                 // Unknown after a crash: let git do the same from any state.
                 if room.read_index(self).is_err() {
-                    files::remove_path(&room.index_path()).doing(doing)?;
+                    files::remove_path(&room.index_path()).with_context(doing)?;
                 }
                 room.index_call(self, work_tree, doing())
                     .args(["read-tree", "-m", "--end-of-options", tree.as_str()])
@@ -380,7 +381,7 @@ impl Store {
     ) -> Result<CollectScan, GitError> {
         let doing = || "look for uncommitted work".to_owned();
         let flags = ["--modified", "--deleted", "--others", "--exclude-standard", "--deduplicate"];
-        let listed = workspace.room().list(self, workspace.path(), &doing(), &flags)?;
+        let listed = workspace.room().list_files(self, workspace.path(), &doing(), &flags)?;
         let gitlinks: HashSet<&[u8]> =
             index.entries().filter(|entry| entry.mode == 0o160000).map(|entry| entry.path).collect();
         let mut seen = CollectScan::default();
@@ -562,7 +563,7 @@ pub(crate) fn machine_failed(code: i32, stderr: &str) -> bool {
 pub(crate) fn read_head(folder: BorrowedFd<'_>, oid_bytes: usize) -> Result<Oid, CollectError> {
     let unreadable = |why: String| CollectError::HeadUnreadable { why };
     let failed = |what: &str, error: std::io::Error| match is_ours(&error) {
-        true => GitError::io(format!("read {what} of a workspace"), error).into(),
+        true => GitError::from_io(format!("read {what} of a workspace"), error).into(),
         false => unreadable(format!("{what}: {error}")),
     };
     let git_dir = files::open_folder_beneath(folder, &[b".git"]).map_err(|error| failed(".git", error))?;
@@ -656,7 +657,7 @@ fn loose_refs(
     depth: u32,
     found: &mut Vec<(Vec<u8>, Oid)>,
 ) -> std::io::Result<()> {
-    for (entry, kind) in files::entries(folder)? {
+    for (entry, kind) in files::list_entries(folder)? {
         if found.len() >= REFS_MAX || depth > 100 {
             return Err(std::io::Error::other("its refs are too many or too deep"));
         }
@@ -697,7 +698,7 @@ impl From<ObjectCopyError> for CollectError {
     fn from(error: ObjectCopyError) -> CollectError {
         match error {
             ObjectCopyError::Theirs(error) => CollectError::Broken { why: format!("its objects: {error}") },
-            ObjectCopyError::Ours(error) => GitError::io("copy the agent's objects", error).into(),
+            ObjectCopyError::Ours(error) => GitError::from_io("copy the agent's objects", error).into(),
         }
     }
 }
@@ -711,7 +712,7 @@ pub(crate) fn copy_objects(
     bytes_max: u64,
 ) -> Result<(), ObjectCopyError> {
     use ObjectCopyError::{Ours, Theirs};
-    let list = |folder: BorrowedFd<'_>| files::entries(folder).map_err(ObjectCopyError::from_read_error);
+    let list = |folder: BorrowedFd<'_>| files::list_entries(folder).map_err(ObjectCopyError::from_read_error);
     let open = |folder: BorrowedFd<'_>, parts: &[&[u8]]| {
         files::open_folder_beneath(folder, parts).map_err(ObjectCopyError::from_read_error)
     };

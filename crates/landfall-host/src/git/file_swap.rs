@@ -661,7 +661,7 @@ fn remove_empty_parents(root: BorrowedFd<'_>, path: &[u8]) {
 /// Removes a folder in which there is nothing but empty folders.
 fn remove_empty_tree(parent: BorrowedFd<'_>, name: &CString) -> io::Result<()> {
     let folder = files::open_folder_beneath(parent, &[name.as_bytes()])?;
-    for (inner, kind) in files::entries(folder.as_fd())? {
+    for (inner, kind) in files::list_entries(folder.as_fd())? {
         if kind != FileType::Directory {
             return Err(Errno::NOTEMPTY.into());
         }

@@ -77,7 +77,7 @@ pub(crate) fn c_name(part: &[u8]) -> std::io::Result<CString> {
 }
 
 /// The entries of a folder, without `.` and `..`.
-pub(crate) fn entries(folder: BorrowedFd<'_>) -> std::io::Result<Vec<(CString, FileType)>> {
+pub(crate) fn list_entries(folder: BorrowedFd<'_>) -> std::io::Result<Vec<(CString, FileType)>> {
     let mut found = Vec::new();
     for entry in Dir::read_from(folder)? {
         let entry = entry?;
@@ -138,7 +138,7 @@ pub(crate) fn remove_at(folder: BorrowedFd<'_>, name: &CStr, kind: FileType) -> 
     // What is too deep is moved to the top and removed in the next round; each round shortens the rest.
     loop {
         empty_folder(top.as_fd(), top.as_fd(), 0, &mut hoisted)?;
-        if entries(top.as_fd())?.is_empty() {
+        if list_entries(top.as_fd())?.is_empty() {
             break;
         }
     }
@@ -154,7 +154,7 @@ fn empty_folder(
     depth: usize,
     hoisted: &mut u64,
 ) -> std::io::Result<()> {
-    for (name, kind) in entries(folder)? {
+    for (name, kind) in list_entries(folder)? {
         if kind != FileType::Directory {
             unlink_if_present(folder, &name)?;
             continue;
@@ -211,7 +211,7 @@ fn unlink_if_present(folder: BorrowedFd<'_>, name: &CStr) -> std::io::Result<()>
 
 /// Gives ourselves the right to look into every folder below; git skips the ones it cannot read.
 pub(crate) fn open_up(folder: BorrowedFd<'_>, depth: usize) -> std::io::Result<()> {
-    for (name, kind) in entries(folder)? {
+    for (name, kind) in list_entries(folder)? {
         if kind == FileType::Directory && depth < DEPTH_MAX {
             open_up(open_to_change(folder, &name)?.as_fd(), depth + 1)?;
         }
@@ -222,7 +222,7 @@ pub(crate) fn open_up(folder: BorrowedFd<'_>, depth: usize) -> std::io::Result<(
 /// Removes pipes, sockets and devices that stand where git wants to read a settings file and would wait.
 pub(crate) fn remove_special_files(folder: BorrowedFd<'_>, depth: usize) -> std::io::Result<u32> {
     let mut removed = 0;
-    for (name, kind) in entries(folder)? {
+    for (name, kind) in list_entries(folder)? {
         match kind {
             FileType::Directory if depth < DEPTH_MAX => {
                 removed += remove_special_files(open_folder_at(folder, &name)?.as_fd(), depth + 1)?;

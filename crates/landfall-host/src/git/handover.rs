@@ -59,7 +59,7 @@ fn remove_damaged_pin(repo: &Repo, name: &str) -> Result<(), GitError> {
     for file in [is_damaged.then_some(path), Some(lock)].into_iter().flatten() {
         match std::fs::remove_file(&file) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(GitError::io(format!("remove `{}`", file.display()), error));
+                return Err(GitError::from_io(format!("remove `{}`", file.display()), error));
             }
             Ok(()) | Err(_) => {}
         }
@@ -140,7 +140,10 @@ impl Store {
             self.copy_objects_to(repo, commit, have)?;
         }
         let doing = format!("complete {commit} in `{}`", repo.common_dir().display());
-        Err(GitError::io(doing, std::io::Error::other("objects are missing there after they were copied")))
+        Err(GitError::from_io(
+            doing,
+            std::io::Error::other("objects are missing there after they were copied"),
+        ))
     }
 
     /// Sees that every file of a commit which the user's branch has is in their repository, and copies from the store what is

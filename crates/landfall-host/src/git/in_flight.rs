@@ -90,11 +90,12 @@ impl Store {
         let folder = match files::open_folder(workspace.path()) {
             Ok(folder) => folder,
             Err(error) if is_gone(&error) => return Err(CollectError::WorkspaceGone),
-            Err(error) => return Err(GitError::io("open a workspace", error).into()),
+            Err(error) => return Err(GitError::from_io("open a workspace", error).into()),
         };
         let head = read_head(folder.as_fd(), self.oid_bytes())?;
         if !self.contains(&head)? {
-            std::fs::create_dir_all(to.join("pack")).doing(|| "copy the agent's objects".to_owned())?;
+            std::fs::create_dir_all(to.join("pack"))
+                .with_context(|| "copy the agent's objects".to_owned())?;
             copy_objects(folder.as_fd(), &self.objects_dir(), to, OBJECTS_BYTES_MAX)?;
             borrowed.push(to.to_owned());
         }
@@ -108,7 +109,7 @@ impl Store {
         match files::open_folder(workspace.path()) {
             Ok(_) => {}
             Err(error) if is_gone(&error) => return Err(CollectError::WorkspaceGone),
-            Err(error) => return Err(GitError::io(doing(), error).into()),
+            Err(error) => return Err(GitError::from_io(doing(), error).into()),
         }
         let scratch = ScratchObjects::new(self)?;
         let index = scratch.path.join("index");
@@ -150,8 +151,8 @@ impl Store {
                 .into_iter()
                 .map(|difference| IndexEdit { path: difference.path, entry: difference.new })
                 .collect();
-            std::fs::write(to, index.with_edits(&changes, self.oid_bytes())).doing(doing)?;
-            let file = std::fs::File::options().write(true).open(to).doing(doing)?;
+            std::fs::write(to, index.with_edits(&changes, self.oid_bytes())).with_context(doing)?;
+            let file = std::fs::File::options().write(true).open(to).with_context(doing)?;
             return file.set_modified(modified).doing(doing);
         }
         let read = self.prepare_call(doing()).env("GIT_INDEX_FILE", to);
@@ -172,8 +173,8 @@ impl ScratchObjects {
     pub fn new(store: &Store) -> Result<ScratchObjects, GitError> {
         let doing = || "make a scratch folder".to_owned();
         let parent = store.dir().join(SCRATCH);
-        std::fs::create_dir_all(&parent).doing(doing)?;
-        let path = disk::create_unique_folder(&parent, "").doing(doing)?;
+        std::fs::create_dir_all(&parent).with_context(doing)?;
+        let path = disk::create_unique_folder(&parent, "").with_context(doing)?;
         Ok(ScratchObjects { path })
     }
 }

@@ -83,22 +83,22 @@ impl WorkspacePool {
         let from = files::open_folder(repo.root()).doing(doing)?;
         let list = match files::read_beneath(from.as_fd(), LIST.as_bytes(), LIST_BYTES_MAX) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(included),
-            other => other.doing(doing)?,
+            other => other.with_context(doing)?,
         };
         let to = files::open_folder(workspace.path()).doing(doing)?;
         let store = self.store();
         let wanted = self.find_wanted_files(repo, &list, to.as_fd(), &mut included)?;
         // Excluded first and asked then: what is copied must not count as work by the rules that count it.
         let path = workspace.room().dir().join("exclude");
-        let mut exclude = std::fs::read(&path).doing(doing)?;
-        for line in wanted.iter().map(|path| exclusion(path)) {
+        let mut exclude = std::fs::read(&path).with_context(doing)?;
+        for line in wanted.iter().map(|path| exclude_line(path)) {
             // What was copied before stays excluded, and is not said twice.
             if !exclude.split_inclusive(|byte| *byte == b'\n').any(|known| known == line) {
                 exclude.extend(line);
             }
         }
-        files::write_whole(&path, &exclude).doing(doing)?;
-        write_own_exclude(to.as_fd(), &exclude).doing(doing)?;
+        files::write_whole(&path, &exclude).with_context(doing)?;
+        write_own_exclude(to.as_fd(), &exclude).with_context(doing)?;
         let ask = workspace.room().index_call(store, workspace.path(), doing());
         let ignored = find_ignored(ask, &wanted)?;
 
@@ -134,7 +134,7 @@ impl WorkspacePool {
         let doing = || format!("find what `{LIST}` names");
         let scratch = ScratchObjects::new(self.store())?;
         let patterns = scratch.path().join("patterns");
-        std::fs::write(&patterns, list).doing(doing)?;
+        std::fs::write(&patterns, list).with_context(doing)?;
         let theirs = || {
             let call = repo.git().prepare_call(doing()).trust(GitConfigTrust::Checkout);
             call.git_dir(repo.git_dir()).work_tree(repo.root()).timeout(QUICK)
@@ -208,7 +208,7 @@ fn is_blocked(workspace: BorrowedFd<'_>, path: &[u8]) -> bool {
 }
 
 /// The line of an exclude file that means this path and no other.
-fn exclusion(path: &[u8]) -> Vec<u8> {
+fn exclude_line(path: &[u8]) -> Vec<u8> {
     let mut line = vec![b'/'];
     for byte in path {
         if matches!(byte, b'\\' | b'*' | b'?' | b'[' | b']' | b'#' | b'!' | b' ') {

@@ -47,13 +47,13 @@ impl Lane {
     pub fn open_lane(store: &Store, dir: &Path) -> Result<Lane, GitError> {
         let doing = || format!("open the lane `{}`", dir.display());
         let room = dir.join("room");
-        std::fs::create_dir_all(&room).doing(doing)?;
+        std::fs::create_dir_all(&room).with_context(doing)?;
         if MountIdentity::recorded_in(&room).is_none()
             && let Ok(mount) = MountIdentity::of_path(&room)
         {
-            mount.record_in(&room).doing(doing)?;
+            mount.record_in(&room).with_context(doing)?;
         }
-        let dir = dir.canonicalize().doing(doing)?;
+        let dir = dir.canonicalize().with_context(doing)?;
         Ok(Lane {
             store: store.clone(),
             path: dir.join("tree"),
@@ -72,22 +72,22 @@ impl Lane {
         let mut deleted = 0;
         let entries = match std::fs::read_dir(folder) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(0),
-            entries => entries.doing(doing)?,
+            entries => entries.with_context(doing)?,
         };
         for entry in entries {
-            let lane = entry.doing(doing)?.path();
+            let lane = entry.with_context(doing)?.path();
             if !files::is_folder(&lane) {
                 continue;
             }
             let room = lane.join("room");
             let recorded = MountIdentity::recorded_in(&room);
             if !may_keep(recorded.as_ref()) {
-                files::remove_path(&lane).doing(doing)?;
+                files::remove_path(&lane).with_context(doing)?;
                 deleted += 1;
             } else if let Some(current) = &current
                 && recorded.as_ref() != Some(current)
             {
-                current.record_in(&room).doing(doing)?;
+                current.record_in(&room).with_context(doing)?;
             }
         }
         Ok(deleted)
@@ -111,7 +111,7 @@ impl Lane {
     /// What is in the checkout besides the files of its commit: a folder without any of them as one path that ends with a slash.
     pub fn extra_paths(&self) -> Result<Vec<String>, GitError> {
         let doing = "list what a check left in a lane";
-        let bytes = self.room.list(&self.store, &self.path, doing, &["--others", "--directory"])?;
+        let bytes = self.room.list_files(&self.store, &self.path, doing, &["--others", "--directory"])?;
         let paths = bytes.split(|byte| *byte == 0).filter(|path| !path.is_empty());
         Ok(paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect())
     }
@@ -142,12 +142,12 @@ impl Lane {
         let tree = self.store.tree_of(commit)?;
         if !files::is_folder(&self.path) {
             // Missing, or replaced by a link or file: make it anew, and forget what we knew about it.
-            files::remove_path(&self.path).doing(doing)?;
-            files::remove_path(&self.room.index_path()).doing(doing)?;
-            std::fs::create_dir(&self.path).doing(doing)?;
+            files::remove_path(&self.path).with_context(doing)?;
+            files::remove_path(&self.room.index_path()).with_context(doing)?;
+            std::fs::create_dir(&self.path).with_context(doing)?;
         }
         if ignored != IgnoredFilesPolicy::Keep {
-            files::remove_path(&self.caches_path()).doing(doing)?;
+            files::remove_path(&self.caches_path()).with_context(doing)?;
         }
         match ignored {
             IgnoredFilesPolicy::Remove => self.room.remove_untracked(&self.store, &self.path)?,
@@ -159,7 +159,7 @@ impl Lane {
         let index = self.room.check_out(&self.store, &self.path, commit)?;
         DotGit { branch: None, commit, exclude: "" }
             .write_dot_git(&self.store, &self.room, &self.path)
-            .doing(doing)?;
+            .with_context(doing)?;
         self.remove_extra(&index, ignored)?;
         let stands_for = match index.tree {
             Some(oid) => oid,
@@ -186,7 +186,7 @@ impl Lane {
             match seen {
                 LaneDifference::Extra(path) => {
                     let path = files::path_of(path.strip_suffix(b"/").unwrap_or(&path));
-                    files::remove_path(&self.path.join(path)).doing(doing)?;
+                    files::remove_path(&self.path.join(path)).with_context(doing)?;
                 }
                 LaneDifference::Differs(path) => {
                     if !self.is_as_written(index, &path)? {
@@ -207,7 +207,8 @@ impl Lane {
         if ignored != IgnoredFilesPolicy::Remove {
             flags.push("--exclude-standard");
         }
-        let bytes = self.room.list(&self.store, &self.path, "compare a lane with its commit", &flags)?;
+        let bytes =
+            self.room.list_files(&self.store, &self.path, "compare a lane with its commit", &flags)?;
         let records = bytes.split(|byte| *byte == 0).filter(|record| record.len() > 2);
         Ok(records
             .map(|record| match record[0] {
@@ -234,7 +235,7 @@ impl Lane {
             .arg(flag)
             .arg(entry.oid().as_str())
             .output()?;
-        let found = std::fs::read(&on_disk).doing(|| format!("read `{}`", on_disk.display()))?;
+        let found = std::fs::read(&on_disk).with_context(|| format!("read `{}`", on_disk.display()))?;
         Ok(written == found)
     }
 }

@@ -42,7 +42,7 @@ impl Store {
         check_remote(remote)?;
         check_task_branch(&doing, branch)?;
         // The base is in their repository only once it was published: what they have is asked for.
-        let mut have: Vec<Oid> = expected.into_iter().cloned().chain(self.base()?).collect();
+        let mut have: Vec<Oid> = expected.into_iter().cloned().chain(self.read_base()?).collect();
         have.retain(|oid| self.contains(oid).unwrap_or(false) && repo.has_commit(oid).unwrap_or(false));
         self.copy_objects_to(repo, new, &have)?;
         let full = branch.full_name();

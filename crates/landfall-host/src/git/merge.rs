@@ -113,7 +113,7 @@ impl Store {
             if kind_of(&told, path, stages) != ConflictKind::Content {
                 return Ok(None);
             }
-            match self.compare(stages)? {
+            match self.compare_stages(stages)? {
                 ContentComparison::Text(ThreewayMerge { settled: Some(text), .. }) => {
                     settled.push((path.clone(), text))
                 }
@@ -167,7 +167,7 @@ impl Store {
             let mut kind = kind_of(&told, path, stages);
             let mut lines = 0;
             if matches!(kind, ConflictKind::Content | ConflictKind::AddAdd) {
-                match self.compare(stages)? {
+                match self.compare_stages(stages)? {
                     ContentComparison::Text(threeway) => lines = threeway.lines,
                     ContentComparison::Binary => kind = ConflictKind::Binary,
                     ContentComparison::TooLarge => lines = u32::MAX,
@@ -179,7 +179,7 @@ impl Store {
         Ok(paths)
     }
 
-    fn compare(&self, stages: &ConflictStages) -> Result<ContentComparison, GitError> {
+    fn compare_stages(&self, stages: &ConflictStages) -> Result<ContentComparison, GitError> {
         let mut texts: [Option<Vec<u8>>; 3] = [None, None, None];
         for (stage, text) in stages.iter().zip(&mut texts) {
             let Some((_, oid)) = stage else { continue };

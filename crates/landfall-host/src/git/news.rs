@@ -56,7 +56,7 @@ impl Store {
             Some(tip) if tip == *known => return Ok(BranchNews::Same),
             Some(_) => {}
             None => {
-                return Ok(match repo.head()? {
+                return Ok(match repo.read_head()? {
                     CheckoutHead::Unborn { branch: unborn } if unborn == branch.as_str() => {
                         BranchNews::Unborn
                     }
@@ -170,7 +170,7 @@ impl Store {
             return Ok(false);
         }
         let mut have = vec![known.clone()];
-        have.extend(self.base()?);
+        have.extend(self.read_base()?);
         self.fetch_objects_from(&aside.objects_dir(), tip, &have, ObjectCheck::Hash)?;
         Ok(true)
     }

@@ -49,21 +49,21 @@ impl Store {
     /// When the store cannot be read or written.
     pub fn repair_objects(&self, sources: &[PathBuf]) -> Result<ObjectRepairs, GitError> {
         let doing = || format!("look for damaged objects in `{}`", self.dir().display());
-        let damaged = find_damaged(&self.objects_dir()).doing(doing)?;
+        let damaged = find_damaged(&self.objects_dir()).with_context(doing)?;
         let mut repairs = ObjectRepairs::default();
         for object in damaged.into_iter().take(RESTORED_MAX) {
             let aside = self.dir().join(ASIDE);
-            std::fs::create_dir_all(&aside).doing(doing)?;
+            std::fs::create_dir_all(&aside).with_context(doing)?;
             match std::fs::rename(&object.path, aside.join(object.oid.as_str())) {
                 Err(error) if is_gone(&error) => continue,
-                moved => moved.doing(doing)?,
+                moved => moved.with_context(doing)?,
             }
             match self.restore_object(&object.oid, sources)? {
                 true => repairs.restored.push(object.oid),
                 false => repairs.lost.push(object.oid),
             }
         }
-        if let (Some(base), Some(of_user)) = (self.base()?, sources.first())
+        if let (Some(base), Some(of_user)) = (self.read_base()?, sources.first())
             && !self.has_files_of(&base)?
         {
             // It fails if the user's repository does not have the base either: then nothing has changed.

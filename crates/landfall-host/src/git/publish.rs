@@ -187,7 +187,7 @@ impl Repo {
         checkout_update::recover_update(checkout, |target| {
             is_published(target).map_err(std::io::Error::other)
         })
-        .doing(|| format!("clean up in the checkout `{}`", checkout.root.display()))
+        .with_context(|| format!("clean up in the checkout `{}`", checkout.root.display()))
     }
 }
 
@@ -211,7 +211,7 @@ impl Store {
             PublishMode::Beside { folders } => {
                 self.publish_local(repo, branch, (new, expected_old), folders, by)
             }
-            PublishMode::Remote { name } => self.push(repo, name, branch, new, expected_old),
+            PublishMode::Remote { name } => self.push_branch(repo, name, branch, new, expected_old),
         }
     }
 
@@ -314,7 +314,7 @@ impl Store {
         Ok(PublishOutcome::Done(PublishMethod::Checkout { path: checkout.root.clone() }))
     }
 
-    fn push(
+    fn push_branch(
         &self,
         repo: &Repo,
         remote: &str,
@@ -479,7 +479,7 @@ impl LockedRef {
         let written = stdin.write_all(b"commit\0").is_ok();
         drop(stdin);
         let answered = written && self.expect_answer(b"commit: ok\n");
-        let status = wait_for_child(&mut self.child, self.deadline).doing(|| doing.to_owned())?;
+        let status = wait_for_child(&mut self.child, self.deadline).with_context(|| doing.to_owned())?;
         if answered && status.is_some_and(|status| status.success()) {
             return Ok(());
         }

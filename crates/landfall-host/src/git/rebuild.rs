@@ -30,7 +30,7 @@ pub struct RebuiltWorkspace {
 }
 
 impl RebuiltWorkspace {
-    fn text(&self) -> String {
+    fn to_text(&self) -> String {
         let kept = self.uncommitted.as_ref().map_or("-", Oid::as_str);
         format!("head {}\nuncommitted {kept}\n", self.head)
     }
@@ -72,7 +72,7 @@ impl Workspace {
         if !room.join(RESULT).exists() {
             return Ok(());
         }
-        std::fs::write(room.join(ANNOUNCED), b"").doing(doing)
+        std::fs::write(room.join(ANNOUNCED), b"").with_context(doing)
     }
 }
 
@@ -94,7 +94,7 @@ impl WorkspacePool {
     /// Records that the checkout of a room is used on this mount. Where the system cannot tell there is no record.
     pub(super) fn record_mount_in(&self, room: &Path) -> Result<(), GitError> {
         let Some(mount) = self.current_mount() else { return Ok(()) };
-        mount.record_in(room).doing(|| format!("record the mount of `{}`", room.display()))
+        mount.record_in(room).with_context(|| format!("record the mount of `{}`", room.display()))
     }
 
     /// Deletes the pooled checkouts, spares included, that `may_keep` refuses, and records the mount for the others.
@@ -108,14 +108,14 @@ impl WorkspacePool {
     ) -> Result<usize, GitError> {
         let doing = || "sort out pooled checkouts".to_owned();
         let mut deleted = 0;
-        for room in self.pooled_rooms().doing(doing)? {
+        for room in self.pooled_rooms().with_context(doing)? {
             let recorded = MountIdentity::recorded_in(&room);
             if may_keep(recorded.as_ref()) {
                 if recorded != self.current_mount() {
                     self.record_mount_in(&room)?;
                 }
             } else {
-                files::remove_path(&room).doing(doing)?;
+                files::remove_path(&room).with_context(doing)?;
                 deleted += 1;
             }
         }
@@ -127,7 +127,7 @@ impl WorkspacePool {
     ///
     /// # Errors
     /// When the machine fails. Then the workspace is as untrusted as before.
-    pub fn rebuild(
+    pub fn rebuild_workspace(
         &self,
         workspace: &Workspace,
         collected: Option<&Oid>,
@@ -143,30 +143,30 @@ impl WorkspacePool {
             Some(plan) => plan, // cut short: from here on the folder may be half gone
             None => {
                 let plan = self.save_work(workspace, collected, keep, by)?;
-                files::write_whole(&plan_file, plan.text().as_bytes()).doing(doing)?;
+                files::write_whole(&plan_file, plan.to_text().as_bytes()).with_context(doing)?;
                 plan
             }
         };
         crate::crash::pass_point("git.rebuild.planned");
-        files::remove_path(path).doing(doing)?;
+        files::remove_path(path).with_context(doing)?;
         // Nobody has synced these either, and what is in them can be downloaded again.
-        files::remove_path(&workspace.caches_path()).doing(doing)?;
+        files::remove_path(&workspace.caches_path()).with_context(doing)?;
         for file in ["index", "index.lock", "tree", "incoming", "checkout", "spare", RESULT, ANNOUNCED] {
-            files::remove_path(&room.dir().join(file)).doing(doing)?;
+            files::remove_path(&room.dir().join(file)).with_context(doing)?;
         }
-        std::fs::create_dir(path).doing(doing)?;
-        std::fs::write(room.dir().join("exclude"), self.exclude_patterns()).doing(doing)?;
+        std::fs::create_dir(path).with_context(doing)?;
+        std::fs::write(room.dir().join("exclude"), self.exclude_patterns()).with_context(doing)?;
         room.check_out(store, path, &plan.head)?;
         DotGit { branch: Some(workspace.branch()), commit: &plan.head, exclude: self.exclude_patterns() }
             .write_dot_git(store, room, path)
-            .doing(doing)?;
+            .with_context(doing)?;
         crate::crash::pass_point("git.rebuild.checked_out");
-        files::write_whole(&room.dir().join(RESULT), plan.text().as_bytes()).doing(doing)?;
-        workspace.write_meta().doing(doing)?;
+        files::write_whole(&room.dir().join(RESULT), plan.to_text().as_bytes()).with_context(doing)?;
+        workspace.write_meta().with_context(doing)?;
         // The record is the last word: until it is there, the workspace is not trusted and all this is done again.
-        files::remove_path(&plan_file).doing(doing)?;
+        files::remove_path(&plan_file).with_context(doing)?;
         // A plan that came back after a power cut would have the next rebuild delete what the agent has done since.
-        files::sync_folder(room.dir()).doing(doing)?;
+        files::sync_folder(room.dir()).with_context(doing)?;
         self.record_mount(workspace)?;
         Ok(plan)
     }
@@ -175,12 +175,17 @@ impl WorkspacePool {
     ///
     /// # Errors
     /// When the machine fails. Then the workspace stays.
-    pub fn discard(&self, workspace: &Workspace, keep: &RefName, by: &Signature) -> Result<(), CollectError> {
+    pub fn discard_workspace(
+        &self,
+        workspace: &Workspace,
+        keep: &RefName,
+        by: &Signature,
+    ) -> Result<(), CollectError> {
         let doing = || format!("discard workspace {}", workspace.name());
         let _busy = self.lock_workspace(workspace.name());
         self.save_work(workspace, None, keep, by)?;
-        files::remove_path(workspace.path()).doing(doing)?;
-        files::remove_path(workspace.room().dir()).doing(doing)?;
+        files::remove_path(workspace.path()).with_context(doing)?;
+        files::remove_path(workspace.room().dir()).with_context(doing)?;
         Ok(())
     }
 
@@ -191,8 +196,8 @@ impl WorkspacePool {
     pub fn set_aside(&self, workspace: &Workspace) -> Result<PathBuf, GitError> {
         let doing = || format!("move workspace {} aside", workspace.name());
         let _busy = self.lock_workspace(workspace.name());
-        let to = self.move_aside(workspace.path()).doing(doing)?;
-        files::remove_path(workspace.room().dir()).doing(doing)?;
+        let to = self.move_aside(workspace.path()).with_context(doing)?;
+        files::remove_path(workspace.room().dir()).with_context(doing)?;
         Ok(to)
     }
 
@@ -241,7 +246,8 @@ impl WorkspacePool {
 
 fn forget_index(room: &PrivateIndex) -> Result<(), GitError> {
     for file in ["index", "index.lock", "tree"] {
-        files::remove_path(&room.dir().join(file)).doing(|| "forget the index of a checkout".to_owned())?;
+        files::remove_path(&room.dir().join(file))
+            .with_context(|| "forget the index of a checkout".to_owned())?;
     }
     Ok(())
 }
@@ -251,7 +257,7 @@ fn newest_whole_head(store: &Store, workspace: &Workspace) -> Result<Option<Oid>
     let folder = match files::open_folder(workspace.path()) {
         Ok(folder) => folder,
         Err(error) if is_gone(&error) => return Ok(None),
-        Err(error) => return Err(GitError::io("open a workspace", error).into()),
+        Err(error) => return Err(GitError::from_io("open a workspace", error).into()),
     };
     let mut heads: Vec<Oid> = Vec::new();
     match read_head(folder.as_fd(), store.oid_bytes()) {

@@ -138,9 +138,7 @@ impl Repo {
             Some("sha1") => ObjectFormat::Sha1,
             Some("sha256") => ObjectFormat::Sha256,
             other => {
-                return Err(
-                    GitError::unexpected_output("read the object format", format!("{other:?}")).into()
-                );
+                return Err(GitError::unexpected_output("read the object format", format!("{other:?}")).into());
             }
         };
         let common_dir = common_dir_of(git_dir);
@@ -178,7 +176,7 @@ impl Repo {
     }
 
     /// What is checked out now. No process in the common case.
-    pub fn head(&self) -> Result<CheckoutHead, GitError> {
+    pub fn read_head(&self) -> Result<CheckoutHead, GitError> {
         let full = match plain_head(&self.git_dir) {
             Some(full) => full,
             None => {
@@ -418,7 +416,7 @@ impl Repo {
         }
         if let Ok(listing) = std::fs::read_dir(self.common_dir.join("worktrees")) {
             for entry in listing {
-                let entry = entry.map_err(|error| GitError::io("list linked worktrees", error))?;
+                let entry = entry.map_err(|error| GitError::from_io("list linked worktrees", error))?;
                 let git_dir = entry.path();
                 let Ok(bytes) = std::fs::read(git_dir.join("gitdir")) else { continue };
                 let dot_git = files::path_of(bytes.trim_ascii_end());

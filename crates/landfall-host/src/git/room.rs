@@ -72,11 +72,11 @@ impl PrivateIndex {
     pub fn note_occupant(&self, occupant: &str, may_hand_out: bool) -> Result<(), GitError> {
         let doing = || "note who uses a checkout".to_owned();
         if may_hand_out {
-            std::fs::write(self.dir.join(HANDED_OUT), b"").doing(doing)?;
+            std::fs::write(self.dir.join(HANDED_OUT), b"").with_context(doing)?;
         }
         let mut occupants = self.read_occupants();
         occupants.push(occupant.to_owned());
-        std::fs::write(self.dir.join(OCCUPANTS), occupants.join("\n")).doing(doing) // unsynced: see `note_fresh`
+        std::fs::write(self.dir.join(OCCUPANTS), occupants.join("\n")).with_context(doing) // unsynced: see `note_fresh`
     }
 
     /// Notes that every process of an occupant has ended.
@@ -86,8 +86,8 @@ impl PrivateIndex {
         occupants.retain(|other| other != occupant);
         let path = self.dir.join(OCCUPANTS);
         match occupants.is_empty() {
-            true => files::remove_path(&path).doing(doing),
-            false => std::fs::write(&path, occupants.join("\n")).doing(doing),
+            true => files::remove_path(&path).with_context(doing),
+            false => std::fs::write(&path, occupants.join("\n")).with_context(doing),
         }
     }
 
@@ -113,9 +113,9 @@ impl PrivateIndex {
         let doing = || "note that ignored files are kept".to_owned();
         let mark = self.dir.join(IGNORED_HANDED_OUT);
         match (are_kept, self.dir.join(HANDED_OUT).exists()) {
-            (true, true) => std::fs::write(&mark, b"").doing(doing),
+            (true, true) => std::fs::write(&mark, b"").with_context(doing),
             (true, false) => Ok(()),
-            (false, _) => files::remove_path(&mark).doing(doing),
+            (false, _) => files::remove_path(&mark).with_context(doing),
         }
     }
 
@@ -126,15 +126,15 @@ impl PrivateIndex {
             return self.forget_touched_files(store, tree);
         }
         let doing = || format!("remove files of `{}` that others may hold", tree.display());
-        files::remove_path(&self.dir.join(FRESH)).doing(doing)?;
+        files::remove_path(&self.dir.join(FRESH)).with_context(doing)?;
         if is_occupied {
             // Another folder: whoever still runs may write in the old one, whatever is in it.
-            files::remove_path(tree).doing(doing)?;
-            std::fs::create_dir(tree).doing(doing)?;
+            files::remove_path(tree).with_context(doing)?;
+            std::fs::create_dir(tree).with_context(doing)?;
         } else {
             self.remove_files(store, tree, RemovalKind::Tracked)?;
         }
-        files::remove_path(&self.index_path()).doing(doing)
+        files::remove_path(&self.index_path()).with_context(doing)
     }
 
     /// The same for those that are not as git left them: a link shows in the number of names and in the time of change.
@@ -145,7 +145,7 @@ impl PrivateIndex {
             let path = files::path_of(entry.path);
             match tree.join(path).symlink_metadata() {
                 Ok(meta) if meta.is_file() && !entry.is_as_checked_out(&meta) => {
-                    files::remove_beneath(tree, entry.path).doing(doing)?;
+                    files::remove_beneath(tree, entry.path).with_context(doing)?;
                 }
                 Ok(_) | Err(_) => {} // gone, or something else: git puts the file there
             }
@@ -157,9 +157,9 @@ impl PrivateIndex {
     /// checkout is used again that was not.
     fn note_fresh(&self) -> Result<(), GitError> {
         let doing = || "note that a checkout is fresh".to_owned();
-        files::remove_path(&self.dir.join(HANDED_OUT)).doing(doing)?;
-        files::remove_path(&self.dir.join(OCCUPANTS)).doing(doing)?;
-        std::fs::write(self.dir.join(FRESH), b"").doing(doing)
+        files::remove_path(&self.dir.join(HANDED_OUT)).with_context(doing)?;
+        files::remove_path(&self.dir.join(OCCUPANTS)).with_context(doing)?;
+        std::fs::write(self.dir.join(FRESH), b"").with_context(doing)
     }
 
     /// A call on the checkout `tree` with the store's objects and this room's index.
@@ -173,7 +173,7 @@ impl PrivateIndex {
 
     pub fn read_index(&self, store: &Store) -> Result<Index, GitError> {
         let path = self.index_path();
-        Index::read(&path, store.oid_bytes()).doing(|| format!("read the index `{}`", path.display()))
+        Index::read(&path, store.oid_bytes()).with_context(|| format!("read the index `{}`", path.display()))
     }
 
     /// The tree that the index stands for, if we know.
@@ -191,7 +191,7 @@ impl PrivateIndex {
                 other => other,
             },
         }
-        .doing(|| "note the tree of an index".to_owned())
+        .with_context(|| "note the tree of an index".to_owned())
     }
 
     /// Makes the tracked files of `tree` those of `commit`, whatever state they are in. Untracked files are
@@ -199,12 +199,13 @@ impl PrivateIndex {
     pub fn check_out(&self, store: &Store, tree: &Path, commit: &Oid) -> Result<Index, GitError> {
         let path = self.index_path();
         // One user at a time: a lock here was left by a git that is dead.
-        files::remove_path(&self.dir.join("index.lock")).doing(|| "remove a stale index lock".to_owned())?;
+        files::remove_path(&self.dir.join("index.lock"))
+            .with_context(|| "remove a stale index lock".to_owned())?;
         let before = match self.read_index(store) {
             Ok(index) => index,
             Err(_) => {
                 // Ours, and broken: start from none, which rewrites every file.
-                files::remove_path(&path).doing(|| "remove a broken index".to_owned())?;
+                files::remove_path(&path).with_context(|| "remove a broken index".to_owned())?;
                 Index::default()
             }
         };
@@ -215,7 +216,7 @@ impl PrivateIndex {
         // Line endings and encodings follow attributes. If those changed, files that did not change in the
         // tree may have to change on disk, and git does not do that by itself.
         if !before.is_empty() && before.attribute_files() != after.attribute_files() {
-            files::remove_path(&path).doing(|| "remove an index".to_owned())?;
+            files::remove_path(&path).with_context(|| "remove an index".to_owned())?;
             self.read_tree(store, tree, commit)?;
             after = self.read_index(store)?;
         }
@@ -255,11 +256,17 @@ impl PrivateIndex {
         let doing = || format!("clean `{}`", tree.display());
         let index = self.read_index(store).unwrap_or_default(); // unreadable: everything goes
         let folder = files::open_folder(tree).doing(doing)?;
-        remove_in_folder(folder.as_fd(), &mut Vec::new(), &index.paths(), what).doing(doing)
+        remove_in_folder(folder.as_fd(), &mut Vec::new(), &index.paths(), what).with_context(doing)
     }
 
     /// Lists files of `tree` with `ls-files`, whatever stands in the way of looking.
-    pub fn list(&self, store: &Store, tree: &Path, doing: &str, flags: &[&str]) -> Result<Vec<u8>, GitError> {
+    pub fn list_files(
+        &self,
+        store: &Store,
+        tree: &Path,
+        doing: &str,
+        flags: &[&str],
+    ) -> Result<Vec<u8>, GitError> {
         let list = |timeout| {
             self.index_call(store, tree, doing).args(["ls-files", "-z"]).args(flags).timeout(timeout).run()
         };
@@ -267,13 +274,13 @@ impl PrivateIndex {
         let mut said = match list(FIRST_LOOK) {
             Err(GitError { kind: GitErrorKind::Timeout { .. }, .. }) => {
                 // Slow, or waiting for a pipe that stands in the place of a settings file.
-                files::remove_special_files(open()?.as_fd(), 0).doing(|| doing.to_owned())?;
+                files::remove_special_files(open()?.as_fd(), 0).with_context(|| doing.to_owned())?;
                 list(SLOW)?
             }
             other => other?,
         };
         if said.stderr.contains("could not open directory") {
-            files::open_up(open()?.as_fd(), 0).doing(|| doing.to_owned())?;
+            files::open_up(open()?.as_fd(), 0).with_context(|| doing.to_owned())?;
             said = list(SLOW)?;
         }
         said.require_success()
@@ -300,7 +307,7 @@ fn remove_in_folder(
     tracked: &TrackedPaths<'_>,
     what: RemovalKind,
 ) -> std::io::Result<()> {
-    for (name, kind) in files::entries(folder)? {
+    for (name, kind) in files::list_entries(folder)? {
         let length = prefix.len();
         prefix.extend_from_slice(name.as_bytes());
         let plain = matches!(kind, FileType::RegularFile | FileType::Symlink);

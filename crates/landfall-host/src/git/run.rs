@@ -87,7 +87,7 @@ impl GitError {
     }
 
     /// A file or process of ours failed while `doing` something.
-    pub fn io(doing: impl Into<String>, error: impl Into<std::io::Error>) -> GitError {
+    pub fn from_io(doing: impl Into<String>, error: impl Into<std::io::Error>) -> GitError {
         GitError { doing: doing.into(), kind: GitErrorKind::Io(error.into()) }
     }
 
@@ -103,12 +103,12 @@ impl GitError {
 
 /// Says what was being done when a file operation failed.
 pub(crate) trait GitResultExt<T> {
-    fn doing(self, what: impl FnOnce() -> String) -> Result<T, GitError>;
+    fn with_context(self, what: impl FnOnce() -> String) -> Result<T, GitError>;
 }
 
 impl<T, E: Into<std::io::Error>> GitResultExt<T> for Result<T, E> {
-    fn doing(self, what: impl FnOnce() -> String) -> Result<T, GitError> {
-        self.map_err(|error| GitError::io(what(), error))
+    fn with_context(self, what: impl FnOnce() -> String) -> Result<T, GitError> {
+        self.map_err(|error| GitError::from_io(what(), error))
     }
 }
 

@@ -185,10 +185,10 @@ impl Store {
         let doing = || format!("open the store `{}`", dir.display());
         let format = repo.object_format();
         if !files::path_exists(dir) {
-            store_repair::create_store(dir, format).doing(doing)?;
+            store_repair::create_store(dir, format).with_context(doing)?;
         }
-        let dir = dir.canonicalize().doing(doing)?;
-        let damage = store_repair::find_damage(&dir).doing(doing)?;
+        let dir = dir.canonicalize().with_context(doing)?;
+        let damage = store_repair::find_damage(&dir).with_context(doing)?;
         let config = std::fs::read_to_string(dir.join("config")).unwrap_or_default(); // damage, if it cannot be read
         let stored = match config.contains("[core]") {
             true if config.contains("objectformat = sha256") => ObjectFormat::Sha256,
@@ -201,12 +201,12 @@ impl Store {
                 "its object format differs from the repository's",
             ));
         }
-        store_repair::repair_damage(&dir, format, &damage).doing(doing)?;
-        let repairs = damage.iter().map(StoreDamage::sentence).collect();
+        store_repair::repair_damage(&dir, format, &damage).with_context(doing)?;
+        let repairs = damage.iter().map(StoreDamage::to_sentence).collect();
         // Ours alone and small: written anew each time, so that nothing in it can grow old.
         let wanted = store_repair::config_text(format);
         if config != wanted {
-            files::write_whole(&dir.join("config"), wanted.as_bytes()).doing(doing)?;
+            files::write_whole(&dir.join("config"), wanted.as_bytes()).with_context(doing)?;
         }
         let objects = Objects::new(git, &dir);
         let (parted, merged, lasting, git) =
@@ -227,21 +227,21 @@ impl Store {
 
     /// What is wrong with the files around the objects of the store in `dir`, a sentence each. Changes nothing.
     pub fn find_damage(dir: &Path) -> Result<Vec<String>, GitError> {
-        let damage =
-            store_repair::find_damage(dir).doing(|| format!("look at the store `{}`", dir.display()))?;
-        Ok(damage.iter().map(StoreDamage::sentence).collect())
+        let damage = store_repair::find_damage(dir)
+            .with_context(|| format!("look at the store `{}`", dir.display()))?;
+        Ok(damage.iter().map(StoreDamage::to_sentence).collect())
     }
 
     /// A new repository in `dir` that reads the objects of others and writes its own. For one question: nothing in it
     /// lasts, and its merges have less time.
     pub(crate) fn create_scratch_store(&self, dir: &Path, borrowed: &[PathBuf]) -> Result<Store, GitError> {
         let doing = || format!("make a scratch repository `{}`", dir.display());
-        store_repair::fill_store(dir, self.inner.format).doing(doing)?;
+        store_repair::fill_store(dir, self.inner.format).with_context(doing)?;
         let alternates = borrowed.iter().flat_map(|path| [files::bytes_of(path), b"\n"]).collect::<Vec<_>>();
-        std::fs::write(dir.join("objects/info/alternates"), alternates.concat()).doing(doing)?;
+        std::fs::write(dir.join("objects/info/alternates"), alternates.concat()).with_context(doing)?;
         let shallow = self.inner.dir.join("shallow");
         if shallow.exists() {
-            std::fs::copy(shallow, dir.join("shallow")).doing(doing)?;
+            std::fs::copy(shallow, dir.join("shallow")).with_context(doing)?;
         }
         let git = self.inner.git.clone();
         let objects = Objects::new(&git, dir);
@@ -318,12 +318,12 @@ impl Store {
         if !self.contains(&tip)? {
             let shallow = repo.common_dir().join("shallow");
             if shallow.exists() {
-                let bytes = std::fs::read(&shallow).doing(doing)?;
-                files::write_whole(&self.inner.dir.join("shallow"), &bytes).doing(doing)?;
+                let bytes = std::fs::read(&shallow).with_context(doing)?;
+                files::write_whole(&self.inner.dir.join("shallow"), &bytes).with_context(doing)?;
             }
-            let first = known.is_none() && self.base()?.is_none();
+            let first = known.is_none() && self.read_base()?.is_none();
             if !(first && self.link_packs(repo, &tip)?) {
-                let have: Vec<Oid> = known.into_iter().chain(self.base()?).collect();
+                let have: Vec<Oid> = known.into_iter().chain(self.read_base()?).collect();
                 let brought = self.fetch_objects_from(&repo.objects_dir(), &tip, &have, ObjectCheck::Hash);
                 brought.map_err(|error| explain_partial_clone(repo, branch, error))?;
             }
@@ -345,11 +345,11 @@ impl Store {
         let mut names: Vec<OsString> = Vec::new();
         let mut bytes = 0;
         for entry in listing {
-            let entry = entry.doing(doing)?;
+            let entry = entry.with_context(doing)?;
             let path = entry.path();
             if path.extension().is_some_and(|ending| ending == "pack") && path.with_extension("idx").exists()
             {
-                bytes += entry.metadata().doing(doing)?.len();
+                bytes += entry.metadata().with_context(doing)?.len();
                 names.push(entry.file_name());
             }
         }
@@ -370,7 +370,7 @@ impl Store {
                 }
             }
         }
-        files::sync_folder(&to).doing(doing)?;
+        files::sync_folder(&to).with_context(doing)?;
         // What is not in a pack yet, compared with what the packs hold.
         let roots = self.pack_roots(repo)?;
         self.fetch_objects_from(&from, tip, &roots, ObjectCheck::Hash)?;
@@ -434,7 +434,7 @@ impl Store {
     /// # Errors
     /// When git cannot be run.
     pub fn lend_commit(&self, repo: &Repo, commit: &Oid) -> Result<(), GitError> {
-        let have: Vec<Oid> = self.base()?.filter(|base| base != commit).into_iter().collect();
+        let have: Vec<Oid> = self.read_base()?.filter(|base| base != commit).into_iter().collect();
         match repo.has_commit(commit)? {
             true => Ok(()),
             // What they have of the base is not known: everything that leads to the commit is handed over.
@@ -464,7 +464,7 @@ impl Store {
     // ── Refs ───────────────────────────────────────────────────────────────────────────────────────
 
     /// Where the canonical base stands. Reads one file.
-    pub fn base(&self) -> Result<Option<Oid>, GitError> {
+    pub fn read_base(&self) -> Result<Option<Oid>, GitError> {
         self.read_ref(BASE_REF)
     }
 
@@ -474,13 +474,13 @@ impl Store {
         let doing = || format!("move the base to {new}");
         self.commit_of(new)?; // it must be here, and be a commit
         let path = self.inner.dir.join(BASE_REF);
-        std::fs::create_dir_all(path.parent().expect("a ref name has folders")).doing(doing)?;
-        let lock = RefLock::take(&path).doing(doing)?;
-        let actual = self.base()?;
+        std::fs::create_dir_all(path.parent().expect("a ref name has folders")).with_context(doing)?;
+        let lock = RefLock::take(&path).with_context(doing)?;
+        let actual = self.read_base()?;
         if actual.as_ref() != expected_old {
             return Ok(CompareAndSwap::Lost { actual });
         }
-        lock.write(new).doing(doing)?;
+        lock.write(new).with_context(doing)?;
         Ok(CompareAndSwap::Moved)
     }
 
@@ -498,8 +498,8 @@ impl Store {
         }
         let path = self.inner.dir.join(name.as_str());
         let parent = path.parent().expect("a ref name has folders");
-        std::fs::create_dir_all(parent).doing(doing)?;
-        RefLock::take(&path).and_then(|lock| lock.write(oid)).doing(doing)
+        std::fs::create_dir_all(parent).with_context(doing)?;
+        RefLock::take(&path).and_then(|lock| lock.write(oid)).with_context(doing)
     }
 
     /// Gives a name up, if it still stands for `oid`; gone already is fine. No process.
@@ -513,8 +513,8 @@ impl Store {
         if &actual != oid {
             return Ok(CompareAndSwap::Lost { actual: Some(actual) });
         }
-        let lock = RefLock::take(&path).doing(doing)?;
-        std::fs::remove_file(&path).doing(doing)?;
+        let lock = RefLock::take(&path).with_context(doing)?;
+        std::fs::remove_file(&path).with_context(doing)?;
         drop(lock);
         Ok(CompareAndSwap::Moved)
     }
@@ -555,7 +555,7 @@ impl Store {
                 Ok(None)
             }
             Err(error) if error.kind() == std::io::ErrorKind::IsADirectory => Ok(None),
-            Err(error) => Err(GitError::io(doing(), error)),
+            Err(error) => Err(GitError::from_io(doing(), error)),
         }
     }
 
@@ -958,9 +958,10 @@ impl Store {
     /// it starts anything: then no live process can hold one.
     pub fn heal_locks(&self) -> Result<Vec<PathBuf>, GitError> {
         let mut healed = Vec::new();
-        files::remove_path(&self.inner.dir.join(SCRATCH)).doing(|| "remove scratch folders".to_owned())?;
+        files::remove_path(&self.inner.dir.join(SCRATCH))
+            .with_context(|| "remove scratch folders".to_owned())?;
         remove_lock_files(&self.inner.dir, 0, &mut healed)
-            .doing(|| "remove stale locks of the store".to_owned())?;
+            .with_context(|| "remove stale locks of the store".to_owned())?;
         Ok(healed)
     }
 }
@@ -974,7 +975,7 @@ fn explain_partial_clone(repo: &Repo, branch: &BranchName, error: GitError) -> G
                  fetch them; get them with `git -C {} fetch --refetch --no-filter {remote}`",
                 repo.root().display()
             );
-            GitError::io(error.doing, std::io::Error::other(why))
+            GitError::from_io(error.doing, std::io::Error::other(why))
         }
         Ok(_) | Err(_) => error,
     }
@@ -1069,7 +1070,7 @@ pub(crate) fn transfer_pack(
             receive(PackReceiver { args, pipe: OwnedFd::from(stdout) })
         }
         Ok(_) => Ok(Vec::new()), // the sender has failed; its own words are better than ours
-        Err(error) => Err(GitError::io(&doing, error)),
+        Err(error) => Err(GitError::from_io(&doing, error)),
     };
     if received.is_err() {
         // The sender may be waiting for a reader that is gone; a broken pipe ends it, but do not rely on it.
@@ -1091,7 +1092,7 @@ pub(crate) fn transfer_pack(
             kill_group(&mut child);
             Err(GitError { doing, kind: GitErrorKind::Timeout { after_s: SLOW.as_secs() } })
         }
-        Err(error) => Err(GitError::io(doing, error)),
+        Err(error) => Err(GitError::from_io(doing, error)),
     }
 }
 

@@ -107,7 +107,7 @@ pub(super) enum StoreDamage {
 
 impl StoreDamage {
     /// In words for a person.
-    pub fn sentence(&self) -> String {
+    pub fn to_sentence(&self) -> String {
         match self {
             StoreDamage::NoFolder(name) => format!("the folder `{name}` is missing"),
             StoreDamage::File { name, state } => format!("`{name}` is {state}"),

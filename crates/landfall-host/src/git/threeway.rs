@@ -22,7 +22,7 @@ pub(crate) struct ThreewayMerge {
 
 /// Merges two texts that come from a third.
 pub(crate) fn merge_texts(base: &[u8], ours: &[u8], theirs: &[u8]) -> ThreewayMerge {
-    let (base, ours, theirs) = (lines(base), lines(ours), lines(theirs));
+    let (base, ours, theirs) = (split_lines(base), split_lines(ours), split_lines(theirs));
     let mut names = LineInterner::default();
     let (base_ids, ours_ids, theirs_ids) =
         (names.intern_lines(&base), names.intern_lines(&ours), names.intern_lines(&theirs));
@@ -60,7 +60,7 @@ pub(crate) fn merge_texts(base: &[u8], ours: &[u8], theirs: &[u8]) -> ThreewayMe
 
 /// How many lines two texts dispute that come from nothing in common.
 pub(crate) fn count_disputed_between(ours: &[u8], theirs: &[u8]) -> u32 {
-    count_disputed_lines(&mut LineInterner::default(), &lines(ours), &lines(theirs))
+    count_disputed_lines(&mut LineInterner::default(), &split_lines(ours), &split_lines(theirs))
 }
 
 fn count_disputed_lines<'t>(names: &mut LineInterner<'t>, ours: &[&'t [u8]], theirs: &[&'t [u8]]) -> u32 {
@@ -69,7 +69,7 @@ fn count_disputed_lines<'t>(names: &mut LineInterner<'t>, ours: &[&'t [u8]], the
     u32::try_from(find_hunks(&ours, &theirs).iter().map(larger).sum::<usize>()).unwrap_or(u32::MAX)
 }
 
-fn lines(text: &[u8]) -> Vec<&[u8]> {
+fn split_lines(text: &[u8]) -> Vec<&[u8]> {
     text.split_inclusive(|byte| *byte == b'\n').collect()
 }
 
@@ -337,7 +337,7 @@ fn trace_edits_back(
 
 #[cfg(test)]
 mod tests {
-    use super::{LineInterner, find_hunks, lines, merge_texts};
+    use super::{LineInterner, find_hunks, merge_texts, split_lines};
 
     fn assert_merge(base: &str, ours: &str, theirs: &str, expected: Result<&str, u32>) {
         let found = merge_texts(base.as_bytes(), ours.as_bytes(), theirs.as_bytes());
@@ -403,7 +403,7 @@ mod tests {
             };
             let mut text = |_| -> String { (0..next(12)).map(|_| format!("{}\n", next(4))).collect() };
             let (base, side) = (text(0), text(1));
-            let (base, side) = (lines(base.as_bytes()), lines(side.as_bytes()));
+            let (base, side) = (split_lines(base.as_bytes()), split_lines(side.as_bytes()));
             let mut names = LineInterner::default();
             let (base, side) = (names.intern_lines(&base), names.intern_lines(&side));
             let mut rebuilt: Vec<u32> = Vec::new();

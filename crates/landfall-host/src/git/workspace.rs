@@ -145,11 +145,11 @@ impl WorkspacePool {
     pub fn open_with_exclude(store: &Store, dir: &Path, exclude: &[&str]) -> Result<WorkspacePool, GitError> {
         let doing = || format!("open the workspaces in `{}`", dir.display());
         for folder in ["rooms", "warm", "attic"] {
-            std::fs::create_dir_all(dir.join(".engine").join(folder)).doing(doing)?;
+            std::fs::create_dir_all(dir.join(".engine").join(folder)).with_context(doing)?;
         }
         // Cut short: files may lie around in it that no index knows.
-        files::remove_path(&dir.join(".engine/turning")).doing(doing)?;
-        let dir = dir.canonicalize().doing(doing)?;
+        files::remove_path(&dir.join(".engine/turning")).with_context(doing)?;
+        let dir = dir.canonicalize().with_context(doing)?;
         let exclude = exclude.iter().map(|pattern| format!("{pattern}\n")).collect();
         let inner = PoolInner {
             store: store.clone(),
@@ -188,8 +188,8 @@ impl WorkspacePool {
     pub fn workspace_names(&self) -> Result<Vec<String>, GitError> {
         let doing = || "list the workspaces".to_owned();
         let mut names = Vec::new();
-        for entry in std::fs::read_dir(self.engine_folder("rooms")).doing(doing)? {
-            let name = entry.doing(doing)?.file_name().to_string_lossy().into_owned();
+        for entry in std::fs::read_dir(self.engine_folder("rooms")).with_context(doing)? {
+            let name = entry.with_context(doing)?.file_name().to_string_lossy().into_owned();
             if self.find_workspace(&name).is_some() {
                 names.push(name);
             }
@@ -200,7 +200,7 @@ impl WorkspacePool {
 
     /// Makes a workspace ready: a checkout of `base` on a new `branch`. One that is ready already is
     /// returned as it is, with the work in it. One process; one more if attributes changed.
-    pub fn prepare(&self, name: &str, base: &Oid, branch: &str) -> Result<Workspace, GitError> {
+    pub fn prepare_workspace(&self, name: &str, base: &Oid, branch: &str) -> Result<Workspace, GitError> {
         let doing = || format!("prepare workspace {name}");
         check_name(name).map_err(|why| GitError::unexpected_output(doing(), why))?;
         RefName::new(&format!("refs/heads/{branch}"))
@@ -218,33 +218,33 @@ impl WorkspacePool {
         let room = self.workspace_room(name);
         if room.dir().exists() {
             // Begun and not finished, or its folder vanished: no agent has work here that is not collected.
-            files::remove_path(&path).doing(doing)?;
-            files::remove_path(room.dir()).doing(doing)?;
+            files::remove_path(&path).with_context(doing)?;
+            files::remove_path(room.dir()).with_context(doing)?;
         } else if files::path_exists(&path) {
-            self.move_aside(&path).doing(doing)?;
+            self.move_aside(&path).with_context(doing)?;
         }
         crate::crash::pass_point("git.prepare.begin");
-        let warm = self.take_warm(&room, &path).doing(doing)?;
+        let warm = self.take_warm(&room, &path).with_context(doing)?;
         if !warm {
-            std::fs::create_dir(room.dir()).doing(doing)?;
-            std::fs::create_dir(&path).doing(doing)?;
+            std::fs::create_dir(room.dir()).with_context(doing)?;
+            std::fs::create_dir(&path).with_context(doing)?;
             self.record_mount_in(room.dir())?;
         }
-        std::fs::write(room.dir().join("exclude"), &self.inner.exclude).doing(doing)?;
+        std::fs::write(room.dir().join("exclude"), &self.inner.exclude).with_context(doing)?;
         crate::crash::pass_point("git.prepare.checkout");
         if let Err(error) = room.check_out(store, &path, base) {
             if !warm {
                 return Err(error);
             }
             // A warm checkout that does not turn is not worth a task: start from nothing.
-            files::remove_path(&path).doing(doing)?;
-            files::remove_path(&room.index_path()).doing(doing)?;
-            std::fs::create_dir(&path).doing(doing)?;
+            files::remove_path(&path).with_context(doing)?;
+            files::remove_path(&room.index_path()).with_context(doing)?;
+            std::fs::create_dir(&path).with_context(doing)?;
             room.check_out(store, &path, base)?;
         }
         DotGit { branch: Some(branch), commit: base, exclude: &self.inner.exclude }
             .write_dot_git(store, &room, &path)
-            .doing(doing)?;
+            .with_context(doing)?;
         self.mark_ready(name, path, base.clone(), branch, room)
     }
 
@@ -280,27 +280,27 @@ impl WorkspacePool {
         let doing = || format!("make a spare workspace at {base}");
         let _one = self.inner.turning.lock().unwrap_or_else(PoisonError::into_inner);
         let turning = self.engine_folder("turning");
-        files::remove_path(&turning).doing(doing)?;
+        files::remove_path(&turning).with_context(doing)?;
         let may = |path: &Path| spare_in(path).is_none_or(|spare| stale(&spare));
-        let Some(home) = self.pick_warm(&may, &turning).doing(doing)? else { return Ok(false) };
+        let Some(home) = self.pick_warm(&may, &turning).with_context(doing)? else { return Ok(false) };
         let room = PrivateIndex::at_folder(turning.clone());
         let made = (|| {
             let store = &self.inner.store;
-            files::remove_path(&turning.join("spare")).doing(doing)?;
+            files::remove_path(&turning.join("spare")).with_context(doing)?;
             self.pin_base(base)?;
-            std::fs::write(turning.join("exclude"), &self.inner.exclude).doing(doing)?;
+            std::fs::write(turning.join("exclude"), &self.inner.exclude).with_context(doing)?;
             let checkout = turning.join("checkout");
             crate::crash::pass_point("git.spare.checkout");
             room.check_out(store, &checkout, base)?;
             DotGit { branch: None, commit: base, exclude: &self.inner.exclude }
                 .write_dot_git(store, &room, &checkout)
-                .doing(doing)?;
-            std::fs::write(turning.join("spare"), format!("{base}\n")).doing(doing)?;
+                .with_context(doing)?;
+            std::fs::write(turning.join("spare"), format!("{base}\n")).with_context(doing)?;
             let _lock = self.inner.warm.lock().unwrap_or_else(PoisonError::into_inner);
-            std::fs::rename(&turning, &home).doing(doing)
+            std::fs::rename(&turning, &home).with_context(doing)
         })();
         if made.is_err() {
-            files::remove_path(&turning).doing(doing)?; // it does not turn, so it is not worth keeping
+            files::remove_path(&turning).with_context(doing)?; // it does not turn, so it is not worth keeping
         }
         made.map(|()| true)
     }
@@ -318,18 +318,18 @@ impl WorkspacePool {
             return Ok(None); // whatever stands there is looked at first
         }
         let may = |path: &Path| spare_in(path).is_some_and(|spare| fits(&spare));
-        if self.pick_warm(&may, room.dir()).doing(doing)?.is_none() {
+        if self.pick_warm(&may, room.dir()).with_context(doing)?.is_none() {
             return Ok(None);
         }
         let note = room.dir().join("spare");
-        let base = std::fs::read(&note).doing(doing)?;
+        let base = std::fs::read(&note).with_context(doing)?;
         let base = Oid::from_line(&base)
             .ok_or_else(|| GitError::unexpected_output(doing(), "a spare without a commit"))?;
         self.pin_base(&base)?;
-        files::remove_path(&note).doing(doing)?;
+        files::remove_path(&note).with_context(doing)?;
         crate::crash::pass_point("git.spare.taken");
-        std::fs::rename(room.dir().join("checkout"), &path).doing(doing)?;
-        DotGit::start_branch(&path, branch, &base).doing(doing)?;
+        std::fs::rename(room.dir().join("checkout"), &path).with_context(doing)?;
+        DotGit::start_branch(&path, branch, &base).with_context(doing)?;
         self.mark_ready(name, path, base, branch, room).map(Some)
     }
 
@@ -351,7 +351,7 @@ impl WorkspacePool {
         let doing = || format!("prepare workspace {name}");
         crate::crash::pass_point("git.prepare.ready");
         let workspace = Workspace { name: name.to_owned(), path, base, branch: branch.to_owned(), room };
-        workspace.write_meta().doing(doing)?;
+        workspace.write_meta().with_context(doing)?;
         Ok(workspace)
     }
 
@@ -368,7 +368,7 @@ impl WorkspacePool {
         let doing = || format!("release workspace {name}");
         let _busy = self.lock_workspace(&name);
         if !files::is_folder(&workspace.path) {
-            files::remove_path(workspace.room.dir()).doing(doing)?;
+            files::remove_path(workspace.room.dir()).with_context(doing)?;
             return Ok(Vec::new());
         }
         match self.inner.store.workspace_head(&workspace) {
@@ -383,24 +383,24 @@ impl WorkspacePool {
         let kept = self.keep_refs(&workspace, None, safe, keep)?;
         crate::crash::pass_point("git.release.kept");
         let room = &workspace.room;
-        files::remove_path(&room.dir().join("meta")).doing(doing)?;
-        PrivateIndex::forget_rebuild(room.dir()).doing(doing)?;
-        files::remove_path(&workspace.caches_path()).doing(doing)?;
+        files::remove_path(&room.dir().join("meta")).with_context(doing)?;
+        PrivateIndex::forget_rebuild(room.dir()).with_context(doing)?;
+        files::remove_path(&workspace.caches_path()).with_context(doing)?;
         crate::crash::pass_point("git.release.begin");
         let checkout = room.dir().join("checkout");
-        files::remove_path(&checkout).doing(doing)?;
-        std::fs::rename(&workspace.path, &checkout).doing(doing)?;
+        files::remove_path(&checkout).with_context(doing)?;
+        std::fs::rename(&workspace.path, &checkout).with_context(doing)?;
         room.remove_untracked(&self.inner.store, &checkout)?;
         crate::crash::pass_point("git.release.clean");
         let lock = self.inner.warm.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = std::fs::read_dir(self.engine_folder("warm")).doing(doing)?.count();
+        let count = std::fs::read_dir(self.engine_folder("warm")).with_context(doing)?.count();
         if count >= WARM_MAX {
             drop(lock);
-            files::remove_path(room.dir()).doing(doing)?;
+            files::remove_path(room.dir()).with_context(doing)?;
             return Ok(kept);
         }
         let target = free_name(&self.engine_folder("warm"), &name);
-        std::fs::rename(room.dir(), target).doing(doing)?;
+        std::fs::rename(room.dir(), target).with_context(doing)?;
         Ok(kept)
     }
 
@@ -427,7 +427,7 @@ impl WorkspacePool {
             aside: None,
             paths_max: PATHS_MAX as u64,
         };
-        match store.collect(&workspace, &options) {
+        match store.collect_work(&workspace, &options) {
             Ok(collected) => {
                 kept.refs = self.keep_refs(&workspace, Some(collected.head), Vec::new(), keep)?;
                 kept.nested = collected.nested;
@@ -440,8 +440,8 @@ impl WorkspacePool {
             Err(error) => return Err(error),
         }
         crate::crash::pass_point("git.remove.kept");
-        files::remove_path(&workspace.path).doing(doing)?;
-        files::remove_path(workspace.room.dir()).doing(doing)?;
+        files::remove_path(&workspace.path).with_context(doing)?;
+        files::remove_path(workspace.room.dir()).with_context(doing)?;
         Ok(kept)
     }
 
@@ -457,10 +457,10 @@ impl WorkspacePool {
         let store = &self.inner.store;
         let doing = || format!("keep the branches of workspace {}", workspace.name);
         let folder = files::open_folder(&workspace.path).doing(doing)?;
-        safe.extend(store.base()?);
+        safe.extend(store.read_base()?);
         safe.push(workspace.base.clone());
         let mut wanted: Vec<Oid> = Vec::new();
-        for (name, oid) in agent_refs(folder.as_fd(), store.oid_bytes()).doing(doing)? {
+        for (name, oid) in agent_refs(folder.as_fd(), store.oid_bytes()).with_context(doing)? {
             if safe.contains(&oid) || wanted.contains(&oid) {
                 continue;
             }
@@ -513,8 +513,8 @@ impl WorkspacePool {
         let doing = || "drop warm checkouts".to_owned();
         let _lock = self.inner.warm.lock().unwrap_or_else(PoisonError::into_inner);
         let mut count = 0;
-        for entry in std::fs::read_dir(self.engine_folder("warm")).doing(doing)? {
-            files::remove_path(&entry.doing(doing)?.path()).doing(doing)?;
+        for entry in std::fs::read_dir(self.engine_folder("warm")).with_context(doing)? {
+            files::remove_path(&entry.with_context(doing)?.path()).with_context(doing)?;
             count += 1;
         }
         Ok(count)

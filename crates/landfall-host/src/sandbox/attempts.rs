@@ -36,18 +36,18 @@ pub struct AttemptScene {
 
 impl AttemptScene {
     /// The home folder of the scene.
-    pub fn home(&self) -> PathBuf {
+    pub fn home_path(&self) -> PathBuf {
         self.root.join("home")
     }
 
     /// The user's checkout.
     pub fn project_path(&self) -> PathBuf {
-        self.home().join("project")
+        self.home_path().join("project")
     }
 
     /// Landfall's state, in the place of a project's.
     pub fn state_path(&self) -> PathBuf {
-        self.home().join(".local/state/landfall/probe")
+        self.home_path().join(".local/state/landfall/probe")
     }
 
     /// The workspace.
@@ -67,7 +67,7 @@ impl AttemptScene {
 
     /// A toolchain in the home folder that a variable names.
     pub fn moved_cargo(&self) -> PathBuf {
-        self.home().join("sdk/cargo")
+        self.home_path().join("sdk/cargo")
     }
 
     /// A folder that the settings open to every agent.
@@ -92,7 +92,7 @@ impl AttemptScene {
     pub fn mount_home_again(&self) -> io::Result<()> {
         use std::os::unix::ffi::OsStrExt as _;
         let raw = |path: PathBuf| std::ffi::CString::new(path.as_os_str().as_bytes());
-        let (home, again) = (raw(self.home())?, raw(self.root.join("mount"))?);
+        let (home, again) = (raw(self.home_path())?, raw(self.root.join("mount"))?);
         let (none, root) = (std::ptr::null(), c"/".as_ptr());
         // SAFETY: all texts outlive the calls; this thread shares its view of the files with no other one from here on.
         unsafe {
@@ -155,7 +155,7 @@ pub const ATTEMPTS: &[SandboxAttempt] = &[
     SandboxAttempt {
         name: "write-home",
         what: "write to the home folder",
-        run: |scene| create_file(&scene.home().join("new")),
+        run: |scene| create_file(&scene.home_path().join("new")),
     },
     SandboxAttempt {
         name: "write-project",
@@ -187,7 +187,7 @@ pub const ATTEMPTS: &[SandboxAttempt] = &[
     SandboxAttempt {
         name: "read-toolchain",
         what: "read a toolchain in the home folder (`~/.cargo`)",
-        run: |scene| read_file(&scene.home().join(".cargo/config.toml")),
+        run: |scene| read_file(&scene.home_path().join(".cargo/config.toml")),
     },
     SandboxAttempt {
         name: "read-project",
@@ -197,7 +197,7 @@ pub const ATTEMPTS: &[SandboxAttempt] = &[
     SandboxAttempt {
         name: "read-home",
         what: "read another file in the home folder",
-        run: |scene| read_file(&scene.home().join("notes")),
+        run: |scene| read_file(&scene.home_path().join("notes")),
     },
     SandboxAttempt {
         name: "read-state",
@@ -213,7 +213,7 @@ pub const ATTEMPTS: &[SandboxAttempt] = &[
         name: "list-hidden",
         what: "list the names of hidden files",
         run: |scene| {
-            let found = fs::read_dir(scene.home().join(".ssh"))?.next();
+            let found = fs::read_dir(scene.home_path().join(".ssh"))?.next();
             found.map(drop).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOENT))
         },
     },
@@ -250,12 +250,12 @@ pub const ATTEMPTS: &[SandboxAttempt] = &[
     SandboxAttempt {
         name: "socket-home-before",
         what: "connect to a socket in the home folder that was there at the start",
-        run: |scene| connect_socket(&scene.home().join("before.sock")),
+        run: |scene| connect_socket(&scene.home_path().join("before.sock")),
     },
     SandboxAttempt {
         name: "socket-home-after",
         what: "connect to a socket in the home folder that came later",
-        run: |scene| connect_socket(&scene.home().join("after.sock")),
+        run: |scene| connect_socket(&scene.home_path().join("after.sock")),
     },
     SandboxAttempt {
         name: "socket-state",
@@ -379,7 +379,7 @@ pub fn try_all(scene: &AttemptScene, secrets: &[String]) -> String {
         tell(attempt.name, (attempt.run)(scene));
     }
     for secret in secrets {
-        let path = scene.home().join(secret);
+        let path = scene.home_path().join(secret);
         let file = if path.is_dir() { path.join("id") } else { path };
         tell(&format!("secret:{secret}"), read_file(&file));
     }

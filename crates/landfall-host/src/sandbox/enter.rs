@@ -64,7 +64,7 @@ impl SandboxEntryStep {
     }
 
     /// What to tell the person about a child that did not get past this step.
-    pub(crate) fn explain(self, level: SandboxLevel, errno: i32) -> String {
+    pub(crate) fn explain_error(self, level: SandboxLevel, errno: i32) -> String {
         let error = std::io::Error::from_raw_os_error(errno);
         let set_up = |what: &str| format!("set up the sandbox: {what}: {error}");
         let leaks = |what: &str| {

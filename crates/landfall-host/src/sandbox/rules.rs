@@ -103,16 +103,16 @@ pub(super) fn make_rules(
     let hide = places.hide.iter().chain(&places.private).map(|path| path.as_path());
     let hide = hide.chain([Path::new("/dev")]).collect();
     let mut rules = LandlockRules { ruleset, hide };
-    rules.allow(Path::new("/"), AccessFs::ReadDir.into())?; // names are not kept from anyone, see the module
+    rules.allow_path(Path::new("/"), AccessFs::ReadDir.into())?; // names are not kept from anyone, see the module
     rules.allow_reading(Path::new("/"))?;
     for path in &places.read {
         rules.allow_reading(path)?;
     }
     for path in places.write.iter().map(|path| path.as_path()).chain(DEVICES.map(Path::new)) {
-        rules.allow(path, change_in_place())?;
+        rules.allow_path(path, change_in_place())?;
     }
     for path in &places.exclusive {
-        rules.allow(path, change_access())?;
+        rules.allow_path(path, change_access())?;
     }
     Option::<OwnedFd>::from(rules.ruleset).ok_or_else(|| failed(&"the kernel gave none"))
 }
@@ -207,7 +207,7 @@ impl LandlockRules<'_> {
             return Ok(());
         }
         if !self.hide.iter().any(|hidden| hidden.starts_with(path)) {
-            return self.allow(path, read_access());
+            return self.allow_path(path, read_access());
         }
         match fs::read_dir(path) {
             Ok(entries) => {
@@ -231,7 +231,7 @@ impl LandlockRules<'_> {
     }
 
     /// Allows `access` at `path` and below; nothing if there is nothing.
-    fn allow(&mut self, path: &Path, access: BitFlags<AccessFs>) -> Result<(), SandboxError> {
+    fn allow_path(&mut self, path: &Path, access: BitFlags<AccessFs>) -> Result<(), SandboxError> {
         let failed = |doing: String, errno| Err(SandboxError::Failed { doing, errno });
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = match rustix::fs::open(path, flags, Mode::empty()) {

@@ -52,6 +52,6 @@ fn kill_sitter(sitting: &SitterProcess) {
     let _ = retry_until(HUNT, PAUSE, over); // where it is not over, the sweep goes on from there
     pidfd_send_signal(&handle, Signal::KILL).ok(); // as above
     if identity::wait_ended(&handle, END_MS).is_ok_and(|ended| ended) {
-        identity::collect(&handle);
+        identity::reap_child(&handle);
     }
 }

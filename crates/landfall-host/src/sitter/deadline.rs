@@ -43,7 +43,7 @@ impl Deadline {
     }
 
     /// The time since the last look does not count.
-    pub fn skip(&mut self, now_ms: u64) {
+    pub fn skip_elapsed(&mut self, now_ms: u64) {
         self.seen_ms = now_ms;
     }
 
@@ -103,7 +103,7 @@ mod tests {
     fn a_pause_is_not_spent() {
         let mut deadline = Deadline::new(0, 15_000);
         assert!(!deadline.spend_elapsed(10_000));
-        deadline.skip(20_000);
+        deadline.skip_elapsed(20_000);
         assert!(!deadline.spend_elapsed(24_000));
         assert!(deadline.spend_elapsed(25_000));
     }

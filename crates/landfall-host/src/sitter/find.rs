@@ -127,7 +127,7 @@ fn wait_for_rest(dir: &Path) -> Result<(), FindError> {
         if let Some(handle) = sitting.open_handle()?
             && identity::wait_ended(&handle, REST_MS)?
         {
-            identity::collect(&handle);
+            identity::reap_child(&handle);
         }
         Ok(())
     };

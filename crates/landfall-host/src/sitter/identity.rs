@@ -17,7 +17,7 @@ fn is_gone(error: &io::Error) -> bool {
 /// When process `pid` was started, in the kernel's ticks since boot; none if there is no such process, or
 /// none can be looked at.
 pub fn started_of(pid: i32) -> Option<u64> {
-    ProcessStat::of(pid).ok().flatten().map(|stat| stat.started)
+    ProcessStat::read_process(pid).ok().flatten().map(|stat| stat.started)
 }
 
 /// What the control group and the mounts of a run are called. A marker may hold anything, so it is hashed (FNV-1a: names need
@@ -44,7 +44,7 @@ pub(super) struct ProcessStat {
 
 impl ProcessStat {
     /// None: there is no such process. An error says nothing about it: this process may only be short of descriptors.
-    pub(super) fn of(pid: i32) -> io::Result<Option<ProcessStat>> {
+    pub(super) fn read_process(pid: i32) -> io::Result<Option<ProcessStat>> {
         let mut text = [0; 1024]; // at most some 400 bytes: a short name and fifty numbers
         let read = File::open(format!("/proc/{pid}/stat")).and_then(|mut file| file.read(&mut text));
         match read {
@@ -82,7 +82,7 @@ pub(super) fn open_process(pid: i32, started: u64) -> io::Result<Option<OwnedFd>
         Err(rustix::io::Errno::SRCH | rustix::io::Errno::INVAL) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    match ProcessStat::of(pid.as_raw_nonzero().get())? {
+    match ProcessStat::read_process(pid.as_raw_nonzero().get())? {
         Some(stat) if stat.started == started => Ok(Some(handle)),
         Some(_) | None => Ok(None),
     }
@@ -101,7 +101,7 @@ impl SitterProcess {
         }
         let Some(handle) = open_process(self.pid, self.started)? else { return Ok(None) };
         if has_ended(&handle)? {
-            collect(&handle);
+            reap_child(&handle);
             return Ok(None);
         }
         Ok(Some(handle))
@@ -127,7 +127,7 @@ pub(super) fn wait_ended(handle: &OwnedFd, ms: i64) -> io::Result<bool> {
 
 /// Collects an ended process if it is our child, so that no zombie stays. By handle, never by id: another thread's
 /// child may have the id by now.
-pub(super) fn collect(handle: &OwnedFd) {
+pub(super) fn reap_child(handle: &OwnedFd) {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
     waitid(WaitId::PidFd(handle.as_fd()), options).ok(); // someone else's child, or already collected: both are fine
 }
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn we_find_ourselves_and_not_our_double() {
         let me = i32::try_from(std::process::id()).expect("small");
-        let stat = ProcessStat::of(me).expect("can look").expect("we run");
+        let stat = ProcessStat::read_process(me).expect("can look").expect("we run");
         assert!(open_process(me, stat.started).expect("can look").is_some());
         assert!(open_process(me, stat.started + 1).expect("can look").is_none());
         assert!(open_process(-1, stat.started).expect("can look").is_none());

@@ -81,17 +81,17 @@ impl SignalListener {
     pub(super) fn open(dir: &Path, spec: &SignalSpec) -> io::Result<SignalListener> {
         let file = OpenOptions::new().create(true).append(true).mode(0o600).open(dir.join(files::SIGNALS))?;
         let len = file.metadata()?.len();
-        let listener = bind(&spec.socket)?;
+        let listener = bind_socket(&spec.socket)?;
         listener.set_nonblocking(true)?;
         let book = SignalLog { dir: dir.to_owned(), file, len, seq: 0, key: spec.key.clone() };
-        let own =
-            ProcessStat::of(within::own_pid())?.ok_or_else(|| io::Error::other("read our own start time"))?;
+        let own = ProcessStat::read_process(within::own_pid())?
+            .ok_or_else(|| io::Error::other("read our own start time"))?;
         Ok(SignalListener { listener, socket: spec.socket.clone(), book, own })
     }
 
     /// Begins to listen. Without a thread to be had nobody is heard, and the program is told so by silence; the run itself
     /// does not depend on it.
-    pub(super) fn listen(self) -> SignalServer {
+    pub(super) fn start_listening(self) -> SignalServer {
         const STACK: usize = 1 << 20; // the JSON reader goes 128 deep; what is not used costs nothing
         let SignalListener { listener, socket, book, own } = self;
         let (told, done) = sync_channel(1);
@@ -126,7 +126,7 @@ impl SignalServer {
 }
 
 /// Makes a socket at `path`: aside first and then moved into place, so that it is never there with wider rights.
-fn bind(path: &Path) -> io::Result<UnixListener> {
+fn bind_socket(path: &Path) -> io::Result<UnixListener> {
     match path.symlink_metadata() {
         Ok(there) if !there.file_type().is_socket() => {
             let text = "something that is not a socket is in its place";

@@ -81,7 +81,7 @@ pub use self::{
     find::find_sitter,
     identity::started_of,
     listen::WORDS,
-    sit::sit,
+    sit::run_sitter,
     start::{raise_file_limit, start_sitter},
     stop::stop_sitter,
     sweep::sweep_processes,

@@ -23,14 +23,14 @@ pub(super) fn mark_for_marker(marker: &str) -> u64 {
 /// The mark that a process carries; none if it has none or is gone. An error: the machine is short of what reading it takes.
 pub(super) fn mark_of_process(pid: i32) -> io::Result<Option<u64>> {
     match fs::read_to_string(format!("/proc/{pid}/limits")) {
-        Ok(limits) => Ok(mark_in(&limits)),
+        Ok(limits) => Ok(parse_mark(&limits)),
         Err(error) if is_shortage(&error) => Err(error),
         Err(_) => Ok(None),
     }
 }
 
 /// The mark in the list of a process's limits.
-fn mark_in(limits: &str) -> Option<u64> {
+fn parse_mark(limits: &str) -> Option<u64> {
     let line = limits.lines().find_map(|line| line.strip_prefix(LIMIT_NAME))?;
     let hard = line.split_whitespace().nth(1)?.parse().ok()?;
     (hard & PREFIX_MASK == PREFIX).then_some(hard)
@@ -66,12 +66,12 @@ mod tests {
         };
         for marker in ["/state/attempts/T1-1-1", "", "x"] {
             let mark = mark_for_marker(marker);
-            assert_eq!(mark_in(&limits(&mark.to_string())), Some(mark), "{marker}");
+            assert_eq!(parse_mark(&limits(&mark.to_string())), Some(mark), "{marker}");
         }
         assert_ne!(mark_for_marker("T1"), mark_for_marker("T2"));
         for other in ["unlimited", "0", "1024", "9223372036854775807", "x"] {
-            assert_eq!(mark_in(&limits(other)), None, "{other}");
+            assert_eq!(parse_mark(&limits(other)), None, "{other}");
         }
-        assert_eq!(mark_in(""), None);
+        assert_eq!(parse_mark(""), None);
     }
 }

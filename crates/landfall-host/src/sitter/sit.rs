@@ -49,7 +49,7 @@ const OCCUPIED: u8 = 75;
 /// The whole life of a sitter: runs what `dir` asks for and writes how it ended. Returns the process's exit code.
 ///
 /// To be called by the binary's `sit` command before anything else: no thread, no runtime, no log.
-pub fn sit(dir: &Path) -> u8 {
+pub fn run_sitter(dir: &Path) -> u8 {
     let complaint = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned()).join(files::COMPLAINT);
     let on_panic = complaint.clone();
     std::panic::set_hook(Box::new(move |what| write_complaint(&on_panic, &what.to_string())));
@@ -128,7 +128,7 @@ impl Sitter {
         let ear = spec.signal.as_ref().map(|signal| SignalListener::open(&self.dir, signal)).transpose();
         let spawned = match ear {
             Ok(ear) => match spawn_child(&self.dir, &mut spec, nofile, (cgroup.as_ref(), pids.as_ref())) {
-                Ok(child) => Ok((child, ear.map(SignalListener::listen))),
+                Ok(child) => Ok((child, ear.map(SignalListener::start_listening))),
                 Err(exit) => {
                     ear.into_iter().for_each(SignalListener::close);
                     Err(exit)
@@ -223,7 +223,8 @@ fn close_inherited() {
 
 /// Writes `sitter.json`, which must not exist: the second fence after the lock. False: it does.
 fn write_identity_file(dir: &Path, pid: i32, sandbox: Option<SandboxLevel>) -> io::Result<bool> {
-    let started = ProcessStat::of(pid)?.ok_or_else(|| io::Error::other("read our own start time"))?.started;
+    let started =
+        ProcessStat::read_process(pid)?.ok_or_else(|| io::Error::other("read our own start time"))?.started;
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(dir.join(files::SITTER));
     let mut file = match file {
         Ok(file) => file,
@@ -313,7 +314,7 @@ fn open_stdin(path: &Path) -> io::Result<OwnedFd> {
 fn refused_exit(doing: &str, error: &io::Error) -> ChildExit {
     let errno = error.raw_os_error().unwrap_or(0);
     ChildExit::NotStarted {
-        message: short(format!("{doing}: {error}")),
+        message: shorten_message(format!("{doing}: {error}")),
         missing: false,
         denied: false,
         errno,
@@ -326,7 +327,7 @@ fn no_sandbox(refusal: &SandboxError) -> ChildExit {
         SandboxError::Missing(_) | SandboxError::Places(_) => 0,
     };
     ChildExit::NotStarted {
-        message: short(refusal.to_string()),
+        message: shorten_message(refusal.to_string()),
         missing: false,
         denied: !is_transient(errno),
         errno,
@@ -349,18 +350,18 @@ fn explain_failure(spec: &SitterSpec, failure: SpawnFailure) -> ChildExit {
         SpawnStage::Exec => "run the program, or the interpreter it names".to_owned(),
         SpawnStage::Sandbox(step) => {
             let level = spec.sandbox.as_ref().map_or(SandboxLevel::Write, |sandbox| sandbox.level);
-            let message = short(step.explain(level, errno));
+            let message = shorten_message(step.explain_error(level, errno));
             return ChildExit::NotStarted { message, missing: false, denied: !is_transient(errno), errno };
         }
     };
-    let message = short(format!("{doing}: {}", io::Error::from_raw_os_error(errno)));
+    let message = shorten_message(format!("{doing}: {}", io::Error::from_raw_os_error(errno)));
     let missing = stage == SpawnStage::Exec && errno == libc::ENOENT;
     let denied = stage == SpawnStage::Exec && errno == libc::EACCES;
     ChildExit::NotStarted { message, missing, denied, errno }
 }
 
 /// Messages go into a record of bounded size, and a path may be long.
-fn short(mut message: String) -> String {
+fn shorten_message(mut message: String) -> String {
     const LEN_MAX: usize = 512;
     if message.len() > LEN_MAX {
         let cut = (0..=LEN_MAX).rev().find(|at| message.is_char_boundary(*at)).expect("0 is one");
@@ -479,13 +480,13 @@ impl<'a> SitterLoop<'a> {
             self.out.pull_some();
             self.err.pull_some();
         }
-        self.conclude(began_ms, left)
+        self.conclude_run(began_ms, left)
     }
 
     /// Moves on to the next phase if it is time, does what the phase asks for, and says how long to sleep at most.
     fn advance_phase(&mut self, now_ms: u64) -> Option<Duration> {
         let spent = if is_paused(&self.dir, SystemClock.now_ms()) {
-            self.deadline.skip(now_ms);
+            self.deadline.skip_elapsed(now_ms);
             false
         } else {
             self.deadline.spend_elapsed(now_ms)
@@ -594,7 +595,7 @@ impl<'a> SitterLoop<'a> {
         u32::try_from(tree::find_descendants(&all, &[self.pid]).len()).unwrap_or(u32::MAX).max(1)
     }
 
-    fn conclude(mut self, began_ms: i64, left: u32) -> SitterEnd {
+    fn conclude_run(mut self, began_ms: i64, left: u32) -> SitterEnd {
         const LAST_TURNS: u32 = 4; // a pipe's worth and more; a stranger who holds the other end must not keep us
         if matches!(self.phase, SitterPhase::Killing { .. }) {
             // Whoever was hunted is dead; whoever has the mark and was not below us is not of this tree but of this run.

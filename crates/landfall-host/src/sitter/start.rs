@@ -33,7 +33,7 @@ pub(super) const WORD: &CStr = c"sit";
 pub fn start_sitter(exe: &Path, dir: &Path, spec: &SitterSpec) -> Result<SitterProcess, StartError> {
     let dir =
         &std::path::absolute(dir).map_err(|source| StartError::Folder { path: dir.to_owned(), source })?;
-    let spec = &checked(spec)?;
+    let spec = &check_spec(spec)?;
     make_private(dir).map_err(|source| StartError::Folder { path: dir.clone(), source })?;
     let lock = take_lock(dir)?;
     crash::pass_point("sitter.start.locked");
@@ -55,7 +55,7 @@ pub fn start_sitter(exe: &Path, dir: &Path, spec: &SitterSpec) -> Result<SitterP
     let pid = spawn_sitter(exe, dir, &lock).map_err(failed)?;
     crash::pass_point("sitter.start.spawned");
     // It is our child and we have not collected it, so the id is still its own even if it has already ended.
-    match ProcessStat::of(pid) {
+    match ProcessStat::read_process(pid) {
         Ok(Some(stat)) => {
             let sandbox = spec.sandbox.as_ref().map(|sandbox| sandbox.level);
             Ok(SitterProcess { pid, started: stat.started, boot, sandbox })
@@ -96,7 +96,7 @@ pub fn raise_file_limit() -> io::Result<u64> {
 }
 
 /// What would fail in the sitter, where nobody could be told at once, is refused here.
-fn checked(spec: &SitterSpec) -> Result<SitterSpec, StartError> {
+fn check_spec(spec: &SitterSpec) -> Result<SitterSpec, StartError> {
     let refuse = |problem| Err(StartError::Spec { problem });
     let has_nul = |text: &OsStr| text.as_bytes().contains(&0);
     if spec.argv.first().is_none_or(|program| program.is_empty()) {

@@ -39,7 +39,7 @@ pub(super) fn sweep_sparing(marker: &str, spared: i32) -> Result<u32, SweepError
     }
     let entry = format!("{MARK}={marker}").into_bytes();
     let user = rustix::process::getuid().as_raw();
-    let mounts = OwnMounts::of_run(marker);
+    let mounts = OwnMounts::for_run(marker);
     let mark = run_mark::mark_for_marker(marker);
     let mut seen: HashSet<(i32, u64)> = HashSet::new();
     let until = Instant::now() + SPAN;
@@ -98,7 +98,7 @@ struct OwnMounts {
 }
 
 impl OwnMounts {
-    fn of_run(marker: &str) -> OwnMounts {
+    fn for_run(marker: &str) -> OwnMounts {
         let outside = fs::read_link("/proc/self/ns/mnt").ok();
         OwnMounts { outside, line_end: format!(" - tmpfs {} ", identity::run_name(marker)) }
     }

@@ -11,7 +11,7 @@ use std::io;
 pub(super) fn list_processes() -> io::Result<impl Iterator<Item = io::Result<ProcessStat>>> {
     Ok(fs::read_dir("/proc")?.filter_map(|entry| {
         let pid = entry.ok()?.file_name().to_str()?.parse().ok()?;
-        ProcessStat::of(pid).transpose()
+        ProcessStat::read_process(pid).transpose()
     }))
 }
 

@@ -106,7 +106,7 @@ impl SitterWatch {
                 }
                 id => {
                     if let Some(handle) = self.handles.remove(&id) {
-                        identity::collect(&handle);
+                        identity::reap_child(&handle);
                         ended.push(id);
                     }
                 }

@@ -88,7 +88,7 @@ struct RunningProcess {
 impl RunningProcess {
     /// The process behind a handle; none if it has ended.
     fn from_handle(handle: OwnedFd) -> Option<Self> {
-        let stat = ProcessStat::of(pid_of(&handle)?).ok()??;
+        let stat = ProcessStat::read_process(pid_of(&handle)?).ok()??;
         let process = Self { handle, stat };
         process.still_runs().then_some(process) // so the id was its own while we read
     }
@@ -102,10 +102,10 @@ impl RunningProcess {
     }
 
     /// Its parent: some of none where it has none, none where it cannot be told.
-    fn parent(&self) -> Option<Option<RunningProcess>> {
+    fn find_parent(&self) -> Option<Option<RunningProcess>> {
         const TRIES: u32 = 16; // each parent that ends meanwhile costs one, and nobody loses many in a moment
         for _ in 0..TRIES {
-            let parent = ProcessStat::of(self.stat.pid).ok()??.parent;
+            let parent = ProcessStat::read_process(self.stat.pid).ok()??.parent;
             if !self.still_runs() {
                 return None;
             }
@@ -114,7 +114,7 @@ impl RunningProcess {
             }
             let Some(handle) = open_id(parent) else { continue };
             // Still its parent after the handle was made: so the handle is on the parent, and not on one with its number.
-            let same = ProcessStat::of(self.stat.pid).ok()??.parent == parent && self.still_runs();
+            let same = ProcessStat::read_process(self.stat.pid).ok()??.parent == parent && self.still_runs();
             if let (true, Some(parent)) = (same, Self::from_handle(handle)) {
                 return Some(Some(parent));
             }
@@ -145,7 +145,7 @@ fn list_ancestors(process: RunningProcess) -> impl Iterator<Item = Option<Runnin
         if depth > DEPTH_MAX {
             return Some(None);
         }
-        next = match process.parent() {
+        next = match process.find_parent() {
             Some(None) => None,
             Some(Some(parent)) => Some(Some(parent)),
             None => Some(None),

@@ -145,7 +145,7 @@ fn a_small_tree_with_a_million_paths_is_refused_without_being_listed() {
     let commit = git(root, ["commit-tree", "-p", "HEAD", "-m", "bomb", entry.1.as_str()]);
     git(root, ["update-ref", "HEAD", &commit]);
     let before = scene.git.spawned_count();
-    match scene.store.collect(&ws, &options("refs/landfall/heads/x")) {
+    match scene.store.collect_work(&ws, &options("refs/landfall/heads/x")) {
         Err(CollectError::TooManyPaths { head, paths, paths_max }) => {
             assert_eq!((head.as_str(), paths_max), (commit.as_str(), 200_000));
             assert!(paths > 1_000_000, "{paths}");
@@ -163,6 +163,6 @@ fn a_small_tree_with_a_million_paths_is_refused_without_being_listed() {
         write(ws.path(), &format!("f{number}"), "x");
     }
     let few = landfall_host::git::CollectOptions { paths_max: 3, ..options("refs/landfall/heads/y") };
-    let refused = scene.store.collect(&ws, &few);
+    let refused = scene.store.collect_work(&ws, &few);
     assert!(matches!(refused, Err(CollectError::TooManyPaths { paths: 4, .. })), "{refused:?}");
 }

@@ -371,7 +371,7 @@ fn no_call_of_ours_wakes_a_planted_canary() {
             assert!(!canary.exists(), "{} × {call}", vector.name);
             assert_eq!(snapshot(&outside), before, "{} × {call}: something outside changed", vector.name);
             assert_eq!(
-                scene.store.base().expect("read").as_ref(),
+                scene.store.read_base().expect("read").as_ref(),
                 Some(&scene.base),
                 "{} × {call}",
                 vector.name
@@ -380,11 +380,11 @@ fn no_call_of_ours_wakes_a_planted_canary() {
         let _ = scene.store.workspace_head(&ws); // only what it wakes counts here
         check("workspace_head");
         let mut collect = options("refs/landfall/heads/t1");
-        let _ = scene.store.collect(&ws, &collect); // a refusal is fine
+        let _ = scene.store.collect_work(&ws, &collect); // a refusal is fine
         check("collect, refusing");
         collect.lost_head = LostHeadPolicy::UseBase;
         let collected: CollectedWork =
-            scene.store.collect(&ws, &collect).unwrap_or_else(|e| panic!("{}: {e:?}", vector.name));
+            scene.store.collect_work(&ws, &collect).unwrap_or_else(|e| panic!("{}: {e:?}", vector.name));
         check("collect");
         let blob = |path: &[u8]| {
             scene.store.read_blob(&collected.head, path, 100).expect("read").unwrap_or_default()
@@ -464,7 +464,7 @@ fn no_call_of_ours_wakes_a_planted_canary() {
                 .expect("removed");
         }
         check("release");
-        let reused = scene.pool.prepare("T3", &scene.base, "landfall/t3").expect("made");
+        let reused = scene.pool.prepare_workspace("T3", &scene.base, "landfall/t3").expect("made");
         check("prepare, warm");
         assert_eq!(git(reused.path(), ["status", "--porcelain", "--ignored"]), "", "{}", vector.name);
         check("plain git in a reused workspace");
@@ -501,7 +501,7 @@ fn malformed_objects_do_not_enter_the_store() {
         let tree = git(ws.path(), ["hash-object", "-t", "tree", "-w", "--literally", "../../../tree"]);
         let commit = git(ws.path(), ["commit-tree", "-m", "evil", "-p", "HEAD", &tree]);
         git(ws.path(), ["update-ref", "HEAD", &commit]);
-        let refused = scene.store.collect(&ws, &options("refs/landfall/heads/t1"));
+        let refused = scene.store.collect_work(&ws, &options("refs/landfall/heads/t1"));
         assert!(
             matches!(refused, Err(landfall_host::git::CollectError::Broken { .. })),
             "{evil}: {refused:?}"
@@ -521,7 +521,7 @@ fn a_missing_object_blocks_the_task_and_nothing_else() {
     git(ws.path(), ["commit", "-q", "-m", "x"]);
     let blob = git(ws.path(), ["rev-parse", "HEAD:x"]);
     std::fs::remove_file(ws.path().join(".git/objects").join(&blob[..2]).join(&blob[2..])).expect("removed");
-    let refused = scene.store.collect(&ws, &options("refs/landfall/heads/t1"));
+    let refused = scene.store.collect_work(&ws, &options("refs/landfall/heads/t1"));
     assert!(matches!(refused, Err(landfall_host::git::CollectError::Broken { .. })), "{refused:?}");
     // A flipped bit is found as well.
     let ws = scene.prepare("T2");
@@ -534,7 +534,7 @@ fn a_missing_object_blocks_the_task_and_nothing_else() {
     let last = bytes.len() - 6;
     bytes[last] ^= 1;
     std::fs::write(&path, bytes).expect("written");
-    let refused = scene.store.collect(&ws, &options("refs/landfall/heads/t2"));
+    let refused = scene.store.collect_work(&ws, &options("refs/landfall/heads/t2"));
     assert!(matches!(refused, Err(landfall_host::git::CollectError::Broken { .. })), "{refused:?}");
     assert!(scene.store.run_fsck().expect("git runs").problems.is_empty());
     assert!(scene.prepare("T3").path().exists());

@@ -65,8 +65,9 @@ fn measure(files: usize) {
         }
         let what = if round < 3 { "prepare, fresh" } else { "prepare, warm" };
         let branch = format!("landfall/t{round}");
-        let ws = figures
-            .time(&scene, what, || scene.pool.prepare(&format!("T{round}"), &base, &branch).expect("made"));
+        let ws = figures.time(&scene, what, || {
+            scene.pool.prepare_workspace(&format!("T{round}"), &base, &branch).expect("made")
+        });
         write(ws.path(), "d1/e1/f21.txt", format!("round {round}\n"));
         write(ws.path(), &format!("new{round}.txt"), "new\n");
         let committed = round % 2 == 0;
@@ -76,10 +77,11 @@ fn measure(files: usize) {
             git(ws.path(), ["commit", "-q", "-m", "work"]);
         }
         let collect = options("refs/landfall/heads/t1");
-        let collected = figures.time(&scene, what, || scene.store.collect(&ws, &collect).expect("collected"));
+        let collected =
+            figures.time(&scene, what, || scene.store.collect_work(&ws, &collect).expect("collected"));
         assert_eq!((collected.changed_paths_count, collected.leftovers), (2, !committed));
         figures.time(&scene, "collect again, nothing new", || {
-            scene.store.collect(&ws, &collect).expect("collected")
+            scene.store.collect_work(&ws, &collect).expect("collected")
         });
         let (landed, tree) = figures.time(&scene, "merge + commit + set_base", || {
             let MergeResult::Clean { tree } =
@@ -149,7 +151,7 @@ fn batch(scene: &Scene, figures: &mut Figures, base: &Oid) {
             let name = format!("B{number}");
             let ws = scene
                 .pool
-                .prepare(&name, base, &format!("landfall/b{number}"))
+                .prepare_workspace(&name, base, &format!("landfall/b{number}"))
                 .expect("the workspace is made");
             write(ws.path(), &format!("batch{number}.txt"), "new\n");
             git(ws.path(), ["add", "-A"]);

@@ -272,7 +272,7 @@ fn a_line_like_a_conflict_mark_is_only_a_line() {
 #[test]
 fn a_tree_takes_paths_from_another_commit_or_a_text() {
     let scene = scene();
-    let base = scene.store.base().expect("git runs").expect("there is a base");
+    let base = scene.store.read_base().expect("git runs").expect("there is a base");
     let ws = scene.prepare("T1");
     write(ws.path(), "a.txt", "changed\n");
     std::fs::remove_dir_all(ws.path().join("dir")).expect("removed");

@@ -334,7 +334,7 @@ fn the_persons_own_filters_run_and_their_hooks_do_not() {
     assert!(!canary.exists(), "no hook ran");
     assert_eq!(publish(&scene, &landed), PublishOutcome::Already);
     scene.store.import_branch(&scene.repo, &main_branch()).expect("works");
-    scene.repo.head().expect("git runs");
+    scene.repo.read_head().expect("git runs");
     assert!(!canary.exists(), "no hook ran");
     git(&root, ["status"]);
     assert!(canary.exists(), "the canary is alive: plain git wakes it");

@@ -98,7 +98,7 @@ fn an_untrusted_workspace_is_rebuilt_from_the_newest_whole_commit() {
         let commits =
             [scene.base.clone(), git(ws.path(), ["rev-parse", "HEAD~1"]).parse().expect("an id"), head(&ws)];
         damage(&ws);
-        let rebuilt = scene.pool.rebuild(&ws, None, &keep(), &sig()).expect("the machine is fine");
+        let rebuilt = scene.pool.rebuild_workspace(&ws, None, &keep(), &sig()).expect("the machine is fine");
         assert_eq!(rebuilt.head, commits[whole], "{story}");
         check_rebuilt(&scene, &ws, &commits[whole], story);
         let kept = rebuilt.uncommitted.expect("something was not committed");
@@ -123,8 +123,10 @@ fn a_workspace_without_its_folder_or_git_is_rebuilt_from_what_was_collected() {
         if gone.is_empty() {
             std::fs::create_dir(ws.path()).expect("an empty one came back");
         }
-        let rebuilt =
-            scene.pool.rebuild(&ws, Some(&collected.head), &keep(), &sig()).expect("the machine is fine");
+        let rebuilt = scene
+            .pool
+            .rebuild_workspace(&ws, Some(&collected.head), &keep(), &sig())
+            .expect("the machine is fine");
         assert_eq!(rebuilt.head, collected.head, "{story}");
         check_rebuilt(&scene, &ws, &collected.head, story);
         assert_eq!(read(ws.path(), "open.txt"), "not committed\n", "{story}: it was collected before");
@@ -135,13 +137,13 @@ fn a_workspace_without_its_folder_or_git_is_rebuilt_from_what_was_collected() {
 fn a_rebuild_that_is_cut_short_is_repeated_and_keeps_the_same_work() {
     let (scene, ws) = worked();
     let newest = head(&ws);
-    let first = scene.pool.rebuild(&ws, None, &keep(), &sig()).expect("the machine is fine");
+    let first = scene.pool.rebuild_workspace(&ws, None, &keep(), &sig()).expect("the machine is fine");
     // As after a crash behind the plan: the plan is on disk, the folder is half gone.
     let room = scene.pool.dir().join(".engine/rooms/T1");
     std::fs::rename(room.join("rebuilt"), room.join("rebuild")).expect("renamed");
     std::fs::remove_dir_all(ws.path()).expect("removed");
     std::fs::create_dir(ws.path()).expect("an empty folder");
-    let again = scene.pool.rebuild(&ws, None, &keep(), &sig()).expect("the machine is fine");
+    let again = scene.pool.rebuild_workspace(&ws, None, &keep(), &sig()).expect("the machine is fine");
     assert_eq!(again, first);
     check_rebuilt(&scene, &ws, &newest, "the second time");
 }
@@ -150,11 +152,11 @@ fn a_rebuild_that_is_cut_short_is_repeated_and_keeps_the_same_work() {
 fn a_second_power_cut_loses_nothing_that_survived_the_first() {
     let (scene, ws) = worked();
     let newest = head(&ws);
-    scene.pool.rebuild(&ws, None, &keep(), &sig()).expect("the machine is fine");
+    scene.pool.rebuild_workspace(&ws, None, &keep(), &sig()).expect("the machine is fine");
     empty(&ws.path().join(".git/HEAD"));
     empty(&ws.path().join("f1.txt"));
     let second = RefName::new("refs/landfall/kept/t1/unclean-end-2").expect("a fine name");
-    let rebuilt = scene.pool.rebuild(&ws, None, &second, &sig()).expect("the machine is fine");
+    let rebuilt = scene.pool.rebuild_workspace(&ws, None, &second, &sig()).expect("the machine is fine");
     assert_eq!(rebuilt.head, newest);
     check_rebuilt(&scene, &ws, &newest, "after the second");
     assert!(
@@ -172,7 +174,7 @@ fn other_branches_of_the_agent_survive_a_rebuild() {
     git(ws.path(), ["commit", "-q", "-m", "idea"]);
     let idea = head(&ws);
     git(ws.path(), ["checkout", "-q", "landfall/t1"]);
-    scene.pool.rebuild(&ws, None, &keep(), &sig()).expect("the machine is fine");
+    scene.pool.rebuild_workspace(&ws, None, &keep(), &sig()).expect("the machine is fine");
     let below = RefName::new("refs/landfall/kept").expect("a fine name");
     let kept = scene.store.list_refs(&below).expect("git runs");
     assert!(kept.iter().any(|(_, oid)| *oid == idea), "{kept:?}");
@@ -181,7 +183,7 @@ fn other_branches_of_the_agent_survive_a_rebuild() {
 #[test]
 fn a_rebuild_is_announced_once_and_forgotten_with_the_workspace() {
     let (scene, ws) = worked();
-    scene.pool.rebuild(&ws, None, &keep(), &sig()).expect("the machine is fine");
+    scene.pool.rebuild_workspace(&ws, None, &keep(), &sig()).expect("the machine is fine");
     assert!(ws.unannounced_rebuild().is_some());
     ws.announce_rebuild().expect("it can be noted");
     assert_eq!(ws.unannounced_rebuild(), None);

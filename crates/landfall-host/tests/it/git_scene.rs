@@ -55,7 +55,7 @@ impl Scene {
 
     pub fn prepare(&self, name: &str) -> Workspace {
         let branch = format!("landfall/{}", name.to_lowercase());
-        self.pool.prepare(name, &self.base, &branch).expect("the workspace is made")
+        self.pool.prepare_workspace(name, &self.base, &branch).expect("the workspace is made")
     }
 
     pub fn lane(&self, name: &str) -> Lane {
@@ -64,12 +64,12 @@ impl Scene {
     }
 
     pub fn collect(&self, workspace: &Workspace) -> CollectedWork {
-        self.store.collect(workspace, &options("refs/landfall/heads/x")).expect("the work is collected")
+        self.store.collect_work(workspace, &options("refs/landfall/heads/x")).expect("the work is collected")
     }
 
     /// Lands a head on the current base as the queue would.
     pub fn land(&self, head: &Oid) -> Oid {
-        let base = self.store.base().expect("readable").expect("set");
+        let base = self.store.read_base().expect("readable").expect("set");
         let MergeResult::Clean { tree } = self.store.merge_commits(&base, head).expect("git runs") else {
             panic!("a conflict")
         };

@@ -43,7 +43,7 @@ fn a_task_goes_from_import_to_landing() {
     };
     let proof = scene.store.check_landing(&claim).expect("it agrees");
     assert_eq!((proof.tree, proof.changed_paths_count), (tree, 2));
-    assert_eq!(scene.store.base().expect("readable"), Some(landed));
+    assert_eq!(scene.store.read_base().expect("readable"), Some(landed));
     assert!(scene.store.run_fsck().expect("git runs").problems.is_empty());
 }
 
@@ -63,7 +63,7 @@ fn a_repository_is_found_from_below_and_problems_have_names() {
     let root = temp.path().join("work");
     init(&root);
     let repo = Repo::discover(&runner, &root).expect("found");
-    assert_eq!(repo.head().expect("git runs"), CheckoutHead::Unborn { branch: "main".to_owned() });
+    assert_eq!(repo.read_head().expect("git runs"), CheckoutHead::Unborn { branch: "main".to_owned() });
     write(&root, "sub/folder/x", "x");
     git(&root, ["add", "-A"]);
     git(&root, ["commit", "-q", "-m", "x"]);
@@ -71,7 +71,7 @@ fn a_repository_is_found_from_below_and_problems_have_names() {
     assert_eq!(repo.root(), root.canonicalize().expect("there"));
     let tip: Oid = git(&root, ["rev-parse", "HEAD"]).parse().expect("an id");
     assert_eq!(
-        repo.head().expect("git runs"),
+        repo.read_head().expect("git runs"),
         CheckoutHead::Branch { name: main_branch(), tip: tip.clone() }
     );
 
@@ -79,7 +79,7 @@ fn a_repository_is_found_from_below_and_problems_have_names() {
     assert_eq!(repo.branch_tip(&main_branch()).expect("git runs"), Some(tip.clone()));
     assert_eq!(repo.branch_tip(&BranchName::new("no").expect("fine")).expect("git runs"), None);
     git(&root, ["checkout", "-q", "--detach"]);
-    assert_eq!(repo.head().expect("git runs"), CheckoutHead::Detached { tip: tip.clone() });
+    assert_eq!(repo.read_head().expect("git runs"), CheckoutHead::Detached { tip: tip.clone() });
 
     git(&root, ["worktree", "add", "-q", "../linked", "-b", "side"]);
     let linked = Repo::discover(&runner, &temp.path().join("linked")).expect("a linked worktree");
@@ -91,7 +91,7 @@ fn a_repository_is_found_from_below_and_problems_have_names() {
     assert_eq!(linked.checkout_folders().into_iter().collect::<std::collections::BTreeSet<_>>(), all);
     assert_eq!(repo.checkout_folders(), linked.checkout_folders());
     let side = BranchName::new("side").expect("fine");
-    assert_eq!(linked.head().expect("git runs"), CheckoutHead::Branch { name: side, tip });
+    assert_eq!(linked.read_head().expect("git runs"), CheckoutHead::Branch { name: side, tip });
 }
 
 #[test]
@@ -179,14 +179,14 @@ fn a_shallow_clone_and_a_sha256_repository_work_too() {
         let base = store.import_branch(&repo, &main_branch()).expect("imports");
         store.set_base(&base, None).expect("git runs");
         let pool = landfall_host::git::WorkspacePool::open(&store, &state.join("workspaces")).expect("opens");
-        let ws = pool.prepare("T1", &base, "landfall/t1").expect("made");
+        let ws = pool.prepare_workspace("T1", &base, "landfall/t1").expect("made");
         assert_eq!(git(ws.path(), ["status", "--porcelain"]), "");
         assert_eq!(git(ws.path(), ["log", "--format=%s"]), "x");
         write(ws.path(), "y", "y");
         git(ws.path(), ["add", "-A"]);
         git(ws.path(), ["commit", "-q", "-m", "agent"]);
         write(ws.path(), "z", "z");
-        let collected = store.collect(&ws, &options("refs/landfall/heads/t1")).expect("collected");
+        let collected = store.collect_work(&ws, &options("refs/landfall/heads/t1")).expect("collected");
         assert_eq!((collected.commits, collected.leftovers, collected.changed_paths_count), (2, true, 2));
         assert!(matches!(
             store.merge_commits(&base, &collected.head).expect("git runs"),
@@ -448,10 +448,10 @@ fn a_damaged_store_is_reported_and_not_repaired_by_guessing() {
     assert!(health.problems.iter().any(|line| line.contains(tree.as_str())), "{health:?}");
     let merge = scene.store.merge_commits(&scene.base, &scene.base);
     assert!(merge.is_err() || matches!(merge, Ok(MergeResult::Clean { .. })));
-    assert!(scene.pool.prepare("T1", &scene.base, "landfall/t1").is_err());
+    assert!(scene.pool.prepare_workspace("T1", &scene.base, "landfall/t1").is_err());
 
     std::fs::write(scene.store.dir().join("refs/landfall/base"), "garbage").expect("written");
-    let base = scene.store.base();
+    let base = scene.store.read_base();
     assert!(matches!(base.map_err(|error| error.kind), Err(GitErrorKind::Output(_))));
 }
 
@@ -498,7 +498,7 @@ fn a_workspace_that_is_gone_is_named_so() {
     let scene = Scene::new();
     let ws = scene.prepare("T1");
     std::fs::remove_dir_all(ws.path()).expect("removed");
-    let gone = scene.store.collect(&ws, &options("refs/landfall/heads/t1"));
+    let gone = scene.store.collect_work(&ws, &options("refs/landfall/heads/t1"));
     assert!(matches!(gone, Err(CollectError::WorkspaceGone)));
     assert_eq!(scene.store.workspace_head(&ws), None);
     assert!(scene.pool.find_workspace("T1").is_none());

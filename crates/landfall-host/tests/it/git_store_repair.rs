@@ -91,7 +91,7 @@ fn a_store_with_a_damaged_frame_is_mended_and_keeps_its_objects() {
         let store = reopen(&scene);
         assert_eq!(store.repairs(), found, "{story}: what was found was mended");
         assert_eq!(Store::find_damage(&dir).expect("readable"), Vec::<String>::new(), "{story}: whole again");
-        if store.base().expect("no ref is broken").is_none() {
+        if store.read_base().expect("no ref is broken").is_none() {
             store.set_base(&scene.base, None).expect("its objects are still there");
         }
         assert_eq!(
@@ -101,7 +101,7 @@ fn a_store_with_a_damaged_frame_is_mended_and_keeps_its_objects() {
         );
         let pool =
             WorkspacePool::open(&store, &scene.temp.path().join("state/workspaces")).expect("the pool opens");
-        let ws = pool.prepare("T1", &scene.base, "landfall/t1").expect("a workspace can be made");
+        let ws = pool.prepare_workspace("T1", &scene.base, "landfall/t1").expect("a workspace can be made");
         assert_eq!(snapshot(ws.path()), snapshot(&scene.root()), "{story}");
         assert!(store.run_fsck().expect("git runs").problems.is_empty(), "{story}");
     }

@@ -42,7 +42,7 @@ fn an_agent_moves_neither_the_persons_branch_nor_the_stores_refs() {
     git(ws.path(), ["branch", "-f", "other"]);
     scene.collect(&ws);
     assert_eq!(git(&scene.root(), ["rev-parse", "main"]), scene.base.as_str());
-    assert_eq!(scene.store.base().expect("read"), Some(scene.base.clone()));
+    assert_eq!(scene.store.read_base().expect("read"), Some(scene.base.clone()));
     assert!(!try_git(&scene.root(), ["rev-parse", "--verify", "-q", "other"]).0);
 }
 
@@ -75,7 +75,7 @@ fn leftovers_are_committed_with_everything_but_the_ignored() {
     assert_eq!(again.tree, collected.tree, "collecting twice gives the same tree");
     let mut off = options("refs/landfall/heads/t1");
     off.commit_leftovers = None;
-    let seen = scene.store.collect(&ws, &off).expect("collected");
+    let seen = scene.store.collect_work(&ws, &off).expect("collected");
     assert_eq!((seen.head, seen.leftovers, seen.dirty_count), (scene.base.clone(), false, 5));
 }
 
@@ -202,10 +202,10 @@ fn preparing_again_returns_the_same_workspace_with_its_work() {
     assert_eq!(read(again.path(), "work"), "in progress");
     assert_eq!(scene.pool.workspace_names().expect("listed"), ["T1"]);
     for name in ["", ".", "..", "../x", "a/b", ".engine", "-x", "a b", "ä"] {
-        assert!(scene.pool.prepare(name, &scene.base, "landfall/x").is_err(), "{name}");
+        assert!(scene.pool.prepare_workspace(name, &scene.base, "landfall/x").is_err(), "{name}");
         assert!(scene.pool.find_workspace(name).is_none(), "{name}");
     }
-    assert!(scene.pool.prepare("T2", &scene.base, "../evil").is_err());
+    assert!(scene.pool.prepare_workspace("T2", &scene.base, "../evil").is_err());
 }
 
 #[test]
@@ -289,7 +289,7 @@ fn a_spare_is_a_workspace_but_for_its_name_and_costs_no_process_to_take() {
     let before = scene.git.spawned_count();
     assert!(scene.pool.prepare_spare("T3", "landfall/t3", &|_| false).expect("looked").is_none());
     let fits = scene.pool.prepare_spare("T3", "landfall/t3", &|spare| spare.base == new).expect("taken");
-    let other = scene.pool.prepare("T4", &new, "landfall/t4").expect("taken");
+    let other = scene.pool.prepare_workspace("T4", &new, "landfall/t4").expect("taken");
     assert_eq!(scene.git.spawned_count(), before, "no process");
     assert_eq!((scene.pool.list_spares().len(), scene.pool.warm_count()), (0, 0));
     for (ws, name) in [(&fits.expect("one fits"), "t3"), (&other, "t4")] {
@@ -313,7 +313,7 @@ fn a_spare_that_does_not_fit_is_turned_like_any_warm_checkout() {
     git(&scene.root(), ["add", "-A"]);
     git(&scene.root(), ["commit", "-q", "-m", "more"]);
     let new = scene.store.import_branch(&scene.repo, &main_branch()).expect("imported");
-    let next = scene.pool.prepare("T2", &new, "landfall/t2").expect("prepared");
+    let next = scene.pool.prepare_workspace("T2", &new, "landfall/t2").expect("prepared");
     assert_eq!(scene.pool.warm_count(), 0);
     assert_eq!(snapshot(next.path()), snapshot(&scene.root()));
     assert_eq!(git(next.path(), ["status", "--porcelain", "--ignored"]), "");
@@ -535,7 +535,7 @@ fn removal_saves_the_files_even_when_the_repository_is_wrecked() {
                 std::fs::create_dir(ws.path().join(".git/objects")).expect("made");
             }
         }
-        let refused = scene.store.collect(&ws, &options("refs/landfall/heads/x"));
+        let refused = scene.store.collect_work(&ws, &options("refs/landfall/heads/x"));
         match wreck {
             "objects" => assert!(matches!(refused, Err(CollectError::Broken { .. })), "{refused:?}"),
             _ => assert!(matches!(refused, Err(CollectError::HeadUnreadable { .. })), "{refused:?}"),
@@ -611,7 +611,7 @@ fn sixteen_workspaces_are_prepared_at_once() {
                     let ws = scene.pool.find_workspace(&name).expect("ready");
                     write(ws.path(), "x", &name);
                     let pin = format!("refs/landfall/heads/{}", name.to_lowercase());
-                    let collected = scene.store.collect(&ws, &options(&pin)).expect("collected");
+                    let collected = scene.store.collect_work(&ws, &options(&pin)).expect("collected");
                     assert_eq!(collected.changed_paths_count, 1);
                     scene.pool.release_workspace(ws, &collected, &keep()).expect("released");
                 });
@@ -677,7 +677,7 @@ fn attributes_of_a_candidate_change_neither_the_tree_nor_the_freshness_of_a_lane
     git(ws.path(), ["commit", "-q", "-m", "rules"]);
     let mut off = options("refs/landfall/heads/t1");
     off.commit_leftovers = None;
-    let head = scene.store.collect(&ws, &off).expect("collected").head;
+    let head = scene.store.collect_work(&ws, &off).expect("collected").head;
     let tree = scene.store.tree_of(&head).expect("read");
     assert_eq!(scene.store.diff_names(&scene.base, &head).expect("read").len(), 1);
 
@@ -706,6 +706,6 @@ fn a_workspace_that_is_collected_without_a_head_says_so() {
     std::fs::remove_file(ws.path().join(".git/HEAD")).expect("removed");
     let mut lost = options("refs/landfall/heads/t1");
     lost.lost_head = LostHeadPolicy::UseBase;
-    let collected = scene.store.collect(&ws, &lost).expect("collected");
+    let collected = scene.store.collect_work(&ws, &lost).expect("collected");
     assert_eq!((collected.agent_head, collected.leftovers), (scene.base.clone(), true));
 }

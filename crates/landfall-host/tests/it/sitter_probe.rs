@@ -28,7 +28,7 @@ fn main() -> ExitCode {
                 // SAFETY: as above.
                 unsafe { std::env::set_var("LANDFALL_SANDBOX_BREAK", part) };
             }
-            return ExitCode::from(sitter::sit(Path::new(dir)));
+            return ExitCode::from(sitter::run_sitter(Path::new(dir)));
         }
         ["engine", dir, command @ ..] => engine(Path::new(dir), command),
         ["git-status", root] => {

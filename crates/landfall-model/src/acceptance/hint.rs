@@ -212,7 +212,7 @@ pub struct RepoPath(String);
 impl RepoPath {
     /// The path, if it stays inside.
     pub fn new(text: &str) -> Result<Self, HintError> {
-        let wrong = |why: &str| Err(HintError::Path(short(text), why.to_owned()));
+        let wrong = |why: &str| Err(HintError::Path(shorten_for_message(text), why.to_owned()));
         let text = text.strip_prefix("./").unwrap_or(text);
         if text.is_empty() || text.len() > 1_000 {
             return wrong("it is empty or too long");
@@ -297,7 +297,7 @@ pub enum HintError {
     Twice,
 }
 
-fn short(text: &str) -> String {
+fn shorten_for_message(text: &str) -> String {
     text.chars().take(60).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
@@ -313,7 +313,7 @@ enum HintWord {
 impl VerifyHint {
     /// Reads what stands behind `verify:`.
     pub fn parse(text: &str, customs: &BTreeSet<String>) -> Result<Self, HintError> {
-        let mut words = words(text)?.into_iter();
+        let mut words = split_words(text)?.into_iter();
         let name = match words.next() {
             Some(HintWord::Plain(name)) => name,
             Some(HintWord::Quoted(_) | HintWord::Option(..)) => {
@@ -335,13 +335,13 @@ impl VerifyHint {
             None if customs.contains(&name) => CriterionCheck::Custom { name, given },
             None => {
                 let nearest =
-                    CATALOGUE.iter().map(|spec| spec.name).min_by_key(|known| distance(known, &name));
-                let nearest = nearest.filter(|known| distance(known, &name) <= 3);
-                return Err(HintError::Unknown { name: short(&name), nearest });
+                    CATALOGUE.iter().map(|spec| spec.name).min_by_key(|known| edit_distance(known, &name));
+                let nearest = nearest.filter(|known| edit_distance(known, &name) <= 3);
+                return Err(HintError::Unknown { name: shorten_for_message(&name), nearest });
             }
         };
         if let Some((name, _)) = options.others.first() {
-            return Err(HintError::Option(short(&format!("--{name}"))));
+            return Err(HintError::Option(shorten_for_message(&format!("--{name}"))));
         }
         Ok(Self { check, when: options.when, allow_localhost: options.allow_localhost })
     }
@@ -470,11 +470,11 @@ fn build(
     let mut next = || given.next().unwrap_or_default();
     let code = |text: String| {
         let code = text.parse::<u16>().ok().filter(|code| (100..600).contains(code));
-        code.ok_or_else(|| HintError::Word(short(&text), "a status from 100 to 599"))
+        code.ok_or_else(|| HintError::Word(shorten_for_message(&text), "a status from 100 to 599"))
     };
     let filled = |text: String| {
         if text.trim().is_empty() {
-            Err(HintError::Word(short(&text), "something to look for"))
+            Err(HintError::Word(shorten_for_message(&text), "something to look for"))
         } else {
             Ok(text)
         }
@@ -500,7 +500,7 @@ fn build(
             let path = RepoPath::new(&next())?;
             let field = next();
             if !field.starts_with('.') {
-                return Err(HintError::Word(short(&field), "a field such as `.a.b`"));
+                return Err(HintError::Word(shorten_for_message(&field), "a field such as `.a.b`"));
             }
             CriterionCheck::JsonField { path, field, value: next() }
         }
@@ -530,7 +530,7 @@ fn build(
             let (url, header) = (AddressTemplate::parse(&next())?, next());
             let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
             if header.is_empty() || !header.bytes().all(legal) {
-                return Err(HintError::Word(short(&header), "the name of a header"));
+                return Err(HintError::Word(shorten_for_message(&header), "the name of a header"));
             }
             CriterionCheck::HttpHeader { url, header, value: next() }
         }
@@ -542,7 +542,8 @@ fn build(
         "lighthouse_check" => {
             let (url, category, least) = (AddressTemplate::parse(&next())?, filled(next())?, next());
             let score = least.parse::<u8>().ok().filter(|score| *score <= 100);
-            let score = score.ok_or_else(|| HintError::Word(short(&least), "a score from 0 to 100"))?;
+            let score =
+                score.ok_or_else(|| HintError::Word(shorten_for_message(&least), "a score from 0 to 100"))?;
             CriterionCheck::Lighthouse { url, category, least: score }
         }
         "browser_check" => {
@@ -573,7 +574,9 @@ fn parse_match_count(text: &str) -> Result<MatchCount, HintError> {
     match (text, count) {
         ("--exists", _) => Ok(MatchCount::Some),
         (_, Some(Ok(count))) => Ok(MatchCount::Count(count)),
-        (_, Some(Err(_)) | None) => Err(HintError::Word(short(text), "`--exists` or `--count=N`")),
+        (_, Some(Err(_)) | None) => {
+            Err(HintError::Word(shorten_for_message(text), "`--exists` or `--count=N`"))
+        }
     }
 }
 
@@ -595,7 +598,7 @@ const SHOWING: &[(&str, bool)] = &[
 fn github_query(text: &str) -> Result<GithubQuery, HintError> {
     let words = shell_words(text)?;
     let Some(("gh", words)) = words.split_first().map(|(first, rest)| (first.as_str(), rest)) else {
-        return Err(HintError::Word(short(text), "a command that begins with `gh`"));
+        return Err(HintError::Word(shorten_for_message(text), "a command that begins with `gh`"));
     };
     let mut plain = Vec::new();
     let mut shows = true;
@@ -652,7 +655,7 @@ fn shell_words(text: &str) -> Result<Vec<String>, HintError> {
 }
 
 /// The words of a hint. In quotes everything is itself, except that `\"` is a quote.
-fn words(text: &str) -> Result<Vec<HintWord>, HintError> {
+fn split_words(text: &str) -> Result<Vec<HintWord>, HintError> {
     let mut words = Vec::new();
     let mut rest = text.trim_start();
     while !rest.is_empty() {
@@ -709,7 +712,7 @@ fn parse_quoted(text: &str) -> Result<(String, &str), HintError> {
 }
 
 /// How many letters lie between two words.
-fn distance(one: &str, two: &str) -> usize {
+fn edit_distance(one: &str, two: &str) -> usize {
     let two: Vec<char> = two.chars().take(40).collect();
     let mut row: Vec<usize> = (0..=two.len()).collect();
     for (index, a) in one.chars().enumerate() {

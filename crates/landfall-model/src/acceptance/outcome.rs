@@ -110,11 +110,14 @@ pub fn plan<'a>(criterion: &'a Criterion, standing: CriterionContext<'_>) -> Cri
         VerifyKind::Observation(event) if standing.happened.contains(&event) => {
             return CriterionPlan::Known(
                 VerifyResult::Skipped,
-                format!("{} has happened: a person looks at it", event.word()),
+                format!("{} has happened: a person looks at it", event.wire_name()),
             );
         }
         VerifyKind::Observation(event) => {
-            return CriterionPlan::Known(VerifyResult::Skipped, format!("it waits for {}", event.word()));
+            return CriterionPlan::Known(
+                VerifyResult::Skipped,
+                format!("it waits for {}", event.wire_name()),
+            );
         }
         VerifyKind::Manual => return known(VerifyResult::Skipped, "a person looks at it"),
     }

@@ -611,7 +611,9 @@ fn what_happens_in_a_run_is_an_event_that_boxes_wait_for() {
     assert_eq!(ObservationKind::from_verify_outcome(VerifyOutcome::Done), Some(ObservationKind::AutoRun));
     assert_eq!(ObservationKind::from_verify_outcome(VerifyOutcome::Waiting), None, "it is not over");
     assert!(
-        ObservationKind::ALL.into_iter().all(|event| ObservationKind::from_word(event.word()) == Some(event))
+        ObservationKind::ALL
+            .into_iter()
+            .all(|event| ObservationKind::from_wire_name(event.wire_name()) == Some(event))
     );
 }
 

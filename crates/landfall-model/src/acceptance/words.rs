@@ -110,8 +110,10 @@ pub fn render_acceptance_comment(
         outcome_headline(outcome)
     );
     for finding in findings {
-        let (what, seen) =
-            (cell(&finding.criterion.text, TEXT_CHARS_MAX), cell(finding.evidence, EVIDENCE_CHARS_MAX));
+        let (what, seen) = (
+            format_cell(&finding.criterion.text, TEXT_CHARS_MAX),
+            format_cell(finding.evidence, EVIDENCE_CHARS_MAX),
+        );
         text.push_str(&format!("| {what} | {} | {seen} |\n", finding.result.word()));
     }
     if let VerifyOutcome::Reopen { .. } = outcome {
@@ -126,7 +128,7 @@ pub fn render_acceptance_comment(
 }
 
 /// Text of others in a cell: on one line, and nothing in it is markup or a marker.
-fn cell(text: &str, chars_max: usize) -> String {
+fn format_cell(text: &str, chars_max: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut shown = String::new();
     for c in line.chars().take(chars_max) {
@@ -191,11 +193,12 @@ pub fn render_observation(criteria: &Criteria, event: ObservationKind) -> Option
     if waiting.is_empty() {
         return None;
     }
-    let lines: String = waiting.iter().map(|it| format!("- {}\n", cell(&it.text, TEXT_CHARS_MAX))).collect();
+    let lines: String =
+        waiting.iter().map(|it| format!("- {}\n", format_cell(&it.text, TEXT_CHARS_MAX))).collect();
     Some(format!(
         "`{}` has happened. These boxes waited for it; let them be looked at (`landfall issue verify`), or look whether they \
          hold and tick them:\n\n{lines}",
-        event.word()
+        event.wire_name()
     ))
 }
 
@@ -224,6 +227,7 @@ fn names_phase(text: &str, phase: IssuePhase) -> bool {
 /// What is said when boxes were looked at in passing and hold.
 #[must_use]
 pub fn render_passing_checks(held: &[&Criterion], phase: IssuePhase) -> String {
-    let lines: String = held.iter().map(|it| format!("- {}\n", cell(&it.text, TEXT_CHARS_MAX))).collect();
+    let lines: String =
+        held.iter().map(|it| format!("- {}\n", format_cell(&it.text, TEXT_CHARS_MAX))).collect();
     format!("Looked at when `{}` ended, and ticked because they hold:\n\n{lines}", phase.word())
 }

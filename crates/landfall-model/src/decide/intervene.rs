@@ -37,7 +37,7 @@ impl DecisionDraft {
         if self.task.messages.len() >= MESSAGES_MAX {
             return Err(not_now_refusal(&self.task, "as many messages as may be wait for its agent already"));
         }
-        self.event(Event::Messaged { about: None, text: text.to_owned() })?;
+        self.add_event(Event::Messaged { about: None, text: text.to_owned() })?;
         if !now {
             return Ok(());
         }
@@ -46,7 +46,7 @@ impl DecisionDraft {
                 self.ask_to_stop(StopRequest::Redirect)
             }
             TaskState::Active { doing: AttemptPhase::Checking { stop: None }, .. } => {
-                self.event(Event::StopAsked { stop: StopRequest::Redirect })
+                self.add_event(Event::StopAsked { stop: StopRequest::Redirect })
             }
             TaskState::Active { step, doing: AttemptPhase::Queued { .. } } if self.task.landing.is_none() => {
                 self.redirect_to_agent(&step)
@@ -66,7 +66,7 @@ impl DecisionDraft {
         if self.task.is_over() || self.task.landed.is_some() {
             return Err(not_now_refusal(&self.task, "no agent works on it any more"));
         }
-        self.event(Event::Messaged { about: Some(about.clone()), text: text.clone() })
+        self.add_event(Event::Messaged { about: Some(about.clone()), text: text.clone() })
     }
 
     /// The agent is to hear what a person said: it goes on with that, or gets the work back.
@@ -84,7 +84,7 @@ impl DecisionDraft {
         };
         let (attempt, step) = (self.task.attempt, step.clone());
         // As after a person's review: their word uses up no round of the flow.
-        self.event(Event::Left { attempt, step, result: StepResult::Changes, to, feedback: None })
+        self.add_event(Event::Left { attempt, step, result: StepResult::Changes, to, feedback: None })
     }
 
     /// The work of this step is gone and has to be done again: the agent gets the task back, by an edge that leads to one, else
@@ -111,7 +111,7 @@ impl DecisionDraft {
         };
         let (attempt, step) = (self.task.attempt, step.clone());
         let to = EdgeTarget::Step(worker);
-        self.event(Event::Left { attempt, step, result: StepResult::Changes, to, feedback: None })
+        self.add_event(Event::Left { attempt, step, result: StepResult::Changes, to, feedback: None })
     }
 
     /// The same step again, first in line for the slot it leaves; nothing is counted.
@@ -151,7 +151,7 @@ impl DecisionDraft {
                 Err(not_now_refusal(&self.task, "it is too late to hold it"))
             }
             TaskState::Active { doing: AttemptPhase::Queued { .. }, .. } => {
-                self.event(held)?;
+                self.add_event(held)?;
                 self.yield_attempt(YieldReason::Held, None)
             }
             TaskState::Active {
@@ -165,7 +165,7 @@ impl DecisionDraft {
             }
             | TaskState::Ready { .. }
             | TaskState::Waiting { .. }
-            | TaskState::Review { .. } => self.event(held),
+            | TaskState::Review { .. } => self.add_event(held),
         }
     }
 
@@ -177,10 +177,10 @@ impl DecisionDraft {
             return Err(not_now_refusal(&self.task, "it is not held"));
         }
         if held {
-            self.event(Event::Released)?;
+            self.add_event(Event::Released)?;
         }
         if paused {
-            self.event(Event::Resumed { feedback: None })?;
+            self.add_event(Event::Resumed { feedback: None })?;
         }
         Ok(())
     }
@@ -210,7 +210,7 @@ impl DecisionDraft {
                     | AttemptPhase::Exchanging { stop: None | Some(StopRequest::Pause) }
                     | AttemptPhase::Recovering { stop: None | Some(StopRequest::Pause) },
                 ..
-            } => self.event(Event::StopAsked { stop }),
+            } => self.add_event(Event::StopAsked { stop }),
             TaskState::Active {
                 doing:
                     AttemptPhase::Running { .. }
@@ -237,6 +237,6 @@ impl DecisionDraft {
         if let TaskState::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }) = &self.task.state {
             return Err(not_now_refusal(&self.task, "no agent works on it any more"));
         }
-        self.event(Event::LimitsSet { limits })
+        self.add_event(Event::LimitsSet { limits })
     }
 }

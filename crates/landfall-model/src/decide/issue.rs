@@ -45,7 +45,7 @@ impl DecisionDraft {
             | TaskState::Ready { .. }
             | TaskState::Waiting { .. }
             | TaskState::Review { .. }
-            | TaskState::Ended(_) => self.event(Event::Issue(IssueEvent::Wanted(wishes.clone()))),
+            | TaskState::Ended(_) => self.add_event(Event::Issue(IssueEvent::Wanted(wishes.clone()))),
         }
     }
 
@@ -67,7 +67,7 @@ impl DecisionDraft {
     ) -> Result<bool, NewsRefusal> {
         match act {
             TrackerOperation::Gather if self.pipeline().ends.is_none() && !self.pipeline().level.is_due() => {
-                self.event(Event::Waited { wait: WaitReason::Parts, then: step.clone() })?;
+                self.add_event(Event::Waited { wait: WaitReason::Parts, then: step.clone() })?;
                 Ok(true)
             }
             TrackerOperation::Accept if !self.pipeline().wishes.accept => {
@@ -110,7 +110,7 @@ impl DecisionDraft {
             (_, ExchangeResult::Trouble { detail, until: Some(until), hopeless: false }) => {
                 self.yield_attempt(YieldReason::Transient, None)?;
                 let wait = WaitReason::Backoff { until: *until, cause: detail.clone() };
-                self.event(Event::Waited { wait, then: step })
+                self.add_event(Event::Waited { wait, then: step })
             }
             (_, ExchangeResult::Trouble { detail, hopeless: true, .. }) => {
                 self.end_task(EndKind::Blocked, EndCode::Tracker, detail.clone())
@@ -148,7 +148,7 @@ impl DecisionDraft {
                 self.handle_acceptance(accepted, climbed.as_ref(), step)
             }
             (Some(TrackerOperation::Gather), ExchangeResult::Gathered { ends, reopened }) => {
-                self.gathered(ends, reopened)
+                self.conclude_parts(ends, reopened)
             }
             (Some(TrackerOperation::Gather), ExchangeResult::Levelled { failing }) => {
                 self.note_level_checked(failing.as_deref(), step)
@@ -172,9 +172,9 @@ impl DecisionDraft {
     /// Somebody closed the issue. Nothing of ours is thrown away, and nothing is done against that.
     fn handle_issue_closed(&mut self, closed: IssueResolution) -> Result<(), NewsRefusal> {
         let kept = match (&self.task.landed, &self.pipeline().pr, &self.task.head) {
-            (Some(landed), _, _) => format!("its work has landed as {}", landed.commit.short()),
+            (Some(landed), _, _) => format!("its work has landed as {}", landed.commit.short_hash()),
             (None, Some(pr), _) => format!("its work is kept as pull request #{}", pr.number),
-            (None, None, Some(head)) => format!("its work is kept at {}", head.short()),
+            (None, None, Some(head)) => format!("its work is kept at {}", head.short_hash()),
             (None, None, None) => "nothing was made yet".to_owned(),
         };
         let number = self.pipeline().seen.as_ref().map(|seen| seen.number).unwrap_or_default();
@@ -192,7 +192,7 @@ impl DecisionDraft {
     ) -> Result<(), NewsRefusal> {
         if let ExchangeResult::Offered(Some(pr)) = exchanged {
             let (attempt, pr) = (self.task.attempt, pr.clone());
-            self.event(Event::Issue(IssueEvent::Offered { attempt, pr }))?;
+            self.add_event(Event::Issue(IssueEvent::Offered { attempt, pr }))?;
         }
         self.apply_stop(stop, step)
     }
@@ -201,7 +201,7 @@ impl DecisionDraft {
     fn note_issue_seen(&mut self, seen: &IssueSnapshot) -> Result<RoutingDecision, NewsRefusal> {
         let attempt = self.task.attempt;
         if self.pipeline().seen.as_ref() != Some(seen) {
-            self.event(Event::Issue(IssueEvent::Seen { attempt, seen: Box::new(seen.clone()) }))?;
+            self.add_event(Event::Issue(IssueEvent::Seen { attempt, seen: Box::new(seen.clone()) }))?;
         }
         let (title, body) = &seen.words;
         let mut spec = self.task.spec.clone();
@@ -211,11 +211,11 @@ impl DecisionDraft {
         spec.body.clone_from(body);
         spec.size = seen.size;
         if spec != self.task.spec {
-            self.event(Event::Edited { spec })?;
+            self.add_event(Event::Edited { spec })?;
         }
         let routed = issue::route_issue(seen.size, &self.pipeline().wishes);
         if self.pipeline().routed != Some(routed) {
-            self.event(Event::Issue(IssueEvent::Routed(routed)))?;
+            self.add_event(Event::Issue(IssueEvent::Routed(routed)))?;
         }
         Ok(routed)
     }
@@ -233,7 +233,7 @@ impl DecisionDraft {
         if begins && !seen.blockers.is_empty() {
             self.yield_attempt(YieldReason::NotYet, None)?;
             let wait = WaitReason::Blockers { by: seen.blockers.clone() };
-            return self.event(Event::Waited { wait, then: step.clone() });
+            return self.add_event(Event::Waited { wait, then: step.clone() });
         }
         // What this engine has made and verified is not made again, whether or not anybody outside can see it.
         let made = self.task.head.is_some() && self.task.landed.is_none();
@@ -263,14 +263,14 @@ impl DecisionDraft {
         let (Some(head), Some(pr)) = (head, &seen.pr) else { return self.leave_step(StepResult::Code, None) };
         let attempt = self.task.attempt;
         let pr = PullRequestRef { number: pr.number, url: pr.url.clone(), head: head.clone() };
-        self.event(Event::Offered { head: head.clone() })?;
-        self.event(Event::Issue(IssueEvent::Offered { attempt, pr }))?;
+        self.add_event(Event::Offered { head: head.clone() })?;
+        self.add_event(Event::Issue(IssueEvent::Offered { attempt, pr }))?;
         self.leave_step(StepResult::Offered, None)
     }
 
     fn note_pull_request(&mut self, pr: &PullRequestRef) -> Result<(), NewsRefusal> {
         let (attempt, pr) = (self.task.attempt, pr.clone());
-        self.event(Event::Issue(IssueEvent::Offered { attempt, pr }))?;
+        self.add_event(Event::Issue(IssueEvent::Offered { attempt, pr }))?;
         self.leave_step(StepResult::Pr, None)
     }
 
@@ -283,13 +283,13 @@ impl DecisionDraft {
         step: StepName,
     ) -> Result<(), NewsRefusal> {
         let attempt = self.task.attempt;
-        self.event(Event::Issue(IssueEvent::Checks { attempt, ci: ci.clone() }))?;
+        self.add_event(Event::Issue(IssueEvent::Checks { attempt, ci: ci.clone() }))?;
         match climbed.map(|climbed| (climbed, &climbed.climb)) {
             Some((climbed, RecoveryStep::Act(RecoveryAction::RerunCi | RecoveryAction::RetryAfter(_)))) => {
                 return self.recover_from_exchange(climbed, &step);
             }
             Some((climbed, RecoveryStep::Act(action @ RecoveryAction::Proceed))) => {
-                self.note_recovery_try(climbed, RecoveryTier::Pattern, action.said(), &step)?;
+                self.note_recovery_try(climbed, RecoveryTier::Pattern, action.to_text(), &step)?;
             }
             // The rest is for steps that can be done otherwise. Here it is the checks that say what follows.
             Some((
@@ -337,7 +337,9 @@ impl DecisionDraft {
 
     fn warn_ignored_checks(&mut self, names: &[String]) -> Result<(), NewsRefusal> {
         names.iter().try_for_each(|name| {
-            self.event(Event::Warned(Warning::OptionalFailed { command: format!("{name} (of the forge)") }))
+            self.add_event(Event::Warned(Warning::OptionalFailed {
+                command: format!("{name} (of the forge)"),
+            }))
         })
     }
 
@@ -353,11 +355,14 @@ impl DecisionDraft {
             return self.end_task(EndKind::Blocked, EndCode::Tracker, detail);
         }
         let attempt = self.task.attempt;
-        self.event(Event::Issue(IssueEvent::Looked { attempt }))?;
+        self.add_event(Event::Issue(IssueEvent::Looked { attempt }))?;
         let pause = backoff_ms(1 + self.pipeline().looks / 5, every_ms, REST_MS);
         self.yield_attempt(YieldReason::NotYet, None)?;
         let until = self.at.plus_ms(add_jitter(self.task.id, pause));
-        self.event(Event::Waited { wait: WaitReason::Backoff { until, cause: what.to_owned() }, then: step })
+        self.add_event(Event::Waited {
+            wait: WaitReason::Backoff { until, cause: what.to_owned() },
+            then: step,
+        })
     }
 
     fn handle_acceptance(
@@ -367,7 +372,7 @@ impl DecisionDraft {
         step: StepName,
     ) -> Result<(), NewsRefusal> {
         let attempt = self.task.attempt;
-        self.event(Event::Issue(IssueEvent::Accepted { attempt, accepted: accepted.clone() }))?;
+        self.add_event(Event::Issue(IssueEvent::Accepted { attempt, accepted: accepted.clone() }))?;
         match accepted.outcome {
             VerifyOutcome::Done => self.leave_step(StepResult::Pass, None),
             VerifyOutcome::LeftOver(_) | VerifyOutcome::Unsure => self.leave_step(StepResult::Partial, None),
@@ -399,7 +404,7 @@ impl DecisionDraft {
                     self.note_recovery_try(
                         climbed,
                         RecoveryTier::Pattern,
-                        RecoveryAction::Retry.said(),
+                        RecoveryAction::Retry.to_text(),
                         &step,
                     )?;
                 }
@@ -407,7 +412,7 @@ impl DecisionDraft {
                     about: "Your work landed, but its issue's acceptance criteria do not hold".to_owned(),
                     text: accepted.describe_failed_items(),
                 };
-                self.event(Event::Issue(IssueEvent::Reworked { attempt }))?;
+                self.add_event(Event::Issue(IssueEvent::Reworked { attempt }))?;
                 self.leave_step(StepResult::Fail, Some(feedback))
             }
             VerifyOutcome::Exhausted { iteration } => {
@@ -427,7 +432,7 @@ impl DecisionDraft {
             return self.end_task(EndKind::Blocked, EndCode::Tracker, detail.to_owned());
         }
         let attempt = self.task.attempt;
-        self.event(Event::Issue(IssueEvent::Parted { attempt, parts: parts.to_vec() }))?;
+        self.add_event(Event::Issue(IssueEvent::Parted { attempt, parts: parts.to_vec() }))?;
         self.leave_step(StepResult::Done, None)
     }
 
@@ -439,16 +444,16 @@ impl DecisionDraft {
     ) -> Result<(), NewsRefusal> {
         let attempt = self.task.attempt;
         let failing = failing.map_or_else(|| self.pipeline().level.failing.clone(), <[_]>::to_vec);
-        self.event(Event::Issue(IssueEvent::Levelled { attempt, failing }))?;
+        self.add_event(Event::Issue(IssueEvent::Levelled { attempt, failing }))?;
         self.yield_attempt(YieldReason::NotYet, None)?;
-        self.event(Event::Waited { wait: WaitReason::Parts, then: step })
+        self.add_event(Event::Waited { wait: WaitReason::Parts, then: step })
     }
 
     /// What became of the parts is written down: the whole goes on only if all are done. Those that were done and hold no more
     /// are done again, unless something else keeps the whole from being done.
-    fn gathered(&mut self, ends: &[SubIssueEnd], reopened: &[u64]) -> Result<(), NewsRefusal> {
+    fn conclude_parts(&mut self, ends: &[SubIssueEnd], reopened: &[u64]) -> Result<(), NewsRefusal> {
         if self.pipeline().ends.as_deref() != Some(ends) {
-            self.event(Event::Issue(IssueEvent::PartsOver(ends.to_vec())))?;
+            self.add_event(Event::Issue(IssueEvent::PartsOver(ends.to_vec())))?;
         }
         let again = |end: &&SubIssueEnd| !reopened.contains(&end.number);
         let hopeless: Vec<String> = ends.iter().filter(again).filter_map(describe_undone).collect();

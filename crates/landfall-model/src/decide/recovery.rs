@@ -20,7 +20,7 @@ const DIAGNOSE: &str = "diagnose";
 
 impl DecisionDraft {
     fn add_recovery_event(&mut self, event: RecoveryEvent) -> Result<(), NewsRefusal> {
-        self.event(Event::Recovery(event))
+        self.add_event(Event::Recovery(event))
     }
 
     /// Says what came of the last try of a step, if that is not known.
@@ -90,7 +90,7 @@ impl DecisionDraft {
                 self.leave_step(StepResult::Done, None)
             }
             RecoveryStep::Act(action) => {
-                self.note_recovery_try(climbed, RecoveryTier::Pattern, action.said(), step)?;
+                self.note_recovery_try(climbed, RecoveryTier::Pattern, action.to_text(), step)?;
                 let works = matches!(self.flow_step(step).kind, StepKind::Agent { iterate: true, .. });
                 if *action == RecoveryAction::Proceed && works {
                     return self.leave_step(StepResult::Done, None); // verification says what it is worth
@@ -122,7 +122,7 @@ impl DecisionDraft {
                 self.start_recovery_action(RecoveryAction::Retry, self.poll_ms, climbed, None, step)
             }
             RecoveryStep::Act(action) => {
-                self.note_recovery_try(climbed, RecoveryTier::Pattern, action.said(), step)?;
+                self.note_recovery_try(climbed, RecoveryTier::Pattern, action.to_text(), step)?;
                 self.start_recovery_action(*action, 1_000, climbed, None, step)
             }
             RecoveryStep::Diagnose | RecoveryStep::Wait | RecoveryStep::Stop(_) => {
@@ -162,7 +162,7 @@ impl DecisionDraft {
         if action == RecoveryAction::CleanUnrelated
             && let Some(to) = self.task.head.clone().or_else(|| self.task.workspace.clone())
         {
-            self.event(Event::SentBack { to })?; // what stands in the workspace is kept under a ref
+            self.add_event(Event::SentBack { to })?; // what stands in the workspace is kept under a ref
         }
         self.pause_step(pause_ms, &climbed.symptom, step)
     }
@@ -173,7 +173,7 @@ impl DecisionDraft {
         }
         let until = self.at.plus_ms(add_jitter(self.task.id, ms));
         let cause = format!("step `{step}` failed by `{symptom}` and is tried again");
-        self.event(Event::Waited { wait: WaitReason::Backoff { until, cause }, then: step.clone() })
+        self.add_event(Event::Waited { wait: WaitReason::Backoff { until, cause }, then: step.clone() })
     }
 
     /// The catalogue has no more to say.
@@ -317,11 +317,11 @@ impl DecisionDraft {
     /// The work stands elsewhere now, in the store. Whoever works goes on from there; what is past its agent is verified
     /// again.
     fn note_work_moved(&mut self, head: &Commit, step: &StepName) -> Result<(), NewsRefusal> {
-        self.event(Event::SentBack { to: head.clone() })?;
+        self.add_event(Event::SentBack { to: head.clone() })?;
         if matches!(self.flow_step(step).kind, StepKind::Agent { .. }) {
             return Ok(());
         }
-        self.event(Event::Offered { head: head.clone() })?;
+        self.add_event(Event::Offered { head: head.clone() })?;
         let flow = self.task.flow.as_ref().expect("a task in a step is bound to a flow");
         let verify = flow.steps.iter().find(|step| step.kind == StepKind::Verify);
         match verify.map(|step| step.name.clone()) {

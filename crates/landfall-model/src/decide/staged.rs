@@ -36,7 +36,7 @@ const FILL_TARGET: &str =
 
 impl DecisionDraft {
     fn add_staged_event(&mut self, event: StagedEvent) -> Result<(), NewsRefusal> {
-        self.event(Event::Staged(event))
+        self.add_event(Event::Staged(event))
     }
 
     /// Whether the words of a task say what to do. A title is enough, but not for a module: its title is only a name.
@@ -430,7 +430,7 @@ impl DecisionDraft {
     fn ask_for_approval(&mut self, step: &StepName) -> Result<(), NewsRefusal> {
         self.add_staged_event(StagedEvent::ObjectiveShown)?;
         let text = objective::prompt(self.task.staged.objective.as_ref().expect("just shown"));
-        self.event(Event::Waited { wait: WaitReason::Question { text }, then: step.clone() })
+        self.add_event(Event::Waited { wait: WaitReason::Question { text }, then: step.clone() })
     }
 
     /// An agent has split the objective, after it was told this.
@@ -451,7 +451,7 @@ impl DecisionDraft {
         if let Some(question) = split.ask.as_ref().filter(|text| !text.trim().is_empty()) {
             self.yield_attempt(YieldReason::Asked, None)?;
             let wait = WaitReason::Question { text: question.clone() };
-            return self.event(Event::Waited { wait, then: step.clone() });
+            return self.add_event(Event::Waited { wait, then: step.clone() });
         }
         let known = self.task.staged.objective.clone().unwrap_or_default();
         let items = match objective::merge_items(&known.items, split, item_wish(told, known.items.len())) {
@@ -482,24 +482,24 @@ impl DecisionDraft {
             if awaits {
                 self.add_staged_event(StagedEvent::ObjectiveConfirmed)?;
             }
-            self.event(Event::Resumed { feedback: None })?;
+            self.add_event(Event::Resumed { feedback: None })?;
             return self.begin_stage();
         }
         if objective.is_some() && (objective::is_yes(text) || objective::is_continue(text)) {
             // It was never shown, or changed since, or nothing was said about it: it is shown first.
-            self.event(Event::Resumed { feedback: None })?;
+            self.add_event(Event::Resumed { feedback: None })?;
             return self.ask_for_approval(step);
         }
         let asked = Feedback {
             about: "What the person was asked about the objective".to_owned(),
             text: question.to_owned(),
         };
-        self.event(Event::Resumed { feedback: Some(asked) })?;
+        self.add_event(Event::Resumed { feedback: Some(asked) })?;
         if objective::wants_research(text) {
             let about = Some(ON_RESEARCH.to_owned());
-            self.event(Event::Messaged { about, text: objective::RESEARCH.to_owned() })?;
+            self.add_event(Event::Messaged { about, text: objective::RESEARCH.to_owned() })?;
         }
-        self.event(Event::Messaged { about: Some(ON_OBJECTIVE.to_owned()), text: text.to_owned() })
+        self.add_event(Event::Messaged { about: Some(ON_OBJECTIVE.to_owned()), text: text.to_owned() })
     }
 
     /// The words of a task changed while its objective is worked out: what was shown is stale.
@@ -519,7 +519,7 @@ impl DecisionDraft {
                 about: WORDS_CHANGED.to_owned(),
                 text: "Bring the objective in line with them.".to_owned(),
             };
-            return self.event(Event::Resumed { feedback: Some(feedback) });
+            return self.add_event(Event::Resumed { feedback: Some(feedback) });
         }
         Ok(())
     }
@@ -576,7 +576,7 @@ impl DecisionDraft {
         // Under today's requirements: they may have changed since.
         let score = |stage: &AcceptedStage| convergence::compute_convergence(&baseline, &stage.coverage);
         let previous = staged.stage_before().and_then(score);
-        let progress = convergence::progress(previous, current);
+        let progress = convergence::compare_stages(previous, current);
         let attempt = self.task.attempt;
         self.add_staged_event(StagedEvent::Converged {
             attempt,
@@ -645,7 +645,7 @@ impl DecisionDraft {
         self.add_staged_event(StagedEvent::GivenUp { exclusion })?;
         if let Err(detail) = self.next_focus().and_then(|next| self.another_direction(next)) {
             self.back_to_stage(&back)?;
-            let at = back.commit.short();
+            let at = back.commit.short_hash();
             let detail = format!("{detail}; the branch is back at the end of stage {} ({at})", back.number);
             return self.end_task(EndKind::Blocked, EndCode::DirectionsUsedUp, detail);
         }
@@ -654,7 +654,7 @@ impl DecisionDraft {
         if self.task.is_over() {
             return Ok(());
         }
-        self.event(Event::SentBack { to: back.commit })
+        self.add_event(Event::SentBack { to: back.commit })
     }
 
     /// The next direction, if the flow lets the task be rolled back once more.
@@ -671,8 +671,8 @@ impl DecisionDraft {
 
     /// The work of a stage that was accepted is the work of the task again.
     fn back_to_stage(&mut self, stage: &AcceptedStage) -> Result<(), NewsRefusal> {
-        self.event(Event::SentBack { to: stage.commit.clone() })?;
-        self.event(Event::Offered { head: stage.commit.clone() })
+        self.add_event(Event::SentBack { to: stage.commit.clone() })?;
+        self.add_event(Event::Offered { head: stage.commit.clone() })
     }
 
     /// Begins a stage in a new direction, for a task that stopped because no direction was left and is taken up again. False:
@@ -697,7 +697,7 @@ impl DecisionDraft {
             self.back_to_stage(&back)?;
         }
         self.add_staged_event(StagedEvent::StageBegan { number, focus })?;
-        self.event(Event::Directed { step: plan.clone(), alone: false })?;
+        self.add_event(Event::Directed { step: plan.clone(), alone: false })?;
         Ok(true)
     }
 
@@ -766,19 +766,19 @@ impl DecisionDraft {
         match self.task.state.clone() {
             TaskState::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }) => Err(refuse()),
             TaskState::Ended(_) => {
-                self.event(Event::Retried { fresh: false, feedback: None })?;
-                self.event(Event::Directed { step, alone })
+                self.add_event(Event::Retried { fresh: false, feedback: None })?;
+                self.add_event(Event::Directed { step, alone })
             }
             // The step under way is finished first.
             TaskState::Active { doing: AttemptPhase::Queued { .. }, step: at } => {
                 self.apply_stop(StopRequest::Pause, at)?;
-                self.event(Event::Directed { step, alone })
+                self.add_event(Event::Directed { step, alone })
             }
             TaskState::Draft
             | TaskState::Ready { .. }
             | TaskState::Waiting { .. }
             | TaskState::Review { .. }
-            | TaskState::Active { .. } => self.event(Event::Directed { step, alone }),
+            | TaskState::Active { .. } => self.add_event(Event::Directed { step, alone }),
         }
     }
 
@@ -792,7 +792,7 @@ impl DecisionDraft {
         match last.and_then(|step| flow.entries.get(&step.phase)) {
             Some(step) => {
                 let step = self.planned_first(&flow, step).unwrap_or_else(|| step.clone());
-                self.event(Event::Directed { step, alone: false })
+                self.add_event(Event::Directed { step, alone: false })
             }
             None => Ok(()),
         }
@@ -821,10 +821,10 @@ impl DecisionDraft {
                 ))
             }
             TaskState::Ended(Ending { kind: EndKind::Done, .. }) => {
-                self.event(Event::Reopened { text: text.to_owned() })?;
+                self.add_event(Event::Reopened { text: text.to_owned() })?;
                 let Some(flow) = self.task.flow.clone() else { return Ok(()) };
                 match flow.entries.get("evolving").or_else(|| flow.entries.get("satisfied")) {
-                    Some(step) => self.event(Event::Directed { step: step.clone(), alone: false }),
+                    Some(step) => self.add_event(Event::Directed { step: step.clone(), alone: false }),
                     None => Ok(()),
                 }
             }
@@ -888,20 +888,20 @@ impl DecisionDraft {
         match &self.task.state {
             TaskState::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }) => Ok(()),
             TaskState::Ended(_) => {
-                self.event(Event::Retried { fresh: false, feedback: None })?;
-                self.event(Event::Directed { step, alone: false })
+                self.add_event(Event::Retried { fresh: false, feedback: None })?;
+                self.add_event(Event::Directed { step, alone: false })
             }
             TaskState::Active { doing: AttemptPhase::Queued { .. }, step: at } => {
                 let at = at.clone();
                 self.apply_stop(StopRequest::Pause, at)?;
-                self.event(Event::Directed { step, alone: false })
+                self.add_event(Event::Directed { step, alone: false })
             }
-            _ => self.event(Event::Directed { step, alone: false }),
+            _ => self.add_event(Event::Directed { step, alone: false }),
         }
     }
 
     /// A person takes a refinement back, as long as nobody has dealt with it.
-    pub(super) fn withdraw(&mut self, number: u32) -> Result<(), NewsRefusal> {
+    pub(super) fn withdraw_refinement(&mut self, number: u32) -> Result<(), NewsRefusal> {
         let open = self.task.staged.open_refinements().any(|it| it.number == number);
         if !open {
             return Err(not_now_refusal(&self.task, "there is no open refinement of that number"));

@@ -25,7 +25,7 @@ impl BaseTestMode {
 
     /// The word in settings.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn wire_name(self) -> &'static str {
         match self {
             Self::Review => "review",
             Self::Report => "report",
@@ -151,13 +151,13 @@ pub fn plan_restorations(files: &[ChangedFile], sources_tests: bool) -> Vec<Test
 }
 
 fn is_rust_module(path: &str) -> bool {
-    Language::of(path) == Language::Rust && format!("/{path}").contains("/src/")
+    Language::from_path(path) == Language::Rust && format!("/{path}").contains("/src/")
 }
 
 fn is_data(path: &str) -> bool {
     const ENDINGS: [&str; 12] =
         ["snap", "csv", "tsv", "xml", "svg", "png", "jpg", "gz", "zip", "bin", "sql", "golden"];
-    match Language::of(path) {
+    match Language::from_path(path) {
         Language::Prose => true,
         Language::Other => path.rsplit_once('.').is_some_and(|(_, ending)| ENDINGS.contains(&ending)),
         Language::Rust | Language::Python | Language::Go | Language::Script | Language::Jvm => false,
@@ -167,7 +167,7 @@ fn is_data(path: &str) -> bool {
 /// Whether a module is called `test` and tests nothing: a command of that name, say. The code of the work needs its own.
 fn is_only_named_so(file: &ChangedFile) -> bool {
     let is_in_source = format!("/{}", file.path).contains("/src/");
-    let is_code = !matches!(Language::of(&file.path), Language::Other | Language::Prose);
+    let is_code = !matches!(Language::from_path(&file.path), Language::Other | Language::Prose);
     let texts = [&file.before, &file.after];
     let tests = |text: &String| text.contains("assert") || !cases::test_cases(&file.path, text).is_empty();
     is_in_source && is_code && !texts.into_iter().flatten().any(tests)
@@ -189,7 +189,7 @@ pub fn unrestored_tests(files: &[ChangedFile], mode: BaseTestMode) -> Option<Cha
     let mut names = Vec::new();
     for file in files.iter().filter(|file| !is_test_path(&file.path)) {
         let Some(before) = &file.before else { continue };
-        let is_rust = Language::of(&file.path) == Language::Rust;
+        let is_rust = Language::from_path(&file.path) == Language::Rust;
         let outside = if is_rust { rust_tests::without_modules(before) } else { before.clone() };
         let cases = cases::test_cases(&file.path, &outside);
         let changed = cases.into_iter().filter(|case| !case.assertions.is_empty() && !is_kept(case));

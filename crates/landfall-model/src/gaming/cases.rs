@@ -26,7 +26,7 @@ const BODY_MAX: usize = 2_000; // lines of one test
 pub fn test_cases(path: &str, text: &str) -> Vec<TestCase> {
     let lines: Vec<&str> = text.lines().collect();
     let mut cases = Vec::new();
-    match Language::of(path) {
+    match Language::from_path(path) {
         Language::Python => python_cases(&lines, &mut cases),
         Language::Rust | Language::Go | Language::Script | Language::Jvm => {
             let mut at = 0;
@@ -84,7 +84,7 @@ fn python_cases(lines: &[&str], cases: &mut Vec<TestCase>) {
 
 /// A test in braces or parentheses that begins at this line, or whose mark does; the line after it.
 fn braced_case(path: &str, lines: &[&str], mark: usize, cases: &mut Vec<TestCase>) -> usize {
-    let language = Language::of(path);
+    let language = Language::from_path(path);
     let mut panics = false;
     let mut begin = mark;
     let name = match language {
@@ -288,7 +288,7 @@ fn asserts_something(path: &str, line: &str) -> bool {
     ];
     const SHELL: [&str; 10] =
         ["[ ", "[[ ", "test ", "grep ", "diff ", "cmp ", "|| exit 1", "|| fail", "exit 1", "return 1"];
-    let is_shell = Language::of(path) == Language::Other;
+    let is_shell = Language::from_path(path) == Language::Other;
     let asserts = calls_helper(line)
         || MARKS.iter().any(|mark| line.contains(mark))
         || (is_shell && SHELL.iter().any(|mark| line.contains(mark)));
@@ -420,6 +420,6 @@ fn without_strings(line: &str) -> String {
 /// there are none, or they are the same.
 #[must_use]
 pub fn with_tests_of_base(path: &str, base: &str, work: &str) -> Option<String> {
-    let holds_both = Language::of(path) == Language::Rust && !is_test_path(path);
+    let holds_both = Language::from_path(path) == Language::Rust && !is_test_path(path);
     holds_both.then(|| rust_tests::with_modules_of_base(base, work)).flatten()
 }

@@ -18,8 +18,8 @@ pub(super) enum CodeSyntax {
 
 impl CodeSyntax {
     /// By the ending of a path.
-    pub(super) fn of(path: &str) -> Option<Self> {
-        match Language::of(path) {
+    pub(super) fn from_path(path: &str) -> Option<Self> {
+        match Language::from_path(path) {
             Language::Rust => Some(Self::Rust),
             Language::Python => Some(Self::Python),
             Language::Go => Some(Self::Go),
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn comments_are_blank_and_quotes_are_marked() {
         let check = |path: &str, text: &str, expected: &str| {
-            let syntax = CodeSyntax::of(path).expect("the language is known");
+            let syntax = CodeSyntax::from_path(path).expect("the language is known");
             assert_eq!(String::from_utf8_lossy(&mask_code(syntax, text)), expected, "{path}: {text}");
         };
         check("a.rs", "a('x', \"//\") // b", "a(\"\"\", \"\"\"\")     ");

@@ -8,7 +8,7 @@ pub(super) fn object_members(text: &str) -> Option<Vec<(String, &str)>> {
     let mut rest = inside.trim_start();
     while !rest.is_empty() {
         let name_end = value_end(rest)?;
-        let name = string(&rest[..name_end])?;
+        let name = parse_json_string(&rest[..name_end])?;
         let value = rest[name_end..].trim_start().strip_prefix(':')?.trim_start();
         let end = value_end(value)?;
         found.push((name, &value[..end]));
@@ -54,7 +54,7 @@ fn value_end(text: &str) -> Option<usize> {
 }
 
 /// The text of a JSON string.
-pub(super) fn string(value: &str) -> Option<String> {
+pub(super) fn parse_json_string(value: &str) -> Option<String> {
     let mut chars = value.strip_prefix('"')?.strip_suffix('"')?.chars();
     let mut text = String::new();
     while let Some(char) = chars.next() {
@@ -79,7 +79,7 @@ pub(super) fn string(value: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{object_members, string};
+    use super::{object_members, parse_json_string};
 
     #[test]
     fn members_are_read_as_they_are_written() {
@@ -87,7 +87,7 @@ mod tests {
             object_members(" { \"a\" : \"x, \\\"y\\\"\", \"b\":{\"c\":[1,2]},\n\"d\": true , \"e\":1 }\n");
         let expected = [("a", "\"x, \\\"y\\\"\""), ("b", "{\"c\":[1,2]}"), ("d", "true"), ("e", "1")];
         assert_eq!(found, Some(expected.map(|(name, value)| (name.to_owned(), value)).to_vec()));
-        assert_eq!(string("\"x, \\\"y\\\" \\u0041\""), Some("x, \"y\" A".to_owned()));
+        assert_eq!(parse_json_string("\"x, \\\"y\\\" \\u0041\""), Some("x, \"y\" A".to_owned()));
         assert_eq!(object_members("{}"), Some(Vec::new()));
     }
 

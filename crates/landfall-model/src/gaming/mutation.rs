@@ -31,7 +31,7 @@ impl MutationMode {
 
     /// The word in settings.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn wire_name(self) -> &'static str {
         match self {
             Self::Review => "review",
             Self::Report => "report",
@@ -144,7 +144,7 @@ pub(super) fn is_mutable(path: &str) -> bool {
     const SETTINGS: [&str; 5] = ["build.rs", "setup.py", "conftest.py", "noxfile.py", "__init__.pyi"];
     let lower = path.to_ascii_lowercase();
     let name = lower.rsplit('/').next().unwrap_or_default();
-    CodeSyntax::of(path).is_some()
+    CodeSyntax::from_path(path).is_some()
         && !is_test_path(path)
         && !SETTINGS.contains(&name)
         && !name.contains(".config.")
@@ -176,7 +176,7 @@ pub fn choose_mutations(files: &[ChangedFile], inputs: &[ProtectedInput]) -> Vec
     let mut sizes: BTreeSet<usize> =
         files.iter().filter_map(|file| file.after.as_ref()).map(String::len).collect();
     for mutation in
-        chosen.iter_mut().filter(|mutation| CodeSyntax::of(&mutation.path) == Some(CodeSyntax::Python))
+        chosen.iter_mut().filter(|mutation| CodeSyntax::from_path(&mutation.path) == Some(CodeSyntax::Python))
     {
         // Python takes a compiled file for the same if time, in seconds, and size are: each has a size of its own.
         loop {
@@ -229,7 +229,9 @@ impl MutationCandidate<'_> {
 
 /// The alterations of the changed lines of a file, the best first.
 fn find_mutation_candidates<'a>(file: &'a ChangedFile, gone: &BTreeSet<&str>) -> Vec<MutationCandidate<'a>> {
-    let (Some(text), Some(syntax)) = (&file.after, CodeSyntax::of(&file.path)) else { return Vec::new() };
+    let (Some(text), Some(syntax)) = (&file.after, CodeSyntax::from_path(&file.path)) else {
+        return Vec::new();
+    };
     let changed = added_lines(file.before.as_deref().unwrap_or_default(), text);
     let tests = if syntax == CodeSyntax::Rust { rust_tests::module_ranges(text) } else { Vec::new() };
     let masked = mask_code(syntax, text);

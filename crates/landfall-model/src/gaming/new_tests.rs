@@ -9,22 +9,22 @@ use super::{ChangedFile, Language};
 
 /// Whether it may. `sources_tests`: a script of the check reads files into its own shell whose names cannot be told.
 pub(super) fn may_alter_other_tests(file: &ChangedFile, sources_tests: bool) -> bool {
-    let Some(text) = &file.after else { return Language::of(&file.path) != Language::Rust };
+    let Some(text) = &file.after else { return Language::from_path(&file.path) != Language::Rust };
     let name = file.path.rsplit('/').next().unwrap_or_default();
     let lines = code_lines(&file.path, text);
-    match Language::of(&file.path) {
+    match Language::from_path(&file.path) {
         Language::Rust => false, // in Cargo it is a program of its own
         Language::Python => name.starts_with("__") || !is_plain(&PYTHON, &lines),
         Language::Go => !is_plain(&GO, &lines) || text.contains("//go:"),
         Language::Script => !is_plain(&SCRIPT, &lines),
-        Language::Other if CodeSyntax::of(&file.path) == Some(CodeSyntax::Shell) => sources_tests,
+        Language::Other if CodeSyntax::from_path(&file.path) == Some(CodeSyntax::Shell) => sources_tests,
         Language::Other | Language::Jvm | Language::Prose => true,
     }
 }
 
 /// The lines without comments; what is in quotes is marked. In Python, what brackets keep together is one line.
 fn code_lines(path: &str, text: &str) -> Vec<String> {
-    let Some(syntax) = CodeSyntax::of(path) else { return text.lines().map(str::to_owned).collect() };
+    let Some(syntax) = CodeSyntax::from_path(path) else { return text.lines().map(str::to_owned).collect() };
     let code = String::from_utf8_lossy(&mask_code(syntax, text)).into_owned();
     let mut lines: Vec<String> = Vec::new();
     let mut depth = 0i64;

@@ -23,7 +23,7 @@ pub(super) enum SourceFile {
 }
 
 impl SourceFile {
-    pub(super) fn of(path: &str) -> Option<Self> {
+    pub(super) fn from_path(path: &str) -> Option<Self> {
         const LOCKS: [&str; 8] = [
             "package-lock.json",
             "yarn.lock",

@@ -43,7 +43,7 @@ pub(super) fn is_watched(path: &str, inputs: &[ProtectedInput]) -> bool {
         || may_be_loaded(path)
         || section_rule(path).is_some()
         || is_package(path)
-        || SourceFile::of(path).is_some()
+        || SourceFile::from_path(path).is_some()
 }
 
 /// Whether this file decides what the checks do.
@@ -97,7 +97,7 @@ fn protected_change(file: &ChangedFile, inputs: &[ProtectedInput]) -> Option<Pro
     } else if is_package(&file.path) {
         changed_package(file, &BTreeSet::new())
     } else {
-        SourceFile::of(&file.path).and_then(|kind| changed_sources(file, kind))
+        SourceFile::from_path(&file.path).and_then(|kind| changed_sources(file, kind))
     };
     lines.filter(|lines| !lines.is_empty()).map(|lines| change("the test runner", lines))
 }

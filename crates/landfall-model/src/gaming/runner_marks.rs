@@ -50,7 +50,7 @@ pub(super) fn find_marked_line(file: &ChangedFile) -> Option<&String> {
 /// product may hold tests.
 fn asking_lines(path: &str, text: &str) -> Vec<String> {
     let asks = |line: &str| ["CARGO_", "current", "args"].iter().any(|word| line.contains(word));
-    if Language::of(path) != Language::Rust || is_test_path(path) || !asks(text) {
+    if Language::from_path(path) != Language::Rust || is_test_path(path) || !asks(text) {
         return Vec::new();
     }
     let product = rust_tests::without_modules(text);
@@ -164,7 +164,7 @@ fn assertion_library_names(path: &str, text: &str) -> Vec<String> {
             }
         }
     };
-    match Language::of(path) {
+    match Language::from_path(path) {
         Language::Python => {
             ["unittest", "pytest", "TestCase"].iter().for_each(|name| add(name));
             for line in text.lines() {
@@ -253,7 +253,7 @@ fn asks_for_tests(context: &MarkContext<'_>, code: &str) -> bool {
         "LANDFALL_TASK",
     ];
     let path = context.path;
-    let is_code = match Language::of(path) {
+    let is_code = match Language::from_path(path) {
         Language::Rust | Language::Python | Language::Go | Language::Script | Language::Jvm => true,
         Language::Other => {
             path.ends_with(".sh") || !path.rsplit('/').next().unwrap_or_default().contains('.')
@@ -266,7 +266,7 @@ fn asks_for_tests(context: &MarkContext<'_>, code: &str) -> bool {
 /// Product code that asks on one line who called or started it, and whether that is a test.
 fn asks_for_caller(context: &MarkContext<'_>, code: &str) -> bool {
     // A Rust file of the product may hold its tests.
-    let is_product = match Language::of(context.path) {
+    let is_product = match Language::from_path(context.path) {
         Language::Rust => context.asking_lines.iter().any(|line| line == code),
         _ => !context.is_test,
     };
@@ -274,7 +274,7 @@ fn asks_for_caller(context: &MarkContext<'_>, code: &str) -> bool {
         return false;
     }
     let has = |marks: &[&str]| marks.iter().any(|mark| code.contains(mark));
-    match Language::of(context.path) {
+    match Language::from_path(context.path) {
         Language::Python => {
             const FRAMES: [&str; 6] =
                 ["_getframe", "currentframe(", "extract_stack(", "inspect.stack(", "co_filename", "co_name"];
@@ -320,7 +320,7 @@ fn names_tests(code: &str) -> bool {
 }
 
 fn reaches_in(context: &MarkContext<'_>, code: &str, next: &[String]) -> bool {
-    match Language::of(context.path) {
+    match Language::from_path(context.path) {
         Language::Python => python_reaches_in(context, code),
         Language::Script => script_reaches_in(context, code),
         Language::Go => go_reaches_in(context, code),

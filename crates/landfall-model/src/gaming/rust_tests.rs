@@ -40,8 +40,8 @@ struct TestModule<'a> {
 /// None if there are none, or they are the same.
 pub(super) fn with_modules_of_base(base: &str, work: &str) -> Option<String> {
     let (base_masked, work_masked) = (mask_rust_code(base), mask_rust_code(work));
-    let base_modules = modules(&base_masked);
-    let work_modules = modules(&work_masked);
+    let base_modules = find_modules(&base_masked);
+    let work_modules = find_modules(&work_masked);
     let is_in_a_test_file = |name: &str| is_test_path(&format!("{name}.rs"));
     let of_tests = base_modules
         .iter()
@@ -90,12 +90,12 @@ pub(super) fn without_modules(text: &str) -> String {
 /// Where the modules of tests are, in bytes.
 pub(super) fn module_ranges(text: &str) -> Vec<std::ops::Range<usize>> {
     let masked = mask_rust_code(text);
-    let of_tests = modules(&masked).into_iter().filter(|module| module.is_test);
+    let of_tests = find_modules(&masked).into_iter().filter(|module| module.is_test);
     of_tests.map(|module| module.begin..module.end).collect()
 }
 
 /// The modules at the top of a masked text, in order. One inside another item may never be built.
-fn modules(masked: &str) -> Vec<TestModule<'_>> {
+fn find_modules(masked: &str) -> Vec<TestModule<'_>> {
     let bytes = masked.as_bytes();
     let mut found = Vec::new();
     let (mut at, mut begin) = (0, 0);

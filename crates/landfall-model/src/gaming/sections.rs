@@ -6,7 +6,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::ecosystems::{PACKAGE_KEYS, SectionRule, SettingsFormat};
-use super::json_text::{object_members, string};
+use super::json_text::{object_members, parse_json_string};
 
 /// The lines of a settings file that count by a rule of the table, and those of these sections.
 pub(super) fn settings_lines(text: &str, rule: &SectionRule, also: &BTreeSet<String>) -> Vec<String> {
@@ -190,7 +190,7 @@ pub(super) fn package_lines(text: &str, scripts: &BTreeSet<String>) -> Vec<Strin
                 let is_own = from.starts_with("workspace:") || from.starts_with("catalog:");
                 !is_own && from.contains([':', '/'])
             };
-            if string(from).as_ref().is_some_and(is_elsewhere) {
+            if parse_json_string(from).as_ref().is_some_and(is_elsewhere) {
                 lines.push(format!("\"{name}\": {from}"));
             }
         }
@@ -249,7 +249,7 @@ pub(super) fn package_scripts(text: &str) -> BTreeMap<String, String> {
     // A task of Deno may be an object.
     let line_of = |value: &str| {
         let inside = object_members(value).into_iter().flatten().find(|(name, _)| name == "command");
-        string(inside.map_or(value, |(_, line)| line))
+        parse_json_string(inside.map_or(value, |(_, line)| line))
     };
     scripts.filter_map(|(name, value)| Some((name, line_of(value)?))).collect()
 }

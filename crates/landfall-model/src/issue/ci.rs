@@ -192,7 +192,7 @@ pub fn assess_ci_checks(here: &[CiCheck], base: &[CiCheck], waited: ChecksWait) 
 pub fn is_ci_overdue(pipeline: &Pipeline, recoveries: &Recoveries, step: &StepName, now: Timestamp) -> bool {
     let Some((_, since)) = pipeline.ci else { return false };
     let reruns = recoveries.tried.iter().filter(|it| it.step == *step);
-    let reruns = reruns.filter(|it| RecoveryAction::of_said(&it.action) == Some(RecoveryAction::RerunCi));
+    let reruns = reruns.filter(|it| RecoveryAction::from_text(&it.action) == Some(RecoveryAction::RerunCi));
     let since = reruns.map(|it| it.at).max().map_or(since, |again| again.max(since));
     now >= since.plus_ms(CI_WAIT_MS)
 }

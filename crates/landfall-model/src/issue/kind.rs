@@ -19,7 +19,7 @@ impl IssueKind {
 
     /// The word of its label.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn wire_name(self) -> &'static str {
         match self {
             Self::Bug => "bug",
             Self::Feature => "feature",
@@ -29,7 +29,7 @@ impl IssueKind {
 
     /// The kind this word means, in whatever case, or as forges call it.
     #[must_use]
-    pub fn from_word(word: &str) -> Option<Self> {
+    pub fn from_wire_name(word: &str) -> Option<Self> {
         match word.to_ascii_lowercase().as_str() {
             "bug" => Some(Self::Bug),
             "feature" | "enhancement" => Some(Self::Feature),
@@ -48,9 +48,12 @@ impl IssueKind {
                 .map(|(_, word)| word.to_owned())
         };
         let said: Vec<Self> =
-            labels.clone().into_iter().filter_map(|label| Self::from_word(&typed(label)?)).collect();
-        let said =
-            if said.is_empty() { labels.into_iter().filter_map(Self::from_word).collect() } else { said };
+            labels.clone().into_iter().filter_map(|label| Self::from_wire_name(&typed(label)?)).collect();
+        let said = if said.is_empty() {
+            labels.into_iter().filter_map(Self::from_wire_name).collect()
+        } else {
+            said
+        };
         let first = said.first().copied()?;
         said.iter().all(|kind| *kind == first).then_some(first)
     }

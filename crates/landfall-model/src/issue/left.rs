@@ -58,7 +58,7 @@ pub fn describe_open_boxes(task: &Task, now: Option<&LandedIssue>) -> Option<Str
     let boxes = left_boxes(task, now);
     let mut lines = vec![match &task.landed {
         Some(landed) => {
-            format!("it landed as {}, and its issue #{number} is not done", landed.commit.short())
+            format!("it landed as {}, and its issue #{number} is not done", landed.commit.short_hash())
         }
         None => format!("its issue #{number} is not done"),
     }];

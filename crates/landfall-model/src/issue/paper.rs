@@ -80,7 +80,7 @@ pub enum ImprovementTier {
 impl ImprovementTier {
     /// The word people and files use.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn wire_name(self) -> &'static str {
         match self {
             Self::Issue => "issue",
             Self::Memory => "memory",
@@ -103,7 +103,7 @@ impl IssueDocument {
     #[must_use]
     pub fn read(text: &str) -> Self {
         let text = &text[..text.floor_char_boundary(TEXT_BYTES_MAX)];
-        let mut paper = Self { sections: sections(text), ..Self::default() };
+        let mut paper = Self { sections: parse_sections(text), ..Self::default() };
         for section in &paper.sections {
             let heading = section.heading.to_lowercase();
             // A model may say the heading in another language; the mark below it stays.
@@ -253,7 +253,7 @@ pub fn normalize_title(title: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn sections(text: &str) -> Vec<DocumentSection> {
+fn parse_sections(text: &str) -> Vec<DocumentSection> {
     let mut sections: Vec<DocumentSection> = Vec::new();
     let mut fence: Option<&str> = None;
     for line in text.lines() {

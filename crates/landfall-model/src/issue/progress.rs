@@ -104,7 +104,7 @@ impl PhaseProgress {
                 notes.push(note);
             }
         }
-        notes.extend(self.landed.as_ref().map(|commit| format!("landed as {}", commit.short())));
+        notes.extend(self.landed.as_ref().map(|commit| format!("landed as {}", commit.short_hash())));
         notes.join("; ")
     }
 }
@@ -303,7 +303,7 @@ impl IssueProgress {
         let size = |routed: &RoutingDecision| {
             routed.size.map_or_else(|| "no size".to_owned(), |size| size.to_string())
         };
-        let line = format!("{} → {}", size(&before), routed.words());
+        let line = format!("{} → {}", size(&before), routed.label());
         self.row_for_phase("spec").ways.push(line.clone());
         vec![format!("its way changes: {line}")]
     }

@@ -29,7 +29,7 @@ impl ReconcilePoint {
 
     /// The word people and files use.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn wire_name(self) -> &'static str {
         match self {
             Self::Issue => "issue",
             Self::Spec => "spec",
@@ -43,8 +43,8 @@ impl ReconcilePoint {
 
     /// The point this word means.
     #[must_use]
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|point| point.word() == word)
+    pub fn from_wire_name(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|point| point.wire_name() == word)
     }
 }
 
@@ -122,7 +122,7 @@ pub fn check_completion(point: ReconcilePoint, seen: &IssueSnapshot) -> Reconcil
             let closed = !seen.open;
             let later = seen.phase >= Some(IssuePhase::Verify);
             let why = match (&seen.commit, closed, later) {
-                (Some(commit), _, _) => format!("commit {} closes it", commit.short()),
+                (Some(commit), _, _) => format!("commit {} closes it", commit.short_hash()),
                 (None, true, _) => "it is closed".to_owned(),
                 (None, false, true) => describe_phase_label(seen),
                 (None, false, false) => String::new(),

@@ -37,7 +37,7 @@ pub enum WaitsFor {
 impl WaitsFor {
     /// The word people and files use.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn wire_name(self) -> &'static str {
         match self {
             Self::Person => "person",
             Self::Quota => "quota",

@@ -69,7 +69,7 @@ pub fn issue_retrospective(
     let gaps = paper.filter(|_| specified).map(|paper| paper.missing_sections(bug)).unwrap_or_default();
     let handoff = paper.and_then(|paper| paper.handoff.as_ref());
     let proposals = paper.map(|paper| {
-        paper.all_proposals().map(|(_, it)| (it.tier.word(), it.title.clone())).collect::<Vec<_>>()
+        paper.all_proposals().map(|(_, it)| (it.tier.wire_name(), it.title.clone())).collect::<Vec<_>>()
     });
     Some(IssueRetrospective {
         result: ended.flatten().unwrap_or_else(|| "SUCCESS".to_owned()),
@@ -104,7 +104,7 @@ fn format_sub_issue(issue: &Pipeline, SubIssueEnd { number, end, .. }: &SubIssue
         number: *number,
         title: known.map(|part| part.title.clone()).unwrap_or_default(),
         result,
-        route: known.map(|part| super::route_issue(part.size, &issue.wishes).words()).unwrap_or_default(),
+        route: known.map(|part| super::route_issue(part.size, &issue.wishes).label()).unwrap_or_default(),
         notes: notes.join("; "),
     }
 }

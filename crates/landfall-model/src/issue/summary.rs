@@ -148,7 +148,7 @@ pub fn summarize_issue(task: &Task, progress: &IssueProgress) -> Option<Summary>
         number,
         task: task.id,
         title: task.spec.title.clone(),
-        way: progress.routing_decision().map(super::RoutingDecision::words),
+        way: progress.routing_decision().map(super::RoutingDecision::label),
         pr: progress.pr(),
         rows,
         next: next(number, task, issue, &stand),
@@ -241,7 +241,11 @@ pub fn describe_unmet_criteria(task: &Task) -> Option<String> {
     let words: Vec<String> = failed.map(|(words, ..)| format!("`{words}`")).collect();
     let again = !words.is_empty() && task.landed.is_none();
     again.then(|| {
-        format!("it had landed as {}, and {} did not hold", landed.commit.short(), join_first_items(&words))
+        format!(
+            "it had landed as {}, and {} did not hold",
+            landed.commit.short_hash(),
+            join_first_items(&words)
+        )
     })
 }
 
@@ -258,7 +262,7 @@ pub fn describe_left_open(task: &Task) -> Option<String> {
 /// That somebody closed an issue while its task was at it.
 #[must_use]
 pub fn explain_issue_closed(number: u64, closed: IssueResolution) -> String {
-    format!("#{number} was closed as {} meanwhile", closed.words())
+    format!("#{number} was closed as {} meanwhile", closed.label())
 }
 
 /// What lets a task of an issue go on that stopped, in a way that works; none if it follows no issue.

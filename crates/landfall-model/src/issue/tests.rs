@@ -6,7 +6,7 @@ use crate::{TaskSpec, WaitReason};
 
 fn describe_route(size: Option<TaskSize>, wishes: &IssueOptions) -> String {
     let routed = route_issue(size, wishes);
-    format!("{} | {}", routed.words(), routed.phases().join(" → "))
+    format!("{} | {}", routed.label(), routed.phases().join(" → "))
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn what_kind_of_work_an_issue_is_stands_in_its_labels_and_before_its_commits() {
     assert_eq!(line(&["size/S"]), "patch: Mend the door");
     assert_eq!(issue_headline(None, "closes #7 and # 8"), "patch: closes 7 and # 8");
     for kind in IssueKind::ALL {
-        assert_eq!(IssueKind::from_word(kind.word()), Some(kind));
+        assert_eq!(IssueKind::from_wire_name(kind.wire_name()), Some(kind));
     }
 }
 
@@ -279,7 +279,7 @@ fn looked_at(task: &mut Task, outcome: VerifyOutcome, items: &[(&str, VerifyResu
     task.issue.as_mut().expect("it follows one").accepted = Some(accepted);
 }
 
-fn why(task: &Task) -> String {
+fn explain_task(task: &Task) -> String {
     crate::explain_task_state(task, &[], None, &|_| "today".to_owned())
 }
 
@@ -296,7 +296,7 @@ fn what_is_left_of_an_issue_is_said_with_what_closes_it() {
         looked_at(task, VerifyOutcome::LeftOver(1), &items);
     });
     assert_eq!(
-        why(&left),
+        explain_task(&left),
         "T1 is done: it landed as 0123456789 today, but issue #7 was left open for this: people like it (SKIPPED); look at what \
          is left; `landfall issue tick 7 BOX` ticks it, and `landfall auto 7` looks again and closes it."
     );
@@ -304,7 +304,7 @@ fn what_is_left_of_an_issue_is_said_with_what_closes_it() {
         task.landed = Some(make_landing());
         looked_at(task, VerifyOutcome::Done, &items[..1]);
     });
-    assert_eq!(why(&whole), "T1 is done: it landed as 0123456789 today.");
+    assert_eq!(explain_task(&whole), "T1 is done: it landed as 0123456789 today.");
     let split = make_task(done(), |task| {
         let part = |number| SubIssue {
             number,
@@ -316,7 +316,7 @@ fn what_is_left_of_an_issue_is_said_with_what_closes_it() {
         };
         task.issue.as_mut().expect("it follows one").parts = vec![part(8), part(9)];
     });
-    assert_eq!(why(&split), "T1 is done: what it is made of is done (#8, #9).");
+    assert_eq!(explain_task(&split), "T1 is done: what it is made of is done (#8, #9).");
 }
 
 #[test]
@@ -374,7 +374,7 @@ fn a_rework_that_stops_says_what_did_not_hold() {
     });
     let expected = "its agent committed nothing; it had landed as 0123456789, and `it is there` did not hold";
     assert_eq!(
-        why(&stopped),
+        explain_task(&stopped),
         format!(
             "T1 is blocked (recovery_failed): {expected}; `landfall auto --resume 7` continues from there."
         )
@@ -404,7 +404,7 @@ fn one_way_on_is_offered_for_a_stop_and_it_works() {
         (landed, resume),
         (make_task(paused, |_| {}), resume),
     ] {
-        let sentence = why(&task);
+        let sentence = explain_task(&task);
         assert!(sentence.ends_with(&format!("; {again}.")), "{sentence}");
         assert!(!sentence.contains("landfall retry"), "{sentence}");
         let next = summarize_issue(&task, &IssueProgress::default()).expect("an issue").next;

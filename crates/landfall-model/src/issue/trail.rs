@@ -155,7 +155,7 @@ pub enum IssueTraceEvent {
 impl IssueTraceEvent {
     /// The word of the log.
     #[must_use]
-    pub fn word(&self) -> &'static str {
+    pub fn wire_name(&self) -> &'static str {
         match self {
             Self::SubStart { .. } => "sub_start",
             Self::PhaseStart { .. } => "phase_start",
@@ -216,7 +216,7 @@ impl IssueTraceEvent {
             }
             Self::PhaseComplete { phase, took_ms, waits } => {
                 let long = waits.iter().filter(|(_, ms)| **ms >= 1_000); // seconds are all that is told
-                let words: Vec<&str> = long.map(|(it, _)| it.word()).collect();
+                let words: Vec<&str> = long.map(|(it, _)| it.wire_name()).collect();
                 vec![
                     ("phase", (*phase).to_owned()),
                     ("duration_sec", seconds(took_ms)),
@@ -256,7 +256,7 @@ pub fn build_trail<'a>(
 ) -> Vec<Trace> {
     let mut trail = IssueTraceBuilder { flow, ..IssueTraceBuilder::default() };
     for (at, event) in facts {
-        trail.hear(at, event);
+        trail.apply_event(at, event);
     }
     trail.traces
 }
@@ -283,7 +283,7 @@ struct IssueTraceBuilder<'f> {
 }
 
 impl IssueTraceBuilder<'_> {
-    fn hear(&mut self, at: Timestamp, event: &Event) {
+    fn apply_event(&mut self, at: Timestamp, event: &Event) {
         if let Event::Added { spec } | Event::Edited { spec } = event {
             self.size = spec.size;
         }
@@ -325,7 +325,7 @@ impl IssueTraceBuilder<'_> {
         let anomaly = |pattern: &str, detail: String| IssueTraceEvent::Anomaly {
             phase,
             pattern: pattern.to_owned(),
-            detail: line(&detail),
+            detail: first_line(&detail),
         };
         let manual = |kind: &'static str| IssueTraceEvent::ManualIntervention { phase, kind };
         match event {
@@ -364,7 +364,7 @@ impl IssueTraceBuilder<'_> {
             }
             Event::Warned(warning) => {
                 if let Some(pattern) = unusual_warning_name(warning) {
-                    self.add_trace(at, anomaly(pattern, warning.sentence()));
+                    self.add_trace(at, anomaly(pattern, warning.to_sentence()));
                 }
             }
             Event::Conflicted { paths, .. } => self.add_trace(at, anomaly("base-conflict", paths.join(", "))),
@@ -413,7 +413,7 @@ impl IssueTraceBuilder<'_> {
             }
             IssueEvent::Accepted { accepted, .. } => {
                 let failed = accepted.items.iter().find(|(_, result, _)| *result == VerifyResult::Fail);
-                self.failed = failed.map(|(words, _, _)| line(words)).unwrap_or_default();
+                self.failed = failed.map(|(words, _, _)| first_line(words)).unwrap_or_default();
                 self.failures = accepted.outcome.iteration().unwrap_or(self.failures);
             }
             IssueEvent::Reworked { .. } => {
@@ -529,6 +529,6 @@ fn unusual_warning_name(warning: &Warning) -> Option<&'static str> {
 
 const LINE_CHARS_MAX: usize = 300;
 
-fn line(text: &str) -> String {
+fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().chars().take(LINE_CHARS_MAX).collect()
 }

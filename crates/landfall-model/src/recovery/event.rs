@@ -79,7 +79,7 @@ pub struct Diagnosis {
 
 impl Recoveries {
     /// Takes a fact in; false if it cannot be one of this task.
-    pub(crate) fn absorb(&mut self, at: Timestamp, event: &RecoveryEvent) -> bool {
+    pub(crate) fn apply_event(&mut self, at: Timestamp, event: &RecoveryEvent) -> bool {
         match event {
             RecoveryEvent::Tried { step, symptom, tier, action, exit, tail, took_ms, known } => {
                 self.tried.push(Recovery {
@@ -130,7 +130,7 @@ impl Recoveries {
         let ops = match (&open.tier, &open.diagnosis) {
             (RecoveryTier::Agent, None) => return Some(PendingRecovery::Diagnosis),
             (RecoveryTier::Agent, Some(diagnosis)) => diagnosis.ops.clone(),
-            (RecoveryTier::Pattern, _) => RecoveryAction::of_said(&open.action)?.to_operations(),
+            (RecoveryTier::Pattern, _) => RecoveryAction::from_text(&open.action)?.to_operations(),
             (RecoveryTier::Reconcile | RecoveryTier::Person, _) => Vec::new(),
         };
         (!ops.is_empty()).then_some(PendingRecovery::Ops(ops))

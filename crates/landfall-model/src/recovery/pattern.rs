@@ -165,7 +165,7 @@ impl RecoveryAction {
 
     /// The word for it in files.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn wire_name(self) -> &'static str {
         match self {
             Self::Retry => "retry",
             Self::RetryAfter(_) => "retry-after",
@@ -188,19 +188,19 @@ impl RecoveryAction {
 
     /// The word and its number, as a fact of a task says it.
     #[must_use]
-    pub fn said(self) -> String {
+    pub fn to_text(self) -> String {
         match self {
-            Self::RetryAfter(seconds) => format!("{} {seconds}", self.word()),
-            Self::RaiseTimeout(percent) => format!("{} {percent}", self.word()),
-            _ => self.word().to_owned(),
+            Self::RetryAfter(seconds) => format!("{} {seconds}", self.wire_name()),
+            Self::RaiseTimeout(percent) => format!("{} {percent}", self.wire_name()),
+            _ => self.wire_name().to_owned(),
         }
     }
 
     /// The action that is said like this.
     #[must_use]
-    pub fn of_said(said: &str) -> Option<Self> {
+    pub fn from_text(said: &str) -> Option<Self> {
         let (word, number) = said.split_once(' ').unwrap_or((said, ""));
-        let plain = Self::ALL.into_iter().find(|action| action.word() == word)?;
+        let plain = Self::ALL.into_iter().find(|action| action.wire_name() == word)?;
         match plain {
             Self::RetryAfter(_) => Some(Self::RetryAfter(number.parse().ok()?)),
             Self::RaiseTimeout(_) => Some(Self::RaiseTimeout(number.parse().ok()?)),
@@ -354,7 +354,7 @@ impl Symptoms {
     #[must_use]
     pub fn name(&self) -> String {
         let exit = self.exit.map_or_else(|| "unknown-exit".to_owned(), |code| format!("exit-{code}"));
-        format!("unknown/{}/{exit}", self.phase.word())
+        format!("unknown/{}/{exit}", self.phase.wire_name())
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
 
 pub use landfall_facts::recovery::PlanAction;
-use landfall_facts::recovery::{OpProblem, RecoveryOp, short};
+use landfall_facts::recovery::{OpProblem, RecoveryOp, shorten_for_message};
 
 /// The most operations of one plan.
 pub const STEPS_MAX: usize = 5;
@@ -126,7 +126,7 @@ pub fn check_plan(
     bounds: &RecoveryPlanBounds<'_>,
 ) -> Result<RecoveryPlan, PlanProblem> {
     let action = PlanAction::from_word(draft.action.trim())
-        .ok_or_else(|| PlanProblem::Action(short(draft.action.trim())))?;
+        .ok_or_else(|| PlanProblem::Action(shorten_for_message(draft.action.trim())))?;
     let rationale = draft.rationale.trim();
     let chars = rationale.chars().count();
     if rationale.is_empty() {
@@ -159,7 +159,7 @@ fn read(step: &DraftStep, number: usize, bounds: &RecoveryPlanBounds<'_>) -> Res
     {
         let known = bounds.checks.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
         let known = if known.is_empty() { "none".to_owned() } else { known };
-        return Err(PlanProblem::Check { number, name: short(name), known });
+        return Err(PlanProblem::Check { number, name: shorten_for_message(name), known });
     }
     Ok(op)
 }

@@ -575,7 +575,7 @@ impl Sim {
             AccountPermit::Free | AccountPermit::One => None,
         };
         let limits = ScheduleLimits { spent: None, ..self.limits_now() };
-        let held = self.world.tasks().filter(|task| match self.world.held(task.id, &limits) {
+        let held = self.world.tasks().filter(|task| match self.world.hold_reason(task.id, &limits) {
             Some(WaitReason::Quota { .. } | WaitReason::Backoff { .. } | WaitReason::Login { .. }) => true,
             Some(_) | None => false,
         });
@@ -621,7 +621,7 @@ impl Sim {
         }
         let from = self.now.0.div_euclid(DAY_MS) * DAY_MS;
         let day = BudgetDay { from: Timestamp(from), to: Timestamp(from + DAY_MS) };
-        self.purse.spent(&self.ledger, Spending::default(), day)
+        self.purse.exhausted_budget(&self.ledger, Spending::default(), day)
     }
 
     fn driving(&self, profile: &str) -> AgentAssignment {
@@ -654,7 +654,7 @@ impl Sim {
             IntakeState::Running => IntakeState::Draining,
         };
         if self.drive == IntakeState::Draining && self.rng.once_in(2) {
-            for task in self.world.active().map(|task| task.id).collect::<Vec<_>>() {
+            for task in self.world.active_tasks().map(|task| task.id).collect::<Vec<_>>() {
                 self.hear(task, News::Interrupt);
             }
         }
@@ -774,7 +774,7 @@ impl Sim {
                     spec.needs.insert(need);
                 }
                 let of = |id| self.world.get(id).map(|it| it.spec.needs.iter().copied().collect());
-                if graph::cycle(task.id, &spec.needs, &|id| of(id).unwrap_or_default()).is_some() {
+                if graph::find_cycle(task.id, &spec.needs, &|id| of(id).unwrap_or_default()).is_some() {
                     return None; // the engine refuses such an edit before the core hears of it
                 }
             }
@@ -1075,7 +1075,7 @@ impl Sim {
                 self.demand(taken, || format!("{} went astray and will not stand in line again", task.id));
             }
         }
-        for effect in self.queue.expects() {
+        for effect in self.queue.expected_effects() {
             self.perform_for_queue(effect);
         }
         self.queue_hears(&QueueNews::Look);
@@ -1174,7 +1174,7 @@ impl Sim {
     fn reads(&self, task: TaskId) -> bool {
         let task = self.world.get(task).expect("it exists");
         let step = task.step().zip(task.flow.as_ref()).and_then(|(step, flow)| flow.find_step(step));
-        step.is_some_and(|step| step.kind.reads())
+        step.is_some_and(|step| step.kind.is_reader_step())
     }
 
     fn agent_ends(&mut self, key: (TaskId, Attempt, u32), step: &StepName, deadline_ms: u64) -> EndedRun {
@@ -1277,7 +1277,7 @@ impl Sim {
         let kind = self.world.get(key.0).and_then(|task| task.flow.clone());
         let kind =
             kind.and_then(|flow| flow.find_step(step).map(|step| step.kind.clone())).expect("it runs a step");
-        if !kind.reads() && (self.healed || !(idle || self.rng.once_in(4))) {
+        if !kind.is_reader_step() && (self.healed || !(idle || self.rng.once_in(4))) {
             head = self.git.commit("work");
             self.host.workspaces.get_mut(&key.0).expect("it stands").head = head.clone();
         }
@@ -1988,7 +1988,7 @@ impl Sim {
             let tidy = !task.has_any_workspace() && !self.host.workspaces.contains_key(&task.id);
             self.demand(!done || tidy, || format!("{} is done and its workspace stands", task.id));
             self.demand(settled, || {
-                let (state, held) = (task.state.name(), self.world.held(task.id, &self.limits_now()));
+                let (state, held) = (task.state.name(), self.world.hold_reason(task.id, &self.limits_now()));
                 format!("{} never comes to an end: {state}, {held:?}, {:?}", task.id, self.world.accounts())
             });
             let landings = self.git.history.iter().filter(|landing| landing.tasks.contains(&task.id)).count();

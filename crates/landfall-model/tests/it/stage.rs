@@ -178,7 +178,7 @@ impl Stage {
         for task in astray {
             said.push(self.hear_task(task.id, News::LandUnsure { attempt: task.attempt }));
         }
-        for effect in self.queue.expects() {
+        for effect in self.queue.expected_effects() {
             said.push(format!("! {}", order_word(&effect)));
             self.perform(effect);
         }

@@ -786,7 +786,7 @@ fn stop_word(stop: Option<&StopRequest>) -> &'static str {
 
 fn facts(events: &[Event]) -> String {
     let words = events.iter().map(|event| match event {
-        Event::Warned(warning) => format!("warned: {}", warning.sentence()),
+        Event::Warned(warning) => format!("warned: {}", warning.to_sentence()),
         Event::IterationEnded { verdict, .. } => {
             let verdict = format!("{verdict:?}");
             let word = verdict.split([' ', '{']).next().unwrap_or_default();

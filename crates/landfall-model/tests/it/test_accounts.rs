@@ -204,7 +204,7 @@ impl Backlog {
     /// Why a task is where it is.
     fn why(mut self, id: u32) -> Self {
         let task = self.task(id);
-        let held = self.world.held(TaskId(id), &self.limits);
+        let held = self.world.hold_reason(TaskId(id), &self.limits);
         let sentence = explain_task_state(&task, &[], held.as_ref(), &|at| format!("{} ms", at.0));
         writeln!(self.told, "why: {sentence}").expect("a string takes it");
         self
@@ -953,7 +953,7 @@ fn an_account_whose_asker_has_gone_on_is_tried_by_one() {
     story.world.set_account("main", AccountState::LoggedOut { task: TaskId(1) });
     assert_eq!(story.world.account_permit("main", story.limits.now), AccountPermit::One);
     assert_eq!(
-        story.world.held(TaskId(1), &story.limits),
+        story.world.hold_reason(TaskId(1), &story.limits),
         Some(WaitReason::Quota { until: story.limits.now, guessed: false })
     );
     let story = story.complete(2);
@@ -1167,7 +1167,11 @@ fn the_lines_agree_with_a_naive_model_and_no_grant_is_on_a_shut_account() {
             let first = line.iter().find(|(_, by)| by.is_some()).filter(|_| room);
             for (task, by) in &line {
                 let free = room && by.is_some();
-                assert_eq!(world.held(*task, &limits).is_none(), free, "seed {seed}, tick {tick}: {task}");
+                assert_eq!(
+                    world.hold_reason(*task, &limits).is_none(),
+                    free,
+                    "seed {seed}, tick {tick}: {task}"
+                );
                 held += usize::from(!free);
             }
             let grant = plan(&world, &limits).filter(|grant| grant.standing == GrantKind::Slot);

@@ -116,10 +116,10 @@ fn usage_adds_up_over_a_run_and_nonsense_does_not_wrap() {
     let used =
         tally(&[usage(10, 5, 1, 1), usage(20, 0, 2, 1), usage(0, 0, 3, 0)]).total_usage(&Prices::default());
     assert_eq!((used.tokens_in, used.tokens_cached, used.tokens_out, used.turns), (30, 5, 6, 2));
-    assert_eq!(used.tokens(), 36, "what came from the cache is part of what was read");
+    assert_eq!(used.total_tokens(), 36, "what came from the cache is part of what was read");
     let most = tally(&[started("m"), usage(u64::MAX, 0, u64::MAX, 1), usage(1, 0, 1, 1)]);
     let used = most.total_usage(&prices([("m", 1_000_000, 0, 1)]));
-    assert_eq!((used.tokens_in, used.tokens(), used.micro_usd), (u64::MAX, u64::MAX, u64::MAX));
+    assert_eq!((used.tokens_in, used.total_tokens(), used.micro_usd), (u64::MAX, u64::MAX, u64::MAX));
     let before = AgentUsage { tokens_in: 10, turns: 3, ..AgentUsage::default() };
     let since = AgentUsage { tokens_in: 25, turns: 1, ..AgentUsage::default() }.difference_from(before);
     assert_eq!((since.tokens_in, since.turns), (15, 0), "totals of a session never count backwards");
@@ -230,17 +230,17 @@ fn a_day_begins_at_its_midnight_and_a_run_where_it_was_started() {
         day: Budget { turns: Some(6), ..Budget::default() },
     };
     let live = |turns: u64| spent(0, 0, turns, 0);
-    assert_eq!(purse.spent(&ledger, live(0), day(24)), None);
-    let by_live = purse.spent(&ledger, live(1), day(24)).expect("what runs counts, too");
+    assert_eq!(purse.exhausted_budget(&ledger, live(0), day(24)), None);
+    let by_live = purse.exhausted_budget(&ledger, live(1), day(24)).expect("what runs counts, too");
     assert_eq!((by_live.scope, by_live.what.as_str()), (BudgetScope::Run, "8 of 8 turns"));
-    let both = purse.spent(&ledger, live(2), day(0)).expect("used up");
+    let both = purse.exhausted_budget(&ledger, live(2), day(0)).expect("used up");
     assert_eq!(
         (both.scope, both.until),
         (BudgetScope::Day, Some(Timestamp(24 * HOUR_MS))),
         "time brings more of that"
     );
     ledger.run_started();
-    assert_eq!(purse.spent(&ledger, live(0), day(24)), None);
+    assert_eq!(purse.exhausted_budget(&ledger, live(0), day(24)), None);
     assert_eq!(ledger.run(), Spending::default());
     assert_eq!(ledger.spent_since(day(0).from).usage.turns, 7, "another run is the same day");
 }

@@ -244,8 +244,9 @@ fn an_easy_conflict_in_the_queue_takes_the_edge_for_conflicts() {
 #[test]
 fn every_action_has_its_word_and_its_sentence() {
     let words: std::collections::BTreeSet<_> =
-        ConflictTimeoutAction::ALL.iter().map(|it| (it.word(), it.sentence())).collect();
+        ConflictTimeoutAction::ALL.iter().map(|it| (it.word(), it.to_sentence())).collect();
     assert_eq!(words.len(), ConflictTimeoutAction::ALL.len());
-    let kinds: std::collections::BTreeSet<_> = FileConflictKind::ALL.iter().map(|kind| kind.word()).collect();
+    let kinds: std::collections::BTreeSet<_> =
+        FileConflictKind::ALL.iter().map(|kind| kind.label()).collect();
     assert_eq!(kinds.len(), FileConflictKind::ALL.len());
 }

@@ -113,15 +113,15 @@ fn the_first_reason_that_holds_is_why_a_run_is_over() {
         sprint: Some(SprintPhase::Completing { why: SprintEnd::Goal }),
         ..scene()
     };
-    assert_eq!(all.why_over(), RunEnd::Goal);
+    assert_eq!(all.run_end_reason(), RunEnd::Goal);
     let cancelled =
         RunSnapshot { sprint: Some(SprintPhase::Completing { why: SprintEnd::Cancelled }), ..all.clone() };
-    assert_eq!(cancelled.why_over(), RunEnd::Paused);
+    assert_eq!(cancelled.run_end_reason(), RunEnd::Paused);
     let spent = RunSnapshot { phase: Phase::Running, sprint: None, ..all };
-    assert_eq!(spent.why_over(), RunEnd::Spent);
+    assert_eq!(spent.run_end_reason(), RunEnd::Spent);
     let one = RunSnapshot { spent: None, ..spent };
-    assert_eq!(one.why_over(), RunEnd::OneDone);
-    assert_eq!(RunSnapshot { pickable: false, ..one }.why_over(), RunEnd::NothingLeft);
+    assert_eq!(one.run_end_reason(), RunEnd::OneDone);
+    assert_eq!(RunSnapshot { pickable: false, ..one }.run_end_reason(), RunEnd::NothingLeft);
 }
 
 #[test]

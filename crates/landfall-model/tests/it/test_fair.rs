@@ -197,7 +197,7 @@ impl Yard {
             3 => {
                 let files = (0..self.rng.below(4)).map(|_| {
                     let files = ["src/a.rs", "web/deep/x.ts", "docs/guide/a.md", "LICENSE", "src/new.rs"];
-                    PathPattern::file(files[self.rng.below(5)]).expect("a path")
+                    PathPattern::for_file(files[self.rng.below(5)]).expect("a path")
                 });
                 let files = files.collect();
                 self.world.set_observed(TaskId(id), files);
@@ -236,7 +236,7 @@ impl Yard {
                 }
             }
             _ => {
-                let busy: Vec<u32> = self.world.active().map(|task| task.id.0).collect();
+                let busy: Vec<u32> = self.world.active_tasks().map(|task| task.id.0).collect();
                 if !busy.is_empty() {
                     let id = busy[self.rng.below(busy.len())];
                     self.goes_on(id, false);
@@ -292,14 +292,14 @@ impl Yard {
     fn check_told(&self) {
         let line = self.line();
         for task in self.world.tasks() {
-            let Some(wait) = self.world.held(task.id, &self.limits) else { continue };
+            let Some(wait) = self.world.hold_reason(task.id, &self.limits) else { continue };
             if matches!(wait, WaitReason::Turn(landfall_model::TurnBlocker::Overlap { .. })) {
                 assert!(self.meets_busy(task), "seed {}: {} overlaps with nobody", self.seed, task.id);
             }
         }
         for (task, _) in &line {
             assert!(
-                self.world.held(task.id, &self.limits).is_some(),
+                self.world.hold_reason(task.id, &self.limits).is_some(),
                 "seed {}: {} waits for nothing",
                 self.seed,
                 task.id
@@ -549,7 +549,7 @@ fn when_nothing_goes_wrong_any_more_everybody_lands() {
             if yard.world.tasks().all(|task| task.unblocks_dependents()) {
                 break;
             }
-            let busy: Vec<u32> = yard.world.active().map(|task| task.id.0).collect();
+            let busy: Vec<u32> = yard.world.active_tasks().map(|task| task.id.0).collect();
             assert!(!busy.is_empty(), "seed {}: nobody is at work although tasks are open", yard.seed);
             let id = busy[yard.rng.below(busy.len())];
             yard.goes_on(id, true);

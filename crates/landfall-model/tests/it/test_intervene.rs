@@ -147,7 +147,7 @@ fn a_held_task_finishes_its_run_and_then_waits_for_the_person() {
         granted ✗ T1 is ready: a person holds it
     "#]],
     );
-    assert_eq!(TaskStatus::of(&task), TaskStatus::Waiting);
+    assert_eq!(TaskStatus::for_task(&task), TaskStatus::Waiting);
 }
 
 #[test]

@@ -66,7 +66,7 @@ fn the_class_follows_from_the_evidence() {
     for (name, make) in rows {
         write!(told, "{name}:").expect("a string takes it");
         for minutes in [0, 2, 3, 4, 5, 9, 10, 29, 30] {
-            write!(told, " {minutes}m {};", classify_activity(&make(minutes), &WATCH).word())
+            write!(told, " {minutes}m {};", classify_activity(&make(minutes), &WATCH).label())
                 .expect("a string takes it");
         }
         told.push('\n');
@@ -355,7 +355,7 @@ fn only_the_dead_and_those_in_a_circle_are_ended() {
     let limits = five_and_ten();
     let told = AgentActivity::ALL.map(|class| {
         let early = early_end_reason(&RunEndInputs { class: Some(class), ..calm(&limits) });
-        format!("{}: {early:?}\n", class.word())
+        format!("{}: {early:?}\n", class.label())
     });
     expect![[r#"
         working: None

@@ -152,7 +152,7 @@ fn a_landed_task_whose_report_failed_is_retried_for_its_report_only() {
             reported → Done(landed) [reported, left done] ! tidy
         "#]],
     );
-    assert_eq!(TaskStatus::of(&task), TaskStatus::Done);
+    assert_eq!(TaskStatus::for_task(&task), TaskStatus::Done);
 }
 #[test]
 fn nothing_changed_twice_means_in_a_row() {

@@ -2,7 +2,7 @@
 //! shares no constant with the code.
 
 use landfall_model::audit::{ChangeSize, count_audit_rounds, rounds_of};
-use landfall_model::convergence::{Coverage, compute_convergence, progress};
+use landfall_model::convergence::{Coverage, compare_stages, compute_convergence};
 use landfall_model::objective::{Requirement, Weight};
 use landfall_model::score::{GatePoint, Judgement, ScoreFacts, Scores, WEIGHTS, weigh_judgement};
 use landfall_model::tune::{GateParams, dimension_weights, for_task, params_for_types};
@@ -68,11 +68,11 @@ const CASES: [Case; 26] = [
     // (3·1 + 2·0.5 + 1·0) / 6
     ("convergence weighs 3, 2 and 1", || share(&[(1, 1000), (2, 500)]), "Some(6667)"),
     ("what no judge spoke of counts as nothing", || share(&[]), "Some(0)"),
-    ("an equal convergence is no closer", || format!("{:?}", progress(Some(6667), 6667)), "NoCloser"),
-    ("a ten-thousandth more is closer", || format!("{:?}", progress(Some(6667), 6668)), "Closer"),
+    ("an equal convergence is no closer", || format!("{:?}", compare_stages(Some(6667), 6667)), "NoCloser"),
+    ("a ten-thousandth more is closer", || format!("{:?}", compare_stages(Some(6667), 6668)), "Closer"),
     (
         "below 0.95 another stage follows, at 0.95 none",
-        || format!("{:?} {:?}", progress(Some(1), 9499), progress(Some(1), 9500)),
+        || format!("{:?} {:?}", compare_stages(Some(1), 9499), compare_stages(Some(1), 9500)),
         "Closer Satisfied",
     ),
     ("without a direction left the branch is reset", no_direction_left, "true true"),

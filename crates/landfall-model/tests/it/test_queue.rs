@@ -154,7 +154,7 @@ fn wherever_the_culprit_stands_it_alone_is_sent_back() {
         let culprit = &stage.tasks[&TaskId(bad)];
         let feedback = culprit.feedback.last().expect("it hears why");
         assert!(feedback.text.contains("`run tests` (tests): exit code 1"), "{}", feedback.text);
-        assert_eq!(landfall_model::TaskStatus::of(culprit), landfall_model::TaskStatus::Ready);
+        assert_eq!(landfall_model::TaskStatus::for_task(culprit), landfall_model::TaskStatus::Ready);
         told.push_str(&format!("culprit {bad}: {search} looks to find it, {} in all\n", stage.checks));
     }
     expect![[r#"
@@ -999,9 +999,9 @@ fn a_fact_that_cannot_follow_is_refused_in_words() {
 #[test]
 fn what_is_expected_after_a_crash_is_what_was_ordered() {
     let mut stage = two_batches();
-    assert_eq!(stage.queue.expects().len(), 2);
+    assert_eq!(stage.queue.expected_effects().len(), 2);
     for _ in 0..6 {
-        let mut expected = stage.queue.expects();
+        let mut expected = stage.queue.expected_effects();
         let mut ordered = stage.orders.clone();
         let key = |order: &QueueEffect| crate::stage::batch_of(order);
         expected.sort_by_key(key);

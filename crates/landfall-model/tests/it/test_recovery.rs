@@ -83,7 +83,7 @@ fn rung(past: &Recoveries, agent: Agent, symptoms: &Symptoms) -> String {
     let catalogue = catalogue();
     match decide_tier(&catalogue, past, agent, &code(), symptoms) {
         TierDecision::Done => "done".to_owned(),
-        TierDecision::Act(pattern) => format!("{}: {}", pattern.name, pattern.action.word()),
+        TierDecision::Act(pattern) => format!("{}: {}", pattern.name, pattern.action.wire_name()),
         TierDecision::Diagnose(name) => format!("an agent looks at {name}"),
         TierDecision::Wait => "wait".to_owned(),
         TierDecision::Stop(why) => format!("stop: {why}"),

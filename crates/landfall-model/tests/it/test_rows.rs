@@ -353,10 +353,10 @@ fn c36_a_judge_never_goes_on_with_the_session_of_whoever_worked() {
 fn c41_out_of_time_is_a_status_of_its_own() {
     let mut scene = working();
     play(&mut scene, [hits_the_deadline()]);
-    assert_eq!(TaskStatus::of(&scene.task), TaskStatus::Timeout);
+    assert_eq!(TaskStatus::for_task(&scene.task), TaskStatus::Timeout);
     let mut blocked = working();
     play(&mut blocked, [says_blocked("no access")]);
-    assert_eq!(TaskStatus::of(&blocked.task), TaskStatus::Blocked);
+    assert_eq!(TaskStatus::for_task(&blocked.task), TaskStatus::Blocked);
 }
 
 #[test]
@@ -720,7 +720,7 @@ fn when_no_direction_is_left_the_branch_is_back_at_its_stage_and_a_retry_takes_a
     assert!(directions.iter().all(|it| it.starts_with("stage 2 for R1: a step; a step")), "{directions:?}");
     check_ended(&scene, EndKind::Blocked, EndCode::DirectionsUsedUp);
     let TaskState::Ended(ending) = &scene.task.state else { panic!("it ended") };
-    let back = format!("the branch is back at the end of stage 1 ({})", accepted.short());
+    let back = format!("the branch is back at the end of stage 1 ({})", accepted.short_hash());
     assert!(ending.detail.contains(&back), "{}", ending.detail);
     assert_eq!(scene.task.restart.as_ref(), Some(&accepted), "its next workspace begins there");
     assert_eq!(scene.task.head.as_ref(), Some(&accepted), "what was given up is not its work");

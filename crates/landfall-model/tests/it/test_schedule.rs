@@ -222,8 +222,8 @@ fn slots_and_lanes_are_held_apart_and_standing_in_line_to_land_holds_nothing() {
     world.put_task(active(task(2, |_| ()), "work", Preparing { fresh: true, stop: None }));
     world.put_task(task(3, |_| ()));
     assert_eq!(plan(&world, &LIMITS), None, "both slots are held");
-    assert_eq!(world.held(TaskId(3), &LIMITS), Some(WaitReason::Slot));
-    assert_eq!(world.held(TaskId(1), &LIMITS), None, "it stands in no line");
+    assert_eq!(world.hold_reason(TaskId(3), &LIMITS), Some(WaitReason::Slot));
+    assert_eq!(world.hold_reason(TaskId(1), &LIMITS), None, "it stands in no line");
 
     world.put_task(ready_for(task(4, |_| ()), "verify"));
     assert_eq!(plan(&world, &LIMITS), grant(TaskId(4), GrantKind::Lane));
@@ -247,7 +247,7 @@ fn slots_and_lanes_are_held_apart_and_standing_in_line_to_land_holds_nothing() {
     world.put_task(active(task(8, |_| ()), "report", Reporting));
     assert_eq!(GrantKind::ALL.map(|standing| world.holder_count(standing)), [2, 1, 1, 2]);
     assert_eq!(GrantKind::ALL.map(|standing| world.waiting_for(standing)), [0, 0, 1, 1]);
-    assert_eq!(world.active().count(), 6);
+    assert_eq!(world.active_tasks().count(), 6);
     check_rebuilt(&world);
 }
 
@@ -326,7 +326,7 @@ fn at_work(task: Task, account: &str) -> Task {
 
 fn told(world: &World, id: u32, limits: &ScheduleLimits) -> String {
     let task = world.get(TaskId(id)).expect("put");
-    let held = world.held(TaskId(id), limits);
+    let held = world.hold_reason(TaskId(id), limits);
     explain_task_state(task, &world.unmet_needs(task), held.as_ref(), &|at| at.0.to_string())
 }
 
@@ -384,7 +384,7 @@ fn an_area_has_as_many_agents_as_it_may() {
     // What is seen counts like what was said.
     world.put_task(at_work(task(1, |_| ()), "own"));
     assert_eq!(order_with(&world, &ROOM), [2, 3, 4]);
-    world.set_observed(TaskId(1), vec![PathPattern::file("web/new.ts").expect("a path")]);
+    world.set_observed(TaskId(1), vec![PathPattern::for_file("web/new.ts").expect("a path")]);
     assert_eq!(order_with(&world, &ROOM), [3, 4]);
     world.put_task(done(task(1, |_| ())));
     assert_eq!(world.observed_files().count(), 0, "what is over touches nothing");
@@ -424,7 +424,7 @@ fn who_would_meet_work_under_way_is_passed_over_while_others_can_run() {
 
 #[test]
 fn work_is_in_the_way_until_it_has_landed() {
-    let seen = || vec![PathPattern::file("src/lib.rs").expect("a path")];
+    let seen = || vec![PathPattern::for_file("src/lib.rs").expect("a path")];
     let mut world = world();
     world.put_task(at_work(task(1, touches("src/")), "own"));
     world.put_task(task(2, touches("src/main.rs")));
@@ -454,7 +454,7 @@ fn what_was_begun_is_not_held_back_for_its_files() {
     world.put_task(task(2, |_| ()));
     world.put_task(ready_for(task(3, touches("src/lib.rs")), "work"));
     assert_eq!(plan(&world, &ROOM), grant(TaskId(3), GrantKind::Slot));
-    assert_eq!(world.held(TaskId(3), &ScheduleLimits { slots: 1, ..ROOM }), Some(WaitReason::Slot));
+    assert_eq!(world.hold_reason(TaskId(3), &ScheduleLimits { slots: 1, ..ROOM }), Some(WaitReason::Slot));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use landfall_model::convergence::{
-    Coverage, DIRECTIONS_MAX, Exclusion, StageProgress, compute_convergence, next_focus, progress,
+    Coverage, DIRECTIONS_MAX, Exclusion, StageProgress, compare_stages, compute_convergence, next_focus,
     snap_to_quarter,
 };
 use landfall_model::objective::{Requirement, Weight};
@@ -156,7 +156,7 @@ fn the_default_numbers_are_those_of_the_checkpoints() {
         assert_eq!(words, oracle::ladder(checkpoint.word()), "{}", checkpoint.word());
     }
     for weight in Weight::ALL {
-        assert_eq!(weight.figure(), oracle::weight(weight.word()));
+        assert_eq!(weight.numeric_weight(), oracle::weight(weight.word()));
     }
 }
 
@@ -208,7 +208,8 @@ fn convergence_over_whole_histories_is_that_of_the_second_opinion() {
                 now = (1..=33).map(|number| (number, 1000)).collect();
             }
             let told = format!("seed {seed}, stage {stage}: {wanted:?} {before:?} {now:?}");
-            let flat: Vec<(u32, u32)> = wanted.iter().map(|it| (it.number, it.weight.figure())).collect();
+            let flat: Vec<(u32, u32)> =
+                wanted.iter().map(|it| (it.number, it.weight.numeric_weight())).collect();
             let expected = oracle::gate(Some(&flat), &now, before.as_deref());
 
             let kept = |said: &[(u32, u32)]| {
@@ -220,7 +221,7 @@ fn convergence_over_whole_histories_is_that_of_the_second_opinion() {
                 (Some(current), previous) => {
                     let exact = oracle::convergence(&flat, &now).expect("both have a baseline");
                     assert_eq!(u128::from(current), exact.rounded(10_000), "{told}");
-                    match progress(previous.flatten(), current) {
+                    match compare_stages(previous.flatten(), current) {
                         StageProgress::Satisfied => "satisfied",
                         StageProgress::Closer => "advanced",
                         StageProgress::NoCloser => "rollback",

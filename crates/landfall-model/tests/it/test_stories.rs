@@ -50,7 +50,7 @@ fn complete_and_green_lands_and_is_reported() {
             workspace removed → Done(landed) [workspace-removed]
         "#]],
     );
-    assert_eq!(TaskStatus::of(&task), TaskStatus::Done);
+    assert_eq!(TaskStatus::for_task(&task), TaskStatus::Done);
     assert!(task.unblocks_dependents());
 }
 
@@ -270,7 +270,7 @@ fn the_deadline_is_a_timeout() {
             deadline → Timeout(task_limit: its agent never signalled that it is complete, after all 30m of its working time) [iteration-ended outoftime, ended]
         "#]],
     );
-    assert_eq!(TaskStatus::of(&task), TaskStatus::Timeout);
+    assert_eq!(TaskStatus::for_task(&task), TaskStatus::Timeout);
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn steps_are_iterations_only_where_the_loop_is_the_agents_own() {
     for style in AgentDriveStyle::ALL {
         let task = running(style, TaskLimits::default());
         let task = strode(&task, 1, 1, stride("a", None)).expect("news");
-        assert_eq!(task.iterations_done(), u32::from(style.strides()), "{}", style.word());
+        assert_eq!(task.iterations_done(), u32::from(style.runs_own_loop()), "{}", style.word());
     }
 }
 
@@ -129,7 +129,7 @@ fn every_end_of_a_loop_has_its_reason() {
     ] {
         assert_eq!(choose_stop_notice(&early, &course, &limits), told, "{early:?}");
     }
-    let words: Vec<&str> = StopReason::ALL.map(StopReason::word).to_vec();
+    let words: Vec<&str> = StopReason::ALL.map(StopReason::wire_name).to_vec();
     assert_eq!(words, ["timeout", "max_iterations", "user_stop", "stall_limit", "reasoning_loop"]);
 }
 

@@ -28,7 +28,7 @@ fn paths_are_read_as_people_write_them() {
     for wrong in ["", "  ", "..", "src/../etc", "a\nb", &"x".repeat(600), &"a/".repeat(200)] {
         assert!(wrong.parse::<PathPattern>().is_err(), "{wrong:?}");
     }
-    assert!(PathPattern::file("../x").is_err() && PathPattern::file("").is_err());
+    assert!(PathPattern::for_file("../x").is_err() && PathPattern::for_file("").is_err());
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn patterns_meet_where_some_file_fits_both() {
 
 #[test]
 fn a_file_that_was_seen_is_no_folder() {
-    let license = PathPattern::file("LICENSE").expect("a path");
+    let license = PathPattern::for_file("LICENSE").expect("a path");
     assert!(!license.overlaps_with(&touch("**/*.md")), "declared, it may be a folder; seen, it is a file");
     assert!(touch("LICENSE").overlaps_with(&touch("**/*.md")));
     assert!(license.overlaps_with(&touch("LICENSE")));
@@ -84,8 +84,10 @@ fn paths() -> Vec<String> {
 #[test]
 fn patterns_agree_with_looking_at_every_file() {
     let parts = ["a", "b", "ab", "*", "a*", "*b", "?", "**"];
-    let files: Vec<(String, PathPattern)> =
-        paths().into_iter().map(|path| (path.clone(), PathPattern::file(&path).expect("a path"))).collect();
+    let files: Vec<(String, PathPattern)> = paths()
+        .into_iter()
+        .map(|path| (path.clone(), PathPattern::for_file(&path).expect("a path")))
+        .collect();
     let (mut met, mut apart) = (0, 0);
     for seed in 0..2_000 {
         let mut rng = Rng::new(seed);

@@ -112,7 +112,7 @@ fn lines(traces: &[Trace]) -> String {
     let line = |trace: &Trace| {
         let fields: Vec<String> =
             trace.what.named_fields().iter().map(|(name, value)| format!("{name}={value}")).collect();
-        format!("{} {} {}\n", trace.at.0 / 1_000, trace.what.word(), fields.join(" "))
+        format!("{} {} {}\n", trace.at.0 / 1_000, trace.what.wire_name(), fields.join(" "))
     };
     traces.iter().map(line).collect()
 }
@@ -280,7 +280,7 @@ fn timed(groups: &[(i64, Vec<Event>)]) -> Vec<Trace> {
 fn the_time_of_a_phase_is_told_apart_into_work_and_waits() {
     let all = timed(&waiting());
     let over: Vec<Trace> =
-        all.iter().filter(|trace| trace.what.word() == "phase_complete").cloned().collect();
+        all.iter().filter(|trace| trace.what.wire_name() == "phase_complete").cloned().collect();
     expect_test::expect![[r#"
         390 phase_complete phase=code duration_sec=390 wait_sec=365 waited_for=person, quota, slot
         463 phase_complete phase=review duration_sec=73 wait_sec=70 waited_for=checks, trouble
@@ -293,7 +293,7 @@ fn the_time_of_a_phase_is_told_apart_into_work_and_waits() {
         .phases
         .iter()
         .map(|it| {
-            let waits: Vec<(&str, u64)> = it.waits.iter().map(|(what, ms)| (what.word(), *ms)).collect();
+            let waits: Vec<(&str, u64)> = it.waits.iter().map(|(what, ms)| (what.wire_name(), *ms)).collect();
             (it.phase.as_str(), it.median_ms, it.worked_ms, waits)
         })
         .collect();

@@ -20,7 +20,7 @@ struct TextStyle {
 const CUT: usize = 20_000; // letters of one line; a longer one is read in its file
 
 /// One line, with its colours.
-pub(crate) fn render(line: &str, to: &mut Markup) {
+pub(crate) fn render_line(line: &str, to: &mut Markup) {
     let mut look = TextStyle::default();
     for_each_piece(line, |piece| match piece {
         AnsiPiece::Text(text) if look == TextStyle::default() => {
@@ -38,14 +38,14 @@ pub(crate) fn render(line: &str, to: &mut Markup) {
 pub(crate) fn render_block(text: &str) -> Markup {
     let mut html = Markup::default();
     for line in text.lines() {
-        render(line, &mut html);
+        render_line(line, &mut html);
         html.push_tag("\n");
     }
     html
 }
 
 /// One line without its colours.
-pub(crate) fn plain(line: &str) -> String {
+pub(crate) fn strip_colors(line: &str) -> String {
     let mut text = String::with_capacity(line.len());
     for_each_piece(line, |piece| match piece {
         AnsiPiece::Text(piece) => text.push_str(&visible(piece)),
@@ -193,7 +193,7 @@ mod tests {
     #[track_caller]
     fn check(line: &str, expected: &str) {
         let mut html = Markup::default();
-        render(line, &mut html);
+        render_line(line, &mut html);
         assert_eq!(html.as_str(), expected);
     }
 
@@ -231,6 +231,6 @@ mod tests {
 
     #[test]
     fn every_letter_is_there_without_colours() {
-        assert_eq!(plain("\u{1b}[1;32m✓\u{1b}[0m ok \u{1b}[K"), "✓ ok ␛[K");
+        assert_eq!(strip_colors("\u{1b}[1;32m✓\u{1b}[0m ok \u{1b}[K"), "✓ ok ␛[K");
     }
 }

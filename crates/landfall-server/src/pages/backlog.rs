@@ -172,34 +172,35 @@ fn group_by_zone(tasks: Vec<TaskLine>) -> Vec<BacklogZone> {
     zones
 }
 
-fn bad(what: impl Display) -> Problem {
+fn bad_input(what: impl Display) -> Problem {
     Problem::new(ProblemCode::BadInput, what.to_string())
 }
 
 /// Adds the one task of the form.
 pub(super) fn add(visit: &PageContext<'_>, fields: &FormFields) -> Result<String, Problem> {
-    let reference = |text: &str| text.parse::<TaskRef>().map_err(bad);
+    let reference = |text: &str| text.parse::<TaskRef>().map_err(bad_input);
     let task = NewTask {
-        title: fields.first_text("title").ok_or_else(|| bad("a task has a title"))?.to_owned(),
+        title: fields.first_text("title").ok_or_else(|| bad_input("a task has a title"))?.to_owned(),
         body: fields.first_text("body").unwrap_or_default().replace("\r\n", "\n"),
-        criteria: fields.lines("criteria").map(str::to_owned).collect(),
-        size: fields.parsed::<Size>("size")?,
-        tags: fields.words("tags").map(str::to_owned).collect(),
-        priority: fields.parsed("priority")?,
-        needs: fields.words("needs").map(reference).collect::<Result<_, _>>()?,
-        touches: fields.lines("touches").map(str::to_owned).collect(),
-        parent: fields.parsed("parent")?,
+        criteria: fields.split_lines("criteria").map(str::to_owned).collect(),
+        size: fields.parse_field::<Size>("size")?,
+        tags: fields.split_words("tags").map(str::to_owned).collect(),
+        priority: fields.parse_field("priority")?,
+        needs: fields.split_words("needs").map(reference).collect::<Result<_, _>>()?,
+        touches: fields.split_lines("touches").map(str::to_owned).collect(),
+        parent: fields.parse_field("parent")?,
         flow: fields.first_text("flow").map(str::to_owned),
         agent: fields.first_text("agent").map(str::to_owned),
         draft: fields.first_text("draft").is_some(),
         source: "web".to_owned(),
     };
-    added(visit, vec![task])
+    add_tasks(visit, vec![task])
 }
 
 /// Adds every task of a text that was pasted.
 pub(super) fn add_pasted_tasks(visit: &PageContext<'_>, fields: &FormFields) -> Result<String, Problem> {
-    let text = fields.first_text("text").ok_or_else(|| bad("nothing was pasted"))?.replace("\r\n", "\n");
+    let text =
+        fields.first_text("text").ok_or_else(|| bad_input("nothing was pasted"))?.replace("\r\n", "\n");
     let mut tasks = parse_pasted_text(&text)?;
     for task in &mut tasks {
         if task.source.is_empty() {
@@ -207,10 +208,10 @@ pub(super) fn add_pasted_tasks(visit: &PageContext<'_>, fields: &FormFields) -> 
         }
         task.draft |= fields.first_text("draft").is_some();
     }
-    added(visit, tasks)
+    add_tasks(visit, tasks)
 }
 
-fn added(visit: &PageContext<'_>, tasks: Vec<NewTask>) -> Result<String, Problem> {
+fn add_tasks(visit: &PageContext<'_>, tasks: Vec<NewTask>) -> Result<String, Problem> {
     let added = visit.add(NewTasks { tasks })?;
     let ids: Vec<String> = added.tasks.iter().take(20).map(|it| it.id.to_string()).collect();
     Ok(match added.tasks.len() {
@@ -225,16 +226,16 @@ fn parse_pasted_text(text: &str) -> Result<Vec<NewTask>, Problem> {
     if taskfile::is_task_file(text) {
         let read = taskfile::read(&[file]);
         return read.map_err(|error| {
-            let problem = bad(&error);
+            let problem = bad_input(&error);
             match error.hint {
-                Some(hint) => problem.hint(hint),
+                Some(hint) => problem.with_hint(hint),
                 None => problem,
             }
         });
     }
     let failed = |error: import::ImportError| match &error.hint {
-        Some(hint) => bad(&error).hint(hint.clone()),
-        None => bad(&error),
+        Some(hint) => bad_input(&error).with_hint(hint.clone()),
+        None => bad_input(&error),
     };
     let format = match import::guess_format(&file) {
         Ok(format) => format,
@@ -244,7 +245,7 @@ fn parse_pasted_text(text: &str) -> Result<Vec<NewTask>, Problem> {
     let list = import::read(&file, format, None).map_err(failed)?;
     let settled = import::resolve_import(list, &BTreeMap::new(), true).map_err(failed)?;
     match settled.tasks.is_empty() {
-        true => Err(bad(format!("this is {} in which nothing is open", format_label(format)))),
+        true => Err(bad_input(format!("this is {} in which nothing is open", format_label(format)))),
         false => Ok(settled.tasks),
     }
 }
@@ -275,19 +276,21 @@ pub(super) fn change_tasks(visit: &PageContext<'_>, fields: &FormFields) -> Resu
     let mut tasks = Vec::new();
     let mut seen = BTreeSet::new();
     for text in fields.all_texts("tasks[]") {
-        let task: TaskId = text.parse().map_err(bad)?;
+        let task: TaskId = text.parse().map_err(bad_input)?;
         if seen.insert(task) {
             tasks.push(task);
         }
     }
     if tasks.is_empty() {
-        return Err(bad("no task is ticked").hint("tick those that are meant, then choose what to do"));
+        return Err(
+            bad_input("no task is ticked").with_hint("tick those that are meant, then choose what to do")
+        );
     }
     if tasks.len() > BULK_MAX {
-        return Err(bad(format!("at most {BULK_MAX} tasks are changed at once")));
+        return Err(bad_input(format!("at most {BULK_MAX} tasks are changed at once")));
     }
     let note = fields.first_text("note").map(str::to_owned);
-    let what = fields.first_text("what").ok_or_else(|| bad("nothing was chosen"))?;
+    let what = fields.first_text("what").ok_or_else(|| bad_input("nothing was chosen"))?;
     match what {
         "retry" => changed_tasks_text(visit.retry(Retry { tasks, fresh: false, note })?.tasks.len()),
         "fresh" => changed_tasks_text(visit.retry(Retry { tasks, fresh: true, note })?.tasks.len()),
@@ -299,20 +302,20 @@ pub(super) fn change_tasks(visit: &PageContext<'_>, fields: &FormFields) -> Resu
             if let (Some(note), "hold") = (note, what) {
                 words["reason"] = note.into();
             }
-            let asked = Request::of_words(what, words).map_err(bad)?;
-            visit.call(asked.ok_or_else(|| bad(format!("this version cannot {what} tasks")))?)?;
+            let asked = Request::of_words(what, words).map_err(bad_input)?;
+            visit.call(asked.ok_or_else(|| bad_input(format!("this version cannot {what} tasks")))?)?;
             changed_tasks_text(tasks.len())
         }
         "ready" => change_each_task(&tasks, |task| {
-            edit(visit, EditTask { ready: Some(true), ..EditTask::new(task) })
+            edit_task(visit, EditTask { ready: Some(true), ..EditTask::new(task) })
         }),
         "draft" => change_each_task(&tasks, |task| {
-            edit(visit, EditTask { ready: Some(false), ..EditTask::new(task) })
+            edit_task(visit, EditTask { ready: Some(false), ..EditTask::new(task) })
         }),
         place if list_positions().iter().any(|it| it.word == place) => {
             change_each_task(&tasks, |task| move_task(visit, task, place))
         }
-        other => Err(bad(format!("`{other}` is nothing that can be done to tasks"))),
+        other => Err(bad_input(format!("`{other}` is nothing that can be done to tasks"))),
     }
 }
 
@@ -334,12 +337,12 @@ fn change_each_task(
     let problem =
         Problem::new(first.code, format!("{done} of {} tasks changed; {}", tasks.len(), named.join("; ")));
     Err(match &first.hint {
-        Some(hint) => problem.hint(hint.clone()),
+        Some(hint) => problem.with_hint(hint.clone()),
         None => problem,
     })
 }
 
-fn edit(visit: &PageContext<'_>, edit: EditTask) -> Result<(), Problem> {
+fn edit_task(visit: &PageContext<'_>, edit: EditTask) -> Result<(), Problem> {
     visit.edit(edit).map(drop)
 }
 
@@ -350,7 +353,7 @@ fn move_task(visit: &PageContext<'_>, task: TaskId, place: &str) -> Result<(), P
     if tags.is_none() && priority.is_none() {
         return Ok(());
     }
-    edit(visit, EditTask { tags, priority, ..EditTask::new(task) })
+    edit_task(visit, EditTask { tags, priority, ..EditTask::new(task) })
 }
 
 /// Whether a tag puts a task at the front or at the back of the line.
@@ -440,7 +443,7 @@ mod tests {
                 since_ms: 0,
                 told: vec![hostile.to_owned()],
                 proposal: None,
-                problem: Some(Problem::new(ProblemCode::AgentFailed, hostile).hint(hostile)),
+                problem: Some(Problem::new(ProblemCode::AgentFailed, hostile).with_hint(hostile)),
             }],
             now_ms: 0,
         };

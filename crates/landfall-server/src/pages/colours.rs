@@ -65,7 +65,7 @@ pub(super) type ColourSpan = (Range<usize>, &'static str);
 
 impl SyntaxHighlighter {
     /// For a file of this name; none if nothing is known about such files.
-    pub(super) fn of(name: &str) -> Option<Self> {
+    pub(super) fn for_file(name: &str) -> Option<Self> {
         let file = name.rsplit('/').next().unwrap_or(name);
         let ending = file.rsplit_once('.').map_or(file, |(_, ending)| ending).to_ascii_lowercase();
         let ending = match ending.as_str() {
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn code_is_told_apart() {
-        let mut painter = SyntaxHighlighter::of("src/main.rs").expect("Rust is known");
+        let mut painter = SyntaxHighlighter::for_file("src/main.rs").expect("Rust is known");
         let text = "let a = \"x\"; // why";
         let pieces = painter.highlight_line(DiffVersion::New, text);
         let told: Vec<(&str, &str)> =
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_comment_stays_open_on_its_own_side() {
-        let mut painter = SyntaxHighlighter::of("a.c").expect("C is known");
+        let mut painter = SyntaxHighlighter::for_file("a.c").expect("C is known");
         painter.highlight_line(DiffVersion::New, "/* open");
         assert_eq!(painter.highlight_line(DiffVersion::New, "int a;"), [(0..6, "c-comment")]);
         assert!(
@@ -172,9 +172,9 @@ mod tests {
 
     #[test]
     fn unknown_files_and_endless_lines_are_plain() {
-        assert!(SyntaxHighlighter::of("notes.xyz").is_none());
-        assert!(SyntaxHighlighter::of("").is_none());
-        let mut painter = SyntaxHighlighter::of("a.js").expect("JavaScript is known");
+        assert!(SyntaxHighlighter::for_file("notes.xyz").is_none());
+        assert!(SyntaxHighlighter::for_file("").is_none());
+        let mut painter = SyntaxHighlighter::for_file("a.js").expect("JavaScript is known");
         assert!(painter.highlight_line(DiffVersion::New, &"x(".repeat(4_000)).is_empty());
     }
 }

@@ -197,7 +197,7 @@ impl DecisionForm {
 pub(super) fn send(visit: &PageContext<'_>, fields: &FormFields) -> Result<String, Problem> {
     let bad = |what: &str| {
         Problem::new(ProblemCode::BadInput, format!("the answer cannot be understood: {what}"))
-            .hint("reload the page and answer again")
+            .with_hint("reload the page and answer again")
     };
     let pressed = fields.first_text("do").ok_or_else(|| bad("no button was pressed"))?;
     let (place, choice) = match pressed.split_once('=') {

@@ -106,15 +106,15 @@ impl DiffFile<'_> {
             words.push(format!("{} from {old}", if self.copied { "copied" } else { "renamed" }));
         }
         match (self.old_mode, self.new_mode) {
-            (Some(old), Some(new)) => words.push(format!("mode {} → {}", mode(old), mode(new))),
-            (None, Some(new)) if self.added && new != "100644" => words.push(mode(new)),
+            (Some(old), Some(new)) => words.push(format!("mode {} → {}", mode_label(old), mode_label(new))),
+            (None, Some(new)) if self.added && new != "100644" => words.push(mode_label(new)),
             (Some(_) | None, _) => {}
         }
         words
     }
 }
 
-fn mode(mode: &str) -> String {
+fn mode_label(mode: &str) -> String {
     match mode.trim() {
         "100644" => "file".to_owned(),
         "100755" => "executable".to_owned(),
@@ -168,7 +168,7 @@ pub(crate) fn parse(text: &str) -> Patch<'_> {
             patch.before.push(raw);
             continue;
         };
-        match hunk_head(raw) {
+        match parse_hunk_header(raw) {
             Some((at, section)) => {
                 left = at;
                 file.hunks.push(DiffHunk { head: raw, section, lines: Vec::new() });
@@ -246,7 +246,7 @@ impl<'a> DiffFile<'a> {
 }
 
 /// Reads `@@ -1,2 +3,4 @@ section`.
-fn hunk_head(raw: &str) -> Option<(HunkPosition, &str)> {
+fn parse_hunk_header(raw: &str) -> Option<(HunkPosition, &str)> {
     let (places, section) = raw.strip_prefix("@@ -")?.split_once(" @@")?;
     let (old, new) = places.split_once(" +")?;
     let place = |text: &str| -> Option<(u32, u32)> {
@@ -463,7 +463,7 @@ fn changed_word_ranges(old: &str, new: &str) -> (Vec<Range<usize>>, Vec<Range<us
     if old.len() > WORDS_MAX || new.len() > WORDS_MAX {
         return (Vec::new(), Vec::new());
     }
-    let (a, b) = (words(old), words(new));
+    let (a, b) = (split_words(old), split_words(new));
     let texts = |words: &[Range<usize>], of: &str| -> Vec<String> {
         words.iter().map(|range| of[range.clone()].to_owned()).collect()
     };
@@ -492,7 +492,7 @@ fn changed_word_ranges(old: &str, new: &str) -> (Vec<Range<usize>>, Vec<Range<us
 }
 
 /// The words of a line: letters and digits together, blanks together, every other sign alone.
-fn words(text: &str) -> Vec<Range<usize>> {
+fn split_words(text: &str) -> Vec<Range<usize>> {
     let class = |char: char| match char {
         _ if char.is_alphanumeric() || char == '_' => 1,
         _ if char.is_whitespace() => 2,

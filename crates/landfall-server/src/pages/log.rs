@@ -118,7 +118,7 @@ impl Wanted {
     }
 
     /// The page that is meant.
-    pub(crate) fn asked(&self, lines: u32) -> OutputAsked {
+    pub(crate) fn to_request(&self, lines: u32) -> OutputAsked {
         OutputAsked {
             of: self.output(),
             at: self.at,
@@ -282,9 +282,9 @@ fn write_line_row(line: &Said, html: &mut Markup) {
     match line.text.split_once(' ') {
         Some((tool, detail)) if line.level == Level::Tool => {
             html.push_tag("<strong>").text(tool).push_tag("</strong> ");
-            ansi::render(detail, html);
+            ansi::render_line(detail, html);
         }
-        _ => ansi::render(&line.text, html),
+        _ => ansi::render_line(&line.text, html),
     }
     write_cut_mark(line, html);
     html.push_tag("</span></li>");
@@ -311,18 +311,18 @@ fn write_result_row(lines: &[Said], began_ms: Option<i64>, html: &mut Markup) {
     let took = took.map(|ms| format!(" · {}", super::task::format_precise(ms))).unwrap_or_default();
     if lines.len() == 1 {
         html.push_tag("<span class=\"l-text\">");
-        ansi::render(&first.text, html);
+        ansi::render_line(&first.text, html);
         html.push_tag("<span class=\"muted\">").text(&took).push_tag("</span>");
         write_cut_mark(first, html);
         html.push_tag("</span></li>");
         return;
     }
     html.push_tag("<details class=\"l-text\"><summary>");
-    ansi::render(&first.text, html);
+    ansi::render_line(&first.text, html);
     html.push_tag(" <span class=\"muted\">… ").number(lines.len() as u64).push_tag(" lines").text(&took);
     html.push_tag("</span></summary><pre>");
     for line in lines {
-        ansi::render(&line.text, html);
+        ansi::render_line(&line.text, html);
         write_cut_mark(line, html);
         html.push_tag("\n");
     }
@@ -362,7 +362,7 @@ mod tests {
 
     #[test]
     fn the_conversation_leaves_the_protocol_out() {
-        let asked = |query: &str| Wanted::of(TaskId(1), &pairs(query)).asked(1).levels;
+        let asked = |query: &str| Wanted::of(TaskId(1), &pairs(query)).to_request(1).levels;
         assert!(!asked("").contains(&Level::Debug) && !asked("").contains(&Level::Info));
         assert!(asked("").contains(&Level::Text) && asked("").contains(&Level::Raw));
         assert_eq!(asked("show=tools"), [Level::Error, Level::Tool]);

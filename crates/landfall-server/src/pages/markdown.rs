@@ -34,7 +34,7 @@ pub(crate) fn render_markdown(text: &str) -> Markup {
             render_table(&heads, &mut lines, &mut html);
             continue;
         }
-        if let Some((level, title)) = heading(trimmed) {
+        if let Some((level, title)) = parse_heading(trimmed) {
             open.close(&mut html);
             // The page has its own headings above these.
             let (from, to) = match level {
@@ -153,7 +153,7 @@ fn code_fence(line: &str) -> Option<&'static str> {
     ["```", "~~~"].into_iter().find(|fence| line.starts_with(fence))
 }
 
-fn heading(line: &str) -> Option<(usize, &str)> {
+fn parse_heading(line: &str) -> Option<(usize, &str)> {
     let title = line.trim_start_matches('#');
     let level = line.len() - title.len();
     let title = title.strip_prefix(' ').filter(|_| (1..=6).contains(&level))?;

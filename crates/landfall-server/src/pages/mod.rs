@@ -154,7 +154,10 @@ impl FormFields {
     }
 
     /// A field as what it is to be.
-    fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(&self, name: &str) -> Result<Option<T>, Problem> {
+    fn parse_field<T: std::str::FromStr<Err: std::fmt::Display>>(
+        &self,
+        name: &str,
+    ) -> Result<Option<T>, Problem> {
         let read = |text: &str| {
             text.parse().map_err(|error: T::Err| {
                 Problem::new(ProblemCode::BadInput, format!("`{name}` cannot be understood: {error}"))
@@ -164,13 +167,13 @@ impl FormFields {
     }
 
     /// The words of a field, with commas or blanks between them.
-    fn words<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+    fn split_words<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         let split = |text: &'a str| text.split(|it: char| it == ',' || it.is_whitespace());
         self.all_texts(name).flat_map(split).filter(|word| !word.is_empty())
     }
 
     /// The lines of a field.
-    fn lines<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+    fn split_lines<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.all_texts(name).flat_map(str::lines).map(str::trim).filter(|line| !line.is_empty())
     }
 }

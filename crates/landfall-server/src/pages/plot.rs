@@ -31,7 +31,7 @@ pub(super) enum PlotUnit {
 
 impl PlotUnit {
     /// The number as people read it.
-    pub(super) fn text(self, value: f64) -> String {
+    pub(super) fn format_value(self, value: f64) -> String {
         match self {
             Self::Count if value >= 1e9 => format!("{}G", format_short(value / 1e9)),
             Self::Count if value >= 1e6 => format!("{}M", format_short(value / 1e6)),
@@ -199,7 +199,7 @@ pub(super) fn draw_bars(
                     width: format_px((wide - gap).max(0.5)),
                     height: format_px((foot - top).max(0.5)),
                     series: number + 1,
-                    hint: format!("{label}: {} {}", unit.text(many), each.name),
+                    hint: format!("{label}: {} {}", unit.format_value(many), each.name),
                 });
             }
             below += many;
@@ -213,12 +213,12 @@ pub(super) fn draw_bars(
     let about = match most > 0.0 {
         true => {
             let names: Vec<&str> = series.iter().map(|it| it.name).collect();
-            format!("Bars of {}; at most {} at once.", names.join(" and "), unit.text(most))
+            format!("Bars of {}; at most {} at once.", names.join(" and "), unit.format_value(most))
         }
         false => "Nothing to show yet.".to_owned(),
     };
     let rows = labels.iter().enumerate().take(ROWS_MAX).map(|(place, label)| {
-        let numbers = series.iter().map(|it| unit.text(value(it, place)));
+        let numbers = series.iter().map(|it| unit.format_value(value(it, place)));
         std::iter::once(label.clone()).chain(numbers).collect()
     });
     PlotFigure {
@@ -257,8 +257,12 @@ pub(super) fn draw_curves(id: &'static str, title: &str, unit: PlotUnit, curves:
                 (false, CurveKind::Steps) => line += &format!("H{x}V{y}"),
                 (false, CurveKind::Expected | CurveKind::Wanted) => line += &format!("L{x} {y}"),
             }
-            let hint =
-                format!("{}: {} {}", format_moment(at, to - from), unit.text(clamp_value(*many)), curve.name);
+            let hint = format!(
+                "{}: {} {}",
+                format_moment(at, to - from),
+                unit.format_value(clamp_value(*many)),
+                curve.name
+            );
             if curve.kind == CurveKind::Steps {
                 dots.push(Dot { x, y, hint });
             }
@@ -266,7 +270,7 @@ pub(super) fn draw_curves(id: &'static str, title: &str, unit: PlotUnit, curves:
                 rows.push(vec![
                     format_moment(at, i64::MAX),
                     curve.name.to_owned(),
-                    unit.text(clamp_value(*many)),
+                    unit.format_value(clamp_value(*many)),
                 ]);
             }
         }
@@ -287,7 +291,7 @@ pub(super) fn draw_curves(id: &'static str, title: &str, unit: PlotUnit, curves:
             "Curves from {} to {}; at most {}.",
             format_moment(from, i64::MAX),
             format_moment(to, i64::MAX),
-            unit.text(most)
+            unit.format_value(most)
         ),
     };
     PlotFigure {
@@ -345,7 +349,7 @@ impl Scale {
         (0..=self.steps)
             .map(|place| {
                 let value = self.step * f64::from(place);
-                AxisTick { at: format_px(self.y_position(value)), text: self.unit.text(value) }
+                AxisTick { at: format_px(self.y_position(value)), text: self.unit.format_value(value) }
             })
             .collect()
     }

@@ -67,7 +67,7 @@ fn group_operations() -> Vec<(String, Vec<OperationReference>)> {
     let mut groups: Vec<(String, Vec<OperationReference>)> = Vec::new();
     for route in Request::ROUTES {
         let word = route.path.split('/').nth(1).unwrap_or_default();
-        let operation = operation(route);
+        let operation = describe_operation(route);
         match groups.iter_mut().find(|(name, _)| name == word) {
             Some((_, operations)) => operations.push(operation),
             None => groups.push((word.to_owned(), vec![operation])),
@@ -76,7 +76,7 @@ fn group_operations() -> Vec<(String, Vec<OperationReference>)> {
     groups
 }
 
-fn operation(route: &'static OperationRoute) -> OperationReference {
+fn describe_operation(route: &'static OperationRoute) -> OperationReference {
     let described =
         &DESCRIBED["paths"][format!("{ROOT}{}", route.path)][route.method.word().to_ascii_lowercase()];
     let parameters = described["parameters"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -84,15 +84,15 @@ fn operation(route: &'static OperationRoute) -> OperationReference {
         .iter()
         .filter(|it| it["in"] != "header")
         .map(|it| FieldDescription {
-            name: text(&it["name"]),
-            place: text(&it["in"]),
+            name: to_text(&it["name"]),
+            place: to_text(&it["in"]),
             kind: kind(&it["schema"]),
             required: it["required"] == true,
-            about: text(&it["description"]),
+            about: to_text(&it["description"]),
         })
         .collect();
     let body = &described["requestBody"]["content"]["application/json"];
-    asked.extend(list_fields(resolved(&body["schema"]), "body"));
+    asked.extend(list_fields(resolve_reference(&body["schema"]), "body"));
     OperationReference {
         route,
         asked,
@@ -104,7 +104,7 @@ fn operation(route: &'static OperationRoute) -> OperationReference {
 fn describe_type(name: &str) -> Result<TypePage, Problem> {
     let schema = DESCRIBED["components"]["schemas"].get(name).ok_or_else(|| {
         Problem::new(ProblemCode::NotFound, format!("no type is called `{}`", words::line(name)))
-            .hint("what there is: /api")
+            .with_hint("what there is: /api")
     })?;
     let forms = ["oneOf", "anyOf"].iter().find_map(|word| schema[*word].as_array());
     let forms = forms.map(Vec::as_slice).unwrap_or_default().iter().map(|form| {
@@ -112,13 +112,13 @@ fn describe_type(name: &str) -> Result<TypePage, Problem> {
             Some(word) => word.to_string(),
             None => join_type_words(&kind(form)),
         };
-        let about = text(&form["description"]);
+        let about = to_text(&form["description"]);
         let title = if about.is_empty() { title } else { format!("{title}: {about}") };
-        (title, list_fields(resolved(form), ""))
+        (title, list_fields(resolve_reference(form), ""))
     });
     Ok(TypePage {
         name: name.to_owned(),
-        about: text(&schema["description"]),
+        about: to_text(&schema["description"]),
         kind: kind(schema),
         fields: list_fields(schema, ""),
         forms: forms.collect(),
@@ -136,13 +136,13 @@ fn list_fields(schema: &Value, place: &str) -> Vec<FieldDescription> {
         place: place.to_owned(),
         kind: kind(field),
         required: required(name),
-        about: text(&field["description"]),
+        about: to_text(&field["description"]),
     };
     schema["properties"].as_object().map(|all| all.iter().map(of).collect()).unwrap_or_default()
 }
 
 /// What a reference leads to, or the schema itself.
-fn resolved(schema: &Value) -> &Value {
+fn resolve_reference(schema: &Value) -> &Value {
     match schema["$ref"].as_str().and_then(|path| path.strip_prefix('#')) {
         Some(path) => DESCRIBED.pointer(path).unwrap_or(schema),
         None => schema,
@@ -204,7 +204,7 @@ fn join_type_words(pieces: &[TypeWord]) -> String {
     pieces.iter().map(|it| it.text.as_str()).collect()
 }
 
-fn text(value: &Value) -> String {
+fn to_text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
@@ -242,7 +242,7 @@ mod tests {
         let html = ReferencePage { groups: group_operations() }.render().expect("drawn");
         for route in Request::ROUTES {
             assert_eq!(html.matches(&format!("id=\"op-{}\"", route.name)).count(), 1, "{}", route.name);
-            let operation = operation(route);
+            let operation = describe_operation(route);
             assert!(!operation.answer.is_empty(), "{} has an answer", route.name);
             for field in landfall_api::http::split_path(route.path) {
                 if let landfall_api::http::PathSegment::Field(name) = field {
@@ -250,7 +250,8 @@ mod tests {
                 }
             }
         }
-        let add = Request::ROUTES.iter().find(|it| it.name == "add").map(operation).expect("it is there");
+        let add =
+            Request::ROUTES.iter().find(|it| it.name == "add").map(describe_operation).expect("it is there");
         assert_eq!(join_type_words(&add.asked[0].kind), "list of NewTask");
     }
 

@@ -56,7 +56,7 @@ pub(super) fn draw_run_page(visit: &PageContext<'_>) -> Result<RenderedPage, Pro
     let report = visit.report(ReportAsked { run: Some(id), task: None })?;
     let report = report.run.ok_or_else(|| {
         Problem::new(ProblemCode::UnknownRun, format!("there is no run {id}"))
-            .hint("the page Runs lists the latest hundred")
+            .with_hint("the page Runs lists the latest hundred")
     })?;
     let (run, now_ms) = (&report.run, visit.now_ms());
     let end_ms = run.ended_ms.unwrap_or(now_ms);
@@ -69,7 +69,7 @@ pub(super) fn draw_run_page(visit: &PageContext<'_>) -> Result<RenderedPage, Pro
         .collect();
     let rows: Vec<TimelineTask> =
         details.iter().map(|detail| TimelineTask::from_detail(detail, run.began_ms, end_ms)).collect();
-    let others = run.other_counts().into_iter().map(|(result, count)| (count, result.words()));
+    let others = run.other_counts().into_iter().map(|(result, count)| (count, result.label()));
     let page = RunPage {
         run,
         now_ms,

@@ -87,7 +87,7 @@ struct TaskQuestion {
 
 impl TaskQuestion {
     /// None if it is not the person's turn, or nobody knows.
-    fn of(visit: &PageContext<'_>, detail: &TaskDetail, panel: &TaskPanel) -> Option<Self> {
+    fn for_task(visit: &PageContext<'_>, detail: &TaskDetail, panel: &TaskPanel) -> Option<Self> {
         let may_wait = match detail.line.status {
             Status::Draft | Status::Ready | Status::Active | Status::Landing | Status::Cancelled => false,
             Status::Waiting
@@ -208,7 +208,7 @@ impl TaskPageHead {
             parent: detail.line.parent,
             clashes: why.clashes.iter().map(|it| (it.with, words::line(&it.files.join(", ")))).collect(),
             tabs: tabs.collect(),
-            ask: TaskQuestion::of(visit, &detail, &panel),
+            ask: TaskQuestion::for_task(visit, &detail, &panel),
             panel,
             strip: task_loop::loop_strip(visit, &detail),
             detail,

@@ -175,7 +175,7 @@ pub(super) fn draw_cost(visit: &PageContext<'_>) -> Result<RenderedPage, Problem
         has_money: most_money > 0.0,
         total_tokens: token_usage_text(&detail.usage),
         total_money: detail.cost_usd.map(|usd| {
-            let from = detail.usage.cost_from.map(|from| format!(", {}", from.words())).unwrap_or_default();
+            let from = detail.usage.cost_from.map(|from| format!(", {}", from.label())).unwrap_or_default();
             let unpriced = match detail.usage.tokens_without_price {
                 0 => String::new(),
                 some => format!(", without {} tokens that have no price", words::short(some)),

@@ -191,7 +191,7 @@ fn render_diff(diff: &Diff, patch: &Patch<'_>, choice: &DiffViewOptions) -> Rend
                 rows_left = rows_left.saturating_sub(rows);
                 let small =
                     rows <= COLOURED_LINES_MAX && file.bytes() <= COLOURED_BYTES_MAX && rows <= coloured_left;
-                let painter = small.then(|| SyntaxHighlighter::of(file.name())).flatten();
+                let painter = small.then(|| SyntaxHighlighter::for_file(file.name())).flatten();
                 coloured_left -= if painter.is_some() { rows } else { 0 };
                 DiffFileBody::Rows(render_file_rows(file, painter, choice))
             }
@@ -262,8 +262,9 @@ pub(super) fn preview_diff(visit: &PageContext<'_>, task: TaskId, lines_max: usi
         let fits = file.len() <= lines_left;
         made.is_cut |= !fits;
         lines_left -= if fits { file.len() } else { 0 };
-        let rows = (fits && file.len() > 0)
-            .then(|| render_file_rows(file, SyntaxHighlighter::of(file.name()), &DiffViewOptions::default()));
+        let rows = (fits && file.len() > 0).then(|| {
+            render_file_rows(file, SyntaxHighlighter::for_file(file.name()), &DiffViewOptions::default())
+        });
         made.files.push(PreviewFile { name: words::line(file.name()), added, removed, rows });
     }
     Some(made)
@@ -422,7 +423,7 @@ fn write_code(shown: &HighlightedLine<'_>, painter: &mut Option<SyntaxHighlighte
         (Some(_) | None, _) => Vec::new(),
     };
     let end = line.text.char_indices().nth(LINE_MAX).map_or(line.text.len(), |(end, _)| end);
-    paint(&line.text[..end], &pieces, &shown.changed, html);
+    paint_text(&line.text[..end], &pieces, &shown.changed, html);
     if end < line.text.len() {
         html.push_tag("<span class=\"muted\"> … (longer in the file)</span>");
     }
@@ -430,7 +431,7 @@ fn write_code(shown: &HighlightedLine<'_>, painter: &mut Option<SyntaxHighlighte
 
 /// Writes a text with classes on its pieces and marks around its changed parts. Both are in order and do not overlap
 /// themselves.
-fn paint(text: &str, pieces: &[ColourSpan], changed: &[Range<usize>], html: &mut Markup) {
+fn paint_text(text: &str, pieces: &[ColourSpan], changed: &[Range<usize>], html: &mut Markup) {
     let mut cuts: Vec<usize> = pieces
         .iter()
         .flat_map(|(range, _)| [range.start, range.end])
@@ -478,7 +479,7 @@ mod tests {
         patch
             .files
             .iter()
-            .map(|file| render_file_rows(file, SyntaxHighlighter::of(file.name()), &choice).to_string())
+            .map(|file| render_file_rows(file, SyntaxHighlighter::for_file(file.name()), &choice).to_string())
             .collect()
     }
 
@@ -513,7 +514,7 @@ mod tests {
     #[test]
     fn colours_and_changed_words_may_cross() {
         let mut html = Markup::default();
-        paint("let größe = 1;", &[(0..3, "c-keyword"), (4..11, "c-type")], &[2..6, 14..15], &mut html);
+        paint_text("let größe = 1;", &[(0..3, "c-keyword"), (4..11, "c-type")], &[2..6, 14..15], &mut html);
         let plain: String =
             html.as_str().split('<').map(|part| part.rsplit('>').next().unwrap_or(part)).collect();
         assert_eq!(plain, "let größe = 1;");

@@ -68,7 +68,7 @@ pub(super) fn draw_log_page(visit: &PageContext<'_>) -> Result<RenderedPage, Pro
     }
     let page = match bare {
         true => None, // only the head is wanted: the rest stays as the browser has it
-        false => Some(visit.output(wanted.asked(ROWS))),
+        false => Some(visit.output(wanted.to_request(ROWS))),
     };
     let (page, trouble) = match page.transpose() {
         Ok(page) => (page, None),
@@ -122,7 +122,7 @@ fn log_page_content(
     let link = |place: u64, backward: bool| format!("{at}?{}", pinned.query_at(place, backward));
     let bare = Wanted { search: String::new(), levels: Vec::new(), ..pinned.clone() };
     let error = |backward: bool| {
-        let asked = OutputAsked { levels: vec![Level::Error], at: None, backward, ..bare.asked(1) };
+        let asked = OutputAsked { levels: vec![Level::Error], at: None, backward, ..bare.to_request(1) };
         let found = visit.output(asked).ok()?;
         let line = if backward { found.lines.last() } else { found.lines.first() };
         line.map(|line| format!("{at}?{}", bare.query_at(line.at, false)))

@@ -56,11 +56,11 @@ pub(super) fn manual_steps(progress: &Progress) -> Vec<ManualStep> {
 /// A form: one step by hand. Where nothing runs, a run begins for just that step.
 pub(super) fn do_step(visit: &PageContext<'_>, fields: &FormFields) -> Result<String, Problem> {
     let missing = |what: &str| Problem::new(ProblemCode::BadInput, format!("the form says no {what}"));
-    let task: TaskId = fields.parsed("task")?.ok_or_else(|| missing("task"))?;
+    let task: TaskId = fields.parse_field("task")?.ok_or_else(|| missing("task"))?;
     let command = fields.first_text("command").ok_or_else(|| missing("command"))?.to_owned();
-    let checkpoint = fields.parsed("checkpoint")?;
+    let checkpoint = fields.parse_field("checkpoint")?;
     let running = visit.status(Nothing {})?.run.is_some();
-    let asked = DoAsked { task, command, checkpoint, step: fields.parsed("step")?, alone: !running };
+    let asked = DoAsked { task, command, checkpoint, step: fields.parse_field("step")?, alone: !running };
     let changed = visit.task_do(asked)?;
     if !running {
         visit.run_start(RunAsked { tasks: vec![task], ..RunAsked::default() })?;

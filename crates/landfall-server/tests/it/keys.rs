@@ -153,7 +153,7 @@ fn a_renewed_token_counts_at_once_and_whoever_came_by_the_old_one_is_out() {
         stream.read_exact(&mut head).expect("the stream begins");
         assert_eq!(&head, b"HTTP/1.1 200");
     }
-    let new = landfall_server::AccessKeys::renew(place.folder.path()).expect("a new token");
+    let new = landfall_server::AccessKeys::renew_token(place.folder.path()).expect("a new token");
     // Streams end of themselves: nobody asks anything.
     for mut stream in streams {
         stream.read_to_end(&mut Vec::new()).expect("it ends");
@@ -171,7 +171,7 @@ fn a_renewed_token_counts_at_once_and_whoever_came_by_the_old_one_is_out() {
     place.token = new;
     let (cookie, agent) = (place.sign_in(), place.agent());
     place.stop();
-    landfall_server::AccessKeys::renew(place.folder.path()).expect("a new token");
+    landfall_server::AccessKeys::renew_token(place.folder.path()).expect("a new token");
     place.start();
     for (header, value) in [("Authorization", by(&agent)), ("Cookie", cookie)] {
         assert_eq!(place.ask("GET", "/api/v1/status").with(header, &value).send().status, 401, "{header}");

@@ -186,7 +186,7 @@ fn a_key_file_that_others_could_have_made_or_read_is_refused_with_what_to_do() {
     std::os::unix::fs::symlink(&aside, &path).expect("ours");
     refused("a link to the right one");
     // An engine that starts replaces the link and leaves alone what it leads to.
-    drop(landfall_api::socket::bind(&place.folder.path().join("other.sock")).expect("bound"));
+    drop(landfall_api::socket::bind_socket(&place.folder.path().join("other.sock")).expect("bound"));
     drop(landfall_api::SocketKey::create(&place.socket()).expect("made"));
     assert!(!std::fs::symlink_metadata(&path).expect("there").is_symlink());
     assert_eq!(std::fs::read(&aside).expect("ours"), good);

@@ -156,7 +156,7 @@ impl Service for Toy {
         self.secrets.lock().expect("no panic while it is held").clone()
     }
 
-    fn admit(&self, _peer: &landfall_api::socket::PeerProcess) -> Result<(), Problem> {
+    fn admit_peer(&self, _peer: &landfall_api::socket::PeerProcess) -> Result<(), Problem> {
         drop(self.admitting.lock().expect("no panic while it is held"));
         match *self.shut.lock().expect("no panic while it is held") {
             true => Err(Problem::new(ProblemCode::Forbidden, "an agent at work does not steer")),
@@ -197,7 +197,7 @@ impl Place {
         let listener = TcpListener::bind(self.at).expect("a port");
         self.at = listener.local_addr().expect("it has one");
         let options = ServerOptions {
-            socket: Some(socket::bind(&self.socket()).expect("a socket")),
+            socket: Some(socket::bind_socket(&self.socket()).expect("a socket")),
             addresses: vec![listener],
             hosts: vec!["build-box:7878".to_owned()],
             origins: vec!["https://build.example".to_owned()],

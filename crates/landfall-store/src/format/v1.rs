@@ -45,7 +45,7 @@ pub(crate) fn encode_entry(entry: &JournalEntry) -> EncodedRow {
     match &entry.fact {
         Fact::Task(task, Event::Bound { flow, limits, driving }) => {
             let flow = flow_text(flow);
-            let short = json(&BoundBodyRef { flow: &flow.digest, limits, driving });
+            let short = to_json(&BoundBodyRef { flow: &flow.digest, limits, driving });
             EncodedRow { at_ms, task: Some(task.0), kind: BOUND, short, flow: Some(flow) }
         }
         Fact::Task(task, event) => {
@@ -136,7 +136,7 @@ fn decode_engine(raw: RawRow<'_>) -> Result<Option<EngineEvent>, FormatErrorKind
 
 /// A flow as it is written, with its name by content.
 pub(crate) fn flow_text(flow: &Flow) -> FlowText {
-    let json = json(flow);
+    let json = to_json(flow);
     FlowText { digest: blake3::hash(json.as_bytes()).to_hex().to_string(), json }
 }
 
@@ -145,6 +145,6 @@ pub(crate) fn flow_from_text(json: &str) -> Result<Flow, String> {
     serde_json::from_str(json).map_err(|error| error.to_string())
 }
 
-fn json<T: Serialize>(body: &T) -> String {
+fn to_json<T: Serialize>(body: &T) -> String {
     serde_json::to_string(body).expect("bodies hold nothing that JSON cannot")
 }

@@ -243,7 +243,7 @@ impl StoreReader {
         })?;
         // Whoever stands in line shows as landing, or as active where its flow does not say that it lands.
         for status in [TaskStatus::Landing, TaskStatus::Active] {
-            for row in self.task_rows(&query::status_sql(), &[&status.word()])? {
+            for row in self.task_rows(&query::status_sql(), &[&status.wire_name()])? {
                 if let Some(task) = self.read_task(row.id)? {
                     queue.update_task(&task);
                 }

@@ -69,12 +69,13 @@ impl StoreReader {
     /// When they cannot be read.
     pub fn done_since(&self, since: Timestamp, limit: u32) -> Result<Vec<(TaskRow, Timestamp)>, StoreError> {
         let doing = "read finished work";
-        let mut statement = self.conn.prepare_cached(&query::done_since_sql()).doing(doing, &self.path)?;
+        let mut statement =
+            self.conn.prepare_cached(&query::done_since_sql()).with_context(doing, &self.path)?;
         let params: [&dyn ToSql; 2] = [&since.0, &limit];
-        let mut rows = statement.query(&params[..]).doing(doing, &self.path)?;
+        let mut rows = statement.query(&params[..]).with_context(doing, &self.path)?;
         let mut made = Vec::new();
-        while let Some(row) = rows.next().doing(doing, &self.path)? {
-            made.push((task_row(row, &self.path)?, Timestamp(row.get(31).doing(doing, &self.path)?)));
+        while let Some(row) = rows.next().with_context(doing, &self.path)? {
+            made.push((task_row(row, &self.path)?, Timestamp(row.get(31).with_context(doing, &self.path)?)));
         }
         Ok(made)
     }
@@ -93,7 +94,7 @@ impl StoreReader {
     /// # Errors
     /// When they cannot be read.
     pub fn list_by_status(&self, status: TaskStatus, limit: u32) -> Result<Vec<TaskRow>, StoreError> {
-        self.task_rows(&query::some_of_status_sql(), &[&status.word(), &limit])
+        self.task_rows(&query::some_of_status_sql(), &[&status.wire_name(), &limit])
     }
 
     /// How many tasks wait for each of these words by their own facts.
@@ -173,12 +174,12 @@ pub(super) fn read_all_counts(conn: &Connection, path: &Path) -> Result<StoredCo
     let doing = "read the counts";
     let mut statement = conn
         .prepare("SELECT slot, what, key, many FROM tally ORDER BY slot, what, key")
-        .doing(doing, path)?;
-    let counts = statement.query_map([], count_row).and_then(Iterator::collect).doing(doing, path)?;
+        .with_context(doing, path)?;
+    let counts = statement.query_map([], count_row).and_then(Iterator::collect).with_context(doing, path)?;
     let mut statement = conn
         .prepare("SELECT task, profile, done, rounds, said FROM work ORDER BY task")
-        .doing(doing, path)?;
-    let work = statement.query_map([], work_row).and_then(Iterator::collect).doing(doing, path)?;
+        .with_context(doing, path)?;
+    let work = statement.query_map([], work_row).and_then(Iterator::collect).with_context(doing, path)?;
     Ok((counts, work))
 }
 

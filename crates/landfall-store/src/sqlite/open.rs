@@ -33,13 +33,13 @@ pub(super) fn open(
     // SQLite removes its log when the last connection closes. One with content is what a crash leaves behind.
     let unclean = std::fs::metadata(sibling_path(path, "-wal")).is_ok_and(|wal| wal.len() > 0);
     let created = create_database_file(path)?;
-    let bytes = std::fs::metadata(path).map_err(|error| StoreError::io("look at", path, error))?.len();
+    let bytes = std::fs::metadata(path).map_err(|error| StoreError::from_io("look at", path, error))?.len();
 
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut conn = Connection::open_with_flags(path, flags).doing("open the journal", path)?;
-    conn.busy_timeout(BUSY).doing("set the patience", path)?;
+    let mut conn = Connection::open_with_flags(path, flags).with_context("open the journal", path)?;
+    conn.busy_timeout(BUSY).with_context("set the patience", path)?;
     let version = schema::read_schema_version(&conn, path)?; // before anything is changed
-    if conn.is_readonly("main").doing("ask whether it can be written to", path)? {
+    if conn.is_readonly("main").with_context("ask whether it can be written to", path)? {
         return Err(StoreError::ReadOnly { path: path.to_owned() });
     }
     set_up(&conn, options, path)?;
@@ -54,12 +54,12 @@ pub(super) fn open(
         JournalCheck::Full => Some("PRAGMA integrity_check(1)"),
     };
     if let Some(sql) = structure {
-        let said: String = conn.query_row(sql, [], |row| row.get(0)).doing("check the file", path)?;
+        let said: String = conn.query_row(sql, [], |row| row.get(0)).with_context("check the file", path)?;
         if said != "ok" {
             return Err(StoreError::corrupt_at(None, said));
         }
     }
-    let head: JournalHead = reader::head(&conn, path)?;
+    let head: JournalHead = reader::read_head(&conn, path)?;
     let id = ensure_journal_id(&conn, path)?;
     if options.check == JournalCheck::Full {
         rebuild::verify_tables(&conn, path)?;
@@ -76,7 +76,7 @@ fn ensure_journal_id(conn: &Connection, path: &Path) -> Result<String, StoreErro
         "INSERT OR IGNORE INTO meta (key, value) VALUES ('journal_id', lower(hex(randomblob(16))))",
         [],
     )
-    .doing("give the journal an id", path)?;
+    .with_context("give the journal an id", path)?;
     let id = reader::journal_id(conn, path)?;
     id.ok_or_else(|| {
         StoreError::corrupt_at(None, "the id of the journal is gone as soon as it is written".to_owned())
@@ -91,12 +91,12 @@ fn create_database_file(path: &Path) -> Result<bool, StoreError> {
             // The name must be as durable as what will be acknowledged under it.
             if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
                 let synced = File::open(folder).and_then(|folder| folder.sync_all());
-                synced.map_err(|error| StoreError::io("make durable", folder, error))?;
+                synced.map_err(|error| StoreError::from_io("make durable", folder, error))?;
             }
             Ok(true)
         }
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
-        Err(error) => Err(StoreError::io("create", path, error)),
+        Err(error) => Err(StoreError::from_io("create", path, error)),
     }
 }
 
@@ -104,22 +104,22 @@ fn set_up(conn: &Connection, options: &JournalOptions, path: &Path) -> Result<()
     let doing = "set up the connection";
     let mode: String = conn
         .query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))
-        .doing(doing, path)
+        .with_context(doing, path)
         .map_err(|error| {
-        match error {
-            // In a folder that takes no new files the log cannot be made.
-            StoreError::Sql { source, .. }
-                if source.sqlite_error_code() == Some(rusqlite::ErrorCode::CannotOpen) =>
-            {
-                StoreError::ReadOnly { path: path.to_owned() }
+            match error {
+                // In a folder that takes no new files the log cannot be made.
+                StoreError::Sql { source, .. }
+                    if source.sqlite_error_code() == Some(rusqlite::ErrorCode::CannotOpen) =>
+                {
+                    StoreError::ReadOnly { path: path.to_owned() }
+                }
+                other => other,
             }
-            other => other,
-        }
-    })?;
+        })?;
     if mode != "wal" {
         return Err(StoreError::ReadOnly { path: path.to_owned() });
     }
-    let set = |name: &str, value: i64| conn.pragma_update(None, name, value).doing(doing, path);
+    let set = |name: &str, value: i64| conn.pragma_update(None, name, value).with_context(doing, path);
     set("synchronous", 2)?; // FULL: a commit returns after the log is on the disk
     set("foreign_keys", 1)?;
     set("mmap_size", 0)?;

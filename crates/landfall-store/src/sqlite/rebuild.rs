@@ -15,17 +15,17 @@ use crate::tally::{CountChange, CountIncrement, CountKey, Counted, count_changes
 use crate::{ReplayStop, Seq, StoreError, reader, schema};
 
 /// Makes the tables again, in one transaction: a failure leaves them as they were.
-pub(super) fn rebuild(conn: &mut Connection, path: &Path) -> Result<(), StoreError> {
+pub(super) fn rebuild_tables(conn: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let doing = "rebuild the tables";
-    let step = conn.transaction_with_behavior(TransactionBehavior::Immediate).doing(doing, path)?;
+    let step = conn.transaction_with_behavior(TransactionBehavior::Immediate).with_context(doing, path)?;
     refill_tables(&step, path)?;
-    step.commit().doing(doing, path)
+    step.commit().with_context(doing, path)
 }
 
 /// Makes the tables again, within a transaction of the caller's.
 pub(crate) fn refill_tables(conn: &Connection, path: &Path) -> Result<(), StoreError> {
     let RebuiltTables { flows, changes } = refold_journal(conn, path)?;
-    conn.execute_batch(schema::EMPTY_FOLDS).doing("rebuild the tables", path)?;
+    conn.execute_batch(schema::EMPTY_FOLDS).with_context("rebuild the tables", path)?;
     for (seq, flow) in &flows {
         tables::put_flow(conn, path, *seq, flow)?;
     }
@@ -41,7 +41,7 @@ pub(super) fn verify_tables(conn: &Connection, path: &Path) -> Result<(), StoreE
     let RebuiltTables { flows, changes } = refold_journal(conn, path)?;
     let mut folded = InMemoryTables::default();
     for change in changes {
-        folded.put(Seq::FIRST, change);
+        folded.apply_change(Seq::FIRST, change);
     }
     if let Some(difference) = reader::read_tables(conn, path)?.first_difference(&folded.to_tables()) {
         return Err(StoreError::corrupt_at(
@@ -101,7 +101,7 @@ impl TableRebuild {
             }
         }
         let task = apply(self.tasks.remove(id), *id, entry.at, event)?;
-        self.marks.entry(*id).or_default().note(nth, entry.at, event);
+        self.marks.entry(*id).or_default().note_event(nth, entry.at, event);
         self.tasks.insert(*id, task);
         Ok(())
     }

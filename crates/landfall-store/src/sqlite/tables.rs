@@ -29,9 +29,9 @@ pub(super) fn apply_table_change(
         TableChange::Task { row, nth, needs } => {
             let seq = Seq(first.0 + nth);
             let mut row = TaskRow::clone(row);
-            put_task(conn, scratch, seq, &mut row).doing("write a task's row", path)?;
+            put_task(conn, scratch, seq, &mut row).with_context("write a task's row", path)?;
             if let Some(needs) = needs {
-                put_needs(conn, &row, needs).doing("write a task's needs", path)?;
+                put_needs(conn, &row, needs).with_context("write a task's needs", path)?;
             }
             Ok(())
         }
@@ -42,24 +42,24 @@ pub(super) fn apply_table_change(
                 it.execute(params![tree.as_str(), config.as_str(), environment.as_str(), first.0 + nth, task])
             })
             .map(drop)
-            .doing("write a pass", path),
+            .with_context("write a pass", path),
         TableChange::RunStarted { run, at, slots } => conn
             .prepare_cached("INSERT OR REPLACE INTO run (id, started, slots) VALUES (?1, ?2, ?3)")
             .and_then(|mut it| it.execute(params![run.0, at.0, slots]))
             .map(drop)
-            .doing("write a run", path),
+            .with_context("write a run", path),
         TableChange::RunEnded { run, at, why } => conn
             .prepare_cached("UPDATE run SET ended = ?2, why = ?3 WHERE id = ?1")
             .and_then(|mut it| it.execute(params![run.0, at.0, fold::run_end_word(*why)]))
             .map(drop)
-            .doing("write a run", path),
+            .with_context("write a run", path),
         TableChange::BaseMoved { to } => set_base(conn, "UPDATE base SET at_commit = ?1", to.as_str(), path),
         TableChange::Published { commit } => {
             set_base(conn, "UPDATE base SET published = ?1, held = NULL", commit.as_str(), path)
         }
         TableChange::Held { reason } => set_base(conn, "UPDATE base SET held = ?1", reason, path),
-        TableChange::Tally(CountChange::Count(count)) => put_count(conn, count).doing("count", path),
-        TableChange::Tally(CountChange::Mark(task, mark)) => put_mark(conn, *task, mark).doing("count", path),
+        TableChange::Tally(CountChange::Count(count)) => put_count(conn, count).with_context("count", path),
+        TableChange::Tally(CountChange::Mark(task, mark)) => put_mark(conn, *task, mark).with_context("count", path),
     }
 }
 
@@ -116,7 +116,10 @@ fn put_mark(conn: &Connection, task: TaskId, mark: &WorkChange) -> rusqlite::Res
 }
 
 fn set_base(conn: &Connection, sql: &str, value: &str, path: &Path) -> Result<(), StoreError> {
-    conn.prepare_cached(sql).and_then(|mut it| it.execute([value])).map(drop).doing("write the base", path)
+    conn.prepare_cached(sql)
+        .and_then(|mut it| it.execute([value]))
+        .map(drop)
+        .with_context("write the base", path)
 }
 
 /// What the indexes are made of. A change that leaves it alone leaves them alone.
@@ -166,7 +169,7 @@ fn put_task(
         })
         .optional()?;
     let now = IndexedColumns {
-        status: row.status.word().to_owned(),
+        status: row.status.wire_name().to_owned(),
         priority: row.priority,
         parent: row.parent.map(|parent| parent.0),
         asks: row.asks.clone(),
@@ -283,7 +286,7 @@ pub(super) fn put_flow(conn: &Connection, path: &Path, seq: Seq, flow: &FlowText
     conn.prepare_cached("INSERT INTO flow (digest, seq, json) VALUES (?1, ?2, ?3)")
         .and_then(|mut it| it.execute(params![flow.digest, seq.0, flow.json]))
         .map(drop)
-        .doing("write a flow", path)
+        .with_context("write a flow", path)
 }
 
 /// Writes down where the journal ends: without it, losing its last events would not show.
@@ -291,7 +294,7 @@ pub(super) fn put_head(conn: &Connection, path: &Path, head: JournalHead) -> Res
     conn.prepare_cached("INSERT OR REPLACE INTO meta (key, value) VALUES ('head', ?1)")
         .and_then(|mut it| it.execute([format!("{}:{}", head.seq, head.hash)]))
         .map(drop)
-        .doing("write the head", path)
+        .with_context("write the head", path)
 }
 
 fn tags_json(tags: &[String]) -> String {

@@ -72,8 +72,8 @@ impl Writer {
         on_fatal: fn(&StoreError) -> !,
     ) -> Result<Self, StoreError> {
         let flows = reader::flow_digests(&conn, path)?;
-        let files =
-            JournalFiles::read_identities(path).map_err(|error| StoreError::io("look at", path, error))?;
+        let files = JournalFiles::read_identities(path)
+            .map_err(|error| StoreError::from_io("look at", path, error))?;
         let log = WalState { dirty: false, commits: 0, pushed: None };
         Ok(Self {
             conn,
@@ -180,7 +180,8 @@ impl Writer {
                     (self.on_fatal)(&error);
                 }
                 if !self.conn.is_autocommit()
-                    && let Err(failed) = self.conn.execute_batch("ROLLBACK").doing("roll back", &self.path)
+                    && let Err(failed) =
+                        self.conn.execute_batch("ROLLBACK").with_context("roll back", &self.path)
                 {
                     self.refused = Some(failed);
                 }
@@ -215,13 +216,15 @@ impl Writer {
     ) -> Result<(Vec<Seq>, JournalHead), StoreError> {
         let Self { conn, path, flows, chain, scratch, .. } = self;
         let mut head = self.head;
-        conn.prepare_cached("BEGIN IMMEDIATE").and_then(|mut it| it.execute([])).doing("begin", path)?;
+        conn.prepare_cached("BEGIN IMMEDIATE")
+            .and_then(|mut it| it.execute([]))
+            .with_context("begin", path)?;
         let mut lasts = Vec::with_capacity(group.len());
         let mut insert = conn
             .prepare_cached(
                 "INSERT INTO event (seq, at_ms, task, kind, body, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             )
-            .doing("prepare to append", path)?;
+            .with_context("prepare to append", path)?;
         for request in group {
             let first = head.seq.next();
             for event in &request.events {
@@ -245,7 +248,7 @@ impl Writer {
                 {
                     return Err(StoreError::TwoWriters { seq });
                 }
-                done.doing("append an event", path)?;
+                done.with_context("append an event", path)?;
                 head = JournalHead { seq, hash };
             }
             for change in &request.changes {
@@ -255,7 +258,7 @@ impl Writer {
         }
         drop(insert);
         tables::put_head(conn, path, head)?;
-        conn.prepare_cached("COMMIT").and_then(|mut it| it.execute([])).doing("commit", path)?;
+        conn.prepare_cached("COMMIT").and_then(|mut it| it.execute([])).with_context("commit", path)?;
         Ok((lasts, head))
     }
 
@@ -263,7 +266,7 @@ impl Writer {
         if let Some(error) = &self.refused {
             return Err(error.clone());
         }
-        let done = rebuild::rebuild(&mut self.conn, &self.path);
+        let done = rebuild::rebuild_tables(&mut self.conn, &self.path);
         if let Err(error) = &done
             && error.is_fatal()
         {
@@ -287,8 +290,9 @@ impl Writer {
         let pushed_lately = self.log.pushed.is_some_and(|at| at.elapsed() < PUSH_EVERY);
         if pages >= WAL_PAGES_MUCH && !pushed_lately {
             self.log.pushed = Some(Instant::now());
-            let patience =
-                |it: &Self, patience| it.conn.busy_timeout(patience).doing("set the patience", &it.path);
+            let patience = |it: &Self, patience| {
+                it.conn.busy_timeout(patience).with_context("set the patience", &it.path)
+            };
             if patience(self, PUSH_PATIENCE).is_ok() {
                 self.checkpoint("TRUNCATE");
                 patience(self, Duration::from_secs(5)).expect("it could be set before");
@@ -299,8 +303,10 @@ impl Writer {
     /// Moves the log into the database, and says how many pages the log had.
     fn checkpoint(&mut self, how: &str) -> i64 {
         let sql = format!("PRAGMA wal_checkpoint({how})");
-        let done =
-            self.conn.query_row(&sql, [], |row| row.get::<_, i64>(1)).doing("empty the log", &self.path);
+        let done = self
+            .conn
+            .query_row(&sql, [], |row| row.get::<_, i64>(1))
+            .with_context("empty the log", &self.path);
         match done {
             Ok(pages) => pages,
             Err(error) if error.is_fatal() => (self.on_fatal)(&error),

@@ -110,13 +110,13 @@ fn who_stands_in_line_and_what_is_being_verified_can_be_seen_without_an_engine()
     assert_eq!(queue.line().collect::<Vec<_>>(), [TaskId(1), TaskId(2), TaskId(3)]);
     assert_eq!(queue.batches().iter().map(|it| it.doing).collect::<Vec<_>>(), [BatchDoing::Checking(2)]);
     assert_eq!(queue.batch_of(TaskId(2)).map(|it| it.id), Some(batch));
-    assert_eq!(reader.counts().expect("it can be read").of(TaskStatus::Landing), 3);
+    assert_eq!(reader.counts().expect("it can be read").count_of(TaskStatus::Landing), 3);
 
     let sqlite = place.open();
     engine(&sqlite, QueueEvent::Checked { batch, count: 2, report: report(CheckOutcome::Flaky) });
     let held = QueueEvent::Held { why: HoldReason::Person, reason: "not today".to_owned(), until: None };
     engine(&sqlite, held);
-    let reader = sqlite.reader().expect("it opens");
+    let reader = sqlite.open_reader().expect("it opens");
     let queue = reader.queue().expect("it is whole");
     assert!(queue.batches()[0].is_green());
     assert_eq!(queue.hold().map(|hold| hold.reason.as_str()), Some("not today"));
@@ -143,9 +143,9 @@ fn a_conflict_that_is_a_persons_is_in_the_inbox_until_it_is_due() {
         WaitReason::Conflict { base: commit('b'), files, until, overdue: ConflictTimeoutAction::Defer };
     story.task(&sqlite, 1, Event::Conflicted { attempt: Attempt(1), base: commit('b'), paths: Vec::new() });
     story.task(&sqlite, 1, Event::Waited { wait, then: StepName::new("work") });
-    let reader = sqlite.reader().expect("it opens");
+    let reader = sqlite.open_reader().expect("it opens");
     let inbox = reader.inbox().expect("it can be read");
-    let short = commit('b').short().to_owned();
+    let short = commit('b').short_hash().to_owned();
     let asks = format!("resolve its conflict with {short} in src/a.rs, b c");
     assert_eq!(inbox.iter().map(|row| (row.task, row.asks.clone())).collect::<Vec<_>>(), [(TaskId(1), asks)]);
     let row = reader.row(TaskId(1)).expect("it can be read").expect("it is there");
@@ -179,8 +179,8 @@ fn a_fact_of_the_queue_that_cannot_follow_is_found_by_reader_rebuild_and_check()
         }
         other => panic!("{what}: {other:?}"),
     };
-    misplaced("reader", sqlite.reader().expect("it opens").queue().map(drop));
-    misplaced("rebuild", sqlite.rebuild());
+    misplaced("reader", sqlite.open_reader().expect("it opens").queue().map(drop));
+    misplaced("rebuild", sqlite.rebuild_tables());
     drop(sqlite);
     let full = JournalOptions { check: JournalCheck::Full, ..JournalOptions::default() };
     misplaced("check", Sqlite::open(&place.path(), full).map(drop));

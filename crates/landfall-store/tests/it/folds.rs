@@ -25,7 +25,7 @@ fn live_tables_equal_rebuilt_tables_after_random_histories() {
         let live = sqlite.read_tables().expect("they can be read");
         seen.iter_mut().zip(sizes(&live)).for_each(|(sum, size)| *sum += size);
         assert_eq!(live.first_difference(&memory.tables()), None, "seed {seed}: sqlite and memory");
-        sqlite.rebuild().expect("the journal is whole");
+        sqlite.rebuild_tables().expect("the journal is whole");
         assert_eq!(
             live.first_difference(&sqlite.read_tables().expect("they can be read")),
             None,
@@ -67,7 +67,7 @@ fn rebuilding_mends_tables_that_were_changed_behind_our_back() {
          UPDATE base SET held = 'never'; DELETE FROM task WHERE id % 7 = 0; DELETE FROM tag;
          UPDATE tally SET many = many + 1; DELETE FROM work WHERE task % 2 = 0;",
     );
-    sqlite.rebuild().expect("the journal is whole");
+    sqlite.rebuild_tables().expect("the journal is whole");
     assert_eq!(live.first_difference(&sqlite.read_tables().expect("they can be read")), None);
     // The flows are back as well: later events may name them.
     for _ in 0..20 {

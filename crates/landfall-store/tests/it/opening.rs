@@ -54,7 +54,7 @@ fn a_journal_of_the_first_schema_is_brought_up_to_date_by_whoever_writes() {
     assert!(matches!(older, Err(StoreError::Older { found: 1, known: 3, .. })), "{older:?}");
     let sqlite = place.open_with(JournalOptions { check: JournalCheck::Full, ..JournalOptions::default() });
     assert_eq!(sqlite.head().expect("it has one"), head);
-    let reader = sqlite.reader().expect("it opens");
+    let reader = sqlite.open_reader().expect("it opens");
     assert!(reader.queue().expect("it can be read").is_empty());
     assert_eq!(reader.row(TaskId(1)).expect("it can be read").map(|row| row.seq), Some(Seq(1)));
 }
@@ -283,7 +283,7 @@ fn child_reads_a_still_folder() {
     let path = Path::new(&path);
     let reader = StoreReader::open(path).expect("it can be read");
     assert_eq!(reader.task(TaskId(1)).expect("it can be read").expect("it is there").id, TaskId(1));
-    let ready = reader.counts().expect("it can be read").of(TaskStatus::Ready);
+    let ready = reader.counts().expect("it can be read").count_of(TaskStatus::Ready);
     let refused = Sqlite::open(path, JournalOptions::default()).map(drop);
     assert!(matches!(refused, Err(StoreError::ReadOnly { .. })), "{refused:?}");
     println!("read {ready}, write refused");

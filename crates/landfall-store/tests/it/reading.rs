@@ -24,7 +24,7 @@ fn filled(seed: u64) -> (Place, Sqlite, History) {
 fn a_reader_answers_what_the_history_says() {
     for seed in 0..5 {
         let (_place, sqlite, history) = filled(seed);
-        let reader = sqlite.reader().expect("it opens");
+        let reader = sqlite.open_reader().expect("it opens");
         let rows = reader.tables().expect("they can be read").tasks;
         let unblocks = |task: &TaskId| history.tasks.get(task).is_some_and(|task| task.unblocks_dependents());
 
@@ -77,7 +77,7 @@ fn a_reader_answers_what_the_history_says() {
 #[test]
 fn the_end_is_told_when_it_can_be_read_and_whoever_waits_for_it_is_woken() {
     let (_place, sqlite, mut history) = filled(3);
-    let (end, reader) = (sqlite.journal_end(), sqlite.reader().expect("it opens"));
+    let (end, reader) = (sqlite.journal_end(), sqlite.open_reader().expect("it opens"));
     assert_eq!(end.head(), reader.head().expect("it can be read"));
     for _ in 0..20 {
         let before = end.head().seq;
@@ -101,7 +101,7 @@ fn the_end_is_told_when_it_can_be_read_and_whoever_waits_for_it_is_woken() {
 #[test]
 fn filters_and_pages_show_each_task_once() {
     let (_place, sqlite, _history) = filled(11);
-    let reader = sqlite.reader().expect("it opens");
+    let reader = sqlite.open_reader().expect("it opens");
     let rows = reader.tables().expect("they can be read").tasks;
     let some = |it: Option<&str>| it.map(ToOwned::to_owned);
     let mut shown = 0;
@@ -142,7 +142,7 @@ fn fits(filter: &TaskFilter, row: &TaskRow) -> bool {
 #[test]
 fn pages_of_events_are_the_journal() {
     let (_place, sqlite, history) = filled(12);
-    let reader = sqlite.reader().expect("it opens");
+    let reader = sqlite.open_reader().expect("it opens");
     let mut paged = Vec::new();
     loop {
         let after = paged.last().map_or(Seq::ZERO, |(seq, _)| *seq);
@@ -174,7 +174,7 @@ fn readers_see_whole_batches_while_a_writer_writes() {
             scope.spawn(|| {
                 let mut last = 0;
                 while !done.load(Ordering::Acquire) {
-                    let reader = sqlite.reader().expect("it opens");
+                    let reader = sqlite.open_reader().expect("it opens");
                     let tables = reader.tables().expect("they can be read");
                     let tasks = tables.tasks.len();
                     assert!(tasks >= last, "what was seen is not unseen");
@@ -197,7 +197,7 @@ fn readers_see_whole_batches_while_a_writer_writes() {
 #[test]
 fn runs_the_base_and_passes_are_what_the_events_made() {
     let (_place, sqlite, _history) = filled(13);
-    let reader = sqlite.reader().expect("it opens");
+    let reader = sqlite.open_reader().expect("it opens");
     let tables = reader.tables().expect("they can be read");
     let mut runs = reader.runs(1_000).expect("it can be read");
     runs.reverse();

@@ -12,7 +12,9 @@ use super::client::{GithubMethod, GithubRequest, RetryEffect, read};
 use super::wire::{
     ConclusionWire, GithubCheckAnnotation, GithubJob, GithubWorkflowRun, GithubWorkflowRuns, Jobs,
 };
-use crate::tracker::{CommitSha, FailedJob, JobStep, Tracker as _, TrackerError, TrackerResult, shown};
+use crate::tracker::{
+    CommitSha, FailedJob, JobStep, Tracker as _, TrackerError, TrackerResult, escape_beginning,
+};
 
 /// Jobs whose remarks are read: a matrix that fails everywhere says the same thing everywhere.
 const REMARKS_OF_JOBS_MAX: usize = 20;
@@ -65,7 +67,7 @@ impl Github {
             if !now.iter().any(|check| check.id.is_some_and(|id| old.contains(&id))) {
                 break;
             }
-            self.client.again(&format!("read the checks of {commit}"), tried)?;
+            self.client.wait_before_retry(&format!("read the checks of {commit}"), tried)?;
         }
         Ok(count)
     }
@@ -106,7 +108,8 @@ impl Github {
             self.client.fetch_list(GithubRequest::get(format!("read the remarks of job {}", job.id), path)),
         )?;
         let failures = all.into_iter().filter(|it| it.annotation_level.as_deref() == Some("failure"));
-        let words = failures.filter_map(|it| it.message).map(|words| shown(&words, REMARK_CHARS_MAX));
+        let words =
+            failures.filter_map(|it| it.message).map(|words| escape_beginning(&words, REMARK_CHARS_MAX));
         Ok(words.take(REMARKS_MAX).collect())
     }
 }

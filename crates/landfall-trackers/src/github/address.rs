@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::tracker::{NameError, shown};
+use crate::tracker::{NameError, escape_beginning};
 
 /// The two addresses of one GitHub: that of REST and that of GraphQL.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +23,8 @@ impl GithubEndpoints {
 
     /// A GitHub by its address: of github.com, of a company's own server (`https://git.example.com`), or of an API.
     pub fn new(text: &str) -> Result<Self, NameError> {
-        let wrong = |why| NameError { given: shown(text, 60), wanted: "the address of a GitHub", why };
+        let wrong =
+            |why| NameError { given: escape_beginning(text, 60), wanted: "the address of a GitHub", why };
         let whole = if text.contains("://") { text.to_owned() } else { format!("https://{text}") };
         let (scheme, rest) = whole.split_once("://").expect("put there");
         let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
@@ -77,7 +78,7 @@ impl GithubEndpoints {
 
     /// The host people know it by: the one in the addresses of its repositories.
     #[must_use]
-    pub fn host(&self) -> &str {
+    pub fn host_name(&self) -> &str {
         let rest = self.rest.split_once("://").map_or(self.rest.as_str(), |(_, rest)| rest);
         let host = rest.split('/').next().unwrap_or(rest);
         host.strip_prefix("api.").filter(|_| !self.rest.ends_with("/api/v3")).unwrap_or(host)
@@ -192,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_server_has_the_host_that_people_know() {
-        let host = |text: &str| GithubEndpoints::new(text).expect("an address").host().to_owned();
+        let host = |text: &str| GithubEndpoints::new(text).expect("an address").host_name().to_owned();
         assert_eq!(host("https://api.github.com"), "github.com");
         assert_eq!(host("acme.ghe.com"), "acme.ghe.com");
         assert_eq!(host("https://git.example.com:8443/api/v3"), "git.example.com:8443");

@@ -51,14 +51,14 @@ const SLOW_MS: u64 = 60_000;
 const SLOW_MS_MAX: u64 = 3_600_000;
 
 impl GithubRateLimit {
-    fn state(&self) -> MutexGuard<'_, RateLimitState> {
+    fn lock_state(&self) -> MutexGuard<'_, RateLimitState> {
         // What a thread that panicked has left is as true as before.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes a request out of the budget, or says why not yet.
     pub(super) fn take(&self, resource: Resource, now: Timestamp) -> Result<(), RateLimitWait> {
-        let mut state = self.state();
+        let mut state = self.lock_state();
         if now < state.slow_until {
             return Err(RateLimitWait::Slow(state.slow_until));
         }
@@ -76,7 +76,7 @@ impl GithubRateLimit {
 
     /// What an answer says is left. Answers overtake one another: within a window the least counts.
     pub(super) fn note_remaining(&self, resource: Resource, requests: u64, reset: Timestamp) {
-        let mut state = self.state();
+        let mut state = self.lock_state();
         let left = state.left.entry(resource).or_insert(RemainingQuota { requests, reset });
         // The same window may differ by a second, as clocks are compared.
         if reset.0 > left.reset.0 + 2_000 {
@@ -88,7 +88,7 @@ impl GithubRateLimit {
 
     /// We were told to slow down. Says until when.
     pub(super) fn note_slow_down(&self, now: Timestamp, ms: Option<u64>) -> Timestamp {
-        let mut state = self.state();
+        let mut state = self.lock_state();
         let longer = SLOW_MS.saturating_mul(1 << state.slowed.min(10));
         state.slowed += 1;
         let until = now.plus_ms(ms.unwrap_or(longer).min(SLOW_MS_MAX));
@@ -98,20 +98,20 @@ impl GithubRateLimit {
 
     /// Something went well.
     pub(super) fn note_success(&self) {
-        self.state().slowed = 0;
+        self.lock_state().slowed = 0;
     }
 
     /// The turn of one who changes something, and how long it has to wait with it.
-    pub(super) fn turn(&self, now: Timestamp, gap_ms: u64) -> (MutexGuard<'_, ()>, u64) {
+    pub(super) fn wait_for_turn(&self, now: Timestamp, gap_ms: u64) -> (MutexGuard<'_, ()>, u64) {
         let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let last = self.state().last_write;
+        let last = self.lock_state().last_write;
         let wait = last.map_or(0, |last| last.plus_ms(gap_ms).0.saturating_sub(now.0));
         (turn, u64::try_from(wait).unwrap_or(0).min(gap_ms))
     }
 
     /// Something was changed, or may have been.
     pub(super) fn note_write(&self, now: Timestamp) {
-        self.state().last_write = Some(now);
+        self.lock_state().last_write = Some(now);
     }
 }
 
@@ -145,10 +145,10 @@ mod tests {
     #[test]
     fn changes_keep_a_distance() {
         let budget = GithubRateLimit::default();
-        assert_eq!(budget.turn(Timestamp(5), 1_000).1, 0);
+        assert_eq!(budget.wait_for_turn(Timestamp(5), 1_000).1, 0);
         budget.note_write(Timestamp(5));
-        assert_eq!(budget.turn(Timestamp(305), 1_000).1, 700);
-        assert_eq!(budget.turn(Timestamp(5_000), 1_000).1, 0);
-        assert_eq!(budget.turn(Timestamp(0), 1_000).1, 1_000); // the clock was set back
+        assert_eq!(budget.wait_for_turn(Timestamp(305), 1_000).1, 700);
+        assert_eq!(budget.wait_for_turn(Timestamp(5_000), 1_000).1, 0);
+        assert_eq!(budget.wait_for_turn(Timestamp(0), 1_000).1, 1_000); // the clock was set back
     }
 }

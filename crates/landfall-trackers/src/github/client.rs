@@ -14,7 +14,7 @@ use super::address::{GithubEndpoints, GithubPath, next_page};
 use super::budget::{GithubRateLimit, RateLimitWait, Resource};
 use super::etags::{EtagEntry, Etags};
 use super::token::{GithubToken, TokenSources};
-use crate::tracker::{TrackerClock, TrackerError, TrackerResult, WaitEnd, shown};
+use crate::tracker::{TrackerClock, TrackerError, TrackerResult, WaitEnd, escape_beginning};
 
 /// How long to go on before whoever asked is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -192,19 +192,19 @@ impl GithubClient {
 
     /// Asks, and reads the answer.
     pub(super) fn fetch_json<T: DeserializeOwned>(&self, call: &GithubRequest) -> TrackerResult<T> {
-        let reply = self.reply(call, CacheUse::Yes)?;
+        let reply = self.send_request(call, CacheUse::Yes)?;
         read(&call.what, &reply.body)
     }
 
     /// Asks for how it is now, not for whether it has changed.
     pub(super) fn fetch_json_uncached<T: DeserializeOwned>(&self, call: &GithubRequest) -> TrackerResult<T> {
-        let reply = self.reply(call, CacheUse::No)?;
+        let reply = self.send_request(call, CacheUse::No)?;
         read(&call.what, &reply.body)
     }
 
     /// Asks for something done; the answer's body says nothing.
     pub(super) fn send_only(&self, call: &GithubRequest) -> TrackerResult<()> {
-        self.reply(call, CacheUse::No).map(drop)
+        self.send_request(call, CacheUse::No).map(drop)
     }
 
     /// All items of a list, page by page, or as many as `enough` wants.
@@ -226,7 +226,7 @@ impl GithubClient {
             }
             let Some(next) = reply.link.as_deref().and_then(next_page) else { return Ok(pages) };
             if !self.base.contains_url(next) {
-                let why = format!("the next page is said to be at {}", shown(next, 100));
+                let why = format!("the next page is said to be at {}", escape_beginning(next, 100));
                 return Err(TrackerError::Malformed { what: call.what, why });
             }
             url = next.to_owned();
@@ -265,7 +265,7 @@ impl GithubClient {
         }
     }
 
-    fn reply(&self, call: &GithubRequest, reuse: CacheUse) -> TrackerResult<GithubReply> {
+    fn send_request(&self, call: &GithubRequest, reuse: CacheUse) -> TrackerResult<GithubReply> {
         let url = call.path.to_url(&self.base, &call.query);
         self.send(&call.what, call, &url, Resource::Rest, reuse)
     }
@@ -296,7 +296,7 @@ impl GithubClient {
                 }
                 RequestOutcome::Unknown => {
                     // A token may have been renewed since it was read.
-                    if renewed || !self.renew(what)? {
+                    if renewed || !self.renew_token(what)? {
                         let hint = TokenSources::token_hint(self.is_public());
                         return Err(TrackerError::Unauthorized { what: what.to_owned(), hint });
                     }
@@ -307,14 +307,14 @@ impl GithubClient {
                     if !tries_left || (unsure && call.repeat == RetryEffect::Twice) {
                         return Err(TrackerError::Unavailable { what: what.to_owned(), why, unsure });
                     }
-                    self.again(what, tried)?;
+                    self.wait_before_retry(what, tried)?;
                 }
             }
         }
     }
 
     /// Waits before the next try.
-    pub(super) fn again(&self, what: &str, tried: u32) -> TrackerResult<()> {
+    pub(super) fn wait_before_retry(&self, what: &str, tried: u32) -> TrackerResult<()> {
         let doubled = 1_u64 << tried.saturating_sub(1).min(6);
         self.pause_between_requests(what, self.patience.again_ms.saturating_mul(doubled))
     }
@@ -336,7 +336,8 @@ impl GithubClient {
         resource: Resource,
         reuse: CacheUse,
     ) -> TrackerResult<RequestOutcome> {
-        let turn = call.changes.then(|| self.budget.turn(self.clock.now(), self.patience.write_gap_ms));
+        let turn =
+            call.changes.then(|| self.budget.wait_for_turn(self.clock.now(), self.patience.write_gap_ms));
         if let Some((_, wait)) = &turn
             && *wait > 0
         {
@@ -429,7 +430,7 @@ impl GithubClient {
         let said: GithubErrorBody = serde_json::from_slice(body).unwrap_or_default();
         let slow =
             said.documentation_url.contains("secondary") || said.message.contains("secondary rate limit");
-        let why = said.why(status);
+        let why = said.explain_error(status);
         Err(match status {
             403 | 429 if slow || headers.retry_after_ms.is_some() => {
                 let until = self.budget.note_slow_down(self.clock.now(), headers.retry_after_ms);
@@ -466,7 +467,7 @@ impl GithubClient {
             location.to_owned()
         };
         if !self.base.contains_url(&location) {
-            return shown(&location, 200);
+            return escape_beginning(&location, 200);
         }
         let call = GithubRequest::get(what, GithubPath::default());
         let there = match self.send_once(what, &call, &location, Resource::Rest, CacheUse::No) {
@@ -476,12 +477,12 @@ impl GithubClient {
             Ok(RequestOutcome::Limit(_) | RequestOutcome::Unknown | RequestOutcome::Broken { .. })
             | Err(_) => None,
         };
-        let Some(there) = there else { return shown(&location, 200) };
+        let Some(there) = there else { return escape_beginning(&location, 200) };
         let repository = there.full_name.or_else(|| repository_of(&there.repository_url?));
         match (repository, there.number) {
-            (Some(repository), Some(number)) => format!("{}#{number}", shown(&repository, 150)),
-            (Some(repository), None) => shown(&repository, 150),
-            (None, _) => shown(&location, 200),
+            (Some(repository), Some(number)) => format!("{}#{number}", escape_beginning(&repository, 150)),
+            (Some(repository), None) => escape_beginning(&repository, 150),
+            (None, _) => escape_beginning(&location, 200),
         }
     }
 
@@ -494,7 +495,7 @@ impl GithubClient {
     }
 
     /// Reads the token again, and says whether it is another one.
-    fn renew(&self, what: &str) -> TrackerResult<bool> {
+    fn renew_token(&self, what: &str) -> TrackerResult<bool> {
         let read = self.read_token(what)?;
         let mut token = self.token.lock().unwrap_or_else(PoisonError::into_inner);
         let other = token.as_ref() != Some(&read);
@@ -575,7 +576,7 @@ struct GithubErrorBody {
 }
 
 impl GithubErrorBody {
-    fn why(&self, status: u16) -> String {
+    fn explain_error(&self, status: u16) -> String {
         let mut why =
             if self.message.is_empty() { format!("GitHub answered {status}") } else { self.message.clone() };
         for error in self.errors.as_array().into_iter().flatten() {
@@ -587,7 +588,7 @@ impl GithubErrorBody {
                 why = format!("{why}: {detail}");
             }
         }
-        shown(&why, 500)
+        escape_beginning(&why, 500)
     }
 }
 

@@ -7,7 +7,7 @@ use landfall_model::TaskSize;
 
 use super::Github;
 use super::client::{GraphqlError, UNSEEN};
-use crate::tracker::{IssueNumber, TrackerError, TrackerResult, shown};
+use crate::tracker::{IssueNumber, TrackerError, TrackerResult, escape_beginning};
 
 /// The items an issue is, in the projects it is in, with their size field. An issue is in a few projects at most.
 const SIZES: &str = "query($owner:String!,$name:String!,$number:Int!,$field:String!){repository(owner:$owner,name:$name){\
@@ -135,7 +135,7 @@ impl Github {
 fn graphql_refusal(what: &str, errors: &[GraphqlError]) -> TrackerError {
     let what = what.to_owned();
     let why = errors.first().map_or("no reason was given", |error| &error.message);
-    let why = shown(why, 300);
+    let why = escape_beginning(why, 300);
     match errors.first().and_then(|error| error.kind.as_deref()) {
         Some("FORBIDDEN" | "INSUFFICIENT_SCOPES") => TrackerError::Forbidden { what, why },
         Some("NOT_FOUND") => TrackerError::NotFound { what, hint: UNSEEN.to_owned() },

@@ -7,7 +7,7 @@ use ring::hmac;
 use serde::Deserialize;
 use thiserror::Error;
 
-use crate::tracker::{CommentThread, CommitSha, IssueNumber, PrNumber, TrackerBranchName, shown};
+use crate::tracker::{CommentThread, CommitSha, IssueNumber, PrNumber, TrackerBranchName, escape_beginning};
 
 /// The headers of a delivery that matter.
 #[derive(Debug, Clone, Copy)]
@@ -25,7 +25,7 @@ pub struct Delivery<'a> {
 impl<'a> Delivery<'a> {
     /// The delivery in a request. `header` looks a header up by its name in lower case; one that is missing is empty, and what is not signed is
     /// not believed.
-    pub fn of(header: impl Fn(&str) -> Option<&'a str>, body: &'a [u8]) -> Self {
+    pub fn from_request(header: impl Fn(&str) -> Option<&'a str>, body: &'a [u8]) -> Self {
         let header = |name| header(name).unwrap_or_default();
         Self {
             event: header("x-github-event"),
@@ -75,7 +75,7 @@ pub fn parse_delivery(
     delivery: Delivery<'_>,
 ) -> Result<WebhookSubject, DeliveryError> {
     verify_signature(secret, delivery.signature, delivery.body)?;
-    let malformed = |why: String| DeliveryError::Malformed(shown(&why, 300));
+    let malformed = |why: String| DeliveryError::Malformed(escape_beginning(&why, 300));
     if delivery.body.len() > BODY_BYTES_MAX {
         return Err(malformed("it is too long".to_owned()));
     }
@@ -85,9 +85,10 @@ pub fn parse_delivery(
         && !about.full_name.eq_ignore_ascii_case(repository)
         && delivery.event != "repository"
     {
-        return Err(DeliveryError::Repository(shown(&about.full_name, 100)));
+        return Err(DeliveryError::Repository(escape_beginning(&about.full_name, 100)));
     }
-    let missing = |what: &str| malformed(format!("`{what}` is missing in `{}`", shown(delivery.event, 40)));
+    let missing =
+        |what: &str| malformed(format!("`{what}` is missing in `{}`", escape_beginning(delivery.event, 40)));
     let commit = |text: &str| {
         CommitSha::new(text).map(WebhookSubject::Checks).map_err(|error| malformed(error.to_string()))
     };
@@ -95,7 +96,9 @@ pub fn parse_delivery(
         "issues" | "issue_comment" | "sub_issues" | "issue_dependencies" => {
             let issue =
                 body.issue.or(body.parent_issue).or(body.blocked_issue).ok_or_else(|| missing("issue"))?;
-            Ok(WebhookSubject::Thread(issue.thread().ok_or_else(|| malformed("a number is 0".to_owned()))?))
+            Ok(WebhookSubject::Thread(
+                issue.comment_thread().ok_or_else(|| malformed("a number is 0".to_owned()))?,
+            ))
         }
         "pull_request"
         | "pull_request_review"
@@ -167,7 +170,7 @@ struct WebhookIssue {
 }
 
 impl WebhookIssue {
-    fn thread(&self) -> Option<CommentThread> {
+    fn comment_thread(&self) -> Option<CommentThread> {
         match self.pull_request {
             Some(_) => PrNumber::new(self.number).map(CommentThread::PullRequest),
             None => IssueNumber::new(self.number).map(CommentThread::Issue),

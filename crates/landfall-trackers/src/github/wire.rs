@@ -9,7 +9,7 @@ use super::client::repository_of;
 use crate::tracker::{
     CloseReason, CommitSha, Conclusion, ForgeCheck, ForgeCheckState, Issue, IssueNumber, JobStep, Label,
     PrNumber, PrState, PullRequest, ReviewVerdict, TrackerBranchName, TrackerError, TrackerIssueState,
-    TrackerResult, shown,
+    TrackerResult, escape_beginning,
 };
 
 #[derive(Debug, Deserialize)]
@@ -104,7 +104,7 @@ impl IssueWire {
             title: self.title,
             body: self.body.unwrap_or_default(),
             state,
-            labels: labels(self.labels),
+            labels: parse_labels(self.labels),
             assignees: self.assignees.unwrap_or_default().into_iter().map(|user| user.login).collect(),
             author: self.user.map(|user| user.login),
             comments: self.comments,
@@ -118,14 +118,16 @@ impl IssueWire {
 }
 
 /// The labels among what is said to be some. One we could not name is made one we can; nobody asks for it by name.
-pub(super) fn labels(wire: Vec<LabelWire>) -> BTreeSet<Label> {
+pub(super) fn parse_labels(wire: Vec<LabelWire>) -> BTreeSet<Label> {
     let names = wire.into_iter().filter_map(|label| match label {
         LabelWire::Name(name) => Some(name),
         LabelWire::Whole { name } => name,
     });
     names
         .filter_map(|name| {
-            Label::new(&name).or_else(|_| Label::new(shown(&name, 50).replace(',', " ").trim())).ok()
+            Label::new(&name)
+                .or_else(|_| Label::new(escape_beginning(&name, 50).replace(',', " ").trim()))
+                .ok()
         })
         .collect()
 }

@@ -159,7 +159,7 @@ impl LocalRecord {
         Ok(Self { head, body: body.strip_suffix('\n').unwrap_or(body).to_owned() })
     }
 
-    fn text(&self) -> Result<String, String> {
+    fn to_text(&self) -> Result<String, String> {
         let head = toml::to_string(&self.head).map_err(|error| error.to_string())?;
         Ok(format!("{FENCE}\n{head}{FENCE}\n\n{}\n", self.body))
     }
@@ -167,7 +167,7 @@ impl LocalRecord {
     /// Writes it whole: whoever reads sees what was or what is. `temporary` is a name nobody else writes to.
     pub(super) fn write(&self, path: &Path, temporary: &Path) -> TrackerResult<()> {
         let malformed = |why| TrackerError::Malformed { what: path.display().to_string(), why };
-        let text = self.text().map_err(malformed)?;
+        let text = self.to_text().map_err(malformed)?;
         // What we could not read again is not written.
         Self::parse(&text).map_err(malformed)?;
         if text.len() as u64 > FILE_BYTES_MAX {

@@ -78,7 +78,7 @@ enum RemarkKind {
 impl RemarkKind {
     const ALL: [Self; 4] = [Self::Insert, Self::Delete, Self::Replace, Self::Comment];
 
-    fn word(self) -> &'static str {
+    fn wire_name(self) -> &'static str {
         match self {
             Self::Insert => "insert",
             Self::Delete => "delete",
@@ -90,7 +90,7 @@ impl RemarkKind {
     /// `Insert Annotations`, `insertions` and `INSERT` are all `insert`.
     fn from_words(words: &str) -> Option<Self> {
         let words = words.to_ascii_lowercase();
-        let begins = |kind: &Self| words.starts_with(kind.word());
+        let begins = |kind: &Self| words.starts_with(kind.wire_name());
         match words.as_str() {
             "add" => Some(Self::Insert),
             _ if words.starts_with("deletion") => Some(Self::Delete),
@@ -99,7 +99,7 @@ impl RemarkKind {
     }
 
     fn known() -> String {
-        Self::ALL.map(Self::word).join(", ")
+        Self::ALL.map(Self::wire_name).join(", ")
     }
 }
 
@@ -151,9 +151,13 @@ fn parse_tuple(file: &str, kind: RemarkKind, parts: &[Value]) -> Result<ModuleAn
     let texts = texts.filter(|texts| texts.len() == wanted).ok_or_else(|| {
         ModuleLineProblem::new(
             1,
-            format!("an annotation of kind `{}` has {} parts, not {wanted} texts", kind.word(), parts.len()),
+            format!(
+                "an annotation of kind `{}` has {} parts, not {wanted} texts",
+                kind.wire_name(),
+                parts.len()
+            ),
         )
-        .hint("before, text, after; for replace and comment: before, selection, text, after")
+        .with_hint("before, text, after; for replace and comment: before, selection, text, after")
     })?;
     let text = |place: usize| restore_newlines(texts[place]);
     let remark = match kind {
@@ -201,7 +205,7 @@ fn parse_object(line: usize, value: &Value) -> Result<ModuleAnnotation, ModuleLi
         take(names).ok_or_else(|| {
             ModuleLineProblem::new(
                 line,
-                format!("an annotation of kind `{}` needs `{}`", kind.word(), names[0]),
+                format!("an annotation of kind `{}` needs `{}`", kind.wire_name(), names[0]),
             )
         })
     };

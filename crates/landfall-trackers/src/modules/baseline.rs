@@ -2,7 +2,7 @@
 
 use super::problem::{ModuleFormatError, ModuleLineProblem};
 use super::target::ModuleWeight;
-use super::text::{cell, is_rule, split_cells};
+use super::text::{format_cell, is_rule, split_cells};
 
 /// The most requirements a baseline holds; more cannot be judged one by one.
 pub const ROWS_MAX: usize = 30;
@@ -53,7 +53,7 @@ impl Baseline {
                     let row = parse_row(line, &cells)?;
                     if baseline.rows.iter().any(|it| it.r == row.r) {
                         return Err(ModuleLineProblem::new(line, format!("R{} is there twice", row.r))
-                            .hint("number them through"));
+                            .with_hint("number them through"));
                     }
                     baseline.rows.push(row);
                 }
@@ -61,19 +61,19 @@ impl Baseline {
         }
         match baseline.rows.len() {
             0 => Err(ModuleLineProblem::new(1, "the baseline has no requirements")
-                .hint("a row is `| R1 | what must hold | critical | where it comes from |`")),
+                .with_hint("a row is `| R1 | what must hold | critical | where it comes from |`")),
             many if many > ROWS_MAX => Err(ModuleLineProblem::new(
                 1,
                 format!("{many} requirements; at most {ROWS_MAX} can be measured"),
             )
-            .hint("bring small ones together")),
+            .with_hint("bring small ones together")),
             _ => Ok(baseline),
         }
     }
 
     /// The file.
     #[must_use]
-    pub fn text(&self) -> String {
+    pub fn to_text(&self) -> String {
         let mut out = format!(
             "# Convergence Baseline\n\n*Generated from*: {}\n*Updated*: {}\n\n| # | Requirement | Weight | Source |\n|---|---|---|---|\n",
             self.generated_from, self.updated
@@ -82,9 +82,9 @@ impl Baseline {
             out.push_str(&format!(
                 "| R{} | {} | {} | {} |\n",
                 row.r,
-                cell(&row.text),
+                format_cell(&row.text),
                 row.weight,
-                cell(&row.source)
+                format_cell(&row.source)
             ));
         }
         out

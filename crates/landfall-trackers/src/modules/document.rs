@@ -52,7 +52,9 @@ impl Document {
         for (place, field) in fields.iter().enumerate() {
             if fields[..place].iter().any(|it| it.key == field.key) {
                 let message = format!("`{}` is there twice", super::problem::shorten_text(&field.key));
-                return Err(ModuleLineProblem::new(field.line, message).hint("keep the one that is meant"));
+                return Err(
+                    ModuleLineProblem::new(field.line, message).with_hint("keep the one that is meant")
+                );
             }
         }
         Ok(Self { syntax, text: text.to_owned(), fields, end })
@@ -80,7 +82,7 @@ impl Document {
         match self.fields.iter().find(|field| field.key == key) {
             Some(field) => {
                 let new = match self.syntax {
-                    Syntax::Json => json::shown(&self.text, value),
+                    Syntax::Json => json::format_value(&self.text, value),
                     Syntax::FrontMatter => {
                         yaml::format_replacement(&self.text, &field.span, value, &field.comments)
                     }

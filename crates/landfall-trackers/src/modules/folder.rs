@@ -40,7 +40,7 @@ impl ModuleKind {
 
     /// The flow its tasks go through.
     #[must_use]
-    pub fn flow(self) -> &'static str {
+    pub fn flow_name(self) -> &'static str {
         match self {
             Self::Task | Self::AiTasks => "lifecycle",
             Self::Notebook => "staged",
@@ -140,12 +140,12 @@ pub const WORKING: &str = ".working";
 ///
 /// # Errors
 /// When a folder that is there cannot be read.
-pub fn find(project: &Path) -> Result<ModuleScan, FolderError> {
+pub fn find_modules(project: &Path) -> Result<ModuleScan, FolderError> {
     let mut found = ModuleScan::default();
     for (root, sort) in ROOTS {
         scan_below(project, Path::new(root), sort, &mut found)?;
     }
-    for name in names(&project.join(WORKTREES))? {
+    for name in list_names(&project.join(WORKTREES))? {
         let Some(notebook) = name.strip_prefix(NOTEBOOK_PREFIX) else { continue };
         let path = Path::new(WORKTREES).join(&name).join(WORKING);
         consider_folder(project, path, notebook, ModuleKind::Notebook, &mut found);
@@ -175,7 +175,7 @@ pub fn find_at(project: &Path, path: &Path) -> Result<ModuleScan, FolderError> {
     let mut found = ModuleScan::default();
     let sort_of = |root: &str| ROOTS.iter().find(|(name, _)| *name == root).map(|(_, sort)| *sort);
     match parts.as_slice() {
-        [] => return find(project),
+        [] => return find_modules(project),
         [root] if sort_of(root).is_some() => {
             scan_below(project, &relative, sort_of(root).expect("just asked"), &mut found)?;
         }
@@ -190,7 +190,7 @@ pub fn find_at(project: &Path, path: &Path) -> Result<ModuleScan, FolderError> {
             );
         }
         [WORKTREES] => {
-            found = find(project)?;
+            found = find_modules(project)?;
             found.modules.retain(|place| place.sort == ModuleKind::Notebook);
         }
         [WORKTREES, name] | [WORKTREES, name, WORKING] => {
@@ -214,7 +214,7 @@ fn scan_below(
     sort: ModuleKind,
     found: &mut ModuleScan,
 ) -> Result<(), FolderError> {
-    for name in names(&project.join(root))? {
+    for name in list_names(&project.join(root))? {
         // `.experiences`, `.references` and the like are shared, not modules.
         if !name.starts_with('.') {
             consider_folder(project, root.join(&name), &name, sort, found);
@@ -254,7 +254,7 @@ fn consider_folder(project: &Path, path: PathBuf, name: &str, sort: ModuleKind, 
 }
 
 /// The names in a folder, sorted; a folder that is not there has none.
-fn names(folder: &Path) -> Result<Vec<String>, FolderError> {
+fn list_names(folder: &Path) -> Result<Vec<String>, FolderError> {
     let io = |source| FolderError::Io { path: folder.to_owned(), source };
     match fs::symlink_metadata(folder) {
         Ok(metadata) if metadata.is_dir() => {}
@@ -409,7 +409,7 @@ pub fn read(place: &ModuleLocation) -> Result<ModuleFolderSnapshot, FolderError>
         Ok(())
     };
     let mut paths: Vec<String> = Vec::new();
-    for name in names(&dir)? {
+    for name in list_names(&dir)? {
         let archive = |shelf: EntryFolder| {
             name.strip_prefix(&format!("{}-stage-", shelf.folder_name()))
                 .is_some_and(|n| n.parse::<u32>().is_ok())
@@ -417,7 +417,7 @@ pub fn read(place: &ModuleLocation) -> Result<ModuleFolderSnapshot, FolderError>
         let old = |shelf: EntryFolder| name == shelf.old_file();
         let archived_plan = name.starts_with(".plan-superseded") || name.starts_with(".plan-stage-");
         if EntryFolder::ALL.into_iter().any(|shelf| name == shelf.folder_name() || archive(shelf)) {
-            let inside = names(&dir.join(&name))?;
+            let inside = list_names(&dir.join(&name))?;
             paths
                 .extend(inside.into_iter().filter(|it| it.ends_with(".md")).map(|it| format!("{name}/{it}")));
         } else if FILES.contains(&name.as_str())

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::problem::{ModuleFormatError, ModuleLineProblem};
 use super::record::ModuleStatus;
-use super::text::heading;
+use super::text::parse_heading;
 
 /// The commands of a file, by the status they are run on.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -28,11 +28,11 @@ impl ModuleHooks {
                 continue;
             }
             // Inside a block of code `#` begins a comment of the shell.
-            if !fenced && let Some((_, title)) = heading(content) {
+            if !fenced && let Some((_, title)) = parse_heading(content) {
                 open = None;
                 let Some(word) = title.strip_prefix("on_") else { continue };
                 match word.parse::<ModuleStatus>() {
-                    Ok(status) => open = Some(status.word().to_owned()),
+                    Ok(status) => open = Some(status.wire_name().to_owned()),
                     Err(_) => {
                         let message = format!("`{}` is not a status", super::problem::shorten_text(word));
                         hooks.warnings.push(
@@ -61,6 +61,6 @@ impl ModuleHooks {
     /// The command for a status.
     #[must_use]
     pub fn command_for(&self, status: ModuleStatus) -> Option<&str> {
-        self.commands.get(status.word()).map(String::as_str)
+        self.commands.get(status.wire_name()).map(String::as_str)
     }
 }

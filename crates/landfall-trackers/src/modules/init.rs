@@ -10,7 +10,7 @@ use super::listing::{Listing, ListingEntry};
 use super::metadata::Metadata;
 use super::problem::ModuleFormatError;
 use super::record::ModuleRecord;
-use super::text::{is_name, moment, plain_line};
+use super::text::{format_timestamp, is_name, plain_line};
 use super::write::{ExpectedFile, FileError, ModuleWrite, read_below};
 
 /// A module that is wanted.
@@ -156,7 +156,7 @@ pub fn plan_init(
     }
     let title = ask.title.as_deref().map(plain_line).filter(|title| !title.is_empty());
     let title = title.unwrap_or_else(|| ask.name.clone());
-    let mut module = ModuleRecord::new(&title, &moment(now));
+    let mut module = ModuleRecord::new(&title, &format_timestamp(now));
     module.tags = ask.tags.iter().map(|tag| plain_line(tag)).filter(|tag| !tag.is_empty()).collect();
     module.branch = ask.branch_name();
     module.worktree = ask.worktree_path();

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::document::without_place;
 use super::problem::{ModuleFormatError, ModuleLineProblem, shorten_text};
-use super::text::{cell, heading, is_rule, split_cells};
+use super::text::{format_cell, is_rule, parse_heading, split_cells};
 
 /// A module in the listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,7 +93,7 @@ impl Listing {
                     title: cells.get(1).cloned().unwrap_or_default(),
                 }),
                 Some(_) => None,
-                None if heading(line).is_some() => None,
+                None if parse_heading(line).is_some() => None,
                 None => parse_item(line),
             };
             after_rule &= row.is_some();
@@ -139,7 +139,7 @@ impl Listing {
     }
 
     fn md_with(&self, listed: &ListingEntry) -> String {
-        let row = format!("| {} | {} |", listed.module, cell(&listed.title));
+        let row = format!("| {} | {} |", listed.module, format_cell(&listed.title));
         let mut lines: Vec<String> = self.text.lines().map(str::to_owned).collect();
         let rule = lines.iter().position(|line| split_cells(line).is_some_and(|cells| is_rule(&cells)));
         match rule {

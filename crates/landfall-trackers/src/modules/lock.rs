@@ -93,7 +93,7 @@ impl Lock {
         let holder = ModuleLockHolder {
             session: session.to_owned(),
             pid: std::process::id(),
-            timestamp: super::text::moment(now),
+            timestamp: super::text::format_timestamp(now),
         };
         let text = serde_json::to_string(&holder).expect("a holder can be written as JSON") + "\n";
         const TRIES_MAX: usize = 3; // a tool that does not lock the folder may come between
@@ -121,7 +121,7 @@ impl Lock {
 
     /// Who holds the lock of a folder, if somebody who lives does.
     #[must_use]
-    pub fn holder(folder: &Path, now: Timestamp) -> Option<ModuleLockHolder> {
+    pub fn find_holder(folder: &Path, now: Timestamp) -> Option<ModuleLockHolder> {
         match read_lock_state(&folder.join(FILE), now) {
             Ok(LockState::Alive { holder, .. }) => Some(holder),
             Ok(LockState::Gone | LockState::Beginning | LockState::Dead { .. }) | Err(_) => None,

@@ -10,10 +10,10 @@ use serde_json::Value;
 use super::document::{Document, Syntax};
 use super::entry::{EntryFolder, EntryName};
 use super::folder::{ModuleFolderSnapshot, ModuleLocation};
-use super::metadata::{FIELDS, Metadata, MetadataFormat, understand};
+use super::metadata::{FIELDS, Metadata, MetadataFormat, parse_document};
 use super::problem::ModuleFormatError;
 use super::record::{ModuleRecord, ModuleStatus};
-use super::text::{format_day, moment};
+use super::text::{format_day, format_timestamp};
 use super::write::{ExpectedFile, FileError, ModuleWrite};
 
 /// Where the mended file comes from.
@@ -121,12 +121,13 @@ pub fn repaired_metadata(
     let kept: Vec<String> = document.fields().iter().map(|field| field.key.clone()).collect();
     let read = Metadata::read(form, document.text()).expect("every bad field was replaced");
     let title = if read.module.title.is_empty() { name.to_owned() } else { read.module.title.clone() };
-    let created = if read.module.created.is_empty() { moment(now) } else { read.module.created.clone() };
+    let created =
+        if read.module.created.is_empty() { format_timestamp(now) } else { read.module.created.clone() };
     // What a torn file says about progress is not to be built on.
     let draft = ModuleRecord {
         title,
         created,
-        updated: moment(now),
+        updated: format_timestamp(now),
         status: ModuleStatus::Draft,
         ..read.module.clone()
     };
@@ -139,7 +140,7 @@ fn without_bad_fields(
     taken: &mut Vec<String>,
 ) -> Document {
     loop {
-        let reading = understand(&document);
+        let reading = parse_document(&document);
         let Some((name, _)) = reading.bad.first() else { return document };
         let names = FIELDS.iter().find(|names| names[0] == *name).expect("bad fields are known fields");
         let key = names.iter().find(|name| document.fields().iter().any(|field| field.key == **name));
@@ -155,7 +156,7 @@ fn without_bad_fields(
 
 fn default_value(name: &str) -> Value {
     match name {
-        "status" => Value::from(ModuleStatus::Draft.word()),
+        "status" => Value::from(ModuleStatus::Draft.wire_name()),
         "depends_on" | "tags" | "delegation_failures" => Value::Array(Vec::new()),
         "stage" => Value::Null,
         _ => Value::from(""),
@@ -241,6 +242,6 @@ fn render_repair_note(
     let wrong: String = errors.iter().map(|error| format!("- {error}\n")).collect();
     format!(
         "# Recovery of `{file}`\n\n{}\n\nWhat was wrong:\n\n{wrong}\n{done}\nThe broken file is kept as `{copy}`.\n",
-        moment(now)
+        format_timestamp(now)
     )
 }

@@ -101,7 +101,7 @@ impl Metadata {
             errors: bad.into_iter().map(|bad| bad.in_file(file)).collect(),
         };
         let document = Document::read(form.syntax(), text).map_err(|bad| unread(vec![bad]))?;
-        let reading = understand(&document);
+        let reading = parse_document(&document);
         if !reading.bad.is_empty() {
             return Err(unread(reading.bad.into_iter().map(|(_, bad)| bad).collect()));
         }
@@ -244,14 +244,14 @@ fn values(module: &ModuleRecord) -> Vec<(&'static [&'static str], Value)> {
         .iter()
         .map(|need| match need.least {
             None => json!(need.module),
-            Some(least) => json!({"module": need.module, "min_status": least.word()}),
+            Some(least) => json!({"module": need.module, "min_status": least.wire_name()}),
         })
         .collect();
     let all = [
         json!(title),
         json!(kind),
-        json!(status.word()),
-        json!(phase.word()),
+        json!(status.wire_name()),
+        json!(phase.wire_name()),
         json!(completed_steps),
         json!(created),
         json!(updated),
@@ -338,7 +338,7 @@ pub(super) struct ParsedMetadata {
     odd: Vec<&'static str>,
 }
 
-pub(super) fn understand(document: &Document) -> ParsedMetadata {
+pub(super) fn parse_document(document: &Document) -> ParsedMetadata {
     let mut reading = ParsedMetadata {
         module: ModuleRecord::new("", ""),
         bad: Vec::new(),
@@ -353,7 +353,7 @@ pub(super) fn understand(document: &Document) -> ParsedMetadata {
         let [field, others @ ..] = present.as_slice() else { continue };
         for other in others {
             let message = format!("`{}` is not looked at: `{}` says the same", other.key, field.key);
-            reading.warnings.push(ModuleLineProblem::new(other.line, message).hint("keep one of them"));
+            reading.warnings.push(ModuleLineProblem::new(other.line, message).with_hint("keep one of them"));
         }
         let told = reading.warnings.len();
         let read = match &field.value {
@@ -384,16 +384,16 @@ impl ParsedMetadata {
         value: &Value,
     ) -> Result<(), ModuleLineProblem> {
         match name {
-            "title" => self.module.title = text(field, value)?,
+            "title" => self.module.title = read_text(field, value)?,
             "type" => {
                 self.module.kind = match value {
                     // A list of kinds is a hybrid.
-                    Value::Array(_) => words(field, value)?.join("|"),
-                    _ => text(field, value)?,
+                    Value::Array(_) => read_words(field, value)?.join("|"),
+                    _ => read_text(field, value)?,
                 }
             }
             "status" => {
-                let word = text(field, value)?;
+                let word = read_text(field, value)?;
                 self.module.status = match word.trim() {
                     "" => ModuleStatus::Draft,
                     word => word.parse().map_err(|_| {
@@ -402,12 +402,12 @@ impl ParsedMetadata {
                             format!("`{}` is not a status", shorten_text(word)),
                         )
                         .with_known(ModuleStatus::list_known())
-                        .hint("write one of these")
+                        .with_hint("write one of these")
                     })?,
                 };
             }
             "phase" => {
-                self.module.phase = ModulePhase::read(&text(field, value)?);
+                self.module.phase = ModulePhase::read(&read_text(field, value)?);
                 if let ModulePhase::Other(word) = &self.module.phase
                     && !ModulePhase::KNOWN.contains(&word.as_str())
                 {
@@ -429,10 +429,10 @@ impl ParsedMetadata {
             },
             "created" => self.module.created = self.moment(field, value)?,
             "updated" => self.module.updated = self.moment(field, value)?,
-            "depends_on" => self.module.depends_on = needs(field, value)?,
-            "tags" => self.module.tags = words(field, value)?,
-            "branch" => self.module.branch = text(field, value)?,
-            "worktree" => self.module.worktree = text(field, value)?,
+            "depends_on" => self.module.depends_on = read_needs(field, value)?,
+            "tags" => self.module.tags = read_words(field, value)?,
+            "branch" => self.module.branch = read_text(field, value)?,
+            "worktree" => self.module.worktree = read_text(field, value)?,
             "stage" => self.module.stage = read_stage(field, value)?,
             "revision" => self.module.revision = self.counted(field, value).unwrap_or(0),
             "compaction_count" => self.module.extra.compaction_count = self.counted(field, value),
@@ -443,22 +443,24 @@ impl ParsedMetadata {
                 if !value.is_null() && self.module.extra.phase_progress.is_none() {
                     let message =
                         format!("phase_progress is `{}`, not from 0 to 1", shorten_text(&value.to_string()));
-                    self.warnings.push(ModuleLineProblem::new(field.line, message).hint("it is not used"));
+                    self.warnings
+                        .push(ModuleLineProblem::new(field.line, message).with_hint("it is not used"));
                 }
             }
             "check_score" => self.module.extra.check_score = (!value.is_null()).then(|| value.clone()),
-            "delegation_failures" => self.module.extra.delegation_failures = words(field, value)?,
+            "delegation_failures" => self.module.extra.delegation_failures = read_words(field, value)?,
             other => unreachable!("`{other}` is in the table of fields and is not read"),
         }
         Ok(())
     }
 
     fn moment(&mut self, field: &DocumentField, value: &Value) -> Result<String, ModuleLineProblem> {
-        let text = text(field, value)?;
+        let text = read_text(field, value)?;
         if !text.is_empty() && !super::text::is_moment(&text) {
             let message = format!("{} is `{}`, not a date", field.key, shorten_text(&text));
-            self.warnings
-                .push(ModuleLineProblem::new(field.line, message).hint("write it as 2026-01-31T10:00:00Z"));
+            self.warnings.push(
+                ModuleLineProblem::new(field.line, message).with_hint("write it as 2026-01-31T10:00:00Z"),
+            );
         }
         Ok(text)
     }
@@ -472,7 +474,7 @@ impl ParsedMetadata {
                 field.key,
                 shorten_text(&value.to_string())
             );
-            self.warnings.push(ModuleLineProblem::new(field.line, message).hint("it is not used"));
+            self.warnings.push(ModuleLineProblem::new(field.line, message).with_hint("it is not used"));
         }
         read
     }
@@ -494,7 +496,7 @@ fn as_fraction(value: &Value) -> Option<f64> {
     number.filter(|number| (0.0..=1.0).contains(number))
 }
 
-fn wrong(field: &DocumentField, value: &Value, wanted: &str) -> ModuleLineProblem {
+fn wrong_type_problem(field: &DocumentField, value: &Value, wanted: &str) -> ModuleLineProblem {
     let is = match value {
         Value::Null => "nothing",
         Value::Bool(_) => "yes or no",
@@ -506,37 +508,37 @@ fn wrong(field: &DocumentField, value: &Value, wanted: &str) -> ModuleLineProble
     ModuleLineProblem::new(field.line, format!("{} is {is}, not {wanted}", field.key))
 }
 
-fn text(field: &DocumentField, value: &Value) -> Result<String, ModuleLineProblem> {
+fn read_text(field: &DocumentField, value: &Value) -> Result<String, ModuleLineProblem> {
     match value {
         Value::Null => Ok(String::new()),
         Value::String(text) => Ok(text.clone()),
         // `title: 2026` is a number to the reader and a word to the person.
         Value::Number(number) => Ok(number.to_string()),
         Value::Bool(yes) => Ok(yes.to_string()),
-        Value::Array(_) | Value::Object(_) => Err(wrong(field, value, "text")),
+        Value::Array(_) | Value::Object(_) => Err(wrong_type_problem(field, value, "text")),
     }
 }
 
-fn words(field: &DocumentField, value: &Value) -> Result<Vec<String>, ModuleLineProblem> {
+fn read_words(field: &DocumentField, value: &Value) -> Result<Vec<String>, ModuleLineProblem> {
     match value {
         Value::Null => Ok(Vec::new()),
-        Value::Array(items) => items.iter().map(|item| text(field, item)).collect(),
+        Value::Array(items) => items.iter().map(|item| read_text(field, item)).collect(),
         Value::String(list) => {
             Ok(list.split(',').map(str::trim).filter(|it| !it.is_empty()).map(str::to_owned).collect())
         }
-        Value::Number(_) | Value::Bool(_) => Ok(vec![text(field, value)?]),
-        Value::Object(_) => Err(wrong(field, value, "a list")),
+        Value::Number(_) | Value::Bool(_) => Ok(vec![read_text(field, value)?]),
+        Value::Object(_) => Err(wrong_type_problem(field, value, "a list")),
     }
 }
 
-fn needs(field: &DocumentField, value: &Value) -> Result<Vec<ModuleDependency>, ModuleLineProblem> {
+fn read_needs(field: &DocumentField, value: &Value) -> Result<Vec<ModuleDependency>, ModuleLineProblem> {
     let hint = "a need is a module's name, or `{module, min_status}`";
     let one = |item: &Value| match item {
         Value::String(module) => Ok(ModuleDependency { module: module.trim().to_owned(), least: None }),
         Value::Object(map) => {
             let first = |names: &[&str]| names.iter().find_map(|name| map.get(*name)).and_then(Value::as_str);
             let module = first(&["module", "notebook", "task", "name"]).ok_or_else(|| {
-                ModuleLineProblem::new(field.line, "a need does not say its `module`").hint(hint)
+                ModuleLineProblem::new(field.line, "a need does not say its `module`").with_hint(hint)
             })?;
             let least = match first(&["min_status", "minStatus", "min-status", "status"]) {
                 None => None,
@@ -548,12 +550,12 @@ fn needs(field: &DocumentField, value: &Value) -> Result<Vec<ModuleDependency>, 
             Ok(ModuleDependency { module: module.trim().to_owned(), least })
         }
         Value::Number(number) => Ok(ModuleDependency { module: number.to_string(), least: None }),
-        other => Err(wrong(field, other, "the name of a module").hint(hint)),
+        other => Err(wrong_type_problem(field, other, "the name of a module").with_hint(hint)),
     };
     match value {
         Value::Array(items) => items.iter().map(one).collect(),
         Value::Object(_) => Ok(vec![one(value)?]),
-        _ => Ok(words(field, value)?
+        _ => Ok(read_words(field, value)?
             .into_iter()
             .map(|module| ModuleDependency { module, least: None })
             .collect()),
@@ -578,16 +580,17 @@ fn read_stage(field: &DocumentField, value: &Value) -> Result<Option<NotebookSta
             return Ok(Some(NotebookStages { current, ..NotebookStages::default() }));
         }
         Value::Object(map) => map,
-        other => return Err(wrong(field, other, "a table with `current` and `history`")),
+        other => return Err(wrong_type_problem(field, other, "a table with `current` and `history`")),
     };
-    let word = |value: Option<&Value>| value.map_or_else(|| Ok(String::new()), |value| text(field, value));
+    let word =
+        |value: Option<&Value>| value.map_or_else(|| Ok(String::new()), |value| read_text(field, value));
     let mut history = Vec::new();
     match map.get("history") {
         None | Some(Value::Null) => {}
         Some(Value::Array(items)) => {
             for (place, item) in items.iter().enumerate() {
                 let Value::Object(item) = item else {
-                    return Err(wrong(field, item, "a stage that is done"));
+                    return Err(wrong_type_problem(field, item, "a stage that is done"));
                 };
                 let convergence = match item.get("convergence") {
                     None | Some(Value::Null) => None,
@@ -606,7 +609,7 @@ fn read_stage(field: &DocumentField, value: &Value) -> Result<Option<NotebookSta
                 });
             }
         }
-        Some(other) => return Err(wrong(field, other, "a list of stages")),
+        Some(other) => return Err(wrong_type_problem(field, other, "a list of stages")),
     }
     Ok(Some(NotebookStages {
         current: number(map.get("current"), "stage.current")?.unwrap_or(0),

@@ -11,7 +11,7 @@ use super::entry::{EntryFolder, EntryName};
 use super::folder::{ModuleFolderSnapshot, PLAN, TARGET};
 use super::metadata::Metadata;
 use super::record::ModuleRecord;
-use super::text::{format_day, moment};
+use super::text::{format_day, format_timestamp};
 use super::write::{ExpectedFile, ModuleWrite};
 
 /// A dated entry.
@@ -208,8 +208,11 @@ impl ProjectPageWriter<'_> {
 
     fn put_metadata(&mut self, module: &ModuleRecord, now: Timestamp) {
         let form = self.seen.form;
-        let stamped =
-            |revision: u64| ModuleRecord { updated: moment(now), revision: revision + 1, ..module.clone() };
+        let stamped = |revision: u64| ModuleRecord {
+            updated: format_timestamp(now),
+            revision: revision + 1,
+            ..module.clone()
+        };
         let new = match &self.seen.metadata {
             Some(Ok(there)) if module.differs_from(&there.module) => {
                 let new = stamped(there.module.revision);

@@ -47,7 +47,7 @@ impl ModuleStatus {
 
     /// The word in files.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn wire_name(self) -> &'static str {
         match self {
             Self::Draft => "draft",
             Self::Planning => "planning",
@@ -65,7 +65,7 @@ impl ModuleStatus {
     /// All words, for messages.
     #[must_use]
     pub fn list_known() -> String {
-        Self::ALL.map(Self::word).join(", ")
+        Self::ALL.map(Self::wire_name).join(", ")
     }
 
     /// Whether somebody who needs a module in `least` may start when it is in this status. Blocked, re-planning and
@@ -99,7 +99,7 @@ impl ModuleStatus {
 
 impl fmt::Display for ModuleStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.word())
+        f.pad(self.wire_name())
     }
 }
 
@@ -121,7 +121,7 @@ impl FromStr for ModuleStatus {
             "execution" | "in-progress" => return Ok(Self::Executing),
             _ => {}
         }
-        let found = Self::ALL.into_iter().find(|status| status.word() == word);
+        let found = Self::ALL.into_iter().find(|status| status.wire_name() == word);
         found.ok_or_else(|| UnknownStatus(super::problem::shorten_text(text)))
     }
 }
@@ -158,7 +158,7 @@ impl ModulePhase {
 
     /// The word in files.
     #[must_use]
-    pub fn word(&self) -> &str {
+    pub fn wire_name(&self) -> &str {
         match self {
             Self::None => "",
             Self::NeedsPlan => "needs-plan",

@@ -76,7 +76,7 @@ impl LoopSignal {
 
     /// The file.
     #[must_use]
-    pub fn text(&self) -> String {
+    pub fn to_text(&self) -> String {
         serde_json::to_string_pretty(self).expect("a signal can be written as JSON") + "\n"
     }
 }
@@ -93,7 +93,7 @@ pub struct StopOrder {
 impl StopOrder {
     /// The file.
     #[must_use]
-    pub fn text(&self) -> String {
+    pub fn to_text(&self) -> String {
         serde_json::to_string(self).expect("an order can be written as JSON") + "\n"
     }
 }
@@ -101,7 +101,7 @@ impl StopOrder {
 fn parse(text: &str) -> Result<Value, ModuleLineProblem> {
     serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|error| {
         ModuleLineProblem::new(error.line().max(1), format!("this is no JSON: {}", without_place(&error)))
-            .hint("it may be half written; look again")
+            .with_hint("it may be half written; look again")
     })
 }
 

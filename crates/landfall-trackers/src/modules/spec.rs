@@ -79,7 +79,7 @@ pub fn read_wanted_task(seen: &ModuleFolderSnapshot) -> Result<ModuleSpec, Modul
         }
     }
     spec.source = format!("module:{}", seen.place.shown_path());
-    spec.flow = Some(seen.place.sort.flow().to_owned());
+    spec.flow = Some(seen.place.sort.flow_name().to_owned());
     if !target.is_substantive() {
         spec.draft = true;
         warnings.push(format!(
@@ -93,7 +93,7 @@ pub fn read_wanted_task(seen: &ModuleFolderSnapshot) -> Result<ModuleSpec, Modul
             format!("{}/{}:{line}: {why}", seen.place.shown_path(), super::folder::TARGET)
         }),
     );
-    spec.check()?;
+    spec.check_bounds()?;
     Ok(ModuleSpec {
         spec,
         needs: module.depends_on.clone(),
@@ -109,9 +109,9 @@ pub fn read_wanted_task(seen: &ModuleFolderSnapshot) -> Result<ModuleSpec, Modul
 pub fn entry_name(status: ModuleStatus, phase: &ModulePhase) -> String {
     match (status, phase) {
         (ModuleStatus::RePlanning, ModulePhase::NeedsPlan | ModulePhase::NeedsCheck) => {
-            format!("{status}/{}", phase.word())
+            format!("{status}/{}", phase.wire_name())
         }
-        _ => status.word().to_owned(),
+        _ => status.wire_name().to_owned(),
     }
 }
 

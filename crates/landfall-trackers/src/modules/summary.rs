@@ -31,9 +31,9 @@ impl SummaryHeader {
             (None, Some(stage)) => format!("{done} steps done, stage {}", stage.current),
             (None, None) => format!("{done} steps done"),
         };
-        let phase = if module.phase == ModulePhase::None { "-" } else { module.phase.word() };
+        let phase = if module.phase == ModulePhase::None { "-" } else { module.phase.wire_name() };
         Self {
-            status: module.status.word().to_owned(),
+            status: module.status.wire_name().to_owned(),
             phase: phase.to_owned(),
             next: next.to_owned(),
             progress,
@@ -68,7 +68,7 @@ impl SummaryHeader {
         found.then_some(header)
     }
 
-    fn text(&self) -> String {
+    fn to_text(&self) -> String {
         let Self { status, phase, next, progress, branch } = self;
         format!(
             "> **Status**: {status} | **Phase**: {phase} | **Next**: {next} | **Progress**: {progress} | **Branch**: {branch}\n"
@@ -95,7 +95,7 @@ pub struct SummarySections {
 #[must_use]
 pub fn write(title: &str, header: &SummaryHeader, layers: &SummarySections) -> String {
     let list = |items: &[String]| items.iter().map(|item| format!("- {}\n", item.trim())).collect::<String>();
-    let mut out = format!("{}\n# {title}\n", header.text());
+    let mut out = format!("{}\n# {title}\n", header.to_text());
     for (name, body) in [
         ("Plan Overview", layers.plan.clone()),
         ("Current State", layers.state.clone()),

@@ -7,7 +7,7 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-use super::text::{cell, heading, is_rule, split_cells};
+use super::text::{format_cell, is_rule, parse_heading, split_cells};
 
 /// How much a requirement weighs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -26,7 +26,7 @@ impl ModuleWeight {
 
     /// The word in files.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn wire_name(self) -> &'static str {
         match self {
             Self::Critical => "critical",
             Self::Important => "important",
@@ -36,7 +36,7 @@ impl ModuleWeight {
 
     /// What it counts in convergence.
     #[must_use]
-    pub fn points(self) -> u32 {
+    pub fn numeric_weight(self) -> u32 {
         match self {
             Self::Critical => 3,
             Self::Important => 2,
@@ -47,7 +47,7 @@ impl ModuleWeight {
 
 impl fmt::Display for ModuleWeight {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.word())
+        f.pad(self.wire_name())
     }
 }
 
@@ -63,7 +63,7 @@ impl FromStr for ModuleWeight {
     fn from_str(text: &str) -> Result<Self, UnknownWeight> {
         let word = text.trim().trim_matches(['*', '`']).to_ascii_lowercase();
         let of = |weight: &Self| {
-            let (word_of, points) = (weight.word(), weight.points());
+            let (word_of, points) = (weight.wire_name(), weight.numeric_weight());
             word == word_of || word == points.to_string() || word == format!("{word_of} ({points})")
         };
         Self::ALL.into_iter().find(of).ok_or_else(|| UnknownWeight(super::problem::shorten_text(text)))
@@ -173,7 +173,13 @@ pub struct ModuleRequirement {
 
 impl ModuleRequirement {
     fn to_table_row(&self) -> String {
-        format!("| R{} | {} | {} | {} |", self.r, cell(&self.text), cell(&self.criteria), self.weight)
+        format!(
+            "| R{} | {} | {} | {} |",
+            self.r,
+            format_cell(&self.text),
+            format_cell(&self.criteria),
+            self.weight
+        )
     }
 }
 
@@ -258,7 +264,7 @@ impl ModuleTarget {
             stages: Vec::new(),
             refinements: Vec::new(),
             warnings: Vec::new(),
-            sections: sections(text),
+            sections: parse_sections(text),
         };
         let lines: Vec<&str> = text.lines().collect();
         for section in target.sections.clone() {
@@ -271,7 +277,7 @@ impl ModuleTarget {
                     .extend(body.iter().filter_map(|line| top_bullet(line)).map(str::to_owned)),
                 TargetSectionKind::Stage => {
                     let (_, title) =
-                        heading(lines[section.lines.start]).expect("a section begins with its heading");
+                        parse_heading(lines[section.lines.start]).expect("a section begins with its heading");
                     let (number, name, mark) = stage_title(title).expect("its kind was read from it");
                     target.stages.push(TargetStage { number, name, mark, body: body.join("\n") });
                 }
@@ -311,7 +317,7 @@ impl ModuleTarget {
         lines.any(|line| {
             let content = line.trim();
             let row = split_cells(content);
-            let substantive = match (heading(content), &row) {
+            let substantive = match (parse_heading(content), &row) {
                 (Some(_), _) => false,
                 (None, Some(cells)) if is_rule(cells) => {
                     after_rule = true;
@@ -339,7 +345,7 @@ impl ModuleTarget {
     fn read_requirements(&mut self, first: usize, body: &[&str]) {
         let mut item = String::new();
         for (number, line) in (first + 1..).zip(body) {
-            if let Some((_, title)) = heading(line) {
+            if let Some((_, title)) = parse_heading(line) {
                 item = title.to_owned();
             } else if let Some(cells) = split_cells(line) {
                 match parse_row(&cells, &item) {
@@ -408,7 +414,7 @@ impl ModuleTarget {
         let mut written: Vec<u32> = Vec::new();
         let mut item = String::new();
         section.retain_mut(|line| {
-            if let Some((level, title)) = heading(line) {
+            if let Some((level, title)) = parse_heading(line) {
                 item = if level > 2 { title.to_owned() } else { String::new() };
                 return true;
             }
@@ -513,7 +519,7 @@ fn insert_row(section: &mut Vec<String>, requirement: &ModuleRequirement) {
     let mut item = String::new();
     let (mut group_end, mut table_end) = (None, None);
     for (place, line) in section.iter().enumerate() {
-        if let Some((level, title)) = heading(line) {
+        if let Some((level, title)) = parse_heading(line) {
             item = if level > 2 { title.to_owned() } else { String::new() };
         }
         if item == requirement.item {
@@ -599,7 +605,7 @@ fn stage_title(title: &str) -> Option<(u32, String, StageMark)> {
 }
 
 /// The parts under headings of the first two levels. What stands in a block of code is no heading.
-fn sections(text: &str) -> Vec<TargetSection> {
+fn parse_sections(text: &str) -> Vec<TargetSection> {
     let mut sections: Vec<TargetSection> = Vec::new();
     let mut code: Option<&str> = None;
     let mut many = 0;
@@ -614,7 +620,7 @@ fn sections(text: &str) -> Vec<TargetSection> {
         if code.is_some() {
             continue;
         }
-        if let Some((level @ 1..=2, title)) = heading(line) {
+        if let Some((level @ 1..=2, title)) = parse_heading(line) {
             if let Some(last) = sections.last_mut() {
                 last.lines.end = place;
             }

@@ -5,7 +5,7 @@ use landfall_model::Timestamp;
 
 /// A moment as files have it: `2026-01-31T10:00:00Z`.
 #[must_use]
-pub fn moment(at: Timestamp) -> String {
+pub fn format_timestamp(at: Timestamp) -> String {
     let seconds = at.0.div_euclid(1000);
     Moment::from_second(seconds).map_or_else(|_| "1970-01-01T00:00:00Z".to_owned(), |at| at.to_string())
 }
@@ -13,7 +13,7 @@ pub fn moment(at: Timestamp) -> String {
 /// The day of a moment, as dated names have it.
 #[must_use]
 pub fn format_day(at: Timestamp) -> String {
-    moment(at).chars().take(10).collect()
+    format_timestamp(at).chars().take(10).collect()
 }
 
 /// Whether the text says a moment or a day.
@@ -100,13 +100,13 @@ pub fn is_rule(cells: &[String]) -> bool {
 
 /// Text for one cell of a table.
 #[must_use]
-pub fn cell(text: &str) -> String {
+pub fn format_cell(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
 }
 
 /// The heading of a line and its level.
 #[must_use]
-pub fn heading(line: &str) -> Option<(usize, &str)> {
+pub fn parse_heading(line: &str) -> Option<(usize, &str)> {
     let level = line.bytes().take_while(|byte| *byte == b'#').count();
     let rest = &line[level..];
     ((1..=6).contains(&level) && (rest.is_empty() || rest.starts_with(' '))).then(|| (level, rest.trim()))

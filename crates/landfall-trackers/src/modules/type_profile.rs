@@ -6,7 +6,7 @@
 use landfall_model::score::GatePoint;
 use landfall_model::tune::Adaptation;
 
-use super::text::heading;
+use super::text::parse_heading;
 
 /// The file.
 pub const TYPE_PROFILE: &str = ".type-profile.md";
@@ -28,7 +28,7 @@ pub fn adaptations(text: &str) -> Vec<Adaptation> {
     let mut inside = None;
     let mut topic = None;
     for line in text.lines() {
-        if let Some((level, title)) = heading(line) {
+        if let Some((level, title)) = parse_heading(line) {
             match inside {
                 Some(at) if level > at => topic = topic_of(&title.to_lowercase()).or(topic),
                 _ => inside = title.trim().to_lowercase().starts_with(SECTION).then_some(level),

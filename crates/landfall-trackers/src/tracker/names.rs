@@ -22,13 +22,13 @@ pub struct NameError {
 
 impl NameError {
     fn new(given: &str, wanted: &'static str, why: &'static str) -> Self {
-        Self { given: shown(given, 60), wanted, why }
+        Self { given: escape_beginning(given, 60), wanted, why }
     }
 }
 
 /// The beginning of a text, on one line, with control characters made visible.
 #[must_use]
-pub fn shown(text: &str, chars_max: usize) -> String {
+pub fn escape_beginning(text: &str, chars_max: usize) -> String {
     let mut line: String = text.chars().take(chars_max).map(make_visible).collect();
     if text.chars().nth(chars_max).is_some() {
         line.push('…');
@@ -265,7 +265,7 @@ const SLUG_BYTES_MAX: usize = 40;
 impl Slug {
     /// What of a text can stand in a name; `untitled` if nothing can.
     #[must_use]
-    pub fn of(text: &str) -> Self {
+    pub fn from_text(text: &str) -> Self {
         let mut slug = String::new();
         for c in text.chars() {
             if slug.len() >= SLUG_BYTES_MAX {
@@ -434,7 +434,7 @@ const TITLE_CHARS_MAX: usize = 256;
 impl Title {
     /// A title of any text: its first line that says something, without control characters, cut where trackers cut.
     #[must_use]
-    pub fn of(text: &str) -> Self {
+    pub fn from_text(text: &str) -> Self {
         let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("untitled");
         let line: String = line.chars().map(make_visible).collect();
         if line.chars().count() <= TITLE_CHARS_MAX {
@@ -525,7 +525,7 @@ mod tests {
     #[test]
     fn slugs_are_names_whatever_the_title_is() {
         let slugs = ["Fix the Bug!", "--force", "../../etc/passwd", "日本語", "", "a  b\nc"];
-        let slugs = slugs.map(|title| Slug::of(title).to_string());
+        let slugs = slugs.map(|title| Slug::from_text(title).to_string());
         assert_eq!(slugs, ["fix-the-bug", "force", "etc-passwd", "untitled", "untitled", "a-b-c"]);
     }
 }

@@ -53,7 +53,7 @@ fn new_pull(head: &str, commit: CommitSha) -> NewPullRequest {
         head: branch(head),
         head_sha: commit,
         base: branch("main"),
-        title: Title::of("a change"),
+        title: Title::from_text("a change"),
         body: "why".to_owned(),
         draft: false,
     }
@@ -71,7 +71,7 @@ fn an_issue_is_made_once_and_read_back_as_it_was_written() {
         let CreateOutcome::Made(made) = tracker.create_issue(&new).expect("made") else {
             panic!("nothing was there")
         };
-        let read = tracker.issue(made.number).expect("it is there");
+        let read = tracker.read_issue(made.number).expect("it is there");
         assert_eq!(read.title, "Fix \"it\" & <b>");
         assert!(read.body.starts_with("line 1\r\nline 2\n\n+++\n---\n# not a head"), "{:?}", read.body);
         assert_eq!(read.labels, new.labels);
@@ -79,7 +79,7 @@ fn an_issue_is_made_once_and_read_back_as_it_was_written() {
         // Asked for again, in whatever words, it is the same one.
         let again = tracker.create_issue(&new_issue("a/1", "other words", "")).expect("found");
         assert_eq!(again, CreateOutcome::Found(read));
-        assert_eq!(tracker.issues(&all()).expect("a list").len(), 1);
+        assert_eq!(tracker.list_issues(&all()).expect("a list").len(), 1);
     });
 }
 
@@ -87,7 +87,7 @@ fn an_issue_is_made_once_and_read_back_as_it_was_written() {
 fn what_is_not_there_is_not_found() {
     each(|Hands { tracker, .. }| {
         let missing = |error| matches!(error, TrackerError::NotFound { .. });
-        assert!(missing(tracker.issue(number(9)).expect_err("nothing is there")));
+        assert!(missing(tracker.read_issue(number(9)).expect_err("nothing is there")));
         assert!(missing(tracker.list_comments(number(9).into()).expect_err("nothing is there")));
         assert!(missing(
             tracker.add_comment(number(9).into(), &marker("a"), "x").expect_err("nothing is there")
@@ -112,7 +112,7 @@ fn issues_come_newest_first_by_state_and_labels() {
         }
         tracker.close_issue(made[3], CloseReason::Done).expect("closed");
         let numbers = |filter: &IssueFilter| -> Vec<_> {
-            tracker.issues(filter).expect("a list").into_iter().map(|issue| issue.number).collect()
+            tracker.list_issues(filter).expect("a list").into_iter().map(|issue| issue.number).collect()
         };
         let triaged = IssueFilter { only_open: true, labels: labels(["Triaged"]), most: 10 };
         assert_eq!(numbers(&triaged), [made[1], made[0]]);
@@ -125,12 +125,12 @@ fn issues_come_newest_first_by_state_and_labels() {
 fn words_are_changed_and_the_rest_stays() {
     each(|Hands { tracker, .. }| {
         let issue = make(*tracker, "before");
-        let edit = IssueTextEdit { title: Some(Title::of("after")), body: None };
+        let edit = IssueTextEdit { title: Some(Title::from_text("after")), body: None };
         let edited = tracker.edit_issue(issue.number, &edit).expect("edited");
         assert_eq!((edited.title.as_str(), &edited.body), ("after", &issue.body));
         let edit = IssueTextEdit { title: None, body: Some("- [x] done".to_owned()) };
         assert_eq!(tracker.edit_issue(issue.number, &edit).expect("edited").body, "- [x] done");
-        assert_eq!(tracker.issue(issue.number).expect("there").title, "after");
+        assert_eq!(tracker.read_issue(issue.number).expect("there").title, "after");
         let nothing = tracker.edit_issue(issue.number, &IssueTextEdit::default()).expect("nothing to do");
         assert_eq!(nothing.body, "- [x] done");
     });
@@ -179,7 +179,7 @@ fn a_comment_is_said_once() {
         let said = tracker.list_comments(thread).expect("comments");
         let markers: Vec<_> = said.iter().filter_map(|comment| comment.marker()).collect();
         assert_eq!(markers, [marker("verify/1"), marker("verify/2")]);
-        assert_eq!(tracker.issue(issue).expect("there").comments, 2);
+        assert_eq!(tracker.read_issue(issue).expect("there").comments, 2);
     });
 }
 
@@ -203,7 +203,7 @@ fn of_a_family_of_labels_one_is_left() {
         let both =
             tracker.change_labels(issue, &labels(["a"]), &labels(["keep", "never there"])).expect("changed");
         assert_eq!(both, labels(["a"]));
-        assert_eq!(tracker.issue(issue).expect("there").labels, labels(["a"]));
+        assert_eq!(tracker.read_issue(issue).expect("there").labels, labels(["a"]));
     });
 }
 
@@ -211,13 +211,13 @@ fn of_a_family_of_labels_one_is_left() {
 fn a_size_is_read_where_it_was_written() {
     each(|Hands { tracker, .. }| {
         let issue = make(*tracker, "an issue").number;
-        assert_eq!(tracker.size(issue), Ok(None));
+        assert_eq!(tracker.read_size(issue), Ok(None));
         assert_eq!(tracker.set_size(issue, TaskSize::M), Ok(SizeSource::Label));
         assert_eq!(tracker.set_size(issue, TaskSize::XL), Ok(SizeSource::Label));
-        assert_eq!(tracker.size(issue).expect("known").map(|seen| seen.size), Some(TaskSize::XL));
+        assert_eq!(tracker.read_size(issue).expect("known").map(|seen| seen.size), Some(TaskSize::XL));
         // Two sizes are none.
         tracker.change_labels(issue, &labels(["size/S"]), &[].into()).expect("labelled");
-        assert_eq!(tracker.size(issue), Ok(None));
+        assert_eq!(tracker.read_size(issue), Ok(None));
     });
 }
 
@@ -244,11 +244,11 @@ fn an_issue_has_parts_that_wait_for_one_another() {
         assert_eq!(children[0].blocked_by, waits);
         assert_eq!(children[1].blocked_by, []);
         assert_eq!(tracker.blocked_by(two).expect("known"), waits);
-        assert_eq!(tracker.issue(parent).expect("there").children, 3);
+        assert_eq!(tracker.read_issue(parent).expect("there").children, 3);
         assert_eq!(tracker.list_children(one).expect("none"), []);
-        assert_eq!(tracker.parent(one), Ok(Some(IssueLocation::Here(parent))));
-        assert_eq!(tracker.parent(parent), Ok(None));
-        assert!(matches!(tracker.parent(number(99)), Err(TrackerError::NotFound { .. })));
+        assert_eq!(tracker.find_parent(one), Ok(Some(IssueLocation::Here(parent))));
+        assert_eq!(tracker.find_parent(parent), Ok(None));
+        assert!(matches!(tracker.find_parent(number(99)), Err(TrackerError::NotFound { .. })));
         // What is taken away twice is gone once, and what it does not wait for changes nothing.
         for _ in 0..2 {
             tracker.remove_blocker(two, three).expect("it waits no longer");
@@ -295,7 +295,7 @@ fn a_branch_has_one_open_pull_request() {
         let next = tracker.create_pull_request(&new_pull("work-1", sha('a'))).expect("made").into_inner();
         assert_eq!(of("work-1"), [next.number, pull.number]);
         // Pull requests are not among the issues.
-        assert_eq!(tracker.issues(&all()), Ok(vec![]));
+        assert_eq!(tracker.list_issues(&all()), Ok(vec![]));
     });
 }
 
@@ -309,7 +309,7 @@ fn a_pull_request_is_merged_once_and_only_with_the_head_we_know() {
         assert_eq!(pull.state, PrState::Draft);
         let merge = |expected| PullRequestMerge {
             expected,
-            subject: Title::of("feat: it (#1)"),
+            subject: Title::from_text("feat: it (#1)"),
             body: "closes #1".to_owned(),
             landed: Some(sha('c')),
         };
@@ -322,7 +322,7 @@ fn a_pull_request_is_merged_once_and_only_with_the_head_we_know() {
         }
         assert_eq!(tracker.pull_request(pull.number).expect("there").state, PrState::Open);
         push("work", sha('b').as_str());
-        tracker.pushed(pull.number, &sha('b')).expect("heard");
+        tracker.note_pushed(pull.number, &sha('b')).expect("heard");
         assert!(conflict(
             tracker.merge_pull_request(pull.number, &merge(sha('a'))).expect_err("the head moved")
         ));
@@ -357,7 +357,7 @@ fn a_pull_request_is_reviewed_and_talked_about_once() {
         assert!(review.ours && review.body.starts_with("MUST: mend it"), "{review:?}");
         assert_eq!(review.commit, Some(sha('a')));
         assert_eq!(tracker.add_review(pull, &new).expect("found"), CreateOutcome::Found(review.clone()));
-        assert_eq!(tracker.reviews(pull), Ok(vec![review]));
+        assert_eq!(tracker.list_reviews(pull), Ok(vec![review]));
         let thread = CommentThread::PullRequest(pull);
         tracker.add_comment(thread, &marker("a"), "fixed").expect("said");
         tracker.add_comment(thread, &marker("a"), "fixed").expect("said before");
@@ -392,7 +392,7 @@ fn changes_are_heard_of_once() {
 
 #[test]
 fn a_name_that_is_no_tracker_is_refused_with_those_that_are() {
-    let error = landfall_trackers::registry::find("gitlab").err().expect("there is none");
+    let error = landfall_trackers::registry::find_tracker("gitlab").err().expect("there is none");
     assert_eq!(error.to_string(), "unknown tracker `gitlab`; known are github, local");
     assert!(TRACKERS.is_sorted_by_key(|entry| entry.name));
 }

@@ -256,12 +256,12 @@ fn what_becomes_a_name_is_safe_as_one() {
         if let Ok(label) = Label::new(&text) {
             assert!(is_plain(label.as_str()) && !label.as_str().contains(','), "{text:?}");
         }
-        let slug = Slug::of(&text).to_string();
+        let slug = Slug::from_text(&text).to_string();
         let legal =
             slug.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
         assert!(legal && !slug.is_empty() && slug.len() <= 40 && !slug.starts_with('-'), "{text:?}: {slug}");
         assert!(TrackerBranchName::new(&format!("issue-1-{slug}")).is_ok(), "{text:?}: {slug}");
-        let title = Title::of(&text).to_string();
+        let title = Title::from_text(&text).to_string();
         assert!(
             is_plain(&title) && !title.trim().is_empty() && title.chars().count() <= 256,
             "{text:?}: {title:?}"
@@ -300,14 +300,14 @@ fn through(tracker: &dyn Tracker, pieces: &[String]) {
         let label = Label::new(text).ok();
         let new = NewIssue {
             marker: key.clone(),
-            title: Title::of(text),
+            title: Title::from_text(text),
             body: text.clone(),
             labels: label.iter().cloned().collect(),
         };
         let made =
             tracker.create_issue(&new).unwrap_or_else(|error| panic!("{text:?}: {error}")).into_inner();
-        let issue = tracker.issue(made.number).expect("it is there");
-        assert_eq!(issue.title, Title::of(text).as_str(), "{text:?}");
+        let issue = tracker.read_issue(made.number).expect("it is there");
+        assert_eq!(issue.title, Title::from_text(text).as_str(), "{text:?}");
         assert_eq!(issue.body, key.sign_text(text), "{text:?}");
         assert!(key.is_on(&issue.body), "{text:?}");
         assert_eq!(issue.labels, label.iter().cloned().collect(), "{text:?}");

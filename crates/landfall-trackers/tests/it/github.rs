@@ -28,14 +28,14 @@ fn new_pull() -> NewPullRequest {
         head: branch("work"),
         head_sha: sha('a'),
         base: branch("main"),
-        title: Title::of("a change"),
+        title: Title::from_text("a change"),
         body: "why".to_owned(),
         draft: false,
     }
 }
 
 fn merge(expected: CommitSha) -> PullRequestMerge {
-    PullRequestMerge { expected, subject: Title::of("feat: it"), body: String::new(), landed: None }
+    PullRequestMerge { expected, subject: Title::from_text("feat: it"), body: String::new(), landed: None }
 }
 
 /// Every way to lose an answer after it was done.
@@ -147,7 +147,8 @@ fn a_request_that_arrives_twice_leaves_one() {
     it.fake.fault("POST", "/issues", 1, GithubFault::Twice);
     let made = it.github.create_issue(&new_issue("new/1", "twice", "")).expect("made").into_inner();
     let open = IssueFilter { only_open: true, labels: [].into(), most: 10 };
-    let open: Vec<_> = it.github.issues(&open).expect("a list").into_iter().map(|it| it.number).collect();
+    let open: Vec<_> =
+        it.github.list_issues(&open).expect("a list").into_iter().map(|it| it.number).collect();
     assert_eq!(open, [made.number, issue]);
     // The second merge of the same is refused by GitHub, and is none.
     let pull = with_pull(&it).number;
@@ -162,7 +163,7 @@ fn a_server_that_stays_broken_is_an_answer_that_says_whether_it_may_have_happene
     let it = fake();
     let issue = make(&it.github, "an issue").number;
     it.fake.fault("GET", "/issues/1", 4, GithubFault::Status(500));
-    let error = it.github.issue(issue).expect_err("broken four times");
+    let error = it.github.read_issue(issue).expect_err("broken four times");
     assert_eq!(
         error,
         TrackerError::Unavailable {
@@ -172,7 +173,7 @@ fn a_server_that_stays_broken_is_an_answer_that_says_whether_it_may_have_happene
         }
     );
     assert_eq!(it.fake.count("GET", "/issues/1"), 4);
-    it.github.issue(issue).expect("it is well again");
+    it.github.read_issue(issue).expect("it is well again");
     it.fake.fault("POST", "/comments", 99, GithubFault::Status(502));
     let error = it.github.add_comment(issue.into(), &marker("a"), "x").expect_err("broken");
     assert!(matches!(error, TrackerError::Unavailable { unsure: true, .. }), "{error:?}");
@@ -193,15 +194,15 @@ fn limits_are_waited_for_when_short_and_told_when_long() {
     let it = fake();
     let issue = make(&it.github, "an issue").number;
     it.fake.fault("GET", "/issues/1", 1, GithubFault::Secondary(Some(7)));
-    it.github.issue(issue).expect("after seven seconds");
+    it.github.read_issue(issue).expect("after seven seconds");
     assert!((6_900..8_000).contains(&it.clock.waited()), "{}", it.clock.waited());
     // Without a word on how long it is a minute.
     it.fake.fault("GET", "/issues/1", 1, GithubFault::Secondary(None));
-    it.github.issue(issue).expect("after a minute");
+    it.github.read_issue(issue).expect("after a minute");
     assert!((66_900..69_000).contains(&it.clock.waited()), "{}", it.clock.waited());
     // An hour is for whoever asked to decide; nothing is asked meanwhile, by any thread.
     it.fake.fault("GET", "/issues/1", 1, GithubFault::Exhausted(3_000));
-    let Err(TrackerError::RateLimited { until, .. }) = it.github.issue(issue) else {
+    let Err(TrackerError::RateLimited { until, .. }) = it.github.read_issue(issue) else {
         panic!("no requests are left")
     };
     let asked = it.fake.heard().len();
@@ -217,7 +218,7 @@ fn limits_are_waited_for_when_short_and_told_when_long() {
     let wait = until.0 - it.clock.now().0;
     assert!((2_900_000..3_000_100).contains(&wait), "{wait}");
     assert_eq!(it.clock.wait(3_000_000), WaitEnd::Elapsed);
-    it.github.issue(issue).expect("there are some again");
+    it.github.read_issue(issue).expect("there are some again");
 }
 
 #[test]
@@ -292,14 +293,14 @@ fn writes_keep_a_second_of_distance_unless_told_otherwise() {
 fn what_has_not_changed_costs_nothing() {
     let it = fake();
     let issue = make(&it.github, "an issue").number;
-    it.github.issue(issue).expect("there");
+    it.github.read_issue(issue).expect("there");
     let left = it.fake.world(|world| world.left);
     for _ in 0..3 {
-        it.github.issue(issue).expect("there");
+        it.github.read_issue(issue).expect("there");
     }
     assert_eq!(it.fake.world(|world| world.left), left);
     it.fake.world(|world| world.issues.get_mut(&1).expect("there").title = "changed".to_owned());
-    assert_eq!(it.github.issue(issue).expect("there").title, "changed");
+    assert_eq!(it.github.read_issue(issue).expect("there").title, "changed");
 }
 
 #[test]
@@ -314,12 +315,12 @@ fn lists_are_read_to_their_end() {
         }
     });
     let filter = IssueFilter { only_open: true, labels: labels(["triaged"]), most: 1_000 };
-    let issues = it.github.issues(&filter).expect("a list");
+    let issues = it.github.list_issues(&filter).expect("a list");
     let numbers: Vec<u64> = issues.iter().map(|issue| issue.number.get()).collect();
     assert_eq!(numbers, (1..=250).rev().collect::<Vec<_>>());
     assert_eq!(it.fake.count("GET", "/issues"), 3);
     // Enough is enough: 100 are one page.
-    assert_eq!(it.github.issues(&IssueFilter { most: 100, ..filter }).expect("a list").len(), 100);
+    assert_eq!(it.github.list_issues(&IssueFilter { most: 100, ..filter }).expect("a list").len(), 100);
     assert_eq!(it.fake.count("GET", "/issues"), 4);
     assert_eq!(it.github.list_comments(number(1).into()).expect("comments").len(), 201);
     // A comment of ours on the third page is found.
@@ -346,9 +347,9 @@ fn a_page_elsewhere_is_not_fetched() {
             world.transferred.insert(1, "x/y#5".to_owned());
         })),
     );
-    it.github.issue(number(1)).expect("there");
+    it.github.read_issue(number(1)).expect("there");
     // It moved; where to is read from GitHub alone, and nothing was sent elsewhere.
-    let error = it.github.issue(number(1)).expect_err("it moved");
+    let error = it.github.read_issue(number(1)).expect_err("it moved");
     assert_eq!(error, TrackerError::Moved { what: "read issue #1".to_owned(), to: "x/y#5".to_owned() });
     assert_eq!(error.hint(), "name x/y#5 instead");
     assert!(evil.heard().is_empty(), "{link}");
@@ -360,7 +361,7 @@ fn what_moved_is_said_and_not_followed() {
     let issue = make(&it.github, "an issue").number;
     it.fake.world(|world| world.transferred.insert(1, "other/place#42".to_owned()));
     let moved = |error| matches!(error, TrackerError::Moved { to, .. } if to == "other/place#42");
-    assert!(moved(it.github.issue(issue).expect_err("moved")));
+    assert!(moved(it.github.read_issue(issue).expect_err("moved")));
     assert!(moved(it.github.add_comment(issue.into(), &marker("a"), "x").expect_err("moved")));
     assert!(moved(it.github.swap_label(issue, PHASE_FAMILY, None).expect_err("moved")));
     // Once the redirect is gone too, it is simply not there.
@@ -368,7 +369,7 @@ fn what_moved_is_said_and_not_followed() {
         world.transferred.clear();
         world.issues.clear();
     });
-    assert!(matches!(it.github.issue(issue), Err(TrackerError::NotFound { .. })));
+    assert!(matches!(it.github.read_issue(issue), Err(TrackerError::NotFound { .. })));
     // The whole repository has another name.
     it.fake.world(|world| {
         world.former = Some("o/r".to_owned());
@@ -377,7 +378,7 @@ fn what_moved_is_said_and_not_followed() {
     });
     let error = it.github.default_branch().expect_err("renamed");
     assert!(matches!(&error, TrackerError::Moved { to, .. } if to == "o/new-name"), "{error:?}");
-    let error = it.github.issue(number(1)).expect_err("renamed");
+    let error = it.github.read_issue(number(1)).expect_err("renamed");
     assert!(matches!(&error, TrackerError::Moved { to, .. } if to == "o/new-name#1"), "{error:?}");
 }
 
@@ -485,12 +486,12 @@ fn a_size_stands_in_the_field_of_a_project_before_the_label() {
         world.issues.get_mut(&1).expect("there").size = Some("L".to_owned());
     });
     let seen = |size, stands| Ok(Some(IssueSize { size, stands }));
-    assert_eq!(it.github.size(issue), seen(TaskSize::L, SizeSource::Field));
+    assert_eq!(it.github.read_size(issue), seen(TaskSize::L, SizeSource::Field));
     assert_eq!(it.github.set_size(issue, TaskSize::M), Ok(SizeSource::Field));
-    assert_eq!(it.github.size(issue), seen(TaskSize::M, SizeSource::Field));
+    assert_eq!(it.github.read_size(issue), seen(TaskSize::M, SizeSource::Field));
     // An empty field says nothing; the label does.
     it.fake.world(|world| world.issues.get_mut(&1).expect("there").size = None);
-    assert_eq!(it.github.size(issue), seen(TaskSize::S, SizeSource::Label));
+    assert_eq!(it.github.read_size(issue), seen(TaskSize::S, SizeSource::Label));
 }
 
 #[test]
@@ -647,7 +648,7 @@ fn what_cannot_be_read_is_said_and_nothing_is_assumed() {
     let issue = make(&it.github, "an issue").number;
     for text in ["", "<html>", "[]", "{}", r#"{"number":0}"#] {
         it.fake.fault("GET", "/issues/1", 1, GithubFault::Garbled(text.to_owned()));
-        let error = it.github.issue(issue).expect_err("garbled");
+        let error = it.github.read_issue(issue).expect_err("garbled");
         assert!(matches!(error, TrackerError::Malformed { .. }), "{text}: {error:?}");
     }
     // Garbled after it was done: the next call finds it.

@@ -50,7 +50,7 @@ fn a_list_is_followed_over_its_pages() {
         play(&it, "GET", ending, "paginate-issues", index);
     }
     let filter = IssueFilter { only_open: true, labels: [].into(), most: 100 };
-    let issues = it.github.issues(&filter).expect("a list");
+    let issues = it.github.list_issues(&filter).expect("a list");
     let numbers: Vec<u64> = issues.iter().map(|issue| issue.number.get()).collect();
     assert_eq!(numbers, (1..=13).rev().collect::<Vec<_>>());
     assert_eq!(issues[0].author.as_deref(), Some("octokit-fixture-user-a"));

@@ -80,7 +80,7 @@ fn pull() -> NewPullRequest {
         head: branch("work"),
         head_sha: sha('a'),
         base: branch("main"),
-        title: Title::of("a change"),
+        title: Title::from_text("a change"),
         body: "why".to_owned(),
         draft: true,
     }
@@ -91,7 +91,12 @@ fn review(key: &str, says: ReviewAction) -> NewReview {
 }
 
 fn merge() -> PullRequestMerge {
-    PullRequestMerge { expected: sha('a'), subject: Title::of("t"), body: "b".to_owned(), landed: None }
+    PullRequestMerge {
+        expected: sha('a'),
+        subject: Title::from_text("t"),
+        body: "b".to_owned(),
+        landed: None,
+    }
 }
 
 fn all() -> IssueFilter {
@@ -120,9 +125,12 @@ fn everything(it: &Fake) {
     let done: TrackerResult<()> = (|| {
         github.default_branch()?;
         let [one, two] = ["one", "two"].map(|title| make(github, title).number);
-        github.issue(one)?;
-        github.issues(&all())?;
-        github.edit_issue(one, &IssueTextEdit { title: Some(Title::of("t")), body: Some("b".to_owned()) })?;
+        github.read_issue(one)?;
+        github.list_issues(&all())?;
+        github.edit_issue(
+            one,
+            &IssueTextEdit { title: Some(Title::from_text("t")), body: Some("b".to_owned()) },
+        )?;
         github.close_issue(one, CloseReason::NotPlanned)?;
         github.close_issue(one, CloseReason::Done)?;
         github.reopen_issue(one)?;
@@ -134,24 +142,24 @@ fn everything(it: &Fake) {
         github.ensure_labels(&[spec("phase/ready"), spec("phase/code")])?;
         github.change_labels(one, &labels(["phase/spec", "a b/ü"]), &labels(["x"]))?;
         github.swap_label(one, PHASE_FAMILY, Some(&label("phase/ready")))?;
-        github.size(one)?;
+        github.read_size(one)?;
         github.set_size(one, TaskSize::M)?;
         github.add_child(one, two)?;
         github.add_blocker(two, number(1))?;
         github.remove_blocker(two, number(1))?;
         github.list_children(one)?;
-        github.parent(two)?;
+        github.find_parent(two)?;
         let it = github.create_pull_request(&pull())?.into_inner().number;
         github.pull_request(it)?;
         github.mark_ready(it)?;
         github.add_review(it, &review("r", ReviewAction::Approve))?;
-        github.reviews(it)?;
+        github.list_reviews(it)?;
         github.add_comment(it.into(), &marker("a"), "text")?;
         github.list_checks(&sha('a'))?;
         github.failed_jobs(&sha('b'))?;
         github.rerun_checks(&sha('b'))?;
         github.merge_pull_request(it, &merge())?;
-        let again = NewPullRequest { title: Title::of("again"), ..pull() };
+        let again = NewPullRequest { title: Title::from_text("again"), ..pull() };
         github.close_pull_request(github.create_pull_request(&again)?.into_inner().number)?;
         github.list_changes(&Cursor::from(Timestamp(0)))?;
         Ok(())
@@ -221,8 +229,8 @@ fn readings() -> Vec<Reading> {
     }
     vec![
         reading!("repos/get", "GET", "/repos/o/r", |it| it.default_branch().map(drop)),
-        reading!("issues/list-for-repo", "GET", "/repos/o/r/issues", |it| it.issues(&all()).map(drop)),
-        reading!("issues/get", "GET", "/repos/o/r/issues/1", |it| it.issue(number(1)).map(drop)),
+        reading!("issues/list-for-repo", "GET", "/repos/o/r/issues", |it| it.list_issues(&all()).map(drop)),
+        reading!("issues/get", "GET", "/repos/o/r/issues/1", |it| it.read_issue(number(1)).map(drop)),
         reading!("issues/create", "POST", "/repos/o/r/issues", |it| {
             it.create_issue(&new_issue("new", "t", "b")).map(drop)
         }),
@@ -248,7 +256,7 @@ fn readings() -> Vec<Reading> {
             .list_children(number(1))
             .map(drop)),
         reading!("issues/get-parent", "GET", "/repos/o/r/issues/1/parent", |it| it
-            .parent(number(1))
+            .find_parent(number(1))
             .map(drop)),
         reading!(
             "issues/list-dependencies-blocked-by",
@@ -266,7 +274,9 @@ fn readings() -> Vec<Reading> {
         reading!("pulls/merge", "PUT", "/repos/o/r/pulls/2/merge", |it| it
             .merge_pull_request(pr(2), &merge())
             .map(drop)),
-        reading!("pulls/list-reviews", "GET", "/repos/o/r/pulls/2/reviews", |it| it.reviews(pr(2)).map(drop)),
+        reading!("pulls/list-reviews", "GET", "/repos/o/r/pulls/2/reviews", |it| it
+            .list_reviews(pr(2))
+            .map(drop)),
         reading!("pulls/create-review", "POST", "/repos/o/r/pulls/2/reviews", |it| {
             it.add_review(pr(2), &review("r", ReviewAction::Comment)).map(drop)
         }),

@@ -24,7 +24,7 @@ fn a_person_writes_an_issue_with_an_editor() {
     fs::write(folder.join("7.md"), text).expect("written");
     fs::write(folder.join("README.md"), "not an issue").expect("written");
     fs::write(folder.join("007.md"), "not an issue").expect("written");
-    let issue = files.local.issue(number(7)).expect("it is one");
+    let issue = files.local.read_issue(number(7)).expect("it is one");
     assert_eq!((issue.title.as_str(), issue.body.as_str()), ("By hand", "- [ ] one"));
     assert_eq!(issue.labels, labels(["size/S"]));
     // What is changed keeps what a person added, and the next number is one nobody had.
@@ -36,7 +36,7 @@ fn a_person_writes_an_issue_with_an_editor() {
     assert_eq!(make(&files.local, "after").number, number(9));
     // Line ends of another system.
     fs::write(folder.join("10.md"), text.replace('\n', "\r\n")).expect("written");
-    assert_eq!(files.local.issue(number(10)).expect("it is one").title, "By hand");
+    assert_eq!(files.local.read_issue(number(10)).expect("it is one").title, "By hand");
 }
 
 #[test]
@@ -57,13 +57,13 @@ fn a_file_that_makes_no_sense_is_named() {
     ];
     for text in broken {
         fs::write(folder.join("1.md"), text).expect("written");
-        let error = files.local.issue(number(1)).expect_err("it makes no sense");
+        let error = files.local.read_issue(number(1)).expect_err("it makes no sense");
         let TrackerError::Malformed { what, why } = &error else { panic!("{text:?}: {error:?}") };
         assert!(what.ends_with("1.md") && !why.is_empty(), "{error}");
         assert_eq!(files.local.list_unreadable(), Ok(vec![error.clone()]), "{text:?}");
     }
     fs::write(folder.join("1.md"), [0xff, 0xfe]).expect("written");
-    assert!(matches!(files.local.issue(number(1)), Err(TrackerError::Malformed { .. })));
+    assert!(matches!(files.local.read_issue(number(1)), Err(TrackerError::Malformed { .. })));
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn a_file_that_makes_no_sense_leaves_the_others_readable_and_says_in_which_line_
     let broken =
         "+++\nkind = \"issue\"\ntitle = \"two\ncreated = \"2026-01-02T03:04:05Z\"\n+++\n\nlandfall: own/1\n";
     fs::write(folder.join("7.md"), broken).expect("written");
-    assert_eq!(files.local.issues(&all()), Ok(vec![three, one]), "the others are shown");
+    assert_eq!(files.local.list_issues(&all()), Ok(vec![three, one]), "the others are shown");
     let unread = files.local.list_unreadable().expect("looked at");
     let [TrackerError::Malformed { what, why }] = &unread[..] else { panic!("{unread:?}") };
     assert!(what.ends_with("7.md") && why.starts_with("line 3: "), "{what}: {why}");
@@ -82,7 +82,7 @@ fn a_file_that_makes_no_sense_leaves_the_others_readable_and_says_in_which_line_
     // What may be there already is not made again.
     let again = files.local.create_issue(&new_issue("own/1", "two", ""));
     assert!(matches!(again, Err(TrackerError::Malformed { .. })), "{again:?}");
-    let missing = files.local.issue(number(99)).expect_err("nobody made it");
+    let missing = files.local.read_issue(number(99)).expect_err("nobody made it");
     assert!(missing.hint().contains("landfall issue list") && !missing.hint().contains("token"), "{missing}");
 }
 
@@ -102,7 +102,7 @@ fn what_is_no_file_is_not_followed_and_not_waited_for() {
     let pipe = std::process::Command::new("mkfifo").arg(folder.join("3.md")).status().expect("mkfifo runs");
     assert!(pipe.success());
     for index in 1..=3 {
-        let error = files.local.issue(number(index)).expect_err("it is no file");
+        let error = files.local.read_issue(number(index)).expect_err("it is no file");
         assert!(matches!(error, TrackerError::Malformed { .. }), "{index}: {error:?}");
     }
     // Nor is a link written through: what was behind it stays.
@@ -135,14 +135,14 @@ fn many_write_at_once_and_nothing_is_lost_or_doubled() {
                     local
                         .create_issue(&new_issue(&format!("own/{writer}/{index}"), "own", ""))
                         .expect("made");
-                    local.issue(issue).expect("readers need no lock");
+                    local.read_issue(issue).expect("readers need no lock");
                 }
             });
         }
     });
-    assert_eq!(files.local.issue(issue).expect("there").labels.len(), 30);
+    assert_eq!(files.local.read_issue(issue).expect("there").labels.len(), 30);
     assert_eq!(files.local.list_comments(issue.into()).expect("comments").len(), 5);
-    assert_eq!(files.local.issues(&all()).expect("a list").len(), 1 + 5 + 30);
+    assert_eq!(files.local.list_issues(&all()).expect("a list").len(), 1 + 5 + 30);
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn a_write_that_was_cut_short_is_not_seen() {
     // What a crash leaves: the name nobody reads.
     let left = files.folder.path().join("issues/.new");
     fs::write(&left, "+++\nhalf").expect("written");
-    assert_eq!(files.local.issues(&all()), Ok(vec![issue.clone()]));
+    assert_eq!(files.local.list_issues(&all()), Ok(vec![issue.clone()]));
     files.local.close_issue(issue.number, landfall_trackers::tracker::CloseReason::Done).expect("closed");
     assert!(!left.exists());
 }
@@ -166,13 +166,17 @@ fn a_merge_is_written_down_only_with_the_commit_that_landed() {
         head: branch("work"),
         head_sha: commit.clone(),
         base: branch("main"),
-        title: Title::of("t"),
+        title: Title::from_text("t"),
         body: String::new(),
         draft: false,
     };
     let pull = files.local.create_pull_request(&new).expect("made").into_inner().number;
-    let merge =
-        PullRequestMerge { expected: commit, subject: Title::of("t"), body: String::new(), landed: None };
+    let merge = PullRequestMerge {
+        expected: commit,
+        subject: Title::from_text("t"),
+        body: String::new(),
+        landed: None,
+    };
     assert!(matches!(files.local.merge_pull_request(pull, &merge), Err(TrackerError::Refused { .. })));
     assert!(files.local.pull_request(pull).expect("there").state.is_open());
 }

@@ -120,12 +120,12 @@ pub fn marker(key: &str) -> Marker {
 }
 
 pub fn new_issue(key: &str, title: &str, body: &str) -> NewIssue {
-    NewIssue { marker: marker(key), title: Title::of(title), body: body.to_owned(), labels: [].into() }
+    NewIssue { marker: marker(key), title: Title::from_text(title), body: body.to_owned(), labels: [].into() }
 }
 
 /// Makes an issue that was not there.
 pub fn make(tracker: &dyn Tracker, title: &str) -> Issue {
-    let slug = landfall_trackers::tracker::Slug::of(title);
+    let slug = landfall_trackers::tracker::Slug::from_text(title);
     match tracker.create_issue(&new_issue(&format!("test/{slug}"), title, "body")).expect("it can be made") {
         CreateOutcome::Made(issue) => issue,
         CreateOutcome::Found(issue) => panic!("{} was there already", issue.number),

@@ -23,7 +23,7 @@ pub struct Args {
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let asked = Accept { tasks: args.tasks, reason: args.already_done };
-    let changed = context.service()?.accept(asked)?;
+    let changed = context.open_service()?.accept(asked)?;
     context.print_answer(&changed, words::render_changed)?;
     Ok(CliExit::Ok)
 }

@@ -102,13 +102,13 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
     tasks.extend(read.into_iter().map(|task| shift_batch_refs(before, task)));
     if tasks.is_empty() {
         return Err(CommandFailure::usage_error("nothing to add")
-            .hint("give a title, a file with `-f`, or `-` for stdin"));
+            .with_hint("give a title, a file with `-f`, or `-` for stdin"));
     }
     let body = words::read_text_or_file(context, args.body.clone(), args.body_file.as_deref())?;
     for task in &mut tasks {
         apply_defaults(task, &args, body.as_deref());
     }
-    let added = context.service()?.add(NewTasks { tasks })?;
+    let added = context.open_service()?.add(NewTasks { tasks })?;
     context.print_answer(&added, |added| {
         added.tasks.iter().map(|task| format!("{} {}\n", task.id, escape_line(&task.title))).collect()
     })?;

@@ -108,8 +108,8 @@ fn probe_line(probe: &Probed) -> String {
         spent.push(format!("{} tokens", landfall_text::format_count(tokens)));
     }
     if let Some(usd) = probe.usage.cost_usd {
-        let from = probe.usage.cost_from.map(|from| format!(" {}", from.words())).unwrap_or_default();
+        let from = probe.usage.cost_from.map(|from| format!(" {}", from.label())).unwrap_or_default();
         spent.push(format!("{}{from}", landfall_text::format_usd(usd)));
     }
-    format!("{}{until}{detail} ({})", probe.answer.words(), spent.join(", "))
+    format!("{}{until}{detail} ({})", probe.answer.label(), spent.join(", "))
 }

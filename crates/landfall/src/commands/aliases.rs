@@ -53,7 +53,7 @@ pub fn explain_unknown_command(error: &clap::Error) -> Option<CommandFailure> {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return None };
     let (_, instead) = ELSEWHERE.iter().find(|(elsewhere, _)| elsewhere == word)?;
     let failure = CommandFailure::usage_error(format!("unknown command `{word}`"));
-    Some(failure.hint(match instead.starts_with("landfall ") {
+    Some(failure.with_hint(match instead.starts_with("landfall ") {
         true => format!("`{instead}` does this; `landfall help` lists the commands"),
         false => (*instead).to_owned(),
     }))

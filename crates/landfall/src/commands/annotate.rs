@@ -47,11 +47,11 @@ fn kind(text: &str) -> Result<NoteKind, String> {
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let Args { task, kind, words: said, on, line, paper, file } = args;
-    let service = context.service()?;
+    let service = context.open_service()?;
     let notes = match (file, kind) {
         (Some(file), _) => read(&words::read_text(context, &file)?)?,
         (None, Some(kind)) => {
-            let text = if said.is_empty() { String::new() } else { words::said(context, &said)? };
+            let text = if said.is_empty() { String::new() } else { words::read_words(context, &said)? };
             let page = service.paper(PaperAsked { task, name: paper.clone() })?;
             vec![place_note(&page.text, kind, on.as_deref(), line, text)?]
         }
@@ -83,7 +83,8 @@ fn place_note(
     let (from, to) = match (kind, on) {
         (NoteKind::Insert, _) => {
             let line = line.ok_or_else(|| {
-                CommandFailure::usage_error("`insert` needs the line it comes before").hint("give `--line N`")
+                CommandFailure::usage_error("`insert` needs the line it comes before")
+                    .with_hint("give `--line N`")
             })?;
             let at = line_start(page, line).ok_or_else(|| {
                 CommandFailure::usage_error(format!(
@@ -95,7 +96,7 @@ fn place_note(
         }
         (_, None | Some("")) => {
             return Err(CommandFailure::usage_error(format!("`{kind}` needs the text it is about"))
-                .hint("give `--on TEXT`"));
+                .with_hint("give `--on TEXT`"));
         }
         (_, Some(on)) => {
             let in_line = |at: &usize| line.is_none_or(|line| line_number_at(page, *at) == line);
@@ -104,7 +105,7 @@ fn place_note(
                 [at] => (*at, at + on.len()),
                 [] => {
                     return Err(CommandFailure::usage_error("that text is not in the paper")
-                        .hint("`landfall task papers` shows it"));
+                        .with_hint("`landfall task papers` shows it"));
                 }
                 many => {
                     let lines: Vec<String> =
@@ -113,7 +114,7 @@ fn place_note(
                         "that text stands in the lines {}",
                         lines.join(", ")
                     ))
-                    .hint("give `--line N`, or more of the text"));
+                    .with_hint("give `--line N`, or more of the text"));
                 }
             }
         }

@@ -24,7 +24,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
         [only] if only == "-" => words::read_text(context, "-".as_ref())?.trim().to_owned(),
         words => words.join(" "),
     };
-    let changed = context.service()?.answer(landfall_api::Answer { task: args.task, text })?;
+    let changed = context.open_service()?.answer(landfall_api::Answer { task: args.task, text })?;
     context.print_answer(&changed, words::render_changed)?;
     Ok(CliExit::Ok)
 }

@@ -30,13 +30,13 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
     }
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
         return Err(CommandFailure::usage_error("attaching needs a terminal, and this is none")
-            .hint("`--json` says where the agent's terminal is"));
+            .with_hint("`--json` says where the agent's terminal is"));
     }
     let error = attach_to_terminal(&terminal, args.read_only);
     let failure = CommandFailure::new(CliExit::Machine, error.to_string());
     Err(match error {
-        AttachError::NoTmux => failure.hint("install tmux"),
-        AttachError::Unconfined(_) => failure.hint(
+        AttachError::NoTmux => failure.with_hint("install tmux"),
+        AttachError::Unconfined(_) => failure.with_hint(
             "a client obeys the agent's side of the terminal, so it is confined by Landlock, which Linux has from 5.13 on",
         ),
         AttachError::Exec(_) => failure,

@@ -122,7 +122,7 @@ enum AutoCommand {
 }
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
-    let form = read(&args).map_err(|(what, hint)| CommandFailure::usage_error(what).hint(hint))?;
+    let form = read(&args).map_err(|(what, hint)| CommandFailure::usage_error(what).with_hint(hint))?;
     let mut asked = IssuesFollow {
         way: if args.patch { Some(IssueWay::Patch) } else { args.pr.then_some(IssueWay::Pr) },
         review: args.review.as_deref().map(|depth| match depth {
@@ -139,7 +139,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
             return module_loop::run(&path, &args.module, args.non_interactive, context);
         }
         AutoCommand::Batches => {
-            let list = context.service()?.issue_batches(Nothing {})?;
+            let list = context.open_service()?.issue_batches(Nothing {})?;
             context.print_answer(&list, batches_text)?;
             if !context.json && list.batches.is_empty() {
                 print_message("nothing is left of any batch; `landfall auto --batch 5` starts one");
@@ -151,27 +151,28 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
         AutoCommand::Listed(numbers) => (asked.issues, asked.together) = (numbers, true),
         AutoCommand::Rest(Some(id)) => asked.batch = Some(id),
         AutoCommand::Rest(None) => {
-            let newest = context.service()?.issue_batches(Nothing {})?.batches.first().map(|batch| batch.id);
+            let newest =
+                context.open_service()?.issue_batches(Nothing {})?.batches.first().map(|batch| batch.id);
             let nothing = || {
                 CommandFailure::new(CliExit::NotNow, "nothing is left of any batch")
-                    .hint("`landfall auto --batch 12 13` starts one")
+                    .with_hint("`landfall auto --batch 12 13` starts one")
             };
             asked.batch = Some(newest.ok_or_else(nothing)?);
         }
     }
     if args.dry_run {
-        context.print_answer(&context.service()?.issues_preview(asked)?, preview_text)?;
+        context.print_answer(&context.open_service()?.issues_preview(asked)?, preview_text)?;
         return Ok(CliExit::Ok);
     }
-    follow(asked, args.non_interactive, context)
+    follow_issues(asked, args.non_interactive, context)
 }
 
-fn follow(
+fn follow_issues(
     asked: IssuesFollow,
     non_interactive: bool,
     context: &CliContext,
 ) -> Result<CliExit, CommandFailure> {
-    let followed = context.service()?.issues_follow(asked)?;
+    let followed = context.open_service()?.issues_follow(asked)?;
     if !context.json {
         print_followed_issues(&followed);
     }
@@ -227,7 +228,7 @@ fn drive_or_watch(
             Err(failure) if failure.code == CliExit::Busy && deaf < DEAF_MAX => failure,
             Err(failure) => return Err(failure),
         };
-        let interrupts = live::Interrupts::listen()?;
+        let interrupts = live::Interrupts::start_listening()?;
         if !told {
             print_message(
                 "a run is under way already, and takes them up: this shows how they go; Ctrl-C leaves it alone",
@@ -250,14 +251,14 @@ fn drive_or_watch(
             if deaf >= DEAF_MAX {
                 return Err(failure);
             }
-            interrupts.wait_past(0, DEAF_PAUSE);
+            interrupts.wait_for_more_than(0, DEAF_PAUSE);
         }
     }
 }
 
 fn fetch_summaries(context: &CliContext, tasks: &[TaskId]) -> Result<Vec<IssueSummary>, CommandFailure> {
     let asked = IssueSummariesAsked { tasks: tasks.to_vec() };
-    Ok(context.service()?.issue_summaries(asked)?.issues)
+    Ok(context.open_service()?.issue_summaries(asked)?.issues)
 }
 
 fn is_over(issue: &IssueSummary) -> bool {
@@ -324,7 +325,7 @@ fn read(args: &Args) -> Result<AutoCommand, RefusalText> {
     }
     if !args.batch {
         return match words[..] {
-            [word] => number(word).map(AutoCommand::One),
+            [word] => parse_issue_number(word).map(AutoCommand::One),
             _ => refuse(
                 "one issue at a time, unless they are a batch",
                 &format!("`landfall auto --batch {}`", words.join(" ")),
@@ -362,7 +363,8 @@ fn read(args: &Args) -> Result<AutoCommand, RefusalText> {
             ),
         },
         _ => {
-            let numbers = words.iter().map(|word| number(word)).collect::<Result<Vec<u64>, _>>()?;
+            let numbers =
+                words.iter().map(|word| parse_issue_number(word)).collect::<Result<Vec<u64>, _>>()?;
             let mut seen = BTreeSet::new();
             match numbers.iter().find(|number| !seen.insert(**number)) {
                 Some(twice) => refuse(&format!("#{twice} is named twice"), "name each issue once"),
@@ -383,7 +385,7 @@ fn parse_pilot_words(words: &[&str]) -> Option<Option<Mode>> {
 }
 
 /// `12`, or `#12`.
-fn number(word: &str) -> Result<u64, RefusalText> {
+fn parse_issue_number(word: &str) -> Result<u64, RefusalText> {
     let digits = word.strip_prefix('#').unwrap_or(word);
     let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     let number = digits.parse().ok().filter(|number| plain && *number > 0);
@@ -433,7 +435,7 @@ fn preview_text(followed: &IssuesFollowed) -> String {
     }
     let left_out: String = followed.left_out.iter().map(|it| left_out_text(it) + "\n").collect();
     let parts: String = followed.issues.iter().map(parts_text).collect();
-    format!("{}\n{}{left_out}{parts}", escape_line(&followed.text), table.text())
+    format!("{}\n{}{left_out}{parts}", escape_line(&followed.text), table.to_text())
 }
 
 /// The issues that one is made of, as they would be begun.
@@ -468,7 +470,7 @@ fn batches_text(list: &HaulList) -> String {
             &numbers(&batch.remaining),
         ]);
     }
-    table.text()
+    table.to_text()
 }
 
 /// Which of its tracker each issue waited for when it was taken up.
@@ -515,7 +517,7 @@ fn issue_report_text(issue: &IssueSummary) -> String {
                 false => table.add_row([&row.phase, &row.result, &row.notes]),
             }
         }
-        text += &format!("\n{}\n", table.text());
+        text += &format!("\n{}\n", table.to_text());
     }
     text + &issue_details(issue)
 }
@@ -552,7 +554,7 @@ fn batch_report_text(batch: Option<HaulId>, issues: &[IssueSummary], blockers: &
             &issue.title,
         ]);
     }
-    let mut text = if issues.is_empty() { String::new() } else { table.text() + "\n" };
+    let mut text = if issues.is_empty() { String::new() } else { table.to_text() + "\n" };
     for issue in issues.iter().filter(|issue| issue.stand != IssueStanding::Complete) {
         text += &format!("{}\n", escape_line(&issue.banner));
         for line in issue_details(issue).lines() {

@@ -31,7 +31,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
 
 /// Shows who picks tasks, or changes it.
 pub fn show_or_set(mode: Option<Mode>, context: &CliContext) -> Result<CliExit, CommandFailure> {
-    let service = context.service()?;
+    let service = context.open_service()?;
     let pilot = match mode {
         Some(mode) => service.auto(AutoAsked { mode }),
         None => service.pilot(Nothing {}),

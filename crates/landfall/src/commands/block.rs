@@ -21,7 +21,7 @@ pub struct Args {
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let asked = Block { tasks: vec![args.task], reason: args.reason.join(" ") };
-    let changed = context.service()?.block(asked)?;
+    let changed = context.open_service()?.block(asked)?;
     context.print_answer(&changed, words::render_changed)?;
     Ok(CliExit::Ok)
 }

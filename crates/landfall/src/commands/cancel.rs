@@ -24,7 +24,7 @@ pub struct Args {
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let Args { tasks, reason, cleanup } = args;
-    let changed = context.service()?.cancel(Cancel { tasks, reason, cleanup })?;
+    let changed = context.open_service()?.cancel(Cancel { tasks, reason, cleanup })?;
     context.print_answer(&changed, words::render_changed)?;
     Ok(CliExit::Ok)
 }

@@ -35,7 +35,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
 }
 
 fn show_certificate(task: TaskId, context: &CliContext) -> Result<CliExit, CommandFailure> {
-    let answer = context.service()?.certificate(TaskAsked { task })?;
+    let answer = context.open_service()?.certificate(TaskAsked { task })?;
     match context.json || !std::io::stdout().is_terminal() {
         true => print_json(&answer.certificate)?,
         false => print_data(&certificate_text(&answer.certificate))?,
@@ -47,7 +47,7 @@ fn verify_certificate(file: &std::path::Path, context: &CliContext) -> Result<Cl
     let text = words::read_text(context, file)?;
     let certificate: Value = serde_json::from_str(&text).map_err(|error| {
         CommandFailure::usage_error(format!("`{}` is not JSON: {error}", file.display()))
-            .hint("`landfall certificate T7 --json > T7.json` writes a certificate")
+            .with_hint("`landfall certificate T7 --json > T7.json` writes a certificate")
     })?;
     let checks = landfall_app::check_certificate(&context.at, &certificate)?;
     let holds = checks.iter().all(|check| check.holds);

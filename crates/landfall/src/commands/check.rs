@@ -27,7 +27,7 @@ pub struct Args {
 }
 
 pub fn run(Args { task, unconfined }: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
-    let interrupts = Interrupts::listen()?;
+    let interrupts = Interrupts::start_listening()?;
     let asked = CheckOptions { task, is_unconfined: unconfined, ..CheckOptions::default() };
     let mut printer = if context.json {
         CheckPrinter::without_output(&interrupts)

@@ -57,7 +57,7 @@ enum CheckpointSubcommand {
 }
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
-    let service = context.service()?;
+    let service = context.open_service()?;
     match args.action.unwrap_or(CheckpointSubcommand::List) {
         CheckpointSubcommand::List => {
             let list = service.checkpoints(Nothing {})?;
@@ -79,21 +79,21 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
             if !yes && takes_away {
                 confirm_restore(&detail, context)?;
             }
-            let restored = context.service()?.checkpoint_restore(CheckpointAsked { name })?;
+            let restored = context.open_service()?.checkpoint_restore(CheckpointAsked { name })?;
             context.print_answer(&restored, |restored| format!("{}\n", escape_line(&restored.text)))?;
         }
         CheckpointSubcommand::Delete { name } => {
-            drop_them(CheckpointDrop { names: vec![name], ..CheckpointDrop::default() }, context)?
+            drop_checkpoints(CheckpointDrop { names: vec![name], ..CheckpointDrop::default() }, context)?
         }
         CheckpointSubcommand::Cleanup { older_than, keep } => {
-            drop_them(CheckpointDrop { names: Vec::new(), older_than_ms: older_than, keep }, context)?;
+            drop_checkpoints(CheckpointDrop { names: Vec::new(), older_than_ms: older_than, keep }, context)?;
         }
     }
     Ok(CliExit::Ok)
 }
 
-fn drop_them(asked: CheckpointDrop, context: &CliContext) -> Result<(), CommandFailure> {
-    let dropped = context.service()?.checkpoint_drop(asked)?;
+fn drop_checkpoints(asked: CheckpointDrop, context: &CliContext) -> Result<(), CommandFailure> {
+    let dropped = context.open_service()?.checkpoint_drop(asked)?;
     context.print_answer(&dropped, |dropped| {
         let left = landfall_text::pluralize(dropped.left, "checkpoint");
         match dropped.names.as_slice() {
@@ -111,7 +111,7 @@ fn confirm_restore(detail: &CheckpointDetail, context: &CliContext) -> Result<()
             CliExit::NeedsYou,
             "nobody is there to confirm it, so nothing was done",
         )
-        .hint("read above what it takes away; `--yes` says that you have"));
+        .with_hint("read above what it takes away; `--yes` says that you have"));
     }
     let mut err = std::io::stderr().lock();
     let _ = err.write_all(b"go back? [y/N] ").and_then(|()| err.flush()); // an unseen question is answered with no
@@ -163,5 +163,5 @@ fn render_checkpoints(list: &CheckpointList) -> String {
             &it.landed_since.to_string(),
         ]);
     }
-    table.text()
+    table.to_text()
 }

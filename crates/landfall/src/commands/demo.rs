@@ -21,14 +21,14 @@ pub struct Args {
 }
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
-    let interrupts = live::Interrupts::listen()?;
+    let interrupts = live::Interrupts::start_listening()?;
     let dir = args.dir.map(|dir| context.path(&dir));
     let mut demo = landfall_app::start_demo(dir.as_deref())?;
     let show = |path: &std::path::Path| escape_line(&path.display().to_string()).into_owned();
     let (root, state) = (show(&demo.root), show(&demo.state));
     print_message(&format!("the demo's project is in {root}"));
     let outcome = live::watch_run(demo.run.as_mut(), &interrupts);
-    context.print_answer(&outcome, live::summary)?;
+    context.print_answer(&outcome, live::render_summary)?;
     let landed = outcome.tasks.iter().filter(|task| task.commit.is_some());
     let why: String = landed.map(|task| format!("  {}\n", escape_line(&task.why))).collect();
     print_message(&format!("\nwhat landed, and why:\n{}", tone::fit_to_terminal(&why).trim_end()));

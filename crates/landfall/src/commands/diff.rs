@@ -25,7 +25,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
-    let diff = context.service()?.diff(DiffAsked { task: args.task, from: args.since })?;
+    let diff = context.open_service()?.diff(DiffAsked { task: args.task, from: args.since })?;
     if context.json {
         print_json(&diff)?;
         return Ok(CliExit::Ok);

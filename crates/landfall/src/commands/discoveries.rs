@@ -29,7 +29,7 @@ enum DiscoveriesSubcommand {
 }
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
-    let service = context.service()?;
+    let service = context.open_service()?;
     match args.action {
         None => context
             .print_answer(&service.discoveries(DiscoveriesAsked { all: args.all })?, render_discoveries)?,
@@ -60,5 +60,5 @@ fn render_discoveries(found: &DiscoveryList) -> String {
         };
         table.add_row([&it.number.to_string(), &it.task.to_string(), &whom, &it.impact, &it.text]);
     }
-    table.text()
+    table.to_text()
 }

@@ -43,13 +43,13 @@ fn checkpoint(text: &str) -> Result<FlowCheckpoint, String> {
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let Args { task, command, checkpoint, step, run } = args;
-    let service = context.service()?;
+    let service = context.open_service()?;
     let under_way = service.status(Nothing {})?.run.is_some();
     let before = service.show(TaskAsked { task })?;
     if !under_way && before.line.wait.as_ref().is_some_and(|wait| wait.wait == WaitFor::Dependency) {
         let needs = before.line.wait.as_ref().map(|wait| wait.detail.clone()).unwrap_or_default();
         return Err(CommandFailure::new(CliExit::NotNow, format!("{task} needs {needs} first"))
-            .hint(format!("`landfall run {task}` does those too")));
+            .with_hint(format!("`landfall run {task}` does those too")));
     }
     let alone = !under_way && !run;
     let asked = DoAsked { task, command: command.clone(), checkpoint, step, alone };
@@ -57,18 +57,18 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
     drop(service); // nothing is held while it is driven
     let text = changed.tasks.first().map(|line| line.text.clone()).unwrap_or_default();
     if under_way {
-        let now = context.service()?.show(TaskAsked { task })?;
+        let now = context.open_service()?.show(TaskAsked { task })?;
         let done = step_outcome(&before, command, &now, false, text);
         context.print_answer(&done, |done| format!("{}\n", escape_line(&done.text)))?;
         return Ok(CliExit::Ok);
     }
-    let interrupts = live::Interrupts::listen()?;
+    let interrupts = live::Interrupts::start_listening()?;
     let attended = presence::absence_reason(false).is_none();
     let asked = RunAsked { tasks: vec![task], attended, ..RunAsked::default() };
     let mut driven = landfall_app::run(&context.at, asked)?;
     let outcome = live::watch_run(driven.as_mut(), &interrupts);
     drop(driven); // the project is free again
-    let after = context.service()?.show(TaskAsked { task })?;
+    let after = context.open_service()?.show(TaskAsked { task })?;
     let exit = match live::exit_for_run(&outcome, &interrupts) {
         CliExit::Ok | CliExit::SomeDidNotLand | CliExit::NeedsYou | CliExit::TooManyDeferred => {
             exit_for_task(&after)

@@ -34,7 +34,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
         context.print_answer(&report, sandbox_text)?;
         return Ok(CliExit::Ok);
     }
-    let service = context.service()?;
+    let service = context.open_service()?;
     let mut health = if args.rebuild { service.rebuild(Nothing {}) } else { service.doctor(Nothing {}) }?;
     let bad = health.checks.iter().any(|check| check.state == CheckState::Bad);
     let mut exit = if bad { CliExit::Machine } else { CliExit::Ok };
@@ -67,7 +67,7 @@ fn check_project(context: &CliContext, is_broken: bool) -> Result<Option<Check>,
         let hint = "`landfall check` runs them";
         return Ok(Some(found(CheckState::Ok, "not run: no task was added yet", Some(hint))));
     }
-    let interrupts = Interrupts::listen()?;
+    let interrupts = Interrupts::start_listening()?;
     let asked = CheckOptions { may_be_known: true, is_look: true, ..CheckOptions::default() };
     let mut printer = match context.json {
         true => CheckPrinter::without_output(&interrupts),
@@ -138,7 +138,7 @@ fn sandbox_text(report: &SandboxReport) -> String {
             std::iter::once(probe.what.as_str()).chain(report.supported.iter().map(outcome)).collect();
         table.add_row_slice(&cells);
     }
-    text += &table.text();
+    text += &table.to_text();
     let seconds = report.took_ms.div_ceil(1000);
     text + &format!("\n{} probes at {} levels in {seconds} s\n", report.probes.len(), report.supported.len())
 }

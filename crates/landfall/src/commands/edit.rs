@@ -92,9 +92,9 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
     let edit = parse_edit(args, context)?;
     if edit == EditTask::new(task) {
         return Err(CommandFailure::usage_error("nothing to change")
-            .hint("`landfall edit --help` shows what can be changed"));
+            .with_hint("`landfall edit --help` shows what can be changed"));
     }
-    let changed = context.service()?.edit(edit)?;
+    let changed = context.open_service()?.edit(edit)?;
     context.print_answer(&changed, words::render_changed)?;
     Ok(CliExit::Ok)
 }

@@ -30,7 +30,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
-    let exported = context.service()?.export(Export { tasks: args.tasks })?;
+    let exported = context.open_service()?.export(Export { tasks: args.tasks })?;
     if let Some(dir) = args.dir {
         return write_exported_files(&context.path(&dir), &exported);
     }

@@ -44,7 +44,7 @@ enum FlowSubcommand {
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     match args.action {
         FlowSubcommand::List => {
-            let flows = context.service()?.flow_list(Nothing {})?;
+            let flows = context.open_service()?.flow_list(Nothing {})?;
             context.print_answer(&flows, render_flows)?;
             Ok(CliExit::Ok)
         }
@@ -54,7 +54,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
                 (_, true) => FlowForm::Source,
                 (false, false) => FlowForm::Text,
             };
-            let drawing = context.service()?.flow_show(FlowShow { name, form })?;
+            let drawing = context.open_service()?.flow_show(FlowShow { name, form })?;
             context.print_answer(&drawing, |drawing| {
                 let text = escape_block(&drawing.text);
                 format!("{}\n", text.trim_end())
@@ -68,13 +68,13 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
             let text = match is_name {
                 true => {
                     context
-                        .service()?
+                        .open_service()?
                         .flow_show(FlowShow { name: name.clone(), form: FlowForm::Source })?
                         .text
                 }
                 false => words::read_text(context, &file)?,
             };
-            let checked = context.service()?.flow_check(FlowCheck { name, text })?;
+            let checked = context.open_service()?.flow_check(FlowCheck { name, text })?;
             if context.json {
                 print_json(&checked)?
             } else {
@@ -99,7 +99,7 @@ fn render_flows(list: &FlowList) -> String {
         };
         table.add_row([&name, from, &flow.steps.len().to_string(), &about]);
     }
-    table.text()
+    table.to_text()
 }
 
 fn render_flow_problems(checked: &FlowChecked) -> String {

@@ -25,7 +25,7 @@ pub struct Args {
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let Args { task, depth, done } = args;
-    let found = context.service()?.graph(GraphAsked { root: task, depth, done, nodes: 0 })?;
+    let found = context.open_service()?.graph(GraphAsked { root: task, depth, done, nodes: 0 })?;
     context.print_answer(&found, render_graph)?;
     Ok(CliExit::Ok)
 }

@@ -176,7 +176,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
         command = command.find_subcommand_mut(word).ok_or_else(|| {
             let words = args.command[..=at].join(" ");
             CommandFailure::usage_error(format!("unknown command `{words}`"))
-                .hint("`landfall help --all` lists all commands")
+                .with_hint("`landfall help --all` lists all commands")
         })?;
     }
     let text = command.render_long_help().to_string();

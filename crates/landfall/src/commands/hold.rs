@@ -21,7 +21,7 @@ pub struct Args {
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let reason = Some(args.reason.join(" ")).filter(|reason| !reason.is_empty());
-    let changed = context.service()?.hold(Hold { tasks: vec![args.task], reason })?;
+    let changed = context.open_service()?.hold(Hold { tasks: vec![args.task], reason })?;
     context.print_answer(&changed, words::render_changed)?;
     Ok(CliExit::Ok)
 }

@@ -75,7 +75,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
             "`--list` means nothing for {}",
             format.description()
         ))
-        .hint("only a tasks.json of Task Master holds several lists"));
+        .with_hint("only a tasks.json of Task Master holds several lists"));
     }
     let asked = ImportText {
         name: file.name.to_owned(),
@@ -94,7 +94,7 @@ fn import_modules(args: Args, context: &CliContext, folder: &Path) -> Result<Cli
         let message =
             format!("`{}` is a folder, and {} is a file", args.file.display(), format.description());
         return Err(
-            CommandFailure::usage_error(escape_line(&message)).hint("a folder is read as task modules")
+            CommandFailure::usage_error(escape_line(&message)).with_hint("a folder is read as task modules")
         );
     }
     if args.list.is_some() {
@@ -112,7 +112,7 @@ fn import_modules(args: Args, context: &CliContext, folder: &Path) -> Result<Cli
 }
 
 fn import_text(context: &CliContext, asked: ImportText) -> Result<CliExit, CommandFailure> {
-    let imported = context.service()?.import(asked)?;
+    let imported = context.open_service()?.import(asked)?;
     context.print_answer(&imported, render_imported)?;
     if !context.json {
         print_import_notes(&imported);

@@ -8,7 +8,7 @@ use landfall_text::quote_shell_word;
 
 use crate::context::CliContext;
 use crate::exit::{CliExit, CommandFailure};
-use crate::tone::{TextTone, paint};
+use crate::tone::{TextTone, paint_text};
 
 /// Show everything that waits for you
 ///
@@ -30,7 +30,7 @@ pub struct Args {
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let Args { task, newest, limit } = args;
     let order = if newest { InboxOrder::Newest } else { InboxOrder::Urgent };
-    let found = context.service()?.inbox(InboxAsked { order, kinds: Vec::new(), task, limit })?;
+    let found = context.open_service()?.inbox(InboxAsked { order, kinds: Vec::new(), task, limit })?;
     context.print_answer(&found, render_inbox)?;
     Ok(CliExit::Ok)
 }
@@ -43,7 +43,7 @@ fn render_inbox(found: &Inbox) -> String {
     for item in &found.items {
         let task = item.task.map(|task| format!("{task}  ")).unwrap_or_default();
         let since = landfall_text::format_local(item.since_ms);
-        let kind = paint(kind_tone(item.kind), item.kind.word());
+        let kind = paint_text(kind_tone(item.kind), item.kind.word());
         text.push_str(&format!("{task}{kind}  {}  since {since}\n", escape_line(&item.title)));
         for line in item.text.lines().chain(item.findings.iter().map(String::as_str)) {
             text.push_str(&format!("  {}\n", escape_line(line)));
@@ -68,7 +68,7 @@ fn render_inbox(found: &Inbox) -> String {
             text.push_str(&format!(
                 "    {}  {}\n",
                 escape_line(&format!("{command:<width$}")),
-                paint(TextTone::Dim, &escape_line(label))
+                paint_text(TextTone::Dim, &escape_line(label))
             ));
         }
     }

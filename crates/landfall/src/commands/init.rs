@@ -37,7 +37,7 @@ pub fn run(Args { no_check }: Args, context: &CliContext) -> Result<CliExit, Com
         return Err(CommandFailure::usage_error(
             "`--base` is for work that lands on another base than the project's",
         )
-        .hint("check the branch out that the project is to land on, and leave `--base` out"));
+        .with_hint("check the branch out that the project is to land on, and leave `--base` out"));
     }
     let project = landfall_app::find_project(&context.at)?;
     let files = ProjectFiles { root: &project.root, tracked: landfall_app::tracked_files(&context.at)? };
@@ -72,7 +72,7 @@ pub fn run(Args { no_check }: Args, context: &CliContext) -> Result<CliExit, Com
     }
     let mut is_stopped = false;
     if found.written && !no_check && !found.commands.is_empty() && found.missing_tools.is_empty() {
-        let interrupts = Interrupts::listen()?;
+        let interrupts = Interrupts::start_listening()?;
         let asked =
             CheckOptions { limit: Some(CHECKS_MAX), with_own_settings: true, ..CheckOptions::default() };
         let mut printer = if context.json {
@@ -182,7 +182,7 @@ impl ProjectFiles<'_> {
     }
 
     /// The text of a tracked file of a size that people write.
-    fn text(&self, file: &str) -> Option<String> {
+    fn read_text(&self, file: &str) -> Option<String> {
         if !self.has_file(file) {
             return None;
         }
@@ -190,12 +190,12 @@ impl ProjectFiles<'_> {
     }
 
     fn contains_word(&self, file: &str, word: &str) -> bool {
-        self.text(file).is_some_and(|text| text.contains(word))
+        self.read_text(file).is_some_and(|text| text.contains(word))
     }
 
     /// Whether git ignores the folder `name` at the root. One that it does not ignore is removed between two checks.
     fn ignores_folder(&self, name: &str) -> bool {
-        let text = self.text(".gitignore").unwrap_or_default();
+        let text = self.read_text(".gitignore").unwrap_or_default();
         text.lines().any(|line| line.trim().trim_start_matches("**/").trim_matches('/') == name)
     }
 }
@@ -462,7 +462,7 @@ fn python_sources(files: &ProjectFiles<'_>, of: &[&str]) -> Option<Vec<String>> 
         if files.root.join(&file).is_symlink() {
             return None; // a change of the file that it leads to would not be noticed
         }
-        if let Some(text) = files.text(&file) {
+        if let Some(text) = files.read_text(&file) {
             let is_list = is_list(&file) || !of.contains(&file.as_str());
             let is_own = |text: &str| {
                 OWN.iter().any(|own| text.contains(own)) || OWN_KEYS.iter().any(|key| has_key(text, key))
@@ -475,7 +475,8 @@ fn python_sources(files: &ProjectFiles<'_>, of: &[&str]) -> Option<Vec<String>> 
             };
             for line in lines.lines() {
                 if let PackageLine::Includes(name) = package_line(line)? {
-                    let included = path_beside(&file, &name).filter(|path| files.text(path).is_some())?;
+                    let included =
+                        path_beside(&file, &name).filter(|path| files.read_text(path).is_some())?;
                     open.push_back(included);
                 }
             }
@@ -598,14 +599,14 @@ fn path_beside(file: &str, name: &str) -> Option<String> {
 }
 
 fn detect_cargo(files: &ProjectFiles<'_>) -> Vec<InitCommand> {
-    let Some(text) = files.text("Cargo.toml") else { return Vec::new() };
+    let Some(text) = files.read_text("Cargo.toml") else { return Vec::new() };
     let workspace = text.lines().any(|line| line.trim().starts_with("[workspace"));
     let run = if workspace { "cargo test --workspace" } else { "cargo test" };
     vec![new_command("tests", run, "Cargo.toml")]
 }
 
 fn detect_npm(files: &ProjectFiles<'_>) -> Vec<InitCommand> {
-    let Some(text) = files.text("package.json") else { return Vec::new() };
+    let Some(text) = files.read_text("package.json") else { return Vec::new() };
     let package: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
     let test = package["scripts"]["test"].as_str().unwrap_or_default();
     if test.is_empty() || test.contains("no test specified") {
@@ -720,7 +721,7 @@ fn detect_go(files: &ProjectFiles<'_>) -> Vec<InitCommand> {
 
 fn detect_make(files: &ProjectFiles<'_>) -> Vec<InitCommand> {
     for file in ["GNUmakefile", "makefile", "Makefile"] {
-        let Some(text) = files.text(file) else { continue };
+        let Some(text) = files.read_text(file) else { continue };
         for target in ["test", "check"] {
             let rule = |line: &str| {
                 let rest = line.strip_prefix(target).map(str::trim_start);

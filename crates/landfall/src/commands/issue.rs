@@ -198,7 +198,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
 }
 
 fn ask_tracker(action: TrackerAction, context: &CliContext) -> Result<CliExit, CommandFailure> {
-    let service = context.service()?;
+    let service = context.open_service()?;
     let changed = |changed: IssueChanged| context.print_answer(&changed, changed_text);
     match action {
         TrackerAction::New { title, body, body_file, labels, size, parent, blocked_by } => {
@@ -218,7 +218,7 @@ fn ask_tracker(action: TrackerAction, context: &CliContext) -> Result<CliExit, C
             context.print_answer(&list, list_text)?;
             if !list.unreadable.is_empty() {
                 let (what, hint) = unreadable_issues_notice(&list.unreadable);
-                return Err(CommandFailure::new(CliExit::Machine, what).hint(hint));
+                return Err(CommandFailure::new(CliExit::Machine, what).with_hint(hint));
             }
             if !context.json && list.issues.is_empty() {
                 let place = escape_line(&list.place);
@@ -252,7 +252,7 @@ fn ask_tracker(action: TrackerAction, context: &CliContext) -> Result<CliExit, C
             changed(service.issue_tick(asked)?)?;
         }
         TrackerAction::Comment { issue, words } => {
-            let text = words::said(context, &words)?;
+            let text = words::read_words(context, &words)?;
             changed(service.issue_say(IssueSay { issue: IssueNumber(issue), text })?)?;
         }
         TrackerAction::Close { issue, not_planned } => {
@@ -264,7 +264,7 @@ fn ask_tracker(action: TrackerAction, context: &CliContext) -> Result<CliExit, C
             changed(service.issue_edit(edit)?)?;
         }
         TrackerAction::Events { issues } => {
-            let service = context.service()?;
+            let service = context.open_service()?;
             let mut asked = IssueEventsAsked { issue: issues, after: None, limit: EVENTS_AT_ONCE };
             loop {
                 let page = service.issue_events(asked.clone())?;
@@ -276,7 +276,7 @@ fn ask_tracker(action: TrackerAction, context: &CliContext) -> Result<CliExit, C
             }
         }
         TrackerAction::Proposals { file } => {
-            let service = context.service()?;
+            let service = context.open_service()?;
             let list = match file.is_empty() {
                 true => service.improvements(Nothing {})?,
                 false => service.improvements_file(ImprovementsFile { ids: file })?,
@@ -339,7 +339,7 @@ fn list_text(list: &IssueList) -> String {
             &issue.title,
         ]);
     }
-    table.text()
+    table.to_text()
 }
 
 /// Its labels, without those that a column of their own says.
@@ -401,7 +401,7 @@ fn proposals_text(list: &ImprovementList) -> String {
         let issue = it.issue.map(|number| format!("#{number}")).unwrap_or_default();
         table.add_row([&it.id, &it.tier, &issue, &it.from, &it.title]);
     }
-    table.text()
+    table.to_text()
 }
 
 /// How a part stands: `open, code`, `done`.

@@ -32,7 +32,7 @@ pub struct Args {
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let Args { task, iterations, time, usd } = args;
-    let changed = context.service()?.limits(Limits { task, iterations, time_ms: time, usd })?;
+    let changed = context.open_service()?.limits(Limits { task, iterations, time_ms: time, usd })?;
     context.print_answer(&changed, words::render_changed)?;
     Ok(CliExit::Ok)
 }

@@ -37,7 +37,7 @@ pub struct Args {
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let Args { status, tag, text, parent, after, limit } = args;
-    let page = context.service()?.list(Filter { status, tag, text, parent, after, limit })?;
+    let page = context.open_service()?.list(Filter { status, tag, text, parent, after, limit })?;
     context.print_answer(&page, render_tasks)?;
     if context.json {
         return Ok(CliExit::Ok);
@@ -66,7 +66,7 @@ fn render_tasks(page: &TaskPage) -> String {
             &title_with_tags(task),
         ]);
     }
-    table.text()
+    table.to_text()
 }
 
 /// The status, with what a waiting task waits for.

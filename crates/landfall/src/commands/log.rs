@@ -50,10 +50,10 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
     }
     if !search.is_empty() {
         return Err(CommandFailure::usage_error("`--search` is for what an agent or a check printed")
-            .hint("add `--agent`"));
+            .with_hint("add `--agent`"));
     }
     let mut asked = LogAsked { after, task, limit, last: after.is_none() };
-    let mut page = context.service()?.log(asked.clone())?;
+    let mut page = context.open_service()?.log(asked.clone())?;
     if !follow {
         context.print_answer(&page, |page| page.entries.iter().map(journal_line).collect())?;
         return Ok(CliExit::Ok);
@@ -67,10 +67,10 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
             print_data(&page.entries.iter().map(journal_line).collect::<String>())?;
         }
         if !page.more {
-            context.service()?.wait_past(StateVersion::default(), LOOK_EVERY);
+            context.open_service()?.wait_for_change(StateVersion::default(), LOOK_EVERY);
         }
         asked = LogAsked { after: Some(page.next), last: false, ..asked };
-        page = context.service()?.log(asked.clone())?;
+        page = context.open_service()?.log(asked.clone())?;
     }
 }
 
@@ -83,7 +83,7 @@ fn print_output(
     limit: u32,
     context: &CliContext,
 ) -> Result<CliExit, CommandFailure> {
-    let service = context.service()?;
+    let service = context.open_service()?;
     let of = match check {
         Some(_) => OutputOf { check, ..OutputOf::latest_of(task) },
         // Checks and hooks print as well; the latest run of the agent is meant.
@@ -97,21 +97,21 @@ fn print_output(
         OutputAsked { of, at: None, backward: true, lines: limit, search, levels: Vec::new(), raw: false };
     let mut page = service.output(asked.clone())?;
     if !follow {
-        context.print_answer(&page, |page| page.lines.iter().map(said).collect())?;
+        context.print_answer(&page, |page| page.lines.iter().map(output_line).collect())?;
         return Ok(CliExit::Ok);
     }
     let show = |page: &Output| -> Result<(), CommandFailure> {
         match context.json {
             true => page.lines.iter().try_for_each(print_json),
             false if page.lines.is_empty() => Ok(()),
-            false => print_data(&page.lines.iter().map(said).collect::<String>()),
+            false => print_data(&page.lines.iter().map(output_line).collect::<String>()),
         }
     };
     show(&page)?;
     let key = page.output.key.clone();
     while page.output.grows || !page.last {
         if page.last {
-            service.wait_past(StateVersion::default(), LOOK_EVERY);
+            service.wait_for_change(StateVersion::default(), LOOK_EVERY);
         }
         let of = OutputOf { key: Some(key.clone()), ..asked.of.clone() };
         page = service.output(OutputAsked { of, at: Some(page.next), backward: false, ..asked.clone() })?;
@@ -120,7 +120,7 @@ fn print_output(
     Ok(CliExit::Ok)
 }
 
-fn said(line: &Said) -> String {
+fn output_line(line: &Said) -> String {
     let more = if line.cut { " …" } else { "" };
     format!("{:<5} {}{more}\n", line.level.word(), escape_line(&line.text))
 }

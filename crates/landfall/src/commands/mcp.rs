@@ -27,7 +27,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
         (true, _) => landfall_bridge::mcp::serve_signal_tools(),
         (false, true) if args.person => {
             return Err(CommandFailure::new(CliExit::NotNow, "an agent at work gets no tools of a person")
-                .hint("`landfall mcp --agent` offers yours"));
+                .with_hint("`landfall mcp --agent` offers yours"));
         }
         (false, true) => landfall_bridge::mcp::serve_signal_tools(),
         (false, false) => landfall_bridge::person::serve_project_tools(
@@ -54,8 +54,8 @@ struct McpProject {
 }
 
 impl ToolBackend for McpProject {
-    fn call(&self, request: Request) -> Result<Response, Problem> {
-        landfall_app::service(&self.at)?.call(request)
+    fn handle_request(&self, request: Request) -> Result<Response, Problem> {
+        landfall_app::open_service(&self.at)?.call(request)
     }
 
     fn run(&self, asked: RunAsked) -> Result<Value, Problem> {

@@ -149,7 +149,7 @@ pub fn main() -> CliExit {
     let json = named::wants_json(&args);
     let lookup = Arc::new(NameLookup::from_words(&args, json));
     let failure = match parse(args.clone(), &lookup) {
-        Ok(cli) => match carry_out(cli) {
+        Ok(cli) => match run_command(cli) {
             Ok(exit) => return exit,
             Err(failure) => failure,
         },
@@ -168,7 +168,7 @@ fn parse(args: Vec<OsString>, lookup: &Arc<NameLookup>) -> Result<Cli, clap::Err
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
-fn carry_out(cli: Cli) -> Result<CliExit, CommandFailure> {
+fn run_command(cli: Cli) -> Result<CliExit, CommandFailure> {
     let here = std::env::current_dir().map_err(|error| {
         CommandFailure::new(CliExit::NotAProject, format!("find the current folder: {error}"))
     })?;
@@ -224,7 +224,7 @@ fn explain_clap_error(error: &clap::Error, args: &[OsString]) -> Result<CliExit,
                 (None, Some(usage)) => format!("usage: {usage}; {more}"),
                 (None, None) => more,
             };
-            Err(failure.hint(hint))
+            Err(failure.with_hint(hint))
         }
     }
 }

@@ -126,7 +126,7 @@ fn task_of_module(path: &str, lookup: &NameLookup) -> Result<TaskId, String> {
         Ok(None) => {
             let message = format!("no task was made of the module `{path}`");
             let hint = format!("`landfall import {path}` makes one, `landfall auto {path}` starts it");
-            let _ = lookup.missed.set(Problem::new(ProblemCode::NotFound, message.clone()).hint(hint)); // as above
+            let _ = lookup.missed.set(Problem::new(ProblemCode::NotFound, message.clone()).with_hint(hint)); // as above
             Err(message)
         }
         Err(problem) => Err(problem.message),

@@ -14,7 +14,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
-    let picked = context.service()?.next(NextAsked { task: args.task })?;
+    let picked = context.open_service()?.next(NextAsked { task: args.task })?;
     context.print_answer(&picked, |picked| format!("{}\n", escape_line(&picked.text)))?;
     Ok(CliExit::Ok)
 }

@@ -15,7 +15,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
-    let pairing = context.service()?.pair(PairAsked { label: args.label.unwrap_or_default() })?;
+    let pairing = context.open_service()?.pair(PairAsked { label: args.label.unwrap_or_default() })?;
     context.print_answer(&pairing, render_pairing)?;
     Ok(CliExit::Ok)
 }

@@ -20,7 +20,7 @@ pub struct Args {
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let Args { task, name } = args;
-    let service = context.service()?;
+    let service = context.open_service()?;
     match name {
         Some(name) => {
             let paper = service.paper(PaperAsked { task, name })?;
@@ -37,7 +37,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
                     let by = if it.told { "the engine" } else { "agents and you" };
                     table.add_row([&escape_line(&it.name), it.bytes.to_string().as_str(), by]);
                 }
-                table.text()
+                table.to_text()
             })?;
         }
     }

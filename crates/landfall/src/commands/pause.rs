@@ -17,7 +17,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
-    let pilot = context.service()?.pause(PauseAsked { reason: args.reason })?;
+    let pilot = context.open_service()?.pause(PauseAsked { reason: args.reason })?;
     context.print_answer(&*pilot, |pilot| format!("{}\n", escape_line(&pilot.text)))?;
     Ok(CliExit::Ok)
 }

@@ -153,7 +153,7 @@ fn find_locations(
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let home = || {
         let hint = "set HOME, or say `--project`";
-        set("HOME").ok_or_else(|| CommandFailure::new(CliExit::Machine, "HOME is not set").hint(hint))
+        set("HOME").ok_or_else(|| CommandFailure::new(CliExit::Machine, "HOME is not set").with_hint(hint))
     };
     let (claude, others) = match scope {
         PluginScope::User => {
@@ -274,7 +274,7 @@ fn print_next_steps(done: &[PluginReport], dry_run: bool) {
 
 impl From<PluginFileError> for CommandFailure {
     fn from(problem: PluginFileError) -> Self {
-        Self::new(CliExit::Machine, problem.to_string()).hint(
+        Self::new(CliExit::Machine, problem.to_string()).with_hint(
             "doing it again goes on from there; `landfall project plugin status` shows what is in place",
         )
     }

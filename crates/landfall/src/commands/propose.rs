@@ -53,7 +53,7 @@ pub struct Args {
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     if let Some(number) = args.accept {
-        let changed = context.service()?.proposal_accept(ProposalOf { number })?;
+        let changed = context.open_service()?.proposal_accept(ProposalOf { number })?;
         context.print_answer(&changed, words::render_changed)?;
         return Ok(CliExit::Ok);
     }
@@ -62,17 +62,16 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
         (None, Some(path)) => (words::read_text(context, path)?, format!("file:{}", path.display())),
         (None, None) => {
             return Err(CommandFailure::usage_error("there is no goal")
-                .hint("say it in quotes, or name a document with `-f`"));
+                .with_hint("say it in quotes, or name a document with `-f`"));
         }
     };
     if goal.trim().is_empty() {
-        return Err(
-            CommandFailure::usage_error("the goal is empty").hint("say in a sentence or two what is wanted")
-        );
+        return Err(CommandFailure::usage_error("the goal is empty")
+            .with_hint("say in a sentence or two what is wanted"));
     }
     if goal.len() > GOAL_BYTES_MAX {
         let message = format!("the goal has {} bytes; an agent is shown {GOAL_BYTES_MAX}", goal.len());
-        return Err(CommandFailure::usage_error(message).hint("propose for one part of it at a time"));
+        return Err(CommandFailure::usage_error(message).with_hint("propose for one part of it at a time"));
     }
     let stopped = watch_stop_signal()?;
     let asked = ProposeOptions {
@@ -88,10 +87,10 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
             print_message(&escape_block(line));
         }
     };
-    let proposed = landfall_app::propose(&context.at, &asked, &mut tell_round);
+    let proposed = landfall_app::propose_tasks(&context.at, &asked, &mut tell_round);
     if stopped.load(Ordering::SeqCst) {
         return Err(CommandFailure::new(CliExit::Interrupted, "interrupted; the agent was stopped")
-            .hint("nothing was added"));
+            .with_hint("nothing was added"));
     }
     let mut proposal = proposed?;
     proposal.outcome = decide(&args, context, &proposal)?;
@@ -102,7 +101,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
                 proposal.tasks.iter_mut().for_each(|task| task.draft = true);
             }
             let tasks: Vec<NewTask> = proposal.tasks.clone();
-            proposal.added = context.service()?.add(NewTasks { tasks })?.tasks;
+            proposal.added = context.open_service()?.add(NewTasks { tasks })?.tasks;
         }
     }
     context.print_answer(&proposal, |it| match it.outcome {

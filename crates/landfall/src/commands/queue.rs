@@ -44,7 +44,7 @@ enum QueueSubcommand {
 }
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
-    let service = context.service()?;
+    let service = context.open_service()?;
     match args.action.unwrap_or(QueueSubcommand::Show) {
         QueueSubcommand::Show => {
             let report = service.queue(Nothing {})?;
@@ -92,7 +92,7 @@ fn render_queue(report: &QueueReport) -> String {
                 &place.title,
             ]);
         }
-        text += &table.text();
+        text += &table.to_text();
     }
     if !report.batches.is_empty() {
         text += &format!("\non their way\n{}", render_batches(&report.batches));
@@ -109,7 +109,7 @@ fn render_queue(report: &QueueReport) -> String {
                 &flake.last_ms.map(landfall_text::format_local).unwrap_or_default(),
             ]);
         }
-        text += &format!("\n{}", table.text());
+        text += &format!("\n{}", table.to_text());
     }
     text
 }

@@ -15,7 +15,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
-    let service = context.service()?;
+    let service = context.open_service()?;
     let reclaimed = if args.dry_run { service.reclaimable(Nothing {}) } else { service.reclaim(Nothing {}) }?;
     context.print_answer(&reclaimed, render_reclaimed)?;
     Ok(CliExit::Ok)
@@ -29,7 +29,7 @@ fn render_reclaimed(reclaimed: &Reclaimed) -> String {
     for item in &reclaimed.items {
         table.add_row([&item.what, &landfall_text::format_bytes(item.bytes), &item.path, &item.why_safe]);
     }
-    let mut text = table.text();
+    let mut text = table.to_text();
     text.push('\n');
     for kind in &reclaimed.kinds {
         text.push_str(&format!(

@@ -40,8 +40,9 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
     let asked = ReconcileAsked { issue, phase, pr, begin: before };
     // Whoever reads these codes knows three of them.
     let failed = |problem| CommandFailure { code: CliExit::Usage, ..CommandFailure::from(problem) };
-    let reconciled =
-        landfall_app::service(&context.at).and_then(|service| service.reconcile(asked)).map_err(failed)?;
+    let reconciled = landfall_app::open_service(&context.at)
+        .and_then(|service| service.reconcile(asked))
+        .map_err(failed)?;
     context.print_answer(&*reconciled, render_reconciliation)?;
     Ok(if strict && !reconciled.matches_expected { CliExit::Internal } else { CliExit::Ok })
 }

@@ -26,10 +26,10 @@ pub struct Args {
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let task = args.task;
     let changed = match args.withdraw {
-        Some(number) => context.service()?.refine_withdraw(RefineWithdraw { task, number })?,
+        Some(number) => context.open_service()?.refine_withdraw(RefineWithdraw { task, number })?,
         None => {
-            let text = words::said(context, &args.words)?;
-            context.service()?.refine(Refine { task, text })?
+            let text = words::read_words(context, &args.words)?;
+            context.open_service()?.refine(Refine { task, text })?
         }
     };
     context.print_answer(&changed, words::render_changed)?;

@@ -15,7 +15,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
-    let changed = context.service()?.release(Release { tasks: args.tasks })?;
+    let changed = context.open_service()?.release(Release { tasks: args.tasks })?;
     context.print_answer(&changed, words::render_changed)?;
     Ok(CliExit::Ok)
 }

@@ -29,7 +29,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
-    let report = context.service()?.report(args.of.unwrap_or(ReportOf::LastRun).into())?;
+    let report = context.open_service()?.report(args.of.unwrap_or(ReportOf::LastRun).into())?;
     match &report.run {
         Some(run) if !context.json && !args.markdown => {
             context.print_answer(&**run, |run| render_run_report(run, now_ms()))?

@@ -11,7 +11,7 @@ use crate::exit::{CliExit, CommandFailure};
 pub struct Args {}
 
 pub fn run(Args {}: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
-    let pilot = context.service()?.resume(Nothing {})?;
+    let pilot = context.open_service()?.resume(Nothing {})?;
     context.print_answer(&*pilot, |pilot| format!("{}\n", escape_line(&pilot.text)))?;
     Ok(CliExit::Ok)
 }

@@ -26,7 +26,7 @@ pub struct Args {
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let Args { tasks, fresh, note } = args;
-    let changed = context.service()?.retry(Retry { tasks, fresh, note })?;
+    let changed = context.open_service()?.retry(Retry { tasks, fresh, note })?;
     context.print_answer(&changed, words::render_changed)?;
     Ok(CliExit::Ok)
 }

@@ -87,7 +87,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
     let tasks = args.tasks.0;
     let said = match (args.decision, tasks.is_empty()) {
         (None, _) => {
-            let mut list = context.service()?.reviews(Nothing {})?;
+            let mut list = context.open_service()?.reviews(Nothing {})?;
             let wanted = |line: &ReviewLine| tasks.is_empty() || tasks.contains(&line.task);
             list.before.retain(wanted);
             list.after.retain(wanted);
@@ -95,13 +95,12 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
             return Ok(CliExit::Ok);
         }
         (Some(_), true) => {
-            return Err(
-                CommandFailure::usage_error("which task is it about?").hint("`landfall review T7 approve`")
-            );
+            return Err(CommandFailure::usage_error("which task is it about?")
+                .with_hint("`landfall review T7 approve`"));
         }
         (Some(decision), false) => to_review_said(decision, context)?,
     };
-    let changed = context.service()?.review(ReviewAsked { tasks, said })?;
+    let changed = context.open_service()?.review(ReviewAsked { tasks, said })?;
     context.print_answer(&changed, words::render_changed)?;
     Ok(CliExit::Ok)
 }

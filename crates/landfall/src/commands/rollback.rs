@@ -16,7 +16,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
-    let rolled_back = context.service()?.rollback(TaskAsked { task: args.task })?;
+    let rolled_back = context.open_service()?.rollback(TaskAsked { task: args.task })?;
     context.print_answer(&rolled_back, |it| format!("{}\n", escape_line(&it.text)))?;
     Ok(CliExit::Ok)
 }

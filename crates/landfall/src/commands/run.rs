@@ -100,7 +100,7 @@ pub fn drive_to_end(
     let RunRequest { mut asked, non_interactive } = started;
     fill_from_environment(&mut asked, &|name| std::env::var(name).ok())?;
     asked.attended = presence::absence_reason(non_interactive).is_none();
-    let interrupts = live::Interrupts::listen()?;
+    let interrupts = live::Interrupts::start_listening()?;
     let mut run = landfall_app::run(&context.at, asked)?;
     let outcome = live::watch_run(run.as_mut(), &interrupts);
     drop(run); // the project is free again for whoever asks about what was driven
@@ -113,7 +113,7 @@ pub fn drive_run(started: RunRequest, context: &CliContext) -> Result<CliExit, C
     let (outcome, exit) = drive_to_end(started, context)?;
     let sprint = match outcome.sprint.filter(|_| !context.json) {
         Some(sprint) => {
-            let report = context.service()?.sprint(SprintOf { sprint: Some(sprint) })?;
+            let report = context.open_service()?.sprint(SprintOf { sprint: Some(sprint) })?;
             let verdict = escape_line(&report.verdict).into_owned();
             let next = match report.phase {
                 SprintStage::Over => String::new(),
@@ -123,7 +123,7 @@ pub fn drive_run(started: RunRequest, context: &CliContext) -> Result<CliExit, C
         }
         None => String::new(),
     };
-    context.print_answer(&outcome, |outcome| live::summary(outcome) + &sprint)?;
+    context.print_answer(&outcome, |outcome| live::render_summary(outcome) + &sprint)?;
     Ok(exit)
 }
 
@@ -137,7 +137,8 @@ fn fill_from_environment(
         && let Some(text) = set("LANDFALL_MODE")
     {
         let mode = text.trim().parse().map_err(|error: UnknownWord| {
-            CommandFailure::usage_error(format!("LANDFALL_MODE: {error}")).hint("unset it, or give `--mode`")
+            CommandFailure::usage_error(format!("LANDFALL_MODE: {error}"))
+                .with_hint("unset it, or give `--mode`")
         })?;
         asked.mode = Some(mode);
     }

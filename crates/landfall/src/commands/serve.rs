@@ -51,7 +51,7 @@ struct ServeReport {
 }
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
-    let interrupts = Interrupts::listen()?;
+    let interrupts = Interrupts::start_listening()?;
     let asked = ServeOptions {
         listen: args.listen,
         bind: args.bind,
@@ -60,7 +60,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
         run: args.run.then(RunAsked::default),
     };
     let mut serve = landfall_app::serve_project(&context.at, asked)?;
-    let pairing = serve.pairing()?;
+    let pairing = serve.create_pairing()?;
     let addresses: Vec<String> = serve.addresses().iter().map(|at| format!("http://{at}")).collect();
     if context.json {
         print_json(&ServeReport { addresses, links: pairing.links })?;
@@ -80,7 +80,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
     }
     let mut told = 0;
     loop {
-        interrupts.wait_past(told, LOOK);
+        interrupts.wait_for_more_than(told, LOOK);
         match (interrupts.count_seen(), serve.is_running()) {
             (0, _) => serve.maintain_loops().iter().for_each(|line| print_message(&escape_line(line))),
             (_, false) => break,

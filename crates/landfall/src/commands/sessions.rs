@@ -15,7 +15,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
-    let service = context.service()?;
+    let service = context.open_service()?;
     let list = match args.revoke {
         Some(session) => service.session_revoke(SessionOf { session })?,
         None => service.sessions(Nothing {})?,
@@ -34,5 +34,5 @@ fn render_sessions(list: &SessionList) -> String {
         let [since, seen, until] = [it.since_ms, it.seen_ms, it.until_ms].map(landfall_text::format_local);
         table.add_row([&it.session, &who, &since, &seen, &until]);
     }
-    table.text()
+    table.to_text()
 }

@@ -18,7 +18,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
-    let task = context.service()?.show(TaskAsked { task: args.task })?;
+    let task = context.open_service()?.show(TaskAsked { task: args.task })?;
     context.print_answer(&*task, render_task)?;
     Ok(CliExit::Ok)
 }
@@ -27,7 +27,7 @@ fn render_task(task: &TaskDetail) -> String {
     let mut page = TextPage(format!("{} {}\n\n", task.line.id, escape_line(&task.line.title)));
     add_status(&mut page, task);
     add_wishes(&mut page, task);
-    spent(&mut page, task);
+    add_usage(&mut page, task);
     if let Some(gate) = &task.gate {
         add_gate(&mut page, gate);
     }
@@ -176,7 +176,7 @@ fn add_wishes(page: &mut TextPage, task: &TaskDetail) {
     page.add_line("added", &format!("{} ({})", landfall_text::format_local(task.added_ms), task.source));
 }
 
-fn spent(page: &mut TextPage, task: &TaskDetail) {
+fn add_usage(page: &mut TextPage, task: &TaskDetail) {
     page.add_line("iterations", &format!("{} of {}", task.line.iterations, task.iterations_max));
     page.add_line(
         "time",
@@ -188,7 +188,7 @@ fn spent(page: &mut TextPage, task: &TaskDetail) {
     );
     page.add_line("tokens", &words::render_usage(&task.usage));
     if let Some(cost) = words::render_cost(&task.usage) {
-        let from = task.usage.cost_from.map(|from| format!(", {}", from.words())).unwrap_or_default();
+        let from = task.usage.cost_from.map(|from| format!(", {}", from.label())).unwrap_or_default();
         page.add_line("cost", &format!("{cost}{from}"));
     }
     page.add_lines("budget", &task.budgets.iter().map(words::render_budget).collect::<Vec<_>>());

@@ -37,7 +37,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
         words => words.join(" "),
     };
     let word = SocketSignal::new(&args.word, &text)
-        .map_err(|error| CommandFailure::usage_error(error.to_string()).hint(error.hint()))?;
+        .map_err(|error| CommandFailure::usage_error(error.to_string()).with_hint(error.hint()))?;
     SitterConnection::from_environment()
         .and_then(|line| line.send_signal(&word))
         .map_err(to_command_failure)?;
@@ -52,7 +52,7 @@ fn to_command_failure(error: LineError) -> CommandFailure {
     };
     let failure = CommandFailure::new(code, error.to_string());
     match error.hint() {
-        Some(hint) => failure.hint(hint),
+        Some(hint) => failure.with_hint(hint),
         None => failure,
     }
 }

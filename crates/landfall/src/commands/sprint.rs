@@ -109,28 +109,28 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
     match args.action {
         SprintSubcommand::Start(start) => start_sprint(*start, context),
         SprintSubcommand::Status => {
-            let report = context.service()?.sprint(SprintOf { sprint: None })?;
+            let report = context.open_service()?.sprint(SprintOf { sprint: None })?;
             context.print_answer(&*report, |report| render_status(report, clock::now_ms()))?;
             Ok(CliExit::Ok)
         }
         SprintSubcommand::Pause { reason } => {
-            let changed = context.service()?.sprint_pause(PauseAsked { reason })?;
+            let changed = context.open_service()?.sprint_pause(PauseAsked { reason })?;
             context.print_answer(&changed, |changed| format!("{}\n", escape_line(&changed.text)))?;
             Ok(CliExit::Ok)
         }
-        SprintSubcommand::Resume { slots, non_interactive } => resume(slots, non_interactive, context),
+        SprintSubcommand::Resume { slots, non_interactive } => resume_sprint(slots, non_interactive, context),
         SprintSubcommand::Cancel => {
-            let changed = context.service()?.sprint_cancel(Nothing {})?;
+            let changed = context.open_service()?.sprint_cancel(Nothing {})?;
             context.print_answer(&changed, |changed| format!("{}\n", escape_line(&changed.text)))?;
             Ok(CliExit::Ok)
         }
         SprintSubcommand::Report { sprint } => {
-            let report = context.service()?.sprint(SprintOf { sprint })?;
+            let report = context.open_service()?.sprint(SprintOf { sprint })?;
             context.print_answer(&*report, |report| render_full_report(report, clock::now_ms()))?;
             Ok(CliExit::Ok)
         }
         SprintSubcommand::List { jsonl } => {
-            let list = context.service()?.sprints(Nothing {})?;
+            let list = context.open_service()?.sprints(Nothing {})?;
             if jsonl {
                 print_data(&render_json_lines(&list)?)?
             } else {
@@ -149,7 +149,7 @@ fn plan(start: &Start) -> Result<SprintPlan, CommandFailure> {
             let now = jiff::Zoned::now();
             let at = times::parse_until(text, &now).map_err(|error| {
                 CommandFailure::usage_error(error)
-                    .hint("`--until 08:00` is the next time a clock here shows it")
+                    .with_hint("`--until 08:00` is the next time a clock here shows it")
             })?;
             if at.date() != now.date() && !text.contains('-') {
                 let left = at.timestamp().as_millisecond() - now.timestamp().as_millisecond();
@@ -177,7 +177,7 @@ fn plan(start: &Start) -> Result<SprintPlan, CommandFailure> {
 fn start_sprint(start: Start, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let plan = plan(&start)?;
     if start.dry_run {
-        let mut preview = context.service()?.sprint_preview(plan)?;
+        let mut preview = context.open_service()?.sprint_preview(plan)?;
         if let Some(slots) = start.slots {
             rescale_preview(&mut preview, slots);
         }
@@ -193,14 +193,14 @@ fn start_sprint(start: Start, context: &CliContext) -> Result<CliExit, CommandFa
     drive_run(RunRequest { asked, non_interactive: start.non_interactive }, context)
 }
 
-fn resume(
+fn resume_sprint(
     slots: Option<u32>,
     non_interactive: bool,
     context: &CliContext,
 ) -> Result<CliExit, CommandFailure> {
-    let report = context.service()?.sprint(SprintOf { sprint: None })?;
+    let report = context.open_service()?.sprint(SprintOf { sprint: None })?;
     if report.driven {
-        let changed = context.service()?.sprint_resume(Nothing {})?;
+        let changed = context.open_service()?.sprint_resume(Nothing {})?;
         context.print_answer(&changed, |changed| format!("{}\n", escape_line(&changed.text)))?;
         return Ok(CliExit::Ok);
     }
@@ -268,7 +268,7 @@ fn render_preview(preview: &SprintPreview) -> String {
     for brief in &preview.later {
         table.add_row([&brief.task.to_string(), "after what it needs", &brief.title]);
     }
-    text += &table.text();
+    text += &table.to_text();
     if preview.more > 0 {
         text += &format!("and {} more\n", preview.more);
     }
@@ -455,7 +455,7 @@ fn render_sprint_table(list: &SprintList) -> String {
             &how,
         ]);
     }
-    table.text()
+    table.to_text()
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ pub struct Args {
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     if args.recoveries {
-        let found = context.service()?.issue_rollup(RollupAsked { days: args.days })?;
+        let found = context.open_service()?.issue_rollup(RollupAsked { days: args.days })?;
         context.print_answer(&found.recovery_log, |log| {
             landfall_text::control_chars::escape_block(&log.join("\n")).into_owned()
         })?;
@@ -35,14 +35,14 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
         return Ok(CliExit::Ok);
     }
     if args.phases {
-        let found = context.service()?.issue_rollup(RollupAsked { days: args.days })?;
+        let found = context.open_service()?.issue_rollup(RollupAsked { days: args.days })?;
         context.print_answer(&found, |found| rollup_text(found))?;
         if !context.json && found.sessions.is_empty() {
             print_message("no issue was followed in this time; `landfall auto 12` follows one");
         }
         return Ok(CliExit::Ok);
     }
-    let found = context.service()?.stats(StatsAsked { days: args.days })?;
+    let found = context.open_service()?.stats(StatsAsked { days: args.days })?;
     context.print_answer(&found, |found| render_stats(found))?;
     Ok(CliExit::Ok)
 }
@@ -75,7 +75,7 @@ fn render_stats(found: &Stats) -> String {
             &landfall_text::format_duration(sum.verify_ms),
         ]);
     }
-    text.push_str(&table.text());
+    text.push_str(&table.to_text());
     let StatsSum { runs_at_least, tokens_without_price, .. } = found.total;
     if runs_at_least > 0 {
         let runs = landfall_text::pluralize(runs_at_least, "run");
@@ -100,7 +100,7 @@ fn render_stats(found: &Stats) -> String {
                 &landfall_text::format_duration(it.agent_ms),
             ]);
         }
-        text.push_str(&format!("\n{}", table.text()));
+        text.push_str(&format!("\n{}", table.to_text()));
     }
     if !found.judges.is_empty() {
         let mut table =
@@ -116,7 +116,7 @@ fn render_stats(found: &Stats) -> String {
                 &it.agreement.map(|share| format!("{:.0} %", share * 100.0)).unwrap_or_default(),
             ]);
         }
-        text.push_str(&format!("\n{}", table.text()));
+        text.push_str(&format!("\n{}", table.to_text()));
     }
     text.push_str(&spread_text("\nfrom being added to landing", &found.cycle));
     text.push_str(&spread_text("from the first work to landing", &found.lead));
@@ -139,7 +139,7 @@ fn rollup_text(found: &Rollup) -> String {
                 &it.failed.to_string(),
             ]);
         }
-        parts.push(table.text());
+        parts.push(table.to_text());
     }
     if !found.phases.is_empty() {
         let mut table =
@@ -157,7 +157,7 @@ fn rollup_text(found: &Rollup) -> String {
                 &phase_waits_text(it),
             ]);
         }
-        parts.push(table.text());
+        parts.push(table.to_text());
     }
     if !found.tokens.is_empty() {
         let mut table = Table::new(&["PHASE", "MODEL", "RUNS", "IN", "CACHED", "OUT", "COST"]);
@@ -172,7 +172,7 @@ fn rollup_text(found: &Rollup) -> String {
                 &it.cost_usd.map(landfall_text::format_usd).unwrap_or_default(),
             ]);
         }
-        parts.push(table.text());
+        parts.push(table.to_text());
     }
     if !found.recoveries.is_empty() {
         let mut table = Table::new(&["RECOVERY TIER", "COUNT", "HELPED", "FAILED"]);
@@ -185,7 +185,7 @@ fn rollup_text(found: &Rollup) -> String {
             };
             table.add_row([name, &it.count.to_string(), &it.success.to_string(), &it.failed.to_string()]);
         }
-        parts.push(table.text());
+        parts.push(table.to_text());
     }
     parts.extend(render_counts("OUT OF THE ORDINARY", &found.anomalies));
     parts.extend(render_counts("A PERSON STEPPED IN", &found.interventions));
@@ -205,7 +205,7 @@ fn render_counts(name: &str, all: &[RollupCount]) -> Option<String> {
     for it in all {
         table.add_row([it.what.as_str(), &it.count.to_string()]);
     }
-    (!all.is_empty()).then(|| table.text())
+    (!all.is_empty()).then(|| table.to_text())
 }
 
 fn spread_text(what: &str, spread: &Spread) -> String {

@@ -12,14 +12,14 @@ use super::words;
 use crate::context::CliContext;
 use crate::exit::{CliExit, CommandFailure};
 use crate::table::Table;
-use crate::tone::{TextTone, paint};
+use crate::tone::{TextTone, paint_text};
 
 /// Show what runs, what waits and why
 #[derive(clap::Args)]
 pub struct Args {}
 
 pub fn run(Args {}: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
-    let report = context.service()?.status(Nothing {})?;
+    let report = context.open_service()?.status(Nothing {})?;
     context.print_answer(&*report, |report| {
         let (_, others) = landfall_app::list_other_bases(&context.at);
         let line = |base: &String| {
@@ -45,7 +45,7 @@ fn render_status(report: &StatusReport, now_ms: i64) -> String {
     }
     if let Some(pilot) = &report.pilot {
         let label =
-            if pilot.pause.is_some() { paint(TextTone::Warn, "PAUSED ") } else { "pilot  ".to_owned() };
+            if pilot.pause.is_some() { paint_text(TextTone::Warn, "PAUSED ") } else { "pilot  ".to_owned() };
         text += &format!("{label} {}\n", escape_line(&pilot.text));
     }
     if let Some(sprint) = &report.sprint {
@@ -54,7 +54,7 @@ fn render_status(report: &StatusReport, now_ms: i64) -> String {
     if let Some(queue) = &report.queue {
         text += &format!("queue   {}\n", escape_line(&queue_summary(queue)));
         if let Some(hold) = &queue.hold {
-            let label = paint(TextTone::Warn, "HELD   ");
+            let label = paint_text(TextTone::Warn, "HELD   ");
             text += &format!("{label} {}; {}\n", escape_line(&hold.reason), escape_line(&hold.hint));
         }
     }
@@ -91,7 +91,7 @@ fn render_status(report: &StatusReport, now_ms: i64) -> String {
     };
     text += &format!("base    {} {at}\n", escape_line(&base.branch));
     if let Some(reason) = base.held.as_ref().or(base.unpublished.as_ref()) {
-        text += &format!("{}    {}\n", paint(TextTone::Warn, "held"), escape_line(reason));
+        text += &format!("{}    {}\n", paint_text(TextTone::Warn, "held"), escape_line(reason));
     }
     if let Some(disk) = &report.disk {
         let used = disk
@@ -118,10 +118,10 @@ fn render_status(report: &StatusReport, now_ms: i64) -> String {
         text += &format!("budget  {}\n", escape_line(&words::render_budget(budget)));
     }
     if let Some(spent) = words::blocking_budget(&report.budgets) {
-        text += &format!("{} {}\n", paint(TextTone::Bad, "BLOCKED"), escape_line(&spent));
+        text += &format!("{} {}\n", paint_text(TextTone::Bad, "BLOCKED"), escape_line(&spent));
     }
     for warning in &report.warnings {
-        text += &format!("{} {}\n", paint(TextTone::Warn, "warning"), escape_line(warning));
+        text += &format!("{} {}\n", paint_text(TextTone::Warn, "warning"), escape_line(warning));
     }
     if !report.active.is_empty() {
         let mut table =
@@ -129,7 +129,7 @@ fn render_status(report: &StatusReport, now_ms: i64) -> String {
         for line in &report.active {
             table.add_row([
                 &line.task.to_string(),
-                &format!("{} ({})", doing(line), line.step),
+                &format!("{} ({})", activity_label(line), line.step),
                 &agent_label(line),
                 &format!("{}/{}", line.iteration, line.iterations_max),
                 &landfall_text::format_duration(line.elapsed_ms),
@@ -138,7 +138,7 @@ fn render_status(report: &StatusReport, now_ms: i64) -> String {
                 &line.title,
             ]);
         }
-        text += &format!("\n{}", table.text());
+        text += &format!("\n{}", table.to_text());
         for line in &report.active {
             let Some(agent) = &line.agent else { continue };
             let words = if agent.words.is_empty() { String::new() } else { format!(" · {}", agent.words) };
@@ -162,7 +162,7 @@ fn render_status(report: &StatusReport, now_ms: i64) -> String {
                 &check.last_line,
             ]);
         }
-        text += &format!("\n{}", table.text());
+        text += &format!("\n{}", table.to_text());
     }
     if !report.waiting.is_empty() {
         let mut table = Table::new(&["REASON", "WHO CAN END IT", "UNTIL", "TASKS", "DETAIL"]);
@@ -176,7 +176,7 @@ fn render_status(report: &StatusReport, now_ms: i64) -> String {
                 &group.detail,
             ]);
         }
-        text += &format!("\n{}", table.text());
+        text += &format!("\n{}", table.to_text());
     }
     text
 }
@@ -184,7 +184,7 @@ fn render_status(report: &StatusReport, now_ms: i64) -> String {
 /// `3 done`, in the colour of its meaning.
 fn colored_count(status: Status, count: u64) -> String {
     let text = format!("{count} {status}");
-    TextTone::for_word(status.word()).map_or_else(|| text.clone(), |tone| paint(tone, &text))
+    TextTone::for_word(status.word()).map_or_else(|| text.clone(), |tone| paint_text(tone, &text))
 }
 
 /// `T3 and T5 (a.rs, b.rs)`.
@@ -203,7 +203,7 @@ fn queue_summary(queue: &QueueBrief) -> String {
 }
 
 /// What is being done: what the agent is at, if one works.
-fn doing(line: &ActiveLine) -> &str {
+fn activity_label(line: &ActiveLine) -> &str {
     let class = line.agent.as_ref().and_then(|agent| agent.class.as_deref());
     class.filter(|_| line.doing == TaskActivity::Working).unwrap_or(line.doing.word())
 }

@@ -21,7 +21,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
-    let stopped = context.service()?.stop(StopAsked { task: args.task, now: args.now })?;
+    let stopped = context.open_service()?.stop(StopAsked { task: args.task, now: args.now })?;
     context.print_answer(&stopped, render_stopped)?;
     Ok(CliExit::Ok)
 }

@@ -31,7 +31,7 @@ pub struct Args {
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let task = args.task;
-    let service = context.service()?;
+    let service = context.open_service()?;
     if args.ok {
         let target = service.target(TaskAsked { task })?;
         let changed = service.target_confirm(TargetConfirm { task, revision: target.revision })?;
@@ -43,7 +43,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
                 CliExit::NotNow,
                 format!("{task} does not ask whether its objective is met"),
             )
-            .hint("a flow asks that with a step of kind `ask`; without one the figures decide"));
+            .with_hint("a flow asks that with a step of kind `ask`; without one the figures decide"));
         }
         let answer = landfall_api::Answer { task, text: "satisfied".to_owned() };
         context.print_answer(&service.answer(answer)?, words::render_changed)?;
@@ -51,7 +51,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
         let target = service.target(TaskAsked { task })?;
         context.print_answer(&*target, render_target)?;
     } else {
-        let text = words::said(context, &args.words)?;
+        let text = words::read_words(context, &args.words)?;
         context.print_answer(&service.target_say(TargetSay { task, text })?, words::render_changed)?;
     }
     Ok(CliExit::Ok)
@@ -107,12 +107,16 @@ fn render_target(target: &Target) -> String {
             text.push_str(&format!(
                 "   {} for {}: convergence {:.4}\n",
                 stage.number,
-                names(&stage.focus),
+                join_requirement_numbers(&stage.focus),
                 stage.convergence
             ));
         }
         if let Some(stage) = &target.stage {
-            text.push_str(&format!("   {} for {}: under way\n", stage.number, names(&stage.focus)));
+            text.push_str(&format!(
+                "   {} for {}: under way\n",
+                stage.number,
+                join_requirement_numbers(&stage.focus)
+            ));
         }
         text.push_str(&format!("   met at {:.2}\n", target.satisfied_at));
     }
@@ -171,6 +175,6 @@ fn render_target(target: &Target) -> String {
     text
 }
 
-fn names(numbers: &[u32]) -> String {
+fn join_requirement_numbers(numbers: &[u32]) -> String {
     numbers.iter().map(|number| format!("R{number}")).collect::<Vec<_>>().join(", ")
 }

@@ -28,7 +28,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
         [only] if only == "-" => words::read_text(context, "-".as_ref())?,
         words => words.join(" "),
     };
-    let changed = context.service()?.message(Message { task: args.task, text, now: args.now })?;
+    let changed = context.open_service()?.message(Message { task: args.task, text, now: args.now })?;
     context.print_answer(&changed, words::render_changed)?;
     Ok(CliExit::Ok)
 }

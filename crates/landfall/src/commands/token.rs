@@ -28,7 +28,7 @@ struct TokenReport {
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let token = match args.agent {
-        Some(label) => context.service()?.agent_token(AgentTokenAsked { label })?.token,
+        Some(label) => context.open_service()?.agent_token(AgentTokenAsked { label })?.token,
         None => landfall_app::access_token(&context.at, args.renew)?,
     };
     context.print_answer(&TokenReport { token }, |it| format!("{}\n", it.token))?;

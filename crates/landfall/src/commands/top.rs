@@ -15,11 +15,11 @@ pub struct Args {}
 pub fn run(Args {}: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
     if context.json {
         return Err(CommandFailure::usage_error("`top` is for people")
-            .hint("`landfall status --json` says the same to a program"));
+            .with_hint("`landfall status --json` says the same to a program"));
     }
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
         return Err(CommandFailure::usage_error("`top` needs a terminal, and this is none")
-            .hint("`landfall status` says how the project stands"));
+            .with_hint("`landfall status` says how the project stands"));
     }
     top::top(&context.at)
 }

@@ -38,7 +38,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
             CliExit::NeedsYou,
             format!("nobody is there to ask ({why}), so nothing was trusted"),
         )
-        .hint(format!("read the settings above, then type `landfall trust --yes {}`", report.digest)));
+        .with_hint(format!("read the settings above, then type `landfall trust --yes {}`", report.digest)));
     }
     let mut err = std::io::stderr().lock();
     let _ = err.write_all(b"trust these settings? [y/N] ").and_then(|()| err.flush()); // an unseen question is answered with no

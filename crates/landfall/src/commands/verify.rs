@@ -77,5 +77,5 @@ fn render_verified(seen: &IssueVerified) -> String {
     for it in &seen.criteria {
         table.add_row([&it.text, &it.result, &it.evidence]);
     }
-    format!("{}\n#{}: {}\n", table.text(), seen.issue, seen.text)
+    format!("{}\n#{}: {}\n", table.to_text(), seen.issue, seen.text)
 }

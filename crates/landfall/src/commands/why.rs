@@ -15,7 +15,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {
-    let why = context.service()?.why(TaskAsked { task: args.task })?;
+    let why = context.open_service()?.why(TaskAsked { task: args.task })?;
     context.print_answer(&why, |why| {
         let details: String = why.details.iter().map(|line| format!("  {}\n", escape_line(line))).collect();
         let clashes: String =

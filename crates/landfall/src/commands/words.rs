@@ -12,7 +12,7 @@ use crate::context::CliContext;
 use crate::exit::CommandFailure;
 
 /// What somebody said in words, or on stdin for `-`.
-pub fn said(context: &CliContext, words: &[String]) -> Result<String, CommandFailure> {
+pub fn read_words(context: &CliContext, words: &[String]) -> Result<String, CommandFailure> {
     match words {
         [only] if only == "-" => Ok(read_text(context, "-".as_ref())?.trim().to_owned()),
         words => Ok(words.join(" ")),
@@ -31,9 +31,9 @@ pub fn read_text(context: &CliContext, path: &Path) -> Result<String, CommandFai
             let failure = CommandFailure::usage_error(format!("cannot read `{name}`: {error}"));
             match error.kind() {
                 std::io::ErrorKind::InvalidInput => {
-                    failure.hint("give the text on stdin, with `-` as the file")
+                    failure.with_hint("give the text on stdin, with `-` as the file")
                 }
-                std::io::ErrorKind::FileTooLarge => failure.hint("give it in several parts"),
+                std::io::ErrorKind::FileTooLarge => failure.with_hint("give it in several parts"),
                 _ => failure,
             }
         })?;
@@ -42,12 +42,12 @@ pub fn read_text(context: &CliContext, path: &Path) -> Result<String, CommandFai
         return Err(CommandFailure::usage_error(format!(
             "`{name}` has more than {USER_FILE_BYTES_MAX} bytes"
         ))
-        .hint("give it in several parts"));
+        .with_hint("give it in several parts"));
     }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         CommandFailure::usage_error(format!("`{name}` is not UTF-8: byte {at} does not fit"))
-            .hint("save it as UTF-8")
+            .with_hint("save it as UTF-8")
     })
 }
 

@@ -58,9 +58,9 @@ pub(super) fn read(mut args: impl Iterator<Item = OsString>) -> Option<PlayerRol
         let (mut iteration, mut step, mut run) = (1, None, 1);
         while let Some(flag) = args.next() {
             match flag.to_str()? {
-                "--iteration" => iteration = number(args.next()?)?,
+                "--iteration" => iteration = parse_number(args.next()?)?,
                 "--step" => step = Some(args.next()?.into_string().ok()?),
-                "--step-run" => run = number(args.next()?)?,
+                "--step-run" => run = parse_number(args.next()?)?,
                 _ => return None,
             }
         }
@@ -71,17 +71,19 @@ pub(super) fn read(mut args: impl Iterator<Item = OsString>) -> Option<PlayerRol
 
 fn read_child(args: &mut impl Iterator<Item = OsString>) -> Option<RogueProcess> {
     match args.next()?.to_str()? {
-        "bomb" => Some(RogueProcess::Bomb { until_ms: number(args.next()?)? }),
-        "detach" => Some(RogueProcess::Detach { file: args.next()?.into(), until_ms: number(args.next()?)? }),
-        "scribble" => {
-            Some(RogueProcess::Scribble { file: args.next()?.into(), until_ms: number(args.next()?)? })
+        "bomb" => Some(RogueProcess::Bomb { until_ms: parse_number(args.next()?)? }),
+        "detach" => {
+            Some(RogueProcess::Detach { file: args.next()?.into(), until_ms: parse_number(args.next()?)? })
         }
-        "linger" => Some(RogueProcess::Linger { until_ms: number(args.next()?)? }),
+        "scribble" => {
+            Some(RogueProcess::Scribble { file: args.next()?.into(), until_ms: parse_number(args.next()?)? })
+        }
+        "linger" => Some(RogueProcess::Linger { until_ms: parse_number(args.next()?)? }),
         _ => None,
     }
 }
 
-fn number<T: std::str::FromStr>(word: OsString) -> Option<T> {
+fn parse_number<T: std::str::FromStr>(word: OsString) -> Option<T> {
     word.to_str()?.parse().ok()
 }
 

@@ -135,7 +135,7 @@ pub(super) fn attack_repository(
             )?;
         }
     }
-    voice.say("tidied up the repository");
+    voice.print_line("tidied up the repository");
     Ok(())
 }
 
@@ -167,7 +167,7 @@ fn move_branches(voice: &mut PlayerOutput) -> Result<(), ScriptFailure> {
             Ok(_) => "done",
             Err(_) => "refused", // what it wanted to know
         };
-        voice.say(&format!("tried git {}: {outcome}", words.join(" ")));
+        voice.print_line(&format!("tried git {}: {outcome}", words.join(" ")));
     }
     Ok(())
 }

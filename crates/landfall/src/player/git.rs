@@ -10,7 +10,7 @@ use super::voice::PlayerOutput;
 pub(super) fn commit_all(voice: &mut PlayerOutput, message: &str) -> Result<(), ScriptFailure> {
     git_output(&["add", "-A"])?;
     if run_git(&["diff", "--cached", "--quiet"])?.status.success() {
-        voice.say("nothing to commit");
+        voice.print_line("nothing to commit");
         return Ok(());
     }
     let mut words = vec!["-c", "commit.gpgsign=false"];
@@ -22,7 +22,7 @@ pub(super) fn commit_all(voice: &mut PlayerOutput, message: &str) -> Result<(), 
     words.extend(["commit", "-q", "-m", message]);
     git_output(&words)?;
     let id = git_output(&["rev-parse", "--short", "HEAD"])?;
-    voice.say(&format!("committed {id}: {}", message.lines().next().unwrap_or_default()));
+    voice.print_line(&format!("committed {id}: {}", message.lines().next().unwrap_or_default()));
     Ok(())
 }
 

@@ -42,7 +42,7 @@ pub(super) fn apply_misbehavior(
         ScriptMisbehavior::IgnoreTerm => {
             let heard = Arc::new(AtomicBool::new(false));
             signal_hook::flag::register(SIGTERM, heard).map_err(start_failure("signal handler"))?;
-            voice.say("not listening to SIGTERM");
+            voice.print_line("not listening to SIGTERM");
             hang_forever();
         }
         ScriptMisbehavior::Crash => crash_process(),
@@ -70,12 +70,12 @@ pub(super) fn apply_misbehavior(
             let child = RogueProcess::Detach { file: target.clone(), until_ms: now_ms() + for_ms };
             let ended = start(ChildTies::Cut, &child).and_then(|mut child| child.wait());
             ended.map_err(start_failure("detached process"))?;
-            voice.say("left a process behind in a session of its own");
+            voice.print_line("left a process behind in a session of its own");
         }
         ScriptMisbehavior::Orphan { for_ms } => {
             let child = RogueProcess::Linger { until_ms: now_ms() + for_ms };
             let child = start(ChildTies::Kept, &child).map_err(start_failure("background process"))?;
-            voice.say(&format!("left process {} behind", child.id()));
+            voice.print_line(&format!("left process {} behind", child.id()));
         }
         ScriptMisbehavior::Quota { until_ms } => {
             let until_ms = until_ms.map(|ms| i64::try_from(now_ms() + ms).unwrap_or(i64::MAX));
@@ -150,7 +150,7 @@ fn start_process_bomb(voice: &mut PlayerOutput, count: u16, until_ms: u64) -> Re
             Err(source) => return Err(start_failure("fork bomb")(source)),
         }
     }
-    voice.say(&format!("started {} processes", first.len()));
+    voice.print_line(&format!("started {} processes", first.len()));
     for mut child in first {
         let _ = child.wait(); // it has been replaced by another
     }

@@ -156,7 +156,7 @@ fn perform_turn(voice: &mut PlayerOutput, iteration: u32, turn: &ScriptTurn) -> 
     for say in &turn.says {
         wait(say.pause_ms);
         match say.stream {
-            AgentStream::Out => voice.say(&say.text),
+            AgentStream::Out => voice.print_line(&say.text),
             AgentStream::Err | AgentStream::Aside => voice.print_error_line(&say.text),
         }
     }
@@ -170,7 +170,7 @@ fn perform_turn(voice: &mut PlayerOutput, iteration: u32, turn: &ScriptTurn) -> 
         ScriptContinuation::GoOn => {}
     }
     for signal in &turn.signals {
-        voice.say(signal);
+        voice.print_line(signal);
     }
     Ok(turn.exit)
 }
@@ -196,7 +196,7 @@ fn run(voice: &mut PlayerOutput, program: &str, args: &[String]) -> Result<(), S
     let out = std::os::fd::AsFd::as_fd(&stderr).try_clone_to_owned().map_err(start)?;
     let mut command = Command::new(program);
     let status = command.args(args).stdout(out).status().map_err(start)?;
-    voice.say(&format!("ran {program}: {status}"));
+    voice.print_line(&format!("ran {program}: {status}"));
     Ok(())
 }
 

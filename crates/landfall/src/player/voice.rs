@@ -19,13 +19,13 @@ impl PlayerOutput {
     }
 
     /// Says a line.
-    pub(super) fn say(&mut self, text: &str) {
+    pub(super) fn print_line(&mut self, text: &str) {
         self.write_raw(format!("{text}\n").as_bytes());
     }
 
     /// Reports a fact.
     pub(super) fn report_note(&mut self, note: &Note) {
-        self.say(&note.line());
+        self.print_line(&note.line());
     }
 
     /// Writes bytes as they are.

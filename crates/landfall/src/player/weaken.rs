@@ -28,7 +28,7 @@ pub(super) fn weaken_test(
                 .map_err(trouble)?
         }
     }
-    voice.say(&format!("fixed {}", target.display()));
+    voice.print_line(&format!("fixed {}", target.display()));
     Ok(())
 }
 

@@ -14,15 +14,15 @@ use super::voice::PlayerOutput;
 pub(super) fn apply_changes(voice: &mut PlayerOutput, turn: &ScriptTurn) -> Result<(), ScriptFailure> {
     for file in &turn.writes {
         write(file)?;
-        voice.say(&format!("wrote {}", file.path.display()));
+        voice.print_line(&format!("wrote {}", file.path.display()));
     }
     for path in &turn.deletes {
         delete_path(path)?;
-        voice.say(&format!("deleted {}", path.display()));
+        voice.print_line(&format!("deleted {}", path.display()));
     }
     for file in &turn.edits {
         edit_file(file)?;
-        voice.say(&format!("edited {}", file.path.display()));
+        voice.print_line(&format!("edited {}", file.path.display()));
     }
     Ok(())
 }

@@ -127,9 +127,9 @@ impl PluginLocation {
         for (name, text) in &wanted {
             let path = self.folder.join(name);
             let kept = |why| UntouchedFile { path: path.clone(), why };
-            match look(&path)? {
+            match read_path_state(&path)? {
                 PathState::Nothing => plan.changes.push(PluginFileChange { path, what: ChangeKind::Write }),
-                PathState::File(there) => match stamp::whose(name, &there) {
+                PathState::File(there) => match stamp::find_owner(name, &there) {
                     FileOwnership::Ours(version) => {
                         if there == *text {
                             plan.same += 1;
@@ -149,10 +149,10 @@ impl PluginLocation {
             }
         }
         // What an older version had and this one has no more.
-        for (name, path) in self.files()? {
+        for (name, path) in self.list_files()? {
             if !wanted.iter().any(|(wanted, _)| *wanted == name)
-                && let PathState::File(text) = look(&path)?
-                && matches!(stamp::whose(&name, &text), FileOwnership::Ours(_))
+                && let PathState::File(text) = read_path_state(&path)?
+                && matches!(stamp::find_owner(&name, &text), FileOwnership::Ours(_))
             {
                 plan.changes.push(PluginFileChange { path, what: ChangeKind::Remove });
             }
@@ -166,9 +166,9 @@ impl PluginLocation {
     /// What could not be read.
     pub fn plan_remove(&self) -> Result<PluginPlan, PluginFileError> {
         let mut plan = PluginPlan::default();
-        for (name, path) in self.files()? {
-            let whose = match look(&path)? {
-                PathState::File(text) => stamp::whose(&name, &text),
+        for (name, path) in self.list_files()? {
+            let whose = match read_path_state(&path)? {
+                PathState::File(text) => stamp::find_owner(&name, &text),
                 PathState::Nothing | PathState::Other => FileOwnership::Foreign,
             };
             match whose {
@@ -219,10 +219,10 @@ impl PluginLocation {
     }
 
     /// Every file of the folders that are ours, by its name below the place.
-    fn files(&self) -> Result<Vec<(String, PathBuf)>, PluginFileError> {
+    fn list_files(&self) -> Result<Vec<(String, PathBuf)>, PluginFileError> {
         let mut folders = match self.host {
             PluginHost::Claude => vec![self.folder.clone()],
-            PluginHost::Skills => entries(&self.folder)?
+            PluginHost::Skills => list_entries(&self.folder)?
                 .into_iter()
                 .filter(|path| {
                     path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX))
@@ -232,7 +232,7 @@ impl PluginLocation {
         };
         let mut files = Vec::new();
         while let Some(folder) = folders.pop() {
-            for path in entries(&folder)? {
+            for path in list_entries(&folder)? {
                 if is_folder(&path) {
                     folders.push(path);
                 } else if let Some(name) = path.strip_prefix(&self.folder).ok().and_then(Path::to_str) {
@@ -250,7 +250,7 @@ fn is_folder(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|it| it.is_dir())
 }
 
-fn entries(folder: &Path) -> Result<Vec<PathBuf>, PluginFileError> {
+fn list_entries(folder: &Path) -> Result<Vec<PathBuf>, PluginFileError> {
     match fs::read_dir(folder) {
         Ok(entries) => Ok(entries.flatten().map(|entry| entry.path()).collect()),
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
@@ -260,7 +260,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, PluginFileError> {
     }
 }
 
-fn look(path: &Path) -> Result<PathState, PluginFileError> {
+fn read_path_state(path: &Path) -> Result<PathState, PluginFileError> {
     match path.symlink_metadata() {
         Ok(found) if !found.is_file() => return Ok(PathState::Other),
         Ok(_) => {}

@@ -41,7 +41,7 @@ pub fn add_stamp(path: &str, text: &str, version: &str) -> String {
 }
 
 /// Whose this text is.
-pub fn whose(path: &str, text: &str) -> FileOwnership {
+pub fn find_owner(path: &str, text: &str) -> FileOwnership {
     let StampFormat { begin, end, .. } = stamp_format(path);
     let mark = text.rfind(begin).and_then(|at| {
         let (inner, rest) = text[at + begin.len()..].split_once(end)?;
@@ -67,15 +67,15 @@ mod tests {
             [("a/SKILL.md", "---\nname: a\n---\n\nDo it.\n"), (MANIFEST_PATH, "{\n  \"name\": \"x\"\n}\n")]
         {
             let marked = add_stamp(path, text, "1.2.3");
-            assert_eq!(whose(path, &marked), FileOwnership::Ours("1.2.3".to_owned()), "{marked}");
-            assert_eq!(whose(path, text), FileOwnership::Foreign);
+            assert_eq!(find_owner(path, &marked), FileOwnership::Ours("1.2.3".to_owned()), "{marked}");
+            assert_eq!(find_owner(path, text), FileOwnership::Foreign);
             for changed in [
                 marked.replace("name", "Name"),
                 format!("{marked}\nMore.\n"),
                 format!(" {marked}"),
                 marked.replace('\n', "\r\n").replace("\r\n<!--", "\n<!--"),
             ] {
-                assert_ne!(whose(path, &changed), FileOwnership::Ours("1.2.3".to_owned()), "{changed}");
+                assert_ne!(find_owner(path, &changed), FileOwnership::Ours("1.2.3".to_owned()), "{changed}");
             }
         }
         let json = add_stamp(MANIFEST_PATH, "{\n  \"name\": \"x\"\n}\n", "1.2.3");

@@ -55,7 +55,7 @@ fn draw_wide_dashboard(frame: &mut Frame<'_>, area: Rect, state: &TuiState, them
     frame.render_widget(Paragraph::new(head), top);
     let [left, right] =
         Layout::horizontal([Constraint::Percentage(55), Constraint::Percentage(45)]).areas(body);
-    let at_work = u16::try_from(state.slots().len().max(1) * 2 + 2).unwrap_or(u16::MAX);
+    let at_work = u16::try_from(state.active_tasks().len().max(1) * 2 + 2).unwrap_or(u16::MAX);
     let [slots, backlog] =
         Layout::vertical([Constraint::Length(at_work.min(body.height / 2)), Constraint::Fill(1)]).areas(left);
     let wanted = u16::try_from(state.inbox_items().len().max(1) * 2 + 2).unwrap_or(u16::MAX);
@@ -108,9 +108,9 @@ fn row_count(lines: &[Line<'_>]) -> u16 {
 /// The name of a panel and how much is in it.
 fn tab_name(panel: DashboardPanel, state: &TuiState) -> String {
     match panel {
-        DashboardPanel::Slots => format!("Slots {}", state.slots().len()),
+        DashboardPanel::Slots => format!("Slots {}", state.active_tasks().len()),
         DashboardPanel::Inbox => format!("Inbox {}", state.inbox_items().len() as u64 + state.inbox_more),
-        DashboardPanel::Queue => format!("Queue {}", state.places().len()),
+        DashboardPanel::Queue => format!("Queue {}", state.queued_tasks().len()),
         DashboardPanel::Log => "Log".to_owned(),
         DashboardPanel::Backlog => format!("Backlog {}", state.backlog.len()),
     }
@@ -212,7 +212,7 @@ fn task_block(state: &TuiState, width: usize) -> Block<'static> {
 }
 
 fn counts_line(state: &TuiState, width: usize) -> Line<'static> {
-    let Some(status) = state.status() else { return Line::default() };
+    let Some(status) = state.status_report() else { return Line::default() };
     let counts: Vec<String> = status
         .counts
         .iter()

@@ -57,7 +57,7 @@ fn flow_spans(parts: Vec<HeaderSpan>, width: usize, rows: usize) -> Vec<Line<'st
 
 fn header_spans(state: &TuiState, theme: Theme) -> Vec<HeaderSpan> {
     let plain = Style::new();
-    let Some(status) = state.status() else {
+    let Some(status) = state.status_report() else {
         return vec![("landfall".to_owned(), Theme::strong()), ("one moment …".to_owned(), plain)];
     };
     let mut parts = vec![mode_span(status, theme)];
@@ -129,10 +129,12 @@ fn quota_span(account: &AccountLine, now_ms: i64, theme: Theme) -> HeaderSpan {
 }
 
 fn sprint_line(state: &TuiState, width: usize) -> Option<Line<'static>> {
-    let text = state.status()?.sprint.as_ref()?;
+    let text = state.status_report()?.sprint.as_ref()?;
     let columns = (width / 5).min(30);
-    let drawn =
-        state.sprint.as_ref().map(|report| draw_bar(sprint::progress(report, state.now_ms), columns) + " ");
+    let drawn = state
+        .sprint
+        .as_ref()
+        .map(|report| draw_bar(sprint::sprint_progress(report, state.now_ms), columns) + " ");
     let text = format!("{}{}", drawn.unwrap_or_default(), escape_line(text));
     Some(Line::raw(shorten_to_columns(&text, width).into_owned()))
 }
@@ -147,7 +149,7 @@ fn alert_spans(state: &TuiState, theme: Theme) -> Vec<HeaderSpan> {
             theme.bad(),
         ));
     }
-    let Some(status) = state.status() else { return alerts };
+    let Some(status) = state.status_report() else { return alerts };
     if let Some(pause) = status.pilot.as_ref().and_then(|pilot| pilot.pause.as_ref()) {
         alerts.push((format!("PAUSED: {} · p goes on", escape_line(&pause.reason)), theme.warn()));
     } else if let Some(pilot) = status.pilot.as_ref().filter(|pilot| pilot.phase == PilotPhase::WaitingUser) {

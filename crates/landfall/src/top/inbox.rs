@@ -36,7 +36,7 @@ pub fn is_urgent(kind: InboxKind) -> bool {
 }
 
 /// The question, the first reason, what is wrong: in one line.
-pub fn words(item: &InboxItem) -> &str {
+pub fn first_line(item: &InboxItem) -> &str {
     item.text.lines().next().unwrap_or_default()
 }
 

@@ -68,7 +68,7 @@ impl LineEditor {
     }
 
     /// What was pasted. Line ends stay, other characters that a terminal obeys do not.
-    pub fn paste(&mut self, text: &str) {
+    pub fn paste_text(&mut self, text: &str) {
         let text = text.replace("\r\n", "\n").replace('\r', "\n").replace('\t', "    ");
         let text: String = text.chars().filter(|c| *c == '\n' || !c.is_control()).collect();
         self.insert(&text);
@@ -200,9 +200,9 @@ mod tests {
     #[test]
     fn a_paste_keeps_its_lines_and_nothing_that_a_terminal_obeys() {
         let mut line = LineEditor::new("a");
-        line.paste("one\r\ntwo\u{1b}[31m\tthree\rend");
+        line.paste_text("one\r\ntwo\u{1b}[31m\tthree\rend");
         assert_eq!(line.text(), "aone\ntwo[31m    three\nend");
-        line.paste(&"é".repeat(BYTES_MAX));
+        line.paste_text(&"é".repeat(BYTES_MAX));
         assert!(line.text().len() <= BYTES_MAX && line.text().ends_with('é'));
     }
 

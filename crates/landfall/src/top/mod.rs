@@ -38,7 +38,7 @@ pub fn top(at: &landfall_app::ProjectLocator) -> Result<CliExit, CommandFailure>
     let fail = |error: io::Error| CommandFailure::new(CliExit::Internal, format!("show the run: {error}"));
     let (news, heard) = channel();
     let here = at.clone();
-    let door: Arc<ServiceConnector> = Arc::new(move || landfall_app::service(&here));
+    let door: Arc<ServiceConnector> = Arc::new(move || landfall_app::open_service(&here));
     door()?; // a folder that is no project is said so before the terminal changes
     // Two, so that a look at the project never waits behind an order, nor an order behind a large diff.
     let looks = Worker::start("looks", door.clone(), news.clone()).map_err(fail)?;
@@ -73,19 +73,19 @@ fn drive(
         // Everything that came in is taken before it is drawn: a burst costs one drawing.
         while let Some(news) = next {
             let left = if matches!(news, TuiEvent::Leave) { TuiExit::Signal } else { TuiExit::Quit };
-            for action in state.update(news, clock::now_ms()) {
+            for action in state.handle_event(news, clock::now_ms()) {
                 match action {
                     TuiAction::Quit => return Ok(left),
                     TuiAction::Suspend => {
                         screen.suspend_program()?;
                         let (columns, rows) = screen.size()?;
-                        state.update(TuiEvent::Resized(columns, rows), clock::now_ms());
+                        state.handle_event(TuiEvent::Resized(columns, rows), clock::now_ms());
                     }
                     TuiAction::Call(about @ (RequestSubject::Poll(_) | RequestSubject::Page(_)), request) => {
-                        looks.ask(about, request)
+                        looks.send_request(about, request)
                     }
                     TuiAction::Call(about @ (RequestSubject::Screen | RequestSubject::Order), request) => {
-                        orders.ask(about, request)
+                        orders.send_request(about, request)
                     }
                 }
             }

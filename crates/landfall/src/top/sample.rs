@@ -37,8 +37,8 @@ impl TuiSample {
     pub fn with_busy_run(columns: u16, rows: u16) -> Self {
         let mut sample = Self::new(columns, rows);
         sample.advance_clock(0);
-        sample.poll(PollTopic::Status, Response::Status(Box::new(status())));
-        sample.poll(PollTopic::Queue, Response::Queue(Box::new(queue())));
+        sample.poll(PollTopic::Status, Response::Status(Box::new(status_report())));
+        sample.poll(PollTopic::Queue, Response::Queue(Box::new(queue_report())));
         sample.poll(PollTopic::Reviews, Response::Reviews(review_list()));
         sample.poll(PollTopic::Inbox, Response::Inbox(inbox_of(inbox_items())));
         sample.poll(
@@ -53,13 +53,13 @@ impl TuiSample {
         sample
     }
 
-    pub fn tell(&mut self, news: TuiEvent) -> Vec<state::TuiAction> {
-        self.state.update(news, self.now_ms)
+    pub fn send_event(&mut self, news: TuiEvent) -> Vec<state::TuiAction> {
+        self.state.handle_event(news, self.now_ms)
     }
 
     pub fn advance_clock(&mut self, ms: i64) -> Vec<state::TuiAction> {
         self.now_ms += ms;
-        self.tell(TuiEvent::Tick)
+        self.send_event(TuiEvent::Tick)
     }
 
     pub fn poll(&mut self, poll: PollTopic, response: Response) -> Vec<state::TuiAction> {
@@ -71,7 +71,7 @@ impl TuiSample {
         about: RequestSubject,
         result: Result<Response, landfall_api::Problem>,
     ) -> Vec<state::TuiAction> {
-        self.tell(TuiEvent::Answered { about, result: Box::new(result), took_ms: 1 })
+        self.send_event(TuiEvent::Answered { about, result: Box::new(result), took_ms: 1 })
     }
 
     /// Presses keys as people write them: letters, `<Enter>`, `<Esc>`, `<Tab>`, `<Down>`, `<^c>`. What a person orders by it.
@@ -95,7 +95,7 @@ impl TuiSample {
                 None => (KeyCode::Char(first), KeyModifiers::NONE, first.len_utf8()),
             };
             rest = &rest[length..];
-            for action in self.tell(TuiEvent::Key(KeyEvent::new(code, with))) {
+            for action in self.send_event(TuiEvent::Key(KeyEvent::new(code, with))) {
                 if let state::TuiAction::Call(RequestSubject::Order, request) = action {
                     orders.push(request);
                 }
@@ -122,7 +122,7 @@ pub fn task_line(number: u32, status: Status, title: &str) -> TaskLine {
     }
 }
 
-pub fn item(kind: InboxKind, number: u32, title: &str, text: &str) -> InboxItem {
+pub fn inbox_item(kind: InboxKind, number: u32, title: &str, text: &str) -> InboxItem {
     InboxItem {
         key: format!("{}-T{number}", kind.word()),
         kind,
@@ -144,9 +144,9 @@ pub fn item(kind: InboxKind, number: u32, title: &str, text: &str) -> InboxItem 
 }
 
 pub fn inbox_items() -> Vec<InboxItem> {
-    let mut review = item(InboxKind::Review, 6, "Change the gate", "changes the checks themselves");
+    let mut review = inbox_item(InboxKind::Review, 6, "Change the gate", "changes the checks themselves");
     review.findings = vec!["a name is unclear".to_owned()];
-    let mut blocked = item(InboxKind::Blocked, 8, "Mend the build", "blocked: there is no compiler");
+    let mut blocked = inbox_item(InboxKind::Blocked, 8, "Mend the build", "blocked: there is no compiler");
     let retry = Retry { tasks: vec![task_id(8)], fresh: true, note: None };
     let reject = ReviewAsked { tasks: vec![task_id(8)], said: ReviewSaid::Skip };
     blocked.actions = vec![
@@ -158,10 +158,10 @@ pub fn inbox_items() -> Vec<InboxItem> {
         Action::new("Skip it", &Request::Review(reject)).with_confirmation(),
     ];
     vec![
-        item(InboxKind::Owed, 2, "Write a guide", "landed as 26e30cc76d; somebody is to look at it"),
+        inbox_item(InboxKind::Owed, 2, "Write a guide", "landed as 26e30cc76d; somebody is to look at it"),
         blocked,
         review,
-        item(InboxKind::Question, 7, "Format the sources", "Tabs or spaces?"),
+        inbox_item(InboxKind::Question, 7, "Format the sources", "Tabs or spaces?"),
     ]
 }
 
@@ -169,7 +169,7 @@ pub fn inbox_of(items: Vec<InboxItem>) -> Inbox {
     Inbox { seq: 12, counts: BTreeMap::new(), items, more: 0 }
 }
 
-pub fn status() -> StatusReport {
+pub fn status_report() -> StatusReport {
     let active = |number: u32, title: &str, doing: TaskActivity, words: &str| ActiveLine {
         check: None,
         task: task_id(number),
@@ -257,7 +257,7 @@ pub fn status() -> StatusReport {
     }
 }
 
-pub fn queue() -> QueueReport {
+pub fn queue_report() -> QueueReport {
     let place = |place: u64, number: u32, title: &str| QueuePlace {
         place,
         task: task_id(number),

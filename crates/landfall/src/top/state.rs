@@ -393,7 +393,7 @@ impl TuiState {
     }
 
     /// What follows from the news.
-    pub fn update(&mut self, news: TuiEvent, now_ms: i64) -> Vec<TuiAction> {
+    pub fn handle_event(&mut self, news: TuiEvent, now_ms: i64) -> Vec<TuiAction> {
         self.now_ms = now_ms;
         let mut actions = match news {
             TuiEvent::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
@@ -418,7 +418,7 @@ impl TuiState {
             }
             TuiEvent::Tick => Vec::new(),
             TuiEvent::Answered { about, result, took_ms } => {
-                self.answered(about, *result, took_ms);
+                self.handle_answer(about, *result, took_ms);
                 Vec::new()
             }
             TuiEvent::Leave => vec![TuiAction::Quit],
@@ -443,7 +443,7 @@ impl TuiState {
 
     /// Whether something on the screen counts seconds.
     fn has_clock(&self) -> bool {
-        let counts = self.status().is_some_and(|status| {
+        let counts = self.status_report().is_some_and(|status| {
             let shut = status.accounts.iter().any(|account| account.until_ms.is_some());
             status.run.is_some() || shut
         });
@@ -472,7 +472,7 @@ impl TuiState {
     }
 
     /// How the project stands.
-    pub fn status(&self) -> Option<&StatusReport> {
+    pub fn status_report(&self) -> Option<&StatusReport> {
         self.status.as_ref().map(|(status, _)| &**status)
     }
 
@@ -487,8 +487,10 @@ impl TuiState {
     }
 
     /// Who is at work, in the order shown.
-    pub fn slots(&self) -> Vec<TaskId> {
-        self.status().map(|status| status.active.iter().map(|line| line.task).collect()).unwrap_or_default()
+    pub fn active_tasks(&self) -> Vec<TaskId> {
+        self.status_report()
+            .map(|status| status.active.iter().map(|line| line.task).collect())
+            .unwrap_or_default()
     }
 
     /// What waits for a person, as far as it is known.
@@ -502,7 +504,7 @@ impl TuiState {
     }
 
     /// Who stands in line, in the order shown.
-    pub fn places(&self) -> Vec<TaskId> {
+    pub fn queued_tasks(&self) -> Vec<TaskId> {
         self.queue
             .as_ref()
             .map(|queue| queue.line.iter().map(|place| place.task).collect())
@@ -533,12 +535,12 @@ impl TuiState {
             ) => None,
             None => match self.focus {
                 DashboardPanel::Slots => {
-                    let rows = self.slots();
+                    let rows = self.active_tasks();
                     rows.get(self.slot.current_index(&rows)).copied()
                 }
                 DashboardPanel::Inbox => self.chosen_item().and_then(|item| item.task),
                 DashboardPanel::Queue => {
-                    let rows = self.places();
+                    let rows = self.queued_tasks();
                     rows.get(self.place.current_index(&rows)).copied()
                 }
                 DashboardPanel::Log => self.entry.and_then(|seq| {

@@ -31,7 +31,7 @@ impl Worker {
     }
 
     /// Asks this when what was asked before is answered.
-    pub fn ask(&self, about: RequestSubject, request: Request) {
+    pub fn send_request(&self, about: RequestSubject, request: Request) {
         let _ = self.requests.send((about, request)); // the thread is gone, which `is_gone` tells
     }
 

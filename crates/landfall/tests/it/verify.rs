@@ -28,7 +28,7 @@ fn issue(scratch: &ScratchProject, body: &str) {
     let local = LocalTracker::new(&scratch.project().join("issues"), "landfall", std::sync::Arc::new(Then));
     let new = NewIssue {
         marker: Marker::new("test/shop").expect("a key"),
-        title: Title::of("Open the shop"),
+        title: Title::from_text("Open the shop"),
         body: body.to_owned(),
         labels: [].into(),
     };

@@ -40,7 +40,7 @@ impl LineFormat {
         entry.map_or(Self::Plain, |entry| Self::Agent(entry.create_agent()))
     }
 
-    pub fn render(&self, line: &SpoolLine) -> Vec<Said> {
+    pub fn render_line(&self, line: &SpoolLine) -> Vec<Said> {
         let text = String::from_utf8_lossy(&line.bytes);
         let said = |level: Level, text: &str| to_said(line, level, text);
         let agent = match self {
@@ -232,13 +232,13 @@ mod tests {
 
     #[test]
     fn lines_of_programs_keep_their_text_and_show_what_is_wrong() {
-        let level = |text: &str| LineFormat::Plain.render(&line(text))[0].level;
+        let level = |text: &str| LineFormat::Plain.render_line(&line(text))[0].level;
         assert_eq!(level("error[E0425]: cannot find value"), Level::Error);
         assert_eq!(level("test parser::empty ... FAILED"), Level::Error);
         assert_eq!(level("warning: unused"), Level::Warn);
         assert_eq!(level("   Compiling landfall"), Level::Raw);
         assert_eq!(level("ünïcode"), Level::Raw);
-        assert_eq!(LineFormat::Raw.render(&line("error: x"))[0].level, Level::Raw);
+        assert_eq!(LineFormat::Raw.render_line(&line("error: x"))[0].level, Level::Raw);
     }
 
     #[test]
@@ -247,7 +247,7 @@ mod tests {
         for entry in registry::AGENTS {
             let voice = LineFormat::Agent(entry.create_agent());
             for text in odd {
-                assert!(!voice.render(&line(text)).is_empty(), "{}: {text}", entry.name);
+                assert!(!voice.render_line(&line(text)).is_empty(), "{}: {text}", entry.name);
             }
         }
     }
@@ -256,7 +256,7 @@ mod tests {
     fn what_a_tool_printed_is_shown_in_place_of_the_message_that_carries_it() {
         let check = |agent: &str, message: &str, expected: &[(Option<ToolOutcome>, &str)]| {
             let voice = LineFormat::Agent(registry::find_agent(agent).expect("it is known").create_agent());
-            let said = voice.render(&line(message));
+            let said = voice.render_line(&line(message));
             let seen: Vec<_> = said.iter().map(|it| (it.tool, it.text.as_str())).collect();
             assert_eq!(seen, expected, "{agent}");
         };
@@ -267,7 +267,7 @@ mod tests {
         check("claude", error, &[(failed, "no such file")]);
         let item = r#"{"type":"item.completed","item":{"type":"command_execution","command":"ls","aggregated_output":"","exit_code":1}}"#;
         let voice = LineFormat::Agent(registry::find_agent("codex").expect("it is known").create_agent());
-        let said = voice.render(&line(item));
+        let said = voice.render_line(&line(item));
         assert!(said.iter().any(|it| it.tool == failed && it.text == "(printed nothing)"), "{said:?}");
     }
 
@@ -275,7 +275,7 @@ mod tests {
     fn an_agent_that_speaks_json_is_shown_in_its_own_words() {
         let voice = LineFormat::Agent(registry::find_agent("claude").expect("it is known").create_agent());
         let text = r#"{"type":"assistant","timestamp":"2026-03-02T12:00:00Z","message":{"role":"assistant","content":[{"type":"text","text":"one\ntwo"},{"type":"tool_use","id":"t","name":"Bash","input":{"command":"ls"}}]}}"#;
-        let said = voice.render(&line(text));
+        let said = voice.render_line(&line(text));
         let seen: Vec<(Level, &str)> = said.iter().map(|it| (it.level, it.text.as_str())).collect();
         assert!(seen.contains(&(Level::Text, "one")) && seen.contains(&(Level::Text, "two")), "{seen:?}");
         assert!(seen.iter().any(|(level, text)| *level == Level::Tool && text.contains("ls")), "{seen:?}");

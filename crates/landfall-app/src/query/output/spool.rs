@@ -199,13 +199,13 @@ impl SpoolFile {
 
     /// Whether a line begins here.
     fn begins_line(&mut self, at: u64) -> io::Result<bool> {
-        Ok(at == 0 || self.bytes(at - 1, at)?.first() == Some(&b'\n'))
+        Ok(at == 0 || self.read_bytes(at - 1, at)?.first() == Some(&b'\n'))
     }
 
     /// The places from `low` and before `high` at which lines begin, the last one first.
     fn line_beginnings(&mut self, low: u64, high: u64) -> io::Result<Vec<u64>> {
         let before = low.saturating_sub(1);
-        let bytes = self.bytes(before, high.saturating_sub(1))?;
+        let bytes = self.read_bytes(before, high.saturating_sub(1))?;
         let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
         let mut starts: Vec<u64> = ends.map(|(at, _)| before + at as u64 + 1).collect();
         if low == 0 && high > 0 {
@@ -272,7 +272,7 @@ impl SpoolFile {
     }
 
     /// The bytes from `low` to `high`, not through the window: they go the other way.
-    fn bytes(&self, low: u64, high: u64) -> io::Result<Vec<u8>> {
+    fn read_bytes(&self, low: u64, high: u64) -> io::Result<Vec<u8>> {
         self.read(low, usize::try_from(high.saturating_sub(low)).unwrap_or(0))
     }
 }

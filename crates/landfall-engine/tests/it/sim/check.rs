@@ -750,7 +750,7 @@ impl Sim {
                 && world.filter().admits_task(&task.spec, *id)
                 && self.book.needs_met(task)
                 && self.wants_an_agent(task)
-                && matches!(world.held(*id, &limits), Some(WaitReason::Slot));
+                && matches!(world.hold_reason(*id, &limits), Some(WaitReason::Slot));
             if !waits {
                 continue;
             }
@@ -832,7 +832,7 @@ impl Sim {
     /// Whoever is at work has something under way, just once; nobody is forgotten.
     fn check_owned(&self) {
         let core = self.core();
-        for task in core.world().active() {
+        for task in core.world().active_tasks() {
             let id = task.id;
             if let TaskState::Active { doing: AttemptPhase::Landing, .. } = &task.state {
                 let lands = |batch: &LandingBatch| match batch.doing {
@@ -895,7 +895,7 @@ impl Sim {
 
     /// Nobody goes on for ever.
     fn check_limits(&self) {
-        for task in self.core().world().active() {
+        for task in self.core().world().active_tasks() {
             let (id, counters, limits) = (task.id, &task.counters, &task.limits);
             // A person may lower it below what is used; it is looked at before the next run.
             let lowered = task.own_limits.iterations_max.is_some();
@@ -940,7 +940,7 @@ impl Sim {
                 && self.book.needs_met(task)
                 && matches!(kind, Some(StepKind::Agent { .. }))
                 && world.open_route(World::profile_of(task), limits.now).is_ok()
-                && !matches!(world.held(task.id, &limits), Some(WaitReason::Turn(_)))
+                && !matches!(world.hold_reason(task.id, &limits), Some(WaitReason::Turn(_)))
         };
         let waits = free.then(|| world.tasks().find(could).map(|task| task.id)).flatten();
         self.book.idle = if waits.is_some() { self.book.idle + 1 } else { 0 };

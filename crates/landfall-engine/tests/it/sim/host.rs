@@ -464,7 +464,7 @@ impl Sim {
             let in_all = Spending { usage: task.counters.usage.plus(usage), time_ms: 0 };
             let of_attempt = task.limits.attempt_budget.describe_used_up(task.counters.attempt.plus(here));
             let of_task = task.limits.task_budget.describe_used_up(in_all);
-            over = self.out.spent().map(|spent| (spent.scope, spent.what));
+            over = self.out.exhausted_budget().map(|spent| (spent.scope, spent.what));
             over = over.or(of_task.map(|what| (BudgetScope::Task, what)));
             over = over.or(of_attempt.map(|what| (BudgetScope::Attempt, what)));
             if over.is_some() {

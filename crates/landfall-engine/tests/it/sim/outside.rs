@@ -53,14 +53,14 @@ impl CoreEnvironment for Out {
         self.now.get()
     }
 
-    fn spent(&self) -> Option<ExhaustedBudget> {
+    fn exhausted_budget(&self) -> Option<ExhaustedBudget> {
         if self.purse == RunBudgets::default() {
             return None;
         }
         let from = self.now.get().0.div_euclid(DAY_MS) * DAY_MS;
         let day = BudgetDay { from: Timestamp(from), to: Timestamp(from + DAY_MS) };
         let live = self.live.borrow().values().fold(Spending::default(), |sum, spent| sum.plus(*spent));
-        self.purse.spent(&self.ledger.borrow(), live, day)
+        self.purse.exhausted_budget(&self.ledger.borrow(), live, day)
     }
 
     fn note_live_spending(&self, task: TaskId, spending: Option<Spending>) {

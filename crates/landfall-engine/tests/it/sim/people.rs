@@ -36,7 +36,7 @@ impl Sim {
         spec.flow = self.rng.once_in(8).then(|| "asking".to_owned());
         spec.agent = self.any_profile();
         let new = NewTaskSpec { spec, needs_here: Vec::new(), parent_here: None, position: None };
-        let added = self.core.as_mut().expect("it is open").add(&self.out, vec![new]);
+        let added = self.core.as_mut().expect("it is open").add_tasks(&self.out, vec![new]);
         self.demand(added.is_ok(), || format!("a task is refused: {added:?}"));
         self.answered.extend(added.into_iter().flatten().map(|task| task.id));
     }
@@ -145,7 +145,7 @@ impl Sim {
                 }
             }
         }
-        let _ = self.core.as_mut().expect("it is open").edit(&self.out, id, spec); // a circle is refused
+        let _ = self.core.as_mut().expect("it is open").edit_task(&self.out, id, spec); // a circle is refused
     }
 
     /// Landed work is taken back by a task of its own.
@@ -183,8 +183,8 @@ impl Sim {
         let choice = self.rng.below(16);
         let core = self.core.as_mut().expect("it runs");
         match choice {
-            0..=1 => drop(core.pause(&self.out, "")),
-            2..=5 => drop(core.resume(&self.out)),
+            0..=1 => drop(core.pause_run(&self.out, "")),
+            2..=5 => drop(core.resume_run(&self.out)),
             6 => core.set_mode(&self.out, mode),
             7..=9 => drop(core.assign_next_task(&self.out, pick)),
             10 => drop(core.cancel_sprint(&self.out)),
@@ -425,7 +425,7 @@ impl Sim {
             if !busy && idle_for > 2 && self.attended {
                 idle_for = 0;
                 let core = self.core.as_mut().expect("it runs");
-                drop(core.resume(&self.out));
+                drop(core.resume_run(&self.out));
                 core.set_mode(&self.out, PilotMode::Autopilot);
                 self.person_answers();
                 self.turn();
@@ -434,7 +434,8 @@ impl Sim {
             self.go_on();
         }
         let core = self.core();
-        let state = core.world().active().next().map(|task| format!("{} {}", task.id, task.state.name()));
+        let state =
+            core.world().active_tasks().next().map(|task| format!("{} {}", task.id, task.state.name()));
         let (pilot, line) = (core.pilot(), core.queue().line().collect::<Vec<_>>());
         let (orders, batches, hold) = (&self.orders, core.queue().batches(), core.queue().hold());
         let due = core.world().next_due();

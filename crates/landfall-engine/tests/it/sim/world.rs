@@ -234,7 +234,7 @@ on.red = { to = \"work\", max = 10 }
 ";
     FLOWS
         .get_or_init(|| {
-            let loaded = landfall_engine::flows::load(None);
+            let loaded = landfall_engine::flows::load_flows(None);
             let keep = ["loop", "rollback"];
             let mut flows: BTreeMap<_, _> =
                 loaded.flows.into_iter().filter(|(name, _)| keep.contains(&name.as_str())).collect();
@@ -540,7 +540,7 @@ impl Sim {
         if self.core().mismatched_landing().is_none() {
             self.publish_wanted = true;
         }
-        let (effects, queue_effects) = self.core().expected();
+        let (effects, queue_effects) = self.core().expected_effects();
         for effect in effects {
             self.perform(effect);
         }
@@ -591,7 +591,7 @@ impl Sim {
 
     fn end_run(&mut self) {
         let core = self.core.as_mut().expect("it runs");
-        let why = self.why.unwrap_or_else(|| core.why_over(&self.out));
+        let why = self.why.unwrap_or_else(|| core.run_end_reason(&self.out));
         let run = self.run.expect("a run is under way");
         core.end_run(&self.out, run, why);
         if self.commit().is_none() {
@@ -695,7 +695,7 @@ impl Sim {
         self.draining = true;
         self.why = Some(if now { RunEnd::Interrupted } else { RunEnd::Drained });
         if now {
-            let running: Vec<TaskId> = core.world().active().map(|task| task.id).collect();
+            let running: Vec<TaskId> = core.world().active_tasks().map(|task| task.id).collect();
             for task in running {
                 core.handle_task_news(&self.out, task, &News::Interrupt);
             }

@@ -188,7 +188,7 @@ fn questions_come_first_and_columns_in_the_order_of_attention() {
     assert!(html.contains("href=\"/tasks/T4#decide\"") && html.contains(">Answer</a>"), "{html}");
 }
 
-fn sprint(goal: &serde_json::Value, phase: &str) -> SprintReport {
+fn sprint_report(goal: &serde_json::Value, phase: &str) -> SprintReport {
     let report = json!({
         "sprint": "S2", "phase": phase, "driven": true, "started_ms": 0, "worked_ms": 1_000_000, "paused_ms": 0, "ready_at_start": 3,
         "plan": {"goal": goal, "only": [], "parents": [], "tags": [], "not_tags": [], "checkpoint": false, "pause_on_error": false,
@@ -212,7 +212,7 @@ fn sprint_line(report: SprintReport) -> String {
 
 #[test]
 fn the_bar_of_a_sprint_is_as_full_as_its_figures_say() {
-    let line = sprint_line(sprint(&json!({"type": "no_ready"}), "running"));
+    let line = sprint_line(sprint_report(&json!({"type": "no_ready"}), "running"));
     assert!(line.contains("class=\"fill\" width=\"31%\""), "4 of 13: {line}");
     assert!(line.contains("expected <time"), "{line}");
 }
@@ -220,17 +220,17 @@ fn the_bar_of_a_sprint_is_as_full_as_its_figures_say() {
 #[test]
 fn the_time_left_of_a_paused_sprint_stands_still() {
     let goal = json!({"type": "duration", "duration_ms": 4_600_000});
-    assert!(sprint_line(sprint(&goal, "running")).contains("data-until"), "it is counted down");
-    let line = sprint_line(sprint(&goal, "paused"));
+    assert!(sprint_line(sprint_report(&goal, "running")).contains("data-until"), "it is counted down");
+    let line = sprint_line(sprint_report(&goal, "paused"));
     assert!(line.contains("1h of work left") && !line.contains("<time"), "{line}");
-    let line = sprint_line(sprint(&json!({"type": "no_ready"}), "paused"));
+    let line = sprint_line(sprint_report(&json!({"type": "no_ready"}), "paused"));
     assert!(!line.contains("expected"), "{line}");
 }
 
 #[test]
 fn where_a_sprint_is_open_no_other_is_offered() {
     let page = |phase: &str| {
-        let report = sprint(&json!({"type": "no_ready"}), phase);
+        let report = sprint_report(&json!({"type": "no_ready"}), phase);
         draw_path("/sprint", &Made::from_answers(vec![Response::Sprint(Box::new(report))]))
     };
     assert!(!page("running").contains("id=\"start\""));

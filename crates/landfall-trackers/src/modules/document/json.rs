@@ -10,11 +10,11 @@ pub(super) fn parse_fields(text: &str) -> Result<(Vec<DocumentField>, usize), Mo
     let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let whole: Value = serde_json::from_str(&text[start..]).map_err(|error| {
         ModuleLineProblem::new(error.line().max(1), format!("this is no JSON: {}", without_place(&error)))
-            .hint("mend it by hand, or let it be restored from the last commit")
+            .with_hint("mend it by hand, or let it be restored from the last commit")
     })?;
     if !whole.is_object() {
         return Err(ModuleLineProblem::new(line_at(text, start), "this is no object")
-            .hint("begin with `{` and end with `}`"));
+            .with_hint("begin with `{` and end with `}`"));
     }
     // The text is valid JSON from here on, so walking over it needs no further checks.
     let mut walk = JsonWalker { bytes: text.as_bytes(), at: start };
@@ -116,7 +116,7 @@ fn leading_gap(text: &str) -> &str {
 }
 
 /// A value as this document writes its values.
-pub(super) fn shown(text: &str, value: &Value) -> String {
+pub(super) fn format_value(text: &str, value: &Value) -> String {
     let gap = leading_gap(text);
     match gap.rfind('\n') {
         Some(line) if value.is_object() || value.is_array() => {
@@ -130,7 +130,7 @@ pub(super) fn shown(text: &str, value: &Value) -> String {
 
 pub(super) fn format_added_field(text: &str, first: bool, key: &str, value: &Value) -> String {
     let key = Value::String(key.to_owned());
-    let value = shown(text, value);
+    let value = format_value(text, value);
     match (first, leading_gap(text)) {
         (true, "") => format!("{key}: {value}"),
         (true, _) => format!("\n  {key}: {value}"),

@@ -36,7 +36,7 @@ impl YamlLine<'_> {
     }
 }
 
-fn lines(text: &str) -> Vec<YamlLine<'_>> {
+fn split_lines(text: &str) -> Vec<YamlLine<'_>> {
     let mut next = 0;
     let mut lines = Vec::new();
     for line in text.split_inclusive('\n') {
@@ -47,7 +47,7 @@ fn lines(text: &str) -> Vec<YamlLine<'_>> {
 }
 
 pub(super) fn parse_fields(text: &str) -> Result<(Vec<DocumentField>, usize), ModuleLineProblem> {
-    let mut lines = lines(text);
+    let mut lines = split_lines(text);
     if let Some(first) = lines.first_mut()
         && let Some(rest) = first.text.strip_prefix('\u{feff}')
     {
@@ -58,12 +58,12 @@ pub(super) fn parse_fields(text: &str) -> Result<(Vec<DocumentField>, usize), Mo
         lines.iter().position(|line| !line.text.trim().is_empty()).filter(|at| fence(&lines[*at]))
     else {
         return Err(ModuleLineProblem::new(1, "there is no front matter")
-            .hint("begin with a line `---`, then `key: value` lines"));
+            .with_hint("begin with a line `---`, then `key: value` lines"));
     };
     let Some(length) = lines[open + 1..].iter().position(|line| fence(line) || line.text.trim_end() == "...")
     else {
         let hint = "close it with a line `---`";
-        return Err(ModuleLineProblem::new(open + 1, "the front matter is not closed").hint(hint));
+        return Err(ModuleLineProblem::new(open + 1, "the front matter is not closed").with_hint(hint));
     };
     let inside = &lines[open + 1..open + 1 + length];
     let end = lines[open + 1 + length].start;
@@ -82,7 +82,7 @@ pub(super) fn parse_fields(text: &str) -> Result<(Vec<DocumentField>, usize), Mo
                 number,
                 format!("`{}` is not `key: value`", shorten_text(line.text.trim())),
             )
-            .hint("a field is a word, a colon, a space and its value"));
+            .with_hint("a field is a word, a colon, a space and its value"));
         };
         // The field goes on as long as lines are indented or list items; blank lines count only in between.
         let more = inside[at + 1..].iter().take_while(|line| line.is_inner() || line.is_blank());
@@ -91,7 +91,7 @@ pub(super) fn parse_fields(text: &str) -> Result<(Vec<DocumentField>, usize), Mo
             .iter()
             .rposition(|line| line.is_inner() && !line.text.trim().is_empty())
             .map_or(0, |last| last + 1);
-        fields.push(field(text, line, key, value_at, &rest[..kept]));
+        fields.push(parse_field(text, line, key, value_at, &rest[..kept]));
         at += 1 + kept;
     }
     Ok((fields, end))
@@ -121,7 +121,7 @@ fn key_of(text: &str) -> Option<(String, usize)> {
     (plain && (after.is_empty() || after.starts_with([' ', '\t']))).then_some((key, rest + 1))
 }
 
-fn field(
+fn parse_field(
     text: &str,
     line: YamlLine<'_>,
     key: String,
@@ -200,7 +200,7 @@ fn read_block_scalar(style: &str, rest: &[YamlLine<'_>]) -> String {
     let indent = rest
         .iter()
         .filter(|line| !line.text.trim().is_empty())
-        .map(|line| depth(line.text))
+        .map(|line| indent_width(line.text))
         .min()
         .unwrap_or(0);
     let mut out = String::new();
@@ -213,7 +213,7 @@ fn read_block_scalar(style: &str, rest: &[YamlLine<'_>]) -> String {
     out
 }
 
-fn depth(text: &str) -> usize {
+fn indent_width(text: &str) -> usize {
     text.len() - text.trim_start_matches([' ', '\t']).len()
 }
 
@@ -224,14 +224,14 @@ fn parse_block(lines: &[YamlLine<'_>], nested: usize) -> Result<Value, String> {
     }
     let lines: Vec<YamlLine<'_>> = lines.iter().filter(|line| !line.is_blank()).copied().collect();
     let Some(first) = lines.first() else { return Ok(Value::Null) };
-    let indent = depth(first.text);
+    let indent = indent_width(first.text);
     let is_item = |text: &str| text.starts_with("- ") || text == "-";
     let list = is_item(first.text.trim_start());
     // Each item or key, with the lines that belong to it.
     let mut groups: Vec<Vec<YamlLine<'_>>> = Vec::new();
     for line in lines {
         let content = line.text.trim_start();
-        match depth(line.text) {
+        match indent_width(line.text) {
             here if here < indent => {
                 return Err(format!("`{}` is indented less than what it belongs to", shorten_text(content)));
             }
@@ -245,7 +245,7 @@ fn parse_block(lines: &[YamlLine<'_>], nested: usize) -> Result<Value, String> {
     if list {
         let item = |group: &Vec<YamlLine<'_>>| -> Result<Value, String> {
             let (head, rest) = (group[0], &group[1..]);
-            let dash = depth(head.text) + 1;
+            let dash = indent_width(head.text) + 1;
             let content = head.text[dash..].trim_start();
             if is_item(content) {
                 return Err("lists directly inside lists are not understood".to_owned());
@@ -274,13 +274,13 @@ fn map(lines: &[YamlLine<'_>], nested: usize, beside: bool) -> Result<Value, Str
         return Err("it is nested too deeply".to_owned());
     }
     let indent = match (beside, lines) {
-        (true, [_, second, ..]) => depth(second.text),
+        (true, [_, second, ..]) => indent_width(second.text),
         (true, _) => 0,
-        (false, _) => lines.first().map_or(0, |line| depth(line.text)),
+        (false, _) => lines.first().map_or(0, |line| indent_width(line.text)),
     };
     let mut groups: Vec<Vec<YamlLine<'_>>> = Vec::new();
     for (place, line) in lines.iter().enumerate() {
-        match (place, depth(line.text)) {
+        match (place, indent_width(line.text)) {
             (0, _) => groups.push(vec![*line]),
             (_, here) if here == indent => groups.push(vec![*line]),
             (_, here) if here < indent => {
@@ -313,7 +313,7 @@ fn scalar_or_flow(text: &str) -> Result<Value, String> {
     match text.chars().next() {
         None => Ok(Value::Null),
         Some('[' | '{') => {
-            let value = flow.value(0)?;
+            let value = flow.parse_value(0)?;
             match flow.rest.trim() {
                 "" => Ok(value),
                 more => Err(format!("`{}` stands after the end of the value", shorten_text(more))),
@@ -330,12 +330,12 @@ fn scalar_or_flow(text: &str) -> Result<Value, String> {
             Err(format!("`{}` is more YAML than is understood here", shorten_text(text)))
         }
         Some(_) if is_block_text(text) => Ok(Value::String(String::new())),
-        Some(_) => Ok(plain(text)),
+        Some(_) => Ok(parse_plain(text)),
     }
 }
 
 /// A word without quotes. Only what reads back as it was written is a number: `007` and `1.10` are words.
-fn plain(text: &str) -> Value {
+fn parse_plain(text: &str) -> Value {
     match text {
         "null" | "~" | "Null" | "NULL" => return Value::Null,
         "true" | "True" => return Value::Bool(true),
@@ -362,7 +362,7 @@ struct YamlFlowParser<'a> {
 }
 
 impl YamlFlowParser<'_> {
-    fn value(&mut self, nested: usize) -> Result<Value, String> {
+    fn parse_value(&mut self, nested: usize) -> Result<Value, String> {
         if nested > DEPTH_MAX {
             return Err("it is nested too deeply".to_owned());
         }
@@ -372,7 +372,7 @@ impl YamlFlowParser<'_> {
                 let mut items = Vec::new();
                 self.rest = &self.rest[1..];
                 while !self.skip_closing(']')? {
-                    items.push(self.value(nested + 1)?);
+                    items.push(self.parse_value(nested + 1)?);
                     self.skip_comma(']')?;
                 }
                 Ok(Value::Array(items))
@@ -383,14 +383,14 @@ impl YamlFlowParser<'_> {
                 while !self.skip_closing('}')? {
                     let key = match self.rest.chars().next() {
                         Some('"' | '\'') => self.take_quoted()?,
-                        _ => self.word(&[':', ',', '}']).to_owned(),
+                        _ => self.take_word(&[':', ',', '}']).to_owned(),
                     };
                     self.rest = self.rest.trim_start();
                     self.rest = self
                         .rest
                         .strip_prefix(':')
                         .ok_or_else(|| format!("`{}` in braces has no value", shorten_text(&key)))?;
-                    let value = self.value(nested + 1)?;
+                    let value = self.parse_value(nested + 1)?;
                     if map.insert(key.clone(), value).is_some() {
                         return Err(format!("`{}` is there twice", shorten_text(&key)));
                     }
@@ -399,7 +399,7 @@ impl YamlFlowParser<'_> {
                 Ok(Value::Object(map))
             }
             Some('"' | '\'') => self.take_quoted().map(Value::String),
-            Some(_) | None => Ok(plain(self.word(&[',', ']', '}']).trim())),
+            Some(_) | None => Ok(parse_plain(self.take_word(&[',', ']', '}']).trim())),
         }
     }
 
@@ -429,7 +429,7 @@ impl YamlFlowParser<'_> {
         }
     }
 
-    fn word(&mut self, ends: &[char]) -> &str {
+    fn take_word(&mut self, ends: &[char]) -> &str {
         let end = self.rest.find(ends).unwrap_or(self.rest.len());
         let (word, rest) = self.rest.split_at(end);
         self.rest = rest;
@@ -472,7 +472,7 @@ impl YamlFlowParser<'_> {
 }
 
 /// A value on one line.
-fn shown(value: &Value) -> String {
+fn format_value(value: &Value) -> String {
     match value {
         Value::String(text) if reads_back(text) => text.clone(),
         Value::String(text) => format_quoted(text),
@@ -536,7 +536,7 @@ fn reads_back(text: &str) -> bool {
         && !odd_start
         && !odd
         && !text.chars().any(char::is_control)
-        && plain(text).is_string()
+        && parse_plain(text).is_string()
         && text != "---"
         && text != "..."
 }
@@ -553,7 +553,7 @@ pub(super) fn format_replacement(
 ) -> String {
     // `key:` with nothing behind it has no space to write after.
     let space = if text[..span.start].ends_with(':') { " " } else { "" };
-    let mut out = format!("{space}{}", shown(value));
+    let mut out = format!("{space}{}", format_value(value));
     for comment in comments {
         out.push_str(detect_newline(text));
         out.push_str(comment.trim());
@@ -566,5 +566,5 @@ pub(super) fn format_replacement(
 }
 
 pub(super) fn format_added_field(text: &str, key: &str, value: &Value) -> String {
-    format!("{key}: {}{}", shown(value), detect_newline(text))
+    format!("{key}: {}{}", format_value(value), detect_newline(text))
 }

@@ -12,7 +12,7 @@ use landfall_trackers::modules::init::{
 use landfall_trackers::modules::spec::{find_unmet_needs, read_wanted_task};
 use landfall_trackers::modules::write::FileError;
 use landfall_trackers::modules::{
-    ExpectedFile, MetadataFormat, ModuleLocation, ModuleStatus, ModuleWrite, apply, find, read,
+    ExpectedFile, MetadataFormat, ModuleLocation, ModuleStatus, ModuleWrite, apply, find_modules, read,
 };
 
 use super::{FORMS, NOW, fixture, fixtures, module};
@@ -43,7 +43,7 @@ fn modules_are_found_below_their_roots_and_nowhere_else() {
     put(root, ".worktrees/task-bare/src/main.rs", "x");
     put(root, "src/AiTasks/deep/.index.json", "{}");
     symlink(root.join("AiTasks/search"), root.join("AiTasks/linked")).expect("a link can be made");
-    let found = find(root).expect("it can be looked at");
+    let found = find_modules(root).expect("it can be looked at");
     assert_eq!(
         names(&found.modules),
         ["TASK/login", "AiTasks/fresh", "AiTasks/search", ".worktrees/task-nb/.working"]
@@ -68,7 +68,7 @@ fn a_root_that_is_a_link_is_not_entered() {
     let (project, other) = (tempfile::tempdir().expect("one"), tempfile::tempdir().expect("two"));
     put(other.path(), "x/.index.json", "{}");
     symlink(other.path(), project.path().join("AiTasks")).expect("a link can be made");
-    assert!(find(project.path()).expect("it can be looked at").modules.is_empty());
+    assert!(find_modules(project.path()).expect("it can be looked at").modules.is_empty());
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn nothing_is_written_or_read_through_a_link_or_outside() {
     assert_eq!(fs::read_dir(other.path()).expect("it is there").count(), 1, "nothing came there");
     assert!(apply(root, &[ModuleWrite::new("AiTasks/m/.plan.md", "x")]).is_err());
     assert_eq!(fs::read_to_string(other.path().join("secret")).expect("it is there"), "s");
-    let seen = read(&find(root).expect("found").modules[0]).expect("it can be read");
+    let seen = read(&find_modules(root).expect("found").modules[0]).expect("it can be read");
     assert_eq!(seen.file_text(".plan.md"), None);
     assert!(seen.warnings.iter().any(|it| it.contains("is a link")), "{:?}", seen.warnings);
 }
@@ -273,7 +273,7 @@ fn a_new_module_has_its_files_and_the_root_gets_its_own_once() {
             plan_init(&ask, &read_init_context(root, &ask).expect("looked"), NOW).expect("it can be made");
         assert!(apply(root, &writes).expect("written").refused.is_empty());
     }
-    let found = find(root).expect("found");
+    let found = find_modules(root).expect("found");
     assert_eq!(names(&found.modules), ["TASK/old", "AiTasks/one", "AiTasks/two"]);
     let seen = read(&found.modules[1]).expect("read");
     let module = &seen.metadata.as_ref().expect("there").as_ref().expect("valid").module;
@@ -343,7 +343,7 @@ fn every_status_that_goes_on_has_an_entry_in_its_flow() {
             .collect()
     };
     for sort in [ModuleKind::Task, ModuleKind::AiTasks, ModuleKind::Notebook] {
-        let known = words(sort.flow());
+        let known = words(sort.flow_name());
         let own = |status: &&ModuleStatus| {
             sort == ModuleKind::Notebook
                 || !matches!(status, ModuleStatus::Evolving | ModuleStatus::Satisfied)
@@ -355,7 +355,7 @@ fn every_status_that_goes_on_has_an_entry_in_its_flow() {
         {
             for phase in [ModulePhase::None, ModulePhase::NeedsPlan, ModulePhase::NeedsCheck] {
                 let word = entry_name(*status, &phase);
-                assert!(known.contains(&word), "{word} is no entry of {}: {known:?}", sort.flow());
+                assert!(known.contains(&word), "{word} is no entry of {}: {known:?}", sort.flow_name());
             }
         }
     }

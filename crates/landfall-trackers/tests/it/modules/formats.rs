@@ -31,7 +31,7 @@ fn shown(module: &ModuleRecord) -> String {
     let needs: Vec<String> = module.depends_on.iter().map(need).collect();
     let mut out = format!(
         "  {title:?} [{kind}] {status}/{} steps {completed_steps} rev {revision}\n  {created} → {updated}; needs {needs:?}; tags {tags:?}; {branch:?} in {worktree:?}\n",
-        phase.word()
+        phase.wire_name()
     );
     if let Some(stage) = &module.stage {
         writeln!(out, "  stage {stage:?}").expect("into a string");

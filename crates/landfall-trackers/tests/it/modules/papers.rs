@@ -166,7 +166,7 @@ fn baselines_are_read_and_refused_with_their_line() {
                     (".target.md", "2026-03-02")
                 );
                 assert_eq!(
-                    Baseline::read(&name, &baseline.text()).expect("what we write can be read"),
+                    Baseline::read(&name, &baseline.to_text()).expect("what we write can be read"),
                     baseline
                 );
             }
@@ -263,7 +263,7 @@ fn signals_of_every_version_are_accepted_and_others_refused_with_what_is_known()
         match LoopSignal::read(&text) {
             Ok(signal) => {
                 assert!(name.contains("/valid"), "{name} should be refused");
-                assert_eq!(LoopSignal::read(&signal.text()).expect("what we write can be read"), signal);
+                assert_eq!(LoopSignal::read(&signal.to_text()).expect("what we write can be read"), signal);
             }
             Err(error) => assert!(name.contains("/corrupt"), "{name}: {error}"),
         }
@@ -277,7 +277,7 @@ fn signals_of_every_version_are_accepted_and_others_refused_with_what_is_known()
         Some(2)
     );
     let stop = StopOrder { reason: "user_stop".to_owned(), timestamp: "2026-03-10T12:00:00Z".to_owned() };
-    assert_eq!(stop.text(), "{\"reason\":\"user_stop\",\"timestamp\":\"2026-03-10T12:00:00Z\"}\n");
+    assert_eq!(stop.to_text(), "{\"reason\":\"user_stop\",\"timestamp\":\"2026-03-10T12:00:00Z\"}\n");
 }
 
 #[test]

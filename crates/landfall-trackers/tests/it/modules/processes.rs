@@ -144,7 +144,7 @@ fn a_living_holder_is_respected_and_a_dead_one_is_not() {
         }
         other => panic!("{other:?}"),
     }
-    assert_eq!(Lock::holder(folder.path(), NOW).map(|holder| holder.pid), Some(pid));
+    assert_eq!(Lock::find_holder(folder.path(), NOW).map(|holder| holder.pid), Some(pid));
     holder.kill().expect("it runs");
     holder.wait().expect("it was ours");
     assert!(folder.path().join(".lock").exists(), "the dead leave their lock");
@@ -207,7 +207,7 @@ fn a_session_takes_over_what_it_holds_itself_and_nothing_else() {
     let later = landfall_model::Timestamp(NOW.0 + 1_000);
     let second = Lock::take_over(folder.path(), "one", later).expect("it is its own");
     drop(first);
-    assert!(Lock::holder(folder.path(), NOW).is_some(), "who lost it does not give it back");
+    assert!(Lock::find_holder(folder.path(), NOW).is_some(), "who lost it does not give it back");
     drop(second);
-    assert!(Lock::holder(folder.path(), NOW).is_none());
+    assert!(Lock::find_holder(folder.path(), NOW).is_none());
 }

@@ -33,7 +33,7 @@ pub(super) fn run(
 
 /// Loops of the module, newest first.
 fn loops(dir: &str, context: &CliContext) -> Result<LoopList, CommandFailure> {
-    Ok(context.service()?.loops(LoopsAsked { dir: Some(dir.to_owned()), ..LoopsAsked::default() })?)
+    Ok(context.open_service()?.loops(LoopsAsked { dir: Some(dir.to_owned()), ..LoopsAsked::default() })?)
 }
 
 fn show(path: &str, dir: &str, context: &CliContext) -> Result<CliExit, CommandFailure> {
@@ -50,9 +50,9 @@ fn stop(path: &str, dir: &str, context: &CliContext) -> Result<CliExit, CommandF
     let held = loops(dir, context)?.loops.into_iter().find(|of| of.holds);
     let Some(held) = held else {
         return Err(CommandFailure::new(CliExit::NotNow, format!("`{path}` has no loop to stop"))
-            .hint(format!("`landfall auto {path} --status` shows the last one")));
+            .with_hint(format!("`landfall auto {path} --status` shows the last one")));
     };
-    let line = context.service()?.loop_stop(LoopOf { session: held.session })?;
+    let line = context.open_service()?.loop_stop(LoopOf { session: held.session })?;
     context.print_answer(&*line, loop_text)?;
     Ok(CliExit::Ok)
 }
@@ -60,13 +60,13 @@ fn stop(path: &str, dir: &str, context: &CliContext) -> Result<CliExit, CommandF
 /// The task of a module that is done.
 fn finished_task(dir: &str, context: &CliContext) -> Result<Option<TaskId>, CommandFailure> {
     let Some(task) = landfall_app::task_of_module(&context.at, dir)? else { return Ok(None) };
-    let status = context.service()?.show(TaskAsked { task })?.line.status;
+    let status = context.open_service()?.show(TaskAsked { task })?.line.status;
     Ok((status == Status::Done).then_some(task))
 }
 
 /// A module that is complete: its report, and nothing is started.
 fn report(path: &str, task: TaskId, context: &CliContext) -> Result<CliExit, CommandFailure> {
-    let report = context.service()?.report(ReportOf::Task(task).into())?;
+    let report = context.open_service()?.report(ReportOf::Task(task).into())?;
     match context.json {
         true => print_json(&report)?,
         false => {
@@ -92,7 +92,7 @@ fn start(
         flow: None,
     };
     let session = asked.session.clone();
-    let line = context.service()?.loop_start(asked)?;
+    let line = context.open_service()?.loop_start(asked)?;
     if !context.json {
         print_message(loop_text(&line).trim_end());
     }

@@ -93,7 +93,7 @@ fn every_screen_is_drawn_at_every_size() {
     {
         let mut sample = TuiSample::with_busy_run(80, 24);
         sample.press_keys(keys);
-        sample.poll(PollTopic::Status, Response::Status(Box::new(crate::top::sample::status())));
+        sample.poll(PollTopic::Status, Response::Status(Box::new(crate::top::sample::status_report())));
         sample.send_answer(RequestSubject::Order, Err(Problem::new(ProblemCode::NotNow, "no ".repeat(60))));
         let text = "+\tlong line \u{1b}[31m".repeat(50);
         let diff = Diff {
@@ -105,7 +105,7 @@ fn every_screen_is_drawn_at_every_size() {
         sample.send_answer(RequestSubject::Page(task_id(6)), Ok(Response::Diff(diff)));
         for size in [(1, 1), (10, 3), (30, 8), (40, 10), (80, 24), (119, 33), (120, 34), (200, 60), (300, 9)]
         {
-            sample.tell(TuiEvent::Resized(size.0, size.1));
+            sample.send_event(TuiEvent::Resized(size.0, size.1));
             let text = render_screen(&sample);
             assert_eq!(text.lines().count(), usize::from(size.1), "{keys} at {size:?}");
             assert!(!text.contains('\u{1b}'), "{keys} at {size:?}");

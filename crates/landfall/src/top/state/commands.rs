@@ -82,7 +82,7 @@ impl TuiState {
         let to = |place: usize| place.saturating_add_signed(by);
         match self.focus {
             DashboardPanel::Slots => {
-                let rows = self.slots();
+                let rows = self.active_tasks();
                 self.slot.choose_index(&rows, to(self.slot.current_index(&rows)));
             }
             DashboardPanel::Inbox => {
@@ -90,7 +90,7 @@ impl TuiState {
                 self.item.choose_index(&rows, to(self.item.current_index(&rows)));
             }
             DashboardPanel::Queue => {
-                let rows = self.places();
+                let rows = self.queued_tasks();
                 self.place.choose_index(&rows, to(self.place.current_index(&rows)));
             }
             DashboardPanel::Backlog => {
@@ -232,7 +232,7 @@ impl TuiState {
     }
 
     fn select_agent(&mut self, number: u8) {
-        let rows = self.slots();
+        let rows = self.active_tasks();
         match rows.get(usize::from(number) - 1) {
             Some(task) => {
                 self.focus = DashboardPanel::Slots;
@@ -418,7 +418,8 @@ impl TuiState {
 
     /// A run spends money, so it is asked for first.
     fn start(&mut self) {
-        let ready = self.status().and_then(|status| status.counts.get(&Status::Ready)).copied().unwrap_or(0);
+        let ready =
+            self.status_report().and_then(|status| status.counts.get(&Status::Ready)).copied().unwrap_or(0);
         let asked = RunAsked { attended: true, ..RunAsked::default() };
         let ready = landfall_text::pluralize(ready, "task");
         self.popup = Some(Popup::Choice {
@@ -433,7 +434,7 @@ impl TuiState {
     }
 
     fn run(&mut self) -> Vec<TuiAction> {
-        let Some(run) = self.status().and_then(|status| status.run.as_ref()).map(|run| run.run) else {
+        let Some(run) = self.status_report().and_then(|status| status.run.as_ref()).map(|run| run.run) else {
             self.start();
             return Vec::new();
         };
@@ -455,7 +456,7 @@ impl TuiState {
 
     fn toggle_autopilot(&mut self) -> Vec<TuiAction> {
         let Some((mode, ready, slots)) = self
-            .status()
+            .status_report()
             .and_then(|status| status.pilot.as_ref())
             .map(|pilot| (pilot.mode, pilot.ready, pilot.slots))
         else {
@@ -487,7 +488,7 @@ impl TuiState {
 
     fn toggle_pause(&mut self) -> Vec<TuiAction> {
         let Some(paused) =
-            self.status().and_then(|status| status.pilot.as_ref()).map(|pilot| pilot.pause.is_some())
+            self.status_report().and_then(|status| status.pilot.as_ref()).map(|pilot| pilot.pause.is_some())
         else {
             self.add_toast(MessageTone::Info, "no run is under way that could be paused");
             return Vec::new();

@@ -9,7 +9,7 @@ use super::{
     ConnectionState, JOURNAL_MAX, MessageTone, OpenOutput, OpenTask, Popup, RequestSubject, Scroll, TaskView,
     TuiAction, TuiState,
 };
-use crate::top::inbox::{is_urgent, words};
+use crate::top::inbox::{first_line, is_urgent};
 use crate::top::polls::PollTopic;
 use crate::top::views;
 
@@ -61,7 +61,7 @@ impl TuiState {
                 ..Filter::default()
             }),
             PollTopic::Sprint => {
-                self.status().and_then(|status| status.sprint.as_ref())?;
+                self.status_report().and_then(|status| status.sprint.as_ref())?;
                 Request::Sprint(SprintOf::default())
             }
             PollTopic::Open => Request::Show(TaskAsked { task: self.open.as_ref()?.task }),
@@ -101,7 +101,7 @@ impl TuiState {
         Some(TuiAction::Call(RequestSubject::Page(*task), request))
     }
 
-    pub(super) fn answered(
+    pub(super) fn handle_answer(
         &mut self,
         about: RequestSubject,
         result: Result<Response, Problem>,
@@ -123,7 +123,7 @@ impl TuiState {
     }
 
     fn handle_poll_answer(&mut self, poll: PollTopic, result: Result<Response, Problem>, took_ms: u64) {
-        let lively = self.status().is_some_and(|status| status.run.is_some());
+        let lively = self.status_report().is_some_and(|status| status.run.is_some());
         let again_ms = match poll {
             PollTopic::Journal if lively => LIVELY_MS,
             PollTopic::Status if lively => 2 * LIVELY_MS,
@@ -207,7 +207,7 @@ impl TuiState {
     }
 
     fn store_status(&mut self, status: Box<StatusReport>) {
-        let before = self.status().map(|status| status.engine.is_some());
+        let before = self.status_report().map(|status| status.engine.is_some());
         match (before, &status.engine) {
             (Some(true), None) => {
                 self.add_toast(
@@ -229,7 +229,7 @@ impl TuiState {
         if status.sprint.is_none() {
             self.sprint = None;
         }
-        self.stale |= self.status() != Some(&status);
+        self.stale |= self.status_report() != Some(&status);
         self.status = Some((status, self.now_ms));
     }
 
@@ -273,7 +273,7 @@ impl TuiState {
             let new: Vec<String> = new
                 .map(|item| {
                     let task = item.task.map(|task| format!("{task} ")).unwrap_or_default();
-                    format!("{task}{}: {}", item.kind.word(), words(item))
+                    format!("{task}{}: {}", item.kind.word(), first_line(item))
                 })
                 .collect();
             new.into_iter().for_each(|text| self.add_toast(MessageTone::Warn, text));

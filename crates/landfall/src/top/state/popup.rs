@@ -114,7 +114,7 @@ impl TextPopup {
     }
 
     /// What Enter asks for; or why it cannot.
-    fn request(&self) -> Result<Request, &'static str> {
+    fn to_request(&self) -> Result<Request, &'static str> {
         let text = self.line.text().trim().to_owned();
         let chosen = self.issues.iter().filter(|(.., chosen)| *chosen);
         let issues: Vec<String> = chosen.map(|(name, ..)| name.clone()).collect();
@@ -176,7 +176,7 @@ impl TuiState {
 
     pub(super) fn paste_into_popup(&mut self, text: &str) {
         if let Some(Popup::Text(popup)) = &mut self.popup {
-            popup.line.paste(text);
+            popup.line.paste_text(text);
             popup.field = 0;
             self.note_typing();
         }
@@ -261,7 +261,7 @@ impl TuiState {
                 self.find_next();
             }
             _ if popup.sending => {}
-            _ => match popup.request() {
+            _ => match popup.to_request() {
                 Ok(request) => {
                     popup.sending = true;
                     popup.problem = None;

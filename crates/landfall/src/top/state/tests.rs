@@ -12,7 +12,7 @@ use super::{
 };
 use crate::top::polls::PollTopic;
 use crate::top::sample::{
-    NOW_MS, TuiSample, inbox_items, inbox_of, item, log_entry, status, task_id, task_line,
+    NOW_MS, TuiSample, inbox_item, inbox_items, inbox_of, log_entry, status_report, task_id, task_line,
 };
 
 fn action_names(actions: &[TuiAction]) -> Vec<&'static str> {
@@ -65,7 +65,7 @@ fn a_question_is_answered_from_the_keyboard() {
     let mut sample = TuiSample::with_busy_run(80, 24);
     assert!(sample.press_keys("<Tab>a").is_empty());
     assert_eq!(sample.press_keys("<Enter>"), [], "an empty answer is not sent");
-    sample.tell(TuiEvent::Paste("spaces, ".to_owned()));
+    sample.send_event(TuiEvent::Paste("spaces, ".to_owned()));
     let answer = Answer { task: task_id(7), text: "spaces, plëase".to_owned() };
     assert_eq!(sample.press_keys("plëase<Enter>"), [Request::Answer(answer)]);
     assert_eq!(sample.press_keys("<Enter>"), [], "it is not sent twice");
@@ -130,7 +130,7 @@ fn nothing_dangerous_happens_without_a_word_more() {
     assert_eq!(sample.press_keys("sy"), [stop(None, false)]);
     let auto = |mode| Request::Auto(AutoAsked { mode });
     assert_eq!(sample.press_keys(" "), [auto(Mode::SemiAuto)], "to ask more often needs no question");
-    let mut semi = status();
+    let mut semi = status_report();
     semi.pilot.as_mut().expect("a pilot").mode = Mode::SemiAuto;
     sample.poll(PollTopic::Status, Response::Status(Box::new(semi)));
     assert_eq!(sample.press_keys(" "), []);
@@ -141,7 +141,7 @@ fn nothing_dangerous_happens_without_a_word_more() {
 fn a_run_is_paused_and_resumed_with_one_key_and_nothing_is_asked_of_none() {
     let mut sample = TuiSample::with_busy_run(80, 24);
     assert_eq!(sample.press_keys("p"), [Request::Pause(PauseAsked::default())]);
-    let mut paused = status();
+    let mut paused = status_report();
     paused.pilot.as_mut().expect("a pilot").pause = Some(landfall_api::PauseLine {
         why: landfall_api::PauseReason::Person,
         reason: "lunch".to_owned(),
@@ -149,7 +149,7 @@ fn a_run_is_paused_and_resumed_with_one_key_and_nothing_is_asked_of_none() {
     });
     sample.poll(PollTopic::Status, Response::Status(Box::new(paused)));
     assert_eq!(sample.press_keys("p"), [Request::Resume(Nothing {})]);
-    let mut rest = status();
+    let mut rest = status_report();
     (rest.run, rest.pilot, rest.engine) = (None, None, None);
     sample.poll(PollTopic::Status, Response::Status(Box::new(rest)));
     assert!(toast_texts(&sample.state).contains("no engine drives the project any more"));
@@ -191,7 +191,7 @@ fn one_task_is_told_held_and_blocked() {
         [Request::Hold(Hold { tasks: vec![task_id(3)], reason: None })]
     );
     sample.press_keys("<Esc>");
-    let held = vec![item(InboxKind::Paused, 3, "Speed the parser up", "it is paused by a person")];
+    let held = vec![inbox_item(InboxKind::Paused, 3, "Speed the parser up", "it is paused by a person")];
     sample.poll(PollTopic::Inbox, Response::Inbox(inbox_of(held)));
     assert_eq!(sample.press_keys("h"), [Request::Release(Release { tasks: vec![task_id(3)] })]);
 }
@@ -202,7 +202,7 @@ fn what_is_chosen_stays_chosen_when_the_list_changes_around_it() {
     sample.press_keys("<Tab>jj");
     assert_eq!(sample.state.selected_task(), Some(task_id(8)));
     let mut more = inbox_items();
-    more.push(item(InboxKind::Question, 4, "Another", "Why?"));
+    more.push(inbox_item(InboxKind::Question, 4, "Another", "Why?"));
     sample.poll(PollTopic::Inbox, Response::Inbox(inbox_of(more)));
     assert_eq!(sample.state.selected_task(), Some(task_id(8)), "though another question came before it");
     assert!(
@@ -218,7 +218,7 @@ fn what_is_chosen_stays_chosen_when_the_list_changes_around_it() {
 #[test]
 fn an_answer_can_be_chosen_from_those_that_suggest_themselves() {
     let mut sample = TuiSample::with_busy_run(80, 24);
-    let mut asks = item(InboxKind::Question, 7, "Format", "Which?\n- tabs\n- spaces");
+    let mut asks = inbox_item(InboxKind::Question, 7, "Format", "Which?\n- tabs\n- spaces");
     asks.choices = vec!["tabs".to_owned(), "spaces".to_owned()];
     sample.poll(PollTopic::Inbox, Response::Inbox(inbox_of(vec![asks])));
     let answer = Answer { task: task_id(7), text: "spaces".to_owned() };
@@ -265,7 +265,7 @@ fn the_output_of_an_agent_is_read_on_and_the_next_one_taken_up() {
     let lines = |sample: &TuiSample| {
         sample.state.open.as_ref().and_then(|open| open.output.as_ref()).map(|it| it.lines.len())
     };
-    let opened = sample.tell(TuiEvent::Key(crossterm::event::KeyCode::Char('o').into()));
+    let opened = sample.send_event(TuiEvent::Key(crossterm::event::KeyCode::Char('o').into()));
     assert_eq!(asked(opened), Some((None, None, true)));
     sample.send_answer(RequestSubject::Page(task_id(3)), page("i1", &["a", "b"], 10, true));
     assert_eq!(asked(sample.advance_clock(2_000)), Some((Some("i1".to_owned()), Some(10), false)));
@@ -352,10 +352,10 @@ fn a_project_that_cannot_be_reached_is_said_so_tried_again_and_welcomed_back() {
         Err(Problem::new(ProblemCode::NotARepository, "it is gone")),
     );
     assert!(matches!(sample.state.link, ConnectionState::Lost { since_ms, .. } if since_ms == NOW_MS));
-    assert!(sample.state.status().is_some(), "what was known stays");
+    assert!(sample.state.status_report().is_some(), "what was known stays");
     let again = sample.advance_clock(5_000);
     assert!(action_names(&again).contains(&"status"), "{again:?}");
-    sample.poll(PollTopic::Status, Response::Status(Box::new(status())));
+    sample.poll(PollTopic::Status, Response::Status(Box::new(status_report())));
     assert_eq!(sample.state.link, ConnectionState::Up);
     assert!(toast_texts(&sample.state).contains("can be reached again"));
 }
@@ -376,7 +376,7 @@ fn toasts_stay_as_long_as_they_are_grave() {
 #[test]
 fn nothing_is_drawn_while_nothing_changes() {
     let mut sample = TuiSample::with_busy_run(80, 24);
-    let mut rest = status();
+    let mut rest = status_report();
     (rest.run, rest.pilot) = (None, None);
     (rest.accounts, rest.sprint) = (Vec::new(), None);
     sample.poll(PollTopic::Status, Response::Status(Box::new(rest.clone())));
@@ -395,7 +395,7 @@ fn nothing_is_drawn_while_nothing_changes() {
 fn pages_of_a_task_are_asked_for_when_they_are_opened() {
     let mut sample = TuiSample::with_busy_run(80, 24);
     let key = |code| TuiEvent::Key(crossterm::event::KeyEvent::from(code));
-    let opened = sample.tell(key(crossterm::event::KeyCode::Char('1')));
+    let opened = sample.send_event(key(crossterm::event::KeyCode::Char('1')));
     assert_eq!(action_names(&opened), ["show", "why"]);
     assert_eq!(sample.state.open.as_ref().map(|open| open.task), Some(task_id(3)));
     let late = Response::Diff(landfall_api::Diff {
@@ -432,7 +432,7 @@ fn leaving_is_one_key_wherever_one_is() {
             crossterm::event::KeyCode::Char('c'),
             crossterm::event::KeyModifiers::CONTROL,
         );
-        assert!(sample.tell(TuiEvent::Key(key)).contains(&TuiAction::Quit), "{keys}");
+        assert!(sample.send_event(TuiEvent::Key(key)).contains(&TuiAction::Quit), "{keys}");
     }
     let mut sample = TuiSample::with_busy_run(80, 24);
     sample.press_keys("?<Esc>");

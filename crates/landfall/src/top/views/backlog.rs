@@ -32,7 +32,7 @@ pub fn backlog_lines(
         let text = match (state.filter.is_empty(), &state.status) {
             (false, _) => "no task has these words; Esc takes the filter away",
             (true, None) => "one moment …",
-            (true, Some(_)) if state.status().is_some_and(|status| !status.counts.is_empty()) => {
+            (true, Some(_)) if state.status_report().is_some_and(|status| !status.counts.is_empty()) => {
                 "one moment …"
             }
             (true, Some(_)) => "no tasks yet; `landfall add \"…\"` adds one",

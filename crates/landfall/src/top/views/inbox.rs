@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 
 use super::{fit_columns, window_start};
 use crate::say::shorten_to_columns;
-use crate::top::inbox::{describe_item, kind_sign, words};
+use crate::top::inbox::{describe_item, first_line, kind_sign};
 use crate::top::state::TuiState;
 use crate::top::theme::Theme;
 
@@ -51,7 +51,7 @@ pub fn inbox_lines(
             0 => String::new(),
             more => format!(" (+{more})"),
         };
-        let text = escape_line(words(item));
+        let text = escape_line(first_line(item));
         let text = shorten_to_columns(&text, width.saturating_sub(8 + more.len()));
         lines.push(Line::raw(format!("       {text}{more}")));
     }

@@ -70,7 +70,9 @@ impl ViewContent<'_> {
                 };
                 lines[from..to].iter().map(line).collect()
             }
-            Self::Output(lines) => lines[from..to].iter().map(|line| task::said(line, theme)).collect(),
+            Self::Output(lines) => {
+                lines[from..to].iter().map(|line| task::output_line(line, theme)).collect()
+            }
             Self::Log(entries) => {
                 entries[from..to].iter().map(|entry| log::entry_line(entry, theme)).collect()
             }

@@ -33,7 +33,7 @@ pub fn queue_lines(
         return vec![Line::styled(shorten_to_columns(&text, width).into_owned(), Theme::dim())];
     }
     let room = rows.saturating_sub(lines.len()).max(1);
-    let chosen = state.place.current_index(&state.places());
+    let chosen = state.place.current_index(&state.queued_tasks());
     let from = window_start(chosen, queue.line.len(), room);
     for (place, line) in queue.line.iter().enumerate().skip(from).take(room) {
         let is_chosen = focused && place == chosen;

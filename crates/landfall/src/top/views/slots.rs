@@ -16,7 +16,7 @@ pub fn slot_lines(
     focused: bool,
     theme: Theme,
 ) -> Vec<Line<'static>> {
-    let Some(status) = state.status() else { return super::loading_lines(width) };
+    let Some(status) = state.status_report() else { return super::loading_lines(width) };
     if status.active.is_empty() {
         let hint = match &status.run {
             Some(_) => "nobody is at work just now",
@@ -24,7 +24,7 @@ pub fn slot_lines(
         };
         return vec![Line::styled(hint, Theme::dim())];
     }
-    let chosen = state.slot.current_index(&state.slots());
+    let chosen = state.slot.current_index(&state.active_tasks());
     let each = 2;
     let from = window_start(chosen, status.active.len(), rows / each);
     let age = if status.run.is_some() { state.status_age_ms() } else { 0 };

@@ -10,7 +10,7 @@ use crate::top::theme::Theme;
 
 /// How far it is, between 0 and 1.
 #[expect(clippy::cast_precision_loss, reason = "a bar is no finer than a screen")]
-pub fn progress(sprint: &SprintReport, now_ms: i64) -> f64 {
+pub fn sprint_progress(sprint: &SprintReport, now_ms: i64) -> f64 {
     let landed = sprint.tasks.iter().filter(|task| task.fate == SprintFate::Landed).count() as f64;
     match sprint.plan.goal {
         SprintGoal::Count { count } => {
@@ -33,7 +33,7 @@ pub fn sprint_report_lines(state: &TuiState, width: usize, theme: Theme) -> Vec<
         return text.lines;
     };
     text.add_styled(&sprint.bar, Theme::strong());
-    text.add_paragraph(&draw_bar(progress(sprint, state.now_ms), width.min(60)));
+    text.add_paragraph(&draw_bar(sprint_progress(sprint, state.now_ms), width.min(60)));
     text.add_paragraph(&sprint.verdict);
     text.add_field("phase", &format!("{} {}", sprint.phase, sprint.because));
     text.add_field("began", &landfall_text::format_local(sprint.started_ms));

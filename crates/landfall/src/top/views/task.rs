@@ -59,7 +59,7 @@ fn diff_style(line: &str, theme: Theme) -> Style {
 }
 
 /// One line of what an agent printed.
-pub fn said(line: &Said, theme: Theme) -> Line<'static> {
+pub fn output_line(line: &Said, theme: Theme) -> Line<'static> {
     let (sign, style) = match line.level {
         Level::Error => ("✗ ", theme.bad()),
         Level::Warn => ("! ", theme.warn()),
