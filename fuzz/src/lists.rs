@@ -3,19 +3,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use landfall_api::import::{Format, Settled, guess, read, settle};
-use landfall_api::taskfile::Source;
-use landfall_api::{NewTask, TaskId, TaskRef};
+use landfall_api::import::{Format, ImportPlan, guess_format, read, resolve_import};
+use landfall_api::taskfile::TaskFileSource;
+use landfall_api::{NewTask, TaskRef, WireTaskId};
 
 /// Reads an input as every format, and looks at what would be added.
 pub fn lists(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    let file = Source { name: "list", text: &text };
-    drop(guess(&file)); // an answer either way
+    let file = TaskFileSource { name: "list", text: &text };
+    drop(guess_format(&file)); // an answer either way
     for format in Format::ALL {
         let Ok(list) = read(&file, format, None) else { continue };
         let items = list.items.len();
-        let Ok(Settled { tasks, there, .. }) = settle(list.clone(), &BTreeMap::new(), false) else {
+        let Ok(ImportPlan { tasks, there, .. }) = resolve_import(list.clone(), &BTreeMap::new(), false)
+        else {
             continue;
         };
         assert_eq!((tasks.len(), there.len()), (items, 0), "every item is a task");
@@ -26,8 +27,8 @@ pub fn lists(data: &[u8]) {
             assert!(task.source.starts_with(&format!("import:{format}:")), "{}", task.source);
         }
         in_some_order(&tasks);
-        let known = (1..).map(TaskId).zip(&tasks).map(|(id, task)| (task.source.clone(), id)).collect();
-        let again = settle(list, &known, false).expect("it was good before");
+        let known = (1..).map(WireTaskId).zip(&tasks).map(|(id, task)| (task.source.clone(), id)).collect();
+        let again = resolve_import(list, &known, false).expect("it was good before");
         assert_eq!((again.tasks.len(), again.there.len()), (0, items), "nothing is added twice");
     }
 }

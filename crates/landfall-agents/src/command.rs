@@ -9,7 +9,7 @@ use crate::agent::{
     Agent, AgentRequirements, AgentStream, LaunchCommand, LaunchError, LaunchProfile, LaunchRequest,
     OutputParser, ParserContext,
 };
-use crate::lines::Lines;
+use crate::lines::LineSplitter;
 use crate::nearest::nearest_word;
 use crate::tags::ControlTagParser;
 use crate::words::split;
@@ -45,7 +45,7 @@ impl Agent for CommandAgent {
 
     fn create_parser(&self, ear: &ParserContext) -> Box<dyn OutputParser + Send> {
         Box::new(CommandParser {
-            lines: Lines::default(),
+            lines: LineSplitter::default(),
             tags: ControlTagParser::for_program_output(&ear.nonce),
         })
     }
@@ -67,7 +67,7 @@ impl Agent for CommandAgent {
 }
 
 struct CommandParser {
-    lines: Lines,
+    lines: LineSplitter,
     tags: ControlTagParser,
 }
 

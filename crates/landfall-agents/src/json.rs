@@ -4,7 +4,7 @@ use landfall_model::Signal;
 use serde_json::Value;
 
 use crate::agent::{AgentStream, OutputParser};
-use crate::lines::{Lines, StreamLine};
+use crate::lines::{LineSplitter, StreamLine};
 use crate::tags::text_signal;
 
 /// What one agent makes of its events.
@@ -40,9 +40,9 @@ pub(crate) enum EventRecognition {
 /// A parser for such an agent.
 pub(crate) struct JsonLines<P> {
     protocol: P,
-    out: Lines,
-    err: Lines,
-    aside: Lines,
+    out: LineSplitter,
+    err: LineSplitter,
+    aside: LineSplitter,
     unknown: u64,
     /// Whether the last bytes held a line that is no mere status.
     spoke: bool,
@@ -50,7 +50,7 @@ pub(crate) struct JsonLines<P> {
 
 impl<P: AgentProtocol> JsonLines<P> {
     pub(crate) fn new(protocol: P) -> Self {
-        let lines = Lines::default;
+        let lines = LineSplitter::default;
         Self { protocol, out: lines(), err: lines(), aside: lines(), unknown: 0, spoke: false }
     }
 

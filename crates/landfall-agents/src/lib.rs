@@ -32,7 +32,7 @@ pub use agent::{
 };
 pub use family::{GUARDED, LOGINS, PROGRAM_PARTS, RUNS};
 pub use fence::{CodeFenceTracker, LinePosition};
-pub use lines::{LINE_MAX, Lines, StreamLine};
+pub use lines::{LINE_MAX, LineSplitter, StreamLine};
 pub use nearest::nearest_word;
 pub use tags::{ControlTagParser, LineKind, PAYLOAD_MAX};
 pub use words::{CommandLineError, split};

@@ -6,7 +6,7 @@ pub const LINE_MAX: usize = 1 << 20;
 
 /// Cuts a stream of bytes into lines, however the bytes arrive.
 #[derive(Debug, Default)]
-pub struct Lines {
+pub struct LineSplitter {
     held: Vec<u8>,
     overlong: bool,
     cut: u64,
@@ -21,7 +21,7 @@ pub struct StreamLine {
     pub whole: bool,
 }
 
-impl Lines {
+impl LineSplitter {
     /// The lines that these bytes complete.
     pub fn feed(&mut self, mut bytes: &[u8]) -> Vec<StreamLine> {
         let mut lines = Vec::new();
@@ -68,7 +68,7 @@ impl Lines {
 
 #[cfg(test)]
 mod tests {
-    use super::{LINE_MAX, Lines, StreamLine};
+    use super::{LINE_MAX, LineSplitter, StreamLine};
 
     fn line(text: &str) -> StreamLine {
         StreamLine { text: text.to_owned(), whole: true }
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn lines_end_at_newlines_and_lose_a_carriage_return() {
-        let mut lines = Lines::default();
+        let mut lines = LineSplitter::default();
         assert_eq!(lines.feed(b"one\r\ntw"), [line("one")]);
         assert_eq!(lines.feed(b"o\n\nth\xffree"), [line("two"), line("")]);
         assert_eq!(lines.finish(), Some(line("th\u{fffd}ree")));
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn a_line_of_exactly_the_limit_is_whole_and_one_byte_more_is_cut() {
-        let mut lines = Lines::default();
+        let mut lines = LineSplitter::default();
         let mut fit = vec![b'a'; LINE_MAX];
         fit.push(b'\n');
         assert!(lines.feed(&fit)[0].whole);

@@ -2,7 +2,7 @@
 //!
 //! Our own program is started as a bridge. It gives the agent a terminal, types the prompt, and looks at the screen. What a
 //! screen means is said here, by tables and without any IO ([`look`]); the bridge only carries it out. What it is told
-//! is an [`Order`], what it says are [`Note`]s.
+//! is an [`Order`], what it says are [`TmuxNote`]s.
 
 mod blocks;
 mod deny;
@@ -17,7 +17,7 @@ mod tests;
 pub use blocks::visible_messages;
 pub use deny::is_destructive;
 pub use look::{ScreenKey, ScreenPrompt, ScreenPromptKind, ScreenState, read_screen};
-pub use note::Note;
+pub use note::TmuxNote;
 pub use order::{AttachTarget, NEXT, NextInput, POLL_MS, SOCKET, TERMINAL, TmuxOrder};
 pub use screen::TerminalScreen;
 

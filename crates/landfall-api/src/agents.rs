@@ -274,7 +274,7 @@ pub struct AccountLine {
     pub resets_ms: Option<i64>,
     /// Who waits for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tasks: Vec<crate::TaskId>,
+    pub tasks: Vec<crate::WireTaskId>,
 }
 
 /// Whether an account can be worked on.

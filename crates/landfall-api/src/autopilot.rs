@@ -5,7 +5,7 @@ use landfall_facts::queue::HoldReason;
 use landfall_facts::sprint::{SprintFate, SprintStage};
 use serde::{Deserialize, Serialize};
 
-use crate::{Mode, Outcome, Status, TaskId, WireRunId, WireSprintId};
+use crate::{Mode, Outcome, Status, WireRunId, WireSprintId, WireTaskId};
 
 /// Asks to begin nothing new.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -42,7 +42,7 @@ pub struct Pilot {
     pub pause: Option<PauseLine>,
     /// What a person picked and is being worked on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub picked: Option<TaskId>,
+    pub picked: Option<WireTaskId>,
     /// What would be picked next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<TaskBrief>,
@@ -72,7 +72,7 @@ pub struct PauseLine {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskBrief {
     /// Which.
-    pub task: TaskId,
+    pub task: WireTaskId,
     /// What it is called.
     pub title: String,
 }
@@ -84,7 +84,7 @@ pub struct TaskBrief {
 pub struct NextAsked {
     /// This one; the first in line otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub task: Option<TaskId>,
+    pub task: Option<WireTaskId>,
 }
 
 /// What was picked.
@@ -92,7 +92,7 @@ pub struct NextAsked {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Picked {
     /// Which.
-    pub task: TaskId,
+    pub task: WireTaskId,
     /// What it is called.
     pub title: String,
     /// What happens now, in one sentence.
@@ -131,10 +131,10 @@ pub struct SprintPlan {
     pub goal: SprintGoal,
     /// Only these tasks; none means all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub only: Vec<TaskId>,
+    pub only: Vec<WireTaskId>,
     /// Only parts of these; none means all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub parents: Vec<TaskId>,
+    pub parents: Vec<WireTaskId>,
     /// Only with one of these tags; none means all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
@@ -254,7 +254,7 @@ pub struct BurnPoint {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SprintTask {
     /// Which.
-    pub task: TaskId,
+    pub task: WireTaskId,
     /// What it is called.
     pub title: String,
     /// `open`, `landed`, `failed`, `timeout`, `blocked` or `cancelled`.
@@ -353,7 +353,7 @@ pub struct SprintTarget {
 #[serde(rename_all = "camelCase")]
 pub struct SprintTaskStat {
     /// Which.
-    pub task_id: TaskId,
+    pub task_id: WireTaskId,
     /// When it first began in the sprint, as RFC 3339.
     pub started_at: String,
     /// When it landed, or gave up.
@@ -415,7 +415,7 @@ pub struct QueuePlace {
     /// From 1.
     pub place: u64,
     /// Who.
-    pub task: TaskId,
+    pub task: WireTaskId,
     /// What it is called.
     pub title: String,
     /// Since then.
@@ -437,7 +437,7 @@ pub struct BatchLine {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on: Option<String>,
     /// Who is in it, in the order they are merged.
-    pub members: Vec<TaskId>,
+    pub members: Vec<WireTaskId>,
     /// What they are called, in the same order; `queue` says it, other answers do not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub titles: Vec<String>,
@@ -449,7 +449,7 @@ pub struct BatchLine {
     pub drawing: String,
     /// Whoever made it red, once that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub culprit: Option<TaskId>,
+    pub culprit: Option<WireTaskId>,
     /// The commit it landed as.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
@@ -553,7 +553,7 @@ pub struct ReviewList {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReviewLine {
     /// Which.
-    pub task: TaskId,
+    pub task: WireTaskId,
     /// What it is called.
     pub title: String,
     /// Since then.
@@ -589,7 +589,7 @@ pub struct QuickIssue {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReviewAsked {
     /// Of these.
-    pub tasks: Vec<TaskId>,
+    pub tasks: Vec<WireTaskId>,
     /// This.
     pub said: ReviewSaid,
 }
@@ -718,7 +718,7 @@ pub struct LostCommit {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LostTask {
     /// Which.
-    pub task: TaskId,
+    pub task: WireTaskId,
     /// What it is called.
     pub title: String,
     /// The commit it landed as.
@@ -743,7 +743,7 @@ pub struct Restored {
     /// The checkpoint.
     pub name: String,
     /// The task that brings it back.
-    pub task: TaskId,
+    pub task: WireTaskId,
     /// What it takes away.
     pub lost: Vec<LostTask>,
     /// What happens now, in one sentence.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AccountLine, Action, AgentAtWork, Base, BudgetLine, DiskState, EngineState, Outcome, Pilot, QueueBrief,
-    QueuePlace, RunState, Size, SpendingLine, Status, TaskId, Wait,
+    QueuePlace, RunState, Size, SpendingLine, Status, Wait, WireTaskId,
 };
 
 /// Asks for the board.
@@ -138,7 +138,7 @@ pub struct Column {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Card {
     /// Which.
-    pub id: TaskId,
+    pub id: WireTaskId,
     /// What it is called.
     pub title: String,
     /// Where it is.
@@ -264,7 +264,7 @@ pub struct Trouble {
     pub text: String,
     /// The task it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub task: Option<TaskId>,
+    pub task: Option<WireTaskId>,
     /// Since then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since_ms: Option<i64>,

@@ -43,7 +43,7 @@ pub enum EngineAddress {
 
 /// A client of a running engine.
 #[derive(Debug)]
-pub struct Client {
+pub struct EngineClient {
     address: EngineAddress,
     engine: EngineIdentity,
     runtime: Runtime,
@@ -99,7 +99,7 @@ pub enum ConnectError {
     },
 }
 
-impl Client {
+impl EngineClient {
     /// Reaches the engine behind a socket, and checks its version.
     ///
     /// # Errors
@@ -128,8 +128,11 @@ impl Client {
                 return Err(ConnectError::Refused(socket_key_problem(&error)));
             }
         };
-        let hello =
-            WireRequest { method: crate::Method::Get, target: format!("{}/hello", http::ROOT), body: None };
+        let hello = WireRequest {
+            method: crate::HttpMethod::Get,
+            target: format!("{}/hello", http::ROOT),
+            body: None,
+        };
         let asked = runtime.block_on(async {
             tokio::time::timeout(GREETING_TIME_MAX, exchange_messages(&mut line, &address, &hello)).await
         });
@@ -169,7 +172,7 @@ impl Client {
     }
 }
 
-impl Service for Client {
+impl Service for EngineClient {
     fn call(&self, request: Request) -> Result<Response, Problem> {
         let name = request.name();
         let written =

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::TaskId;
+use crate::WireTaskId;
 
 /// Asks what agents found out.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -28,7 +28,7 @@ pub struct DiscoveryLine {
     /// Its number.
     pub number: u32,
     /// The task whose agent said it first.
-    pub task: TaskId,
+    pub task: WireTaskId,
     /// Whether every agent is told, not only those of that task.
     pub global: bool,
     /// How much it matters, in the agent's own view: `low`, `medium`, `high` or `critical`.

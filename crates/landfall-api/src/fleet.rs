@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentAtWork, AgentsFound, Reclaimed, Status, TaskId};
+use crate::{AgentAtWork, AgentsFound, Reclaimed, Status, WireTaskId};
 
 /// Asks what is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -50,7 +50,7 @@ pub struct Fleet {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetAgent {
     /// On this task.
-    pub task: TaskId,
+    pub task: WireTaskId,
     /// What the task is called.
     pub title: String,
     /// In this attempt.
@@ -84,7 +84,7 @@ pub struct FleetAgent {
 pub struct FleetWorkspace {
     /// Of this task; none when no task is known for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub task: Option<TaskId>,
+    pub task: Option<WireTaskId>,
     /// Its name within the state folder.
     pub name: String,
     /// Where the task is.

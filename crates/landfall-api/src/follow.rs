@@ -3,7 +3,7 @@
 use landfall_facts::issue::IssueStanding;
 use serde::{Deserialize, Serialize};
 
-use crate::{HaulId, IssueNumber, RunOutcome, Size, TaskId};
+use crate::{HaulId, IssueNumber, RunOutcome, Size, WireTaskId};
 
 /// How the work of an issue gets onto the base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,7 +101,7 @@ pub struct FollowedIssue {
     pub way: String,
     /// Its task; none if it was only looked at what would be done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub task: Option<TaskId>,
+    pub task: Option<WireTaskId>,
     /// Whether nothing is left to do for it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub settled: bool,
@@ -162,7 +162,7 @@ pub struct IssueSummary {
     /// Its title.
     pub title: String,
     /// Its task.
-    pub task: TaskId,
+    pub task: WireTaskId,
     /// How it stands: `complete`, `partial`, `stopped`, `needs-person`, `waits` or `under-way`.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub stand: IssueStanding,

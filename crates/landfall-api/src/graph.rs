@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Size, Status, TaskId};
+use crate::{Size, Status, WireTaskId};
 
 /// Asks which task needs which.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -12,7 +12,7 @@ pub struct GraphAsked {
     /// Only what is around this task: what it needs, what needs it, its parent and its parts. All open tasks otherwise, and those
     /// that hold them up.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub root: Option<TaskId>,
+    pub root: Option<WireTaskId>,
     /// At most so many steps away from the root; 0 means any number.
     pub depth: u32,
     /// Tasks that are over as well.
@@ -33,7 +33,7 @@ pub struct Graph {
     pub edges: Vec<GraphEdge>,
     /// The longest chain of open tasks by size, in the order they would land. Every task of it is among the nodes, unless the
     /// nodes were too many.
-    pub critical: Vec<TaskId>,
+    pub critical: Vec<WireTaskId>,
     /// How many more tasks there are than nodes.
     pub left_out: u64,
 }
@@ -43,7 +43,7 @@ pub struct Graph {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GraphNode {
     /// Which.
-    pub id: TaskId,
+    pub id: WireTaskId,
     /// What it is called.
     pub title: String,
     /// Where it is.
@@ -71,9 +71,9 @@ pub struct GraphNode {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GraphEdge {
     /// The task that must land first, or the parent.
-    pub from: TaskId,
+    pub from: WireTaskId,
     /// The task that needs it, or the part.
-    pub to: TaskId,
+    pub to: WireTaskId,
     /// Which of them.
     pub kind: EdgeKind,
     /// Whether nothing is waited for any more.

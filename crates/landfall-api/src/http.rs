@@ -8,7 +8,7 @@ use serde::de::IntoDeserializer as _;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::operation::{Method, OperationRoute};
+use crate::operation::{HttpMethod, OperationRoute};
 use crate::{Problem, ProblemCode, Request};
 
 /// Below this path the operations are.
@@ -34,7 +34,7 @@ pub const BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WireRequest {
     /// How it is asked.
-    pub method: Method,
+    pub method: HttpMethod,
     /// Path and query.
     pub target: String,
     /// Its JSON body, if it has one.
@@ -61,7 +61,7 @@ pub fn write(request: &Request) -> Result<WireRequest, serde_json::Error> {
         }
     }
     let body = match route.method {
-        Method::Get | Method::Delete => {
+        HttpMethod::Get | HttpMethod::Delete => {
             let mut mark = '?';
             for (name, value) in &words {
                 let many = match value {
@@ -78,7 +78,7 @@ pub fn write(request: &Request) -> Result<WireRequest, serde_json::Error> {
             }
             None
         }
-        Method::Post | Method::Patch => Some(serde_json::to_vec(&words)?),
+        HttpMethod::Post | HttpMethod::Patch => Some(serde_json::to_vec(&words)?),
     };
     Ok(WireRequest { method: route.method, target, body })
 }
@@ -98,7 +98,7 @@ pub fn read(
             .with_hint(format!("the words of `{}` are in the reference: /api", route.name))
     };
     let request = match route.method {
-        Method::Get | Method::Delete => {
+        HttpMethod::Get | HttpMethod::Delete => {
             let mut pairs = query.to_owned();
             for (name, value) in fields {
                 pairs.push('&');
@@ -109,7 +109,7 @@ pub fn read(
             let words = serde_html_form::Deserializer::from_bytes(pairs.as_bytes());
             Request::of_words(route.name, words).map_err(|error| bad(&error))
         }
-        Method::Post | Method::Patch => {
+        HttpMethod::Post | HttpMethod::Patch => {
             let mut words = match body {
                 [] => Map::new(),
                 body => match serde_json::from_slice(body).map_err(|error| bad(&error))? {

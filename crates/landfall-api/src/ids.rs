@@ -30,11 +30,11 @@ fn parse_number(text: &str, letters: &[char]) -> Option<u32> {
 }
 
 macro_rules! as_text {
-    ($name:ident, $pattern:literal, $example:literal) => {
+    ($name:ident, $schema_name:literal, $pattern:literal, $example:literal) => {
         #[cfg(feature = "schema")]
         impl schemars::JsonSchema for $name {
             fn schema_name() -> std::borrow::Cow<'static, str> {
-                stringify!($name).into()
+                $schema_name.into()
             }
 
             fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
@@ -59,15 +59,15 @@ macro_rules! as_text {
 
 /// A task, written `T7`. `t7` and `7` are understood too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TaskId(pub u32);
+pub struct WireTaskId(pub u32);
 
-impl fmt::Display for TaskId {
+impl fmt::Display for WireTaskId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "T{}", self.0)
     }
 }
 
-impl FromStr for TaskId {
+impl FromStr for WireTaskId {
     type Err = BadId;
 
     fn from_str(text: &str) -> Result<Self, BadId> {
@@ -75,7 +75,7 @@ impl FromStr for TaskId {
     }
 }
 
-as_text!(TaskId, "^[Tt]?[1-9][0-9]{0,8}$", "T7");
+as_text!(WireTaskId, "TaskId", "^[Tt]?[1-9][0-9]{0,8}$", "T7");
 
 /// A run, written `R2`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -95,7 +95,7 @@ impl FromStr for WireRunId {
     }
 }
 
-as_text!(WireRunId, "^[Rr]?[1-9][0-9]{0,8}$", "R2");
+as_text!(WireRunId, "RunId", "^[Rr]?[1-9][0-9]{0,8}$", "R2");
 
 /// A sprint, written `S3`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -115,7 +115,7 @@ impl FromStr for WireSprintId {
     }
 }
 
-as_text!(WireSprintId, "^[Ss]?[1-9][0-9]{0,8}$", "S3");
+as_text!(WireSprintId, "SprintId", "^[Ss]?[1-9][0-9]{0,8}$", "S3");
 
 /// Issues that were asked for together, written `H3`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -137,7 +137,7 @@ impl FromStr for HaulId {
     }
 }
 
-as_text!(HaulId, "^[Hh]?[1-9][0-9]{0,8}$", "H3");
+as_text!(HaulId, "HaulId", "^[Hh]?[1-9][0-9]{0,8}$", "H3");
 
 /// An issue of the project's tracker by its number, written `12`. `#12` is understood too. Pull requests are counted with them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -203,7 +203,7 @@ impl schemars::JsonSchema for IssueNumber {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TaskRef {
     /// `T7`: a task that is already there.
-    Task(TaskId),
+    Task(WireTaskId),
     /// `#2`: the second task of this batch.
     Batch(u32),
 }
@@ -224,10 +224,10 @@ impl FromStr for TaskRef {
         let wanted = "a task id such as T7, or #2 for the second task of this batch";
         match text.strip_prefix('#') {
             Some(place) => parse_number(place, &[]).map(Self::Batch),
-            None => parse_number(text, &['T', 't']).map(|number| Self::Task(TaskId(number))),
+            None => parse_number(text, &['T', 't']).map(|number| Self::Task(WireTaskId(number))),
         }
         .ok_or_else(|| BadId::new(text, wanted))
     }
 }
 
-as_text!(TaskRef, "^(#|[Tt])?[1-9][0-9]{0,8}$", "#2");
+as_text!(TaskRef, "TaskRef", "^(#|[Tt])?[1-9][0-9]{0,8}$", "#2");

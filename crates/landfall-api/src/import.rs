@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::taskfile::TaskFileSource;
-use crate::{NewTask, TaskId, TaskLine, UnknownWord};
+use crate::{NewTask, TaskLine, UnknownWord, WireTaskId};
 
 pub use settle::{ImportPlan, resolve_import};
 
@@ -112,7 +112,7 @@ pub enum ImportPlace {
 
 /// Why a file cannot be imported. Nothing of it is.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{file}{}: {message}", shown(place))]
+#[error("{file}{}: {message}", place_suffix(place))]
 pub struct ImportError {
     /// The file as it was named.
     pub file: String,
@@ -231,7 +231,7 @@ pub struct LeftOut {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct There {
     /// The task it became then.
-    pub id: TaskId,
+    pub id: WireTaskId,
     /// What the file calls it.
     pub item: String,
     /// Its title in the file.

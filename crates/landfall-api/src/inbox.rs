@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Action, Concern, TaskId};
+use crate::{Action, Concern, WireTaskId};
 
 /// Asks what waits for a person.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -18,7 +18,7 @@ pub struct InboxAsked {
     pub kinds: Vec<InboxKind>,
     /// Only of this task.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub task: Option<TaskId>,
+    pub task: Option<WireTaskId>,
     /// At most so many; 100 when it is 0, never more than 1,000.
     pub limit: u32,
 }
@@ -138,7 +138,7 @@ pub struct InboxItem {
     pub kind: InboxKind,
     /// The task; none when it is about the whole project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub task: Option<TaskId>,
+    pub task: Option<WireTaskId>,
     /// What the task is called, or what it is about.
     pub title: String,
     /// The question, the reason, the failure, as it was written; may have several lines.

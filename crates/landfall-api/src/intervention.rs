@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::TaskId;
+use crate::WireTaskId;
 
 /// Says something to the agent of a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Message {
     /// Whose.
-    pub task: TaskId,
+    pub task: WireTaskId,
     /// In these words.
     pub text: String,
     /// The run of the agent that is under way ends for it, and the next begins with it. Its work is kept.
@@ -22,7 +22,7 @@ pub struct Message {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Hold {
     /// Which.
-    pub tasks: Vec<TaskId>,
+    pub tasks: Vec<WireTaskId>,
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -33,7 +33,7 @@ pub struct Hold {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Release {
     /// Which.
-    pub tasks: Vec<TaskId>,
+    pub tasks: Vec<WireTaskId>,
 }
 
 /// Says that tasks cannot go on.
@@ -41,7 +41,7 @@ pub struct Release {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Block {
     /// Which.
-    pub tasks: Vec<TaskId>,
+    pub tasks: Vec<WireTaskId>,
     /// Why.
     pub reason: String,
 }
@@ -51,7 +51,7 @@ pub struct Block {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Limits {
     /// Whose.
-    pub task: TaskId,
+    pub task: WireTaskId,
     /// Runs of the agent in all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iterations: Option<u32>,
@@ -83,7 +83,7 @@ pub struct OwnLimits {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DiffAsked {
     /// Which.
-    pub task: TaskId,
+    pub task: WireTaskId,
     /// Only its work since this commit; none means all of it, against the base.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,

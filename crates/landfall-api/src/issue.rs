@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{IssueNumber, IssueSummary, Size, TaskId};
+use crate::{IssueNumber, IssueSummary, Size, WireTaskId};
 
 /// What a tracker sent by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -158,7 +158,7 @@ pub struct IssueTick {
 #[serde(default, deny_unknown_fields)]
 pub struct IssueSummariesAsked {
     /// The tasks.
-    pub tasks: Vec<TaskId>,
+    pub tasks: Vec<WireTaskId>,
 }
 
 /// What became of issues.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::TaskId;
+use crate::WireTaskId;
 
 /// Asks for a page of the journal.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -14,7 +14,7 @@ pub struct LogAsked {
     pub after: Option<u64>,
     /// Only what concerns this task.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub task: Option<TaskId>,
+    pub task: Option<WireTaskId>,
     /// At most so many; 0 leaves it to the engine.
     pub limit: u32,
     /// The newest entries, oldest of them first, instead of the first ones.
@@ -43,7 +43,7 @@ pub struct LogEntry {
     pub at_ms: i64,
     /// The task it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub task: Option<TaskId>,
+    pub task: Option<WireTaskId>,
     /// What kind of fact.
     pub kind: String,
     /// The fact in one line.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CommandReport, Outcome, TaskId};
+use crate::{CommandReport, Outcome, WireTaskId};
 
 /// What `init` found out about a project.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ pub struct InitFound {
 pub struct ProjectChecked {
     /// The task whose work was checked; none for the base.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub task: Option<TaskId>,
+    pub task: Option<WireTaskId>,
     /// The base branch.
     pub branch: String,
     /// The commit that was checked. For a task it is the merge of its work with the base.

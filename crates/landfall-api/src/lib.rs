@@ -85,7 +85,7 @@ pub use follow::{
     ReconciliationSeen,
 };
 pub use graph::{EdgeKind, Graph, GraphAsked, GraphEdge, GraphNode};
-pub use ids::{BadId, HaulId, IssueNumber, TaskId, TaskRef, WireRunId, WireSprintId};
+pub use ids::{BadId, HaulId, IssueNumber, TaskRef, WireRunId, WireSprintId, WireTaskId};
 pub use import::{ImportText, Imported};
 pub use inbox::{Inbox, InboxAsked, InboxItem, InboxKind, InboxOrder};
 pub use intervention::{Block, DiffAsked, Hold, Limits, Message, OwnLimits, Release};
@@ -105,7 +105,7 @@ pub use loops::{
 };
 pub use nearest::nearest_word;
 pub use operation::{
-    Access, Ask, Method, OperationCost, OperationRoute, Request, Response, Service, StateVersion,
+    Access, HttpMethod, OperationCost, OperationRoute, Request, Response, Service, StateVersion, TypedService,
 };
 pub use output::{
     Level, Output, OutputAsked, OutputBytes, OutputKind, OutputLine, OutputList, OutputOf, OutputRange, Said,

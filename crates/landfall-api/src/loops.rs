@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Problem, ProblemCode, TaskId};
+use crate::{Problem, ProblemCode, WireTaskId};
 
 /// How many iterations a loop has unless it says otherwise.
 pub const LOOP_ITERATIONS: u32 = 20;
@@ -62,7 +62,7 @@ pub struct LoopsAsked {
     pub dir: Option<String>,
     /// Of this task.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub task: Option<TaskId>,
+    pub task: Option<WireTaskId>,
 }
 
 /// Loops, newest first; those that are over are kept.
@@ -110,7 +110,7 @@ pub struct LoopLine {
     /// The module's folder.
     pub dir: String,
     /// Its task.
-    pub task: TaskId,
+    pub task: WireTaskId,
     /// How it stands.
     pub status: LoopStatus,
     /// Whether nobody else may have the session, or the task: while it is not over, and after a failure until somebody has
@@ -215,7 +215,7 @@ pub struct TaskAuto {
     /// Why it is over, in a word; empty before that.
     pub stop_reason: String,
     /// The task in Landfall.
-    pub task: TaskId,
+    pub task: WireTaskId,
 }
 
 /// Who holds a module.

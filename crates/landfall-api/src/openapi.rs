@@ -5,7 +5,7 @@ use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use crate::http::{self, PathSegment, ProblemBody};
-use crate::operation::{Access, Method, OperationRoute, schemas};
+use crate::operation::{Access, HttpMethod, OperationRoute, schemas};
 use crate::{
     ActiveLine, LogEntry, ProblemCode, Request, Said, TaskAuto, TaskAutoAsked, TaskAutoError, TaskAutoHolder,
 };
@@ -99,9 +99,9 @@ fn problem_responses(problem: &Schema) -> Value {
 }
 
 /// An answer, and what may come instead: from the door, from the words, from the engine, from the machine.
-fn operation_responses(answer: Value, method: Method) -> Value {
+fn operation_responses(answer: Value, method: HttpMethod) -> Value {
     let mut answers = json!({ "200": answer });
-    let of_bodies = [413, 415].into_iter().filter(|_| method != Method::Get);
+    let of_bodies = [413, 415].into_iter().filter(|_| method != HttpMethod::Get);
     for status in [401, 403, 404, 409, 421, 422, 424, 429, 500, 503, 507].into_iter().chain(of_bodies) {
         answers[status.to_string()] = json!({ "$ref": format!("#/components/responses/Problem{status}") });
     }
@@ -149,13 +149,13 @@ fn describe_operation(
         ),
     });
     match route.method {
-        Method::Get | Method::Delete => {
+        HttpMethod::Get | HttpMethod::Delete => {
             for (name, schema) in fields {
                 let must = required.contains(&name);
                 parameters.push(describe_parameter("query", &name, must, without_null(schema)));
             }
         }
-        Method::Post | Method::Patch => {
+        HttpMethod::Post | HttpMethod::Patch => {
             let mut schema = json!({ "type": "object", "properties": fields });
             if !required.is_empty() {
                 schema["required"] = json!(required);
@@ -249,7 +249,7 @@ fn describe_events(entry: &Schema, live: &Schema) -> Value {
                     "example": "id: 41\ndata: {\"seq\":41,\"at_ms\":1785283200000,\"task\":\"T7\",\"kind\":\"iteration-ended\",\"text\":\"iteration 2 ended\"}\n\n",
                 } },
             }),
-            Method::Get,
+            HttpMethod::Get,
         ),
     } })
 }
@@ -288,7 +288,7 @@ fn output_stream(lines: &Schema) -> Value {
                     },
                 } },
             }),
-            Method::Get,
+            HttpMethod::Get,
         ),
     } })
 }
@@ -300,7 +300,7 @@ fn describe_hello() -> Value {
         "tags": ["server"],
         "summary": "Whether somebody is there; the headers `landfall-version`, `landfall-wire` and `landfall-pid` say who.",
         "description": "Any token may.",
-        "responses": operation_responses(answer, Method::Get),
+        "responses": operation_responses(answer, HttpMethod::Get),
     } })
 }
 
@@ -311,7 +311,7 @@ fn describe_reference() -> Value {
         "tags": ["server"],
         "summary": "This document.",
         "description": "Any token may.",
-        "responses": operation_responses(answer, Method::Get),
+        "responses": operation_responses(answer, HttpMethod::Get),
     } })
 }
 
@@ -324,7 +324,7 @@ fn describe_metrics() -> Value {
         "tags": ["server"],
         "summary": "Numbers for a collector such as Prometheus.",
         "description": "Any token may.",
-        "responses": operation_responses(answer, Method::Get),
+        "responses": operation_responses(answer, HttpMethod::Get),
     } })
 }
 

@@ -121,7 +121,7 @@ pub enum OperationCost {
 
 /// How an operation is asked for over HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Method {
+pub enum HttpMethod {
     /// Changes nothing; its words are in the path and the query.
     Get,
     /// Its words are in the path and a JSON body.
@@ -132,7 +132,7 @@ pub enum Method {
     Delete,
 }
 
-impl Method {
+impl HttpMethod {
     /// As HTTP writes it.
     #[must_use]
     pub const fn word(self) -> &'static str {
@@ -151,7 +151,7 @@ pub struct OperationRoute {
     /// Its name: the function of [`Ask`].
     pub name: &'static str,
     /// How it is asked for.
-    pub method: Method,
+    pub method: HttpMethod,
     /// Its path below [`crate::http::ROOT`]; a word in braces is a field of the request.
     pub path: &'static str,
     /// Who may.
@@ -178,9 +178,9 @@ macro_rules! operations {
 
         impl Request {
             /// Every operation there is.
-            pub const ROUTES: &[Route] = &[$(Route {
+            pub const ROUTES: &[OperationRoute] = &[$(OperationRoute {
                 name: stringify!($method),
-                method: Method::$verb,
+                method: HttpMethod::$verb,
                 path: $path,
                 access: Access::$access,
                 cost: OperationCost::$cost,
@@ -196,7 +196,7 @@ macro_rules! operations {
 
             /// Where this operation is on the wire.
             #[must_use]
-            pub fn route(&self) -> &'static Route {
+            pub fn route(&self) -> &'static OperationRoute {
                 &Self::ROUTES[self.place()]
             }
 
@@ -260,7 +260,7 @@ macro_rules! operations {
         }
 
         /// The same operations as functions with the types that belong together.
-        pub trait Ask: Service {
+        pub trait TypedService: Service {
             $(
                 $(#[doc = $doc])*
                 ///
@@ -497,4 +497,4 @@ operations! {
     AgentToken: agent_token(AgentTokenAsked) -> AgentToken, Steer Change Post "/tokens";
 }
 
-impl<S: Service + ?Sized> Ask for S {}
+impl<S: Service + ?Sized> TypedService for S {}

@@ -5,14 +5,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Blob, TaskId};
+use crate::{Blob, WireTaskId};
 
 /// Which output of a task. What is left out does not matter; the latest that fits is taken.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OutputOf {
     /// Of this task.
-    pub task: TaskId,
+    pub task: WireTaskId,
     /// Exactly this one, by its `key` in the list; nothing else is looked at then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
@@ -48,7 +48,7 @@ where
 impl OutputOf {
     /// The latest output of a task.
     #[must_use]
-    pub fn latest_of(task: TaskId) -> Self {
+    pub fn latest_of(task: WireTaskId) -> Self {
         Self { task, key: None, attempt: None, iteration: None, check: None, stderr: false }
     }
 }
@@ -58,7 +58,7 @@ impl OutputOf {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OutputList {
     /// Of this task.
-    pub task: TaskId,
+    pub task: WireTaskId,
     /// Oldest first.
     pub outputs: Vec<OutputLine>,
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::TaskId;
+use crate::WireTaskId;
 
 /// Asks what happened to issues.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -220,5 +220,5 @@ pub struct Improvement {
     pub issue: Option<u64>,
     /// The draft that stands for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub draft: Option<TaskId>,
+    pub draft: Option<WireTaskId>,
 }

@@ -6,8 +6,8 @@ use landfall_facts::driving::TaskActivity;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AccountLine, BudgetLine, Pilot, Problem, QueueBrief, SpendingLine, Status, TaskId, Usage, WaitFor,
-    WireRunId, WireSprintId,
+    AccountLine, BudgetLine, Pilot, Problem, QueueBrief, SpendingLine, Status, Usage, WaitFor, WireRunId,
+    WireSprintId, WireTaskId,
 };
 
 /// A request without words.
@@ -82,9 +82,9 @@ fn is_zero(number: &u64) -> bool {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClashLine {
     /// One of them.
-    pub task: TaskId,
+    pub task: WireTaskId,
     /// The other.
-    pub with: TaskId,
+    pub with: WireTaskId,
     /// In these files.
     pub files: Vec<String>,
 }
@@ -123,7 +123,7 @@ pub struct EngineState {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ActiveLine {
     /// Which.
-    pub task: TaskId,
+    pub task: WireTaskId,
     /// What it is called.
     pub title: String,
     /// The step of its flow.
@@ -214,7 +214,7 @@ pub struct WaitingGroup {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub detail: String,
     /// Who waits.
-    pub tasks: Vec<TaskId>,
+    pub tasks: Vec<WireTaskId>,
 }
 
 /// The branch that work lands on.
@@ -253,7 +253,7 @@ pub struct DiskState {
 pub struct StopAsked {
     /// Only this task; the whole run otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub task: Option<TaskId>,
+    pub task: Option<WireTaskId>,
     /// At once, not at the end of the iteration. The work is kept.
     pub now: bool,
 }
@@ -266,7 +266,7 @@ pub struct Stopped {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<WireRunId>,
     /// The tasks that were at work.
-    pub tasks: Vec<TaskId>,
+    pub tasks: Vec<WireTaskId>,
     /// What happens now, in one sentence.
     pub text: String,
     /// What is stopped and when: each agent and each check, a line each.
@@ -303,7 +303,7 @@ pub struct RunLine {
     pub counts: RunCounts,
     /// The tasks that were worked on or landed in it, in the order of ids; at most 200.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tasks: Vec<TaskId>,
+    pub tasks: Vec<WireTaskId>,
     /// What its agents used, in tokens and money.
     #[serde(default)]
     pub usage: Usage,
@@ -459,14 +459,14 @@ impl RunResult {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunTaskLine {
     /// Its id.
-    pub task: TaskId,
+    pub task: WireTaskId,
     /// What is wanted.
     pub title: String,
     /// What had become of it when the run ended, or now.
     pub result: RunResult,
     /// The task it waits behind in the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub behind: Option<TaskId>,
+    pub behind: Option<WireTaskId>,
     /// Its status now.
     pub status: Status,
     /// Iterations in the run.
@@ -580,7 +580,7 @@ pub enum RunEnded {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OutcomeLine {
     /// Which.
-    pub task: TaskId,
+    pub task: WireTaskId,
     /// What it is called.
     pub title: String,
     /// Where it is now.

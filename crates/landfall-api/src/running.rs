@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Mode, RunOutcome, SprintPlan, TaskId, WireRunId};
+use crate::{Mode, RunOutcome, SprintPlan, WireRunId, WireTaskId};
 
 /// What to run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -10,7 +10,7 @@ use crate::{Mode, RunOutcome, SprintPlan, TaskId, WireRunId};
 #[serde(default)]
 pub struct RunAsked {
     /// Only these tasks and what they need; all that are ready, if empty.
-    pub tasks: Vec<TaskId>,
+    pub tasks: Vec<WireTaskId>,
     /// How many agents may work at once; what the settings say otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slots: Option<u32>,
@@ -149,7 +149,7 @@ pub struct NewsLine {
     pub at_ms: i64,
     /// The task it happened to.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub task: Option<TaskId>,
+    pub task: Option<WireTaskId>,
     /// What happened, in one line without the task: `landed as 3f2a… (2 iterations, 41s, 12.3k tokens)`.
     pub text: String,
 }

@@ -8,14 +8,14 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::task::words;
-use crate::{AttemptLine, Status, TaskId, UnknownWord};
+use crate::{AttemptLine, Status, UnknownWord, WireTaskId};
 
 /// Wants one step of a task done now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DoAsked {
     /// Of this task.
-    pub task: TaskId,
+    pub task: WireTaskId,
     /// By the flow's word for it: `plan`, `check`, `exec`, `verify`, `land`, `report`, `target`.
     pub command: String,
     /// Of several checks, this one.
@@ -46,7 +46,7 @@ words! {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StepDone {
     /// Of this task.
-    pub task: TaskId,
+    pub task: WireTaskId,
     /// What was asked for.
     pub command: String,
     /// Whether it was driven to its end; otherwise the run under way does it, or the next one.
@@ -154,7 +154,7 @@ words! {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Refine {
     /// Of this task.
-    pub task: TaskId,
+    pub task: WireTaskId,
     /// In these words.
     pub text: String,
 }
@@ -164,7 +164,7 @@ pub struct Refine {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RefineWithdraw {
     /// Of this task.
-    pub task: TaskId,
+    pub task: WireTaskId,
     /// By its number.
     pub number: u32,
 }
@@ -174,7 +174,7 @@ pub struct RefineWithdraw {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TargetSay {
     /// Which task.
-    pub task: TaskId,
+    pub task: WireTaskId,
     /// In these words.
     pub text: String,
 }
@@ -184,7 +184,7 @@ pub struct TargetSay {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TargetConfirm {
     /// Which task.
-    pub task: TaskId,
+    pub task: WireTaskId,
     /// The revision the person read.
     pub revision: u32,
 }
@@ -194,7 +194,7 @@ pub struct TargetConfirm {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Target {
     /// Which task.
-    pub task: TaskId,
+    pub task: WireTaskId,
     /// How far it is.
     pub progress: Progress,
     /// The parts of its objective; empty before they are worked out.
@@ -450,7 +450,7 @@ pub struct PlanStepLine {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PaperList {
     /// Of this task.
-    pub task: TaskId,
+    pub task: WireTaskId,
     /// By name.
     pub papers: Vec<PaperLine>,
 }
@@ -473,7 +473,7 @@ pub struct PaperLine {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PaperAsked {
     /// Of this task.
-    pub task: TaskId,
+    pub task: WireTaskId,
     /// By its name; the plan when left out.
     #[serde(default = "plan", skip_serializing_if = "is_plan")]
     pub name: String,
@@ -492,7 +492,7 @@ fn is_plan(name: &str) -> bool {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Paper {
     /// Of this task.
-    pub task: TaskId,
+    pub task: WireTaskId,
     /// Its name.
     pub name: String,
     /// What is in it, as it was written.
@@ -507,7 +507,7 @@ pub struct Paper {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Annotate {
     /// Of this task.
-    pub task: TaskId,
+    pub task: WireTaskId,
     /// By its name; the plan when left out.
     #[serde(default = "plan", skip_serializing_if = "is_plan")]
     pub paper: String,
@@ -560,7 +560,7 @@ impl Default for NoteKind {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Annotated {
     /// Of this task.
-    pub task: TaskId,
+    pub task: WireTaskId,
     /// In this paper.
     pub paper: String,
     /// How much they matter: `none`, `low`, `medium` or `high`.

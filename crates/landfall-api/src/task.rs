@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{Blob, RunReport, TaskId, TaskRef, WireRunId};
+use crate::{Blob, RunReport, TaskRef, WireRunId, WireTaskId};
 
 /// A word that is not one of the known ones.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -232,7 +232,7 @@ pub struct Added {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskAsked {
     /// Which.
-    pub task: TaskId,
+    pub task: WireTaskId,
 }
 
 /// Which tasks to list. Everything given must hold.
@@ -251,10 +251,10 @@ pub struct Filter {
     pub text: Option<String>,
     /// Parts of this task.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub parent: Option<TaskId>,
+    pub parent: Option<WireTaskId>,
     /// Tasks after this one, in the order of ids.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub after: Option<TaskId>,
+    pub after: Option<WireTaskId>,
     /// At most so many; 0 leaves it to the engine.
     pub limit: u32,
 }
@@ -267,7 +267,7 @@ pub struct TaskPage {
     pub tasks: Vec<TaskLine>,
     /// What to ask for `after` to get the next page; none when this is the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next: Option<TaskId>,
+    pub next: Option<WireTaskId>,
 }
 
 /// A task in one line.
@@ -275,7 +275,7 @@ pub struct TaskPage {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskLine {
     /// Which.
-    pub id: TaskId,
+    pub id: WireTaskId,
     /// What it is called.
     pub title: String,
     /// Where it is.
@@ -296,10 +296,10 @@ pub struct TaskLine {
     pub priority: u8,
     /// Tasks that must land first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub needs: Vec<TaskId>,
+    pub needs: Vec<WireTaskId>,
     /// The task this one is a part of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parent: Option<TaskId>,
+    pub parent: Option<WireTaskId>,
     /// Iterations used so far.
     pub iterations: u32,
     /// The commit it landed as.
@@ -580,7 +580,7 @@ pub enum AttemptKind {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EditTask {
     /// Which.
-    pub task: TaskId,
+    pub task: WireTaskId,
     /// Its new title.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
@@ -601,13 +601,13 @@ pub struct EditTask {
     pub priority: Option<u8>,
     /// Its new needs, all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub needs: Option<Vec<TaskId>>,
+    pub needs: Option<Vec<WireTaskId>>,
     /// What it is thought to change, all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub touches: Option<Vec<String>>,
     /// Its new parent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parent: Option<TaskId>,
+    pub parent: Option<WireTaskId>,
     /// Its new flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<String>,
@@ -625,7 +625,7 @@ pub struct EditTask {
 impl EditTask {
     /// No change yet.
     #[must_use]
-    pub fn new(task: TaskId) -> Self {
+    pub fn new(task: WireTaskId) -> Self {
         Self {
             task,
             title: None,
@@ -672,7 +672,7 @@ pub struct Changed {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChangedTask {
     /// Which.
-    pub id: TaskId,
+    pub id: WireTaskId,
     /// Where it is now.
     pub status: Status,
     /// What happened, in one sentence.
@@ -684,7 +684,7 @@ pub struct ChangedTask {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Why {
     /// Which.
-    pub task: TaskId,
+    pub task: WireTaskId,
     /// Where it is.
     pub status: Status,
     /// In one sentence.
@@ -704,7 +704,7 @@ pub struct Why {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Diff {
     /// Which.
-    pub task: TaskId,
+    pub task: WireTaskId,
     /// From this commit.
     pub from: String,
     /// To this one.
@@ -718,7 +718,7 @@ pub struct Diff {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Retry {
     /// Which.
-    pub tasks: Vec<TaskId>,
+    pub tasks: Vec<WireTaskId>,
     /// From a new workspace at the base. The earlier work is kept under a ref.
     #[serde(default)]
     pub fresh: bool,
@@ -732,7 +732,7 @@ pub struct Retry {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Accept {
     /// Which.
-    pub tasks: Vec<TaskId>,
+    pub tasks: Vec<WireTaskId>,
     /// Why they are already done.
     pub reason: String,
 }
@@ -742,7 +742,7 @@ pub struct Accept {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cancel {
     /// Which.
-    pub tasks: Vec<TaskId>,
+    pub tasks: Vec<WireTaskId>,
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -756,7 +756,7 @@ pub struct Cancel {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Answer {
     /// Whose.
-    pub task: TaskId,
+    pub task: WireTaskId,
     /// The answer; `approve` lets a task in review land.
     pub text: String,
 }
@@ -766,10 +766,10 @@ pub struct Answer {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RolledBack {
     /// Which.
-    pub task: TaskId,
+    pub task: WireTaskId,
     /// The task that undoes it, if it needs one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub new_task: Option<TaskId>,
+    pub new_task: Option<WireTaskId>,
     /// What happens now, in one sentence.
     pub text: String,
 }
@@ -779,7 +779,7 @@ pub struct RolledBack {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CertificateJson {
     /// Whose.
-    pub task: TaskId,
+    pub task: WireTaskId,
     /// The certificate.
     pub certificate: serde_json::Value,
 }
@@ -790,7 +790,7 @@ pub struct CertificateJson {
 #[serde(rename_all = "kebab-case")]
 pub enum ReportOf {
     /// A task.
-    Task(TaskId),
+    Task(WireTaskId),
     /// A run.
     Run(WireRunId),
     /// The newest run.
@@ -804,7 +804,7 @@ pub enum ReportOf {
 pub struct ReportAsked {
     /// About this task.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub task: Option<TaskId>,
+    pub task: Option<WireTaskId>,
     /// About this run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<WireRunId>,
@@ -839,7 +839,7 @@ pub struct Report {
 #[serde(default)]
 pub struct Export {
     /// Which; all of them, if empty.
-    pub tasks: Vec<TaskId>,
+    pub tasks: Vec<WireTaskId>,
 }
 
 /// Tasks as files.

@@ -10,7 +10,7 @@ use thiserror::Error;
 use toml::{Table, Value};
 
 use crate::nearest::nearest_word;
-use crate::{NewTask, Size, TaskId, TaskRef};
+use crate::{NewTask, Size, TaskRef, WireTaskId};
 
 /// The keys of the front matter.
 pub const KEYS: &[&str] = &[
@@ -72,7 +72,7 @@ pub fn is_task_file(text: &str) -> bool {
 
 /// The task as a file. `id` is how other files of the same export name it.
 #[must_use]
-pub fn write(id: Option<TaskId>, task: &NewTask) -> String {
+pub fn write(id: Option<WireTaskId>, task: &NewTask) -> String {
     let plain = write_with(id, task, BodySource::Text);
     // A body may hold a line that looks like front matter, or spaces at its ends, or an open block of code that would
     // swallow a task after it. Then it goes into the front matter.
@@ -87,7 +87,7 @@ pub fn write(id: Option<TaskId>, task: &NewTask) -> String {
 
 /// A file name for a task: its id and the plain letters of its title. It holds no folder and no surprise.
 #[must_use]
-pub fn file_name(id: TaskId, title: &str) -> String {
+pub fn file_name(id: WireTaskId, title: &str) -> String {
     const NAME_CHARS_MAX: usize = 40; // enough to recognise it, short enough for a listing
     let mut name = id.to_string();
     let mut gap = true;
@@ -114,7 +114,7 @@ enum BodySource {
     FrontMatter,
 }
 
-fn write_with(id: Option<TaskId>, task: &NewTask, body_in: BodySource) -> String {
+fn write_with(id: Option<WireTaskId>, task: &NewTask, body_in: BodySource) -> String {
     let mut out = String::from("+++\n");
     let mut put = |key: &str, value: String| out.push_str(&format!("{key} = {value}\n"));
     let list = |items: &[String]| {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use landfall_api::taskfile::{self, TaskFileSource};
-use landfall_api::{self as api, Ask as _, Problem, ProblemCode};
+use landfall_api::{self as api, Problem, ProblemCode, TypedService as _};
 use landfall_engine::EngineRequest;
 use landfall_engine::host::git::{BranchName, Git, Repo, Signature};
 use landfall_engine::model::{News, TaskId};
@@ -147,7 +147,7 @@ impl DemoRun {
 
     /// On a slow machine everything else may be over before the demo has thought about its answer.
     fn continue_task(&mut self, task: TaskId) -> Result<(), Problem> {
-        let answer = api::Answer { task: api::TaskId(task.0), text: ANSWER.to_owned() };
+        let answer = api::Answer { task: api::WireTaskId(task.0), text: ANSWER.to_owned() };
         ProjectService::through_socket(self.place.clone()).answer(answer)?;
         self.run = run::start(self.place.clone(), &RunAsked::default())?;
         Ok(())

@@ -17,8 +17,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use landfall_api::{
-    AgentsAsked, AgentsFound, Ask as _, HaulId, ModuleMade, ModulesMended, NewsLine, Problem, ProblemCode,
-    Proposal, Service, TaskId,
+    AgentsAsked, AgentsFound, HaulId, ModuleMade, ModulesMended, NewsLine, Problem, ProblemCode, Proposal,
+    Service, TypedService as _, WireTaskId,
 };
 use landfall_engine::model::haul;
 
@@ -129,7 +129,7 @@ pub fn reports_tokens_alone(kind: &str) -> bool {
 /// Where to attach to the agent of a task in the project at `at`.
 pub fn find_attach_target(
     at: &ProjectLocator,
-    task: landfall_api::TaskId,
+    task: landfall_api::WireTaskId,
 ) -> Result<landfall_agents::tmux::AttachTarget, Problem> {
     terminal::find_attach_target(&ProjectLocation::find(at)?, conversions::model_task(task))
 }
@@ -178,12 +178,12 @@ pub fn find_program_on_path(program: &str) -> Option<PathBuf> {
 }
 
 /// The task that follows an issue in the project at `at`.
-pub fn find_issue_task(at: &ProjectLocator, issue: u64) -> Result<Option<TaskId>, Problem> {
+pub fn find_issue_task(at: &ProjectLocator, issue: u64) -> Result<Option<WireTaskId>, Problem> {
     follow_issues::find_issue_task(&ProjectLocation::find(at)?, issue)
 }
 
 /// The task of the module in a folder of the project at `at`, if it has one.
-pub fn task_of_module(at: &ProjectLocator, dir: &str) -> Result<Option<TaskId>, Problem> {
+pub fn task_of_module(at: &ProjectLocator, dir: &str) -> Result<Option<WireTaskId>, Problem> {
     command::loops::task_of_module(&ProjectLocation::find(at)?, dir)
 }
 
@@ -194,7 +194,7 @@ pub fn unfollowed_issue_problem(at: &ProjectLocator, issue: u64) -> Problem {
 }
 
 /// The same by the way: where it would take long to find out, nothing is said.
-pub fn find_issue_task_quickly(at: &ProjectLocator, issue: u64) -> Option<TaskId> {
+pub fn find_issue_task_quickly(at: &ProjectLocator, issue: u64) -> Option<WireTaskId> {
     follow_issues::find_issue_task_quickly(&ProjectLocation::find(at).ok()?, issue)
 }
 
@@ -202,7 +202,7 @@ pub fn find_issue_task_quickly(at: &ProjectLocator, issue: u64) -> Option<TaskId
 /// such a run.
 pub fn watch_tasks(
     at: &ProjectLocator,
-    tasks: &[TaskId],
+    tasks: &[WireTaskId],
     tell: &mut dyn FnMut(&[NewsLine]) -> bool,
 ) -> Result<bool, Problem> {
     follow_issues::watch_tasks(&ProjectLocation::find(at)?, tasks, tell)

@@ -4,8 +4,8 @@ use std::net::{SocketAddr, TcpListener, ToSocketAddrs as _};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use landfall_api::client::Client;
-use landfall_api::{Ask as _, PairAsked, Pairing, Problem, ProblemCode, RunAsked};
+use landfall_api::client::EngineClient;
+use landfall_api::{PairAsked, Pairing, Problem, ProblemCode, RunAsked, TypedService as _};
 
 use crate::loop_console::LoopConsole;
 use crate::project::place::ProjectLocation;
@@ -99,7 +99,7 @@ impl ProjectServer {
 
     /// A link that lets one browser in.
     pub fn create_pairing(&self) -> Result<Pairing, Problem> {
-        let client = Client::connect(&self.keeper.place().folder.socket_path())
+        let client = EngineClient::connect(&self.keeper.place().folder.socket_path())
             .map_err(|error| Problem::new(ProblemCode::Internal, format!("reach the door: {error}")))?;
         client.pair(PairAsked { label: "the browser of this machine".to_owned() })
     }

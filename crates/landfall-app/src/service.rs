@@ -5,11 +5,11 @@ pub(crate) mod served_project;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use landfall_api::client::{Client, ConnectError};
+use landfall_api::client::{ConnectError, EngineClient};
 use landfall_api::socket::PeerProcess;
 use landfall_api::{
-    self as api, Access, Ask as _, LoopOf, NewTasks, Problem, ProblemCode, Request, Response, Service,
-    StateVersion, TrackerWebhook,
+    self as api, Access, LoopOf, NewTasks, Problem, ProblemCode, Request, Response, Service, StateVersion,
+    TrackerWebhook, TypedService as _,
 };
 use landfall_engine::host::lock::StateLockError;
 use landfall_engine::host::wait::FolderWatch;
@@ -200,7 +200,7 @@ impl ProjectService {
                 keeper.with_idle_project(keep).unwrap_or_else(|| Err(run_active_problem()))
             }
             // Whoever keeps the project holds its lock.
-            EngineAccess::Door => match Client::connect(&self.place.folder.socket_path()) {
+            EngineAccess::Door => match EngineClient::connect(&self.place.folder.socket_path()) {
                 Ok(client) => client.call(request.clone()),
                 Err(_) => keep(&self.place),
             },
@@ -254,7 +254,7 @@ impl ProjectService {
     fn cancel_and_reclaim(&self, asked: landfall_api::Cancel) -> Result<Response, Problem> {
         // Whoever keeps the project does both.
         if let (EngineAccess::Door, Ok(client)) =
-            (&self.hand, Client::connect(&self.place.folder.socket_path()))
+            (&self.hand, EngineClient::connect(&self.place.folder.socket_path()))
         {
             return client.call(Request::Cancel(asked));
         }
@@ -312,7 +312,7 @@ impl ProjectService {
                 Err(no_server_problem("only a server keeps proposals")
                     .with_hint("`landfall propose` asks for one without"))
             }
-            (_, EngineAccess::Door) => match Client::connect(&self.place.folder.socket_path()) {
+            (_, EngineAccess::Door) => match EngineClient::connect(&self.place.folder.socket_path()) {
                 Ok(client) => client.call(request.clone()),
                 Err(ConnectError::Refused(problem)) => Err(problem),
                 Err(_) => Err(no_server_problem("no server is running for this project")),
@@ -394,7 +394,7 @@ impl Service for ProjectService {
             | Request::Inbox(_)
             | Request::Fleet(_) => match self.hand {
                 // The engine that runs knows best how it is; if it is too busy to say, the tables do.
-                EngineAccess::Door => match Client::connect(&self.place.folder.socket_path()) {
+                EngineAccess::Door => match EngineClient::connect(&self.place.folder.socket_path()) {
                     Ok(client) => client.call(request.clone()).or_else(|_| self.read(request)),
                     Err(_) => self.read(request),
                 },
@@ -553,7 +553,7 @@ fn run_active_problem() -> Problem {
 
 /// Asks the engine that runs, else opens one for the moment. Whoever is just coming or going is waited for.
 fn send_or_open_engine(place: &ProjectLocation, request: Request) -> Result<Response, Problem> {
-    retry_while_held(|| match Client::connect(&place.folder.socket_path()) {
+    retry_while_held(|| match EngineClient::connect(&place.folder.socket_path()) {
         Ok(client) => client.call(request.clone()).map_err(|problem| match problems::is_ending(&problem) {
             true => HolderRefusal::Held(problem),
             false => HolderRefusal::Failed(problem),

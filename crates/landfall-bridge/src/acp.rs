@@ -1,6 +1,6 @@
 //! The bridge to agents that speak the Agent Client Protocol: one session, one prompt, one answer.
 //!
-//! All that the agent sends is printed as it comes, and so is what we make of it ([`Note`]). The engine reads these lines
+//! All that the agent sends is printed as it comes, and so is what we make of it ([`AcpNote`]). The engine reads these lines
 //! through the adapter; nothing is decided here but what the protocol wants decided at once: leave that the agent asks
 //! for is given (it works unattended, and what bounds it is the sandbox), what it asks for beyond that is refused.
 
@@ -23,7 +23,7 @@ use agent_client_protocol::v1::schema::{
 };
 use agent_client_protocol::v1::{ConnectionTo, Dispatch};
 use agent_client_protocol::{Agent, Client, Error, Lines, UntypedMessage};
-use landfall_agents::acp::{AcpOrder, Fault, Note};
+use landfall_agents::acp::{AcpError, AcpNote, AcpOrder};
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
 use tokio::process::{Child, Command};
@@ -62,12 +62,12 @@ pub fn run() -> u8 {
     };
     let code = match runtime.block_on(run_conversation(order)) {
         Ok(how) => {
-            note(&Note::Ended { how });
+            note(&AcpNote::Ended { how });
             ANSWERED
         }
-        Err(Failed { fault, how }) => {
-            note(&Note::Failed(fault));
-            note(&Note::Ended { how });
+        Err(AcpFailure { fault, how }) => {
+            note(&AcpNote::Failed(fault));
+            note(&AcpNote::Ended { how });
             FAILED
         }
     };
@@ -75,18 +75,18 @@ pub fn run() -> u8 {
     code
 }
 
-fn note(note: &Note) {
+fn note(note: &AcpNote) {
     say::line(&note.line());
 }
 
-fn fault(at: &str, message: impl Into<String>) -> Fault {
-    Fault { at: at.to_owned(), code: None, message: message.into(), data: Value::Null }
+fn fault(at: &str, message: impl Into<String>) -> AcpError {
+    AcpError { at: at.to_owned(), code: None, message: message.into(), data: Value::Null }
 }
 
 /// Why there is no answer to the prompt.
-enum Broken {
+enum PromptFailure {
     /// The agent refused, or could not.
-    Fault(Fault),
+    Fault(AcpError),
     /// The agent has closed its output.
     Closed {
         /// What we were about.
@@ -97,26 +97,26 @@ enum Broken {
 }
 
 /// What went wrong, and how the agent's process ended.
-struct Failed {
-    fault: Fault,
+struct AcpFailure {
+    fault: AcpError,
     how: String,
 }
 
 /// The whole conversation. Returns how the agent's process ended.
-async fn run_conversation(order: AcpOrder) -> Result<String, Failed> {
-    let unstarted = |fault| Failed { fault, how: "not started".to_owned() };
+async fn run_conversation(order: AcpOrder) -> Result<String, AcpFailure> {
+    let unstarted = |fault| AcpFailure { fault, how: "not started".to_owned() };
     let stop =
         stop_signal().map_err(|error| unstarted(fault("start", format!("listen for signals: {error}"))))?;
     let (program, args) =
         order.argv.split_first().ok_or_else(|| unstarted(fault("start", "the command line is empty")))?;
     let mut child = spawn(program, args)
         .map_err(|error| unstarted(fault("start", format!("run `{program}`: {error}"))))?;
-    note(&Note::Started { program: program.clone(), pid: child.id().unwrap_or(0) });
+    note(&AcpNote::Started { program: program.clone(), pid: child.id().unwrap_or(0) });
     let stdin = child.stdin.take().expect("piped");
     let stdout = child.stdout.take().expect("piped");
 
     // What we are told comes out of the connection by this, because its errors are the protocol's and not ours.
-    let outcome: Arc<Mutex<Option<Result<(), Broken>>>> = Arc::default();
+    let outcome: Arc<Mutex<Option<Result<(), PromptFailure>>>> = Arc::default();
     let told = Arc::clone(&outcome);
     let conversation = Client
         .v1()
@@ -130,7 +130,7 @@ async fn run_conversation(order: AcpOrder) -> Result<String, Failed> {
         .on_receive_dispatch(
             async move |message: Dispatch, _| match message {
                 Dispatch::Request(request, responder) => {
-                    note(&Note::Unsupported { method: request.method });
+                    note(&AcpNote::Unsupported { method: request.method });
                     responder.respond_with_error(Error::method_not_found())
                 }
                 Dispatch::Notification(_) => Ok(()),
@@ -154,13 +154,15 @@ async fn run_conversation(order: AcpOrder) -> Result<String, Failed> {
     let outcome = outcome.lock().unwrap_or_else(PoisonError::into_inner).take();
     let how = end(child).await;
     let fault = match (outcome, ended) {
-        (Some(Ok(()) | Err(Broken::Stopped)), _) => return Ok(how),
-        (Some(Err(Broken::Fault(fault))), _) => fault,
-        (Some(Err(Broken::Closed { at })), _) => fault(at, format!("the agent ended in the middle: {how}")),
+        (Some(Ok(()) | Err(PromptFailure::Stopped)), _) => return Ok(how),
+        (Some(Err(PromptFailure::Fault(fault))), _) => fault,
+        (Some(Err(PromptFailure::Closed { at })), _) => {
+            fault(at, format!("the agent ended in the middle: {how}"))
+        }
         (None, Err(error)) => fault("conversation", error.message),
         (None, Ok(())) => fault("conversation", format!("the agent ended in the middle: {how}")),
     };
-    Err(Failed { fault, how })
+    Err(AcpFailure { fault, how })
 }
 
 /// One value that turns true when somebody wants us to end.
@@ -225,16 +227,16 @@ async fn prompt(
     connection: &ConnectionTo<Agent>,
     order: &AcpOrder,
     mut stop: watch::Receiver<bool>,
-) -> Result<(), Broken> {
+) -> Result<(), PromptFailure> {
     let mut halt = stop.clone();
     let session = tokio::select! {
         session = set_up(connection, order) => session?,
         () = wait_until_stopped(&mut halt) => {
-            note(&Note::Stopping);
-            return Err(Broken::Stopped);
+            note(&AcpNote::Stopping);
+            return Err(PromptFailure::Stopped);
         }
     };
-    note(&Note::Prompted);
+    note(&AcpNote::Prompted);
     let blocks = vec![ContentBlock::Text(TextContent::new(order.prompt.clone()))];
     let answer =
         send_request(connection, "session/prompt", PromptRequest::new(session.clone(), blocks), None);
@@ -242,18 +244,18 @@ async fn prompt(
     let answer = tokio::select! {
         answer = &mut answer => answer,
         () = wait_until_stopped(&mut stop) => {
-            note(&Note::Stopping);
+            note(&AcpNote::Stopping);
             let _ = connection.send_notification(CancelNotification::new(session)); // gone already: the same
-            timeout(CANCEL_MAX, answer).await.map_err(|_| Broken::Stopped)?
+            timeout(CANCEL_MAX, answer).await.map_err(|_| PromptFailure::Stopped)?
         }
     };
     match answer {
         Ok(result) => {
-            note(&Note::Answered { result });
+            note(&AcpNote::Answered { result });
             Ok(())
         }
         // An agent that dies of being told to stop has done what it was told.
-        Err(Broken::Closed { .. }) if *stop.borrow() => Err(Broken::Stopped),
+        Err(PromptFailure::Closed { .. }) if *stop.borrow() => Err(PromptFailure::Stopped),
         Err(broken) => Err(broken),
     }
 }
@@ -264,26 +266,26 @@ async fn send_request(
     method: &'static str,
     params: impl serde::Serialize,
     within: Option<Duration>,
-) -> Result<Value, Broken> {
-    let message =
-        UntypedMessage::new(method, params).map_err(|error| Broken::Fault(fault(method, error.message)))?;
+) -> Result<Value, PromptFailure> {
+    let message = UntypedMessage::new(method, params)
+        .map_err(|error| PromptFailure::Fault(fault(method, error.message)))?;
     let answer = connection.send_request(message).block_task();
     let answer = match within {
         None => answer.await,
-        Some(within) => timeout(within, answer)
-            .await
-            .map_err(|_| Broken::Fault(fault(method, format!("no answer within {} s", within.as_secs()))))?,
+        Some(within) => timeout(within, answer).await.map_err(|_| {
+            PromptFailure::Fault(fault(method, format!("no answer within {} s", within.as_secs())))
+        })?,
     };
     answer.map_err(|error| to_broken(method, error))
 }
 
-fn to_broken(at: &'static str, error: Error) -> Broken {
+fn to_broken(at: &'static str, error: Error) -> PromptFailure {
     if agent_client_protocol::is_incoming_transport_closed(&error)
         || agent_client_protocol::is_connection_terminated(&error)
     {
-        return Broken::Closed { at };
+        return PromptFailure::Closed { at };
     }
-    Broken::Fault(Fault {
+    PromptFailure::Fault(AcpError {
         at: at.to_owned(),
         code: Some(i64::from(i32::from(error.code))),
         message: error.message,
@@ -292,7 +294,7 @@ fn to_broken(at: &'static str, error: Error) -> Broken {
 }
 
 /// Up to the session with all that is to be set in it. Returns its name.
-async fn set_up(connection: &ConnectionTo<Agent>, order: &AcpOrder) -> Result<String, Broken> {
+async fn set_up(connection: &ConnectionTo<Agent>, order: &AcpOrder) -> Result<String, PromptFailure> {
     let hello = InitializeRequest::new(ProtocolVersion::V1)
         // No files and no terminals of ours: the agent has its own, inside the sandbox.
         .client_capabilities(ClientCapabilities::new())
@@ -300,16 +302,17 @@ async fn set_up(connection: &ConnectionTo<Agent>, order: &AcpOrder) -> Result<St
     let can = timeout(SETUP_MAX, connection.send_request(hello).block_task())
         .await
         .map_err(|_| {
-            Broken::Fault(fault("initialize", format!("no answer within {} s", SETUP_MAX.as_secs())))
+            PromptFailure::Fault(fault("initialize", format!("no answer within {} s", SETUP_MAX.as_secs())))
         })?
         .map_err(|error| to_broken("initialize", error))?
         .agent_capabilities;
-    let cwd = std::env::current_dir()
-        .map_err(|error| Broken::Fault(fault("session", format!("find the current folder: {error}"))))?;
+    let cwd = std::env::current_dir().map_err(|error| {
+        PromptFailure::Fault(fault("session", format!("find the current folder: {error}")))
+    })?;
     let can =
         SessionCapabilities { resume: can.session_capabilities.resume.is_some(), load: can.load_session };
     let (session, offers, resumed) = open_session(connection, order, can, &cwd).await?;
-    note(&Note::Session { id: session.clone(), resumed, model: offers.current_model() });
+    note(&AcpNote::Session { id: session.clone(), resumed, model: offers.current_model() });
     set_mode(connection, order, &session, &offers).await?;
     if let Some(model) = &order.model {
         set_option(connection, &session, &offers, "model", model).await?;
@@ -335,7 +338,7 @@ async fn open_session(
     order: &AcpOrder,
     can: SessionCapabilities,
     cwd: &Path,
-) -> Result<(String, SessionOffers, bool), Broken> {
+) -> Result<(String, SessionOffers, bool), PromptFailure> {
     if let Some(old) = &order.resume {
         let resumed = if can.resume {
             let request = ResumeSessionRequest::new(old.clone(), cwd).mcp_servers(mcp_servers(order));
@@ -344,14 +347,14 @@ async fn open_session(
             let request = LoadSessionRequest::new(old.clone(), cwd).mcp_servers(mcp_servers(order));
             send_request(connection, "session/load", request, Some(LOAD_MAX)).await
         } else {
-            Err(Broken::Fault(fault("session/load", "the agent cannot go on with a session")))
+            Err(PromptFailure::Fault(fault("session/load", "the agent cannot go on with a session")))
         };
         const AUTH_REQUIRED: i64 = -32_000;
         match resumed {
             Ok(answer) => return Ok((old.clone(), SessionOffers::new(answer), true)),
-            Err(Broken::Fault(fault)) if fault.code != Some(AUTH_REQUIRED) => {
-                note(&Note::SessionGone { id: old.clone(), why: fault.message.clone() });
-                return Err(Broken::Fault(fault));
+            Err(PromptFailure::Fault(fault)) if fault.code != Some(AUTH_REQUIRED) => {
+                note(&AcpNote::SessionGone { id: old.clone(), why: fault.message.clone() });
+                return Err(PromptFailure::Fault(fault));
             }
             Err(broken) => return Err(broken),
         }
@@ -360,7 +363,7 @@ async fn open_session(
     let answer = send_request(connection, "session/new", request, Some(SETUP_MAX)).await?;
     let id = answer["sessionId"]
         .as_str()
-        .ok_or_else(|| Broken::Fault(fault("session/new", "the agent gave the session no name")))?
+        .ok_or_else(|| PromptFailure::Fault(fault("session/new", "the agent gave the session no name")))?
         .to_owned();
     Ok((id, SessionOffers::new(answer), false))
 }
@@ -383,15 +386,15 @@ async fn set_mode(
     order: &AcpOrder,
     session: &str,
     offers: &SessionOffers,
-) -> Result<(), Broken> {
+) -> Result<(), PromptFailure> {
     let Some(mode) = order.modes.iter().find(|mode| offers.has_mode(mode)) else { return Ok(()) };
     let request = SetSessionModeRequest::new(session.to_owned(), mode.clone());
     let refused = match send_request(connection, "session/set_mode", request, Some(SETUP_MAX)).await {
         Ok(_) => None,
-        Err(Broken::Fault(fault)) => Some(fault.message), // then it asks, and is answered
+        Err(PromptFailure::Fault(fault)) => Some(fault.message), // then it asks, and is answered
         Err(broken) => return Err(broken),
     };
-    note(&Note::Set { what: "mode".to_owned(), to: mode.clone(), refused });
+    note(&AcpNote::Set { what: "mode".to_owned(), to: mode.clone(), refused });
     Ok(())
 }
 
@@ -403,7 +406,7 @@ async fn set_option(
     offers: &SessionOffers,
     what: &'static str,
     to: &str,
-) -> Result<(), Broken> {
+) -> Result<(), PromptFailure> {
     if let Some((option, value)) = offers.find_option(what, to) {
         let request = SetSessionConfigOptionRequest::new(session.to_owned(), option, value.as_str());
         send_request(connection, "session/set_config_option", request, Some(SETUP_MAX)).await?;
@@ -419,9 +422,9 @@ async fn set_option(
         } else {
             format!("it offers {}", known.join(", "))
         };
-        return Err(Broken::Fault(fault("set", format!("the agent has no {what} `{to}`: {known}"))));
+        return Err(PromptFailure::Fault(fault("set", format!("the agent has no {what} `{to}`: {known}"))));
     }
-    note(&Note::Set { what: what.to_owned(), to: to.to_owned(), refused: None });
+    note(&AcpNote::Set { what: what.to_owned(), to: to.to_owned(), refused: None });
     Ok(())
 }
 
@@ -432,7 +435,7 @@ fn permit(request: &RequestPermissionRequest) -> RequestPermissionOutcome {
         .find_map(|kind| request.options.iter().find(|option| option.kind == kind));
     let call = &request.tool_call;
     let what = call.fields.title.clone().unwrap_or_else(|| call.tool_call_id.to_string());
-    note(&Note::Asked { what, chosen: yes.map(|option| option.name.clone()) });
+    note(&AcpNote::Asked { what, chosen: yes.map(|option| option.name.clone()) });
     match yes {
         Some(option) => {
             RequestPermissionOutcome::Selected(SelectedPermissionOutcome::new(option.option_id.clone()))

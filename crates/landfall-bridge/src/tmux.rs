@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use landfall_agents::tmux::{
-    NEXT, NextInput, Note, POLL_MS, ScreenKey, ScreenState, TerminalScreen, TmuxOrder, read_screen,
+    NEXT, NextInput, POLL_MS, ScreenKey, ScreenState, TerminalScreen, TmuxNote, TmuxOrder, read_screen,
     visible_messages,
 };
 
@@ -107,33 +107,33 @@ pub fn run() -> u8 {
     let mut server = match Server::start(&order) {
         Ok(server) => server,
         Err(problem) => {
-            print_note(&Note::Failed { why: problem });
-            print_note(&Note::Ended { how: "not started".to_owned() });
+            print_note(&TmuxNote::Failed { why: problem });
+            print_note(&TmuxNote::Ended { how: "not started".to_owned() });
             return FAILED;
         }
     };
     let end = Bridge::new(&order, &mut server, &stop).drive_terminal();
     let code = match &end {
         TerminalDriveEnd::Done => {
-            print_note(&Note::Done);
+            print_note(&TmuxNote::Done);
             DONE
         }
         TerminalDriveEnd::Stopped => {
-            print_note(&Note::Stopping);
+            print_note(&TmuxNote::Stopping);
             DONE
         }
         TerminalDriveEnd::Failed(why) => {
-            print_note(&Note::Failed { why: why.clone() });
+            print_note(&TmuxNote::Failed { why: why.clone() });
             FAILED
         }
     };
     let how = let_program_leave(&order, &mut server, &stop, &end);
     server.kill_server();
-    print_note(&Note::Ended { how });
+    print_note(&TmuxNote::Ended { how });
     code
 }
 
-fn print_note(note: &Note) {
+fn print_note(note: &TmuxNote) {
     say::line(&note.line());
 }
 
@@ -187,7 +187,7 @@ struct Bridge<'a> {
 
 impl<'a> Bridge<'a> {
     fn new(order: &'a TmuxOrder, server: &'a mut Server, stop: &'a StopSignal) -> Self {
-        print_note(&Note::Started {
+        print_note(&TmuxNote::Started {
             program: order.argv.first().cloned().unwrap_or_default(),
             pid: server.pane(),
             session: order.session.clone(),
@@ -230,11 +230,11 @@ impl<'a> Bridge<'a> {
             }
             match &seen {
                 ScreenState::Limit(text) => {
-                    print_note(&Note::Limit { text: text.clone() });
+                    print_note(&TmuxNote::Limit { text: text.clone() });
                     return TerminalDriveEnd::Failed("the account is used up".to_owned());
                 }
                 ScreenState::Login(text) if twice => {
-                    print_note(&Note::Login { text: text.clone() });
+                    print_note(&TmuxNote::Login { text: text.clone() });
                     return TerminalDriveEnd::Failed("the agent wants a login".to_owned());
                 }
                 ScreenState::Ask(ask) if twice => {
@@ -303,7 +303,7 @@ impl<'a> Bridge<'a> {
                         if !self.order.dispatched {
                             return TerminalDriveEnd::Done;
                         }
-                        print_note(&Note::Waiting { count: self.typed });
+                        print_note(&TmuxNote::Waiting { count: self.typed });
                         self.phase = TmuxPhase::Between { due: now, wait: self.pace.new_backoff() };
                     }
                     self.pace.look
@@ -346,8 +346,8 @@ impl<'a> Bridge<'a> {
             Some(last) if last.seen == *seen => (0, last.times + 1),
             Some(_) | None => (0, 1),
         };
-        if self.last.as_ref().is_none_or(|last| last.seen.word() != seen.wire_name()) {
-            print_note(&Note::Screen { seen: seen.wire_name().to_owned() });
+        if self.last.as_ref().is_none_or(|last| last.seen.wire_name() != seen.wire_name()) {
+            print_note(&TmuxNote::Screen { seen: seen.wire_name().to_owned() });
         }
         self.last = Some(LastScreen { seen: seen.clone(), screen: screen.clone(), times, unchanged });
         (unchanged >= SETTLED_LOOKS, times)
@@ -362,7 +362,7 @@ impl<'a> Bridge<'a> {
             }
             ForegroundProgram::Other(by) => {
                 if self.held.as_ref() != Some(&by) {
-                    print_note(&Note::Held { by: by.clone() });
+                    print_note(&TmuxNote::Held { by: by.clone() });
                     self.held = Some(by);
                 }
                 false
@@ -380,7 +380,7 @@ impl<'a> Bridge<'a> {
             ScreenKey::Down => &["Down"],
             ScreenKey::Line(word) => &[word, "Enter"],
         };
-        print_note(&Note::Key { keys: keys.join(" "), why: why.to_owned() });
+        print_note(&TmuxNote::Key { keys: keys.join(" "), why: why.to_owned() });
         for key in keys {
             self.server.press_key(key);
         }
@@ -392,7 +392,7 @@ impl<'a> Bridge<'a> {
         if self.asked.iter().any(|it| it == text) {
             return;
         }
-        print_note(&Note::Asked { why: why.to_owned(), text: text.to_owned() });
+        print_note(&TmuxNote::Asked { why: why.to_owned(), text: text.to_owned() });
         if self.asked.len() >= ASKED_MAX {
             self.asked.pop_front();
         }
@@ -406,15 +406,15 @@ impl<'a> Bridge<'a> {
         }
         // What stands there now is from before.
         self.watch.begin_prompt(screen, visible_messages(self.order.cli, screen));
-        print_note(&Note::Key { keys: "the prompt, Enter".to_owned(), why: "prompt".to_owned() });
+        print_note(&TmuxNote::Key { keys: "the prompt, Enter".to_owned(), why: "prompt".to_owned() });
         if let Err(problem) = self.server.paste_text(text) {
-            print_note(&Note::Lines { lines: vec![problem] });
+            print_note(&TmuxNote::Lines { lines: vec![problem] });
             return false;
         }
         self.stop.wait(self.pace.after_paste());
         self.server.press_key("Enter");
         self.stop.wait(self.pace.after_paste());
-        print_note(&Note::Prompted);
+        print_note(&TmuxNote::Prompted);
         let typed = self.server.capture_screen().map(|shot| shot.screen).unwrap_or_default();
         self.phase = TmuxPhase::Typed { at: Instant::now(), enters: 0, before: screen.clone(), typed };
         self.last = None;
@@ -441,7 +441,7 @@ fn let_program_leave(
         && foreground_program(server.pane(), &order.argv) == ForegroundProgram::Agent
     {
         for key in order.cli.leave_keys() {
-            print_note(&Note::Key { keys: (*key).to_owned(), why: "leave".to_owned() });
+            print_note(&TmuxNote::Key { keys: (*key).to_owned(), why: "leave".to_owned() });
             server.press_key(key);
             stop.wait(pace.between_keys());
         }

@@ -312,7 +312,7 @@ pub enum AskError {
     #[error("the base is not known yet; `landfall run` finds it out")]
     NoBase,
     /// A session, or a task, has a loop already.
-    #[error("session `{}` has a loop already: {} of `{}` is {}", .0.session, .0.task, .0.module, .0.standing().word())]
+    #[error("session `{}` has a loop already: {} of `{}` is {}", .0.session, .0.task, .0.module, .0.loop_state().wire_name())]
     LoopHeld(Box<AgentLoop>),
     /// No loop to stop.
     #[error("session `{0}` has no loop")]

@@ -1,14 +1,14 @@
 //! What an agent says through its socket (`landfall signal`, the MCP tools): lines the sitter has taken, each with the
 //! right key.
 
-use landfall_agents::Lines;
+use landfall_agents::LineSplitter;
 use landfall_model::{ControlSignal, Signal};
 use serde::Deserialize;
 
 /// Understands the lines.
 #[derive(Debug, Default)]
 pub(crate) struct SocketSignalParser {
-    lines: Lines,
+    lines: LineSplitter,
 }
 
 #[derive(Deserialize)]

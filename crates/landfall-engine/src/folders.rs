@@ -30,7 +30,8 @@ use landfall_trackers::modules::write::{
     ExpectedFile, FILE_BYTES_MAX, ModuleWrite, digest_bytes, read_below, remove_file_below,
 };
 use landfall_trackers::modules::{
-    ModuleChange, ModuleFolderSnapshot, ModuleStatus, WriteLog, news, project, read, read_wanted_task,
+    ModuleChange, ModuleFolderSnapshot, ModuleStatus, WriteLog, find_changes, plan_projection, read,
+    read_wanted_task,
 };
 use serde::{Deserialize, Serialize};
 
@@ -401,7 +402,7 @@ impl FolderVisit<'_> {
         );
         match annotate::check_annotations_allowed(&self.task.phase_word(), at_work, &notes) {
             Ok(()) => {}
-            Err(annotate::Closed::AtWork) => return false, // they wait for the end of the run
+            Err(annotate::AnnotationBlocker::AtWork) => return false, // they wait for the end of the run
             Err(closed) => {
                 self.warn_once(format!("the annotations of the plan are not taken over: {closed}"));
                 return false;

@@ -9,7 +9,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use landfall_agents::nearest;
+use landfall_agents::nearest_word;
 use landfall_model::discovery::{Discoveries, Discovery, DiscoveryImpact};
 use landfall_model::{Event, TaskId, Timestamp};
 use minijinja::syntax::SyntaxConfig;

@@ -9,8 +9,8 @@ use landfall_model::issue::{
     CiStatus, IssueSnapshot, PullRequestState, ReconcilePoint, ReconcileResult, check_completion, is_of_round,
 };
 use landfall_model::recovery::{
-    self, Agent, IssueArtifacts, Known, PendingRecovery, PlanAction, Recovery, RecoveryContext, RecoveryOp,
-    Symptoms, base_moved_fact, has_step_result, reconcile_point,
+    self, AgentAvailability, IssueArtifacts, Known, PendingRecovery, PlanAction, Recovery, RecoveryContext,
+    RecoveryOp, Symptoms, base_moved_fact, has_step_result, reconcile_point,
 };
 use landfall_model::{
     AgentExit, AgentRunEvidence, Attempt, BudgetScope, EndedRun, News, RecoveryResult, Spending, StepKind,
@@ -47,7 +47,8 @@ pub(crate) fn attach_recovery(site: &HostContext, task: &Task, run: EndedRun) ->
         && !run.evidence.has_committed()
         && !is_reader_run(task)
         && is_changed(site, task);
-    let climbed = recovery::recovery_after_run(&site.catalogue, Agent::Free, task, &run, &log, changed);
+    let climbed =
+        recovery::recovery_after_run(&site.catalogue, AgentAvailability::Free, task, &run, &log, changed);
     EndedRun { climbed, ..run }
 }
 
@@ -83,7 +84,7 @@ pub(crate) fn recovery_for_refusal(
 ) -> Option<RecoveryContext> {
     recovery::recovery_after_exchange(
         &site.catalogue,
-        Agent::Free,
+        AgentAvailability::Free,
         task,
         detail,
         check_moved_base(site, task),

@@ -90,7 +90,7 @@ pub enum Event {
         /// The count over the task's life, from 1.
         iteration: u32,
         /// What it begins with.
-        #[serde(default, skip_serializing_if = "Talk::is_new")]
+        #[serde(default, skip_serializing_if = "SessionStart::is_new")]
         talk: SessionStart,
     },
     /// A run of the agent ended.

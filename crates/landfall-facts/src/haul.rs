@@ -52,7 +52,11 @@ pub enum IssueBatchEvent {
         /// Under this name.
         haul: IssueBatchId,
         /// Chosen like this.
-        #[serde(rename = "newest", default = "Chosen::listed", skip_serializing_if = "Chosen::is_listed")]
+        #[serde(
+            rename = "newest",
+            default = "IssueSelection::listed",
+            skip_serializing_if = "IssueSelection::is_listed"
+        )]
         chosen: IssueSelection,
         /// Issues of this tracker.
         tracker: String,

@@ -333,7 +333,7 @@ pub struct SubIssue {
 
 /// How a part ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "WrittenEnd", into = "WrittenEnd")]
+#[serde(from = "SubIssueEndRecord", into = "SubIssueEndRecord")]
 pub struct SubIssueEnd {
     /// Its number.
     pub number: u64,

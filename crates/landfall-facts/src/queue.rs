@@ -58,7 +58,7 @@ words! {
 
 /// How a batch ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Closed {
+pub enum BatchEnd {
     /// So many of its members, from the front, landed.
     #[serde(rename = "landed")]
     Landed {
@@ -144,7 +144,7 @@ pub enum QueueEvent {
         /// This batch.
         batch: BatchId,
         /// So.
-        how: Closed,
+        how: BatchEnd,
     },
     /// Nothing is taken from the line any more.
     #[serde(rename = "queue-held")]

@@ -225,13 +225,13 @@ pub const COMMENT_CHARS_MAX: usize = 2_000; // a page; more than anyone reads un
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum OpProblem {
     /// Nobody can do that.
-    #[error("`{word}` is no operation of a recovery; allowed are {}", words())]
+    #[error("`{word}` is no operation of a recovery; allowed are {}", list_op_names())]
     Unknown {
         /// What was asked for.
         word: String,
     },
     /// It does not take that.
-    #[error("`{word}` takes {}, not `{key}`", takes(.word))]
+    #[error("`{word}` takes {}, not `{key}`", describe_parameter(.word))]
     Stray {
         /// The operation.
         word: String,

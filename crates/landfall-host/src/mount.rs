@@ -56,7 +56,7 @@ impl MountIdentity {
     /// # Errors
     /// Always.
     #[cfg(not(target_os = "linux"))]
-    pub fn of(_path: &Path) -> io::Result<Self> {
+    pub fn of_path(_path: &Path) -> io::Result<Self> {
         Err(io::ErrorKind::Unsupported.into())
     }
 

@@ -475,7 +475,7 @@ pub fn assess_annotations<'a>(
 
 /// Why a task takes no annotations now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Closed {
+pub enum AnnotationBlocker {
     /// An agent is at work on it.
     #[error("an agent is at work on it")]
     AtWork,
@@ -492,12 +492,12 @@ pub fn check_annotations_allowed(
     phase: &str,
     at_work: bool,
     annotations: &[Annotation],
-) -> Result<(), Closed> {
+) -> Result<(), AnnotationBlocker> {
     let comments_only = annotations.iter().all(|it| matches!(it.change, AnnotationChange::Comment(..)));
     match phase {
-        _ if at_work => Err(Closed::AtWork),
-        "complete" | "cancelled" => Err(Closed::Over),
-        "evolving" | "satisfied" if !comments_only => Err(Closed::Accepted),
+        _ if at_work => Err(AnnotationBlocker::AtWork),
+        "complete" | "cancelled" => Err(AnnotationBlocker::Over),
+        "evolving" | "satisfied" if !comments_only => Err(AnnotationBlocker::Accepted),
         _ => Ok(()),
     }
 }
@@ -731,9 +731,9 @@ mod tests {
         let comment = [Annotation::new_comment(CommentKind::Note, "Line1:...", "a", "why", "...").unwrap()];
         let change = [Annotation::new_deletion("Line1:...", "a", "...").unwrap()];
         assert_eq!(check_annotations_allowed("executing", false, &change), Ok(()));
-        assert_eq!(check_annotations_allowed("executing", true, &comment), Err(Closed::AtWork));
+        assert_eq!(check_annotations_allowed("executing", true, &comment), Err(AnnotationBlocker::AtWork));
         assert_eq!(check_annotations_allowed("satisfied", false, &comment), Ok(()));
-        assert_eq!(check_annotations_allowed("evolving", false, &change), Err(Closed::Accepted));
-        assert_eq!(check_annotations_allowed("cancelled", false, &comment), Err(Closed::Over));
+        assert_eq!(check_annotations_allowed("evolving", false, &change), Err(AnnotationBlocker::Accepted));
+        assert_eq!(check_annotations_allowed("cancelled", false, &comment), Err(AnnotationBlocker::Over));
     }
 }

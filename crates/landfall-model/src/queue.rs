@@ -20,7 +20,7 @@ use crate::input::News;
 use crate::seeded_bugs::{self, SeededBug};
 use crate::task::{AttemptPhase, ChangeConcern, ConcernCode, LandingCandidate, Task, TaskState};
 use crate::{Attempt, Commit, TaskId, Timestamp, Tree};
-pub use landfall_facts::queue::{BatchId, BatchMember, BatchPrefix, Closed, HoldReason, QueueEvent};
+pub use landfall_facts::queue::{BatchEnd, BatchId, BatchMember, BatchPrefix, HoldReason, QueueEvent};
 
 /// A batch on its way.
 #[derive(Debug, Clone, PartialEq)]
@@ -288,7 +288,7 @@ pub struct Queue {
     /// Holds for a gate that could not be trusted, in a row.
     gate_holds: u32,
     /// The latest that are over.
-    past: VecDeque<(LandingBatch, Closed, Timestamp)>,
+    past: VecDeque<(LandingBatch, BatchEnd, Timestamp)>,
     standing: BTreeMap<TaskId, QueuedTask>,
     line: BTreeSet<QueueSortKey>,
     /// How many tests ran on commits that may become the base, if they tell.
@@ -356,7 +356,7 @@ impl Queue {
     }
 
     /// The latest batches that are over, oldest first.
-    pub fn past_batches(&self) -> impl Iterator<Item = &(LandingBatch, Closed, Timestamp)> {
+    pub fn past_batches(&self) -> impl Iterator<Item = &(LandingBatch, BatchEnd, Timestamp)> {
         self.past.iter()
     }
 
@@ -656,7 +656,7 @@ impl Queue {
                     return illegal(format!("there is no {batch}"));
                 };
                 let over = self.batches.remove(place);
-                let whole = matches!(how, Closed::Landed { count, .. } if *count == over.members.len());
+                let whole = matches!(how, BatchEnd::Landed { count, .. } if *count == over.members.len());
                 for it in &mut self.batches {
                     if over.on == Some(it.id) {
                         it.crowded.extend(&over.crowded);
@@ -665,7 +665,7 @@ impl Queue {
                         it.on = None; // what it stands on is the base now
                     }
                 }
-                if matches!(how, Closed::Landed { .. }) {
+                if matches!(how, BatchEnd::Landed { .. }) {
                     self.trials = 0;
                     self.troubles = 0;
                 }
@@ -919,7 +919,10 @@ impl QueueDecisionDraft<'_> {
         if batch.red == Some(count + 1) {
             drop(self.tell_culprit(&batch, count));
         }
-        self.add_event(QueueEvent::Over { batch: id, how: Closed::Landed { count, commit: prefix.commit } });
+        self.add_event(QueueEvent::Over {
+            batch: id,
+            how: BatchEnd::Landed { count, commit: prefix.commit },
+        });
         if count < batch.members.len() {
             self.drop_standing_on(id, "it stood on a batch that did not land whole");
         }
@@ -979,7 +982,7 @@ impl QueueDecisionDraft<'_> {
         if matches!(batch.doing, BatchDoing::Building | BatchDoing::Checking(_)) {
             self.decision.effects.push(QueueEffect::Abandon { batch: id });
         }
-        self.add_event(QueueEvent::Over { batch: id, how: Closed::Dropped { reason } });
+        self.add_event(QueueEvent::Over { batch: id, how: BatchEnd::Dropped { reason } });
     }
 
     fn drop_standing_on(&mut self, id: BatchId, reason: &str) {

@@ -21,7 +21,7 @@ pub use climbed::{
 pub use event::{
     Diagnosis, PendingRecovery, Recoveries, Recovery, RecoveryEvent, RecoveryOutcome, RecoveryTier,
 };
-pub use ladder::{ACTIONS_PER_STEP_MAX, Agent, TierDecision, decide_tier};
+pub use ladder::{ACTIONS_PER_STEP_MAX, AgentAvailability, TierDecision, decide_tier};
 pub use landfall_facts::recovery::{COMMENT_CHARS_MAX, OPS, OpProblem, OpShape, RecoveryOp};
 pub use log::{PROMOTED_AT, PatternCandidate, find_recurring_failures, project_log, render_recovery_entry};
 pub use pattern::{

@@ -12,14 +12,18 @@ use landfall_api::{
 
 use crate::answer::{self, HttpResponse};
 use crate::connections::ConnectionSource;
-use crate::door::{PageLocation, Shared, Who, says_origin};
+use crate::door::{PageLocation, Requester, ServerState, says_origin};
 use crate::guess_limit::GuessLimit;
 use crate::keys::{AccessKeys, KeysProblem, SecretOwner, now_ms};
 use crate::pages;
 use crate::router::{Guard, RouteTable};
 
 /// Answers what is about sessions; none if it is about something else.
-pub(crate) fn answer(shared: &Shared, who: &Who, asked: &Asked) -> Option<Result<Response, Problem>> {
+pub(crate) fn answer(
+    shared: &ServerState,
+    who: &Requester,
+    asked: &Asked,
+) -> Option<Result<Response, Problem>> {
     let keys = || {
         shared.keys.as_ref().ok_or_else(|| {
             Problem::new(ProblemCode::NotNow, "no server listens for browsers")
@@ -51,7 +55,7 @@ pub(crate) fn answer(shared: &Shared, who: &Who, asked: &Asked) -> Option<Result
     })
 }
 
-fn list_sessions(keys: &AccessKeys, who: &Who) -> SessionList {
+fn list_sessions(keys: &AccessKeys, who: &Requester) -> SessionList {
     let line = |it: crate::keys::StoredSession| SessionLine {
         this: who.session() == Some(&it.name),
         session: it.name,
@@ -97,11 +101,11 @@ pub(crate) fn routes(routes: &mut RouteTable) {
 /// A token and the words of a form around it: strangers send this.
 const LOGIN_BYTES_MAX: usize = 4 * 1024;
 
-async fn login_page(State(shared): State<Arc<Shared>>) -> HttpResponse {
+async fn login_page(State(shared): State<Arc<ServerState>>) -> HttpResponse {
     pages::login_page_response(&shared, None)
 }
 
-async fn handle_login(State(shared): State<Arc<Shared>>, request: Request<Body>) -> HttpResponse {
+async fn handle_login(State(shared): State<Arc<ServerState>>, request: Request<Body>) -> HttpResponse {
     let (parts, body) = request.into_parts();
     if let Err(problem) = check_form_origin(&parts.headers) {
         return pages::problem(&problem);
@@ -127,12 +131,12 @@ async fn handle_login(State(shared): State<Arc<Shared>>, request: Request<Body>)
 }
 
 /// The page a link leads to changes nothing: whoever looks at links in advance does not use it up.
-async fn pair_page(State(shared): State<Arc<Shared>>) -> HttpResponse {
+async fn pair_page(State(shared): State<Arc<ServerState>>) -> HttpResponse {
     pages::pair_page_response(&shared)
 }
 
 async fn handle_pairing(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<ServerState>>,
     Path(code): Path<String>,
     request: Request<Body>,
 ) -> HttpResponse {
@@ -173,7 +177,7 @@ fn note_wrong_guess(guesses: &GuessLimit, source: Option<ConnectionSource>) {
     }
 }
 
-fn refuse_guess(shared: &Shared, problem: &Problem) -> HttpResponse {
+fn refuse_guess(shared: &ServerState, problem: &Problem) -> HttpResponse {
     let mut answer = pages::refused(shared, problem);
     answer.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
     answer
@@ -188,7 +192,7 @@ fn check_form_origin(headers: &HeaderMap) -> Result<(), Problem> {
 }
 
 fn start_browser_session(
-    shared: &Shared,
+    shared: &ServerState,
     keys: &AccessKeys,
     headers: &HeaderMap,
     label: &str,
@@ -214,7 +218,7 @@ fn start_browser_session(
 }
 
 /// What a cookie of this name is bound to. A bare name of this machine gets none: other servers on it would be shown it.
-fn cookie_attributes(shared: &Shared, headers: &HeaderMap) -> Result<&'static str, Problem> {
+fn cookie_attributes(shared: &ServerState, headers: &HeaderMap) -> Result<&'static str, Problem> {
     match shared.name(headers).map(|name| &name.pages) {
         Some(PageLocation::Here) => Ok("Path=/; HttpOnly; SameSite=Strict"),
         Some(PageLocation::Secure) => Ok("Path=/; HttpOnly; SameSite=Strict; Secure"),
@@ -226,9 +230,11 @@ fn cookie_attributes(shared: &Shared, headers: &HeaderMap) -> Result<&'static st
     }
 }
 
-async fn handle_logout(State(shared): State<Arc<Shared>>, request: Request<Body>) -> HttpResponse {
+async fn handle_logout(State(shared): State<Arc<ServerState>>, request: Request<Body>) -> HttpResponse {
     let mut answer = answer::redirect_response("/login");
-    if let (Some(keys), Some(Who::Browser { session })) = (&shared.keys, request.extensions().get::<Who>()) {
+    if let (Some(keys), Some(Requester::Browser { session })) =
+        (&shared.keys, request.extensions().get::<Requester>())
+    {
         let _ = keys.revoke_session(session); // the cookie goes either way
         let attributes = cookie_attributes(&shared, request.headers()).unwrap_or("Path=/; HttpOnly");
         if let Ok(cookie) =

@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, Request, header};
 use http_body_util::{BodyExt as _, Limited};
 use landfall_api::http::{self, BODY_BYTES_MAX, IDEMPOTENCY_HEADER, ROOT};
 use landfall_api::{
-    Access, Method, OperationCost, OperationRoute, Problem, ProblemCode, Request as Asked, Response,
+    Access, HttpMethod, OperationCost, OperationRoute, Problem, ProblemCode, Request as Asked, Response,
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -18,19 +18,20 @@ use crate::access;
 use crate::answer::escape_json_bytes;
 use crate::answer::{self, HttpResponse};
 use crate::connections::ConnectionSource;
-use crate::door::{Shared, Who};
+use crate::door::{Requester, ServerState};
 use crate::router::{Guard, RouteTable};
 
 pub(crate) fn routes(routes: &mut RouteTable) {
     for route in Asked::ROUTES {
-        let answer = async move |State(shared): State<Arc<Shared>>, request: Request<Body>| match operate(
-            &shared, route, request,
-        )
-        .await
-        {
-            Ok(answer) => answer,
-            Err(problem) => answer::problem(&problem),
-        };
+        let answer =
+            async move |State(shared): State<Arc<ServerState>>, request: Request<Body>| match operate(
+                &shared, route, request,
+            )
+            .await
+            {
+                Ok(answer) => answer,
+                Err(problem) => answer::problem(&problem),
+            };
         let path = format!("{ROOT}{}", route.path);
         routes.on(route.method, &path, Guard::Needs(route.access), answer);
     }
@@ -43,12 +44,12 @@ pub(crate) fn routes(routes: &mut RouteTable) {
 pub const OPENAPI: &[u8] = include_bytes!("../../../docs/reference/openapi.json");
 
 async fn operate(
-    shared: &Arc<Shared>,
+    shared: &Arc<ServerState>,
     route: &'static OperationRoute,
     request: Request<Body>,
 ) -> Result<HttpResponse, Problem> {
     let (mut parts, body) = request.into_parts();
-    let who = parts.extensions.get::<Who>().cloned().unwrap_or(Who::Nobody);
+    let who = parts.extensions.get::<Requester>().cloned().unwrap_or(Requester::Nobody);
     who.may(route.access)?;
     let key = idempotency_key(&parts.headers, route.method)?;
     let fields = RawPathParams::from_request_parts(&mut parts, &()).await;
@@ -56,11 +57,11 @@ async fn operate(
     let fields: Vec<(String, String)> =
         fields.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     let body = match route.method {
-        Method::Get | Method::Delete => Vec::new(),
-        Method::Post | Method::Patch => read_json(&parts.headers, body).await?,
+        HttpMethod::Get | HttpMethod::Delete => Vec::new(),
+        HttpMethod::Post | HttpMethod::Patch => read_json(&parts.headers, body).await?,
     };
     let asked = http::read(route, &fields, parts.uri.query().unwrap_or_default(), &body)?;
-    if who != Who::Owner && is_shared(&asked) {
+    if who != Requester::Owner && is_shared(&asked) {
         return shared_answer(shared, asked, &parts.uri).await;
     }
     let Some(key) = key else {
@@ -87,13 +88,13 @@ fn is_shared(asked: &Asked) -> bool {
 
 /// The answer to what is the same for everybody.
 async fn shared_answer(
-    shared: &Arc<Shared>,
+    shared: &Arc<ServerState>,
     asked: Asked,
     uri: &axum::http::Uri,
 ) -> Result<HttpResponse, Problem> {
     let (name, began) = (asked.name(), std::time::Instant::now());
     let question = uri.path_and_query().map_or("", |it| it.as_str());
-    let make = move |shared: &Arc<Shared>| {
+    let make = move |shared: &Arc<ServerState>| {
         let mut answer = shared.service.call(asked.clone())?;
         if let Some(mask) = shared.masks.current_finder(&*shared.service) {
             mask.hide_in_response(&mut answer);
@@ -107,8 +108,8 @@ async fn shared_answer(
 
 /// Carries a request out once for its key, however often it is asked.
 async fn call_once(
-    shared: Arc<Shared>,
-    who: Who,
+    shared: Arc<ServerState>,
+    who: Requester,
     key: String,
     mark: [u8; 32],
     asked: Asked,
@@ -142,7 +143,11 @@ fn encode_response(response: &Response) -> Result<Vec<u8>, Problem> {
 }
 
 /// Carries one request out, for whoever asks. Nobody is shown less after it.
-pub(crate) async fn call(shared: &Arc<Shared>, who: &Who, asked: Asked) -> Result<Response, Problem> {
+pub(crate) async fn call(
+    shared: &Arc<ServerState>,
+    who: &Requester,
+    asked: Asked,
+) -> Result<Response, Problem> {
     let answer = call_without_marking(shared, who, asked).await;
     shared.mark_all_told();
     answer
@@ -150,8 +155,8 @@ pub(crate) async fn call(shared: &Arc<Shared>, who: &Who, asked: Asked) -> Resul
 
 /// The same; what it answers is told to nobody yet.
 pub(crate) async fn call_without_marking(
-    shared: &Arc<Shared>,
-    who: &Who,
+    shared: &Arc<ServerState>,
+    who: &Requester,
     asked: Asked,
 ) -> Result<Response, Problem> {
     let room = shared.rooms.acquire_permit(&asked).await?;
@@ -185,7 +190,7 @@ impl Default for RequestLimits {
 }
 
 impl RequestLimits {
-    /// Leave to be carried out; none is needed by what changes something here.
+    /// SessionExpiry to be carried out; none is needed by what changes something here.
     async fn acquire_permit(&self, asked: &Asked) -> Result<Option<OwnedSemaphorePermit>, Problem> {
         match asked.route().cost {
             OperationCost::Read => self.read().await.map(Some),
@@ -195,7 +200,7 @@ impl RequestLimits {
         }
     }
 
-    /// Leave to read, for a page too.
+    /// SessionExpiry to read, for a page too.
     pub(crate) async fn read(&self) -> Result<OwnedSemaphorePermit, Problem> {
         self.wait(&self.reads).await
     }
@@ -210,12 +215,16 @@ impl RequestLimits {
 }
 
 /// The same, in this thread.
-pub(crate) fn call_in_thread(shared: &Shared, who: &Who, asked: Asked) -> Result<Response, Problem> {
+pub(crate) fn call_in_thread(
+    shared: &ServerState,
+    who: &Requester,
+    asked: Asked,
+) -> Result<Response, Problem> {
     who.may(asked.route().access)?;
     let name = asked.name();
     let asked = match (who, asked) {
         // What an agent brings is for a person to look at first.
-        (Who::Agent { session }, Asked::Add(mut new)) => {
+        (Requester::Agent { session }, Asked::Add(mut new)) => {
             if new.tasks.len() > AGENT_TASKS_MAX {
                 let what = format!("an agent adds at most {AGENT_TASKS_MAX} drafts at once");
                 return Err(Problem::new(ProblemCode::BadInput, what));
@@ -235,7 +244,7 @@ pub(crate) fn call_in_thread(shared: &Shared, who: &Who, asked: Asked) -> Result
     };
     let answer = answer.map(|mut answer| {
         // The person's own commands see what is there; who comes by the network does not.
-        if *who != Who::Owner
+        if *who != Requester::Owner
             && let Some(mask) = shared.masks.current_finder(&*shared.service)
         {
             mask.hide_in_response(&mut answer);
@@ -373,8 +382,8 @@ fn check_depth(body: &[u8]) -> Result<(), Problem> {
 }
 
 /// The idempotency key of a request, if it has one.
-fn idempotency_key(headers: &HeaderMap, method: Method) -> Result<Option<String>, Problem> {
-    let Some(key) = headers.get(IDEMPOTENCY_HEADER).filter(|_| method != Method::Get) else {
+fn idempotency_key(headers: &HeaderMap, method: HttpMethod) -> Result<Option<String>, Problem> {
+    let Some(key) = headers.get(IDEMPOTENCY_HEADER).filter(|_| method != HttpMethod::Get) else {
         return Ok(None);
     };
     let plain =
@@ -407,7 +416,7 @@ const DONE_BYTES_MAX: usize = 32 * 1024 * 1024; // answers to changes are short;
 
 impl IdempotencyCache {
     /// The place of a key of somebody.
-    fn slot_for(&self, who: &Who, key: &str) -> IdempotencySlot {
+    fn slot_for(&self, who: &Requester, key: &str) -> IdempotencySlot {
         let place = Self::hash_key(who, key);
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(slot) = kept.slots.get(&place) {
@@ -421,7 +430,7 @@ impl IdempotencyCache {
     }
 
     /// Notes how long an answer is that is kept from now on.
-    fn note_size(&self, who: &Who, key: &str, bytes: usize) {
+    fn note_size(&self, who: &Requester, key: &str, bytes: usize) {
         let place = Self::hash_key(who, key);
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, weight)) = kept.order.iter_mut().rev().find(|(it, _)| *it == place) {
@@ -431,7 +440,7 @@ impl IdempotencyCache {
         kept.trim_to_limits();
     }
 
-    fn hash_key(who: &Who, key: &str) -> [u8; 32] {
+    fn hash_key(who: &Requester, key: &str) -> [u8; 32] {
         *blake3::hash(format!("{who:?}\n{key}").as_bytes()).as_bytes()
     }
 

@@ -7,12 +7,12 @@ use axum::extract::{Path, State};
 use axum::http::{Request, header};
 use landfall_api::{
     Access, Message, Problem, ProblemCode, Redo, Request as Asked, Response, ReviewAsked, ReviewSaid, Status,
-    TaskAsked, TaskId,
+    TaskAsked, WireTaskId,
 };
 
 use crate::answer::{self, HttpResponse};
 use crate::api::{self, read_body};
-use crate::door::{Shared, Who};
+use crate::door::{Requester, ServerState};
 use crate::forms::Flash;
 use crate::pages;
 use crate::router::{Guard, RouteTable};
@@ -25,17 +25,17 @@ pub(crate) fn routes(routes: &mut RouteTable) {
 }
 
 async fn post_comments(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<ServerState>>,
     Path(task): Path<String>,
     request: Request<Body>,
 ) -> HttpResponse {
     let (parts, body) = request.into_parts();
-    let who = parts.extensions.get::<Who>().cloned().unwrap_or(Who::Nobody);
+    let who = parts.extensions.get::<Requester>().cloned().unwrap_or(Requester::Nobody);
     let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|it| it.to_str().ok()).unwrap_or_default();
     if !kind.starts_with("application/x-www-form-urlencoded") {
         return pages::problem(&Problem::new(ProblemCode::UnsupportedMediaType, "a form is wanted"));
     }
-    let Ok(task) = task.parse::<TaskId>() else {
+    let Ok(task) = task.parse::<WireTaskId>() else {
         return pages::problem(&Problem::new(ProblemCode::NotFound, "no such task"));
     };
     let body = match read_body(body).await {
@@ -53,9 +53,9 @@ async fn post_comments(
 }
 
 async fn send(
-    shared: &Arc<Shared>,
-    who: &Who,
-    task: TaskId,
+    shared: &Arc<ServerState>,
+    who: &Requester,
+    task: WireTaskId,
     fields: &[(String, String)],
 ) -> Result<Response, Problem> {
     let text = build_message(fields)?;

@@ -22,7 +22,7 @@ use crate::guess_limit::GuessLimit;
 use crate::keys::{AccessKeys, SecretOwner};
 
 /// What all requests share.
-pub(crate) struct Shared {
+pub(crate) struct ServerState {
     pub(crate) service: Arc<dyn Service + Send + Sync>,
     /// None when only the socket is served.
     pub(crate) keys: Option<AccessKeys>,
@@ -53,7 +53,7 @@ pub(crate) struct Shared {
     pub(crate) stopping: Option<watch::Receiver<bool>>,
 }
 
-impl Shared {
+impl ServerState {
     pub(crate) fn new(
         service: Arc<dyn Service + Send + Sync>,
         keys: Option<AccessKeys>,
@@ -203,10 +203,10 @@ enum KeyProof {
 }
 
 /// Who asks on the socket. Only the key makes one the user.
-fn judge_proof(proof: KeyProof) -> Result<Who, Problem> {
+fn judge_proof(proof: KeyProof) -> Result<Requester, Problem> {
     let refuse = |what: &str, hint: &str| Err(Problem::new(ProblemCode::Unauthorized, what).with_hint(hint));
     match proof {
-        KeyProof::Holds => Ok(Who::Owner),
+        KeyProof::Holds => Ok(Requester::Owner),
         KeyProof::Missing => refuse(
             "the request does not carry the key of the engine's socket",
             "use the `landfall` that started the engine: it reads the key in the state folder. An agent says \
@@ -236,7 +236,7 @@ fn read_key_proof(key: Option<&SocketKey>, process: &PeerProcess, headers: &Head
 
 /// Who asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Who {
+pub(crate) enum Requester {
     /// A process of the same user.
     Owner,
     /// Whoever holds the token of the project.
@@ -255,7 +255,7 @@ pub(crate) enum Who {
     Nobody,
 }
 
-impl Who {
+impl Requester {
     /// Whether they may do what asks for this.
     pub(crate) fn may(&self, access: Access) -> Result<(), Problem> {
         match (self, access) {
@@ -298,7 +298,7 @@ const ADMIT_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Whether a process of the same user may ask at all: an agent at work may not.
 pub(crate) async fn check_peer_process(
-    shared: &Shared,
+    shared: &ServerState,
     lookups: &Arc<Semaphore>,
     process: &Arc<PeerProcess>,
 ) -> Result<(), Problem> {
@@ -321,7 +321,11 @@ pub(crate) async fn check_peer_process(
 }
 
 /// Lets a request in, and says who it is.
-pub(crate) fn check_request(shared: &Shared, peer: &Peer, request: &Request<Body>) -> Result<Who, Problem> {
+pub(crate) fn check_request(
+    shared: &ServerState,
+    peer: &Peer,
+    request: &Request<Body>,
+) -> Result<Requester, Problem> {
     check_host(shared, peer, request.uri(), request.headers())?;
     check_version(request.headers())?;
     let who = match peer {
@@ -334,14 +338,14 @@ pub(crate) fn check_request(shared: &Shared, peer: &Peer, request: &Request<Body
             identify_caller(shared, *source, request)?
         }
     };
-    if who == Who::Nobody && !is_open(request.uri().path()) {
+    if who == Requester::Nobody && !is_open(request.uri().path()) {
         return Err(unauthorized_problem());
     }
     Ok(who)
 }
 
 /// Where a page is that was asked for by a bare name of this machine. Programs with a token are answered by any name.
-pub(crate) fn redirect_target(shared: &Shared, peer: &Peer, request: &Request<Body>) -> Option<String> {
+pub(crate) fn redirect_target(shared: &ServerState, peer: &Peer, request: &Request<Body>) -> Option<String> {
     let (Peer::Remote(_), true) = (peer, wants_page(request)) else { return None };
     let looks = [Method::GET, Method::HEAD].contains(request.method());
     if !looks || request.headers().contains_key(header::AUTHORIZATION) {
@@ -364,7 +368,7 @@ fn unauthorized_problem() -> Problem {
 
 /// Exactly one `Host`, exactly one of ours, and no other authority in the request line: a page that was bound to our address by
 /// a name of its own is turned away before anything is looked at.
-fn check_host(shared: &Shared, peer: &Peer, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
+fn check_host(shared: &ServerState, peer: &Peer, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
     let refuse = |what: &str| {
         Err(Problem::new(ProblemCode::Misdirected, what.to_owned())
             .with_hint("`landfall serve --host NAME:PORT` adds a name"))
@@ -401,7 +405,7 @@ fn check_version(headers: &HeaderMap) -> Result<(), Problem> {
 }
 
 /// What comes from a browser must come from a page of ours. Programs send neither header.
-fn check_origin(shared: &Shared, request: &Request<Body>) -> Result<(), Problem> {
+fn check_origin(shared: &ServerState, request: &Request<Body>) -> Result<(), Problem> {
     let headers = request.headers();
     let refuse = || Err(Problem::new(ProblemCode::Forbidden, "the request comes from another site's page"));
     let mut origins = headers.get_all(header::ORIGIN).iter();
@@ -430,11 +434,11 @@ fn check_origin(shared: &Shared, request: &Request<Body>) -> Result<(), Problem>
 
 /// Who asks, by a token in the header or a session in the cookie. A wrong one is no better than none.
 fn identify_caller(
-    shared: &Shared,
+    shared: &ServerState,
     source: ConnectionSource,
     request: &Request<Body>,
-) -> Result<Who, Problem> {
-    let Some(keys) = &shared.keys else { return Ok(Who::Nobody) };
+) -> Result<Requester, Problem> {
+    let Some(keys) = &shared.keys else { return Ok(Requester::Nobody) };
     let headers = request.headers();
     let mut bearers = headers.get_all(header::AUTHORIZATION).iter();
     if let Some(bearer) = bearers.next() {
@@ -444,14 +448,14 @@ fn identify_caller(
             (Some(_) | None, _) => None,
         };
         return match known {
-            Some(SecretOwner::Owner) => Ok(Who::Token),
-            Some(SecretOwner::Agent(session)) => Ok(Who::Agent { session }),
+            Some(SecretOwner::Owner) => Ok(Requester::Token),
+            Some(SecretOwner::Agent(session)) => Ok(Requester::Agent { session }),
             // What is in a cookie is no token: it would be one that pages can be made to send.
             Some(SecretOwner::Browser(_)) | None => Err(wrong_token(&shared.token_guesses, source)),
         };
     }
-    let Some(secret) = find_cookie(headers, keys.cookie_name()) else { return Ok(Who::Nobody) };
-    let Some(SecretOwner::Browser(session)) = keys.find_owner(secret) else { return Ok(Who::Nobody) };
+    let Some(secret) = find_cookie(headers, keys.cookie_name()) else { return Ok(Requester::Nobody) };
+    let Some(SecretOwner::Browser(session)) = keys.find_owner(secret) else { return Ok(Requester::Nobody) };
     if *request.method() != Method::GET && *request.method() != Method::HEAD {
         // A browser says where a form comes from; one that does not is not believed.
         if !says_origin(headers) {
@@ -461,7 +465,7 @@ fn identify_caller(
             ));
         }
     }
-    Ok(Who::Browser { session })
+    Ok(Requester::Browser { session })
 }
 
 /// What a wrong token is answered. The right one is taken before: at the same address others may guess.

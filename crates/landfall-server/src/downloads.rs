@@ -9,13 +9,13 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, Request, header};
 use futures::stream;
 use landfall_api::{
-    Access, DiffAsked, OutputRange, Problem, ProblemCode, Request as Asked, Response, TaskAsked, TaskId,
+    Access, DiffAsked, OutputRange, Problem, ProblemCode, Request as Asked, Response, TaskAsked, WireTaskId,
 };
 
 use crate::answer::{self, HttpResponse};
 use crate::api;
-use crate::door::{Shared, Who};
-use crate::pages::log::{self, ROWS, Wanted};
+use crate::door::{Requester, ServerState};
+use crate::pages::log::{self, LogPageQuery, ROWS};
 use crate::pages::{self, ansi};
 use crate::router::{Guard, RouteTable};
 
@@ -29,15 +29,15 @@ pub(crate) fn routes(routes: &mut RouteTable) {
 
 /// Somebody who wants something of a task.
 struct DownloadRequest {
-    shared: Arc<Shared>,
-    who: Who,
-    task: TaskId,
+    shared: Arc<ServerState>,
+    who: Requester,
+    task: WireTaskId,
     query: Vec<(String, String)>,
 }
 
 impl DownloadRequest {
-    fn from_request(shared: Arc<Shared>, task: &str, request: &Parts) -> Result<Self, Problem> {
-        let who = request.extensions.get::<Who>().cloned().unwrap_or(Who::Nobody);
+    fn from_request(shared: Arc<ServerState>, task: &str, request: &Parts) -> Result<Self, Problem> {
+        let who = request.extensions.get::<Requester>().cloned().unwrap_or(Requester::Nobody);
         who.may(Access::Steer)?; // an agent has no business on pages made for people
         let task = task
             .parse()
@@ -65,7 +65,7 @@ fn other(response: &Response) -> Problem {
 
 /// Rows of a log, for the scripts of its page.
 async fn serve_log_lines(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<ServerState>>,
     Path(task): Path<String>,
     request: Request<Body>,
 ) -> HttpResponse {
@@ -73,7 +73,7 @@ async fn serve_log_lines(
     or_problem_response(
         async {
             let caller = DownloadRequest::from_request(shared, &task, &parts)?;
-            let wanted = Wanted::of(caller.task, &caller.query);
+            let wanted = LogPageQuery::of(caller.task, &caller.query);
             match caller.call_operation(Asked::Output(wanted.to_request(ROWS))).await? {
                 Response::Output(page) => Ok(answer::html_response(200, log::list(&page).to_string())),
                 response => Err(other(&response)),
@@ -93,7 +93,7 @@ enum DownloadFormat {
 }
 
 async fn serve_output(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<ServerState>>,
     Path(task): Path<String>,
     request: Request<Body>,
 ) -> HttpResponse {
@@ -113,7 +113,8 @@ async fn serve_output(
                     ));
                 }
             };
-            let wanted = Wanted { at: None, backward: false, ..Wanted::of(caller.task, &caller.query) };
+            let wanted =
+                LogPageQuery { at: None, backward: false, ..LogPageQuery::of(caller.task, &caller.query) };
             // The first piece says whether there is such an output, before anything is sent.
             let first = bytes_of(&caller, &wanted, 0).await?;
             let name = first.name.clone();
@@ -137,7 +138,7 @@ async fn serve_output(
 
 async fn bytes_of(
     caller: &DownloadRequest,
-    wanted: &Wanted,
+    wanted: &LogPageQuery,
     at: u64,
 ) -> Result<landfall_api::OutputBytes, Problem> {
     match caller.call_operation(Asked::OutputBytes(OutputRange { of: wanted.output(), at, bytes: 0 })).await?
@@ -148,7 +149,7 @@ async fn bytes_of(
 }
 
 /// The bytes as they were written, up to where the file ends when the end is reached.
-fn stream_raw(caller: DownloadRequest, wanted: Wanted) -> Body {
+fn stream_raw(caller: DownloadRequest, wanted: LogPageQuery) -> Body {
     Body::from_stream(stream::unfold(Some((caller, wanted, 0)), async |state| {
         let (caller, wanted, at) = state?;
         let piece = async {
@@ -173,7 +174,12 @@ fn stream_raw(caller: DownloadRequest, wanted: Wanted) -> Body {
 const PIECE: u32 = 2_000;
 
 /// The lines, each as the form wants it.
-fn stream_formatted(caller: DownloadRequest, wanted: Wanted, form: DownloadFormat, name: String) -> Body {
+fn stream_formatted(
+    caller: DownloadRequest,
+    wanted: LogPageQuery,
+    form: DownloadFormat,
+    name: String,
+) -> Body {
     Body::from_stream(stream::unfold(Some((caller, wanted, true)), move |state| {
         let name = name.clone();
         async move {
@@ -223,7 +229,7 @@ const HTML_HEAD: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\
     .hidden-text{position:absolute;left:-99em}.bold{font-weight:700}.dim{opacity:.7}</style><title>";
 
 async fn serve_patch(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<ServerState>>,
     Path(task): Path<String>,
     request: Request<Body>,
 ) -> HttpResponse {
@@ -252,7 +258,7 @@ async fn serve_patch(
 }
 
 async fn serve_certificate(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<ServerState>>,
     Path(task): Path<String>,
     request: Request<Body>,
 ) -> HttpResponse {

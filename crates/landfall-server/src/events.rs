@@ -16,7 +16,8 @@ use axum::http::{HeaderValue, Request, header};
 use futures::stream::{self, Stream};
 use landfall_api::http::ROOT;
 use landfall_api::{
-    Access, LogAsked, LogEntry, LogPage, Nothing, Problem, ProblemCode, Request as Asked, Response, TaskId,
+    Access, LogAsked, LogEntry, LogPage, Nothing, Problem, ProblemCode, Request as Asked, Response,
+    WireTaskId,
 };
 use serde::Deserialize;
 use tokio::sync::{broadcast, watch};
@@ -24,8 +25,8 @@ use tokio::sync::{broadcast, watch};
 use crate::answer::escape_json_bytes;
 use crate::answer::{self, HttpResponse};
 use crate::api;
-use crate::door::{Shared, Who};
-use crate::leave::Leave;
+use crate::door::{Requester, ServerState};
+use crate::leave::SessionExpiry;
 use crate::router::{Guard, RouteTable};
 
 const LINE_MAX: usize = 64; // messages a viewer may be behind before it is hung up on: some seconds
@@ -51,7 +52,7 @@ enum StreamMessage {
 struct EncodedEntries {
     bytes: Bytes,
     /// Where each begins.
-    entries: Vec<(u64, Option<TaskId>, usize)>,
+    entries: Vec<(u64, Option<WireTaskId>, usize)>,
 }
 
 impl EncodedEntries {
@@ -68,7 +69,7 @@ impl EncodedEntries {
     }
 
     /// What comes after a place; of one task, if it is asked for.
-    fn bytes_after(&self, at: u64, task: Option<TaskId>) -> Bytes {
+    fn bytes_after(&self, at: u64, task: Option<WireTaskId>) -> Bytes {
         let new = self.entries.partition_point(|(seq, ..)| *seq <= at);
         let Some((_, _, from)) = self.entries.get(new) else { return Bytes::new() };
         if task.is_none() {
@@ -103,7 +104,7 @@ impl EventFeed {
 }
 
 /// Reads the journal for everybody, while anybody watches.
-pub(crate) async fn run_event_pump(shared: Arc<Shared>, mut stopping: watch::Receiver<bool>) {
+pub(crate) async fn run_event_pump(shared: Arc<ServerState>, mut stopping: watch::Receiver<bool>) {
     let mut at: Option<u64> = None;
     let mut live_at = tokio::time::Instant::now();
     let mut last_live = String::new();
@@ -159,7 +160,7 @@ pub(crate) async fn run_event_pump(shared: Arc<Shared>, mut stopping: watch::Rec
         if live_at.elapsed() >= LIVE_EVERY {
             live_at = tokio::time::Instant::now();
             if let Ok(Response::Status(status)) =
-                api::call_without_marking(&shared, &Who::Owner, Asked::Status(Nothing {})).await
+                api::call_without_marking(&shared, &Requester::Owner, Asked::Status(Nothing {})).await
             {
                 let live = escape_json_bytes(serde_json::to_vec(&status.active).unwrap_or_default()); // plain words and numbers
                 let live = String::from_utf8(live).unwrap_or_default(); // JSON is text
@@ -176,8 +177,8 @@ pub(crate) async fn run_event_pump(shared: Arc<Shared>, mut stopping: watch::Rec
     }
 }
 
-async fn read_journal(shared: &Arc<Shared>, asked: LogAsked) -> Result<LogPage, Problem> {
-    match api::call_without_marking(shared, &Who::Owner, Asked::Log(asked)).await? {
+async fn read_journal(shared: &Arc<ServerState>, asked: LogAsked) -> Result<LogPage, Problem> {
+    match api::call_without_marking(shared, &Requester::Owner, Asked::Log(asked)).await? {
         Response::Log(page) => Ok(page),
         other => {
             Err(Problem::new(ProblemCode::Internal, format!("`{}` is no page of the journal", other.name())))
@@ -196,10 +197,10 @@ struct EventQuery {
     /// Events after this place; from now on otherwise.
     after: Option<u64>,
     /// Only what concerns this task.
-    task: Option<TaskId>,
+    task: Option<WireTaskId>,
 }
 
-async fn serve_events(State(shared): State<Arc<Shared>>, request: Request<Body>) -> HttpResponse {
+async fn serve_events(State(shared): State<Arc<ServerState>>, request: Request<Body>) -> HttpResponse {
     let (parts, _) = request.into_parts();
     match watch_journal(&shared, &parts).await {
         Ok(stream) => {
@@ -212,10 +213,10 @@ async fn serve_events(State(shared): State<Arc<Shared>>, request: Request<Body>)
 }
 
 async fn watch_journal(
-    shared: &Arc<Shared>,
+    shared: &Arc<ServerState>,
     request: &Parts,
 ) -> Result<impl Stream<Item = Result<Bytes, Infallible>> + use<>, Problem> {
-    let who = request.extensions.get::<Who>().cloned().unwrap_or(Who::Nobody);
+    let who = request.extensions.get::<Requester>().cloned().unwrap_or(Requester::Nobody);
     who.may(Access::Read)?;
     let bad = |what: &dyn std::fmt::Display| {
         Problem::new(ProblemCode::BadInput, format!("the stream cannot be had: {what}"))
@@ -240,7 +241,7 @@ async fn watch_journal(
         at,
         task: wanted.task,
         behind: true,
-        leave: Leave::of(shared, &who),
+        leave: SessionExpiry::of(shared, &who),
         told_at: tokio::time::Instant::now(),
     };
     Ok(stream::unfold(viewer, Viewer::next))
@@ -248,14 +249,14 @@ async fn watch_journal(
 
 /// One who watches.
 struct Viewer {
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     line: broadcast::Receiver<StreamMessage>,
     /// The last place that was told.
     at: u64,
-    task: Option<TaskId>,
+    task: Option<WireTaskId>,
     /// Whether the journal is to be read before the pump is listened to.
     behind: bool,
-    leave: Leave,
+    leave: SessionExpiry,
     /// When it was told something last.
     told_at: tokio::time::Instant,
 }

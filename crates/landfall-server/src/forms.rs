@@ -11,13 +11,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::Request;
-use landfall_api::{Access, Method, Problem, ProblemCode, Request as Asked, Response};
+use landfall_api::{Access, HttpMethod, Problem, ProblemCode, Request as Asked, Response};
 use serde::de::IntoDeserializer as _;
 use serde_json::{Map, Value};
 
 use crate::answer::{self, HttpResponse};
 use crate::api::{self, read_body};
-use crate::door::{Shared, Who};
+use crate::door::{Requester, ServerState};
 use crate::pages;
 use crate::router::{Guard, RouteTable};
 
@@ -29,12 +29,12 @@ pub(crate) fn routes(routes: &mut RouteTable) {
 }
 
 async fn post_form(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<ServerState>>,
     Path(operation): Path<String>,
     request: Request<Body>,
 ) -> HttpResponse {
     let (parts, body) = request.into_parts();
-    let who = parts.extensions.get::<Who>().cloned().unwrap_or(Who::Nobody);
+    let who = parts.extensions.get::<Requester>().cloned().unwrap_or(Requester::Nobody);
     let scripted = parts.headers.get("hx-request").is_some();
     let body = match read_body(body).await {
         Ok(body) => body,
@@ -82,7 +82,7 @@ pub(crate) fn read(operation: &str, fields: &[(String, String)]) -> Result<Asked
     let unknown = || Problem::new(ProblemCode::NotFound, "no such form");
     let route = Asked::ROUTES
         .iter()
-        .find(|it| it.name == operation && it.method != Method::Get)
+        .find(|it| it.name == operation && it.method != HttpMethod::Get)
         .ok_or_else(unknown)?;
     let bad = |what: &dyn std::fmt::Display| {
         Problem::new(ProblemCode::BadInput, format!("the form cannot be understood: {what}"))

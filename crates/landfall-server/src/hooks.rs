@@ -10,7 +10,7 @@ use landfall_api::{Problem, ProblemCode, TrackerWebhook};
 use crate::answer::{self, HttpResponse};
 use crate::api::check_json;
 use crate::connections::ConnectionSource;
-use crate::door::Shared;
+use crate::door::ServerState;
 use crate::router::{Guard, RouteTable};
 
 /// Where trackers send to.
@@ -23,7 +23,7 @@ pub(crate) fn routes(routes: &mut RouteTable) {
 }
 
 async fn receive_webhook(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<ServerState>>,
     Path(tracker): Path<String>,
     request: Request<Body>,
 ) -> HttpResponse {

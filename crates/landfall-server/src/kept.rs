@@ -16,7 +16,7 @@ use axum::body::Bytes;
 use landfall_api::{Problem, ProblemCode, StateVersion};
 use tokio::sync::{Notify, watch};
 
-use crate::door::Shared;
+use crate::door::ServerState;
 
 const AGE_MAX: Duration = Duration::from_millis(250); // as long as a person takes to notice
 const AGE_SOON: Duration = Duration::from_millis(80); // then it is made again in the next round, if several ask
@@ -30,7 +30,7 @@ const WORK_MAX: Duration = Duration::from_millis(50); // … but for that long, 
 const ROUND_WAIT_MAX: Duration = Duration::from_millis(250); // the stream of events waits no longer for a round
 
 /// Makes an answer.
-type ResponseBuilder = Arc<dyn Fn(&Arc<Shared>) -> Result<Bytes, Problem> + Send + Sync>;
+type ResponseBuilder = Arc<dyn Fn(&Arc<ServerState>) -> Result<Bytes, Problem> + Send + Sync>;
 
 /// The answers that are kept.
 pub(crate) struct ResponseCache {
@@ -73,7 +73,7 @@ impl CachedResponse {
     /// Makes several, all of one moment where the service can say which.
     fn build_all(
         makes: Vec<(String, ResponseBuilder)>,
-        shared: &Arc<Shared>,
+        shared: &Arc<ServerState>,
     ) -> Vec<(String, Result<Self, Problem>)> {
         let (begun, before) = (Instant::now(), shared.service.state_version().unwrap_or_default());
         let mut all = Vec::with_capacity(makes.len());
@@ -133,9 +133,9 @@ impl ResponseCache {
     /// The answer to a question, by its name: one that holds, or one that is made now. It must depend on nothing but the name.
     pub(crate) async fn get(
         &self,
-        shared: &Arc<Shared>,
+        shared: &Arc<ServerState>,
         name: &str,
-        make: impl Fn(&Arc<Shared>) -> Result<Bytes, Problem> + Send + Sync + 'static,
+        make: impl Fn(&Arc<ServerState>) -> Result<Bytes, Problem> + Send + Sync + 'static,
     ) -> Result<Bytes, Problem> {
         let Some(mark) = shared.service.state_version() else {
             // Nobody says how long it would hold.
@@ -202,7 +202,7 @@ impl ResponseCache {
 fn note_request(
     state: &mut ResponseCacheState,
     name: &str,
-    make: impl Fn(&Arc<Shared>) -> Result<Bytes, Problem> + Send + Sync + 'static,
+    make: impl Fn(&Arc<ServerState>) -> Result<Bytes, Problem> + Send + Sync + 'static,
 ) -> ((Arc<tokio::sync::Mutex<()>>, ResponseBuilder), bool) {
     let places = &mut state.places;
     if places.len() >= PLACES_MAX && !places.contains_key(name) {
@@ -217,7 +217,7 @@ fn note_request(
 
 /// Makes an answer in a thread of its own.
 async fn build_response(
-    shared: &Arc<Shared>,
+    shared: &Arc<ServerState>,
     name: &str,
     make: &ResponseBuilder,
 ) -> Result<CachedResponse, Problem> {
@@ -227,7 +227,7 @@ async fn build_response(
 
 /// Makes several in one thread, and says how much of a processor's time that took.
 async fn build_in_thread(
-    shared: &Arc<Shared>,
+    shared: &Arc<ServerState>,
     makes: Vec<(String, ResponseBuilder)>,
 ) -> Result<(Vec<(String, Result<CachedResponse, Problem>)>, Duration), Problem> {
     let room = shared.rooms.read().await?;
@@ -251,7 +251,7 @@ fn thread_cpu_time() -> Duration {
 }
 
 /// Makes what several ask for again whenever something happened, until the server ends.
-pub(crate) async fn run_refresher(shared: Arc<Shared>, mut stopping: watch::Receiver<bool>) {
+pub(crate) async fn run_refresher(shared: Arc<ServerState>, mut stopping: watch::Receiver<bool>) {
     let mut work = Duration::ZERO; // less what was rested since
     loop {
         let Some(mark) = shared.service.state_version().filter(|_| shared.kept.any_hot()) else {
@@ -280,7 +280,7 @@ pub(crate) async fn run_refresher(shared: Arc<Shared>, mut stopping: watch::Rece
 
 /// Makes all that is due, of one moment, and shows it when it is whole: one answer must not tell of what another does not know.
 /// Says how much of a processor's time that took.
-async fn refresh_due_responses(shared: &Arc<Shared>, mark: StateVersion) -> Duration {
+async fn refresh_due_responses(shared: &Arc<ServerState>, mark: StateVersion) -> Duration {
     let due = shared.kept.due_builders(mark);
     if due.is_empty() {
         shared.kept.round.send_replace(mark.seq);
@@ -363,20 +363,20 @@ mod tests {
         }
     }
 
-    fn shared(toy: &Arc<Toy>) -> Arc<Shared> {
+    fn shared(toy: &Arc<Toy>) -> Arc<ServerState> {
         let service: Arc<dyn Service + Send + Sync> = Arc::clone(toy) as _;
-        Arc::new(Shared::new(service, None, &[], Vec::new(), &[], "toy".to_owned()))
+        Arc::new(ServerState::new(service, None, &[], Vec::new(), &[], "toy".to_owned()))
     }
 
     fn marking(slow: Duration) -> Arc<Toy> {
         Arc::new(Toy { marks: true, slow, ..Toy::default() })
     }
 
-    async fn ask(shared: &Arc<Shared>, toy: &Arc<Toy>) -> String {
+    async fn ask(shared: &Arc<ServerState>, toy: &Arc<Toy>) -> String {
         ask_at(shared, toy, "/number").await
     }
 
-    async fn ask_at(shared: &Arc<Shared>, toy: &Arc<Toy>, name: &str) -> String {
+    async fn ask_at(shared: &Arc<ServerState>, toy: &Arc<Toy>, name: &str) -> String {
         let read = Arc::clone(toy);
         let bytes = shared.kept.get(shared, name, move |_| Ok(read.read())).await.expect("an answer");
         String::from_utf8(bytes.to_vec()).expect("a text")
@@ -424,7 +424,7 @@ mod tests {
             assert_eq!(ask(&shared, &toy).await, "0");
         }
         toy.seq.store(1, Ordering::SeqCst);
-        let long = |_: &Arc<Shared>| Ok(Bytes::from(vec![b'1'; BYTES_MAX + 1]));
+        let long = |_: &Arc<ServerState>| Ok(Bytes::from(vec![b'1'; BYTES_MAX + 1]));
         shared.kept.get(&shared, "/long", long).await.expect("an answer");
         assert_eq!(ask(&shared, &toy).await, "1", "somebody was told of it");
     }
@@ -561,7 +561,7 @@ mod tests {
         let toy = marking(Duration::ZERO);
         let shared = shared(&toy);
         let make =
-            |shared: &Arc<Shared>| shared.service.call(Asked::Status(Nothing {})).map(|_| Bytes::new());
+            |shared: &Arc<ServerState>| shared.service.call(Asked::Status(Nothing {})).map(|_| Bytes::new());
         assert_eq!(
             shared.kept.get(&shared, "/wrong", make).await.expect_err("a problem").code,
             ProblemCode::NotFound

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use crate::door::{Shared, Who};
+use crate::door::{Requester, ServerState};
 use crate::keys::AccessKeys;
 
 /// Watches over one who watches.
-pub(crate) struct Leave {
-    shared: Arc<Shared>,
+pub(crate) struct SessionExpiry {
+    shared: Arc<ServerState>,
     /// The session they were let in by; none for the owner.
     session: Option<String>,
     /// The token they came by; none for who came by a session, or by the socket.
@@ -18,12 +18,12 @@ pub(crate) struct Leave {
     stopping: Option<watch::Receiver<bool>>,
 }
 
-impl Leave {
-    pub(crate) fn of(shared: &Arc<Shared>, who: &Who) -> Self {
+impl SessionExpiry {
+    pub(crate) fn of(shared: &Arc<ServerState>, who: &Requester) -> Self {
         Self {
             shared: Arc::clone(shared),
             session: who.session().map(str::to_owned),
-            token: shared.keys.as_ref().filter(|_| *who == Who::Token).map(AccessKeys::token_hash),
+            token: shared.keys.as_ref().filter(|_| *who == Requester::Token).map(AccessKeys::token_hash),
             revoked: shared.keys.as_ref().map(AccessKeys::subscribe_revocations),
             stopping: shared.stopping.clone(),
         }

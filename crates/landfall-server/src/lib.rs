@@ -42,7 +42,7 @@ use landfall_api::socket::EngineSocket;
 pub use api::OPENAPI;
 pub use door::is_origin;
 pub use keys::{AccessKeys, KeysProblem};
-pub use router::{Guard, Served, served_routes};
+pub use router::{Guard, ServedRoute, served_routes};
 
 /// What is served, and where.
 pub struct ServerOptions {
@@ -120,7 +120,7 @@ pub fn serve(
         None => (None, None),
     };
     let mut shared =
-        door::Shared::new(service, keys, &addresses, options.hosts, &options.origins, options.project);
+        door::ServerState::new(service, keys, &addresses, options.hosts, &options.origins, options.project);
     shared.socket_key = socket_key;
     shared.stopping = Some(stopping.clone());
     let links = shared.links.clone();

@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Semaphore, watch};
 
 use crate::connections::{ConnectionLimits, ConnectionPermit, ConnectionSource, Connections};
-use crate::door::{self, Peer, Shared};
+use crate::door::{self, Peer, ServerState};
 use crate::patient::WriteTimeoutStream;
 use crate::{LAST_WORDS, events, kept, router};
 
@@ -56,7 +56,7 @@ impl ServerListeners {
 /// Takes connections until `stopping` is closed, then lets those under way finish.
 pub(crate) async fn run_listener(
     guests: ServerListeners,
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     stopping: watch::Receiver<bool>,
 ) {
     let router = router::router(Arc::clone(&shared));
@@ -152,9 +152,9 @@ async fn pause_briefly() {
 /// What every connection is served with.
 #[derive(Clone)]
 struct ServeContext {
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     router: axum::Router,
-    /// Leave to find out whose process a peer is.
+    /// SessionExpiry to find out whose process a peer is.
     lookups: Arc<Semaphore>,
     stopping: watch::Receiver<bool>,
 }

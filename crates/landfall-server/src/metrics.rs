@@ -18,7 +18,7 @@ use prometheus_client::registry::Registry;
 
 use crate::answer::{self, HttpResponse};
 use crate::api;
-use crate::door::{Shared, Who};
+use crate::door::{Requester, ServerState};
 use crate::router::{Guard, RouteTable};
 
 /// What is counted while the server runs.
@@ -63,8 +63,8 @@ pub(crate) fn routes(routes: &mut RouteTable) {
     routes.get("/metrics", Guard::Needs(Access::Read), serve_metrics);
 }
 
-async fn serve_metrics(State(shared): State<Arc<Shared>>, request: Request<Body>) -> HttpResponse {
-    let who = request.extensions().get::<Who>().cloned().unwrap_or(Who::Nobody);
+async fn serve_metrics(State(shared): State<Arc<ServerState>>, request: Request<Body>) -> HttpResponse {
+    let who = request.extensions().get::<Requester>().cloned().unwrap_or(Requester::Nobody);
     let status = match api::call(&shared, &who, Asked::Status(Nothing {})).await {
         Ok(Response::Status(status)) => status,
         Ok(_) => return answer::of(500, "text/plain; charset=utf-8", ""),
@@ -78,7 +78,7 @@ async fn serve_metrics(State(shared): State<Arc<Shared>>, request: Request<Body>
 }
 
 /// Everything there is to collect, as it is now.
-fn build_registry(shared: &Shared, status: &StatusReport) -> Registry {
+fn build_registry(shared: &ServerState, status: &StatusReport) -> Registry {
     let mut registry = Registry::with_prefix("landfall");
     let it = &mut registry;
     it.register("requests", "Requests carried out", shared.metrics.asked.clone());

@@ -16,7 +16,7 @@ use tower::Service as _;
 
 use crate::answer::{self, HttpResponse};
 use crate::connections::ClientConnection;
-use crate::door::{self, Peer, Shared, Who};
+use crate::door::{self, Peer, Requester, ServerState};
 use crate::mask::MaskedBody;
 use crate::{
     access, api, assets, comments, downloads, events, forms, hooks, metrics, pages, streams, task_auto,
@@ -33,7 +33,7 @@ pub enum Guard {
 
 /// A route that is served.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Served {
+pub struct ServedRoute {
     /// How it is asked for: `GET`, `POST`, `PATCH` or `DELETE`.
     pub method: &'static str,
     /// Where it is; a word in braces stands for anything.
@@ -44,14 +44,14 @@ pub struct Served {
 
 /// Every route there is.
 #[must_use]
-pub fn served_routes() -> Vec<Served> {
+pub fn served_routes() -> Vec<ServedRoute> {
     RouteTable::with_all().list
 }
 
 /// Routes as they are gathered.
 pub(crate) struct RouteTable {
-    router: Router<Arc<Shared>>,
-    list: Vec<Served>,
+    router: Router<Arc<ServerState>>,
+    list: Vec<ServedRoute>,
 }
 
 impl RouteTable {
@@ -75,34 +75,34 @@ impl RouteTable {
     /// Adds a route that changes nothing.
     pub(crate) fn get<H, T>(&mut self, path: &str, guard: Guard, handler: H)
     where
-        H: Handler<T, Arc<Shared>> + Sync,
+        H: Handler<T, Arc<ServerState>> + Sync,
         T: 'static,
     {
-        self.on(landfall_api::Method::Get, path, guard, handler);
+        self.on(landfall_api::HttpMethod::Get, path, guard, handler);
     }
 
     /// Adds a route that may change something.
     pub(crate) fn post<H, T>(&mut self, path: &str, guard: Guard, handler: H)
     where
-        H: Handler<T, Arc<Shared>> + Sync,
+        H: Handler<T, Arc<ServerState>> + Sync,
         T: 'static,
     {
-        self.on(landfall_api::Method::Post, path, guard, handler);
+        self.on(landfall_api::HttpMethod::Post, path, guard, handler);
     }
 
     /// Adds a route, behind its guard.
-    pub(crate) fn on<H, T>(&mut self, method: landfall_api::Method, path: &str, guard: Guard, handler: H)
+    pub(crate) fn on<H, T>(&mut self, method: landfall_api::HttpMethod, path: &str, guard: Guard, handler: H)
     where
-        H: Handler<T, Arc<Shared>> + Sync,
+        H: Handler<T, Arc<ServerState>> + Sync,
         T: 'static,
     {
         let filter = match method {
-            landfall_api::Method::Get => MethodFilter::GET,
-            landfall_api::Method::Post => MethodFilter::POST,
-            landfall_api::Method::Patch => MethodFilter::PATCH,
-            landfall_api::Method::Delete => MethodFilter::DELETE,
+            landfall_api::HttpMethod::Get => MethodFilter::GET,
+            landfall_api::HttpMethod::Post => MethodFilter::POST,
+            landfall_api::HttpMethod::Patch => MethodFilter::PATCH,
+            landfall_api::HttpMethod::Delete => MethodFilter::DELETE,
         };
-        let guarded = async move |State(shared): State<Arc<Shared>>, request: Request<Body>| match pass(
+        let guarded = async move |State(shared): State<Arc<ServerState>>, request: Request<Body>| match pass(
             guard, &request,
         )
         .and_then(|()| check_kind(method, &request))
@@ -113,13 +113,13 @@ impl RouteTable {
         };
         let router = std::mem::take(&mut self.router);
         self.router = router.route(path, axum::routing::on(filter, guarded));
-        self.list.push(Served { method: method.word(), path: path.to_owned(), guard });
+        self.list.push(ServedRoute { method: method.word(), path: path.to_owned(), guard });
     }
 }
 
 fn pass(guard: Guard, request: &Request<Body>) -> Result<(), Problem> {
-    let nobody = Who::Nobody;
-    let who = request.extensions().get::<Who>().unwrap_or(&nobody);
+    let nobody = Requester::Nobody;
+    let who = request.extensions().get::<Requester>().unwrap_or(&nobody);
     match guard {
         Guard::Open => Ok(()),
         Guard::Needs(access) => who.may(access),
@@ -127,8 +127,8 @@ fn pass(guard: Guard, request: &Request<Body>) -> Result<(), Problem> {
 }
 
 /// What pages send are forms. Other kinds can be sent by pages of others without being asked about it.
-fn check_kind(method: landfall_api::Method, request: &Request<Body>) -> Result<(), Problem> {
-    if method == landfall_api::Method::Get || !door::wants_page(request) {
+fn check_kind(method: landfall_api::HttpMethod, request: &Request<Body>) -> Result<(), Problem> {
+    if method == landfall_api::HttpMethod::Get || !door::wants_page(request) {
         return Ok(()); // what a body must be, the operations say
     }
     let kind = request.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
@@ -140,14 +140,14 @@ fn check_kind(method: landfall_api::Method, request: &Request<Body>) -> Result<(
 }
 
 /// All routes. Whatever is not here is not found; whatever is here is behind the [`door`].
-pub(crate) fn router(shared: Arc<Shared>) -> Router {
+pub(crate) fn router(shared: Arc<ServerState>) -> Router {
     let router = RouteTable::with_all().router;
     router.fallback(not_found_response).method_not_allowed_fallback(not_allowed_response).with_state(shared)
 }
 
 /// Answers one request: the door first, then the route, then what every answer carries.
 pub(crate) async fn answer(
-    shared: &Arc<Shared>,
+    shared: &Arc<ServerState>,
     peer: &Peer,
     connection: &ClientConnection,
     mut router: Router,
@@ -159,8 +159,10 @@ pub(crate) async fn answer(
     let elsewhere = door::redirect_target(shared, peer, &request);
     let checked = door::check_request(shared, peer, &request);
     match &checked {
-        Ok(Who::Nobody) | Err(_) => {}
-        Ok(Who::Owner | Who::Token | Who::Browser { .. } | Who::Agent { .. }) => connection.mark_proven(),
+        Ok(Requester::Nobody) | Err(_) => {}
+        Ok(Requester::Owner | Requester::Token | Requester::Browser { .. } | Requester::Agent { .. }) => {
+            connection.mark_proven()
+        }
     }
     if let Peer::Remote(source) = peer {
         request.extensions_mut().insert(*source);

@@ -15,17 +15,17 @@ use axum::response::IntoResponse as _;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures::stream::{self, Stream};
 use landfall_api::http::ROOT;
-use landfall_api::{Access, Output, Problem, ProblemCode, Request as Asked, Response, TaskId};
+use landfall_api::{Access, Output, Problem, ProblemCode, Request as Asked, Response, WireTaskId};
 use serde_json::json;
 use tokio::sync::mpsc;
 
 use crate::answer::escape_json_bytes;
 use crate::answer::{self, HttpResponse};
 use crate::api;
-use crate::door::{Shared, Who};
+use crate::door::{Requester, ServerState};
 use crate::forms::value_of;
-use crate::leave::Leave;
-use crate::pages::log::{self, Wanted};
+use crate::leave::SessionExpiry;
+use crate::pages::log::{self, LogPageQuery};
 use crate::router::{Guard, RouteTable};
 
 const LOOK_MIN: Duration = Duration::from_millis(100); // while lines come
@@ -40,7 +40,7 @@ pub(crate) fn routes(routes: &mut RouteTable) {
 }
 
 async fn output(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<ServerState>>,
     Path(task): Path<String>,
     request: Request<Body>,
 ) -> HttpResponse {
@@ -53,7 +53,7 @@ async fn output(
 
 /// How the lines of an event are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum StreamFormat {
     /// As the operation answers.
     Lines,
     /// As rows of the page.
@@ -61,16 +61,16 @@ enum Form {
 }
 
 async fn watch(
-    shared: &Arc<Shared>,
+    shared: &Arc<ServerState>,
     task: &str,
     request: &Parts,
 ) -> Result<impl Stream<Item = Result<Event, Infallible>> + use<>, Problem> {
-    let who = request.extensions.get::<Who>().cloned().unwrap_or(Who::Nobody);
+    let who = request.extensions.get::<Requester>().cloned().unwrap_or(Requester::Nobody);
     who.may(Access::Read)?;
     let bad = |what: &dyn std::fmt::Display| {
         Problem::new(ProblemCode::BadInput, format!("the stream cannot be had: {what}"))
     };
-    let task: TaskId = task.parse().map_err(|error| bad(&error))?;
+    let task: WireTaskId = task.parse().map_err(|error| bad(&error))?;
     let query: Vec<(String, String)> =
         serde_html_form::from_str(request.uri.query().unwrap_or_default()).map_err(|error| bad(&error))?;
     let number =
@@ -85,8 +85,8 @@ async fn watch(
         None => None,
     };
     let form = match value_of(&query, "as") {
-        None | Some("lines") => Form::Lines,
-        Some("html") => Form::Html,
+        None | Some("lines") => StreamFormat::Lines,
+        Some("html") => StreamFormat::Html,
         Some(other) => {
             return Err(bad(&format!(
                 "`{}` is no form; known: lines, html",
@@ -94,14 +94,14 @@ async fn watch(
             )));
         }
     };
-    let mut wanted = Wanted::of(task, &query);
+    let mut wanted = LogPageQuery::of(task, &query);
     (wanted.at, wanted.backward) = (last.or(offset).or(Some(0)), false);
     // The first look says whether there is such an output, and which: from then on it stays this one.
     let first = look(shared, &who, &wanted).await?;
     let wanted = wanted.pinned(&first.output);
     let (line, taken) = mpsc::channel(WAITING_MAX);
-    let leave = Leave::of(shared, &who);
-    let reader = Reader { shared: Arc::clone(shared), who, wanted, form, line };
+    let leave = SessionExpiry::of(shared, &who);
+    let reader = OutputStreamReader { shared: Arc::clone(shared), who, wanted, form, line };
     tokio::spawn(reader.read(*first));
     Ok(stream::unfold((taken, leave), async |(mut taken, mut leave)| {
         let event = tokio::select! {
@@ -112,7 +112,11 @@ async fn watch(
     }))
 }
 
-async fn look(shared: &Arc<Shared>, who: &Who, wanted: &Wanted) -> Result<Box<Output>, Problem> {
+async fn look(
+    shared: &Arc<ServerState>,
+    who: &Requester,
+    wanted: &LogPageQuery,
+) -> Result<Box<Output>, Problem> {
     match api::call(shared, who, Asked::Output(wanted.to_request(LINES))).await? {
         Response::Output(page) => Ok(page),
         other => Err(Problem::new(ProblemCode::Internal, format!("`{}` is no output", other.name()))),
@@ -120,15 +124,15 @@ async fn look(shared: &Arc<Shared>, who: &Who, wanted: &Wanted) -> Result<Box<Ou
 }
 
 /// Reads one output for one viewer.
-struct Reader {
-    shared: Arc<Shared>,
-    who: Who,
-    wanted: Wanted,
-    form: Form,
+struct OutputStreamReader {
+    shared: Arc<ServerState>,
+    who: Requester,
+    wanted: LogPageQuery,
+    form: StreamFormat,
     line: mpsc::Sender<Event>,
 }
 
-impl Reader {
+impl OutputStreamReader {
     /// Until the output ends, the viewer leaves, or takes nothing any more.
     async fn read(mut self, first: Output) {
         let mut page = first;
@@ -172,8 +176,8 @@ impl Reader {
             "from": page.from, "next": page.next, "total_bytes": page.total_bytes, "grows": page.output.grows,
         });
         match self.form {
-            Form::Lines => told["lines"] = serde_json::to_value(&page.lines).unwrap_or_default(), // plain words and numbers
-            Form::Html => {
+            StreamFormat::Lines => told["lines"] = serde_json::to_value(&page.lines).unwrap_or_default(), // plain words and numbers
+            StreamFormat::Html => {
                 told["html"] = log::render_rows(&page.lines).as_str().into();
                 told["count"] = page.lines.len().into();
             }
@@ -206,7 +210,7 @@ mod tests {
             let Asked::Output(asked) = asked else {
                 return Err(Problem::new(ProblemCode::NotFound, "only outputs are here"));
             };
-            if asked.of.task != TaskId(1) {
+            if asked.of.task != WireTaskId(1) {
                 return Err(Problem::new(ProblemCode::NotFound, "no such task"));
             }
             self.asked.lock().expect("nobody panicked").push(asked.at);
@@ -248,13 +252,13 @@ mod tests {
 
     async fn open(toy: &Arc<Toy>, query: &str, last: Option<&str>) -> HttpResponse {
         let service: Arc<dyn Service + Send + Sync> = Arc::clone(toy) as _;
-        let shared = Arc::new(Shared::new(service, None, &[], Vec::new(), &[], "toy".to_owned()));
+        let shared = Arc::new(ServerState::new(service, None, &[], Vec::new(), &[], "toy".to_owned()));
         let mut request = Request::builder().uri(format!("/api/v1/tasks/T1/output/stream?{query}"));
         if let Some(last) = last {
             request = request.header("last-event-id", last);
         }
         let mut request = request.body(Body::empty()).expect("a request");
-        request.extensions_mut().insert(Who::Owner);
+        request.extensions_mut().insert(Requester::Owner);
         output(State(shared), Path("T1".to_owned()), request).await
     }
 

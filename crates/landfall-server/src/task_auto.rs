@@ -8,7 +8,7 @@ use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::Request;
 use landfall_api::{
-    Access, LoopAsked, LoopLine, LoopOf, LoopsAsked, Method, Problem, ProblemCode, Request as Asked,
+    Access, HttpMethod, LoopAsked, LoopLine, LoopOf, LoopsAsked, Problem, ProblemCode, Request as Asked,
     Response, TaskAuto, TaskAutoAsked, TaskAutoError, TaskAutoHolder,
 };
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::answer::escape_json_bytes;
 use crate::answer::{self, HttpResponse};
 use crate::api::{self, read_json};
-use crate::door::{Shared, Who};
+use crate::door::{Requester, ServerState};
 use crate::router::{Guard, RouteTable};
 
 /// Where the loop of a session is.
@@ -27,12 +27,12 @@ pub(crate) const LOOKUP: &str = "/api/task-auto/lookup";
 pub(crate) fn routes(routes: &mut RouteTable) {
     routes.post(OF_SESSION, Guard::Needs(Access::Steer), start_session);
     routes.get(OF_SESSION, Guard::Needs(Access::Read), show_session);
-    routes.on(Method::Delete, OF_SESSION, Guard::Needs(Access::Steer), stop_session);
+    routes.on(HttpMethod::Delete, OF_SESSION, Guard::Needs(Access::Steer), stop_session);
     routes.get(LOOKUP, Guard::Needs(Access::Read), lookup_session);
 }
 
 async fn start_session(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<ServerState>>,
     Path(session): Path<String>,
     request: Request<Body>,
 ) -> HttpResponse {
@@ -48,7 +48,7 @@ async fn start_session(
         check_absolute(&task_dir)?;
         let asked =
             LoopAsked { session, dir: task_dir, iterations: max_iterations, minutes: timeout_minutes, flow };
-        let who = parts.extensions.get::<Who>().cloned().unwrap_or(Who::Nobody);
+        let who = parts.extensions.get::<Requester>().cloned().unwrap_or(Requester::Nobody);
         match api::call(&shared, &who, Asked::LoopStart(asked)).await? {
             Response::LoopStart(line) => Ok(to_task_auto(*line)),
             other => Err(unexpected_response(&other)),
@@ -58,7 +58,7 @@ async fn start_session(
 }
 
 async fn stop_session(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<ServerState>>,
     Path(session): Path<String>,
     request: Request<Body>,
 ) -> HttpResponse {
@@ -71,7 +71,7 @@ async fn stop_session(
 }
 
 async fn show_session(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<ServerState>>,
     Path(session): Path<String>,
     request: Request<Body>,
 ) -> HttpResponse {
@@ -92,7 +92,7 @@ struct LookupRequest {
     task_dir: String,
 }
 
-async fn lookup_session(State(shared): State<Arc<Shared>>, request: Request<Body>) -> HttpResponse {
+async fn lookup_session(State(shared): State<Arc<ServerState>>, request: Request<Body>) -> HttpResponse {
     let query = request.uri().query().unwrap_or_default();
     let asked: Result<LookupRequest, _> = serde_html_form::from_str(query);
     let Ok(LookupRequest { task_dir }) = asked else {
@@ -126,11 +126,15 @@ fn check_absolute(dir: &str) -> Result<(), Problem> {
         .with_hint("name the module's folder from `/` on"))
 }
 
-fn caller_of(request: &Request<Body>) -> Who {
-    request.extensions().get::<Who>().cloned().unwrap_or(Who::Nobody)
+fn caller_of(request: &Request<Body>) -> Requester {
+    request.extensions().get::<Requester>().cloned().unwrap_or(Requester::Nobody)
 }
 
-async fn list_loops(shared: &Arc<Shared>, who: Who, asked: LoopsAsked) -> Result<Vec<LoopLine>, Problem> {
+async fn list_loops(
+    shared: &Arc<ServerState>,
+    who: Requester,
+    asked: LoopsAsked,
+) -> Result<Vec<LoopLine>, Problem> {
     match api::call(shared, &who, Asked::Loops(asked)).await? {
         Response::Loops(list) => Ok(list.loops),
         other => Err(unexpected_response(&other)),

@@ -46,7 +46,7 @@ pub enum StoreError {
         known: i64,
     },
     /// What is stored is not what was written. Nothing of it is served.
-    #[error("the journal is damaged{}: {what}", at(.seq))]
+    #[error("the journal is damaged{}: {what}", format_position(.seq))]
     Corrupt {
         /// The first event that is wrong, if it is one.
         seq: Option<Seq>,

@@ -368,7 +368,7 @@ pub(crate) fn collect_changes(entries: &[JournalEntry], tasks: &[Arc<Task>]) -> 
     let mut changes = Vec::with_capacity(tasks.len());
     for (nth, entry) in (0..).zip(entries) {
         if let Fact::Task(task, event) = &entry.fact {
-            marks.entry(*task).or_default().note(nth, entry.at, event);
+            marks.entry(*task).or_default().note_event(nth, entry.at, event);
         }
         changes.extend(change_of(nth, entry));
         changes.extend(count_changes(entry).into_iter().map(TableChange::Tally));

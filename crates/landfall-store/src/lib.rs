@@ -29,4 +29,4 @@ pub use journal::{
 pub use memory::MemoryJournal;
 pub use reader::{InboxRow, LandedTaskFigures, StoreReader, TaskCounts, TaskFilter};
 pub use sqlite::{JournalCheck, JournalOpenReport, JournalOptions, Sqlite};
-pub use tally::{CountRow, Counted, SLOT_MS, WorkRow};
+pub use tally::{CountKind, CountRow, SLOT_MS, WorkRow};

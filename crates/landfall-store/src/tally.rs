@@ -21,11 +21,11 @@ macro_rules! counted {
     ($($(#[$doc:meta])* $variant:ident = $word:literal,)*) => {
         /// What is counted.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Counted {
+        pub enum CountKind {
             $($(#[$doc])* $variant,)*
         }
 
-        impl Counted {
+        impl CountKind {
             /// Everything that is counted.
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
@@ -98,7 +98,7 @@ pub(crate) enum CountKey {
 #[derive(Debug, Clone)]
 pub(crate) struct CountIncrement {
     pub slot: i64,
-    pub what: Counted,
+    pub what: CountKind,
     pub key: CountKey,
     pub by: u64,
 }
@@ -144,7 +144,7 @@ pub(crate) fn count_changes(entry: &JournalEntry) -> Vec<CountChange> {
         Fact::Engine(
             EngineEvent::Measured { report } | EngineEvent::Queue(QueueEvent::Checked { report, .. }),
         ) => made.count_gate_report(report),
-        Fact::Engine(EngineEvent::RunEnded { why: RunEnd::Lost, .. }) => made.add_one(Counted::Recoveries),
+        Fact::Engine(EngineEvent::RunEnded { why: RunEnd::Lost, .. }) => made.add_one(CountKind::Recoveries),
         Fact::Engine(_) => {}
     }
     made.tallies
@@ -156,7 +156,7 @@ struct SlotTallies {
 }
 
 impl SlotTallies {
-    fn add_count(&mut self, what: Counted, key: CountKey, by: u64) {
+    fn add_count(&mut self, what: CountKind, key: CountKey, by: u64) {
         if by > 0 {
             // SQLite has no unsigned numbers; a figure beyond this is nonsense anyway.
             let by = by.min(u64::from(u32::MAX) * 1_000);
@@ -164,41 +164,41 @@ impl SlotTallies {
         }
     }
 
-    fn add_one(&mut self, what: Counted) {
+    fn add_one(&mut self, what: CountKind) {
         self.add_count(what, CountKey::Word(String::new()), 1);
     }
 
     fn count_task_event(&mut self, at: Timestamp, task: TaskId, event: &Event) {
         match event {
             Event::Added { spec } => {
-                self.add_one(Counted::Added);
+                self.add_one(CountKind::Added);
                 if spec.source.starts_with("rollback:") {
-                    self.add_one(Counted::Rollbacks);
+                    self.add_one(CountKind::Rollbacks);
                 }
             }
             Event::Bound { driving, .. } => {
                 self.tallies.push(CountChange::Mark(task, WorkChange::Profile(driving.profile.clone())));
             }
-            Event::Entered { .. } => self.add_one(Counted::Attempts),
+            Event::Entered { .. } => self.add_one(CountKind::Attempts),
             Event::IterationEnded { took_ms, usage, .. } => {
                 let tokens = usage.tokens_in.saturating_add(usage.tokens_out);
-                self.add_count(Counted::Iterations, CountKey::Profile(task), 1);
-                self.add_count(Counted::Tokens, CountKey::Profile(task), tokens);
-                self.add_count(Counted::MicroUsd, CountKey::Profile(task), usage.micro_usd);
-                self.add_count(Counted::UnpricedTokens, CountKey::Profile(task), usage.tokens_unpriced);
-                self.add_count(Counted::PartialUsage, CountKey::Profile(task), u64::from(usage.at_least));
-                self.add_count(Counted::AgentMs, CountKey::Profile(task), *took_ms);
+                self.add_count(CountKind::Iterations, CountKey::Profile(task), 1);
+                self.add_count(CountKind::Tokens, CountKey::Profile(task), tokens);
+                self.add_count(CountKind::MicroUsd, CountKey::Profile(task), usage.micro_usd);
+                self.add_count(CountKind::UnpricedTokens, CountKey::Profile(task), usage.tokens_unpriced);
+                self.add_count(CountKind::PartialUsage, CountKey::Profile(task), u64::from(usage.at_least));
+                self.add_count(CountKind::AgentMs, CountKey::Profile(task), *took_ms);
             }
             Event::Verified { report, .. } => self.count_gate_report(report),
-            Event::Conflicted { .. } => self.add_one(Counted::Conflicts),
+            Event::Conflicted { .. } => self.add_one(CountKind::Conflicts),
             Event::Yielded {
                 why: YieldReason::Crashed | YieldReason::Lost | YieldReason::Machine | YieldReason::Shortage,
                 ..
             } => {
-                self.add_one(Counted::Recoveries);
+                self.add_one(CountKind::Recoveries);
             }
-            Event::Waited { wait: WaitReason::Quota { .. }, .. } => self.add_one(Counted::QuotaWaits),
-            Event::Waited { wait: WaitReason::Question { .. }, .. } => self.add_one(Counted::Questions),
+            Event::Waited { wait: WaitReason::Quota { .. }, .. } => self.add_one(CountKind::QuotaWaits),
+            Event::Waited { wait: WaitReason::Question { .. }, .. } => self.add_one(CountKind::Questions),
             Event::Opinion { findings, .. } => {
                 let said =
                     findings.as_ref().map(|findings| match review::blocking_findings(findings).next() {
@@ -213,14 +213,14 @@ impl SlotTallies {
                 self.count_agreement(task, false);
             }
             Event::Landed { .. } => {
-                self.add_count(Counted::Landed, CountKey::Profile(task), 1);
+                self.add_count(CountKind::Landed, CountKey::Profile(task), 1);
                 self.tallies.push(CountChange::Mark(task, WorkChange::Landed(at)));
             }
             Event::Ended(ending) => match ending.kind {
                 EndKind::Done => self.tallies.push(CountChange::Mark(task, WorkChange::Accepted(at))),
-                EndKind::Cancelled => self.add_one(Counted::Cancelled),
+                EndKind::Cancelled => self.add_one(CountKind::Cancelled),
                 EndKind::Failed | EndKind::Timeout | EndKind::Blocked => {
-                    self.add_count(Counted::Failed, CountKey::Profile(task), 1);
+                    self.add_count(CountKind::Failed, CountKey::Profile(task), 1);
                 }
             },
             _ => {} // nothing that is drawn
@@ -229,20 +229,20 @@ impl SlotTallies {
 
     fn count_agreement(&mut self, task: TaskId, approved: bool) {
         let said = if approved { "approved" } else { "objected" };
-        self.add_count(Counted::Agreement, CountKey::Opinion(task, said), 1);
+        self.add_count(CountKind::Agreement, CountKey::Opinion(task, said), 1);
     }
 
     /// What was reused did not run.
     fn count_gate_report(&mut self, report: &GateReport) {
-        self.add_count(Counted::Gates, CountKey::Word(report.outcome().word().to_owned()), 1);
+        self.add_count(CountKind::Gates, CountKey::Word(report.outcome().word().to_owned()), 1);
         if report.reused {
             return;
         }
-        self.add_count(Counted::VerifyMs, CountKey::Word(String::new()), report.took_ms);
+        self.add_count(CountKind::VerifyMs, CountKey::Word(String::new()), report.took_ms);
         for command in &report.commands {
-            self.add_count(Counted::CheckRuns, CountKey::Word(command.name.clone()), 1);
+            self.add_count(CountKind::CheckRuns, CountKey::Word(command.name.clone()), 1);
             if command.outcome == CheckOutcome::Flaky {
-                self.add_count(Counted::CheckFlakes, CountKey::Word(command.name.clone()), 1);
+                self.add_count(CountKind::CheckFlakes, CountKey::Word(command.name.clone()), 1);
             }
         }
     }

@@ -20,5 +20,5 @@ pub use github::{
 pub use loop_disk::LoopDisk;
 pub use model::{Dialect, ModelRequest, ModelServer, Play, PlayGate, PlayTurn, Tokens};
 pub use processes::{Process, left_behind};
-pub use scratch::{CommandOutput, ScratchProject, Started, tests_folder};
+pub use scratch::{BackgroundCommand, CommandOutput, ScratchProject, tests_folder};
 pub use skip::{has_tmux, skip_test};

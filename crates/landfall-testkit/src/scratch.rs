@@ -51,11 +51,11 @@ impl CommandOutput {
 }
 
 /// A command that goes on; killed when dropped.
-pub struct Started {
+pub struct BackgroundCommand {
     child: Child,
 }
 
-impl Started {
+impl BackgroundCommand {
     /// Its process.
     #[must_use]
     pub fn pid(&self) -> i32 {
@@ -103,7 +103,7 @@ impl Started {
     }
 }
 
-impl Drop for Started {
+impl Drop for BackgroundCommand {
     fn drop(&mut self) {
         self.kill();
     }
@@ -409,24 +409,24 @@ impl ScratchProject {
 
     /// Starts the program and lets it go on. Its output goes to a file in the scratch folder.
     #[must_use]
-    pub fn start<S: AsRef<OsStr>>(&self, args: &[S]) -> Started {
+    pub fn start<S: AsRef<OsStr>>(&self, args: &[S]) -> BackgroundCommand {
         let command = self.command(args);
         self.start_command(command)
     }
 
     /// Starts the program with at most so many open files, which it cannot raise, and lets it go on. `prlimit` must be there.
     #[must_use]
-    pub fn start_with_files_max<S: AsRef<OsStr>>(&self, files_max: u32, args: &[S]) -> Started {
+    pub fn start_with_files_max<S: AsRef<OsStr>>(&self, files_max: u32, args: &[S]) -> BackgroundCommand {
         self.trust_changes();
         let mut command = self.sealed(Path::new("prlimit"));
         command.arg(format!("--nofile={files_max}:{files_max}")).arg(&self.program).args(args);
         self.start_command(command)
     }
 
-    fn start_command(&self, mut command: Command) -> Started {
+    fn start_command(&self, mut command: Command) -> BackgroundCommand {
         let log = std::fs::File::create(self.root().join("started.log")).expect("a file can be made");
         let err = log.try_clone().expect("a file can be shared");
-        Started { child: command.stdout(log).stderr(err).spawn().expect("the program runs") }
+        BackgroundCommand { child: command.stdout(log).stderr(err).spawn().expect("the program runs") }
     }
 
     /// Adds a task whose body is a script; its id.

@@ -17,7 +17,7 @@ pub struct CliContext {
 }
 
 impl CliContext {
-    /// Whoever answers for the project now: the engine that runs, or our own for the moment. Ask again for every look,
+    /// Whoever answers for the project now: the engine that runs, or our own for the moment. TypedService again for every look,
     /// so that nothing is held in between.
     pub fn open_service(&self) -> Result<Box<dyn Service>, CommandFailure> {
         Ok(landfall_app::open_service(&self.at)?)

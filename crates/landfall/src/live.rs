@@ -444,7 +444,7 @@ fn status_with_wait(task: &OutcomeLine) -> String {
 #[cfg(test)]
 mod tests {
     use landfall_api::{
-        OutcomeLine, Problem, ProblemCode, RunEnded, RunOutcome, Status, TaskId, WaitFor, WireRunId,
+        OutcomeLine, Problem, ProblemCode, RunEnded, RunOutcome, Status, WaitFor, WireRunId, WireTaskId,
     };
 
     use super::{exit_by_tasks, frame_lines, render_summary};
@@ -453,7 +453,7 @@ mod tests {
 
     fn line(number: u32, status: Status, wait: Option<WaitFor>) -> OutcomeLine {
         OutcomeLine {
-            task: TaskId(number),
+            task: WireTaskId(number),
             title: format!("title {number}"),
             status,
             wait,

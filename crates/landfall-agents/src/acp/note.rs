@@ -6,7 +6,7 @@ use serde_json::Value;
 /// One such line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "bridge", rename_all = "kebab-case")]
-pub enum Note {
+pub enum AcpNote {
     /// The agent is started; it has said nothing yet.
     Started {
         /// Its program.
@@ -70,7 +70,7 @@ pub enum Note {
         result: Value,
     },
     /// It went wrong.
-    Failed(Fault),
+    Failed(AcpError),
     /// The agent's process has ended, or was ended.
     Ended {
         /// How, in words.
@@ -80,7 +80,7 @@ pub enum Note {
 
 /// What went wrong, as the protocol has it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Fault {
+pub struct AcpError {
     /// What we were about.
     pub at: String,
     /// The protocol's code; none when it was not the agent that refused.
@@ -93,7 +93,7 @@ pub struct Fault {
     pub data: Value,
 }
 
-impl Note {
+impl AcpNote {
     /// The line of a note, without its end.
     #[must_use]
     pub fn line(&self) -> String {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use landfall_model::{AgentFinish, AgentUsage, Signal};
 use serde_json::Value;
 
-use super::note::{Fault, Note};
+use super::note::{AcpError, AcpNote};
 use crate::agent::{OutputParser, ParserContext};
 use crate::json::{
     AgentProtocol, EventRecognition, JsonLines, count_or_zero, describe_tool_input, micro_usd, text_or_empty,
@@ -61,7 +61,7 @@ impl AgentProtocol for Conversation {
         if let Some(message) = event.get("acp") {
             return self.handle_message(message, signals);
         }
-        match Note::deserialize(event) {
+        match AcpNote::deserialize(event) {
             Some(note) => self.handle_note(note, signals),
             None => EventRecognition::No,
         }
@@ -171,31 +171,31 @@ impl Conversation {
         }
     }
 
-    fn handle_note(&mut self, note: Note, signals: &mut Vec<Signal>) -> EventRecognition {
+    fn handle_note(&mut self, note: AcpNote, signals: &mut Vec<Signal>) -> EventRecognition {
         match note {
-            Note::Session { id, model, .. } => {
+            AcpNote::Session { id, model, .. } => {
                 signals.push(Signal::Started { session: Some(id), model });
             }
-            Note::SessionGone { .. } => signals.push(Signal::SessionGone),
-            Note::Prompted => self.prompted = true,
-            Note::Asked { what, chosen: None } => signals.push(Signal::PermissionAsked { what }),
-            Note::Answered { result } => self.handle_answer(&result, signals),
-            Note::Failed(fault) => {
+            AcpNote::SessionGone { .. } => signals.push(Signal::SessionGone),
+            AcpNote::Prompted => self.prompted = true,
+            AcpNote::Asked { what, chosen: None } => signals.push(Signal::PermissionAsked { what }),
+            AcpNote::Answered { result } => self.handle_answer(&result, signals),
+            AcpNote::Failed(fault) => {
                 self.end_message(signals);
                 signals.extend(classify_fault(&fault));
                 self.close = Some((AgentFinish::Error, fault.message));
             }
-            Note::Raw { .. } => return EventRecognition::No,
-            Note::Ended { .. } => {
+            AcpNote::Raw { .. } => return EventRecognition::No,
+            AcpNote::Ended { .. } => {
                 self.end_message(signals);
                 let (how, text) = self.close.take().unwrap_or((AgentFinish::Interrupted, String::new()));
                 signals.push(Signal::Finished { how, text });
             }
-            Note::Started { .. }
-            | Note::Set { .. }
-            | Note::Asked { chosen: Some(_), .. }
-            | Note::Unsupported { .. }
-            | Note::Stopping => {}
+            AcpNote::Started { .. }
+            | AcpNote::Set { .. }
+            | AcpNote::Asked { chosen: Some(_), .. }
+            | AcpNote::Unsupported { .. }
+            | AcpNote::Stopping => {}
         }
         EventRecognition::Yes
     }
@@ -214,7 +214,7 @@ impl Conversation {
 }
 
 /// What kind of trouble it is, by its fields alone.
-fn classify_fault(fault: &Fault) -> Option<Signal> {
+fn classify_fault(fault: &AcpError) -> Option<Signal> {
     const AUTH_REQUIRED: i64 = -32_000;
     let detail = || fault.message.clone();
     if fault.code == Some(AUTH_REQUIRED) {

@@ -2,14 +2,14 @@
 
 use landfall_model::Signal;
 
-use super::note::Note;
+use super::note::ScriptNote;
 use super::turn::Script;
 use crate::agent::{
     Agent, AgentRequirements, AgentStream, LaunchCommand, LaunchError, LaunchProfile, LaunchRequest,
     OutputParser, ParserContext,
 };
 use crate::fence::{CodeFenceTracker, LinePosition};
-use crate::lines::{Lines, StreamLine};
+use crate::lines::{LineSplitter, StreamLine};
 use crate::tags::{ControlTagParser, LineKind, text_signal};
 
 /// The adapter.
@@ -48,7 +48,7 @@ impl Agent for ScriptedAgent {
 
     fn create_parser(&self, ear: &ParserContext) -> Box<dyn OutputParser + Send> {
         Box::new(ScriptedParser {
-            lines: Lines::default(),
+            lines: LineSplitter::default(),
             tags: ControlTagParser::for_program_output(&ear.nonce),
             unknown: 0,
         })
@@ -129,7 +129,7 @@ fn find_script_block(body: &str) -> Result<Option<ScriptBlock>, LaunchError> {
 
 /// Hears tags as every parser does, and notes besides.
 struct ScriptedParser {
-    lines: Lines,
+    lines: LineSplitter,
     tags: ControlTagParser,
     unknown: u64,
 }
@@ -138,7 +138,7 @@ impl ScriptedParser {
     fn handle_line(&mut self, line: StreamLine) -> Option<Signal> {
         match self.tags.hear(&line) {
             LineKind::Signal(signal) => Some(signal),
-            LineKind::Words if Note::is_note(&line.text) => match Note::read(&line.text) {
+            LineKind::Words if ScriptNote::is_note(&line.text) => match ScriptNote::read(&line.text) {
                 Some(note) => Some(note.into_signal()),
                 None => {
                     self.unknown += 1;

@@ -1,7 +1,7 @@
 //! Kind `script`: an agent that does what a script tells it. It needs no model and no account, and it can
 //! misbehave in every way we defend against.
 //!
-//! [`Script`] is the file, [`Note`] the lines it reports facts with; the program that plays it lives in the binary.
+//! [`Script`] is the file, [`ScriptNote`] the lines it reports facts with; the program that plays it lives in the binary.
 
 mod adapter;
 mod error;
@@ -12,7 +12,7 @@ mod units;
 
 pub(crate) use adapter::ScriptedAgent;
 pub use error::{ScriptError, ScriptProblem};
-pub use note::Note;
+pub use note::ScriptNote;
 pub use turn::{
     FileContent, RepoAttack, Script, ScriptCommit, ScriptEdit, ScriptMessage, ScriptMisbehavior, ScriptTurn,
     ScriptWrite, TestWeakening,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// One such line: `{"landfall":"usage","tokens_in":12,"tokens_out":7,"micro_usd":300}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "landfall", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Note {
+pub enum ScriptNote {
     /// It is up.
     Session {
         /// The name of its session.
@@ -38,8 +38,8 @@ pub enum Note {
     },
 }
 
-impl Note {
-    /// Whether a line is meant as a note; [`Note::read`] says whether it is one.
+impl ScriptNote {
+    /// Whether a line is meant as a note; [`ScriptNote::read`] says whether it is one.
     pub(super) fn is_note(line: &str) -> bool {
         line.starts_with("{\"landfall\":")
     }

@@ -6,7 +6,7 @@ use serde_json::Value;
 /// One such line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "tmux", rename_all = "kebab-case")]
-pub enum Note {
+pub enum TmuxNote {
     /// The agent is started in its terminal.
     Started {
         /// Its program.
@@ -84,7 +84,7 @@ pub enum Note {
     },
 }
 
-impl Note {
+impl TmuxNote {
     /// The line of a note, without its end.
     #[must_use]
     pub fn line(&self) -> String {

@@ -3,7 +3,7 @@
 use landfall_model::{AgentFinish, AgentUsage, Signal};
 use serde_json::Value;
 
-use super::note::Note;
+use super::note::TmuxNote;
 use crate::agent::{OutputParser, ParserContext};
 use crate::json::{AgentProtocol, EventRecognition, JsonLines, truncate_text};
 use crate::voice::MessageParser;
@@ -26,7 +26,7 @@ struct TmuxParser {
 
 impl AgentProtocol for TmuxParser {
     fn handle_event(&mut self, event: &Value, signals: &mut Vec<Signal>) -> EventRecognition {
-        match Note::deserialize(event) {
+        match TmuxNote::deserialize(event) {
             Some(note) => {
                 self.handle_note(note, signals);
                 EventRecognition::Yes
@@ -37,29 +37,31 @@ impl AgentProtocol for TmuxParser {
 }
 
 impl TmuxParser {
-    fn handle_note(&mut self, note: Note, signals: &mut Vec<Signal>) {
+    fn handle_note(&mut self, note: TmuxNote, signals: &mut Vec<Signal>) {
         match note {
-            Note::Started { session, .. } => signals.push(Signal::Started { session, model: None }),
-            Note::Prompted => signals.push(Signal::Usage(AgentUsage { turns: 1, ..AgentUsage::default() })),
-            Note::Said { text } => self.handle_message(&text, signals),
-            Note::Asked { why, text } if why == "permission" => {
+            TmuxNote::Started { session, .. } => signals.push(Signal::Started { session, model: None }),
+            TmuxNote::Prompted => {
+                signals.push(Signal::Usage(AgentUsage { turns: 1, ..AgentUsage::default() }))
+            }
+            TmuxNote::Said { text } => self.handle_message(&text, signals),
+            TmuxNote::Asked { why, text } if why == "permission" => {
                 signals.push(Signal::PermissionAsked { what: truncate_text(&text) });
             }
-            Note::Asked { text, .. } => signals.push(Signal::Question(truncate_text(&text))),
-            Note::Limit { .. } => signals.push(Signal::Quota { until: None }),
-            Note::Login { text } => signals.push(Signal::Unauthorized { detail: truncate_text(&text) }),
-            Note::Waiting { count } => signals.push(Signal::Waiting { count }),
-            Note::Done => self.close = Some((AgentFinish::Success, std::mem::take(&mut self.last_words))),
-            Note::Failed { why } => self.close = Some((AgentFinish::Error, why)),
-            Note::Ended { .. } => {
+            TmuxNote::Asked { text, .. } => signals.push(Signal::Question(truncate_text(&text))),
+            TmuxNote::Limit { .. } => signals.push(Signal::Quota { until: None }),
+            TmuxNote::Login { text } => signals.push(Signal::Unauthorized { detail: truncate_text(&text) }),
+            TmuxNote::Waiting { count } => signals.push(Signal::Waiting { count }),
+            TmuxNote::Done => self.close = Some((AgentFinish::Success, std::mem::take(&mut self.last_words))),
+            TmuxNote::Failed { why } => self.close = Some((AgentFinish::Error, why)),
+            TmuxNote::Ended { .. } => {
                 let (how, text) = self.close.take().unwrap_or((AgentFinish::Interrupted, String::new()));
                 signals.push(Signal::Finished { how, text });
             }
-            Note::Screen { .. }
-            | Note::Lines { .. }
-            | Note::Key { .. }
-            | Note::Held { .. }
-            | Note::Stopping => {}
+            TmuxNote::Screen { .. }
+            | TmuxNote::Lines { .. }
+            | TmuxNote::Key { .. }
+            | TmuxNote::Held { .. }
+            | TmuxNote::Stopping => {}
         }
     }
 

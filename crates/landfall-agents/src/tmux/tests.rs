@@ -5,7 +5,7 @@ use std::path::Path;
 
 use expect_test::expect_file;
 
-use super::{TerminalAgentKind, TerminalScreen, look, visible_messages};
+use super::{TerminalAgentKind, TerminalScreen, read_screen, visible_messages};
 
 /// A screen in a file: its lines, then `[cursor N] title`.
 fn read(path: &Path) -> TerminalScreen {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use expect_test::{Expect, expect};
 use landfall_agents::registry::find_agent;
 use landfall_agents::script::{
-    FileContent, Note, RepoAttack, Script, ScriptCommit, ScriptMisbehavior, ScriptTurn, TestWeakening,
+    FileContent, RepoAttack, Script, ScriptCommit, ScriptMisbehavior, ScriptNote, ScriptTurn, TestWeakening,
 };
 use landfall_agents::{AgentStream, LaunchError};
 use landfall_model::{AgentUsage, Signal};
@@ -434,16 +434,16 @@ fn scripts_that_cannot_be_found_or_read_say_where() {
 #[test]
 fn notes_survive_the_way_through_the_output() {
     let notes = [
-        Note::Session { id: "s \"1\"\n".to_owned() },
-        Note::Usage { tokens_in: u64::MAX, tokens_out: 0, micro_usd: 7 },
-        Note::Quota { until_ms: Some(1_700_000_000_000) },
-        Note::Quota { until_ms: None },
-        Note::Transient { detail: "overloaded\u{1b}[31m".to_owned() },
+        ScriptNote::Session { id: "s \"1\"\n".to_owned() },
+        ScriptNote::Usage { tokens_in: u64::MAX, tokens_out: 0, micro_usd: 7 },
+        ScriptNote::Quota { until_ms: Some(1_700_000_000_000) },
+        ScriptNote::Quota { until_ms: None },
+        ScriptNote::Transient { detail: "overloaded\u{1b}[31m".to_owned() },
     ];
     for note in notes {
         let line = note.line();
         assert_eq!(line.lines().count(), 1);
-        assert_eq!(Note::read(&line).as_ref(), Some(&note));
+        assert_eq!(ScriptNote::read(&line).as_ref(), Some(&note));
         let signals = at_once(
             find_agent("script")
                 .expect("it is registered")

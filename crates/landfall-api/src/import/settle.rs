@@ -9,7 +9,7 @@ use super::{
     ImportError, ImportFile, ImportItem, ImportLink, ImportPlace, ImportProblem, LeftOut, LeftOutCounts,
     There, words,
 };
-use crate::{NewTask, TaskId, TaskRef};
+use crate::{NewTask, TaskRef, WireTaskId};
 
 /// What is to be added.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -28,7 +28,7 @@ pub struct ImportPlan {
 /// A name that means nothing, or needs that go in a circle.
 pub fn resolve_import(
     list: ImportFile,
-    known: &BTreeMap<String, TaskId>,
+    known: &BTreeMap<String, WireTaskId>,
     again: bool,
 ) -> Result<ImportPlan, ImportError> {
     let file = list.file.clone();
@@ -46,13 +46,17 @@ struct ImportIndex {
     parents: Vec<Option<usize>>,
     parts: Vec<Vec<usize>>,
     /// The task it was imported as before.
-    before: Vec<Option<TaskId>>,
+    before: Vec<Option<WireTaskId>>,
     sources: Vec<String>,
     left_out: LeftOutCounts,
 }
 
 impl ImportIndex {
-    fn new(list: ImportFile, known: &BTreeMap<String, TaskId>, again: bool) -> Result<Self, ImportProblem> {
+    fn new(
+        list: ImportFile,
+        known: &BTreeMap<String, WireTaskId>,
+        again: bool,
+    ) -> Result<Self, ImportProblem> {
         let ImportFile { file: _, format, items, over, left_out } = list;
         let sources: Vec<String> = items.iter().map(|item| format.source(&item.id)).collect();
         let before = sources.iter().map(|source| known.get(source).copied().filter(|_| !again)).collect();

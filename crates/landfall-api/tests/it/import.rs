@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use expect_test::{Expect, expect};
 use landfall_api::import::{Format, Imported, guess_format, read, resolve_import};
 use landfall_api::taskfile::TaskFileSource;
-use landfall_api::{NewTask, TaskId, TaskRef};
+use landfall_api::{NewTask, TaskRef, WireTaskId};
 
 /// A task in a line or two: `1 Title [tags] p2 M needs #1 in #2 draft | criteria | body <- source`.
 fn line(number: usize, task: &NewTask) -> String {
@@ -32,7 +32,7 @@ fn line(number: usize, task: &NewTask) -> String {
     line + &format!("\n    <- {}", task.source)
 }
 
-fn shown(name: &str, text: &str, known: &BTreeMap<String, TaskId>) -> String {
+fn shown(name: &str, text: &str, known: &BTreeMap<String, WireTaskId>) -> String {
     let file = TaskFileSource { name, text };
     let settled = guess_format(&file)
         .and_then(|format| Ok((format, read(&file, format, None)?)))
@@ -527,9 +527,9 @@ fn user_stories_with_dependencies_of_their_own_keep_those() {
 #[test]
 fn what_was_imported_before_is_not_added_again_but_can_be_referred_to() {
     let known = BTreeMap::from([
-        ("import:beads:bd-1".to_owned(), TaskId(7)),
-        ("import:beads:bd-3".to_owned(), TaskId(8)),
-        ("import:prd:bd-4".to_owned(), TaskId(9)),
+        ("import:beads:bd-1".to_owned(), WireTaskId(7)),
+        ("import:beads:bd-3".to_owned(), WireTaskId(8)),
+        ("import:prd:bd-4".to_owned(), WireTaskId(9)),
     ]);
     expect![[r#"
         beads

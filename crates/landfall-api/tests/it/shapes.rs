@@ -22,8 +22,8 @@ use landfall_api::{
     RolledBack, RunEnded, RunOutcome, RunState, Size, SpendingLine, SprintChanged, SprintFate, SprintGoal,
     SprintList, SprintPlan, SprintPreview, SprintRecord, SprintReport, SprintSettings, SprintStage,
     SprintTarget, SprintTask, SprintTaskStat, Status, StatusReport, Stopped, TaskActivity, TaskBrief,
-    TaskDetail, TaskId, TaskLine, TaskPage, TaskRef, Usage, Wait, WaitFor, WaitingGroup, Why, WireRunId,
-    WireSprintId,
+    TaskDetail, TaskLine, TaskPage, TaskRef, Usage, Wait, WaitFor, WaitingGroup, Why, WireRunId,
+    WireSprintId, WireTaskId,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -33,7 +33,7 @@ const AT_MS: i64 = 1_785_283_200_000;
 
 fn line() -> TaskLine {
     TaskLine {
-        id: TaskId(7),
+        id: WireTaskId(7),
         title: "Fix the parser".to_owned(),
         status: Status::Waiting,
         wait: Some(Wait {
@@ -46,8 +46,8 @@ fn line() -> TaskLine {
         size: Some(Size::M),
         tags: vec!["quick-win".to_owned()],
         priority: 2,
-        needs: vec![TaskId(1)],
-        parent: Some(TaskId(3)),
+        needs: vec![WireTaskId(1)],
+        parent: Some(WireTaskId(3)),
         iterations: 2,
         landed: Some("3f2a9c0d1e…".to_owned()),
     }
@@ -61,7 +61,7 @@ fn new_task() -> NewTask {
         size: Some(Size::M),
         tags: vec!["quick-win".to_owned()],
         priority: Some(2),
-        needs: vec![TaskRef::Task(TaskId(1)), TaskRef::Batch(2)],
+        needs: vec![TaskRef::Task(WireTaskId(1)), TaskRef::Batch(2)],
         touches: vec!["src/parse".to_owned()],
         parent: Some(TaskRef::Batch(1)),
         flow: Some("loop".to_owned()),
@@ -116,7 +116,7 @@ fn progress() -> api::Progress {
 
 fn target() -> api::Target {
     api::Target {
-        task: TaskId(7),
+        task: WireTaskId(7),
         progress: progress(),
         items: vec![api::TargetItem {
             text: "Parse what people write".to_owned(),
@@ -199,7 +199,7 @@ fn target() -> api::Target {
 fn by_hand(page: &mut Page) {
     let attempts = detail().attempts;
     let done = api::StepDone {
-        task: TaskId(7),
+        task: WireTaskId(7),
         command: "check".to_owned(),
         driven: true,
         status: Status::Waiting,
@@ -220,19 +220,19 @@ fn by_hand(page: &mut Page) {
         &target(),
     );
     let papers = api::PaperList {
-        task: TaskId(7),
+        task: WireTaskId(7),
         papers: vec![api::PaperLine { name: "plan.md".to_owned(), bytes: 812, told: true }],
     };
     page.sample("`papers`", "`told` are those that the engine makes anew for every run.", &papers);
     let paper = api::Paper {
-        task: TaskId(7),
+        task: WireTaskId(7),
         name: "plan.md".to_owned(),
         text: "# Plan\n\n1. Read tabs\n".to_owned(),
         told: true,
     };
     page.sample("`papers` with a name", "The text as it was written.", &paper);
     let annotated = api::Annotated {
-        task: TaskId(7),
+        task: WireTaskId(7),
         paper: "plan.md".to_owned(),
         impact: "medium".to_owned(),
         status: Status::Ready,
@@ -333,12 +333,16 @@ fn detail() -> TaskDetail {
 
 fn changed() -> Changed {
     Changed {
-        tasks: vec![ChangedTask { id: TaskId(7), status: Status::Ready, text: "it starts again".to_owned() }],
+        tasks: vec![ChangedTask {
+            id: WireTaskId(7),
+            status: Status::Ready,
+            text: "it starts again".to_owned(),
+        }],
     }
 }
 
 fn clash(task: u32, with: u32) -> ClashLine {
-    ClashLine { task: TaskId(task), with: TaskId(with), files: vec!["src/parser.rs".to_owned()] }
+    ClashLine { task: WireTaskId(task), with: WireTaskId(with), files: vec!["src/parser.rs".to_owned()] }
 }
 
 fn status() -> StatusReport {
@@ -355,7 +359,7 @@ fn status() -> StatusReport {
         checks: vec![running_check()],
         active: vec![ActiveLine {
             check: Some(running_check()),
-            task: TaskId(7),
+            task: WireTaskId(7),
             title: "Fix the parser".to_owned(),
             step: "work".to_owned(),
             doing: TaskActivity::Working,
@@ -387,7 +391,7 @@ fn status() -> StatusReport {
             owner: "the engine".to_owned(),
             until_ms: Some(AT_MS),
             detail: "account `default`".to_owned(),
-            tasks: vec![TaskId(8), TaskId(9)],
+            tasks: vec![WireTaskId(8), WireTaskId(9)],
         }],
         accounts: vec![AccountLine {
             account: "claude".to_owned(),
@@ -396,7 +400,7 @@ fn status() -> StatusReport {
             until_is_a_guess: false,
             used_percent: Some(100),
             resets_ms: Some(AT_MS),
-            tasks: vec![TaskId(8), TaskId(9)],
+            tasks: vec![WireTaskId(8), WireTaskId(9)],
         }],
         spending: vec![SpendingLine { scope: BudgetScope::Day, usage: usage(), time_ms: 41_000 }],
         budgets: vec![budget(BudgetScope::Day)],
@@ -417,7 +421,7 @@ fn outcome() -> RunOutcome {
         run: WireRunId(2),
         ended: RunEnded::Finished,
         tasks: vec![OutcomeLine {
-            task: TaskId(7),
+            task: WireTaskId(7),
             title: "Fix the parser".to_owned(),
             status: Status::Waiting,
             wait: Some(WaitFor::Question),
@@ -458,7 +462,7 @@ fn run_report() -> api::RunReport {
             ended_ms: Some(AT_MS + 65_000),
             end: "nothing was left to do".to_owned(),
             counts: api::RunCounts { landed: 3, failed: 1, behind: 1, ..Default::default() },
-            tasks: vec![TaskId(7)],
+            tasks: vec![WireTaskId(7)],
             usage,
             agent_ms: 41_000,
             engines_lost: 1,
@@ -466,10 +470,10 @@ fn run_report() -> api::RunReport {
             paused_ms: 4_000,
         },
         tasks: vec![api::RunTaskLine {
-            task: TaskId(7),
+            task: WireTaskId(7),
             title: "Fix the parser".to_owned(),
             result: api::RunResult::Behind,
-            behind: Some(TaskId(5)),
+            behind: Some(WireTaskId(5)),
             status: Status::Waiting,
             iterations: 2,
             agent_ms: 41_000,
@@ -487,7 +491,7 @@ fn pilot() -> Pilot {
         mode: Mode::SemiAuto,
         phase: PilotPhase::Paused,
         pause: Some(PauseLine { why: PauseReason::Person, reason: "lunch".to_owned(), since_ms: AT_MS }),
-        picked: Some(TaskId(7)),
+        picked: Some(WireTaskId(7)),
         next: Some(brief()),
         ready: 4,
         slots: 3,
@@ -496,7 +500,7 @@ fn pilot() -> Pilot {
 }
 
 fn brief() -> TaskBrief {
-    TaskBrief { task: TaskId(8), title: "Fix the printer".to_owned() }
+    TaskBrief { task: WireTaskId(8), title: "Fix the printer".to_owned() }
 }
 
 fn batch() -> BatchLine {
@@ -504,7 +508,7 @@ fn batch() -> BatchLine {
     BatchLine {
         batch: "B7".to_owned(),
         on: Some("B6".to_owned()),
-        members: (1..=5).map(TaskId).collect(),
+        members: (1..=5).map(WireTaskId).collect(),
         titles: Vec::new(),
         doing: "the first 3 landed".to_owned(),
         looks: vec![
@@ -514,7 +518,7 @@ fn batch() -> BatchLine {
             look(4, Outcome::Fail),
         ],
         drawing: "5 ✗ → 2 ✓ → 3 ✓ → 4 ✗".to_owned(),
-        culprit: Some(TaskId(4)),
+        culprit: Some(WireTaskId(4)),
         commit: Some("3f2a9c0d1e…".to_owned()),
         ended_ms: Some(AT_MS),
     }
@@ -533,8 +537,8 @@ fn hold() -> HoldLine {
 fn plan() -> SprintPlan {
     SprintPlan {
         goal: SprintGoal::Count { count: 10 },
-        only: vec![TaskId(7)],
-        parents: vec![TaskId(3)],
+        only: vec![WireTaskId(7)],
+        parents: vec![WireTaskId(3)],
         tags: vec!["quick-win".to_owned()],
         not_tags: vec!["risky".to_owned()],
         checkpoint: true,
@@ -561,7 +565,7 @@ fn sprint() -> SprintReport {
         landed: 14,
         total: 23,
         tasks: vec![SprintTask {
-            task: TaskId(7),
+            task: WireTaskId(7),
             title: "Fix the parser".to_owned(),
             fate: SprintFate::Landed,
             status: Status::Done,
@@ -603,7 +607,7 @@ fn record() -> SprintRecord {
         failed_tasks: 2,
         reviewing_tasks: 0,
         task_stats: vec![SprintTaskStat {
-            task_id: TaskId(7),
+            task_id: WireTaskId(7),
             started_at: moment.clone(),
             completed_at: Some(moment),
             iterations: 2,
@@ -620,7 +624,11 @@ fn record() -> SprintRecord {
 }
 
 fn lost() -> LostTask {
-    LostTask { task: TaskId(7), title: "Fix the parser".to_owned(), commit: Some("3f2a9c0d1e…".to_owned()) }
+    LostTask {
+        task: WireTaskId(7),
+        title: "Fix the parser".to_owned(),
+        commit: Some("3f2a9c0d1e…".to_owned()),
+    }
 }
 
 /// What drives the backlog.
@@ -647,7 +655,7 @@ fn views(page: &mut Page) {
     let TaskLine { id, title, status, wait, phase, size, tags, priority, landed, .. } = line();
     let action = api::Action::new(
         "Answer",
-        &api::Request::Answer(api::Answer { task: TaskId(7), text: String::new() }),
+        &api::Request::Answer(api::Answer { task: WireTaskId(7), text: String::new() }),
     )
     .with_fill("/text", "Your answer", true)
     .with_confirmation();
@@ -694,7 +702,7 @@ fn views(page: &mut Page) {
             severity: api::Severity::Warning,
             kind: api::TroubleKind::Stuck,
             text: "T7 has left no commit in 3 iterations".to_owned(),
-            task: Some(TaskId(7)),
+            task: Some(WireTaskId(7)),
             since_ms: Some(AT_MS),
             until_ms: Some(AT_MS),
             hint: "`landfall stop T7` pauses it".to_owned(),
@@ -708,7 +716,7 @@ fn views(page: &mut Page) {
         queue,
         next_landing: Some(QueuePlace {
             place: 1,
-            task: TaskId(7),
+            task: WireTaskId(7),
             title: "Fix the parser".to_owned(),
             since_ms: AT_MS,
             batch: Some("B7".to_owned()),
@@ -734,7 +742,7 @@ fn views(page: &mut Page) {
         items: vec![api::InboxItem {
             key: "question-T7-41".to_owned(),
             kind: api::InboxKind::Question,
-            task: Some(TaskId(7)),
+            task: Some(WireTaskId(7)),
             title: "Fix the parser".to_owned(),
             text: "Tabs or spaces?".to_owned(),
             step: Some("work".to_owned()),
@@ -758,7 +766,7 @@ fn views(page: &mut Page) {
         &inbox,
     );
     let node = api::GraphNode {
-        id: TaskId(7),
+        id: WireTaskId(7),
         title: "Fix the parser".to_owned(),
         status: Status::Ready,
         size: Some(Size::M),
@@ -773,12 +781,12 @@ fn views(page: &mut Page) {
         seq: 41,
         nodes: vec![node],
         edges: vec![api::GraphEdge {
-            from: TaskId(1),
-            to: TaskId(7),
+            from: WireTaskId(1),
+            to: WireTaskId(7),
             kind: api::EdgeKind::Needs,
             met: false,
         }],
-        critical: vec![TaskId(1), TaskId(7)],
+        critical: vec![WireTaskId(1), WireTaskId(7)],
         left_out: 3,
     };
     page.sample("`graph`", "`to` needs `from`, or is a part of it (`parent`).", &graph);
@@ -855,7 +863,7 @@ fn views(page: &mut Page) {
         ended_ms: Some(AT_MS),
         grows: false,
     };
-    let list = api::OutputList { task: TaskId(7), outputs: vec![output.clone()] };
+    let list = api::OutputList { task: WireTaskId(7), outputs: vec![output.clone()] };
     page.sample("The outputs of a task", "`kind` is `agent`, `check` or `hook`.", &list);
     let said = api::Said {
         at: 4_096,
@@ -892,7 +900,7 @@ fn views(page: &mut Page) {
     let fleet = api::Fleet {
         seq: 41,
         agents: vec![api::FleetAgent {
-            task: TaskId(7),
+            task: WireTaskId(7),
             title: "Fix the parser".to_owned(),
             attempt: 3,
             iteration: 2,
@@ -905,7 +913,7 @@ fn views(page: &mut Page) {
             agent,
         }],
         workspaces: vec![api::FleetWorkspace {
-            task: Some(TaskId(7)),
+            task: Some(WireTaskId(7)),
             name: "T7".to_owned(),
             status: Some(Status::Active),
             bytes: Some(12_000_000),
@@ -982,12 +990,12 @@ fn autopilot(page: &mut Page) {
     page.sample(
         "`next`",
         "What was picked.",
-        &Picked { task: TaskId(8), title: "Fix the printer".to_owned(), text },
+        &Picked { task: WireTaskId(8), title: "Fix the printer".to_owned(), text },
     );
     let preview = SprintPreview {
         plan: plan(),
         ready: vec![brief()],
-        later: vec![TaskBrief { task: TaskId(9), title: "Then the rest".to_owned() }],
+        later: vec![TaskBrief { task: WireTaskId(9), title: "Then the rest".to_owned() }],
         more: 12,
         slots: 3,
         each_ms: Some(300_000),
@@ -1021,7 +1029,7 @@ fn autopilot(page: &mut Page) {
     let queue = QueueReport {
         line: vec![QueuePlace {
             place: 1,
-            task: TaskId(7),
+            task: WireTaskId(7),
             title: "Fix the parser".to_owned(),
             since_ms: AT_MS,
             batch: Some("B7".to_owned()),
@@ -1042,7 +1050,7 @@ fn autopilot(page: &mut Page) {
     page.sample("`queue pause`, `queue resume`", "`queue eject` writes what `retry` writes.", &changed);
     let reviews = ReviewList {
         before: vec![ReviewLine {
-            task: TaskId(7),
+            task: WireTaskId(7),
             title: "Fix the parser".to_owned(),
             since_ms: AT_MS,
             reasons: vec!["deletes a test file: tests/parser.rs".to_owned()],
@@ -1066,7 +1074,7 @@ fn autopilot(page: &mut Page) {
     page.sample("`checkpoint list`", "Newest first.", &CheckpointList { checkpoints: vec![checkpoint] });
     let restored = Restored {
         name: "cp-4".to_owned(),
-        task: TaskId(12),
+        task: WireTaskId(12),
         lost: vec![lost()],
         text: "T12 brings the base back to `cp-4`.".to_owned(),
     };
@@ -1291,7 +1299,7 @@ fn the_page_about_json_shows_what_is_written() {
         "The tasks that were added, in the order they were given.",
         &Added { tasks: vec![line()] },
     );
-    let tasks = TaskPage { tasks: vec![line()], next: Some(TaskId(7)) };
+    let tasks = TaskPage { tasks: vec![line()], next: Some(WireTaskId(7)) };
     page.sample("`list`", "A page; `next` is what to give as `--after` for the next one.", &tasks);
     page.sample(
         "`show`",
@@ -1316,7 +1324,7 @@ fn the_page_about_json_shows_what_is_written() {
     by_hand(&mut page);
     views(&mut page);
     let why = Why {
-        task: TaskId(7),
+        task: WireTaskId(7),
         status: Status::Waiting,
         sentence: "T7 waits for your answer: Tabs or spaces?".to_owned(),
         details: vec!["asked in iteration 2".to_owned()],
@@ -1328,7 +1336,7 @@ fn the_page_about_json_shows_what_is_written() {
         entries: vec![LogEntry {
             seq: 41,
             at_ms: AT_MS,
-            task: Some(TaskId(7)),
+            task: Some(WireTaskId(7)),
             kind: "iteration-ended".to_owned(),
             text: "iteration 2 ended: the agent asks".to_owned(),
             data: json!({ "iteration": 2 }),
@@ -1338,7 +1346,7 @@ fn the_page_about_json_shows_what_is_written() {
     };
     page.sample("`log`", "A page of the journal. `log -f` writes one such entry a line instead.", &log);
     let diff = Diff {
-        task: TaskId(7),
+        task: WireTaskId(7),
         from: "b0…".to_owned(),
         to: "5e…".to_owned(),
         diff: Blob::Text("diff --git a/x b/x\n…".to_owned()),
@@ -1346,18 +1354,18 @@ fn the_page_about_json_shows_what_is_written() {
     page.sample("`diff`", "`encoding` is `text`, or `base64` when the diff is not UTF-8.", &diff);
     let stopped = Stopped {
         run: Some(WireRunId(2)),
-        tasks: vec![TaskId(7)],
+        tasks: vec![WireTaskId(7)],
         text: "R2 stops after T7's iteration.".to_owned(),
         details: vec!["T7: iteration 2 of its agent stops after this iteration".to_owned()],
     };
     page.sample("`stop`", "What is being stopped.", &stopped);
     let rolled_back = RolledBack {
-        task: TaskId(7),
-        new_task: Some(TaskId(12)),
+        task: WireTaskId(7),
+        new_task: Some(WireTaskId(12)),
         text: "T12 undoes T7; `landfall run` lands it.".to_owned(),
     };
     page.sample("`rollback`", "What happens now.", &rolled_back);
-    let report = Report { of: ReportOf::Task(TaskId(7)), markdown: "# T7 …".to_owned(), run: None };
+    let report = Report { of: ReportOf::Task(WireTaskId(7)), markdown: "# T7 …".to_owned(), run: None };
     let report = Report { run: Some(Box::new(run_report())), ..report };
     page.sample("`report`", "`of` is a task, a run (`{\"run\": \"R2\"}`) or `\"last-run\"`.", &report);
     let flows = FlowList {
@@ -1395,7 +1403,7 @@ fn the_page_about_json_shows_what_is_written() {
         dry_run: false,
         tasks: vec![new_task()],
         added: vec![line()],
-        there: vec![There { id: TaskId(3), item: "bd-1".to_owned(), title: "The parser".to_owned() }],
+        there: vec![There { id: WireTaskId(3), item: "bd-1".to_owned(), title: "The parser".to_owned() }],
         left_out: vec![LeftOut { what: "closed issue".to_owned(), count: 2 }],
     };
     page.sample(
@@ -1472,7 +1480,7 @@ fn the_page_about_json_shows_what_is_written() {
     let found = landfall_api::DiscoveryList {
         discoveries: vec![landfall_api::DiscoveryLine {
             number: 3,
-            task: TaskId(7),
+            task: WireTaskId(7),
             global: true,
             impact: "high".to_owned(),
             text: "the tests need a database on port 5432".to_owned(),
@@ -1553,7 +1561,7 @@ fn follow_samples(page: &mut Page) {
             title: "The parser loses spaces".to_owned(),
             size: Some(Size::M),
             way: "M: pull request, light review, spec first".to_owned(),
-            task: Some(TaskId(7)),
+            task: Some(WireTaskId(7)),
             settled: true,
             blocked_by: vec!["#9".to_owned()],
             triage: true,
@@ -1578,7 +1586,7 @@ fn follow_samples(page: &mut Page) {
     let summary = api::IssueSummary {
         number: 12,
         title: "The parser loses spaces".to_owned(),
-        task: TaskId(7),
+        task: WireTaskId(7),
         stand: IssueStanding::Partial,
         banner: "auto #12 partial success: opportunistic pending".to_owned(),
         way: Some("M: pull request, light review, spec first".to_owned()),
@@ -1710,7 +1718,7 @@ fn rollup_samples(page: &mut Page) {
                 text: "Say where profiles are: nobody knows where they are read".to_owned(),
                 from: "the spec of #12, code".to_owned(),
                 issue: Some(14),
-                draft: Some(TaskId(9)),
+                draft: Some(WireTaskId(9)),
             }],
         },
     );

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::thread;
 
-use landfall_api::client::{Client, ConnectError};
+use landfall_api::client::{ConnectError, EngineClient};
 use landfall_api::socket;
 
 #[test]
@@ -13,7 +13,7 @@ fn the_socket_is_for_its_owner_alone_and_replaces_a_dead_one() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("engine.sock");
     drop(socket::bind_socket(&path).expect("bind"));
-    assert!(matches!(Client::connect(&path), Err(ConnectError::Nobody(_))), "nobody listens any more");
+    assert!(matches!(EngineClient::connect(&path), Err(ConnectError::Nobody(_))), "nobody listens any more");
     let _listener = socket::bind_socket(&path).expect("bind again");
     let mode = std::fs::metadata(&path).expect("there").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
@@ -36,7 +36,7 @@ fn greeted_with(answer: &'static str) -> ConnectError {
         assert!(asked[..length].starts_with(b"GET /api/v1/hello HTTP/1.1\r\n"));
         stream.write_all(answer.as_bytes()).expect("greet");
     });
-    let error = Client::connect(&path).expect_err("no engine of ours");
+    let error = EngineClient::connect(&path).expect_err("no engine of ours");
     greeter.join().expect("greeted");
     error
 }
@@ -79,7 +79,7 @@ fn an_engine_from_before_there_were_keys_is_asked_without_one() {
             .expect("greet");
         String::from_utf8_lossy(&asked[..length]).into_owned()
     });
-    let client = Client::connect(&path).expect("it is an engine of ours");
+    let client = EngineClient::connect(&path).expect("it is an engine of ours");
     assert_eq!(client.engine().engine, "0.0.1");
     assert!(!greeter.join().expect("greeted").contains("landfall-key"));
 }

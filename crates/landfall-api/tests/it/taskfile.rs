@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 use landfall_api::taskfile::{self, TaskFileSource};
-use landfall_api::{NewTask, Size, TaskId, TaskRef};
+use landfall_api::{NewTask, Size, TaskRef, WireTaskId};
 
 fn read(text: &str) -> Result<Vec<NewTask>, taskfile::TaskFileError> {
     taskfile::read(&[TaskFileSource { name: "a.md", text }])
@@ -27,7 +27,7 @@ fn a_file_in_toml_and_the_same_in_yaml_are_the_same_task() {
         size: Some(Size::M),
         tags: vec!["quick-win".to_owned(), "next".to_owned()],
         priority: Some(2),
-        needs: vec![TaskRef::Task(TaskId(1)), TaskRef::Task(TaskId(2))],
+        needs: vec![TaskRef::Task(WireTaskId(1)), TaskRef::Task(WireTaskId(2))],
         touches: vec!["src/parse.rs".to_owned(), "docs/".to_owned()],
         parent: None,
         flow: Some("loop".to_owned()),
@@ -51,7 +51,7 @@ fn several_tasks_in_a_file_need_each_other_by_name() {
     let tasks = read(text).expect("read");
     assert_eq!(tasks.len(), 2);
     assert_eq!(tasks[0].body, "```\n+++\nnot front matter\n```");
-    assert_eq!(tasks[1].needs, [TaskRef::Batch(1), TaskRef::Task(TaskId(9)), TaskRef::Batch(1)]);
+    assert_eq!(tasks[1].needs, [TaskRef::Batch(1), TaskRef::Task(WireTaskId(9)), TaskRef::Batch(1)]);
     assert_eq!(tasks[1].parent, Some(TaskRef::Batch(1)));
 
     let yaml = "---\ntitle: one\n---\nbody\n---\ntitle: two\n---\n";
@@ -61,14 +61,17 @@ fn several_tasks_in_a_file_need_each_other_by_name() {
 
 #[test]
 fn files_of_an_export_find_each_other_under_their_old_ids() {
-    let first = taskfile::write(Some(TaskId(41)), &NewTask { title: "one".to_owned(), ..NewTask::default() });
-    let needs = vec![TaskRef::Task(TaskId(41)), TaskRef::Task(TaskId(3))];
-    let second =
-        taskfile::write(Some(TaskId(42)), &NewTask { title: "two".to_owned(), needs, ..NewTask::default() });
+    let first =
+        taskfile::write(Some(WireTaskId(41)), &NewTask { title: "one".to_owned(), ..NewTask::default() });
+    let needs = vec![TaskRef::Task(WireTaskId(41)), TaskRef::Task(WireTaskId(3))];
+    let second = taskfile::write(
+        Some(WireTaskId(42)),
+        &NewTask { title: "two".to_owned(), needs, ..NewTask::default() },
+    );
     let sources =
         [TaskFileSource { name: "T42.md", text: &second }, TaskFileSource { name: "T41.md", text: &first }];
     let tasks = taskfile::read(&sources).expect("read");
-    assert_eq!(tasks[0].needs, [TaskRef::Batch(2), TaskRef::Task(TaskId(3))]);
+    assert_eq!(tasks[0].needs, [TaskRef::Batch(2), TaskRef::Task(WireTaskId(3))]);
 }
 
 #[test]
@@ -160,7 +163,7 @@ fn what_cannot_be_understood_is_named_with_its_place() {
 
 #[test]
 fn a_file_name_is_plain_whatever_the_title() {
-    let name = |title: &str| taskfile::file_name(TaskId(7), title);
+    let name = |title: &str| taskfile::file_name(WireTaskId(7), title);
     assert_eq!(name("Fix the parser"), "T7-fix-the-parser.md");
     assert_eq!(name("../../x"), "T7-x.md");
     assert_eq!(name("😀😀"), "T7.md");

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use expect_test::expect;
 use landfall_api::{
-    Access, Ask, EditTask, Filter, Level, Method, NewTask, NewTasks, Nothing, OperationRoute, OutputAsked,
+    Access, EditTask, Filter, HttpMethod, Level, NewTask, NewTasks, Nothing, OperationRoute, OutputAsked,
     OutputOf, Problem, ProblemCode, ReportAsked, Request, Response, Service, Status, StopAsked, TaskAsked,
-    TaskId, TaskRef, UnknownWord, WaitFor, Why, WireRunId, http,
+    TaskRef, TypedService, UnknownWord, WaitFor, Why, WireRunId, WireTaskId, http,
 };
 
 /// Reads a request as the server does: the fields of the path are taken out of the target first.
@@ -25,7 +25,7 @@ fn requests_are_words_in_the_path_the_query_or_the_body() {
         Request::Add(NewTasks {
             tasks: vec![NewTask {
                 title: "one".to_owned(),
-                needs: vec![TaskRef::Task(TaskId(1)), TaskRef::Batch(2)],
+                needs: vec![TaskRef::Task(WireTaskId(1)), TaskRef::Batch(2)],
                 ..NewTask::default()
             }],
         }),
@@ -35,11 +35,11 @@ fn requests_are_words_in_the_path_the_query_or_the_body() {
             text: Some("a&b=c é".to_owned()),
             ..Filter::default()
         }),
-        Request::Edit(EditTask { ready: Some(true), ..EditTask::new(TaskId(3)) }),
+        Request::Edit(EditTask { ready: Some(true), ..EditTask::new(WireTaskId(3)) }),
         Request::Status(Nothing {}),
         Request::Output(OutputAsked {
             of: OutputOf {
-                task: TaskId(7),
+                task: WireTaskId(7),
                 key: None,
                 attempt: Some(1),
                 iteration: Some(2),
@@ -90,7 +90,7 @@ fn every_operation_has_a_place_of_its_own() {
         assert!(route.doc.trim().ends_with('.'), "{} says what it does", route.name);
         // What changes something is never a GET: links, pictures and previews ask without being asked.
         assert!(
-            route.method != Method::Get
+            route.method != HttpMethod::Get
                 || route.access == Access::Read
                 || matches!(route.name, "agents" | "settings" | "sessions"),
             "{} is a GET that decides",
@@ -101,22 +101,22 @@ fn every_operation_has_a_place_of_its_own() {
 
 #[test]
 fn an_old_reader_takes_no_notice_of_new_fields() {
-    let route = Request::Why(TaskAsked { task: TaskId(7) }).route();
+    let route = Request::Why(TaskAsked { task: WireTaskId(7) }).route();
     let fields = [("task".to_owned(), "T7".to_owned())];
     assert_eq!(
         http::read(route, &fields, "colour=blue", b""),
-        Ok(Request::Why(TaskAsked { task: TaskId(7) }))
+        Ok(Request::Why(TaskAsked { task: WireTaskId(7) }))
     );
-    let route = Request::Rollback(TaskAsked { task: TaskId(7) }).route();
+    let route = Request::Rollback(TaskAsked { task: WireTaskId(7) }).route();
     assert_eq!(
         http::read(route, &fields, "", br#"{"colour":"blue"}"#),
-        Ok(Request::Rollback(TaskAsked { task: TaskId(7) }))
+        Ok(Request::Rollback(TaskAsked { task: WireTaskId(7) }))
     );
 }
 
 #[test]
 fn a_field_is_not_one_thing_in_the_path_and_another_in_the_body() {
-    let route = Request::Rollback(TaskAsked { task: TaskId(7) }).route();
+    let route = Request::Rollback(TaskAsked { task: WireTaskId(7) }).route();
     let fields = [("task".to_owned(), "T7".to_owned())];
     assert!(http::read(route, &fields, "", br#"{"task":"T7"}"#).is_ok());
     for body in [&br#"{"task":"T8"}"#[..], b"[]", b"7", b"\xff", b"{"] {
@@ -140,10 +140,10 @@ fn words_are_read_back_and_unknown_ones_are_refused_with_the_known_ones() {
 #[test]
 fn ids_are_read_in_every_way_people_write_them() {
     for text in ["T7", "t7", "7"] {
-        assert_eq!(text.parse(), Ok(TaskId(7)));
+        assert_eq!(text.parse(), Ok(WireTaskId(7)));
     }
     for text in ["", "T", "T0", "T-1", "T+1", "TT1", "T99999999999", "T1 ", "#1"] {
-        assert!(text.parse::<TaskId>().is_err(), "{text}");
+        assert!(text.parse::<WireTaskId>().is_err(), "{text}");
     }
     assert_eq!("#2".parse(), Ok(TaskRef::Batch(2)));
     assert!("##2".parse::<TaskRef>().is_err() && "#0".parse::<TaskRef>().is_err());
@@ -156,7 +156,7 @@ fn an_answer_to_another_question_is_a_problem() {
         fn call(&self, _request: Request) -> Result<Response, Problem> {
             let sentence = "T7 is ready.".to_owned();
             Ok(Response::Why(Why {
-                task: TaskId(7),
+                task: WireTaskId(7),
                 status: Status::Ready,
                 sentence,
                 details: Vec::new(),
@@ -165,6 +165,6 @@ fn an_answer_to_another_question_is_a_problem() {
             }))
         }
     }
-    assert!(Confused.why(TaskAsked { task: TaskId(7) }).is_ok());
+    assert!(Confused.why(TaskAsked { task: WireTaskId(7) }).is_ok());
     assert_eq!(Confused.runs(Nothing {}).expect_err("not an answer").code, ProblemCode::Internal);
 }

@@ -297,7 +297,7 @@ impl CommandHandler<'_> {
         self.describe_changes(&changed, what)
     }
 
-    pub fn send_news(&self, tasks: &[api::TaskId], news: News) -> Result<Vec<Arc<Task>>, Problem> {
+    pub fn send_news(&self, tasks: &[api::WireTaskId], news: News) -> Result<Vec<Arc<Task>>, Problem> {
         let mut seen = BTreeSet::new();
         let ids = tasks.iter().copied().map(conversions::model_task).filter(|id| seen.insert(*id)).collect();
         self.request_tasks(EngineRequest::Tell(ids, Box::new(news)))
@@ -507,7 +507,7 @@ fn edit_spec(mut spec: TaskSpec, asked: api::EditTask) -> Result<TaskSpec, Probl
 /// The tasks a run is about: those asked for and what they still need. All, if nothing was asked for.
 pub(crate) fn resolve_run_tasks(
     reader: Option<&StoreReader>,
-    asked: &[api::TaskId],
+    asked: &[api::WireTaskId],
 ) -> Result<Vec<TaskId>, Problem> {
     let mut chosen = BTreeSet::new();
     let mut open: Vec<TaskId> = asked.iter().copied().map(conversions::model_task).collect();

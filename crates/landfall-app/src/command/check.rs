@@ -25,7 +25,7 @@ use crate::project::{conversions, problems, trust};
 #[derive(Debug, Clone, Default)]
 pub struct CheckOptions {
     /// The work of this task; otherwise the base.
-    pub task: Option<api::TaskId>,
+    pub task: Option<api::WireTaskId>,
     /// Outside of the sandbox, as the user would.
     pub is_unconfined: bool,
     /// How long all commands together may take, besides their own limits.

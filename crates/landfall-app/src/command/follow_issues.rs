@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use landfall_api::client::Client;
-use landfall_api::{self as api, Ask as _, Problem, ProblemCode};
+use landfall_api::client::EngineClient;
+use landfall_api::{self as api, Problem, ProblemCode, TypedService as _};
 use landfall_engine::engine::load_settings;
 use landfall_engine::exchange::{blockers_of, read_idle_sub_issues};
 use landfall_engine::host::wait::FolderWatch;
@@ -541,7 +541,10 @@ fn newest_text(asked: u32, found: usize) -> Result<String, Problem> {
 }
 
 /// The task that follows an issue; the one of the project's tracker, where there were several.
-pub(crate) fn find_issue_task(place: &ProjectLocation, number: u64) -> Result<Option<api::TaskId>, Problem> {
+pub(crate) fn find_issue_task(
+    place: &ProjectLocation,
+    number: u64,
+) -> Result<Option<api::WireTaskId>, Problem> {
     let kind = load_settings(&place.root).ok().and_then(|settings| settings.tracker.kind);
     let sources = backlog::list_task_sources(place)?.into_iter();
     let of_issue = sources.filter_map(|(id, source)| Some((id, IssueRef::from_source(&source)?)));
@@ -587,7 +590,7 @@ pub(crate) fn unfollowed_issue_problem(place: &ProjectLocation, number: u64) -> 
 /// So many facts are looked through where nobody asked for it.
 const BY_THE_WAY: u64 = 20_000;
 
-pub(crate) fn find_issue_task_quickly(place: &ProjectLocation, number: u64) -> Option<api::TaskId> {
+pub(crate) fn find_issue_task_quickly(place: &ProjectLocation, number: u64) -> Option<api::WireTaskId> {
     let head = place.open_reader().ok()??.head().ok()?;
     if head.seq.0 > BY_THE_WAY {
         return None;
@@ -601,10 +604,10 @@ const LOOK: Duration = Duration::from_millis(150);
 /// Watches tasks in a run that another process drives, and tells what happens to them and to their parts.
 pub(crate) fn watch_tasks(
     place: &ProjectLocation,
-    tasks: &[api::TaskId],
+    tasks: &[api::WireTaskId],
     tell: &mut dyn FnMut(&[api::NewsLine]) -> bool,
 ) -> Result<bool, Problem> {
-    let Ok(client) = Client::connect(&place.folder.socket_path()) else { return Ok(false) };
+    let Ok(client) = EngineClient::connect(&place.folder.socket_path()) else { return Ok(false) };
     let Ok(view) = client.run_now(api::RunNowAsked { after: None }) else { return Ok(false) };
     let mut shown = view.head;
     let watch = FolderWatch::for_writes(place.folder.root()); // the journal is there
@@ -630,7 +633,7 @@ pub(crate) fn watch_tasks(
 }
 
 /// Whether it is one of these tasks, or a part of one.
-fn is_among(place: &ProjectLocation, tasks: &[api::TaskId], task: api::TaskId) -> bool {
+fn is_among(place: &ProjectLocation, tasks: &[api::WireTaskId], task: api::WireTaskId) -> bool {
     if tasks.contains(&task) {
         return true;
     }
@@ -731,7 +734,7 @@ pub(crate) fn list_batches(place: &ProjectLocation) -> Result<api::HaulList, Pro
 /// What became of issues, by their tasks.
 pub(crate) fn summarize_issues(
     place: &ProjectLocation,
-    tasks: &[api::TaskId],
+    tasks: &[api::WireTaskId],
 ) -> Result<Vec<api::IssueSummary>, Problem> {
     let Some(reader) = place.open_reader()? else { return Ok(Vec::new()) };
     let mut all = Vec::new();

@@ -180,13 +180,13 @@ pub(crate) fn list_loops(look: &Query<'_>, asked: &api::LoopsAsked) -> Result<ap
 }
 
 /// The task of the module at a path.
-pub(crate) fn task_of_module(place: &ProjectLocation, dir: &str) -> Result<Option<api::TaskId>, Problem> {
+pub(crate) fn task_of_module(place: &ProjectLocation, dir: &str) -> Result<Option<api::WireTaskId>, Problem> {
     let module = module_name(place, dir)?;
     Ok(backlog::tasks_by_source(place)?.remove(&format!("module:{module}")))
 }
 
 /// The tasks whose loops are to go on, or to come to an end, and that could by themselves.
-pub(crate) fn tasks_to_drive(reader: &StoreReader) -> Result<Vec<api::TaskId>, Problem> {
+pub(crate) fn tasks_to_drive(reader: &StoreReader) -> Result<Vec<api::WireTaskId>, Problem> {
     let loops = reader.loops().map_err(|error| problems::from_store_error(&error))?;
     let open: BTreeSet<TaskId> =
         loops.all_loops().iter().filter(|it| it.over.is_none()).map(|it| it.task).collect();

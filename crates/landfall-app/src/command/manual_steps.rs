@@ -2,7 +2,7 @@
 
 use landfall_api::{self as api, Problem, ProblemCode};
 use landfall_engine::model::annotate::{
-    self, Annotation, AnnotationResumePoint, Closed, CommentKind, DocumentSubject,
+    self, Annotation, AnnotationBlocker, AnnotationResumePoint, CommentKind, DocumentSubject,
 };
 use landfall_engine::model::objective::Objective;
 use landfall_engine::model::plan::PlanOutline;
@@ -132,10 +132,10 @@ impl CommandHandler<'_> {
         );
         annotate::check_annotations_allowed(&phase, at_work, &notes).map_err(|closed| {
             let hint = match closed {
-                Closed::AtWork => format!(
+                AnnotationBlocker::AtWork => format!(
                     "`landfall task tell {id}` says it to the agent; `landfall task hold {id}` waits for its end"
                 ),
-                Closed::Over | Closed::Accepted => {
+                AnnotationBlocker::Over | AnnotationBlocker::Accepted => {
                     format!("`landfall objective refine {id}` says what you want otherwise")
                 }
             };
@@ -180,7 +180,7 @@ impl CommandHandler<'_> {
     }
 
     /// A task whose flow works its objective out.
-    fn task_with_objective(&self, task: api::TaskId) -> Result<Task, Problem> {
+    fn task_with_objective(&self, task: api::WireTaskId) -> Result<Task, Problem> {
         let id = conversions::model_task(task);
         let task = self.query().load_task(&*self.reader_for_task(id)?, id)?;
         let flow = targets::task_flow(self.place, &task);

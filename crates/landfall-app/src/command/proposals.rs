@@ -5,7 +5,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use landfall_api::{
-    Ask as _, NewTasks, Problem, ProblemCode, ProposalList, ProposalOutcome, ProposeStart, Proposing, Service,
+    NewTasks, Problem, ProblemCode, ProposalList, ProposalOutcome, ProposeStart, Proposing, Service,
+    TypedService as _,
 };
 
 use crate::command::propose::{self, ProposeOptions};

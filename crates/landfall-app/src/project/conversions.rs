@@ -12,11 +12,11 @@ use landfall_engine::store::{StoreReader, TaskRow};
 
 use crate::project::dead_ends::{self, FailedDependency};
 
-pub(crate) fn task_id(id: TaskId) -> api::TaskId {
-    api::TaskId(id.0)
+pub(crate) fn task_id(id: TaskId) -> api::WireTaskId {
+    api::WireTaskId(id.0)
 }
 
-pub(crate) fn model_task(id: api::TaskId) -> TaskId {
+pub(crate) fn model_task(id: api::WireTaskId) -> TaskId {
     TaskId(id.0)
 }
 

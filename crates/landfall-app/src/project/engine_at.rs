@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use landfall_api::EngineState;
-use landfall_api::client::{Client, EngineIdentity};
+use landfall_api::client::{EngineClient, EngineIdentity};
 use landfall_engine::model::TaskId;
 use landfall_engine::{EngineContext, LiveAgent, LiveSnapshot, RunningCheck};
 
@@ -34,7 +34,7 @@ pub(crate) enum EngineLocation {
 impl EngineLocation {
     /// Looks for an engine in another process. Costs nothing when there is none.
     pub fn locate(place: &ProjectLocation) -> Self {
-        match Client::connect(&place.folder.socket_path()) {
+        match EngineClient::connect(&place.folder.socket_path()) {
             Ok(client) => Self::There { greeting: client.engine().clone() },
             Err(_) => Self::Nowhere, // an engine that cannot be talked to is found by whoever needs its lock
         }

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::io::ErrorKind;
 
 use landfall_api::secret_file::SecretFileError;
-use landfall_api::{Problem, ProblemCode, nearest};
+use landfall_api::{Problem, ProblemCode, nearest_word};
 use landfall_engine::host::git::{GitError, GitErrorKind, RepoProblem};
 use landfall_engine::host::lock::StateLockError;
 use landfall_engine::model::auto::{AgentLoop, LoopState};

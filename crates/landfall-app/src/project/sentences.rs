@@ -6,7 +6,7 @@ use landfall_engine::model::gate::{CheckOutcome, CommandResult, GateReport};
 use landfall_engine::model::haul::IssueBatchEvent;
 use landfall_engine::model::issue::IssueEvent;
 use landfall_engine::model::pilot::{PilotEvent, PilotMode};
-use landfall_engine::model::queue::{BatchId, BatchMember, Closed, QueueEvent};
+use landfall_engine::model::queue::{BatchEnd, BatchId, BatchMember, QueueEvent};
 use landfall_engine::model::review::{self, Finding};
 use landfall_engine::model::sprint::{SprintEnd, SprintEndCondition, SprintEvent};
 use landfall_engine::model::{
@@ -250,10 +250,10 @@ fn queue_event_sentence(event: &QueueEvent) -> String {
         QueueEvent::LandingBegan { batch, count } => {
             format!("{} landing", first(*count, batch, "is", "are"))
         }
-        QueueEvent::Over { batch, how: Closed::Landed { count: many, commit } } => {
+        QueueEvent::Over { batch, how: BatchEnd::Landed { count: many, commit } } => {
             format!("{batch} landed as {}: {}", commit.short_hash(), pluralize(*many as u64, "task"))
         }
-        QueueEvent::Over { batch, how: Closed::Dropped { reason } } => {
+        QueueEvent::Over { batch, how: BatchEnd::Dropped { reason } } => {
             format!("{batch} was given up{}", colon_suffix(reason))
         }
         QueueEvent::Held { reason, until, .. } => {

@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 use landfall_agents::registry::{self, AGENTS};
 use landfall_agents::{AgentRequirements, LaunchRequest};
 use landfall_api::{
-    AgentKind, AgentProfile, AgentsAsked, AgentsFound, ProbeAnswer, Probed, Problem, ProblemCode, nearest,
+    AgentKind, AgentProfile, AgentsAsked, AgentsFound, ProbeAnswer, Probed, Problem, ProblemCode,
+    nearest_word,
 };
 use landfall_engine::host::user_file::{USER_FILE_BYTES_MAX, read_user_text};
 use landfall_engine::host::wait::wait_for_child;

@@ -86,7 +86,7 @@ pub(crate) fn find_group_tasks(rows: &[TaskRow]) -> BTreeSet<TaskId> {
 /// The task that each source became; the newest, if there are several.
 pub(crate) fn tasks_by_source(
     place: &ProjectLocation,
-) -> Result<BTreeMap<String, landfall_api::TaskId>, Problem> {
+) -> Result<BTreeMap<String, landfall_api::WireTaskId>, Problem> {
     let found = list_task_sources(place)?;
     Ok(found.into_iter().map(|(id, source)| (source, crate::project::conversions::task_id(id))).collect())
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use landfall_agents::registry::{self, UsageReport};
 use landfall_agents::tmux::TERMINAL_PROGRAM;
-use landfall_api::{Check, CheckState, Health, Problem, ProblemCode, nearest};
+use landfall_api::{Check, CheckState, Health, Problem, ProblemCode, nearest_word};
 use landfall_engine::engine::load_settings;
 use landfall_engine::flows;
 use landfall_engine::host::disk;

@@ -1,6 +1,6 @@
 //! What agents use that are asked outside of any task: it is journalled, and counts for the day.
 
-use landfall_api::{self as api, Ask as _, Problem};
+use landfall_api::{self as api, Problem, TypedService as _};
 use landfall_engine::EngineRequest;
 use landfall_engine::model::AgentUsage;
 

@@ -1,6 +1,6 @@
 //! Flows for people who choose or write one.
 
-use landfall_api::{self as api, Problem, ProblemCode, nearest};
+use landfall_api::{self as api, Problem, ProblemCode, nearest_word};
 use landfall_engine::flows::{self, FlowCatalogue};
 use landfall_engine::model::flow::{draw_as_mermaid, draw_as_text};
 

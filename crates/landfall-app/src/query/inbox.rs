@@ -344,7 +344,7 @@ fn fill_positions(item: &mut api::InboxItem, task: &Task) {
     item.reply = task.reply.clone().filter(|reply| !reply.is_empty());
 }
 
-fn review_actions(id: api::TaskId, before: bool) -> Vec<Action> {
+fn review_actions(id: api::WireTaskId, before: bool) -> Vec<Action> {
     let say = |label: &str, said: ReviewSaid| {
         Action::new(label, &Request::Review(api::ReviewAsked { tasks: vec![id], said }))
     };
@@ -385,7 +385,7 @@ fn project_items(look: &Query<'_>) -> Result<Vec<api::InboxItem>, Problem> {
     let made = |key: String, title: &str, text: String, since_ms: i64, actions: Vec<Action>| api::InboxItem {
         key,
         kind: InboxKind::Escalation,
-        task: None::<api::TaskId>,
+        task: None::<api::WireTaskId>,
         title: title.to_owned(),
         text,
         step: None,

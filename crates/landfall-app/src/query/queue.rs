@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use landfall_api::{self as api, Problem, ProblemCode};
 use landfall_engine::model::flake::Flakes;
 use landfall_engine::model::gate::CheckOutcome;
-use landfall_engine::model::queue::{BatchDoing, Closed, HoldReason, LandingBatch, Queue, QueueHold};
+use landfall_engine::model::queue::{BatchDoing, BatchEnd, HoldReason, LandingBatch, Queue, QueueHold};
 use landfall_engine::model::{AttemptPhase, BatchId, News, Task, TaskId, TaskState};
 use landfall_engine::store::StoreReader;
 use landfall_engine::{EngineRequest, RewrittenBaseChoice};
@@ -31,7 +31,7 @@ pub(crate) fn queue_report(look: &Query<'_>) -> Result<Box<api::QueueReport>, Pr
         line.push(self::queue_place(&queue, &task, place as u64 + 1));
     }
     let mut report = to_queue_report(&queue, &flakes, line);
-    let mut titles: BTreeMap<api::TaskId, String> = BTreeMap::new();
+    let mut titles: BTreeMap<api::WireTaskId, String> = BTreeMap::new();
     for batch in report.batches.iter_mut().chain(&mut report.past) {
         for member in &batch.members {
             if !titles.contains_key(member) {
@@ -179,15 +179,15 @@ pub(crate) fn draw_active_batches(queue: &Queue) -> Vec<String> {
     queue.batches().iter().map(line).collect()
 }
 
-fn closed_batch_line(batch: &LandingBatch, how: &Closed, at_ms: i64) -> api::BatchLine {
+fn closed_batch_line(batch: &LandingBatch, how: &BatchEnd, at_ms: i64) -> api::BatchLine {
     let (doing, commit) = match how {
-        Closed::Landed { count, commit } if *count == batch.members.len() => {
+        BatchEnd::Landed { count, commit } if *count == batch.members.len() => {
             ("landed".to_owned(), Some(commit.as_str().to_owned()))
         }
-        Closed::Landed { count, commit } => {
+        BatchEnd::Landed { count, commit } => {
             (format!("the first {count} landed"), Some(commit.as_str().to_owned()))
         }
-        Closed::Dropped { reason } => (reason.clone(), None),
+        BatchEnd::Dropped { reason } => (reason.clone(), None),
     };
     api::BatchLine { commit, ended_ms: Some(at_ms), ..to_batch_line(batch, doing, draw_looks(batch)) }
 }

@@ -85,7 +85,7 @@ pub(crate) fn to_run_line(record: &RunRecord) -> api::RunLine {
 }
 
 /// What has become of a task, and the one it waits behind.
-fn to_run_result(result: TaskResult) -> (RunResult, Option<api::TaskId>) {
+fn to_run_result(result: TaskResult) -> (RunResult, Option<api::WireTaskId>) {
     let word = match result {
         TaskResult::Landed => RunResult::Landed,
         TaskResult::Accepted => RunResult::Accepted,

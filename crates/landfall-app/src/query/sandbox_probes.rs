@@ -87,6 +87,6 @@ pub fn run_sandbox_attempts(args: impl Iterator<Item = OsString>) -> Option<Stri
 
 /// There is no sandbox to try.
 #[cfg(not(target_os = "linux"))]
-pub fn attempt(_args: impl Iterator<Item = OsString>) -> Option<String> {
+pub fn run_sandbox_attempts(_args: impl Iterator<Item = OsString>) -> Option<String> {
     None
 }

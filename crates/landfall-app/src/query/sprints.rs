@@ -44,7 +44,7 @@ pub(crate) fn model_plan(plan: &api::SprintPlan) -> Result<SprintSpec, Problem> 
         let parsed = tags.iter().map(|tag| tag.parse()).collect::<Result<_, _>>();
         parsed.map_err(|error| problems::bad_spec(&error))
     };
-    let ids = |ids: &[api::TaskId]| ids.iter().copied().map(conversions::model_task).collect();
+    let ids = |ids: &[api::WireTaskId]| ids.iter().copied().map(conversions::model_task).collect();
     Ok(SprintSpec {
         goal,
         only: ids(&plan.only),

@@ -190,7 +190,10 @@ impl StartBlockers {
     }
 
     /// The accounts worth a line, with those who wait for each.
-    pub fn account_lines(&self, waiting: &BTreeMap<String, BTreeSet<api::TaskId>>) -> Vec<api::AccountLine> {
+    pub fn account_lines(
+        &self,
+        waiting: &BTreeMap<String, BTreeSet<api::WireTaskId>>,
+    ) -> Vec<api::AccountLine> {
         let names: BTreeSet<&String> = self.shut.keys().chain(self.allowances.keys()).collect();
         let now = Timestamp(clock::now_ms());
         let line = |account: &String| {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::{Timestamp as Instant, ToSpan as _, Zoned, tz::TimeZone};
 use landfall_api::{self as api, Outcome, Problem, StatsSum};
 use landfall_engine::model::Timestamp;
-use landfall_engine::store::{CountRow, Counted, LandedTaskFigures, SLOT_MS};
+use landfall_engine::store::{CountKind, CountRow, LandedTaskFigures, SLOT_MS};
 
 use crate::project::query_context::Query;
 use crate::project::{conversions, problems};
@@ -48,7 +48,7 @@ fn compute_stats(
     rows: &[CountRow],
     finished: &[LandedTaskFigures],
 ) -> api::Stats {
-    let words: BTreeMap<&str, Counted> = Counted::ALL.iter().map(|it| (it.word(), *it)).collect();
+    let words: BTreeMap<&str, CountKind> = CountKind::ALL.iter().map(|it| (it.word(), *it)).collect();
     let mut by_day: Vec<(StatsSum, u64)> = vec![Default::default(); days.len()];
     let (mut total, mut total_usd) = (StatsSum::default(), 0);
     let mut profiles: BTreeMap<String, (api::StatsProfile, u64)> = BTreeMap::new();
@@ -67,18 +67,18 @@ fn compute_stats(
             add_to_profile(profile, usd, *what, *many);
         }
         match what {
-            Counted::Gates => {
+            CountKind::Gates => {
                 if let Ok(outcome) = key.parse() {
                     *gates.entry(outcome).or_default() += many;
                 }
             }
-            Counted::CheckRuns => flake_line(&mut flakes, key).runs += many,
-            Counted::CheckFlakes => {
+            CountKind::CheckRuns => flake_line(&mut flakes, key).runs += many,
+            CountKind::CheckFlakes => {
                 let line = flake_line(&mut flakes, key);
                 line.flakes += many;
                 line.last_ms = line.last_ms.max(Some(at));
             }
-            Counted::Agreement => match key.as_str() {
+            CountKind::Agreement => match key.as_str() {
                 "approved/approved" => agreement.both_approved += many,
                 "objected/objected" => agreement.both_objected += many,
                 "approved/objected" => agreement.person_objected += many,
@@ -126,48 +126,48 @@ fn compute_stats(
     }
 }
 
-fn add(sum: &mut StatsSum, micro_usd: &mut u64, what: Counted, many: u64) {
+fn add(sum: &mut StatsSum, micro_usd: &mut u64, what: CountKind, many: u64) {
     match what {
-        Counted::Added => sum.added += many,
-        Counted::Rollbacks => sum.rollbacks += many,
-        Counted::Landed => sum.landed += many,
-        Counted::Failed | Counted::Cancelled => sum.not_landed += many,
-        Counted::Attempts => sum.attempts += many,
-        Counted::Iterations => sum.iterations += many,
-        Counted::Tokens => sum.tokens += many,
-        Counted::MicroUsd => *micro_usd += many,
-        Counted::UnpricedTokens => sum.tokens_without_price += many,
-        Counted::PartialUsage => sum.runs_at_least += many,
-        Counted::AgentMs => sum.agent_ms += many,
-        Counted::VerifyMs => sum.verify_ms += many,
-        Counted::Recoveries => sum.recoveries += many,
-        Counted::QuotaWaits => sum.quota_waits += many,
-        Counted::Conflicts => sum.conflicts += many,
-        Counted::Questions => sum.questions += many,
-        Counted::Gates | Counted::CheckRuns | Counted::CheckFlakes | Counted::Agreement => {}
+        CountKind::Added => sum.added += many,
+        CountKind::Rollbacks => sum.rollbacks += many,
+        CountKind::Landed => sum.landed += many,
+        CountKind::Failed | CountKind::Cancelled => sum.not_landed += many,
+        CountKind::Attempts => sum.attempts += many,
+        CountKind::Iterations => sum.iterations += many,
+        CountKind::Tokens => sum.tokens += many,
+        CountKind::MicroUsd => *micro_usd += many,
+        CountKind::UnpricedTokens => sum.tokens_without_price += many,
+        CountKind::PartialUsage => sum.runs_at_least += many,
+        CountKind::AgentMs => sum.agent_ms += many,
+        CountKind::VerifyMs => sum.verify_ms += many,
+        CountKind::Recoveries => sum.recoveries += many,
+        CountKind::QuotaWaits => sum.quota_waits += many,
+        CountKind::Conflicts => sum.conflicts += many,
+        CountKind::Questions => sum.questions += many,
+        CountKind::Gates | CountKind::CheckRuns | CountKind::CheckFlakes | CountKind::Agreement => {}
     }
 }
 
-fn counts_for_profile(what: Counted) -> bool {
+fn counts_for_profile(what: CountKind) -> bool {
     matches!(
         what,
-        Counted::Landed
-            | Counted::Failed
-            | Counted::Iterations
-            | Counted::Tokens
-            | Counted::MicroUsd
-            | Counted::AgentMs
+        CountKind::Landed
+            | CountKind::Failed
+            | CountKind::Iterations
+            | CountKind::Tokens
+            | CountKind::MicroUsd
+            | CountKind::AgentMs
     )
 }
 
-fn add_to_profile(profile: &mut api::StatsProfile, micro_usd: &mut u64, what: Counted, many: u64) {
+fn add_to_profile(profile: &mut api::StatsProfile, micro_usd: &mut u64, what: CountKind, many: u64) {
     match what {
-        Counted::Landed => profile.landed += many,
-        Counted::Failed => profile.failed += many,
-        Counted::Iterations => profile.iterations += many,
-        Counted::Tokens => profile.tokens += many,
-        Counted::MicroUsd => *micro_usd += many,
-        Counted::AgentMs => profile.agent_ms += many,
+        CountKind::Landed => profile.landed += many,
+        CountKind::Failed => profile.failed += many,
+        CountKind::Iterations => profile.iterations += many,
+        CountKind::Tokens => profile.tokens += many,
+        CountKind::MicroUsd => *micro_usd += many,
+        CountKind::AgentMs => profile.agent_ms += many,
         _ => {} // see `of_profile`
     }
 }

@@ -904,7 +904,7 @@ fn paused_run_text(reader: &StoreReader) -> Result<Option<String>, Problem> {
 }
 
 /// A clash as one of the two sees it; none for anybody else.
-fn clash_seen_from(task: api::TaskId, clash: api::ClashLine) -> Option<api::ClashLine> {
+fn clash_seen_from(task: api::WireTaskId, clash: api::ClashLine) -> Option<api::ClashLine> {
     match (clash.task == task, clash.with == task) {
         (true, _) => Some(clash),
         (false, true) => Some(api::ClashLine { task, with: clash.task, files: clash.files }),
@@ -1051,8 +1051,8 @@ pub(crate) fn elapsed_ms(task: &Task, now_ms: i64) -> u64 {
 /// Who waits for the same thing, and for which account.
 #[derive(Default)]
 struct WaitGroups {
-    groups: BTreeMap<(api::WaitFor, Option<i64>, String), Vec<api::TaskId>>,
-    accounts: BTreeMap<String, BTreeSet<api::TaskId>>,
+    groups: BTreeMap<(api::WaitFor, Option<i64>, String), Vec<api::WireTaskId>>,
+    accounts: BTreeMap<String, BTreeSet<api::WireTaskId>>,
     more: BTreeMap<(api::WaitFor, Option<i64>, String), u64>,
 }
 

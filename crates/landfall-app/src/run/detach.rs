@@ -5,8 +5,8 @@ use std::io::{Read as _, Seek as _, SeekFrom};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use landfall_api::client::{Client, ConnectError};
-use landfall_api::{Ask as _, Nothing, Problem, ProblemCode, RunAsked, WireRunId};
+use landfall_api::client::{ConnectError, EngineClient};
+use landfall_api::{Nothing, Problem, ProblemCode, RunAsked, TypedService as _, WireRunId};
 use landfall_engine::host::wait::wait_for_child;
 use serde::Serialize;
 
@@ -35,7 +35,7 @@ const HEARD: &str = "detached.log";
 const HEARD_MAX: u64 = 1 << 20; // an error is one line
 
 pub(crate) fn start(place: &ProjectLocation, asked: &RunAsked) -> Result<DetachedRun, Problem> {
-    match Client::connect(&place.folder.socket_path()) {
+    match EngineClient::connect(&place.folder.socket_path()) {
         Ok(client) => {
             client.run_start(asked.clone())?;
             Ok(find_active_run(&client).unwrap_or_else(|| ended_run(None)))
@@ -83,8 +83,9 @@ fn spawn_detached(place: &ProjectLocation, asked: &RunAsked) -> Result<DetachedR
                 None => Ok(ended_run(status.code())),
             };
         }
-        let client =
-            Client::connect(&place.folder.socket_path()).ok().filter(|it| it.engine().pid == child.id());
+        let client = EngineClient::connect(&place.folder.socket_path())
+            .ok()
+            .filter(|it| it.engine().pid == child.id());
         if let Some(begun) = client.and_then(|client| find_active_run(&client)) {
             reap_child(child);
             return Ok(begun);
@@ -100,7 +101,7 @@ fn spawn_detached(place: &ProjectLocation, asked: &RunAsked) -> Result<DetachedR
 }
 
 /// The run that an engine drives now.
-fn find_active_run(client: &Client) -> Option<DetachedRun> {
+fn find_active_run(client: &EngineClient) -> Option<DetachedRun> {
     let run = client.status(Nothing {}).ok()?.run?.run;
     let pid = client.engine().pid;
     let text =

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use landfall_api::client::Client;
-use landfall_api::{Ask as _, Problem, ProblemCode, RunNowAsked, RunOutcome, StopAsked};
+use landfall_api::client::EngineClient;
+use landfall_api::{Problem, ProblemCode, RunNowAsked, RunOutcome, StopAsked, TypedService as _};
 use landfall_engine::host::wait::FolderWatch;
 
 use crate::project::place::ProjectLocation;
@@ -11,7 +11,7 @@ use crate::run::run_handle::{RunAsked, RunHandle, RunMode, RunView};
 
 /// A run in another process.
 pub(crate) struct RemoteRun {
-    client: Client,
+    client: EngineClient,
     shown: u64,
     mode: RunMode,
     view: RunView,
@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Begins a run in the server that keeps the project; none if no server does.
 pub(crate) fn start(place: &ProjectLocation, asked: &RunAsked) -> Result<Option<RemoteRun>, Problem> {
-    let Ok(client) = Client::connect(&place.folder.socket_path()) else { return Ok(None) };
+    let Ok(client) = EngineClient::connect(&place.folder.socket_path()) else { return Ok(None) };
     match client.run_start(RunAsked { unattended: !asked.attended, ..asked.clone() }) {
         Ok(started) => Ok(Some(RemoteRun {
             client,

@@ -4,7 +4,7 @@
 use std::io;
 
 use futures::{Sink, Stream, sink, stream};
-use landfall_agents::acp::Note;
+use landfall_agents::acp::AcpNote;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{ChildStdin, ChildStdout};
@@ -36,7 +36,7 @@ pub(super) fn outgoing(stdin: ChildStdin) -> impl Sink<String, Error = io::Error
 
 /// What the protocol reads.
 pub(super) fn incoming(stdout: ChildStdout) -> impl Stream<Item = io::Result<String>> + Send + 'static {
-    stream::unfold(Reader::new(stdout), async |mut reader| {
+    stream::unfold(AcpLineReader::new(stdout), async |mut reader| {
         loop {
             match reader.line().await {
                 Err(error) => return Some((Err(error), reader)),
@@ -51,7 +51,7 @@ pub(super) fn incoming(stdout: ChildStdout) -> impl Stream<Item = io::Result<Str
     })
 }
 
-struct Reader {
+struct AcpLineReader {
     stdout: ChildStdout,
     held: Vec<u8>,
     /// Where in `held` the line under way begins.
@@ -62,7 +62,7 @@ struct Reader {
     dropped: u64,
 }
 
-impl Reader {
+impl AcpLineReader {
     fn new(stdout: ChildStdout) -> Self {
         Self { stdout, held: Vec::new(), begin: 0, from: 0, dropped: 0 }
     }
@@ -123,7 +123,7 @@ fn hear(line: &[u8]) -> Option<String> {
 
 fn print_raw(line: &[u8], bytes: u64) {
     let text = String::from_utf8_lossy(&line[..line.len().min(RAW_MAX)]).into_owned();
-    say::line(&Note::Raw { text, bytes }.line());
+    say::line(&AcpNote::Raw { text, bytes }.line());
 }
 
 /// The message with its long texts cut.

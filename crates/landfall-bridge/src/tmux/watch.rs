@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use landfall_agents::tmux::{Note, ScreenState, TerminalAgentKind, TerminalScreen, visible_messages};
+use landfall_agents::tmux::{ScreenState, TerminalAgentKind, TerminalScreen, TmuxNote, visible_messages};
 
 use crate::say;
 
@@ -59,7 +59,7 @@ impl ScreenWatch {
         let known = (0..=most).rev().find(|known| self.told.ends_with(&now[..*known])).unwrap_or(0);
         for text in now.into_iter().skip(known) {
             self.heard = true;
-            say::line(&Note::Said { text: text.clone() }.line());
+            say::line(&TmuxNote::Said { text: text.clone() }.line());
             self.told.push(text);
         }
         let over = self.told.len().saturating_sub(TOLD_MAX);
@@ -80,7 +80,7 @@ impl ScreenWatch {
             self.lines.pop_front();
         }
         if !fresh.is_empty() {
-            say::line(&Note::Lines { lines: fresh }.line());
+            say::line(&TmuxNote::Lines { lines: fresh }.line());
         }
     }
 }

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use landfall_agents::acp::{AcpOrder, Note};
+use landfall_agents::acp::{AcpNote, AcpOrder};
 use landfall_agents::{AgentStream, ParserContext, registry};
 use landfall_model::{AgentFinish, AgentUsage, Signal};
 use rustix::process::{Pid, Signal as Unix};
@@ -102,7 +102,7 @@ fn finish(mut child: Guarded, before: Vec<u8>) -> Told {
 }
 
 impl Told {
-    fn notes(&self) -> Vec<Note> {
+    fn notes(&self) -> Vec<AcpNote> {
         self.out.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
@@ -115,7 +115,7 @@ impl Told {
 
     fn fault(&self) -> String {
         let fault = self.notes().into_iter().find_map(|note| match note {
-            Note::Failed(fault) => Some(format!("{}: {}", fault.at, fault.message)),
+            AcpNote::Failed(fault) => Some(format!("{}: {}", fault.at, fault.message)),
             _ => None,
         });
         fault.unwrap_or_else(|| panic!("nothing failed: {}", self.out))
@@ -133,9 +133,9 @@ fn gone(pid: u32) -> bool {
     true
 }
 
-fn agent_of(notes: &[Note]) -> u32 {
+fn agent_of(notes: &[AcpNote]) -> u32 {
     let pid = notes.iter().find_map(|note| match note {
-        Note::Started { pid, .. } => Some(*pid),
+        AcpNote::Started { pid, .. } => Some(*pid),
         _ => None,
     });
     pid.expect("it was started")
@@ -177,10 +177,10 @@ fn a_good_agent_works_commits_and_is_understood() {
     let notes = told.notes();
     let set = |what: &str, to: &str| {
         let (what, to) = (what.to_owned(), to.to_owned());
-        notes.contains(&Note::Set { what, to, refused: None })
+        notes.contains(&AcpNote::Set { what, to, refused: None })
     };
     assert!(set("mode", "yolo") && set("model", "Large"), "{}", told.out);
-    let asked = Note::Asked { what: "commit".to_owned(), chosen: Some("Once".to_owned()) };
+    let asked = AcpNote::Asked { what: "commit".to_owned(), chosen: Some("Once".to_owned()) };
     assert!(notes.contains(&asked), "{}", told.out);
     assert!(gone(agent_of(&notes)));
 }
@@ -213,7 +213,7 @@ fn an_old_session_goes_on_and_its_replay_says_nothing() {
         order.resume = Some("tiny-1".to_owned());
         let told = scene.run(&order);
         assert_eq!(told.closing().0, AgentFinish::Success, "{}", told.out);
-        let resumed = Note::Session { id: "tiny-1".to_owned(), resumed: true, model: None };
+        let resumed = AcpNote::Session { id: "tiny-1".to_owned(), resumed: true, model: None };
         assert!(told.notes().contains(&resumed), "{}", told.out);
         assert!(!format!("{:?}", told.signals).contains("an old conversation"), "{}", told.out);
     }
@@ -282,7 +282,7 @@ fn garbage_is_shown_and_survived() {
     let scene = Scene::new();
     let told = scene.run(&scene.order(&["garbage"]));
     assert_eq!(told.closing().0, AgentFinish::Success, "{}", told.out);
-    let raw = told.notes().into_iter().filter(|note| matches!(note, Note::Raw { .. })).count();
+    let raw = told.notes().into_iter().filter(|note| matches!(note, AcpNote::Raw { .. })).count();
     assert_eq!(raw, 4, "{}", told.out);
 }
 
@@ -296,7 +296,7 @@ fn a_flood_is_passed_on_in_bounded_lines() {
     assert!(
         told.signals.contains(&Signal::ToolUse { name: "execute".to_owned(), detail: "cat big".to_owned() })
     );
-    let cut = |note: &Note| matches!(note, Note::Raw { bytes, .. } if *bytes == 20 << 20);
+    let cut = |note: &AcpNote| matches!(note, AcpNote::Raw { bytes, .. } if *bytes == 20 << 20);
     assert!(told.notes().iter().any(cut), "the long line is counted");
 }
 

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use landfall_agents::tmux::{Note, SOCKET, TerminalAgentKind, TmuxOrder};
+use landfall_agents::tmux::{SOCKET, TerminalAgentKind, TmuxNote, TmuxOrder};
 use landfall_agents::{AgentStream, ParserContext, registry};
 use landfall_model::{AgentFinish, Signal};
 use landfall_testkit::has_tmux;
@@ -108,14 +108,14 @@ impl Scene {
 
 impl Run {
     /// Reads on until a note like this.
-    fn until(&mut self, what: &str, wanted: impl Fn(&Note) -> bool) -> Note {
+    fn until(&mut self, what: &str, wanted: impl Fn(&TmuxNote) -> bool) -> TmuxNote {
         let by = Instant::now() + PATIENCE;
         loop {
             let left = by.saturating_duration_since(Instant::now());
             let Ok(line) = self.lines.recv_timeout(left) else { panic!("no {what}: {}", self.out) };
             self.out += &line;
             self.out.push('\n');
-            let note: Note = serde_json::from_str(&line).expect("a note");
+            let note: TmuxNote = serde_json::from_str(&line).expect("a note");
             if wanted(&note) {
                 return note;
             }
@@ -129,7 +129,7 @@ impl Run {
 
     /// Reads to the end; how it went, in the engine's eyes.
     fn end(&mut self) -> (Option<i32>, Vec<Signal>) {
-        self.until("end", |note| matches!(note, Note::Ended { .. }));
+        self.until("end", |note| matches!(note, TmuxNote::Ended { .. }));
         let code = self.child.wait().expect("ours").code();
         let mut parser = registry::find_agent("tmux")
             .expect("built in")
@@ -144,7 +144,7 @@ impl Run {
         let notes = self.out.lines().filter_map(|line| serde_json::from_str(line).ok());
         notes
             .filter_map(|note| match note {
-                Note::Key { keys, why } => Some((keys, why)),
+                TmuxNote::Key { keys, why } => Some((keys, why)),
                 _ => None,
             })
             .collect()
@@ -176,7 +176,7 @@ fn finish_of(signals: &[Signal]) -> AgentFinish {
 fn a_program_is_waited_for_typed_to_answered_and_left() {
     let Some(scene) = Scene::new() else { return };
     let mut run = scene.start(&["slow", "welcome", "asks"]);
-    run.until("screen that is not ready", |note| matches!(note, Note::Screen { .. }));
+    run.until("screen that is not ready", |note| matches!(note, TmuxNote::Screen { .. }));
     std::fs::write(scene.work().join("ready.txt"), "").expect("ours");
     let (code, signals) = run.end();
     assert_eq!((code, finish_of(&signals)), (Some(0), AgentFinish::Success), "{}", run.out);
@@ -207,8 +207,8 @@ fn a_program_that_is_done_before_the_next_look_has_taken_the_prompt() {
 fn edge_06_what_destroys_is_not_agreed_to_and_told() {
     let Some(scene) = Scene::new() else { return };
     let mut run = scene.start(&["danger"]);
-    let asked = run.until("question", |note| matches!(note, Note::Asked { .. }));
-    let Note::Asked { text, .. } = asked else { unreachable!("waited for") };
+    let asked = run.until("question", |note| matches!(note, TmuxNote::Asked { .. }));
+    let TmuxNote::Asked { text, .. } = asked else { unreachable!("waited for") };
     assert!(text.contains("rm -rf build"), "{text}");
     run.stop();
     let (_, signals) = run.end();
@@ -222,8 +222,8 @@ fn edge_06_what_destroys_is_not_agreed_to_and_told() {
 fn nothing_is_typed_while_another_program_has_the_keyboard() {
     let Some(scene) = Scene::new() else { return };
     let mut run = scene.start(&["front"]);
-    let held = run.until("hold", |note| matches!(note, Note::Held { .. }));
-    assert_eq!(held, Note::Held { by: "cat".to_owned() });
+    let held = run.until("hold", |note| matches!(note, TmuxNote::Held { .. }));
+    assert_eq!(held, TmuxNote::Held { by: "cat".to_owned() });
     run.stop();
     let (_, signals) = run.end();
     assert_eq!(finish_of(&signals), AgentFinish::Interrupted, "{}", run.out);
@@ -245,9 +245,9 @@ fn a_program_that_ends_by_itself_has_failed() {
 fn told_to_stop_it_ends_the_terminal_with_all_that_is_in_it() {
     let Some(scene) = Scene::new() else { return };
     let mut run = scene.start(&["never-ready"]);
-    let started = run.until("start", |note| matches!(note, Note::Started { .. }));
-    let Note::Started { pid, .. } = started else { unreachable!("waited for") };
-    run.until("screen", |note| matches!(note, Note::Screen { .. }));
+    let started = run.until("start", |note| matches!(note, TmuxNote::Started { .. }));
+    let TmuxNote::Started { pid, .. } = started else { unreachable!("waited for") };
+    run.until("screen", |note| matches!(note, TmuxNote::Screen { .. }));
     run.stop();
     let (_, signals) = run.end();
     assert_eq!(finish_of(&signals), AgentFinish::Interrupted, "{}", run.out);
@@ -316,7 +316,7 @@ fn as_agent(scene: &Scene, words: &[&str]) -> String {
 fn a_person_who_attaches_sees_the_terminal_and_runs_nothing_for_the_agent() {
     let Some(scene) = Scene::new() else { return };
     let mut run = scene.start(&["never-ready"]);
-    run.until("screen", |note| matches!(note, Note::Screen { .. }));
+    run.until("screen", |note| matches!(note, TmuxNote::Screen { .. }));
     // The person's own terminal: another server, whose pane is the client.
     let home = tempfile::tempdir().expect("a folder");
     let socket = home.path().join("s");

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
-use landfall_agents::nearest;
+use landfall_agents::nearest_word;
 use landfall_model::flow::{FlowDefect, FlowEdge, FlowStep, TrackerOperation};
 use landfall_model::score::GatePoint;
 use landfall_model::{AgentDriveStyle, EdgeTarget, Flow, StepKind, StepName, StepResult};

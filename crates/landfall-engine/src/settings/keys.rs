@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use landfall_agents::nearest;
+use landfall_agents::nearest_word;
 use schemars::schema_for;
 use serde_json::Value;
 use toml::de::{DeTable, DeValue};

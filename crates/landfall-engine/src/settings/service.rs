@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use landfall_agents::nearest;
+use landfall_agents::nearest_word;
 
 use super::raw::{RawHooks, RawNotify, RawNotifyKind, RawPriority, RawTelemetry, RawWorkspace};
 use super::resolve::{SettingsMismatch, check_names};

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use landfall_agents::nearest;
+use landfall_agents::nearest_word;
 use landfall_model::PathPattern;
 use landfall_model::acceptance::{AcceptanceMode, WebAddress};
 use landfall_trackers::github::GithubEndpoints;

@@ -278,7 +278,7 @@ macro_rules! worded {
     ($name:ident, $what:literal, $wanted:literal, $pattern:literal, $read:expr, $show:expr) => {
         impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for $name<MIN, MAX> {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let worded = Worded { wanted: $wanted, read: $read, show: $show, min: MIN, max: MAX };
+                let worded = UnitVisitor { wanted: $wanted, read: $read, show: $show, min: MIN, max: MAX };
                 deserializer.deserialize_any(worded).map(Self)
             }
         }

@@ -104,7 +104,7 @@ impl<L> CheckoutUpdate<L> {
                 repo,
                 checkout,
                 stage: StageFolder::create(&checkout.git_dir).with_context(doing)?,
-                root: files::open_folder(&checkout.root).doing(doing)?,
+                root: files::open_folder(&checkout.root).with_context(doing)?,
             };
             let result = work.update_checkout(&index, request, &lock_branch, &is_idle);
             match result {
@@ -418,7 +418,7 @@ impl CheckoutUpdateRun<'_> {
                 Some(_) => blocked.add(path, BlockedFileReason::Filtered),
                 None => blocked.add(path, BlockedFileReason::Changed), // it has come back since
             }
-            let (parent, name) = file_swap::open_parent(self.root.as_fd(), path).doing(doing)?;
+            let (parent, name) = file_swap::open_parent(self.root.as_fd(), path).with_context(doing)?;
             if open_files.is_written(parent.as_fd(), &name) {
                 blocked.add(path, BlockedFileReason::InUse);
             }
@@ -636,7 +636,7 @@ impl CheckoutUpdateRun<'_> {
         prefix.push("/");
         git().args(["update-index", "-z", "--index-info"]).input(list).output()?;
         git().args(["checkout-index", "-q", "-z", "--stdin"]).arg(prefix).input(names.clone()).output()?;
-        let expected = files::open_folder(&expected).doing(doing)?;
+        let expected = files::open_folder(&expected).with_context(doing)?;
         for path in split_paths(&names) {
             let made = Fingerprint::read(expected.as_fd(), &path).ok().flatten();
             old_files.insert(path, made);

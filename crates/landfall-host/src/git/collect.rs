@@ -238,7 +238,7 @@ impl Store {
         head: &Oid,
         leftovers: &LeftoverCommit,
     ) -> Result<Option<Oid>, GitError> {
-        let folder = files::open_folder(workspace.path()).doing(|| "open a workspace".to_owned())?;
+        let folder = files::open_folder(workspace.path()).with_context(|| "open a workspace".to_owned())?;
         let head_tree = self.tree_of(head)?;
         let index = self.sync_index_to(workspace.room(), workspace.path(), &head_tree)?;
         let CollectScan { mut dirty, nested_files, .. } =
@@ -355,7 +355,7 @@ impl Store {
                 let draft = room.dir().join("index.new");
                 std::fs::write(&draft, bytes).with_context(doing)?;
                 let file = std::fs::File::options().write(true).open(&draft).with_context(doing)?;
-                file.set_modified(modified).doing(doing)?;
+                file.set_modified(modified).with_context(doing)?;
                 std::fs::rename(&draft, &path).with_context(doing)?;
             }
             _ => {

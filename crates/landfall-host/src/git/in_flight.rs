@@ -153,7 +153,7 @@ impl Store {
                 .collect();
             std::fs::write(to, index.with_edits(&changes, self.oid_bytes())).with_context(doing)?;
             let file = std::fs::File::options().write(true).open(to).with_context(doing)?;
-            return file.set_modified(modified).doing(doing);
+            return file.set_modified(modified).with_context(doing);
         }
         let read = self.prepare_call(doing()).env("GIT_INDEX_FILE", to);
         read.args(["read-tree", "--end-of-options", base.as_str()]).output().map(drop)

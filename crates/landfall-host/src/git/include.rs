@@ -80,12 +80,12 @@ impl WorkspacePool {
     ) -> Result<InclusionReport, GitError> {
         let doing = || format!("copy what `{LIST}` names into workspace {}", workspace.name());
         let mut included = InclusionReport::default();
-        let from = files::open_folder(repo.root()).doing(doing)?;
+        let from = files::open_folder(repo.root()).with_context(doing)?;
         let list = match files::read_beneath(from.as_fd(), LIST.as_bytes(), LIST_BYTES_MAX) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(included),
             other => other.with_context(doing)?,
         };
-        let to = files::open_folder(workspace.path()).doing(doing)?;
+        let to = files::open_folder(workspace.path()).with_context(doing)?;
         let store = self.store();
         let wanted = self.find_wanted_files(repo, &list, to.as_fd(), &mut included)?;
         // Excluded first and asked then: what is copied must not count as work by the rules that count it.

@@ -138,7 +138,9 @@ impl Repo {
             Some("sha1") => ObjectFormat::Sha1,
             Some("sha256") => ObjectFormat::Sha256,
             other => {
-                return Err(GitError::unexpected_output("read the object format", format!("{other:?}")).into());
+                return Err(
+                    GitError::unexpected_output("read the object format", format!("{other:?}")).into()
+                );
             }
         };
         let common_dir = common_dir_of(git_dir);

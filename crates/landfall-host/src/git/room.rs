@@ -255,7 +255,7 @@ impl PrivateIndex {
     fn remove_files(&self, store: &Store, tree: &Path, what: RemovalKind) -> Result<(), GitError> {
         let doing = || format!("clean `{}`", tree.display());
         let index = self.read_index(store).unwrap_or_default(); // unreadable: everything goes
-        let folder = files::open_folder(tree).doing(doing)?;
+        let folder = files::open_folder(tree).with_context(doing)?;
         remove_in_folder(folder.as_fd(), &mut Vec::new(), &index.paths(), what).with_context(doing)
     }
 
@@ -270,7 +270,7 @@ impl PrivateIndex {
         let list = |timeout| {
             self.index_call(store, tree, doing).args(["ls-files", "-z"]).args(flags).timeout(timeout).run()
         };
-        let open = || files::open_folder(tree).doing(|| doing.to_owned());
+        let open = || files::open_folder(tree).with_context(|| doing.to_owned());
         let mut said = match list(FIRST_LOOK) {
             Err(GitError { kind: GitErrorKind::Timeout { .. }, .. }) => {
                 // Slow, or waiting for a pipe that stands in the place of a settings file.

@@ -456,7 +456,7 @@ impl WorkspacePool {
     ) -> Result<Vec<(RefName, Oid)>, CollectError> {
         let store = &self.inner.store;
         let doing = || format!("keep the branches of workspace {}", workspace.name);
-        let folder = files::open_folder(&workspace.path).doing(doing)?;
+        let folder = files::open_folder(&workspace.path).with_context(doing)?;
         safe.extend(store.read_base()?);
         safe.push(workspace.base.clone());
         let mut wanted: Vec<Oid> = Vec::new();

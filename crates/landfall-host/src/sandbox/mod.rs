@@ -84,6 +84,6 @@ pub fn can_overlay(_folder: &std::path::Path, _lower: &std::path::Path) -> bool 
 
 /// Says what of the sandbox this machine has: nothing, so far only Linux has what it takes.
 #[cfg(not(target_os = "linux"))]
-pub fn probe() -> Result<SandboxSupport, MissingFeature> {
+pub fn probe_sandbox() -> Result<SandboxSupport, MissingFeature> {
     Err(MissingFeature { level: SandboxLevel::Write, feature: "Landlock, which only Linux has".to_owned() })
 }

@@ -1,8 +1,8 @@
 //! In place of sitters where they are not built yet: everything is refused, and says so. They need a child subreaper and
 //! process handles, which only Linux has.
 
-use super::sitting::{FindError, Found, Sitting, Stop, StopError, Stopped, SweepError};
-use super::spec::{Spec, StartError};
+use super::sitting::{FindError, SitterProcess, SitterState, StopError, StopMode, StopResult, SweepError};
+use super::spec::{SitterSpec, StartError};
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -12,32 +12,32 @@ fn unsupported() -> io::Error {
 }
 
 /// Refused.
-pub fn start(exe: &Path, _dir: &Path, _spec: &Spec) -> Result<Sitting, StartError> {
+pub fn start_sitter(exe: &Path, _dir: &Path, _spec: &SitterSpec) -> Result<SitterProcess, StartError> {
     Err(StartError::Spawn { exe: exe.to_owned(), source: unsupported() })
 }
 
 /// Refused, as an exit code.
-pub fn sit(_dir: &Path) -> u8 {
+pub fn run_sitter(_dir: &Path) -> u8 {
     69
 }
 
 /// Refused.
-pub fn find(dir: &Path) -> Result<Found, FindError> {
+pub fn find_sitter(dir: &Path) -> Result<SitterState, FindError> {
     Err(FindError { path: dir.to_owned(), source: unsupported() })
 }
 
 /// Refused.
-pub fn stop(sitting: &Sitting, _how: Stop) -> Result<Stopped, StopError> {
+pub fn stop_sitter(sitting: &SitterProcess, _how: StopMode) -> Result<StopResult, StopError> {
     Err(StopError { pid: sitting.pid, source: unsupported() })
 }
 
 /// Refused.
-pub fn sweep(_marker: &str) -> Result<u32, SweepError> {
+pub fn sweep_processes(_marker: &str) -> Result<u32, SweepError> {
     Err(SweepError::List(unsupported()))
 }
 
 /// Refused.
-pub fn abandon(_dir: &Path, marker: &str) -> Result<u32, SweepError> {
+pub fn abandon_sitter(_dir: &Path, marker: &str) -> Result<u32, SweepError> {
     sweep(marker)
 }
 
@@ -61,30 +61,30 @@ pub fn raise_file_limit() -> io::Result<u64> {
 
 /// Never made here.
 #[derive(Debug)]
-pub struct Watch(());
+pub struct UnsupportedSitterWatch(());
 
 /// Wakes nobody.
 #[derive(Clone, Debug)]
-pub struct Waker(());
+pub struct UnsupportedSitterWaker(());
 
-impl Waker {
+impl UnsupportedSitterWaker {
     /// Does nothing: nobody waits.
     pub fn wake(&self) {}
 }
 
-impl Watch {
+impl UnsupportedSitterWatch {
     /// Refused.
-    pub fn new() -> io::Result<Watch> {
+    pub fn new() -> io::Result<UnsupportedSitterWatch> {
         Err(unsupported())
     }
 
     /// A waker of nobody.
-    pub fn waker(&self) -> Waker {
-        Waker(())
+    pub fn waker(&self) -> UnsupportedSitterWaker {
+        UnsupportedSitterWaker(())
     }
 
     /// Refused.
-    pub fn add(&mut self, _id: u64, _sitting: &Sitting) -> io::Result<()> {
+    pub fn add(&mut self, _id: u64, _sitting: &SitterProcess) -> io::Result<()> {
         Err(unsupported())
     }
 

@@ -91,5 +91,7 @@ pub use self::{
 
 #[cfg(not(target_os = "linux"))]
 pub use elsewhere::{
-    WORDS, Waker, Watch, abandon, find, is_confined, raise_file_limit, sit, start, started_of, stop, sweep,
+    UnsupportedSitterWaker as SitterWaker, UnsupportedSitterWatch as SitterWatch, WORDS, abandon_sitter,
+    find_sitter, is_confined, raise_file_limit, run_sitter, start_sitter, started_of, stop_sitter,
+    sweep_processes,
 };

@@ -52,7 +52,7 @@ macro_rules! command {
             takes: &[$($takes),*],
             optional: 0 $(+ $optional)?,
             permission: Permission::$permission,
-            in_safe_mode: InSafeMode::$safe,
+            in_safe_mode: SafeModeRule::$safe,
             limit_ms: $limit,
             passes: $passes,
         }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::event::Recoveries;
-use super::ladder::{Agent, TierDecision, decide_tier};
+use super::ladder::{AgentAvailability, TierDecision, decide_tier};
 use super::pattern::{Known, Pattern, RecoveryAction, Symptoms, detect_pattern};
 use crate::acceptance::VerifyOutcome;
 use crate::event::AgentExit;
@@ -55,7 +55,7 @@ impl RecoveryContext {
     fn from_symptoms(
         catalogue: &[Pattern],
         past: &Recoveries,
-        agent: Agent,
+        agent: AgentAvailability,
         step: &StepName,
         symptoms: &Symptoms,
     ) -> Self {
@@ -177,7 +177,7 @@ pub(crate) fn is_climbed(verdict: &Verdict) -> bool {
 #[must_use]
 pub fn recovery_after_run(
     catalogue: &[Pattern],
-    agent: Agent,
+    agent: AgentAvailability,
     task: &Task,
     run: &EndedRun,
     log: &str,
@@ -251,7 +251,7 @@ pub fn base_moved_fact(held: bool, merges: bool) -> Option<Known> {
 #[must_use]
 pub fn recovery_after_exchange(
     catalogue: &[Pattern],
-    agent: Agent,
+    agent: AgentAvailability,
     task: &Task,
     detail: &str,
     facts: impl IntoIterator<Item = Known>,
@@ -303,7 +303,7 @@ pub fn recovery_after_checks(
     let first = pipeline.ci.as_ref().map(|(_, since)| *since);
     let of_this = past.tried.iter().position(|it| first.is_some_and(|first| it.at >= first));
     past.past = past.past.max(of_this.unwrap_or(past.tried.len()));
-    Some(RecoveryContext::from_symptoms(catalogue, &past, Agent::Off, &step.name, &symptoms))
+    Some(RecoveryContext::from_symptoms(catalogue, &past, AgentAvailability::Off, &step.name, &symptoms))
 }
 
 /// What is done about what landed and does not hold what its issue promises. None where it holds, and where the catalogue does

@@ -10,7 +10,7 @@ pub const ACTIONS_PER_STEP_MAX: usize = 6;
 
 /// Whether an agent can be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Agent {
+pub enum AgentAvailability {
     /// It can.
     Free,
     /// It looks at another failure: there is one at a time.
@@ -40,7 +40,7 @@ pub enum TierDecision<'a> {
 pub fn decide_tier<'a>(
     catalogue: &'a [Pattern],
     past: &Recoveries,
-    agent: Agent,
+    agent: AgentAvailability,
     step: &StepName,
     symptoms: &Symptoms,
 ) -> TierDecision<'a> {
@@ -65,8 +65,10 @@ pub fn decide_tier<'a>(
         return TierDecision::Stop(format!("`{name}`: {why_not}, and an agent has looked already"));
     }
     match agent {
-        Agent::Free => TierDecision::Diagnose(name),
-        Agent::Busy => TierDecision::Wait,
-        Agent::Off => TierDecision::Stop(format!("`{name}`: {why_not}, and there is no agent to look")),
+        AgentAvailability::Free => TierDecision::Diagnose(name),
+        AgentAvailability::Busy => TierDecision::Wait,
+        AgentAvailability::Off => {
+            TierDecision::Stop(format!("`{name}`: {why_not}, and there is no agent to look"))
+        }
     }
 }

@@ -998,8 +998,8 @@ impl Sim {
             }
             QueueEvent::LandingBegan { .. } => "queue:landing".to_owned(),
             QueueEvent::Doubted { .. } => "queue:doubted".to_owned(),
-            QueueEvent::Over { how: queue::Closed::Landed { .. }, .. } => "queue:landed".to_owned(),
-            QueueEvent::Over { how: queue::Closed::Dropped { .. }, .. } => "queue:dropped".to_owned(),
+            QueueEvent::Over { how: queue::BatchEnd::Landed { .. }, .. } => "queue:landed".to_owned(),
+            QueueEvent::Over { how: queue::BatchEnd::Dropped { .. }, .. } => "queue:dropped".to_owned(),
             QueueEvent::Held { why, .. } => format!("queue:held-{}", why.word()),
             QueueEvent::Resumed => "queue:resumed".to_owned(),
         };

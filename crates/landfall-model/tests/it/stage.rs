@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use expect_test::Expect;
 use landfall_model::gate::{CheckOutcome, GateReport};
 use landfall_model::queue::{
-    self, BatchDoing, BatchExclusion, BatchMember, BatchPrefix, Closed, HoldReason, Queue, QueueDecision,
+    self, BatchDoing, BatchEnd, BatchExclusion, BatchMember, BatchPrefix, HoldReason, Queue, QueueDecision,
     QueuePolicy,
 };
 use landfall_model::{
@@ -428,10 +428,10 @@ fn fact_word(event: &QueueEvent) -> String {
         }
         QueueEvent::Doubted { batch, count } => format!("{batch}/{count} is doubted"),
         QueueEvent::LandingBegan { batch, count } => format!("landing {batch}/{count}"),
-        QueueEvent::Over { batch, how: Closed::Landed { count, commit } } => {
+        QueueEvent::Over { batch, how: BatchEnd::Landed { count, commit } } => {
             format!("{batch} over, {count} landed as {commit}")
         }
-        QueueEvent::Over { batch, how: Closed::Dropped { reason } } => format!("{batch} over: {reason}"),
+        QueueEvent::Over { batch, how: BatchEnd::Dropped { reason } } => format!("{batch} over: {reason}"),
         QueueEvent::Held { why, reason, until } => {
             let until = until.map(|until| format!(" until {}", until.0)).unwrap_or_default();
             format!("held ({}){until}: {reason}", why.word())

@@ -7,7 +7,7 @@ use landfall_model::flow::{FlowEdge, FlowStep, TrackerOperation};
 use landfall_model::issue::IssueOptions;
 use landfall_model::issue::ReconcilePoint;
 use landfall_model::recovery::{
-    Agent, Pattern, PatternCondition, PatternSample, PlanAction, RecoveryAction, RecoveryContext,
+    AgentAvailability, Pattern, PatternCondition, PatternSample, PlanAction, RecoveryAction, RecoveryContext,
     RecoveryEvent, RecoveryOp, RecoveryOutcome, RecoveryStep, RecoveryTier, recovery_after_run,
 };
 use landfall_model::review::ReviewOpinion;
@@ -193,7 +193,7 @@ impl Walk {
             climbed: None,
         };
         change(&mut run);
-        run.climbed = recovery_after_run(&catalogue(), Agent::Free, &self.task, &run, log, false);
+        run.climbed = recovery_after_run(&catalogue(), AgentAvailability::Free, &self.task, &run, log, false);
         self.hears(News::AgentEnded(run));
         self.stands()
     }

@@ -3,7 +3,7 @@
 use expect_test::expect;
 use landfall_model::conflict::{ConflictingFile, FileConflictKind};
 use landfall_model::gate::CheckOutcome;
-use landfall_model::queue::{BatchExclusion, BatchMember, BatchPrefix, Closed, HoldReason, Queue};
+use landfall_model::queue::{BatchEnd, BatchExclusion, BatchMember, BatchPrefix, HoldReason, Queue};
 use landfall_model::{
     Attempt, AttemptStart, BatchId, Commit, ConcernCode, News, QueueEffect, QueueEvent, QueueNews, TaskId,
     TaskState, Timestamp, Tree,
@@ -936,7 +936,7 @@ fn a_fact_that_cannot_follow_is_refused_in_words() {
         count,
         report: report(vec![command("tests", CheckOutcome::Fail)]),
     };
-    let dropped = |batch| QueueEvent::Over { batch, how: Closed::Dropped { reason: String::new() } };
+    let dropped = |batch| QueueEvent::Over { batch, how: BatchEnd::Dropped { reason: String::new() } };
     let mut told = String::new();
     let mut queue = Queue::default();
     let mut say = |queue: &mut Queue, event: QueueEvent| {

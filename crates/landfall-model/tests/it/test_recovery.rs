@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use expect_test::{Expect, expect};
 use landfall_model::issue::{IssuePhase, ReconcilePoint};
 use landfall_model::recovery::{
-    Agent, DraftStep, IssueArtifacts, Known, Milestone, OPS, Pattern, PatternCondition, PatternSample,
-    PlanAction, Recoveries, RecoveryAction, RecoveryEvent, RecoveryOp, RecoveryOutcome, RecoveryPlan,
-    RecoveryPlanBounds, RecoveryPlanDraft, RecoveryTier, STEPS_MAX, Symptoms, TierDecision, check_plan,
-    decide_tier, detect_pattern, find_recurring_failures, is_restorable, project_log, reached_milestone,
-    render_recovery_entry, restored_phase,
+    AgentAvailability, DraftStep, IssueArtifacts, Known, Milestone, OPS, Pattern, PatternCondition,
+    PatternSample, PlanAction, Recoveries, RecoveryAction, RecoveryEvent, RecoveryOp, RecoveryOutcome,
+    RecoveryPlan, RecoveryPlanBounds, RecoveryPlanDraft, RecoveryTier, STEPS_MAX, Symptoms, TierDecision,
+    check_plan, decide_tier, detect_pattern, find_recurring_failures, is_restorable, project_log,
+    reached_milestone, render_recovery_entry, restored_phase,
 };
 use landfall_model::{AgentExit, Event, StepName, Task, TaskId, TaskSpec, Timestamp, apply};
 
@@ -79,7 +79,7 @@ fn task(events: impl IntoIterator<Item = RecoveryEvent>) -> Task {
     task
 }
 
-fn rung(past: &Recoveries, agent: Agent, symptoms: &Symptoms) -> String {
+fn rung(past: &Recoveries, agent: AgentAvailability, symptoms: &Symptoms) -> String {
     let catalogue = catalogue();
     match decide_tier(&catalogue, past, agent, &code(), symptoms) {
         TierDecision::Done => "done".to_owned(),
@@ -101,10 +101,10 @@ fn what_is_there_counts_for_more_than_an_exit_code() {
         AgentExit::Silent,
         AgentExit::Deadline,
     ] {
-        assert_eq!(rung(&past, Agent::Off, &symptoms(&exit, "", Some(true))), "done", "{exit:?}");
-        let missing = rung(&past, Agent::Off, &symptoms(&exit, "", Some(false)));
+        assert_eq!(rung(&past, AgentAvailability::Off, &symptoms(&exit, "", Some(true))), "done", "{exit:?}");
+        let missing = rung(&past, AgentAvailability::Off, &symptoms(&exit, "", Some(false)));
         assert_ne!(missing, "done", "{exit:?}");
-        let unsure = rung(&past, Agent::Off, &symptoms(&exit, "", None));
+        let unsure = rung(&past, AgentAvailability::Off, &symptoms(&exit, "", None));
         assert!(unsure.starts_with("stop: "), "{exit:?}: nobody looked, so nothing is done: {unsure}");
     }
 }
@@ -116,16 +116,16 @@ fn exit_0_without_a_result_is_tried_again_once_then_an_agent_looks_once_then_it_
     let mut events = Vec::new();
     let mut story = Vec::new();
     for (symptom, tier) in [("no-op", RecoveryTier::Pattern), ("no-op", RecoveryTier::Agent)] {
-        story.push(rung(&task(events.clone()).recoveries, Agent::Free, &failure));
+        story.push(rung(&task(events.clone()).recoveries, AgentAvailability::Free, &failure));
         events.extend([tried(symptom, tier), ended(RecoveryOutcome::Failed)]);
     }
     let past = task(events.clone()).recoveries;
-    story.push(rung(&past, Agent::Free, &failure));
+    story.push(rung(&past, AgentAvailability::Free, &failure));
     // Another failure of the same step does not get another agent.
-    story.push(rung(&past, Agent::Free, &symptoms(&AgentExit::Code(3), "", Some(false))));
+    story.push(rung(&past, AgentAvailability::Free, &symptoms(&AgentExit::Code(3), "", Some(false))));
     // The step came to a good end since: what it needed before is forgotten.
     events.extend([tried("no-op", RecoveryTier::Person), ended(RecoveryOutcome::Success)]);
-    story.push(rung(&task(events).recoveries, Agent::Free, &failure));
+    story.push(rung(&task(events).recoveries, AgentAvailability::Free, &failure));
     expect![[r#"
         no-op: retry
         an agent looks at no-op
@@ -141,7 +141,7 @@ fn every_way_up_ends() {
     let mut events = Vec::new();
     for _ in 0..100 {
         let past = task(events.clone()).recoveries;
-        match decide_tier(&catalogue(), &past, Agent::Free, &code(), &failure) {
+        match decide_tier(&catalogue(), &past, AgentAvailability::Free, &code(), &failure) {
             TierDecision::Act(pattern) => events.push(tried(&pattern.name, RecoveryTier::Pattern)),
             TierDecision::Diagnose(name) => events.push(tried(&name, RecoveryTier::Agent)),
             TierDecision::Stop(_) => break,
@@ -158,11 +158,11 @@ fn a_pattern_may_skip_rungs_and_an_agent_may_be_busy_or_off() {
     let past = Recoveries::default();
     let at = |log: &str, agent| rung(&past, agent, &symptoms(&AgentExit::Code(1), log, Some(false)));
     let told = [
-        at("overlap", Agent::Free),
-        at("dirt", Agent::Free),
-        at("", Agent::Busy),
-        at("", Agent::Off),
-        at("dirt and overlap", Agent::Free),
+        at("overlap", AgentAvailability::Free),
+        at("dirt", AgentAvailability::Free),
+        at("", AgentAvailability::Busy),
+        at("", AgentAvailability::Off),
+        at("dirt and overlap", AgentAvailability::Free),
     ];
     expect![[r#"
         an agent looks at overlap

@@ -7,8 +7,8 @@ use askama::Template;
 use landfall_api::import::{self, Format};
 use landfall_api::taskfile::{self, TaskFileSource};
 use landfall_api::{
-    Ask as _, Cancel, EditTask, Filter, NewTask, NewTasks, Nothing, Problem, ProblemCode, ProposalOutcome,
-    Proposing, Request, Retry, Service as _, Size, Status, TaskId, TaskLine, TaskRef,
+    Cancel, EditTask, Filter, NewTask, NewTasks, Nothing, Problem, ProblemCode, ProposalOutcome, Proposing,
+    Request, Retry, Service as _, Size, Status, TaskLine, TaskRef, TypedService as _, WireTaskId,
 };
 use serde_json::json;
 
@@ -96,7 +96,7 @@ pub(super) fn draw_backlog_page(visit: &PageContext<'_>) -> Result<RenderedPage,
         filter.tag.is_some() || filter.text.is_some() || filter.parent.is_some() || status != "open";
     let found = visit.list(filter)?;
     let asked = |name: &str| visit.query_value(name).unwrap_or_default().to_owned();
-    let here = |after: Option<TaskId>| {
+    let here = |after: Option<WireTaskId>| {
         let after = after.map(|it| it.to_string()).unwrap_or_default();
         let [text, status, tag, parent] = ["text", "status", "tag", "parent"].map(asked);
         let words =
@@ -276,7 +276,7 @@ pub(super) fn change_tasks(visit: &PageContext<'_>, fields: &FormFields) -> Resu
     let mut tasks = Vec::new();
     let mut seen = BTreeSet::new();
     for text in fields.all_texts("tasks[]") {
-        let task: TaskId = text.parse().map_err(bad_input)?;
+        let task: WireTaskId = text.parse().map_err(bad_input)?;
         if seen.insert(task) {
             tasks.push(task);
         }
@@ -325,10 +325,10 @@ fn changed_tasks_text(many: usize) -> Result<String, Problem> {
 
 /// Does the same to each; whoever refuses keeps none of the others from it, and is named.
 fn change_each_task(
-    tasks: &[TaskId],
-    change: impl Fn(TaskId) -> Result<(), Problem>,
+    tasks: &[WireTaskId],
+    change: impl Fn(WireTaskId) -> Result<(), Problem>,
 ) -> Result<String, Problem> {
-    let refused: Vec<(TaskId, Problem)> =
+    let refused: Vec<(WireTaskId, Problem)> =
         tasks.iter().filter_map(|task| change(*task).err().map(|problem| (*task, problem))).collect();
     let Some((_, first)) = refused.first() else { return changed_tasks_text(tasks.len()) };
     let named: Vec<String> =
@@ -347,7 +347,7 @@ fn edit_task(visit: &PageContext<'_>, edit: EditTask) -> Result<(), Problem> {
 }
 
 /// Puts a task at a place in line: a priority, or the tag `next` or `later`.
-fn move_task(visit: &PageContext<'_>, task: TaskId, place: &str) -> Result<(), Problem> {
+fn move_task(visit: &PageContext<'_>, task: WireTaskId, place: &str) -> Result<(), Problem> {
     let line = visit.show(landfall_api::TaskAsked { task })?.line;
     let (tags, priority) = position_changes(&line, place);
     if tags.is_none() && priority.is_none() {
@@ -377,7 +377,7 @@ mod tests {
 
     pub(crate) fn line(id: u32, title: &str) -> TaskLine {
         TaskLine {
-            id: TaskId(id),
+            id: WireTaskId(id),
             title: title.to_owned(),
             status: Status::Ready,
             wait: None,

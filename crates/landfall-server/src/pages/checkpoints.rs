@@ -1,7 +1,7 @@
 //! Checkpoints: where the base was, what going back takes away, and going back.
 
 use askama::Template;
-use landfall_api::{Ask as _, CheckpointAsked, CheckpointDetail, CheckpointLine, Nothing, Problem};
+use landfall_api::{CheckpointAsked, CheckpointDetail, CheckpointLine, Nothing, Problem, TypedService as _};
 
 use super::{PageContext, RenderedPage, parts, words};
 
@@ -39,7 +39,7 @@ fn link_to(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use landfall_api::{LostCommit, LostTask, TaskId};
+    use landfall_api::{LostCommit, LostTask, WireTaskId};
 
     use super::*;
 
@@ -48,7 +48,7 @@ mod tests {
         let hostile = || "<script>x</script>".to_owned();
         let line =
             CheckpointLine { name: hostile(), at_ms: 0, commit: hostile(), why: hostile(), landed_since: 2 };
-        let lost = vec![LostTask { task: TaskId(4), title: hostile(), commit: None }];
+        let lost = vec![LostTask { task: WireTaskId(4), title: hostile(), commit: None }];
         let commits = vec![LostCommit { commit: hostile(), title: hostile(), author: hostile() }];
         let open = Some(CheckpointDetail { checkpoint: line.clone(), lost, commits });
         let html = CheckpointsPage { checkpoints: vec![line], open, now_ms: 0 }.render().expect("drawn");

@@ -232,7 +232,7 @@ pub(super) fn send(visit: &PageContext<'_>, fields: &FormFields) -> Result<Strin
 
 #[cfg(test)]
 mod tests {
-    use landfall_api::{InboxKind, Request, Retry, ReviewAsked, ReviewSaid, TaskId};
+    use landfall_api::{InboxKind, Request, Retry, ReviewAsked, ReviewSaid, WireTaskId};
 
     use super::*;
 
@@ -240,7 +240,7 @@ mod tests {
         InboxItem {
             key: "question-T7-3".to_owned(),
             kind: InboxKind::Question,
-            task: Some(TaskId(7)),
+            task: Some(WireTaskId(7)),
             title: "<b>x</b>".to_owned(),
             text: String::new(),
             step: None,
@@ -258,8 +258,9 @@ mod tests {
     }
 
     fn review() -> Vec<Action> {
-        let say =
-            |label, said| Action::new(label, &Request::Review(ReviewAsked { tasks: vec![TaskId(7)], said }));
+        let say = |label, said| {
+            Action::new(label, &Request::Review(ReviewAsked { tasks: vec![WireTaskId(7)], said }))
+        };
         let changes = ReviewSaid::Changes {
             issues: Vec::new(),
             note: String::new(),
@@ -278,7 +279,7 @@ mod tests {
     #[test]
     fn one_text_serves_all_answers() {
         let retry = |fresh| {
-            let asked = Retry { tasks: vec![TaskId(7)], fresh, note: None };
+            let asked = Retry { tasks: vec![WireTaskId(7)], fresh, note: None };
             Action::new("Retry", &Request::Retry(asked)).with_fill("/note", "Note", false)
         };
         let html = DecisionForm::for_item(&item(vec![retry(false), retry(true)], &[]), "/").to_string();
@@ -300,7 +301,7 @@ mod tests {
 
     #[test]
     fn the_answers_that_a_question_lists_are_buttons() {
-        let asked = Request::Answer(landfall_api::Answer { task: TaskId(7), text: String::new() });
+        let asked = Request::Answer(landfall_api::Answer { task: WireTaskId(7), text: String::new() });
         let answer = Action::new("Answer", &asked).with_fill("/text", "Your answer", true);
         let html = DecisionForm::for_item(&item(vec![answer], &["<b>tabs</b>", "spaces"]), "/").to_string();
         assert!(html.contains("value=\"0=spaces\""), "{html}");

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 /// A diff.
 #[derive(Debug, Default)]
-pub(crate) struct Patch<'a> {
+pub(crate) struct ParsedDiff<'a> {
     /// Lines before the first file.
     pub(crate) before: Vec<&'a str>,
     pub(crate) files: Vec<DiffFile<'a>>,
@@ -134,8 +134,8 @@ struct HunkPosition {
 }
 
 /// Reads a diff.
-pub(crate) fn parse(text: &str) -> Patch<'_> {
-    let mut patch = Patch::default();
+pub(crate) fn parse(text: &str) -> ParsedDiff<'_> {
+    let mut patch = ParsedDiff::default();
     let mut left = HunkPosition::default();
     let text = text.strip_suffix('\n').unwrap_or(text);
     if text.is_empty() {
@@ -518,7 +518,7 @@ mod tests {
     const PLAIN: &str = "diff --git a/src/a.rs b/src/a.rs\nindex 1..2 100644\n--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1,4 +1,4 @@ fn main()\n one\n-two\n+zwei\n three\n--- four\n@@ -10 +10,2 @@\n-x\n\\ No newline at end of file\n+x\n+y\n";
 
     /// Every line once, in order.
-    fn raw<'a>(patch: &Patch<'a>) -> Vec<&'a str> {
+    fn raw<'a>(patch: &ParsedDiff<'a>) -> Vec<&'a str> {
         let mut lines = patch.before.clone();
         for file in &patch.files {
             lines.extend(&file.head);

@@ -1,7 +1,7 @@
 //! What agents found out.
 
 use askama::Template;
-use landfall_api::{Ask as _, DiscoveriesAsked, DiscoveryLine, Problem};
+use landfall_api::{DiscoveriesAsked, DiscoveryLine, Problem, TypedService as _};
 
 use super::{PageContext, RenderedPage, parts, words};
 

@@ -1,7 +1,7 @@
 //! Whether everything Landfall needs is there and whole.
 
 use askama::Template;
-use landfall_api::{Ask as _, CheckState, Health, Nothing, Problem};
+use landfall_api::{CheckState, Health, Nothing, Problem, TypedService as _};
 
 use super::{PageContext, RenderedPage, words};
 

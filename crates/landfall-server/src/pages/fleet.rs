@@ -1,7 +1,7 @@
 //! What is there: agents at work, folders, lanes, the disk, and what could be given back.
 
 use askama::Template;
-use landfall_api::{Ask as _, Fleet, FleetAsked, FleetDisk, Problem};
+use landfall_api::{Fleet, FleetAsked, FleetDisk, Problem, TypedService as _};
 
 use super::{PageContext, RenderedPage, parts, words};
 
@@ -40,7 +40,7 @@ fn share(bytes: u64, disk: &FleetDisk) -> parts::ProgressBar {
 mod tests {
     use landfall_api::{
         AgentProfile, AgentsFound, FleetAgent, FleetLane, FleetOrphan, FleetUse, FleetWorkspace, Reclaimed,
-        ReclaimedItem, TaskId,
+        ReclaimedItem, WireTaskId,
     };
 
     use super::*;
@@ -51,7 +51,7 @@ mod tests {
         let fleet = Fleet {
             seq: 1,
             agents: vec![FleetAgent {
-                task: TaskId(1),
+                task: WireTaskId(1),
                 title: hostile(),
                 attempt: 1,
                 iteration: 2,

@@ -1,7 +1,7 @@
 //! The flows there are, and one of them drawn.
 
 use askama::Template;
-use landfall_api::{Ask as _, FlowForm, FlowLine, FlowOrigin, FlowShow, Nothing, Problem};
+use landfall_api::{FlowForm, FlowLine, FlowOrigin, FlowShow, Nothing, Problem, TypedService as _};
 
 use super::layered::layout_graph;
 use super::{PageContext, RenderedPage, words};

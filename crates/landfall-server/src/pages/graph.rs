@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use askama::Template;
-use landfall_api::{Ask as _, EdgeKind, Graph, GraphAsked, GraphNode, Problem, Size, Status, TaskId};
+use landfall_api::{
+    EdgeKind, Graph, GraphAsked, GraphNode, Problem, Size, Status, TypedService as _, WireTaskId,
+};
 
 use super::layered::layout_graph;
 use super::{PageContext, RenderedPage, parts, words};
@@ -19,12 +21,12 @@ const NODES_DEFAULT: u32 = 200; // more is not read as a picture
 #[template(path = "graph.html")]
 struct GraphPage<'a> {
     graph: &'a Graph,
-    root: Option<TaskId>,
+    root: Option<WireTaskId>,
     depth: u32,
     done: bool,
     drawing: Drawing,
     tiers: Vec<Vec<GraphListEntry<'a>>>,
-    critical: BTreeSet<TaskId>,
+    critical: BTreeSet<WireTaskId>,
     /// Tasks that need nothing here and that nothing needs.
     alone: Vec<&'a GraphNode>,
     all: Option<String>,
@@ -33,9 +35,9 @@ struct GraphPage<'a> {
 /// A task in the list.
 struct GraphListEntry<'a> {
     node: &'a GraphNode,
-    needs: Vec<TaskId>,
-    needed_by: Vec<TaskId>,
-    parent: Option<TaskId>,
+    needs: Vec<WireTaskId>,
+    needed_by: Vec<WireTaskId>,
+    parent: Option<WireTaskId>,
 }
 
 struct Drawing {
@@ -46,7 +48,7 @@ struct Drawing {
 }
 
 struct NodeBox {
-    id: TaskId,
+    id: WireTaskId,
     title: String,
     /// All of it, for who points at it.
     full: String,
@@ -76,9 +78,9 @@ pub(super) fn draw_graph_page(visit: &PageContext<'_>) -> Result<RenderedPage, P
     RenderedPage::new("Graph", &page)
 }
 
-fn build_graph_page(graph: &Graph, root: Option<TaskId>, depth: u32, done: bool) -> GraphPage<'_> {
-    let critical: BTreeSet<TaskId> = graph.critical.iter().copied().collect();
-    let joined: BTreeSet<TaskId> =
+fn build_graph_page(graph: &Graph, root: Option<WireTaskId>, depth: u32, done: bool) -> GraphPage<'_> {
+    let critical: BTreeSet<WireTaskId> = graph.critical.iter().copied().collect();
+    let joined: BTreeSet<WireTaskId> =
         graph.edges.iter().filter(|it| it.kind == EdgeKind::Needs).flat_map(|it| [it.from, it.to]).collect();
     let (drawn, alone): (Vec<&GraphNode>, Vec<&GraphNode>) =
         graph.nodes.iter().partition(|node| joined.contains(&node.id) || root == Some(node.id));
@@ -105,19 +107,19 @@ fn build_graph_page(graph: &Graph, root: Option<TaskId>, depth: u32, done: bool)
 fn draw_graph(
     graph: &Graph,
     nodes: &[&GraphNode],
-    critical: &BTreeSet<TaskId>,
-    root: Option<TaskId>,
+    critical: &BTreeSet<WireTaskId>,
+    root: Option<WireTaskId>,
 ) -> Drawing {
-    let places: BTreeMap<TaskId, usize> =
+    let places: BTreeMap<WireTaskId, usize> =
         nodes.iter().enumerate().map(|(place, node)| (node.id, place)).collect();
     let needs: Vec<_> = graph.edges.iter().filter(|edge| edge.kind == EdgeKind::Needs).collect();
-    let place = |task: TaskId| places.get(&task).copied().unwrap_or(usize::MAX);
+    let place = |task: WireTaskId| places.get(&task).copied().unwrap_or(usize::MAX);
     let edges: Vec<(usize, usize)> = needs.iter().map(|edge| (place(edge.from), place(edge.to))).collect();
     let found = layout_graph(nodes.len(), &edges);
     let x = |column: usize| 8.0 + (WIDE + GAP) * u32::try_from(column).map_or(0.0, f64::from);
     let y = |height: f64| 8.0 + ROW * height;
     // The critical chain is a row of tasks: an edge belongs to it when it joins two that follow each other.
-    let chain: BTreeSet<(TaskId, TaskId)> =
+    let chain: BTreeSet<(WireTaskId, WireTaskId)> =
         graph.critical.windows(2).map(|pair| (pair[0], pair[1])).collect();
     let lines = found.edges.iter().map(|(number, path)| {
         let edge = needs[*number];
@@ -236,7 +238,7 @@ mod tests {
 
     fn node(id: u32, status: Status, title: &str) -> GraphNode {
         GraphNode {
-            id: TaskId(id),
+            id: WireTaskId(id),
             title: title.to_owned(),
             status,
             size: Some(Size::M),
@@ -250,7 +252,7 @@ mod tests {
     }
 
     fn edge(from: u32, to: u32, kind: EdgeKind) -> GraphEdge {
-        GraphEdge { from: TaskId(from), to: TaskId(to), kind, met: false }
+        GraphEdge { from: WireTaskId(from), to: WireTaskId(to), kind, met: false }
     }
 
     #[test]
@@ -269,7 +271,7 @@ mod tests {
                     edge(1, 99, EdgeKind::Needs),
                 ])
                 .collect(),
-            critical: vec![TaskId(1), TaskId(2)],
+            critical: vec![WireTaskId(1), WireTaskId(2)],
             left_out: 7,
             nodes,
         };

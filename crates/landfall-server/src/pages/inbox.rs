@@ -2,8 +2,8 @@
 
 use askama::Template;
 use landfall_api::{
-    Ask as _, Inbox, InboxAsked, InboxItem, InboxKind, InboxOrder, Nothing, Outcome, Problem, Request, Retry,
-    TaskAsked, TaskId,
+    Inbox, InboxAsked, InboxItem, InboxKind, InboxOrder, Nothing, Outcome, Problem, Request, Retry,
+    TaskAsked, TypedService as _, WireTaskId,
 };
 
 use super::decide::DecisionForm;
@@ -211,7 +211,7 @@ fn group_items(items: &[InboxItem], at: Option<usize>, view: InboxView) -> Vec<I
             continue;
         }
         group.is_open = group.rows.iter().any(|row| row.is_here);
-        let tasks: Vec<TaskId> = group.rows.iter().filter_map(|row| row.item.task).collect();
+        let tasks: Vec<WireTaskId> = group.rows.iter().filter_map(|row| row.item.task).collect();
         let label = format!("Retry all {}", tasks.len());
         let asked = Request::Retry(Retry { tasks, fresh: false, note: None });
         group.retry = parts::act(&landfall_api::Action::new(&label, &asked).with_confirmation(), "/inbox");
@@ -289,7 +289,7 @@ mod tests {
         InboxItem {
             key: key.to_owned(),
             kind: InboxKind::Question,
-            task: Some(TaskId(7)),
+            task: Some(WireTaskId(7)),
             title: "<script>alert(1)</script>".to_owned(),
             text: "Which?\n- <b>tabs</b>\n- spaces\u{202e}".to_owned(),
             step: None,
@@ -307,7 +307,7 @@ mod tests {
     }
 
     fn answer() -> Action {
-        let asked = Request::Answer(Answer { task: TaskId(7), text: String::new() });
+        let asked = Request::Answer(Answer { task: WireTaskId(7), text: String::new() });
         Action::new("Answer", &asked).with_fill("/text", "Your answer", true)
     }
 

@@ -1,7 +1,9 @@
 //! What agents and checks printed, as rows of HTML, and the words by which a page of it is asked for. The page, the rows that
 //! scripts fetch, the stream and the downloads all use these.
 
-use landfall_api::{Level, Output, OutputAsked, OutputKind, OutputLine, OutputOf, Said, TaskId, ToolOutcome};
+use landfall_api::{
+    Level, Output, OutputAsked, OutputKind, OutputLine, OutputOf, Said, ToolOutcome, WireTaskId,
+};
 
 use super::markup::Markup;
 use super::{ansi, markdown, words};
@@ -11,8 +13,8 @@ pub(crate) const ROWS: u32 = 400;
 
 /// Which page of which output is wanted, as an address says it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Wanted {
-    pub(crate) task: TaskId,
+pub(crate) struct LogPageQuery {
+    pub(crate) task: WireTaskId,
     pub(crate) key: Option<String>,
     pub(crate) attempt: Option<u32>,
     pub(crate) iteration: Option<u32>,
@@ -69,9 +71,9 @@ impl LogView {
     }
 }
 
-impl Wanted {
+impl LogPageQuery {
     /// Reads the words of a query. What cannot be understood is not asked for.
-    pub(crate) fn of(task: TaskId, query: &[(String, String)]) -> Self {
+    pub(crate) fn of(task: WireTaskId, query: &[(String, String)]) -> Self {
         let find = |name: &str| {
             query
                 .iter()
@@ -362,7 +364,7 @@ mod tests {
 
     #[test]
     fn the_conversation_leaves_the_protocol_out() {
-        let asked = |query: &str| Wanted::of(TaskId(1), &pairs(query)).to_request(1).levels;
+        let asked = |query: &str| LogPageQuery::of(WireTaskId(1), &pairs(query)).to_request(1).levels;
         assert!(!asked("").contains(&Level::Debug) && !asked("").contains(&Level::Info));
         assert!(asked("").contains(&Level::Text) && asked("").contains(&Level::Raw));
         assert_eq!(asked("show=tools"), [Level::Error, Level::Tool]);
@@ -392,17 +394,17 @@ mod tests {
     #[test]
     fn a_query_says_what_it_was_made_from() {
         let query = "key=a%2Fb+%26c&stderr=1&search=x%22y&level=error&level=warn&show=tools&raw=1";
-        let wanted = Wanted::of(TaskId(1), &pairs(query));
+        let wanted = LogPageQuery::of(WireTaskId(1), &pairs(query));
         assert_eq!(wanted.levels, [Level::Error, Level::Warn]);
-        assert_eq!(Wanted::of(TaskId(1), &pairs(&wanted.query())), wanted);
-        let placed = Wanted::of(TaskId(1), &pairs(&wanted.query_at(77, true)));
+        assert_eq!(LogPageQuery::of(WireTaskId(1), &pairs(&wanted.query())), wanted);
+        let placed = LogPageQuery::of(WireTaskId(1), &pairs(&wanted.query_at(77, true)));
         assert_eq!((placed.at, placed.backward), (Some(77), true));
     }
 
     #[test]
     fn nonsense_in_a_query_asks_for_nothing() {
-        let wanted = Wanted::of(TaskId(1), &pairs("at=-1&level=loud&stderr=maybe&attempt=x"));
-        assert_eq!(wanted, Wanted::of(TaskId(1), &[]));
+        let wanted = LogPageQuery::of(WireTaskId(1), &pairs("at=-1&level=loud&stderr=maybe&attempt=x"));
+        assert_eq!(wanted, LogPageQuery::of(WireTaskId(1), &[]));
     }
 
     #[test]

@@ -57,7 +57,7 @@ use landfall_api::{Access, Board, Problem, ProblemCode, Request as Asked, Respon
 use landfall_text::control_chars::escape_html;
 
 use crate::answer::{self, HttpResponse};
-use crate::door::{Shared, Who};
+use crate::door::{Requester, ServerState};
 use crate::forms::{self, Flash};
 use crate::router::{Guard, RouteTable};
 use crate::{api, assets};
@@ -189,8 +189,8 @@ fn build_link(path: &str, words: &[(&str, &str)]) -> String {
 
 /// Carries a form of a page out; none if no page has one of that name.
 pub(crate) async fn send_form(
-    shared: &Arc<Shared>,
-    who: &Who,
+    shared: &Arc<ServerState>,
+    who: &Requester,
     name: &str,
     fields: &[(String, String)],
 ) -> Option<Result<String, Problem>> {
@@ -233,8 +233,8 @@ impl RenderedPage {
 
 /// Somebody who looks at a page. Asks operations in their name.
 pub(crate) struct PageContext<'a> {
-    shared: &'a Shared,
-    who: &'a Who,
+    shared: &'a ServerState,
+    who: &'a Requester,
     /// The words in the path.
     fields: Vec<(String, String)>,
     /// The words in the query.
@@ -278,22 +278,22 @@ pub(crate) fn routes(routes: &mut RouteTable) {
     // An agent has no business on pages made for people.
     let people = Guard::Needs(Access::Steer);
     for entry in PAGES {
-        let show = async move |State(shared): State<Arc<Shared>>, request: Request<Body>| {
+        let show = async move |State(shared): State<Arc<ServerState>>, request: Request<Body>| {
             show(&shared, entry, request).await
         };
         routes.get(entry.path, people, show);
     }
     for entry in ANSWERS {
-        let show = async move |State(shared): State<Arc<Shared>>, request: Request<Body>| {
+        let show = async move |State(shared): State<Arc<ServerState>>, request: Request<Body>| {
             show(&shared, entry, request).await
         };
         routes.post(entry.path, people, show);
     }
 }
 
-async fn show(shared: &Arc<Shared>, entry: &'static PageEntry, request: Request<Body>) -> HttpResponse {
+async fn show(shared: &Arc<ServerState>, entry: &'static PageEntry, request: Request<Body>) -> HttpResponse {
     let (mut parts, body) = request.into_parts();
-    let who = parts.extensions.get::<Who>().cloned().unwrap_or(Who::Nobody);
+    let who = parts.extensions.get::<Requester>().cloned().unwrap_or(Requester::Nobody);
     let fields = match RawPathParams::from_request_parts(&mut parts, &()).await {
         Ok(fields) => fields.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
         Err(_) => Vec::new(),
@@ -312,8 +312,8 @@ async fn show(shared: &Arc<Shared>, entry: &'static PageEntry, request: Request<
     let flashes = shared.flashes.take(who.session().unwrap_or_default());
     if entry.path == "/" && target == "/" && flashes.is_empty() {
         // What everybody looks at is drawn once for all of them. It says nothing of who looks.
-        let draw = move |shared: &Arc<Shared>| {
-            let visit = PageContext { shared, who: &Who::Token, fields: Vec::new(), query: Vec::new() };
+        let draw = move |shared: &Arc<ServerState>| {
+            let visit = PageContext { shared, who: &Requester::Token, fields: Vec::new(), query: Vec::new() };
             let page = (entry.draw)(&visit)?;
             Ok(escape_html(draw_frame(&visit, "/", "/", &page, &[])).into())
         };
@@ -438,7 +438,7 @@ pub(crate) fn problem(problem: &Problem) -> HttpResponse {
 }
 
 /// Somebody is not let in: whoever is a stranger is shown how to get in.
-pub(crate) fn refused(shared: &Shared, problem: &Problem) -> HttpResponse {
+pub(crate) fn refused(shared: &ServerState, problem: &Problem) -> HttpResponse {
     match problem.code {
         ProblemCode::Unauthorized => answer::redirect_response("/login"),
         _ => bare_page(problem.code.http_status(), &shared.project, &problem_page(problem)),
@@ -453,7 +453,7 @@ struct LoginPage<'a> {
 }
 
 /// The page on which a token lets somebody in.
-pub(crate) fn login_page_response(shared: &Shared, wrong: Option<&str>) -> HttpResponse {
+pub(crate) fn login_page_response(shared: &ServerState, wrong: Option<&str>) -> HttpResponse {
     let main = LoginPage { project: &shared.project, wrong }.render().unwrap_or_default();
     let status = if wrong.is_some() { 403 } else { 200 };
     bare_page(status, &shared.project, &RenderedPage { title: "Sign in".to_owned(), main, board: None })
@@ -466,7 +466,7 @@ struct PairingPage<'a> {
 }
 
 /// The page a link of `landfall project pair` leads to.
-pub(crate) fn pair_page_response(shared: &Shared) -> HttpResponse {
+pub(crate) fn pair_page_response(shared: &ServerState) -> HttpResponse {
     bare_page(
         200,
         &shared.project,

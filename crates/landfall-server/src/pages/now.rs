@@ -2,9 +2,9 @@
 
 use askama::Template;
 use landfall_api::{
-    AccountLine, AccountStanding, Ask as _, Board, BoardAsked, BudgetLine, BudgetOf, BudgetScope, Card,
-    CheckMark, Column, ColumnName, MarkState, Mode, Outcome, Problem, Severity, SprintGoal, SprintOf,
-    SprintReport, SprintStage, Status, Trouble, WaitFor,
+    AccountLine, AccountStanding, Board, BoardAsked, BudgetLine, BudgetOf, BudgetScope, Card, CheckMark,
+    Column, ColumnName, MarkState, Mode, Outcome, Problem, Severity, SprintGoal, SprintOf, SprintReport,
+    SprintStage, Status, Trouble, TypedService as _, WaitFor,
 };
 
 use super::state::RunCondition;

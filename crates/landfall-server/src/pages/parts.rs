@@ -31,7 +31,7 @@ pub(super) fn badge(status: impl Borrow<Status>) -> Badge {
 #[derive(Template)]
 #[template(
     ext = "html",
-    source = r#"<time datetime="{{ words::stamp(at_ms) }}" title="{{ words::moment(at_ms) }}" data-{{ kind }}="{{ at_ms }}">{{ text }}</time>"#
+    source = r#"<time datetime="{{ words::to_rfc3339(at_ms) }}" title="{{ words::moment(at_ms) }}" data-{{ kind }}="{{ at_ms }}">{{ text }}</time>"#
 )]
 pub(super) struct RelativeTime {
     at_ms: i64,
@@ -166,14 +166,14 @@ pub(super) fn flatten_fields(words: &Value, at: &str, fields: &mut Vec<(String, 
 
 #[cfg(test)]
 mod tests {
-    use landfall_api::{Request, TaskAsked, TaskId};
+    use landfall_api::{Request, TaskAsked, WireTaskId};
     use serde_json::json;
 
     use super::*;
 
     #[test]
     fn an_action_is_a_form_that_says_the_same() {
-        let mut action = Action::new("Undo <b>it</b>", &Request::Rollback(TaskAsked { task: TaskId(7) }))
+        let mut action = Action::new("Undo <b>it</b>", &Request::Rollback(TaskAsked { task: WireTaskId(7) }))
             .with_confirmation();
         let html = act(&action, "/").expect("a form can say it").to_string();
         assert!(html.contains(r#"action="/do/rollback""#), "{html}");

@@ -106,7 +106,7 @@ pub(super) enum CurveKind {
     /// It is expected.
     Expected,
     /// It is wanted.
-    Wanted,
+    LogPageQuery,
 }
 
 /// A curve over time.
@@ -255,7 +255,7 @@ pub(super) fn draw_curves(id: &'static str, title: &str, unit: PlotUnit, curves:
             match (line.is_empty(), curve.kind) {
                 (true, _) => line = format!("M{x} {y}"),
                 (false, CurveKind::Steps) => line += &format!("H{x}V{y}"),
-                (false, CurveKind::Expected | CurveKind::Wanted) => line += &format!("L{x} {y}"),
+                (false, CurveKind::Expected | CurveKind::LogPageQuery) => line += &format!("L{x} {y}"),
             }
             let hint = format!(
                 "{}: {} {}",
@@ -313,7 +313,7 @@ fn curve_class(kind: CurveKind) -> &'static str {
     match kind {
         CurveKind::Steps => "steps",
         CurveKind::Expected => "expected",
-        CurveKind::Wanted => "wanted",
+        CurveKind::LogPageQuery => "wanted",
     }
 }
 

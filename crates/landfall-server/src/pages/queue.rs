@@ -3,7 +3,8 @@
 use askama::Template;
 use askama::filters::HtmlSafe;
 use landfall_api::{
-    Ask as _, BatchLine, Nothing, Outcome, Problem, QueuePlace, QueueReport, StatsAsked, StatsGate, TaskId,
+    BatchLine, Nothing, Outcome, Problem, QueuePlace, QueueReport, StatsAsked, StatsGate, TypedService as _,
+    WireTaskId,
 };
 
 use super::inbox::mark;
@@ -68,7 +69,7 @@ impl HtmlSafe for BisectFigure<'_> {} // its template escapes every word
 
 struct BisectColumn {
     x: usize,
-    task: TaskId,
+    task: WireTaskId,
     culprit: bool,
 }
 
@@ -125,7 +126,7 @@ mod tests {
         BatchLine {
             batch: "B7".to_owned(),
             on: Some("B6".to_owned()),
-            members: (1..=5).map(TaskId).collect(),
+            members: (1..=5).map(WireTaskId).collect(),
             titles: Vec::new(),
             doing: "looking for the culprit <b>".to_owned(),
             looks: looks
@@ -133,7 +134,7 @@ mod tests {
                 .map(|(count, outcome)| BatchLook { count: *count, outcome: *outcome })
                 .collect(),
             drawing: "5 ✗ → 2 ✓ → 3 ✗".to_owned(),
-            culprit: Some(TaskId(3)),
+            culprit: Some(WireTaskId(3)),
             commit: None,
             ended_ms: None,
         }
@@ -159,7 +160,7 @@ mod tests {
         let queue = QueueReport {
             line: vec![QueuePlace {
                 place: 1,
-                task: TaskId(3),
+                task: WireTaskId(3),
                 title: hostile.clone(),
                 since_ms: 0,
                 batch: Some(hostile.clone()),

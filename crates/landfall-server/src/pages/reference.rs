@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use askama::Template;
 use landfall_api::http::{IDEMPOTENCY_HEADER, ROOT};
-use landfall_api::{Access, Method, OperationRoute, Problem, ProblemCode, Request};
+use landfall_api::{Access, HttpMethod, OperationRoute, Problem, ProblemCode, Request};
 use serde_json::Value;
 
 use super::{PageContext, RenderedPage, words};
@@ -220,8 +220,8 @@ fn access(access: Access) -> &'static str {
 fn shell(operation: &OperationReference) -> String {
     let route = operation.route;
     let (verb, body) = match route.method {
-        Method::Get | Method::Delete => (String::new(), String::new()),
-        Method::Post | Method::Patch => {
+        HttpMethod::Get | HttpMethod::Delete => (String::new(), String::new()),
+        HttpMethod::Post | HttpMethod::Patch => {
             let example = operation.example.as_deref().unwrap_or("{}").replace('\'', r"'\''");
             let body = format!(" -H 'Content-Type: application/json' -d '{example}'");
             (format!(" -X {}", route.method.word()), body)

@@ -2,8 +2,8 @@
 
 use askama::Template;
 use landfall_api::{
-    Ask as _, Nothing, Problem, ProblemCode, ReportAsked, RunLine, RunResult, RunTaskLine, TaskAsked,
-    TaskDetail, WireRunId,
+    Nothing, Problem, ProblemCode, ReportAsked, RunLine, RunResult, RunTaskLine, TaskAsked, TaskDetail,
+    TypedService as _, WireRunId,
 };
 
 use super::markup::Markup;

@@ -2,7 +2,7 @@
 
 use askama::Template;
 use landfall_api::{
-    AgentToken, AgentTokenAsked, Ask as _, Nothing, PairAsked, Pairing, Problem, SessionLine,
+    AgentToken, AgentTokenAsked, Nothing, PairAsked, Pairing, Problem, SessionLine, TypedService as _,
 };
 
 use super::{PageContext, RenderedPage, parts, sessions as here, words}; // templates reach functions by a path only

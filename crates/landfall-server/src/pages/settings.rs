@@ -1,7 +1,7 @@
 //! The settings: every key, what is in force and why, and what is wrong with the file.
 
 use askama::Template;
-use landfall_api::{Ask as _, Nothing, Problem, SettingSection, SettingsReport};
+use landfall_api::{Nothing, Problem, SettingSection, SettingsReport, TypedService as _};
 use serde_json::Value;
 
 use super::{PageContext, RenderedPage, words};

@@ -4,8 +4,9 @@ use askama::Template;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use landfall_api::{
-    Ask as _, Nothing, Problem, ProblemCode, Request, RunAsked, SprintAsked, SprintGoal, SprintOf,
-    SprintPlan, SprintPreview, SprintRecord, SprintReport, SprintStage, TaskAsked, TaskBrief, WireSprintId,
+    Nothing, Problem, ProblemCode, Request, RunAsked, SprintAsked, SprintGoal, SprintOf, SprintPlan,
+    SprintPreview, SprintRecord, SprintReport, SprintStage, TaskAsked, TaskBrief, TypedService as _,
+    WireSprintId,
 };
 
 use super::plot::{Curve, CurveKind, PlotFigure, PlotUnit, draw_curves};
@@ -225,7 +226,7 @@ fn burn_up_plot(report: &SprintReport, now_ms: i64) -> PlotFigure {
         let goal = f64::from(count);
         all.push(Curve {
             name: "wanted",
-            kind: CurveKind::Wanted,
+            kind: CurveKind::LogPageQuery,
             points: vec![(report.started_ms, goal), (last, goal)],
         });
     }
@@ -274,7 +275,7 @@ fn target_words(record: &SprintRecord) -> String {
 
 #[cfg(test)]
 mod tests {
-    use landfall_api::{BurnPoint, Status, TaskId};
+    use landfall_api::{BurnPoint, Status, WireTaskId};
 
     use super::*;
 
@@ -331,7 +332,7 @@ mod tests {
             landed: 1,
             total: 3,
             tasks: vec![landfall_api::SprintTask {
-                task: TaskId(1),
+                task: WireTaskId(1),
                 title: hostile.clone(),
                 fate: landfall_api::SprintFate::Landed,
                 status: Status::Done,
@@ -357,7 +358,7 @@ mod tests {
         };
         let preview = SprintPreview {
             plan: report.plan.clone(),
-            ready: vec![TaskBrief { task: TaskId(1), title: hostile.clone() }],
+            ready: vec![TaskBrief { task: WireTaskId(1), title: hostile.clone() }],
             later: Vec::new(),
             more: 3,
             slots: 2,

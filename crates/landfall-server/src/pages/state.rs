@@ -4,7 +4,7 @@ use std::borrow::Borrow;
 
 use askama::Template;
 use landfall_api::{
-    Ask as _, Board, BoardAsked, BudgetScope, ColumnName, Mode, PilotPhase, Status, TroubleKind,
+    Board, BoardAsked, BudgetScope, ColumnName, Mode, PilotPhase, Status, TroubleKind, TypedService as _,
 };
 
 use super::{PageContext, parts, state as here, words}; // templates reach functions by a path only

@@ -2,8 +2,8 @@
 
 use askama::Template;
 use landfall_api::{
-    Ask as _, Problem, Rollup, RollupAsked, RollupPhase, RollupSession, Spread, Stats, StatsAsked,
-    StatsCount, StatsSum,
+    Problem, Rollup, RollupAsked, RollupPhase, RollupSession, Spread, Stats, StatsAsked, StatsCount,
+    StatsSum, TypedService as _,
 };
 
 use super::plot::{PlotFigure, PlotUnit, Series, draw_bars};

@@ -6,8 +6,8 @@
 
 use askama::Template;
 use landfall_api::{
-    Ask as _, EdgeKind, FlowLine, GraphAsked, InboxAsked, InboxKind, Nothing, Problem, ProblemCode, Status,
-    TaskAsked, TaskDetail, TaskId,
+    EdgeKind, FlowLine, GraphAsked, InboxAsked, InboxKind, Nothing, Problem, ProblemCode, Status, TaskAsked,
+    TaskDetail, TypedService as _, WireTaskId,
 };
 
 use super::decide::DecisionForm;
@@ -36,7 +36,7 @@ const TABS: &[(&str, &str)] = &[
 
 /// What stands above every page of a task.
 pub(super) struct TaskPageHead {
-    pub(super) id: TaskId,
+    pub(super) id: WireTaskId,
     pub(super) title: String,
     badge: Badge,
     sentence: Markup,
@@ -50,9 +50,9 @@ pub(super) struct TaskPageHead {
     needs: Vec<RelatedTask>,
     unblocks: Vec<RelatedTask>,
     more_unblocked: usize,
-    parent: Option<TaskId>,
+    parent: Option<WireTaskId>,
     /// Works under way that it does not fit together with, and where.
-    clashes: Vec<(TaskId, String)>,
+    clashes: Vec<(WireTaskId, String)>,
     tabs: Vec<TaskTab>,
     panel: TaskPanel,
     /// What it wants of the person, if it is their turn.
@@ -73,7 +73,7 @@ struct TaskTab {
 
 /// Another task.
 struct RelatedTask {
-    id: TaskId,
+    id: WireTaskId,
     title: String,
     badge: Option<Badge>,
 }
@@ -161,13 +161,13 @@ const UNBLOCKED_MAX: usize = 12;
 impl TaskPageHead {
     /// Asks for everything the head shows.
     pub(super) fn load_head(visit: &PageContext<'_>, tab: &str) -> Result<Self, Problem> {
-        let id: TaskId = visit.path_value("task")?;
+        let id: WireTaskId = visit.path_value("task")?;
         let detail = visit.show(TaskAsked { task: id })?;
         let why = visit.why(TaskAsked { task: id })?;
         let now_ms = now_ms();
         // What is around it is worth having, and no reason to show nothing.
         let graph = visit.graph(GraphAsked { root: Some(id), depth: 1, done: true, nodes: 100 }).ok();
-        let other = |id: TaskId| {
+        let other = |id: WireTaskId| {
             let node = graph.as_ref().and_then(|graph| graph.nodes.iter().find(|node| node.id == id));
             RelatedTask {
                 id,
@@ -175,7 +175,7 @@ impl TaskPageHead {
                 badge: node.map(|node| parts::badge(node.status)),
             }
         };
-        let needed_by: Vec<TaskId> = graph
+        let needed_by: Vec<WireTaskId> = graph
             .iter()
             .flat_map(|graph| &graph.edges)
             .filter(|edge| edge.from == id && edge.kind == EdgeKind::Needs && !edge.met)

@@ -2,7 +2,7 @@
 
 use askama::Template;
 use landfall_api::{
-    Ask as _, CommandReport, LogAsked, Outcome, OutputKind, OutputLine, Problem, Status, TaskAsked,
+    CommandReport, LogAsked, Outcome, OutputKind, OutputLine, Problem, Status, TaskAsked, TypedService as _,
 };
 use serde_json::Value;
 

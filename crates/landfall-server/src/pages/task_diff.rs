@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use askama::Template;
-use landfall_api::{Ask as _, Diff, DiffAsked, Problem, ProblemCode, Status, TaskId};
+use landfall_api::{Diff, DiffAsked, Problem, ProblemCode, Status, TypedService as _, WireTaskId};
 
 use super::colours::{ColourSpan, DiffVersion, SyntaxHighlighter};
-use super::diff::{self, DiffFile, DiffLine, DiffLineKind, DiffLinePair, HighlightedLine, Patch};
+use super::diff::{self, DiffFile, DiffLine, DiffLineKind, DiffLinePair, HighlightedLine, ParsedDiff};
 use super::markup::Markup;
 use super::task::{self, TaskPageHead};
 use super::{PageContext, RenderedPage, words};
@@ -169,7 +169,7 @@ fn compared_tip(head: &TaskPageHead, diff: &Diff) -> String {
     }
 }
 
-fn render_diff(diff: &Diff, patch: &Patch<'_>, choice: &DiffViewOptions) -> RenderedDiff {
+fn render_diff(diff: &Diff, patch: &ParsedDiff<'_>, choice: &DiffViewOptions) -> RenderedDiff {
     let mut rows_left = LINES_MAX;
     let mut coloured_left = COLOURED_PAGE_MAX;
     let mut files = Vec::new();
@@ -238,7 +238,11 @@ pub(super) struct PreviewFile {
 }
 
 /// The changes of a task in at most so many lines; none if they cannot be had.
-pub(super) fn preview_diff(visit: &PageContext<'_>, task: TaskId, lines_max: usize) -> Option<DiffPreview> {
+pub(super) fn preview_diff(
+    visit: &PageContext<'_>,
+    task: WireTaskId,
+    lines_max: usize,
+) -> Option<DiffPreview> {
     const PREVIEW_FILES_MAX: usize = 20;
     let diff = visit.diff(DiffAsked { task, from: None }).ok()?;
     let bytes = diff.diff.bytes().ok()?;

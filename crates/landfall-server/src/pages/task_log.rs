@@ -1,9 +1,11 @@
 //! The log of a task: what its agents and checks printed, a page at a time, the newest at the end.
 
 use askama::Template;
-use landfall_api::{Ask as _, Level, Output, OutputAsked, OutputKind, OutputLine, Problem, TaskAsked};
+use landfall_api::{
+    Level, Output, OutputAsked, OutputKind, OutputLine, Problem, TaskAsked, TypedService as _,
+};
 
-use super::log::{self, LogView, ROWS, Wanted};
+use super::log::{self, LogPageQuery, LogView, ROWS};
 use super::markup::Markup;
 use super::task::TaskPageHead;
 use super::{PageContext, RenderedPage, words};
@@ -13,7 +15,7 @@ use super::{PageContext, RenderedPage, words};
 struct TaskLogPage<'a> {
     head: &'a TaskPageHead,
     choices: Vec<LogPageChoice>,
-    wanted: &'a Wanted,
+    wanted: &'a LogPageQuery,
     views: Vec<ViewLink>,
     shown: Option<LogPageContent>,
     trouble: Option<String>,
@@ -57,7 +59,7 @@ struct LogPageContent {
 
 pub(super) fn draw_log_page(visit: &PageContext<'_>) -> Result<RenderedPage, Problem> {
     let head = TaskPageHead::load_head(visit, "log")?;
-    let mut wanted = Wanted::of(head.id, &visit.query);
+    let mut wanted = LogPageQuery::of(head.id, &visit.query);
     if wanted.at.is_none() && wanted.search.is_empty() && wanted.levels.is_empty() {
         wanted.backward = true; // the newest at the end
     }
@@ -89,7 +91,7 @@ pub(super) fn draw_log_page(visit: &PageContext<'_>) -> Result<RenderedPage, Pro
                 link: format!(
                     "{}?{}",
                     head.path("log"),
-                    Wanted { view, levels: Vec::new(), ..wanted.clone() }.query()
+                    LogPageQuery { view, levels: Vec::new(), ..wanted.clone() }.query()
                 ),
                 here: wanted.levels.is_empty() && wanted.view == view,
             })
@@ -114,13 +116,13 @@ fn first_shown(outputs: &[OutputLine]) -> Option<&OutputLine> {
 fn log_page_content(
     visit: &PageContext<'_>,
     head: &TaskPageHead,
-    wanted: &Wanted,
+    wanted: &LogPageQuery,
     page: &Output,
 ) -> LogPageContent {
     let pinned = wanted.pinned(&page.output);
     let at = head.path("log");
     let link = |place: u64, backward: bool| format!("{at}?{}", pinned.query_at(place, backward));
-    let bare = Wanted { search: String::new(), levels: Vec::new(), ..pinned.clone() };
+    let bare = LogPageQuery { search: String::new(), levels: Vec::new(), ..pinned.clone() };
     let error = |backward: bool| {
         let asked = OutputAsked { levels: vec![Level::Error], at: None, backward, ..bare.to_request(1) };
         let found = visit.output(asked).ok()?;
@@ -130,7 +132,7 @@ fn log_page_content(
     let first_error = error(false);
     let last_error = first_error.is_some().then(|| error(true)).flatten();
     let query = pinned.query();
-    let other = |other: Wanted| format!("{at}?{}", other.query());
+    let other = |other: LogPageQuery| format!("{at}?{}", other.query());
     let part = |kind: &str| format!("{at}/download?{query}&as={kind}");
     LogPageContent {
         name: log::name(&page.output),
@@ -146,8 +148,8 @@ fn log_page_content(
         first_error,
         last_error,
         lines: format!("{at}/lines?{query}"),
-        other_stream: other(Wanted { stderr: !pinned.stderr, ..pinned.clone() }),
-        other_form: other(Wanted { raw: !pinned.raw, ..pinned.clone() }),
+        other_stream: other(LogPageQuery { stderr: !pinned.stderr, ..pinned.clone() }),
+        other_form: other(LogPageQuery { raw: !pinned.raw, ..pinned.clone() }),
         stream: format!("/api/v1/tasks/{}/output/stream?{query}&as=html", head.id),
         downloads: vec![
             ("raw", part("raw")),

@@ -1,6 +1,8 @@
 //! The loop over a module's task: a strip that says how far it is, with a button to stop it, or a form to begin one.
 
-use landfall_api::{Ask as _, LOOP_ITERATIONS, LOOP_MINUTES, LoopLine, LoopStatus, LoopsAsked, TaskDetail};
+use landfall_api::{
+    LOOP_ITERATIONS, LOOP_MINUTES, LoopLine, LoopStatus, LoopsAsked, TaskDetail, TypedService as _,
+};
 
 use super::{PageContext, words};
 

@@ -1,13 +1,15 @@
 //! What a person can do about a task now, and why not, for the rest.
 
-use landfall_api::{Ask as _, FlowLine, Nothing, QuickIssue, Size, Status, TaskDetail, TaskId, WaitFor};
+use landfall_api::{
+    FlowLine, Nothing, QuickIssue, Size, Status, TaskDetail, TypedService as _, WaitFor, WireTaskId,
+};
 
 use super::PageContext;
 use super::task_target::{self, ManualStep};
 
 /// The panel.
 pub(super) struct TaskPanel {
-    pub(super) id: TaskId,
+    pub(super) id: WireTaskId,
     pub(super) back: String,
     /// What it may do, or why it may not.
     pub(super) may: TaskPermissions,
@@ -39,7 +41,7 @@ pub(super) struct TaskEditForm {
     pub(super) draft: bool,
 }
 
-/// Leave to do something; otherwise why there is none.
+/// SessionExpiry to do something; otherwise why there is none.
 pub(super) type ActionPermission = Result<(), &'static str>;
 
 /// Everything a person might do.

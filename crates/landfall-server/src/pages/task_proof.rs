@@ -1,7 +1,7 @@
 //! What is known for certain: the certificate of a landed task, and the journal of a task.
 
 use askama::Template;
-use landfall_api::{Ask as _, LogAsked, Problem, TaskAsked};
+use landfall_api::{LogAsked, Problem, TaskAsked, TypedService as _};
 use serde_json::Value;
 
 use super::parts::{self, RelativeTime};

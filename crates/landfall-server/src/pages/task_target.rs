@@ -3,8 +3,8 @@
 
 use askama::Template;
 use landfall_api::{
-    Ask as _, DoAsked, JudgementLine, Nothing, Problem, ProblemCode, Progress, ProofLine, RefinementLine,
-    RunAsked, Target, TaskAsked, TaskId,
+    DoAsked, JudgementLine, Nothing, Problem, ProblemCode, Progress, ProofLine, RefinementLine, RunAsked,
+    Target, TaskAsked, TypedService as _, WireTaskId,
 };
 
 use super::parts::{self, ProgressBar, RelativeTime};
@@ -56,7 +56,7 @@ pub(super) fn manual_steps(progress: &Progress) -> Vec<ManualStep> {
 /// A form: one step by hand. Where nothing runs, a run begins for just that step.
 pub(super) fn do_step(visit: &PageContext<'_>, fields: &FormFields) -> Result<String, Problem> {
     let missing = |what: &str| Problem::new(ProblemCode::BadInput, format!("the form says no {what}"));
-    let task: TaskId = fields.parse_field("task")?.ok_or_else(|| missing("task"))?;
+    let task: WireTaskId = fields.parse_field("task")?.ok_or_else(|| missing("task"))?;
     let command = fields.first_text("command").ok_or_else(|| missing("command"))?.to_owned();
     let checkpoint = fields.parse_field("checkpoint")?;
     let running = visit.status(Nothing {})?.run.is_some();
@@ -108,7 +108,7 @@ struct JudgementRow {
 #[derive(Template)]
 #[template(path = "task_judged.html")]
 pub(super) struct JudgesPanel {
-    id: TaskId,
+    id: WireTaskId,
     gauges: Vec<Gauge>,
     last: String,
     history: Vec<JudgementRow>,

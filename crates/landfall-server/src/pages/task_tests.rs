@@ -11,7 +11,7 @@ use landfall_api::{
 use serde_json::json;
 
 use super::{PAGES, PageContext, RenderedPage};
-use crate::door::{Shared, Who};
+use crate::door::{Requester, ServerState};
 
 /// Breaks out of wherever it lands, if anything can.
 const EVIL: &str = "</textarea></script><img src=x onerror=alert(1)>'\"><b>\u{202e}\u{1b}[31m`";
@@ -98,7 +98,7 @@ impl Service for Toy {
                 progress: None,
                 clashes: vec![landfall_api::ClashLine {
                     task: asked.task,
-                    with: landfall_api::TaskId(3),
+                    with: landfall_api::WireTaskId(3),
                     files: vec![evil()],
                 }],
             }),
@@ -179,10 +179,10 @@ impl Service for Toy {
 
 /// Draws a page of the task by its path and query.
 fn draw_path(path: &str, query: &str, task: TaskDetail) -> String {
-    let shared = Shared::new(Arc::new(Toy(task)), None, &[], Vec::new(), &[], "toy".to_owned());
+    let shared = ServerState::new(Arc::new(Toy(task)), None, &[], Vec::new(), &[], "toy".to_owned());
     let visit = PageContext {
         shared: &shared,
-        who: &Who::Owner,
+        who: &Requester::Owner,
         fields: vec![("task".to_owned(), "T7".to_owned())],
         query: serde_html_form::from_str(query).expect("a query"),
     };
@@ -331,11 +331,11 @@ fn a_task_that_is_not_there_says_so() {
             Err(Problem::new(ProblemCode::NotFound, "no such task"))
         }
     }
-    let shared = Shared::new(Arc::new(Nothing), None, &[], Vec::new(), &[], "toy".to_owned());
+    let shared = ServerState::new(Arc::new(Nothing), None, &[], Vec::new(), &[], "toy".to_owned());
     for (path, _) in ALL {
         let visit = PageContext {
             shared: &shared,
-            who: &Who::Owner,
+            who: &Requester::Owner,
             fields: vec![("task".to_owned(), "T7".to_owned())],
             query: Vec::new(),
         };

@@ -40,10 +40,10 @@ pub(super) fn draw_path(target: &str, made: &Made) -> String {
         Some((known.strip_prefix('{')?.strip_suffix('}')?.to_owned(), given.to_owned()))
     });
     let service = Arc::new(Answers(Arc::clone(&made.0)));
-    let shared = Shared::new(service, None, &[], Vec::new(), &[], "a <b>project</b>".to_owned());
+    let shared = ServerState::new(service, None, &[], Vec::new(), &[], "a <b>project</b>".to_owned());
     let visit = PageContext {
         shared: &shared,
-        who: &Who::Owner,
+        who: &Requester::Owner,
         fields: fields.collect(),
         query: serde_html_form::from_str(query).expect("a query of our own"),
     };

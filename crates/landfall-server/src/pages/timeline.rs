@@ -3,7 +3,7 @@
 
 use askama::Template;
 use askama::filters::HtmlSafe;
-use landfall_api::{AttemptKind, TaskDetail, TaskId};
+use landfall_api::{AttemptKind, TaskDetail, WireTaskId};
 
 use super::words;
 
@@ -19,7 +19,7 @@ const NAMED_MIN: f64 = 44.0; // a narrower bar has no name
 
 /// A task with what was tried on it.
 pub(super) struct TimelineTask {
-    pub(super) task: TaskId,
+    pub(super) task: WireTaskId,
     pub(super) title: String,
     pub(super) spans: Vec<TimelineSpan>,
     pub(super) landed_ms: Option<i64>,
@@ -81,7 +81,7 @@ struct TimelineRow {
     y: f64,
     /// Where the middle of its text is.
     text_y: f64,
-    task: TaskId,
+    task: WireTaskId,
     /// The whole title. The picture cuts it off: a part of a secret would not be known as one, and not be hidden.
     title: String,
     bars: Vec<TimelineBar>,
@@ -132,7 +132,7 @@ impl Timeline {
             });
         }
         let rows_bottom = TOP + ROW * count_to_f64(tasks.len());
-        let mut landings: Vec<(i64, TaskId)> =
+        let mut landings: Vec<(i64, WireTaskId)> =
             tasks.iter().filter_map(|task| Some((task.landed_ms?, task.task))).collect();
         landings.sort_unstable();
         let sum = (tasks.len() > 1).then(|| draw_sum(&landings, tasks.len(), rows_bottom, plot_right, &x));
@@ -188,7 +188,7 @@ fn draw_span(span: &TimelineSpan, from: f64, to: f64) -> TimelineBar {
 }
 
 /// The landings as flags. Those that stand too close to tell them apart share one.
-fn group_flags(landings: &[(i64, TaskId)], x: &impl Fn(i64) -> f64) -> Vec<LandingFlag> {
+fn group_flags(landings: &[(i64, WireTaskId)], x: &impl Fn(i64) -> f64) -> Vec<LandingFlag> {
     const APART: f64 = 46.0;
     let mut flags: Vec<LandingFlag> = Vec::new();
     for (at_ms, task) in landings {
@@ -202,7 +202,7 @@ fn group_flags(landings: &[(i64, TaskId)], x: &impl Fn(i64) -> f64) -> Vec<Landi
 }
 
 fn draw_sum(
-    landings: &[(i64, TaskId)],
+    landings: &[(i64, WireTaskId)],
     scope: usize,
     top: f64,
     right: f64,
@@ -257,7 +257,7 @@ mod tests {
             end: "<i>".to_owned(),
         };
         TimelineTask {
-            task: TaskId(id),
+            task: WireTaskId(id),
             title: "<script>".to_owned(),
             spans: spans.iter().map(span).collect(),
             landed_ms,

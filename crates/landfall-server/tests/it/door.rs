@@ -1,13 +1,13 @@
 //! The door, over every route there is: who the request is for, which page it comes from, and what every answer carries.
 
 use landfall_api::Access;
-use landfall_server::{Guard, Served, served_routes};
+use landfall_server::{Guard, ServedRoute, served_routes};
 
 use crate::samples::{Samples, fill};
 use crate::support::{Answer, Asking, Place, raw};
 
 /// A request for a route as it would be right, with the right kind of body.
-pub fn right(place: &Place, samples: &Samples, route: &Served) -> Asking {
+pub fn right(place: &Place, samples: &Samples, route: &ServedRoute) -> Asking {
     let (target, body) = samples.request(route.method, &route.path);
     let asking = place.ask(route.method, &target);
     match (route.method, body) {
@@ -17,17 +17,17 @@ pub fn right(place: &Place, samples: &Samples, route: &Served) -> Asking {
     }
 }
 
-fn is_page(route: &Served) -> bool {
+fn is_page(route: &ServedRoute) -> bool {
     let for_programs = ["/api/", "/assets/", "/hooks/"];
     route.path != "/metrics" && !for_programs.iter().any(|it| route.path.starts_with(it))
 }
 
-fn changes(route: &Served) -> bool {
+fn changes(route: &ServedRoute) -> bool {
     route.method != "GET"
 }
 
 /// A stream does not end by itself.
-pub fn ends(route: &Served) -> bool {
+pub fn ends(route: &ServedRoute) -> bool {
     !matches!(route.path.as_str(), "/api/v1/events" | "/api/v1/tasks/{task}/output/stream")
 }
 

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use landfall_api::TaskId;
+use landfall_api::WireTaskId;
 
 use crate::support::{Asking, Place, TIME_MAX, until};
 
@@ -146,7 +146,7 @@ fn the_stream_of_a_task_is_of_that_task() {
     let place = Place::new();
     let mut viewer = watch(&place, "?after=0&task=T7");
     for at in 0..20 {
-        place.toy.write(1, [None, Some(TaskId(7)), Some(TaskId(8))][at % 3]);
+        place.toy.write(1, [None, Some(WireTaskId(7)), Some(WireTaskId(8))][at % 3]);
     }
     assert_eq!(viewer.hear(7), [2, 5, 8, 11, 14, 17, 20]);
 }

@@ -5,9 +5,9 @@ use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use landfall_api::client::{Client, ConnectError, EngineAddress};
+use landfall_api::client::{ConnectError, EngineAddress, EngineClient};
 use landfall_api::{
-    Ask as _, NewTask, NewTasks, Nothing, ProblemCode, Request, StopAsked, TaskAsked, TaskId,
+    NewTask, NewTasks, Nothing, ProblemCode, Request, StopAsked, TaskAsked, TypedService as _, WireTaskId,
 };
 
 use crate::support::{Answer, Place, until};
@@ -35,11 +35,11 @@ const STATUS: &str = "GET /api/v1/status HTTP/1.1\r\nHost: landfall\r\n";
 #[test]
 fn many_requests_of_one_client_are_answered_in_turn() {
     let place = Place::new();
-    let client = Client::connect(&place.socket()).expect("connect");
+    let client = EngineClient::connect(&place.socket()).expect("connect");
     assert_eq!(client.engine().pid, std::process::id());
     for _ in 0..10 {
         assert!(client.runs(Nothing {}).is_ok());
-        assert!(client.show(TaskAsked { task: TaskId(3) }).is_ok());
+        assert!(client.show(TaskAsked { task: WireTaskId(3) }).is_ok());
         let problem =
             client.session_revoke(landfall_api::SessionOf { session: "x".to_owned() }).expect_err("nobody");
         assert_eq!(problem.code, ProblemCode::NotFound);
@@ -47,14 +47,14 @@ fn many_requests_of_one_client_are_answered_in_turn() {
     }
     let asked = place.toy.asked();
     assert_eq!(asked.len(), 20, "{asked:?}");
-    assert_eq!(asked[1], Request::Show(TaskAsked { task: TaskId(3) }), "the words arrive");
+    assert_eq!(asked[1], Request::Show(TaskAsked { task: WireTaskId(3) }), "the words arrive");
 }
 
 #[test]
 fn the_same_client_comes_by_the_address_with_the_token() {
     let place = Place::new();
     let reach = |token: &str| {
-        Client::connect_to(EngineAddress::Server {
+        EngineClient::connect_to(EngineAddress::Server {
             at: place.at,
             host: place.host(),
             token: token.to_owned(),
@@ -70,7 +70,7 @@ fn the_same_client_comes_by_the_address_with_the_token() {
 #[test]
 fn a_long_backlog_fits_and_a_flood_does_not() {
     let place = Place::new();
-    let client = Client::connect(&place.socket()).expect("connect");
+    let client = EngineClient::connect(&place.socket()).expect("connect");
     let tasks = |count: usize| NewTasks {
         tasks: (0..count)
             .map(|_| NewTask { title: "t".repeat(60), body: "b".repeat(400), ..NewTask::default() })
@@ -101,7 +101,7 @@ fn requests_for_others_of_other_versions_and_by_agents_are_refused() {
 fn stopping_lets_a_request_under_way_end_and_does_not_wait_for_ever() {
     let mut place = Place::new();
     *place.toy.takes.lock().expect("no panic while it is held") = Duration::from_millis(500);
-    let client = Client::connect(&place.socket()).expect("connect");
+    let client = EngineClient::connect(&place.socket()).expect("connect");
     // Somebody who began to ask and never goes on, and somebody who watches.
     let _slow = place.ask("POST", "/api/v1/stop").with("Content-Length", "10").open();
     let _stream = place.owner("GET", "/api/v1/events").open();
@@ -158,7 +158,7 @@ fn a_key_file_that_others_could_have_made_or_read_is_refused_with_what_to_do() {
         std::fs::write(&path, bytes).expect("ours");
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("ours");
     };
-    let refused = |how: &str| match Client::connect(&place.socket()) {
+    let refused = |how: &str| match EngineClient::connect(&place.socket()) {
         Err(ConnectError::Refused(problem)) => {
             assert_eq!(problem.code, ProblemCode::Unauthorized, "{how}");
             let text = format!("{problem:?}");
@@ -192,7 +192,7 @@ fn a_key_file_that_others_could_have_made_or_read_is_refused_with_what_to_do() {
     assert_eq!(std::fs::read(&aside).expect("ours"), good);
     assert_eq!(std::fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o600);
     write(&good, 0o600);
-    assert!(Client::connect(&place.socket()).is_ok(), "the right one is still the right one");
+    assert!(EngineClient::connect(&place.socket()).is_ok(), "the right one is still the right one");
 }
 
 /// Connects in a process of its own, which ends and leaves its connection to us.
@@ -271,11 +271,11 @@ fn a_connection_that_was_handed_on_is_worth_nothing() {
 #[test]
 fn whoever_opens_many_connections_does_not_keep_the_user_out() {
     let place = Place::new();
-    let kept = Client::connect(&place.socket()).expect("connect");
+    let kept = EngineClient::connect(&place.socket()).expect("connect");
     let silent: Vec<UnixStream> = (0..400).filter_map(|_| UnixStream::connect(place.socket()).ok()).collect();
     assert!(silent.len() > 100, "{}", silent.len());
     for _ in 0..5 {
-        let client = Client::connect(&place.socket()).expect("there is room for the user");
+        let client = EngineClient::connect(&place.socket()).expect("there is room for the user");
         assert!(client.stop(StopAsked { task: None, now: false }).is_ok());
     }
     assert!(kept.runs(Nothing {}).is_ok(), "whoever has shown the key keeps their place");
@@ -286,7 +286,7 @@ fn whoever_opens_many_connections_does_not_keep_the_user_out() {
     let answer = raw(&place, &format!("{STATUS}landfall-key: {}\r\n", key(&place)));
     assert_eq!(answer.status, 403, "even one that got hold of the key");
     *place.toy.shut.lock().expect("no panic while it is held") = false;
-    assert!(Client::connect(&place.socket()).expect("there is room").status(Nothing {}).is_ok());
+    assert!(EngineClient::connect(&place.socket()).expect("there is room").status(Nothing {}).is_ok());
     drop((silent, agents));
 }
 
@@ -302,5 +302,5 @@ fn a_connection_that_gives_way_is_closed_before_anybody_knows_whose_it_is() {
     assert_eq!(oldest.read(&mut [0]).expect("it is closed"), 0);
     assert!(began.elapsed() < Duration::from_secs(9), "not only when finding out has taken too long");
     drop(stuck);
-    assert!(Client::connect(&place.socket()).expect("there is room").status(Nothing {}).is_ok());
+    assert!(EngineClient::connect(&place.socket()).expect("there is room").status(Nothing {}).is_ok());
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use landfall_api::{LogEntry, LogPage, Problem, ProblemCode, Request, Response, Service, TaskId, socket};
+use landfall_api::{LogEntry, LogPage, Problem, ProblemCode, Request, Response, Service, WireTaskId, socket};
 use landfall_server::{AccessKeys, RunningServer, ServerOptions, serve};
 
 use crate::samples::Samples;
@@ -93,7 +93,7 @@ impl Toy {
     }
 
     /// Writes facts to the journal.
-    pub fn write(&self, count: usize, task: Option<TaskId>) {
+    pub fn write(&self, count: usize, task: Option<WireTaskId>) {
         let mut journal = self.journal.lock().expect("no panic while it is held");
         for _ in 0..count {
             let seq = journal.len() as u64 + 1;

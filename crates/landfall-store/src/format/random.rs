@@ -175,7 +175,7 @@ impl Random {
 macro_rules! numbers {
     ($($method:ident $visit:ident $number:ty,)+) => {
         $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-            let drawn = self.number(u64::try_from(<$number>::MAX).unwrap_or(u64::MAX));
+            let drawn = self.random_number(u64::try_from(<$number>::MAX).unwrap_or(u64::MAX));
             visitor.$visit(<$number>::try_from(drawn).expect("it is at most the largest"))
         })+
     };

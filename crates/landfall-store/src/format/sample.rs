@@ -27,7 +27,7 @@ use landfall_model::issue::{
 use landfall_model::objective::{ObjectiveItem, Requirement, Weight};
 use landfall_model::pilot::{PauseReason, PilotEvent, PilotMode};
 use landfall_model::proof::{ProofAuthor, ProofColour, ProofRun, ProofSubject, RequiredProof};
-use landfall_model::queue::{BatchMember, BatchPrefix, Closed, HoldReason};
+use landfall_model::queue::{BatchEnd, BatchMember, BatchPrefix, HoldReason};
 use landfall_model::recovery::{self, PlanAction, RecoveryEvent, RecoveryOp, RecoveryTier};
 use landfall_model::review::{Finding, FindingSeverity, ReviewMode, ReviewRule};
 use landfall_model::score::{Dimension, GatePoint, RefinementImpact, Scores};
@@ -638,7 +638,7 @@ fn queue_facts(facts: &mut Facts) {
     let checked =
         |batch, count, outcome| QueueEvent::Checked { batch, count, report: sample_report(vec![outcome]) };
     let dropped =
-        |batch| QueueEvent::Over { batch, how: Closed::Dropped { reason: "T2 made it red".to_owned() } };
+        |batch| QueueEvent::Over { batch, how: BatchEnd::Dropped { reason: "T2 made it red".to_owned() } };
     let built = |batch, members, prefixes, crowded| QueueEvent::Built {
         batch,
         base: sample_commit('a'),
@@ -657,7 +657,7 @@ fn queue_facts(facts: &mut Facts) {
         QueueEvent::CheckBegan { batch: one, count: 1 },
         checked(one, 1, CheckOutcome::Pass),
         QueueEvent::LandingBegan { batch: one, count: 1 },
-        QueueEvent::Over { batch: one, how: Closed::Landed { count: 1, commit: sample_commit('1') } },
+        QueueEvent::Over { batch: one, how: BatchEnd::Landed { count: 1, commit: sample_commit('1') } },
     ];
     for event in queue {
         facts.push_engine_event(EngineEvent::Queue(event));
@@ -1020,7 +1020,7 @@ fn aside_facts(facts: &mut Facts) {
         QueueEvent::CheckBegan { batch, count: 1 },
         QueueEvent::Checked { batch, count: 1, report: sample_report(vec![CheckOutcome::Pass]) },
         QueueEvent::Doubted { batch, count: 1 },
-        QueueEvent::Over { batch, how: Closed::Dropped { reason: "a person must look at T4".to_owned() } },
+        QueueEvent::Over { batch, how: BatchEnd::Dropped { reason: "a person must look at T4".to_owned() } },
     ] {
         facts.push_engine_event(EngineEvent::Queue(event));
     }

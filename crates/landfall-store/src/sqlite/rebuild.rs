@@ -11,7 +11,7 @@ use super::tables::{self, RowBuffers};
 use crate::error::StoreResultExt;
 use crate::fold::{InMemoryTables, TableChange, TaskEventMarks, change_of};
 use crate::format::{FlowText, flow_text};
-use crate::tally::{CountChange, CountIncrement, CountKey, Counted, count_changes};
+use crate::tally::{CountChange, CountIncrement, CountKey, CountKind, count_changes};
 use crate::{ReplayStop, Seq, StoreError, reader, schema};
 
 /// Makes the tables again, in one transaction: a failure leaves them as they were.
@@ -80,7 +80,7 @@ struct TableRebuild {
     flows: Vec<(Seq, FlowText)>,
     /// No table, but a journal in which it goes astray is as damaged as one in which a task does.
     queue: Queue,
-    counts: BTreeMap<(i64, Counted, String), u64>,
+    counts: BTreeMap<(i64, CountKind, String), u64>,
 }
 
 impl TableRebuild {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use landfall_model::auto::{AgentLoops, AutoEvent};
 use landfall_model::conflict::ConflictTimeoutAction;
 use landfall_model::gate::{CheckOutcome, CommandResult, GateReport};
-use landfall_model::queue::{BatchDoing, BatchMember, BatchPrefix, Closed, HoldReason};
+use landfall_model::queue::{BatchDoing, BatchEnd, BatchMember, BatchPrefix, HoldReason};
 use landfall_model::{
     AgentAssignment, Attempt, AttemptStart, BatchId, Commit, Digest, EngineEvent, Event, Fact, JournalEntry,
     QueueEvent, RunId, SignOff, StepName, Task, TaskId, TaskLimits, TaskSpec, TaskStatus, Timestamp, Tree,
@@ -57,7 +57,7 @@ fn a_reader_folds_what_a_replay_of_everything_folds() {
 
         let sprints = read.sprints.all_sprints();
         let sizes = [
-            read.queue.past_batches().filter(|(_, how, _)| matches!(how, Closed::Landed { .. })).count(),
+            read.queue.past_batches().filter(|(_, how, _)| matches!(how, BatchEnd::Landed { .. })).count(),
             read.queue.len(),
             sprints.iter().map(|sprint| sprint.tasks.len()).sum(),
             sprints.iter().map(|sprint| sprint.landings.len()).sum(),

@@ -7,7 +7,7 @@ use landfall_model::checkpoint::{CheckpointEvent, CheckpointReason};
 use landfall_model::conflict::ConflictTimeoutAction;
 use landfall_model::gate::{CheckOutcome, CommandResult, GateReport};
 use landfall_model::pilot::{PauseReason, PilotEvent, PilotMode};
-use landfall_model::queue::{BatchDoing, BatchMember, BatchPrefix, Closed, HoldReason};
+use landfall_model::queue::{BatchDoing, BatchEnd, BatchMember, BatchPrefix, HoldReason};
 use landfall_model::review::{Finding, FindingSeverity};
 use landfall_model::sprint::{ReviewDecision, SprintEnd, SprintEndCondition, SprintEvent, SprintSpec};
 use landfall_model::{
@@ -364,11 +364,11 @@ impl History {
                 QueueEvent::CheckBegan { batch, count }
             }
             BatchDoing::Resting => {
-                QueueEvent::Over { batch, how: Closed::Dropped { reason: "it is red".to_owned() } }
+                QueueEvent::Over { batch, how: BatchEnd::Dropped { reason: "it is red".to_owned() } }
             }
             BatchDoing::Checking(count) => QueueEvent::Checked { batch, count, report: self.report() },
             BatchDoing::Landing(count) => {
-                QueueEvent::Over { batch, how: Closed::Landed { count, commit: self.commit() } }
+                QueueEvent::Over { batch, how: BatchEnd::Landed { count, commit: self.commit() } }
             }
         }
     }

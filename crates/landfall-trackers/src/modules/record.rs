@@ -105,7 +105,7 @@ impl fmt::Display for ModuleStatus {
 
 /// Not a status.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a status; known: {known}", known = Status::known())]
+#[error("`{0}` is not a status; known: {known}", known = ModuleStatus::list_known())]
 pub struct UnknownStatus(pub String);
 
 impl FromStr for ModuleStatus {

@@ -1,6 +1,6 @@
 //! `landfall accept`: ends tasks as done whose work is already there.
 
-use landfall_api::{Accept, Ask, TaskId};
+use landfall_api::{Accept, TypedService, WireTaskId};
 
 use super::words;
 use crate::context::CliContext;
@@ -14,7 +14,7 @@ use crate::exit::{CliExit, CommandFailure};
 pub struct Args {
     /// Tasks, such as T7
     #[arg(required = true, value_name = "TASK")]
-    tasks: Vec<TaskId>,
+    tasks: Vec<WireTaskId>,
 
     /// Reason, such as the commit that holds the work
     #[arg(long, value_name = "REASON", required = true)]

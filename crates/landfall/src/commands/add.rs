@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use landfall_api::taskfile::{self, TaskFileSource};
-use landfall_api::{Ask, NewTask, NewTasks, Size, TaskRef};
+use landfall_api::{NewTask, NewTasks, Size, TaskRef, TypedService};
 use landfall_text::control_chars::escape_line;
 
 use super::words;

@@ -1,6 +1,6 @@
 //! `landfall task annotate`: writes into the margin of a plan.
 
-use landfall_api::{Annotate, Ask, Note, NoteKind, PaperAsked, TaskId, UnknownWord};
+use landfall_api::{Annotate, Note, NoteKind, PaperAsked, TypedService, UnknownWord, WireTaskId};
 use landfall_text::control_chars::escape_line;
 
 use super::words;
@@ -14,7 +14,7 @@ use crate::exit::{CliExit, CommandFailure};
 #[derive(clap::Args)]
 pub struct Args {
     /// Task, such as T7
-    task: TaskId,
+    task: WireTaskId,
 
     /// `insert`, `delete`, `replace` or `comment`; leave it out with `--file`
     #[arg(value_name = "KIND", value_parser = kind, required_unless_present = "file")]

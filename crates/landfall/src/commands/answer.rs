@@ -1,6 +1,6 @@
 //! `landfall answer`: answers the question a task waits with.
 
-use landfall_api::{Ask, TaskId};
+use landfall_api::{TypedService, WireTaskId};
 
 use super::words;
 use crate::context::CliContext;
@@ -12,7 +12,7 @@ use crate::exit::{CliExit, CommandFailure};
 #[derive(clap::Args)]
 pub struct Args {
     /// Task, such as T7
-    task: TaskId,
+    task: WireTaskId,
 
     /// Answer; `-` reads stdin
     #[arg(required = true, value_name = "TEXT")]

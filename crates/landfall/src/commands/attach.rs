@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal as _;
 
-use landfall_api::TaskId;
+use landfall_api::WireTaskId;
 use landfall_bridge::attach::{AttachError, attach_to_terminal};
 
 use crate::context::CliContext;
@@ -15,7 +15,7 @@ use crate::say::print_json;
 #[derive(clap::Args)]
 pub struct Args {
     /// Task, such as T7
-    task: TaskId,
+    task: WireTaskId,
 
     /// Watch only, without typing
     #[arg(short, long)]

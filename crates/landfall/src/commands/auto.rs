@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use landfall_api::{
-    Ask, AutoReport, FollowedIssue, HaulId, HaulList, IssueReview, IssueStanding, IssueSummariesAsked,
-    IssueSummary, IssueWay, IssuesFollow, IssuesFollowed, LeftOutIssue, Mode, Nothing, RunOutcome, TaskId,
+    AutoReport, FollowedIssue, HaulId, HaulList, IssueReview, IssueStanding, IssueSummariesAsked,
+    IssueSummary, IssueWay, IssuesFollow, IssuesFollowed, LeftOutIssue, Mode, Nothing, RunOutcome,
+    TypedService, WireTaskId,
 };
 use landfall_app::run_handle::RunAsked;
 use landfall_text::control_chars::escape_line;
@@ -176,8 +177,8 @@ fn follow_issues(
     if !context.json {
         print_followed_issues(&followed);
     }
-    let tasks: Vec<TaskId> = followed.issues.iter().filter_map(|it| it.task).collect();
-    let open: Vec<TaskId> =
+    let tasks: Vec<WireTaskId> = followed.issues.iter().filter_map(|it| it.task).collect();
+    let open: Vec<WireTaskId> =
         followed.issues.iter().filter(|it| !it.settled).filter_map(|it| it.task).collect();
     let (run, exit) = if open.is_empty() {
         (None, CliExit::Ok)
@@ -215,7 +216,7 @@ const DEAF_PAUSE: Duration = Duration::from_millis(250);
 /// Drives tasks. Where another process drives, its engine was told of them and a run that is for some tasks only is now for these as
 /// well: they are watched there. What it leaves is driven here.
 fn drive_or_watch(
-    tasks: &[TaskId],
+    tasks: &[WireTaskId],
     non_interactive: bool,
     context: &CliContext,
     is_over: &dyn Fn() -> Result<bool, CommandFailure>,
@@ -256,7 +257,7 @@ fn drive_or_watch(
     }
 }
 
-fn fetch_summaries(context: &CliContext, tasks: &[TaskId]) -> Result<Vec<IssueSummary>, CommandFailure> {
+fn fetch_summaries(context: &CliContext, tasks: &[WireTaskId]) -> Result<Vec<IssueSummary>, CommandFailure> {
     let asked = IssueSummariesAsked { tasks: tasks.to_vec() };
     Ok(context.open_service()?.issue_summaries(asked)?.issues)
 }

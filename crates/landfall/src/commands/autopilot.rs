@@ -1,6 +1,6 @@
 //! `landfall run autopilot`: who picks the tasks of the current run.
 
-use landfall_api::{Ask, AutoAsked, Mode, Nothing};
+use landfall_api::{AutoAsked, Mode, Nothing, TypedService};
 use landfall_text::control_chars::escape_line;
 
 use crate::context::CliContext;

@@ -1,6 +1,6 @@
 //! `landfall task block`: says that a task cannot go on.
 
-use landfall_api::{Ask, Block, TaskId};
+use landfall_api::{Block, TypedService, WireTaskId};
 
 use super::words;
 use crate::context::CliContext;
@@ -12,7 +12,7 @@ use crate::exit::{CliExit, CommandFailure};
 #[derive(clap::Args)]
 pub struct Args {
     /// Task, such as T7
-    task: TaskId,
+    task: WireTaskId,
 
     /// Reason
     #[arg(required = true, value_name = "REASON")]

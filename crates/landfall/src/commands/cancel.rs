@@ -1,6 +1,6 @@
 //! `landfall cancel`: ends tasks that are wanted no more.
 
-use landfall_api::{Ask, Cancel, TaskId};
+use landfall_api::{Cancel, TypedService, WireTaskId};
 
 use super::words;
 use crate::context::CliContext;
@@ -11,7 +11,7 @@ use crate::exit::{CliExit, CommandFailure};
 pub struct Args {
     /// Tasks, such as T7
     #[arg(required = true, value_name = "TASK")]
-    tasks: Vec<TaskId>,
+    tasks: Vec<WireTaskId>,
 
     /// Reason
     #[arg(long, value_name = "TEXT")]

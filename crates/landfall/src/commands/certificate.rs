@@ -3,7 +3,7 @@
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
-use landfall_api::{Ask, TaskAsked, TaskId};
+use landfall_api::{TaskAsked, TypedService, WireTaskId};
 use landfall_text::control_chars::escape_line;
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ use crate::say::{print_data, print_json};
 #[command(group = clap::ArgGroup::new("what").required(true).args(["task", "verify"]))]
 pub struct Args {
     /// Task, such as T7
-    task: Option<TaskId>,
+    task: Option<WireTaskId>,
     /// Verify the certificate in FILE against this repository; `-` reads stdin
     #[arg(long, value_name = "FILE")]
     verify: Option<PathBuf>,
@@ -34,7 +34,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
     }
 }
 
-fn show_certificate(task: TaskId, context: &CliContext) -> Result<CliExit, CommandFailure> {
+fn show_certificate(task: WireTaskId, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let answer = context.open_service()?.certificate(TaskAsked { task })?;
     match context.json || !std::io::stdout().is_terminal() {
         true => print_json(&answer.certificate)?,

@@ -1,6 +1,6 @@
 //! `landfall check`: runs the checks of the project without an agent.
 
-use landfall_api::TaskId;
+use landfall_api::WireTaskId;
 use landfall_app::CheckOptions;
 
 use crate::checks::{CheckPrinter, is_green, verdict_text};
@@ -16,7 +16,7 @@ use crate::say::print_message;
 #[derive(clap::Args)]
 pub struct Args {
     /// The task whose work is checked, merged with the base, such as T7
-    task: Option<TaskId>,
+    task: Option<WireTaskId>,
 
     /// Run the checks outside of the sandbox, with all your rights, to find out whether the sandbox is to blame
     ///

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use landfall_api::{
-    Ask, CheckpointAsked, CheckpointDetail, CheckpointDrop, CheckpointList, CheckpointNew, Nothing,
+    CheckpointAsked, CheckpointDetail, CheckpointDrop, CheckpointList, CheckpointNew, Nothing, TypedService,
 };
 use landfall_text::control_chars::escape_line;
 

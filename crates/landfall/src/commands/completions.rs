@@ -66,8 +66,8 @@ pub fn complete_words(args: &[OsString]) {
 pub fn task_candidates(at: &landfall_app::ProjectLocator) -> Vec<CompletionCandidate> {
     const TASKS_MAX: u32 = 200; // a shell shows no more
     let filter = landfall_api::Filter { limit: TASKS_MAX, ..landfall_api::Filter::default() };
-    let Ok(page) =
-        landfall_app::open_service(at).and_then(|service| landfall_api::Ask::list(&*service, filter))
+    let Ok(page) = landfall_app::open_service(at)
+        .and_then(|service| landfall_api::TypedService::list(&*service, filter))
     else {
         return Vec::new();
     };

@@ -1,6 +1,6 @@
 //! `landfall diff`: what a task changes.
 
-use landfall_api::{Ask, DiffAsked, TaskId};
+use landfall_api::{DiffAsked, TypedService, WireTaskId};
 
 use crate::context::CliContext;
 use crate::exit::{CliExit, CommandFailure};
@@ -13,7 +13,7 @@ use crate::say::{print_json, print_message, print_untrusted};
 #[derive(clap::Args)]
 pub struct Args {
     /// Task, such as T7
-    task: TaskId,
+    task: WireTaskId,
 
     /// Only changes since this commit of the task
     #[arg(long, value_name = "COMMIT")]

@@ -1,6 +1,6 @@
 //! `landfall project discoveries`: what agents found out.
 
-use landfall_api::{Ask, DiscoveriesAsked, DiscoveryDrop, DiscoveryLine, DiscoveryList};
+use landfall_api::{DiscoveriesAsked, DiscoveryDrop, DiscoveryLine, DiscoveryList, TypedService};
 use landfall_text::control_chars::escape_line;
 
 use crate::context::CliContext;

@@ -1,8 +1,8 @@
 //! `landfall task do`: one step of a task by hand.
 
 use landfall_api::{
-    Ask, DoAsked, FlowCheckpoint, Nothing, Status, StepDone, TaskAsked, TaskDetail, TaskId, UnknownWord,
-    WaitFor,
+    DoAsked, FlowCheckpoint, Nothing, Status, StepDone, TaskAsked, TaskDetail, TypedService, UnknownWord,
+    WaitFor, WireTaskId,
 };
 use landfall_app::run_handle::RunAsked;
 use landfall_text::control_chars::escape_line;
@@ -19,7 +19,7 @@ use crate::{live, presence};
 #[derive(clap::Args)]
 pub struct Args {
     /// Task, such as T7
-    task: TaskId,
+    task: WireTaskId,
 
     /// Step to run
     command: String,

@@ -1,6 +1,6 @@
 //! `landfall doctor`: whether everything Landfall needs is there and whole.
 
-use landfall_api::{Ask, Check, CheckState, Health, Nothing, SandboxReport};
+use landfall_api::{Check, CheckState, Health, Nothing, SandboxReport, TypedService};
 use landfall_app::CheckOptions;
 use landfall_text::control_chars::escape_line;
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use landfall_api::{Ask, Clear, EditTask, Size, TaskId};
+use landfall_api::{Clear, EditTask, Size, TypedService, WireTaskId};
 
 use super::words;
 use crate::context::CliContext;
@@ -12,7 +12,7 @@ use crate::exit::{CliExit, CommandFailure};
 #[derive(clap::Args)]
 pub struct Args {
     /// Task, such as T7
-    task: TaskId,
+    task: WireTaskId,
 
     /// New title
     #[arg(long)]
@@ -44,7 +44,7 @@ pub struct Args {
 
     /// Tasks that must land first; gives the whole list
     #[arg(long, value_name = "TASKS", value_delimiter = ',')]
-    needs: Option<Vec<TaskId>>,
+    needs: Option<Vec<WireTaskId>>,
 
     /// File, folder or glob pattern that the task is expected to change; repeat to give the whole list
     #[arg(long, value_name = "PATH", value_delimiter = ',')]
@@ -52,7 +52,7 @@ pub struct Args {
 
     /// Parent task
     #[arg(long, value_name = "TASK")]
-    parent: Option<TaskId>,
+    parent: Option<WireTaskId>,
 
     /// Flow of the task; `landfall project flow list` lists them
     #[arg(long)]

@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 
-use landfall_api::{Ask, Export, Exported, ExportedFile, TaskId};
+use landfall_api::{Export, Exported, ExportedFile, TypedService, WireTaskId};
 use landfall_text::control_chars::escape_line;
 
 use crate::context::CliContext;
@@ -18,7 +18,7 @@ use crate::say::{print_json, print_message, print_untrusted};
 pub struct Args {
     /// Tasks; the default is all
     #[arg(value_name = "TASK")]
-    tasks: Vec<TaskId>,
+    tasks: Vec<WireTaskId>,
 
     /// Write one file per task into this folder; existing files stay unchanged
     #[arg(long, value_name = "DIR")]

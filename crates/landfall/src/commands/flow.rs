@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use landfall_api::{Ask, FlowCheck, FlowChecked, FlowForm, FlowList, FlowOrigin, FlowShow, Nothing};
+use landfall_api::{FlowCheck, FlowChecked, FlowForm, FlowList, FlowOrigin, FlowShow, Nothing, TypedService};
 use landfall_text::control_chars::{escape_block, escape_line};
 
 use super::words;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use landfall_api::{Ask, EdgeKind, Graph, GraphAsked, GraphNode, TaskId};
+use landfall_api::{EdgeKind, Graph, GraphAsked, GraphNode, TypedService, WireTaskId};
 use landfall_text::control_chars::escape_line;
 
 use crate::context::CliContext;
@@ -12,7 +12,7 @@ use crate::exit::{CliExit, CommandFailure};
 #[derive(clap::Args)]
 pub struct Args {
     /// Only tasks connected with this one
-    task: Option<TaskId>,
+    task: Option<WireTaskId>,
 
     /// Maximum distance from it; 0 means no limit
     #[arg(long, default_value_t = 0, hide_default_value = true, requires = "task")]
@@ -34,9 +34,9 @@ fn render_graph(found: &Graph) -> String {
     if found.nodes.is_empty() {
         return "no task is open\n".to_owned();
     }
-    let nodes: BTreeMap<TaskId, &GraphNode> = found.nodes.iter().map(|node| (node.id, node)).collect();
-    let mut below: BTreeMap<TaskId, Vec<TaskId>> = BTreeMap::new();
-    let mut needs: BTreeSet<TaskId> = BTreeSet::new();
+    let nodes: BTreeMap<WireTaskId, &GraphNode> = found.nodes.iter().map(|node| (node.id, node)).collect();
+    let mut below: BTreeMap<WireTaskId, Vec<WireTaskId>> = BTreeMap::new();
+    let mut needs: BTreeSet<WireTaskId> = BTreeSet::new();
     for edge in found.edges.iter().filter(|edge| edge.kind == EdgeKind::Needs && !edge.met) {
         below.entry(edge.from).or_default().push(edge.to);
         needs.insert(edge.to);
@@ -58,15 +58,15 @@ fn render_graph(found: &Graph) -> String {
 }
 
 struct TaskTreePrinter<'a> {
-    nodes: &'a BTreeMap<TaskId, &'a GraphNode>,
-    below: &'a BTreeMap<TaskId, Vec<TaskId>>,
-    seen: BTreeSet<TaskId>,
+    nodes: &'a BTreeMap<WireTaskId, &'a GraphNode>,
+    below: &'a BTreeMap<WireTaskId, Vec<WireTaskId>>,
+    seen: BTreeSet<WireTaskId>,
     text: String,
 }
 
 impl TaskTreePrinter<'_> {
     /// Draws a task and what waits for it. `lasts` says for each task above whether it is the last of its own.
-    fn draw_task(&mut self, id: TaskId, lasts: &mut Vec<bool>) {
+    fn draw_task(&mut self, id: WireTaskId, lasts: &mut Vec<bool>) {
         let Some(node) = self.nodes.get(&id) else { return };
         for (place, last) in lasts.iter().enumerate() {
             self.text.push_str(match (place + 1 == lasts.len(), last) {

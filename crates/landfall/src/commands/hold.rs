@@ -1,6 +1,6 @@
 //! `landfall task hold`: keeps one task from going on.
 
-use landfall_api::{Ask, Hold, TaskId};
+use landfall_api::{Hold, TypedService, WireTaskId};
 
 use super::words;
 use crate::context::CliContext;
@@ -12,7 +12,7 @@ use crate::exit::{CliExit, CommandFailure};
 #[derive(clap::Args)]
 pub struct Args {
     /// Task, such as T7
-    task: TaskId,
+    task: WireTaskId,
 
     /// Reason
     #[arg(value_name = "REASON")]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use landfall_api::import::{Format, Imported, guess_format};
 use landfall_api::taskfile::TaskFileSource;
-use landfall_api::{Ask as _, ImportText};
+use landfall_api::{ImportText, TypedService as _};
 use landfall_text::control_chars::escape_line;
 use landfall_text::pluralize;
 

@@ -1,7 +1,8 @@
 //! `landfall inbox`: everything that waits for a person.
 
 use landfall_api::{
-    Action, Ask, Inbox, InboxAsked, InboxKind, InboxOrder, Request, ReviewAsked, ReviewSaid, TaskId,
+    Action, Inbox, InboxAsked, InboxKind, InboxOrder, Request, ReviewAsked, ReviewSaid, TypedService,
+    WireTaskId,
 };
 use landfall_text::control_chars::escape_line;
 use landfall_text::quote_shell_word;
@@ -16,7 +17,7 @@ use crate::tone::{TextTone, paint_text};
 #[derive(clap::Args)]
 pub struct Args {
     /// Only items of this task
-    task: Option<TaskId>,
+    task: Option<WireTaskId>,
 
     /// Newest first, instead of most urgent first
     #[arg(long)]
@@ -88,7 +89,7 @@ fn kind_tone(kind: InboxKind) -> TextTone {
 
 /// The command that does the same as an action; none where only the pages can.
 fn action_command(action: &Action) -> Option<String> {
-    let list = |tasks: &[TaskId]| tasks.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    let list = |tasks: &[WireTaskId]| tasks.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
     let words = |text: &str| if text.is_empty() { "\"…\"".to_owned() } else { quote_shell_word(text) };
     let request = Request::of_words(&action.op, &action.asked).ok().flatten()?;
     Some(match request {

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use landfall_api::{
-    Ask as _, ImprovementList, ImprovementsFile, IssueAsked, IssueChanged, IssueClose, IssueComment,
-    IssueDetail, IssueEdit, IssueEventsAsked, IssueLine, IssueList, IssueMade, IssueNew, IssueNumber,
-    IssueSay, IssueState, IssueTick, IssuesAsked, Nothing, PullRequestDetail, Size, UnreadableIssue,
+    ImprovementList, ImprovementsFile, IssueAsked, IssueChanged, IssueClose, IssueComment, IssueDetail,
+    IssueEdit, IssueEventsAsked, IssueLine, IssueList, IssueMade, IssueNew, IssueNumber, IssueSay,
+    IssueState, IssueTick, IssuesAsked, Nothing, PullRequestDetail, Size, TypedService as _, UnreadableIssue,
 };
 use landfall_text::control_chars::{escape_block, escape_line};
 use landfall_text::{format_local, pluralize};

@@ -1,6 +1,6 @@
 //! `landfall task limits`: sets limits for one task alone.
 
-use landfall_api::{Ask, Limits, TaskId};
+use landfall_api::{Limits, TypedService, WireTaskId};
 
 use super::words;
 use crate::context::CliContext;
@@ -15,7 +15,7 @@ use crate::times;
 #[command(group = clap::ArgGroup::new("limit").required(true).multiple(true).args(["iterations", "time", "usd"]))]
 pub struct Args {
     /// Task, such as T7
-    task: TaskId,
+    task: WireTaskId,
 
     /// Maximum number of agent runs
     #[arg(long, value_name = "COUNT")]

@@ -1,6 +1,6 @@
 //! `landfall list`: tasks, a line each.
 
-use landfall_api::{Ask, Filter, Status, TaskId, TaskLine, TaskPage};
+use landfall_api::{Filter, Status, TaskLine, TaskPage, TypedService, WireTaskId};
 
 use crate::context::CliContext;
 use crate::exit::{CliExit, CommandFailure};
@@ -24,11 +24,11 @@ pub struct Args {
 
     /// Only subtasks of this task
     #[arg(long, value_name = "TASK")]
-    parent: Option<TaskId>,
+    parent: Option<WireTaskId>,
 
     /// Only tasks after this one, to get the next page
     #[arg(long, value_name = "TASK")]
-    after: Option<TaskId>,
+    after: Option<WireTaskId>,
 
     /// Maximum number of tasks
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]

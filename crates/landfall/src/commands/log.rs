@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use landfall_api::{Ask, LogAsked, LogEntry, Output, OutputAsked, OutputOf, Said, StateVersion, TaskId};
+use landfall_api::{
+    LogAsked, LogEntry, Output, OutputAsked, OutputOf, Said, StateVersion, TypedService, WireTaskId,
+};
 use landfall_text::control_chars::escape_line;
 
 use crate::context::CliContext;
@@ -16,7 +18,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(300); // quick for a reader, 
 #[derive(clap::Args)]
 pub struct Args {
     /// Only events of this task
-    task: Option<TaskId>,
+    task: Option<WireTaskId>,
 
     /// Keep printing new events until interrupted; with --json, one object per line
     #[arg(short, long)]
@@ -76,7 +78,7 @@ pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> 
 
 /// Shows the end of what was printed, and what is printed then. A run that follows is shown as well.
 fn print_output(
-    task: TaskId,
+    task: WireTaskId,
     check: Option<String>,
     search: String,
     follow: bool,

@@ -27,14 +27,14 @@ macro_rules! commands {
         $(mod $moved_file;)*
 
         #[derive(Subcommand)]
-        enum Command {
+        enum CliCommand {
             $($shown($shown_file::Args),)*
             $($further($further_file::Args),)*
             $(#[command(hide = true)] $moved($moved_file::Args),)*
         }
 
-        impl Command {
-            fn run(self, context: &Context) -> Result<Exit, Failure> {
+        impl CliCommand {
+            fn run(self, context: &CliContext) -> Result<CliExit, CommandFailure> {
                 match self {
                     $(Self::$shown(args) => $shown_file::run(args, context),)*
                     $(Self::$further(args) => $further_file::run(args, context),)*
@@ -139,7 +139,7 @@ struct Cli {
     json: bool,
 
     #[command(subcommand)]
-    command: Command,
+    command: CliCommand,
 }
 
 /// Reads the words of the command line, carries them out, and says how that ended.

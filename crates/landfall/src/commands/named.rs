@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::sync::{Arc, OnceLock};
 
 use clap_complete::engine::ArgValueCandidates;
-use landfall_api::{Problem, ProblemCode, ReportOf, TaskId};
+use landfall_api::{Problem, ProblemCode, ReportOf, WireTaskId};
 
 use super::{report, review};
 use crate::exit::CommandFailure;
@@ -39,7 +39,7 @@ impl NameLookup {
 pub fn parse_task_names(command: clap::Command, lookup: &Arc<NameLookup>) -> clap::Command {
     let named = |arg: clap::Arg| {
         let (of, lookup) = (arg.get_value_parser().type_id(), Arc::clone(lookup));
-        if of == TypeId::of::<TaskId>() {
+        if of == TypeId::of::<WireTaskId>() {
             let candidates = Arc::clone(&lookup);
             let find =
                 move || candidates.at.as_ref().map(super::completions::task_candidates).unwrap_or_default();
@@ -91,13 +91,13 @@ fn place_of(args: &[OsString]) -> landfall_app::ProjectLocator {
 }
 
 /// The task that a word means.
-pub fn parse_task(text: &str, lookup: &NameLookup) -> Result<TaskId, String> {
+pub fn parse_task(text: &str, lookup: &NameLookup) -> Result<WireTaskId, String> {
     if text.contains('/') && !text.starts_with("issue:") {
         return task_of_module(text, lookup);
     }
     let rest = text.strip_prefix("issue:").map(|rest| rest.strip_prefix('#').unwrap_or(rest));
     let Some(digits) = rest.or_else(|| text.strip_prefix('#')) else {
-        let id = text.parse::<TaskId>().map_err(|error| error.to_string())?;
+        let id = text.parse::<WireTaskId>().map_err(|error| error.to_string())?;
         if text.bytes().all(|byte| byte.is_ascii_digit()) {
             note_ambiguous_number(id, lookup);
         }
@@ -118,7 +118,7 @@ pub fn parse_task(text: &str, lookup: &NameLookup) -> Result<TaskId, String> {
 }
 
 /// The task of the module in a folder.
-fn task_of_module(path: &str, lookup: &NameLookup) -> Result<TaskId, String> {
+fn task_of_module(path: &str, lookup: &NameLookup) -> Result<WireTaskId, String> {
     let Some(at) = &lookup.at else { return Err("modules are not looked up here".to_owned()) };
     let dir = at.dir.join(path);
     match landfall_app::task_of_module(at, &dir.to_string_lossy()) {
@@ -134,7 +134,7 @@ fn task_of_module(path: &str, lookup: &NameLookup) -> Result<TaskId, String> {
 }
 
 /// A bare number is a task. Where an issue of that number has another one, that is said.
-fn note_ambiguous_number(id: TaskId, lookup: &NameLookup) {
+fn note_ambiguous_number(id: WireTaskId, lookup: &NameLookup) {
     let Some(at) = lookup.at.as_ref().filter(|_| !lookup.json) else { return };
     if let Some(other) = landfall_app::find_issue_task_quickly(at, id.0.into()).filter(|other| *other != id) {
         print_message(&format!(
@@ -146,7 +146,7 @@ fn note_ambiguous_number(id: TaskId, lookup: &NameLookup) {
 
 #[cfg(test)]
 mod tests {
-    use landfall_api::TaskId;
+    use landfall_api::WireTaskId;
 
     use super::{NameLookup, parse_task};
 
@@ -154,7 +154,10 @@ mod tests {
     fn a_task_has_its_own_name_and_that_of_its_issue() {
         let lookup = NameLookup::default();
         let read = |text: &str| parse_task(text, &lookup);
-        assert_eq!((read("T7"), read("t7"), read("7")), (Ok(TaskId(7)), Ok(TaskId(7)), Ok(TaskId(7))));
+        assert_eq!(
+            (read("T7"), read("t7"), read("7")),
+            (Ok(WireTaskId(7)), Ok(WireTaskId(7)), Ok(WireTaskId(7)))
+        );
         for wrong in ["#0", "#", "#x", "issue:", "issue:T7", "#-1", "##7", "x"] {
             assert!(read(wrong).is_err(), "{wrong}");
         }

@@ -1,6 +1,6 @@
 //! `landfall run next`: picks the next task.
 
-use landfall_api::{Ask, NextAsked, TaskId};
+use landfall_api::{NextAsked, TypedService, WireTaskId};
 use landfall_text::control_chars::escape_line;
 
 use crate::context::CliContext;
@@ -10,7 +10,7 @@ use crate::exit::{CliExit, CommandFailure};
 #[derive(clap::Args)]
 pub struct Args {
     /// Task, such as T7; the default is the first in the queue
-    task: Option<TaskId>,
+    task: Option<WireTaskId>,
 }
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {

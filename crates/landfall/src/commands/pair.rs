@@ -1,6 +1,6 @@
 //! `landfall project pair`: a link that lets one browser in.
 
-use landfall_api::{Ask, PairAsked, Pairing};
+use landfall_api::{PairAsked, Pairing, TypedService};
 
 use crate::context::CliContext;
 use crate::exit::{CliExit, CommandFailure};

@@ -1,6 +1,6 @@
 //! `landfall task papers`: what agents wrote for each other.
 
-use landfall_api::{Ask, PaperAsked, TaskAsked, TaskId};
+use landfall_api::{PaperAsked, TaskAsked, TypedService, WireTaskId};
 use landfall_text::control_chars::{escape_block, escape_line};
 
 use crate::context::CliContext;
@@ -11,7 +11,7 @@ use crate::table::Table;
 #[derive(clap::Args)]
 pub struct Args {
     /// Task, such as T7
-    task: TaskId,
+    task: WireTaskId,
 
     /// Document, such as `plan.md`; without it, all are listed
     #[arg(value_name = "NAME")]

@@ -1,6 +1,6 @@
 //! `landfall run pause`: begins nothing new.
 
-use landfall_api::{Ask, PauseAsked};
+use landfall_api::{PauseAsked, TypedService};
 use landfall_text::control_chars::escape_line;
 
 use crate::context::CliContext;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use landfall_api::{Ask, NewTask, NewTasks, Proposal, ProposalOf, ProposalOutcome};
+use landfall_api::{NewTask, NewTasks, Proposal, ProposalOf, ProposalOutcome, TypedService};
 use landfall_app::ProposeOptions;
 use landfall_text::control_chars::{escape_block, escape_line};
 use signal_hook::consts::{SIGINT, SIGTERM};

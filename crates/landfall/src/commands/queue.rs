@@ -1,6 +1,8 @@
 //! `landfall queue`: the landing queue.
 
-use landfall_api::{Ask, BatchLine, Nothing, PauseAsked, QueueReport, QueueResume, TaskAsked, TaskId};
+use landfall_api::{
+    BatchLine, Nothing, PauseAsked, QueueReport, QueueResume, TaskAsked, TypedService, WireTaskId,
+};
 use landfall_text::control_chars::escape_line;
 
 use super::words;
@@ -39,7 +41,7 @@ enum QueueSubcommand {
     /// Its work is kept. `landfall retry` puts it back into the queue.
     Eject {
         /// Task, such as T7
-        task: TaskId,
+        task: WireTaskId,
     },
 }
 

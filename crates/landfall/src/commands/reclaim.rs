@@ -1,6 +1,6 @@
 //! `landfall project reclaim`: gives disk space back.
 
-use landfall_api::{Ask, Nothing, Reclaimed};
+use landfall_api::{Nothing, Reclaimed, TypedService};
 
 use crate::context::CliContext;
 use crate::exit::{CliExit, CommandFailure};

@@ -1,6 +1,6 @@
 //! `landfall issue reconcile`: whether a phase of an issue is complete, by what can be seen.
 
-use landfall_api::{Ask as _, IssueNumber, ReconcileAsked, Reconciliation};
+use landfall_api::{IssueNumber, ReconcileAsked, Reconciliation, TypedService as _};
 use landfall_text::control_chars::escape_line;
 
 use crate::context::CliContext;

@@ -1,6 +1,6 @@
 //! `landfall objective refine`: a person changed their mind.
 
-use landfall_api::{Ask, Refine, RefineWithdraw, TaskId};
+use landfall_api::{Refine, RefineWithdraw, TypedService, WireTaskId};
 
 use super::words;
 use crate::context::CliContext;
@@ -12,7 +12,7 @@ use crate::exit::{CliExit, CommandFailure};
 #[derive(clap::Args)]
 pub struct Args {
     /// Task, such as T7
-    task: TaskId,
+    task: WireTaskId,
 
     /// What you want; `-` reads stdin
     #[arg(value_name = "TEXT", required_unless_present = "withdraw")]

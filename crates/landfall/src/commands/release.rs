@@ -1,6 +1,6 @@
 //! `landfall task release`: lets tasks that are held go on.
 
-use landfall_api::{Ask, Release, TaskId};
+use landfall_api::{Release, TypedService, WireTaskId};
 
 use super::words;
 use crate::context::CliContext;
@@ -11,7 +11,7 @@ use crate::exit::{CliExit, CommandFailure};
 pub struct Args {
     /// Tasks, such as T7
     #[arg(required = true, value_name = "TASK")]
-    tasks: Vec<TaskId>,
+    tasks: Vec<WireTaskId>,
 }
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {

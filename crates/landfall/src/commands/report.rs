@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use landfall_api::{Ask, ReportOf};
+use landfall_api::{ReportOf, TypedService};
 use landfall_app::clock::now_ms;
 use landfall_text::control_chars::escape_block;
 

@@ -1,6 +1,6 @@
 //! `landfall run resume`: goes on after a pause.
 
-use landfall_api::{Ask, Nothing};
+use landfall_api::{Nothing, TypedService};
 use landfall_text::control_chars::escape_line;
 
 use crate::context::CliContext;

@@ -1,6 +1,6 @@
 //! `landfall retry`: lets tasks start again.
 
-use landfall_api::{Ask, Retry, TaskId};
+use landfall_api::{Retry, TypedService, WireTaskId};
 
 use super::words;
 use crate::context::CliContext;
@@ -13,7 +13,7 @@ use crate::exit::{CliExit, CommandFailure};
 pub struct Args {
     /// Tasks, such as T7
     #[arg(required = true, value_name = "TASK")]
-    tasks: Vec<TaskId>,
+    tasks: Vec<WireTaskId>,
 
     /// Start over in a new workspace at the base; the work so far is kept under a ref
     #[arg(long)]

@@ -1,6 +1,8 @@
 //! `landfall review`: what a person looks at, and what they say of it.
 
-use landfall_api::{Ask, Nothing, Redo, RedoHint, ReviewAsked, ReviewLine, ReviewList, ReviewSaid, TaskId};
+use landfall_api::{
+    Nothing, Redo, RedoHint, ReviewAsked, ReviewLine, ReviewList, ReviewSaid, TypedService, WireTaskId,
+};
 use landfall_text::control_chars::escape_line;
 
 use super::named::NameLookup;
@@ -23,7 +25,7 @@ pub struct Args {
 }
 
 #[derive(Debug, Clone)]
-pub struct TaskSelection(Vec<TaskId>);
+pub struct TaskSelection(Vec<WireTaskId>);
 
 pub fn tasks(text: &str, lookup: &NameLookup) -> Result<TaskSelection, String> {
     if text == "list" {

@@ -1,6 +1,6 @@
 //! `landfall rollback`: takes a landed task back.
 
-use landfall_api::{Ask, TaskAsked, TaskId};
+use landfall_api::{TaskAsked, TypedService, WireTaskId};
 use landfall_text::control_chars::escape_line;
 
 use crate::context::CliContext;
@@ -12,7 +12,7 @@ use crate::exit::{CliExit, CommandFailure};
 #[derive(clap::Args)]
 pub struct Args {
     /// Task, such as T7
-    task: TaskId,
+    task: WireTaskId,
 }
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {

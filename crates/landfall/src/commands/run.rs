@@ -1,6 +1,6 @@
 //! `landfall run`: drives the backlog in the foreground.
 
-use landfall_api::{Ask, Mode, RunOutcome, SprintOf, SprintStage, TaskId, UnknownWord};
+use landfall_api::{Mode, RunOutcome, SprintOf, SprintStage, TypedService, UnknownWord, WireTaskId};
 use landfall_app::run_handle::RunAsked;
 use landfall_text::control_chars::escape_line;
 
@@ -26,7 +26,7 @@ pub struct Args {
 
     /// Only these tasks and the tasks they need; the default is every ready task
     #[arg(value_name = "TASK")]
-    tasks: Vec<TaskId>,
+    tasks: Vec<WireTaskId>,
 
     /// Number of agents that work in parallel; the default is in `landfall.toml`
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]

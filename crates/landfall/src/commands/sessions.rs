@@ -1,6 +1,6 @@
 //! `landfall project sessions`: who is let in.
 
-use landfall_api::{Ask, Nothing, SessionList, SessionOf};
+use landfall_api::{Nothing, SessionList, SessionOf, TypedService};
 
 use crate::context::CliContext;
 use crate::exit::{CliExit, CommandFailure};

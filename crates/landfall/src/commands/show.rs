@@ -1,8 +1,8 @@
 //! `landfall show`: all there is to know about one task.
 
 use landfall_api::{
-    AgentRun, Ask, CommandReport, Gate, PhaseMark, PhaseState, Progress, Publication, TaskAsked, TaskDetail,
-    TaskId,
+    AgentRun, CommandReport, Gate, PhaseMark, PhaseState, Progress, Publication, TaskAsked, TaskDetail,
+    TypedService, WireTaskId,
 };
 use landfall_text::control_chars::{escape_block, escape_line};
 
@@ -14,7 +14,7 @@ use crate::exit::{CliExit, CommandFailure};
 #[derive(clap::Args)]
 pub struct Args {
     /// Task, such as T7; `#12` is the task of issue 12
-    task: TaskId,
+    task: WireTaskId,
 }
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {

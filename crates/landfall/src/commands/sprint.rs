@@ -1,8 +1,8 @@
 //! `landfall sprint`: a run with a goal, and an honest report of it.
 
 use landfall_api::{
-    Ask, Mode, Nothing, PauseAsked, SprintFate, SprintGoal, SprintList, SprintOf, SprintPlan, SprintPreview,
-    SprintReport, SprintStage, SprintTask, TaskId, WireSprintId,
+    Mode, Nothing, PauseAsked, SprintFate, SprintGoal, SprintList, SprintOf, SprintPlan, SprintPreview,
+    SprintReport, SprintStage, SprintTask, TypedService, WireSprintId, WireTaskId,
 };
 use landfall_app::clock;
 use landfall_app::run_handle::{RunAsked, SprintAsked};
@@ -75,10 +75,10 @@ struct Start {
     no_ready: bool,
     /// Only these tasks, such as T1,T2
     #[arg(long, value_name = "TASKS", value_delimiter = ',')]
-    only: Vec<TaskId>,
+    only: Vec<WireTaskId>,
     /// Only subtasks of these tasks
     #[arg(long, value_name = "TASK", value_delimiter = ',')]
-    parent: Vec<TaskId>,
+    parent: Vec<WireTaskId>,
     /// Only tasks with this tag; may be repeated
     #[arg(long, value_name = "TAG", value_delimiter = ',')]
     tag: Vec<String>,
@@ -461,8 +461,8 @@ fn render_sprint_table(list: &SprintList) -> String {
 #[cfg(test)]
 mod tests {
     use landfall_api::{
-        BurnPoint, SprintFate, SprintGoal, SprintPlan, SprintReport, SprintStage, SprintTask, Status, TaskId,
-        WireSprintId,
+        BurnPoint, SprintFate, SprintGoal, SprintPlan, SprintReport, SprintStage, SprintTask, Status,
+        WireSprintId, WireTaskId,
     };
 
     use super::render_full_report;
@@ -480,7 +480,7 @@ mod tests {
             batch_review: false,
         };
         let task = |number: u32, fate: SprintFate, status, commit: Option<&str>| SprintTask {
-            task: TaskId(number),
+            task: WireTaskId(number),
             title: format!("title {number}"),
             fate,
             status,

@@ -1,6 +1,8 @@
 //! `landfall stats`: what came of the work.
 
-use landfall_api::{Ask, Rollup, RollupAsked, RollupCount, RollupPhase, Spread, Stats, StatsAsked, StatsSum};
+use landfall_api::{
+    Rollup, RollupAsked, RollupCount, RollupPhase, Spread, Stats, StatsAsked, StatsSum, TypedService,
+};
 
 use crate::context::CliContext;
 use crate::exit::{CliExit, CommandFailure};

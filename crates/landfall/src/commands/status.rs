@@ -1,8 +1,8 @@
 //! `landfall status`: what goes on, what waits, and how the project stands.
 
 use landfall_api::{
-    AccountLine, AccountStanding, ActiveLine, Ask, BudgetScope, ClashLine, Nothing, QueueBrief, Status,
-    StatusReport, TaskActivity,
+    AccountLine, AccountStanding, ActiveLine, BudgetScope, ClashLine, Nothing, QueueBrief, Status,
+    StatusReport, TaskActivity, TypedService,
 };
 use landfall_app::clock;
 use landfall_text::control_chars::escape_line;
@@ -260,7 +260,7 @@ fn account_line(account: &AccountLine, now_ms: i64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use landfall_api::{AccountLine, AccountStanding, TaskId};
+    use landfall_api::{AccountLine, AccountStanding, WireTaskId};
 
     use super::account_line;
 
@@ -276,7 +276,7 @@ mod tests {
                 until_is_a_guess: false,
                 used_percent,
                 resets_ms: None,
-                tasks: tasks.iter().copied().map(TaskId).collect(),
+                tasks: tasks.iter().copied().map(WireTaskId).collect(),
             };
             // The clock of this machine may be in any zone.
             let line = account_line(&account, now_ms);

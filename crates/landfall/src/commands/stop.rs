@@ -1,6 +1,6 @@
 //! `landfall stop`: stops the run, or one task of it.
 
-use landfall_api::{Ask, StopAsked, Stopped, TaskId};
+use landfall_api::{StopAsked, Stopped, TypedService, WireTaskId};
 use landfall_text::control_chars::escape_line;
 
 use crate::context::CliContext;
@@ -13,7 +13,7 @@ use crate::exit::{CliExit, CommandFailure};
 #[derive(clap::Args)]
 pub struct Args {
     /// Only this task
-    task: Option<TaskId>,
+    task: Option<WireTaskId>,
 
     /// Stop at once instead of finishing the current iterations; the work so far is kept
     #[arg(long)]

@@ -1,6 +1,6 @@
 //! `landfall objective show`: what a task is for, in a dialogue.
 
-use landfall_api::{Ask, Target, TargetConfirm, TargetSay, TaskAsked, TaskId};
+use landfall_api::{Target, TargetConfirm, TargetSay, TaskAsked, TypedService, WireTaskId};
 use landfall_text::control_chars::{escape_block, escape_line};
 
 use super::words;
@@ -14,7 +14,7 @@ use crate::exit::{CliExit, CommandFailure};
 #[derive(clap::Args)]
 pub struct Args {
     /// Task, such as T7
-    task: TaskId,
+    task: WireTaskId,
 
     /// What to change, add or leave out; `-` reads stdin. Without it, the objective is shown
     #[arg(value_name = "TEXT")]

@@ -1,6 +1,6 @@
 //! `landfall task tell`: says something to the agent of a task.
 
-use landfall_api::{Ask, Message, TaskId};
+use landfall_api::{Message, TypedService, WireTaskId};
 
 use super::words;
 use crate::context::CliContext;
@@ -12,7 +12,7 @@ use crate::exit::{CliExit, CommandFailure};
 #[derive(clap::Args)]
 pub struct Args {
     /// Task, such as T7
-    task: TaskId,
+    task: WireTaskId,
 
     /// Message; `-` reads stdin
     #[arg(required = true, value_name = "TEXT")]

@@ -1,6 +1,6 @@
 //! `landfall project token`: what opens the server.
 
-use landfall_api::{AgentTokenAsked, Ask};
+use landfall_api::{AgentTokenAsked, TypedService};
 use serde::Serialize;
 
 use crate::context::CliContext;

@@ -1,6 +1,6 @@
 //! `landfall why`: one sentence.
 
-use landfall_api::{Ask, ClashLine, TaskAsked, TaskId};
+use landfall_api::{ClashLine, TaskAsked, TypedService, WireTaskId};
 use landfall_text::control_chars::escape_line;
 
 use super::words;
@@ -11,7 +11,7 @@ use crate::exit::{CliExit, CommandFailure};
 #[derive(clap::Args)]
 pub struct Args {
     /// Task, such as T7; `#12` is the task of issue 12
-    task: TaskId,
+    task: WireTaskId,
 }
 
 pub fn run(args: Args, context: &CliContext) -> Result<CliExit, CommandFailure> {

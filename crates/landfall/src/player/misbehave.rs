@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread::sleep;
 use std::time::Duration;
 
-use landfall_agents::script::{Note, ScriptMisbehavior};
+use landfall_agents::script::{ScriptMisbehavior, ScriptNote};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use signal_hook::consts::SIGTERM;
 
@@ -79,11 +79,11 @@ pub(super) fn apply_misbehavior(
         }
         ScriptMisbehavior::Quota { until_ms } => {
             let until_ms = until_ms.map(|ms| i64::try_from(now_ms() + ms).unwrap_or(i64::MAX));
-            voice.report_note(&Note::Quota { until_ms });
+            voice.report_note(&ScriptNote::Quota { until_ms });
             return Ok(ScriptContinuation::Fail);
         }
         ScriptMisbehavior::Transient { detail } => {
-            voice.report_note(&Note::Transient { detail: detail.clone() });
+            voice.report_note(&ScriptNote::Transient { detail: detail.clone() });
             return Ok(ScriptContinuation::Fail);
         }
         ScriptMisbehavior::Prompt => return Ok(ask_for_confirmation(voice)),

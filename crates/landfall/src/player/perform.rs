@@ -8,7 +8,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use landfall_agents::AgentStream;
-use landfall_agents::script::{Note, Script, ScriptCommit, ScriptError, ScriptMisbehavior, ScriptTurn};
+use landfall_agents::script::{Script, ScriptCommit, ScriptError, ScriptMisbehavior, ScriptNote, ScriptTurn};
 use landfall_app::{USER_FILE_BYTES_MAX, read_user_text};
 use thiserror::Error;
 
@@ -140,7 +140,7 @@ fn play_agent(
 
 fn perform_turn(voice: &mut PlayerOutput, iteration: u32, turn: &ScriptTurn) -> Result<u8, ScriptFailure> {
     if let Some(id) = &turn.session {
-        voice.report_note(&Note::Session { id: id.clone() });
+        voice.report_note(&ScriptNote::Session { id: id.clone() });
     }
     wait(turn.sleep_ms);
     work::apply_changes(voice, turn)?;
@@ -162,7 +162,7 @@ fn perform_turn(voice: &mut PlayerOutput, iteration: u32, turn: &ScriptTurn) -> 
     }
     if let Some(usage) = turn.usage {
         let (tokens_in, tokens_out, micro_usd) = (usage.tokens_in, usage.tokens_out, usage.micro_usd);
-        voice.report_note(&Note::Usage { tokens_in, tokens_out, micro_usd });
+        voice.report_note(&ScriptNote::Usage { tokens_in, tokens_out, micro_usd });
     }
     match apply_misbehavior(voice, &turn.mode)? {
         // A script may choose another code for these ends, but not that of success.

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::{AsFd, BorrowedFd};
 
-use landfall_agents::script::Note;
+use landfall_agents::script::ScriptNote;
 
 /// The two outputs of the agent.
 pub(super) struct PlayerOutput {
@@ -24,7 +24,7 @@ impl PlayerOutput {
     }
 
     /// Reports a fact.
-    pub(super) fn report_note(&mut self, note: &Note) {
+    pub(super) fn report_note(&mut self, note: &ScriptNote) {
         self.print_line(&note.line());
     }
 

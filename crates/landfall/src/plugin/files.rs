@@ -8,7 +8,7 @@ pub type PluginFile = (&'static str, &'static str);
 macro_rules! skills {
     ($($name:literal),* $(,)?) => {
         /// The skills: their names, their texts.
-        pub const SKILLS: &[File] =
+        pub const SKILLS: &[PluginFile] =
             &[$(($name, include_str!(concat!("../../../../plugin/skills/", $name, "/SKILL.md")))),*];
     };
 }

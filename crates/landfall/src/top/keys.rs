@@ -123,7 +123,7 @@ macro_rules! bindings {
         pub const BINDINGS: &[Binding] = &[$(Binding {
             shown: $shown,
             about: $about,
-            group: Group::$group,
+            group: KeyGroup::$group,
             keys: &[$(($code, $with)),+],
             command: $command,
         }),*];

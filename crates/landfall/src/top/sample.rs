@@ -7,7 +7,7 @@ use landfall_api::{
     AccountLine, AccountStanding, Action, ActiveLine, AgentAtWork, Base, BatchLine, BudgetScope, EngineState,
     Inbox, InboxItem, InboxKind, LogEntry, LogPage, Mode, Outcome, Pilot, PilotPhase, QueuePlace,
     QueueReport, QuickIssue, Request, Response, Retry, ReviewAsked, ReviewList, ReviewSaid, RunState,
-    SpendingLine, Status, StatusReport, TaskActivity, TaskId, TaskLine, TaskPage, Usage,
+    SpendingLine, Status, StatusReport, TaskActivity, TaskLine, TaskPage, Usage, WireTaskId,
 };
 
 use super::polls::PollTopic;
@@ -24,7 +24,7 @@ pub struct TuiSample {
     pub now_ms: i64,
 }
 
-pub fn task_id(number: u32) -> TaskId {
+pub fn task_id(number: u32) -> WireTaskId {
     format!("T{number}").parse().expect("an id")
 }
 

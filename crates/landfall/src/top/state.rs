@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use crossterm::event::{KeyEvent, KeyEventKind};
 use landfall_api::{
     DiscoveryList, Health, InboxItem, LogEntry, Problem, QueueReport, Request, Response, ReviewList, Said,
-    SprintReport, StatusReport, TaskDetail, TaskId, TaskLine, Why,
+    SprintReport, StatusReport, TaskDetail, TaskLine, Why, WireTaskId,
 };
 
 use super::keys;
@@ -51,7 +51,7 @@ pub enum RequestSubject {
     /// It is asked again and again.
     Poll(PollTopic),
     /// Part of the task that is open.
-    Page(TaskId),
+    Page(WireTaskId),
     /// A screen that was opened.
     Screen,
     /// A person's order.
@@ -62,7 +62,7 @@ pub enum RequestSubject {
 #[derive(Debug, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "a handful are there at a time")]
 pub enum TuiAction {
-    /// Ask the service.
+    /// TypedService the service.
     Call(RequestSubject, Request),
     /// Give the terminal to the shell for a while.
     Suspend,
@@ -190,7 +190,7 @@ impl<I: Clone + PartialEq> ListSelection<I> {
 #[derive(Debug)]
 pub struct OpenTask {
     /// Which.
-    pub task: TaskId,
+    pub task: WireTaskId,
     /// The page that is shown.
     pub page: TaskView,
     /// How far down.
@@ -330,13 +330,13 @@ pub struct TuiState {
     /// What was last looked for in a page.
     pub sought: String,
     /// Chosen among those at work.
-    pub slot: ListSelection<TaskId>,
+    pub slot: ListSelection<WireTaskId>,
     /// Chosen in the inbox.
     pub item: ListSelection<String>,
     /// Chosen in the queue.
-    pub place: ListSelection<TaskId>,
+    pub place: ListSelection<WireTaskId>,
     /// Chosen in the backlog.
-    pub task: ListSelection<TaskId>,
+    pub task: ListSelection<WireTaskId>,
     /// The entry of the journal that is looked at; none follows the newest.
     pub entry: Option<u64>,
     polls: Polls,
@@ -487,7 +487,7 @@ impl TuiState {
     }
 
     /// Who is at work, in the order shown.
-    pub fn active_tasks(&self) -> Vec<TaskId> {
+    pub fn active_tasks(&self) -> Vec<WireTaskId> {
         self.status_report()
             .map(|status| status.active.iter().map(|line| line.task).collect())
             .unwrap_or_default()
@@ -504,7 +504,7 @@ impl TuiState {
     }
 
     /// Who stands in line, in the order shown.
-    pub fn queued_tasks(&self) -> Vec<TaskId> {
+    pub fn queued_tasks(&self) -> Vec<WireTaskId> {
         self.queue
             .as_ref()
             .map(|queue| queue.line.iter().map(|place| place.task).collect())
@@ -512,7 +512,7 @@ impl TuiState {
     }
 
     /// The tasks of the backlog that are shown.
-    pub fn backlog_tasks(&self) -> Vec<TaskId> {
+    pub fn backlog_tasks(&self) -> Vec<WireTaskId> {
         self.backlog_shown.iter().map(|place| self.backlog[*place].id).collect()
     }
 
@@ -523,7 +523,7 @@ impl TuiState {
     }
 
     /// The task that keys are about.
-    pub fn selected_task(&self) -> Option<TaskId> {
+    pub fn selected_task(&self) -> Option<WireTaskId> {
         match self.screens.last() {
             Some(TuiOverlay::Task) => self.open.as_ref().map(|open| open.task),
             Some(

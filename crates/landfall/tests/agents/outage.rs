@@ -6,7 +6,7 @@
 use std::io::Write as _;
 use std::time::Duration;
 
-use landfall_testkit::{PlayTurn, Started};
+use landfall_testkit::{BackgroundCommand, PlayTurn};
 
 use crate::kind::{Kind, now};
 use crate::shared::{WORK, says_complete, works};
@@ -19,7 +19,7 @@ const REPORT: &str = "LANDFALL_OUTAGE_REPORT";
 
 struct Outage {
     stage: Stage,
-    run: Started,
+    run: BackgroundCommand,
     kind: Kind,
     what: &'static str,
     scale: u32,

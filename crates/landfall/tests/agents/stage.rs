@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use landfall_testkit::{ModelServer, PlayTurn, ScratchProject, Started, skip_test};
+use landfall_testkit::{BackgroundCommand, ModelServer, PlayTurn, ScratchProject, skip_test};
 
 use crate::LANDFALL;
 use crate::kind::Kind;
@@ -80,12 +80,12 @@ impl Stage {
     }
 
     /// Starts the engine.
-    pub fn run(&self) -> Started {
+    pub fn run(&self) -> BackgroundCommand {
         self.scratch.start(&["run"])
     }
 
     /// Starts the engine for one task.
-    pub fn run_only(&self, task: &str) -> Started {
+    pub fn run_only(&self, task: &str) -> BackgroundCommand {
         self.scratch.start(&["run", task])
     }
 
@@ -132,7 +132,7 @@ impl Stage {
 
     /// Waits for the end of the run, which must be a good one.
     #[track_caller]
-    pub fn until_over(&self, run: &mut Started) {
+    pub fn until_over(&self, run: &mut BackgroundCommand) {
         self.until("the run to end", || run.is_over());
         let code = run.wait(Duration::from_secs(1));
         assert_eq!(code, Some(0), "{}", self.story());

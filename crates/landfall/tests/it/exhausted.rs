@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use landfall_testkit::{ScratchProject, Started, skip_test};
+use landfall_testkit::{BackgroundCommand, ScratchProject, skip_test};
 
 use crate::LANDFALL;
 use crate::sandbox::open;
@@ -111,7 +111,7 @@ impl Drop for ControlGroup {
 
 /// Waits until the status names what is missing.
 #[track_caller]
-fn names(scratch: &ScratchProject, run: &mut Started, words: &str) {
+fn names(scratch: &ScratchProject, run: &mut BackgroundCommand, words: &str) {
     let mut last = String::new();
     scratch.eventually(&format!("`{words}` in the status"), || {
         assert!(!run.is_over(), "the engine ended: {}", scratch.heard());
@@ -122,7 +122,7 @@ fn names(scratch: &ScratchProject, run: &mut Started, words: &str) {
 
 /// The run ends well, every task landed once, and nothing panicked.
 #[track_caller]
-fn all_landed(scratch: &ScratchProject, run: &mut Started, tasks: &[&str]) {
+fn all_landed(scratch: &ScratchProject, run: &mut BackgroundCommand, tasks: &[&str]) {
     let code = run.wait(Duration::from_secs(120));
     for task in tasks {
         assert_eq!(scratch.status(task), "done", "{}\n{}", scratch.why(task), scratch.heard());
@@ -162,7 +162,12 @@ fn without_processes_nothing_is_started_and_the_run_continues_when_they_are_back
 /// Waits until the engine says that it is out of open files. A client needs a few of them to be answered, and the start of an
 /// agent many: the limit is raised one by one until there are enough to answer.
 #[track_caller]
-fn names_open_files(scratch: &ScratchProject, run: &mut Started, open_now: usize, meanwhile: impl Fn()) {
+fn names_open_files(
+    scratch: &ScratchProject,
+    run: &mut BackgroundCommand,
+    open_now: usize,
+    meanwhile: impl Fn(),
+) {
     let pid = run.pid().to_string();
     for spare in 3..20 {
         limit_files(&pid, &format!("{}:", open_now + spare)).expect("it could be set before");
@@ -396,7 +401,7 @@ fn a_check_that_fills_the_disk_is_red_and_does_not_stop_the_other_tasks() {
 const TAKES_MEMORY: &str = "head -c 900m /dev/zero | tail > /dev/null";
 
 /// A run whose first agent waits, in a group with little memory.
-fn short_of_memory(group: &ControlGroup, scratch: &ScratchProject, folder: &Path) -> Started {
+fn short_of_memory(group: &ControlGroup, scratch: &ScratchProject, folder: &Path) -> BackgroundCommand {
     let run = scratch.start(&["run"]);
     scratch.eventually("the first agent", || folder.join("began").exists());
     group.set("memory.limit_in_bytes", "400m");

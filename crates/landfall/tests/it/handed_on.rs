@@ -1,7 +1,9 @@
 //! What the agents of an issue leave for each other and for people: handoffs, retrospectives, proposals, the log of phases and
 //! what it comes to.
 
-use landfall_api::{Ask as _, ImprovementsFile, IssueEventsAsked, Nothing, ProblemCode, RollupAsked};
+use landfall_api::{
+    ImprovementsFile, IssueEventsAsked, Nothing, ProblemCode, RollupAsked, TypedService as _,
+};
 use landfall_testkit::{CommandOutput, ScratchProject};
 use serde_json::Value;
 

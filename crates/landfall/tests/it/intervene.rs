@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use landfall_testkit::{ScratchProject, Started};
+use landfall_testkit::{BackgroundCommand, ScratchProject};
 
 use crate::LANDFALL;
 use crate::sandbox::open;
@@ -39,7 +39,7 @@ impl Steered {
     }
 
     /// Starts a run and waits until the agent is at work.
-    fn start(&self) -> Started {
+    fn start(&self) -> BackgroundCommand {
         let started = self.scratch.start(&["run", "--slots", "1"]);
         self.scratch.eventually("the agent to work", || self.began.exists());
         started

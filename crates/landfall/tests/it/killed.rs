@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use landfall_testkit::{Process, ScratchProject, Started, left_behind};
+use landfall_testkit::{BackgroundCommand, Process, ScratchProject, left_behind};
 
 use crate::LANDFALL;
 use crate::lifecycle::{GOOD, covers, plans, says, works};
@@ -137,7 +137,7 @@ fn kill_the_agent(scratch: &ScratchProject) {
 
 /// Waits until the agent has come to this step of this stage.
 #[track_caller]
-fn comes_to(scratch: &ScratchProject, run: &mut Started, step: &str, stage: u32) {
+fn comes_to(scratch: &ScratchProject, run: &mut BackgroundCommand, step: &str, stage: u32) {
     let (waits, _) = marks(&open_folder(scratch), step, stage);
     scratch.eventually(&format!("`{step}` of stage {stage}"), || {
         assert!(

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use landfall_testkit::{CommandOutput, FakeCheck, FakeJob, ScratchProject, Started};
+use landfall_testkit::{BackgroundCommand, CommandOutput, FakeCheck, FakeJob, ScratchProject};
 
 use crate::both::{World, on_both};
 use crate::hold_file::HoldFile;
@@ -45,7 +45,7 @@ pub fn follow(scratch: &ScratchProject, title: &str, turns: &[String], size: &st
 }
 
 /// The same, and does not wait for the end.
-fn begin(scratch: &ScratchProject, title: &str, turns: &[String], size: &str) -> Started {
+fn begin(scratch: &ScratchProject, title: &str, turns: &[String], size: &str) -> BackgroundCommand {
     scratch.start(&["auto", &issue(scratch, title, turns, size)])
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use landfall_testkit::{ScratchProject, Started};
+use landfall_testkit::{BackgroundCommand, ScratchProject};
 
 use crate::LANDFALL;
 use crate::sandbox::{off, open};
@@ -52,7 +52,7 @@ impl Held {
     }
 
     /// Starts a run and waits until the agent is at work.
-    fn start(&self) -> Started {
+    fn start(&self) -> BackgroundCommand {
         let runs = self.runs();
         let started = self.scratch.start(&["run"]);
         self.scratch.eventually("the agent to work", || self.runs() > runs);

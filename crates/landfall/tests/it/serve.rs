@@ -7,13 +7,13 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::Duration;
 
-use landfall_api::client::{Client, EngineAddress};
+use landfall_api::client::{EngineAddress, EngineClient};
 use landfall_api::{
-    Ask as _, IssueAsked, IssueClose, IssueNew, IssueNumber, IssueSay, IssueState, IssueSummariesAsked,
-    IssueTick, IssuesAsked, IssuesFollow, Nothing, OutputAsked, OutputOf, ProblemCode, ReconcileAsked,
-    RunAsked, RunEnded, RunNowAsked, RunOutcome, Size, Status, TaskAsked, TaskId, VerifyAsked,
+    IssueAsked, IssueClose, IssueNew, IssueNumber, IssueSay, IssueState, IssueSummariesAsked, IssueTick,
+    IssuesAsked, IssuesFollow, Nothing, OutputAsked, OutputOf, ProblemCode, ReconcileAsked, RunAsked,
+    RunEnded, RunNowAsked, RunOutcome, Size, Status, TaskAsked, TypedService as _, VerifyAsked, WireTaskId,
 };
-use landfall_testkit::{ScratchProject, Started};
+use landfall_testkit::{BackgroundCommand, ScratchProject};
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use serde_json::Value;
 
@@ -28,7 +28,7 @@ const TIME_MAX: Duration = Duration::from_secs(60);
 
 /// A server at work.
 pub struct Served {
-    pub process: Started,
+    pub process: BackgroundCommand,
     pub at: SocketAddr,
     pub token: String,
 }
@@ -51,10 +51,10 @@ impl Served {
     }
 
     /// A program that talks to it over the network.
-    pub fn client(&self) -> Client {
+    pub fn client(&self) -> EngineClient {
         let address =
             EngineAddress::Server { at: self.at, host: self.at.to_string(), token: self.token.clone() };
-        Client::connect_to(address).expect("it lets us in")
+        EngineClient::connect_to(address).expect("it lets us in")
     }
 
     /// A raw request; status and body.
@@ -103,7 +103,7 @@ pub fn writes(path: &str) -> String {
     format!("signal = \"complete\"\n[[write]]\npath = \"{path}\"\ntext = \"here\\n\"\n")
 }
 
-pub fn outcome(client: &Client) -> RunOutcome {
+pub fn outcome(client: &EngineClient) -> RunOutcome {
     let began = std::time::Instant::now();
     loop {
         let view = client.run_now(RunNowAsked::default()).expect("a run");
@@ -474,11 +474,11 @@ fn a7_outputs_are_read_by_their_names_and_from_plain_files_alone() {
     let served = Served::start(&scratch, &["--run"]);
     let client = served.client();
     outcome(&client);
-    let list = client.outputs(TaskAsked { task: TaskId(1) }).expect("outputs");
+    let list = client.outputs(TaskAsked { task: WireTaskId(1) }).expect("outputs");
     let key = list.outputs.first().expect("the agent's").key.clone();
     let page = |key: &str| {
         let of = OutputOf {
-            task: TaskId(1),
+            task: WireTaskId(1),
             key: Some(key.to_owned()),
             attempt: None,
             iteration: None,
@@ -587,7 +587,7 @@ fn a_program_makes_follows_verifies_and_closes_an_issue_by_the_api_alone() {
 
     client.issues_follow(follow).expect("it is followed");
     client.run_start(RunAsked::default()).expect("a run begins");
-    let tasks = vec![TaskId(1)];
+    let tasks = vec![WireTaskId(1)];
     let stand = || {
         let asked = IssueSummariesAsked { tasks: tasks.clone() };
         client.issue_summaries(asked).expect("readable").issues.first().map(|issue| issue.stand)

@@ -95,7 +95,7 @@ fn a9_cleaning_up_follows_no_link_out_of_the_folder() {
 fn reads(task: &str) -> Vec<String> {
     let mut all: Vec<String> = landfall_api::Request::ROUTES
         .iter()
-        .filter(|it| it.method == landfall_api::Method::Get && !it.path.contains("{name}"))
+        .filter(|it| it.method == landfall_api::HttpMethod::Get && !it.path.contains("{name}"))
         .map(|it| {
             format!(
                 "/api/v1{}",

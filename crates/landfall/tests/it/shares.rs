@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use landfall_testkit::{ScratchProject, Started};
+use landfall_testkit::{BackgroundCommand, ScratchProject};
 
 use crate::LANDFALL;
 
@@ -30,7 +30,7 @@ impl Yard {
         self.scratch.task(title, &script, more);
     }
 
-    fn start(&self, slots: &str, begin: &[&str]) -> Started {
+    fn start(&self, slots: &str, begin: &[&str]) -> BackgroundCommand {
         let run = self.scratch.start(&["run", "--slots", slots]);
         self.scratch
             .eventually("the agents to work", || begin.iter().all(|it| self.scratch.status(it) == "active"));
@@ -38,7 +38,7 @@ impl Yard {
     }
 
     /// Lets everybody go on to the end.
-    fn finish(&self, mut run: Started, tasks: &[&str]) {
+    fn finish(&self, mut run: BackgroundCommand, tasks: &[&str]) {
         std::fs::write(&self.go, "").expect("ours");
         assert_eq!(run.wait(Duration::from_secs(60)), Some(0), "{}", self.scratch.heard());
         for task in tasks {

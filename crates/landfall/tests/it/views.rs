@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use landfall_api::client::Client;
+use landfall_api::client::EngineClient;
 use landfall_api::{
-    Ask as _, Board, BoardAsked, Card, ColumnName, FleetAsked, Graph, Inbox, InboxKind, Level, Output,
-    OutputAsked, OutputKind, OutputOf, OutputRange, Stats, TaskAsked, TaskId,
+    Board, BoardAsked, Card, ColumnName, FleetAsked, Graph, Inbox, InboxKind, Level, Output, OutputAsked,
+    OutputKind, OutputOf, OutputRange, Stats, TaskAsked, TypedService as _, WireTaskId,
 };
 use landfall_testkit::ScratchProject;
 use serde::de::DeserializeOwned;
@@ -56,7 +56,7 @@ fn a_board_an_inbox_and_a_fleet_show_tasks_in_every_state_while_they_are_driven(
             && scratch.wait_of("T2") == "question"
             && status("T3", "blocked")
     });
-    let client = Client::connect(&scratch.state().join("engine.sock")).expect("the engine listens");
+    let client = EngineClient::connect(&scratch.state().join("engine.sock")).expect("the engine listens");
     let board = client.board(BoardAsked::default()).expect("a board");
     assert_eq!(ids(&board, ColumnName::Working), ["T4"]);
     assert_eq!(ids(&board, ColumnName::DoneToday), ["T1"]);
@@ -77,15 +77,15 @@ fn a_board_an_inbox_and_a_fleet_show_tasks_in_every_state_while_they_are_driven(
 
     let fleet = client.fleet(FleetAsked { count: true, agents: false }).expect("a fleet");
     let [agent] = fleet.agents.as_slice() else { panic!("one agent: {fleet:?}") };
-    assert_eq!(agent.task, TaskId(4));
+    assert_eq!(agent.task, WireTaskId(4));
     assert!(agent.pid.is_some() && agent.memory_bytes.is_some_and(|bytes| bytes > 0), "{agent:?}");
-    let of_task = |id| fleet.workspaces.iter().find(move |it| it.task == Some(TaskId(id)));
+    let of_task = |id| fleet.workspaces.iter().find(move |it| it.task == Some(WireTaskId(id)));
     assert_eq!(of_task(4).map(|it| it.state.as_str()), Some("in use"), "{fleet:?}");
     assert!(fleet.disk.as_ref().is_some_and(|disk| disk.free_bytes > 0 && !disk.used.is_empty()));
 
     let page = client
         .output(OutputAsked {
-            of: OutputOf::latest_of(TaskId(4)),
+            of: OutputOf::latest_of(WireTaskId(4)),
             at: None,
             backward: false,
             lines: 0,
@@ -96,11 +96,11 @@ fn a_board_an_inbox_and_a_fleet_show_tasks_in_every_state_while_they_are_driven(
         .expect("its output");
     assert!(page.output.grows && page.output.kind == OutputKind::Agent, "{page:?}");
 
-    let range = OutputRange { of: OutputOf::latest_of(TaskId(1)), at: 0, bytes: 10 };
+    let range = OutputRange { of: OutputOf::latest_of(WireTaskId(1)), at: 0, bytes: 10 };
     let bytes = client.output_bytes(range).expect("its bytes");
     let content = bytes.content.bytes().expect("they are whole");
     assert_eq!((bytes.next, content.len() as u64), (10.min(bytes.total_bytes), 10.min(bytes.total_bytes)));
-    let outputs = client.outputs(TaskAsked { task: TaskId(1) }).expect("a list").outputs;
+    let outputs = client.outputs(TaskAsked { task: WireTaskId(1) }).expect("a list").outputs;
     assert!(outputs.iter().any(|it| it.kind == OutputKind::Agent && it.iteration == Some(1)), "{outputs:?}");
     assert!(outputs.iter().any(|it| it.kind == OutputKind::Check && it.ended_ms.is_some()), "{outputs:?}");
     let settings = client.settings(landfall_api::Nothing {}).expect("the settings");
@@ -108,9 +108,10 @@ fn a_board_an_inbox_and_a_fleet_show_tasks_in_every_state_while_they_are_driven(
     assert!(settings.usable && keys.filter(|key| key.set).count() > 1, "{settings:?}");
 
     let inbox: Inbox = read(&scratch, &["inbox"]);
-    let kinds: Vec<(InboxKind, Option<TaskId>)> = inbox.items.iter().map(|it| (it.kind, it.task)).collect();
-    assert!(kinds.contains(&(InboxKind::Question, Some(TaskId(2)))), "{kinds:?}");
-    assert!(kinds.contains(&(InboxKind::Blocked, Some(TaskId(3)))), "{kinds:?}");
+    let kinds: Vec<(InboxKind, Option<WireTaskId>)> =
+        inbox.items.iter().map(|it| (it.kind, it.task)).collect();
+    assert!(kinds.contains(&(InboxKind::Question, Some(WireTaskId(2)))), "{kinds:?}");
+    assert!(kinds.contains(&(InboxKind::Blocked, Some(WireTaskId(3)))), "{kinds:?}");
     let question = inbox.items.iter().find(|it| it.kind == InboxKind::Question).expect("it asks");
     assert!(question.text.starts_with("Which?"), "{question:?}");
     // Asked again, it is the same need.
@@ -130,8 +131,8 @@ fn a_board_an_inbox_and_a_fleet_show_tasks_in_every_state_while_they_are_driven(
     });
 
     let graph: Graph = read(&scratch, &["graph"]);
-    assert_eq!(graph.critical, [TaskId(4), TaskId(5)]);
-    let held = graph.nodes.iter().find(|node| node.id == TaskId(4)).expect("it is open");
+    assert_eq!(graph.critical, [WireTaskId(4), WireTaskId(5)]);
+    let held = graph.nodes.iter().find(|node| node.id == WireTaskId(4)).expect("it is open");
     assert_eq!((held.unblocks, held.unblocks_all, held.tier), (1, 1, 0));
     let tree = scratch.landfall(&["graph"]).ok();
     assert!(tree.contains("└─ T5") && tree.contains("critical path: T4 → T5"), "{tree}");

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use landfall_model::gate::{CheckOutcome, GateReport};
 use landfall_model::pilot::PilotState;
-use landfall_model::queue::{BatchDoing, BatchMember, Closed, HoldReason, LandingBatch, Queue};
+use landfall_model::queue::{BatchDoing, BatchEnd, BatchMember, HoldReason, LandingBatch, Queue};
 use landfall_model::{
     Attempt, AttemptPhase, AttemptStart, BaseMover, BatchId, BudgetUse as _, Counters, Effect, EndCode,
     EndKind, EndedRun, Ending, EngineEvent, Event, Fact, GrantKind, IntakeState, JournalEntry, News,
     QueueEvent, Spending, StepKind, Task, TaskId, TaskState, Timestamp, WaitReason, World, YieldReason,
-    apply, score,
+    apply, score_task,
 };
 use landfall_store::{EntryBatch as Written, Journal as _, MemoryJournal, Seq};
 
@@ -521,10 +521,10 @@ impl Sim {
                 if let Some(over) = over {
                     self.check_looks(&over);
                     let word = match how {
-                        Closed::Landed { count, .. } if *count < over.members.len() => "landed in part",
-                        Closed::Landed { .. } if over.members.len() > 1 => "landed together",
-                        Closed::Landed { .. } => "landed alone",
-                        Closed::Dropped { .. } => "batch dropped",
+                        BatchEnd::Landed { count, .. } if *count < over.members.len() => "landed in part",
+                        BatchEnd::Landed { .. } if over.members.len() > 1 => "landed together",
+                        BatchEnd::Landed { .. } => "landed alone",
+                        BatchEnd::Dropped { .. } => "batch dropped",
                     };
                     self.book.meet(word);
                 }

@@ -1,4 +1,4 @@
-use landfall_api::{Action, Response, RunState, TaskAsked, TaskId, WireRunId};
+use landfall_api::{Action, Response, RunState, TaskAsked, WireRunId, WireTaskId};
 use serde_json::json;
 
 use super::*;
@@ -58,10 +58,12 @@ fn all_columns() -> Vec<serde_json::Value> {
 #[test]
 fn nothing_that_comes_from_outside_becomes_markup() {
     let mut board = sample_board(&all_columns());
-    let mut action =
-        Action::new(&hostile_text("action"), &landfall_api::Request::Rollback(TaskAsked { task: TaskId(1) }))
-            .with_fill("/note", &hostile_text("fill"), true)
-            .with_confirmation();
+    let mut action = Action::new(
+        &hostile_text("action"),
+        &landfall_api::Request::Rollback(TaskAsked { task: WireTaskId(1) }),
+    )
+    .with_fill("/note", &hostile_text("fill"), true)
+    .with_confirmation();
     action.asked["field"] = hostile_text("asked").into();
     board.problems[0].actions.push(action);
     let html = draw_path("/", &Made::from_answers(vec![Response::Board(Box::new(board))]));

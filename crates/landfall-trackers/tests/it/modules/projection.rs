@@ -8,7 +8,7 @@ use landfall_trackers::modules::entry::{EntryFolder, EntryName};
 use landfall_trackers::modules::project::DatedEntry;
 use landfall_trackers::modules::{
     MetadataFormat, ModuleChange, ModuleDocuments, ModuleFolderSnapshot, ModuleLocation, ModulePhase,
-    ModuleRecord, ModuleStatus, ModuleWrite, WriteLog, news, project, read,
+    ModuleRecord, ModuleStatus, ModuleWrite, WriteLog, find_changes, plan_projection, read,
 };
 
 use super::{FORMS, NOW, fixture, module};

@@ -1,8 +1,8 @@
 //! `landfall auto MODULE`: starts, stops or shows the loop of a task module.
 
 use landfall_api::{
-    Ask, LOOP_ITERATIONS, LOOP_MINUTES, LoopAsked, LoopLine, LoopList, LoopOf, LoopStatus, LoopsAsked,
-    ReportOf, Status, TaskAsked, TaskId,
+    LOOP_ITERATIONS, LOOP_MINUTES, LoopAsked, LoopLine, LoopList, LoopOf, LoopStatus, LoopsAsked, ReportOf,
+    Status, TaskAsked, TypedService, WireTaskId,
 };
 use landfall_text::control_chars::{escape_block, escape_line};
 use landfall_text::format_duration;
@@ -58,14 +58,14 @@ fn stop(path: &str, dir: &str, context: &CliContext) -> Result<CliExit, CommandF
 }
 
 /// The task of a module that is done.
-fn finished_task(dir: &str, context: &CliContext) -> Result<Option<TaskId>, CommandFailure> {
+fn finished_task(dir: &str, context: &CliContext) -> Result<Option<WireTaskId>, CommandFailure> {
     let Some(task) = landfall_app::task_of_module(&context.at, dir)? else { return Ok(None) };
     let status = context.open_service()?.show(TaskAsked { task })?.line.status;
     Ok((status == Status::Done).then_some(task))
 }
 
 /// A module that is complete: its report, and nothing is started.
-fn report(path: &str, task: TaskId, context: &CliContext) -> Result<CliExit, CommandFailure> {
+fn report(path: &str, task: WireTaskId, context: &CliContext) -> Result<CliExit, CommandFailure> {
     let report = context.open_service()?.report(ReportOf::Task(task).into())?;
     match context.json {
         true => print_json(&report)?,

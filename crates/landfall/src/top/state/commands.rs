@@ -2,7 +2,7 @@
 
 use landfall_api::{
     AutoAsked, DiscoveriesAsked, InboxItem, InboxKind, Mode, NextAsked, Nothing, PauseAsked, Release,
-    Request, ReviewAsked, ReviewSaid, RunAsked, Status, StopAsked, TaskId,
+    Request, ReviewAsked, ReviewSaid, RunAsked, Status, StopAsked, WireTaskId,
 };
 
 use super::{
@@ -212,7 +212,7 @@ impl TuiState {
         }
     }
 
-    fn open_task(&mut self, task: TaskId, page: TaskView) {
+    fn open_task(&mut self, task: WireTaskId, page: TaskView) {
         if self.open.as_ref().is_none_or(|open| open.task != task) {
             self.open = Some(OpenTask {
                 task,
@@ -274,7 +274,7 @@ impl TuiState {
     }
 
     /// Work that somebody is to look at.
-    fn selected_review(&self) -> Option<(TaskId, &InboxItem)> {
+    fn selected_review(&self) -> Option<(WireTaskId, &InboxItem)> {
         let item = self.selected_request_item().filter(|item| inbox::is_look(item.kind))?;
         Some((item.task?, item))
     }

@@ -283,7 +283,7 @@ impl TuiState {
         self.stale = true;
     }
 
-    fn handle_page_answer(&mut self, task: landfall_api::TaskId, result: Result<Response, Problem>) {
+    fn handle_page_answer(&mut self, task: landfall_api::WireTaskId, result: Result<Response, Problem>) {
         self.page_asked = false;
         let Some(open) = self.open.as_mut().filter(|open| open.task == task) else { return };
         match result {

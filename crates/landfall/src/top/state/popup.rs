@@ -1,7 +1,7 @@
 //! What must be answered before anything else: a text, or a choice. Whatever is dangerous comes through here.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use landfall_api::{Answer, Block, Hold, Message, Redo, Request, Retry, ReviewAsked, ReviewSaid, TaskId};
+use landfall_api::{Answer, Block, Hold, Message, Redo, Request, Retry, ReviewAsked, ReviewSaid, WireTaskId};
 
 use super::{DashboardPanel, RequestSubject, Scroll, TuiAction, TuiState};
 use crate::top::inbox;
@@ -72,19 +72,19 @@ pub struct TextPopup {
 #[derive(Debug, Clone, PartialEq)]
 pub enum TextPurpose {
     /// The answer to a question.
-    Answer(TaskId),
+    Answer(WireTaskId),
     /// A note with an approval.
-    Approve(TaskId),
+    Approve(WireTaskId),
     /// What is to be changed.
-    Changes(TaskId),
+    Changes(WireTaskId),
     /// What the agent should know this time.
-    Retry(TaskId),
+    Retry(WireTaskId),
     /// What the agent of a task is told.
-    Message(TaskId),
+    Message(WireTaskId),
     /// Why a task does not go on for now.
-    Hold(TaskId),
+    Hold(WireTaskId),
     /// Why a task cannot go on.
-    Block(TaskId),
+    Block(WireTaskId),
     /// What belongs into an action.
     Fill(landfall_api::Action),
     /// The filter of a panel; the second is what it was before.
@@ -118,7 +118,7 @@ impl TextPopup {
         let text = self.line.text().trim().to_owned();
         let chosen = self.issues.iter().filter(|(.., chosen)| *chosen);
         let issues: Vec<String> = chosen.map(|(name, ..)| name.clone()).collect();
-        let review = |task: TaskId, said| Request::Review(ReviewAsked { tasks: vec![task], said });
+        let review = |task: WireTaskId, said| Request::Review(ReviewAsked { tasks: vec![task], said });
         match self.purpose {
             TextPurpose::Answer(task) => {
                 let parts = issues.into_iter().chain((!text.is_empty()).then_some(text));
