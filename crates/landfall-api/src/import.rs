@@ -151,7 +151,7 @@ impl ImportProblem {
         self
     }
 
-    fn to_import_error(self, file: &str) -> ImportError {
+    fn into_import_error(self, file: &str) -> ImportError {
         let Self { place, message, hint } = self;
         ImportError { file: file.to_owned(), place, message, hint }
     }
@@ -293,7 +293,7 @@ pub fn guess_format(file: &TaskFileSource<'_>) -> Result<Format, ImportError> {
             Format::ALL.iter().map(|it| format!("{it} ({})", it.description())).collect();
         ImportProblem::new(ImportPlace::Whole, "this looks like no task list that is known")
             .with_hint(format!("`--format` says what it is: {}", known.join(", ")))
-            .to_import_error(file.name)
+            .into_import_error(file.name)
     };
     let in_list = text.strip_prefix('[').map(str::trim_start);
     if text.starts_with('{') || in_list.is_some_and(|rest| rest.starts_with(['{', ']'])) {
@@ -302,7 +302,7 @@ pub fn guess_format(file: &TaskFileSource<'_>) -> Result<Format, ImportError> {
             // A Markdown document may begin with a brace, too.
             Err(bad) if !markdown::is_checklist(text) => {
                 let hint = "mend it; or `--format` says what it is";
-                return Err(bad.with_hint(hint).to_import_error(file.name));
+                return Err(bad.with_hint(hint).into_import_error(file.name));
             }
             Ok(None) | Err(_) => {}
         }
@@ -330,7 +330,7 @@ pub fn read(
                 .with_hint("name the folder: `landfall project import AiTasks/`"))
         }
     };
-    let ImportContent { items, over, left_out } = read.map_err(|bad| bad.to_import_error(file.name))?;
+    let ImportContent { items, over, left_out } = read.map_err(|bad| bad.into_import_error(file.name))?;
     let mut seen: BTreeMap<&str, &ImportPlace> = BTreeMap::new();
     for item in &items {
         if seen.insert(&item.id, &item.place).is_some() {
@@ -338,7 +338,7 @@ pub fn read(
             let hint = "give one of them another name; nothing was added";
             return Err(ImportProblem::new(item.place.clone(), message)
                 .with_hint(hint)
-                .to_import_error(file.name));
+                .into_import_error(file.name));
         }
     }
     Ok(ImportFile { file: file.name.to_owned(), format, items, over, left_out })

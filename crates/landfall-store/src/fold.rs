@@ -376,7 +376,7 @@ pub(crate) fn collect_changes(entries: &[JournalEntry], tasks: &[Arc<Task>]) -> 
     for task in tasks {
         let marks = marks.remove(&task.id).unwrap_or_default();
         if marks.events > 0 {
-            changes.push(marks.to_task_change(task));
+            changes.push(marks.into_task_change(task));
         }
     }
     changes
@@ -453,7 +453,7 @@ impl TaskEventMarks {
         }
     }
 
-    pub fn to_task_change(self, task: &Task) -> TableChange {
+    pub fn into_task_change(self, task: &Task) -> TableChange {
         let mut row = TaskRow::from_task(task);
         row.events = self.events;
         row.started = self.started;

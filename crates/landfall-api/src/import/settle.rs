@@ -34,7 +34,7 @@ pub fn resolve_import(
     let file = list.file.clone();
     ImportIndex::new(list, known, again)
         .and_then(ImportIndex::resolve_items)
-        .map_err(|bad| bad.to_import_error(&file))
+        .map_err(|bad| bad.into_import_error(&file))
 }
 
 /// The whole list, by place.

@@ -201,8 +201,7 @@ pub(super) fn build_papers(
     read: &dyn Fn(&Digest) -> Option<String>,
 ) -> ModuleDocuments {
     let staged = &task.staged;
-    let mut papers = ModuleDocuments::default();
-    papers.target = target_of(task, seen);
+    let mut papers = ModuleDocuments { target: target_of(task, seen), ..ModuleDocuments::default() };
     if !has_begun(task) {
         return papers;
     }

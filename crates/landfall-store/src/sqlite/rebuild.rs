@@ -135,7 +135,7 @@ impl TableRebuild {
                 by,
             }))
         }));
-        changes.extend(marks.into_iter().map(|(id, marks)| marks.to_task_change(&tasks[&id])));
+        changes.extend(marks.into_iter().map(|(id, marks)| marks.into_task_change(&tasks[&id])));
         RebuiltTables { flows, changes }
     }
 }
