@@ -10,6 +10,7 @@ mod github;
 mod load;
 mod metrics;
 mod outage;
+mod prose;
 mod report;
 mod rows;
 mod schemathesis;
@@ -62,6 +63,8 @@ enum Command {
     JournalDiff,
     /// Let the providers of the real agent CLIs fail and report what becomes of a task
     Outage(outage::OutageArgs),
+    /// List sentences that are too long and words to replace, in pages, help, hints and errors
+    Prose(prose::ProseArgs),
     /// Show which features of the source systems a test or a decision shows
     Rows(rows::RowsArgs),
     /// Measure floors and product in the same run, and print ratios
@@ -99,6 +102,7 @@ fn run(command: Command) -> Result<()> {
             run_step("journal-diff", compare)
         }
         Command::Outage(args) => outage::run(&args),
+        Command::Prose(args) => prose::run(&args),
         Command::Rows(args) => rows::run(&args),
         Command::Bench { args } => {
             let mut bench = cargo(&["run", "--release", "--quiet", "--package", "landfall-bench", "--"]);
