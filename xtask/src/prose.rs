@@ -299,7 +299,7 @@ fn split_help(page: &str) -> Vec<TextBlock> {
             in_examples = false;
         }
         in_examples |= line.starts_with("Example");
-        let has_columns = trimmed.contains("   ");
+        let has_columns = trimmed.contains("  ");
         let is_name = trimmed.starts_with('-') && !trimmed.starts_with("- ");
         let is_prose = in_fence && !in_examples && !has_columns && !is_name && !trimmed.ends_with(':');
         let is_text = is_prose && !line.starts_with("```") && !trimmed.starts_with("Usage:");
@@ -473,8 +473,8 @@ fn find_replaced_words(prose: &[(char, usize)]) -> Vec<ProseFinding> {
     for (phrase, instead) in REPLACED_WORDS {
         let wanted: Vec<char> = phrase.chars().collect();
         for (at, window) in lower.windows(wanted.len()).enumerate() {
-            let is_whole = !(at > 0 && is_part(at - 1)) && !is_part(at + wanted.len());
-            if window == wanted && is_whole {
+            let is_inside = at.checked_sub(1).is_some_and(is_part) || is_part(at + wanted.len());
+            if window == wanted && !is_inside {
                 let problem = format!("\"{phrase}\": write \"{instead}\"");
                 findings.push(ProseFinding { line: prose[at].1, problem });
             }
