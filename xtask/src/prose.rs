@@ -118,13 +118,7 @@ pub fn run(args: &ProseArgs) -> Result<()> {
         if !args.paths.is_empty() && !args.paths.iter().any(|word| name.contains(word.as_str())) {
             continue;
         }
-        let text = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
-        let blocks = match &*name {
-            HELP_PAGE => split_help(&text),
-            _ if name.ends_with(".rs") => split_literals(&text),
-            _ => split_markdown(&text),
-        };
-        let findings: Vec<ProseFinding> = blocks.iter().flat_map(TextBlock::find_problems).collect();
+        let findings = check_file(&name, &path)?;
         findings_count += findings.len();
         match args.count {
             true if findings.is_empty() => {}
@@ -136,6 +130,17 @@ pub fn run(args: &ProseArgs) -> Result<()> {
         0 => Ok(()),
         _ => bail!("{findings_count} findings"),
     }
+}
+
+/// The findings of one file. Its name, seen from the root, says how to read it.
+fn check_file(name: &str, path: &Path) -> Result<Vec<ProseFinding>> {
+    let text = fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
+    let blocks = match name {
+        HELP_PAGE => split_help(&text),
+        _ if name.ends_with(".rs") => split_literals(&text),
+        _ => split_markdown(&text),
+    };
+    Ok(blocks.iter().flat_map(TextBlock::find_problems).collect())
 }
 
 fn list_checked_files(root: &Path) -> Result<Vec<PathBuf>> {
@@ -568,5 +573,21 @@ mod tests {
             problems(&split_help(&page)),
             [(2, "26 words: ".to_owned()), (8, "\"whoever\":".to_owned())]
         );
+    }
+
+    #[test]
+    fn readme_guide_and_reference_have_no_findings() {
+        let root = root().expect("the root");
+        let mut findings = Vec::new();
+        for path in list_checked_files(&root).expect("the files") {
+            let name = path.strip_prefix(&root).expect("below the root").display().to_string();
+            // Help, hints, errors and names of the code change together with the code.
+            if name.ends_with(".md") && name != HELP_PAGE && name != "ARCHITECTURE.md" {
+                let found = check_file(&name, &path).expect("readable");
+                findings
+                    .extend(found.iter().map(|found| format!("{name}:{}: {}", found.line, found.problem)));
+            }
+        }
+        assert!(findings.is_empty(), "{}", findings.join("\n"));
     }
 }
