@@ -129,7 +129,9 @@ fn task_of_module(path: &str, lookup: &NameLookup) -> Result<WireTaskId, String>
             let _ = lookup.missed.set(Problem::new(ProblemCode::NotFound, message.clone()).with_hint(hint)); // as above
             Err(message)
         }
-        Err(problem) => Err(problem.message),
+        Err(problem) => {
+            Err(format!("neither a task, such as T7, nor the folder of a module: {}", problem.message))
+        }
     }
 }
 
