@@ -903,19 +903,22 @@ fn a_pipe_in_the_place_of_a_settings_file_of_git_is_named_and_not_waited_for() {
         let path = root.join(pipe);
         let made = std::process::Command::new("mkfifo").arg(&path).status();
         assert!(made.is_ok_and(|status| status.success()));
-        write(&root, "other/c.txt", "c\n");
+        // Older than the index has it, so git must read it, and the settings beside it before.
+        let unchanged = std::fs::File::options().write(true).open(root.join("other/c.txt")).expect("opens");
+        let long_ago = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+        unchanged.set_modified(long_ago).expect("ours");
+        drop(unchanged);
         let began = std::time::Instant::now();
         let published = publish(&scene, &new);
         assert!(began.elapsed() < std::time::Duration::from_secs(120), "a git process waited for it");
-        if let PublishOutcome::Held(HeldReason::Files { files, .. }) = published {
-            let named: Vec<_> = files.iter().map(|file| (file.path.as_slice(), file.why)).collect();
-            assert_eq!(named, [(pipe.as_bytes(), BlockedFileReason::Special)]);
-            assert_nothing_left(&root, pipe);
-            std::fs::remove_file(&path).expect("ours");
-            assert!(matches!(publish(&scene, &new), PublishOutcome::Done(_)), "{pipe}");
-        } else {
-            assert_eq!(pipe, "other/.gitattributes", "git need not read that one");
-        }
+        let PublishOutcome::Held(HeldReason::Files { files, .. }) = published else {
+            panic!("{pipe}: {published:?}");
+        };
+        let named: Vec<_> = files.iter().map(|file| (file.path.as_slice(), file.why)).collect();
+        assert_eq!(named, [(pipe.as_bytes(), BlockedFileReason::Special)]);
+        assert_nothing_left(&root, pipe);
+        std::fs::remove_file(&path).expect("ours");
+        assert!(matches!(publish(&scene, &new), PublishOutcome::Done(_)), "{pipe}");
         assert_nothing_left(&root, pipe);
     }
 }
