@@ -16,9 +16,10 @@ use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
 
 use crate::test::target_folder;
 
-/// Mounts a file system in memory at a folder, in a mount namespace that ends with the command that follows. The size is a
-/// limit: eight tests at once were never seen to use a tenth of it.
-const IN_MEMORY: &str = "mount -t tmpfs -o size=4g,mode=755 landfall-tests \"$0\" && exec \"$@\"";
+/// Mounts a file system in memory at a folder, in a mount namespace that ends with the command that follows. A file in it
+/// is memory that nothing can free but its deletion. With the limit, a test that writes without end gets "no space left", and
+/// of [`MEMORY_MIN_KIB`] at least 7 GiB are left to the processes.
+const IN_MEMORY: &str = "mount -t tmpfs -o size=3g,mode=755 landfall-tests \"$0\" && exec \"$@\"";
 
 /// Less memory than this is left to the tests and the browser.
 const MEMORY_MIN_KIB: u64 = 10 << 20;
