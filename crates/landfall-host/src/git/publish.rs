@@ -386,9 +386,10 @@ fn checkouts_on(repo: &Repo, branch: &BranchName) -> Result<Result<Vec<Checkout>
 }
 
 fn is_on(repo: &Repo, checkout: &Checkout, full: &str) -> Result<bool, GitError> {
-    if let Some(head) = plain_head(&checkout.git_dir) {
-        return Ok(head == full);
+    if plain_head(&checkout.git_dir).is_some_and(|head| head == full) {
+        return Ok(true);
     }
+    // The branch that the file names may be another name for this one: git follows a symbolic ref to its end.
     let said = repo
         .git()
         .prepare_call("see what a checkout is on")

@@ -180,8 +180,8 @@ impl Repo {
     /// What is checked out now. No process in the common case.
     pub fn read_head(&self) -> Result<CheckoutHead, GitError> {
         let full = match plain_head(&self.git_dir) {
-            Some(full) => full,
-            None => {
+            Some(full) if !may_be_symbolic(&self.common_dir, &full) => full,
+            Some(_) | None => {
                 let asked = self.git.prepare_call("read HEAD").git_dir(&self.git_dir);
                 let said = asked.args(["symbolic-ref", "--quiet", "HEAD"]).run()?;
                 if said.code == 1 {
@@ -570,6 +570,17 @@ pub(super) fn plain_head(git_dir: &Path) -> Option<String> {
     let name = text.strip_prefix("ref: ")?.strip_suffix('\n')?;
     BranchName::new(name.strip_prefix("refs/heads/")?).ok()?;
     Some(name.to_owned())
+}
+
+/// Whether a ref may be another name for a ref. A missing file is none: the ref is packed, or has no commit yet.
+fn may_be_symbolic(common_dir: &Path, full: &str) -> bool {
+    let path = common_dir.join(full);
+    match std::fs::symlink_metadata(&path) {
+        // A link is how git wrote symbolic refs long ago, and it still reads them.
+        Ok(meta) if !meta.is_file() => true,
+        Ok(_) => std::fs::read(&path).map_or(true, |text| text.starts_with(b"ref:")),
+        Err(error) => error.kind() != std::io::ErrorKind::NotFound,
+    }
 }
 
 #[cfg(test)]

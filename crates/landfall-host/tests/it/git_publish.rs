@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use landfall_host::git::{BranchName, HeldReason, Oid, PublishMethod, PublishMode, PublishOutcome, Repo};
+use landfall_host::git::{
+    BranchName, CheckoutHead, HeldReason, Oid, PublishMethod, PublishMode, PublishOutcome, Repo,
+};
 
 use crate::git_scene::{Scene, git, init, main_branch, read, sig, snapshot, try_git, write};
 
@@ -67,6 +69,33 @@ fn a_branch_that_is_not_checked_out_moves_alone() {
     assert_eq!(publish(&scene, &landed), PublishOutcome::Done(PublishMethod::Ref));
     assert_eq!(tip(&scene.root()), landed.as_str());
     assert_eq!(snapshot(&scene.root()), before);
+}
+
+#[test]
+fn a_checkout_on_another_name_of_the_branch_moves_with_it() {
+    type Alias = fn(&Path);
+    let cases: [(&str, Alias); 2] = [
+        ("a symbolic ref", |root| {
+            git(root, ["symbolic-ref", "refs/heads/master", "refs/heads/main"]);
+        }),
+        ("a link, as git wrote it long ago", |root| {
+            std::os::unix::fs::symlink("refs/heads/main", root.join(".git/refs/heads/master")).expect("made");
+        }),
+    ];
+    for (case, make_alias) in cases {
+        let (scene, landed) = landed();
+        let root = scene.root();
+        make_alias(&root);
+        git(&root, ["symbolic-ref", "HEAD", "refs/heads/master"]);
+        let head = CheckoutHead::Branch { name: main_branch(), tip: scene.base.clone() };
+        assert_eq!(scene.repo.read_head().expect("git runs"), head, "{case}");
+        let done = publish(&scene, &landed);
+        let path = root.canonicalize().expect("there");
+        assert_eq!(done, PublishOutcome::Done(PublishMethod::Checkout { path }), "{case}");
+        assert_eq!(git(&root, ["status", "--porcelain"]), "", "{case}: a commit of the user would undo it");
+        assert_eq!(tip(&root), landed.as_str(), "{case}");
+        assert_eq!(git(&root, ["symbolic-ref", "refs/heads/master"]), "refs/heads/main", "{case}");
+    }
 }
 
 #[test]

@@ -78,6 +78,10 @@ fn a_repository_is_found_from_below_and_problems_have_names() {
     git(&root, ["pack-refs", "--all"]);
     assert_eq!(repo.branch_tip(&main_branch()).expect("git runs"), Some(tip.clone()));
     assert_eq!(repo.branch_tip(&BranchName::new("no").expect("fine")).expect("git runs"), None);
+    let runs = runner.spawned_count();
+    let head = CheckoutHead::Branch { name: main_branch(), tip: tip.clone() };
+    assert_eq!(repo.read_head().expect("git runs"), head, "packed");
+    assert_eq!(runner.spawned_count() - runs, 1, "for the packed ref; HEAD is read from its file");
     git(&root, ["checkout", "-q", "--detach"]);
     assert_eq!(repo.read_head().expect("git runs"), CheckoutHead::Detached { tip: tip.clone() });
 
