@@ -97,12 +97,22 @@ pub(crate) fn wait_for_end(watch: &mut Option<SitterWatch>, sitting: &SitterProc
     if watch.is_none() {
         *watch = wait::retry_until(most, LOOK_AGAIN, || make().ok());
     }
-    let left = until.saturating_duration_since(Instant::now());
-    if let Some(watch) = watch
-        && watch.wait(Some(left)).is_err()
-    {
-        // The machine is short of something: whether the sitter ended is seen by the next look, or when this wait is over.
-        wait::retry_until(left, LOOK_AGAIN, || watch.wait(Some(Duration::ZERO)).ok());
+    if let Some(watch) = watch {
+        wait_until_ended(until, |left| watch.wait(Some(left)));
+    }
+}
+
+/// Waits again until a wait reports an end, or until the deadline. A wait may fail because the machine is short of something,
+/// and one that a signal interrupts reports no end while the sitter still runs.
+fn wait_until_ended(until: Instant, mut wait: impl FnMut(Duration) -> std::io::Result<Vec<u64>>) {
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        match wait(left) {
+            Ok(ended) if !ended.is_empty() => return,
+            Ok(_) | Err(_) if left.is_zero() => return,
+            Ok(_) => {}
+            Err(_) => std::thread::sleep(LOOK_AGAIN.min(left)),
+        }
     }
 }
 
@@ -115,4 +125,33 @@ pub(crate) fn abandon_run(dir: &Path, marker: &str) {
         Ok(_) | Err(sitter::SweepError::Left { .. }) => Some(()), // what cannot be killed is stuck in the kernel
         Err(_) => None,
     }); // the next run sweeps what is left
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_goes_on_after_a_failure_until_the_sitter_ends() {
+        let answers = [Err(std::io::ErrorKind::OutOfMemory.into()), Ok(vec![]), Ok(vec![]), Ok(vec![0])];
+        let mut answers = answers.into_iter();
+        let mut spans = Vec::new();
+        wait_until_ended(Instant::now() + Duration::from_secs(600), |left| {
+            spans.push(left);
+            answers.next().expect("nobody waits after the end")
+        });
+        assert_eq!(answers.count(), 0, "an empty answer is no end");
+        assert!(spans.is_sorted_by(|before, after| before > after), "each wait has what is left: {spans:?}");
+        assert!(spans[0] - spans[1] >= LOOK_AGAIN, "{spans:?}");
+    }
+
+    #[test]
+    fn a_wait_that_always_fails_ends_with_its_time() {
+        let mut waits = 0;
+        wait_until_ended(Instant::now() + LOOK_AGAIN / 2, |_| {
+            waits += 1;
+            Err(std::io::ErrorKind::OutOfMemory.into())
+        });
+        assert_eq!(waits, 2, "at first, and when the time is over");
+    }
 }
