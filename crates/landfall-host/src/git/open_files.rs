@@ -4,7 +4,7 @@
 //! Network file systems and some others have no leases, and the files of another user give none. There the processes
 //! of this machine are searched. What another machine or, for an ordinary user, another user has open, is not seen then.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::CString;
 use std::fs::{File, Metadata};
 use std::io;
@@ -31,7 +31,7 @@ impl OpenFiles {
         }
         match try_lease(&file) {
             Some(is_written) => is_written,
-            None => self.found.get_or_insert_with(WritableFiles::search).contain(&meta),
+            None => self.found.get_or_insert_with(WritableFiles::search).contain(&file, &meta),
         }
     }
 }
@@ -67,9 +67,8 @@ fn try_lease(_: &File) -> Option<bool> {
 struct WritableFiles {
     /// Open to write, by device and inode.
     open: HashSet<(u64, u64)>,
-    /// Mapped shared and writable, by inode: some file systems show another device there. Two files with one number hold the
-    /// publishing up without need, and lose nothing.
-    mapped: HashSet<u64>,
+    /// Mapped shared and writable: by inode, the devices as the list of mappings shows them.
+    mapped: HashMap<u64, HashSet<MapsDevice>>,
 }
 
 impl WritableFiles {
@@ -96,27 +95,82 @@ impl WritableFiles {
         }
         let maps = std::fs::read(process.join("maps")).unwrap_or_default();
         let lines = maps.split(|byte| *byte == b'\n');
-        self.mapped.extend(lines.filter_map(|line| mapped_inode(&String::from_utf8_lossy(line))));
+        for mapping in lines.filter_map(|line| FileMapping::parse(&String::from_utf8_lossy(line))) {
+            if mapping.is_writable {
+                self.mapped.entry(mapping.inode).or_default().insert(mapping.device);
+            }
+        }
     }
 
-    fn contain(&self, meta: &Metadata) -> bool {
+    fn contain(&self, file: &File, meta: &Metadata) -> bool {
         use std::os::unix::fs::MetadataExt as _;
-        self.open.contains(&(meta.dev(), meta.ino())) || self.mapped.contains(&meta.ino())
+        if self.open.contains(&(meta.dev(), meta.ino())) {
+            return true;
+        }
+        let Some(devices) = self.mapped.get(&meta.ino()) else { return false };
+        // Files of several devices have one number. If the device is not known, the publishing waits without need.
+        read_device_in_maps(file).is_none_or(|device| devices.contains(&device))
     }
 }
 
-/// The inode in a line of `/proc/PID/maps`, if the process can write to the file by it.
-fn mapped_inode(line: &str) -> Option<u64> {
-    let mut words = line.split_ascii_whitespace();
-    let (_, permissions, _, _) = (words.next()?, words.next()?, words.next()?, words.next()?);
-    let inode = words.next()?.parse().ok()?;
-    let is_shared = permissions.starts_with("rw") || permissions.starts_with("-w");
-    (is_shared && permissions.ends_with('s') && inode != 0).then_some(inode)
+/// Major and minor number.
+type MapsDevice = (u32, u32);
+
+/// A line of `/proc/PID/maps` that is about a file.
+#[derive(Debug, PartialEq, Eq)]
+struct FileMapping {
+    addresses: std::ops::Range<usize>,
+    device: MapsDevice,
+    inode: u64,
+    /// What the process writes there gets into the file.
+    is_writable: bool,
+}
+
+impl FileMapping {
+    fn parse(line: &str) -> Option<Self> {
+        let mut words = line.split_ascii_whitespace();
+        let (start, end) = words.next()?.split_once('-')?;
+        let (permissions, _, device) = (words.next()?, words.next()?, words.next()?);
+        let inode = words.next()?.parse().ok().filter(|inode| *inode != 0)?;
+        // Memory that processes share has a number, too, and is a file in no folder. In `/dev/shm` there may be a checkout.
+        let path = words.next().unwrap_or_default();
+        if line.ends_with(" (deleted)") && ["/memfd:", "/SYSV"].iter().any(|kind| path.starts_with(kind)) {
+            return None;
+        }
+        let address = |digits| usize::from_str_radix(digits, 16).ok();
+        let number = |digits| u32::from_str_radix(digits, 16).ok();
+        let (major, minor) = device.split_once(':')?;
+        let is_writable = permissions.as_bytes().get(1) == Some(&b'w') && permissions.ends_with('s');
+        let addresses = address(start)?..address(end)?;
+        Some(Self { addresses, device: (number(major)?, number(minor)?), inode, is_writable })
+    }
+}
+
+/// The device of a file as the list of mappings shows it. On btrfs and on overlays it is not the one of `stat`, so this process
+/// maps the file for a moment and looks it up.
+fn read_device_in_maps(file: &File) -> Option<MapsDevice> {
+    use std::os::fd::AsRawFd as _;
+    // SAFETY: a new mapping of a place that the kernel chooses. It is never touched, so a file that shrinks does no harm.
+    let start = unsafe {
+        libc::mmap(std::ptr::null_mut(), 1, libc::PROT_READ, libc::MAP_PRIVATE, file.as_raw_fd(), 0)
+    };
+    if start == libc::MAP_FAILED {
+        return None;
+    }
+    let maps = std::fs::read("/proc/self/maps");
+    // SAFETY: the mapping from above, which nothing uses.
+    unsafe { libc::munmap(start, 1) };
+    let maps = maps.ok()?;
+    let mut lines = maps.split(|byte| *byte == b'\n');
+    lines.find_map(|line| {
+        let mapping = FileMapping::parse(&String::from_utf8_lossy(line))?;
+        mapping.addresses.contains(&start.addr()).then_some(mapping.device)
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{WritableFiles, mapped_inode};
+    use super::{FileMapping, WritableFiles, read_device_in_maps};
 
     #[test]
     fn a_file_that_a_process_has_open_to_write_is_found_without_a_lease() {
@@ -124,7 +178,8 @@ mod tests {
         let path = folder.path().join("a");
         std::fs::write(&path, "a").expect("ours");
         let meta = std::fs::metadata(&path).expect("it is there");
-        let is_found = || WritableFiles::search().contain(&meta);
+        let file = std::fs::File::open(&path).expect("opens");
+        let is_found = || WritableFiles::search().contain(&file, &meta);
         assert!(!is_found());
         let reader = std::fs::File::open(&path).expect("opens");
         assert!(!is_found(), "reading changes nothing");
@@ -141,14 +196,45 @@ mod tests {
 
     #[test]
     fn only_a_mapping_that_reaches_the_file_counts() {
-        let line = |permissions: &str, inode: &str| {
-            mapped_inode(&format!("7f5c0000-7f5c1000 {permissions} 00000000 fe:00 {inode} /home/u/a b.txt"))
+        let line = |permissions: &str, inode: &str, path: &str| {
+            FileMapping::parse(&format!("7f5c0000-7f5c1000 {permissions} 00000000 fe:1a {inode}    {path}"))
         };
-        assert_eq!(line("rw-s", "42"), Some(42));
-        assert_eq!(line("-w-s", "42"), Some(42));
-        assert_eq!(line("rw-p", "42"), None, "a copy of its own");
-        assert_eq!(line("r--s", "42"), None);
-        assert_eq!(line("rw-s", "0"), None, "no file");
-        assert_eq!(mapped_inode(""), None);
+        let mapping = |is_writable| {
+            Some(FileMapping {
+                addresses: 0x7f5c_0000..0x7f5c_1000,
+                device: (0xfe, 0x1a),
+                inode: 42,
+                is_writable,
+            })
+        };
+        assert_eq!(line("rw-s", "42", "/home/u/a b.txt"), mapping(true));
+        assert_eq!(line("-w-s", "42", "/home/u/a b.txt (deleted)"), mapping(true), "it may have other names");
+        assert_eq!(line("rw-s", "42", "/dev/shm/a"), mapping(true));
+        assert_eq!(line("rw-s", "42", "/home/u/a /memfd:b (deleted)"), mapping(true));
+        assert_eq!(line("rw-p", "42", "/home/u/a b.txt"), mapping(false), "a copy of its own");
+        assert_eq!(line("r--s", "42", "/home/u/a b.txt"), mapping(false));
+        assert_eq!(line("rw-s", "0", ""), None, "no file");
+        assert_eq!(line("rw-s", "42", "/memfd:pulse (deleted)"), None, "memory");
+        assert_eq!(line("rw-s", "42", "/SYSV00000000 (deleted)"), None, "memory");
+        assert_eq!(FileMapping::parse(""), None);
+    }
+
+    #[test]
+    fn a_mapping_counts_only_on_the_device_of_the_file() {
+        use std::os::unix::fs::MetadataExt as _;
+        let folder = tempfile::tempdir().expect("a folder");
+        for content in ["", "content"] {
+            let path = folder.path().join("a");
+            std::fs::write(&path, content).expect("ours");
+            let file = std::fs::File::open(&path).expect("opens");
+            let meta = file.metadata().expect("it is there");
+            let device = read_device_in_maps(&file).expect("it can be mapped");
+            let is_found = |device| {
+                let mapped = [(meta.ino(), [device].into())].into();
+                WritableFiles { mapped, ..WritableFiles::default() }.contain(&file, &meta)
+            };
+            assert!(is_found(device));
+            assert!(!is_found((device.0, device.1 + 1)), "another file with the same number");
+        }
     }
 }
