@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::files;
@@ -45,11 +45,8 @@ const STRAIGHT_MAX: u32 = 200;
 /// How far first parents are followed before git is asked who is whose ancestor.
 const LINE_MAX: u32 = 16;
 
-/// How many pairs are remembered: a landing asks twice about its own.
-const PARTED_MAX: usize = 64;
-
-/// How many merges are remembered at most.
-const MERGED_MAX: usize = 64;
+/// How many pairs of commits each map of the merge cache has at most: a landing asks a few times about its own pair.
+const MERGE_CACHE_MAX: usize = 64;
 
 /// What came of a compare-and-swap.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -164,10 +161,27 @@ struct StoreInner {
     objects: Objects,
     lasting: WriteDurability,
     repairs: Vec<String>,
-    /// Where two commits part, as far as it was asked.
-    parted: Mutex<HashMap<(Oid, Oid), Vec<Oid>>>,
-    /// The trees of clean merges of two commits, as far as it was asked.
-    merged: Mutex<HashMap<(Oid, Oid), Oid>>,
+    merges: Mutex<MergeCache>,
+}
+
+/// What git answered about pairs of commits. Commits never change, so no entry grows old. Locked for a look-up or an insertion only,
+/// never while git runs.
+#[derive(Debug, Default)]
+struct MergeCache {
+    /// The best common ancestors of two commits.
+    bases: HashMap<(Oid, Oid), Vec<Oid>>,
+    /// The trees of clean merges of two commits.
+    trees: HashMap<(Oid, Oid), Oid>,
+}
+
+impl MergeCache {
+    /// Adds an entry to a map of the cache. A full map is emptied first; what is needed is computed again.
+    fn insert_bounded<T>(map: &mut HashMap<(Oid, Oid), T>, pair: (Oid, Oid), value: T) {
+        if map.len() >= MERGE_CACHE_MAX {
+            map.clear();
+        }
+        map.insert(pair, value);
+    }
 }
 
 /// Whether what is written must survive a power cut.
@@ -209,9 +223,8 @@ impl Store {
             files::write_whole(&dir.join("config"), wanted.as_bytes()).with_context(doing)?;
         }
         let objects = Objects::new(git, &dir);
-        let (parted, merged, lasting, git) =
-            (Mutex::default(), Mutex::default(), WriteDurability::Kept, git.clone());
-        let inner = StoreInner { git, dir, format, objects, lasting, parted, merged, repairs };
+        let (merges, lasting, git) = (Mutex::default(), WriteDurability::Kept, git.clone());
+        let inner = StoreInner { git, dir, format, objects, lasting, repairs, merges };
         Ok(Store { inner: Arc::new(inner) })
     }
 
@@ -245,10 +258,9 @@ impl Store {
         }
         let git = self.inner.git.clone();
         let objects = Objects::new(&git, dir);
-        let (parted, merged) = (Mutex::default(), Mutex::default());
         let (lasting, format) = (WriteDurability::ThrownAway, self.inner.format);
-        let (dir, repairs) = (dir.to_owned(), Vec::new());
-        let inner = StoreInner { git, dir, format, objects, lasting, parted, merged, repairs };
+        let (dir, repairs, merges) = (dir.to_owned(), Vec::new(), Mutex::default());
+        let inner = StoreInner { git, dir, format, objects, lasting, repairs, merges };
         Ok(Store { inner: Arc::new(inner) })
     }
 
@@ -607,17 +619,12 @@ impl Store {
     /// The best common ancestors of two commits; more than one after criss-cross merges, none if unrelated.
     /// Asked once for each pair: commits never change.
     pub fn merge_bases(&self, a: &Oid, b: &Oid) -> Result<Vec<Oid>, GitError> {
-        let parted = || self.inner.parted.lock().unwrap_or_else(PoisonError::into_inner);
         let pair = (a.clone(), b.clone());
-        if let Some(known) = parted().get(&pair) {
+        if let Some(known) = self.lock_merges().bases.get(&pair) {
             return Ok(known.clone());
         }
         let found = self.find_merge_bases(a, b)?;
-        let mut parted = parted();
-        if parted.len() >= PARTED_MAX {
-            parted.clear();
-        }
-        parted.insert(pair, found.clone());
+        MergeCache::insert_bounded(&mut self.lock_merges().bases, pair, found.clone());
         Ok(found)
     }
 
@@ -625,7 +632,7 @@ impl Store {
     /// a task is merged with the same base for its prompt, before its checks, after them and when it lands.
     pub(super) fn known_merge(&self, ours: &Oid, theirs: &Oid) -> Result<Option<Oid>, GitError> {
         let pair = (ours.clone(), theirs.clone());
-        let known = self.inner.merged.lock().unwrap_or_else(PoisonError::into_inner).get(&pair).cloned();
+        let known = self.lock_merges().trees.get(&pair).cloned();
         match known {
             // A damaged disk may have lost it: then the merge writes it once more.
             Some(tree) => Ok(self.contains(&tree)?.then_some(tree)),
@@ -634,11 +641,12 @@ impl Store {
     }
 
     pub(super) fn remember_merge(&self, ours: &Oid, theirs: &Oid, tree: &Oid) {
-        let mut merged = self.inner.merged.lock().unwrap_or_else(PoisonError::into_inner);
-        if merged.len() >= MERGED_MAX {
-            merged.clear(); // rarely; what is needed is merged again
-        }
-        merged.insert((ours.clone(), theirs.clone()), tree.clone());
+        let pair = (ours.clone(), theirs.clone());
+        MergeCache::insert_bounded(&mut self.lock_merges().trees, pair, tree.clone());
+    }
+
+    fn lock_merges(&self) -> MutexGuard<'_, MergeCache> {
+        self.inner.merges.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn find_merge_bases(&self, a: &Oid, b: &Oid) -> Result<Vec<Oid>, GitError> {
