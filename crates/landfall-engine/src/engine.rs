@@ -25,8 +25,8 @@ use landfall_model::queue::{HoldReason, QueuePolicy};
 use landfall_model::resource::MachineResource;
 use landfall_model::{
     AgentDriveStyle, BaseMover, Commit, Effect, EngineEvent, GrantKind, News, ProfileRoute, QueueEffect,
-    ReviewInput, RunEnd, RunId, ScheduleLimits, SprintId, Task, TaskId, TaskLimits, TaskSpec, TaskState,
-    TaskStatus, Timestamp, WaitReason, World,
+    ReviewInput, RunEnd, RunId, ScheduleLimits, SprintId, Task, TaskId, TaskLimits, TaskSpec, Timestamp,
+    World,
 };
 use landfall_store::{EntryBatch, Journal, ReplayStop, Sqlite, StoreError};
 
@@ -1181,26 +1181,6 @@ fn base_branch(repo: &Repo, named: Option<&String>) -> Result<BranchName, OpenEr
         CheckoutHead::Detached { .. } => Err(OpenError::Detached),
         CheckoutHead::Unborn { branch } => Err(OpenError::Unborn(branch.as_str().to_owned())),
     }
-}
-
-/// The status of a task in this world, and what it waits for.
-#[must_use]
-pub fn find_task_status(
-    world: &World,
-    limits: &ScheduleLimits,
-    task: &Task,
-) -> (TaskStatus, Option<WaitReason>) {
-    let unmet = world.unmet_needs(task);
-    let held = world.hold_reason(task.id, limits);
-    let status = TaskStatus::for_task_among_others(task, &unmet, held.is_some());
-    let wait = match (&task.state, status) {
-        (TaskState::Waiting { wait, .. }, _) => Some(wait.clone()),
-        (_, TaskStatus::Waiting) if task.is_held() => Some(WaitReason::Pause),
-        (_, TaskStatus::Waiting) if !unmet.is_empty() => Some(WaitReason::Dependency(unmet)),
-        (_, TaskStatus::Waiting) => held,
-        (_, _) => None,
-    };
-    (status, wait)
 }
 
 const NUDGE_MS: u64 = 2_000; // a look into a folder; a person sees no difference

@@ -271,9 +271,7 @@ fn perform_operations(
         let pr = seen.pr.as_ref().filter(|pr| pr.state == PullRequestState::Open);
         Ok(IssueArtifacts {
             spec: seen.spec_file.is_some(),
-            changes: false,
             commit,
-            pushed: pr.is_some_and(|pr| pr.head.as_ref().is_some_and(|at| at.as_str() == head.as_str())),
             pr_open: pr.is_some(),
             reviewed: pr.is_some_and(|pr| pr.reviewed),
         })

@@ -197,12 +197,6 @@ impl TaskSpec {
         }
         Ok(())
     }
-
-    /// Whether the task has the tag `word`.
-    #[must_use]
-    pub fn has_tag(&self, word: &str) -> bool {
-        self.tags.iter().any(|tag| tag.as_str() == word)
-    }
 }
 
 fn one_line(text: &str) -> String {

@@ -134,25 +134,6 @@ impl Annotation {
         Ok(Self { place, change: AnnotationChange::Comment(mark, text.to_owned()) })
     }
 
-    /// The annotation that someone makes who selects these bytes of a text. None if they are not a range of it.
-    #[must_use]
-    pub fn from_selection(
-        text: &str,
-        range: std::ops::Range<usize>,
-        change: AnnotationChange,
-    ) -> Option<Self> {
-        let (before, selected) = (text.get(..range.start)?, text.get(range.clone())?);
-        let (before, after) = (to_context_chars(before), to_context_chars(text.get(range.end..)?));
-        let line = 1 + before.iter().filter(|c| **c == NEWLINE).count();
-        let place = TextAnchor {
-            line,
-            before: before[before.len().saturating_sub(CONTEXT_MAX)..].to_vec(),
-            selected: to_context_chars(selected),
-            after: after.into_iter().take(CONTEXT_MAX).collect(),
-        };
-        Some(Self { place, change })
-    }
-
     /// What it does.
     #[must_use]
     pub fn change(&self) -> &AnnotationChange {
@@ -598,12 +579,24 @@ mod tests {
         assert_eq!(only(text, comment).unwrap(), "one\r\n\r\n> 💬 yes\r\n\r\ntwo\r\nthree\r\n");
     }
 
+    /// The annotation that a person makes who selects these bytes of a text.
+    fn select_text(text: &str, range: std::ops::Range<usize>, change: AnnotationChange) -> Annotation {
+        let before = to_context_chars(&text[..range.start]);
+        let place = TextAnchor {
+            line: 1 + before.iter().filter(|c| **c == NEWLINE).count(),
+            before: before[before.len().saturating_sub(CONTEXT_MAX)..].to_vec(),
+            selected: to_context_chars(&text[range.clone()]),
+            after: to_context_chars(&text[range.end..]).into_iter().take(CONTEXT_MAX).collect(),
+        };
+        Annotation { place, change }
+    }
+
     #[test]
     fn comments_only_add() {
         let text = "Some\ntext.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```sh\nrun it\n```\nend";
         for (from, to) in [(0, 4), (0, 5), (5, 10), (12, 17), (text.len() - 3, text.len())] {
             let comment = AnnotationChange::Comment(CommentKind::Note, "one\ntwo".to_owned());
-            let annotation = Annotation::from_selection(text, from..to, comment).expect("a range of it");
+            let annotation = select_text(text, from..to, comment);
             let out = apply(text, &[annotation]).expect("it is found");
             let mut old = text.chars().peekable();
             for c in out.chars() {
@@ -636,9 +629,7 @@ mod tests {
                 if text[..*to].ends_with('\r') || text[..*from].ends_with('\r') {
                     continue; // nobody selects half of a line break
                 }
-                let made =
-                    Annotation::from_selection(text, *from..*to, AnnotationChange::Replace("X".to_owned()))
-                        .unwrap();
+                let made = select_text(text, *from..*to, AnnotationChange::Replace("X".to_owned()));
                 let TextAnchor { line, before, after, .. } = &made.place;
                 let before = format!("Line{line}:...{}", before.iter().collect::<String>());
                 let after = format!("{}...", after.iter().collect::<String>());

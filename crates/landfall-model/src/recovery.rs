@@ -28,7 +28,7 @@ pub use pattern::{
     Known, Pattern, PatternCondition, PatternSample, RecoveryAction, Symptoms, TAIL_LINES_MAX,
     claims_success, detect_pattern, find_shadowed_patterns,
 };
-pub use place::{IssueArtifacts, Milestone, is_restorable, reached_milestone, restored_phase};
+pub use place::{IssueArtifacts, is_restorable, restored_phase};
 pub use plan::{
     DraftStep, PlanAction, PlanProblem, RATIONALE_CHARS_MAX, RecoveryPlan, RecoveryPlanBounds,
     RecoveryPlanDraft, STEPS_MAX, check_plan,

@@ -1,5 +1,5 @@
-//! Which items the program can reach: by name, from `main`. Two items of one name are taken for one, so what is listed is certainly
-//! not reached, and more may be.
+//! Which items the program can reach: by name, from `main` and from the items that exist for tests. Two items of one name are taken
+//! for one, so what is listed is certainly not reached, and more may be.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,9 +12,11 @@ pub struct Unreached {
     pub by_nothing: Vec<String>,
 }
 
-pub fn find_unreached(tree: &SourceTree) -> Unreached {
+/// `called_by_tests` are the names of items that count as reached.
+pub fn find_unreached(tree: &SourceTree, called_by_tests: &[&str]) -> Unreached {
     let mut by_name: BTreeMap<&str, Vec<&Item>> = BTreeMap::new();
-    let mut pending: Vec<&str> = vec!["main"];
+    let mut pending: Vec<&str> = called_by_tests.to_vec();
+    pending.push("main");
     let mut reached: BTreeSet<&str> = BTreeSet::new();
     for item in tree.production().flat_map(|file| &file.items) {
         by_name.entry(&item.name).or_default().push(item);

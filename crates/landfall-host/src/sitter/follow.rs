@@ -26,17 +26,6 @@ pub struct SpoolReader {
     offset: u64,
 }
 
-/// The place where a spool leaves something out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SpoolGap {
-    /// Where in the file the mark begins; before it are the first bytes, after it the last.
-    pub at: u64,
-    /// How long the mark itself is.
-    pub mark_len: u64,
-    /// How many bytes are missing.
-    pub left_out: u64,
-}
-
 impl SpoolReader {
     /// A reader of the spool of `stream` in `dir`, from `offset` on. The spool need not exist yet.
     pub fn new(dir: &Path, stream: SitterStream, offset: u64) -> SpoolReader {
@@ -66,22 +55,6 @@ impl SpoolReader {
         bytes.truncate(filled);
         self.offset += filled as u64;
         Ok(bytes)
-    }
-
-    /// Where the spool leaves something out. Known once the run has ended, and only from the sitter's own record: an
-    /// agent can print a line that looks like the mark, but it cannot make a cut.
-    pub fn find_gap(&self) -> io::Result<Option<SpoolGap>> {
-        let Some(ended) = files::ended_in(&self.dir)? else { return Ok(None) };
-        let spool = match self.stream {
-            SitterStream::Out => ended.out,
-            SitterStream::Err => ended.err,
-            SitterStream::Signals => return Ok(None), // lines are taken whole or refused
-        };
-        Ok(spool.cut_at.map(|at| SpoolGap {
-            at,
-            mark_len: gap_mark(spool.left_out).len() as u64,
-            left_out: spool.left_out,
-        }))
     }
 
     fn open_file(&mut self) -> io::Result<Option<&File>> {

@@ -69,7 +69,7 @@ mod within;
 pub use deadline::{Deadline, pause_deadline, resume_deadline};
 pub use effort::{ProcessActivity, TcpConnection, cpu_ticks, measure_activities, measure_activity};
 pub use ended::{ChildExit, Containment, EndCause, SitterEnd, SpoolSummary};
-pub use follow::{SitterStream, SpoolGap, SpoolReader};
+pub use follow::{SitterStream, SpoolReader};
 pub use sitting::{
     FindError, SitterProcess, SitterState, StopError, StopMode, StopResult, SweepError, is_shortage,
 };

@@ -38,8 +38,6 @@ macro_rules! words {
     };
 }
 
-pub(super) use words;
-
 words!(
     /// Something that is known of a failed step. What nobody looked for is not in a set of these, and neither is its
     /// opposite.
@@ -112,7 +110,7 @@ pub enum RecoveryAction {
     Retry,
     /// The step is tried again after so many seconds.
     RetryAfter(u64),
-    /// It goes on from how far it is: see [`milestone`](super::milestone).
+    /// The step goes on from where the work of the issue is.
     Resume,
     /// The work is put on the base, pushed and offered.
     OpenPr,
@@ -209,7 +207,7 @@ impl RecoveryAction {
     }
 
     /// The operations it takes before the step goes on. One that says where the work is cannot be known here:
-    /// [`restored`](super::restored) names the phase and [`milestone`](super::milestone) what is left.
+    /// [`restored_phase`](super::restored_phase) names the phase.
     #[must_use]
     pub fn to_operations(self) -> Vec<RecoveryOp> {
         match self {

@@ -410,7 +410,7 @@ impl Yard {
     fn points(&self, task: &Task) -> i64 {
         let mut points = 100 * (5 - i64::from(task.spec.priority)) - 15 * i64::from(task.counters.retries);
         for (tag, weight) in [("next", 200), ("later", -200), ("critical", 50), ("quick-win", 30)] {
-            points += if task.spec.has_tag(tag) { weight } else { 0 };
+            points += if task.spec.tags.iter().any(|it| it.as_str() == tag) { weight } else { 0 };
         }
         let needs_it = |other: &&Arc<Task>| !other.is_over() && other.spec.needs.contains(&task.id);
         points += 10 * self.world.tasks().filter(needs_it).count() as i64;

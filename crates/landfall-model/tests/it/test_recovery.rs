@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use expect_test::{Expect, expect};
 use landfall_model::issue::{IssuePhase, ReconcilePoint};
 use landfall_model::recovery::{
-    AgentAvailability, DraftStep, IssueArtifacts, Known, Milestone, OPS, Pattern, PatternCondition,
-    PatternSample, PlanAction, Recoveries, RecoveryAction, RecoveryEvent, RecoveryOp, RecoveryOutcome,
-    RecoveryPlan, RecoveryPlanBounds, RecoveryPlanDraft, RecoveryTier, STEPS_MAX, Symptoms, TierDecision,
-    check_plan, decide_tier, detect_pattern, find_recurring_failures, is_restorable, project_log,
-    reached_milestone, render_recovery_entry, restored_phase,
+    AgentAvailability, DraftStep, IssueArtifacts, Known, OPS, Pattern, PatternCondition, PatternSample,
+    PlanAction, Recoveries, RecoveryAction, RecoveryEvent, RecoveryOp, RecoveryOutcome, RecoveryPlan,
+    RecoveryPlanBounds, RecoveryPlanDraft, RecoveryTier, STEPS_MAX, Symptoms, TierDecision, check_plan,
+    decide_tier, detect_pattern, find_recurring_failures, is_restorable, project_log, render_recovery_entry,
+    restored_phase,
 };
 use landfall_model::{AgentExit, Event, StepName, Task, TaskId, TaskSpec, Timestamp, apply};
 
@@ -218,45 +218,15 @@ fn a_fact_that_cannot_follow_is_refused() {
 }
 
 #[test]
-fn the_phase_and_what_is_left_are_told_from_what_is_there() {
+fn the_phase_of_an_issue_follows_from_its_artifacts() {
     let none = IssueArtifacts::default();
     let spec = IssueArtifacts { spec: true, ..none };
     let commit = IssueArtifacts { commit: true, ..spec };
-    let pushed = IssueArtifacts { pushed: true, ..commit };
-    let open = IssueArtifacts { pr_open: true, ..pushed };
-    let rows = [
-        none,
-        spec,
-        IssueArtifacts { changes: true, ..spec },
-        commit,
-        IssueArtifacts { changes: true, ..commit },
-        pushed,
-        open,
-        IssueArtifacts { reviewed: true, ..open },
-    ];
-    let line = |hints: IssueArtifacts| {
-        let milestone = reached_milestone(hints);
-        let rest = milestone.remaining_operations().map_or("go on with the work".to_owned(), |ops| {
-            ops.iter().map(RecoveryOp::word).collect::<Vec<_>>().join(", ")
-        });
-        format!("{} {}: {rest}", restored_phase(hints).word(), milestone.word()).trim_end().to_owned()
-    };
-    expect![[r#"
-        spec nothing: go on with the work
-        ready nothing: go on with the work
-        ready changed: go on with the work
-        code committed: push-branch, open-pr
-        code changed: go on with the work
-        code pushed: open-pr
-        review offered:
-        merge offered:"#]]
-    .assert_eq(&rows.map(line).join("\n"));
-    assert!(rows.iter().all(|hints| is_restorable(restored_phase(*hints))));
-    assert_eq!(
-        reached_milestone(IssueArtifacts { pushed: true, ..none }),
-        Milestone::Nothing,
-        "a branch without work"
-    );
+    let open = IssueArtifacts { pr_open: true, ..commit };
+    let reviewed = IssueArtifacts { reviewed: true, ..open };
+    let phases = [none, spec, commit, open, reviewed].map(restored_phase);
+    assert_eq!(phases.map(|phase| phase.word()), ["spec", "ready", "code", "review", "merge"]);
+    assert!(phases.into_iter().all(is_restorable));
 }
 
 // ── Plans ──────────────────────────────────────────────────────────────────────────────────────────────

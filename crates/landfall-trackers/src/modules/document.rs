@@ -68,14 +68,6 @@ impl Document {
         &self.fields
     }
 
-    /// The text below the front matter; none for JSON.
-    pub(super) fn text_below(&self) -> &str {
-        match self.syntax {
-            Syntax::Json => "",
-            Syntax::FrontMatter => yaml::text_below_rule(&self.text[self.end..]),
-        }
-    }
-
     /// The same with one field changed, or added at the end.
     pub(super) fn with_field(&self, key: &str, value: &Value) -> Self {
         let mut text = self.text.clone();

@@ -57,10 +57,4 @@ impl ModuleHooks {
         }
         hooks
     }
-
-    /// The command for a status.
-    #[must_use]
-    pub fn command_for(&self, status: ModuleStatus) -> Option<&str> {
-        self.commands.get(status.wire_name()).map(String::as_str)
-    }
 }

@@ -1,4 +1,4 @@
-//! The metadata file of a module: `.index.md`, `.index.json` or `.status.json`, read into a [`Module`] and written back.
+//! The metadata file of a module: `.index.md`, `.index.json` or `.status.json`, read into a [`ModuleRecord`] and written back.
 //!
 //! Writing changes only the fields that differ. Everything else (unknown fields, key order, spacing, comments, text
 //! below the front matter, a person's spelling of a field or a status) stays as it was.
@@ -164,12 +164,6 @@ impl Metadata {
         self.document.text()
     }
 
-    /// What a person wrote below the front matter.
-    #[must_use]
-    pub fn text_below(&self) -> &str {
-        self.document.text_below()
-    }
-
     /// What the file says for the field of this name, if it has it.
     pub(super) fn value_of(&self, name: &str) -> Option<Value> {
         let names = FIELDS.iter().find(|names| names[0] == name)?;
@@ -192,13 +186,6 @@ impl Metadata {
             .filter(|(names, _)| !stamps.contains(&names[0]))
             .map(|(names, value)| (names[0], shown(value)))
             .collect()
-    }
-
-    /// The fields that are kept and mean nothing here.
-    #[must_use]
-    pub fn unknown_fields(&self) -> Vec<&str> {
-        let known = |key: &str| FIELDS.iter().any(|names| names.contains(&key));
-        self.document.fields().iter().map(|field| field.key.as_str()).filter(|key| !known(key)).collect()
     }
 }
 

@@ -42,24 +42,6 @@ impl Refinements {
         all.push_str(&format!("- [{at}] {}\n", super::text::plain_line(text)));
         Self::read(&all)
     }
-
-    /// The same without the entry at `place` (from 1); none when there is no such entry.
-    #[must_use]
-    pub fn without_entry(&self, place: usize) -> Option<Self> {
-        let mut seen = 0;
-        let mut found = false;
-        let kept: String = self
-            .text
-            .split_inclusive('\n')
-            .filter(|line| {
-                seen += usize::from(parse_entry(line).is_some());
-                let this = parse_entry(line).is_some() && seen == place;
-                found |= this;
-                !this
-            })
-            .collect();
-        found.then(|| Self::read(&kept))
-    }
 }
 
 fn parse_entry(line: &str) -> Option<PendingRefinement> {

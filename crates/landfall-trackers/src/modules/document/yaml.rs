@@ -97,10 +97,6 @@ pub(super) fn parse_fields(text: &str) -> Result<(Vec<DocumentField>, usize), Mo
     Ok((fields, end))
 }
 
-pub(super) fn text_below_rule(rest: &str) -> &str {
-    rest.split_once('\n').map_or("", |(_, below)| below)
-}
-
 /// The key of a line, and where its value begins.
 fn key_of(text: &str) -> Option<(String, usize)> {
     let (key, rest) = match text.chars().next()? {

@@ -258,7 +258,8 @@ fn a_torn_front_matter_keeps_its_fields_and_the_words_around_them() {
     );
     assert_eq!(mended.module.title, "Merged worse");
     assert_eq!(mended.module.status, ModuleStatus::Draft);
-    assert!(mended.text_below().contains(">>>>>>> task/x"), "{}", mended.text());
+    let below = mended.text().splitn(3, "---\n").nth(2).expect("there is a front matter");
+    assert!(below.contains(">>>>>>> task/x"), "{}", mended.text());
 }
 
 #[test]

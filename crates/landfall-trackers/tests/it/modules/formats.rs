@@ -55,10 +55,6 @@ fn every_fixture_reads_as_it_should() {
             match read {
                 Ok(metadata) => {
                     out.push_str(&shown(&metadata.module));
-                    if !metadata.unknown_fields().is_empty() {
-                        writeln!(out, "  kept: {}", metadata.unknown_fields().join(", "))
-                            .expect("into a string");
-                    }
                     for warning in &metadata.warnings {
                         writeln!(out, "  warning: {warning}").expect("into a string");
                     }
@@ -81,6 +77,7 @@ fn every_fixture_reads_as_it_should() {
 
 #[test]
 fn a_change_reads_back_and_keeps_everything_else() {
+    let mut kept = 0;
     for (folder, form) in FORMS {
         for (name, bytes) in fixtures(folder).into_iter().filter(|(name, _)| !name.contains("/corrupt-")) {
             let text = String::from_utf8(bytes).expect("these are text");
@@ -123,14 +120,33 @@ fn a_change_reads_back_and_keeps_everything_else() {
                 "{name}\n{}",
                 changed.text()
             );
-            assert_eq!(
-                read.unknown_fields(),
-                metadata.unknown_fields(),
-                "{name}: unknown fields are kept in order"
-            );
-            assert_eq!(read.text_below(), metadata.text_below(), "{name}: the text below is kept");
+            assert_eq!(unknown_fields(changed.text()), unknown_fields(&text), "{name}");
+            assert_eq!(lines_below(changed.text()), lines_below(&text), "{name}: the text below is kept");
+            kept += unknown_fields(&text).len();
         }
     }
+    assert_eq!(kept, 7, "the fixtures have unknown fields");
+}
+
+/// The fields of the fixtures that mean nothing to Landfall, in the order of the file if it is a front matter.
+fn unknown_fields(text: &str) -> Vec<String> {
+    const UNKNOWN: [&str; 6] = ["owner", "estimate", "notes", "ci", "big", "x"];
+    match serde_json::from_str::<serde_json::Value>(text.trim_start_matches('\u{feff}')) {
+        Ok(value) => {
+            let field = |name: &&str| value.get(*name).map(|value| format!("{name}: {value}"));
+            UNKNOWN.iter().filter_map(field).collect()
+        }
+        Err(_) => {
+            let is_unknown =
+                |line: &&str| line.split_once(':').is_some_and(|(name, _)| UNKNOWN.contains(&name));
+            text.lines().filter(is_unknown).map(str::to_owned).collect()
+        }
+    }
+}
+
+/// The lines below the front matter; none for JSON.
+fn lines_below(text: &str) -> Vec<&str> {
+    text.lines().skip(1).skip_while(|line| *line != "---").skip(1).collect()
 }
 
 #[test]
