@@ -1,7 +1,7 @@
 //! Kind `acp`: any agent that speaks the Agent Client Protocol, version 1.
 //!
 //! Such an agent wants a conversation, so it is not started by itself: our own program is, as a bridge, and holds the
-//! conversation. What the bridge is told is an [`Order`]; what it says are [`AcpNote`]s and the agent's own messages, each
+//! conversation. What the bridge is told is an [`AcpOrder`]; what it says are [`AcpNote`]s and the agent's own messages, each
 //! in an envelope, so that neither can pass for the other.
 
 mod note;

@@ -35,7 +35,7 @@ pub trait Agent: Send {
     }
 
     /// A file the agent keeps of a session, beside what it writes out; it is read when the run is over and fed to the
-    /// parser as [`Stream::Aside`], before [`Parse::finish`].
+    /// parser as [`AgentStream::Aside`], before [`OutputParser::finish`].
     fn session_side_file(&self, profile: &LaunchProfile, session: &str) -> Option<SideFile> {
         let _ = (profile, session);
         None
@@ -107,7 +107,7 @@ pub enum AgentStream {
     Out,
     /// Standard error.
     Err,
-    /// A file the agent keeps of the session, read after the end: see [`Agent::aside`].
+    /// A file the agent keeps of the session, read after the end: see [`Agent::session_side_file`].
     Aside,
 }
 
@@ -120,7 +120,7 @@ pub struct LaunchProfile {
     pub kind: String,
     /// The command line of a `command` agent.
     pub run: Option<String>,
-    /// The file of a `script` agent. Its text arrives in [`Brief::script_text`].
+    /// The file of a `script` agent. Its text arrives in [`LaunchRequest::script_text`].
     pub script: Option<String>,
     /// The model to ask for.
     pub model: Option<String>,

@@ -1,7 +1,7 @@
 //! How each agent speaks: argv and prompt out, bytes in, signals out.
 //!
 //! This crate is sans-IO: it opens no file, starts no process and reads no clock. An adapter says what to launch
-//! ([`Agent::launch`]) and makes [`Signal`](landfall_model::Signal)s of the bytes that come back ([`Parse`]). Whoever
+//! ([`Agent::build_launch_command`]) and makes [`Signal`](landfall_model::Signal)s of the bytes that come back ([`OutputParser`]). Whoever
 //! has a process to run does the rest. A new agent is a file here and a line in [`registry`].
 
 pub mod acp;

@@ -2,8 +2,8 @@
 //! colon.
 //!
 //! The key is the run's. A model reads files, web pages and its own instructions, and may repeat any of them on a line
-//! of its own; none of them knows the key. So a model's word counts only with it ([`Tags::of_a_model`]). The output of a
-//! plain program is its own word and needs none ([`Tags::of_a_program`]); a key it names must still be the right one.
+//! of its own; none of them knows the key. So a model's word counts only with it ([`Tags::for_model_output`]). The output of a
+//! plain program is its own word and needs none ([`Tags::for_program_output`]); a key it names must still be the right one.
 //!
 //! A word counts only where an agent speaks for itself: alone on its line, with at most three spaces before it, not
 //! in a fenced code block, not quoted. Everything else is text, because agents cite their own instructions. What

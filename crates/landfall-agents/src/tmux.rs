@@ -2,7 +2,7 @@
 //!
 //! Our own program is started as a bridge. It gives the agent a terminal, types the prompt, and looks at the screen. What a
 //! screen means is said here, by tables and without any IO ([`look`]); the bridge only carries it out. What it is told
-//! is an [`Order`], what it says are [`TmuxNote`]s.
+//! is a [`TmuxOrder`], what it says are [`TmuxNote`]s.
 
 mod blocks;
 mod deny;

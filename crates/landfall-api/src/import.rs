@@ -1,6 +1,6 @@
 //! Task lists of other tools, read into tasks. Nothing is touched here: who is there already comes in, what to add goes out.
 //!
-//! [`read`] makes a [`List`] of a file, one reader per format; [`settle`] looks its references up, finds circles, and
+//! [`read`] makes an [`ImportFile`] of a file, one reader per format; [`settle`] looks its references up, finds circles, and
 //! leaves out what was imported before. A format is a file here and a line in [`Format`].
 
 mod beads;

@@ -2,7 +2,7 @@
 //!
 //! The types here are the wire's own, with a version. The words of small enums are those of `landfall-facts`: the journal, the wire
 //! and the pages use the same ones. Whoever holds the engine writes the conversions out. One line in [`operation`] makes an operation; [`Service`] is what the engine
-//! implements, [`Ask`] is how a client reads best, and [`socket`] carries both between processes.
+//! implements, [`TypedService`] is how a client reads best, and [`socket`] carries both between processes.
 //!
 //! Moments are Unix milliseconds and end in `_ms`, as durations do. Text that came from tasks or agents is as they
 //! wrote it: whoever shows it on a terminal cleans it first.

@@ -148,7 +148,7 @@ impl HttpMethod {
 /// Where an operation is on the wire.
 #[derive(Debug, Clone, Copy)]
 pub struct OperationRoute {
-    /// Its name: the function of [`Ask`].
+    /// Its name: the function of [`TypedService`].
     pub name: &'static str,
     /// How it is asked for.
     pub method: HttpMethod,

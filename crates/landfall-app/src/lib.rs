@@ -208,7 +208,7 @@ pub fn watch_tasks(
     follow_issues::watch_tasks(&ProjectLocation::find(at)?, tasks, tell)
 }
 
-/// What to do next about the issues of a batch that are left, if some are: see [`haul::onward`].
+/// What to do next about the issues of a batch that are left, if some are: see [`haul::suggest_next_step`].
 pub fn batch_next_step(
     batch: HaulId,
     left: &[u64],

@@ -53,13 +53,13 @@ pub struct AcceptanceContext<'a> {
     pub leave: bool,
     /// Why it is looked.
     pub occasion: AcceptanceReason,
-    /// What has happened that criteria wait for: see [`happened`].
+    /// What has happened that criteria wait for: see [`find_observed_events`].
     pub happened: &'a [ObservationKind],
     /// Where `{{base_url}}` leads.
     pub base_url: Option<&'a WebAddress>,
     /// Whether a person said that this machine may be asked.
     pub allow_localhost: bool,
-    /// The commands of the project's own: see [`handlers`].
+    /// The commands of the project's own: see [`find_verify_handlers`].
     pub handlers: &'a [CustomVerifyCommand],
     /// Who knows issues, pull requests and checks.
     pub tracker: Option<&'a dyn Tracker>,

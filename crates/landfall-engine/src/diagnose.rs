@@ -1,5 +1,5 @@
 //! The recovery agent: it reads the evidence of a failure and answers with a plan. It has no checkout, no branch and no
-//! tools of ours; what it says is measured by [`check`] and by nothing else.
+//! tools of ours; what it says is measured by [`check_plan`] and by nothing else.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;

@@ -17,7 +17,7 @@ use crate::run_folder::random_bytes;
 /// What to run.
 #[derive(Debug, Clone)]
 pub struct UserCommand {
-    /// The program and its arguments; [`shell`] makes them of a command line.
+    /// The program and its arguments; [`sh_arguments`] makes them of a command line.
     pub argv: Vec<OsString>,
     /// Where.
     pub cwd: PathBuf,
@@ -88,7 +88,7 @@ const OUT_CAP: u64 = 64 << 10; // what is shown is less; the rest is for whoever
 const SAID_MAX: usize = 2_000; // what a person reads of it in a log
 
 /// Runs it in the folder `dir`, which is made, and waits. `program` is our own executable. The folder stays as the
-/// record of the run; [`run_and_forget`] removes it. If it was begun there already, by an engine that died, it is not
+/// record of the run; [`run_in_temporary_folder`] removes it. If it was begun there already, by an engine that died, it is not
 /// begun again: its end is waited for, or read.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
 //! Flow files: the built-in ones, a project's own, and how they are read.
 //!
 //! A flow is checked when it is loaded. What is wrong with it is said with the file, the line and a hint; whether the
-//! graph makes sense is for the model to say ([`Flow::problems`]).
+//! graph makes sense is for the model to say ([`Flow::find_problems`]).
 
 mod read;
 

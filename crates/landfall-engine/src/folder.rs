@@ -101,7 +101,7 @@ impl StateFolder {
         name.filter(|name| !name.is_empty())
     }
 
-    /// Notes which base this is the folder of, for [`StateFolder::bases`].
+    /// Notes which base this is the folder of, for [`StateFolder::list_bases`].
     ///
     /// # Errors
     /// When it cannot be written.

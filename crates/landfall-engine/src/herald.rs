@@ -1,6 +1,6 @@
 //! The herald hears the facts the engine has written and tells those who want to know: hooks run, messages go out, traces are sent.
 //!
-//! It never holds the engine up and never changes what it decides. [`Herald::hear`] only puts things in line; when a line
+//! It never holds the engine up and never changes what it decides. [`Notifier::process_entries`] only puts things in line; when a line
 //! is full, what matters least is left out, and the log says so. What was in line when the engine died is not told: a
 //! hook is run at most once for a fact.
 

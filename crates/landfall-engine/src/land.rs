@@ -139,7 +139,7 @@ fn tell_restored(site: &HostContext, look: &BaseObservation) {
     }
 }
 
-/// Like [`look_far`], for whoever must know how it is now: the remote is asked, and if it does not answer nothing is known.
+/// Like [`observe_remote`], for whoever must know how it is now: the remote is asked, and if it does not answer nothing is known.
 pub(crate) fn observe_remote_now(site: &EngineContext) -> Result<BaseObservation, GitError> {
     let near = observe_base(site)?;
     let PublishTarget::Push { remote, .. } = &site.settings.land.publish else { return Ok(near) };

@@ -1,8 +1,8 @@
-//! The one loop: news in, [`step`](landfall_model::step), journal, perform.
+//! The one loop: news in, [`decide_and_apply`](landfall_model::decide_and_apply), journal, perform.
 //!
 //! Decisions are the model's; this crate gathers what they need, writes down what they say and carries it out.
-//! [`Engine`] holds a project's state folder exclusively. [`Running`] is a drive of it. Everyone else asks
-//! through a [`Handle`] or reads the tables.
+//! [`Engine`] holds a project's state folder exclusively. [`RunThread`] is a drive of it. Everyone else asks
+//! through an [`EngineHandle`] or reads the tables.
 //!
 //! Modules import only downwards. From the top, the layers that carry out orders are:
 //!

@@ -114,7 +114,7 @@ pub(crate) fn end_agents(site: &HostContext) {
     }
 }
 
-/// Makes the workspace, or finds it standing: [`Pool::prepare`](landfall_host::git::Pool::prepare) repeats safely.
+/// Makes the workspace, or finds it standing: [`WorkspacePool::prepare_workspace`](landfall_host::git::WorkspacePool::prepare_workspace) repeats safely.
 fn prepare_workspace(site: &Arc<EngineContext>, task: &Task, attempt: Attempt, fresh: bool) {
     match try_prepare(site, task, attempt, fresh) {
         Ok(base) => site.send_news(task.id, News::WorkspaceReady { attempt, base }),

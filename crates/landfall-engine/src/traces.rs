@@ -1,7 +1,7 @@
 //! Traces for an OpenTelemetry collector: a run with its tasks, their attempts, and within those iterations, verifications and
 //! landings. They are made of the facts in the journal, after these were written.
 //!
-//! [`Traces::hear`] only puts notes in line. A thread makes spans of them and posts them as OTLP over HTTP in JSON, which is a small
+//! [`TraceExporter::record_entries`] only puts notes in line. A thread makes spans of them and posts them as OTLP over HTTP in JSON, which is a small
 //! format: the exporter of OpenTelemetry would bring a second HTTP client and a second TLS with it, and wants to choose the ids
 //! itself. Ours follow from what a span is about, so a parent can be named before it is over, and after a crash.
 

@@ -167,7 +167,7 @@ impl TrustStore {
     /// The same, if nothing is known of this repository yet.
     ///
     /// # Errors
-    /// As [`Self::trust`].
+    /// As [`Self::add_trust`].
     pub fn note_first(&self, digest: &TrustDigest, by: TrustedBy, at: Timestamp) -> Result<(), TrustError> {
         match self.read_entries()?.iter().any(|entry| entry.root == self.root) {
             true => Ok(()),

@@ -341,7 +341,7 @@ impl RecoveryOp {
         }
     }
 
-    /// What is said with it, if anything. [`Op::read`] makes the operation of it again.
+    /// What is said with it, if anything. [`RecoveryOp::read`] makes the operation of it again.
     #[must_use]
     pub fn argument_pair(&self) -> Option<(&'static str, &str)> {
         match self {

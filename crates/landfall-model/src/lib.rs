@@ -2,7 +2,7 @@
 //!
 //! This crate is pure. It has no file, clock, process, thread, random number or log; times arrive inside inputs.
 //! [`decide`] holds policy and may change between releases. [`apply`] is bookkeeping and replays every journal
-//! ever written. The engine calls [`step`], which is both.
+//! ever written. The engine calls [`decide_and_apply`], which is both.
 
 pub mod acceptance;
 mod account;

@@ -42,7 +42,7 @@ pub struct LivenessSample {
 pub struct ModelCalls {
     /// Since a command it started last used the processor or moved data. Its own program does not count.
     pub tools_idle_ms: u64,
-    /// Since its connections last received more than keep-alives: see [`Inflow`].
+    /// Since its connections last received more than keep-alives: see [`StreamDetector`].
     pub inflow_ms: u64,
     /// TCP connections its processes have open.
     pub connections: u32,

@@ -68,7 +68,7 @@ impl TaskStatus {
     }
 
     /// The status of a task, from its own facts. A ready task with unmet needs or without a slot is still
-    /// `ready` here; [`Status::among`] knows the others.
+    /// `ready` here; [`TaskStatus::for_task_among_others`] knows the others.
     #[must_use]
     pub fn for_task(task: &Task) -> Self {
         match &task.state {

@@ -63,7 +63,7 @@ pub fn split_types<'a>(types: &[&'a str]) -> Vec<&'a str> {
 
 /// What one run of a task was like.
 ///
-/// Iterations and durations are kept for people who compare runs; [`learn`] does not read them, because they grow with
+/// Iterations and durations are kept for people who compare runs; [`learn_params`] does not read them, because they grow with
 /// the task and not with how well its checks are set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RunObservation {
@@ -115,7 +115,7 @@ const LATER_PERCENT: u32 = 3; // 82 becomes 85, which suits short work
 /// * No run summed up its context: it may be 3 % fuller. Once or more per run: it is summed up 4 % sooner.
 ///
 /// With fewer than [`RUNS_MIN`] runs nothing moves, and of more than [`RUNS_MAX`] only the latest count. Everything stays
-/// within the bounds of [`Params`]. More trouble never makes a check stricter, nor less trouble a milder one.
+/// within the bounds of [`GateParams`]. More trouble never makes a check stricter, nor less trouble a milder one.
 #[must_use]
 pub fn learn_params(params: GateParams, runs: &[RunObservation]) -> GateParams {
     let params = params.within_bounds();

@@ -1,6 +1,6 @@
 //! Every route there is: the operations, the stream, the pages, the forms and the files of the pages.
 //!
-//! A route can only be added to [`Routes`], which notes it and puts its guard before it. So the list that tests go through
+//! A route can only be added to [`RouteTable`], which notes it and puts its guard before it. So the list that tests go through
 //! is the list that is served, and a route that says nothing about who may come does not compile.
 
 use std::sync::Arc;

@@ -24,7 +24,7 @@ pub struct Autopilot {
 }
 
 impl Autopilot {
-    /// Takes the next fact in. Who stands in line is no fact of its own: see [`Queue::put`].
+    /// Takes the next fact in. Who stands in line is no fact of its own: see [`Queue::update_task`].
     ///
     /// # Errors
     /// When the fact cannot follow.

@@ -20,7 +20,7 @@ pub struct TaskRow {
     pub id: TaskId,
     /// In one line.
     pub title: String,
-    /// From its own facts: a ready task may have unmet needs. See [`TaskRow::shown`].
+    /// From its own facts: a ready task may have unmet needs. See [`TaskRow::effective_status`].
     pub status: TaskStatus,
     /// The name of what it waits for.
     pub wait: Option<String>,

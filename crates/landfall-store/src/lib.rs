@@ -1,8 +1,8 @@
 //! Memory: the journal, and the tables read from it.
 //!
 //! The journal is a row of facts, each chained to the one before. The tables are folds of it: they are written in
-//! the same transaction and can be made again from the facts alone. [`Sqlite`] keeps both in a file, [`Memory`] is
-//! its twin for tests and simulations, and a [`Reader`] answers questions from the tables without an engine.
+//! the same transaction and can be made again from the facts alone. [`Sqlite`] keeps both in a file, [`MemoryJournal`] is
+//! its twin for tests and simulations, and a [`StoreReader`] answers questions from the tables without an engine.
 //! What a fact means is the model's business; this crate decides nothing.
 
 mod autopilot;

@@ -234,7 +234,7 @@ impl Script {
     }
 
     /// What to do in a step that has turns of its own, in the run of this number within that step, from 1. Past the end
-    /// it is the last one again. None: the step has none, so that [`Script::turn`] says it.
+    /// it is the last one again. None: the step has none, so that [`Script::turn_for_iteration`] says it.
     #[must_use]
     pub fn step_turn(&self, step: &str, run: u32) -> Option<&ScriptTurn> {
         let turns = self.steps.get(step)?;

@@ -60,7 +60,7 @@ struct BorrowedReader {
 pub(crate) struct PooledReader(Rc<BorrowedReader>);
 
 impl PooledReader {
-    /// Opens the journal at `path`. What was written before is seen, or within [`in_one_moment`] what it began with.
+    /// Opens the journal at `path`. What was written before is seen, or within [`read_at_one_head`] what it began with.
     pub fn open(caches: &Arc<ReadCaches>, path: &Path) -> Result<Self, StoreError> {
         let held = HELD.with_borrow(|held| held.as_ref().filter(|it| it.path() == Some(path)).map(Rc::clone));
         held.map_or_else(|| BorrowedReader::open(caches, path).map(Rc::new), Ok).map(Self)

@@ -1,6 +1,6 @@
 //! `landfall.toml`: what a person writes about a project.
 //!
-//! [`raw`] says which keys there are, [`resolve`] makes [`Settings`] of them, [`reference`](Settings::reference)
+//! [`raw`] says which keys there are, [`resolve`] makes [`Settings`] of them, [`reference`](Settings::render_reference)
 //! writes the page about them. To add a setting, add a field to `raw.rs` and carry it over in `resolve.rs`.
 
 mod describe;

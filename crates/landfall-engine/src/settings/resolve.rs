@@ -333,7 +333,7 @@ impl Settings {
     /// none.
     ///
     /// # Errors
-    /// As for [`Settings::parse_over`].
+    /// As for [`Settings::parse_with_wholework`].
     pub fn parse_for_machine(
         can_isolate: bool,
         wholework: Option<&str>,

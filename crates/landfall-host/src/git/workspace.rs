@@ -80,7 +80,7 @@ impl Workspace {
         &self.room
     }
 
-    /// Writes what [`Pool::existing`] reads. A new file each time: whoever noted the old one sees that it was made again.
+    /// Writes what [`WorkspacePool::find_workspace`] reads. A new file each time: whoever noted the old one sees that it was made again.
     pub(super) fn write_meta(&self) -> std::io::Result<()> {
         let meta = format!("base {}\nbranch {}\n", self.base, self.branch);
         files::write_whole(&self.room.dir().join("meta"), meta.as_bytes())
@@ -141,7 +141,7 @@ impl WorkspacePool {
         WorkspacePool::open_with_exclude(store, dir, &[])
     }
 
-    /// Like [`Pool::open`], with patterns of files that are never taken as an agent's work.
+    /// Like [`WorkspacePool::open`], with patterns of files that are never taken as an agent's work.
     pub fn open_with_exclude(store: &Store, dir: &Path, exclude: &[&str]) -> Result<WorkspacePool, GitError> {
         let doing = || format!("open the workspaces in `{}`", dir.display());
         for folder in ["rooms", "warm", "attic"] {
@@ -248,7 +248,7 @@ impl WorkspacePool {
         self.mark_ready(name, path, base.clone(), branch, room)
     }
 
-    /// Like [`Pool::prepare`], but only from a spare that `fits`, whatever commit it stands at. None if there is no such
+    /// Like [`WorkspacePool::prepare_workspace`], but only from a spare that `fits`, whatever commit it stands at. None if there is no such
     /// spare. No process.
     pub fn prepare_spare(
         &self,

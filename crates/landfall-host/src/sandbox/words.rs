@@ -102,9 +102,9 @@ impl Default for ProcessLimits {
 pub struct SandboxSupport {
     /// The version of Landlock in the kernel.
     pub landlock: u32,
-    /// What is wanting for [`Level::Isolated`]; none if it can be had too.
+    /// What is wanting for [`SandboxLevel::Isolated`]; none if it can be had too.
     pub isolated: Option<MissingFeature>,
-    /// What is wanting for [`Level::Strict`]; none if it can be had too.
+    /// What is wanting for [`SandboxLevel::Strict`]; none if it can be had too.
     pub strict: Option<MissingFeature>,
 }
 

@@ -139,7 +139,7 @@ fn children_of(pid: i32) -> Vec<i32> {
         .collect()
 }
 
-/// CPU time used by the processes of this run, see [`Pulse::cpu_ticks`].
+/// CPU time used by the processes of this run, see [`ProcessActivity::cpu_ticks`].
 pub fn cpu_ticks(sitting: &SitterProcess) -> u64 {
     measure_activity(sitting).cpu_ticks
 }

@@ -64,7 +64,7 @@ pub(super) fn sweep_sparing(marker: &str, spared: i32) -> Result<u32, SweepError
         if Instant::now() > until {
             return Err(SweepError::Left { marker: marker.to_owned(), left: found.len() });
         }
-        // Stopped first, killed once a look shows nobody new: the same way as `tree::Hunt`, and for the same reason.
+        // Stopped first, killed once a look shows nobody new: the same way as `tree::ProcessTreeKiller`, and for the same reason.
         let mut fresh = false;
         for stat in &found {
             if seen.insert((stat.pid, stat.started)) {

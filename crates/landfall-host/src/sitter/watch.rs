@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What [`Waker`] is known by among the watched.
+/// What [`SitterWaker`] is known by among the watched.
 const WAKE: u64 = u64::MAX;
 
 /// A set of sitters whose end is waited for. Each costs one open file; see `raise_file_limit`.

@@ -89,7 +89,7 @@ fn format_ordinal(number: u32) -> String {
 const EVIDENCE_CHARS_MAX: usize = 300; // a cell of a table; the rest is in the log
 const TEXT_CHARS_MAX: usize = 200;
 
-/// What was looked at, for whoever looks again: see [`count`].
+/// What was looked at, for whoever looks again: see [`count_failures`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AcceptanceFingerprint<'a> {
     /// The commit.

@@ -46,7 +46,7 @@ pub(super) fn find_marked_line(file: &ChangedFile) -> Option<&String> {
     })
 }
 
-/// The lines of product code that name a variable of Cargo, a thread or the program, as [`tighten`] writes them. A file of the
+/// The lines of product code that name a variable of Cargo, a thread or the program, as [`normalize_spacing`] writes them. A file of the
 /// product may hold tests.
 fn asking_lines(path: &str, text: &str) -> Vec<String> {
     let asks = |line: &str| ["CARGO_", "current", "args"].iter().any(|word| line.contains(word));

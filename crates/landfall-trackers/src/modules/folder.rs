@@ -390,7 +390,7 @@ const FILES_MAX: usize = 2_000; // a year of daily entries on each shelf; beyond
 /// Reads a folder.
 ///
 /// # Errors
-/// When it cannot be read. Files that make no sense are no error here: they are in [`Seen`].
+/// When it cannot be read. Files that make no sense are no error here: they are in [`ModuleFolderSnapshot`].
 pub fn read(place: &ModuleLocation) -> Result<ModuleFolderSnapshot, FolderError> {
     let dir = place.to_path();
     // A link that took the folder's place since it was found is not followed: every read goes through the project's root.

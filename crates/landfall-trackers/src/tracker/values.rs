@@ -467,7 +467,7 @@ pub enum Conclusion {
 /// How a job that failed came to fail, as its runner tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailedJob {
-    /// The check it is: see [`Check::id`].
+    /// The check it is: see [`ForgeCheck::id`].
     pub check: u64,
     /// Its steps, in their order.
     pub steps: Vec<JobStep>,

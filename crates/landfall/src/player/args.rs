@@ -28,7 +28,7 @@ pub(super) enum RogueProcess {
         /// Its end.
         until_ms: u64,
     },
-    /// Begins a session of its own, starts a [`Child::Scribble`] in it and ends.
+    /// Begins a session of its own, starts a [`RogueProcess::Scribble`] in it and ends.
     Detach {
         /// The file for the other.
         file: PathBuf,
