@@ -49,7 +49,7 @@ fn a_check_under_way_is_shown_with_its_limit_and_last_line_until_the_run_is_stop
 
     let said = scratch.landfall(&["stop", "--now"]).ok();
     assert!(said.contains("slow suite"), "it says what it stops: {said}");
-    run.wait(Duration::from_secs(60));
+    run.wait(Duration::from_secs(120)).expect("the run ends");
     let (text, why) = (status(), scratch.why("T1"));
     for claim in ["VERIFYING", "verifying", "slow suite,"] {
         assert!(!text.contains(claim) && !why.contains(claim), "{claim}: {text}{why}");

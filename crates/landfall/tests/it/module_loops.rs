@@ -60,7 +60,7 @@ fn auto_starts_shows_and_stops_the_loop_of_a_module() {
     let stopped = scratch.landfall(&["auto", MODULE, "--stop"]).ok();
     assert!(stopped.contains("T1 stopping"), "{stopped}");
     hold.release();
-    run.wait(Duration::from_secs(60)).expect("it ends");
+    run.wait(Duration::from_secs(120)).expect("it ends");
     let shown = scratch.landfall(&["auto", MODULE, "--status"]).ok();
     assert!(shown.contains("T1 stopped (user_stop): iteration 1 of 7"), "{shown}");
 
@@ -121,7 +121,7 @@ fn a_watcher_finds_the_signal_of_each_step_in_the_module() {
     scratch.eventually("the agent to execute", || scratch.detail("T1")["step"] == "exec");
     assert_eq!(signal(&scratch), None);
     hold.release();
-    assert_eq!(run.wait(Duration::from_secs(60)), Some(0), "{}", scratch.heard());
+    assert_eq!(run.wait(Duration::from_secs(120)), Some(0), "{}", scratch.heard());
     assert_eq!(signal(&scratch), None, "nothing stays behind when it is over");
 }
 
