@@ -52,6 +52,16 @@ fn try_trust(
     if !is_trusted(&store, &before) || is_trusted(&store, &after) {
         return Some(());
     }
+    // A member that left the base before a hook landed does not run its script by its own settings. It may change it all the same.
+    let of_landed = match settings {
+        Some(_) => None,
+        None => Some(settings_in(&site.store, landed).ok()?),
+    };
+    let landed_settings = settings.or(of_landed.as_ref())?;
+    let landed_parts_of = |commit: &Commit| -> Option<SensitiveSettings> {
+        let commit = ids::commit_to_oid(commit);
+        sensitive_in_commit(landed_settings, site.repo.root(), &site.store, &commit).ok()
+    };
     let mut work = Vec::new();
     for member in members {
         let task = tasks.iter().find(|task| task.id == member.task);
@@ -61,11 +71,16 @@ fn try_trust(
             [only] => Some(ids::oid_to_commit(only)),
             [] | [_, _, ..] => None,
         };
-        work.push(LandedWork {
+        let mut landed_work = LandedWork {
             is_approved: task.is_some_and(|task| task.approved_head.as_ref() == Some(&member.head)),
             before: left_base_at.as_ref().and_then(parts_of).map(|parts| parts.parts()),
             after: parts_of(&member.head)?.parts(),
-        });
+        };
+        if let Some(left_base_at) = &left_base_at {
+            let (before, after) = (landed_parts_of(left_base_at)?, landed_parts_of(&member.head)?);
+            landed_work.count_landed_scripts(&before.parts(), &after.parts());
+        }
+        work.push(landed_work);
     }
     if is_landing_trusted(&before.parts(), &work, &after.parts()) {
         store.add_trust(&after.compute_digest(), TrustedBy::Review, site.now()).ok()?;

@@ -32,6 +32,25 @@ pub struct LandedWork {
 }
 
 impl LandedWork {
+    /// Also counts changes of scripts that only the landed settings run, not those of the work itself. `before` and `after` are
+    /// the parts of the same commits, read with the landed settings.
+    pub fn count_landed_scripts(&mut self, before: &TrustedParts, after: &TrustedParts) {
+        let Some(own) = &mut self.before else { return }; // everything counts as changed
+        let is_script = |part: &&TrustedPart| matches!(part, TrustedPart::Script(_));
+        let scripts: BTreeSet<&TrustedPart> = before.keys().chain(after.keys()).filter(is_script).collect();
+        for part in scripts {
+            if own.get(part) != self.after.get(part) || before.get(part) == after.get(part) {
+                continue;
+            }
+            for (parts, digest) in [(&mut *own, before.get(part)), (&mut self.after, after.get(part))] {
+                match digest {
+                    Some(digest) => parts.insert(part.clone(), digest.clone()),
+                    None => parts.remove(part),
+                };
+            }
+        }
+    }
+
     fn changes(&self, part: &TrustedPart) -> bool {
         self.before.as_ref().is_none_or(|before| before.get(part) != self.after.get(part))
     }
@@ -124,6 +143,21 @@ mod tests {
         check("a=1", &[], "a=2", false);
         check("a=1", &[], "a=1", true);
         check("=x a=1", &[work(true, "=x a=1", "=x a=1")], "a=1", false);
+    }
+
+    #[test]
+    fn work_from_before_a_hook_is_an_author_of_the_script_that_the_hook_runs() {
+        // The hook landed meanwhile. The settings of the first work do not run `n`, which it changes as well.
+        let approved = work(true, ".h=1 n=1", ".h=1 n=2");
+        for is_approved in [false, true] {
+            let mut early = work(is_approved, "", "");
+            early.count_landed_scripts(&parts("n=1"), &parts("n=3"));
+            check(".h=1 n=1", &[early, approved.clone()], ".h=1 n=23", is_approved);
+        }
+        // Approved work that adds a hook for an old script stays its author.
+        let mut adds = work(true, "", ".h=1 n=1");
+        adds.count_landed_scripts(&parts("n=1"), &parts("n=1"));
+        check("", &[adds], ".h=1 n=1", true);
     }
 
     #[test]
