@@ -201,6 +201,9 @@ struct FolderRecord {
     /// The signal that was written last, but for its time. Whoever watches takes the file away, and it is not written twice.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     signal: String,
+    /// The annotations of the file in the folder that were taken over. The file may outlive them for a while.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    annotations_taken: BTreeSet<Digest>,
 }
 
 /// What came of a look.
@@ -298,7 +301,7 @@ impl FolderVisit<'_> {
         for change in find_changes(&self.record.written, &self.seen) {
             self.apply_change(&change);
         }
-        self.take_annotations();
+        self.take_annotations(file);
         self.mark_seen_accepted();
         let looked = self.write_folder(file);
         self.signal();
@@ -343,20 +346,35 @@ impl FolderVisit<'_> {
 
     /// Annotations that a person left in `.tmp-annotations.json`: those of the plan change it, and the others, or all while there is
     /// no plan, reach the agent in its next prompt.
-    fn take_annotations(&mut self) {
-        let Some(text) = self.seen.file_text(annotation::FILE) else { return };
+    fn take_annotations(&mut self, record_file: &Path) {
+        let Some(seen) = self.seen.files.get(annotation::FILE).cloned() else {
+            self.record.annotations_taken.clear(); // the same words in a new file count again
+            return;
+        };
         if self.task.is_over() {
             return;
         }
+        let path = format!("{}/{}", self.place.shown_path(), annotation::FILE);
+        // An agent may have landed it: only what a person leaves beside the commits is a person's word.
+        if read_committed_file(self.desk.root, &self.place, &path).as_ref() == Some(&seen.bytes) {
+            return self
+                .warn_once(format!("`{}` is committed; its annotations are ignored", annotation::FILE));
+        }
+        let text = seen.lossy_text().into_owned();
         let all = match annotation::read_annotations(&text) {
             Ok(all) => all,
             Err(error) => return self.warn_once(format!("{error}; the annotations are not taken over")),
         };
         let has_plan = self.task.staged.papers.contains_key(PLAN);
-        let (of_plan, others): (Vec<_>, Vec<_>) =
-            all.iter().partition(|of| has_plan && (of.file.is_empty() || of.file.ends_with("plan.md")));
-        if !of_plan.is_empty() && !self.annotate_plan(&of_plan) {
-            return;
+        let (of_plan, others): (Vec<_>, Vec<_>) = all
+            .iter()
+            .filter(|note| !self.record.annotations_taken.contains(&digest_annotation(note)))
+            .partition(|of| has_plan && (of.file.is_empty() || of.file.ends_with("plan.md")));
+        if !of_plan.is_empty() {
+            if !self.annotate_plan(&of_plan) {
+                return;
+            }
+            self.note_annotations_taken(&of_plan, record_file);
         }
         if !others.is_empty() {
             let lines: String =
@@ -369,11 +387,17 @@ impl FolderVisit<'_> {
                 }
                 return;
             }
+            self.note_annotations_taken(&others, record_file);
         }
-        let path = format!("{}/{}", self.place.shown_path(), annotation::FILE);
+        // Somebody may have written more meanwhile: the next look takes that over.
+        match read_below(&self.place.root, &path) {
+            Ok(Some(bytes)) if digest_bytes(&bytes) != seen.digest => return,
+            Ok(_) | Err(_) => {}
+        }
         match remove_file_below(&self.place.root, &path) {
             Ok(()) => {
                 self.seen.files.remove(annotation::FILE);
+                self.record.annotations_taken.clear();
                 self.warn_once(format!(
                     "{} annotations of `{}` were taken over",
                     all.len(),
@@ -382,6 +406,12 @@ impl FolderVisit<'_> {
             }
             Err(error) => self.warn_once(format!("the annotations were taken over, but {error}")),
         }
+    }
+
+    /// Keeps that these annotations were taken over, before anything else can fail: they are not taken over twice.
+    fn note_annotations_taken(&mut self, notes: &[&annotation::ModuleAnnotation], record_file: &Path) {
+        self.record.annotations_taken.extend(notes.iter().map(|note| digest_annotation(note)));
+        self.save_record(record_file); // if the disk refuses, the removal of the file still ends them
     }
 
     /// Whether these annotations changed the plan.
@@ -686,6 +716,10 @@ impl FolderVisit<'_> {
         let bytes = serde_json::to_vec(&self.record).expect("a record of ours is JSON");
         disk::write_atomic(file, &bytes).is_ok()
     }
+}
+
+fn digest_annotation(note: &annotation::ModuleAnnotation) -> Digest {
+    digest_bytes(note.describe().as_bytes())
 }
 
 /// An annotation as the model applies it.

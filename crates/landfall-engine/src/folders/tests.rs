@@ -237,3 +237,95 @@ fn nothing_a_person_adds_between_two_looks_is_lost() {
         }
     }
 }
+
+/// Looks with an engine that answers as `tell` does, and returns the texts of the messages that it got.
+fn visit_with_reply(world: &World, reply: &mut dyn FnMut() -> Result<(), AskError>) -> Vec<String> {
+    let (records, papers) = (world.root.path().join("records"), world.root.path().join("papers"));
+    let desk = FolderContext { root: world.root.path(), records: &records, papers: &papers, now: world.now };
+    let mut messages = Vec::new();
+    visit_folder_in(&desk, &world.task, &mut |ask| {
+        if let EngineRequest::Tell(_, news) = ask
+            && let News::Message { text, .. } = *news
+        {
+            messages.push(text);
+            reply()?;
+        }
+        Ok(EngineReply::Tasks(vec![world.task.clone()]))
+    });
+    messages
+}
+
+const NOTE_ONE: &str = r#"{"comment": [["", "It works.", "remark one", ""]]}"#;
+const NOTE_TWO: &str =
+    r#"{"comment": [["", "It works.", "remark one", ""], ["", "It works.", "remark two", ""]]}"#;
+
+#[test]
+fn an_annotation_written_during_a_look_is_taken_over_by_the_next_one() {
+    let world = World::new("AiTasks/m", ".index.json", "{\"title\": \"One\", \"status\": \"draft\"}\n");
+    let file = world.module_folder().join(annotation::FILE);
+    fs::write(&file, NOTE_ONE).expect("ours");
+    let first = visit_with_reply(&world, &mut || {
+        fs::write(&file, NOTE_TWO).expect("ours");
+        Ok(())
+    })
+    .concat();
+    assert!(first.contains("remark one") && !first.contains("remark two"), "{first}");
+    assert!(file.exists(), "nobody has read the second remark");
+    let second = visit_with_reply(&world, &mut || Ok(())).concat();
+    assert!(second.contains("remark two") && !second.contains("remark one"), "{second}");
+    assert!(!file.exists());
+    // The same words in a new file are a new wish.
+    fs::write(&file, NOTE_ONE).expect("ours");
+    assert_eq!(visit_with_reply(&world, &mut || Ok(())).len(), 1);
+}
+
+#[test]
+fn annotations_that_are_committed_are_no_words_of_a_person() {
+    let world = World::new("AiTasks/m", ".index.json", "{\"title\": \"One\", \"status\": \"draft\"}\n");
+    let file = world.module_folder().join(annotation::FILE);
+    fs::write(&file, NOTE_ONE).expect("ours");
+    for words in [
+        &["init", "--quiet"][..],
+        &["add", "AiTasks"],
+        &["-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "--quiet", "-m", "it"],
+    ] {
+        let git = std::process::Command::new("git").args(words).current_dir(world.root.path()).status();
+        assert!(git.expect("git runs").success(), "{words:?}");
+    }
+    assert_eq!(visit_with_reply(&world, &mut || Ok(())), Vec::<String>::new());
+    assert!(file.exists(), "a tracked file stays");
+    fs::write(&file, NOTE_TWO).expect("ours");
+    assert_eq!(visit_with_reply(&world, &mut || Ok(())).len(), 1);
+}
+
+#[test]
+fn annotations_of_the_plan_are_applied_once_while_the_message_is_refused() {
+    let mut world = World::new("AiTasks/m", ".index.json", "{\"title\": \"One\", \"status\": \"draft\"}\n");
+    let papers = world.root.path().join("papers");
+    let paper = crate::papers::store_paper(&papers, "# Plan\n\nRead it.\n").expect("ours");
+    Arc::make_mut(&mut world.task).staged.papers.insert(PLAN.to_owned(), paper);
+    let file = world.module_folder().join(annotation::FILE);
+    let notes = serde_json::json!([
+        { "type": "comment", "file": ".plan.md", "before": "", "selected": "Read it.", "comment": "twice", "after": "" },
+        { "type": "comment", "file": ".target.md", "before": "", "selected": "It works.", "comment": "really", "after": "" },
+    ]);
+    fs::write(&file, notes.to_string()).expect("ours");
+    let records = world.root.path().join("records");
+    let mut applied = 0;
+    for _ in 0..3 {
+        let desk =
+            FolderContext { root: world.root.path(), records: &records, papers: &papers, now: world.now };
+        visit_folder_in(&desk, &world.task, &mut |ask| {
+            if let EngineRequest::Tell(_, news) = ask {
+                match *news {
+                    News::Annotate(_) => applied += 1,
+                    News::Message { .. } => return Err(AskError::Gone),
+                    _ => {}
+                }
+            }
+            Ok(EngineReply::Tasks(vec![world.task.clone()]))
+        });
+    }
+    assert_eq!(applied, 1, "the plan changes once");
+    assert!(file.exists(), "the message waits");
+}
