@@ -26,6 +26,7 @@ use landfall_trackers::modules::project::DatedEntry;
 use landfall_trackers::modules::refinement::Refinements;
 use landfall_trackers::modules::signal::SIGNAL_FILE;
 use landfall_trackers::modules::text::{format_day, plain_line};
+use landfall_trackers::modules::type_profile::TYPE_PROFILE;
 use landfall_trackers::modules::write::{
     ExpectedFile, FILE_BYTES_MAX, ModuleWrite, digest_bytes, read_below, remove_file_below,
 };
@@ -514,8 +515,10 @@ impl FolderVisit<'_> {
                 let file = self.seen.form.file_name();
                 self.warn_once(format!("`{file}` was taken away; the folder shows the task in a new one"));
             }
-            ModuleChange::Added(path) | ModuleChange::Edited(path) if path == TARGET => {
-                self.apply_wording(Some(TARGET))
+            ModuleChange::Added(path) | ModuleChange::Edited(path)
+                if path == TARGET || path == TYPE_PROFILE =>
+            {
+                self.apply_wording(Some(path))
             }
             ModuleChange::Added(path) | ModuleChange::Edited(path) if path == folder::PLAN => {
                 self.apply_plan_change()

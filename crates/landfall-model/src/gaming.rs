@@ -330,7 +330,11 @@ pub fn is_protected(path: &str) -> bool {
     let is_or_holds =
         |folder: &str| folder.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     let is_in = |folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
-    FILES.contains(&path) || FOLDERS.iter().any(|folder| is_or_holds(folder) || is_in(folder))
+    // The type profile of a module sets the thresholds of its judges.
+    let is_type_profile = path.rsplit('/').next() == Some(".type-profile.md");
+    is_type_profile
+        || FILES.contains(&path)
+        || FOLDERS.iter().any(|folder| is_or_holds(folder) || is_in(folder))
 }
 
 /// Whether the lines of such a file can say anything about tests. Data outside of test folders cannot.

@@ -329,3 +329,13 @@ fn annotations_of_the_plan_are_applied_once_while_the_message_is_refused() {
     assert_eq!(applied, 1, "the plan changes once");
     assert!(file.exists(), "the message waits");
 }
+
+#[test]
+fn an_edit_of_the_type_profile_changes_the_numbers_of_the_task() {
+    let mut world = World::new("AiTasks/m", ".index.json", "{\"title\": \"One\", \"status\": \"draft\"}\n");
+    let file = world.module_folder().join(TYPE_PROFILE);
+    fs::write(&file, "## Auto Adaptation\nthresholds: 0.60/0.55/0.65\n").expect("ours");
+    world.visit_once(true);
+    let tags: Vec<String> = world.task.spec.tags.iter().map(ToString::to_string).collect();
+    assert!(tags.iter().any(|tag| tag.starts_with("threshold:post-plan:0.6")), "{tags:?}");
+}

@@ -993,3 +993,11 @@ fn what_runs_outside_of_the_sandbox_is_protected_with_all_that_it_names() {
         &["extra.sh", "hooks.d/x"],
     );
 }
+
+#[test]
+fn the_type_profile_of_a_module_is_protected_wherever_the_module_is() {
+    for path in [".type-profile.md", "AiTasks/auth/.type-profile.md", "TASK/auth/.Type-Profile.md"] {
+        assert!(landfall_model::gaming::is_protected(path), "{path}");
+    }
+    assert!(!landfall_model::gaming::is_protected("AiTasks/auth/.target.md"));
+}
