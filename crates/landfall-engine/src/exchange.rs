@@ -25,8 +25,9 @@ use landfall_trackers::tracker::{
 };
 use thiserror::Error;
 
-pub use blockers::blockers_of;
+pub use blockers::{blockers_of, read_live_issue};
 pub(crate) use observing::notify_observers as tell_observers;
+pub use seeing::phase_of;
 pub(crate) use seeing::{is_spec, read_issue_state};
 
 use crate::engine_context::EngineContext;

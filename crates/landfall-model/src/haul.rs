@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Timestamp;
-use crate::issue::IssuePhase;
+use crate::issue::{IssuePhase, is_issue_done};
 use crate::task::{EndKind, Ending, Task, TaskState};
 pub use landfall_facts::haul::{IssueBatchEvent, IssueBatchId, IssueSelection};
 
@@ -79,6 +79,16 @@ pub struct LiveIssue {
     pub open: bool,
     /// The phase its label says.
     pub phase: Option<IssuePhase>,
+    /// Whether it was opened again. This matters only for an open issue that is labelled as done.
+    pub reopened: bool,
+}
+
+impl LiveIssue {
+    /// Whether nothing is left to do for it, and nobody has to wait for it.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        is_issue_done(self.open, self.phase, self.reopened)
+    }
 }
 
 /// What became of an issue. What the tracker shows wins over what is remembered of its task.
@@ -89,7 +99,7 @@ pub fn batch_issue_outcome(live: LiveIssue, task: Option<&Task>) -> BatchIssueOu
     }
     match task.map(|task| &task.state) {
         // Nobody followed it, and its label says that it is done.
-        None if live.phase == Some(IssuePhase::Done) => BatchIssueOutcome::Done,
+        None if live.is_done() => BatchIssueOutcome::Done,
         // It landed, and what is left of it is for a person. One that was opened again is to be done again.
         Some(TaskState::Ended(Ending { kind: EndKind::Done, .. })) => {
             if live.phase == Some(IssuePhase::Verify) {
@@ -231,13 +241,15 @@ mod tests {
 
     #[test]
     fn what_the_tracker_shows_wins() {
-        let live = |open, phase| LiveIssue { open, phase };
+        let live = |open, phase| LiveIssue { open, phase, reopened: false };
         assert_eq!(batch_issue_outcome(live(false, None), None), BatchIssueOutcome::Done);
         assert_eq!(
             batch_issue_outcome(live(true, Some(IssuePhase::Done)), None),
             BatchIssueOutcome::Done,
             "its label counts where nobody followed it"
         );
+        let again = LiveIssue { reopened: true, ..live(true, Some(IssuePhase::Done)) };
+        assert_eq!(batch_issue_outcome(again, None), BatchIssueOutcome::Left, "a person opened it again");
         assert_eq!(batch_issue_outcome(live(true, Some(IssuePhase::Code)), None), BatchIssueOutcome::Left);
     }
 

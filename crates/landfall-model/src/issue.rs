@@ -140,7 +140,7 @@ pub fn next_phase(seen: &IssueSnapshot, routed: &RoutingDecision) -> NextPhase {
     }
     // Open and labelled as done, with nothing of it on the base: whoever set the label decided so, unless it was opened again.
     let has_work = seen.commit.is_some() || seen.pr.is_some();
-    if seen.phase == Some(IssuePhase::Done) && seen.reopened.is_none() && !has_work {
+    if seen.open && is_issue_done(seen.open, seen.phase, seen.reopened.is_some()) && !has_work {
         return NextPhase::Done;
     }
     // Otherwise somebody opened it again, or it was never closed. What can be seen says which.
@@ -163,6 +163,13 @@ pub fn next_phase(seen: &IssueSnapshot, routed: &RoutingDecision) -> NextPhase {
     }
     let specified = phase >= Some(IssuePhase::Ready) || seen.spec_file.is_some();
     if routed.spec && !specified { NextPhase::Spec } else { NextPhase::Code }
+}
+
+/// Whether nothing is left to do for an issue, and nobody has to wait for it. The label of the phase `done` counts on an open issue,
+/// too, unless a person opened the issue again: the label stays, and what it says is no longer true.
+#[must_use]
+pub fn is_issue_done(open: bool, phase: Option<IssuePhase>, reopened: bool) -> bool {
+    !open || phase == Some(IssuePhase::Done) && !reopened
 }
 
 /// Whether somebody has to find out first what an open issue is.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use landfall_api::client::EngineClient;
 use landfall_api::{self as api, Problem, ProblemCode, TypedService as _};
 use landfall_engine::engine::load_settings;
-use landfall_engine::exchange::{blockers_of, read_idle_sub_issues};
+use landfall_engine::exchange::{blockers_of, read_idle_sub_issues, read_live_issue};
 use landfall_engine::host::wait::FolderWatch;
 use landfall_engine::model::haul::{
     self, BatchIssueOutcome, IssueBatch, IssueBatchId, IssueSelection, LiveIssue,
@@ -50,6 +50,7 @@ struct IssueFollowPlan {
 /// An issue that somebody wants.
 struct RequestedIssue {
     issue: Issue,
+    live: LiveIssue,
     size: Option<TaskSize>,
     blockers: Vec<Blocker>,
     task: Option<Task>,
@@ -60,13 +61,9 @@ impl RequestedIssue {
         self.issue.number.get()
     }
 
-    fn live_issue(&self) -> LiveIssue {
-        issues::to_live_issue(&self.issue)
-    }
-
     /// Whether nothing is left to do for it in the tracker, and its task is over.
     fn is_settled(&self) -> bool {
-        let LiveIssue { open, phase } = self.live_issue();
+        let LiveIssue { open, phase, .. } = self.live;
         self.task.as_ref().is_some_and(is_settled) && !open && phase != Some(IssuePhase::Verify)
     }
 
@@ -77,20 +74,19 @@ impl RequestedIssue {
 
     /// Whether an agent finds out first what it is.
     fn wants_triage(&self) -> bool {
-        let LiveIssue { open, phase } = self.live_issue();
+        let LiveIssue { open, phase, .. } = self.live;
         let triaged = self.issue.labels.iter().any(|label| label.as_str() == "triaged");
         open && issue::wants_triage(triaged, phase)
     }
 
     /// Whether its task landed, and its acceptance is all that is left.
     fn is_pending(&self) -> bool {
-        self.live_issue().phase == Some(IssuePhase::Verify)
-            && self.task.as_ref().is_some_and(issue::is_partial)
+        self.live.phase == Some(IssuePhase::Verify) && self.task.as_ref().is_some_and(issue::is_partial)
     }
 
     /// Whether it begins only once what it waits for is done.
     fn waits_for_blockers(&self) -> bool {
-        self.live_issue().open && !self.is_pending() && self.blockers.iter().any(|it| it.open)
+        self.live.open && !self.is_pending() && self.blockers.iter().any(|it| it.open)
     }
 
     fn open_blockers(&self) -> Vec<String> {
@@ -112,7 +108,7 @@ impl CommandHandler<'_> {
             title: wanted.issue.title.clone(),
             size: wanted.size,
             settled: wanted.is_settled(),
-            at_verify: wanted.live_issue().phase == Some(IssuePhase::Verify),
+            at_verify: wanted.live.phase == Some(IssuePhase::Verify),
         };
         let follow = FollowRequest {
             tracker: plan.tracker.clone(),
@@ -299,7 +295,7 @@ fn plan(place: &ProjectLocation, asked: &api::IssuesFollow) -> Result<IssueFollo
             }
             let all = fetch_listed_issues(&*tracker, &tasks, &haul.issues)?;
             let left = |it: &RequestedIssue| {
-                haul::batch_issue_outcome(it.live_issue(), it.task.as_ref()) == BatchIssueOutcome::Left
+                haul::batch_issue_outcome(it.live, it.task.as_ref()) == BatchIssueOutcome::Left
             };
             let wanted: Vec<RequestedIssue> = all.into_iter().filter(left).collect();
             let text = format!("{id}: {} of {} left", wanted.len(), haul.issues.len());
@@ -493,9 +489,10 @@ fn to_requested_issue(
     issue: Issue,
 ) -> TrackerResult<RequestedIssue> {
     let size = tracker.read_size(issue.number)?.map(|seen| seen.size);
+    let live = read_live_issue(tracker, &issue)?;
     let blockers = blockers_of(tracker, &issue)?;
     let task = tasks.find_task(issue.number);
-    Ok(RequestedIssue { issue, size, blockers, task })
+    Ok(RequestedIssue { issue, live, size, blockers, task })
 }
 
 /// The newest small ones that somebody has looked at and that are still to be done.
@@ -517,9 +514,7 @@ fn find_newest_issues(
             continue;
         }
         let it = to_requested_issue(tracker, tasks, issue)?;
-        if small(it.size)
-            && haul::batch_issue_outcome(it.live_issue(), it.task.as_ref()) != BatchIssueOutcome::Done
-        {
+        if small(it.size) && haul::batch_issue_outcome(it.live, it.task.as_ref()) != BatchIssueOutcome::Done {
             found.push(it);
         }
     }
@@ -699,10 +694,9 @@ pub(crate) fn list_batches(place: &ProjectLocation) -> Result<api::HaulList, Pro
                 continue;
             }
             let of = issues::parse_issue_number(*number)?;
-            let fate = match tracker.read_issue(of) {
-                Ok(issue) => {
-                    haul::batch_issue_outcome(issues::to_live_issue(&issue), tasks.find_task(of).as_ref())
-                }
+            let live = tracker.read_issue(of).and_then(|issue| read_live_issue(&*tracker, &issue));
+            let fate = match live {
+                Ok(live) => haul::batch_issue_outcome(live, tasks.find_task(of).as_ref()),
                 // It is still to be done, once somebody has mended its file.
                 Err(TrackerError::Malformed { .. }) => BatchIssueOutcome::Left,
                 Err(error) => return Err(issues::tracker_problem(&error)),

@@ -12,14 +12,11 @@ use landfall_engine::model::TaskSize;
 use landfall_engine::model::acceptance::{
     Criteria, VerifyKind, find_box, tick_boxes as tick_lines, untick_boxes,
 };
-use landfall_engine::model::haul::LiveIssue;
-use landfall_engine::model::issue::IssuePhase;
 use landfall_engine::settings::Settings;
 use landfall_engine::tracker::nudges::{self, WebhookRejection};
 use landfall_engine::tracker::{self, TrackerDescription, TrackerEnv};
 use landfall_text::pluralize;
 use landfall_trackers::github::webhook::{Deliveries, Delivery, DeliveryError};
-use landfall_trackers::tracker::PHASE_FAMILY;
 use landfall_trackers::tracker::{
     CloseReason, Comment, CommentThread, Conclusion, ForgeCheck, ForgeCheckState, Issue, IssueFilter,
     IssueLocation as IssuePlace, IssueNumber, IssueTextEdit, Label, Marker, NameError, NewIssue, PrNumber,
@@ -654,11 +651,4 @@ pub(crate) fn tracker_problem(error: &TrackerError) -> Problem {
         None => error.hint(),
     };
     Problem::new(code, error.to_string()).with_hint(hint)
-}
-
-/// Whether an issue is open, and its phase by its labels.
-pub(crate) fn to_live_issue(issue: &Issue) -> LiveIssue {
-    let phases =
-        issue.labels.iter().filter_map(|label| IssuePhase::from_word(label.name_within(PHASE_FAMILY)?));
-    LiveIssue { open: issue.state.is_open(), phase: phases.max() }
 }

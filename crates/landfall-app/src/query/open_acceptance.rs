@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use landfall_api::Problem;
 use landfall_engine::engine::load_settings;
+use landfall_engine::exchange::phase_of;
 use landfall_engine::model::issue::{
     IssuePhase, IssueRef, LandedIssue, OpenCheckbox, describe_open_boxes, is_left, is_partial, left_boxes,
 };
@@ -111,7 +112,7 @@ fn to_landed_issue(tracker: &dyn Tracker, issue: Issue) -> LandedIssue {
     LandedIssue {
         open: issue.state.is_open(),
         unplanned: matches!(issue.state, TrackerIssueState::Closed { why: CloseReason::NotPlanned, .. }),
-        phase: issues::to_live_issue(&issue).phase,
+        phase: phase_of(&issue),
         body: issue.body,
         forge: tracker.keeps_branches(),
     }

@@ -1,5 +1,6 @@
 //! What an issue waits for: the relation of its tracker and the words of its text, and whether each of them still holds it up.
 
+use landfall_model::haul::LiveIssue;
 use landfall_model::issue::{IssuePhase, blockers_in};
 use landfall_trackers::tracker::{
     Blocker, Issue, IssueLocation, IssueNumber, Tracker, TrackerError, TrackerResult,
@@ -7,8 +8,8 @@ use landfall_trackers::tracker::{
 
 use super::seeing::phase_of;
 
-/// The issues that an issue waits for or waited for. One that bears the label of the phase `done` holds nobody up, and neither
-/// does one that is only named in a text and is not there.
+/// The issues that an issue waits for or waited for. One that bears the label of the phase `done` holds nobody up, unless a person
+/// opened it again. One that is only named in a text and is not there holds nobody up either.
 ///
 /// # Errors
 /// When the tracker cannot be asked.
@@ -29,7 +30,9 @@ pub(super) fn with_text(
     let mut all = Vec::new();
     for blocker in related {
         let open = match &blocker.place {
-            IssueLocation::Here(number) if blocker.open => !is_done(&tracker.read_issue(*number)?),
+            IssueLocation::Here(number) if blocker.open => {
+                !read_live_issue(tracker, &tracker.read_issue(*number)?)?.is_done()
+            }
             IssueLocation::Here(_) | IssueLocation::Elsewhere(_) => blocker.open,
         };
         all.push(Blocker { open, ..blocker });
@@ -42,7 +45,10 @@ pub(super) fn with_text(
             continue;
         }
         match tracker.read_issue(number) {
-            Ok(named) => all.push(Blocker { place: IssueLocation::Here(number), open: !is_done(&named) }),
+            Ok(named) => {
+                let open = !read_live_issue(tracker, &named)?.is_done();
+                all.push(Blocker { place: IssueLocation::Here(number), open });
+            }
             Err(TrackerError::NotFound { .. } | TrackerError::Moved { .. }) => {} // a slip of the pen holds nobody up
             Err(error) => return Err(error),
         }
@@ -50,7 +56,14 @@ pub(super) fn with_text(
     Ok(all)
 }
 
-/// Whether nobody has to wait for an issue any more.
-fn is_done(issue: &Issue) -> bool {
-    !issue.state.is_open() || phase_of(issue) == Some(IssuePhase::Done)
+/// Whether an issue is open, its phase by its labels, and whether it was opened again. The tracker is asked for that only where
+/// the issue is open and labelled as done: nowhere else does it matter.
+///
+/// # Errors
+/// When the tracker cannot be asked.
+pub fn read_live_issue(tracker: &dyn Tracker, issue: &Issue) -> TrackerResult<LiveIssue> {
+    let (open, phase) = (issue.state.is_open(), phase_of(issue));
+    let matters = open && phase == Some(IssuePhase::Done);
+    let reopened = matters && tracker.last_reopened(issue.number)?.is_some();
+    Ok(LiveIssue { open, phase, reopened })
 }

@@ -14,7 +14,7 @@ use landfall_trackers::tracker::{
     PullRequest, Tracker, TrackerIssueState, TrackerResult, escape_beginning,
 };
 
-use super::blockers::{blockers_of, with_text};
+use super::blockers::{blockers_of, read_live_issue, with_text};
 use super::{ExchangeError, IssueHandle, set_phase_label};
 use crate::engine_context::EngineContext;
 use crate::ids;
@@ -143,7 +143,8 @@ pub(super) fn find_landed_commit(
 }
 
 /// The phase the labels say; of several, the furthest.
-pub(super) fn phase_of(issue: &Issue) -> Option<IssuePhase> {
+#[must_use]
+pub fn phase_of(issue: &Issue) -> Option<IssuePhase> {
     issue.labels.iter().filter_map(|label| IssuePhase::from_word(label.name_within(PHASE_FAMILY)?)).max()
 }
 
@@ -293,13 +294,11 @@ pub(super) fn read_sub_issues(
     let mut parts = Vec::new();
     for ChildIssue { issue, blocked_by } in &children {
         let blocked_by = with_text(tracker, issue, blocked_by.clone())?;
-        let labelled_done = phase_of(issue) == Some(IssuePhase::Done);
         parts.push(SubIssue {
             number: issue.number.get(),
             title: issue.title.clone(),
             size: tracker.read_size(issue.number)?.map(|seen| seen.size),
-            // One that a person opened again is to be done again, whatever its label says.
-            done: !issue.state.is_open() || labelled_done && tracker.last_reopened(issue.number)?.is_none(),
+            done: read_live_issue(tracker, issue)?.is_done(),
             at_verify: phase_of(issue) == Some(IssuePhase::Verify),
             needs: blocked_by.iter().filter_map(here).collect(),
         });

@@ -85,6 +85,23 @@ fn a_blocker_with_the_label_done_holds_nobody_up() {
 }
 
 #[test]
+fn a_done_blocker_that_is_opened_again_blocks_again() {
+    let board = Board::new();
+    let (one, two) = (board.issue("One", ""), board.issue("Two", ""));
+    let last = board.issue("Last", "Blocked by #2");
+    board.tracker.add_blocker(last, one).expect("related");
+    for blocker in [one, two] {
+        board.label_done(blocker);
+        board.tracker.close_issue(blocker, CloseReason::Done).expect("closed");
+    }
+    board.check(last, &["#1 over", "#2 over"]);
+    for blocker in [one, two] {
+        board.tracker.reopen_issue(blocker).expect("opened"); // the label stays
+    }
+    board.check(last, &["#1 open", "#2 open"]);
+}
+
+#[test]
 fn a_part_with_the_label_done_is_done_unless_it_was_opened_again() {
     let board = Board::new();
     let (whole, one, two) =

@@ -1,7 +1,7 @@
 //! Whether a phase can begin, and whether it is complete, by what was seen and by nothing else. What an agent says of its own
 //! work and how its process ended are not asked.
 
-use super::{IssuePhase, IssueSnapshot, PullRequestState};
+use super::{IssuePhase, IssueSnapshot, PullRequestState, is_issue_done};
 
 /// A point on the way at which is compared what should be with what is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -154,7 +154,7 @@ pub fn check_completion(point: ReconcilePoint, seen: &IssueSnapshot) -> Reconcil
             to_reconcile_result(merged, &pr_words(seen), pr_words(seen))
         }
         ReconcilePoint::Verify => {
-            let done = !seen.open || seen.phase == Some(IssuePhase::Done);
+            let done = is_issue_done(seen.open, seen.phase, seen.reopened.is_some());
             to_reconcile_result(
                 done,
                 "it is closed or done",
