@@ -5,8 +5,11 @@ use std::collections::BTreeSet;
 /// The most blockers that are read out of one text: more is a list of issues, not of blockers.
 const BLOCKERS_MAX: usize = 20;
 
+/// Words before `blocked by` that say that nothing is waited for now.
+const NEGATIONS: [&str; 5] = ["not", "no longer", "was", "isn't", "isn’t"];
+
 /// The numbers that follow `blocked by` in a text, such as in `Blocked by #3, #4 and #5`. Code is left out, and so is an issue
-/// of another repository.
+/// of another repository. `No longer blocked by #3` names no blocker.
 #[must_use]
 pub fn blockers_in(body: &str) -> BTreeSet<u64> {
     let mut found = BTreeSet::new();
@@ -23,11 +26,22 @@ pub fn blockers_in(body: &str) -> BTreeSet<u64> {
         // Between two backticks stands code.
         let prose: String = line.split('`').step_by(2).collect::<Vec<_>>().join(" ");
         let lower = prose.to_lowercase().replace("blocked-by", "blocked by").replace("**", "");
-        for after in lower.split("blocked by").skip(1) {
-            found.extend(listed(after));
+        for (start, phrase) in lower.match_indices("blocked by") {
+            if !is_negated(&lower[..start]) {
+                found.extend(listed(&lower[start + phrase.len()..]));
+            }
         }
     }
     found.into_iter().take(BLOCKERS_MAX).collect()
+}
+
+/// Whether the text before `blocked by` ends with words that take it back.
+fn is_negated(before: &str) -> bool {
+    let words: Vec<&str> = before.split_whitespace().collect();
+    NEGATIONS.iter().any(|negation| {
+        let negation: Vec<&str> = negation.split(' ').collect();
+        words.ends_with(&negation)
+    })
 }
 
 /// The numbers at the beginning of a text, with nothing but commas and `and` between them.
@@ -62,6 +76,8 @@ mod tests {
         assert_eq!(found("It is blocked by: #3, #4 and #5. See #6."), [3, 4, 5]);
         assert_eq!(found("- **Blocked by** #12\n- blocked-by #13 (the parser)"), [12, 13]);
         assert_eq!(found("Blocked by issue #7"), [7]);
+        assert_eq!(found("Knot blocked by #8"), [8], "only whole words take it back");
+        assert_eq!(found("Not blocked by #8, but blocked by #9"), [9]);
     }
 
     #[test]
@@ -75,6 +91,11 @@ mod tests {
             "```\nblocked by #3\n```",
             "> blocked by #3",
             "blocked by #",
+            "Not blocked by #3",
+            "**No longer** blocked by #3",
+            "It was blocked by #3, #4 and #5.",
+            "It isn't blocked by #3",
+            "It isn’t blocked-by #3",
         ] {
             assert!(blockers_in(text).is_empty(), "{text}");
         }
