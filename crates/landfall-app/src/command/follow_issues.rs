@@ -421,7 +421,10 @@ fn check_wishes(asked: &api::IssuesFollow) -> Result<(), Problem> {
 fn sort_by_blockers(wanted: &mut [RequestedIssue]) -> Result<bool, Problem> {
     let numbers: Vec<u64> = wanted.iter().map(RequestedIssue::number).collect();
     let blocked_by = wanted.iter().map(|it| (it.number(), list_open_local_blockers(&it.blockers))).collect();
-    let ordered = haul::order(&numbers, &blocked_by).map_err(|circle| cycle_problem(&circle))?;
+    let ordered = haul::order(&numbers, &blocked_by).map_err(|circle| {
+        let issue = wanted.iter().find(|it| Some(&it.number()) == circle.first());
+        cycle_problem(&circle, issue.map_or("", |it| &it.issue.body))
+    })?;
     wanted.sort_by_key(|it| ordered.iter().position(|number| *number == it.number()));
     Ok(ordered != numbers)
 }
@@ -444,6 +447,8 @@ fn refuse_cycles(tracker: &dyn Tracker, wanted: &[RequestedIssue]) -> Result<(),
     let mut blocked_by: BTreeMap<u64, BTreeSet<u64>> =
         held_up.map(|it| (it.number(), list_open_local_blockers(&it.blockers))).collect();
     let mut ahead: Vec<u64> = blocked_by.values().flatten().copied().collect();
+    let mut bodies: BTreeMap<u64, String> =
+        wanted.iter().map(|it| (it.number(), it.issue.body.clone())).collect();
     let most = blocked_by.len() + WALKED_MAX;
     while let Some(number) = ahead.pop().filter(|_| blocked_by.len() < most) {
         if blocked_by.contains_key(&number) {
@@ -451,19 +456,31 @@ fn refuse_cycles(tracker: &dyn Tracker, wanted: &[RequestedIssue]) -> Result<(),
         }
         // What cannot be looked at is no circle anybody has seen.
         let issue = tracker.read_issue(issues::parse_issue_number(number)?);
-        let found = issue.and_then(|issue| blockers_of(tracker, &issue)).unwrap_or_default();
-        let blockers = list_open_local_blockers(&found);
+        let found = issue.and_then(|issue| {
+            let found = blockers_of(tracker, &issue);
+            bodies.insert(number, issue.body);
+            found
+        });
+        let blockers = list_open_local_blockers(&found.unwrap_or_default());
         ahead.extend(&blockers);
         blocked_by.insert(number, blockers);
     }
     let numbers: Vec<u64> = blocked_by.keys().copied().collect();
-    haul::order(&numbers, &blocked_by).map(drop).map_err(|circle| cycle_problem(&circle))
+    haul::order(&numbers, &blocked_by).map(drop).map_err(|circle| {
+        let body = circle.first().and_then(|first| bodies.get(first));
+        cycle_problem(&circle, body.map_or("", String::as_str))
+    })
 }
 
-fn cycle_problem(circle: &[u64]) -> Problem {
+/// The refusal of a circle. `body` is the text of its first issue: a blocker that it names stays until the text is changed.
+fn cycle_problem(circle: &[u64], body: &str) -> Problem {
     let path: Vec<String> = circle.iter().chain(circle.first()).map(|number| format!("#{number}")).collect();
     let what = format!("these issues wait for each other: {}", path.join(" is blocked by "));
     let hint = match circle {
+        [one, two, ..] if issue::blockers_in(body).contains(two) => format!(
+            "the text of #{one} says that it is blocked by #{two}: change it with `landfall issue edit {one} --body-file FILE`; \
+             `--unblock {two}` removes only the relation in the tracker"
+        ),
         [one, two, ..] => format!("`landfall issue edit {one} --unblock {two}` takes a blocker away"),
         [..] => "take one of the blockers away in the tracker".to_owned(),
     };
@@ -780,5 +797,17 @@ fn to_issue_summary(it: issue::Summary) -> api::IssueSummary {
         pending: it.pending,
         why: it.why,
         next: it.next,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_circle_through_a_text_is_taken_away_in_the_text() {
+        let hint = |body| cycle_problem(&[1, 2], body).hint.unwrap_or_default();
+        assert_eq!(hint("See #2"), "`landfall issue edit 1 --unblock 2` takes a blocker away");
+        assert!(hint("Blocked by #2").contains("`landfall issue edit 1 --body-file FILE`"));
     }
 }
