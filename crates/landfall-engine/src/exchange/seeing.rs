@@ -14,7 +14,7 @@ use landfall_trackers::tracker::{
     PullRequest, Tracker, TrackerIssueState, TrackerResult, escape_beginning,
 };
 
-use super::blockers::{blockers_of, read_live_issue, with_text};
+use super::blockers::{BlockerReader, blockers_of};
 use super::{ExchangeError, IssueHandle, set_phase_label};
 use crate::engine_context::EngineContext;
 use crate::ids;
@@ -291,14 +291,19 @@ pub(super) fn read_sub_issues(
         IssueLocation::Here(number) => Some(number.get()).filter(|number| inside.contains(number)),
         IssueLocation::Elsewhere(_) => None,
     };
+    let mut reader = BlockerReader::new(tracker);
+    let mut done = Vec::new();
+    for ChildIssue { issue, .. } in &children {
+        done.push(reader.note_issue(issue)?);
+    }
     let mut parts = Vec::new();
-    for ChildIssue { issue, blocked_by } in &children {
-        let blocked_by = with_text(tracker, issue, blocked_by.clone())?;
+    for (ChildIssue { issue, blocked_by }, done) in children.iter().zip(done) {
+        let blocked_by = reader.read_blockers(issue, blocked_by.clone())?;
         parts.push(SubIssue {
             number: issue.number.get(),
             title: issue.title.clone(),
             size: tracker.read_size(issue.number)?.map(|seen| seen.size),
-            done: read_live_issue(tracker, issue)?.is_done(),
+            done,
             at_verify: phase_of(issue) == Some(IssuePhase::Verify),
             needs: blocked_by.iter().filter_map(here).collect(),
         });
