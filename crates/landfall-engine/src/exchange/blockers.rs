@@ -11,7 +11,7 @@ use landfall_trackers::tracker::{
 use super::seeing::phase_of;
 
 /// The issues that an issue waits for or waited for. One that bears the label of the phase `done` holds nobody up, unless a person
-/// opened it again. One that is only named in a text and is not there holds nobody up either.
+/// opened it again. Of those that only a text names, its own parts, what it is a part of, and what is not there hold nobody up.
 ///
 /// # Errors
 /// When the tracker cannot be asked.
@@ -29,11 +29,12 @@ pub(super) struct BlockerReader<'a> {
     tracker: &'a dyn Tracker,
     /// Whether an issue is done; none if it cannot be found here.
     done: BTreeMap<IssueNumber, Option<bool>>,
+    parents: BTreeMap<IssueNumber, Option<IssueLocation>>,
 }
 
 impl<'a> BlockerReader<'a> {
     pub fn new(tracker: &'a dyn Tracker) -> Self {
-        Self { tracker, done: BTreeMap::new() }
+        Self { tracker, done: BTreeMap::new(), parents: BTreeMap::new() }
     }
 
     /// Remembers an issue that was read already, and answers whether it is done.
@@ -41,6 +42,11 @@ impl<'a> BlockerReader<'a> {
         let done = read_live_issue(self.tracker, issue)?.is_done();
         self.done.insert(issue.number, Some(done));
         Ok(done)
+    }
+
+    /// Remembers what an issue is a part of.
+    pub fn note_parent(&mut self, child: IssueNumber, parent: IssueNumber) {
+        self.parents.insert(child, Some(IssueLocation::Here(parent)));
     }
 
     /// The blockers of an issue: those that are `related` to it, and those that its text names.
@@ -57,7 +63,7 @@ impl<'a> BlockerReader<'a> {
         for number in blockers_in(&issue.body).into_iter().filter_map(IssueNumber::new) {
             let place = IssueLocation::Here(number);
             let known = number == issue.number || all.iter().any(|it| it.place == place);
-            if known {
+            if known || self.is_parent_or_child(issue, number)? {
                 continue;
             }
             // A number without an issue is a slip of the pen.
@@ -80,6 +86,34 @@ impl<'a> BlockerReader<'a> {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Whether one of two issues is a part of the other. A parent is done once its parts are, so neither can wait for the other
+    /// before it begins: texts say it all the same.
+    fn is_parent_or_child(&mut self, issue: &Issue, other: IssueNumber) -> TrackerResult<bool> {
+        if self.find_parent(issue.number)? == Some(IssueLocation::Here(other)) {
+            return Ok(true);
+        }
+        Ok(issue.children > 0 && self.find_parent(other)? == Some(IssueLocation::Here(issue.number)))
+    }
+
+    fn find_parent(&mut self, number: IssueNumber) -> TrackerResult<Option<IssueLocation>> {
+        if let Some(parent) = self.parents.get(&number) {
+            return Ok(parent.clone());
+        }
+        let parent = match self.tracker.find_parent(number) {
+            Ok(parent) => parent,
+            // Not every tracker has parents or shows them to everybody, and a text may name what is not there.
+            Err(
+                TrackerError::NotFound { .. }
+                | TrackerError::Moved { .. }
+                | TrackerError::Refused { .. }
+                | TrackerError::Forbidden { .. },
+            ) => None,
+            Err(error) => return Err(error),
+        };
+        self.parents.insert(number, parent.clone());
+        Ok(parent)
     }
 }
 

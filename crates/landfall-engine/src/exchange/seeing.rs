@@ -294,6 +294,7 @@ pub(super) fn read_sub_issues(
     let mut reader = BlockerReader::new(tracker);
     let mut done = Vec::new();
     for ChildIssue { issue, .. } in &children {
+        reader.note_parent(issue.number, number);
         done.push(reader.note_issue(issue)?);
     }
     let mut parts = Vec::new();

@@ -102,6 +102,19 @@ fn a_done_blocker_that_is_opened_again_blocks_again() {
 }
 
 #[test]
+fn a_text_makes_no_parent_wait_for_its_parts_and_no_part_for_its_parent() {
+    let board = Board::new();
+    let whole = board.issue("Whole", "Blocked by #2, #3 and #4");
+    let (one, two) = (board.issue("One", "Blocked by #1 and #3"), board.issue("Two", ""));
+    board.issue("Other", "");
+    for part in [one, two] {
+        board.tracker.add_child(whole, part).expect("a part");
+    }
+    board.check(whole, &["#4 open"]);
+    board.check(one, &["#3 open"]);
+}
+
+#[test]
 fn a_part_with_the_label_done_is_done_unless_it_was_opened_again() {
     let board = Board::new();
     let (whole, one, two) =
