@@ -139,7 +139,9 @@ pub fn next_phase(seen: &IssueSnapshot, routed: &RoutingDecision) -> NextPhase {
         };
     }
     // Open and labelled as done, with nothing of it on the base: whoever set the label decided so, unless it was opened again.
-    let has_work = seen.commit.is_some() || seen.pr.is_some();
+    // Of an issue that is made of others nothing lands: the label may be ours, and closing it failed. Its way ends with closing it.
+    let is_whole = routed.way == IssueRoute::Split && seen.parts > 0;
+    let has_work = seen.commit.is_some() || seen.pr.is_some() || is_whole;
     if seen.open && is_issue_done(seen.open, seen.phase, seen.reopened.is_some()) && !has_work {
         return NextPhase::Done;
     }

@@ -245,9 +245,15 @@ impl DecisionDraft {
             NextPhase::Verify => return self.adopt_pull_request(seen, head, made),
             NextPhase::Accept => StepResult::Landed,
             NextPhase::Split => StepResult::Split,
+            // This task set the label, and closing the issue failed: it is closed now.
+            NextPhase::Done if seen.open && self.was_accepted() => StepResult::Landed,
             NextPhase::Done => StepResult::Done,
         };
         self.leave_step(result, None)
+    }
+
+    fn was_accepted(&self) -> bool {
+        self.pipeline().accepted.as_ref().is_some_and(|accepted| accepted.outcome == VerifyOutcome::Done)
     }
 
     /// The pull request is there, from another run or another engine: its work goes on from where it is.

@@ -82,6 +82,13 @@ fn what_is_seen_says_where_an_issue_goes_on() {
         ..make_snapshot(true, Some(IssuePhase::Done))
     };
     assert_eq!(next_phase(&landed, &tiny), NextPhase::Accept, "it was about to be closed");
+    let whole = IssueSnapshot { parts: 2, ..make_snapshot(true, Some(IssuePhase::Done)) };
+    assert_eq!(
+        next_phase(&whole, &huge),
+        NextPhase::Split,
+        "it was about to be closed, and nothing of it lands"
+    );
+    assert_eq!(next_phase(&make_snapshot(true, Some(IssuePhase::Done)), &huge), NextPhase::Done);
     let begun = IssueSnapshot { triaged: false, ..make_snapshot(true, Some(IssuePhase::Issue)) };
     assert_eq!(next_phase(&begun, &medium), NextPhase::Triage, "a triage that came to nothing is done again");
     assert_eq!(next_phase(&make_snapshot(false, Some(IssuePhase::Done)), &medium), NextPhase::Done);

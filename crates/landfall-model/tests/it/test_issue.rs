@@ -170,6 +170,20 @@ fn what_is_seen_leads_to_the_step_that_is_owed() {
 }
 
 #[test]
+fn an_accepted_issue_that_could_not_be_closed_is_closed_when_it_is_seen_again() {
+    let labelled = || seen(Some(IssuePhase::Done), Some(TaskSize::XS));
+    assert_eq!(Walk::new(IssueOptions::default()).sees(labelled()), "ready for report by done");
+    let mut walk = Walk::new(IssueOptions::default());
+    let pipeline = walk.task.issue.as_mut().expect("it follows one");
+    pipeline.accepted = Some(AcceptanceOutcome { items: Vec::new(), outcome: VerifyOutcome::Done });
+    assert_eq!(
+        walk.sees(labelled()),
+        "ready for accept by landed",
+        "the way goes on to the step that closes"
+    );
+}
+
+#[test]
 fn the_words_and_the_size_of_an_issue_become_those_of_its_task() {
     let mut walk = Walk::new(IssueOptions { depth: Some(ReviewDepth::Full), ..IssueOptions::default() });
     let words = ("Fix the gate".to_owned(), "It creaks.".to_owned());
