@@ -35,26 +35,23 @@ impl Core {
                 self.add_tasks(out, vec![new])?.first().map(|task| task.id).expect("one was added")
             }
         };
-        if let Some(flow) = flow.filter(|flow| self.expect_task(id).spec.flow.as_ref() != Some(flow)) {
-            let spec = self.expect_task(id).spec.clone();
-            self.edit_task(out, id, TaskSpec { flow: Some(flow), ..spec })?;
+        let task = self.expect_task(id);
+        let retry =
+            matches!(task.state, TaskState::Ended(_)).then_some(News::Retry { fresh: false, note: None });
+        // Whoever cannot have other limits or begin again cannot go on: it is said before anything is changed.
+        let limits = News::SetLimits { limits: TaskLimitOverrides::default() };
+        for probe in [&limits].into_iter().chain(&retry) {
+            landfall_model::decide_and_apply(&task, &self.decision_input(out, probe))?;
         }
-        // Whoever cannot have other limits cannot go on: it is said before anything is changed.
-        let probe = News::SetLimits { limits: TaskLimitOverrides::default() };
-        landfall_model::decide_and_apply(&self.expect_task(id), &self.decision_input(out, &probe))?;
-        match &self.expect_task(id).state {
-            // Its objective was written meanwhile.
-            TaskState::Draft => {
-                let flow = self.expect_task(id).spec.flow.clone();
-                self.edit_task(out, id, TaskSpec { flow, ..spec })?;
-            }
-            TaskState::Ended(_) => {
-                self.try_handle_task_news(out, id, &News::Retry { fresh: false, note: None })?;
-            }
-            TaskState::Ready { .. }
-            | TaskState::Active { .. }
-            | TaskState::Waiting { .. }
-            | TaskState::Review { .. } => {}
+        let flow = flow.or_else(|| task.spec.flow.clone());
+        if task.state == TaskState::Draft {
+            // Its objective was written meanwhile. One edit: where it is refused, the flow stays as well.
+            self.edit_task(out, id, TaskSpec { flow, ..spec })?;
+        } else if task.spec.flow != flow {
+            self.edit_task(out, id, TaskSpec { flow, ..task.spec.clone() })?;
+        }
+        if let Some(retry) = retry {
+            self.try_handle_task_news(out, id, &retry)?;
         }
         let task = self.expect_task(id);
         if task.hold.is_some() || matches!(task.state, TaskState::Waiting { wait: WaitReason::Pause, .. }) {
@@ -123,5 +120,61 @@ impl Core {
             open.extend(task.spec.needs.iter().filter(unmet));
         }
         all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use landfall_model::gate::GateReport;
+    use landfall_model::{Commit, ExhaustedBudget, Spending, Timestamp};
+
+    use super::*;
+    use crate::engine::rules_from_settings;
+    use crate::flows::load_flows;
+    use crate::settings::Settings;
+
+    struct SilentEnvironment;
+
+    impl CoreEnvironment for SilentEnvironment {
+        fn now(&self) -> Timestamp {
+            Timestamp(1)
+        }
+
+        fn exhausted_budget(&self) -> Option<ExhaustedBudget> {
+            None
+        }
+
+        fn note_live_spending(&self, _: TaskId, _: Option<Spending>) {}
+        fn note_journalled_spending(&self, _: Timestamp, _: Spending) {}
+        fn run_started(&self) {}
+        fn note_pass(&self, _: &GateReport) {}
+        fn trust_base(&self, _: &Commit) {}
+        fn note_user_branch_tip(&self, _: &Commit) {}
+    }
+
+    #[test]
+    fn a_loop_that_is_refused_leaves_the_flow_of_its_task() {
+        let out = &SilentEnvironment;
+        let rules = rules_from_settings(&Settings::defaults(), out.now());
+        let mut core = Core::new(load_flows(None).flows, "loop", rules);
+        let mut spec = TaskSpec::new("Fix the door").expect("a title");
+        (spec.source, spec.draft, spec.flow) =
+            ("module:AiTasks/door".to_owned(), true, Some("loop".to_owned()));
+        let new =
+            NewTaskSpec { spec: spec.clone(), needs_here: Vec::new(), parent_here: None, position: None };
+        let id = core.add_tasks(out, vec![new]).expect("added")[0].id;
+        spec.needs.insert(TaskId(99));
+        let asked = LoopRequest {
+            session: "one".to_owned(),
+            module: "AiTasks/door".to_owned(),
+            spec,
+            flow: Some("staged".to_owned()),
+            position: None,
+            iterations_max: 3,
+            minutes_max: 10,
+        };
+        let refused = core.start_loop(out, asked);
+        assert!(matches!(refused, Err(AskError::UnknownTask(TaskId(99)))), "{refused:?}");
+        assert_eq!(core.expect_task(id).spec.flow.as_deref(), Some("loop"), "nothing was changed");
     }
 }
