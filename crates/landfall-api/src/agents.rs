@@ -214,7 +214,6 @@ impl CostFrom {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BudgetLine {
     /// Whose: `attempt`, `task`, `run` or `day`.
-    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub scope: BudgetScope,
     /// What is counted.
     pub of: BudgetOf,
@@ -244,7 +243,6 @@ pub enum BudgetOf {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SpendingLine {
     /// Where: `run` or `day`.
-    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub scope: BudgetScope,
     /// On this.
     pub usage: Usage,

@@ -35,7 +35,6 @@ pub struct Pilot {
     /// Who picks.
     pub mode: Mode,
     /// `idle`, `running`, `paused`, `waiting for you` or `completed`.
-    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub phase: PilotPhase,
     /// Why nothing begins, if it is paused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,7 +58,6 @@ pub struct Pilot {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PauseLine {
     /// `person`, `failures` or `sprint-error`.
-    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub why: PauseReason,
     /// In words.
     pub reason: String,
@@ -193,7 +191,6 @@ pub struct SprintReport {
     /// What it was to be.
     pub plan: SprintPlan,
     /// `running`, `paused`, `completing` or `over`.
-    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub phase: SprintStage,
     /// Whether a run of it is under way.
     pub driven: bool,
@@ -258,7 +255,6 @@ pub struct SprintTask {
     /// What it is called.
     pub title: String,
     /// `open`, `landed`, `failed`, `timeout`, `blocked` or `cancelled`.
-    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub fate: SprintFate,
     /// Where it is now.
     pub status: Status,
@@ -317,7 +313,6 @@ pub struct SprintRecord {
     /// What it wanted.
     pub target: SprintTarget,
     /// `running`, `paused`, `completing` or `over`.
-    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub phase: SprintStage,
     /// How it ended: `goal`, `nothing-left`, `cancelled` or `spent`.
     pub end: Option<String>,
@@ -473,7 +468,6 @@ pub struct BatchLook {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HoldLine {
     /// `gate`, `runaway`, `machine`, `person`, `rewritten` or `deleted`.
-    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub why: HoldReason,
     /// In words.
     pub reason: String,

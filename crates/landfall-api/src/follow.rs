@@ -164,7 +164,6 @@ pub struct IssueSummary {
     /// Its task.
     pub task: WireTaskId,
     /// How it stands: `complete`, `partial`, `stopped`, `needs-person`, `waits` or `under-way`.
-    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub stand: IssueStanding,
     /// The same in a line.
     pub banner: String,

@@ -129,7 +129,6 @@ pub struct ActiveLine {
     /// The step of its flow.
     pub step: String,
     /// What is being done, in a word or two.
-    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub doing: TaskActivity,
     /// The iteration of the agent, counted from 1; 0 before the first.
     pub iteration: u32,

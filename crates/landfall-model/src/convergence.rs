@@ -1,6 +1,6 @@
 //! How close a task is to its objective, and what follows for its stages.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Commit;
 use crate::objective::Requirement;
@@ -104,9 +104,12 @@ pub fn next_focus(baseline: &[Requirement], coverage: &Coverage, excluded: &[Exc
     let mut unmet: Vec<&Requirement> = baseline.iter().filter(|it| covered(it) < 1000).collect();
     unmet.sort_by_key(|it| (std::cmp::Reverse(it.weight.numeric_weight()), covered(it), it.number));
     let unmet: Vec<u32> = unmet.into_iter().map(|it| it.number).collect();
+    let mut times_excluded: BTreeMap<BTreeSet<u32>, usize> = BTreeMap::new();
+    for exclusion in excluded {
+        *times_excluded.entry(exclusion.focus.iter().copied().collect()).or_default() += 1;
+    }
     let tried = |focus: &[u32]| {
-        let focus: BTreeSet<u32> = focus.iter().copied().collect();
-        excluded.iter().filter(|it| it.focus.iter().copied().collect::<BTreeSet<_>>() == focus).count()
+        times_excluded.get(&focus.iter().copied().collect::<BTreeSet<_>>()).copied().unwrap_or(0)
     };
     let sizes = (1..=FOCUS_MAX.min(unmet.len())).rev();
     let open = sizes.flat_map(|size| unmet.windows(size)).filter(|focus| tried(focus) < DIRECTIONS_MAX);

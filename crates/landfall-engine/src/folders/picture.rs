@@ -434,6 +434,8 @@ mod tests {
             findings: vec!["major (src/export.rs): it forgets the header".to_owned()],
             at: Timestamp(0),
         });
+        let of_plan = JudgeResult { stage: None, ..task.staged.judged[0].clone() };
+        task.staged.judged.push(of_plan);
         let seen = seen("Reports.\n");
         let papers = build_papers(&task, &ModuleRecord::new("a task", ""), &seen, &|_| None);
         let report = papers.entries.iter().find(|it| it.name.about.contains("stage-1-report"));

@@ -21,7 +21,7 @@ const TASK: &str = r#"{
     "wait": { "for": "question", "owner": "@", "detail": "@" }, "why": "@", "body": "@body", "criteria": ["@"], "touches": ["@"],
     "flow": "@", "agent": "@", "source": "@", "step": "work", "attempt": 3, "iterations_max": 50,
     "counters": [{ "name": "@", "used": 3, "max": 4 }], "spent_ms": 1000, "limit_ms": 2000, "tokens": 10, "cost_usd": 0.5,
-    "budgets": [{ "scope": "@", "of": "usd", "used": 1.0, "max": 2.0 }],
+    "budgets": [{ "scope": "task", "of": "usd", "used": 1.0, "max": 2.0 }],
     "gate": { "outcome": "fail", "base": "@", "head": "@", "commit": "@", "tree": "@", "took_ms": 5, "reused": true, "empty": true,
         "commands": [{ "name": "@", "command": "@", "required": false, "outcome": "timeout", "took_ms": 42000, "limit_ms": 600000,
             "tests": 3, "excerpt": "@" }] },

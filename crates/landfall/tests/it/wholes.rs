@@ -99,7 +99,7 @@ fn a_part_that_another_breaks_is_done_again_before_the_whole_is(scratch: &World)
     assert!(told.contains("2 of 2 sub-issues are done"), "{told}");
     // Of a whole something is always said when it is over.
     assert_eq!(told.matches("## Auto Retrospective").count(), 1, "{told}");
-    assert!(told.contains(&format!("- #{first}: SUCCESS")), "{told}");
+    assert!(told.contains(&format!("| #{first} | First | XS: patch | SUCCESS |")), "{told}");
     let on_first = comments(scratch, first);
     assert_eq!(on_first.matches("verify-iteration: 1").count(), 1, "{on_first}");
     for number in [whole, first, second] {
