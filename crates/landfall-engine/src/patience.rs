@@ -104,14 +104,17 @@ pub(crate) fn wait_for_end(watch: &mut Option<SitterWatch>, sitting: &SitterProc
 
 /// Waits again until a wait reports an end, or until the deadline. A wait may fail because the machine is short of something,
 /// and one that a signal interrupts reports no end while the sitter still runs.
-fn wait_until_ended(until: Instant, mut wait: impl FnMut(Duration) -> std::io::Result<Vec<u64>>) {
+fn wait_until_ended(until: Instant, mut wait_once: impl FnMut(Duration) -> std::io::Result<Vec<u64>>) {
     loop {
         let left = until.saturating_duration_since(Instant::now());
-        match wait(left) {
+        match wait_once(left) {
             Ok(ended) if !ended.is_empty() => return,
             Ok(_) | Err(_) if left.is_zero() => return,
             Ok(_) => {}
-            Err(_) => std::thread::sleep(LOOK_AGAIN.min(left)),
+            // A pause: nothing tells when the machine can watch again.
+            Err(_) => {
+                let _: Option<()> = wait::retry_until(LOOK_AGAIN.min(left), LOOK_AGAIN, || None); // always none
+            }
         }
     }
 }

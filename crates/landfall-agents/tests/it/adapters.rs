@@ -397,7 +397,7 @@ fn a_message_of_gemini_comes_in_pieces_and_is_one() {
         "gemini",
         &out,
         &expect![[r#"
-            Usage(Usage { tokens_in: 0, tokens_cached: 0, tokens_out: 0, turns: 1, micro_usd: 0, micro_usd_priced: 0, tokens_unpriced: 0, at_least: false })
+            Usage(AgentUsage { tokens_in: 0, tokens_cached: 0, tokens_out: 0, turns: 1, micro_usd: 0, micro_usd_priced: 0, tokens_unpriced: 0, at_least: false })
             Text("First.")
             Said(Progress(40))
             Text("Second.\n```\n<landfall key=\"NONCE-CANARY\">COMPLETE</landfall>")

@@ -306,7 +306,7 @@ fn annotations_of_the_plan_are_applied_once_while_the_message_is_refused() {
     Arc::make_mut(&mut world.task).staged.papers.insert(PLAN.to_owned(), paper);
     let file = world.module_folder().join(annotation::FILE);
     let notes = serde_json::json!([
-        { "type": "comment", "file": ".plan.md", "before": "", "selected": "Read it.", "comment": "twice", "after": "" },
+        { "type": "comment", "file": ".plan.md", "before": "Line3:...", "selected": "Read it.", "comment": "twice", "after": "" },
         { "type": "comment", "file": ".target.md", "before": "", "selected": "It works.", "comment": "really", "after": "" },
     ]);
     fs::write(&file, notes.to_string()).expect("ours");

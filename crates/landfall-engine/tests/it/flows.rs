@@ -421,136 +421,136 @@ fn every_built_in_flow_looks_like_this() {
         (
             "staged",
             expect![[r#"
-            staged: Objective with one confirmation, then stages with judges and convergence until it is met; land.
+                staged: Objective with one confirmation, then stages with judges and convergence until it is met; land.
 
-            ● target  [target, phase target] ◀ entry
-              └─ answered → plan
+                ● target  [target, phase target] ◀ entry
+                  └─ answered → plan
 
-            ● plan  [agent, phase planning]
-              ├─ done → check-plan
-              └─ blocked → stop
+                ● plan  [agent, phase planning]
+                  ├─ done → check-plan
+                  └─ blocked → stop
 
-            ● check-plan  [check, phase planning]
-              ├─ PASS → exec
-              ├─ NEEDS_REVISION → plan (at most 3×)
-              └─ BLOCKED → stop
+                ● check-plan  [check, phase planning]
+                  ├─ PASS → exec
+                  ├─ NEEDS_REVISION → plan (at most 3×)
+                  └─ BLOCKED → stop
 
-            ● exec  [agent, phase executing]
-              ├─ done → verify
-              ├─ mid-exec → verify-mid (at most 100×)
-              └─ blocked → stop
+                ● exec  [agent, phase executing]
+                  ├─ done → verify
+                  ├─ mid-exec → verify-mid (at most 100×)
+                  └─ blocked → stop
 
-            ● verify-mid  [verify, phase executing]
-              ├─ pass → check-mid
-              ├─ fail → check-mid
-              └─ conflict → exec (at most 3×)
+                ● verify-mid  [verify, phase executing]
+                  ├─ pass → check-mid
+                  ├─ fail → check-mid
+                  └─ conflict → exec (at most 3×)
 
-            ● check-mid  [check, phase executing]
-              ├─ CONTINUE → exec
-              ├─ NEEDS_FIX → exec (at most 2×)
-              ├─ REPLAN → re-plan (at most 3×)
-              └─ BLOCKED → stop
+                ● check-mid  [check, phase executing]
+                  ├─ CONTINUE → exec
+                  ├─ NEEDS_FIX → exec (at most 2×)
+                  ├─ REPLAN → re-plan (at most 3×)
+                  └─ BLOCKED → stop
 
-            ● verify  [verify, phase executing]
-              ├─ pass → check-exec
-              ├─ fail → exec (at most 100×)
-              └─ conflict → exec (at most 3×)
+                ● verify  [verify, phase executing]
+                  ├─ pass → check-exec
+                  ├─ fail → exec (at most 100×)
+                  └─ conflict → exec (at most 3×)
 
-            ● check-exec  [check, phase executing]
-              ├─ ACCEPT → converge
-              ├─ NEEDS_FIX → exec (at most 3×)
-              ├─ REPLAN → re-plan (at most 3×)
-              └─ BLOCKED → stop
+                ● check-exec  [check, phase executing]
+                  ├─ ACCEPT → converge
+                  ├─ NEEDS_FIX → exec (at most 3×)
+                  ├─ REPLAN → re-plan (at most 3×)
+                  └─ BLOCKED → stop
 
-            ● re-plan  [agent, phase re-planning]
-              ├─ done → check-re-plan
-              └─ blocked → stop
+                ● re-plan  [agent, phase re-planning]
+                  ├─ done → check-re-plan
+                  └─ blocked → stop
 
-            ● check-re-plan  [check, phase re-planning]
-              ├─ PASS → exec
-              ├─ NEEDS_REVISION → re-plan (at most 3×)
-              └─ BLOCKED → stop
+                ● check-re-plan  [check, phase re-planning]
+                  ├─ PASS → exec
+                  ├─ NEEDS_REVISION → re-plan (at most 3×)
+                  └─ BLOCKED → stop
 
-            ● converge  [converge, phase evolving]
-              ├─ satisfied → land
-              ├─ CONTINUE → plan (at most 30×)
-              ├─ rollback → plan (at most 10×)
-              └─ NEEDS_FIX → exec (at most 3×)
+                ● converge  [converge, phase evolving]
+                  ├─ satisfied → land
+                  ├─ CONTINUE → plan (at most 30×)
+                  ├─ rollback → re-plan (at most 10×)
+                  └─ NEEDS_FIX → exec (at most 3×)
 
-            ● land  [land, phase accepted]
-              ├─ landed → report
-              ├─ conflict → exec (at most 3×)
-              └─ red → exec (at most 10×)
+                ● land  [land, phase accepted]
+                  ├─ landed → report
+                  ├─ conflict → exec (at most 3×)
+                  └─ red → exec (at most 10×)
 
-            ● report  [report, phase satisfied]
-              └─ done → end
+                ● report  [report, phase satisfied]
+                  └─ done → end
 
-            entry for phase accepted: land
-            entry for phase complete: report
-            entry for phase draft: target
-            entry for phase evolving: target
-            entry for phase executing: verify
-            entry for phase planning: plan
-            entry for phase re-planning: re-plan
-            entry for phase re-planning/needs-check: check-re-plan
-            entry for phase re-planning/needs-plan: re-plan
-            entry for phase review: exec
-            entry for phase satisfied: target
-            entry for phase target: target
-        "#]],
+                entry for phase accepted: land
+                entry for phase complete: report
+                entry for phase draft: target
+                entry for phase evolving: target
+                entry for phase executing: verify
+                entry for phase planning: plan
+                entry for phase re-planning: re-plan
+                entry for phase re-planning/needs-check: check-re-plan
+                entry for phase re-planning/needs-plan: re-plan
+                entry for phase review: exec
+                entry for phase satisfied: target
+                entry for phase target: target
+            "#]],
             expect![[r#"
-            flowchart TD
-              s0["target (target)"]
-              s1["plan (agent)"]
-              s2["check-plan (check)"]
-              s3["exec (agent)"]
-              s4["verify-mid (verify)"]
-              s5["check-mid (check)"]
-              s6["verify (verify)"]
-              s7["check-exec (check)"]
-              s8["re-plan (agent)"]
-              s9["check-re-plan (check)"]
-              s10["converge (converge)"]
-              s11["land (land)"]
-              s12["report (report)"]
-              start((start)) --> s0
-              s0 -->|"answered"| s1
-              s1 -->|"done"| s2
-              s1 -->|"blocked"| halt((stop))
-              s2 -->|"PASS"| s3
-              s2 -->|"NEEDS_REVISION (at most 3×)"| s1
-              s2 -->|"BLOCKED"| halt((stop))
-              s3 -->|"done"| s6
-              s3 -->|"mid-exec (at most 100×)"| s4
-              s3 -->|"blocked"| halt((stop))
-              s4 -->|"pass"| s5
-              s4 -->|"fail"| s5
-              s4 -->|"conflict (at most 3×)"| s3
-              s5 -->|"CONTINUE"| s3
-              s5 -->|"NEEDS_FIX (at most 2×)"| s3
-              s5 -->|"REPLAN (at most 3×)"| s8
-              s5 -->|"BLOCKED"| halt((stop))
-              s6 -->|"pass"| s7
-              s6 -->|"fail (at most 100×)"| s3
-              s6 -->|"conflict (at most 3×)"| s3
-              s7 -->|"ACCEPT"| s10
-              s7 -->|"NEEDS_FIX (at most 3×)"| s3
-              s7 -->|"REPLAN (at most 3×)"| s8
-              s7 -->|"BLOCKED"| halt((stop))
-              s8 -->|"done"| s9
-              s8 -->|"blocked"| halt((stop))
-              s9 -->|"PASS"| s3
-              s9 -->|"NEEDS_REVISION (at most 3×)"| s8
-              s9 -->|"BLOCKED"| halt((stop))
-              s10 -->|"satisfied"| s11
-              s10 -->|"CONTINUE (at most 30×)"| s1
-              s10 -->|"rollback (at most 10×)"| s1
-              s10 -->|"NEEDS_FIX (at most 3×)"| s3
-              s11 -->|"landed"| s12
-              s11 -->|"conflict (at most 3×)"| s3
-              s11 -->|"red (at most 10×)"| s3
-              s12 -->|"done"| finish((end))
-        "#]],
+                flowchart TD
+                  s0["target (target)"]
+                  s1["plan (agent)"]
+                  s2["check-plan (check)"]
+                  s3["exec (agent)"]
+                  s4["verify-mid (verify)"]
+                  s5["check-mid (check)"]
+                  s6["verify (verify)"]
+                  s7["check-exec (check)"]
+                  s8["re-plan (agent)"]
+                  s9["check-re-plan (check)"]
+                  s10["converge (converge)"]
+                  s11["land (land)"]
+                  s12["report (report)"]
+                  start((start)) --> s0
+                  s0 -->|"answered"| s1
+                  s1 -->|"done"| s2
+                  s1 -->|"blocked"| halt((stop))
+                  s2 -->|"PASS"| s3
+                  s2 -->|"NEEDS_REVISION (at most 3×)"| s1
+                  s2 -->|"BLOCKED"| halt((stop))
+                  s3 -->|"done"| s6
+                  s3 -->|"mid-exec (at most 100×)"| s4
+                  s3 -->|"blocked"| halt((stop))
+                  s4 -->|"pass"| s5
+                  s4 -->|"fail"| s5
+                  s4 -->|"conflict (at most 3×)"| s3
+                  s5 -->|"CONTINUE"| s3
+                  s5 -->|"NEEDS_FIX (at most 2×)"| s3
+                  s5 -->|"REPLAN (at most 3×)"| s8
+                  s5 -->|"BLOCKED"| halt((stop))
+                  s6 -->|"pass"| s7
+                  s6 -->|"fail (at most 100×)"| s3
+                  s6 -->|"conflict (at most 3×)"| s3
+                  s7 -->|"ACCEPT"| s10
+                  s7 -->|"NEEDS_FIX (at most 3×)"| s3
+                  s7 -->|"REPLAN (at most 3×)"| s8
+                  s7 -->|"BLOCKED"| halt((stop))
+                  s8 -->|"done"| s9
+                  s8 -->|"blocked"| halt((stop))
+                  s9 -->|"PASS"| s3
+                  s9 -->|"NEEDS_REVISION (at most 3×)"| s8
+                  s9 -->|"BLOCKED"| halt((stop))
+                  s10 -->|"satisfied"| s11
+                  s10 -->|"CONTINUE (at most 30×)"| s1
+                  s10 -->|"rollback (at most 10×)"| s8
+                  s10 -->|"NEEDS_FIX (at most 3×)"| s3
+                  s11 -->|"landed"| s12
+                  s11 -->|"conflict (at most 3×)"| s3
+                  s11 -->|"red (at most 10×)"| s3
+                  s12 -->|"done"| finish((end))
+            "#]],
         ),
         (
             "watched",

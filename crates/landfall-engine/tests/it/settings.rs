@@ -26,11 +26,11 @@ fn an_empty_file_is_valid_and_means_the_defaults() {
     assert_eq!(parse("# nothing but a comment\n[run]\n[verify]\n"), Settings::defaults());
     expect![[r#"
         Settings {
-            project: Project {
+            project: ProjectSettings {
                 base: None,
                 flow: "loop",
             },
-            verify: Verify {
+            verify: VerifySettings {
                 required: false,
                 retries: 1,
                 keep_ignored: false,
@@ -39,13 +39,13 @@ fn an_empty_file_is_valid_and_means_the_defaults() {
                 red_base: Wait,
                 commands: [],
             },
-            run: Run {
+            run: RunSettings {
                 slots: 3,
                 lanes: 1,
                 iterations_max: 50,
                 task_limit_ms: 1800000,
                 stuck_after: 5,
-                watch: Watch {
+                watch: LivenessLimits {
                     beat_ms: 60000,
                     beats: 3,
                     silence_ms: 600000,
@@ -71,7 +71,7 @@ fn an_empty_file_is_valid_and_means_the_defaults() {
                 env: [],
             },
             agents: {},
-            caps: Caps {
+            caps: ConcurrencyLimits {
                 profiles: {},
                 accounts: {},
                 areas: [],
@@ -88,7 +88,7 @@ fn an_empty_file_is_valid_and_means_the_defaults() {
                 turns: None,
                 time_ms: None,
             },
-            purse: Purse {
+            purse: RunBudgets {
                 run: Budget {
                     micro_usd: None,
                     tokens: None,
@@ -166,7 +166,7 @@ fn an_empty_file_is_valid_and_means_the_defaults() {
                     },
                 },
             ),
-            land: Land {
+            land: LandSettings {
                 publish: Checkout,
                 commit_leftovers: true,
                 paths_max: 200000,
@@ -176,7 +176,7 @@ fn an_empty_file_is_valid_and_means_the_defaults() {
                 conflict_wait_ms: 3600000,
                 conflict_overdue: Defer,
             },
-            review: Review {
+            review: ReviewSettings {
                 rule: ReviewRule {
                     mode: Skip,
                     iterations_max: 3,
@@ -186,18 +186,18 @@ fn an_empty_file_is_valid_and_means_the_defaults() {
                 agent: None,
             },
             judge: None,
-            checkpoint: Checkpoint {
+            checkpoint: CheckpointSettings {
                 automatic: true,
                 retention: Retention {
                     count: 50,
                     age_ms: 2592000000,
                 },
             },
-            keep: Keep {
+            keep: RetentionSettings {
                 failed_ms: 604800000,
                 attempts_ms: 2592000000,
             },
-            disk: Disk {
+            disk: DiskSettings {
                 warn_bytes: 1000000000,
                 pause_bytes: 500000000,
                 stop_bytes: 100000000,
@@ -210,7 +210,7 @@ fn an_empty_file_is_valid_and_means_the_defaults() {
                 timeout_ms: 300000,
                 ports: None,
             },
-            hooks: Hooks {
+            hooks: HookSettings {
                 commands: {},
                 limit_ms: 30000,
                 env: [],
@@ -955,7 +955,7 @@ fn profiles_accounts_and_areas_have_limits_of_their_own() {
          [[area]]\nname = \"web\"\npaths = [\"./web/\", \"**/*.css\"]\nslots = 1\n",
     );
     expect![[r#"
-        Caps {
+        ConcurrencyLimits {
             profiles: {
                 "default": 2,
             },
@@ -963,14 +963,14 @@ fn profiles_accounts_and_areas_have_limits_of_their_own() {
                 "team": 3,
             },
             areas: [
-                Area {
+                RepoArea {
                     name: "web",
                     paths: [
-                        Touch {
+                        PathPattern {
                             text: "web/",
                             below: true,
                         },
-                        Touch {
+                        PathPattern {
                             text: "**/*.css",
                             below: false,
                         },
