@@ -22,7 +22,7 @@ impl Cleanup {
     pub const HINT: &str = "`landfall run` tries again; until then git may say that `index.lock` exists";
 
     /// What to tell the user, if anything.
-    pub fn to_sentence(self) -> Option<String> {
+    pub fn into_sentence(self) -> Option<String> {
         match self {
             Self::Nothing => None,
             Self::Done => Some(Self::DONE.to_owned()),

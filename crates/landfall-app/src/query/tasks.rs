@@ -318,7 +318,7 @@ impl Query<'_> {
     ) -> Result<Box<api::StatusReport>, Problem> {
         let disk = disk_state(self.place);
         // Before anything is read that depends on the checkout.
-        let cleaned = interrupted_publish::clean_up_here(self.place).to_sentence();
+        let cleaned = interrupted_publish::clean_up_here(self.place).into_sentence();
         let moment = task_cache::table_snapshot(self.place, reader)?;
         let counted = moment.task_counts(reader)?;
         let ready = counted.count_of(TaskStatus::Ready);
