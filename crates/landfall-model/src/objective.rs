@@ -36,7 +36,7 @@ impl Objective {
 
     /// Whether a yes would count now: it was shown as it is.
     #[must_use]
-    pub fn awaits_approval(&self) -> bool {
+    pub fn needs_approval(&self) -> bool {
         self.shown == Some(self.revision) && !self.is_confirmed()
     }
 }
@@ -422,11 +422,11 @@ mod tests {
     #[test]
     fn edge_23_a_yes_counts_only_after_it_was_shown_and_unchanged() {
         let mut objective = Objective { revision: 2, ..Objective::default() };
-        assert!(!objective.awaits_approval());
+        assert!(!objective.needs_approval());
         objective.shown = Some(1);
-        assert!(!objective.awaits_approval(), "it changed since");
+        assert!(!objective.needs_approval(), "it changed since");
         objective.shown = Some(2);
-        assert!(objective.awaits_approval());
+        assert!(objective.needs_approval());
     }
 
     #[test]

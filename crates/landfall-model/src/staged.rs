@@ -170,7 +170,7 @@ impl StagedState {
             }
             StagedEvent::ObjectiveConfirmed => {
                 let Some(objective) = &mut self.objective else { return false };
-                if !objective.awaits_approval() {
+                if !objective.needs_approval() {
                     return false;
                 }
                 objective.confirmed = Some(objective.revision);

@@ -106,7 +106,7 @@ impl CommandHandler<'_> {
                 asked.revision, objective.revision
             ));
         }
-        if !(objective.awaits_approval() && asks_about_its_objective(&task)) {
+        if !(objective.needs_approval() && asks_about_its_objective(&task)) {
             return refuse(format!("the objective of {id} was not shown to you yet"));
         }
         let changed = self.send_news(&[asked.task], News::Answer { text: "OK".to_owned() })?;

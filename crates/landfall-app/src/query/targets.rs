@@ -220,7 +220,7 @@ pub(crate) fn task_target(look: &Query<'_>, id: TaskId) -> Result<Box<api::Targe
         revision: objective.revision,
         shown: objective.shown,
         confirmed: objective.confirmed,
-        awaits: question.is_some() && objective.awaits_approval(),
+        awaits: question.is_some() && objective.needs_approval(),
         question,
         satisfied_at: to_fraction(SATISFIED, WHOLE),
         stage: staged

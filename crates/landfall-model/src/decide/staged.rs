@@ -476,7 +476,7 @@ impl DecisionDraft {
         step: &StepName,
     ) -> Result<(), NewsRefusal> {
         let objective = self.task.staged.objective.clone();
-        let awaits = objective.as_ref().is_some_and(Objective::awaits_approval);
+        let awaits = objective.as_ref().is_some_and(Objective::needs_approval);
         let confirmed = objective.as_ref().is_some_and(Objective::is_confirmed); // a cut journal still asks
         if (awaits || confirmed) && objective::is_yes(text) {
             if awaits {
